@@ -1,0 +1,5 @@
+import sys
+
+from convnet_benchmarks.cli import main
+
+sys.exit(main())

@@ -1,0 +1,37 @@
+"""The command ``convnet-benchmarks``: a subcommand's module is imported only when it is named."""
+
+import importlib
+import sys
+from collections.abc import Sequence
+
+from convnet_benchmarks.errors import UserError, run_command
+
+PROGRAM = "convnet-benchmarks"
+
+# name -> (module, one line for --help). Each module has ``main(arguments, program) -> exit code``.
+SUBCOMMANDS: dict[str, tuple[str, str]] = {}
+
+
+def help_text() -> str:
+    width = max((len(name) for name in SUBCOMMANDS), default=0)
+    lines = [f"usage: {PROGRAM} COMMAND [options]", "", "commands:"]
+    lines += [f"  {name:{width}}  {text}" for name, (_, text) in SUBCOMMANDS.items()]
+    return "\n".join([*lines, "", f"'{PROGRAM} COMMAND --help' explains a command's options."])
+
+
+def dispatch(arguments: Sequence[str]) -> int:
+    if not arguments or arguments[0] in ("-h", "-help", "--help", "help"):
+        print(help_text())
+        return 0
+    name, *rest = arguments
+    if name not in SUBCOMMANDS:
+        raise UserError(f"unknown command '{name}'; accepted: {', '.join(SUBCOMMANDS)}")
+    module = importlib.import_module(SUBCOMMANDS[name][0])
+    code: int = module.main(rest, f"{PROGRAM} {name}")
+    return code
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one subcommand; returns its exit code (0 done, 2 bad input; a command may define 1)."""
+    given = sys.argv[1:] if arguments is None else arguments
+    return run_command(PROGRAM, lambda: dispatch(given))

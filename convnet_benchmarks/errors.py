@@ -1,0 +1,52 @@
+"""How a command fails: one line on stderr, an exit code, never a traceback."""
+
+import errno
+import os
+import sys
+from collections.abc import Callable
+
+EXIT_USAGE = 2
+EXIT_OUT_OF_MEMORY = 3
+EXIT_INTERRUPTED = 130
+
+
+class UserError(Exception):
+    """Something the user can mend. The message names the option, file or place and what would be accepted."""
+
+    exit_code = EXIT_USAGE
+
+
+class OutOfDeviceMemoryError(UserError):
+    """The device has too little memory for the batch. The message names a batch size to try."""
+
+    exit_code = EXIT_OUT_OF_MEMORY
+
+
+def run_command(program: str, command: Callable[[], int]) -> int:
+    """Runs ``command`` and turns what it raises into one line on stderr and an exit code.
+
+    Returns the exit code: what ``command`` returned, 2 for bad input or an unwritable output, 3 for too
+    little device memory, 130 after Ctrl-C.
+    """
+    try:
+        code = command()
+        sys.stdout.flush()
+        return code
+    except UserError as error:
+        code, message = error.exit_code, str(error)
+    except KeyboardInterrupt:
+        code, message = EXIT_INTERRUPTED, "interrupted"
+    except BrokenPipeError:  # the reader of our pipe went away (| head): nothing to say
+        code, message = 0, ""
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO) or error.filename:
+            raise
+        code, message = EXIT_USAGE, f"cannot write to standard output: {error.strerror}"
+    try:
+        sys.stdout.flush()
+    except OSError:
+        # Python flushes again at exit: what cannot be written must not raise a second time there.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if message:
+        print(f"{program}: {message}", file=sys.stderr)
+    return code

@@ -1,0 +1,1 @@
+"""The networks: plain ``torch.nn`` modules, a registry, Torch7's generator and initialisation."""
