@@ -55,3 +55,9 @@ def _frequencies(tile: int) -> list[tuple[int, int]]:
     """One of each conjugate pair of the t x t frequencies."""
     every = ((u, v) for u in range(tile) for v in range(tile))
     return [(u, v) for u, v in every if (u, v) <= (-u % tile, -v % tile)]
+
+
+def fft_products(tile: int) -> int:
+    """Real multiplications per t x t tile: one per frequency that is its own conjugate, three per other pair."""
+    own = 1 if tile % 2 else 4
+    return own + 3 * (tile**2 - own) // 2
