@@ -1,8 +1,8 @@
-"""AlexNet in one tower (Krizhevsky, "One weird trick for parallelizing convolutional neural networks", 2014)."""
+"""AlexNet in one tower (Krizhevsky, "One weird trick", 2014, arXiv:1404.5997)."""
 
 from torch import nn
 
-from nets.layers import View, conv_relu
+from nets.layers import conv_relu, fully_connected
 
 
 def alexnet_owt() -> nn.Module:
@@ -17,12 +17,4 @@ def alexnet_owt() -> nn.Module:
         *conv_relu(256, 256, 3, padding=1),
         nn.MaxPool2d(3, 2),
     )
-    classifier = nn.Sequential(
-        View(256 * 6 * 6),
-        nn.Linear(256 * 6 * 6, 4096),
-        nn.Threshold(0, 1e-6),
-        nn.Linear(4096, 4096),
-        nn.Threshold(0, 1e-6),
-        nn.Linear(4096, 1000),
-    )
-    return nn.Sequential(features, classifier)
+    return nn.Sequential(features, fully_connected(256 * 6 * 6, 4096, 4096))

@@ -63,3 +63,12 @@ class Concat(nn.Module):
 def conv_relu(n_in: int, n_out: int, kernel: int, stride: int = 1, padding: int = 0) -> list[nn.Module]:
     """A square convolution and its in-place ReLU, the pair most of these nets are made of."""
     return [nn.Conv2d(n_in, n_out, kernel, stride, padding), nn.ReLU(inplace=True)]
+
+
+def fully_connected(n_in: int, *hidden: int) -> nn.Sequential:
+    """The classifier of soumith/convnet-benchmarks: Linear and Threshold(0, 1e-6) layers to 1000 scores."""
+    layers: list[nn.Module] = [View(n_in)]
+    for width in hidden:
+        layers += [nn.Linear(n_in, width), nn.Threshold(0, 1e-6)]
+        n_in = width
+    return nn.Sequential(*layers, nn.Linear(n_in, 1000))

@@ -2,7 +2,7 @@
 
 from torch import nn
 
-from nets.layers import View, conv_relu
+from nets.layers import View, conv_relu, fully_connected
 
 
 def overfeat_accurate() -> nn.Module:
@@ -37,12 +37,4 @@ def overfeat_fast() -> nn.Module:
         *conv_relu(1024, 1024, 3, padding=1),
         nn.MaxPool2d(2, 2),
     )
-    classifier = nn.Sequential(
-        View(1024 * 6 * 6),
-        nn.Linear(1024 * 6 * 6, 3072),
-        nn.Threshold(0, 1e-6),
-        nn.Linear(3072, 4096),
-        nn.Threshold(0, 1e-6),
-        nn.Linear(4096, 1000),
-    )
-    return nn.Sequential(features, classifier)
+    return nn.Sequential(features, fully_connected(1024 * 6 * 6, 3072, 4096))

@@ -28,6 +28,7 @@ class Net:
 
 
 _IMAGENET = (3, 224, 224)
+_SOUMITH = "soumith/convnet-benchmarks"
 
 NETS: dict[str, Net] = {
     net.name: net
@@ -42,11 +43,11 @@ NETS: dict[str, Net] = {
             "overfeat_fast",
             "nets.overfeat:overfeat_fast",
             (3, 231, 231),
-            "arXiv:1312.6229; soumith/convnet-benchmarks",
+            f"arXiv:1312.6229; {_SOUMITH}",
         ),
-        Net("alexnet_owt", "nets.alexnet:alexnet_owt", _IMAGENET, "arXiv:1404.5997; soumith/convnet-benchmarks"),
-        Net("vgg_a", "nets.vgg:vgg_a", _IMAGENET, "arXiv:1409.1556; soumith/convnet-benchmarks"),
-        Net("googlenet", "nets.googlenet:googlenet", _IMAGENET, "arXiv:1409.4842; soumith/convnet-benchmarks"),
+        Net("alexnet_owt", "nets.alexnet:alexnet_owt", _IMAGENET, f"arXiv:1404.5997; {_SOUMITH}"),
+        Net("vgg_a", "nets.vgg:vgg_a", _IMAGENET, f"arXiv:1409.1556; {_SOUMITH}"),
+        Net("googlenet", "nets.googlenet:googlenet", _IMAGENET, f"arXiv:1409.4842; {_SOUMITH}"),
     )
 }
 

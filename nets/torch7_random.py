@@ -69,7 +69,7 @@ class Generator:
 
     def uniform(self, size: int, low: float = 0.0, high: float = 1.0) -> Float64Array:
         """``torch.uniform(low, high)``: draw * 2**-32 * (high - low) + low."""
-        values = self.random_uint32(size) * (1.0 / _DRAWS)
+        values: Float64Array = self.random_uint32(size) * np.float64(1.0 / _DRAWS)
         if (low, high) != (0.0, 1.0):
             values *= high - low
             values += low
@@ -95,8 +95,7 @@ class Generator:
         values = np.empty(size)
         filled = 0
         if self._pending is not None and size > 0:
-            x, rho = self._pending
-            values[0] = rho * math.sin(2.0 * math.pi * x)
+            values[0] = self._pending[1] * math.sin(2.0 * math.pi * self._pending[0])
             self._pending = None
             filled = 1
         rest = size - filled
@@ -142,7 +141,8 @@ class Generator:
 
     def bernoulli(self, size: int, p: float | Float64Array = 0.5) -> NDArray[np.int64]:
         """``torch.bernoulli(p)``: 1 where u <= p; ``p`` may be one probability per value."""
-        _require(bool(np.all((np.asarray(p) >= 0) & (np.asarray(p) <= 1))), "bernoulli", "must be >= 0 and <= 1")
+        in_range = np.logical_and(np.greater_equal(p, 0), np.less_equal(p, 1)).all()
+        _require(bool(in_range), "bernoulli", "must be >= 0 and <= 1")
         return (self.uniform(size) <= p).astype(np.int64)
 
     def randperm(self, n: int) -> NDArray[np.int64]:
@@ -154,7 +154,9 @@ class Generator:
             permutation[i], permutation[i + step] = permutation[i + step], permutation[i]
         return np.array(permutation, dtype=np.int64)
 
-    def multinomial(self, weights: Float64Array, n_sample: int, replacement: bool = False) -> NDArray[np.int64]:
+    def multinomial(
+        self, weights: Float64Array, n_sample: int, replacement: bool = False
+    ) -> NDArray[np.int64]:
         """``torch.multinomial(weights, n_sample, replacement)``: 1-based categories.
 
         ``weights`` is one distribution (categories,) or several (rows, categories); the result is

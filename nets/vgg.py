@@ -2,7 +2,7 @@
 
 from torch import nn
 
-from nets.layers import View, conv_relu
+from nets.layers import conv_relu, fully_connected
 
 
 def vgg_a() -> nn.Module:
@@ -14,12 +14,4 @@ def vgg_a() -> nn.Module:
             features += conv_relu(planes, width, 3, padding=1)
             planes = width
         features.append(nn.MaxPool2d(2, 2))
-    classifier = nn.Sequential(
-        View(512 * 7 * 7),
-        nn.Linear(512 * 7 * 7, 4096),
-        nn.Threshold(0, 1e-6),
-        nn.Linear(4096, 4096),
-        nn.Threshold(0, 1e-6),
-        nn.Linear(4096, 1000),
-    )
-    return nn.Sequential(nn.Sequential(*features), classifier)
+    return nn.Sequential(nn.Sequential(*features), fully_connected(512 * 7 * 7, 4096, 4096))
