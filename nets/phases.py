@@ -131,15 +131,20 @@ class AutogradPhases:
     ) -> Tensor:
         output = forward(input)
         version = input._version
+        # An in-place layer after this one (ReLU) rewrites the history of the tensor, and where that is a view
+        # (one sample: a squeezed batch) of the edge to it; the edge to its base stays what it is.
+        source = output._base if output._is_view() and output._base is not None else output
+        if source.numel() != output.numel():
+            raise TypeError(f"{type(unit).__name__} returned a part of a larger tensor")
 
         def add_parameter_gradients(grad_outputs: tuple[Tensor | None, ...]) -> None:
             if input._version != version:
                 raise RuntimeError(f"the input of {type(unit).__name__} was changed in place after its use")
             if grad_outputs[0] is not None:
-                add_gradients(unit, input, grad_outputs[0])
+                add_gradients(unit, input, grad_outputs[0].reshape(shape))
 
-        # The edge, not the tensor: an in-place ReLU after this module makes the tensor its own output.
-        self._calls.append(_Call(add_parameter_gradients, (get_gradient_edge(output),)))
+        shape = output.shape
+        self._calls.append(_Call(add_parameter_gradients, (get_gradient_edge(source),)))
         return output
 
     def _forward_local_graph(
