@@ -3,16 +3,16 @@
 The part of a name before the bracket is its family, what ``backend=`` forces; the bracket tells variants of it apart.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import torch
-from torch import Tensor
 
 from nets.engine import onednn
-from nets.engine.bilinear import BilinearConvolution
+from nets.engine.bilinear import BilinearConvolution, TileTransforms
 from nets.engine.fft_convolution import fft, fft_products
 from nets.engine.im2col_gemm import Im2colGemm
+from nets.engine.kernel import Kernel
 from nets.engine.matrix_product import (
     CoveringConvolution,
     MatrixProduct,
@@ -32,22 +32,6 @@ _BILINEAR_DTYPES = (torch.float32, torch.float64)
 _SLICED_ROWS = range(2, 33)
 
 
-class Kernel(Protocol):
-    """A layer's weighted phases. Activations are (batch, height, width, channel), or (rows, channel) for Linear.
-
-    A kernel need not have all three; :func:`candidates` says which phases it is for. ``weight`` and
-    ``grad_weight`` are the parameter's own memory, (out, in, ...), contiguous.
-    """
-
-    def invalidate(self) -> None: ...
-
-    def forward(self, x: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool) -> None: ...
-
-    def input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None: ...
-
-    def weight_gradient(self, x: Tensor, grad_out: Tensor, grad_weight: Tensor) -> None: ...
-
-
 KernelMaker = Callable[[Memory], Kernel]
 
 
@@ -55,17 +39,19 @@ def family(name: str) -> str:
     return name.partition("(")[0]
 
 
-def linear_candidates(rows: int, in_features: int, out_features: int, phase: str) -> dict[str, KernelMaker]:
+def linear_candidates(
+    rows: int, in_features: int, out_features: int, dtype: torch.dtype, phase: str
+) -> "dict[str, Callable[[Memory], MatrixProduct]]":
     """Ways to run a Linear layer of (rows, in_features) inputs."""
-    found: dict[str, KernelMaker] = {"mm": lambda memory: MatrixProduct("blas")}
+    found: dict[str, Callable[[Memory], MatrixProduct]] = {"mm": lambda memory: MatrixProduct("blas")}
     if phase == WEIGHT_GRADIENT:
         return found
-    if onednn.has_linear():
+    if onednn.has_linear(dtype):
         found["mm(onednn)"] = lambda memory: MatrixProduct("onednn")
     sliced = out_features if phase == FORWARD else in_features
     for slices in (8, 32):
         if rows in _SLICED_ROWS and sliced % slices == 0 and sliced // slices >= 32:
-            found[f"mm(sliced {slices})"] = lambda memory, slices=slices: SlicedProduct(memory, slices)
+            found[f"mm(sliced {slices})"] = partial(SlicedProduct, slices)
     return found
 
 
@@ -75,13 +61,9 @@ def candidates(shape: ConvolutionShape, phase: str) -> dict[str, KernelMaker]:
     if shape.is_pointwise or shape.covers_input:
         rows = shape.batch * shape.out_size[0] * shape.out_size[1]
         for name, make in linear_candidates(
-            rows, shape.in_channels * shape.taps, shape.out_channels, phase
+            rows, shape.in_channels * shape.taps, shape.out_channels, shape.dtype, phase
         ).items():
-            found[name] = (
-                (lambda memory, make=make: PointwiseConvolution(make(memory)))
-                if shape.is_pointwise
-                else (lambda memory, make=make: CoveringConvolution(shape, memory, make(memory)))
-            )
+            found[name] = partial(_as_product, shape, make)
     else:
         found["mm(tap)"] = lambda memory: Im2colGemm(shape, memory, "tap")
         found["mm(channel)"] = lambda memory: Im2colGemm(shape, memory, "channel")
@@ -93,11 +75,17 @@ def candidates(shape: ConvolutionShape, phase: str) -> dict[str, KernelMaker]:
     return found
 
 
+def _as_product(shape: ConvolutionShape, make: "Callable[[Memory], MatrixProduct]", memory: Memory) -> Kernel:
+    if shape.is_pointwise:
+        return PointwiseConvolution(make(memory))
+    return CoveringConvolution(shape, memory, make(memory))
+
+
 def _direct(shape: ConvolutionShape, phase: str) -> dict[str, KernelMaker]:
     found: dict[str, KernelMaker] = {"direct": lambda memory: onednn.DirectConvolution(shape, memory)}
     reversible = all(pad < kernel for pad, kernel in zip(shape.padding, shape.kernel, strict=True))
     packable = phase == FORWARD or (phase == INPUT_GRADIENT and shape.stride == (1, 1) and reversible)
-    if packable and onednn.has_packed_weights() and shape.dtype in (torch.float32, torch.bfloat16):
+    if packable and onednn.has_packed_weights(shape.dtype):
         found["direct(packed)"] = lambda memory: onednn.PackedDirectConvolution(shape, memory)
     if phase == INPUT_GRADIENT and shape.stride != (1, 1):
         found["direct(phases)"] = lambda memory: StridedInputGradient(shape, memory, "direct")
@@ -111,14 +99,16 @@ def _bilinear(shape: ConvolutionShape) -> dict[str, KernelMaker]:
     kernel = shape.kernel[0]
     if kernel == 3:
         for tile in sorted(POINTS):
-            found[f"winograd({tile})"] = lambda memory, tile=tile: BilinearConvolution(
-                shape, memory, winograd(tile)
-            )
+            found[f"winograd({tile})"] = partial(_bilinear_kernel, shape, partial(winograd, tile, kernel))
     for tile in sorted(range(2, 13), key=lambda tile: bilinear_operations(shape, tile, fft_products))[:2]:
-        found[f"fft({tile})"] = lambda memory, tile=tile: BilinearConvolution(
-            shape, memory, fft(tile, kernel)
-        )
+        found[f"fft({tile})"] = partial(_bilinear_kernel, shape, partial(fft, tile, kernel))
     return found
+
+
+def _bilinear_kernel(
+    shape: ConvolutionShape, transforms: Callable[[], TileTransforms], memory: Memory
+) -> Kernel:
+    return BilinearConvolution(shape, memory, transforms())
 
 
 def bilinear_operations(
@@ -132,5 +122,5 @@ def bilinear_operations(
     return tiles * (r * shape.in_channels * shape.out_channels + transforms)
 
 
-def of_family(found: dict[str, KernelMaker], wanted: Sequence[str]) -> dict[str, KernelMaker]:
+def of_family(found: Mapping[str, KernelMaker], wanted: Sequence[str]) -> dict[str, KernelMaker]:
     return {name: make for name, make in found.items() if family(name) in wanted}

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from nets.engine.kernel import Kernel
 from nets.engine.memory import Memory
 from nets.engine.shapes import ConvolutionShape, pad_into, pieces
 from nets.engine.weights import CachedWeight
@@ -48,7 +49,7 @@ class TileTransforms:
         return self.weight.shape[0]
 
 
-class BilinearConvolution:
+class BilinearConvolution(Kernel):
     """The three phases of a stride-1 convolution with a square kernel by ``transforms``."""
 
     def __init__(

@@ -14,12 +14,13 @@ The first suits few positions and large weights, the second many positions.
 import torch
 from torch import Tensor
 
+from nets.engine.kernel import Kernel
 from nets.engine.memory import Memory
 from nets.engine.shapes import PIECE_BYTES, ConvolutionShape, pad_into, pieces
 from nets.engine.weights import CachedWeight
 
 
-class Im2colGemm:
+class Im2colGemm(Kernel):
     """The three phases by im2col and GEMM. ``order`` is "channel" or "tap" (see the module's text)."""
 
     def __init__(self, shape: ConvolutionShape, memory: Memory, order: str) -> None:

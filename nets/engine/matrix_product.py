@@ -8,18 +8,16 @@ from torch import Tensor
 
 from nets.engine import onednn
 from nets.engine.im2col_gemm import multiply_into
+from nets.engine.kernel import Kernel
 from nets.engine.memory import Memory
 from nets.engine.shapes import ConvolutionShape
 
 
-class MatrixProduct:
+class MatrixProduct(Kernel):
     """The three phases of rows (m, k) times weight (n, k) transposed. ``library`` is "blas" or "onednn"."""
 
     def __init__(self, library: str) -> None:
         self.library = library
-
-    def invalidate(self) -> None:
-        """Keeps no copy of a weight."""
 
     def forward(self, rows: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool) -> None:
         if self.library == "onednn":
@@ -46,7 +44,7 @@ class SlicedProduct(MatrixProduct):
     A BLAS that packs a large weight for a few rows moves it twice; slices small enough for the cache move it once.
     """
 
-    def __init__(self, memory: Memory, slices: int) -> None:
+    def __init__(self, slices: int, memory: Memory) -> None:
         super().__init__("blas")
         self.memory = memory
         self.slices = slices
@@ -71,7 +69,7 @@ class SlicedProduct(MatrixProduct):
         grad_in.view(m, self.slices, -1).copy_(found.transpose(0, 1))
 
 
-class PointwiseConvolution:
+class PointwiseConvolution(Kernel):
     """A 1x1 convolution: one row per position, on the activations as they are."""
 
     def __init__(self, product: MatrixProduct) -> None:
@@ -90,7 +88,7 @@ class PointwiseConvolution:
         self.product.weight_gradient(x.flatten(0, 2), grad_out.flatten(0, 2), grad_weight.flatten(1))
 
 
-class CoveringConvolution:
+class CoveringConvolution(Kernel):
     """A kernel as large as its input: one row per image, in the weight's order (channel, row, column)."""
 
     def __init__(self, shape: ConvolutionShape, memory: Memory, product: MatrixProduct) -> None:

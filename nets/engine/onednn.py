@@ -4,6 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from nets.engine.kernel import Kernel
 from nets.engine.memory import Memory
 from nets.engine.shapes import ConvolutionShape, pieces
 from nets.engine.weights import CachedWeight
@@ -12,23 +13,20 @@ from nets.engine.weights import CachedWeight
 _RESULT_BYTES = 8 << 20
 
 
-def available() -> bool:
-    return torch.backends.mkldnn.is_available()
+def _available(dtype: torch.dtype) -> bool:
+    return torch.backends.mkldnn.is_available() and dtype in (torch.float32, torch.bfloat16)
 
 
-def has_packed_weights() -> bool:
+def has_packed_weights(dtype: torch.dtype) -> bool:
     """Whether this build of PyTorch can keep a convolution's weight in oneDNN's own layout."""
-    return available() and hasattr(torch.ops.mkldnn, "_reorder_convolution_weight")
+    return _available(dtype) and hasattr(torch.ops.mkldnn, "_reorder_convolution_weight")
 
 
-class DirectConvolution:
+class DirectConvolution(Kernel):
     """PyTorch's own convolution operators, on a few images at a time."""
 
     def __init__(self, shape: ConvolutionShape, memory: Memory) -> None:
         self.shape = shape
-
-    def invalidate(self) -> None:
-        """Keeps no copy of a weight."""
 
     def _images(self, shape: tuple[int, int, int, int]) -> list[slice]:
         batch, height, width, channels = shape
@@ -73,7 +71,7 @@ class DirectConvolution:
         grad_weight.add_(self._backward(grad_out, x, grad_weight, [False, True, False])[1])
 
 
-class PackedDirectConvolution:
+class PackedDirectConvolution(Kernel):
     """Forward and input gradient by oneDNN on weights kept in its own layout.
 
     Stock convolutions reorder a weight on every call. The input gradient of a stride-1 convolution is run as a
@@ -143,9 +141,9 @@ class PackedDirectConvolution:
             grad_in[images].copy_(self._convolve(grad_out[images], packed, None, padding, False))
 
 
-def has_linear() -> bool:
+def has_linear(dtype: torch.dtype) -> bool:
     """Whether this build of PyTorch offers oneDNN's matrix product by itself."""
-    return available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+    return _available(dtype) and hasattr(torch.ops.mkldnn, "_linear_pointwise")
 
 
 def linear(rows: Tensor, matrix: Tensor, bias: Tensor | None, relu: bool) -> Tensor:

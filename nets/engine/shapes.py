@@ -65,10 +65,9 @@ class ConvolutionShape:
         """A short text that names the shape, the same in every process: a key of the tuning file."""
         pairs = (self.in_size, self.kernel, self.stride, self.padding)
         size, kernel, stride, padding = (f"{height}x{width}" for height, width in pairs)
-        dtype = str(self.dtype).removeprefix("torch.")
         return (
-            f"b{self.batch} {self.in_channels}->{self.out_channels} on {size} "
-            f"k{kernel} s{stride} p{padding} {dtype}"
+            f"convolution b{self.batch} {self.in_channels}->{self.out_channels} on {size} "
+            f"k{kernel} s{stride} p{padding}"
         )
 
 

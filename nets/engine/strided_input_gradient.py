@@ -12,13 +12,14 @@ single one, with few channels in (a first layer's) growing to s * s as many.
 from torch import Tensor
 
 from nets.engine.im2col_gemm import Im2colGemm
+from nets.engine.kernel import Kernel
 from nets.engine.memory import Memory
 from nets.engine.onednn import DirectConvolution
 from nets.engine.shapes import ConvolutionShape
 from nets.engine.weights import CachedWeight
 
 
-class StridedInputGradient:
+class StridedInputGradient(Kernel):
     """``inner`` is "mm" or "direct": the algorithm of the stride-1 convolution."""
 
     def __init__(self, shape: ConvolutionShape, memory: Memory, inner: str) -> None:

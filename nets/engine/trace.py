@@ -33,6 +33,7 @@ class Operation:
     result: int
     shape: tuple[int, ...]
     in_place: bool = False
+    reshapes: bool = False  # returns its input's elements in their order, under another shape
     parameters: list[Parameter] = field(default_factory=list)
 
     @property
@@ -128,7 +129,6 @@ def trace(module: nn.Module, example: Tensor) -> Trace:
     Raises :class:`CompileError` where the module's own forward, or what it computes, has no such list.
     """
     graph, root = _graph(module)
-    graph.eliminate_dead_code()
     operations: list[Operation] = []
     shapes: list[tuple[int, ...]] = []
     known: dict[fx.Node, Any] = {}  # a Slot, or a value that does not depend on the input
@@ -165,13 +165,13 @@ def trace(module: nn.Module, example: Tensor) -> Trace:
                 output = args[0].index
                 continue
             name, call, in_place = _callable(root, module, node, args)
-            sampled = [_map(part, sample) for part in (args, kwargs)]
-            found = _run(name, call, sampled[0], sampled[1])
+            sampled = [map_leaves(part, sample) for part in (args, kwargs)]
+            found, in_place, reshapes = _run(name, call, sampled[0], sampled[1], list(_samples_of((args, kwargs), samples)), in_place)
             parameters = _parameters(call, args, kwargs)
             constant = next(_slots((args, kwargs)), None) is None
             if constant and parameters:
                 raise CompileError(f"{name}: computes from parameters alone; use PyTorch's autograd for this module")
-            if constant or not isinstance(found, Tensor):
+            if constant or not isinstance(found, Tensor):  # sizes and the like: fixed with the input's shape
                 if isinstance(found, (tuple, list)) and any(isinstance(part, Tensor) for part in found):
                     raise CompileError(f"{name}: returns several tensors; use PyTorch's autograd for this module")
                 known[node] = found
@@ -180,7 +180,7 @@ def trace(module: nn.Module, example: Tensor) -> Trace:
                 raise CompileError(f"{name}: computes {found.dtype}; use PyTorch's autograd for this module")
             slot = new_value(found)
             operations.append(
-                Operation(name, call, args, kwargs, slot.index, tuple(found.shape), in_place, parameters)
+                Operation(name, call, args, kwargs, slot.index, tuple(found.shape), in_place, reshapes, parameters)
             )
             if in_place:  # whoever reads the changed value later reads the new one
                 changed = next(_slots(args))
@@ -194,7 +194,17 @@ def trace(module: nn.Module, example: Tensor) -> Trace:
             samples = {index: kept for index, kept in samples.items() if index in needed}
     if output is None or not operations:
         raise CompileError(f"{type(module).__name__}: its forward computes nothing from its input")
-    return Trace(operations, shapes, output)
+    return Trace(_needed(operations, output), shapes, output)
+
+
+def _needed(operations: list[Operation], output: int) -> list[Operation]:
+    """The operations that the output depends on."""
+    wanted, kept = {output}, []
+    for operation in reversed(operations):
+        if operation.result in wanted:
+            kept.append(operation)
+            wanted.update(operation.inputs)
+    return kept[::-1]
 
 
 class _state_kept:
@@ -237,13 +247,41 @@ def _callable(
     return node.name, target, bool(node.kwargs.get("inplace", False))
 
 
-def _run(name: str, call: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    if bool(getattr(call, "inplace", False)) or kwargs.get("inplace"):
-        args = _map(args, lambda item: item.clone() if isinstance(item, Tensor) else item)
+def _run(
+    name: str, call: Callable[..., Any], args: Any, kwargs: Any, tensors: list[Tensor], in_place: bool
+) -> tuple[Any, bool, bool]:
+    """What the call returns, whether it changes its input, and whether it only gives it another shape.
+
+    ``tensors`` are the activations among the arguments.
+    """
+    if in_place:
+        args, kwargs = (
+            map_leaves(part, lambda item: item.clone() if isinstance(item, Tensor) else item)
+            for part in (args, kwargs)
+        )
+    versions = [tensor._version for tensor in tensors]
     try:
-        return call(*args, **kwargs)
+        found = call(*args, **kwargs)
     except (RuntimeError, TypeError, ValueError, IndexError) as error:
         raise CompileError(f"{name}: {error}") from error
+    changed = versions != [tensor._version for tensor in tensors]
+    if changed and not in_place:
+        raise CompileError(f"{name}: changes its input in place; use PyTorch's autograd for this module")
+    reshapes = (
+        not in_place
+        and call not in (Tensor.detach, torch.detach)
+        and isinstance(found, Tensor)
+        and len(tensors) == 1
+        and found.data_ptr() == tensors[0].data_ptr()
+        and found.numel() == tensors[0].numel()
+        and found.is_contiguous()
+        and tensors[0].is_contiguous()
+    )
+    return found, in_place, reshapes
+
+
+def _samples_of(item: Any, samples: dict[int, Tensor]) -> Iterator[Tensor]:
+    return (samples[slot.index] for slot in _slots(item))
 
 
 def _attribute(root: nn.Module, target: Any) -> Any:
@@ -260,20 +298,20 @@ def _parameters(call: Callable[..., Any], args: Any, kwargs: Any) -> list[Parame
     return [item for item in _leaves((args, kwargs)) if isinstance(item, Parameter)]
 
 
-def _map(item: Any, function: Callable[[Any], Any]) -> Any:
+def map_leaves(item: Any, function: Callable[[Any], Any]) -> Any:
     """``item`` with ``function`` applied to the leaves of its tuples, lists, dicts and slices."""
     if isinstance(item, (tuple, list)):
-        return type(item)(_map(part, function) for part in item)
+        return type(item)(map_leaves(part, function) for part in item)
     if isinstance(item, dict):
-        return {key: _map(part, function) for key, part in item.items()}
+        return {key: map_leaves(part, function) for key, part in item.items()}
     if isinstance(item, slice):
-        return slice(*(_map(part, function) for part in (item.start, item.stop, item.step)))
+        return slice(*(map_leaves(part, function) for part in (item.start, item.stop, item.step)))
     return function(item)
 
 
 def _leaves(item: Any) -> Iterator[Any]:
     found: list[Any] = []
-    _map(item, found.append)
+    map_leaves(item, found.append)
     return iter(found)
 
 
