@@ -9,7 +9,7 @@ from functools import partial
 import torch
 
 from nets.engine import onednn
-from nets.engine.bilinear import BilinearConvolution, TileTransforms
+from nets.engine.bilinear import TILES_PER_PIECE, BilinearConvolution, TileTransforms
 from nets.engine.fft_convolution import fft, fft_products
 from nets.engine.im2col_gemm import Im2colGemm
 from nets.engine.kernel import Kernel
@@ -84,7 +84,11 @@ def _as_product(shape: ConvolutionShape, make: "Callable[[Memory], MatrixProduct
 def _direct(shape: ConvolutionShape, phase: str) -> dict[str, KernelMaker]:
     found: dict[str, KernelMaker] = {"direct": lambda memory: onednn.DirectConvolution(shape, memory)}
     reversible = all(pad < kernel for pad, kernel in zip(shape.padding, shape.kernel, strict=True))
-    packable = phase == FORWARD or (phase == INPUT_GRADIENT and shape.stride == (1, 1) and reversible)
+    # PyTorch 2.13 misreads a packed weight where one pixel of one channel comes out; a product is better there.
+    result = shape.out_size if phase == FORWARD else shape.in_size
+    packable = result != (1, 1) and (
+        phase == FORWARD or (phase == INPUT_GRADIENT and shape.stride == (1, 1) and reversible)
+    )
     if packable and onednn.has_packed_weights(shape.dtype):
         found["direct(packed)"] = lambda memory: onednn.PackedDirectConvolution(shape, memory)
     if phase == INPUT_GRADIENT and shape.stride != (1, 1):
@@ -108,7 +112,7 @@ def _bilinear(shape: ConvolutionShape) -> dict[str, KernelMaker]:
 def _bilinear_kernel(
     shape: ConvolutionShape, transforms: Callable[[], TileTransforms], memory: Memory
 ) -> Kernel:
-    return BilinearConvolution(shape, memory, transforms())
+    return BilinearConvolution(shape, memory, transforms(), TILES_PER_PIECE)
 
 
 def bilinear_operations(

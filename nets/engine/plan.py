@@ -481,7 +481,10 @@ class _Trial:
 
     def prepare(self, phase: str, make: KernelMaker) -> Callable[[], None]:
         if not self._buffers:
-            self._buffers = [self._memory.empty(size, self._dtype).normal_() for size in self._sizes]
+            random = torch.Generator().manual_seed(0)  # the user's generator is not ours to advance
+            self._buffers = [
+                self._memory.empty(size, self._dtype).normal_(generator=random) for size in self._sizes
+            ]
         x, out, weight = self._buffers
         kernel = make(self._memory)
         if phase == FORWARD:
