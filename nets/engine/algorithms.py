@@ -3,7 +3,7 @@
 The part of a name before the bracket is its family, what ``backend=`` forces; the bracket tells variants of it apart.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 
 import torch
@@ -67,6 +67,8 @@ def candidates(shape: ConvolutionShape, phase: str) -> dict[str, KernelMaker]:
     else:
         found["mm(tap)"] = lambda memory: Im2colGemm(shape, memory, "tap")
         found["mm(channel)"] = lambda memory: Im2colGemm(shape, memory, "channel")
+        if phase != WEIGHT_GRADIENT and onednn.has_linear(shape.dtype):
+            found["mm(tap, onednn)"] = lambda memory: Im2colGemm(shape, memory, "tap", "onednn")
         if phase == INPUT_GRADIENT and shape.stride != (1, 1):
             found["mm(phases)"] = lambda memory: StridedInputGradient(shape, memory, "mm")
     found.update(_direct(shape, phase))
@@ -115,9 +117,7 @@ def _bilinear_kernel(
     return BilinearConvolution(shape, memory, transforms(), TILES_PER_PIECE)
 
 
-def bilinear_operations(
-    shape: ConvolutionShape, output_tile: int, products: Callable[[int], int]
-) -> int:
+def bilinear_operations(shape: ConvolutionShape, output_tile: int, products: Callable[[int], int]) -> int:
     """Multiply-adds of one phase by a bilinear algorithm with ``products(input_tile)`` multiplications per tile."""
     input_tile = output_tile + shape.kernel[0] - 1
     r = products(input_tile)
@@ -126,5 +126,24 @@ def bilinear_operations(
     return tiles * (r * shape.in_channels * shape.out_channels + transforms)
 
 
-def of_family(found: Mapping[str, KernelMaker], wanted: Sequence[str]) -> dict[str, KernelMaker]:
-    return {name: make for name, make in found.items() if family(name) in wanted}
+def of_family(found: Mapping[str, KernelMaker], wanted: str) -> dict[str, KernelMaker]:
+    return {name: make for name, make in found.items() if family(name) == wanted}
+
+
+# Candidates that "auto" does not time where another, named here, is there: it was never found slower.
+_SURPASSED = {
+    "direct": "direct(packed)",
+    "mm(channel)": "direct(packed)",
+    "mm(tap, onednn)": "direct(packed)",
+    "winograd(2)": "winograd(3)",
+}
+
+
+def worth_timing(found: Mapping[str, KernelMaker]) -> dict[str, KernelMaker]:
+    """The candidates among which "auto" chooses."""
+    winograd_applies = any(family(name) == "winograd" for name in found)
+    return {
+        name: make
+        for name, make in found.items()
+        if _SURPASSED.get(name) not in found and not (family(name) == "fft" and winograd_applies)
+    }

@@ -133,7 +133,12 @@ class BilinearConvolution(Kernel):
     def _transform_input(self, source: Tensor, rows: slice, tiles: Tensor, transformed: Tensor) -> Tensor:
         """The tiles of ``rows`` of the padded ``source`` images; returns (R, T, C)."""
         m, t = self.transforms.output_tile, self.transforms.input_tile
-        count, height, width, channels = source.shape[0], rows.stop - rows.start, self.tiles[1], source.shape[3]
+        count, height, width, channels = (
+            source.shape[0],
+            rows.stop - rows.start,
+            self.tiles[1],
+            source.shape[3],
+        )
         image, row, column, channel = source.stride()
         windows = source.as_strided(
             (t, t, count, height, width, channels),
@@ -218,9 +223,7 @@ class BilinearConvolution(Kernel):
                 product = _take(inputs, (r, gradient.shape[1], shape.in_channels))
                 torch.bmm(gradient, transformed_weight, out=product)
                 count = images.stop - images.start
-                grid = _take(
-                    tiles, (t, t, count, rows.stop - rows.start, self.tiles[1], shape.in_channels)
-                )
+                grid = _take(tiles, (t, t, count, rows.stop - rows.start, self.tiles[1], shape.in_channels))
                 torch.mm(self._input_adjoint, product.flatten(1), out=grid.view(t * t, -1))
                 self._overlap_add(grid, rows.start, summed)
             grad_in[images].copy_(summed[:, top : top + height, left : left + width])

@@ -7,7 +7,6 @@ import torch
 from torch import Tensor
 
 from nets.engine import onednn
-from nets.engine.im2col_gemm import multiply_into
 from nets.engine.kernel import Kernel
 from nets.engine.memory import Memory
 from nets.engine.shapes import ConvolutionShape
@@ -23,7 +22,12 @@ class MatrixProduct(Kernel):
         if self.library == "onednn":
             out.copy_(onednn.linear(rows, weight, bias, relu))
         else:
-            multiply_into(out, rows, weight.t(), bias, relu)
+            if bias is None:
+                torch.mm(rows, weight.t(), out=out)
+            else:
+                torch.addmm(bias, rows, weight.t(), out=out)
+            if relu:
+                out.clamp_min_(0)
 
     def input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:
         if self.library == "onednn":

@@ -62,13 +62,10 @@ class ConvolutionShape:
         return self.kernel == self.in_size and self.padding == (0, 0)
 
     def describe(self) -> str:
-        """A short text that names the shape, the same in every process: a key of the tuning file."""
+        """A short text that names the shape, but for batch and dtype; a key of the tuning file."""
         pairs = (self.in_size, self.kernel, self.stride, self.padding)
         size, kernel, stride, padding = (f"{height}x{width}" for height, width in pairs)
-        return (
-            f"convolution b{self.batch} {self.in_channels}->{self.out_channels} on {size} "
-            f"k{kernel} s{stride} p{padding}"
-        )
+        return f"convolution {self.in_channels}->{self.out_channels} on {size} k{kernel} s{stride} p{padding}"
 
 
 def pieces(batch: int, rows: int, rows_per_piece: int) -> Iterator[tuple[slice, slice]]:

@@ -37,7 +37,9 @@ class StridedInputGradient(Kernel):
             dtype=shape.dtype,
         )
         self._convolution = (
-            Im2colGemm(self.phases, memory, "tap") if inner == "mm" else DirectConvolution(self.phases, memory)
+            Im2colGemm(self.phases, memory, "tap")
+            if inner == "mm"
+            else DirectConvolution(self.phases, memory)
         )
         self._weight = CachedWeight(self._by_phase)
         self._by_phase_out = memory.empty(self.phases.output_shape, shape.dtype)
@@ -51,7 +53,9 @@ class StridedInputGradient(Kernel):
         shape, (taps_h, taps_w) = self.shape, self.phases.kernel
         (stride_h, stride_w), (kernel_h, kernel_w) = shape.stride, shape.kernel
         if out is None:
-            out = self.memory.empty((self.phases.out_channels, shape.out_channels, taps_h, taps_w), shape.dtype)
+            out = self.memory.empty(
+                (self.phases.out_channels, shape.out_channels, taps_h, taps_w), shape.dtype
+            )
         padded = weight.new_zeros(shape.out_channels, shape.in_channels, taps_h * stride_h, taps_w * stride_w)
         padded[:, :, :kernel_h, :kernel_w] = weight
         by_phase = padded.view(
@@ -86,5 +90,3 @@ def _phase(phase: int, stride: int, padding: int, size: int, grid: int) -> tuple
     first = (phase - padding) % stride
     start = (first + padding) // stride
     return first, start, max(0, min((size - 1 - first) // stride + 1, grid - start))
-
-

@@ -18,9 +18,9 @@ from pathlib import Path
 import torch
 
 VERSION = 1
-_REPEATS = 5
+_REPEATS = 4
 _SLOWER_IS_OUT = 1.3  # after its first timed run, a candidate this much slower than the best one is dropped
-_SECONDS_PER_CHOICE = 4.0
+_SECONDS_PER_CHOICE = 3.0
 
 
 def cache_file() -> Path:

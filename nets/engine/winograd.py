@@ -30,7 +30,9 @@ def winograd(output_tile: int, kernel: int = 3) -> TileTransforms:
     tile = output_tile + kernel - 1
     points = np.array(POINTS[output_tile][: tile - 1])
     if len(points) != tile - 1:
-        raise ValueError(f"no interpolation points for an output tile of {output_tile} and a kernel of {kernel}")
+        raise ValueError(
+            f"no interpolation points for an output tile of {output_tile} and a kernel of {kernel}"
+        )
 
     def powers(count: int) -> np.ndarray:
         at_infinity = np.eye(count)[-1:]  # the value at infinity is the leading coefficient
