@@ -31,7 +31,7 @@ def error(found: Tensor, exact: Tensor) -> float:
 
 
 class Reference:
-    """Random operands of a convolution and its exact results, activations as (batch, height, width, channel)."""
+    """Random operands of a convolution and its exact results, activations channels last."""
 
     def __init__(self, shape: ConvolutionShape, seed: int) -> None:
         self.shape = shape

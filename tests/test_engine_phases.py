@@ -1,4 +1,4 @@
-"""The CPU engine on whole modules: its phases against autograd in float64, and what it promises about state."""
+"""The CPU engine on whole modules: its phases against autograd in float64, and its promises about state."""
 
 import threading
 from collections.abc import Callable
@@ -24,7 +24,7 @@ def _tuning_file_of_its_own(
 
 
 def largest_error(found: Tensor, exact: Tensor) -> float:
-    """Over the largest value, or over 1 if that is less: a bias before a normalisation has gradients of 1e-15."""
+    """Over the largest value, or 1 if that is less: a bias before a normalisation has gradients of 1e-15."""
     assert found.shape == exact.shape
     return float((found.double() - exact.double()).abs().max() / exact.abs().max().clamp_min(1))
 
@@ -253,7 +253,7 @@ def test_random_nets(data: st.DataObject) -> None:
         else:
             layers.append(Residual(channels))
     torch.manual_seed(data.draw(st.integers(0, 99)))
-    # A convolution in front: a normalisation of one value only would divide rounding errors by rounding errors.
+    # A convolution in front, for a gradient to arrive at parameters.
     module = nn.Sequential(nn.Conv2d(3, 3, 1), *layers)
     try:
         exact_results(module.double(), torch.randn(shape).double())

@@ -1,6 +1,7 @@
 """Which algorithms can run a layer, by name.
 
-The part of a name before the bracket is its family, what ``backend=`` forces; the bracket tells variants of it apart.
+The part of a name before the bracket is its family, what ``backend=`` forces; the bracket tells its
+variants apart.
 """
 
 from collections.abc import Callable, Mapping
@@ -86,7 +87,7 @@ def _as_product(shape: ConvolutionShape, make: "Callable[[Memory], MatrixProduct
 def _direct(shape: ConvolutionShape, phase: str) -> dict[str, KernelMaker]:
     found: dict[str, KernelMaker] = {"direct": lambda memory: onednn.DirectConvolution(shape, memory)}
     reversible = all(pad < kernel for pad, kernel in zip(shape.padding, shape.kernel, strict=True))
-    # PyTorch 2.13 misreads a packed weight where one pixel of one channel comes out; a product is better there.
+    # PyTorch 2.13 misreads a packed weight where one pixel of one channel comes out.
     result = shape.out_size if phase == FORWARD else shape.in_size
     packable = result != (1, 1) and (
         phase == FORWARD or (phase == INPUT_GRADIENT and shape.stride == (1, 1) and reversible)
@@ -118,7 +119,8 @@ def _bilinear_kernel(
 
 
 def bilinear_operations(shape: ConvolutionShape, output_tile: int, products: Callable[[int], int]) -> int:
-    """Multiply-adds of one phase by a bilinear algorithm with ``products(input_tile)`` multiplications per tile."""
+    """Multiply-adds of one phase by a bilinear algorithm that multiplies ``products(input_tile)`` times per
+    tile."""
     input_tile = output_tile + shape.kernel[0] - 1
     r = products(input_tile)
     tiles = shape.batch * -(-shape.out_size[0] // output_tile) * -(-shape.out_size[1] // output_tile)

@@ -84,7 +84,7 @@ class Im2colGemm(Kernel):
         return room
 
     def _gather(self, source: Tensor, rows: slice, columns: Tensor) -> Tensor:
-        """Fills columns (positions, column length) for the output ``rows`` of the padded ``source`` images."""
+        """Fills (positions, column length) ``columns`` for the output ``rows`` of the padded images."""
         shape = self.shape
         (kernel_h, kernel_w), (stride_h, stride_w) = shape.kernel, shape.stride
         count, height, width = source.shape[0], rows.stop - rows.start, shape.out_size[1]

@@ -1,8 +1,8 @@
 """The layers a plan is made of: each knows its values and runs its part of the three phases on them.
 
-A layer reads ``value.data`` of its inputs and fills its output's; in the input gradient it reads ``output.grad`` and
-fills the tensors in ``grad_inputs``. ReLU directly after a layer is part of it: applied to the output in place, and
-the plan masks ``output.grad`` before the layer sees it.
+A layer reads ``value.data`` of its inputs and fills its output's; in the input gradient it reads
+``output.grad`` and fills the tensors in ``grad_inputs``. ReLU directly after a layer is part of it: applied
+to the output in place, and the plan masks ``output.grad`` before the layer sees it.
 """
 
 from collections.abc import Sequence
@@ -183,7 +183,7 @@ class Add(Layer):
 
 
 class Concat(Layer):
-    """Images joined along their channels. An input that already lives in its part of the output costs nothing."""
+    """Images joined along their channels. An input that lives in its part of the output costs nothing."""
 
     relu_in_place = False
 

@@ -1,4 +1,4 @@
-"""Convolutions that are one matrix product: 1x1 ones, and those whose kernel covers the whole input; and Linear.
+"""What is one matrix product: Linear, 1x1 convolutions, and those whose kernel covers the whole input.
 
 The weight (out, in, kernel) is used as it is, as an (out, in * kernel) matrix, and so is its gradient.
 """
@@ -45,7 +45,7 @@ class MatrixProduct(Kernel):
 class SlicedProduct(MatrixProduct):
     """Few rows against a large weight, as a batch of products over slices of it.
 
-    A BLAS that packs a large weight for a few rows moves it twice; slices small enough for the cache move it once.
+    A BLAS that packs a large weight for a few rows moves it twice; slices that fit the cache move once.
     """
 
     def __init__(self, slices: int, memory: Memory) -> None:

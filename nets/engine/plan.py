@@ -32,14 +32,14 @@ def compile(
     """The three phases of ``module`` for inputs of ``input_shape``: (C, H, W), or with a batch in front.
 
     ``backend``: "auto" times every algorithm on every layer and phase once, and keeps the timings in
-    ``tuning_file`` (by default in the user's cache folder); "mm", "direct", "winograd" or "fft" forces a family of
-    algorithms, with matrix products where it does not apply; "stock" runs PyTorch's own operators.
+    ``tuning_file`` (by default in the user's cache folder); "mm", "direct", "winograd" or "fft" forces a
+    family of algorithms, with matrix products where it does not apply; "stock" runs PyTorch's own operators.
     ``dtype`` is float32, bfloat16 or float64, and must be that of the parameters (the default).
     ``check_weights`` compares every kept copy of a weight with the weight on every use (slow; for debugging).
 
-    The module stays as it is; its parameters are read on every call, and gradients go to their ``.grad``. Its mode
-    (training or not) is fixed with the plan. Raises :class:`CompileError` for a module that the engine cannot run,
-    and ValueError for a bad argument.
+    The module stays as it is; its parameters are read on every call, and gradients go to their ``.grad``.
+    Its mode (training or not) is fixed with the plan. Raises :class:`CompileError` for a module that the
+    engine cannot run, and ValueError for a bad argument.
     """
     if backend not in BACKENDS:
         raise ValueError(f"unknown backend '{backend}'; accepted: {', '.join(BACKENDS)}")
@@ -50,7 +50,8 @@ def compile(
     for name, parameter in module.named_parameters():
         if parameter.dtype != chosen or parameter.device.type != "cpu":
             raise CompileError(
-                f"{name}: a parameter of {parameter.dtype} on {parameter.device}; a plan in {chosen} needs {chosen} on cpu"
+                f"{name}: a parameter of {parameter.dtype} on {parameter.device}; "
+                f"a plan in {chosen} needs {chosen} on cpu"
             )
     if len(input_shape) not in (2, 3, 4) or min(input_shape) < 1:
         raise ValueError(
@@ -106,7 +107,8 @@ class EnginePhases:
         return self._output_value.data
 
     def updateGradInput(self, input: Tensor, gradOutput: Tensor) -> Tensor:
-        """The input's gradient, in the plan's buffer. ``gradOutput`` may be the output itself; it is not changed."""
+        """The input's gradient, in the plan's buffer. ``gradOutput`` is not changed; it may be the output
+        itself."""
         if input is not self._input:
             raise RuntimeError("updateGradInput needs updateOutput of the same input first")
         if gradOutput.shape != self._output_value.shape:
@@ -121,7 +123,7 @@ class EnginePhases:
         return self._input_value.grad
 
     def accGradParameters(self, input: Tensor, gradOutput: Tensor) -> None:
-        """Adds every parameter's gradient to its ``.grad``, for the ``gradOutput`` of the last updateGradInput."""
+        """Adds every parameter's gradient to its ``.grad``, for the last updateGradInput's ``gradOutput``."""
         if input is not self._input or not self._gradients_kept:
             raise RuntimeError("accGradParameters needs updateGradInput of the same input first")
         with torch.no_grad():
@@ -284,7 +286,7 @@ class _Compiler:
     # Memory -------------------------------------------------------------------------------------------------
 
     def _place_data(self, plan: list[layers.Layer]) -> None:
-        """Gives every value its buffer. What a Concat joins is written into its part of the result at once."""
+        """Gives every value its buffer. What a Concat joins is written into its place in the result."""
         homes: dict[int, tuple[layers.Concat, int]] = {}
         direct = (layers.WeightedLayer, layers.MaxPool2d, layers.AvgPool2d, layers.Concat)
         written_by = {id(layer.output): layer for layer in plan}
@@ -320,8 +322,9 @@ class _Compiler:
     def _place_gradients(self, plan: list[layers.Layer], output: Value) -> list[Callable[[], None]]:
         """Gives every gradient its memory, and returns the steps of the input gradient, last layer first.
 
-        A gradient is kept for as long as it is needed: for accGradParameters where the layer has parameters, else
-        until its layer has run. The first reader of a value (from the end) writes its gradient, the others add.
+        A gradient is kept for as long as it is needed: for accGradParameters where the layer has parameters,
+        else until its layer has run. The first reader of a value (from the end) writes its gradient, the
+        others add.
         """
         pool = GradientMemory(self.memory, self.dtype)
         blocks: dict[int, Block] = {}

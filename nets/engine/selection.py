@@ -18,8 +18,8 @@ from nets.engine.weights import CachedWeight
 Kernels = dict[str, tuple[str, Kernel]]  # phase to algorithm's name and kernel
 
 _PLAIN = "mm"  # what runs where the forced family does not apply
-# A batch is timed on as many images as make this much work of the direct algorithm: what is fastest for them is
-# fastest for more, as every kernel works through a batch in pieces.
+# A batch is timed on as many images as make this much work of the direct algorithm: what is fastest for them
+# is fastest for more, as every kernel works through a batch in pieces.
 _TIMED_MULTIPLY_ADDS = 12_000_000_000
 
 
@@ -35,7 +35,8 @@ class _Work:
 
 
 class Selection:
-    """Chooses and makes the kernels of one plan. ``fallbacks`` says, by layer, where the forced family is not used."""
+    """Chooses and makes the kernels of one plan. ``fallbacks``: the layers that the forced family cannot
+    run."""
 
     def __init__(
         self, backend: str, dtype: torch.dtype, tuner: Tuner, memory: Memory, check_weights: bool
@@ -71,7 +72,8 @@ class Selection:
         return self._kernels(layer, work)
 
     def _kernels(self, layer: str, work: _Work) -> Kernels:
-        """One kernel per phase; phases that chose the same algorithm share it, and its copies of the weight."""
+        """One kernel per phase; phases that chose the same algorithm share it and its copies of the
+        weight."""
         timed_batch = max(1, min(work.batch, _TIMED_MULTIPLY_ADDS // work.multiply_adds))
         trial = _Trial(work.sizes(timed_batch), self._dtype)
         dtype = str(self._dtype).removeprefix("torch.")

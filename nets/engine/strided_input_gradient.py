@@ -1,12 +1,12 @@
-"""The input gradient of a strided convolution as one stride-1 convolution and a shuffle of its channels to pixels.
+"""The input gradient of a strided convolution: a stride-1 convolution, and channels shuffled to pixels.
 
-Per axis, with stride s and padding p, let y + p = s Y + a be an input position with phase a < s. Its gradient takes
-the taps i = s q + a only:
+Per axis, with stride s and padding p, let y + p = s Y + a be an input position with phase a < s. Its
+gradient takes the taps i = s q + a only:
 
     g'[s Y + a - p] = sum over q of g[Y - q] w[s q + a]
 
-which for every phase is a stride-1 convolution of g with ceil(k / s) taps. The s x s phases are output channels of a
-single one, with few channels in (a first layer's) growing to s * s as many.
+which for every phase is a stride-1 convolution of g with ceil(k / s) taps. The s x s phases are output
+channels of a single one, with few channels in (a first layer's) growing to s * s as many.
 """
 
 from torch import Tensor
@@ -86,7 +86,7 @@ class StridedInputGradient(Kernel):
 
 
 def _phase(phase: int, stride: int, padding: int, size: int, grid: int) -> tuple[int, int, int]:
-    """Of one axis: the first input position of ``phase``, its place in the phase's grid, and how many follow."""
+    """Of one axis: the first input position of ``phase``, its place in the phase's grid, their number."""
     first = (phase - padding) % stride
     start = (first + padding) // stride
     return first, start, max(0, min((size - 1 - first) // stride + 1, grid - start))

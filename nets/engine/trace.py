@@ -24,7 +24,7 @@ class Slot:
 
 @dataclass
 class Operation:
-    """One call. ``values[result]`` = ``call(*args, **kwargs)`` with every :class:`Slot` replaced by its value."""
+    """One call. ``values[result]`` = ``call(*args, **kwargs)``, every :class:`Slot` replaced by its value."""
 
     name: str  # the module's dotted place, or the function's name in the traced graph
     call: Callable[..., Any]
@@ -237,7 +237,7 @@ class _state_kept:
 def _callable(
     root: nn.Module, module: nn.Module, node: fx.Node, args: tuple[Any, ...]
 ) -> tuple[str, Callable[..., Any], bool]:
-    """The operation's name, what to call without changing its argument, and whether the original changed it."""
+    """The operation's name, what to call without changing an argument, and whether the original did."""
     if node.op == "call_module":
         layer = root.get_submodule(str(node.target))
         name = str(node.target) if root is module else type(module).__name__
