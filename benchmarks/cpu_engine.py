@@ -5,9 +5,9 @@
     python benchmarks/cpu_engine.py --torch7 "th benchmark.lua"    a legacy script under a Torch7 of your own
 
 Every peer lives in a process of its own; the three phases are run in turns, one round of each peer after the
-other, so that all meet the same machine. A sample during which other programs held the cores (Linux's pressure
-figures) is taken again. Shown: medians, in ms per image. On a machine that is never quiet, ``--threads 1 --clock
-cpu`` shows the CPU time of one thread, which other programs hardly change.
+other, so that all meet the same machine. A sample during which other programs held the cores (Linux's
+pressure figures) is taken again. Shown: medians, in ms per image. On a machine that is never quiet,
+``--threads 1 --clock cpu`` shows the CPU time of one thread, which other programs hardly change.
 """
 
 import argparse
