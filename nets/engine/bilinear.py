@@ -75,7 +75,7 @@ class BilinearConvolution(Kernel):
         self._output_adjoint = self._output.t().contiguous()
         self._input_adjoint = self._input.t().contiguous()
         self._weight_adjoint = self._weight.t().contiguous()
-        self._transformed = CachedWeight(self._transform_weight)
+        self._transformed = CachedWeight()
 
     def _transform_weight(self, weight: Tensor, out: Tensor | None) -> Tensor:
         """(out, in, k, k) to (R, out, in)."""
@@ -190,7 +190,7 @@ class BilinearConvolution(Kernel):
 
     def forward(self, x: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool) -> None:
         shape, m, r = self.shape, self.transforms.output_tile, self.transforms.products
-        by_product = self._transformed.get(weight).transpose(1, 2)
+        by_product = self._transformed.get(weight, self._transform_weight).transpose(1, 2)
         groups = self._groups()
         tiles, inputs, outputs, results, padded = self._scratch(groups)
         for images, row_pieces in groups:
@@ -214,7 +214,7 @@ class BilinearConvolution(Kernel):
 
     def input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:
         shape, t, r = self.shape, self.transforms.input_tile, self.transforms.products
-        transformed_weight = self._transformed.get(weight)
+        transformed_weight = self._transformed.get(weight, self._transform_weight)
         groups = self._groups()
         tiles, inputs, outputs, results, padded = self._scratch(groups)
         (top, left), (height, width) = shape.padding, shape.in_size
@@ -234,7 +234,7 @@ class BilinearConvolution(Kernel):
         shape, r = self.shape, self.transforms.products
         groups = self._groups()
         single = len(groups) == 1 and len(groups[0][1]) == 1
-        # The transformed gradient of a single piece is made and used up some output channels at a time, in cache;
+        # A single piece's transformed gradient is made and used up some output channels at a time, in cache;
         # that of several pieces has to be summed whole.
         row_bytes = r * shape.in_channels * shape.dtype.itemsize
         width = max(16, PIECE_BYTES // row_bytes) if single else shape.out_channels

@@ -31,7 +31,7 @@ class Im2colGemm(Kernel):
         self.memory = memory
         self.order = order
         self._product = MatrixProduct(library)
-        self._by_tap = CachedWeight(self._reorder)
+        self._by_tap = CachedWeight()
 
     # Weights ------------------------------------------------------------------------------------------------
 
@@ -48,7 +48,7 @@ class Im2colGemm(Kernel):
         """The weight as (out, columns), in this kernel's order."""
         if self.order == "channel":
             return weight.view(self.shape.out_channels, -1)
-        return self._by_tap.get(weight)
+        return self._by_tap.get(weight, self._reorder)
 
     def invalidate(self) -> None:
         self._by_tap.invalidate()

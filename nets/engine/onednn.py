@@ -80,8 +80,8 @@ class PackedDirectConvolution(Kernel):
 
     def __init__(self, shape: ConvolutionShape, memory: Memory) -> None:
         self.shape = shape
-        self._forward_weight = CachedWeight(self._pack_forward)
-        self._backward_weight = CachedWeight(self._pack_backward)
+        self._forward_weight = CachedWeight()
+        self._backward_weight = CachedWeight()
 
     def invalidate(self) -> None:
         self._forward_weight.invalidate()
@@ -130,12 +130,12 @@ class PackedDirectConvolution(Kernel):
         ).permute(0, 2, 3, 1)
 
     def forward(self, x: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool) -> None:
-        packed = self._forward_weight.get(weight)
+        packed = self._forward_weight.get(weight, self._pack_forward)
         for images, _ in pieces(self.shape.batch, 1, self._images(self.shape.output_shape)):
             out[images].copy_(self._convolve(x[images], packed, bias, self.shape.padding, relu))
 
     def input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:
-        packed = self._backward_weight.get(weight)
+        packed = self._backward_weight.get(weight, self._pack_backward)
         padding = self._reversed_padding()
         for images, _ in pieces(self.shape.batch, 1, self._images(self.shape.input_shape)):
             grad_in[images].copy_(self._convolve(grad_out[images], packed, None, padding, False))

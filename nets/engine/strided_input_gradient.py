@@ -41,7 +41,7 @@ class StridedInputGradient(Kernel):
             if inner == "mm"
             else DirectConvolution(self.phases, memory)
         )
-        self._weight = CachedWeight(self._by_phase)
+        self._weight = CachedWeight()
         self._by_phase_out = memory.empty(self.phases.output_shape, shape.dtype)
 
     def invalidate(self) -> None:
@@ -68,7 +68,8 @@ class StridedInputGradient(Kernel):
 
     def input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:
         shape = self.shape
-        self._convolution.forward(grad_out, self._weight.get(weight), None, self._by_phase_out, False)
+        by_phase = self._weight.get(weight, self._by_phase)
+        self._convolution.forward(grad_out, by_phase, None, self._by_phase_out, False)
         height, width = self.phases.out_size
         (stride_h, stride_w), (top, left) = shape.stride, shape.padding
         pixels = self._by_phase_out.view(shape.batch, height, width, stride_h, stride_w, shape.in_channels)

@@ -11,25 +11,25 @@ class StaleWeightError(RuntimeError):
 
 
 class CachedWeight:
-    """``transform(weight, out)``, made again when the weight's version or memory has changed.
+    """The result of ``transform(weight, out)``, made again when the weight's version or memory has changed.
 
     ``transform`` gets the last result as ``out`` (None the first time), to be filled again, and returns it.
+    It is given to every :meth:`get` and not kept: a kernel that it belongs to could not be freed at once.
     Writes that bypass PyTorch's version counter are not seen: call :meth:`invalidate` after them, or set
     ``checked`` to compare on every use and raise :class:`StaleWeightError`.
     """
 
-    def __init__(self, transform: Callable[[Tensor, Tensor | None], Tensor]) -> None:
-        self._transform = transform
+    def __init__(self) -> None:
         self._result: Tensor | None = None
         self._made_from: tuple[int, int] | None = None
         self.checked = False
 
-    def get(self, weight: Tensor) -> Tensor:
+    def get(self, weight: Tensor, transform: Callable[[Tensor, Tensor | None], Tensor]) -> Tensor:
         source = (weight._version, weight.data_ptr())
         if self._result is None or source != self._made_from:
-            self._result = self._transform(weight, self._result)
+            self._result = transform(weight, self._result)
             self._made_from = source
-        elif self.checked and not torch.equal(self._transform(weight, None), self._result):
+        elif self.checked and not torch.equal(transform(weight, None), self._result):
             raise StaleWeightError(
                 "a weight changed without PyTorch noticing (a write through .data, numpy or a memory map): "
                 "call invalidate() after such a write"
