@@ -12,7 +12,7 @@ from nets.engine.bilinear import TileTransforms
 
 # Finite interpolation points by output tile, for 3-wide kernels; infinity is always one more. Few-bit
 # fractions around 1 keep the powers, and with them the rounding errors, small: the integers of the textbooks
-# lose 1e-4.
+# lose three times as much.
 POINTS: dict[int, tuple[float, ...]] = {
     2: (0.0, 1.0, -1.0),
     3: (0.5, -0.5, 1.25, -1.25),
