@@ -5,6 +5,7 @@ Read are the two legacy scripts in all their forms (``benchmark``'s phases, ``be
 soumith/convnet-benchmarks' ``imagenet_winners`` and ``layerwise_benchmarks``. A log may hold several runs.
 """
 
+import itertools
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ _MARKDOWN = r"(?:[*-] )?"
 _LEGACY_LINE = re.compile(rf"{_MARKDOWN}((?:free )?:[A-Za-z -]+(?:\(\))?:)\s+({_NUMBER})")
 _SECONDS_LINE = re.compile(rf"{_MARKDOWN}(t1|feed moyen|dry_run) ({_NUMBER}) seconds")
 _SOUMITH_LINE = re.compile(rf"(\S+)\s+(:[A-Za-z]+(?:\(\))?:)\s+({_NUMBER})")
-_SOUMITH_NET = re.compile(r"ModelType: (.+?)\s+Kernels: (\S+)\s+Input shape: (\S+)")
+_SOUMITH_NET = re.compile(r"ModelType: (.+?)\s+Kernels: (\S+)\s+Input shape: (\d+x\S+)")
 _SOUMITH_LAYER = re.compile(r"CONFIG: (.+)")
 _COMMAND = re.compile(r"(?:\$ )?th (\S+\.lua.*)")
 _DEVICE = re.compile(r"Running on device: (.+)")
@@ -46,7 +47,8 @@ class LoggedRun:
     """One benchmark's lines.
 
     ``times``: label, as printed, to milliseconds in ``unit``; of a label printed more than once the mean, and
-    every value in ``samples``. ``title`` tells the runs of one log apart ('AlexNet cudnn 128x3x224x224').
+    every value in ``samples``. ``title`` and ``kernels`` tell the runs of one log apart ('AlexNet
+    128x3x224x224' and 'cudnn'). ``batch_size``: None where the log does not say it.
     """
 
     kind: Kind
@@ -54,6 +56,8 @@ class LoggedRun:
     times: Mapping[str, float]
     samples: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     title: str = ""
+    kernels: str = ""
+    batch_size: int | None = None
     command: str | None = None  # script and options, without the leading 'th'
     options: Mapping[str, str] = field(default_factory=dict)
     device: str | None = None
@@ -135,8 +139,10 @@ class _Parser:
         self._layer = ""
         self._start()
 
-    def _start(self, title: str = "") -> None:
+    def _start(self, title: str = "", kernels: str = "", batch_size: int | None = None) -> None:
         self._title = title
+        self._kernels = kernels
+        self._batch_size = batch_size
         self._unit = PER_SAMPLE
         self._samples: dict[str, list[float]] = {}
         self._command: str | None = None
@@ -153,6 +159,8 @@ class _Parser:
                 times={label: sum(values) / len(values) for label, values in self._samples.items()},
                 samples={label: tuple(values) for label, values in self._samples.items() if len(values) > 1},
                 title=self._title or (self._command or ""),
+                kernels=self._kernels,
+                batch_size=self._batch_size or _batch_size(self._options),
                 command=self._command,
                 options=self._options,
                 device=self._device,
@@ -178,7 +186,7 @@ class _Parser:
         elif match := _SOUMITH_NET.match(line):
             self.finish_run()
             self._layer = ""
-            self._start(" ".join(match.groups()))
+            self._start(f"{match[1]} {match[3]}", match[2], int(match[3].split("x")[0]))
         elif match := _SOUMITH_LAYER.match(line):
             self.finish_run()
             self._layer = match[1]
@@ -192,11 +200,10 @@ class _Parser:
             self._options.setdefault(match[2], match[3])
 
     def _add_soumith(self, kernels: str, label: str, milliseconds: float) -> None:
-        if self._layer:  # layerwise: one run per layer and implementation
-            title = f"{self._layer} {kernels}"
-            if self._title != title:
-                self.finish_run()
-                self._start(title)
+        if self._layer and (self._title, self._kernels) != (self._layer, kernels):
+            self.finish_run()
+            batch = re.search(r"bs = (\d+)", self._layer)
+            self._start(self._layer, kernels, int(batch[1]) if batch else None)
         self._add(label, milliseconds, PER_BATCH)
 
     def _add(self, label: str, milliseconds: float, unit: str) -> None:
@@ -211,7 +218,13 @@ def _command_options(command: str) -> dict[str, str]:
     """{'cuda': 'true', 'batch_size': '64'} of '-cuda -batch_size 64'."""
     _, *words = [*command.split(), "-"]
     options = {}
-    for word, following in zip(words, words[1:], strict=False):
+    for word, following in itertools.pairwise(words):
         if word.startswith("-"):
             options[word.lstrip("-")] = "true" if following.startswith("-") else following
     return options
+
+
+def _batch_size(options: Mapping[str, str]) -> int | None:
+    """Of the legacy scripts' options: -batch_size counts only with -4d_tensor true, as in the original."""
+    batch_size = options.get("batch_size", "1") if options.get("4d_tensor") == "true" else "1"
+    return int(batch_size) if batch_size.isdecimal() and int(batch_size) else None

@@ -34,6 +34,7 @@ def test_benchmark_lines_options_and_model():
     assert run.times["free :updateGradInput():"] == 191.45113229752
     assert run.times[":updateGradInput():"] == 178.95275354385
     assert run.options == {"sync": "false", "iter": "2", "4d_tensor": "true", "batch_size": "4"}
+    assert run.batch_size == 4
     assert len(run.model) == 23
     assert run.model[0].text == "nn.Sequential"
     assert (run.model[1].place, run.model[1].text) == ("1", "nn.SpatialConvolutionMM(3 -> 96, 7x7, 2,2)")
@@ -65,11 +66,9 @@ def test_criterion_in_seconds_becomes_milliseconds_of_the_whole_batch():
 
 def test_soumith_nets_among_other_programs_lines():
     runs = runs_of(DATA / "soumith_imagenet_excerpt.log")
-    assert [run.title for run in runs] == [
-        "AlexNet cudnn 128x3x224x224",
-        "AlexNet nn 128x3x224x224",
-        "AlexNet fbfft 128x3x224x224",
-    ]
+    assert {run.title for run in runs} == {"AlexNet 128x3x224x224"}
+    assert [run.kernels for run in runs] == ["cudnn", "nn", "fbfft"]
+    assert {run.batch_size for run in runs} == {128}
     assert {run.device for run in runs} == {"Graphics Device"}
     assert [run.times[":TOTAL:"] for run in runs] == [229.76, 339.72, 134.45]
     assert {run.unit for run in runs} == {PER_BATCH}
@@ -78,9 +77,8 @@ def test_soumith_nets_among_other_programs_lines():
 def test_soumith_layers_are_a_run_for_each_implementation():
     runs = runs_of(DATA / "soumith_layerwise_excerpt.log")
     assert len(runs) == 4
-    assert runs[1].title == (
-        "input = 3x128x128 * ker = 3x96x11x11 (bs = 128, stride = 1) nn.SpatialConvolutionMM"
-    )
+    assert runs[1].title == "input = 3x128x128 * ker = 3x96x11x11 (bs = 128, stride = 1)"
+    assert (runs[1].kernels, runs[1].batch_size) == ("nn.SpatialConvolutionMM", 128)
     assert runs[2].times == {
         ":updateOutput():": 13.75,
         ":updateGradInput():": 100.08,
@@ -96,6 +94,7 @@ def test_lines_pasted_into_a_markdown_list():
         "benchmark.lua -cuda true -convMM true",
         "benchmark_criterion.lua -cuda true -4d_tensor true -batch_size 60 -cudnn true -sync true -iter 1",
     ]
+    assert [run.batch_size for run in runs] == [1, 1, 60]
     assert [run.kind for run in runs] == ["benchmark", "benchmark", "criterion"]
     assert runs[1].times["free :updateOutput():"] == 0.59740543365479
     assert runs[2].times[":TOTAL:"] == 13.220194975535
@@ -104,6 +103,11 @@ def test_lines_pasted_into_a_markdown_list():
 def test_runs_printed_one_after_the_other_without_a_title():
     text = ":updateOutput():\t1\n:TOTAL:\t3\n:updateOutput():\t2\n:TOTAL:\t5\n"
     assert [run.times[":TOTAL:"] for run in parse_log(text)] == [3, 5]
+
+
+def test_batch_size_counts_only_for_four_dimensional_input_as_in_the_original():
+    (run,) = parse_log("$ th benchmark.lua -batch_size 64\n:TOTAL:\t3\n")
+    assert run.batch_size == 1
 
 
 def test_an_option_without_a_value_is_true():
