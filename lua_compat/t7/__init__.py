@@ -25,6 +25,7 @@ from lua_compat.t7.errors import T7FormatError
 from lua_compat.t7.format import FileFormat
 from lua_compat.t7.objects import LuaFunction, LuaTable, Storage, Tensor, TorchObject, lua_bytes, lua_string
 from lua_compat.t7.reader import Reader, load, load_with_format
+from lua_compat.t7.writer import Writer, save
 
 __all__ = [
     "FileFormat",
@@ -35,8 +36,10 @@ __all__ = [
     "T7FormatError",
     "Tensor",
     "TorchObject",
+    "Writer",
     "load",
     "load_with_format",
     "lua_bytes",
     "lua_string",
+    "save",
 ]

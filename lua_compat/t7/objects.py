@@ -185,17 +185,21 @@ class Storage:
     process) and may be unaligned.
     """
 
-    __slots__ = ("array", "typename")
+    __slots__ = ("array", "typename", "version", "versioned")
 
-    def __init__(self, typename: str, array: np.ndarray) -> None:
+    def __init__(self, typename: str, array: np.ndarray, *, version: int = 1, versioned: bool = True) -> None:
         expected = STORAGE_DTYPES.get(typename)
         if expected is None:
             raise ValueError(f"'{typename}' is not a storage type of Torch7")
         if array.ndim != 1 or array.dtype != expected or not array.flags.c_contiguous:
-            raise ValueError(f"a {typename} takes a contiguous 1-D array of {expected}, not {array.dtype}"
-                             f" of shape {array.shape}")
+            raise ValueError(
+                f"a {typename} takes a contiguous 1-D array of {expected}, not {array.dtype}"
+                f" of shape {array.shape}"
+            )
         self.typename = typename
         self.array = array
+        self.version = version
+        self.versioned = versioned
 
     @property
     def dtype(self) -> np.dtype:
@@ -263,8 +267,10 @@ class Tensor:
         last = self.storage_offset + sum(r for r in reach if r > 0)
         available = 0 if self.storage is None else len(self.storage)
         if first < 1 or last > available:
-            raise ValueError(f"sizes {self.size}, strides {self.stride} from offset {self.storage_offset} reach"
-                             f" elements {first} to {last} of a storage of {available}")
+            raise ValueError(
+                f"sizes {self.size}, strides {self.stride} from offset {self.storage_offset} reach"
+                f" elements {first} to {last} of a storage of {available}"
+            )
 
     @classmethod
     def from_numpy(cls, array: np.ndarray, typename: str | None = None) -> "Tensor":

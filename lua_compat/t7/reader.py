@@ -239,7 +239,9 @@ class Reader:
     def format(self) -> FileFormat:
         """What is known so far of the file's encoding."""
         if self._format is None:
-            self._format = detect_encoding(bytes(self._buffer[self._position : self._position + 4]), self._position)
+            self._format = detect_encoding(
+                bytes(self._buffer[self._position : self._position + 4]), self._position
+            )
         return self._format
 
     @property
@@ -313,26 +315,26 @@ class Reader:
     def _begin(self, cursor: BinaryCursor | AsciiCursor, stack: list[_Frame]) -> Any:
         """Reads one object, or its beginning (then it is on the stack and _PENDING is returned)."""
         start = cursor.position
-        kind = cursor.int()
+        kind = cursor.read_int()
         if kind == NIL:
             return None
         if kind == NUMBER:
-            return lua_number(cursor.double())
+            return lua_number(cursor.read_double())
         if kind == STRING:
-            return lua_string(cursor.raw(cursor.int()))
+            return lua_string(cursor.read_raw(cursor.read_int()))
         if kind == BOOLEAN:
-            return cursor.int() == 1
+            return cursor.read_int() == 1
         if kind == FUNCTION:
             return self._begin_function(cursor, stack, kind, None)
         if kind not in (TABLE, TORCH, RECUR_FUNCTION, LEGACY_RECUR_FUNCTION):
             raise T7FormatError(f"type id {kind}: it must be 0 to 8", start)
-        index = cursor.int()
+        index = cursor.read_int()
         if index in self._memo:
             return self._referenced(index, kind, start)
         if kind == TABLE:
             table = LuaTable()
             self._memo[index] = table
-            return self._begin_table(cursor, stack, table, cursor.int(), table)
+            return self._begin_table(cursor, stack, table, cursor.read_int(), table)
         if kind == TORCH:
             return self._begin_torch_object(cursor, stack, index)
         return self._begin_function(cursor, stack, kind, index)
@@ -352,7 +354,12 @@ class Reader:
         return value
 
     def _begin_table(
-        self, cursor: BinaryCursor | AsciiCursor, stack: list[_Frame], table: LuaTable, count: int, result: Any
+        self,
+        cursor: BinaryCursor | AsciiCursor,
+        stack: list[_Frame],
+        table: LuaTable,
+        count: int,
+        result: Any,
     ) -> Any:
         cursor.check_count(count, "a table", 8)
         if count == 0:
@@ -363,7 +370,7 @@ class Reader:
     def _begin_function(
         self, cursor: BinaryCursor | AsciiCursor, stack: list[_Frame], kind: int, index: int | None
     ) -> Any:
-        function = LuaFunction(cursor.raw(cursor.int()), None, kind)
+        function = LuaFunction(cursor.read_raw(cursor.read_int()), None, kind)
         if index is not None:
             self._memo[index] = function
         stack.append(_FunctionFrame(function))
@@ -371,11 +378,11 @@ class Reader:
 
     def _begin_torch_object(self, cursor: BinaryCursor | AsciiCursor, stack: list[_Frame], index: int) -> Any:
         start = cursor.position
-        header = cursor.raw(cursor.int())
+        header = cursor.read_raw(cursor.read_int())
         version, versioned = 0, header.startswith(b"V ") and header[2:].isdigit() and len(header) < 12
         if versioned:
             version = int(header[2:])
-            header = cursor.raw(cursor.int())
+            header = cursor.read_raw(cursor.read_int())
         typename = header.decode("utf-8", "backslashreplace")
         self._memo[index] = _UNFINISHED
         if typename in TENSOR_DTYPES:
@@ -383,7 +390,8 @@ class Reader:
             return _PENDING
         value: Any
         if typename in STORAGE_DTYPES:
-            value = Storage(typename, cursor.array(STORAGE_DTYPES[typename], cursor.long()))
+            elements = cursor.read_array(STORAGE_DTYPES[typename], cursor.read_long())
+            value = Storage(typename, elements, version=version, versioned=versioned)
             self._memo[index] = value
             return value
         value = TorchObject(typename, version, versioned=versioned)
@@ -396,21 +404,21 @@ class Reader:
         typename = value.typename
         if typename in VEC_CLASSES:
             value.fields = []
-            count = cursor.long()
+            count = cursor.read_long()
             cursor.check_count(count, "a tds.Vec", 4)
             if count == 0:
                 return value
             stack.append(_VecFrame(value, count))
             return _PENDING
         if typename in HASH_CLASSES:
-            return self._begin_table(cursor, stack, value.fields, cursor.long(), value)
+            return self._begin_table(cursor, stack, value.fields, cursor.read_long(), value)
         if typename == "torch.Generator":
-            value.fields = cursor.raw(GENERATOR_BYTES)
+            value.fields = cursor.read_raw(GENERATOR_BYTES)
             return value
         parts = self._bodies.get(typename, 2 if writes_two_objects(typename, value.version) else 1)
         if typename not in self._bodies:
             body = cursor.position
-            kind = cursor.int()
+            kind = cursor.read_int()
             cursor.position = body
             if kind != TABLE:
                 return self._not_understood(cursor, value, start)
@@ -430,9 +438,9 @@ class Reader:
 
 
 def _read_shape(cursor: BinaryCursor | AsciiCursor) -> tuple[list[int], list[int], int]:
-    dimensions = cursor.int()
+    dimensions = cursor.read_int()
     cursor.check_count(dimensions, "a number of dimensions", 8)
-    return cursor.longs(dimensions), cursor.longs(dimensions), cursor.long()
+    return cursor.read_longs(dimensions), cursor.read_longs(dimensions), cursor.read_long()
 
 
 def _contents(file: IO[bytes]) -> tuple[memoryview, int]:
