@@ -9,7 +9,9 @@ from convnet_benchmarks.errors import UserError, run_command
 PROGRAM = "convnet-benchmarks"
 
 # name -> (module, one line for --help). Each module has ``main(arguments, program) -> exit code``.
-SUBCOMMANDS: dict[str, tuple[str, str]] = {}
+SUBCOMMANDS: dict[str, tuple[str, str]] = {
+    "crosscheck": ("convnet_benchmarks.crosscheck_command", "compare results with those of a Torch7 machine"),
+}
 
 
 def help_text() -> str:

@@ -27,8 +27,9 @@ class LabelComparison:
 
 @dataclass(frozen=True)
 class ModelComparison:
-    """``differences``: one line for each place where the structure differs; ``implementations``: pairs of class
-    names that stand for the same layer (nn.SpatialConvolutionMM, cudnn.SpatialConvolution)."""
+    """``differences``: one line for each place where the structure differs. ``implementations``: pairs of
+    class names that stand for the same layer (nn.SpatialConvolutionMM, cudnn.SpatialConvolution).
+    """
 
     layers: int
     differences: tuple[str, ...]
@@ -55,8 +56,8 @@ def compare_logs(
 ) -> list[RunComparison]:
     """A's runs with their counterparts in B.
 
-    Runs agree where B has every label of A, and the models' structure is the same; with ``max_slowdown``, also
-    no phase of B may take longer than that many times A's.
+    Runs agree where B has every label of A, and the models' structure is the same; with ``max_slowdown``,
+    also no phase of B may take longer than that many times A's.
     """
     comparisons = []
     for run, counterpart in _pairs(a, b):
@@ -80,9 +81,10 @@ def compare_runs(a: LoggedRun, b: LoggedRun, max_slowdown: float | None = None) 
     problems = []
     if a.kind != b.kind:
         problems.append(f"A is a {a.kind} run, B a {b.kind} run")
-    if not unit:
+    elif not unit:
         problems.append(f"A is in {a.unit}, B in {b.unit}, and the batch size is not known")
-    problems += [f"{row.label} is missing in B" for row in labels if row.b is None]
+    else:
+        problems += [f"{row.label} is missing in B" for row in labels if row.b is None]
     problems += model.differences if model else ()
     if max_slowdown is not None and unit:
         problems += [
@@ -111,9 +113,7 @@ def compare_models(a: Sequence[Layer], b: Sequence[Layer]) -> ModelComparison:
     return ModelComparison(len(layers_a), tuple(differences), tuple(implementations))
 
 
-def _pairs(
-    a: Sequence[LoggedRun], b: Sequence[LoggedRun]
-) -> list[tuple[LoggedRun, LoggedRun | None]]:
+def _pairs(a: Sequence[LoggedRun], b: Sequence[LoggedRun]) -> list[tuple[LoggedRun, LoggedRun | None]]:
     """By title and kernels; what is left by title alone. A single run on each side is a pair anyway."""
     if len(a) == len(b) == 1:
         return [(a[0], b[0])]

@@ -28,8 +28,10 @@ RELATIVE_TOLERANCES = {
 
 @dataclass(frozen=True)
 class Tolerance:
-    """``relative``: of the tensor's largest value in A, None for the default of its precision; ``absolute`` is
-    added to it."""
+    """``relative``: of the tensor's largest value in A, None for the default of its precision.
+
+    ``absolute`` is added to it.
+    """
 
     relative: float | None = None
     absolute: float = 0.0
@@ -61,25 +63,24 @@ class Comparison:
 def compare_trees(
     a: ResultTree, b: ResultTree, tolerance: Tolerance, only: tuple[str, ...] = ()
 ) -> list[Comparison]:
-    """Every path of A in A's order, then those of B alone; ``only``: patterns ('*.weight') of the paths wanted.
+    """Every path of A in A's order, then those of B alone.
 
-    Where each file holds a single value, the two are compared whatever their names.
+    ``only``: patterns ('*.weight') of the paths wanted; all where there are none. Where each file holds a
+    single value, the two are compared whatever their names.
     """
     if len(a.entries) == len(b.entries) == 1 and not only:
         ((path_a, entry_a),), ((path_b, entry_b),) = a.entries.items(), b.entries.items()
-        path = path_a if path_a == path_b else f"{path_a} | {path_b}"
-        return [compare_entries(path, entry_a, entry_b, tolerance)]
+        name = path_a if path_a == path_b else f"{path_a} | {path_b}"
+        return [compare_entries(name, entry_a, entry_b, tolerance)]
     comparisons = []
     for path in dict.fromkeys([*a.entries, *b.entries]):
         if only and not any(fnmatchcase(path, pattern) for pattern in only):
             continue
-        entry_a, entry_b = a.find(path), b.find(path)
-        if entry_b is None:
-            comparisons.append(Comparison(path, "only in A"))
-        elif entry_a is None:
-            comparisons.append(Comparison(path, "only in B"))
+        one, other = a.find(path), b.find(path)
+        if one is None or other is None:
+            comparisons.append(Comparison(path, "only in B" if one is None else "only in A"))
         else:
-            comparisons.append(compare_entries(path, entry_a, entry_b, tolerance))
+            comparisons.append(compare_entries(path, one, other, tolerance))
     return comparisons
 
 
@@ -155,10 +156,9 @@ def _wide(a: np.ndarray) -> np.ndarray:
     """In an element type whose differences are exact enough: double (or complex double)."""
     if np.issubdtype(a.dtype, np.complexfloating):
         return a.astype(np.complex128)
-    if a.dtype.itemsize == 8 and np.issubdtype(a.dtype, np.integer) and a.size:
+    if a.dtype.itemsize == 8 and np.issubdtype(a.dtype, np.integer):
         # Whole numbers beyond 2**53 are not exact in a double; long double keeps 64-bit ones.
-        if max(abs(int(a.max())), abs(int(a.min()))) > 2**53:
-            return a.astype(np.longdouble)
+        return a.astype(np.longdouble)
     return a.astype(np.float64)
 
 

@@ -1,8 +1,8 @@
 """Result files of any kind as one flat tree: dotted path -> array, number or text.
 
-Read are .t7, .h5 / .hdf5, .npz, .npy, .pt / .pth, .safetensors and .json. Places in a list are numbered from 1, as in
-Lua, so that the paths of a .t7 file and of the same results from Python are equal; a '/' in a name counts as
-the '.' between names.
+Read are .t7, .h5 / .hdf5, .npz, .npy, .pt / .pth, .safetensors and .json. Places in a list are numbered from
+1, as in Lua, so that the paths of a .t7 file and of the same results from Python are equal; a '/' in a name
+counts as the '.' between names.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -19,8 +19,11 @@ ROOT = "root"
 
 @dataclass(frozen=True)
 class Entry:
-    """One leaf of a result file. ``precision``: the element type as it was stored; 'number' for a plain number
-    of Lua or JSON, 'text' and 'boolean' for what ``value`` holds as such. bfloat16 arrays are held as float32."""
+    """One leaf of a result file.
+
+    ``precision``: the element type as it was stored; 'number' for a plain number of Lua or JSON, 'text' and
+    'boolean' for what ``value`` holds as such. bfloat16 arrays are held as float32.
+    """
 
     value: Any  # numpy array, str or bool
     precision: str
@@ -32,7 +35,7 @@ class Entry:
 
 @dataclass
 class ResultTree:
-    """``entries`` in the order of the file; ``aliases``: a table met again -> the path where it was first met."""
+    """``entries`` in the order of the file. ``aliases``: a table met again -> where it was first met."""
 
     entries: dict[str, Entry] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
@@ -48,7 +51,7 @@ class ResultTree:
 
 
 def load_results(path: str) -> ResultTree:
-    """Reads a result file by its suffix. Raises UserError for one that is missing, broken or of another kind."""
+    """Reads a result file by its suffix; raises UserError for one that is missing, broken or of no kind."""
     suffix = Path(path).suffix.lower()
     if suffix not in _READERS:
         raise UserError(f"{path}: unknown kind of result file; accepted: {', '.join(_READERS)}")

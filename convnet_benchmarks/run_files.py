@@ -6,8 +6,7 @@ from typing import Any
 
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.legacy_logs import PER_SAMPLE, LoggedRun, parse_log, parse_model
-
-SCHEMA = "convnet-benchmarks/1"
+from convnet_benchmarks.results import SCHEMA
 
 
 def is_run_json(path: str) -> bool:
