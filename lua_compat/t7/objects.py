@@ -13,7 +13,7 @@ import numpy as np
 
 from lua_compat.t7.elements import STORAGE_DTYPES, TENSOR_DTYPES, storage_typename, tensor_typename
 
-_EXACT_INTEGER = 2.0**53
+EXACT_INTEGER = 2.0**53  # up to here every whole number is a double of its own
 MAX_DIMENSIONS = 32  # numpy's limit before 2.0
 
 
@@ -32,7 +32,7 @@ def lua_string(raw: bytes) -> str | bytes:
 
 def lua_number(value: float) -> int | float:
     """A Lua number: int where the double is a whole number that an int keeps (not -0.0), else float."""
-    if -_EXACT_INTEGER < value < _EXACT_INTEGER:
+    if -EXACT_INTEGER < value < EXACT_INTEGER:
         whole = int(value)
         if whole == value and (whole or math.copysign(1.0, value) > 0):
             return whole
@@ -58,6 +58,8 @@ def _stored_key(key: object) -> object:
         return key
     if kind is bool or kind is np.bool_:
         return _TRUE if key else _FALSE
+    if kind is _BooleanKey:
+        return key
     if isinstance(key, np.generic):
         key = key.item()
     if isinstance(key, float):
@@ -76,44 +78,75 @@ class LuaTable(MutableMapping[Any, Any]):
 
     ``True`` and ``1`` are different keys, ``1`` and ``1.0`` the same, ``"1"`` another one. Setting a value to
     None removes the key, as in Lua. ``len`` counts all entries; ``length()`` is Lua's ``#table``.
+
+    As in Lua, the entries 1, 2, ..., n at the beginning are kept in ``array_part``, without their keys; all
+    others in ``hash_part`` (booleans wrapped), which holds no key from 1 to n.
     """
 
-    __slots__ = ("_entries",)
+    __slots__ = ("array_part", "hash_part")
 
     def __init__(self, entries: Mapping[Any, Any] | Iterable[tuple[Any, Any]] = ()) -> None:
-        self._entries: dict[Any, Any] = {}
+        self.array_part: list[Any] = []
+        self.hash_part: dict[Any, Any] = {}
         pairs = entries.items() if isinstance(entries, Mapping) else entries
         for key, value in pairs:
             self[key] = value
 
     @classmethod
     def from_list(cls, values: Iterable[Any]) -> "LuaTable":
-        """The table {values[0], values[1], ...} with keys 1, 2, ..."""
+        """The table {values[0], values[1], ...} with keys 1, 2, ...; None leaves its key out."""
         table = cls()
-        table._entries = {i: value for i, value in enumerate(values, 1) if value is not None}
+        table.array_part = list(values)
+        if any(value is None for value in table.array_part):
+            return cls(enumerate(table.array_part, 1))
         return table
 
     def __getitem__(self, key: object) -> Any:
-        return self._entries[_stored_key(key)]
+        key = _stored_key(key)
+        if type(key) is int and 0 < key <= len(self.array_part):
+            return self.array_part[key - 1]
+        return self.hash_part[key]
 
     def __setitem__(self, key: object, value: object) -> None:
+        key = _stored_key(key)
         if value is None:
-            self._entries.pop(_stored_key(key), None)
+            if key in self:
+                self._remove(key)
+        elif type(key) is int and 0 < key <= len(self.array_part):
+            self.array_part[key - 1] = value
+        elif not self.hash_part and key == len(self.array_part) + 1:
+            self.array_part.append(value)
         else:
-            self._entries[_stored_key(key)] = value
+            self.hash_part[key] = value
 
     def __delitem__(self, key: object) -> None:
-        del self._entries[_stored_key(key)]
+        key = _stored_key(key)
+        if key not in self:
+            raise KeyError(key)
+        self._remove(key)
+
+    def _remove(self, key: object) -> None:
+        if type(key) is int and 0 < key <= len(self.array_part):
+            if key < len(self.array_part):  # the entries after it are an array no more
+                rest = {i: self.array_part[i - 1] for i in range(key + 1, len(self.array_part) + 1)}
+                self.hash_part = {**rest, **self.hash_part}
+            del self.array_part[key - 1 :]
+        else:
+            del self.hash_part[key]
 
     def __contains__(self, key: object) -> bool:
-        return key is not None and _stored_key(key) in self._entries
+        if key is None or key != key:
+            return False
+        key = _stored_key(key)
+        return (type(key) is int and 0 < key <= len(self.array_part)) or key in self.hash_part
 
     def __iter__(self) -> Iterator[Any]:
-        for key in self._entries:
+        yield from range(1, len(self.array_part) + 1)
+        for key in self.hash_part:
             yield key.value if type(key) is _BooleanKey else key
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self.array_part) + len(self.hash_part)
 
     __hash__ = object.__hash__
 
@@ -122,14 +155,16 @@ class LuaTable(MutableMapping[Any, Any]):
 
     def length(self) -> int:
         """The n for which the keys 1, 2, ..., n are present and n + 1 is not."""
-        n = 0
-        while n + 1 in self._entries:
+        n = len(self.array_part)
+        while n + 1 in self.hash_part:
             n += 1
         return n
 
     def array(self) -> list[Any]:
         """The values at 1, 2, ..., up to the first absent one."""
-        return [self._entries[i] for i in range(1, self.length() + 1)]
+        return self.array_part + [
+            self.hash_part[i] for i in range(len(self.array_part) + 1, self.length() + 1)
+        ]
 
     def __repr__(self) -> str:
         return f"<LuaTable of {len(self)} entries>"

@@ -26,6 +26,7 @@ from lua_compat.t7.format import (
 )
 from lua_compat.t7.objects import LuaFunction, LuaTable, Storage, Tensor, TorchObject, lua_number, lua_string
 from lua_compat.t7.paths import step
+from lua_compat.t7.scalar_entries import NO_KEY, read_scalar_entries
 
 GENERATOR_BYTES = 5048  # sizeof(THGenerator) where a long has 8 bytes
 VEC_CLASSES = ("tds.Vec", "tds_vec")
@@ -33,7 +34,6 @@ HASH_CLASSES = ("tds.Hash", "tds_hash")
 
 _PENDING: Final = object()
 _UNFINISHED: Final = object()
-_NO_KEY: Final = object()
 
 
 def writes_two_objects(typename: str, version: int) -> bool:
@@ -55,30 +55,38 @@ class _Frame(Protocol):
 
 
 class _TableFrame:
-    __slots__ = ("key", "remaining", "result", "table")
+    __slots__ = ("cursor", "key", "remaining", "result", "table")
 
-    def __init__(self, table: LuaTable, count: int, result: Any) -> None:
+    def __init__(self, cursor: BinaryCursor | AsciiCursor, table: LuaTable, count: int, result: Any) -> None:
+        self.cursor = cursor if isinstance(cursor, BinaryCursor) else None
         self.table = table
         self.remaining = count
         self.result = result
-        self.key: Any = _NO_KEY
+        self.key: Any = NO_KEY
+
+    def read_scalars(self) -> bool:
+        """Reads entries as far as they are scalars; True when they were the last."""
+        if self.cursor is not None:
+            read, self.key = read_scalar_entries(self.cursor, self.table, self.remaining)
+            self.remaining -= read
+        return self.remaining == 0
 
     def take(self, value: Any) -> bool:
-        if self.key is _NO_KEY:
+        if self.key is NO_KEY:
             if value is None or value != value:
                 raise ValueError(f"the key of a table is {'nil' if value is None else 'NaN'}")
             self.key = value
             return False
         self.table[self.key] = value
-        self.key = _NO_KEY
+        self.key = NO_KEY
         self.remaining -= 1
-        return self.remaining == 0
+        return self.remaining == 0 or self.read_scalars()
 
     def finish(self) -> Any:
         return self.result
 
     def step(self) -> str:
-        return ".<key>" if self.key is _NO_KEY else step(self.key)
+        return ".<key>" if self.key is NO_KEY else step(self.key)
 
 
 class _VecFrame:
@@ -364,7 +372,10 @@ class Reader:
         cursor.check_count(count, "a table", 8)
         if count == 0:
             return result
-        stack.append(_TableFrame(table, count, result))
+        frame = _TableFrame(cursor, table, count, result)
+        if frame.read_scalars():
+            return result
+        stack.append(frame)
         return _PENDING
 
     def _begin_function(
