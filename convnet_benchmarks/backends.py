@@ -1,0 +1,118 @@
+"""Which kernels the legacy switches select, and what really ran."""
+
+import contextlib
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.legacy_options import LegacyOptions
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+    from nets.torch7_print import ClassNames
+
+
+@dataclass(frozen=True)
+class Backend:
+    """A choice of convolution kernels."""
+
+    name: str  # mm, direct, cudnn, ccn2
+    description: str
+
+    def class_names(self, relu_cudnn: bool) -> "ClassNames":
+        """The Torch7 classes that ``print(model)`` shows for this choice."""
+        from nets.torch7_print import ClassNames
+
+        if self.name == "cudnn":
+            relu = "cudnn.ReLU" if relu_cudnn else "nn.ReLU"
+            return ClassNames("cudnn.SpatialConvolution", "cudnn.SpatialMaxPooling", False, relu)
+        if self.name == "ccn2":
+            return ClassNames("ccn2.SpatialConvolution", "ccn2.SpatialMaxPooling", False)
+        return ClassNames("nn.SpatialConvolutionMM" if self.name == "mm" else "nn.SpatialConvolution")
+
+
+def choose(options: LegacyOptions) -> Backend:
+    """The backend that the switches select; the later of the original's assignments wins.
+
+    Raises UserError for a switch that needs another one.
+    """
+    for switch in ("cudnn", "ccn2"):
+        if getattr(options, switch) and not options.cuda:
+            raise UserError(f"option -{switch} true needs -cuda true")
+    if options.ccn2:
+        return Backend("ccn2", "PyTorch's native CUDA convolution (cuda-convnet2's kernels no longer exist)")
+    if options.cudnn:
+        return Backend("cudnn", "cuDNN, autotuned")
+    if options.convMM:
+        return Backend("mm", "im2col and matrix product")
+    on_gpu = "PyTorch's native CUDA convolution"
+    return Backend("direct", on_gpu if options.cuda else "oneDNN direct convolution")
+
+
+@contextlib.contextmanager
+def kernels(backend: Backend, tf32: bool) -> Iterator[None]:
+    """Sets the framework's global switches for ``backend`` and puts them back afterwards."""
+    import torch
+
+    on_cudnn = backend.name == "cudnn"
+    matmul = torch.backends.cuda.matmul
+    # mkldnn.flags would also touch its TF32 setting, which warns on a CPU build.
+    (mkldnn_before, *_) = torch.backends.mkldnn.set_flags(backend.name != "mm")
+    tf32_before, matmul.allow_tf32 = matmul.allow_tf32, tf32
+    try:
+        with (
+            torch.backends.nnpack.flags(enabled=False),
+            torch.backends.cudnn.flags(on_cudnn, benchmark=on_cudnn, deterministic=False, allow_tf32=tf32),
+        ):
+            yield
+    finally:
+        torch.backends.mkldnn.set_flags(mkldnn_before)
+        matmul.allow_tf32 = tf32_before
+
+
+def check_ccn2(module: "nn.Module", input_shape: tuple[int, ...]) -> None:
+    """cuda-convnet2's constraints; raises UserError that names the first layer that breaks one."""
+    from torch import nn
+
+    if len(input_shape) != 4 or input_shape[0] % 32:
+        raise UserError("option -ccn2 true: cuda-convnet2 takes a multiple of 32 samples (-batch_size)")
+    if input_shape[2] != input_shape[3]:
+        raise UserError("option -ccn2 true: cuda-convnet2 takes square inputs only (-x and -y)")
+    for name, layer in module.named_modules():
+        if not isinstance(layer, nn.Conv2d):
+            continue
+        where = f"option -ccn2 true: layer {name} ({layer.in_channels} -> {layer.out_channels})"
+        if layer.in_channels > 3 and layer.in_channels % 4:
+            raise UserError(f"{where}: cuda-convnet2 takes 1, 2, 3 or a multiple of 4 input planes")
+        if layer.out_channels % 16:
+            raise UserError(f"{where}: cuda-convnet2 gives a multiple of 16 output planes")
+
+
+@contextlib.contextmanager
+def recorded_kernels(module: "nn.Module") -> Iterator[Counter[str]]:
+    """Counts, while open, which kernel family PyTorch selects for each convolution: what really ran."""
+    import torch
+
+    counts: Counter[str] = Counter()
+    select: Callable[..., object] | None = getattr(torch._C, "_select_conv_backend", None)
+
+    def record(layer: "nn.Module", inputs: "tuple[torch.Tensor, ...]") -> None:
+        assert isinstance(layer, torch.nn.Conv2d)
+        if select is None or isinstance(layer.padding, str):
+            counts["unknown"] += 1
+            return
+        input = inputs[0] if inputs[0].dim() == 4 else inputs[0].unsqueeze(0)
+        sizes = (layer.stride, layer.padding, layer.dilation, False, (0, 0), layer.groups)
+        chosen = select(input, layer.weight, layer.bias, *sizes)
+        counts[str(chosen).rsplit(".", 1)[-1]] += 1
+
+    hooks = [m.register_forward_pre_hook(record) for m in module.modules() if isinstance(m, torch.nn.Conv2d)]
+    try:
+        yield counts
+    finally:
+        for hook in hooks:
+            hook.remove()

@@ -1,0 +1,147 @@
+"""The machine and software a result was measured on, as plain JSON values; what cannot be learnt is null."""
+
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import torch
+
+_ALLOCATOR_VARIABLES = re.compile(
+    r"^(LD_PRELOAD|MALLOC_|GLIBC_TUNABLES|PYTORCH_.*ALLOC|OMP_|KMP_|GOMP_|MKL_|ONEDNN_|DNNL_|CUDA_|CUDNN_)"
+)
+_GPU_QUERY = "name,driver_version,clocks.sm,clocks.mem,clocks.max.sm,power.limit,temperature.gpu,pstate"
+
+
+def collect(device: "torch.device") -> dict[str, Any]:
+    """Everything that may explain a difference between two results on ``device``."""
+    return {
+        "cpu": _cpu(),
+        "memory": _memory(),
+        "software": _software(),
+        "torch": _torch(),
+        "gpu": _gpu(device),
+        "variables": {k: v for k, v in sorted(os.environ.items()) if _ALLOCATOR_VARIABLES.match(k)},
+        "revision": _revision(),
+    }
+
+
+def _read(path: str) -> str | None:
+    try:
+        return Path(path).read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return None
+
+
+def _run(*command: str, folder: Path | None = None) -> str | None:
+    if shutil.which(command[0]) is None:
+        return None
+    try:
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=10, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()
+
+
+def _cpu() -> dict[str, Any]:
+    info = _read("/proc/cpuinfo") or ""
+    model = re.search(r"^model name\s*:\s*(.*)$", info, re.MULTILINE)
+    caches = {}
+    for index in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
+        level, kind, size = (_read(str(index / name)) for name in ("level", "type", "size"))
+        caches[f"L{level} {kind}"] = size
+    try:
+        affinity: list[int] | None = sorted(os.sched_getaffinity(0))
+    except AttributeError:  # not Linux
+        affinity = None
+    return {
+        "model": model.group(1) if model else platform.processor() or platform.machine(),
+        "logical_cores": os.cpu_count(),
+        "affinity": affinity,
+        "caches": caches,
+        "governor": _read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        "load_average": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
+    }
+
+
+def _memory() -> dict[str, Any]:
+    total = re.search(r"^MemTotal:\s*(\d+)", _read("/proc/meminfo") or "", re.MULTILINE)
+    return {
+        "total_kib": int(total.group(1)) if total else None,
+        "transparent_huge_pages": _read("/sys/kernel/mm/transparent_hugepage/enabled"),
+        "libc": " ".join(platform.libc_ver()),
+    }
+
+
+def _software() -> dict[str, Any]:
+    packages: dict[str, str | None] = {}
+    for name in ("convnet-benchmarks", "numpy", "lupa", "h5py", "argparse-dataclass"):
+        try:
+            packages[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            packages[name] = None
+    return {"os": platform.platform(), "python": sys.version.split()[0], "packages": packages}
+
+
+def _torch() -> dict[str, Any]:
+    import torch
+
+    return {
+        "version": torch.__version__,
+        "build": torch.__config__.show(),
+        "threads": torch.get_num_threads(),
+        "interop_threads": torch.get_num_interop_threads(),
+        "parallel": torch.__config__.parallel_info(),
+        "mkldnn": torch.backends.mkldnn.is_available(),
+        "mkl": torch.backends.mkl.is_available(),
+        "cpu_capability": torch.backends.cpu.get_cpu_capability(),
+        "float32_matmul_precision": torch.get_float32_matmul_precision(),
+        "flush_denormals": _flushes_denormals(),
+        "deterministic": torch.are_deterministic_algorithms_enabled(),
+    }
+
+
+def _flushes_denormals() -> bool:
+    import torch
+
+    return bool((torch.tensor([1e-310], dtype=torch.float64) * 0.5 == 0).item())
+
+
+def _gpu(device: "torch.device") -> dict[str, Any] | None:
+    import torch
+
+    if device.type != "cuda":
+        return None
+    properties = torch.cuda.get_device_properties(device)
+    state = _run(
+        "nvidia-smi", f"--id={device.index}", f"--query-gpu={_GPU_QUERY}", "--format=csv,noheader,nounits"
+    )
+    return {
+        "index": device.index,
+        "name": properties.name,
+        "memory_bytes": properties.total_memory,
+        "multiprocessors": properties.multi_processor_count,
+        "capability": f"{properties.major}.{properties.minor}",
+        "cuda": torch.version.cuda,
+        "cudnn": torch.backends.cudnn.version(),
+        "tf32_matmul": torch.backends.cuda.matmul.allow_tf32,
+        "tf32_cudnn": torch.backends.cudnn.allow_tf32,
+        "cudnn_benchmark": torch.backends.cudnn.benchmark,
+        "state": dict(zip(_GPU_QUERY.split(","), state.split(", "), strict=False)) if state else None,
+    }
+
+
+def _revision() -> str | None:
+    """The git revision of this code, with + when it has changes; null when installed from a package."""
+    folder = Path(__file__).resolve().parent.parent
+    if not (folder / ".git").exists():
+        return None
+    commit = _run("git", "rev-parse", "HEAD", folder=folder)
+    changes = _run("git", "status", "--porcelain", "--untracked-files=no", folder=folder)
+    return None if commit is None else commit + ("+" if changes else "")

@@ -1,0 +1,84 @@
+"""Result files: JSON in one versioned schema, and CSV. A file is there whole or not at all."""
+
+import contextlib
+import csv
+import io
+import json
+import os
+import tempfile
+from collections.abc import Sequence
+from typing import Any
+
+from convnet_benchmarks.errors import UserError
+
+SCHEMA = "convnet-benchmarks/1"
+
+
+class OutputFile:
+    """A file to be written at the end of a run, opened for writing at its start.
+
+    An unwritable place is so reported before the measuring, not after it. The content goes to a temporary
+    file beside the target and takes its name when it is complete; a device or pipe is written directly.
+    Raises UserError that names ``option`` and the path.
+    """
+
+    def __init__(self, option: str, path: str) -> None:
+        self._option = option
+        self._path = path
+        self._temporary: str | None = None
+        try:
+            if os.path.isdir(path):
+                raise IsADirectoryError(0, "is a directory")
+            if os.path.exists(path) and not os.path.isfile(path):
+                self._stream = os.fdopen(os.open(path, os.O_WRONLY), "w", encoding="utf-8")
+            else:
+                folder, name = os.path.split(os.path.abspath(path))
+                handle, self._temporary = tempfile.mkstemp(prefix=f".{name}.", dir=folder)
+                self._stream = os.fdopen(handle, "w", encoding="utf-8")
+        except OSError as error:
+            raise self._unwritable(error) from None
+
+    def write(self, text: str) -> None:
+        """Puts ``text`` in place of the file's content."""
+        try:
+            self._stream.write(text)
+            self._stream.flush()
+            if self._temporary is not None:
+                os.fsync(self._stream.fileno())
+                os.chmod(self._temporary, 0o666 & ~_umask())
+            self._stream.close()
+            if self._temporary is not None:
+                os.replace(self._temporary, self._path)
+                self._temporary = None
+        except OSError as error:
+            self.discard()
+            raise self._unwritable(error) from None
+
+    def discard(self) -> None:
+        """Leaves nothing behind of what was not completed."""
+        with contextlib.suppress(OSError):  # what could not be flushed is thrown away with the file
+            self._stream.close()
+        if self._temporary is not None:
+            os.unlink(self._temporary)
+            self._temporary = None
+
+    def _unwritable(self, error: OSError) -> UserError:
+        return UserError(f"option {self._option}: cannot write '{self._path}': {error.strerror}")
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def as_json(content: dict[str, Any]) -> str:
+    return json.dumps({"schema": SCHEMA, **content}, indent=1, allow_nan=False) + "\n"
+
+
+def as_csv(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+    return text.getvalue()

@@ -1,0 +1,94 @@
+"""What samples say: median with its interval, spread, outliers, and a verdict that names what to do."""
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+# A median is trusted when its 95 % interval is within this share of it on either side.
+STABLE_HALF_WIDTH = 0.01
+# With fewer samples the interval of the median reaches 95 % only between minimum and maximum, or not at all.
+FEWEST_SAMPLES = 6
+# Tukey's fences: an outlier lies this many interquartile ranges outside the quartiles.
+OUTLIER_FENCE = 1.5
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Statistics of samples in one unit; ``low`` and ``high`` bound the median with 95 % confidence."""
+
+    samples: int
+    median: float
+    low: float
+    high: float
+    minimum: float
+    mean: float
+    interquartile_range: float
+    outliers: int
+    verdict: str  # stable, noisy, timed out, or too few samples
+    advice: str  # what to do about the verdict; empty when stable
+
+    @property
+    def half_width(self) -> float:
+        """Half the interval over the median: 0.01 means the median is known to 1 %."""
+        return (self.high - self.low) / 2 / self.median if self.median else math.inf
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def median_interval(samples: Sequence[float]) -> tuple[float, float]:
+    """The 95 % interval of the median by order statistics, which assumes no distribution.
+
+    The k-th smallest and k-th largest of n samples enclose the median unless fewer than k samples fall on
+    one side of it, a binomial tail (Conover, Practical Nonparametric Statistics, section 3.2). Below
+    FEWEST_SAMPLES no pair reaches 95 % and the interval is (minimum, maximum).
+    """
+    ordered = sorted(samples)
+    n = len(ordered)
+    tail, k = 0.0, 0
+    while k < n // 2:
+        tail += math.comb(n, k) / 2**n
+        if tail > 0.025:
+            break
+        k += 1
+    k = max(k, 1)
+    return ordered[k - 1], ordered[n - k]
+
+
+def summarise(samples: Sequence[float], *, timed_out: bool = False) -> Summary:
+    """Statistics of at least one sample. ``timed_out`` says that sampling stopped for lack of time."""
+    if not samples:
+        raise ValueError("no samples to summarise")
+    median = statistics.median(samples)
+    low, high = median_interval(samples)
+    lower, _, upper = (
+        statistics.quantiles(samples, n=4, method="inclusive") if len(samples) > 1 else (median,) * 3
+    )
+    spread = upper - lower
+    fence = OUTLIER_FENCE * spread
+    outliers = sum(sample < lower - fence or sample > upper + fence for sample in samples)
+    verdict, advice = _verdict(len(samples), (high - low) / 2 / median if median else math.inf, timed_out)
+    return Summary(
+        samples=len(samples),
+        median=median,
+        low=low,
+        high=high,
+        minimum=min(samples),
+        mean=statistics.fmean(samples),
+        interquartile_range=spread,
+        outliers=outliers,
+        verdict=verdict,
+        advice=advice,
+    )
+
+
+def _verdict(count: int, half_width: float, timed_out: bool) -> tuple[str, str]:
+    if count < FEWEST_SAMPLES:
+        return "too few samples", "raise -iter to 10 or more, or use -iter auto"
+    if half_width <= STABLE_HALF_WIDTH:
+        return "stable", ""
+    if timed_out:
+        return "timed out", "give the samples more time or the passes less work (a smaller -batch_size)"
+    return "noisy", "close other programs, fix --threads, or use -iter auto"
