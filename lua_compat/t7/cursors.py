@@ -99,7 +99,7 @@ class BinaryCursor:
 
 def _read_at(descriptor: int, dtype: np.dtype, count: int, start: int) -> np.ndarray:
     array = np.empty(count, dtype)
-    target = memoryview(array).cast("B")
+    target = array.view(np.uint8).data
     done = 0
     while done < len(target):
         read = os.preadv(descriptor, [target[done:]], start + done)

@@ -103,15 +103,14 @@ class BinaryEncoder(_Encoder):
                 raise ValueError("a LongStorage holds values that do not fit a long of 4 bytes")
         if stored == array.dtype and not self._swapped:
             self.flush()
-            _write_all(self._file, memoryview(array).cast("B"))
+            _write_all(self._file, array.view(np.uint8).data)
             return
         for start in range(0, len(array), _CHUNK):
             self._pending += array[start : start + _CHUNK].astype(stored.newbyteorder(self._order)).tobytes()
             self._flush_if_large()
 
     def write_scalar_entries(self, keys: list[Any], values: list[Any]) -> bool:
-        """Table entries of numbers to numbers, or of numbers to strings, at once; False (and nothing written) if
-        there is anything else."""
+        """Entries from numbers to numbers or to strings, at once; False, and nothing written, for others."""
         if not set(map(type, keys)) <= {int, float}:
             return False
         types = set(map(type, values))

@@ -1,8 +1,9 @@
 """What a .t7 file holds, as Python objects.
 
 Equality of tables, torch objects, tensors, storages and functions is identity, as in Lua: they can be keys.
-Lua's nil, booleans and numbers are None, bool and int or float (a whole number arrives as int). A Lua string
-is ``str`` where its bytes are UTF-8 and ``bytes`` where they are not; ``lua_bytes`` gives the bytes of either.
+Lua's nil, booleans and numbers are None, bool and int or float (a whole number arrives as int). A Lua
+string is ``str`` where its bytes are UTF-8 and ``bytes`` where they are not; ``lua_bytes`` gives the bytes of
+either.
 """
 
 import math
@@ -173,11 +174,11 @@ class LuaTable(MutableMapping[Any, Any]):
 class TorchObject:
     """An object of a Torch class that is a table in Lua: nn modules, criterions, users' classes.
 
-    ``typename``: 'nn.Linear'. ``version``: the class's serialization version (0 for a file from before versions
-    existed; ``versioned`` is then False). ``fields``: what the class wrote, nearly always a LuaTable of its
-    fields; ``object["weight"]`` looks there. tds.Hash: a LuaTable; tds.Vec: a list; torch.Generator: its bytes.
-    ``preamble``: what a class that writes two objects wrote first (nn.DataParallelTable: the GPU assignments;
-    nn.GPU: {type, device}), else None.
+    ``typename``: 'nn.Linear'. ``version``: the class's serialization version (0 for a file from before
+    versions existed; ``versioned`` is then False). ``fields``: what the class wrote, nearly always a LuaTable
+    of its fields; ``object["weight"]`` looks there. tds.Hash: a LuaTable; tds.Vec: a list; torch.Generator: its
+    bytes. ``preamble``: what a class that writes two objects wrote first (nn.DataParallelTable: the GPU
+    assignments; nn.GPU: {type, device}), else None.
     """
 
     __slots__ = ("fields", "preamble", "typename", "version", "versioned")
@@ -216,8 +217,8 @@ class TorchObject:
 class Storage:
     """A Torch storage: ``typename`` ('torch.FloatStorage') and its elements, the 1-D numpy array ``array``.
 
-    Read from a file on disk, ``array`` is a private memory map of the file (what is written to it stays in this
-    process) and may be unaligned.
+    Read from a file on disk, ``array`` is a private memory map of the file (what is written to it stays in
+    this process) and may be unaligned.
     """
 
     __slots__ = ("array", "typename", "version", "versioned")
@@ -250,8 +251,8 @@ class Storage:
 class Tensor:
     """A Torch tensor: a view of a storage (None: no elements) with sizes, strides and a 1-based offset.
 
-    Tensors that shared a storage in the file share it here. ``numpy()`` is a view: writing to it writes to the
-    storage.
+    Tensors that shared a storage in the file share it here. ``numpy()`` is a view: writing to it writes to
+    the storage.
     """
 
     __slots__ = ("size", "storage", "storage_offset", "stride", "typename", "version", "versioned")
@@ -341,7 +342,7 @@ class Tensor:
         return np.ndarray(
             self.size,
             self.dtype,
-            buffer=self.storage.array,  # type: ignore[arg-type]
+            buffer=self.storage.array,
             offset=(self.storage_offset - 1) * itemsize,
             strides=tuple(step * itemsize for step in self.stride),
         )
@@ -353,8 +354,8 @@ class Tensor:
 class LuaFunction:
     """A Lua function, opaque: ``bytecode`` is what string.dump gave and is never run.
 
-    ``upvalues``: a LuaTable of {name, value} tables, or of plain values in a ``legacy`` file. ``type_id``: which
-    of the three function records of the format it was (6 and 7 are legacy).
+    ``upvalues``: a LuaTable of {name, id, value} tables, or of plain values for the ``type_id`` 6 and 7 of old
+    files (8 is today's).
     """
 
     __slots__ = ("bytecode", "type_id", "upvalues")

@@ -195,11 +195,11 @@ class Reader:
     """Reads the objects of one file, in order; objects that refer to each other stay one object.
 
     ``file``: a path, or a file open in binary mode (a pipe too), read from where it stands and left after the
-    last object read, if it can seek. ``long_size``: 4 or 8, default: found from the file. ``mmap``: whether the
-    data of a file on disk is mapped (nothing is read until it is used; the file must not be shortened meanwhile)
-    or copied. ``bodies``: for classes with a serializer of their own, how many objects it writes.
-    ``opaque``: keep an object that cannot be understood as the rest of the file's bytes in its ``fields``, and
-    leave what contains it incomplete, instead of raising.
+    last object read, if it can seek. ``long_size``: 4 or 8, default: found from the file. ``mmap``: whether
+    the data of a file on disk is mapped (nothing is read until it is used; the file must not be shortened
+    meanwhile) or copied. ``bodies``: for classes with a serializer of their own, how many objects it writes.
+    ``opaque``: keep an object that cannot be understood as the rest of the file's bytes in its ``fields``,
+    and leave what contains it incomplete, instead of raising.
     """
 
     def __init__(
@@ -439,7 +439,7 @@ class Reader:
     def _not_understood(self, cursor: BinaryCursor | AsciiCursor, value: TorchObject, start: int) -> Any:
         if not self._opaque:
             raise T7FormatError(
-                f"class '{value.typename}' has a serializer of its own, unknown here: it did not write a table",
+                f"class '{value.typename}' has a serializer of its own, unknown here: it wrote no table",
                 start,
             )
         value.fields = bytes(self._buffer[cursor.position :])
@@ -495,7 +495,7 @@ def load_with_format(
     bodies: Mapping[str, int] | None = None,
     opaque: bool = False,
 ) -> tuple[Any, FileFormat]:
-    """Like ``load``, with what was found of the encoding: ``save(path, obj, format=that)`` writes the same."""
+    """Like ``load``, with the encoding that was found: ``save(path, obj, format=that)`` writes the same."""
     with Reader(file, long_size=long_size, mmap=mmap, bodies=bodies, opaque=opaque) as reader:
         value = reader.read()
         return value, reader.format
