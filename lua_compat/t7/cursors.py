@@ -34,9 +34,16 @@ class BinaryCursor:
         self.saw_long = False
         self.swapped = byte_order != sys.byteorder
         self.descriptor = descriptor
-        self.order = "<" if byte_order == "little" else ">"
+        self.order: Literal["<", ">"] = "<" if byte_order == "little" else ">"
         self._int = struct.Struct(self.order + "i")
         self._double = struct.Struct(self.order + "d")
+        self.two_ints = struct.Struct(self.order + "ii")
+        self.number = struct.Struct(self.order + "id")
+        # The entries of a table that have one size, from a number to a number and to a boolean.
+        self.entry_start = struct.Struct(self.order + "idi")
+        entry = [("key_type", "i4"), ("key", "f8"), ("value_type", "i4")]
+        self.number_entry = np.dtype([*entry, ("value", "f8")]).newbyteorder(self.order)
+        self.boolean_entry = np.dtype([*entry, ("value", "i4")]).newbyteorder(self.order)
         self._long = struct.Struct(self.order + ("i" if long_size == 4 else "q"))
 
     def bytes_left(self) -> int:
@@ -92,7 +99,7 @@ class BinaryCursor:
 
 def _read_at(descriptor: int, dtype: np.dtype, count: int, start: int) -> np.ndarray:
     array = np.empty(count, dtype)
-    target = memoryview(array.view(np.uint8))
+    target = array.view(np.uint8).data
     done = 0
     while done < len(target):
         read = os.preadv(descriptor, [target[done:]], start + done)

@@ -57,7 +57,7 @@ class BinaryEncoder(_Encoder):
         self, file: IO[bytes], byte_order: Literal["little", "big"], long_size: Literal[4, 8]
     ) -> None:
         super().__init__(file)
-        self._order = "<" if byte_order == "little" else ">"
+        self._order: Literal["<", ">"] = "<" if byte_order == "little" else ">"
         self._swapped = byte_order != sys.byteorder
         self._long_size = long_size
         self._int = struct.Struct(self._order + "i")
@@ -103,15 +103,14 @@ class BinaryEncoder(_Encoder):
                 raise ValueError("a LongStorage holds values that do not fit a long of 4 bytes")
         if stored == array.dtype and not self._swapped:
             self.flush()
-            _write_all(self._file, memoryview(array.view(np.uint8)))
+            _write_all(self._file, array.view(np.uint8).data)
             return
         for start in range(0, len(array), _CHUNK):
             self._pending += array[start : start + _CHUNK].astype(stored.newbyteorder(self._order)).tobytes()
             self._flush_if_large()
 
     def write_scalar_entries(self, keys: list[Any], values: list[Any]) -> bool:
-        """Table entries of numbers to numbers, or of numbers to strings, at once; False (and nothing written) if
-        there is anything else."""
+        """Entries from numbers to numbers or to strings, at once; False, and nothing written, for others."""
         if not set(map(type, keys)) <= {int, float}:
             return False
         types = set(map(type, values))

@@ -26,6 +26,7 @@ from lua_compat.t7.format import (
 )
 from lua_compat.t7.objects import LuaFunction, LuaTable, Storage, Tensor, TorchObject, lua_number, lua_string
 from lua_compat.t7.paths import step
+from lua_compat.t7.scalar_entries import NO_KEY, read_scalar_entries
 
 GENERATOR_BYTES = 5048  # sizeof(THGenerator) where a long has 8 bytes
 VEC_CLASSES = ("tds.Vec", "tds_vec")
@@ -33,7 +34,6 @@ HASH_CLASSES = ("tds.Hash", "tds_hash")
 
 _PENDING: Final = object()
 _UNFINISHED: Final = object()
-_NO_KEY: Final = object()
 
 
 def writes_two_objects(typename: str, version: int) -> bool:
@@ -55,30 +55,38 @@ class _Frame(Protocol):
 
 
 class _TableFrame:
-    __slots__ = ("key", "remaining", "result", "table")
+    __slots__ = ("cursor", "key", "remaining", "result", "table")
 
-    def __init__(self, table: LuaTable, count: int, result: Any) -> None:
+    def __init__(self, cursor: BinaryCursor | AsciiCursor, table: LuaTable, count: int, result: Any) -> None:
+        self.cursor = cursor if isinstance(cursor, BinaryCursor) else None
         self.table = table
         self.remaining = count
         self.result = result
-        self.key: Any = _NO_KEY
+        self.key: Any = NO_KEY
+
+    def read_scalars(self) -> bool:
+        """Reads entries as far as they are scalars; True when they were the last."""
+        if self.cursor is not None:
+            read, self.key = read_scalar_entries(self.cursor, self.table, self.remaining)
+            self.remaining -= read
+        return self.remaining == 0
 
     def take(self, value: Any) -> bool:
-        if self.key is _NO_KEY:
+        if self.key is NO_KEY:
             if value is None or value != value:
                 raise ValueError(f"the key of a table is {'nil' if value is None else 'NaN'}")
             self.key = value
             return False
         self.table[self.key] = value
-        self.key = _NO_KEY
+        self.key = NO_KEY
         self.remaining -= 1
-        return self.remaining == 0
+        return self.remaining == 0 or self.read_scalars()
 
     def finish(self) -> Any:
         return self.result
 
     def step(self) -> str:
-        return ".<key>" if self.key is _NO_KEY else step(self.key)
+        return ".<key>" if self.key is NO_KEY else step(self.key)
 
 
 class _VecFrame:
@@ -187,11 +195,11 @@ class Reader:
     """Reads the objects of one file, in order; objects that refer to each other stay one object.
 
     ``file``: a path, or a file open in binary mode (a pipe too), read from where it stands and left after the
-    last object read, if it can seek. ``long_size``: 4 or 8, default: found from the file. ``mmap``: whether the
-    data of a file on disk is mapped (nothing is read until it is used; the file must not be shortened meanwhile)
-    or copied. ``bodies``: for classes with a serializer of their own, how many objects it writes.
-    ``opaque``: keep an object that cannot be understood as the rest of the file's bytes in its ``fields``, and
-    leave what contains it incomplete, instead of raising.
+    last object read, if it can seek. ``long_size``: 4 or 8, default: found from the file. ``mmap``: whether
+    the data of a file on disk is mapped (nothing is read until it is used; the file must not be shortened
+    meanwhile) or copied. ``bodies``: for classes with a serializer of their own, how many objects it writes.
+    ``opaque``: keep an object that cannot be understood as the rest of the file's bytes in its ``fields``,
+    and leave what contains it incomplete, instead of raising.
     """
 
     def __init__(
@@ -364,7 +372,10 @@ class Reader:
         cursor.check_count(count, "a table", 8)
         if count == 0:
             return result
-        stack.append(_TableFrame(table, count, result))
+        frame = _TableFrame(cursor, table, count, result)
+        if frame.read_scalars():
+            return result
+        stack.append(frame)
         return _PENDING
 
     def _begin_function(
@@ -428,7 +439,7 @@ class Reader:
     def _not_understood(self, cursor: BinaryCursor | AsciiCursor, value: TorchObject, start: int) -> Any:
         if not self._opaque:
             raise T7FormatError(
-                f"class '{value.typename}' has a serializer of its own, unknown here: it did not write a table",
+                f"class '{value.typename}' has a serializer of its own, unknown here: it wrote no table",
                 start,
             )
         value.fields = bytes(self._buffer[cursor.position :])
@@ -484,7 +495,7 @@ def load_with_format(
     bodies: Mapping[str, int] | None = None,
     opaque: bool = False,
 ) -> tuple[Any, FileFormat]:
-    """Like ``load``, with what was found of the encoding: ``save(path, obj, format=that)`` writes the same."""
+    """Like ``load``, with the encoding that was found: ``save(path, obj, format=that)`` writes the same."""
     with Reader(file, long_size=long_size, mmap=mmap, bodies=bodies, opaque=opaque) as reader:
         value = reader.read()
         return value, reader.format

@@ -33,13 +33,13 @@ _Part = tuple[Any, Any]
 class Writer:
     """Writes objects one after the other; an object written before is written as a reference to it.
 
-    ``file``: a path (the file appears, complete, when the writer is closed without an error) or a file open for
-    writing in binary mode. ``format``: 'binary', 'ascii' or the FileFormat of a file that was read.
+    ``file``: a path (the file appears, complete, when the writer is closed without an error) or a file open
+    for writing in binary mode. ``format``: 'binary', 'ascii' or the FileFormat of a file that was read.
     ``long_size``, ``byte_order``: of the binary encoding.
 
-    Takes what the reader gives, and also dict (a table), list and tuple (the table {[1] = ...}), numpy arrays (a
-    tensor) and numpy scalars. Raises TypeError or ValueError, with the path of the object, for anything that a
-    .t7 file cannot hold; OSError when the disk is full.
+    Takes what the reader gives, and also dict (a table), list and tuple (the table {[1] = ...}), numpy arrays
+    (a tensor) and numpy scalars. Raises TypeError or ValueError, with the path of the object, for anything
+    that a .t7 file cannot hold; OSError when the disk is full.
     """
 
     def __init__(
