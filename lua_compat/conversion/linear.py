@@ -1,0 +1,74 @@
+"""Layers with a parameter for each feature, dropout, and layers that only act on gradients."""
+
+from torch import nn
+
+from lua_compat.conversion.declared import declared_table
+from lua_compat.conversion.fields import Fields
+from lua_compat.torch_modules import linear
+
+
+def _linear(f: Fields) -> nn.Module:
+    weight, bias = f.parameter("weight"), f.parameter("bias", required=False)
+    assert weight is not None
+    module = nn.Linear(weight.shape[1], weight.shape[0], bias is not None, device="meta")
+    module.weight, module.bias = weight, bias
+    return module
+
+
+def _lookup_table(f: Fields) -> nn.Module:
+    weight = f.parameter("weight")
+    assert weight is not None
+    padding = f.integer("paddingValue", 0)
+    max_norm = f.get("maxNorm")
+    module = linear.LookupTable(
+        *weight.shape,
+        padding_idx=padding - 1 if padding > 0 else None,
+        max_norm=None if max_norm is None else f.number("maxNorm"),
+        norm_type=f.number("normType", 2),
+        scale_grad_by_freq=f.boolean("shouldScaleGradByFreq"),
+        device="meta",
+    )
+    module.weight = weight
+    return module
+
+
+def _partial_linear(f: Fields) -> nn.Module:
+    network = f.get("network")
+    table = f.convert(network["modules"][1]["modules"][2], ".network.modules[1].modules[2]")
+    return linear.PartialLinear(
+        weight=table.get_parameter("weight"),
+        bias=f.parameter("bias", required=False),
+        partition=f.tensor("partition"),
+    )
+
+
+def _gradient_reversal(f: Fields) -> nn.Module:
+    return linear.GradientReversal(factor=1 if f.version < 2 else f.number("lambda", 1))
+
+
+CONVERSIONS = {
+    **declared_table(
+        linear.Add,
+        linear.CAdd,
+        linear.Mul,
+        linear.CMul,
+        linear.Bilinear,
+        linear.Cosine,
+        linear.Euclidean,
+        linear.WeightedEuclidean,
+        linear.LinearWeightNorm,
+        linear.L1Penalty,
+        linear.ZeroGrad,
+        linear.Dropout,
+        linear.SpatialDropout,
+        linear.VolumetricDropout,
+        linear.WhiteNoise,
+    ),
+    "nn.Linear": _linear,
+    "nn.PartialLinear": _partial_linear,
+    "nn.LookupTable": _lookup_table,
+    "nn.GradientReversal": _gradient_reversal,
+    "nn.Identity": lambda f: nn.Identity(),
+    "nn.Copy": lambda f: nn.Identity(),
+    "nn.PrintSize": lambda f: nn.Identity(),
+}
