@@ -46,6 +46,17 @@ def _gradient_reversal(f: Fields) -> nn.Module:
     return linear.GradientReversal(factor=1 if f.version < 2 else f.number("lambda", 1))
 
 
+def _dropout(f: Fields) -> nn.Module:
+    if f.boolean("v2", False) and not f.boolean("stochastic_inference"):
+        return nn.Dropout(f.number("p"), f.boolean("inplace"))
+    return linear.Dropout(
+        p=f.number("p"),
+        v2=f.boolean("v2", False),
+        inplace=f.boolean("inplace"),
+        stochastic_inference=f.boolean("stochastic_inference"),
+    )
+
+
 CONVERSIONS = {
     **declared_table(
         linear.Add,
@@ -59,16 +70,15 @@ CONVERSIONS = {
         linear.LinearWeightNorm,
         linear.L1Penalty,
         linear.ZeroGrad,
-        linear.Dropout,
         linear.SpatialDropout,
         linear.VolumetricDropout,
         linear.WhiteNoise,
     ),
     "nn.Linear": _linear,
+    "nn.Dropout": _dropout,
     "nn.PartialLinear": _partial_linear,
     "nn.LookupTable": _lookup_table,
     "nn.GradientReversal": _gradient_reversal,
     "nn.Identity": lambda f: nn.Identity(),
-    "nn.Copy": lambda f: nn.Identity(),
     "nn.PrintSize": lambda f: nn.Identity(),
 }

@@ -35,6 +35,7 @@ CONVERSIONS = {
         shapes.Constant,
     ),
     "nn.View": _view,
+    "nn.Copy": lambda f: shapes.Copy(like=f.tensor("output")[:0]),
     "nn.OneHot": lambda f: shapes.OneHot(
         outputSize=f.integer("outputSize"), like=torch.empty(0, dtype=f.dtype)
     ),

@@ -83,7 +83,7 @@ class Bottle(Torch7Module):
 class WeightNorm(Torch7Module):
     """A child whose weight is g * v / sqrt(|v|^2 + 1e-4), row by row of ``outputDim``.
 
-    ``v``: (rows, the rest); ``g``: (rows,). In evaluate mode the weight stays what it last was, as in Torch7.
+    ``v``: (rows, the rest); ``g``: one for each row. In evaluate mode the weight stays what it last was, as in Torch7.
     """
 
     child: nn.Module
@@ -96,7 +96,7 @@ class WeightNorm(Torch7Module):
 
     def weight(self) -> Tensor:
         """In the child's layout."""
-        scale = self.g / (self.v.square().sum(1) + 10e-5).sqrt()
+        scale = self.g.reshape(-1) / (self.v.square().sum(1) + 10e-5).sqrt()
         rows = self.v * scale.unsqueeze(1)
         size = list(self.child.get_parameter("weight").shape)
         first = self.outputDim - 1

@@ -120,10 +120,6 @@ class LookupTable(nn.Embedding):
         return super().forward(input.long() - 1)
 
 
-class Identity(nn.Identity):
-    """Layers that let their input through: Identity, Copy, Contiguous, PrintSize."""
-
-
 class GradientReversal(Torch7Module):
     """The input; its gradient is -``lambda`` times the output's."""
 

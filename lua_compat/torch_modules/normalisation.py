@@ -72,13 +72,17 @@ class SpatialSubtractiveNormalization(Torch7Module):
     meanestimator: nn.Module
 
     def forward(self, input: Tensor) -> Tensor:
-        return input - self.meanestimator(input) / self._inside(input)
+        return input - self._estimated(self.meanestimator, input) / self._inside(input)
+
+    def _estimated(self, estimator: nn.Module, input: Tensor) -> Tensor:
+        """What the estimator gives for each element; it puts the planes into a dimension of their own."""
+        estimate: Tensor = estimator(input)
+        return estimate.reshape(input.shape)
 
     def _inside(self, input: Tensor) -> Tensor:
         """How much of the kernel lies inside the image, for each place of one image."""
         with torch.no_grad():
-            inside: Tensor = self.meanestimator(torch.ones_like(input[0] if input.dim() == 4 else input))
-        return inside
+            return self._estimated(self.meanestimator, torch.ones_like(input[0] if input.dim() == 4 else input))
 
 
 class SpatialDivisiveNormalization(SpatialSubtractiveNormalization):
@@ -89,5 +93,5 @@ class SpatialDivisiveNormalization(SpatialSubtractiveNormalization):
     thresval: float = 1e-4
 
     def forward(self, input: Tensor) -> Tensor:
-        deviation = self.stdestimator(input) / self._inside(input)
+        deviation = self._estimated(self.stdestimator, input) / self._inside(input)
         return input / functional.threshold(deviation, self.threshold, self.thresval)

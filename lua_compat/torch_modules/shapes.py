@@ -33,6 +33,15 @@ class Collapse(Torch7Module):
         return input.reshape(input.shape[0], -1) if input.dim() > self.nInputDim else input.reshape(-1)
 
 
+class Copy(Torch7Module):
+    """The input in the number type of ``like``."""
+
+    like: Tensor
+
+    def forward(self, input: Tensor) -> Tensor:
+        return input.to(self.like.dtype)
+
+
 class Contiguous(Torch7Module):
     def forward(self, input: Tensor) -> Tensor:
         return input.contiguous()

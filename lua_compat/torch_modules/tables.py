@@ -50,38 +50,44 @@ class FlattenTable(Torch7Module):
         return [tensor for item in input for tensor in self.forward(item)]
 
 
+def _same_shape(input: list[Tensor]) -> list[Tensor]:
+    """The tensors in the first one's shape: Torch7 pairs elements in order, whatever the others' shapes."""
+    first = input[0]
+    return [tensor if tensor.shape == first.shape else tensor.reshape(first.shape) for tensor in input]
+
+
 class CAddTable(Torch7Module):
     inplace: bool | None = None
 
     def forward(self, input: list[Tensor]) -> Tensor:
-        if self.inplace:
-            return functools.reduce(Tensor.add_, input)
-        return functools.reduce(operator.add, input)
+        return functools.reduce(Tensor.add_ if self.inplace else operator.add, _same_shape(input))
 
 
 class CSubTable(Torch7Module):
     def forward(self, input: list[Tensor]) -> Tensor:
-        return input[0] - input[1]
+        first, second = _same_shape(input)
+        return first - second
 
 
 class CMulTable(Torch7Module):
     def forward(self, input: list[Tensor]) -> Tensor:
-        return functools.reduce(operator.mul, input)
+        return functools.reduce(operator.mul, _same_shape(input))
 
 
 class CDivTable(Torch7Module):
     def forward(self, input: list[Tensor]) -> Tensor:
-        return input[0] / input[1]
+        first, second = _same_shape(input)
+        return first / second
 
 
 class CMaxTable(Torch7Module):
     def forward(self, input: list[Tensor]) -> Tensor:
-        return functools.reduce(torch.maximum, input)
+        return functools.reduce(torch.maximum, _same_shape(input))
 
 
 class CMinTable(Torch7Module):
     def forward(self, input: list[Tensor]) -> Tensor:
-        return functools.reduce(torch.minimum, input)
+        return functools.reduce(torch.minimum, _same_shape(input))
 
 
 class CAddTensorTable(Torch7Module):

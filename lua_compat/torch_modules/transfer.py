@@ -77,10 +77,10 @@ class CReLU(Torch7Module):
 
 
 class PReLU(nn.PReLU):
-    """nn.PReLU that takes three dimensions for the planes of one image."""
+    """nn.PReLU that takes one dimension for the features of one sample."""
 
     def forward(self, input: Tensor) -> Tensor:
-        if self.num_parameters > 1 and input.dim() in (1, 3):
+        if self.num_parameters > 1 and input.dim() == 1:
             return super().forward(input.unsqueeze(0)).squeeze(0)
         return super().forward(input)
 
