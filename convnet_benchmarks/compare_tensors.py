@@ -1,6 +1,7 @@
 """Two result files, tensor by tensor: how far apart, where first, and what looks like the cause."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
@@ -30,16 +31,17 @@ RELATIVE_TOLERANCES = {
 class Tolerance:
     """``relative``: of the tensor's largest value in A, None for the default of its precision.
 
-    ``absolute`` is added to it.
+    ``absolute`` is added to it. ``defaults``: by precision; what is not in it must be equal.
     """
 
     relative: float | None = None
     absolute: float = 0.0
+    defaults: Mapping[str, float] = field(default_factory=lambda: RELATIVE_TOLERANCES)
 
     def relative_for(self, *precisions: str) -> float:
         if self.relative is not None:
             return self.relative
-        return max(RELATIVE_TOLERANCES.get(precision, 0.0) for precision in precisions)
+        return max(self.defaults.get(precision, 0.0) for precision in precisions)
 
 
 @dataclass(frozen=True)

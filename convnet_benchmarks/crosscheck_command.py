@@ -71,6 +71,12 @@ def _parser(program: str) -> argparse.ArgumentParser:
         metavar="X",
         help="of two runs: differ where a phase of B takes more than X times as long as in A",
     )
+    parser.add_argument(
+        "--mode",
+        choices=("recorded", "train", "evaluate"),
+        default="recorded",
+        help="of a model: run it in this mode [as the file says]",
+    )
     parser.add_argument("--json", metavar="FILE", help="keep everything found in FILE")
     return parser
 
@@ -79,10 +85,17 @@ def _compare(options: argparse.Namespace) -> "Report":
     for path in filter(None, (options.a, options.b)):
         if not Path(path).is_file():
             raise UserError(f"{path}: {'is a folder' if Path(path).is_dir() else 'no such file'}")
+    if options.b is None and not _is_result_file(options.a):
+        raise UserError("B is missing: a log is compared with another log or with a run's JSON")
+    if Path(options.a).suffix.lower() == ".t7" and (options.b is None or _is_result_file(options.b)):
+        report = _compare_model(options)
+        if report is not None:
+            return report
     if options.b is None:
-        if not _is_result_file(options.a):
-            raise UserError("B is missing: a log is compared with another log or with a run's JSON")
-        return _compare_model(options)
+        raise UserError(
+            f"{options.a}: B is missing: a single file is a .t7 with a model (field net, model, module or "
+            "network) and its input and output"
+        )
     kinds = [_is_result_file(path) for path in (options.a, options.b)]
     if kinds[0] != kinds[1]:
         log, results = (options.b, options.a) if kinds[0] else (options.a, options.b)
@@ -96,6 +109,26 @@ def _is_result_file(path: str) -> bool:
 
     suffix = Path(path).suffix.lower()
     return suffix in SUFFIXES and not (suffix == ".json" and is_run_json(path))
+
+
+def _compare_model(options: argparse.Namespace) -> "Report | None":
+    """None where A holds no model, or neither A nor B the input and output of one."""
+    from convnet_benchmarks.compare_tensors import Tolerance
+    from convnet_benchmarks.crosscheck_model import RELATIVE_TOLERANCES, compare_model, find_recorded
+    from convnet_benchmarks.crosscheck_report import tensor_report
+    from convnet_benchmarks.result_files import load_results, load_t7
+
+    other = None if options.b is None else load_results(options.b)
+    recorded = find_recorded(load_t7(options.a), other)
+    if recorded is None:
+        return None
+    tolerance = Tolerance(options.rtol, options.atol, RELATIVE_TOLERANCES)
+    try:
+        comparisons, notes = compare_model(recorded, tolerance, options.mode)
+    except UserError as error:
+        raise UserError(f"{options.a}: {error}") from None
+    names = (options.b or options.a, f"{options.a} converted to PyTorch")
+    return tensor_report(names, comparisons, "model", notes)
 
 
 def _compare_runs(options: argparse.Namespace) -> "Report":

@@ -30,7 +30,7 @@ def tensor_report(
     """One row for each path; ``notes`` follow the table."""
     agrees = bool(comparisons) and all(row.verdict == "same" for row in comparisons)
     same = sum(row.verdict == "same" for row in comparisons)
-    rows = [("path", "type", "shape", "max error", "relative", "verdict")]
+    rows: list[tuple[str, ...]] = [("path", "type", "shape", "max error", "relative", "verdict")]
     rows += [_tensor_row(row) for row in comparisons]
     lines = [*_heading(names), *_table(rows, right=(3, 4)), ""]
     details = [line for row in comparisons for line in _details(row)]

@@ -37,7 +37,7 @@ def _close(a: np.ndarray, b: np.ndarray, tolerance: float) -> bool:
 
 
 def _in_same_order(view: np.ndarray, b: np.ndarray, tolerance: float) -> bool:
-    """Whether ``view``, row by row, holds b's values; a sample decides first, as a whole pass is expensive."""
+    """Whether ``view``, row by row, holds b's values; a sample decides first, as a whole pass is slow."""
     sample = np.linspace(0, b.size - 1, min(b.size, _SAMPLE)).astype(np.int64)
     some_a, some_b = (x[np.unravel_index(sample, x.shape)] for x in (view, b))
     return _close(some_a, some_b, tolerance) and _close(view.reshape(b.shape), b, tolerance)

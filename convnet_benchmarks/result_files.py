@@ -163,13 +163,18 @@ def _name(key: Any) -> str:
     return (key.decode("latin-1") if isinstance(key, bytes) else str(key)).replace("/", ".")
 
 
-def _read_t7(path: str) -> ResultTree:
+def load_t7(path: str) -> Any:
+    """The Lua object in a .t7 file; raises UserError for one that is broken."""
     from lua_compat import t7
 
     try:
-        return tree_of(t7.load(path))
+        return t7.load(path)
     except t7.T7FormatError as error:
         raise UserError(f"{path}: {error}") from None
+
+
+def _read_t7(path: str) -> ResultTree:
+    return tree_of(load_t7(path))
 
 
 def _read_hdf5(path: str) -> ResultTree:

@@ -1,9 +1,9 @@
 """Torch7's models as torch.nn Modules, and back.
 
-    from lua_compat import t7
-    from lua_compat.conversion import to_torch
+from lua_compat import t7
+from lua_compat.conversion import to_torch
 
-    net = to_torch(t7.load("model.t7"))
+net = to_torch(t7.load("model.t7"))
 """
 
 from lua_compat.conversion.errors import ConversionError

@@ -8,135 +8,101 @@ from lua_compat.conversion.declared import declared_table
 from lua_compat.conversion.fields import Fields
 from lua_compat.torch_modules import convolution
 
-
-def _finish(f: Fields, module: Any, weight: Any) -> nn.Module:
-    module.weight = weight
-    module.bias = f.parameter("bias", required=False)
-    return module  # type: ignore[no-any-return]
+_IMAGE = ("H", "W")
+_VOLUME = ("T", "H", "W")
 
 
-def _padding(f: Fields, *names: str) -> tuple[int, ...]:
-    """Files of before 2015 have one ``padding``."""
-    both = f.get("padding")
-    pads = f.integers(*names, default=0) if both is None else (f.integer("padding"),) * len(names)
-    if min(pads) < 0:
-        f.fail(f"negative padding {pads} is not supported")
-    return pads
+def _common(f: Fields, axes: tuple[str, ...]) -> dict[str, Any]:
+    """What torch.nn's convolutions have in common. ``axes``: the letters of kH, dH, padH, ..."""
+    # Files of before 2015 have one ``padding``.
+    padding = f.integers(*(f"pad{axis}" for axis in axes), default=f.integer("padding", 0))
+    if min(padding) < 0:
+        f.fail(f"negative padding {padding} is not supported")
+    return {
+        "kernel_size": f.integers(*(f"k{axis}" for axis in axes)),
+        "stride": f.integers(*(f"d{axis}" for axis in axes), default=1),
+        "padding": padding,
+        "bias": f.get("bias") is not None,
+        "device": "meta",  # the parameters come from the file
+    }
+
+
+def _with_parameters(f: Fields, module: Any, weight: nn.Parameter) -> nn.Module:
+    module.weight, module.bias = weight, f.optional_parameter("bias")
+    result: nn.Module = module
+    return result
+
+
+def _convolution(f: Fields, kind: type[nn.Conv2d] | type[nn.Conv3d], axes: tuple[str, ...]) -> nn.Module:
+    planes_in, planes_out = f.integers("nInputPlane", "nOutputPlane")
+    groups = f.integer("groups", 1)
+    dilation = f.integers(*(f"dilation{axis}" for axis in axes), default=1)
+    common = _common(f, axes)
+    module = kind(planes_in, planes_out, dilation=dilation, groups=groups, **common)
+    shape = (planes_out, planes_in // groups, *common["kernel_size"])
+    return _with_parameters(f, module, f.parameter("weight", shape))
 
 
 def _spatial(f: Fields) -> nn.Module:
-    planes_in, planes_out = f.integers("nInputPlane", "nOutputPlane")
-    groups = f.integer("groups", 1)
-    kernel = f.integers("kH", "kW")
-    module = nn.Conv2d(
-        planes_in,
-        planes_out,
-        kernel,  # type: ignore[arg-type]
-        stride=f.integers("dH", "dW", default=1),  # type: ignore[arg-type]
-        padding=_padding(f, "padH", "padW"),  # type: ignore[arg-type]
-        dilation=f.integers("dilationH", "dilationW", default=1),  # type: ignore[arg-type]
-        groups=groups,
-        bias=f.get("bias") is not None,
-        device="meta",
-    )
-    return _finish(f, module, f.parameter("weight", (planes_out, planes_in // groups, *kernel)))
-
-
-def _depth_wise(f: Fields) -> nn.Module:
-    """Weight (multiplier, planes * kH * kW), bias (multiplier, planes): a grouped convolution transposed."""
-    planes, multiplier = f.integers("nInputPlane", "nOutputPlane")
-    kernel = f.integers("kH", "kW")
-    module = nn.Conv2d(
-        planes,
-        planes * multiplier,
-        kernel,  # type: ignore[arg-type]
-        stride=f.integers("dH", "dW", default=1),  # type: ignore[arg-type]
-        padding=_padding(f, "padH", "padW"),  # type: ignore[arg-type]
-        groups=planes,
-        bias=f.get("bias") is not None,
-        device="meta",
-    )
-    weight = f.tensor("weight").view(multiplier, planes, *kernel).transpose(0, 1)
-    module.weight = nn.Parameter(weight.reshape(planes * multiplier, 1, *kernel))
-    bias = f.tensor("bias", required=False)
-    module.bias = None if bias is None else nn.Parameter(bias.T.reshape(-1))
-    return module
+    return _convolution(f, nn.Conv2d, _IMAGE)
 
 
 def _volumetric(f: Fields) -> nn.Module:
+    return _convolution(f, nn.Conv3d, _VOLUME)
+
+
+def _full_convolution(f: Fields, kind: Any, axes: tuple[str, ...]) -> nn.Module:
     planes_in, planes_out = f.integers("nInputPlane", "nOutputPlane")
-    kernel = f.integers("kT", "kH", "kW")
-    groups = f.integer("groups", 1)
-    module = nn.Conv3d(
-        planes_in,
-        planes_out,
-        kernel,  # type: ignore[arg-type]
-        stride=f.integers("dT", "dH", "dW", default=1),  # type: ignore[arg-type]
-        padding=_padding(f, "padT", "padH", "padW"),  # type: ignore[arg-type]
-        dilation=f.integers("dilationT", "dilationH", "dilationW", default=1),  # type: ignore[arg-type]
-        groups=groups,
-        bias=f.get("bias") is not None,
-        device="meta",
-    )
-    return _finish(f, module, f.parameter("weight", (planes_out, planes_in // groups, *kernel)))
+    adjustment = f.integers(*(f"adj{axis}" for axis in axes), default=0)
+    common = _common(f, axes)
+    module = kind(planes_in, planes_out, output_padding=adjustment, **common)
+    return _with_parameters(f, module, f.parameter("weight", (planes_in, planes_out, *common["kernel_size"])))
 
 
 def _spatial_full(f: Fields) -> nn.Module:
-    planes_in, planes_out = f.integers("nInputPlane", "nOutputPlane")
-    kernel = f.integers("kH", "kW")
-    module = convolution.SpatialFullConvolution(
-        planes_in,
-        planes_out,
-        kernel,  # type: ignore[arg-type]
-        stride=f.integers("dH", "dW", default=1),  # type: ignore[arg-type]
-        padding=_padding(f, "padH", "padW"),  # type: ignore[arg-type]
-        output_padding=f.integers("adjH", "adjW", default=0),  # type: ignore[arg-type]
-        bias=f.get("bias") is not None,
-        device="meta",
-    )
-    return _finish(f, module, f.parameter("weight", (planes_in, planes_out, *kernel)))
+    return _full_convolution(f, convolution.SpatialFullConvolution, _IMAGE)
 
 
 def _volumetric_full(f: Fields) -> nn.Module:
     if f.get("adjW") is None:
         f.fail("a file of before output adjustment (no field adjW) is not supported")
-    planes_in, planes_out = f.integers("nInputPlane", "nOutputPlane")
-    kernel = f.integers("kT", "kH", "kW")
-    module = convolution.VolumetricFullConvolution(
-        planes_in,
-        planes_out,
-        kernel,  # type: ignore[arg-type]
-        stride=f.integers("dT", "dH", "dW", default=1),  # type: ignore[arg-type]
-        padding=_padding(f, "padT", "padH", "padW"),  # type: ignore[arg-type]
-        output_padding=f.integers("adjT", "adjH", "adjW", default=0),  # type: ignore[arg-type]
-        bias=f.get("bias") is not None,
-        device="meta",
-    )
-    return _finish(f, module, f.parameter("weight", (planes_in, planes_out, *kernel)))
+    return _full_convolution(f, convolution.VolumetricFullConvolution, _VOLUME)
+
+
+def _depth_wise(f: Fields) -> nn.Module:
+    """Weight (multiplier, planes * kH * kW), bias (multiplier, planes): a grouped convolution transposed."""
+    planes, multiplier = f.integers("nInputPlane", "nOutputPlane")
+    common = _common(f, _IMAGE)
+    module = nn.Conv2d(planes, planes * multiplier, groups=planes, **common)
+    weight = f.tensor("weight").view(multiplier, planes, *common["kernel_size"]).transpose(0, 1)
+    module.weight = nn.Parameter(weight.reshape(module.weight.shape))
+    if common["bias"]:
+        module.bias = nn.Parameter(f.tensor("bias").T.reshape(-1))
+    return module
 
 
 def _local(f: Fields) -> nn.Module:
-    kernel = f.integers("kH", "kW")
-    shape = (*f.integers("oH", "oW", "nOutputPlane", "nInputPlane"), *kernel)
+    shape = f.integers("oH", "oW", "nOutputPlane", "nInputPlane", "kH", "kW")
+    steps = {name: f.integer(name, 1) for name in ("dH", "dW")}
+    pads = {name: f.integer(name, 0) for name in ("padH", "padW")}
     return convolution.SpatialConvolutionLocal(
         weight=f.parameter("weight", shape),
         bias=f.parameter("bias"),
-        **{name: f.integer(name, 1 if name[0] == "d" else 0) for name in ("dW", "dH", "padW", "padH")},
-        kH=kernel[0],
-        kW=kernel[1],
+        kH=shape[4],
+        kW=shape[5],
+        **steps,
+        **pads,
     )
 
 
 def _temporal(f: Fields) -> nn.Module:
-    features_in, features_out = f.integers("inputFrameSize", "outputFrameSize")
-    width = f.integer("kW")
+    features_in, features_out, width = f.integers("inputFrameSize", "outputFrameSize", "kW")
     module = convolution.TemporalConvolution(
         features_in, features_out, width, stride=f.integer("dW", 1), device="meta"
     )
     # A row is frame by frame; nn.Conv1d's is feature by feature.
-    weight = f.parameter("weight", (features_out, width, features_in))
-    assert weight is not None
-    return _finish(f, module, nn.Parameter(weight.detach().transpose(1, 2)))
+    weight = f.parameter("weight", (features_out, width, features_in)).detach().transpose(1, 2)
+    return _with_parameters(f, module, nn.Parameter(weight))
 
 
 def _temporal_row(f: Fields) -> nn.Module:
@@ -151,7 +117,7 @@ def _temporal_row(f: Fields) -> nn.Module:
         device="meta",
     )
     module.featFirst = f.boolean("featFirst")
-    return _finish(f, module, f.parameter("weight", (features, 1, width)))
+    return _with_parameters(f, module, f.parameter("weight", (features, 1, width)))
 
 
 CONVERSIONS = {

@@ -1,6 +1,7 @@
 """Conversion of the classes whose Torch7 fields are declared in lua_compat.torch_modules."""
 
 from collections.abc import Callable
+from typing import Any
 
 from torch import Tensor, nn
 
@@ -12,10 +13,12 @@ def declared(kind: type[Torch7Module]) -> Callable[[Fields], nn.Module]:
     """Reads every declared field by its name and annotation."""
 
     def convert(fields: Fields) -> nn.Module:
-        values = {}
+        values: dict[str, Any] = {}
         for name, annotation in declared_fields(kind).items():
-            if is_parameter(annotation):
-                values[name] = fields.parameter(name, required=annotation is nn.Parameter)
+            if annotation is nn.Parameter:
+                values[name] = fields.parameter(name)
+            elif is_parameter(annotation):
+                values[name] = fields.optional_parameter(name)
             elif annotation is Tensor:
                 values[name] = fields.tensor(name)
             elif annotation is nn.Module:

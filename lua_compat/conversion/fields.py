@@ -46,7 +46,8 @@ class Fields:
             self.fail(f"field {name} must be a whole number, not {value}")
         return int(value)
 
-    def integers(self, *names: str, default: Any = _REQUIRED) -> tuple[int, ...]:
+    def integers(self, *names: str, default: Any = _REQUIRED) -> Any:
+        """A tuple of ints; typed Any because torch.nn's hints want tuples of one length each."""
         return tuple(self.integer(name, default) for name in names)
 
     def boolean(self, name: str, default: bool = False) -> bool:
@@ -69,23 +70,23 @@ class Fields:
             return self._converter.tensor(value)
         self.fail(f"field {name} is {_what(value)}, which is not understood")
 
-    def parameter(
-        self, name: str, shape: tuple[int, ...] | None = None, required: bool = True
-    ) -> nn.Parameter | None:
-        """The tensor as a parameter, in ``shape`` if given; the same one for fields that share memory.
+    def parameter(self, name: str, shape: tuple[int, ...] | None = None) -> nn.Parameter:
+        """The tensor as a parameter, in ``shape`` if given; the same one for fields that share memory."""
+        parameter = self.optional_parameter(name, shape)
+        if parameter is None:
+            self.fail(f"field {name} is {'missing' if self.get(name) is None else 'empty'}")
+        return parameter
 
-        None where the field is absent and not ``required``.
-        """
+    def optional_parameter(self, name: str, shape: tuple[int, ...] | None = None) -> nn.Parameter | None:
+        """As ``parameter``; None where the field is absent or empty."""
         value = self.get(name)
         if value is None or (isinstance(value, t7.Tensor) and not value.numel()):
-            if required:
-                self.fail(f"field {name} is {'missing' if value is None else 'empty'}")
             return None
         if not isinstance(value, t7.Tensor):
             self.fail(f"field {name} must be a tensor, not {_what(value)}")
         try:
             return self._converter.parameter(value, shape)
-        except ValueError as error:
+        except (RuntimeError, ValueError) as error:
             self.fail(f"field {name}: {error}")
 
     def tensor(self, name: str, required: bool = True) -> Any:

@@ -8,20 +8,20 @@ from lua_compat.torch_modules import linear
 
 
 def _linear(f: Fields) -> nn.Module:
-    weight, bias = f.parameter("weight"), f.parameter("bias", required=False)
-    assert weight is not None
+    weight, bias = f.parameter("weight"), f.optional_parameter("bias")
     module = nn.Linear(weight.shape[1], weight.shape[0], bias is not None, device="meta")
-    module.weight, module.bias = weight, bias
+    module.weight = weight
+    module.register_parameter("bias", bias)
     return module
 
 
 def _lookup_table(f: Fields) -> nn.Module:
     weight = f.parameter("weight")
-    assert weight is not None
     padding = f.integer("paddingValue", 0)
     max_norm = f.get("maxNorm")
     module = linear.LookupTable(
-        *weight.shape,
+        weight.shape[0],
+        weight.shape[1],
         padding_idx=padding - 1 if padding > 0 else None,
         max_norm=None if max_norm is None else f.number("maxNorm"),
         norm_type=f.number("normType", 2),
@@ -37,7 +37,7 @@ def _partial_linear(f: Fields) -> nn.Module:
     table = f.convert(network["modules"][1]["modules"][2], ".network.modules[1].modules[2]")
     return linear.PartialLinear(
         weight=table.get_parameter("weight"),
-        bias=f.parameter("bias", required=False),
+        bias=f.optional_parameter("bias"),
         partition=f.tensor("partition"),
     )
 

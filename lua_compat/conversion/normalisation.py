@@ -13,11 +13,14 @@ from lua_compat.torch_modules import normalisation
 def _batch_norm(kind: Callable[..., Any]) -> Callable[[Fields], nn.Module]:
     def convert(f: Fields) -> nn.Module:
         mean = f.tensor("running_mean")
-        weight, bias = (f.parameter(name, required=False) for name in ("weight", "bias"))
-        module = kind(mean.numel(), f.number("eps", 1e-5), f.number("momentum", 0.1), weight is not None)
+        weight, bias = (f.optional_parameter(name) for name in ("weight", "bias"))
+        module: nn.Module = kind(
+            mean.numel(), f.number("eps", 1e-5), f.number("momentum", 0.1), weight is not None
+        )
         module.weight, module.bias = weight, bias
         module.running_mean, module.running_var = mean, _running_variance(f)
-        return module  # type: ignore[no-any-return]
+        result: nn.Module = module
+        return result
 
     return convert
 

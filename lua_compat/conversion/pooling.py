@@ -27,7 +27,7 @@ def _average2d(f: Fields) -> nn.Module:
     if ceil and not any(padding) and any(step > size for size, step in zip(kernel, stride, strict=True)):
         f.fail("ceil mode with steps larger than the kernel averages nothing at the border")
     kind = nn.AvgPool2d if f.boolean("divide") else pooling.SumPool2d
-    return kind(kernel, stride, padding, ceil, counted)  # type: ignore[arg-type]
+    return kind(kernel, stride, padding, ceil, counted)
 
 
 def _cudnn_average2d(f: Fields) -> nn.Module:
@@ -37,30 +37,26 @@ def _cudnn_average2d(f: Fields) -> nn.Module:
     ceil = f.boolean("ceil_mode")
     if ceil and any(padding):
         f.fail("ceil mode with padding is not supported")
-    return nn.AvgPool2d(kernel, stride, padding, ceil, divisor_override=kernel[0] * kernel[1])  # type: ignore[arg-type]
+    return nn.AvgPool2d(kernel, stride, padding, ceil, divisor_override=kernel[0] * kernel[1])
 
 
 def _max3d(f: Fields) -> nn.Module:
     return nn.MaxPool3d(
-        f.integers("kT", "kH", "kW"),  # type: ignore[arg-type]
-        f.integers("dT", "dH", "dW"),  # type: ignore[arg-type]
-        f.integers("padT", "padH", "padW", default=0),  # type: ignore[arg-type]
-        f.integers("dilationT", "dilationH", "dilationW", default=1),  # type: ignore[arg-type]
+        f.integers("kT", "kH", "kW"),
+        f.integers("dT", "dH", "dW"),
+        f.integers("padT", "padH", "padW", default=0),
+        f.integers("dilationT", "dilationH", "dilationW", default=1),
         ceil_mode=f.boolean("ceil_mode"),
     )
 
 
 def _average3d(f: Fields) -> nn.Module:
     return nn.AvgPool3d(
-        f.integers("kT", "kH", "kW"),  # type: ignore[arg-type]
-        f.integers("dT", "dH", "dW"),  # type: ignore[arg-type]
-        f.integers("padT", "padH", "padW", default=0),  # type: ignore[arg-type]
+        f.integers("kT", "kH", "kW"),
+        f.integers("dT", "dH", "dW"),
+        f.integers("padT", "padH", "padW", default=0),
         ceil_mode=f.boolean("ceil_mode"),
     )
-
-
-def _sides(f: Fields, *names: str) -> tuple[int, ...]:
-    return f.integers(*names)
 
 
 def _upsampling(f: Fields, linear: bool) -> nn.Module:
@@ -87,10 +83,10 @@ CONVERSIONS = {
     "nn.VolumetricMaxPooling": _max3d,
     "nn.VolumetricDilatedMaxPooling": _max3d,
     "nn.VolumetricAveragePooling": _average3d,
-    "nn.SpatialZeroPadding": lambda f: nn.ZeroPad2d(_sides(f, *_EDGES)),  # type: ignore[arg-type]
-    "nn.SpatialReflectionPadding": lambda f: nn.ReflectionPad2d(_sides(f, *_EDGES)),  # type: ignore[arg-type]
-    "nn.SpatialReplicationPadding": lambda f: nn.ReplicationPad2d(_sides(f, *_EDGES)),  # type: ignore[arg-type]
-    "nn.VolumetricReplicationPadding": lambda f: nn.ReplicationPad3d(_sides(f, *_FACES)),  # type: ignore[arg-type]
+    "nn.SpatialZeroPadding": lambda f: nn.ZeroPad2d(f.integers(*_EDGES)),
+    "nn.SpatialReflectionPadding": lambda f: nn.ReflectionPad2d(f.integers(*_EDGES)),
+    "nn.SpatialReplicationPadding": lambda f: nn.ReplicationPad2d(f.integers(*_EDGES)),
+    "nn.VolumetricReplicationPadding": lambda f: nn.ReplicationPad3d(f.integers(*_FACES)),
     "nn.SpatialUpSamplingNearest": lambda f: _upsampling(f, linear=False),
     "nn.SpatialUpSamplingBilinear": lambda f: _upsampling(f, linear=True),
     "nn.UpSampling": lambda f: _upsampling(f, linear=f.get("mode") == "linear"),

@@ -11,7 +11,7 @@ from lua_compat import t7
 from lua_compat.conversion.errors import ConversionError
 from lua_compat.conversion.fields import Fields
 
-_DEEPEST = 200  # containers in containers; no real model comes near
+_DEEPEST = 100  # containers in containers; no real model comes near
 
 
 def to_torch(model: t7.TorchObject, path: str = "root") -> nn.Module:

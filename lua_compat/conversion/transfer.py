@@ -13,7 +13,6 @@ def _hard_tanh(f: Fields) -> nn.Module:
 
 def _prelu(f: Fields) -> nn.Module:
     weight = f.parameter("weight")
-    assert weight is not None
     module = transfer.PReLU(weight.numel())
     module.weight = weight
     return module

@@ -1,5 +1,6 @@
 """What a Torch7 layer is made of: fields that are both its constructor's arguments and its attributes."""
 
+import inspect
 from typing import Any, ClassVar
 
 from torch import Tensor, nn
@@ -10,8 +11,8 @@ Size = tuple[int, ...]  # a torch.LongStorage of sizes
 class Torch7Module(nn.Module):
     """A layer whose Torch7 fields are declared as annotations; those without a default are required.
 
-    A field annotated ``nn.Parameter`` or ``nn.Parameter | None`` is registered as a parameter, ``Tensor`` as a
-    buffer, ``nn.Module`` as a child. Raises TypeError for a field that is missing or unknown.
+    A field annotated ``nn.Parameter`` or ``nn.Parameter | None`` is registered as a parameter, ``Tensor`` as
+    a buffer, ``nn.Module`` as a child. Raises TypeError for a field that is missing or unknown.
     """
 
     typename: ClassVar[str] = ""  # of the Torch7 class; '' for 'nn.' and the name of the Python class
@@ -49,7 +50,7 @@ def declared_fields(cls: type) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     for base in reversed(cls.__mro__):
         if issubclass(base, Torch7Module) and base is not Torch7Module:
-            annotations = base.__dict__.get("__annotations__", {})
+            annotations = inspect.get_annotations(base)
             fields.update({name: kind for name, kind in annotations.items() if name != "typename"})
     return fields
 

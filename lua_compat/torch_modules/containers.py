@@ -83,7 +83,7 @@ class Bottle(Torch7Module):
 class WeightNorm(Torch7Module):
     """A child whose weight is g * v / sqrt(|v|^2 + 1e-4), row by row of ``outputDim``.
 
-    ``v``: (rows, the rest); ``g``: one for each row. In evaluate mode the weight stays what it last was, as in Torch7.
+    ``v``: (rows, the rest); ``g``: one for each row.
     """
 
     child: nn.Module

@@ -1,5 +1,7 @@
 """Convolutions that torch.nn has not, or lays out otherwise."""
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -10,13 +12,13 @@ from lua_compat.torch_modules.base import Torch7Module
 class _FullConvolution:
     """Takes {input, target} too: the output then has the target's size. Mixed into nn.ConvTranspose2d/3d."""
 
-    def forward(self, input: Tensor | list[Tensor]) -> Tensor:
+    def forward(self, input: Any, output_size: list[int] | None = None) -> Tensor:
         assert isinstance(self, nn.modules.conv._ConvTransposeNd)
         if isinstance(input, Tensor):
-            return super().forward(input)  # type: ignore[misc,no-any-return]
+            return super().forward(input, output_size)  # type: ignore[misc]
         input, target = input
         sizes = list(target.shape[-len(self.kernel_size) :])
-        return super().forward(input, output_size=sizes)  # type: ignore[misc,no-any-return]
+        return super().forward(input, output_size=sizes)  # type: ignore[misc]
 
 
 class SpatialFullConvolution(_FullConvolution, nn.ConvTranspose2d):

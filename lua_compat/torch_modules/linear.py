@@ -1,5 +1,7 @@
 """Layers with a parameter for each feature or pair of features."""
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -131,15 +133,13 @@ class GradientReversal(Torch7Module):
 
 class _Reversal(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: torch.autograd.function.FunctionCtx, input: Tensor, factor: float) -> Tensor:
-        ctx.factor = factor  # type: ignore[attr-defined]
+    def forward(ctx: Any, input: Tensor, factor: float) -> Tensor:
+        ctx.factor = factor
         return input.view_as(input)
 
     @staticmethod
-    def backward(  # type: ignore[override]
-        ctx: torch.autograd.function.FunctionCtx, gradient: Tensor
-    ) -> tuple[Tensor, None]:
-        return -ctx.factor * gradient, None  # type: ignore[attr-defined]
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        return -ctx.factor * gradient, None
 
 
 class ZeroGrad(Torch7Module):
@@ -163,20 +163,16 @@ class L1Penalty(Torch7Module):
 
 class _Penalty(torch.autograd.Function):
     @staticmethod
-    def forward(
-        ctx: torch.autograd.function.FunctionCtx, input: Tensor, weight: float, keep: bool
-    ) -> Tensor:
+    def forward(ctx: Any, input: Tensor, weight: float, keep: bool) -> Tensor:
         ctx.save_for_backward(input)
-        ctx.weight, ctx.keep = weight, keep  # type: ignore[attr-defined]
+        ctx.weight, ctx.keep = weight, keep
         return input.view_as(input)
 
     @staticmethod
-    def backward(  # type: ignore[override]
-        ctx: torch.autograd.function.FunctionCtx, gradient: Tensor
-    ) -> tuple[Tensor, None, None]:
-        (input,) = ctx.saved_tensors  # type: ignore[attr-defined]
-        penalty = input.sign() * ctx.weight  # type: ignore[attr-defined]
-        return (penalty + gradient if ctx.keep else penalty), None, None  # type: ignore[attr-defined]
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        (input,) = ctx.saved_tensors
+        penalty = input.sign() * ctx.weight
+        return (penalty + gradient if ctx.keep else penalty), None, None
 
 
 class Dropout(Torch7Module):

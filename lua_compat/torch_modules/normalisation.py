@@ -10,8 +10,8 @@ from lua_compat.torch_modules.base import Torch7Module
 class _OneSampleRules:
     """What Torch7's batch normalisation does that torch.nn's does not, mixed into nn.BatchNorm1d/2d/3d.
 
-    Training on a batch of one sample uses the running statistics and leaves them as they are; an input without
-    a batch dimension is taken when evaluating.
+    Training on a batch of one sample uses the running statistics and leaves them as they are; an input
+    without a batch dimension is taken when evaluating.
     """
 
     sample_dims: int
@@ -22,7 +22,7 @@ class _OneSampleRules:
             return self._running(input.unsqueeze(0)).squeeze(0)
         if self.training and input.shape[0] == 1:
             return self._running(input)
-        return super().forward(input)  # type: ignore[misc,no-any-return]
+        return super().forward(input)  # type: ignore[misc]
 
     def _running(self, input: Tensor) -> Tensor:
         assert isinstance(self, nn.modules.batchnorm._BatchNorm)
@@ -82,7 +82,9 @@ class SpatialSubtractiveNormalization(Torch7Module):
     def _inside(self, input: Tensor) -> Tensor:
         """How much of the kernel lies inside the image, for each place of one image."""
         with torch.no_grad():
-            return self._estimated(self.meanestimator, torch.ones_like(input[0] if input.dim() == 4 else input))
+            return self._estimated(
+                self.meanestimator, torch.ones_like(input[0] if input.dim() == 4 else input)
+            )
 
 
 class SpatialDivisiveNormalization(SpatialSubtractiveNormalization):

@@ -15,8 +15,8 @@ _IMAGE_DIMS = 2
 class CeilMaxPool2d(nn.MaxPool2d):
     """nn.MaxPool2d in ceil mode that keeps a last window that starts outside the image.
 
-    Torch7 drops such a window only where there is padding, and cudnn's layers never; torch.nn always does. What
-    is outside counts as the smallest number of the type.
+    Torch7 drops such a window only where there is padding, and cudnn's layers never; torch.nn always does.
+    What is outside counts as the smallest number of the type.
     """
 
     def forward(self, input: Tensor) -> Tensor:
@@ -42,7 +42,7 @@ class SumPool2d(nn.AvgPool2d):
 
 
 class SpatialUpSampling(Torch7Module):
-    """Resizes images: nearest, or linear with the corners kept. ``size``: (height, width), else by the scale."""
+    """Resizes images: nearest, or linear with the corners kept; to ``size`` (height, width) or by a scale."""
 
     scale_factor: int | None = None
     size: tuple[int, ...] | None = None

@@ -122,7 +122,7 @@ class Replicate(Torch7Module):
 
 
 class Padding(Torch7Module):
-    """``|pad|`` slices of ``value`` before (negative) or after (positive) the slice ``index`` from that end."""
+    """``|pad|`` slices of ``value``, before (negative) or after (positive) the ``index``-th from that end."""
 
     dim: int
     pad: int
@@ -207,7 +207,7 @@ class OneHot(Torch7Module):
 
 
 class Constant(Torch7Module):
-    """``value`` whatever the input; once for each sample where that has more than ``nInputDim`` dimensions."""
+    """``value`` whatever the input; for each sample where that has more than ``nInputDim`` dimensions."""
 
     value: Tensor
     nInputDim: int | None = None
