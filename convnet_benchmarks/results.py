@@ -54,6 +54,12 @@ class OutputFile:
             self.discard()
             raise self._unwritable(error) from None
 
+    def __enter__(self) -> "OutputFile":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.discard()
+
     def discard(self) -> None:
         """Leaves nothing behind of what was not completed."""
         with contextlib.suppress(OSError):  # what could not be flushed is thrown away with the file

@@ -130,16 +130,18 @@ class AutogradPhases:
         input: Tensor,
     ) -> Tensor:
         output = forward(input)
-        version = input._version
+        # An in-place layer after this one (ReLU) rewrites the history of the tensor, and where that is a view
+        # (one sample: a squeezed batch) of the edge to it; the edge to its base stays what it is.
+        source = output._base if output._is_view() and output._base is not None else output
+        if source.numel() != output.numel():
+            raise TypeError(f"{type(unit).__name__} returned a part of a larger tensor")
 
         def add_parameter_gradients(grad_outputs: tuple[Tensor | None, ...]) -> None:
-            if input._version != version:
-                raise RuntimeError(f"the input of {type(unit).__name__} was changed in place after its use")
             if grad_outputs[0] is not None:
-                add_gradients(unit, input, grad_outputs[0])
+                add_gradients(unit, input, grad_outputs[0].reshape(shape))
 
-        # The edge, not the tensor: an in-place ReLU after this module makes the tensor its own output.
-        self._calls.append(_Call(add_parameter_gradients, (get_gradient_edge(output),)))
+        shape = output.shape
+        self._calls.append(_Call(add_parameter_gradients, (get_gradient_edge(source),)))
         return output
 
     def _forward_local_graph(
@@ -162,7 +164,7 @@ class AutogradPhases:
 
         edges = tuple(get_gradient_edge(output) for output in outputs if output.requires_grad)
         self._calls.append(_Call(add_parameter_gradients, edges))
-        return outputs if local.returns_tuple else outputs[0]
+        return local.as_returned(outputs)
 
 
 class _LocalGraph:
@@ -173,17 +175,25 @@ class _LocalGraph:
         self.inputs = [
             arg.detach().requires_grad_(arg.requires_grad) if isinstance(arg, Tensor) else arg for arg in args
         ]
-        self.returns_tuple = False
+        self._returned: Any = None
         self.outputs: tuple[Tensor, ...] = ()
 
     def run(self) -> tuple[Tensor, ...]:
+        """The output tensors, detached. The module returns one tensor, or a tuple of tensors and constants."""
         with torch.enable_grad():
-            result = self._forward(*self.inputs)
-        self.returns_tuple = isinstance(result, tuple)
-        self.outputs = result if isinstance(result, tuple) else (result,)
-        if not all(isinstance(output, Tensor) for output in self.outputs):
+            self._returned = self._forward(*self.inputs)
+        results = self._returned if isinstance(self._returned, tuple) else (self._returned,)
+        self.outputs = tuple(result for result in results if isinstance(result, Tensor))
+        if any(_holds_gradients(result) for result in results if not isinstance(result, Tensor)):
             raise TypeError("a module with parameters must return a tensor or a tuple of tensors")
         return tuple(output.detach() for output in self.outputs)
+
+    def as_returned(self, outputs: tuple[Tensor, ...]) -> Any:
+        """``outputs`` in the form in which the module returned its own."""
+        if not isinstance(self._returned, tuple):
+            return outputs[0]
+        tensors = iter(outputs)
+        return tuple(next(tensors) if isinstance(result, Tensor) else result for result in self._returned)
 
     def gradients(
         self, wanted: list[Any], grad_outputs: tuple[Tensor | None, ...]

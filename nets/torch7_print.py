@@ -28,6 +28,11 @@ def torch7_string(module: nn.Module, names: ClassNames | None = None) -> str:
     return _describe(module, names or ClassNames())
 
 
+def torch7_path(name: str) -> str:
+    """Where ``print(model)`` shows the module that ``named_modules()`` calls ``name``: '1.0' is (2)(1)."""
+    return "".join(f"({int(part) + 1})" for part in name.split(".") if part.isdigit()) or name
+
+
 def _pair(value: Any) -> tuple[int, int]:
     """(height, width) of a size that torch.nn takes as one number or two."""
     return (value, value) if isinstance(value, int) else (value[0], value[1])

@@ -190,7 +190,8 @@ class Generator:
             # What was drawn leaves the distribution; the rest is scaled to sum to one again.
             mass = cumulative[index] - (cumulative[index - 1] if index else 0.0)
             cumulative[index:] -= mass
-            cumulative /= 1.0 - mass
+            with np.errstate(divide="ignore", invalid="ignore"):  # nothing is left after the last category
+                cumulative /= 1.0 - mass
         return chosen
 
 

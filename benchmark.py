@@ -1,0 +1,9 @@
+#!/usr/bin/env python3
+"""Drop-in for ``th benchmark.lua``: the same options, the same lines on stdout."""
+
+import sys
+
+from convnet_benchmarks.legacy_benchmark import command
+
+if __name__ == "__main__":
+    sys.exit(command(sys.argv[1:]))

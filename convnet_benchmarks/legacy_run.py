@@ -1,0 +1,289 @@
+"""What a run of either legacy script has in common: lines, measured loops, result files, how it ends."""
+
+import dataclasses
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from convnet_benchmarks import results
+from convnet_benchmarks.errors import OutOfDeviceMemoryError, UserError
+from convnet_benchmarks.legacy_options import LegacyOptions, parse
+from convnet_benchmarks.processes import Processes, join, started_by_torchrun
+from convnet_benchmarks.progress import Progress
+from convnet_benchmarks.timing import Clock, CudaClock, HostClock, Loop, run_loop, run_until_settled, warm_up
+
+if TYPE_CHECKING:
+    from convnet_benchmarks.workload import Workload
+    from nets.phases import Phases
+
+CSV_HEADER = ("label", "ms_per_sample", "median_ms", "low_ms", "high_ms", "minimum_ms", "passes", "verdict")
+
+
+@dataclass(frozen=True)
+class Script:
+    """A legacy script: its options, and the function that prints and measures."""
+
+    kind: str  # what the result file calls it
+    description: str
+    options_class: type[LegacyOptions]
+    measure: Callable[["LegacyRun"], None]
+    loops: int  # how many timed loops it has, for the progress display
+
+
+@dataclass
+class LegacyRun:
+    """A run under way. ``lines`` are the legacy figures in ms per sample, ``loops`` what they came from."""
+
+    kind: str
+    options: Any
+    workload: "Workload"
+    phases: "Phases"
+    clock: Clock
+    processes: Processes
+    progress: Progress
+    lines: dict[str, float] = field(default_factory=dict)
+    loops: dict[str, Loop] = field(default_factory=dict)
+    kernels: dict[str, int] = field(default_factory=dict)
+    scaling: dict[str, Any] | None = None
+
+    @property
+    def samples_per_pass(self) -> int:
+        return self.workload.batch_size * self.processes.world_size
+
+    def average_gradients(self) -> None:
+        """In data-parallel training, what follows accGradParameters; nothing otherwise."""
+        if self.options.parallel == "train":
+            self.processes.average_gradients(self.workload.module)
+
+    def text(self, line: str = "") -> None:
+        """One line on stdout, from the first process only."""
+        if self.processes.prints:
+            self.progress.clear()
+            print(line, flush=True)
+
+    def line(self, label: str, ms_per_sample: float) -> None:
+        """A legacy line: label, tab, the number as Lua prints it."""
+        self.lines[label] = ms_per_sample
+        self.text(f"{label}\t{lua_number(ms_per_sample)}")
+
+    def note(self, text: str) -> None:
+        """One line on stderr, from the first process only."""
+        if self.processes.prints:
+            self.progress.clear()
+            print(text, file=sys.stderr, flush=True)
+
+    def loop(
+        self,
+        label: str,
+        work: Callable[[], object],
+        *,
+        free: bool = False,
+        clock_before_synchronise: bool = False,
+        passes: int | None = None,
+    ) -> float:
+        """Times ``work`` for ``passes`` passes (by default -iter's); returns ms per sample."""
+        passes = passes or self.options.iter
+        self.progress.start(label)
+        self.processes.barrier()
+        if passes is None:
+            loop = run_until_settled(work, self.clock, free=free)
+        else:
+            loop = run_loop(
+                work, passes, self.clock, free=free, clock_before_synchronise=clock_before_synchronise
+            )
+        self.loops[label] = loop
+        return self.processes.largest(loop.seconds) * 1e3 / loop.passes / self.samples_per_pass
+
+    def dry_run(self, work: Callable[[], object]) -> float:
+        """The first pass, timed once; afterwards, unless --legacy-timing, passes until they settle."""
+        start = time.perf_counter()
+        work()
+        self.clock.synchronise()
+        seconds = self.processes.largest(time.perf_counter() - start)
+        return seconds * 1e3 / self.samples_per_pass
+
+    def settle(self, work: Callable[[], object]) -> None:
+        """Warms up before the timed loops, and notes which kernels PyTorch selects meanwhile."""
+        from convnet_benchmarks.backends import recorded_kernels
+
+        if self.options.legacy_timing:
+            return
+        self.progress.start("warm-up")
+        with recorded_kernels(self.workload.module) as kernels:
+            work()
+        self.kernels = dict(kernels)
+        if self.processes.world_size > 1:  # every process must do the same number of passes
+            work()
+        else:
+            warm_up(work, self.clock)
+
+    def as_dict(self, status: str) -> dict[str, Any]:
+        """The content of the result file."""
+        from convnet_benchmarks import environment
+        from nets.registry import parameter_count
+
+        workload = self.workload
+        return {
+            "kind": self.kind,
+            "status": status,
+            "model": workload.model_text,
+            "net": {
+                "name": workload.net.name,
+                "source": workload.net.source,
+                "parameters": parameter_count(workload.module),
+                "input_shape": list(workload.input.shape),
+            },
+            "options": dataclasses.asdict(self.options),
+            "backend": {**dataclasses.asdict(workload.backend), "convolutions": self.kernels},
+            "processes": dataclasses.asdict(self.processes),
+            "scaling": self.scaling,
+            "notes": workload.notes,
+            "lines": self.lines,
+            "phases": {
+                label: {
+                    "passes": loop.passes,
+                    "seconds": loop.seconds,
+                    "samples_ms": list(loop.samples_ms),
+                    "summary": loop.summary().as_dict(),
+                }
+                for label, loop in self.loops.items()
+            },
+            "environment": environment.collect(workload.device),
+        }
+
+    def as_csv(self) -> str:
+        rows: list[tuple[object, ...]] = []
+        for label, ms in self.lines.items():
+            if label in self.loops:
+                loop, s = self.loops[label], self.loops[label].summary()
+                rows.append((label, ms, s.median, s.low, s.high, s.minimum, loop.passes, s.verdict))
+            else:
+                rows.append((label, ms, "", "", "", "", "", ""))
+        return results.as_csv(CSV_HEADER, rows)
+
+    def statistics_text(self) -> str:
+        """The statistics of every loop, in ms per sample, with what to do about the noisy ones."""
+        batch = self.workload.batch_size
+        rows = [("ms per sample", "median", "95 % interval", "minimum", "passes", "verdict")]
+        advice: dict[str, None] = {}
+        for label, loop in self.loops.items():
+            s = loop.summary()
+            rows.append(
+                (
+                    label,
+                    f"{s.median / batch:.4g}",
+                    f"{s.low / batch:.4g} .. {s.high / batch:.4g}",
+                    f"{s.minimum / batch:.4g}",
+                    str(s.samples),
+                    s.verdict,
+                )
+            )
+            if s.advice:
+                advice[f"{s.verdict}: {s.advice}"] = None
+        widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+        table = [
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+            for row in rows
+        ]
+        return "\n".join([*table, *advice])
+
+
+def lua_number(value: float) -> str:
+    """A number as Lua's print shows it (LUAI_NUMFFORMAT, "%.14g")."""
+    return f"{value:.14g}"
+
+
+def main(script: Script, arguments: Sequence[str], program: str) -> int:
+    """Runs a legacy script from its command line; returns the exit code. See ``errors.run_command``."""
+    options = parse(script.options_class, arguments, program, script.description)
+    if options.list_nets:
+        from convnet_benchmarks.list_nets import nets_table
+
+        print(nets_table())
+        return 0
+    _check_together(options)
+    with ExitStack() as files:
+        outputs = {
+            option: files.enter_context(results.OutputFile(f"--{option}", path))
+            for option, path in (("json", options.json), ("csv", options.csv))
+            if path is not None
+        }
+        _run(script, options, outputs)
+    return 0
+
+
+def _check_together(options: Any) -> None:
+    from convnet_benchmarks import backends
+    from convnet_benchmarks.workload import find_net
+
+    find_net(options)
+    backends.choose(options)
+    if options.iter is None and started_by_torchrun():
+        raise UserError("option -iter: auto is for one process; under torchrun give a number of passes")
+    if options.iter is None and options.legacy_timing:
+        raise UserError("option -iter: auto and --legacy-timing exclude each other; give a number of passes")
+
+
+def _run(script: Script, options: Any, outputs: dict[str, results.OutputFile]) -> None:
+    from convnet_benchmarks import backends
+    from convnet_benchmarks.device_memory import is_out_of_memory, largest_batch_to_try
+    from convnet_benchmarks.workload import prepare
+    from nets.phases import AutogradPhases
+
+    processes = join(options.cuda)
+    run: LegacyRun | None = None
+    status = "complete"
+    try:
+        workload = prepare(options)
+        clock = CudaClock(workload.device, options.sync) if options.cuda else HostClock()
+        with (
+            backends.kernels(workload.backend, options.tf32),
+            AutogradPhases(workload.module) as phases,
+        ):
+            progress = Progress(script.loops)
+            run = LegacyRun(script.kind, options, workload, phases, clock, processes, progress)
+            for note in workload.notes:
+                run.note(f"note: {note}")
+            try:
+                script.measure(run)
+            except KeyboardInterrupt:
+                status = "interrupted"
+                raise
+            except Exception as error:
+                if not is_out_of_memory(error):
+                    raise
+                status = "out of memory"
+        if status == "out of memory":
+            # Outside the except block: the exception's frames would keep the memory that is being counted.
+            raise OutOfDeviceMemoryError(
+                f"option -batch_size {workload.batch_size}: out of memory on {workload.device}; "
+                f"the largest batch to try is {largest_batch_to_try(workload)}"
+            )
+    finally:
+        if run is not None and processes.prints:
+            _report(run, status, outputs)
+        processes.close()
+
+
+def _report(run: LegacyRun, status: str, outputs: dict[str, results.OutputFile]) -> None:
+    import torch
+
+    backend = run.workload.backend
+    kernels = ", ".join(f"{name} x{count}" for name, count in run.kernels.items())
+    run.note(
+        f"{run.workload.net.name}, seed {run.options.seed}, {run.options.dtype} on {run.workload.device}, "
+        f"torch {torch.__version__}, {torch.get_num_threads()} threads"
+    )
+    selected = f" (selected: {kernels})" if kernels else ""
+    run.note(f"backend {backend.name}: {backend.description}{selected}")
+    if run.scaling is not None:
+        run.note(run.scaling["text"])
+    if run.loops:
+        run.note(run.statistics_text())
+    if "json" in outputs:
+        outputs["json"].write(results.as_json(run.as_dict(status)))
+    if "csv" in outputs:
+        outputs["csv"].write(run.as_csv())
