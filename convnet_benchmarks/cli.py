@@ -9,7 +9,9 @@ from convnet_benchmarks.errors import UserError, run_command
 PROGRAM = "convnet-benchmarks"
 
 # name -> (module, one line for --help). Each module has ``main(arguments, program) -> exit code``.
-SUBCOMMANDS: dict[str, tuple[str, str]] = {}
+SUBCOMMANDS: dict[str, tuple[str, str]] = {
+    "t7": ("convnet_benchmarks.t7_command", "what is in a Torch7 .t7 file, and parts of it taken out"),
+}
 
 
 def help_text() -> str:

@@ -2,9 +2,9 @@
 
     python tests/fuzz_t7.py --cases 200000 [--seed 0] [--first 0]
 
-Each case is a golden file, changed: bytes, cuts, splices, and above all the fields of the format (type ids, memo
-indices, counts, sizes, strides, offsets). A value that is read must have its tensors inside their storages and be
-written and read again. A case is found again by its seed and number.
+Each case is a golden file, changed: bytes, cuts, splices, and above all the fields of the format (type ids,
+memo indices, counts, sizes, strides, offsets). A value that is read must have its tensors inside their
+storages and be written and read again. A case is found again by its seed and number.
 """
 
 import argparse
@@ -36,7 +36,8 @@ ALLOCATION_PER_BYTE, ALLOCATION_ALWAYS = 64, 2 << 20
 INTS = (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, -1, 16, 64, 255, 2**15, 2**16, 2**24, 2**30, 2**31 - 1, -(2**31))
 LONGS = (*INTS, 2**31, 2**32, 2**32 + 1, 2**40, 2**60, 2**61, 2**62, 2**63 - 1, -(2**63), -(2**62), -2, -100)
 NAMES = (b"torch.DoubleTensor", b"torch.FloatStorage", b"torch.HalfTensor", b"torch.CudaTensor", b"tds.Vec",
-         b"tds.Hash", b"torch.Generator", b"nn.DataParallelTable", b"nn.GPU", b"V 0", b"V 2", b"V 9999999999", b"")
+         b"tds.Hash", b"torch.Generator", b"nn.DataParallelTable", b"nn.GPU", b"V 0", b"V 2", b"V 999999999",
+         b"")  # fmt: skip
 
 
 def seeds() -> list[tuple[str, bytes]]:
@@ -85,7 +86,8 @@ def _change_field(data: bytearray, rng: random.Random) -> None:
         at = rng.randrange(max(1, len(data) - 8))
         if at + 8 > len(data):
             return
-        as_int, as_long = struct.unpack_from(order + "i", data, at)[0], struct.unpack_from(order + "q", data, at)[0]
+        as_int = struct.unpack_from(order + "i", data, at)[0]
+        as_long = struct.unpack_from(order + "q", data, at)[0]
         if -10 <= as_long <= 10**6 and rng.random() < 0.7:
             near = (as_long - 1, as_long + 1, as_long * 2, -as_long)
             struct.pack_into(order + "q", data, at, rng.choice(LONGS + near))
@@ -200,7 +202,8 @@ def run(cases: int, seed: int = 0, first: int = 0) -> collections.Counter[str]:
             try:
                 outcomes[case(number, seed, files, number % MEASURED_EVERY == 0)] += 1
             except BaseException as error:
-                raise AssertionError(f"fuzz case --seed {seed} --first {number} --cases 1: {repr(error)[:500]}") from error
+                place = f"fuzz case --seed {seed} --first {number} --cases 1"
+                raise AssertionError(f"{place}: {repr(error)[:500]}") from error
     finally:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
@@ -208,7 +211,8 @@ def run(cases: int, seed: int = 0, first: int = 0) -> collections.Counter[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    as_written = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=as_written)
     parser.add_argument("--cases", type=int, default=200_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0)

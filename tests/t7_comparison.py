@@ -1,4 +1,4 @@
-"""Values of .t7 files compared with their structure: what is one object must be one object in the other, too."""
+"""Values of .t7 files compared with their structure: one object must be one object in the other, too."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from lua_compat import t7
 
 
 def describe(value: Any) -> list[tuple[Any, ...]]:
-    """A flat list that is equal for equal values: types, scalars, array bytes (any NaN is one NaN), identities."""
+    """A flat list, equal for equal values: types, scalars, array bytes (any NaN is one NaN), identities."""
     described: list[tuple[Any, ...]] = []
     numbers: dict[int, int] = {}
     todo = [value]
@@ -30,7 +30,10 @@ def describe(value: Any) -> list[tuple[Any, ...]]:
                 todo += [entry, key]
         elif isinstance(part, t7.TorchObject):
             described.append((part.typename, part.version, part.versioned))
-            todo += [*(reversed(part.fields) if isinstance(part.fields, list) else [part.fields]), part.preamble]
+            todo += [
+                *(reversed(part.fields) if isinstance(part.fields, list) else [part.fields]),
+                part.preamble,
+            ]
         elif isinstance(part, t7.Tensor):
             described.append((part.typename, part.version, part.size, part.stride, part.storage_offset))
             todo.append(part.storage)

@@ -89,44 +89,84 @@ HOSTILE = {
     "overflowing storage": (torch(1, b"torch.DoubleStorage") + longs(2**61), "a storage of", "root"),
     "dimensions": (torch(1, b"torch.FloatTensor") + ints(2**31 - 1), "a number of dimensions", "root"),
     "33 dimensions": (
-        torch(1, b"torch.FloatTensor") + ints(33) + longs(*[1] * 67) + ints(0), "33 dimensions; at most", "root"),
+        torch(1, b"torch.FloatTensor") + ints(33) + longs(*[1] * 67) + ints(0),
+        "33 dimensions; at most",
+        "root",
+    ),
     "nil key": (ints(3, 1, 1) + ints(0) + ints(5, 1), "key of a table is nil", r"root\.<key>"),
-    "NaN key": (ints(3, 1, 1) + ints(1) + struct.pack("<d", float("nan")) + ints(5, 1), "NaN", r"root\.<key>"),
+    "NaN key": (
+        ints(3, 1, 1) + ints(1) + struct.pack("<d", float("nan")) + ints(5, 1),
+        "NaN",
+        r"root\.<key>",
+    ),
     "view beyond": (
-        torch(1, b"torch.DoubleTensor") + ints(1) + longs(3, 1, 1) + STORAGE, "elements 1 to 3 of a storage of 2",
-        r"root"),
+        torch(1, b"torch.DoubleTensor") + ints(1) + longs(3, 1, 1) + STORAGE,
+        "elements 1 to 3 of a storage of 2",
+        r"root",
+    ),
     "view before": (
-        torch(1, b"torch.DoubleTensor") + ints(1) + longs(2, -1, 1) + STORAGE, "elements 0 to 1", "root"),
-    "offset": (torch(1, b"torch.DoubleTensor") + ints(1) + longs(1, 1, 0) + STORAGE, "elements 0 to 0", "root"),
+        torch(1, b"torch.DoubleTensor") + ints(1) + longs(2, -1, 1) + STORAGE,
+        "elements 0 to 1",
+        "root",
+    ),
+    "offset": (
+        torch(1, b"torch.DoubleTensor") + ints(1) + longs(1, 1, 0) + STORAGE,
+        "elements 0 to 0",
+        "root",
+    ),
     "wrapping strides": (
-        torch(1, b"torch.DoubleTensor") + ints(1) + longs(3, 2**62, 1) + STORAGE, "strides", "root"),
+        torch(1, b"torch.DoubleTensor") + ints(1) + longs(3, 2**62, 1) + STORAGE,
+        "strides",
+        "root",
+    ),
     "unbounded expansion": (
-        torch(1, b"torch.DoubleTensor") + ints(2) + longs(2**40, 2**40, 0, 0, 1) + STORAGE, "beyond any memory",
-        "root"),
-    "no storage": (torch(1, b"torch.DoubleTensor") + ints(1) + longs(3, 1, 1) + ints(0), "storage of 0", "root"),
+        torch(1, b"torch.DoubleTensor") + ints(2) + longs(2**40, 2**40, 0, 0, 1) + STORAGE,
+        "beyond any memory",
+        "root",
+    ),
+    "no storage": (
+        torch(1, b"torch.DoubleTensor") + ints(1) + longs(3, 1, 1) + ints(0),
+        "storage of 0",
+        "root",
+    ),
     "storage of another type": (
-        torch(1, b"torch.FloatTensor") + ints(1) + longs(2, 1, 1) + STORAGE, "needs a torch.FloatStorage", "root"),
+        torch(1, b"torch.FloatTensor") + ints(1) + longs(2, 1, 1) + STORAGE,
+        "needs a torch.FloatStorage",
+        "root",
+    ),
     "storage that is a table": (
-        torch(1, b"torch.DoubleTensor") + ints(1) + longs(2, 1, 1) + ints(3, 2, 0), "is a LuaTable", "root"),
+        torch(1, b"torch.DoubleTensor") + ints(1) + longs(2, 1, 1) + ints(3, 2, 0),
+        "is a LuaTable",
+        "root",
+    ),
     "tensor in itself": (
-        torch(1, b"torch.DoubleTensor") + ints(1) + longs(2, 1, 1) + ints(4, 1), "contains itself where it cannot",
-        r"root\.<storage>"),
+        torch(1, b"torch.DoubleTensor") + ints(1) + longs(2, 1, 1) + ints(4, 1),
+        "contains itself where it cannot",
+        r"root\.<storage>",
+    ),
     "reference of another kind": (
-        ints(3, 1, 1) + ints(2) + text(b"k") + ints(4, 1), "object 1 is no torch object", r"root\.k"),
+        ints(3, 1, 1) + ints(2) + text(b"k") + ints(4, 1),
+        "object 1 is no torch object",
+        r"root\.k",
+    ),
     "class name": (torch(1, b"\xff\n" * 500), "a class name expected", "root"),
     "vec": (torch(1, b"tds.Vec") + longs(2**40), "a tds.Vec of", "root"),
     "deep": (
         ints(3, 1, 1) + ints(2) + text(b"a b") + ints(3, 2, 1) + ints(1) + struct.pack("<d", 3) + ints(5),
-        "ends inside", r'root\["a b"\]\[3\]'),
+        "ends inside",
+        r'root\["a b"\]\[3\]',
+    ),
     "long name in a path": (ints(3, 1, 1) + ints(2) + text(b"x" * 100_000) + ints(77), "type id 77", "root"),
     "ascii int": (b"3\n1\nmany\n", "an int expected, found 'many", "root"),
     "ascii int too long": (b"3\n99999999999999999999\n", "does not fit an int", "root"),
     "ascii number": (b"3\n1\n1\n1\n1_000\n5\n1\n", "an int expected", r"root\[1\]"),
-    "ascii storage": (
-        b"4\n1\n3\nV 1\n19\ntorch.DoubleStorage\n3\n1 2_0 3\n", "holds something else", "root"),
+    "ascii storage": (b"4\n1\n3\nV 1\n19\ntorch.DoubleStorage\n3\n1 2_0 3\n", "holds something else", "root"),
     "ascii storage of ints": (
-        b"4\n1\n3\nV 1\n18\ntorch.ShortStorage\n2\n1 70000\n", "holds something else", "root"),
-}  # fmt: skip
+        b"4\n1\n3\nV 1\n18\ntorch.ShortStorage\n2\n1 70000\n",
+        "holds something else",
+        "root",
+    ),
+}
 
 
 @pytest.mark.parametrize("name", HOSTILE)

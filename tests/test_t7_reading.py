@@ -108,7 +108,9 @@ def test_module_fields() -> None:
     assert [module.typename for module in net["modules"].array()][:3] == [
         "nn.SpatialConvolutionMM", "nn.SpatialBatchNormalization", "nn.ReLU"]  # fmt: skip
     normalization = net["modules"][2]
-    assert normalization.version == 2 and "running_mean" in normalization and normalization.get("absent") is None
+    assert (
+        normalization.version == 2 and "running_mean" in normalization and normalization.get("absent") is None
+    )
     assert net["train"] is False
 
 
@@ -248,7 +250,8 @@ def test_tds_containers(order: str, long_code: str) -> None:
 def test_classes_that_write_two_objects() -> None:
     gpus = t7.LuaTable.from_list([1, 2])
     for typename, version, preamble in [
-        ("nn.DataParallelTable", 2, gpus), ("nn.DataParallelTable", 3, gpus), ("nn.DataParallelTable", 1, None),
+        ("nn.DataParallelTable", 2, gpus), ("nn.DataParallelTable", 3, gpus),
+        ("nn.DataParallelTable", 1, None),
         ("nn.GPU", 1, t7.LuaTable.from_list(["torch.CudaTensor", 2])),
     ]:  # fmt: skip
         module = t7.TorchObject(typename, version, t7.LuaTable({"train": True}), preamble=preamble)

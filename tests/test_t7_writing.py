@@ -58,7 +58,9 @@ trees = st.recursive(
 
 
 @settings(deadline=None)
-@given(trees, st.sampled_from(["binary", "ascii"]), st.sampled_from([4, 8]), st.sampled_from(["little", "big"]))
+@given(
+    trees, st.sampled_from(["binary", "ascii"]), st.sampled_from([4, 8]), st.sampled_from(["little", "big"])
+)
 def test_any_tree_comes_back(tree: object, encoding: str, long_size: int, order: str) -> None:
     data = written(tree, encoding, long_size, order)
     back = t7.load(io.BytesIO(data))
@@ -100,7 +102,9 @@ def test_a_lua_table_is_a_dict_that_keeps_booleans_apart(assignments: list) -> N
         model[type(key) is bool, key] = value
     model = {key: value for key, value in model.items() if value is not None}
     assert {(type(key) is bool, key): value for key, value in table.items()} == model
-    assert len(table) == len(model) and all(key in table and table[key] == value for (_, key), value in model.items())
+    assert len(table) == len(model) and all(
+        key in table and table[key] == value for (_, key), value in model.items()
+    )
     border = table.length()
     assert all(i in table for i in range(1, border + 1)) and border + 1 not in table
     assert table.array() == [table[i] for i in range(1, border + 1)]
@@ -108,7 +112,15 @@ def test_a_lua_table_is_a_dict_that_keeps_booleans_apart(assignments: list) -> N
 
 def test_python_values_as_lua_ones() -> None:
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
-    value = {"list": [1, 2], "x": x, "again": x, "f": np.float64(2.5), "i": np.int64(3), "t": (True, "s"), 1: b"\xff"}
+    value = {
+        "list": [1, 2],
+        "x": x,
+        "again": x,
+        "f": np.float64(2.5),
+        "i": np.int64(3),
+        "t": (True, "s"),
+        1: b"\xff",
+    }
     back = t7.load(io.BytesIO(written(value)))
     assert back["list"].array() == [1, 2] and back["t"].array() == [True, "s"] and back[1] == b"\xff"
     assert back["x"] is back["again"] and back["x"].typename == "torch.FloatTensor"

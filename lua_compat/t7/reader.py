@@ -254,6 +254,11 @@ class Reader:
         return self._format
 
     @property
+    def size(self) -> int:
+        """The bytes of the file."""
+        return len(self._buffer)
+
+    @property
     def position(self) -> int:
         """The byte after the last object read."""
         return self._position
