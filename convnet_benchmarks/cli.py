@@ -11,6 +11,7 @@ PROGRAM = "convnet-benchmarks"
 # name -> (module, one line for --help). Each module has ``main(arguments, program) -> exit code``.
 SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "crosscheck": ("convnet_benchmarks.crosscheck_command", "compare results with those of a Torch7 machine"),
+    "t7": ("convnet_benchmarks.t7_command", "what is in a Torch7 .t7 file, and parts of it taken out"),
 }
 
 

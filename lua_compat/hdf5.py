@@ -18,15 +18,14 @@ them: U8, I8, I16, I32, I64, F32, F64, little-endian.
 
 import math
 import os
-import secrets
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Union
 
 import numpy as np
 
 from lua_compat.t7.objects import LuaTable, Tensor
+from lua_compat.whole_file import replaced_when_whole
 
 if TYPE_CHECKING:
     import h5py
@@ -98,7 +97,7 @@ class DataSet:
             first, last = (given, given) if isinstance(given, int) else given
             if not 1 <= first <= last <= size:
                 raise HDF5Error(
-                    f"{self._place}: range {first} to {last} of dimension {dimension}; 1 to {size} can be read"
+                    f"{self._place}: range {first} to {last} of dimension {dimension}; 1 to {size} accepted"
                 )
             selection.append(slice(first - 1, last))
         self._check(tuple(part.stop - part.start for part in selection))
@@ -277,14 +276,8 @@ def save(
     path: str | os.PathLike[str], tensors: Mapping[str, Any] | LuaTable, options: DataSetOptions | None = None
 ) -> None:
     """Writes a dict of tensors and dicts to a new file, which replaces ``path`` only when it is complete."""
-    target = Path(os.path.realpath(path))
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
-    try:
-        with open(temporary, "w-") as file:
-            file.write("/", tensors, options)
-        os.replace(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with replaced_when_whole(path) as temporary, open(temporary, "w") as file:
+        file.write("/", tensors, options)
 
 
 def _names(datapath: str) -> list[str]:

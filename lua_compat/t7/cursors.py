@@ -148,8 +148,14 @@ class AsciiCursor:
         value = int(match[1])
         if not smallest <= value <= largest:
             raise T7FormatError(f"{value} does not fit {what}", self.position)
-        self.position = match.end()
+        self._take_number(match.end())
         return value
+
+    def _take_number(self, end: int) -> None:
+        # Torch7 ends every line: without it, the file is cut and so, perhaps, the number.
+        if end == self.end:
+            raise T7FormatError("the file ends in a number, without the newline after it", self.position)
+        self.position = end
 
     def _found(self) -> str:
         rest = bytes(self.buffer[self.position : self.position + 20])
@@ -180,7 +186,7 @@ class AsciiCursor:
             value = float(match[1])
         except ValueError:
             raise T7FormatError(f"a number expected, found {self._found()}", self.position) from None
-        self.position = match.end()
+        self._take_number(match.end())
         self._end_of_line()
         return value
 
@@ -223,7 +229,7 @@ class AsciiCursor:
             matches.pop()  # it may go on beyond the window
         if not matches:
             raise T7FormatError("a word of an array expected, found " + self._found(), self.position)
-        self.position += matches[-1].end()
+        self._take_number(self.position + matches[-1].end())
         return [match[0] for match in matches]
 
 

@@ -176,8 +176,8 @@ class TorchObject:
 
     ``typename``: 'nn.Linear'. ``version``: the class's serialization version (0 for a file from before
     versions existed; ``versioned`` is then False). ``fields``: what the class wrote, nearly always a LuaTable
-    of its fields; ``object["weight"]`` looks there. tds.Hash: a LuaTable; tds.Vec: a list; torch.Generator: its
-    bytes. ``preamble``: what a class that writes two objects wrote first (nn.DataParallelTable: the GPU
+    of its fields; ``object["weight"]`` looks there. tds.Hash: a LuaTable; tds.Vec: a list; torch.Generator:
+    its bytes. ``preamble``: what a class that writes two objects wrote first (nn.DataParallelTable: the GPU
     assignments; nn.GPU: {type, device}), else None.
     """
 
@@ -354,8 +354,8 @@ class Tensor:
 class LuaFunction:
     """A Lua function, opaque: ``bytecode`` is what string.dump gave and is never run.
 
-    ``upvalues``: a LuaTable of {name, id, value} tables, or of plain values for the ``type_id`` 6 and 7 of old
-    files (8 is today's).
+    ``upvalues``: a LuaTable of {name, id, value} tables, or of plain values for the ``type_id`` 6 and 7 of
+    old files (8 is today's).
     """
 
     __slots__ = ("bytecode", "type_id", "upvalues")

@@ -29,6 +29,7 @@ from lua_compat.t7.paths import step
 from lua_compat.t7.scalar_entries import NO_KEY, read_scalar_entries
 
 GENERATOR_BYTES = 5048  # sizeof(THGenerator) where a long has 8 bytes
+LONGEST_CLASS_NAME = 255
 VEC_CLASSES = ("tds.Vec", "tds_vec")
 HASH_CLASSES = ("tds.Hash", "tds_hash")
 
@@ -253,6 +254,11 @@ class Reader:
         return self._format
 
     @property
+    def size(self) -> int:
+        """The bytes of the file."""
+        return len(self._buffer)
+
+    @property
     def position(self) -> int:
         """The byte after the last object read."""
         return self._position
@@ -283,10 +289,20 @@ class Reader:
                 raise
             failure = error
         self._memo = known_objects
+        four = self._binary_cursor(4)
         try:
-            return self._attempt(self._binary_cursor(4), found)
+            value = self._attempt(four, found)
         except T7FormatError as error:
             raise (error if error.offset > failure.offset else failure) from None
+        # Read with 4, a damaged file of 8-byte longs can end too early: all of it must be objects.
+        known_objects, self._memo = self._memo, dict(self._memo)
+        try:
+            while four.position < four.end:
+                self._read_object(four)
+        except T7FormatError:
+            raise failure from None
+        self._memo = known_objects
+        return value
 
     def _binary_cursor(self, long_size: Literal[4, 8]) -> BinaryCursor:
         order = self.format.byte_order or "little"
@@ -394,7 +410,9 @@ class Reader:
         if versioned:
             version = int(header[2:])
             header = cursor.read_raw(cursor.read_int())
-        typename = header.decode("utf-8", "backslashreplace")
+        if len(header) > LONGEST_CLASS_NAME or not header.isascii() or not header.decode().isprintable():
+            raise T7FormatError(f"a class name expected, found {header[:20]!r}...", start)
+        typename = header.decode()
         self._memo[index] = _UNFINISHED
         if typename in TENSOR_DTYPES:
             stack.append(_TensorFrame(typename, version, versioned, _read_shape(cursor), self._memo, index))

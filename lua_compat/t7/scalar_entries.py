@@ -17,8 +17,8 @@ _FIRST_BLOCK, _LARGEST_BLOCK = 32, 1 << 16
 def read_scalar_entries(cursor: BinaryCursor, table: LuaTable, count: int) -> tuple[int, Any]:
     """Reads at most ``count`` entries into ``table`` and stops before anything it does not handle.
 
-    Returns how many were read, and the key of the next one where its key is already read, else NO_KEY. What is
-    wrong in the file is left in place, for the reader to find.
+    Returns how many were read, and the key of the next one where its key is already read, else NO_KEY. What
+    is wrong in the file is left in place, for the reader to find.
     """
     done = 0
     while True:

@@ -2,9 +2,7 @@
 
 import contextlib
 import os
-import secrets
 from collections.abc import Iterator
-from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Literal
 
@@ -15,6 +13,7 @@ from lua_compat.t7.format import FUNCTION, NIL, TABLE, TORCH, FileFormat
 from lua_compat.t7.objects import LuaFunction, LuaTable, Storage, Tensor, TorchObject, lua_bytes
 from lua_compat.t7.paths import step
 from lua_compat.t7.reader import HASH_CLASSES, VEC_CLASSES, writes_two_objects
+from lua_compat.whole_file import replaced_when_whole
 
 # Tables of at least so many entries are tried as one block of numbers and strings.
 _MANY = 16
@@ -61,10 +60,10 @@ class Writer:
             raise ValueError(f"long_size must be 4 or 8, not {long_size!r}")
         if byte_order not in ("little", "big"):
             raise ValueError(f"byte_order must be 'little' or 'big', not {byte_order!r}")
-        self._target: Path | None = None
+        self._opened = contextlib.ExitStack()
         if isinstance(file, str | os.PathLike):
-            self._target = Path(file)
-            self._file, self._temporary = _open_beside(self._target)
+            path = self._opened.enter_context(replaced_when_whole(file))
+            self._file: IO[bytes] = self._opened.enter_context(path.open("wb"))
         else:
             self._file = file
         self._encoder: BinaryEncoder | AsciiEncoder
@@ -78,11 +77,13 @@ class Writer:
     def __enter__(self) -> "Writer":
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if kind is None:
             self.close()
         else:
-            self.discard()
+            self._opened.__exit__(kind, error, trace)
 
     def write(self, value: Any) -> None:
         """Writes one object."""
@@ -104,26 +105,9 @@ class Writer:
             raise type(error)(f"{error} (at {path})") from error
 
     def close(self) -> None:
-        """Hands everything to the file; a file given as a path gets its name now."""
-        if self._target is not None:
-            try:
-                self._encoder.flush()
-                self._file.close()
-                if self._temporary is not None:
-                    os.replace(self._temporary, os.path.realpath(self._target))
-            except BaseException:
-                self.discard()
-                raise
-        else:
+        """Hands everything to the file; a file given as a path gets its name now, unless this raises."""
+        with self._opened:
             self._encoder.flush()
-
-    def discard(self) -> None:
-        """Forgets what was written to a path: the file there stays as it was."""
-        if self._target is not None:
-            with contextlib.suppress(OSError):
-                self._file.close()
-            if self._temporary is not None:
-                self._temporary.unlink(missing_ok=True)
 
     def _begin(self, value: Any) -> Iterator[_Part] | None:
         """Writes a whole object, or its beginning: then the parts that follow are returned."""
@@ -222,15 +206,6 @@ def _entries(table: LuaTable) -> Iterator[_Part]:
     for key, value in table.items():
         yield _KEY, key
         yield key, value
-
-
-def _open_beside(target: Path) -> tuple[IO[bytes], Path | None]:
-    """A new file in the directory of ``target``, to be renamed; or a device or pipe itself, open."""
-    if target.exists() and not target.is_file():
-        return target.open("wb"), None
-    real = Path(os.path.realpath(target))
-    temporary = real.with_name(f".{real.name}.{os.getpid()}.{secrets.token_hex(4)}.part")
-    return temporary.open("xb"), temporary
 
 
 def save(
