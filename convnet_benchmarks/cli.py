@@ -9,7 +9,13 @@ from convnet_benchmarks.errors import UserError, run_command
 PROGRAM = "convnet-benchmarks"
 
 # name -> (module, one line for --help). Each module has ``main(arguments, program) -> exit code``.
-SUBCOMMANDS: dict[str, tuple[str, str]] = {}
+SUBCOMMANDS: dict[str, tuple[str, str]] = {
+    "benchmark": ("convnet_benchmarks.legacy_benchmark", "time a net's three phases, as benchmark.lua did"),
+    "criterion": (
+        "convnet_benchmarks.legacy_criterion",
+        "time a net and its criterion, as the Lua script did",
+    ),
+}
 
 
 def help_text() -> str:
