@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from convnet_benchmarks.command_line import CommandParser, not_negative
 from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.one_line_parser import OneLineParser
 from convnet_benchmarks.results import OutputFile
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str], program: str) -> int:
 
 
 def _parser(program: str) -> argparse.ArgumentParser:
-    parser = CommandParser(
+    parser = OneLineParser(
         prog=program,
         description=_DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -52,12 +52,12 @@ def _parser(program: str) -> argparse.ArgumentParser:
     parser.add_argument("b", metavar="B", nargs="?", help="what is compared with it")
     parser.add_argument(
         "--rtol",
-        type=not_negative,
+        type=_not_negative,
         metavar="X",
         help="largest error accepted, over the tensor's largest value "
         "[double 1e-9, float 1e-5, half 1e-3, bfloat16 1e-2, integers 0; a model: double 1e-6, float 1e-5]",
     )
-    parser.add_argument("--atol", type=not_negative, default=0.0, metavar="X", help="added to it [0]")
+    parser.add_argument("--atol", type=_not_negative, default=0.0, metavar="X", help="added to it [0]")
     parser.add_argument(
         "--only",
         action="append",
@@ -67,7 +67,7 @@ def _parser(program: str) -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--max-slowdown",
-        type=not_negative,
+        type=_not_negative,
         metavar="X",
         help="of two runs: differ where a phase of B takes more than X times as long as in A",
     )
@@ -79,6 +79,17 @@ def _parser(program: str) -> argparse.ArgumentParser:
     )
     parser.add_argument("--json", metavar="FILE", help="keep everything found in FILE")
     return parser
+
+
+def _not_negative(text: str) -> float:
+    """An option's finite number from 0 up."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number from 0 up")
+    return value
 
 
 def _compare(options: argparse.Namespace) -> "Report":

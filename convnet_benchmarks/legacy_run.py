@@ -196,7 +196,7 @@ def lua_number(value: float) -> str:
     return f"{value:.14g}"
 
 
-def main(script: Script, arguments: Sequence[str], program: str) -> int:
+def run_script(script: Script, arguments: Sequence[str], program: str) -> int:
     """Runs a legacy script from its command line; returns the exit code. See ``errors.run_command``."""
     options = parse(script.options_class, arguments, program, script.description)
     if options.list_nets:

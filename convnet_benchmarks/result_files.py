@@ -178,25 +178,12 @@ def _read_t7(path: str) -> ResultTree:
 
 
 def _read_hdf5(path: str) -> ResultTree:
-    import h5py
-
-    def read(group: Any) -> dict[str, Any]:
-        return {
-            name: read(item) if isinstance(item, h5py.Group) else _hdf5_value(item[()])
-            for name, item in group.items()
-        }
+    from lua_compat import hdf5
 
     try:
-        with h5py.File(path, "r") as file:
-            return tree_of(read(file))
-    except OSError as error:
-        raise UserError(f"{path}: not an HDF5 file ({error})") from None
-
-
-def _hdf5_value(value: Any) -> Any:
-    if isinstance(value, np.ndarray) and value.dtype == object:
-        return [_hdf5_value(item) for item in value.tolist()]
-    return value
+        return tree_of(hdf5.load(path))
+    except hdf5.HDF5Error as error:
+        raise UserError(f"{path}: {error}") from None
 
 
 def _read_numpy(path: str) -> ResultTree:
