@@ -183,7 +183,7 @@ def _read_hdf5(path: str) -> ResultTree:
     try:
         return tree_of(hdf5.load(path))
     except hdf5.HDF5Error as error:
-        raise UserError(f"{path}: {error}") from None
+        raise UserError(str(error)) from None
 
 
 def _read_numpy(path: str) -> ResultTree:

@@ -5,6 +5,7 @@ from typing import Any
 from torch import nn
 
 from lua_compat import t7
+from lua_compat.conversion.declared import Conversion
 from lua_compat.conversion.fields import Fields
 from lua_compat.torch_modules.containers import GraphModule
 from lua_compat.torch_modules.tables import FlattenTable
@@ -60,7 +61,7 @@ def _sources(f: Fields, data: t7.LuaTable, places: dict[int, int]) -> tuple[int,
     return tuple(places[id(source)] for source in inputs)
 
 
-CONVERSIONS = {
+CONVERSIONS: dict[str, Conversion] = {
     "nn.gModule": _graph_module,
     "nngraph.JustElement": lambda f: _Element(),
     "nngraph.JustTable": lambda f: _Table(),

@@ -1,8 +1,4 @@
-"""Which Torch7 class is converted how: the tables of all families in one."""
-
-from collections.abc import Callable
-
-from torch import nn
+"""Which class is converted how, in both directions: the tables of all families in one."""
 
 from lua_compat.conversion import (
     containers,
@@ -15,9 +11,7 @@ from lua_compat.conversion import (
     tables,
     transfer,
 )
-from lua_compat.conversion.fields import Fields
-
-Conversion = Callable[[Fields], nn.Module]
+from lua_compat.conversion.declared import Conversion, Export
 
 CONVERSIONS: dict[str, Conversion] = {
     **containers.CONVERSIONS,
@@ -35,3 +29,23 @@ CONVERSIONS: dict[str, Conversion] = {
 def find_conversion(typename: str) -> Conversion | None:
     """cudnn's classes have nn's fields: one without an entry of its own is converted as nn's of that name."""
     return CONVERSIONS.get(typename) or CONVERSIONS.get(typename.replace("cudnn.", "nn.", 1))
+
+
+EXPORTS: dict[type, Export] = {
+    **containers.EXPORTS,
+    **convolution.EXPORTS,
+    **linear.EXPORTS,
+    **normalisation.EXPORTS,
+    **pooling.EXPORTS,
+    **shapes.EXPORTS,
+    **tables.EXPORTS,
+    **transfer.EXPORTS,
+}
+
+
+def find_export(kind: type) -> Export | None:
+    """That of the class, or of a base whose forward it has."""
+    for base in kind.__mro__:
+        if base in EXPORTS and getattr(kind, "forward", None) is getattr(base, "forward", None):
+            return EXPORTS[base]
+    return None

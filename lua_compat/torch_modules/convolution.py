@@ -51,13 +51,15 @@ class SpatialConvolutionMap(Torch7Module):
 
 
 class SpatialConvolutionLocal(Torch7Module):
-    """A convolution with weights of its own at each place.
+    """A convolution with weights of its own at each place of an iH x iW image.
 
     weight: (oH, oW, planes out, planes in, kH, kW); bias: (planes out, oH, oW).
     """
 
     weight: nn.Parameter
     bias: nn.Parameter
+    iW: int
+    iH: int
     kW: int
     kH: int
     dW: int = 1
