@@ -226,7 +226,9 @@ def containing_itself():
         ),
         (
             sequential(
-                module("nn.SpatialConvolution", nInputPlane=3, nOutputPlane=4, kW=3, kH=3, weight=tensor(4, 4))
+                module(
+                    "nn.SpatialConvolution", nInputPlane=3, nOutputPlane=4, kW=3, kH=3, weight=tensor(4, 4)
+                )
             ),
             "net.modules[1]: nn.SpatialConvolution: field weight: shape '[4, 3, 3, 3]' is invalid",
         ),

@@ -257,6 +257,10 @@ def _temporal_row_export(w: ModuleWriter, m: convolution.TemporalRowConvolution)
     )
 
 
+def _kernel_sizes(w: ModuleWriter, m: Any) -> dict[str, Any]:
+    return {"kH": m.weight.shape[1], "kW": m.weight.shape[2]}
+
+
 def _planes(w: ModuleWriter, m: Any) -> dict[str, Any]:
     return {"nInputPlane": m.weight.shape[0]}
 
@@ -264,7 +268,7 @@ def _planes(w: ModuleWriter, m: Any) -> dict[str, Any]:
 EXPORTS: dict[type, Export] = {
     **declared_exports(
         {
-            convolution.SpatialConvolutionMap: None,
+            convolution.SpatialConvolutionMap: _kernel_sizes,
             convolution.SpatialSubSampling: _planes,
             convolution.TemporalSubSampling: lambda w, m: {"inputFrameSize": m.weight.shape[0]},
             convolution.TemporalDynamicKMaxPooling: None,

@@ -21,14 +21,12 @@ _TENSORS = {
     torch.int64: "torch.LongTensor",
 }
 
-# Classes that changed what they write; all others are at version 1.
+# Classes that changed what they write; all others, those derived from them too, are at version 1.
 _VERSIONS = {
     "nn.BatchNormalization": 2,
     "nn.SpatialBatchNormalization": 2,
-    "nn.VolumetricBatchNormalization": 2,
     "nn.LookupTable": 4,
     "nn.VolumetricMaxPooling": 2,
-    "nn.VolumetricDilatedMaxPooling": 2,
     "nn.GradientReversal": 2,
 }
 

@@ -66,10 +66,12 @@ class Normalize(Torch7Module):
 class SpatialSubtractiveNormalization(Torch7Module):
     """Subtracts the local mean over all planes; at the border the mean of what is inside the image.
 
-    ``meanestimator``: planes to the kernel's weighted sum, in every plane.
+    ``meanestimator``: planes to the weighted sum under ``kernel`` (what it was made from), in every plane.
     """
 
     meanestimator: nn.Module
+    nInputPlane: int
+    kernel: Tensor
 
     def forward(self, input: Tensor) -> Tensor:
         return input - self._estimated(self.meanestimator, input) / self._inside(input)
