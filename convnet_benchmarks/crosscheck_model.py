@@ -32,9 +32,12 @@ class Recorded:
 
 
 def is_model(value: Any) -> bool:
+    """Whether it is a module of nn, cudnn or nngraph; criterions are not."""
     from lua_compat.t7 import TorchObject
 
-    return isinstance(value, TorchObject) and value.typename.split(".")[0] in ("nn", "cudnn", "nngraph")
+    if not isinstance(value, TorchObject) or value.typename.endswith("Criterion"):
+        return False
+    return value.typename.split(".")[0] in ("nn", "cudnn", "nngraph")
 
 
 def find_recorded(value: Any, other: ResultTree | None) -> Recorded | None:
@@ -78,6 +81,8 @@ def _value(tree: ResultTree, path: str) -> Any:
     entry = tree.find(path)
     if entry is not None:
         return torch.from_numpy(np.array(entry.value)) if entry.is_array else None
+    if not tree.holds(path):
+        return None
     elements: list[Any] = []
     while (element := _value(tree, f"{path}.{len(elements) + 1}")) is not None:
         elements.append(element)

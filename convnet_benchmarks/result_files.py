@@ -46,8 +46,13 @@ class ResultTree:
             return self.entries[path]
         for alias, first in self.aliases.items():
             if path.startswith(alias + "."):
-                return self.find(first + path[len(alias) :])
+                return self.find((first + path[len(alias) :]).lstrip("."))
         return None
+
+    def holds(self, path: str) -> bool:
+        """Whether there is an entry at ``path`` or below it."""
+        known = (*self.entries, *self.aliases)
+        return any(entry == path or entry.startswith(f"{path}.") for entry in known)
 
 
 def load_results(path: str) -> ResultTree:
@@ -164,13 +169,15 @@ def _name(key: Any) -> str:
 
 
 def load_t7(path: str) -> Any:
-    """The Lua object in a .t7 file; raises UserError for one that is broken."""
+    """The Lua object in a .t7 file; raises UserError for one that is broken or cannot be read."""
     from lua_compat import t7
 
     try:
         return t7.load(path)
     except t7.T7FormatError as error:
         raise UserError(f"{path}: {error}") from None
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror or error}") from None
 
 
 def _read_t7(path: str) -> ResultTree:
