@@ -239,7 +239,9 @@ class Reader:
     def format(self) -> FileFormat:
         """What is known so far of the file's encoding."""
         if self._format is None:
-            self._format = detect_encoding(bytes(self._buffer[self._position : self._position + 4]), self._position)
+            self._format = detect_encoding(
+                bytes(self._buffer[self._position : self._position + 4]), self._position
+            )
         return self._format
 
     @property
@@ -352,7 +354,12 @@ class Reader:
         return value
 
     def _begin_table(
-        self, cursor: BinaryCursor | AsciiCursor, stack: list[_Frame], table: LuaTable, count: int, result: Any
+        self,
+        cursor: BinaryCursor | AsciiCursor,
+        stack: list[_Frame],
+        table: LuaTable,
+        count: int,
+        result: Any,
     ) -> Any:
         cursor.check_count(count, "a table", 8)
         if count == 0:
