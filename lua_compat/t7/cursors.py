@@ -61,9 +61,7 @@ class BinaryCursor:
     def _advance(self, count: int, what: str) -> int:
         start = self.position
         if count > self.end - start:
-            raise T7FormatError(
-                f"the file ends inside {what}: {count} bytes needed, {self.end - start} left", start
-            )
+            raise T7FormatError(f"the file ends inside {what}: {count} bytes needed, {self.end - start} left", start)
         self.position = start + count
         return start
 

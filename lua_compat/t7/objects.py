@@ -192,10 +192,8 @@ class Storage:
         if expected is None:
             raise ValueError(f"'{typename}' is not a storage type of Torch7")
         if array.ndim != 1 or array.dtype != expected or not array.flags.c_contiguous:
-            raise ValueError(
-                f"a {typename} takes a contiguous 1-D array of {expected}, not {array.dtype}"
-                f" of shape {array.shape}"
-            )
+            raise ValueError(f"a {typename} takes a contiguous 1-D array of {expected}, not {array.dtype}"
+                             f" of shape {array.shape}")
         self.typename = typename
         self.array = array
 
@@ -265,10 +263,8 @@ class Tensor:
         last = self.storage_offset + sum(r for r in reach if r > 0)
         available = 0 if self.storage is None else len(self.storage)
         if first < 1 or last > available:
-            raise ValueError(
-                f"sizes {self.size}, strides {self.stride} from offset {self.storage_offset} reach"
-                f" elements {first} to {last} of a storage of {available}"
-            )
+            raise ValueError(f"sizes {self.size}, strides {self.stride} from offset {self.storage_offset} reach"
+                             f" elements {first} to {last} of a storage of {available}")
 
     @classmethod
     def from_numpy(cls, array: np.ndarray, typename: str | None = None) -> "Tensor":

@@ -239,9 +239,7 @@ class Reader:
     def format(self) -> FileFormat:
         """What is known so far of the file's encoding."""
         if self._format is None:
-            self._format = detect_encoding(
-                bytes(self._buffer[self._position : self._position + 4]), self._position
-            )
+            self._format = detect_encoding(bytes(self._buffer[self._position : self._position + 4]), self._position)
         return self._format
 
     @property
@@ -354,12 +352,7 @@ class Reader:
         return value
 
     def _begin_table(
-        self,
-        cursor: BinaryCursor | AsciiCursor,
-        stack: list[_Frame],
-        table: LuaTable,
-        count: int,
-        result: Any,
+        self, cursor: BinaryCursor | AsciiCursor, stack: list[_Frame], table: LuaTable, count: int, result: Any
     ) -> Any:
         cursor.check_count(count, "a table", 8)
         if count == 0:
