@@ -15,6 +15,7 @@ SUBCOMMANDS: dict[str, tuple[str, str]] = {
         "convnet_benchmarks.legacy_criterion",
         "time a net and its criterion, as the Lua script did",
     ),
+    "t7": ("convnet_benchmarks.t7_command", "what is in a Torch7 .t7 file, and parts of it taken out"),
 }
 
 

@@ -1,0 +1,140 @@
+"""The fast path through tables: entries of numbers, strings and booleans of a binary file, many at a time."""
+
+import struct
+from typing import Any, Final
+
+import numpy as np
+
+from lua_compat.t7.cursors import BinaryCursor
+from lua_compat.t7.format import BOOLEAN, NUMBER, STRING
+from lua_compat.t7.objects import EXACT_INTEGER, LuaTable, lua_number, lua_string
+
+NO_KEY: Final = object()
+
+_FIRST_BLOCK, _LARGEST_BLOCK = 32, 1 << 16
+
+
+def read_scalar_entries(cursor: BinaryCursor, table: LuaTable, count: int) -> tuple[int, Any]:
+    """Reads at most ``count`` entries into ``table`` and stops before anything it does not handle.
+
+    Returns how many were read, and the key of the next one where its key is already read, else NO_KEY. What
+    is wrong in the file is left in place, for the reader to find.
+    """
+    done = 0
+    while True:
+        if count - done >= _FIRST_BLOCK:
+            done += _read_blocks(cursor, table, count - done)
+        wanted = count - done
+        # Few at a time while blocks may come again, so that a mixture costs little.
+        step = wanted if wanted < _FIRST_BLOCK else min(4 * _FIRST_BLOCK, wanted)
+        read, key = _read_one_by_one(cursor, table, step)
+        done += read
+        if read < step or done == count:
+            return done, key
+
+
+def _read_blocks(cursor: BinaryCursor, table: LuaTable, count: int) -> int:
+    """Entries from numbers to numbers, or to booleans: records of one size, decoded by numpy."""
+    try:
+        key_type, _, value_type = cursor.entry_start.unpack_from(cursor.buffer, cursor.position)
+    except struct.error:
+        return 0
+    if key_type != NUMBER or value_type not in (NUMBER, BOOLEAN):
+        return 0
+    record = cursor.number_entry if value_type == NUMBER else cursor.boolean_entry
+    done, block = 0, _FIRST_BLOCK
+    while True:
+        size = min(block, count - done, (cursor.end - cursor.position) // record.itemsize)
+        if size == 0:
+            return done
+        records = np.frombuffer(cursor.buffer, record, size, cursor.position)
+        keys = records["key"]
+        good = (records["key_type"] == NUMBER) & (records["value_type"] == value_type) & (keys == keys)
+        run = size if good.all() else int(good.argmin())
+        values = records["value"][:run]
+        _add(table, keys[:run], _numbers(values) if value_type == NUMBER else (values == 1).tolist())
+        cursor.position += run * record.itemsize
+        done += run
+        if run < size:
+            return done
+        block = min(4 * block, _LARGEST_BLOCK)
+
+
+def _add(table: LuaTable, keys: np.ndarray, values: list[Any]) -> None:
+    length = len(table.array_part)
+    if not table.hash_part and np.array_equal(keys, np.arange(length + 1, length + 1 + len(keys))):
+        table.array_part.extend(values)
+    elif length == 0:
+        table.hash_part.update(zip(_numbers(keys), values, strict=True))
+    else:
+        for key, value in zip(_numbers(keys), values, strict=True):
+            table[key] = value
+
+
+def _numbers(values: np.ndarray) -> list[int | float]:
+    """lua_number of each."""
+    small = np.abs(values) < EXACT_INTEGER
+    whole = np.where(small, values, 0).astype(np.int64)
+    keeps = small & (whole == values) & ~((values == 0) & np.signbit(values))
+    if keeps.all():
+        return whole.tolist()
+    if not keeps.any():
+        return values.tolist()
+    return [
+        i if keep else x for i, x, keep in zip(whole.tolist(), values.tolist(), keeps.tolist(), strict=True)
+    ]
+
+
+def _read_one_by_one(cursor: BinaryCursor, table: LuaTable, count: int) -> tuple[int, Any]:
+    buffer, end, position = cursor.buffer, cursor.end, cursor.position
+    two_ints, number = cursor.two_ints.unpack_from, cursor.number.unpack_from
+    array, others = table.array_part, table.hash_part
+    key: Any = NO_KEY
+    value: Any
+    done = 0
+    try:
+        while done < count:
+            kind, length = two_ints(buffer, position)
+            if kind == NUMBER:
+                key = number(buffer, position)[1]
+                if key != key:
+                    key = NO_KEY
+                    break
+                at = position + 12
+            elif kind == STRING:
+                at = position + 8 + length
+                if length < 0 or at > end:
+                    break
+                key = lua_string(bytes(buffer[position + 8 : at]))
+            else:
+                break
+            kind, length = two_ints(buffer, at)
+            if kind == NUMBER:
+                value = lua_number(number(buffer, at)[1])
+                position = at + 12
+            elif kind == STRING:
+                position = at + 8 + length
+                if length < 0 or position > end:
+                    position = at
+                    break
+                value = lua_string(bytes(buffer[at + 8 : position]))
+            elif kind == BOOLEAN:
+                value = length == 1
+                position = at + 8
+            else:
+                position = at
+                break
+            if type(key) is str:
+                others[key] = value
+            elif key == len(array) + 1 and not others:
+                array.append(value)
+            else:
+                table[key] = value
+            key = NO_KEY
+            done += 1
+    except struct.error:
+        key = NO_KEY  # the file ends here: the entry is read again, with its error
+    cursor.position = position
+    if type(key) is float:
+        key = lua_number(key)
+    return done, key
