@@ -171,8 +171,10 @@ class CriterionOptions(LegacyOptions):
 Options = TypeVar("Options", bound=LegacyOptions)
 
 
-class _Parser(OneLineParser, ArgumentParser):  # type: ignore[type-arg,misc,unused-ignore]
+class _Parser(ArgumentParser):
     """Options from a dataclass, complaints on one line."""
+
+    error = OneLineParser.error
 
 
 def parse(options_class: type[Options], arguments: Sequence[str], program: str, description: str) -> Options:
