@@ -109,9 +109,7 @@ def main() -> None:
                 seconds = {which: both[which]() for which in order}
                 if turn >= WARM_UP:
                     samples[name].append((seconds[0], seconds[1]))
-    print(
-        f"{CONVOLUTIONS} convolutions and ReLUs on {options.batch_size}x{PLANES}x{options.size}x{options.size}"
-    )
+    print(f"{CONVOLUTIONS} convolutions and ReLUs on {'x'.join(map(str, input.shape))}")
     totals = [0.0, 0.0]
     for name, seconds_each in samples.items():
         medians = [statistics.median(column) * 1e3 for column in zip(*seconds_each, strict=True)]

@@ -235,7 +235,7 @@ def _run(script: Script, options: Any, outputs: dict[str, results.OutputFile]) -
 
     processes = join(options.cuda)
     run: LegacyRun | None = None
-    status = "complete"
+    status = "failed"
     try:
         workload = prepare(options)
         clock = CudaClock(workload.device, options.sync) if options.cuda else HostClock()
@@ -249,6 +249,7 @@ def _run(script: Script, options: Any, outputs: dict[str, results.OutputFile]) -
                 run.note(f"note: {note}")
             try:
                 script.measure(run)
+                status = "complete"
             except KeyboardInterrupt:
                 status = "interrupted"
                 raise

@@ -133,7 +133,7 @@ def _edge(output: Tensor) -> GradientEdge:
 
 
 class _DirectConvolution:
-    """A Conv1d/2d/3d: its kernel in the graph, its parameter gradients by the kernel that gives them alone."""
+    """A Conv1d/2d/3d: its kernel in the graph, its parameter gradients by the kernel made for them."""
 
     def __init__(self, module: Any, calls: list[_Call]) -> None:
         self._parameters = module._parameters

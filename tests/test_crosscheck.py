@@ -260,7 +260,8 @@ def test_a_log_and_the_json_of_ours_agree(crosscheck, tmp_path):
 
 def test_a_model_of_other_structure_differs(crosscheck, tmp_path):
     text = (LOGS / "benchmark_cpu.log").read_text()
-    text = text.replace("(18): nn.SpatialConvolutionMM(4096 -> 4096", "(18): cudnn.SpatialConvolution(4096 -> 2")
+    changed = "(18): cudnn.SpatialConvolution(4096 -> 2"
+    text = text.replace("(18): nn.SpatialConvolutionMM(4096 -> 4096", changed)
     other = tmp_path / "other.log"
     other.write_text(text.replace("(17): nn.ReLU", "(17): cudnn.ReLU"))
     code, stdout, _, report = crosscheck(LOGS / "benchmark_cpu.log", other)

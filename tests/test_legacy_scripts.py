@@ -131,7 +131,7 @@ def test_legacy_timing_and_auto_run(run_python, script):
         (["-x", "10"], "layer (3) nn.SpatialMaxPooling(3x3, 3,3) gets 96x2x108; the smallest -x is 221"),
         (["-y", "200"], "layer (16) nn.SpatialConvolutionMM(1024 -> 4096, 5x5)"),
         (["--json", "/nowhere/r.json"], "option --json: cannot write '/nowhere/r.json': No such file"),
-        (["--csv", "/"], "option --csv: cannot write '/'"),
+        (["--csv", "/"], "option --csv: cannot write '/': not the name of a file"),
         (["-iter", "auto", "--legacy-timing"], "option -iter"),
     ],
 )
