@@ -19,8 +19,13 @@ MAX_DIMENSIONS = 32  # numpy's limit before 2.0
 
 
 def lua_bytes(text: str | bytes) -> bytes:
-    """The bytes of a Lua string."""
-    return text if isinstance(text, bytes) else text.encode()
+    """The bytes of a Lua string. Raises ValueError for a str with a lone surrogate, which is no text."""
+    if isinstance(text, bytes):
+        return text
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"the string {text[:40]!r} cannot be encoded as UTF-8: {error.reason}") from None
 
 
 def lua_string(raw: bytes) -> str | bytes:
@@ -38,6 +43,20 @@ def lua_number(value: float) -> int | float:
         if whole == value and (whole or math.copysign(1.0, value) > 0):
             return whole
     return value
+
+
+def numbers(values: np.ndarray) -> list[int | float]:
+    """lua_number of each."""
+    small = np.abs(values) < EXACT_INTEGER
+    whole = np.where(small, values, 0).astype(np.int64)
+    keeps = small & (whole == values) & ~((values == 0) & np.signbit(values))
+    if keeps.all():
+        return whole.tolist()
+    if not keeps.any():
+        return values.tolist()
+    return [
+        i if keep else x for i, x, keep in zip(whole.tolist(), values.tolist(), keeps.tolist(), strict=True)
+    ]
 
 
 class _BooleanKey:
@@ -89,6 +108,8 @@ class LuaTable(MutableMapping[Any, Any]):
     def __init__(self, entries: Mapping[Any, Any] | Iterable[tuple[Any, Any]] = ()) -> None:
         self.array_part: list[Any] = []
         self.hash_part: dict[Any, Any] = {}
+        if entries == ():  # the reader makes millions of these
+            return
         pairs = entries.items() if isinstance(entries, Mapping) else entries
         for key, value in pairs:
             self[key] = value
