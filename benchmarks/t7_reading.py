@@ -5,7 +5,8 @@
 Prints, as medians of interleaved rounds:
 - the time to open a file of weights (mapped), and to read it whole with a cold cache, beside a plain read of it;
 - the peak memory of loading it and touching every element, over the size of the file;
-- the time to load tables of a million entries, ours and torchfile's (pip install torchfile), and their ratio.
+- the time to load tables of a million entries, and to load and use all of them (strings are decoded when
+  a table is first used), ours and torchfile's (pip install torchfile), with the ratios.
 """
 
 import argparse
@@ -21,9 +22,10 @@ from typing import Any
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parent.parent))
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT))
 
-from lua_compat import t7
+from lua_compat import t7  # noqa: E402
 
 LAYERS = 8
 ENTRIES = 1_000_000
@@ -47,7 +49,9 @@ print(memory('VmHWM') - before)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--megabytes", type=int, default=578)
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--directory", help="where the files are written (default: a temporary directory)")
@@ -90,7 +94,7 @@ def large_file(path: Path, megabytes: int, rounds: int) -> None:
     for kind in ("mapped", "copied"):
         done = subprocess.run(
             [sys.executable, "-c", PEAK_OF_LOADING, str(path), kind],
-            capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)},
+            capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": str(ROOT)},
         )  # fmt: skip
         print(f"  peak memory, {kind:9} {int(done.stdout) / size:8.3f} of the file")
 
@@ -127,7 +131,9 @@ def tables() -> dict[str, Callable[[], t7.LuaTable]]:
         "1..n -> numbers": lambda: t7.LuaTable.from_list(numbers),
         "1..n -> booleans": lambda: t7.LuaTable.from_list([i % 3 == 0 for i in range(ENTRIES)]),
         "numbers -> numbers": lambda: t7.LuaTable(zip(range(7, 7 * ENTRIES, 7), numbers, strict=False)),
-        "1..n -> strings": lambda: t7.LuaTable.from_list([f"image_{i * 7919 % ENTRIES}.jpg" for i in range(ENTRIES)]),
+        "1..n -> strings": lambda: t7.LuaTable.from_list(
+            [f"image_{i * 7919 % ENTRIES}.jpg" for i in range(ENTRIES)]
+        ),
         "strings -> numbers": lambda: t7.LuaTable((f"word{i}", i) for i in range(ENTRIES)),
         "strings -> strings": lambda: t7.LuaTable((f"word{i}", f"label{i}") for i in range(ENTRIES)),
         "1..n -> {number, string}": lambda: t7.LuaTable.from_list(
@@ -141,20 +147,36 @@ def million_entries(path: Path, rounds: int) -> None:
 
     torchfile.xrange = range  # torchfile 0.1.0 still calls Python 2's name
 
-    print("tables: load, ms               ours   torchfile     ratio   (write, ours)")
+    def ours() -> Any:
+        return t7.load(path)
+
+    def theirs() -> Any:
+        return torchfile.load(str(path))
+
+    print("tables, ms                 load: ours torchfile ratio   load and use: ours ratio   write: ours")
     for name, make in tables().items():
         table = make()
-        written = timed(lambda: t7.save(path, table))[0]  # noqa: B023
-        ours, theirs = [], []
+        entries = len(table)
+        start = time.perf_counter()
+        t7.save(path, table)
+        written = time.perf_counter() - start
+        del table
+        times: dict[str, list[float]] = {"ours": [], "theirs": [], "ours used": [], "theirs used": []}
         for _ in range(rounds):
-            seconds, value = timed(lambda: t7.load(path))
-            ours.append(seconds)
-            assert len(value) == len(table)
-            del value
-            theirs.append(timed(lambda: torchfile.load(str(path)))[0])
-        ratio = median(theirs) / median(ours)
-        print(f"  {name:24} {median(ours) * 1e3:9.1f} {median(theirs) * 1e3:11.1f} {ratio:9.1f}"
-              f"   ({written * 1e3:.0f})", flush=True)  # fmt: skip
+            for who, load in (("ours", ours), ("theirs", theirs)):
+                seconds, value = timed(load)
+                times[who].append(seconds)
+                start = time.perf_counter()
+                used = list(value if isinstance(value, list) else value.items())
+                times[f"{who} used"].append(seconds + time.perf_counter() - start)
+                assert len(used) == entries
+                del value, used
+        ms = {who: median(seconds) * 1e3 for who, seconds in times.items()}
+        print(
+            f"  {name:24} {ms['ours']:10.1f} {ms['theirs']:9.1f} {ms['theirs'] / ms['ours']:5.1f}"
+            f"   {ms['ours used']:18.1f} {ms['theirs used'] / ms['ours used']:5.1f}   {written * 1e3:11.0f}",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -37,16 +37,21 @@ def read_scalar_entries(cursor: BinaryCursor, table: LuaTable, count: int) -> tu
         window = _FIRST_WINDOW
         while done < count:
             found = read_token_block(
-                cursor.buffer[cursor.position : cursor.position + window], cursor.order == ">", count - done
+                cursor.buffer[cursor.position : cursor.position + window], cursor.order, count - done
             )
             if found is None:
                 break
-            _add(table, found.keys, found.values)
+            if cursor.descriptor is None:
+                table.defer(found)
+            else:  # what is read must not depend on the file any more
+                table.add_entries(*found.decode())
             cursor.position += found.size
-            done += len(found.keys)
+            done += found.entries
             if found.size < window // 2:
                 break
             window = min(4 * window, _LARGEST_WINDOW)
+        if done == count:
+            return done, NO_KEY
 
 
 def _read_blocks(cursor: BinaryCursor, table: LuaTable, count: int) -> int:
@@ -69,8 +74,7 @@ def _read_blocks(cursor: BinaryCursor, table: LuaTable, count: int) -> int:
         run = size if good.all() else int(good.argmin())
         values = records["value"][:run]
         if run:
-            _add(
-                table,
+            table.add_entries(
                 keys[:run],
                 numbers(values) if value_type == NUMBER else (values == 1).tolist(),
             )
@@ -79,21 +83,6 @@ def _read_blocks(cursor: BinaryCursor, table: LuaTable, count: int) -> int:
         if run < size:
             return done
         block = min(4 * block, _LARGEST_BLOCK)
-
-
-def _add(table: LuaTable, keys: np.ndarray | list[Any], values: list[Any]) -> None:
-    """Sets the entries; an array of keys is one of numbers, unconverted."""
-    array, others = table.array_part, table.hash_part
-    if isinstance(keys, np.ndarray):
-        if not others and np.array_equal(keys, np.arange(len(array) + 1, len(array) + 1 + len(keys))):
-            array.extend(values)
-            return
-        keys = numbers(keys)
-    if not array and (others or keys[0] != 1):
-        others.update(zip(keys, values, strict=True))
-    else:
-        for key, value in zip(keys, values, strict=True):
-            table[key] = value
 
 
 def read_one_by_one(cursor: BinaryCursor, table: LuaTable, count: int) -> tuple[int, Any]:

@@ -4,7 +4,7 @@ The records of a block of the file are guessed from their type ids, all at the s
 each must begin where the one before it ends. What does not check is left to the reader that goes one by one.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -14,44 +14,99 @@ from lua_compat.t7.objects import lua_string, numbers
 _NUMBER_BYTES, _BOOLEAN_BYTES, _STRING_HEADER_BYTES = 12, 8, 8
 
 
-class TokenBlock(NamedTuple):
-    """Consecutive scalars: keys and values in turn, and the bytes they take."""
+class TokenBlock:
+    """Whole table entries at the start of ``window``: where their records are, not yet decoded."""
 
-    keys: list[Any]
-    values: list[Any]
-    size: int
+    __slots__ = ("_kinds", "_lengths", "_order", "_starts", "_window", "size")
+
+    def __init__(
+        self,
+        window: memoryview,
+        order: str,
+        starts: np.ndarray,
+        kinds: np.ndarray,
+        lengths: np.ndarray,
+        size: int,
+    ) -> None:
+        """``lengths`` are those of strings; ``size``: the bytes of all entries."""
+        self._window = window
+        self._order = order
+        self._starts = starts
+        self._kinds = kinds
+        self._lengths = lengths
+        self.size = size
+
+    @property
+    def entries(self) -> int:
+        return len(self._starts) // 2
+
+    def doubles(self, starts: np.ndarray) -> np.ndarray:
+        """The numbers of the records at ``starts``."""
+        shape = len(self._window) - 7
+        everywhere: np.ndarray = np.ndarray(shape, self._order + "f8", self._window, strides=(1,))
+        return everywhere[starts + 4]
+
+    def decode(self) -> tuple[np.ndarray | list[Any], list[Any]]:
+        """The keys, an array if all are numbers, and the values."""
+        keys: np.ndarray | list[Any]
+        if (self._kinds[::2] == NUMBER).all():
+            keys = self.doubles(self._starts[::2])
+        else:
+            keys = self._column(0)
+        return keys, self._column(1)
+
+    def _column(self, parity: int) -> list[Any]:
+        starts, kinds, lengths = self._starts[parity::2], self._kinds[parity::2], self._lengths[parity::2]
+        if (kinds == kinds[0]).all():
+            return self._decode_kind(int(kinds[0]), starts, lengths)
+        values = np.empty(len(starts), object)
+        for kind in (NUMBER, STRING, BOOLEAN):
+            chosen = kinds == kind
+            if chosen.any():
+                decoded = self._decode_kind(kind, starts[chosen], lengths[chosen])
+                values[chosen] = np.fromiter(decoded, object, len(decoded))
+        decoded_column: list[Any] = values.tolist()
+        return decoded_column
+
+    def _decode_kind(self, kind: int, starts: np.ndarray, lengths: np.ndarray) -> list[Any]:
+        if kind == NUMBER:
+            return numbers(self.doubles(starts))
+        if kind == BOOLEAN:
+            return list((lengths == 1).tolist())
+        begins = starts + _STRING_HEADER_BYTES
+        text = str(self._window, "latin-1")
+        pieces = [text[a:b] for a, b in zip(begins.tolist(), (begins + lengths).tolist(), strict=True)]
+        if "".join(pieces).isascii():
+            return pieces
+        return [piece if piece.isascii() else lua_string(piece.encode("latin-1")) for piece in pieces]
 
 
-def read_token_block(window: memoryview, swapped: bool, entries: int) -> TokenBlock | None:
+def read_token_block(window: memoryview, order: str, entries: int) -> TokenBlock | None:
     """At most ``entries`` whole table entries from the start of ``window``; None if it starts with none.
 
-    ``swapped``: whether the file is big-endian. Keys are numbers or strings, values also booleans.
+    ``order``: '<' or '>', the byte order. Keys are numbers or strings, values also booleans.
     """
-    order = ">" if swapped else "<"
-    block = np.frombuffer(window, np.uint8)
-    if len(block) < 2 * _NUMBER_BYTES:
+    bytes_ = np.frombuffer(window, np.uint8)
+    if len(bytes_) < 2 * _NUMBER_BYTES:
         return None
-    starts, kinds = _candidates(block, swapped)
-    words: np.ndarray = np.ndarray(len(block) - 3, order + "i4", window, strides=(1,))
+    starts, kinds = _candidates(bytes_, order == ">")
+    words: np.ndarray = np.ndarray(len(bytes_) - 3, order + "i4", window, strides=(1,))
     lengths = words[np.minimum(starts + 4, len(words) - 1)].astype(np.int64)
     sizes = np.where(kinds == NUMBER, _NUMBER_BYTES, _BOOLEAN_BYTES)
     sizes = np.where(kinds == STRING, _STRING_HEADER_BYTES + np.maximum(lengths, 0), sizes)
-    count = _chained(starts, sizes, kinds, lengths, len(block))
+    count = _chained(starts, sizes, kinds, lengths, len(bytes_))
     count = min(count - count % 2, 2 * entries)
-    booleans = np.flatnonzero(kinds[:count:2] == BOOLEAN)
-    if len(booleans):
-        count = 2 * int(booleans[0])
+    boolean_keys = np.flatnonzero(kinds[:count:2] == BOOLEAN)
+    if len(boolean_keys):
+        count = 2 * int(boolean_keys[0])
     if count == 0:
         return None
-    doubles: np.ndarray = np.ndarray(len(block) - 7, order + "f8", window, strides=(1,))
     number_keys = starts[:count:2][kinds[:count:2] == NUMBER]
-    if np.isnan(doubles[number_keys + 4]).any():
+    size = int(starts[count - 1] + sizes[count - 1])
+    block = TokenBlock(window, order, starts[:count], kinds[:count], lengths[:count], size)
+    if np.isnan(block.doubles(number_keys)).any():
         return None  # an error, found one by one
-    columns = []
-    for parity in (0, 1):
-        part = slice(parity, count, 2)
-        columns.append(_decode(window, starts[part], kinds[part], lengths[part], doubles))
-    return TokenBlock(columns[0], columns[1], int(starts[count - 1] + sizes[count - 1]))
+    return block
 
 
 def _candidates(block: np.ndarray, swapped: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -78,33 +133,3 @@ def _chained(starts: np.ndarray, sizes: np.ndarray, kinds: np.ndarray, lengths: 
     good = (ends <= end) & ~((kinds == STRING) & (lengths < 0))
     good[1:] &= ends[:-1] == starts[1:]
     return len(good) if good.all() else int(good.argmin())
-
-
-def _decode(
-    window: memoryview, starts: np.ndarray, kinds: np.ndarray, lengths: np.ndarray, doubles: np.ndarray
-) -> list[Any]:
-    first = kinds[0]
-    if (kinds == first).all():
-        return _decode_kind(int(first), window, starts, lengths, doubles)
-    values = np.empty(len(starts), object)
-    for kind in (NUMBER, STRING, BOOLEAN):
-        chosen = kinds == kind
-        if chosen.any():
-            decoded = _decode_kind(kind, window, starts[chosen], lengths[chosen], doubles)
-            values[chosen] = np.fromiter(decoded, object, len(decoded))
-    return values.tolist()
-
-
-def _decode_kind(
-    kind: int, window: memoryview, starts: np.ndarray, lengths: np.ndarray, doubles: np.ndarray
-) -> list[Any]:
-    if kind == NUMBER:
-        return numbers(doubles[starts + 4])
-    if kind == BOOLEAN:
-        return (lengths == 1).tolist()
-    begins = starts + _STRING_HEADER_BYTES
-    text = str(window, "latin-1")
-    pieces = [text[a:b] for a, b in zip(begins.tolist(), (begins + lengths).tolist(), strict=True)]
-    if "".join(pieces).isascii():
-        return pieces
-    return [piece if piece.isascii() else lua_string(piece.encode("latin-1")) for piece in pieces]
