@@ -64,7 +64,11 @@ class BinaryCursor:
             )
 
     def read_int(self) -> int:
-        value: int = self._int.unpack_from(self.buffer, self._advance(4, "an int"))[0]
+        start = self.position
+        if self.end - start < 4:
+            self._advance(4, "an int")
+        self.position = start + 4
+        value: int = self._int.unpack_from(self.buffer, start)[0]
         return value
 
     def read_long(self) -> int:
