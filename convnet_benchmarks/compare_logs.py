@@ -8,6 +8,8 @@ from convnet_benchmarks.legacy_logs import PER_BATCH, PER_SAMPLE, Layer, LoggedR
 
 # Convolutions that compute the same, whatever they were called.
 _SAME_LAYER = {"SpatialConvolutionMM": "SpatialConvolution", "SpatialConvolutionCUDA": "SpatialConvolution"}
+# Taken once, not a mean: a result may leave them out.
+_SINGLE_PASSES = (":dry-run", "dry_run", "t1")
 _LAYER = re.compile(r"(?:\w+\.)?(\w+)(.*)", re.DOTALL)
 
 
@@ -56,8 +58,8 @@ def compare_logs(
 ) -> list[RunComparison]:
     """A's runs with their counterparts in B.
 
-    Runs agree where B has every label of A, and the models' structure is the same; with ``max_slowdown``,
-    also no phase of B may take longer than that many times A's.
+    Runs agree where B has every label of A (single passes aside) and the models' structure is the same; with
+    ``max_slowdown``, also no phase of B may take longer than that many times A's.
     """
     comparisons = []
     for run, counterpart in _pairs(a, b):
@@ -84,7 +86,8 @@ def compare_runs(a: LoggedRun, b: LoggedRun, max_slowdown: float | None = None) 
     elif not unit:
         problems.append(f"A is in {a.unit}, B in {b.unit}, and the batch size is not known")
     else:
-        problems += [f"{row.label} is missing in B" for row in labels if row.b is None]
+        missing = [row.label for row in labels if row.b is None and not row.label.startswith(_SINGLE_PASSES)]
+        problems += [f"{label} is missing in B" for label in missing]
     problems += model.differences if model else ()
     if max_slowdown is not None and unit:
         problems += [
@@ -151,7 +154,7 @@ def _per_sample(run: LoggedRun) -> LoggedRun:
 
 def _is_phase(label: str) -> bool:
     """Not a line that was taken once, or without waiting for the device."""
-    return not label.startswith(("free ", ":dry-run", "dry_run"))
+    return not label.startswith(("free ", *_SINGLE_PASSES))
 
 
 def _class_name(text: str) -> str:

@@ -160,7 +160,7 @@ class _Parser:
                 samples={label: tuple(values) for label, values in self._samples.items() if len(values) > 1},
                 title=self._title or (self._command or ""),
                 kernels=self._kernels,
-                batch_size=self._batch_size or _batch_size(self._options),
+                batch_size=self._batch_size or (_batch_size(self._options) if self._command else None),
                 command=self._command,
                 options=self._options,
                 device=self._device,

@@ -279,6 +279,14 @@ def test_a_missing_label_differs(crosscheck, tmp_path):
     assert ":accGradParameters(): is missing in B" in stdout
 
 
+def test_single_passes_may_be_left_out(crosscheck, tmp_path):
+    ours = run_json(tmp_path, kind="criterion", lines={"feed moyen": 100.0})
+    code, _, _, report = crosscheck(LOGS / "criterion_cpu_4d_b4.log", ours)
+    assert code == 0
+    (row,) = (row for row in report["comparisons"][0]["labels"] if row["speedup"])
+    assert (row["label"], row["a"]) == ("feed moyen", pytest.approx(3748.0425834656 / 4))
+
+
 def test_a_benchmark_and_a_criterion_run_differ(crosscheck):
     code, stdout, *_ = crosscheck(LOGS / "benchmark_cpu.log", LOGS / "criterion_cpu.log")
     assert code == 1

@@ -110,6 +110,11 @@ def test_batch_size_counts_only_for_four_dimensional_input_as_in_the_original():
     assert run.batch_size == 1
 
 
+def test_without_its_command_a_logs_batch_size_is_not_known():
+    (run,) = parse_log("t1 0.5 seconds\nfeed moyen 0.5 seconds\n")
+    assert run.batch_size is None
+
+
 def test_an_option_without_a_value_is_true():
     (run,) = parse_log("$ th benchmark.lua -cuda -batch_size 4 -cudnn\n:TOTAL:\t3\n")
     assert run.options == {"cuda": "true", "batch_size": "4", "cudnn": "true"}
