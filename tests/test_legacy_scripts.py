@@ -88,7 +88,11 @@ def test_lines_add_up_and_the_result_files_hold_them(run_python, tmp_path):
         printed[":updateOutput():"]
     )
     assert result["environment"]["torch"]["threads"] == 2
-    assert result["backend"]["convolutions"] == {"Slow2d": 57}
+    convolutions = [
+        layer for layer in result["backend"]["engine"]["layers"] if layer["kind"].startswith("Conv")
+    ]
+    assert len(convolutions) == 57
+    assert all(set(layer["algorithms"].values()) == {"mm"} for layer in convolutions)
     rows = list(csv.DictReader((tmp_path / "r.csv").read_text().splitlines()))
     assert [row["label"] for row in rows] == list(result["lines"])
     assert all(float(row["ms_per_sample"]) == result["lines"][row["label"]] for row in rows)
@@ -102,6 +106,32 @@ def test_switches_choose_kernels_and_class_names(run_python, tmp_path):
     assert "nn.SpatialConvolution(3 -> 64" in done.stdout and "ConvolutionMM" not in done.stdout
     assert json.loads(path.read_text())["backend"]["name"] == "direct"
     assert "backend direct" in done.stderr
+
+
+def test_a_forced_backend_shows_what_runs_each_layer(run_python, tmp_path):
+    arguments = ("--net", "alexnet_owt", "-batch_size", "2", "-iter", "1", "--backend", "winograd")
+    done = run_python("benchmark.py", *arguments)
+    assert done.returncode == 0, done.stderr
+    assert "nn.SpatialConvolution(3 -> 64" in done.stdout  # not a faster algorithm under MM's name
+    assert re.search(r"Conv2d.*winograd", done.stderr)
+
+
+def test_stock_is_pytorchs_autograd(run_python, tmp_path):
+    path = tmp_path / "r.json"
+    done = run_python("benchmark.py", "-iter", "1", *SMALL, "--backend", "stock", "--json", str(path))
+    assert done.returncode == 0, done.stderr
+    backend = json.loads(path.read_text())["backend"]
+    assert backend["engine"] is None and sum(backend["convolutions"].values()) == 57
+
+
+def test_a_format_the_engine_has_not_is_run_by_autograd_and_said(run_python):
+    arguments = ("-iter", "1", *SMALL, "--dtype", "float16")
+    done = run_python("benchmark.py", *arguments)
+    assert done.returncode == 0, done.stderr
+    assert "PyTorch's autograd runs this net, because the CPU engine cannot" in done.stderr
+    assert "option --backend mm: " in one_line_failure(
+        run_python("benchmark.py", *arguments, "--backend", "mm")
+    )
 
 
 def test_one_sample_where_4d_tensor_is_false(run_python):
