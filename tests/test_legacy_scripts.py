@@ -40,15 +40,15 @@ def test_benchmark_prints_the_recorded_lines(run_python):
 
 
 def test_batched_benchmark_prints_the_recorded_lines(run_python):
-    done = run_python(
-        "benchmark.py", "-sync", "false", "-iter", "1", "-4d_tensor", "true", "-batch_size", "4"
-    )
+    arguments = ("-sync", "false", "-iter", "1", "-4d_tensor", "true", "-batch_size", "4", "--legacy-timing")
+    done = run_python("benchmark.py", *arguments)
     assert done.returncode == 0, done.stderr
     assert masked(done.stdout) == recorded("benchmark_cpu_4d_b4.log")
 
 
 def test_criterion_prints_the_recorded_lines(run_python):
-    done = run_python("benchmark_criterion.py", "-iter", "1", "-4d_tensor", "true", "-batch_size", "4")
+    arguments = ("-iter", "1", "-4d_tensor", "true", "-batch_size", "4", "--legacy-timing")
+    done = run_python("benchmark_criterion.py", *arguments)
     assert done.returncode == 0, done.stderr
     expected = recorded("criterion_phases_cpu_4d_b4.log")
     expected.remove("torch.FloatTensor")
@@ -92,7 +92,8 @@ def test_lines_add_up_and_the_result_files_hold_them(run_python, tmp_path):
         layer for layer in result["backend"]["engine"]["layers"] if layer["kind"].startswith("Conv")
     ]
     assert len(convolutions) == 57
-    assert all(set(layer["algorithms"].values()) == {"mm"} for layer in convolutions)
+    algorithms = {name for layer in convolutions for name in layer["algorithms"].values()}
+    assert algorithms and all(name.startswith("mm") for name in algorithms)
     rows = list(csv.DictReader((tmp_path / "r.csv").read_text().splitlines()))
     assert [row["label"] for row in rows] == list(result["lines"])
     assert all(float(row["ms_per_sample"]) == result["lines"][row["label"]] for row in rows)
@@ -199,7 +200,7 @@ def test_a_full_stdout_is_one_line(run_python):
 
 def test_ctrl_c_keeps_the_results_so_far(tmp_path):
     path = tmp_path / "r.json"
-    command = [sys.executable, "benchmark.py", "-iter", "40", *SMALL, "--json", str(path)]
+    command = [sys.executable, "benchmark.py", "-iter", "20", *SMALL, "--json", str(path)]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     for line in process.stdout:
         if line.startswith("free :updateOutput()"):
