@@ -10,6 +10,11 @@ PROGRAM = "convnet-benchmarks"
 
 # name -> (module, one line for --help). Each module has ``main(arguments, program) -> exit code``.
 SUBCOMMANDS: dict[str, tuple[str, str]] = {
+    "benchmark": ("convnet_benchmarks.legacy_benchmark", "time a net's three phases, as benchmark.lua did"),
+    "criterion": (
+        "convnet_benchmarks.legacy_criterion",
+        "time a net and its criterion, as the Lua script did",
+    ),
     "t7": ("convnet_benchmarks.t7_command", "what is in a Torch7 .t7 file, and parts of it taken out"),
 }
 

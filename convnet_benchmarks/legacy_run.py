@@ -196,7 +196,7 @@ def lua_number(value: float) -> str:
     return f"{value:.14g}"
 
 
-def main(script: Script, arguments: Sequence[str], program: str) -> int:
+def run_script(script: Script, arguments: Sequence[str], program: str) -> int:
     """Runs a legacy script from its command line; returns the exit code. See ``errors.run_command``."""
     options = parse(script.options_class, arguments, program, script.description)
     if options.list_nets:
@@ -235,7 +235,7 @@ def _run(script: Script, options: Any, outputs: dict[str, results.OutputFile]) -
 
     processes = join(options.cuda)
     run: LegacyRun | None = None
-    status = "complete"
+    status = "failed"
     try:
         workload = prepare(options)
         clock = CudaClock(workload.device, options.sync) if options.cuda else HostClock()
@@ -249,6 +249,7 @@ def _run(script: Script, options: Any, outputs: dict[str, results.OutputFile]) -
                 run.note(f"note: {note}")
             try:
                 script.measure(run)
+                status = "complete"
             except KeyboardInterrupt:
                 status = "interrupted"
                 raise

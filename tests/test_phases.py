@@ -84,7 +84,9 @@ NETS = {
     ),
     "concat": (
         lambda: nn.Sequential(
-            Concat(-3, convolution_relu(3, 4, 1), nn.Sequential(nn.MaxPool2d(3, 1, 1), convolution_relu(3, 2, 1))),
+            Concat(
+                -3, convolution_relu(3, 4, 1), nn.Sequential(nn.MaxPool2d(3, 1, 1), convolution_relu(3, 2, 1))
+            ),
             convolution_relu(6, 4, 3, groups=2, bias=False),
         ),
         (2, 3, 7, 7),
@@ -95,11 +97,16 @@ NETS = {
     ),
     "module used twice": (lambda: nn.Sequential(*[nn.Linear(6, 6)] * 2, nn.Tanh()), (5, 6)),
     "tied weights": (tied, (5, 6)),
-    "rows of a linear": (lambda: nn.Sequential(nn.Linear(6, 6), nn.ReLU(inplace=True), nn.Linear(6, 2)), (2, 3, 6)),
+    "rows of a linear": (
+        lambda: nn.Sequential(nn.Linear(6, 6), nn.ReLU(inplace=True), nn.Linear(6, 2)),
+        (2, 3, 6),
+    ),
     "vector": (lambda: nn.Sequential(nn.Linear(6, 6), nn.ReLU(inplace=True), nn.Linear(6, 2)), (6,)),
     "other padding": (
         lambda: nn.Sequential(
-            nn.Conv2d(3, 4, 3, padding="same"), nn.PReLU(4), nn.Conv2d(4, 4, 3, padding=1, padding_mode="reflect")
+            nn.Conv2d(3, 4, 3, padding="same"),
+            nn.PReLU(4),
+            nn.Conv2d(4, 4, 3, padding=1, padding_mode="reflect"),
         ),
         (2, 3, 7, 7),
     ),
@@ -109,7 +116,10 @@ NETS = {
         lambda: nn.TransformerEncoderLayer(6, 2, 12, dropout=0.3, batch_first=True),
         (2, 5, 6),
     ),
-    "other dimensions": (lambda: nn.Sequential(nn.Conv1d(3, 4, 3), nn.ReLU(inplace=True), nn.Conv1d(4, 2, 3)), (2, 3, 9)),
+    "other dimensions": (
+        lambda: nn.Sequential(nn.Conv1d(3, 4, 3), nn.ReLU(inplace=True), nn.Conv1d(4, 2, 3)),
+        (2, 3, 9),
+    ),
     "frozen layer": (lambda: nn.Sequential(nn.Linear(6, 6).requires_grad_(False), nn.Linear(6, 3)), (4, 6)),
 }
 
@@ -181,7 +191,12 @@ class Trace(TorchDispatchMode):
 
 def test_each_phase_computes_its_own_gradients_only():
     net = nn.Sequential(
-        nn.Conv2d(3, 8, 3), nn.ReLU(inplace=True), nn.BatchNorm2d(8), nn.Conv2d(8, 8, 3), View(8 * 5 * 5), nn.Linear(200, 4)
+        nn.Conv2d(3, 8, 3),
+        nn.ReLU(inplace=True),
+        nn.BatchNorm2d(8),
+        nn.Conv2d(8, 8, 3),
+        View(8 * 5 * 5),
+        nn.Linear(200, 4),
     )
     input = torch.randn(2, 3, 9, 9)
     with AutogradPhases(net) as phases:

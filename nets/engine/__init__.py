@@ -1,0 +1,16 @@
+"""The fast CPU engine: runs the three phases of any torch.nn.Module on buffers and kernels of its own."""
+
+from nets.engine.plan import BACKENDS, EnginePhases, compile
+from nets.engine.report import LayerReport, Report
+from nets.engine.trace import CompileError
+from nets.engine.weights import StaleWeightError
+
+__all__ = [
+    "BACKENDS",
+    "CompileError",
+    "EnginePhases",
+    "LayerReport",
+    "Report",
+    "StaleWeightError",
+    "compile",
+]

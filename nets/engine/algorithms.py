@@ -1,0 +1,130 @@
+"""Which algorithms can run a layer, by name.
+
+The part of a name before the bracket is its family, what ``backend=`` forces; the bracket tells variants of it apart.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+import torch
+
+from nets.engine import onednn
+from nets.engine.bilinear import TILES_PER_PIECE, BilinearConvolution, TileTransforms
+from nets.engine.fft_convolution import fft, fft_products
+from nets.engine.im2col_gemm import Im2colGemm
+from nets.engine.kernel import Kernel
+from nets.engine.matrix_product import (
+    CoveringConvolution,
+    MatrixProduct,
+    PointwiseConvolution,
+    SlicedProduct,
+)
+from nets.engine.memory import Memory
+from nets.engine.shapes import ConvolutionShape
+from nets.engine.strided_input_gradient import StridedInputGradient
+from nets.engine.winograd import POINTS, winograd
+
+FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT = PHASES = ("updateOutput", "updateGradInput", "accGradParameters")
+FAMILIES = ("mm", "direct", "winograd", "fft")
+
+# Winograd and FFT cancel large terms: with bfloat16's 8 bits nothing would be left.
+_BILINEAR_DTYPES = (torch.float32, torch.float64)
+_SLICED_ROWS = range(2, 33)
+
+
+KernelMaker = Callable[[Memory], Kernel]
+
+
+def family(name: str) -> str:
+    return name.partition("(")[0]
+
+
+def linear_candidates(
+    rows: int, in_features: int, out_features: int, dtype: torch.dtype, phase: str
+) -> "dict[str, Callable[[Memory], MatrixProduct]]":
+    """Ways to run a Linear layer of (rows, in_features) inputs."""
+    found: dict[str, Callable[[Memory], MatrixProduct]] = {"mm": lambda memory: MatrixProduct("blas")}
+    if phase == WEIGHT_GRADIENT:
+        return found
+    if onednn.has_linear(dtype):
+        found["mm(onednn)"] = lambda memory: MatrixProduct("onednn")
+    sliced = out_features if phase == FORWARD else in_features
+    for slices in (8, 32):
+        if rows in _SLICED_ROWS and sliced % slices == 0 and sliced // slices >= 32:
+            found[f"mm(sliced {slices})"] = partial(SlicedProduct, slices)
+    return found
+
+
+def candidates(shape: ConvolutionShape, phase: str) -> dict[str, KernelMaker]:
+    """Ways to run one phase of a convolution, the plainest first."""
+    found: dict[str, KernelMaker] = {}
+    if shape.is_pointwise or shape.covers_input:
+        rows = shape.batch * shape.out_size[0] * shape.out_size[1]
+        for name, make in linear_candidates(
+            rows, shape.in_channels * shape.taps, shape.out_channels, shape.dtype, phase
+        ).items():
+            found[name] = partial(_as_product, shape, make)
+    else:
+        found["mm(tap)"] = lambda memory: Im2colGemm(shape, memory, "tap")
+        found["mm(channel)"] = lambda memory: Im2colGemm(shape, memory, "channel")
+        if phase == INPUT_GRADIENT and shape.stride != (1, 1):
+            found["mm(phases)"] = lambda memory: StridedInputGradient(shape, memory, "mm")
+    found.update(_direct(shape, phase))
+    if shape.stride == (1, 1) and shape.kernel[0] == shape.kernel[1] > 1 and not shape.covers_input:
+        found.update(_bilinear(shape))
+    return found
+
+
+def _as_product(shape: ConvolutionShape, make: "Callable[[Memory], MatrixProduct]", memory: Memory) -> Kernel:
+    if shape.is_pointwise:
+        return PointwiseConvolution(make(memory))
+    return CoveringConvolution(shape, memory, make(memory))
+
+
+def _direct(shape: ConvolutionShape, phase: str) -> dict[str, KernelMaker]:
+    found: dict[str, KernelMaker] = {"direct": lambda memory: onednn.DirectConvolution(shape, memory)}
+    reversible = all(pad < kernel for pad, kernel in zip(shape.padding, shape.kernel, strict=True))
+    # PyTorch 2.13 misreads a packed weight where one pixel of one channel comes out; a product is better there.
+    result = shape.out_size if phase == FORWARD else shape.in_size
+    packable = result != (1, 1) and (
+        phase == FORWARD or (phase == INPUT_GRADIENT and shape.stride == (1, 1) and reversible)
+    )
+    if packable and onednn.has_packed_weights(shape.dtype):
+        found["direct(packed)"] = lambda memory: onednn.PackedDirectConvolution(shape, memory)
+    if phase == INPUT_GRADIENT and shape.stride != (1, 1):
+        found["direct(phases)"] = lambda memory: StridedInputGradient(shape, memory, "direct")
+    return found
+
+
+def _bilinear(shape: ConvolutionShape) -> dict[str, KernelMaker]:
+    if shape.dtype not in _BILINEAR_DTYPES:
+        return {}
+    found: dict[str, KernelMaker] = {}
+    kernel = shape.kernel[0]
+    if kernel == 3:
+        for tile in sorted(POINTS):
+            found[f"winograd({tile})"] = partial(_bilinear_kernel, shape, partial(winograd, tile, kernel))
+    for tile in sorted(range(2, 13), key=lambda tile: bilinear_operations(shape, tile, fft_products))[:2]:
+        found[f"fft({tile})"] = partial(_bilinear_kernel, shape, partial(fft, tile, kernel))
+    return found
+
+
+def _bilinear_kernel(
+    shape: ConvolutionShape, transforms: Callable[[], TileTransforms], memory: Memory
+) -> Kernel:
+    return BilinearConvolution(shape, memory, transforms(), TILES_PER_PIECE)
+
+
+def bilinear_operations(
+    shape: ConvolutionShape, output_tile: int, products: Callable[[int], int]
+) -> int:
+    """Multiply-adds of one phase by a bilinear algorithm with ``products(input_tile)`` multiplications per tile."""
+    input_tile = output_tile + shape.kernel[0] - 1
+    r = products(input_tile)
+    tiles = shape.batch * -(-shape.out_size[0] // output_tile) * -(-shape.out_size[1] // output_tile)
+    transforms = r * (input_tile**2 * shape.in_channels + output_tile**2 * shape.out_channels)
+    return tiles * (r * shape.in_channels * shape.out_channels + transforms)
+
+
+def of_family(found: Mapping[str, KernelMaker], wanted: Sequence[str]) -> dict[str, KernelMaker]:
+    return {name: make for name, make in found.items() if family(name) in wanted}

@@ -1,0 +1,188 @@
+"""Convolution as im2col and matrix products: the algorithm of Torch7's SpatialConvolutionMM.
+
+Activations are (batch, height, width, channel). A row of the column matrix holds the input window of one
+output position. Two orders of its entries are of use:
+
+- "channel": (channel, tap), the order of the weight itself. The weight is used as it is, and its gradient is
+  accumulated in place by the matrix product, but the columns are gathered one tap at a time.
+- "tap": (tap, channel). Columns are gathered in long runs, but the weight must be reordered (kept until it
+  changes) and its gradient is reordered once more.
+
+The first suits few positions and large weights, the second many positions.
+"""
+
+import torch
+from torch import Tensor
+
+from nets.engine.kernel import Kernel
+from nets.engine.memory import Memory
+from nets.engine.shapes import PIECE_BYTES, ConvolutionShape, pad_into, pieces
+from nets.engine.weights import CachedWeight
+
+
+class Im2colGemm(Kernel):
+    """The three phases by im2col and GEMM. ``order`` is "channel" or "tap" (see the module's text)."""
+
+    def __init__(self, shape: ConvolutionShape, memory: Memory, order: str) -> None:
+        self.shape = shape
+        self.memory = memory
+        self.order = order
+        self._by_tap = CachedWeight(self._reorder)
+
+    # Weights ------------------------------------------------------------------------------------------------
+
+    def _reorder(self, weight: Tensor, out: Tensor | None) -> Tensor:
+        """(out, in, kernel) to (out, kernel * in)."""
+        shape = self.shape
+        if out is None:
+            out = self.memory.empty((shape.out_channels, shape.taps * shape.in_channels), shape.dtype)
+        by_tap = out.view(shape.out_channels, shape.taps, shape.in_channels)
+        by_tap.copy_(weight.reshape(shape.out_channels, shape.in_channels, shape.taps).transpose(1, 2))
+        return out
+
+    def _matrix(self, weight: Tensor) -> Tensor:
+        """The weight as (out, columns), in this kernel's order."""
+        if self.order == "channel":
+            return weight.view(self.shape.out_channels, -1)
+        return self._by_tap.get(weight)
+
+    def invalidate(self) -> None:
+        self._by_tap.invalidate()
+
+    # Columns ------------------------------------------------------------------------------------------------
+
+    def _column_length(self) -> int:
+        return self.shape.taps * self.shape.in_channels
+
+    def _pieces(self) -> list[tuple[slice, slice]]:
+        height, width = self.shape.out_size
+        row_bytes = width * self._column_length() * self.shape.dtype.itemsize
+        return list(pieces(self.shape.batch, height, max(1, PIECE_BYTES // row_bytes)))
+
+    def _scratch(self, cut: list[tuple[slice, slice]], *others: tuple[int, ...]) -> list[Tensor]:
+        """Room for one piece's columns, for the padded images they are gathered from, and for ``others``."""
+        shape = self.shape
+        images, rows = cut[0]
+        count, height = images.stop - images.start, rows.stop - rows.start
+        padded_size = (n + 2 * p for n, p in zip(shape.in_size, shape.padding, strict=True))
+        padded = (count, *padded_size, shape.in_channels) if any(shape.padding) else (0,)
+        columns = (count * height * shape.out_size[1], self._column_length())
+        return self.memory.scratch(shape.dtype, columns, padded, *others)
+
+    def _source(self, x: Tensor, piece: tuple[slice, slice], padded: Tensor) -> Tensor:
+        """The images of a piece, padded; they are padded only once for all the pieces of an image."""
+        images, rows = piece
+        if not any(self.shape.padding):
+            return x[images]
+        room = padded[: images.stop - images.start]
+        if rows.start == 0:
+            pad_into(room, x[images], self.shape.padding)
+        return room
+
+    def _gather(self, source: Tensor, rows: slice, columns: Tensor) -> Tensor:
+        """Fills columns (positions, column length) for the output ``rows`` of the padded ``source`` images."""
+        shape = self.shape
+        (kernel_h, kernel_w), (stride_h, stride_w) = shape.kernel, shape.stride
+        count, height, width = source.shape[0], rows.stop - rows.start, shape.out_size[1]
+        columns = columns[: count * height * width]
+        image, row, column, channel = source.stride()
+        start = source.storage_offset() + rows.start * stride_h * row
+        if self.order == "tap":
+            # In a dense image the taps of one kernel row lie side by side: one run of memory.
+            joined = channel == 1 and column == shape.in_channels
+            run = (kernel_w * shape.in_channels,) if joined else (kernel_w, shape.in_channels)
+            run_strides = (1,) if joined else (column, channel)
+            columns.view(count, height, width, kernel_h, *run).copy_(
+                source.as_strided(
+                    (count, height, width, kernel_h, *run),
+                    (image, stride_h * row, stride_w * column, row, *run_strides),
+                    start,
+                )
+            )
+        else:
+            by_tap = columns.view(count, height, width, shape.in_channels, kernel_h, kernel_w)
+            for i in range(kernel_h):
+                for j in range(kernel_w):
+                    by_tap[..., i, j].copy_(
+                        source.as_strided(
+                            (count, height, width, shape.in_channels),
+                            (image, stride_h * row, stride_w * column, channel),
+                            start + i * row + j * column,
+                        )
+                    )
+        return columns
+
+    # Phases -------------------------------------------------------------------------------------------------
+
+    def forward(self, x: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool) -> None:
+        matrix = self._matrix(weight).t()
+        cut = self._pieces()
+        columns, padded = self._scratch(cut)
+        for piece in cut:
+            filled = self._gather(self._source(x, piece, padded), piece[1], columns)
+            multiply_into(out[piece].flatten(0, 2), filled, matrix, bias, relu)
+
+    def input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:
+        shape = self.shape
+        matrix = self._matrix(weight)
+        cut = self._pieces()
+        columns, *_ = self._scratch(cut)
+        grad_in.zero_()
+        for images, rows in cut:
+            grad = grad_out[images, rows]
+            filled = columns[: grad.shape[0] * grad.shape[1] * grad.shape[2]]
+            torch.mm(grad.flatten(0, 2), matrix, out=filled)
+            if self.order == "tap":
+                by_tap = filled.view(*grad.shape[:3], *shape.kernel, shape.in_channels)
+            else:
+                by_tap = filled.view(*grad.shape[:3], shape.in_channels, *shape.kernel).movedim(3, 5)
+            self._scatter(by_tap, rows.start, grad_in[images])
+
+    def _scatter(self, by_tap: Tensor, first_row: int, grad_in: Tensor) -> None:
+        """Adds (images, height, width, kernel_h, kernel_w, channel) window gradients where they came from."""
+        shape = self.shape
+        height, width = by_tap.shape[1:3]
+        for i in range(shape.kernel[0]):
+            top, to_rows = _overlap(
+                first_row * shape.stride[0] + i - shape.padding[0], shape.stride[0], height, shape.in_size[0]
+            )
+            for j in range(shape.kernel[1]):
+                left, to_columns = _overlap(j - shape.padding[1], shape.stride[1], width, shape.in_size[1])
+                grad_in[:, to_rows, to_columns].add_(by_tap[:, top, left, i, j])
+
+    def weight_gradient(self, x: Tensor, grad_out: Tensor, grad_weight: Tensor) -> None:
+        shape = self.shape
+        cut = self._pieces()
+        size = (shape.out_channels, self._column_length())
+        columns, padded, total = self._scratch(cut, size if self.order == "tap" else (0,))
+        if self.order == "channel":
+            total = grad_weight.view(size)
+        else:
+            total.zero_()
+        for piece in cut:
+            filled = self._gather(self._source(x, piece, padded), piece[1], columns)
+            total.addmm_(grad_out[piece].flatten(0, 2).t(), filled)
+        if self.order == "tap":
+            by_tap = total.view(shape.out_channels, shape.taps, shape.in_channels)
+            grad_weight.view(shape.out_channels, shape.in_channels, shape.taps).add_(by_tap.transpose(1, 2))
+
+
+def multiply_into(out: Tensor, rows: Tensor, matrix: Tensor, bias: Tensor | None, relu: bool) -> None:
+    """out (m, n) = rows (m, k) @ matrix (k, n) + bias (n), then ReLU in place while it is in cache."""
+    if bias is None:
+        torch.mm(rows, matrix, out=out)
+    else:
+        torch.addmm(bias, rows, matrix, out=out)
+    if relu:
+        out.clamp_min_(0)
+
+
+def _overlap(first: int, step: int, count: int, size: int) -> tuple[slice, slice]:
+    """Of positions first, first + step, ... (``count`` of them), those within [0, size).
+
+    Returns the slice of their ranks and the slice of the positions themselves.
+    """
+    low = max(0, -(first // step)) if first < 0 else 0
+    high = min(count, max(low, (size - 1 - first) // step + 1))
+    start = first + low * step
+    return slice(low, high), slice(start, start + (high - low) * step, step) if high > low else slice(0, 0)

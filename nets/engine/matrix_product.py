@@ -1,0 +1,113 @@
+"""Convolutions that are one matrix product: 1x1 ones, and those whose kernel covers the whole input; and Linear.
+
+The weight (out, in, kernel) is used as it is, as an (out, in * kernel) matrix, and so is its gradient.
+"""
+
+import torch
+from torch import Tensor
+
+from nets.engine import onednn
+from nets.engine.im2col_gemm import multiply_into
+from nets.engine.kernel import Kernel
+from nets.engine.memory import Memory
+from nets.engine.shapes import ConvolutionShape
+
+
+class MatrixProduct(Kernel):
+    """The three phases of rows (m, k) times weight (n, k) transposed. ``library`` is "blas" or "onednn"."""
+
+    def __init__(self, library: str) -> None:
+        self.library = library
+
+    def forward(self, rows: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool) -> None:
+        if self.library == "onednn":
+            out.copy_(onednn.linear(rows, weight, bias, relu))
+        else:
+            multiply_into(out, rows, weight.t(), bias, relu)
+
+    def input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:
+        if self.library == "onednn":
+            grad_in.copy_(onednn.linear(grad_out, weight.t(), None, False))
+        else:
+            torch.mm(grad_out, weight, out=grad_in)
+
+    def weight_gradient(self, rows: Tensor, grad_out: Tensor, grad_weight: Tensor) -> None:
+        if rows.shape[0] == 1:  # an outer product: memory-bound, and BLAS is half as fast at it
+            grad_weight.addcmul_(grad_out.t(), rows)
+        else:
+            grad_weight.addmm_(grad_out.t(), rows)
+
+
+class SlicedProduct(MatrixProduct):
+    """Few rows against a large weight, as a batch of products over slices of it.
+
+    A BLAS that packs a large weight for a few rows moves it twice; slices small enough for the cache move it once.
+    """
+
+    def __init__(self, slices: int, memory: Memory) -> None:
+        super().__init__("blas")
+        self.memory = memory
+        self.slices = slices
+
+    def forward(self, rows: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool) -> None:
+        (m, k), n = rows.shape, weight.shape[0]
+        transposed, found = self.memory.scratch(rows.dtype, (k, m), (self.slices, n // self.slices, m))
+        transposed.copy_(rows.t())
+        torch.bmm(weight.view(self.slices, -1, k), transposed.expand(self.slices, k, m), out=found)
+        if bias is None:
+            out.copy_(found.view(n, m).t())
+        else:
+            torch.add(found.view(n, m).t(), bias, out=out)
+        if relu:
+            out.clamp_min_(0)
+
+    def input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:
+        (m, n), k = grad_out.shape, weight.shape[1]
+        (found,) = self.memory.scratch(grad_out.dtype, (self.slices, m, k // self.slices))
+        by_slice = weight.view(n, self.slices, -1).transpose(0, 1)
+        torch.bmm(grad_out.expand(self.slices, m, n), by_slice, out=found)
+        grad_in.view(m, self.slices, -1).copy_(found.transpose(0, 1))
+
+
+class PointwiseConvolution(Kernel):
+    """A 1x1 convolution: one row per position, on the activations as they are."""
+
+    def __init__(self, product: MatrixProduct) -> None:
+        self.product = product
+
+    def invalidate(self) -> None:
+        self.product.invalidate()
+
+    def forward(self, x: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool) -> None:
+        self.product.forward(x.flatten(0, 2), weight.flatten(1), bias, out.flatten(0, 2), relu)
+
+    def input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:
+        self.product.input_gradient(grad_out.flatten(0, 2), weight.flatten(1), grad_in.flatten(0, 2))
+
+    def weight_gradient(self, x: Tensor, grad_out: Tensor, grad_weight: Tensor) -> None:
+        self.product.weight_gradient(x.flatten(0, 2), grad_out.flatten(0, 2), grad_weight.flatten(1))
+
+
+class CoveringConvolution(Kernel):
+    """A kernel as large as its input: one row per image, in the weight's order (channel, row, column)."""
+
+    def __init__(self, shape: ConvolutionShape, memory: Memory, product: MatrixProduct) -> None:
+        self.product = product
+        # The product has scratch of its own to ask for: these rows need a place of their own.
+        self._rows = memory.empty((shape.batch, shape.in_channels, *shape.in_size), shape.dtype)
+
+    def invalidate(self) -> None:
+        self.product.invalidate()
+
+    def _gather(self, x: Tensor) -> Tensor:
+        return self._rows.copy_(x.permute(0, 3, 1, 2)).flatten(1)
+
+    def forward(self, x: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool) -> None:
+        self.product.forward(self._gather(x), weight.flatten(1), bias, out.flatten(1), relu)
+
+    def input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:
+        self.product.input_gradient(grad_out.flatten(1), weight.flatten(1), self._rows.flatten(1))
+        grad_in.copy_(self._rows.permute(0, 2, 3, 1))
+
+    def weight_gradient(self, x: Tensor, grad_out: Tensor, grad_weight: Tensor) -> None:
+        self.product.weight_gradient(self._gather(x), grad_out.flatten(1), grad_weight.flatten(1))

@@ -1,0 +1,105 @@
+"""Long-lived buffers: made once per plan, on huge pages where the kernel offers them.
+
+Fresh memory is the first cost of a phase on a CPU: the kernel zeroes and maps it page by page on first touch.
+A buffer from here is touched when it is made, so that no phase pays for it.
+"""
+
+import math
+import mmap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+HUGE_PAGE = 2 << 20
+_ALIGNMENT = 64  # bytes: one cache line, one AVX-512 register
+_TRANSPARENT_HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+
+
+@dataclass(frozen=True)
+class MemoryReport:
+    """What a plan's buffers hold.
+
+    ``bytes``: all buffers; ``huge_page_bytes``: those the kernel accepted a huge-page advice for;
+    ``huge_pages``: the kernel's policy ("madvise", "always", "never", or "unknown" off Linux).
+    """
+
+    bytes: int
+    huge_page_bytes: int
+    huge_pages: str
+
+
+def huge_page_policy() -> str:
+    """The kernel's policy for transparent huge pages: "always", "madvise", "never" or "unknown"."""
+    try:
+        words = _TRANSPARENT_HUGE_PAGES.read_text().split()
+    except OSError:
+        return "unknown"
+    return next((word.strip("[]") for word in words if word.startswith("[")), "unknown")
+
+
+def _huge_page_bytes(count: int) -> Tensor | None:
+    """``count`` zeroed bytes on a mapping advised for huge pages; None where that is not to be had."""
+    if not hasattr(mmap, "MADV_HUGEPAGE") or huge_page_policy() in ("never", "unknown"):
+        return None
+    room = (count + 2 * HUGE_PAGE - 1) // HUGE_PAGE * HUGE_PAGE
+    try:
+        mapping = mmap.mmap(-1, room, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        mapping.madvise(mmap.MADV_HUGEPAGE)
+    except OSError:
+        return None
+    memory = torch.frombuffer(mapping, dtype=torch.uint8)  # keeps the mapping alive
+    start = -memory.data_ptr() % HUGE_PAGE
+    return memory[start : start + count].zero_()
+
+
+class Memory:
+    """Hands out the buffers of one plan and counts them. Buffers start zeroed and are freed with their tensors."""
+
+    def __init__(self) -> None:
+        self._bytes = 0
+        self._huge_page_bytes = 0
+        self._scratch = torch.empty(0, dtype=torch.uint8)
+
+    def empty(self, shape: Sequence[int], dtype: torch.dtype) -> Tensor:
+        """A contiguous, zeroed tensor of its own."""
+        count = math.prod(shape) * dtype.itemsize
+        self._bytes += count
+        return self._block(count).view(dtype).view(*shape)
+
+    def _block(self, count: int) -> Tensor:
+        if count >= HUGE_PAGE:
+            block = _huge_page_bytes(count)
+            if block is not None:
+                self._huge_page_bytes += count
+                return block
+        return torch.zeros(count, dtype=torch.uint8)
+
+    def scratch(self, dtype: torch.dtype, *shapes: Sequence[int]) -> list[Tensor]:
+        """Tensors of the given shapes, uninitialised, for use until the next call of ``scratch``.
+
+        All steps of a plan share one block, as large as the largest request: a step must not keep what it
+        got, and must ask once for all it needs.
+        """
+        sizes = [-(-math.prod(shape) * dtype.itemsize // _ALIGNMENT) * _ALIGNMENT for shape in shapes]
+        total = sum(sizes)
+        if self._scratch.numel() < total:
+            self._bytes += total - self._scratch.numel()
+            self._scratch = torch.empty(0, dtype=torch.uint8)  # free the old block before making the new one
+            self._scratch = self._block(total)
+        tensors, start = [], 0
+        for shape, size in zip(shapes, sizes, strict=True):
+            count = math.prod(shape) * dtype.itemsize
+            tensors.append(self._scratch[start : start + count].view(dtype).view(*shape))
+            start += size
+        return tensors
+
+    def drop_scratch(self) -> None:
+        """Frees the shared block; the next ``scratch`` makes a new one."""
+        self._bytes -= self._scratch.numel()
+        self._scratch = torch.empty(0, dtype=torch.uint8)
+
+    def report(self) -> MemoryReport:
+        return MemoryReport(self._bytes, min(self._huge_page_bytes, self._bytes), huge_page_policy())

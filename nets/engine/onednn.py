@@ -1,0 +1,151 @@
+"""Direct convolution and matrix products by oneDNN, the library behind PyTorch's own convolutions on a CPU."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from nets.engine.kernel import Kernel
+from nets.engine.memory import Memory
+from nets.engine.shapes import ConvolutionShape, pieces
+from nets.engine.weights import CachedWeight
+
+# Results come in fresh memory: small enough for the allocator to reuse it instead of mapping it anew each time.
+_RESULT_BYTES = 8 << 20
+
+
+def _available(dtype: torch.dtype) -> bool:
+    return torch.backends.mkldnn.is_available() and dtype in (torch.float32, torch.bfloat16)
+
+
+def has_packed_weights(dtype: torch.dtype) -> bool:
+    """Whether this build of PyTorch can keep a convolution's weight in oneDNN's own layout."""
+    return _available(dtype) and hasattr(torch.ops.mkldnn, "_reorder_convolution_weight")
+
+
+class DirectConvolution(Kernel):
+    """PyTorch's own convolution operators, on a few images at a time."""
+
+    def __init__(self, shape: ConvolutionShape, memory: Memory) -> None:
+        self.shape = shape
+
+    def _images(self, shape: tuple[int, int, int, int]) -> list[slice]:
+        batch, height, width, channels = shape
+        image_bytes = height * width * channels * self.shape.dtype.itemsize
+        count = max(1, _RESULT_BYTES // image_bytes)
+        return [images for images, _ in pieces(batch, 1, count)]
+
+    def forward(self, x: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool) -> None:
+        for images in self._images(self.shape.output_shape):
+            found = F.conv2d(
+                x[images].permute(0, 3, 1, 2), weight, bias, self.shape.stride, self.shape.padding
+            ).permute(0, 2, 3, 1)
+            if relu:
+                torch.clamp_min(found, 0, out=out[images])
+            else:
+                out[images].copy_(found)
+
+    def _backward(
+        self, grad_out: Tensor, x: Tensor, weight: Tensor, wanted: list[bool]
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        return torch.ops.aten.convolution_backward(
+            grad_out.permute(0, 3, 1, 2),
+            x.permute(0, 3, 1, 2),
+            weight,
+            None,
+            self.shape.stride,
+            self.shape.padding,
+            (1, 1),
+            False,
+            (0, 0),
+            1,
+            wanted,
+        )
+
+    def input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:
+        for images in self._images(self.shape.input_shape):
+            # The operator takes the input for its shape only: grad_in has it.
+            found = self._backward(grad_out[images], grad_in[images], weight, [True, False, False])[0]
+            grad_in[images].copy_(found.permute(0, 2, 3, 1))
+
+    def weight_gradient(self, x: Tensor, grad_out: Tensor, grad_weight: Tensor) -> None:
+        grad_weight.add_(self._backward(grad_out, x, grad_weight, [False, True, False])[1])
+
+
+class PackedDirectConvolution(Kernel):
+    """Forward and input gradient by oneDNN on weights kept in its own layout.
+
+    Stock convolutions reorder a weight on every call. The input gradient of a stride-1 convolution is run as a
+    convolution of the gradient with the weight's channels swapped and its taps reversed.
+    """
+
+    def __init__(self, shape: ConvolutionShape, memory: Memory) -> None:
+        self.shape = shape
+        self._forward_weight = CachedWeight(self._pack_forward)
+        self._backward_weight = CachedWeight(self._pack_backward)
+
+    def invalidate(self) -> None:
+        self._forward_weight.invalidate()
+        self._backward_weight.invalidate()
+
+    def _images(self, shape: tuple[int, int, int, int]) -> int:
+        """How many images' results of ``shape`` are asked for at a time."""
+        batch, height, width, channels = shape
+        return max(1, min(batch, _RESULT_BYTES // (height * width * channels * self.shape.dtype.itemsize)))
+
+    def _pack(
+        self, weight: Tensor, padding: tuple[int, int], source: tuple[int, int, int, int], images: int
+    ) -> Tensor:
+        _, height, width, channels = source
+        return torch.ops.mkldnn._reorder_convolution_weight(
+            weight, padding, self.shape.stride, (1, 1), 1, (images, channels, height, width)
+        )
+
+    def _pack_forward(self, weight: Tensor, out: Tensor | None) -> Tensor:
+        images = self._images(self.shape.output_shape)
+        return self._pack(weight, self.shape.padding, self.shape.input_shape, images)
+
+    def _reversed_padding(self) -> tuple[int, int]:
+        (high, wide), (top, left) = self.shape.kernel, self.shape.padding
+        return high - 1 - top, wide - 1 - left
+
+    def _pack_backward(self, weight: Tensor, out: Tensor | None) -> Tensor:
+        reversed_weight = weight.transpose(0, 1).flip(2, 3).contiguous()
+        images = self._images(self.shape.input_shape)
+        return self._pack(reversed_weight, self._reversed_padding(), self.shape.output_shape, images)
+
+    def _convolve(
+        self, x: Tensor, packed: Tensor, bias: Tensor | None, padding: tuple[int, int], relu: bool
+    ) -> Tensor:
+        return torch.ops.mkldnn._convolution_pointwise(
+            x.permute(0, 3, 1, 2),
+            packed,
+            bias,
+            padding,
+            self.shape.stride,
+            (1, 1),
+            1,
+            "relu" if relu else "none",
+            [],
+            "",
+        ).permute(0, 2, 3, 1)
+
+    def forward(self, x: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool) -> None:
+        packed = self._forward_weight.get(weight)
+        for images, _ in pieces(self.shape.batch, 1, self._images(self.shape.output_shape)):
+            out[images].copy_(self._convolve(x[images], packed, bias, self.shape.padding, relu))
+
+    def input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:
+        packed = self._backward_weight.get(weight)
+        padding = self._reversed_padding()
+        for images, _ in pieces(self.shape.batch, 1, self._images(self.shape.input_shape)):
+            grad_in[images].copy_(self._convolve(grad_out[images], packed, None, padding, False))
+
+
+def has_linear(dtype: torch.dtype) -> bool:
+    """Whether this build of PyTorch offers oneDNN's matrix product by itself."""
+    return _available(dtype) and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+
+
+def linear(rows: Tensor, matrix: Tensor, bias: Tensor | None, relu: bool) -> Tensor:
+    """rows (m, k) @ matrix (n, k) transposed + bias (n), with ReLU where asked; a fresh (m, n) tensor."""
+    return torch.ops.mkldnn._linear_pointwise(rows, matrix, bias, "relu" if relu else "none", [], "")

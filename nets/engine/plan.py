@@ -1,0 +1,495 @@
+"""Compiles a module for one input shape, and runs its three phases."""
+
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from nets.engine import algorithms, layers, recognise
+from nets.engine.algorithms import FORWARD, INPUT_GRADIENT, PHASES, KernelMaker
+from nets.engine.kernel import Kernel
+from nets.engine.memory import Memory
+from nets.engine.report import LayerReport, Report
+from nets.engine.shapes import ConvolutionShape
+from nets.engine.trace import CompileError, Operation, Trace, trace
+from nets.engine.tuning import Tuner, cache_file
+from nets.engine.values import Block, GradientMemory, Value
+from nets.engine.weights import CachedWeight
+
+BACKENDS = ("auto", "mm", "direct", "winograd", "fft", "stock")
+DTYPES = (torch.float32, torch.bfloat16, torch.float64)
+_PLAIN = "mm"  # what runs where the forced algorithm does not apply
+
+
+def compile(
+    module: nn.Module,
+    input_shape: tuple[int, ...],
+    backend: str = "auto",
+    dtype: torch.dtype | None = None,
+    tuning_file: Path | None = None,
+    check_weights: bool = False,
+) -> "EnginePhases":
+    """The three phases of ``module`` for inputs of ``input_shape``: (C, H, W), or with a batch in front.
+
+    ``backend``: "auto" times every algorithm on every layer and phase once, and keeps the timings in
+    ``tuning_file`` (by default in the user's cache folder); "mm", "direct", "winograd" or "fft" forces a family of
+    algorithms, with matrix products where it does not apply; "stock" runs PyTorch's own operators.
+    ``dtype`` is float32, bfloat16 or float64, and must be that of the parameters (the default).
+    ``check_weights`` compares every kept copy of a weight with the weight on every use (slow; for debugging).
+
+    The module stays as it is; its parameters are read on every call, and gradients go to their ``.grad``. Its mode
+    (training or not) is fixed with the plan. Raises :class:`CompileError` for a module that the engine cannot run,
+    and ValueError for a bad argument.
+    """
+    if backend not in BACKENDS:
+        raise ValueError(f"unknown backend '{backend}'; accepted: {', '.join(BACKENDS)}")
+    found = {parameter.dtype for parameter in module.parameters()}
+    chosen = dtype or (found.pop() if len(found) == 1 else torch.float32)
+    if chosen not in DTYPES:
+        raise ValueError(f"dtype {chosen} is not supported; accepted: {', '.join(map(str, DTYPES))}")
+    for name, parameter in module.named_parameters():
+        if parameter.dtype != chosen or parameter.device.type != "cpu":
+            raise CompileError(
+                f"{name}: a parameter of {parameter.dtype} on {parameter.device}; a plan in {chosen} needs {chosen} on cpu"
+            )
+    if len(input_shape) not in (2, 3, 4) or min(input_shape) < 1:
+        raise ValueError(f"input shape {input_shape}: needs (C, H, W), (N, C, H, W) or (N, features), all positive")
+    traced = trace(module, torch.zeros(input_shape, dtype=chosen))
+    with torch.no_grad():
+        return _Compiler(module, traced, backend, chosen, tuning_file or cache_file(), check_weights).phases()
+
+
+class EnginePhases:
+    """Torch7's three phases on fixed buffers. Made by :func:`compile`.
+
+    ``updateOutput`` and ``updateGradInput`` return buffers that the next call overwrites.
+    """
+
+    def __init__(
+        self,
+        module: nn.Module,
+        values: list[Value],
+        output: Value,
+        plan: list[layers.Layer],
+        backward: list[Callable[[], None]],
+        memory: Memory,
+        report: Callable[[], Report],
+    ) -> None:
+        self.module = module
+        self._memory = memory
+        self._layers = plan
+        self._input_value, self._output_value = values[0], output
+        self._forward = [layer.forward for layer in plan]
+        self._backward = backward
+        self._weight_gradients = [layer.weight_gradient for layer in plan if layer.has_parameters]
+        self._modes = [(part, part.training) for part in module.modules()]
+        self._report = report
+        self._input: Tensor | None = None
+        self._gradients_kept = False
+
+    def updateOutput(self, input: Tensor) -> Tensor:
+        """The module's output, in the plan's buffer."""
+        if tuple(input.shape) != self._input_value.shape or input.dtype != self._input_value.dtype:
+            raise ValueError(
+                f"this plan is for inputs of {self._input_value.shape} in {self._input_value.dtype}, "
+                f"not {tuple(input.shape)} in {input.dtype}"
+            )
+        if any(part.training != training for part, training in self._modes):
+            raise RuntimeError("the module has changed between training and evaluation: compile it again")
+        with torch.no_grad():
+            self._input_value.data.copy_(input)
+            for step in self._forward:
+                step()
+        self._input, self._gradients_kept = input, False
+        return self._output_value.data
+
+    def updateGradInput(self, input: Tensor, gradOutput: Tensor) -> Tensor:
+        """The input's gradient, in the plan's buffer. ``gradOutput`` may be the output itself; it is not changed."""
+        if input is not self._input:
+            raise RuntimeError("updateGradInput needs updateOutput of the same input first")
+        if gradOutput.shape != self._output_value.shape:
+            raise ValueError(
+                f"gradOutput is {tuple(gradOutput.shape)}, the output {tuple(self._output_value.shape)}"
+            )
+        with torch.no_grad():
+            self._output_value.grad.copy_(gradOutput)
+            for step in self._backward:
+                step()
+        self._gradients_kept = True
+        return self._input_value.grad
+
+    def accGradParameters(self, input: Tensor, gradOutput: Tensor) -> None:
+        """Adds every parameter's gradient to its ``.grad``, for the ``gradOutput`` of the last updateGradInput."""
+        if input is not self._input or not self._gradients_kept:
+            raise RuntimeError("accGradParameters needs updateGradInput of the same input first")
+        with torch.no_grad():
+            for step in self._weight_gradients:
+                step()
+
+    def zeroGradParameters(self) -> None:
+        """Sets every parameter's ``.grad`` to zeros, making it where there is none."""
+        for parameter in self.module.parameters():
+            if parameter.grad is None:
+                layers.gradient_of(parameter, self._memory)
+            else:
+                parameter.grad.zero_()
+
+    def invalidate(self) -> None:
+        """Call after changing a weight behind PyTorch's back: through ``.data``, numpy or a memory map."""
+        for layer in self._layers:
+            layer.invalidate()
+
+    def report(self) -> Report:
+        """What runs each layer in each phase, and the memory that was obtained."""
+        return self._report()
+
+    def close(self) -> None:
+        """Lets go of all buffers; the module is as it was all along."""
+        self._forward, self._backward, self._weight_gradients, self._layers = [], [], [], []
+        self._input = None
+        self._gradients_kept = False
+        self._input_value.shape = ()
+
+    def __enter__(self) -> "EnginePhases":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class _Compiler:
+    """Turns a trace into layers over values, and places the values in memory."""
+
+    def __init__(
+        self,
+        module: nn.Module,
+        traced: Trace,
+        backend: str,
+        dtype: torch.dtype,
+        tuning_file: Path,
+        check_weights: bool,
+    ) -> None:
+        self.module = module
+        self.trace = traced
+        self.backend = backend
+        self.dtype = dtype
+        self.check_weights = check_weights
+        self.memory = Memory()
+        self.tuner = Tuner(tuning_file if backend != "stock" else None)
+        self.image_dims = 3 if len(traced.shapes[0]) == 3 else 4
+        self.values = [
+            Value(shape, len(shape) == self.image_dims, dtype) for shape in traced.shapes
+        ]
+        self.fallbacks: dict[str, str] = {}
+
+    def phases(self) -> EnginePhases:
+        plan = self._layers()
+        output = self.values[self.trace.output]
+        self._place_data(plan)
+        backward = self._place_gradients(plan, output)
+        self.tuner.save()
+        return EnginePhases(
+            self.module, self.values, output, plan, backward, self.memory, partial(self._report, plan)
+        )
+
+    # Layers -------------------------------------------------------------------------------------------------
+
+    def _layers(self) -> list[layers.Layer]:
+        """One layer per operation; a ReLU that is the only reader of a layer's output becomes part of it."""
+        readers = Counter(index for operation in self.trace.operations for index in operation.inputs)
+        readers[self.trace.output] += 1
+        kinds = [self._kind(operation) for operation in self.trace.operations]
+        producer = {operation.result: i for i, operation in enumerate(self.trace.operations)}
+        fused: set[int] = set()  # operations that end in a ReLU
+        absorbed: set[int] = set()
+        for i, operation in enumerate(self.trace.operations):
+            if kinds[i] is not layers.ReLU:
+                continue
+            source = operation.inputs[0]
+            by = producer.get(source)
+            if by is None or by in fused or readers[source] > 1 or not kinds[by].relu_in_place:
+                continue
+            fused.add(by)
+            absorbed.add(i)
+            producer[operation.result] = by
+            self.values[operation.result] = self.values[source]  # the ReLU's result is the layer's output
+        plan = []
+        for i, operation in enumerate(self.trace.operations):
+            if i not in absorbed:
+                inputs = [self.values[index] for index in operation.inputs]
+                plan.append(self._layer(kinds[i], operation, inputs, self.values[operation.result], i in fused))
+        return plan
+
+    def _kind(self, operation: Operation) -> type[layers.Layer]:
+        if self.backend == "stock":
+            return layers.StockLayer
+        return recognise.recognise(operation, self.trace.shapes, self.image_dims)
+
+    def _layer(
+        self,
+        kind: type[layers.Layer],
+        operation: Operation,
+        inputs: list[Value],
+        output: Value,
+        relu: bool,
+    ) -> layers.Layer:
+        common = (operation, inputs, output, relu)
+        call = operation.call
+        if kind is layers.WeightedLayer:
+            return self._weighted(*common)
+        if kind is layers.Threshold:
+            assert isinstance(call, nn.Threshold)
+            return layers.Threshold(*common, call.threshold, call.value)
+        if kind is layers.MaxPool2d:
+            assert isinstance(call, nn.MaxPool2d)
+            return layers.MaxPool2d(*common, call)
+        if kind is layers.AvgPool2d:
+            assert isinstance(call, nn.AvgPool2d)
+            return layers.AvgPool2d(*common, call)
+        if kind is layers.BatchNorm:
+            assert isinstance(call, (nn.BatchNorm1d, nn.BatchNorm2d))
+            return layers.BatchNorm(*common, call, self.memory)
+        if kind is layers.Dropout:
+            assert isinstance(call, nn.Dropout)
+            return layers.Dropout(*common, call.p)
+        if kind is layers.LogSoftmax:
+            assert isinstance(call, nn.LogSoftmax)
+            implicit = 0 if len(output.shape) in (1, 3) else 1  # PyTorch's choice when none is given
+            return layers.LogSoftmax(*common, implicit if call.dim is None else call.dim)
+        if kind is layers.StockLayer:
+            return layers.StockLayer(*common, self.memory)
+        return kind(*common)
+
+    def _weighted(
+        self, operation: Operation, inputs: list[Value], output: Value, relu: bool
+    ) -> layers.WeightedLayer:
+        """A convolution or Linear with the kernels chosen for it; phases of one algorithm share its kernel."""
+        found = recognise.convolution(operation)
+        choices: dict[str, dict[str, KernelMaker]]
+        if found is not None:
+            weight, bias = found.weight, found.bias
+            shape = found.shape(inputs[0].image_shape, self.dtype)
+            choices = {phase: algorithms.candidates(shape, phase) for phase in PHASES}
+            trial = _Trial.of_convolution(shape)
+        else:
+            parameters = recognise.linear(operation)
+            assert parameters is not None
+            weight, bias = parameters
+            outputs, features = weight.shape
+            rows = inputs[0].numel // features
+            choices = {
+                phase: dict(algorithms.linear_candidates(rows, features, outputs, self.dtype, phase))
+                for phase in PHASES
+            }
+            trial = _Trial.of_linear(rows, features, outputs, self.dtype)
+        made: dict[str, Kernel] = {}
+        kernels: dict[str, tuple[str, Kernel]] = {}
+        for phase in PHASES:
+            name, make = self._choose(operation.name, trial, phase, choices[phase])
+            if name not in made:
+                made[name] = make(self.memory)
+            kernels[phase] = (name, made[name])
+        if self.check_weights:
+            for kernel in made.values():
+                _check_copies(kernel)
+        return layers.WeightedLayer(operation, inputs, output, relu, (weight, bias), kernels, self.memory)
+
+    def _choose(
+        self, name: str, trial: "_Trial", phase: str, choices: dict[str, KernelMaker]
+    ) -> tuple[str, KernelMaker]:
+        if self.backend != "auto":
+            forced = algorithms.of_family(choices, (self.backend,))
+            if not forced:
+                self.fallbacks[name] = f"{self.backend} does not apply"
+                forced = algorithms.of_family(choices, (_PLAIN,))
+            choices = forced
+        runs = {
+            candidate: partial(trial.prepare, phase, make) for candidate, make in choices.items()
+        }
+        best = self.tuner.choose(f"{trial.key} {phase}", runs)
+        return best, choices[best]
+
+    # Memory -------------------------------------------------------------------------------------------------
+
+    def _place_data(self, plan: list[layers.Layer]) -> None:
+        """Gives every value its buffer. What a Concat joins is written into its part of the result at once."""
+        homes: dict[int, tuple[layers.Concat, int]] = {}
+        direct = (layers.WeightedLayer, layers.MaxPool2d, layers.AvgPool2d, layers.Concat)
+        written_by = {id(layer.output): layer for layer in plan}
+        for layer in plan:
+            if isinstance(layer, layers.Concat):
+                for index, value in enumerate(layer.inputs):
+                    if isinstance(written_by.get(id(value)), direct):
+                        homes.setdefault(id(value), (layer, index))
+        placed: set[int] = set()
+
+        def place(value: Value) -> None:
+            if id(value) in placed:
+                return
+            placed.add(id(value))
+            if id(value) in homes:
+                concat, index = homes[id(value)]
+                place(concat.output)
+                value.data = concat.part(concat.output.data, index)
+            else:
+                value.data = value.arrange(self.memory.empty((value.numel,), self.dtype))
+
+        place(self.values[0])
+        for layer in plan:
+            if isinstance(layer, layers.Reshape):
+                shared = _same_memory(layer.inputs[0].data, layer.output)
+                if shared is not None:
+                    layer.output.data = shared
+                    placed.add(id(layer.output))
+            place(layer.output)
+            if isinstance(layer, (layers.MaxPool2d, layers.Dropout)):
+                layer.allocate(self.memory)
+
+    def _place_gradients(self, plan: list[layers.Layer], output: Value) -> list[Callable[[], None]]:
+        """Gives every gradient its memory, and returns the steps of the input gradient, last layer first.
+
+        A gradient is kept for as long as it is needed: for accGradParameters where the layer has parameters, else
+        until its layer has run. The first reader of a value (from the end) writes its gradient, the others add.
+        """
+        pool = GradientMemory(self.memory, self.dtype)
+        blocks: dict[int, Block] = {}
+        readers = Counter(id(value) for layer in plan for value in layer.inputs)
+        steps: list[Callable[[], None]] = []
+
+        def give(value: Value, grad: Tensor, block: Block) -> None:
+            value.grad, value.has_grad = grad, True
+            blocks[id(value)] = block
+
+        def fresh(value: Value) -> tuple[Tensor, Block]:
+            block = pool.take(value.numel)
+            return value.arrange(block.memory[: value.numel]), block
+
+        give(output, *fresh(output))
+        blocks[id(output)].users += 1  # for the next call's copy of gradOutput
+        for layer in reversed(plan):
+            result = layer.output
+            if not result.has_grad:  # read by nothing that leads to the output
+                continue
+            added: list[tuple[Value, Tensor, Block]] = []
+            shareable = True
+            for index, value in enumerate(layer.inputs):
+                if value.has_grad:
+                    grad, block = fresh(value)
+                    added.append((value, grad, block))
+                    layer.grad_inputs.append(grad)
+                    continue
+                shared = self._shared_gradient(layer, index) if shareable and readers[id(value)] == 1 else None
+                if shared is not None:
+                    block = blocks[id(result)]
+                    block.users += 1
+                    give(value, shared, block)
+                    shareable = isinstance(layer, layers.Concat)
+                else:
+                    give(value, *fresh(value))
+                layer.grad_inputs.append(value.grad)
+            if layer.relu:
+                steps.append(partial(_mask, result))
+            steps.append(layer.input_gradient)
+            for value, grad, block in added:
+                steps.append(partial(_add, value, grad))
+                pool.release(block)
+            if not layer.has_parameters:
+                pool.release(blocks[id(result)])
+        if not self.values[0].has_grad:
+            raise CompileError(f"{type(self.module).__name__}: its output does not depend on its input")
+        return steps
+
+    def _shared_gradient(self, layer: layers.Layer, index: int) -> Tensor | None:
+        """The input's gradient as a view of the output's, where the two are the same numbers."""
+        grad, value = layer.output.grad, layer.inputs[index]
+        if isinstance(layer, layers.Add):
+            return grad
+        if isinstance(layer, layers.Concat):
+            return layer.part(grad, index)
+        if isinstance(layer, layers.Reshape):
+            return _same_memory(grad, value)
+        return None
+
+    def _report(self, plan: list[layers.Layer]) -> Report:
+        found = []
+        for layer in plan:
+            ran = {phase: layer.algorithm(phase) for phase in PHASES}
+            kind = f"{layer.kind}+ReLU" if layer.relu else layer.kind
+            found.append(
+                LayerReport(
+                    layer.name,
+                    kind,
+                    {phase: name for phase, name in ran.items() if name},
+                    self.fallbacks.get(layer.name, ""),
+                )
+            )
+        dtype = str(self.dtype).removeprefix("torch.")
+        return Report(self.backend, dtype, torch.get_num_threads(), tuple(found), self.memory.report())
+
+
+def _mask(value: Value) -> None:
+    """Applies the gradient of the ReLU that ``value`` is the result of."""
+    torch.ops.aten.threshold_backward.grad_input(value.grad, value.data, 0, grad_input=value.grad)
+
+
+def _add(value: Value, grad: Tensor) -> None:
+    value.grad.add_(grad)
+
+
+def _same_memory(tensor: Tensor, value: Value) -> Tensor | None:
+    """``tensor`` in the shape of ``value`` without a copy, if that gives a layout the layers take."""
+    try:
+        shared = tensor.view(value.shape)
+    except RuntimeError:
+        return None
+    plain = shared.permute(1, 2, 0) if shared.dim() == 3 else shared
+    plain = shared.permute(0, 2, 3, 1) if shared.dim() == 4 else plain
+    return shared if (plain if value.is_image else shared).is_contiguous() else None
+
+
+def _check_copies(kernel: object) -> None:
+    """Makes every kept copy of a weight inside ``kernel`` compare itself with the weight on use."""
+    for part in vars(kernel).values():
+        if isinstance(part, CachedWeight):
+            part.checked = True
+        elif hasattr(part, "invalidate"):
+            _check_copies(part)
+
+
+class _Trial:
+    """Prepares timed runs of a layer's phases on numbers of its own. ``key`` names the layer's shape."""
+
+    def __init__(self, key: str, sizes: tuple[tuple[int, ...], ...], dtype: torch.dtype) -> None:
+        self.key = f"{key} {str(dtype).removeprefix('torch.')}"
+        self._sizes = sizes  # of input, output and weight
+        self._dtype = dtype
+        self._buffers: list[Tensor] = []
+        self._memory = Memory()
+
+    @classmethod
+    def of_convolution(cls, shape: ConvolutionShape) -> "_Trial":
+        weight = (shape.out_channels, shape.in_channels, *shape.kernel)
+        return cls(shape.describe(), (shape.input_shape, shape.output_shape, weight), shape.dtype)
+
+    @classmethod
+    def of_linear(cls, rows: int, features: int, outputs: int, dtype: torch.dtype) -> "_Trial":
+        sizes = ((rows, features), (rows, outputs), (outputs, features))
+        return cls(f"linear b{rows} {features}->{outputs}", sizes, dtype)
+
+    def prepare(self, phase: str, make: KernelMaker) -> Callable[[], None]:
+        if not self._buffers:
+            random = torch.Generator().manual_seed(0)  # the user's generator is not ours to advance
+            self._buffers = [
+                self._memory.empty(size, self._dtype).normal_(generator=random) for size in self._sizes
+            ]
+        x, out, weight = self._buffers
+        kernel = make(self._memory)
+        if phase == FORWARD:
+            return lambda: kernel.forward(x, weight, None, out, False)
+        if phase == INPUT_GRADIENT:
+            return lambda: kernel.input_gradient(out, weight, x)
+        total = torch.zeros_like(weight)
+        return lambda: kernel.weight_gradient(x, out, total)

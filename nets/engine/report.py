@@ -1,0 +1,45 @@
+"""What a plan runs and what it holds: values for a table or JSON."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from nets.engine.memory import MemoryReport
+
+
+@dataclass(frozen=True)
+class LayerReport:
+    """One layer. ``algorithms`` maps each phase it takes part in to what runs it.
+
+    ``fallback`` says why something else than the forced backend runs it; empty if nothing does.
+    """
+
+    name: str
+    kind: str
+    algorithms: dict[str, str]
+    fallback: str = ""
+
+
+@dataclass(frozen=True)
+class Report:
+    backend: str
+    dtype: str
+    threads: int
+    layers: tuple[LayerReport, ...]
+    memory: MemoryReport
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def lines(self) -> list[str]:
+        """A plain table: one line per layer, one column per phase."""
+        from nets.engine.algorithms import PHASES
+
+        rows: list[tuple[str, ...]] = [("layer", "kind", *PHASES, "")]
+        for layer in self.layers:
+            picks = (layer.algorithms.get(phase, "-") for phase in PHASES)
+            rows.append((layer.name, layer.kind, *picks, layer.fallback))
+        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+        return [
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+            for row in rows
+        ]

@@ -1,0 +1,99 @@
+"""What a convolution's kernels need to know of it, and how their work is cut into pieces that stay in cache."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+PIECE_BYTES = 8 << 20  # scratch of one piece of work: small enough to stay in a shared last-level cache
+
+
+@dataclass(frozen=True)
+class ConvolutionShape:
+    """A 2-d convolution without groups or dilation, on activations laid out (batch, height, width, channel)."""
+
+    batch: int
+    in_channels: int
+    out_channels: int
+    in_size: tuple[int, int]
+    kernel: tuple[int, int]
+    stride: tuple[int, int]
+    padding: tuple[int, int]
+    dtype: torch.dtype
+
+    @property
+    def out_size(self) -> tuple[int, int]:
+        height, width = (
+            (size + 2 * pad - kernel) // stride + 1
+            for size, pad, kernel, stride in zip(
+                self.in_size, self.padding, self.kernel, self.stride, strict=True
+            )
+        )
+        return height, width
+
+    @property
+    def taps(self) -> int:
+        """Weights per pair of channels: kernel height times kernel width."""
+        return self.kernel[0] * self.kernel[1]
+
+    @property
+    def input_shape(self) -> tuple[int, int, int, int]:
+        return (self.batch, *self.in_size, self.in_channels)
+
+    @property
+    def output_shape(self) -> tuple[int, int, int, int]:
+        return (self.batch, *self.out_size, self.out_channels)
+
+    @property
+    def multiply_adds(self) -> int:
+        """Of one phase of the direct algorithm."""
+        height, width = self.out_size
+        return self.batch * height * width * self.in_channels * self.out_channels * self.taps
+
+    @property
+    def is_pointwise(self) -> bool:
+        """1x1, stride 1, no padding: already a matrix product."""
+        return self.kernel == (1, 1) and self.stride == (1, 1) and self.padding == (0, 0)
+
+    @property
+    def covers_input(self) -> bool:
+        """The kernel is as large as the unpadded input: a matrix product with one row per image."""
+        return self.kernel == self.in_size and self.padding == (0, 0)
+
+    def describe(self) -> str:
+        """A short text that names the shape, the same in every process: a key of the tuning file."""
+        pairs = (self.in_size, self.kernel, self.stride, self.padding)
+        size, kernel, stride, padding = (f"{height}x{width}" for height, width in pairs)
+        return (
+            f"convolution b{self.batch} {self.in_channels}->{self.out_channels} on {size} "
+            f"k{kernel} s{stride} p{padding}"
+        )
+
+
+def pieces(batch: int, rows: int, rows_per_piece: int) -> Iterator[tuple[slice, slice]]:
+    """Cuts ``batch`` images of ``rows`` rows each into (images, rows) slices of about ``rows_per_piece`` rows.
+
+    A piece is either several whole images or some rows of one image.
+    """
+    if rows_per_piece >= rows:
+        images = rows_per_piece // rows
+        for first in range(0, batch, images):
+            yield slice(first, min(first + images, batch)), slice(0, rows)
+        return
+    count = -(-rows // rows_per_piece)
+    step = -(-rows // count)  # even pieces: a thin last one would waste its matrix product
+    for image in range(batch):
+        for first in range(0, rows, step):
+            yield slice(image, image + 1), slice(first, min(first + step, rows))
+
+
+def pad_into(padded: Tensor, images: Tensor, padding: tuple[int, int]) -> None:
+    """Writes (batch, height, width, channel) ``images`` into the middle of ``padded``, zeros around them."""
+    top, left = padding
+    height, width = images.shape[1:3]
+    padded[:, :top].zero_()
+    padded[:, top + height :].zero_()
+    padded[:, top : top + height, :left].zero_()
+    padded[:, top : top + height, left + width :].zero_()
+    padded[:, top : top + height, left : left + width].copy_(images)

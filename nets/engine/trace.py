@@ -1,0 +1,323 @@
+"""A module's forward pass as a flat list of operations, by torch.fx."""
+
+import operator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, fx, nn
+from torch.nn import Parameter
+
+
+class CompileError(Exception):
+    """The engine cannot run a module. The message names the place in the module and what is wrong with it."""
+
+
+@dataclass(frozen=True)
+class Slot:
+    """Stands for a value (an activation) among an operation's arguments."""
+
+    index: int
+
+
+@dataclass
+class Operation:
+    """One call. ``values[result]`` = ``call(*args, **kwargs)`` with every :class:`Slot` replaced by its value."""
+
+    name: str  # the module's dotted place, or the function's name in the traced graph
+    call: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    result: int
+    shape: tuple[int, ...]
+    in_place: bool = False
+    reshapes: bool = False  # returns its input's elements in their order, under another shape
+    parameters: list[Parameter] = field(default_factory=list)
+
+    @property
+    def inputs(self) -> list[int]:
+        """The values it reads, in order, each once."""
+        return list(dict.fromkeys(slot.index for slot in _slots((self.args, self.kwargs))))
+
+    @property
+    def kind(self) -> str:
+        """What is called: the module's class or the function's name."""
+        if isinstance(self.call, nn.Module):
+            return type(self.call).__name__
+        return getattr(self.call, "__name__", str(self.call))
+
+
+@dataclass
+class Trace:
+    """``operations`` in order over values numbered from 0, the input; ``output`` is the last one's result."""
+
+    operations: list[Operation]
+    shapes: list[tuple[int, ...]]
+    output: int
+
+
+class _Untraceable(Exception):
+    def __init__(self, module: nn.Module, cause: Exception) -> None:
+        super().__init__(str(cause))
+        self.module = module
+
+
+def _has_hooks(module: nn.Module) -> bool:
+    return any(
+        getattr(module, name, None)
+        for name in ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+    )
+
+
+class _Tracer(fx.Tracer):
+    """Descends into every module of one's own; those of torch.nn, and those in ``opaque``, stay whole."""
+
+    def __init__(self, opaque: set[nn.Module]) -> None:
+        super().__init__()
+        self.opaque = opaque
+
+    def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
+        container = isinstance(m, (nn.Sequential, nn.ModuleList, nn.ModuleDict))
+        forward = type(m).forward.__module__  # a subclass that keeps torch.nn's forward is that layer
+        return m in self.opaque or _has_hooks(m) or (forward.startswith("torch.nn.modules") and not container)
+
+    def call_module(
+        self, m: nn.Module, forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        try:
+            return super().call_module(m, forward, args, kwargs)
+        except _Untraceable:
+            raise
+        except Exception as error:  # whatever the module's own code makes of a proxy
+            raise _Untraceable(m, error) from error
+
+
+def _graph(module: nn.Module) -> tuple[fx.Graph, nn.Module]:
+    """The graph and the module its names refer to."""
+    opaque: set[nn.Module] = set()
+    while True:
+        tracer = _Tracer(opaque)
+        root: nn.Module = module
+        if tracer.is_leaf_module(module, ""):
+            root = nn.Sequential(module)  # a lone layer: fx traces what is inside a root
+        try:
+            return tracer.trace(root), root
+        except _Untraceable as error:
+            opaque.add(error.module)  # this one runs whole, through PyTorch's autograd
+        except Exception as error:
+            raise CompileError(
+                f"{type(module).__name__}: its forward cannot be traced ({error}); "
+                "use PyTorch's autograd for it"
+            ) from error
+
+
+_IN_PLACE_FUNCTIONS = {operator.iadd, operator.imul, operator.isub, operator.itruediv, F.relu_}
+_NEUTRAL_OF_IN_PLACE = {
+    operator.iadd: operator.add,
+    operator.imul: operator.mul,
+    operator.isub: operator.sub,
+    operator.itruediv: operator.truediv,
+    F.relu_: F.relu,
+}
+
+
+def trace(module: nn.Module, example: Tensor) -> Trace:
+    """Traces ``module`` on ``example``; every operation runs once, to learn its shape. Changes no buffer.
+
+    Raises :class:`CompileError` where the module's own forward, or what it computes, has no such list.
+    """
+    graph, root = _graph(module)
+    operations: list[Operation] = []
+    shapes: list[tuple[int, ...]] = []
+    known: dict[fx.Node, Any] = {}  # a Slot, or a value that does not depend on the input
+    samples: dict[int, Tensor] = {}  # of the values still to be read
+    output: int | None = None
+    position = {node: index for index, node in enumerate(graph.nodes)}
+    last_use = {node: max((position[user] for user in node.users), default=-1) for node in graph.nodes}
+
+    def new_value(sample: Tensor) -> Slot:
+        samples[len(shapes)] = sample
+        shapes.append(tuple(sample.shape))
+        return Slot(len(shapes) - 1)
+
+    def sample(item: Any) -> Any:
+        return samples[item.index] if isinstance(item, Slot) else item
+
+    with _state_kept(module), torch.no_grad():
+        for node in graph.nodes:
+            if node.op == "placeholder":
+                if shapes:
+                    if node.args:  # an optional argument of forward
+                        known[node] = node.args[0]
+                        continue
+                    raise CompileError(f"{type(module).__name__}: its forward takes more than one input")
+                known[node] = new_value(example)
+                continue
+            args, kwargs = (fx.node.map_arg(part, lambda n: known[n]) for part in (node.args, node.kwargs))
+            if node.op == "get_attr":
+                known[node] = _attribute(root, node.target)
+                continue
+            if node.op == "output":
+                if not isinstance(args[0], Slot):
+                    raise CompileError(f"{type(module).__name__}: its forward returns {_kind(args[0])}, not a tensor")
+                output = args[0].index
+                continue
+            name, call, in_place = _callable(root, module, node, args)
+            sampled = [map_leaves(part, sample) for part in (args, kwargs)]
+            found, in_place, reshapes = _run(name, call, sampled[0], sampled[1], list(_samples_of((args, kwargs), samples)), in_place)
+            parameters = _parameters(call, args, kwargs)
+            constant = next(_slots((args, kwargs)), None) is None
+            if constant and parameters:
+                raise CompileError(f"{name}: computes from parameters alone; use PyTorch's autograd for this module")
+            if constant or not isinstance(found, Tensor):  # sizes and the like: fixed with the input's shape
+                if isinstance(found, (tuple, list)) and any(isinstance(part, Tensor) for part in found):
+                    raise CompileError(f"{name}: returns several tensors; use PyTorch's autograd for this module")
+                known[node] = found
+                continue
+            if not found.is_floating_point():
+                raise CompileError(f"{name}: computes {found.dtype}; use PyTorch's autograd for this module")
+            slot = new_value(found)
+            operations.append(
+                Operation(name, call, args, kwargs, slot.index, tuple(found.shape), in_place, reshapes, parameters)
+            )
+            if in_place:  # whoever reads the changed value later reads the new one
+                changed = next(_slots(args))
+                known.update({other: slot for other, value in known.items() if value == changed})
+            known[node] = slot
+            needed = {
+                value.index
+                for other, value in known.items()
+                if isinstance(value, Slot) and last_use[other] > position[node]
+            }
+            samples = {index: kept for index, kept in samples.items() if index in needed}
+    if output is None or not operations:
+        raise CompileError(f"{type(module).__name__}: its forward computes nothing from its input")
+    return Trace(_needed(operations, output), shapes, output)
+
+
+def _needed(operations: list[Operation], output: int) -> list[Operation]:
+    """The operations that the output depends on."""
+    wanted, kept = {output}, []
+    for operation in reversed(operations):
+        if operation.result in wanted:
+            kept.append(operation)
+            wanted.update(operation.inputs)
+    return kept[::-1]
+
+
+class _state_kept:
+    """The module's buffers (running statistics) and the random generator are as before afterwards."""
+
+    def __init__(self, module: nn.Module) -> None:
+        self._module = module
+
+    def __enter__(self) -> None:
+        self._buffers = [(buffer, buffer.clone()) for buffer in self._module.buffers()]
+        self._random = torch.get_rng_state()
+
+    def __exit__(self, *_: object) -> None:
+        with torch.no_grad():
+            for buffer, before in self._buffers:
+                buffer.copy_(before)
+        torch.set_rng_state(self._random)
+
+
+def _callable(
+    root: nn.Module, module: nn.Module, node: fx.Node, args: tuple[Any, ...]
+) -> tuple[str, Callable[..., Any], bool]:
+    """The operation's name, what to call without changing its argument, and whether the original changed it."""
+    if node.op == "call_module":
+        layer = root.get_submodule(str(node.target))
+        name = str(node.target) if root is module else type(module).__name__
+        return name, layer, bool(getattr(layer, "inplace", False))
+    if node.op == "call_method":
+        method = str(node.target)
+        if method.endswith("_") and not method.endswith("__"):
+            neutral = method[:-1]
+            if not hasattr(Tensor, neutral):
+                raise CompileError(f"{node.name}: Tensor.{method} changes its input; use PyTorch's autograd for it")
+            return node.name, getattr(Tensor, neutral), True
+        return node.name, getattr(Tensor, method), False
+    target = node.target
+    assert callable(target)
+    if target in _IN_PLACE_FUNCTIONS:
+        return node.name, _NEUTRAL_OF_IN_PLACE[target], True
+    return node.name, target, bool(node.kwargs.get("inplace", False))
+
+
+def _run(
+    name: str, call: Callable[..., Any], args: Any, kwargs: Any, tensors: list[Tensor], in_place: bool
+) -> tuple[Any, bool, bool]:
+    """What the call returns, whether it changes its input, and whether it only gives it another shape.
+
+    ``tensors`` are the activations among the arguments.
+    """
+    if in_place:
+        args, kwargs = (
+            map_leaves(part, lambda item: item.clone() if isinstance(item, Tensor) else item)
+            for part in (args, kwargs)
+        )
+    versions = [tensor._version for tensor in tensors]
+    try:
+        found = call(*args, **kwargs)
+    except (RuntimeError, TypeError, ValueError, IndexError) as error:
+        raise CompileError(f"{name}: {error}") from error
+    changed = versions != [tensor._version for tensor in tensors]
+    if changed and not in_place:
+        raise CompileError(f"{name}: changes its input in place; use PyTorch's autograd for this module")
+    reshapes = (
+        not in_place
+        and call not in (Tensor.detach, torch.detach)
+        and isinstance(found, Tensor)
+        and len(tensors) == 1
+        and found.data_ptr() == tensors[0].data_ptr()
+        and found.numel() == tensors[0].numel()
+        and found.is_contiguous()
+        and tensors[0].is_contiguous()
+    )
+    return found, in_place, reshapes
+
+
+def _samples_of(item: Any, samples: dict[int, Tensor]) -> Iterator[Tensor]:
+    return (samples[slot.index] for slot in _slots(item))
+
+
+def _attribute(root: nn.Module, target: Any) -> Any:
+    found: Any = root
+    for part in str(target).split("."):
+        found = getattr(found, part)
+    return found
+
+
+def _parameters(call: Callable[..., Any], args: Any, kwargs: Any) -> list[Parameter]:
+    """The parameters an operation reads: its module's, or those among its arguments."""
+    if isinstance(call, nn.Module):
+        return list(call.parameters())
+    return [item for item in _leaves((args, kwargs)) if isinstance(item, Parameter)]
+
+
+def map_leaves(item: Any, function: Callable[[Any], Any]) -> Any:
+    """``item`` with ``function`` applied to the leaves of its tuples, lists, dicts and slices."""
+    if isinstance(item, (tuple, list)):
+        return type(item)(map_leaves(part, function) for part in item)
+    if isinstance(item, dict):
+        return {key: map_leaves(part, function) for key, part in item.items()}
+    if isinstance(item, slice):
+        return slice(*(map_leaves(part, function) for part in (item.start, item.stop, item.step)))
+    return function(item)
+
+
+def _leaves(item: Any) -> Iterator[Any]:
+    found: list[Any] = []
+    map_leaves(item, found.append)
+    return iter(found)
+
+
+def _slots(item: Any) -> Iterator[Slot]:
+    return (leaf for leaf in _leaves(item) if isinstance(leaf, Slot))
+
+
+def _kind(item: Any) -> str:
+    return f"a {type(item).__name__}"

@@ -1,0 +1,155 @@
+"""Picks the fastest candidate by timing, and remembers the picks in a file of the user's cache folder.
+
+The file is a help, never a need: it may be deleted at any time, and one that is damaged, of another version or
+unwritable is as good as none. Writers replace it whole, so that two processes never see a torn one; what the other
+has added since is kept.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import platform
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import torch
+
+VERSION = 1
+_REPEATS = 5
+_SLOWER_IS_OUT = 1.3  # after its first timed run, a candidate this much slower than the best one is dropped
+_SECONDS_PER_CHOICE = 4.0
+
+
+def cache_file() -> Path:
+    """``$XDG_CACHE_HOME/convnet-benchmarks/engine-tuning.json``, by default below ``~/.cache``."""
+    folder = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return Path(folder) / "convnet-benchmarks" / "engine-tuning.json"
+
+
+def machine_key() -> str:
+    """What a pick depends on besides the layer: processor, instruction set, thread count, PyTorch build."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        model = next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        model = platform.processor() or platform.machine()
+    build = hashlib.sha256(torch.__config__.show().encode()).hexdigest()[:8]
+    return (
+        f"{model}, {os.cpu_count()} cores, {torch.backends.cpu.get_cpu_capability()}, "
+        f"{torch.get_num_threads()} threads, torch {torch.__version__} {build}"
+    )
+
+
+class Tuner:
+    """Chooses among candidates; the picks of earlier processes come from ``path`` (None: keep none)."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._machine = machine_key()
+        self._known = _read(path).get(self._machine, {}) if path else {}
+        self._new: dict[str, dict[str, float]] = {}
+
+    def choose(self, key: str, candidates: Mapping[str, Callable[[], Callable[[], None]]]) -> str:
+        """The name of the fastest of ``candidates``: functions that prepare a run and return it.
+
+        ``key`` names what is run. A candidate that cannot be prepared or run for want of memory is out.
+        """
+        if len(candidates) == 1:
+            return next(iter(candidates))
+        times = self._new.get(key) or self._known.get(key) or {}
+        if not set(candidates) <= set(times):
+            times = _time_all(candidates)
+            self._new[key] = times
+        return min(candidates, key=lambda name: times[name])
+
+    def save(self) -> None:
+        """Adds this tuner's new timings to the file; says nothing where that cannot be done."""
+        if self._path is None or not self._new:
+            return
+        with contextlib.suppress(OSError):
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with _locked(self._path):
+                machines = _read(self._path)
+                machines[self._machine] = {**machines.get(self._machine, {}), **self._new}
+                _replace(self._path, json.dumps({"version": VERSION, "machines": machines}, indent=1))
+
+
+def _time_all(candidates: Mapping[str, Callable[[], Callable[[], None]]]) -> dict[str, float]:
+    """The least time of each candidate, in ms, of runs taken in turns; infinite for one that cannot run."""
+    times = dict.fromkeys(candidates, float("inf"))
+    runs: dict[str, Callable[[], None]] = {}
+    started = time.perf_counter()
+    for name, prepare in candidates.items():
+        try:
+            run = prepare()
+            run()  # makes buffers and transformed weights
+            times[name] = _milliseconds(run)
+        except (MemoryError, RuntimeError) as error:
+            if not isinstance(error, MemoryError) and "alloc" not in str(error):
+                raise
+            continue
+        if times[name] < _SLOWER_IS_OUT * min(times.values()):
+            runs[name] = run
+    for _ in range(_REPEATS - 1):
+        runs = {name: run for name, run in runs.items() if times[name] < _SLOWER_IS_OUT * min(times.values())}
+        if len(runs) < 2 or time.perf_counter() - started > _SECONDS_PER_CHOICE:
+            break
+        for name, run in runs.items():
+            times[name] = min(times[name], _milliseconds(run))
+    return times
+
+
+def _milliseconds(run: Callable[[], None]) -> float:
+    started = time.perf_counter()
+    run()
+    return (time.perf_counter() - started) * 1e3
+
+
+def _read(path: Path) -> dict[str, dict[str, dict[str, float]]]:
+    """Machine to key to candidate to ms; empty where the file is missing, damaged or of another version."""
+    try:
+        content = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return {}
+    if not isinstance(content, dict) or content.get("version") != VERSION:
+        return {}
+    machines = content.get("machines")
+    return machines if isinstance(machines, dict) and _well_formed(machines) else {}
+
+
+def _well_formed(machines: dict[str, object]) -> bool:
+    return all(
+        isinstance(keys, dict)
+        and all(
+            isinstance(times, dict) and all(isinstance(value, (int, float)) for value in times.values())
+            for times in keys.values()
+        )
+        for keys in machines.values()
+    )
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Holds a lock file beside ``path``, where the system has such locks: readers need none."""
+    with open(path.with_suffix(".lock"), "w") as lock:
+        try:
+            import fcntl
+
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        except ImportError:
+            pass
+        yield
+
+
+def _replace(path: Path, text: str) -> None:
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
+    try:
+        with os.fdopen(handle, "w") as file:
+            file.write(text)
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise

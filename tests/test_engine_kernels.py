@@ -1,0 +1,193 @@
+"""Every kernel and phase of the CPU engine against autograd in float64, on small odd shapes."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from nets.engine.algorithms import (
+    FORWARD,
+    INPUT_GRADIENT,
+    PHASES,
+    WEIGHT_GRADIENT,
+    candidates,
+    linear_candidates,
+)
+from nets.engine.bilinear import BilinearConvolution
+from nets.engine.fft_convolution import fft, fft_products
+from nets.engine.kernel import Kernel
+from nets.engine.memory import Memory
+from nets.engine.shapes import ConvolutionShape, pieces
+from nets.engine.winograd import POINTS, winograd
+
+# Largest error over the largest value, for the sizes drawn here.
+TOLERANCE = {torch.float64: 1e-12, torch.float32: 1e-5, torch.bfloat16: 2e-2}
+
+
+def error(found: Tensor, exact: Tensor) -> float:
+    return float((found.double() - exact).abs().max() / exact.abs().max().clamp_min(1e-30))
+
+
+class Reference:
+    """Random operands of a convolution and its exact results, activations as (batch, height, width, channel)."""
+
+    def __init__(self, shape: ConvolutionShape, seed: int) -> None:
+        self.shape = shape
+        generator = torch.Generator().manual_seed(seed)
+
+        def draw(*size: int) -> Tensor:
+            return torch.randn(*size, generator=generator, dtype=torch.float64).to(shape.dtype)
+
+        self.x, self.grad_out = draw(*shape.input_shape), draw(*shape.output_shape)
+        self.weight = draw(shape.out_channels, shape.in_channels, *shape.kernel)
+        self.bias = draw(shape.out_channels)
+        x = self.x.double().permute(0, 3, 1, 2).requires_grad_()
+        weight = self.weight.double().requires_grad_()
+        out = F.conv2d(x, weight, self.bias.double(), shape.stride, shape.padding)
+        grads = torch.autograd.grad(out, [x, weight], self.grad_out.double().permute(0, 3, 1, 2))
+        self.out = out.detach().permute(0, 2, 3, 1)
+        self.grad_in, self.grad_weight = grads[0].permute(0, 2, 3, 1), grads[1]
+
+    @torch.no_grad()
+    def check(self, kernel: Kernel, phase: str, relu: bool = False) -> None:
+        """Runs ``phase`` on buffers full of other numbers; the weight gradient must add to what is there."""
+        tolerance = TOLERANCE[self.shape.dtype]
+        if phase == FORWARD:
+            out = torch.full_like(self.grad_out, 7)
+            kernel.forward(self.x, self.weight, self.bias, out, relu)
+            assert error(out, self.out.clamp_min(0) if relu else self.out) < tolerance
+        elif phase == INPUT_GRADIENT:
+            grad_in = torch.full_like(self.x, 7)
+            kernel.input_gradient(self.grad_out, self.weight, grad_in)
+            assert error(grad_in, self.grad_in) < tolerance
+        else:
+            total = torch.ones_like(self.weight)
+            kernel.weight_gradient(self.x, self.grad_out, total)
+            assert error(total, self.grad_weight + 1) < tolerance
+
+
+@st.composite
+def shapes(draw: st.DrawFn) -> ConvolutionShape:
+    kernel = draw(st.sampled_from([(1, 1), (2, 2), (3, 3), (5, 5), (7, 7), (3, 2), (1, 4)]))
+    stride = draw(st.sampled_from([(1, 1), (1, 1), (2, 2), (4, 4), (2, 1), (3, 2)]))
+    padding = tuple(draw(st.integers(0, size // 2 + 1)) for size in kernel)
+    size = tuple(
+        draw(st.integers(max(1, k - 2 * p), 13)) for k, p in zip(kernel, padding, strict=True)
+    )
+    covering = draw(st.booleans()) and draw(st.booleans())
+    return ConvolutionShape(
+        batch=draw(st.sampled_from([1, 5])),
+        in_channels=draw(st.integers(1, 9)),
+        out_channels=draw(st.integers(1, 9)),
+        in_size=kernel if covering else size,
+        kernel=kernel,
+        stride=stride,
+        padding=(0, 0) if covering else padding,
+        dtype=draw(st.sampled_from([torch.float64, torch.float32])),
+    )
+
+
+@settings(max_examples=120, deadline=None)
+@given(shapes(), st.integers(0, 1000), st.booleans())
+def test_every_candidate_of_any_shape(shape: ConvolutionShape, seed: int, relu: bool) -> None:
+    reference = Reference(shape, seed)
+    for phase in PHASES:
+        for make in candidates(shape, phase).values():
+            reference.check(make(Memory()), phase, relu)
+
+
+@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize("piece_bytes", [1, 3000])
+@pytest.mark.parametrize("batch", [1, 5])
+def test_work_cut_into_small_pieces(
+    phase: str, piece_bytes: int, batch: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("im2col_gemm.PIECE_BYTES", "onednn._RESULT_BYTES"):
+        monkeypatch.setattr(f"nets.engine.{module}", piece_bytes)
+    monkeypatch.setattr("nets.engine.algorithms.TILES_PER_PIECE", 4)
+    for stride in ((1, 1), (2, 2)):
+        shape = ConvolutionShape(batch, 3, 4, (11, 10), (3, 3), stride, (1, 0), torch.float64)
+        reference = Reference(shape, seed=1)
+        for make in candidates(shape, phase).values():
+            reference.check(make(Memory()), phase)
+
+
+@pytest.mark.parametrize("rows", [1, 5, 33])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+def test_linear(rows: int, dtype: torch.dtype) -> None:
+    shape = ConvolutionShape(rows, 1024, 256, (1, 1), (1, 1), (1, 1), (0, 0), dtype)
+    reference = Reference(shape, seed=2)
+    operands = (reference.x.flatten(1), reference.weight.flatten(1), reference.grad_out.flatten(1))
+    x, weight, grad_out = operands
+    for phase in PHASES:
+        made = linear_candidates(rows, 1024, 256, dtype, phase)
+        assert rows != 5 or phase == WEIGHT_GRADIENT or "mm(sliced 8)" in made
+        for make in made.values():
+            kernel = make(Memory())
+            with torch.no_grad():
+                if phase == FORWARD:
+                    out = torch.empty_like(grad_out)
+                    kernel.forward(x, weight, reference.bias, out, False)
+                    found, exact = out, reference.out
+                elif phase == INPUT_GRADIENT:
+                    found, exact = torch.empty_like(x), reference.grad_in
+                    kernel.input_gradient(grad_out, weight, found)
+                else:
+                    found, exact = torch.zeros_like(weight), reference.grad_weight
+                    kernel.weight_gradient(x, grad_out, found)
+            assert error(found, exact.reshape(found.shape)) < TOLERANCE[dtype]
+
+
+@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize("geometry", [((3, 3), (1, 1), (1, 1)), ((7, 7), (2, 2), (0, 0)), ((1, 1), (1, 1), (0, 0))])
+def test_bfloat16(phase: str, geometry: tuple[tuple[int, int], ...]) -> None:
+    shape = ConvolutionShape(5, 16, 24, (9, 11), *geometry, torch.bfloat16)
+    reference = Reference(shape, seed=3)
+    made = candidates(shape, phase)
+    assert not any(name.startswith(("winograd", "fft")) for name in made)
+    for make in made.values():
+        reference.check(make(Memory()), phase)
+
+
+def test_the_transforms_are_exact_algorithms() -> None:
+    """Their three matrices compute the correlation of any tile with any weight."""
+    generator = torch.Generator().manual_seed(0)
+    made = [winograd(tile) for tile in POINTS] + [fft(2, 3), fft(5, 4), fft(6, 7)]
+    for transforms in made:
+        size, kernel, m = transforms.input_tile, transforms.kernel, transforms.output_tile
+        tile = torch.randn(size, size, generator=generator, dtype=torch.float64)
+        weight = torch.randn(kernel, kernel, generator=generator, dtype=torch.float64)
+        product = (transforms.weight @ weight.flatten()) * (transforms.input @ tile.flatten())
+        exact = F.conv2d(tile[None, None], weight[None, None]).view(m, m)
+        assert error((transforms.output @ product).view(m, m), exact) < 1e-12
+
+
+def test_fft_products_counts_the_rows_of_its_transforms() -> None:
+    for tile, kernel in ((2, 3), (3, 3), (6, 7), (5, 4)):
+        assert fft(tile, kernel).products == fft_products(tile + kernel - 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tile", sorted(POINTS))
+def test_winograd_keeps_1e4_at_full_size(tile: int) -> None:
+    shape = ConvolutionShape(8, 512, 512, (15, 15), (3, 3), (1, 1), (1, 1), torch.float32)
+    reference = Reference(shape, seed=4)
+    for phase in PHASES:
+        reference.check(BilinearConvolution(shape, Memory(), winograd(tile)), phase)
+
+
+@given(st.integers(1, 9), st.integers(1, 40), st.integers(1, 200))
+def test_pieces_cover_every_row_once(batch: int, rows: int, rows_per_piece: int) -> None:
+    seen = torch.zeros(batch, rows)
+    for images, part in pieces(batch, rows, rows_per_piece):
+        seen[images, part] += 1
+        assert (images.stop - images.start) * (part.stop - part.start) <= rows_per_piece
+    assert bool((seen == 1).all())
+
+
+def test_a_kernel_refuses_what_it_cannot_do() -> None:
+    shape = ConvolutionShape(1, 3, 4, (9, 9), (3, 3), (2, 2), (0, 0), torch.float32)
+    with pytest.raises(ValueError, match="needs stride 1"):
+        BilinearConvolution(shape, Memory(), winograd(2))

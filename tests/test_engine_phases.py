@@ -1,0 +1,524 @@
+"""The CPU engine on whole modules: its phases against autograd in float64, and what it promises about state."""
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor, nn
+
+from nets.engine import BACKENDS, CompileError, EnginePhases, StaleWeightError, compile
+from nets.layers import Concat, View
+from nets.registry import NETS, Net, on_meta
+
+
+@pytest.fixture(autouse=True)
+def _tuning_file_of_its_own(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
+
+
+def largest_error(found: Tensor, exact: Tensor) -> float:
+    """Over the largest value, or over 1 if that is less: a bias before a normalisation has gradients of 1e-15."""
+    assert found.shape == exact.shape
+    return float((found.double() - exact.double()).abs().max() / exact.abs().max().clamp_min(1))
+
+
+def exact_results(module: nn.Module, x: Tensor, grad_out: Tensor | None = None) -> list[Tensor]:
+    """Output, input gradient and parameter gradients by autograd; gradOutput is the output unless given."""
+    for parameter in module.parameters():
+        parameter.grad = None
+    buffers = [(buffer, buffer.clone()) for buffer in module.buffers()]
+    leaf = x.detach().clone().requires_grad_()
+    out = module(leaf.clone())  # a copy: the module may change it in place
+    out.backward(out.detach().clone() if grad_out is None else grad_out)
+    assert leaf.grad is not None
+    found = [out.detach(), leaf.grad]
+    found += [parameter.grad for parameter in module.parameters() if parameter.grad is not None]
+    for parameter in module.parameters():
+        parameter.grad = None
+    with torch.no_grad():
+        for buffer, before in buffers:
+            buffer.copy_(before)
+    return found
+
+
+def run(phases: EnginePhases, x: Tensor, grad_out: Tensor | None = None) -> list[Tensor]:
+    """The same by the engine; gradOutput is the very output buffer unless given."""
+    phases.zeroGradParameters()
+    out = phases.updateOutput(x)
+    kept = out.clone()
+    grad_out = out if grad_out is None else grad_out
+    grad_in = phases.updateGradInput(x, grad_out)
+    assert torch.equal(out, kept), "updateGradInput changed the output"
+    phases.accGradParameters(x, grad_out)
+    gradients = [parameter.grad for parameter in phases.module.parameters() if parameter.requires_grad]
+    return [kept, grad_in, *(gradient for gradient in gradients if gradient is not None)]
+
+
+def check(module: nn.Module, shape: tuple[int, ...], backend: str, seed: int = 0) -> EnginePhases:
+    """Two rounds on one plan, so that nothing of the first is left in the second."""
+    module = module.double()
+    phases = compile(module, shape, backend, dtype=torch.float64)
+    random = torch.Generator().manual_seed(seed)
+    for _ in range(2):
+        x = torch.randn(shape, generator=random).double()
+        # Not the output itself: behind a normalisation that gradient is all rounding errors.
+        grad_out = torch.randn(phases.updateOutput(x).shape, generator=random).double()
+        exact = exact_results(module, x, grad_out)
+        found = run(phases, x, grad_out)
+        assert len(found) == len(exact)
+        for have, want in zip(found, exact, strict=True):
+            assert largest_error(have, want) < 1e-10
+        for parameter in module.parameters():
+            parameter.grad = None
+    return phases
+
+
+class Residual(nn.Module):
+    """Two paths, the sum in place, and a value that three layers read."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(channels, channels, 3, padding=1, bias=False)
+        self.norm = nn.BatchNorm2d(channels)
+        self.second = nn.Conv2d(channels, channels, 3, padding=1)
+        self.relu = nn.ReLU(inplace=True)
+
+    def forward(self, x: Tensor) -> Tensor:
+        out = self.second(self.relu(self.norm(self.first(x))))
+        out += x
+        return self.relu(out) + F.avg_pool2d(x, 3, 1, 1)
+
+
+class Tied(nn.Module):
+    """One layer used twice, and a weight shared by two layers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.twice = nn.Conv2d(3, 3, 3, padding=1)
+        self.other = nn.Conv2d(3, 3, 3, padding=1)
+        self.other.weight = self.twice.weight
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.other(torch.relu(self.twice(torch.tanh(self.twice(x)))))
+
+
+class DependsOnData(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return x if x.sum() > 0 else -x
+
+
+class NotTraceable(nn.Module):
+    """Opaque to tracing, but a single tensor in and out: runs whole, on stock operators."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(3, 1, 1))
+
+    def forward(self, x: Tensor) -> Tensor:
+        scale = self.scale if float(x.detach().abs().sum()) >= 0 else -self.scale
+        return x * scale
+
+
+MODULES: dict[str, Callable[[], nn.Module]] = {
+    "convolutions": lambda: nn.Sequential(
+        nn.Conv2d(3, 6, 5, 2, 1), nn.ReLU(inplace=True), nn.Conv2d(6, 4, 3), nn.ReLU(), nn.Conv2d(4, 5, 1)
+    ),
+    "covering": lambda: nn.Sequential(
+        nn.Conv2d(3, 4, 3, 2), nn.MaxPool2d(2), nn.Conv2d(4, 7, (2, 2)), nn.ReLU(), nn.Conv2d(7, 5, 1), View(5)
+    ),
+    "concat": lambda: nn.Sequential(
+        nn.Conv2d(3, 6, 3),
+        nn.ReLU(),
+        Concat(
+            -3,
+            nn.Conv2d(6, 2, 1),
+            nn.Sequential(nn.Conv2d(6, 3, 3, padding=1), nn.ReLU(True)),
+            nn.Sequential(nn.MaxPool2d(3, 1, 1), Concat(-3, nn.Conv2d(6, 2, 1), nn.AvgPool2d(3, 1, 1))),
+            nn.ReLU(),
+        ),
+        nn.Conv2d(19, 4, 3),
+    ),
+    "residual": lambda: nn.Sequential(nn.Conv2d(3, 5, 1), Residual(5), Residual(5)),
+    "tied": Tied,
+    "pooling": lambda: nn.Sequential(
+        nn.MaxPool2d(3, 2, 1, ceil_mode=True),
+        nn.Conv2d(3, 4, 2),
+        nn.AvgPool2d(2, 2, 1, ceil_mode=True, count_include_pad=False),
+        nn.ReLU(),
+        nn.MaxPool2d(2, 1, dilation=2),
+    ),
+    "norms": lambda: nn.Sequential(
+        nn.BatchNorm2d(3), nn.ReLU(), nn.LocalResponseNorm(3), nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4, affine=False)
+    ),
+    "norms in evaluation": lambda: nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU()).eval(),
+    "classifier": lambda: nn.Sequential(
+        nn.Conv2d(3, 4, 3, 3), nn.Flatten(-3), nn.Linear(36, 8), nn.Threshold(0, 1e-6), nn.Linear(8, 5), nn.LogSoftmax(-1)
+    ),
+    "global pooling": lambda: nn.Sequential(
+        nn.Conv2d(3, 4, 3), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(-3), nn.Linear(4, 3), nn.Dropout(0.5).eval()
+    ),
+    "stock layers": lambda: nn.Sequential(
+        nn.Conv2d(3, 6, 3, groups=3), nn.PReLU(), nn.Conv2d(6, 4, 3, dilation=2), nn.Hardtanh(inplace=True), NotTraceable4()
+    ),
+    "one layer": lambda: nn.Conv2d(3, 4, 3, padding=2),
+    "a ReLU alone": lambda: nn.ReLU(inplace=True),
+    "frozen": lambda: _frozen(nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Conv2d(4, 2, 3))),
+}
+
+
+class NotTraceable4(NotTraceable):
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.rand(4, 1, 1))
+
+
+def _frozen(module: nn.Sequential) -> nn.Module:
+    module[0].weight.requires_grad_(False)
+    module[2].bias.requires_grad_(False)
+    return module
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("name", MODULES)
+def test_modules_against_autograd(name: str, backend: str) -> None:
+    torch.manual_seed(1)
+    shape = (5, 3, 11, 11) if name == "covering" else (5, 3, 11, 10)
+    check(MODULES[name](), shape if name != "classifier" else (5, 3, 9, 9), backend)
+
+
+@pytest.mark.parametrize("name", sorted(set(MODULES) - {"norms", "norms in evaluation", "residual", "stock layers"}))
+def test_an_unbatched_input(name: str) -> None:
+    torch.manual_seed(1)
+    size = {"covering": (11, 11), "classifier": (9, 9)}.get(name, (11, 10))
+    for shape in ((3, *size), (1, 3, *size)):
+        check(MODULES[name](), shape, "mm")
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.data())
+def test_random_nets(data: st.DataObject) -> None:
+    """Chains of layers drawn at random, on a random size: batch 1 and 5."""
+    channels, layers = 3, []
+    size = data.draw(st.integers(12, 17))
+    shape = (data.draw(st.sampled_from([1, 5])), 3, size, size + data.draw(st.integers(0, 2)))
+    for _ in range(data.draw(st.integers(1, 5))):
+        kind = data.draw(st.sampled_from(["conv", "conv", "pool", "norm", "relu", "concat", "residual"]))
+        if kind == "conv":
+            width, kernel = data.draw(st.integers(1, 7)), data.draw(st.sampled_from([1, 2, 3, 5]))
+            layers.append(nn.Conv2d(channels, width, kernel, data.draw(st.integers(1, 2)), kernel // 2))
+            channels = width
+        elif kind == "pool":
+            layers.append(data.draw(st.sampled_from([nn.MaxPool2d, nn.AvgPool2d]))(3, data.draw(st.integers(1, 2)), 1))
+        elif kind == "norm":
+            layers.append(nn.BatchNorm2d(channels))
+        elif kind == "relu":
+            layers.append(nn.ReLU(inplace=data.draw(st.booleans())))
+        elif kind == "concat":
+            layers.append(Concat(-3, nn.Conv2d(channels, 3, 1), nn.Conv2d(channels, 2, 3, 1, 1)))
+            channels = 5
+        else:
+            layers.append(Residual(channels))
+    torch.manual_seed(data.draw(st.integers(0, 99)))
+    # A convolution in front: a normalisation of one value only would divide rounding errors by rounding errors.
+    module = nn.Sequential(nn.Conv2d(3, 3, 1), *layers)
+    try:
+        module.double()(torch.randn(shape).double())
+    except (RuntimeError, ValueError):  # grown too small for its next layer
+        return
+    check(module, shape, data.draw(st.sampled_from(["mm", "direct", "winograd", "fft"])))
+
+
+# Registry nets at their own sizes but one image: the geometry is the net's own.
+@pytest.mark.slow
+@pytest.mark.parametrize("net", NETS.values(), ids=lambda net: net.name)
+def test_registry_nets_at_full_size(net: Net) -> None:
+    torch.manual_seed(0)
+    check(net.definition_function(), net.input_size, "auto")
+
+
+@pytest.mark.parametrize("net", NETS.values(), ids=lambda net: net.name)
+def test_registry_nets_at_small_width(net: Net) -> None:
+    """Every net of the registry with an eighth of its channels, at its own image size."""
+    torch.manual_seed(0)
+    module = _narrowed(net)
+    check(module, net.input_size, "mm")
+
+
+def _narrowed(net: Net) -> nn.Module:
+    module = on_meta(net)
+
+    def narrow(parent: nn.Module) -> None:
+        for name, child in parent.named_children():
+            if isinstance(child, nn.Conv2d):
+                width = child.in_channels if child.in_channels == 3 else child.in_channels // 8
+                new: nn.Module = nn.Conv2d(width, child.out_channels // 8, child.kernel_size, child.stride, child.padding)
+            elif isinstance(child, nn.Linear):
+                new = nn.Linear(child.in_features // 8, child.out_features // 8)
+            elif isinstance(child, View):
+                new = View(*(size // 8 for size in child.sizes), num_input_dims=child.num_input_dims)
+            else:
+                narrow(child)
+                continue
+            setattr(parent, name, new)
+
+    narrow(module)
+    return module
+
+
+def test_weights_changed_between_phases_are_seen() -> None:
+    torch.manual_seed(0)
+    for backend in ("mm", "direct", "winograd", "fft"):
+        module = nn.Sequential(nn.Conv2d(3, 4, 3, padding=1), nn.ReLU(), nn.Conv2d(4, 5, 3, 2)).double()
+        phases = compile(module, (2, 3, 9, 9), backend)
+        x = torch.randn(2, 3, 9, 9).double()
+        optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
+        other = nn.Sequential(nn.Conv2d(3, 4, 3, padding=1), nn.ReLU(), nn.Conv2d(4, 5, 3, 2)).double()
+
+        def step() -> None:
+            optimizer.step()
+
+        def load() -> None:
+            module.load_state_dict(other.state_dict())
+
+        def scale() -> None:
+            with torch.no_grad():
+                module[0].weight.mul_(3)
+
+        def replace() -> None:
+            module[2].weight.data = torch.randn_like(module[2].weight)
+
+        for change in (lambda: None, step, load, scale, replace):
+            run(phases, x)
+            change()
+            exact = exact_results(module, x)
+            for have, want in zip(run(phases, x), exact, strict=True):
+                assert largest_error(have, want) < 1e-10
+
+
+def test_gradients_add_up_in_grad() -> None:
+    module = nn.Conv2d(3, 4, 3).double()
+    phases = compile(module, (2, 3, 8, 8), "winograd")
+    x = torch.randn(2, 3, 8, 8).double()
+    once = run(phases, x)[2].clone()
+    given = module.weight.grad
+    phases.accGradParameters(x, x)
+    assert module.weight.grad is given
+    assert largest_error(given, 2 * once) < 1e-12
+    module.zero_grad(set_to_none=True)
+    phases.accGradParameters(x, x)
+    assert largest_error(module.weight.grad, once) < 1e-12
+
+
+@pytest.mark.parametrize("name", ["convolutions", "concat", "pooling", "one layer", "a ReLU alone"])
+def test_gradOutput_may_be_the_output_buffer(name: str) -> None:
+    torch.manual_seed(0)
+    module = MODULES[name]().double()
+    phases = compile(module, (5, 3, 12, 12), "mm", dtype=torch.float64)
+    x = torch.randn(5, 3, 12, 12).double()
+    for have, want in zip(run(phases, x), exact_results(module, x), strict=True):
+        assert largest_error(have, want) < 1e-10
+
+
+def test_updateGradInput_leaves_parameter_gradients_alone() -> None:
+    module = MODULES["residual"]().double()
+    phases = compile(module, (2, 3, 8, 8), "auto")
+    x = torch.randn(2, 3, 8, 8).double()
+    phases.zeroGradParameters()
+    phases.updateGradInput(x, phases.updateOutput(x))
+    assert all(not parameter.grad.any() for parameter in module.parameters())
+
+
+def test_a_write_behind_pytorchs_back_needs_invalidate() -> None:
+    module = nn.Conv2d(3, 4, 3).double()
+    x = torch.randn(2, 3, 8, 8).double()
+    phases = compile(module, (2, 3, 8, 8), "winograd", check_weights=True)
+    phases.updateOutput(x)
+    module.weight.detach().numpy()[:] *= 2
+    with pytest.raises(StaleWeightError, match="invalidate"):
+        phases.updateOutput(x)
+    phases.invalidate()
+    assert largest_error(phases.updateOutput(x), exact_results(module, x)[0]) < 1e-12
+
+
+def test_two_plans_of_one_module_and_of_two_are_independent() -> None:
+    torch.manual_seed(0)
+    one, two = (nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Conv2d(4, 5, 3)).double() for _ in range(2))
+    made = [compile(one, (2, 3, 9, 9), "winograd"), compile(one, (5, 3, 9, 9), "mm"), compile(two, (2, 3, 9, 9), "fft")]
+    inputs = [torch.randn(size, 3, 9, 9).double() for size in (2, 5, 2)]
+    outputs = [phases.updateOutput(x) for phases, x in zip(made, inputs, strict=True)]
+    grads = [phases.updateGradInput(x, out) for phases, x, out in zip(made, inputs, outputs, strict=True)]
+    for phases, x, out, grad in zip(made, inputs, outputs, grads, strict=True):
+        exact = exact_results(phases.module, x)
+        assert largest_error(out, exact[0]) < 1e-10
+        assert largest_error(grad, exact[1]) < 1e-10
+
+
+def test_plans_in_threads() -> None:
+    torch.manual_seed(0)
+    modules = [MODULES[name]().double() for name in ("convolutions", "concat", "residual", "convolutions")]
+    inputs = [torch.randn(2, 3, 12, 12).double() for _ in modules]
+    exact = [exact_results(module, x) for module, x in zip(modules, inputs, strict=True)]
+    made = [compile(module, (2, 3, 12, 12), "mm") for module in modules]
+    worst: list[float] = []
+
+    def work(index: int) -> None:
+        for _ in range(10):
+            with torch.no_grad():  # statistics of a normalisation change its own buffers only
+                found = run(made[index], inputs[index])
+            worst.append(max(map(largest_error, found, exact[index])))
+
+    threads = [threading.Thread(target=work, args=(index,)) for index in range(len(made))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(worst) == 40
+    assert max(worst) < 1e-10
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_thread_counts_agree(threads: int) -> None:
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        torch.manual_seed(0)
+        check(MODULES["convolutions"](), (5, 3, 23, 23), "winograd")
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_float32_and_bfloat16_stay_close_to_float64() -> None:
+    torch.manual_seed(0)
+    for dtype, tolerance in ((torch.float32, 1e-5), (torch.bfloat16, 5e-2)):
+        module = nn.Sequential(nn.Conv2d(3, 16, 3, padding=1), nn.Conv2d(16, 24, 3, 2), nn.Conv2d(24, 8, 1)).to(dtype)
+        x = torch.randn(5, 3, 15, 15).to(dtype)
+        grad_out = torch.randn(5, 8, 7, 7).to(dtype)
+        exact_module = nn.Sequential(nn.Conv2d(3, 16, 3, padding=1), nn.Conv2d(16, 24, 3, 2), nn.Conv2d(24, 8, 1)).double()
+        exact_module.load_state_dict({name: value.double() for name, value in module.state_dict().items()})
+        exact = exact_results(exact_module, x.double(), grad_out.double())
+        for backend in BACKENDS:
+            phases = compile(module, tuple(x.shape), backend)
+            phases.zeroGradParameters()
+            found = [phases.updateOutput(x), phases.updateGradInput(x, grad_out)]
+            phases.accGradParameters(x, grad_out)
+            found += [parameter.grad for parameter in module.parameters()]
+            for have, want in zip(found, exact, strict=True):
+                assert have.dtype == dtype
+                assert largest_error(have, want) < tolerance
+            module.zero_grad()
+
+
+def test_batch_norm_keeps_its_statistics() -> None:
+    torch.manual_seed(0)
+    for momentum in (0.1, None):
+        ours, theirs = nn.BatchNorm2d(3, momentum=momentum).double(), nn.BatchNorm2d(3, momentum=momentum).double()
+        phases = compile(ours, (5, 3, 4, 6), "mm")
+        for _ in range(3):
+            x = torch.randn(5, 3, 4, 6).double()
+            assert largest_error(phases.updateOutput(x), theirs(x).detach()) < 1e-12
+        for name, value in theirs.state_dict().items():
+            assert torch.allclose(ours.state_dict()[name], value), name
+
+
+def test_dropout_draws_a_mask_per_forward_and_reuses_it_backward() -> None:
+    torch.manual_seed(0)
+    phases = compile(nn.Sequential(nn.Identity(), nn.Dropout(0.25)), (8, 1000), "mm", dtype=torch.float64)
+    x = torch.ones(8, 1000).double()
+    first = phases.updateOutput(x).clone()
+    second = phases.updateOutput(x)
+    assert not torch.equal(first, second)
+    assert abs(float((second == 0).double().mean()) - 0.25) < 0.03
+    assert set(second.unique().tolist()) == {0.0, 1 / 0.75}
+    assert torch.equal(phases.updateGradInput(x, torch.ones_like(x)), second)
+
+
+def test_the_module_is_left_as_it_was() -> None:
+    module = MODULES["norms"]()
+    before = {name: value.clone() for name, value in module.state_dict().items()}
+    random = torch.get_rng_state()
+    phases = compile(module, (5, 3, 9, 9), "winograd")
+    assert torch.equal(torch.get_rng_state(), random)
+    phases.close()
+    assert module.state_dict().keys() == before.keys()
+    assert all(torch.equal(value, before[name]) for name, value in module.state_dict().items())
+
+
+def test_the_report_names_what_runs_and_what_falls_back() -> None:
+    module = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Conv2d(4, 4, 1), nn.Conv2d(4, 4, 3, groups=2))
+    report = compile(module, (2, 3, 9, 9), "winograd").report()
+    first, second, third = report.layers
+    assert (first.name, first.kind) == ("0", "Conv2d+ReLU")
+    assert {pick.partition("(")[0] for pick in first.algorithms.values()} == {"winograd"}
+    assert first.fallback == ""
+    assert second.fallback == "winograd does not apply"
+    assert {pick.partition("(")[0] for pick in second.algorithms.values()} == {"mm"}
+    assert set(third.algorithms.values()) == {"stock"}
+    assert report.memory.bytes > 0
+    assert report.as_dict()["layers"][0]["algorithms"] == first.algorithms
+    assert len(report.lines()) == 4
+
+
+def test_large_buffers_lie_on_huge_pages_where_offered() -> None:
+    report = compile(nn.Conv2d(8, 8, 3), (4, 8, 200, 200), "mm").report()
+    if report.memory.huge_pages in ("madvise", "always"):
+        assert report.memory.huge_page_bytes > report.memory.bytes // 2
+    else:
+        assert report.memory.huge_page_bytes == 0
+
+
+@pytest.mark.parametrize(
+    ("module", "message"),
+    [
+        (nn.Sequential(nn.Conv2d(3, 3, 1), nn.AdaptiveMaxPool2d(2, return_indices=True)), "1: returns several tensors"),
+        (nn.Sequential(nn.Conv2d(4, 3, 1)), "0: Given groups=1"),
+        (DependsOnData(), "DependsOnData: its forward cannot be traced"),
+        (nn.Conv2d(3, 3, 1).half(), r"weight: a parameter of torch.float16"),
+    ],
+)
+def test_what_cannot_be_compiled_is_named(module: nn.Module, message: str) -> None:
+    dtype = torch.float32
+    with pytest.raises(CompileError, match=message):
+        compile(module, (2, 3, 5, 5), "mm", dtype=dtype)
+
+
+def test_bad_arguments() -> None:
+    module = nn.Conv2d(3, 4, 3)
+    with pytest.raises(ValueError, match="unknown backend 'fast'; accepted: auto, mm"):
+        compile(module, (2, 3, 5, 5), "fast")
+    with pytest.raises(ValueError, match="input shape"):
+        compile(module, (3, 0, 5), "mm")
+    with pytest.raises(ValueError, match="float16 is not supported"):
+        compile(module, (2, 3, 5, 5), "mm", dtype=torch.float16)
+
+
+def test_phases_out_of_order_or_on_other_inputs() -> None:
+    module = nn.Conv2d(3, 4, 3)
+    phases = compile(module, (2, 3, 5, 5), "mm")
+    x = torch.randn(2, 3, 5, 5)
+    with pytest.raises(RuntimeError, match="updateOutput of the same input first"):
+        phases.updateGradInput(x, torch.randn(2, 4, 3, 3))
+    out = phases.updateOutput(x)
+    with pytest.raises(RuntimeError, match="updateGradInput of the same input first"):
+        phases.accGradParameters(x, out)
+    with pytest.raises(ValueError, match="gradOutput is"):
+        phases.updateGradInput(x, out[:1])
+    with pytest.raises(ValueError, match=r"inputs of \(2, 3, 5, 5\)"):
+        phases.updateOutput(torch.randn(1, 3, 5, 5))
+    module.eval()
+    with pytest.raises(RuntimeError, match="compile it again"):
+        phases.updateOutput(x)
+
+
+def test_the_tuning_file_is_used(tmp_path: Path) -> None:
+    path = tmp_path / "tuning.json"
+    module = nn.Conv2d(3, 4, 3)
+    first = compile(module, (2, 3, 9, 9), "auto", tuning_file=path).report()
+    text = path.read_text()
+    second = compile(module, (2, 3, 9, 9), "auto", tuning_file=path).report()
+    assert first.layers == second.layers
+    assert path.read_text() == text

@@ -1,0 +1,154 @@
+"""The autotuner: what it picks, and a file that may be damaged, deleted or written by two processes."""
+
+import json
+import multiprocessing
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from nets.engine.tuning import VERSION, Tuner, cache_file, machine_key
+
+
+def sleeping(milliseconds: float, runs: list[str] | None = None, name: str = "") -> Callable[[], Callable[[], None]]:
+    def run() -> None:
+        time.sleep(milliseconds / 1e3)
+        if runs is not None:
+            runs.append(name)
+
+    return lambda: run
+
+
+def never() -> Callable[[], None]:
+    raise AssertionError("timed again although the file knows")
+
+
+def test_the_fastest_is_chosen_and_remembered(tmp_path: Path) -> None:
+    path = tmp_path / "folder" / "tuning.json"
+    tuner = Tuner(path)
+    assert tuner.choose("layer", {"slow": sleeping(20), "fast": sleeping(1)}) == "fast"
+    tuner.save()
+    assert Tuner(path).choose("layer", {"slow": never, "fast": never}) == "fast"
+    assert [child.name for child in path.parent.iterdir() if child.suffix == ".json"] == ["tuning.json"]
+
+
+def test_a_slow_candidate_is_tried_once_more_than_prepared(tmp_path: Path) -> None:
+    runs: list[str] = []
+    Tuner(None).choose("layer", {"fast": sleeping(1, runs, "fast"), "slow": sleeping(30, runs, "slow")})
+    assert runs.count("slow") == 2
+
+
+def test_a_new_candidate_is_timed_though_the_others_are_known(tmp_path: Path) -> None:
+    path = tmp_path / "tuning.json"
+    tuner = Tuner(path)
+    tuner.choose("layer", {"a": sleeping(5), "b": sleeping(9)})
+    tuner.save()
+    assert Tuner(path).choose("layer", {"a": sleeping(5), "b": sleeping(9), "c": sleeping(1)}) == "c"
+
+
+def test_a_known_time_of_another_candidate_is_ignored(tmp_path: Path) -> None:
+    path = tmp_path / "tuning.json"
+    tuner = Tuner(path)
+    tuner.choose("layer", {"a": sleeping(1), "b": sleeping(5), "c": sleeping(9)})
+    tuner.save()
+    assert Tuner(path).choose("layer", {"b": never, "c": never}) == "b"
+
+
+def test_a_single_candidate_is_not_timed() -> None:
+    assert Tuner(None).choose("layer", {"only": never}) == "only"
+
+
+def test_a_candidate_without_memory_is_out() -> None:
+    def too_large() -> Callable[[], None]:
+        raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
+
+    assert Tuner(None).choose("layer", {"large": too_large, "small": sleeping(1)}) == "small"
+
+
+def test_other_errors_are_not_swallowed() -> None:
+    def wrong() -> Callable[[], None]:
+        raise RuntimeError("shapes do not match")
+
+    with pytest.raises(RuntimeError, match="shapes do not match"):
+        Tuner(None).choose("layer", {"wrong": wrong, "small": sleeping(1)})
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "{",
+        "[]",
+        "\x00\xff",
+        json.dumps({"version": VERSION + 1, "machines": {}}),
+        json.dumps({"version": VERSION, "machines": {machine_key(): {"layer": {"fast": "soon"}}}}),
+        json.dumps({"version": VERSION, "machines": {machine_key(): {"layer": 3}}}),
+        json.dumps({"version": VERSION}),
+    ],
+)
+def test_a_damaged_or_foreign_file_is_as_good_as_none(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "tuning.json"
+    path.write_text(content)
+    tuner = Tuner(path)
+    assert tuner.choose("layer", {"slow": sleeping(20), "fast": sleeping(1)}) == "fast"
+    tuner.save()
+    assert Tuner(path).choose("layer", {"slow": never, "fast": never}) == "fast"
+
+
+def test_an_unwritable_place_is_no_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    tuner = Tuner(tmp_path / "file" / "tuning.json")
+    assert tuner.choose("layer", {"slow": sleeping(9), "fast": sleeping(1)}) == "fast"
+    tuner.save()
+
+
+def test_the_file_may_be_deleted_between(tmp_path: Path) -> None:
+    path = tmp_path / "tuning.json"
+    tuner = Tuner(path)
+    tuner.choose("a", {"slow": sleeping(9), "fast": sleeping(1)})
+    tuner.save()
+    path.unlink()
+    tuner.choose("b", {"slow": sleeping(9), "fast": sleeping(1)})
+    tuner.save()
+    assert Tuner(path).choose("b", {"slow": never, "fast": never}) == "fast"
+
+
+def _tune(path: Path, key: str) -> None:
+    for index in range(20):
+        tuner = Tuner(path)
+        tuner.choose(f"{key} {index}", {"slow": sleeping(0.5), "fast": sleeping(0.01)})
+        tuner.save()
+
+
+def test_two_processes_lose_nothing_of_each_other(tmp_path: Path) -> None:
+    path = tmp_path / "tuning.json"
+    context = multiprocessing.get_context("spawn")
+    processes = [context.Process(target=_tune, args=(path, key)) for key in ("a", "b")]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+        assert process.exitcode == 0
+    known = json.loads(path.read_text())["machines"][machine_key()]
+    assert set(known) == {f"{key} {index}" for key in "ab" for index in range(20)}
+
+
+def test_picks_hold_for_one_thread_count_only() -> None:
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(1)
+        one = machine_key()
+        torch.set_num_threads(2)
+        assert machine_key() != one
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_the_cache_folder_follows_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
+    assert cache_file() == Path("/somewhere/convnet-benchmarks/engine-tuning.json")
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", "/home/someone")
+    assert cache_file() == Path("/home/someone/.cache/convnet-benchmarks/engine-tuning.json")
