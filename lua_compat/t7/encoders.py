@@ -10,15 +10,15 @@ from typing import IO, Any, Literal
 import numpy as np
 
 from lua_compat.t7.format import BOOLEAN, NUMBER, STRING
+from lua_compat.t7.objects import EXACT_INTEGER, lua_bytes
 
 _FLUSH_AT = 1 << 20
 _CHUNK = 1 << 16
-_EXACT_INTEGER = 2**53
 
 
 def lua_double(value: int | float) -> float:
     """A Python number as a Lua number. Raises ValueError for an int that a double does not hold."""
-    if isinstance(value, int) and not -_EXACT_INTEGER <= value <= _EXACT_INTEGER:
+    if isinstance(value, int) and not -EXACT_INTEGER <= value <= EXACT_INTEGER:
         try:
             exact = int(float(value)) == value
         except OverflowError:
@@ -110,34 +110,52 @@ class BinaryEncoder(_Encoder):
             self._flush_if_large()
 
     def write_scalar_entries(self, keys: list[Any], values: list[Any]) -> bool:
-        """Entries from numbers to numbers or to strings, at once; False, and nothing written, for others."""
-        if not set(map(type, keys)) <= {int, float}:
-            return False
-        types = set(map(type, values))
-        if types <= {int, float}:
-            records = np.empty(
-                len(keys),
-                np.dtype([("t", "i4"), ("k", "f8"), ("u", "i4"), ("v", "f8")]).newbyteorder(self._order),
-            )
-            records["t"] = records["u"] = NUMBER
-            try:
-                records["k"] = keys
-                records["v"] = values
-            except OverflowError:
+        """Entries whose keys are all numbers or all strings, whose values are of one kind, at once.
+
+        Returns False, with nothing written, for others.
+        """
+        whole = self._number_entries(keys, values)
+        if whole is None:
+            key_records = self._records(keys) if type(keys[0]) is not bool else None
+            value_records = self._records(values) if key_records is not None else None
+            if key_records is None or value_records is None:
                 return False
-            if max(np.abs(records["k"]).max(), np.abs(records["v"]).max()) >= _EXACT_INTEGER:
-                return False  # perhaps an int that must be refused
-            self._pending += records.tobytes()
-            self._flush_if_large()
-            return True
+            whole = b"".join(itertools.chain.from_iterable(zip(key_records, value_records, strict=True)))
+        self._pending += whole
+        self._flush_if_large()
+        return True
+
+    def _number_entries(self, keys: list[Any], values: list[Any]) -> bytes | None:
+        if not (_are_numbers(keys) and _are_numbers(values)):
+            return None
+        entry = [("key_type", "i4"), ("key", "f8"), ("value_type", "i4"), ("value", "f8")]
+        records = np.empty(len(keys), np.dtype(entry).newbyteorder(self._order))
+        records["key_type"] = records["value_type"] = NUMBER
+        records["key"] = keys
+        records["value"] = values
+        return records.tobytes()
+
+    def _records(self, values: list[Any]) -> list[bytes] | None:
+        types = set(map(type, values))
+        if types == {bool}:
+            false, true = self._two_ints.pack(BOOLEAN, 0), self._two_ints.pack(BOOLEAN, 1)
+            return [true if value else false for value in values]
         if types <= {str, bytes}:
-            pack = struct.Struct(self._order + "idii").pack
-            encoded = [v.encode() if type(v) is str else v for v in values]
-            self._pending += b"".join(
-                [pack(NUMBER, lua_double(k), STRING, len(v)) + v for k, v in zip(keys, encoded, strict=True)]
-            )
-            self._flush_if_large()
-            return True
+            pack = self._two_ints.pack
+            return [pack(STRING, len(text)) + text for text in map(lua_bytes, values)]
+        if _are_numbers(values):
+            pack_number = self._number.pack
+            return [pack_number(NUMBER, value) for value in values]
+        return None
+
+
+def _are_numbers(values: list[Any]) -> bool:
+    """Whether all are numbers that a double holds; where an int is doubtful, no."""
+    if not set(map(type, values)) <= {int, float}:
+        return False
+    try:
+        return not (np.abs(np.array(values, np.float64)) >= EXACT_INTEGER).any()
+    except OverflowError:
         return False
 
 

@@ -7,8 +7,8 @@ either.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, MutableMapping
-from typing import Any, Final
+from collections.abc import ItemsView, Iterable, Iterator, Mapping, MutableMapping, ValuesView
+from typing import Any, Final, Protocol
 
 import numpy as np
 
@@ -19,8 +19,13 @@ MAX_DIMENSIONS = 32  # numpy's limit before 2.0
 
 
 def lua_bytes(text: str | bytes) -> bytes:
-    """The bytes of a Lua string."""
-    return text if isinstance(text, bytes) else text.encode()
+    """The bytes of a Lua string. Raises ValueError for a str with a lone surrogate, which is no text."""
+    if isinstance(text, bytes):
+        return text
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"the string {text[:40]!r} cannot be encoded as UTF-8: {error.reason}") from None
 
 
 def lua_string(raw: bytes) -> str | bytes:
@@ -33,11 +38,23 @@ def lua_string(raw: bytes) -> str | bytes:
 
 def lua_number(value: float) -> int | float:
     """A Lua number: int where the double is a whole number that an int keeps (not -0.0), else float."""
-    if -EXACT_INTEGER < value < EXACT_INTEGER:
-        whole = int(value)
-        if whole == value and (whole or math.copysign(1.0, value) > 0):
-            return whole
+    if value.is_integer() and -EXACT_INTEGER < value < EXACT_INTEGER:
+        return int(value) if value or math.copysign(1.0, value) > 0 else value
     return value
+
+
+def numbers(values: np.ndarray) -> list[int | float]:
+    """lua_number of each."""
+    small = np.abs(values) < EXACT_INTEGER
+    whole = np.where(small, values, 0).astype(np.int64)
+    keeps = small & (whole == values) & ~((values == 0) & np.signbit(values))
+    if keeps.all():
+        return whole.tolist()
+    if not keeps.any():
+        return values.tolist()
+    return [
+        i if keep else x for i, x, keep in zip(whole.tolist(), values.tolist(), keeps.tolist(), strict=True)
+    ]
 
 
 class _BooleanKey:
@@ -74,6 +91,32 @@ def _stored_key(key: object) -> object:
     return key
 
 
+class DeferredEntries(Protocol):
+    """Entries of a table that are still as they are in a file."""
+
+    def decode(self) -> tuple[np.ndarray | list[Any], list[Any]]:
+        """The keys, an array if all are numbers, and the values."""
+
+
+class _Items(ItemsView[Any, Any]):
+    """ItemsView without a look-up for each key."""
+
+    _mapping: "LuaTable"
+
+    def __iter__(self) -> Iterator[tuple[Any, Any]]:
+        yield from enumerate(self._mapping.array_part, 1)
+        for key, value in self._mapping.hash_part.items():
+            yield (key.value if type(key) is _BooleanKey else key), value
+
+
+class _Values(ValuesView[Any]):
+    _mapping: "LuaTable"
+
+    def __iter__(self) -> Iterator[Any]:
+        yield from self._mapping.array_part
+        yield from self._mapping.hash_part.values()
+
+
 class LuaTable(MutableMapping[Any, Any]):
     """A Lua table: any key but nil and NaN, in the order of insertion (or of the file it was read from).
 
@@ -84,22 +127,60 @@ class LuaTable(MutableMapping[Any, Any]):
     others in ``hash_part`` (booleans wrapped), which holds no key from 1 to n.
     """
 
-    __slots__ = ("array_part", "hash_part")
+    __slots__ = ("_array_part", "_deferred", "_hash_part")
 
     def __init__(self, entries: Mapping[Any, Any] | Iterable[tuple[Any, Any]] = ()) -> None:
-        self.array_part: list[Any] = []
-        self.hash_part: dict[Any, Any] = {}
+        self._array_part: list[Any] = []
+        self._hash_part: dict[Any, Any] = {}
+        self._deferred: list[DeferredEntries] | None = None
+        if entries == ():  # the reader makes millions of these
+            return
         pairs = entries.items() if isinstance(entries, Mapping) else entries
         for key, value in pairs:
             self[key] = value
+
+    @property
+    def array_part(self) -> list[Any]:
+        if self._deferred is not None:
+            self._decode_deferred()
+        return self._array_part
+
+    @property
+    def hash_part(self) -> dict[Any, Any]:
+        if self._deferred is not None:
+            self._decode_deferred()
+        return self._hash_part
+
+    def defer(self, entries: DeferredEntries) -> None:
+        """Adds entries that are decoded when the table is first used."""
+        self._deferred = [*(self._deferred or ()), entries]
+
+    def _decode_deferred(self) -> None:
+        deferred, self._deferred = self._deferred or [], None
+        for entries in deferred:
+            self.add_entries(*entries.decode())
+
+    def add_entries(self, keys: np.ndarray | list[Any], values: list[Any]) -> None:
+        """Sets many entries, none of them to None; an array of keys is one of floats."""
+        array, others = self.array_part, self.hash_part
+        if isinstance(keys, np.ndarray):
+            if not others and np.array_equal(keys, np.arange(len(array) + 1, len(array) + 1 + len(keys))):
+                array.extend(values)
+                return
+            keys = numbers(keys)
+        if not array and (others or keys[0] != 1):
+            others.update(zip(keys, values, strict=True))
+        else:
+            for key, value in zip(keys, values, strict=True):
+                self[key] = value
 
     @classmethod
     def from_list(cls, values: Iterable[Any]) -> "LuaTable":
         """The table {values[0], values[1], ...} with keys 1, 2, ...; None leaves its key out."""
         table = cls()
-        table.array_part = list(values)
-        if any(value is None for value in table.array_part):
-            return cls(enumerate(table.array_part, 1))
+        table._array_part = list(values)
+        if any(value is None for value in table._array_part):
+            return cls(enumerate(table._array_part, 1))
         return table
 
     def __getitem__(self, key: object) -> Any:
@@ -109,6 +190,10 @@ class LuaTable(MutableMapping[Any, Any]):
         return self.hash_part[key]
 
     def __setitem__(self, key: object, value: object) -> None:
+        array = self.array_part
+        if type(key) is int and key == len(array) + 1 and not self._hash_part and value is not None:
+            array.append(value)
+            return
         key = _stored_key(key)
         if value is None:
             if key in self:
@@ -130,7 +215,7 @@ class LuaTable(MutableMapping[Any, Any]):
         if type(key) is int and 0 < key <= len(self.array_part):
             if key < len(self.array_part):  # the entries after it are an array no more
                 rest = {i: self.array_part[i - 1] for i in range(key + 1, len(self.array_part) + 1)}
-                self.hash_part = {**rest, **self.hash_part}
+                self._hash_part = {**rest, **self.hash_part}
             del self.array_part[key - 1 :]
         else:
             del self.hash_part[key]
@@ -148,6 +233,12 @@ class LuaTable(MutableMapping[Any, Any]):
 
     def __len__(self) -> int:
         return len(self.array_part) + len(self.hash_part)
+
+    def items(self) -> ItemsView[Any, Any]:
+        return _Items(self)
+
+    def values(self) -> ValuesView[Any]:
+        return _Values(self)
 
     __hash__ = object.__hash__
 

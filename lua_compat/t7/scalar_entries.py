@@ -7,11 +7,14 @@ import numpy as np
 
 from lua_compat.t7.cursors import BinaryCursor
 from lua_compat.t7.format import BOOLEAN, NUMBER, STRING
-from lua_compat.t7.objects import EXACT_INTEGER, LuaTable, lua_number, lua_string
+from lua_compat.t7.objects import LuaTable, lua_number, lua_string, numbers
+from lua_compat.t7.token_blocks import read_token_block
 
 NO_KEY: Final = object()
 
+_FEW = 32
 _FIRST_BLOCK, _LARGEST_BLOCK = 32, 1 << 16
+_FIRST_WINDOW, _LARGEST_WINDOW = 1 << 13, 1 << 20
 
 
 def read_scalar_entries(cursor: BinaryCursor, table: LuaTable, count: int) -> tuple[int, Any]:
@@ -20,17 +23,35 @@ def read_scalar_entries(cursor: BinaryCursor, table: LuaTable, count: int) -> tu
     Returns how many were read, and the key of the next one where its key is already read, else NO_KEY. What
     is wrong in the file is left in place, for the reader to find.
     """
+    if count < _FEW:
+        return read_one_by_one(cursor, table, count)
     done = 0
     while True:
-        if count - done >= _FIRST_BLOCK:
-            done += _read_blocks(cursor, table, count - done)
-        wanted = count - done
-        # Few at a time while blocks may come again, so that a mixture costs little.
-        step = wanted if wanted < _FIRST_BLOCK else min(4 * _FIRST_BLOCK, wanted)
-        read, key = _read_one_by_one(cursor, table, step)
+        done += _read_blocks(cursor, table, count - done)
+        wanted = min(_FEW, count - done)
+        read, key = read_one_by_one(cursor, table, wanted)
         done += read
-        if read < step or done == count:
+        if read < wanted or done == count:
             return done, key
+        # A few were scalars: there may be many.
+        window = _FIRST_WINDOW
+        while done < count:
+            found = read_token_block(
+                cursor.buffer[cursor.position : cursor.position + window], cursor.order, count - done
+            )
+            if found is None:
+                break
+            if cursor.descriptor is None:
+                table.defer(found)
+            else:  # what is read must not depend on the file any more
+                table.add_entries(*found.decode())
+            cursor.position += found.size
+            done += found.entries
+            if found.size < window // 2:
+                break
+            window = min(4 * window, _LARGEST_WINDOW)
+        if done == count:
+            return done, NO_KEY
 
 
 def _read_blocks(cursor: BinaryCursor, table: LuaTable, count: int) -> int:
@@ -52,7 +73,11 @@ def _read_blocks(cursor: BinaryCursor, table: LuaTable, count: int) -> int:
         good = (records["key_type"] == NUMBER) & (records["value_type"] == value_type) & (keys == keys)
         run = size if good.all() else int(good.argmin())
         values = records["value"][:run]
-        _add(table, keys[:run], _numbers(values) if value_type == NUMBER else (values == 1).tolist())
+        if run:
+            table.add_entries(
+                keys[:run],
+                numbers(values) if value_type == NUMBER else (values == 1).tolist(),
+            )
         cursor.position += run * record.itemsize
         done += run
         if run < size:
@@ -60,34 +85,9 @@ def _read_blocks(cursor: BinaryCursor, table: LuaTable, count: int) -> int:
         block = min(4 * block, _LARGEST_BLOCK)
 
 
-def _add(table: LuaTable, keys: np.ndarray, values: list[Any]) -> None:
-    length = len(table.array_part)
-    if not table.hash_part and np.array_equal(keys, np.arange(length + 1, length + 1 + len(keys))):
-        table.array_part.extend(values)
-    elif length == 0:
-        table.hash_part.update(zip(_numbers(keys), values, strict=True))
-    else:
-        for key, value in zip(_numbers(keys), values, strict=True):
-            table[key] = value
-
-
-def _numbers(values: np.ndarray) -> list[int | float]:
-    """lua_number of each."""
-    small = np.abs(values) < EXACT_INTEGER
-    whole = np.where(small, values, 0).astype(np.int64)
-    keeps = small & (whole == values) & ~((values == 0) & np.signbit(values))
-    if keeps.all():
-        return whole.tolist()
-    if not keeps.any():
-        return values.tolist()
-    return [
-        i if keep else x for i, x, keep in zip(whole.tolist(), values.tolist(), keeps.tolist(), strict=True)
-    ]
-
-
-def _read_one_by_one(cursor: BinaryCursor, table: LuaTable, count: int) -> tuple[int, Any]:
+def read_one_by_one(cursor: BinaryCursor, table: LuaTable, count: int) -> tuple[int, Any]:
     buffer, end, position = cursor.buffer, cursor.end, cursor.position
-    two_ints, number = cursor.two_ints.unpack_from, cursor.number.unpack_from
+    two_ints, number = cursor.unpack_two_ints, cursor.unpack_number
     array, others = table.array_part, table.hash_part
     key: Any = NO_KEY
     value: Any

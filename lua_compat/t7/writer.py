@@ -102,7 +102,8 @@ class Writer:
                     place.pop()
         except (TypeError, ValueError) as error:
             path = "".join(label if isinstance(label, _Label) else step(label) for label in place)
-            raise type(error)(f"{error} (at {path})") from error
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(f"{error} (at {path})") from error
 
     def close(self) -> None:
         """Hands everything to the file; a file given as a path gets its name now, unless this raises."""
