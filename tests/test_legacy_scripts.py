@@ -253,3 +253,36 @@ def test_too_large_a_batch_on_a_gpu_is_one_line_and_exit_3(run_python):
     )
     assert done.returncode == 3
     assert re.search(r"the largest batch to try is \d+", done.stderr.splitlines()[-1])
+
+
+OLD_COMMAND_LINES = """\
+benchmark.py
+benchmark.py -cuda true -convMM true
+benchmark.py -cuda true -convMM false
+benchmark.py -cuda true -convMM false -cudnn true
+benchmark.py -cuda true -4d_tensor true -batch_size 64 -cudnn true
+benchmark.py -cuda true -4d_tensor true -batch_size 128 -cudnn true
+benchmark_criterion.py -cuda true -4d_tensor true -batch_size 60 -cudnn true -sync true -iter 1
+benchmark_criterion.py -cuda true -4d_tensor true -batch_size 60 -cudnn false -sync true -iter 1
+benchmark_criterion.py -cuda true -4d_tensor true -batch_size 1 -cudnn true -sync true -iter 60
+benchmark_criterion.py -cuda true -4d_tensor true -batch_size 1 -cudnn false -sync true -iter 60
+benchmark_criterion.py -cuda true -4d_tensor false -batch_size 1 -cudnn true -sync true -iter 60
+benchmark_criterion.py -cuda true -4d_tensor false -batch_size 1 -cudnn false -sync true -iter 60
+benchmark_criterion.py -cuda false -4d_tensor false -batch_size 1 -cudnn false -sync true -iter 60
+benchmark_criterion.py -cuda false -4d_tensor true -batch_size 60 -cudnn false -sync true -iter 1
+""".splitlines()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("line", OLD_COMMAND_LINES)
+def test_the_command_lines_of_2015_run_unchanged(run_python, line):
+    """The lines that the original's README shows, with `th x.lua` as `python x.py`."""
+    import torch
+
+    done = run_python(*line.split())
+    if "-cuda true" in line and not torch.cuda.is_available():
+        assert "option -cuda true" in one_line_failure(done)
+        return
+    assert done.returncode == 0, done.stderr
+    labels = [part.split("\t")[0] for part in done.stdout.splitlines() if "\t" in part]
+    assert labels[0] == ":dry-run():" and labels[-1] == ":TOTAL:"
