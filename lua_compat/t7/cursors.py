@@ -37,8 +37,8 @@ class BinaryCursor:
         self.order: Literal["<", ">"] = "<" if byte_order == "little" else ">"
         self._int = struct.Struct(self.order + "i")
         self._double = struct.Struct(self.order + "d")
-        self.two_ints = struct.Struct(self.order + "ii")
-        self.number = struct.Struct(self.order + "id")
+        self.unpack_two_ints = struct.Struct(self.order + "ii").unpack_from
+        self.unpack_number = struct.Struct(self.order + "id").unpack_from
         # The entries of a table that have one size, from a number to a number and to a boolean.
         self.entry_start = struct.Struct(self.order + "idi")
         entry = [("key_type", "i4"), ("key", "f8"), ("value_type", "i4")]

@@ -38,10 +38,8 @@ def lua_string(raw: bytes) -> str | bytes:
 
 def lua_number(value: float) -> int | float:
     """A Lua number: int where the double is a whole number that an int keeps (not -0.0), else float."""
-    if -EXACT_INTEGER < value < EXACT_INTEGER:
-        whole = int(value)
-        if whole == value and (whole or math.copysign(1.0, value) > 0):
-            return whole
+    if value.is_integer() and -EXACT_INTEGER < value < EXACT_INTEGER:
+        return int(value) if value or math.copysign(1.0, value) > 0 else value
     return value
 
 
@@ -192,6 +190,10 @@ class LuaTable(MutableMapping[Any, Any]):
         return self.hash_part[key]
 
     def __setitem__(self, key: object, value: object) -> None:
+        array = self.array_part
+        if type(key) is int and key == len(array) + 1 and not self._hash_part and value is not None:
+            array.append(value)
+            return
         key = _stored_key(key)
         if value is None:
             if key in self:

@@ -87,7 +87,7 @@ def _read_blocks(cursor: BinaryCursor, table: LuaTable, count: int) -> int:
 
 def read_one_by_one(cursor: BinaryCursor, table: LuaTable, count: int) -> tuple[int, Any]:
     buffer, end, position = cursor.buffer, cursor.end, cursor.position
-    two_ints, number = cursor.two_ints.unpack_from, cursor.number.unpack_from
+    two_ints, number = cursor.unpack_two_ints, cursor.unpack_number
     array, others = table.array_part, table.hash_part
     key: Any = NO_KEY
     value: Any
