@@ -157,7 +157,7 @@ def test_a_copied_file_is_needed_no_more(tmp_path: Path) -> None:
 
 def test_large_tables_are_read_up_to_what_is_no_scalar() -> None:
     table = t7.LuaTable((f"k{i}", str(i) * (i % 40)) for i in range(3000))
-    table["inner"] = t7.LuaTable.from_list([i / 3 for i in range(3000)])
+    table["inner"] = t7.LuaTable.from_list([i + 0.25 for i in range(3000)])
     table["\u00e9"] = "accented \u00e9"
     table[b"\xff"] = b"\xfe raw"
     for i in range(3000):
