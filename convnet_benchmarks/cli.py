@@ -15,6 +15,8 @@ SUBCOMMANDS: dict[str, tuple[str, str]] = {
         "convnet_benchmarks.legacy_criterion",
         "time a net and its criterion, as the Lua script did",
     ),
+    "convert": ("convnet_benchmarks.convert_command", "a Torch7 model to PyTorch, or a net for Torch7"),
+    "crosscheck": ("convnet_benchmarks.crosscheck_command", "compare results with those of a Torch7 machine"),
     "t7": ("convnet_benchmarks.t7_command", "what is in a Torch7 .t7 file, and parts of it taken out"),
 }
 

@@ -21,6 +21,7 @@ from convnet_benchmarks.one_line_parser import OneLineParser
 Switch = Annotated[bool, "true or false"]
 
 DTYPES = ("float32", "float64", "bfloat16", "float16")
+BACKENDS = ("auto", "mm", "direct", "winograd", "fft", "stock")
 AUTO = "auto"
 _ITER_HELP = "passes per timed loop, or auto: until the median is known to 1 %%"
 _HELP_SPELLINGS = ("-h", "--h", "-help", "--help", "-?")
@@ -109,6 +110,16 @@ class LegacyOptions:
         metavar="true|false|auto",
     )
     batch_size: int = _option("batch_size", 1, _positive, "samples in the input (per process)")
+    backend: str | None = _option(
+        "backend",
+        None,
+        str,
+        "kernels on the CPU instead of -convMM's: auto times all of them on every layer and phase and "
+        "keeps the fastest; stock is PyTorch's autograd",
+        legacy=False,
+        metavar="|".join(BACKENDS),
+        choices=BACKENDS,
+    )
     net: str = _option(
         "net",
         "overfeat_accurate",

@@ -8,6 +8,7 @@ from convnet_benchmarks import backends
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.legacy_options import BenchmarkOptions, parse
 from nets import registry
+from nets.phases import AutogradPhases
 
 
 def chosen(*arguments):
@@ -36,13 +37,37 @@ def test_relu_cudnn_changes_the_relus_class():
     assert backend.class_names(False).relu == "nn.ReLU"
 
 
+class Half(nn.Module):
+    """Not to be traced: what it does depends on the numbers in its input."""
+
+    def __init__(self):
+        super().__init__()
+        self.convolution = nn.Conv2d(16, 16, 3)
+
+    def forward(self, x):
+        return self.convolution(x / 2 if x.sum() > 0 else x)
+
+
 @pytest.mark.parametrize(("arguments", "kernel"), [([], "Slow2d"), (["-convMM", "false"], "Mkldnn")])
-def test_what_is_selected_is_what_runs(arguments, kernel):
-    net = nn.Conv2d(16, 16, 3)
-    with backends.kernels(chosen(*arguments), tf32=False), backends.recorded_kernels(net) as counts:
-        net(torch.randn(4, 16, 12, 12))
+def test_where_the_engine_cannot_the_same_kernels_run_in_autograd(arguments, kernel):
+    net, shape = Half(), (4, 16, 12, 12)
+    with (
+        backends.open_phases(chosen(*arguments), net, shape, torch.float32, False) as opened,
+        backends.recorded_kernels(net) as counts,
+    ):
+        assert isinstance(opened.phases, AutogradPhases) and "the CPU engine cannot" in opened.note
+        opened.phases.updateOutput(torch.randn(shape))
     assert counts == {kernel: 1}
-    assert not net._forward_pre_hooks
+    assert not net.convolution._forward_pre_hooks
+
+
+def test_a_forced_backend_is_not_replaced():
+    forced = chosen("--backend", "mm")
+    with (
+        pytest.raises(UserError, match="option --backend mm"),
+        backends.open_phases(forced, Half(), (4, 16, 12, 12), torch.float32, False),
+    ):
+        pass
 
 
 def test_the_frameworks_switches_are_put_back_after_an_error():
@@ -54,7 +79,10 @@ def test_the_frameworks_switches_are_put_back_after_an_error():
         )
 
     before = state()
-    with pytest.raises(KeyError), backends.kernels(chosen(), tf32=True):
+    with (
+        pytest.raises(KeyError),
+        backends.open_phases(chosen(), Half(), (4, 16, 12, 12), torch.float32, True),
+    ):
         assert state() != before
         raise KeyError
     assert state() == before

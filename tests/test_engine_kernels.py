@@ -31,7 +31,7 @@ def error(found: Tensor, exact: Tensor) -> float:
 
 
 class Reference:
-    """Random operands of a convolution and its exact results, activations as (batch, height, width, channel)."""
+    """Random operands of a convolution and its exact results, activations channels last."""
 
     def __init__(self, shape: ConvolutionShape, seed: int) -> None:
         self.shape = shape
@@ -73,9 +73,7 @@ def shapes(draw: st.DrawFn) -> ConvolutionShape:
     kernel = draw(st.sampled_from([(1, 1), (2, 2), (3, 3), (5, 5), (7, 7), (3, 2), (1, 4)]))
     stride = draw(st.sampled_from([(1, 1), (1, 1), (2, 2), (4, 4), (2, 1), (3, 2)]))
     padding = tuple(draw(st.integers(0, size // 2 + 1)) for size in kernel)
-    size = tuple(
-        draw(st.integers(max(1, k - 2 * p), 13)) for k, p in zip(kernel, padding, strict=True)
-    )
+    size = tuple(draw(st.integers(max(1, k - 2 * p), 13)) for k, p in zip(kernel, padding, strict=True))
     covering = draw(st.booleans()) and draw(st.booleans())
     return ConvolutionShape(
         batch=draw(st.sampled_from([1, 5])),
@@ -141,7 +139,9 @@ def test_linear(rows: int, dtype: torch.dtype) -> None:
 
 
 @pytest.mark.parametrize("phase", PHASES)
-@pytest.mark.parametrize("geometry", [((3, 3), (1, 1), (1, 1)), ((7, 7), (2, 2), (0, 0)), ((1, 1), (1, 1), (0, 0))])
+@pytest.mark.parametrize(
+    "geometry", [((3, 3), (1, 1), (1, 1)), ((7, 7), (2, 2), (0, 0)), ((1, 1), (1, 1), (0, 0))]
+)
 def test_bfloat16(phase: str, geometry: tuple[tuple[int, int], ...]) -> None:
     shape = ConvolutionShape(5, 16, 24, (9, 11), *geometry, torch.bfloat16)
     reference = Reference(shape, seed=3)

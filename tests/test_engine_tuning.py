@@ -12,7 +12,9 @@ import torch
 from nets.engine.tuning import VERSION, Tuner, cache_file, machine_key
 
 
-def sleeping(milliseconds: float, runs: list[str] | None = None, name: str = "") -> Callable[[], Callable[[], None]]:
+def sleeping(
+    milliseconds: float, runs: list[str] | None = None, name: str = ""
+) -> Callable[[], Callable[[], None]]:
     def run() -> None:
         time.sleep(milliseconds / 1e3)
         if runs is not None:

@@ -40,15 +40,15 @@ def test_benchmark_prints_the_recorded_lines(run_python):
 
 
 def test_batched_benchmark_prints_the_recorded_lines(run_python):
-    done = run_python(
-        "benchmark.py", "-sync", "false", "-iter", "1", "-4d_tensor", "true", "-batch_size", "4"
-    )
+    arguments = ("-sync", "false", "-iter", "1", "-4d_tensor", "true", "-batch_size", "4", "--legacy-timing")
+    done = run_python("benchmark.py", *arguments)
     assert done.returncode == 0, done.stderr
     assert masked(done.stdout) == recorded("benchmark_cpu_4d_b4.log")
 
 
 def test_criterion_prints_the_recorded_lines(run_python):
-    done = run_python("benchmark_criterion.py", "-iter", "1", "-4d_tensor", "true", "-batch_size", "4")
+    arguments = ("-iter", "1", "-4d_tensor", "true", "-batch_size", "4", "--legacy-timing")
+    done = run_python("benchmark_criterion.py", *arguments)
     assert done.returncode == 0, done.stderr
     expected = recorded("criterion_phases_cpu_4d_b4.log")
     expected.remove("torch.FloatTensor")
@@ -88,7 +88,12 @@ def test_lines_add_up_and_the_result_files_hold_them(run_python, tmp_path):
         printed[":updateOutput():"]
     )
     assert result["environment"]["torch"]["threads"] == 2
-    assert result["backend"]["convolutions"] == {"Slow2d": 57}
+    convolutions = [
+        layer for layer in result["backend"]["engine"]["layers"] if layer["kind"].startswith("Conv")
+    ]
+    assert len(convolutions) == 57
+    algorithms = {name for layer in convolutions for name in layer["algorithms"].values()}
+    assert algorithms and all(name.startswith("mm") for name in algorithms)
     rows = list(csv.DictReader((tmp_path / "r.csv").read_text().splitlines()))
     assert [row["label"] for row in rows] == list(result["lines"])
     assert all(float(row["ms_per_sample"]) == result["lines"][row["label"]] for row in rows)
@@ -102,6 +107,32 @@ def test_switches_choose_kernels_and_class_names(run_python, tmp_path):
     assert "nn.SpatialConvolution(3 -> 64" in done.stdout and "ConvolutionMM" not in done.stdout
     assert json.loads(path.read_text())["backend"]["name"] == "direct"
     assert "backend direct" in done.stderr
+
+
+def test_a_forced_backend_shows_what_runs_each_layer(run_python, tmp_path):
+    arguments = ("--net", "alexnet_owt", "-batch_size", "2", "-iter", "1", "--backend", "winograd")
+    done = run_python("benchmark.py", *arguments)
+    assert done.returncode == 0, done.stderr
+    assert "nn.SpatialConvolution(3 -> 64" in done.stdout  # not a faster algorithm under MM's name
+    assert re.search(r"Conv2d.*winograd", done.stderr)
+
+
+def test_stock_is_pytorchs_autograd(run_python, tmp_path):
+    path = tmp_path / "r.json"
+    done = run_python("benchmark.py", "-iter", "1", *SMALL, "--backend", "stock", "--json", str(path))
+    assert done.returncode == 0, done.stderr
+    backend = json.loads(path.read_text())["backend"]
+    assert backend["engine"] is None and sum(backend["convolutions"].values()) == 57
+
+
+def test_a_format_the_engine_has_not_is_run_by_autograd_and_said(run_python):
+    arguments = ("-iter", "1", *SMALL, "--dtype", "float16")
+    done = run_python("benchmark.py", *arguments)
+    assert done.returncode == 0, done.stderr
+    assert "PyTorch's autograd runs this net, because the CPU engine cannot" in done.stderr
+    assert "option --backend mm: " in one_line_failure(
+        run_python("benchmark.py", *arguments, "--backend", "mm")
+    )
 
 
 def test_one_sample_where_4d_tensor_is_false(run_python):
@@ -169,7 +200,7 @@ def test_a_full_stdout_is_one_line(run_python):
 
 def test_ctrl_c_keeps_the_results_so_far(tmp_path):
     path = tmp_path / "r.json"
-    command = [sys.executable, "benchmark.py", "-iter", "40", *SMALL, "--json", str(path)]
+    command = [sys.executable, "benchmark.py", "-iter", "20", *SMALL, "--json", str(path)]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     for line in process.stdout:
         if line.startswith("free :updateOutput()"):
@@ -222,3 +253,36 @@ def test_too_large_a_batch_on_a_gpu_is_one_line_and_exit_3(run_python):
     )
     assert done.returncode == 3
     assert re.search(r"the largest batch to try is \d+", done.stderr.splitlines()[-1])
+
+
+OLD_COMMAND_LINES = """\
+benchmark.py
+benchmark.py -cuda true -convMM true
+benchmark.py -cuda true -convMM false
+benchmark.py -cuda true -convMM false -cudnn true
+benchmark.py -cuda true -4d_tensor true -batch_size 64 -cudnn true
+benchmark.py -cuda true -4d_tensor true -batch_size 128 -cudnn true
+benchmark_criterion.py -cuda true -4d_tensor true -batch_size 60 -cudnn true -sync true -iter 1
+benchmark_criterion.py -cuda true -4d_tensor true -batch_size 60 -cudnn false -sync true -iter 1
+benchmark_criterion.py -cuda true -4d_tensor true -batch_size 1 -cudnn true -sync true -iter 60
+benchmark_criterion.py -cuda true -4d_tensor true -batch_size 1 -cudnn false -sync true -iter 60
+benchmark_criterion.py -cuda true -4d_tensor false -batch_size 1 -cudnn true -sync true -iter 60
+benchmark_criterion.py -cuda true -4d_tensor false -batch_size 1 -cudnn false -sync true -iter 60
+benchmark_criterion.py -cuda false -4d_tensor false -batch_size 1 -cudnn false -sync true -iter 60
+benchmark_criterion.py -cuda false -4d_tensor true -batch_size 60 -cudnn false -sync true -iter 1
+""".splitlines()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("line", OLD_COMMAND_LINES)
+def test_the_command_lines_of_2015_run_unchanged(run_python, line):
+    """The lines that the original's README shows, with `th x.lua` as `python x.py`."""
+    import torch
+
+    done = run_python(*line.split())
+    if "-cuda true" in line and not torch.cuda.is_available():
+        assert "option -cuda true" in one_line_failure(done)
+        return
+    assert done.returncode == 0, done.stderr
+    labels = [part.split("\t")[0] for part in done.stdout.splitlines() if "\t" in part]
+    assert labels[0] == ":dry-run():" and labels[-1] == ":TOTAL:"

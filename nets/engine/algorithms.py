@@ -1,9 +1,10 @@
 """Which algorithms can run a layer, by name.
 
-The part of a name before the bracket is its family, what ``backend=`` forces; the bracket tells variants of it apart.
+The part of a name before the bracket is its family, what ``backend=`` forces; the bracket tells its
+variants apart.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 
 import torch
@@ -67,6 +68,8 @@ def candidates(shape: ConvolutionShape, phase: str) -> dict[str, KernelMaker]:
     else:
         found["mm(tap)"] = lambda memory: Im2colGemm(shape, memory, "tap")
         found["mm(channel)"] = lambda memory: Im2colGemm(shape, memory, "channel")
+        if phase != WEIGHT_GRADIENT and onednn.has_linear(shape.dtype):
+            found["mm(tap, onednn)"] = lambda memory: Im2colGemm(shape, memory, "tap", "onednn")
         if phase == INPUT_GRADIENT and shape.stride != (1, 1):
             found["mm(phases)"] = lambda memory: StridedInputGradient(shape, memory, "mm")
     found.update(_direct(shape, phase))
@@ -84,7 +87,7 @@ def _as_product(shape: ConvolutionShape, make: "Callable[[Memory], MatrixProduct
 def _direct(shape: ConvolutionShape, phase: str) -> dict[str, KernelMaker]:
     found: dict[str, KernelMaker] = {"direct": lambda memory: onednn.DirectConvolution(shape, memory)}
     reversible = all(pad < kernel for pad, kernel in zip(shape.padding, shape.kernel, strict=True))
-    # PyTorch 2.13 misreads a packed weight where one pixel of one channel comes out; a product is better there.
+    # PyTorch 2.13 misreads a packed weight where one pixel of one channel comes out.
     result = shape.out_size if phase == FORWARD else shape.in_size
     packable = result != (1, 1) and (
         phase == FORWARD or (phase == INPUT_GRADIENT and shape.stride == (1, 1) and reversible)
@@ -115,10 +118,9 @@ def _bilinear_kernel(
     return BilinearConvolution(shape, memory, transforms(), TILES_PER_PIECE)
 
 
-def bilinear_operations(
-    shape: ConvolutionShape, output_tile: int, products: Callable[[int], int]
-) -> int:
-    """Multiply-adds of one phase by a bilinear algorithm with ``products(input_tile)`` multiplications per tile."""
+def bilinear_operations(shape: ConvolutionShape, output_tile: int, products: Callable[[int], int]) -> int:
+    """Multiply-adds of one phase by a bilinear algorithm that multiplies ``products(input_tile)`` times per
+    tile."""
     input_tile = output_tile + shape.kernel[0] - 1
     r = products(input_tile)
     tiles = shape.batch * -(-shape.out_size[0] // output_tile) * -(-shape.out_size[1] // output_tile)
@@ -126,5 +128,24 @@ def bilinear_operations(
     return tiles * (r * shape.in_channels * shape.out_channels + transforms)
 
 
-def of_family(found: Mapping[str, KernelMaker], wanted: Sequence[str]) -> dict[str, KernelMaker]:
-    return {name: make for name, make in found.items() if family(name) in wanted}
+def of_family(found: Mapping[str, KernelMaker], wanted: str) -> dict[str, KernelMaker]:
+    return {name: make for name, make in found.items() if family(name) == wanted}
+
+
+# Candidates that "auto" does not time where another, named here, is there: it was never found slower.
+_SURPASSED = {
+    "direct": "direct(packed)",
+    "mm(channel)": "direct(packed)",
+    "mm(tap, onednn)": "direct(packed)",
+    "winograd(2)": "winograd(3)",
+}
+
+
+def worth_timing(found: Mapping[str, KernelMaker]) -> dict[str, KernelMaker]:
+    """The candidates among which "auto" chooses."""
+    winograd_applies = any(family(name) == "winograd" for name in found)
+    return {
+        name: make
+        for name, make in found.items()
+        if _SURPASSED.get(name) not in found and not (family(name) == "fft" and winograd_applies)
+    }

@@ -6,10 +6,11 @@ weights with R multiplications per pair of channels:
     y = A ((G w) * (B d))        A: (m m, R)   G: (R, k k)   B: (R, t t)
 
 Over C input channels, O output channels and T tiles the element-wise product becomes R matrix products
-(T, C) x (C, O), one per coordinate of the transformed domain. As y is linear in d and in w, the gradients are the
-exact adjoints, built from the same three matrices:
+(T, C) x (C, O), one per coordinate of the transformed domain. As y is linear in d and in w, the gradients
+are the exact adjoints, built from the same three matrices:
 
-    input gradient:   d' = B^T ((G w) * (A^T y'))       weight gradient:   w' += G^T sum over tiles (A^T y') * (B d)
+    input gradient    d'  = B^T ((G w) * (A^T y'))
+    weight gradient   w' += G^T sum over tiles (A^T y') * (B d)
 """
 
 import math
@@ -24,13 +25,13 @@ from nets.engine.memory import Memory
 from nets.engine.shapes import ConvolutionShape, pad_into, pieces
 from nets.engine.weights import CachedWeight
 
-# A piece of work rereads the whole transformed weight: with 256 rows per matrix product this costs a few per cent.
+# Every piece of work rereads the whole transformed weight: with 256 rows per product this costs little.
 TILES_PER_PIECE = 256
 
 
 @dataclass(frozen=True)
 class TileTransforms:
-    """The matrices of one algorithm, in float64: ``output`` (m m, R), ``weight`` (R, k k), ``input`` (R, t t)."""
+    """One algorithm's matrices in float64: ``output`` (m m, R), ``weight`` (R, k k), ``input`` (R, t t)."""
 
     name: str
     output_tile: int
@@ -133,7 +134,12 @@ class BilinearConvolution(Kernel):
     def _transform_input(self, source: Tensor, rows: slice, tiles: Tensor, transformed: Tensor) -> Tensor:
         """The tiles of ``rows`` of the padded ``source`` images; returns (R, T, C)."""
         m, t = self.transforms.output_tile, self.transforms.input_tile
-        count, height, width, channels = source.shape[0], rows.stop - rows.start, self.tiles[1], source.shape[3]
+        count, height, width, channels = (
+            source.shape[0],
+            rows.stop - rows.start,
+            self.tiles[1],
+            source.shape[3],
+        )
         image, row, column, channel = source.stride()
         windows = source.as_strided(
             (t, t, count, height, width, channels),
@@ -162,7 +168,7 @@ class BilinearConvolution(Kernel):
     def _overlap_add(self, tiles: Tensor, first_row: int, images: Tensor) -> None:
         """Adds (t, t, count, height, width, C) input-tile gradients into padded ``images``.
 
-        Tiles overlap by k - 1: each is cut into blocks of at most m x m, so that the blocks of one cut do not.
+        Tiles overlap by k - 1: each is cut into blocks of at most m x m, and blocks of one cut do not.
         """
         m, t = self.transforms.output_tile, self.transforms.input_tile
         height, width = tiles.shape[3:5]
@@ -218,9 +224,7 @@ class BilinearConvolution(Kernel):
                 product = _take(inputs, (r, gradient.shape[1], shape.in_channels))
                 torch.bmm(gradient, transformed_weight, out=product)
                 count = images.stop - images.start
-                grid = _take(
-                    tiles, (t, t, count, rows.stop - rows.start, self.tiles[1], shape.in_channels)
-                )
+                grid = _take(tiles, (t, t, count, rows.stop - rows.start, self.tiles[1], shape.in_channels))
                 torch.mm(self._input_adjoint, product.flatten(1), out=grid.view(t * t, -1))
                 self._overlap_add(grid, rows.start, summed)
             grad_in[images].copy_(summed[:, top : top + height, left : left + width])
@@ -256,8 +260,8 @@ def _take(room: Tensor, shape: Sequence[int]) -> Tensor:
 def _matching_parts(grid: Tensor, image: Tensor, m: int) -> list[tuple[Tensor, Tensor]]:
     """Pairs of equal-shaped views that map a grid of m x m tiles onto an image it may stick out of.
 
-    ``grid`` is (m, m, count, rows, columns, channels), ``image`` (count, height, width, channels). Whole tiles are
-    one pair; tiles cut by the lower or right edge add up to three more.
+    ``grid`` is (m, m, count, rows, columns, channels), ``image`` (count, height, width, channels). Whole
+    tiles are one pair; tiles cut by the lower or right edge add up to three more.
     """
     height, width = image.shape[1:3]
     pairs = []

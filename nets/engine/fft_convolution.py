@@ -1,7 +1,7 @@
 """Convolution in the Fourier domain, tile by tile, in real arithmetic.
 
-Formulas: the discrete convolution theorem on t x t tiles (overlap-save), with three real multiplications per complex
-product (Gauss; Knuth, The Art of Computer Programming, volume 2, 4.6.4).
+Formulas: the discrete convolution theorem on t x t tiles (overlap-save), with three real multiplications per
+complex product (Gauss; Knuth, The Art of Computer Programming, volume 2, 4.6.4).
 """
 
 import math
@@ -15,9 +15,9 @@ from nets.engine.bilinear import TileTransforms
 def fft(output_tile: int, kernel: int) -> TileTransforms:
     """The transforms of an m x m output tile under a k x k kernel, t = m + k - 1.
 
-    With D and W the t x t Fourier transforms of input tile and weight, the correlation is the inverse transform of
-    D conj(W); its first m x m values do not wrap around. Real data make frequencies (u, v) and (-u, -v) conjugate:
-    one of each pair is kept, with D = a + ib, conj(W) = c + id and Gauss' products
+    With D and W the t x t Fourier transforms of input tile and weight, the correlation is the inverse
+    transform of D conj(W); its first m x m values do not wrap around. Real data make frequencies (u, v) and
+    (-u, -v) conjugate: one of each pair is kept, with D = a + ib, conj(W) = c + id and Gauss' products
     k1 = c (a + b), k2 = a (d - c), k3 = b (c + d): D conj(W) = (k1 - k3) + i (k1 + k2).
     """
     tile = output_tile + kernel - 1
@@ -58,6 +58,6 @@ def _frequencies(tile: int) -> list[tuple[int, int]]:
 
 
 def fft_products(tile: int) -> int:
-    """Real multiplications per t x t tile: one per frequency that is its own conjugate, three per other pair."""
+    """Real multiplications per t x t tile: one per self-conjugate frequency, three per other pair."""
     own = 1 if tile % 2 else 4
     return own + 3 * (tile**2 - own) // 2

@@ -11,22 +11,26 @@ output position. Two orders of its entries are of use:
 The first suits few positions and large weights, the second many positions.
 """
 
-import torch
 from torch import Tensor
 
 from nets.engine.kernel import Kernel
+from nets.engine.matrix_product import MatrixProduct
 from nets.engine.memory import Memory
 from nets.engine.shapes import PIECE_BYTES, ConvolutionShape, pad_into, pieces
 from nets.engine.weights import CachedWeight
 
 
 class Im2colGemm(Kernel):
-    """The three phases by im2col and GEMM. ``order`` is "channel" or "tap" (see the module's text)."""
+    """The three phases by im2col and GEMM.
 
-    def __init__(self, shape: ConvolutionShape, memory: Memory, order: str) -> None:
+    ``order`` is "channel" or "tap" (see the module's text), ``library`` what multiplies: "blas" or "onednn".
+    """
+
+    def __init__(self, shape: ConvolutionShape, memory: Memory, order: str, library: str = "blas") -> None:
         self.shape = shape
         self.memory = memory
         self.order = order
+        self._product = MatrixProduct(library)
         self._by_tap = CachedWeight(self._reorder)
 
     # Weights ------------------------------------------------------------------------------------------------
@@ -80,7 +84,7 @@ class Im2colGemm(Kernel):
         return room
 
     def _gather(self, source: Tensor, rows: slice, columns: Tensor) -> Tensor:
-        """Fills columns (positions, column length) for the output ``rows`` of the padded ``source`` images."""
+        """Fills (positions, column length) ``columns`` for the output ``rows`` of the padded images."""
         shape = self.shape
         (kernel_h, kernel_w), (stride_h, stride_w) = shape.kernel, shape.stride
         count, height, width = source.shape[0], rows.stop - rows.start, shape.out_size[1]
@@ -115,12 +119,12 @@ class Im2colGemm(Kernel):
     # Phases -------------------------------------------------------------------------------------------------
 
     def forward(self, x: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool) -> None:
-        matrix = self._matrix(weight).t()
+        matrix = self._matrix(weight)
         cut = self._pieces()
         columns, padded = self._scratch(cut)
         for piece in cut:
             filled = self._gather(self._source(x, piece, padded), piece[1], columns)
-            multiply_into(out[piece].flatten(0, 2), filled, matrix, bias, relu)
+            self._product.forward(filled, matrix, bias, out[piece].flatten(0, 2), relu)
 
     def input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:
         shape = self.shape
@@ -131,7 +135,7 @@ class Im2colGemm(Kernel):
         for images, rows in cut:
             grad = grad_out[images, rows]
             filled = columns[: grad.shape[0] * grad.shape[1] * grad.shape[2]]
-            torch.mm(grad.flatten(0, 2), matrix, out=filled)
+            self._product.input_gradient(grad.flatten(0, 2), matrix, filled)
             if self.order == "tap":
                 by_tap = filled.view(*grad.shape[:3], *shape.kernel, shape.in_channels)
             else:
@@ -161,20 +165,10 @@ class Im2colGemm(Kernel):
             total.zero_()
         for piece in cut:
             filled = self._gather(self._source(x, piece, padded), piece[1], columns)
-            total.addmm_(grad_out[piece].flatten(0, 2).t(), filled)
+            self._product.weight_gradient(filled, grad_out[piece].flatten(0, 2), total)
         if self.order == "tap":
             by_tap = total.view(shape.out_channels, shape.taps, shape.in_channels)
             grad_weight.view(shape.out_channels, shape.in_channels, shape.taps).add_(by_tap.transpose(1, 2))
-
-
-def multiply_into(out: Tensor, rows: Tensor, matrix: Tensor, bias: Tensor | None, relu: bool) -> None:
-    """out (m, n) = rows (m, k) @ matrix (k, n) + bias (n), then ReLU in place while it is in cache."""
-    if bias is None:
-        torch.mm(rows, matrix, out=out)
-    else:
-        torch.addmm(bias, rows, matrix, out=out)
-    if relu:
-        out.clamp_min_(0)
 
 
 def _overlap(first: int, step: int, count: int, size: int) -> tuple[slice, slice]:

@@ -4,10 +4,11 @@ from torch import Tensor
 
 
 class Kernel:
-    """A layer's weighted phases. Activations are (batch, height, width, channel), or (rows, channel) for Linear.
+    """A layer's weighted phases, on (batch, height, width, channel) activations, for Linear (rows, channel).
 
-    ``weight`` and ``grad_weight`` are (out, in, ...), contiguous. An algorithm need not have all three phases:
-    ``algorithms.candidates`` knows which it is for. Nothing is kept between calls but copies of the weight.
+    ``weight`` and ``grad_weight`` are (out, in, ...), contiguous. An algorithm need not have all three
+    phases: ``algorithms.candidates`` knows which it is for. Nothing is kept between calls but copies of the
+    weight.
     """
 
     def invalidate(self) -> None:

@@ -1,8 +1,8 @@
 """The layers a plan is made of: each knows its values and runs its part of the three phases on them.
 
-A layer reads ``value.data`` of its inputs and fills its output's; in the input gradient it reads ``output.grad`` and
-fills the tensors in ``grad_inputs``. ReLU directly after a layer is part of it: applied to the output in place, and
-the plan masks ``output.grad`` before the layer sees it.
+A layer reads ``value.data`` of its inputs and fills its output's; in the input gradient it reads
+``output.grad`` and fills the tensors in ``grad_inputs``. ReLU directly after a layer is part of it: applied
+to the output in place, and the plan masks ``output.grad`` before the layer sees it.
 """
 
 from collections.abc import Sequence
@@ -146,7 +146,13 @@ class Threshold(Layer):
     """Torch7's Threshold: inputs up to ``threshold`` become ``value``."""
 
     def __init__(
-        self, operation: Operation, inputs: list[Value], output: Value, relu: bool, threshold: float, value: float
+        self,
+        operation: Operation,
+        inputs: list[Value],
+        output: Value,
+        relu: bool,
+        threshold: float,
+        value: float,
     ) -> None:
         super().__init__(operation, inputs, output, relu)
         self._threshold, self._value = threshold, value
@@ -177,7 +183,7 @@ class Add(Layer):
 
 
 class Concat(Layer):
-    """Images joined along their channels. An input that already lives in its part of the output costs nothing."""
+    """Images joined along their channels. An input that lives in its part of the output costs nothing."""
 
     relu_in_place = False
 
@@ -298,7 +304,9 @@ class GlobalAvgPool(Layer):
 
     def input_gradient(self) -> None:
         grad_in = _nchw(self.grad_inputs[0])
-        torch.div(_nchw(self.output.grad).expand_as(grad_in), grad_in.shape[2] * grad_in.shape[3], out=grad_in)
+        torch.div(
+            _nchw(self.output.grad).expand_as(grad_in), grad_in.shape[2] * grad_in.shape[3], out=grad_in
+        )
 
 
 class BatchNorm(Layer):
@@ -405,7 +413,9 @@ class Dropout(Layer):
 
 
 class LogSoftmax(Layer):
-    def __init__(self, operation: Operation, inputs: list[Value], output: Value, relu: bool, dim: int) -> None:
+    def __init__(
+        self, operation: Operation, inputs: list[Value], output: Value, relu: bool, dim: int
+    ) -> None:
         super().__init__(operation, inputs, output, relu)
         self._dim = dim
 
@@ -450,7 +460,9 @@ class StockLayer(Layer):
                 leaf = by_index[item.index]
                 return leaf.clone() if operation.in_place else leaf
 
-            result: Tensor = operation.call(*map_leaves(operation.args, fill), **map_leaves(operation.kwargs, fill))
+            result: Tensor = operation.call(
+                *map_leaves(operation.args, fill), **map_leaves(operation.kwargs, fill)
+            )
         self._result = result
         self.output.data.copy_(result.detach())
 
@@ -487,5 +499,3 @@ def _pair(value: Any) -> list[int]:
 def _nchw(tensor: Tensor) -> Tensor:
     """With a batch dimension, for operators that want one; a view."""
     return tensor if tensor.dim() == 4 else tensor.unsqueeze(0)
-
-

@@ -1,4 +1,4 @@
-"""Convolutions that are one matrix product: 1x1 ones, and those whose kernel covers the whole input; and Linear.
+"""What is one matrix product: Linear, 1x1 convolutions, and those whose kernel covers the whole input.
 
 The weight (out, in, kernel) is used as it is, as an (out, in * kernel) matrix, and so is its gradient.
 """
@@ -7,7 +7,6 @@ import torch
 from torch import Tensor
 
 from nets.engine import onednn
-from nets.engine.im2col_gemm import multiply_into
 from nets.engine.kernel import Kernel
 from nets.engine.memory import Memory
 from nets.engine.shapes import ConvolutionShape
@@ -23,7 +22,12 @@ class MatrixProduct(Kernel):
         if self.library == "onednn":
             out.copy_(onednn.linear(rows, weight, bias, relu))
         else:
-            multiply_into(out, rows, weight.t(), bias, relu)
+            if bias is None:
+                torch.mm(rows, weight.t(), out=out)
+            else:
+                torch.addmm(bias, rows, weight.t(), out=out)
+            if relu:
+                out.clamp_min_(0)
 
     def input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:
         if self.library == "onednn":
@@ -41,7 +45,7 @@ class MatrixProduct(Kernel):
 class SlicedProduct(MatrixProduct):
     """Few rows against a large weight, as a batch of products over slices of it.
 
-    A BLAS that packs a large weight for a few rows moves it twice; slices small enough for the cache move it once.
+    A BLAS that packs a large weight for a few rows moves it twice; slices that fit the cache move once.
     """
 
     def __init__(self, slices: int, memory: Memory) -> None:

@@ -56,7 +56,8 @@ def _huge_page_bytes(count: int) -> Tensor | None:
 
 
 class Memory:
-    """Hands out the buffers of one plan and counts them. Buffers start zeroed and are freed with their tensors."""
+    """Hands out the buffers of one plan and counts them. They start zeroed and are freed with their
+    tensors."""
 
     def __init__(self) -> None:
         self._bytes = 0

@@ -1,4 +1,4 @@
-"""Direct convolution and matrix products by oneDNN, the library behind PyTorch's own convolutions on a CPU."""
+"""Direct convolution and matrix products by oneDNN, the library behind PyTorch's own on a CPU."""
 
 import torch
 import torch.nn.functional as F
@@ -9,7 +9,7 @@ from nets.engine.memory import Memory
 from nets.engine.shapes import ConvolutionShape, pieces
 from nets.engine.weights import CachedWeight
 
-# Results come in fresh memory: small enough for the allocator to reuse it instead of mapping it anew each time.
+# Results come in fresh memory: small enough for the allocator to reuse instead of mapping it anew.
 _RESULT_BYTES = 8 << 20
 
 
@@ -74,8 +74,8 @@ class DirectConvolution(Kernel):
 class PackedDirectConvolution(Kernel):
     """Forward and input gradient by oneDNN on weights kept in its own layout.
 
-    Stock convolutions reorder a weight on every call. The input gradient of a stride-1 convolution is run as a
-    convolution of the gradient with the weight's channels swapped and its taps reversed.
+    Stock convolutions reorder a weight on every call. The input gradient of a stride-1 convolution is run as
+    a convolution of the gradient with the weight's channels swapped and its taps reversed.
     """
 
     def __init__(self, shape: ConvolutionShape, memory: Memory) -> None:

@@ -8,20 +8,17 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from nets.engine import algorithms, layers, recognise
-from nets.engine.algorithms import FORWARD, INPUT_GRADIENT, PHASES, KernelMaker
-from nets.engine.kernel import Kernel
+from nets.engine import layers, recognise
+from nets.engine.algorithms import PHASES
 from nets.engine.memory import Memory
 from nets.engine.report import LayerReport, Report
-from nets.engine.shapes import ConvolutionShape
+from nets.engine.selection import Selection
 from nets.engine.trace import CompileError, Operation, Trace, trace
 from nets.engine.tuning import Tuner, cache_file
 from nets.engine.values import Block, GradientMemory, Value
-from nets.engine.weights import CachedWeight
 
 BACKENDS = ("auto", "mm", "direct", "winograd", "fft", "stock")
 DTYPES = (torch.float32, torch.bfloat16, torch.float64)
-_PLAIN = "mm"  # what runs where the forced algorithm does not apply
 
 
 def compile(
@@ -35,14 +32,14 @@ def compile(
     """The three phases of ``module`` for inputs of ``input_shape``: (C, H, W), or with a batch in front.
 
     ``backend``: "auto" times every algorithm on every layer and phase once, and keeps the timings in
-    ``tuning_file`` (by default in the user's cache folder); "mm", "direct", "winograd" or "fft" forces a family of
-    algorithms, with matrix products where it does not apply; "stock" runs PyTorch's own operators.
+    ``tuning_file`` (by default in the user's cache folder); "mm", "direct", "winograd" or "fft" forces a
+    family of algorithms, with matrix products where it does not apply; "stock" runs PyTorch's own operators.
     ``dtype`` is float32, bfloat16 or float64, and must be that of the parameters (the default).
     ``check_weights`` compares every kept copy of a weight with the weight on every use (slow; for debugging).
 
-    The module stays as it is; its parameters are read on every call, and gradients go to their ``.grad``. Its mode
-    (training or not) is fixed with the plan. Raises :class:`CompileError` for a module that the engine cannot run,
-    and ValueError for a bad argument.
+    The module stays as it is; its parameters are read on every call, and gradients go to their ``.grad``.
+    Its mode (training or not) is fixed with the plan. Raises :class:`CompileError` for a module that the
+    engine cannot run, and ValueError for a bad argument.
     """
     if backend not in BACKENDS:
         raise ValueError(f"unknown backend '{backend}'; accepted: {', '.join(BACKENDS)}")
@@ -53,10 +50,13 @@ def compile(
     for name, parameter in module.named_parameters():
         if parameter.dtype != chosen or parameter.device.type != "cpu":
             raise CompileError(
-                f"{name}: a parameter of {parameter.dtype} on {parameter.device}; a plan in {chosen} needs {chosen} on cpu"
+                f"{name}: a parameter of {parameter.dtype} on {parameter.device}; "
+                f"a plan in {chosen} needs {chosen} on cpu"
             )
     if len(input_shape) not in (2, 3, 4) or min(input_shape) < 1:
-        raise ValueError(f"input shape {input_shape}: needs (C, H, W), (N, C, H, W) or (N, features), all positive")
+        raise ValueError(
+            f"input shape {input_shape}: needs (C, H, W), (N, C, H, W) or (N, features), all positive"
+        )
     traced = trace(module, torch.zeros(input_shape, dtype=chosen))
     with torch.no_grad():
         return _Compiler(module, traced, backend, chosen, tuning_file or cache_file(), check_weights).phases()
@@ -107,7 +107,8 @@ class EnginePhases:
         return self._output_value.data
 
     def updateGradInput(self, input: Tensor, gradOutput: Tensor) -> Tensor:
-        """The input's gradient, in the plan's buffer. ``gradOutput`` may be the output itself; it is not changed."""
+        """The input's gradient, in the plan's buffer. ``gradOutput`` is not changed; it may be the output
+        itself."""
         if input is not self._input:
             raise RuntimeError("updateGradInput needs updateOutput of the same input first")
         if gradOutput.shape != self._output_value.shape:
@@ -122,7 +123,7 @@ class EnginePhases:
         return self._input_value.grad
 
     def accGradParameters(self, input: Tensor, gradOutput: Tensor) -> None:
-        """Adds every parameter's gradient to its ``.grad``, for the ``gradOutput`` of the last updateGradInput."""
+        """Adds every parameter's gradient to its ``.grad``, for the last updateGradInput's ``gradOutput``."""
         if input is not self._input or not self._gradients_kept:
             raise RuntimeError("accGradParameters needs updateGradInput of the same input first")
         with torch.no_grad():
@@ -176,14 +177,11 @@ class _Compiler:
         self.trace = traced
         self.backend = backend
         self.dtype = dtype
-        self.check_weights = check_weights
         self.memory = Memory()
         self.tuner = Tuner(tuning_file if backend != "stock" else None)
+        self.selection = Selection(backend, dtype, self.tuner, self.memory, check_weights)
         self.image_dims = 3 if len(traced.shapes[0]) == 3 else 4
-        self.values = [
-            Value(shape, len(shape) == self.image_dims, dtype) for shape in traced.shapes
-        ]
-        self.fallbacks: dict[str, str] = {}
+        self.values = [Value(shape, len(shape) == self.image_dims, dtype) for shape in traced.shapes]
 
     def phases(self) -> EnginePhases:
         plan = self._layers()
@@ -220,7 +218,9 @@ class _Compiler:
         for i, operation in enumerate(self.trace.operations):
             if i not in absorbed:
                 inputs = [self.values[index] for index in operation.inputs]
-                plan.append(self._layer(kinds[i], operation, inputs, self.values[operation.result], i in fused))
+                plan.append(
+                    self._layer(kinds[i], operation, inputs, self.values[operation.result], i in fused)
+                )
         return plan
 
     def _kind(self, operation: Operation) -> type[layers.Layer]:
@@ -266,56 +266,27 @@ class _Compiler:
     def _weighted(
         self, operation: Operation, inputs: list[Value], output: Value, relu: bool
     ) -> layers.WeightedLayer:
-        """A convolution or Linear with the kernels chosen for it; phases of one algorithm share its kernel."""
+        """A convolution or Linear with the kernels chosen for it."""
         found = recognise.convolution(operation)
-        choices: dict[str, dict[str, KernelMaker]]
         if found is not None:
             weight, bias = found.weight, found.bias
-            shape = found.shape(inputs[0].image_shape, self.dtype)
-            choices = {phase: algorithms.candidates(shape, phase) for phase in PHASES}
-            trial = _Trial.of_convolution(shape)
+            kernels = self.selection.for_convolution(
+                operation.name, found.shape(inputs[0].image_shape, self.dtype)
+            )
         else:
             parameters = recognise.linear(operation)
             assert parameters is not None
             weight, bias = parameters
             outputs, features = weight.shape
-            rows = inputs[0].numel // features
-            choices = {
-                phase: dict(algorithms.linear_candidates(rows, features, outputs, self.dtype, phase))
-                for phase in PHASES
-            }
-            trial = _Trial.of_linear(rows, features, outputs, self.dtype)
-        made: dict[str, Kernel] = {}
-        kernels: dict[str, tuple[str, Kernel]] = {}
-        for phase in PHASES:
-            name, make = self._choose(operation.name, trial, phase, choices[phase])
-            if name not in made:
-                made[name] = make(self.memory)
-            kernels[phase] = (name, made[name])
-        if self.check_weights:
-            for kernel in made.values():
-                _check_copies(kernel)
+            kernels = self.selection.for_linear(
+                operation.name, inputs[0].numel // features, features, outputs
+            )
         return layers.WeightedLayer(operation, inputs, output, relu, (weight, bias), kernels, self.memory)
-
-    def _choose(
-        self, name: str, trial: "_Trial", phase: str, choices: dict[str, KernelMaker]
-    ) -> tuple[str, KernelMaker]:
-        if self.backend != "auto":
-            forced = algorithms.of_family(choices, (self.backend,))
-            if not forced:
-                self.fallbacks[name] = f"{self.backend} does not apply"
-                forced = algorithms.of_family(choices, (_PLAIN,))
-            choices = forced
-        runs = {
-            candidate: partial(trial.prepare, phase, make) for candidate, make in choices.items()
-        }
-        best = self.tuner.choose(f"{trial.key} {phase}", runs)
-        return best, choices[best]
 
     # Memory -------------------------------------------------------------------------------------------------
 
     def _place_data(self, plan: list[layers.Layer]) -> None:
-        """Gives every value its buffer. What a Concat joins is written into its part of the result at once."""
+        """Gives every value its buffer. What a Concat joins is written into its place in the result."""
         homes: dict[int, tuple[layers.Concat, int]] = {}
         direct = (layers.WeightedLayer, layers.MaxPool2d, layers.AvgPool2d, layers.Concat)
         written_by = {id(layer.output): layer for layer in plan}
@@ -351,8 +322,9 @@ class _Compiler:
     def _place_gradients(self, plan: list[layers.Layer], output: Value) -> list[Callable[[], None]]:
         """Gives every gradient its memory, and returns the steps of the input gradient, last layer first.
 
-        A gradient is kept for as long as it is needed: for accGradParameters where the layer has parameters, else
-        until its layer has run. The first reader of a value (from the end) writes its gradient, the others add.
+        A gradient is kept for as long as it is needed: for accGradParameters where the layer has parameters,
+        else until its layer has run. The first reader of a value (from the end) writes its gradient, the
+        others add.
         """
         pool = GradientMemory(self.memory, self.dtype)
         blocks: dict[int, Block] = {}
@@ -381,7 +353,9 @@ class _Compiler:
                     added.append((value, grad, block))
                     layer.grad_inputs.append(grad)
                     continue
-                shared = self._shared_gradient(layer, index) if shareable and readers[id(value)] == 1 else None
+                shared = (
+                    self._shared_gradient(layer, index) if shareable and readers[id(value)] == 1 else None
+                )
                 if shared is not None:
                     block = blocks[id(result)]
                     block.users += 1
@@ -423,7 +397,7 @@ class _Compiler:
                     layer.name,
                     kind,
                     {phase: name for phase, name in ran.items() if name},
-                    self.fallbacks.get(layer.name, ""),
+                    self.selection.fallbacks.get(layer.name, ""),
                 )
             )
         dtype = str(self.dtype).removeprefix("torch.")
@@ -448,48 +422,3 @@ def _same_memory(tensor: Tensor, value: Value) -> Tensor | None:
     plain = shared.permute(1, 2, 0) if shared.dim() == 3 else shared
     plain = shared.permute(0, 2, 3, 1) if shared.dim() == 4 else plain
     return shared if (plain if value.is_image else shared).is_contiguous() else None
-
-
-def _check_copies(kernel: object) -> None:
-    """Makes every kept copy of a weight inside ``kernel`` compare itself with the weight on use."""
-    for part in vars(kernel).values():
-        if isinstance(part, CachedWeight):
-            part.checked = True
-        elif hasattr(part, "invalidate"):
-            _check_copies(part)
-
-
-class _Trial:
-    """Prepares timed runs of a layer's phases on numbers of its own. ``key`` names the layer's shape."""
-
-    def __init__(self, key: str, sizes: tuple[tuple[int, ...], ...], dtype: torch.dtype) -> None:
-        self.key = f"{key} {str(dtype).removeprefix('torch.')}"
-        self._sizes = sizes  # of input, output and weight
-        self._dtype = dtype
-        self._buffers: list[Tensor] = []
-        self._memory = Memory()
-
-    @classmethod
-    def of_convolution(cls, shape: ConvolutionShape) -> "_Trial":
-        weight = (shape.out_channels, shape.in_channels, *shape.kernel)
-        return cls(shape.describe(), (shape.input_shape, shape.output_shape, weight), shape.dtype)
-
-    @classmethod
-    def of_linear(cls, rows: int, features: int, outputs: int, dtype: torch.dtype) -> "_Trial":
-        sizes = ((rows, features), (rows, outputs), (outputs, features))
-        return cls(f"linear b{rows} {features}->{outputs}", sizes, dtype)
-
-    def prepare(self, phase: str, make: KernelMaker) -> Callable[[], None]:
-        if not self._buffers:
-            random = torch.Generator().manual_seed(0)  # the user's generator is not ours to advance
-            self._buffers = [
-                self._memory.empty(size, self._dtype).normal_(generator=random) for size in self._sizes
-            ]
-        x, out, weight = self._buffers
-        kernel = make(self._memory)
-        if phase == FORWARD:
-            return lambda: kernel.forward(x, weight, None, out, False)
-        if phase == INPUT_GRADIENT:
-            return lambda: kernel.input_gradient(out, weight, x)
-        total = torch.zeros_like(weight)
-        return lambda: kernel.weight_gradient(x, out, total)

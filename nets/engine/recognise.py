@@ -118,7 +118,11 @@ def linear(operation: Operation) -> tuple[Parameter, Parameter | None] | None:
     if _is(call, nn.Linear):
         weight, bias = call.weight, call.bias
     elif call is F.linear and isinstance(operation.args[0], Slot):
-        given = {"bias": None, **dict(zip(("weight", "bias"), operation.args[1:], strict=False)), **operation.kwargs}
+        given = {
+            "bias": None,
+            **dict(zip(("weight", "bias"), operation.args[1:], strict=False)),
+            **operation.kwargs,
+        }
         weight, bias = given["weight"], given["bias"]
     else:
         return None

@@ -1,4 +1,4 @@
-"""What a convolution's kernels need to know of it, and how their work is cut into pieces that stay in cache."""
+"""What a convolution's kernels need to know of it, and how work is cut into pieces that stay in cache."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ PIECE_BYTES = 8 << 20  # scratch of one piece of work: small enough to stay in a
 
 @dataclass(frozen=True)
 class ConvolutionShape:
-    """A 2-d convolution without groups or dilation, on activations laid out (batch, height, width, channel)."""
+    """A 2-d convolution without groups or dilation, on (batch, height, width, channel) activations."""
 
     batch: int
     in_channels: int
@@ -62,17 +62,14 @@ class ConvolutionShape:
         return self.kernel == self.in_size and self.padding == (0, 0)
 
     def describe(self) -> str:
-        """A short text that names the shape, the same in every process: a key of the tuning file."""
+        """A short text that names the shape, but for batch and dtype; a key of the tuning file."""
         pairs = (self.in_size, self.kernel, self.stride, self.padding)
         size, kernel, stride, padding = (f"{height}x{width}" for height, width in pairs)
-        return (
-            f"convolution b{self.batch} {self.in_channels}->{self.out_channels} on {size} "
-            f"k{kernel} s{stride} p{padding}"
-        )
+        return f"convolution {self.in_channels}->{self.out_channels} on {size} k{kernel} s{stride} p{padding}"
 
 
 def pieces(batch: int, rows: int, rows_per_piece: int) -> Iterator[tuple[slice, slice]]:
-    """Cuts ``batch`` images of ``rows`` rows each into (images, rows) slices of about ``rows_per_piece`` rows.
+    """Cuts ``batch`` images of ``rows`` rows each into (images, rows) slices of at most ``rows_per_piece``.
 
     A piece is either several whole images or some rows of one image.
     """

@@ -1,12 +1,12 @@
-"""The input gradient of a strided convolution as one stride-1 convolution and a shuffle of its channels to pixels.
+"""The input gradient of a strided convolution: a stride-1 convolution, and channels shuffled to pixels.
 
-Per axis, with stride s and padding p, let y + p = s Y + a be an input position with phase a < s. Its gradient takes
-the taps i = s q + a only:
+Per axis, with stride s and padding p, let y + p = s Y + a be an input position with phase a < s. Its
+gradient takes the taps i = s q + a only:
 
     g'[s Y + a - p] = sum over q of g[Y - q] w[s q + a]
 
-which for every phase is a stride-1 convolution of g with ceil(k / s) taps. The s x s phases are output channels of a
-single one, with few channels in (a first layer's) growing to s * s as many.
+which for every phase is a stride-1 convolution of g with ceil(k / s) taps. The s x s phases are output
+channels of a single one, with few channels in (a first layer's) growing to s * s as many.
 """
 
 from torch import Tensor
@@ -37,7 +37,9 @@ class StridedInputGradient(Kernel):
             dtype=shape.dtype,
         )
         self._convolution = (
-            Im2colGemm(self.phases, memory, "tap") if inner == "mm" else DirectConvolution(self.phases, memory)
+            Im2colGemm(self.phases, memory, "tap")
+            if inner == "mm"
+            else DirectConvolution(self.phases, memory)
         )
         self._weight = CachedWeight(self._by_phase)
         self._by_phase_out = memory.empty(self.phases.output_shape, shape.dtype)
@@ -51,7 +53,9 @@ class StridedInputGradient(Kernel):
         shape, (taps_h, taps_w) = self.shape, self.phases.kernel
         (stride_h, stride_w), (kernel_h, kernel_w) = shape.stride, shape.kernel
         if out is None:
-            out = self.memory.empty((self.phases.out_channels, shape.out_channels, taps_h, taps_w), shape.dtype)
+            out = self.memory.empty(
+                (self.phases.out_channels, shape.out_channels, taps_h, taps_w), shape.dtype
+            )
         padded = weight.new_zeros(shape.out_channels, shape.in_channels, taps_h * stride_h, taps_w * stride_w)
         padded[:, :, :kernel_h, :kernel_w] = weight
         by_phase = padded.view(
@@ -82,9 +86,7 @@ class StridedInputGradient(Kernel):
 
 
 def _phase(phase: int, stride: int, padding: int, size: int, grid: int) -> tuple[int, int, int]:
-    """Of one axis: the first input position of ``phase``, its place in the phase's grid, and how many follow."""
+    """Of one axis: the first input position of ``phase``, its place in the phase's grid, their number."""
     first = (phase - padding) % stride
     start = (first + padding) // stride
     return first, start, max(0, min((size - 1 - first) // stride + 1, grid - start))
-
-

@@ -24,7 +24,7 @@ class Slot:
 
 @dataclass
 class Operation:
-    """One call. ``values[result]`` = ``call(*args, **kwargs)`` with every :class:`Slot` replaced by its value."""
+    """One call. ``values[result]`` = ``call(*args, **kwargs)``, every :class:`Slot` replaced by its value."""
 
     name: str  # the module's dotted place, or the function's name in the traced graph
     call: Callable[..., Any]
@@ -161,26 +161,36 @@ def trace(module: nn.Module, example: Tensor) -> Trace:
                 continue
             if node.op == "output":
                 if not isinstance(args[0], Slot):
-                    raise CompileError(f"{type(module).__name__}: its forward returns {_kind(args[0])}, not a tensor")
+                    raise CompileError(
+                        f"{type(module).__name__}: its forward returns {_kind(args[0])}, not a tensor"
+                    )
                 output = args[0].index
                 continue
             name, call, in_place = _callable(root, module, node, args)
             sampled = [map_leaves(part, sample) for part in (args, kwargs)]
-            found, in_place, reshapes = _run(name, call, sampled[0], sampled[1], list(_samples_of((args, kwargs), samples)), in_place)
+            found, in_place, reshapes = _run(
+                name, call, sampled[0], sampled[1], list(_samples_of((args, kwargs), samples)), in_place
+            )
             parameters = _parameters(call, args, kwargs)
             constant = next(_slots((args, kwargs)), None) is None
             if constant and parameters:
-                raise CompileError(f"{name}: computes from parameters alone; use PyTorch's autograd for this module")
+                raise CompileError(
+                    f"{name}: computes from parameters alone; use PyTorch's autograd for this module"
+                )
             if constant or not isinstance(found, Tensor):  # sizes and the like: fixed with the input's shape
                 if isinstance(found, (tuple, list)) and any(isinstance(part, Tensor) for part in found):
-                    raise CompileError(f"{name}: returns several tensors; use PyTorch's autograd for this module")
+                    raise CompileError(
+                        f"{name}: returns several tensors; use PyTorch's autograd for this module"
+                    )
                 known[node] = found
                 continue
             if not found.is_floating_point():
                 raise CompileError(f"{name}: computes {found.dtype}; use PyTorch's autograd for this module")
             slot = new_value(found)
             operations.append(
-                Operation(name, call, args, kwargs, slot.index, tuple(found.shape), in_place, reshapes, parameters)
+                Operation(
+                    name, call, args, kwargs, slot.index, tuple(found.shape), in_place, reshapes, parameters
+                )
             )
             if in_place:  # whoever reads the changed value later reads the new one
                 changed = next(_slots(args))
@@ -227,7 +237,7 @@ class _state_kept:
 def _callable(
     root: nn.Module, module: nn.Module, node: fx.Node, args: tuple[Any, ...]
 ) -> tuple[str, Callable[..., Any], bool]:
-    """The operation's name, what to call without changing its argument, and whether the original changed it."""
+    """The operation's name, what to call without changing an argument, and whether the original did."""
     if node.op == "call_module":
         layer = root.get_submodule(str(node.target))
         name = str(node.target) if root is module else type(module).__name__
@@ -237,7 +247,9 @@ def _callable(
         if method.endswith("_") and not method.endswith("__"):
             neutral = method[:-1]
             if not hasattr(Tensor, neutral):
-                raise CompileError(f"{node.name}: Tensor.{method} changes its input; use PyTorch's autograd for it")
+                raise CompileError(
+                    f"{node.name}: Tensor.{method} changes its input; use PyTorch's autograd for it"
+                )
             return node.name, getattr(Tensor, neutral), True
         return node.name, getattr(Tensor, method), False
     target = node.target

@@ -1,8 +1,8 @@
 """Picks the fastest candidate by timing, and remembers the picks in a file of the user's cache folder.
 
-The file is a help, never a need: it may be deleted at any time, and one that is damaged, of another version or
-unwritable is as good as none. Writers replace it whole, so that two processes never see a torn one; what the other
-has added since is kept.
+The file is a help, never a need: it may be deleted at any time, and one that is damaged, of another version
+or unwritable is as good as none. Writers replace it whole, so that two processes never see a torn one; what
+the other has added since is kept.
 """
 
 import contextlib
@@ -18,9 +18,9 @@ from pathlib import Path
 import torch
 
 VERSION = 1
-_REPEATS = 5
+_REPEATS = 4
 _SLOWER_IS_OUT = 1.3  # after its first timed run, a candidate this much slower than the best one is dropped
-_SECONDS_PER_CHOICE = 4.0
+_SECONDS_PER_CHOICE = 3.0
 
 
 def cache_file() -> Path:

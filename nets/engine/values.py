@@ -1,4 +1,4 @@
-"""Activations and their gradients: where they live, and gradient memory shared by those not needed at once."""
+"""Activations and their gradients: where they live, and memory shared by gradients not needed at once."""
 
 import math
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ class Value:
 
 
 def to_images(tensor: Tensor) -> Tensor:
-    """(batch, channel, height, width) or (channel, height, width) as (batch, height, width, channel); a view."""
+    """(batch, channel, height, width), batch perhaps missing, as (batch, height, width, channel); a view."""
     return (tensor if tensor.dim() == 4 else tensor.unsqueeze(0)).permute(0, 2, 3, 1)
 
 
@@ -77,7 +77,8 @@ class GradientMemory:
         self._free: list[Block] = []
 
     def take(self, count: int) -> Block:
-        """A block of at least ``count`` elements with one user: the smallest free one that fits, or a new one."""
+        """A block of ``count`` elements or more with one user: the smallest free one that fits, or a new
+        one."""
         fitting = [block for block in self._free if block.memory.numel() >= count]
         if fitting:
             block = min(fitting, key=lambda block: block.memory.numel())

@@ -7,7 +7,7 @@ from torch import Tensor
 
 
 class StaleWeightError(RuntimeError):
-    """A weight was changed in a way that PyTorch does not count (through ``.data``, numpy or a memory map)."""
+    """A weight was changed in a way that PyTorch does not count: through ``.data``, numpy, a memory map."""
 
 
 class CachedWeight:

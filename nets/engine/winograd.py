@@ -1,8 +1,8 @@
 """Winograd's minimal filtering: the transforms, from interpolation points.
 
 Formulas: the Toom-Cook product of polynomials and its transposition (S. Winograd, Arithmetic Complexity of
-Computations, 1980; R. Blahut, Fast Algorithms for Signal Processing, 2010, chapters 3 and 5); A. Lavin and S. Gray,
-Fast Algorithms for Convolutional Neural Networks, 2015, for the nesting into two dimensions.
+Computations, 1980; R. Blahut, Fast Algorithms for Signal Processing, 2010, chapters 3 and 5); A. Lavin and
+S. Gray, Fast Algorithms for Convolutional Neural Networks, 2015, for the nesting into two dimensions.
 """
 
 import numpy as np
@@ -10,8 +10,9 @@ import torch
 
 from nets.engine.bilinear import TileTransforms
 
-# Finite interpolation points by output tile, for 3-wide kernels; infinity is always one more. Few-bit fractions
-# around 1 keep the powers, and with them the rounding errors, small: the integers of the textbooks lose 1e-4.
+# Finite interpolation points by output tile, for 3-wide kernels; infinity is always one more. Few-bit
+# fractions around 1 keep the powers, and with them the rounding errors, small: the integers of the textbooks
+# lose 1e-4.
 POINTS: dict[int, tuple[float, ...]] = {
     2: (0.0, 1.0, -1.0),
     3: (0.5, -0.5, 1.25, -1.25),
@@ -23,14 +24,16 @@ POINTS: dict[int, tuple[float, ...]] = {
 def winograd(output_tile: int, kernel: int = 3) -> TileTransforms:
     """F(m x m, k x k) with the points of :data:`POINTS`.
 
-    A product of polynomials of degrees k - 1 and m - 1 is fixed by its values at t = m + k - 1 points: with V_n the
-    (t, n) matrix of the points' powers 0 .. n - 1, the product's coefficients are V_t^-1 ((V_k w) * (V_m h)).
-    Transposing this linear map from h gives the correlation y = V_m^T ((V_k w) * (V_t^-T d)).
+    A product of polynomials of degrees k - 1 and m - 1 is fixed by its values at t = m + k - 1 points: with
+    V_n the (t, n) matrix of the points' powers 0 .. n - 1, the product's coefficients are V_t^-1 ((V_k w) *
+    (V_m h)). Transposing this linear map from h gives the correlation y = V_m^T ((V_k w) * (V_t^-T d)).
     """
     tile = output_tile + kernel - 1
     points = np.array(POINTS[output_tile][: tile - 1])
     if len(points) != tile - 1:
-        raise ValueError(f"no interpolation points for an output tile of {output_tile} and a kernel of {kernel}")
+        raise ValueError(
+            f"no interpolation points for an output tile of {output_tile} and a kernel of {kernel}"
+        )
 
     def powers(count: int) -> np.ndarray:
         at_infinity = np.eye(count)[-1:]  # the value at infinity is the leading coefficient

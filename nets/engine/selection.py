@@ -1,0 +1,135 @@
+"""Chooses the kernels of a convolution or Linear layer: forced by family, or the fastest when timed."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from nets.engine import algorithms
+from nets.engine.algorithms import FORWARD, INPUT_GRADIENT, PHASES, KernelMaker
+from nets.engine.kernel import Kernel
+from nets.engine.memory import Memory
+from nets.engine.shapes import ConvolutionShape
+from nets.engine.tuning import Tuner
+from nets.engine.weights import CachedWeight
+
+Kernels = dict[str, tuple[str, Kernel]]  # phase to algorithm's name and kernel
+
+_PLAIN = "mm"  # what runs where the forced family does not apply
+# A batch is timed on as many images as make this much work of the direct algorithm: what is fastest for them
+# is fastest for more, as every kernel works through a batch in pieces.
+_TIMED_MULTIPLY_ADDS = 12_000_000_000
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What kernels are chosen for: ``name`` describes one image (or row) of it."""
+
+    name: str
+    batch: int
+    multiply_adds: int  # of one image
+    candidates: Callable[[int, str], dict[str, KernelMaker]]  # of a batch size and a phase
+    sizes: Callable[[int], tuple[tuple[int, ...], ...]]  # of input, output and weight for a batch size
+
+
+class Selection:
+    """Chooses and makes the kernels of one plan. ``fallbacks``: the layers that the forced family cannot
+    run."""
+
+    def __init__(
+        self, backend: str, dtype: torch.dtype, tuner: Tuner, memory: Memory, check_weights: bool
+    ) -> None:
+        self.backend = backend
+        self.fallbacks: dict[str, str] = {}
+        self._dtype = dtype
+        self._tuner = tuner
+        self._memory = memory
+        self._check_weights = check_weights
+
+    def for_convolution(self, layer: str, shape: ConvolutionShape) -> Kernels:
+        weight = (shape.out_channels, shape.in_channels, *shape.kernel)
+        work = _Work(
+            shape.describe(),
+            shape.batch,
+            shape.multiply_adds // shape.batch,
+            lambda batch, phase: algorithms.candidates(replace(shape, batch=batch), phase),
+            lambda batch: ((batch, *shape.input_shape[1:]), (batch, *shape.output_shape[1:]), weight),
+        )
+        return self._kernels(layer, work)
+
+    def for_linear(self, layer: str, rows: int, features: int, outputs: int) -> Kernels:
+        work = _Work(
+            f"linear {features}->{outputs}",
+            rows,
+            features * outputs,
+            lambda batch, phase: dict(
+                algorithms.linear_candidates(batch, features, outputs, self._dtype, phase)
+            ),
+            lambda batch: ((batch, features), (batch, outputs), (outputs, features)),
+        )
+        return self._kernels(layer, work)
+
+    def _kernels(self, layer: str, work: _Work) -> Kernels:
+        """One kernel per phase; phases that chose the same algorithm share it and its copies of the
+        weight."""
+        timed_batch = max(1, min(work.batch, _TIMED_MULTIPLY_ADDS // work.multiply_adds))
+        trial = _Trial(work.sizes(timed_batch), self._dtype)
+        dtype = str(self._dtype).removeprefix("torch.")
+        made: dict[str, Kernel] = {}
+        kernels: Kernels = {}
+        for phase in PHASES:
+            found = self._allowed(layer, work.candidates(work.batch, phase))
+            timed = work.candidates(timed_batch, phase)
+            runs = {name: partial(trial.prepare, phase, timed[name]) for name in found if name in timed}
+            name = self._tuner.choose(f"{work.name} batch {timed_batch} {dtype} {phase}", runs)
+            if name not in made:
+                made[name] = found[name](self._memory)
+                if self._check_weights:
+                    _check_copies(made[name])
+            kernels[phase] = (name, made[name])
+        return kernels
+
+    def _allowed(self, layer: str, found: dict[str, KernelMaker]) -> dict[str, KernelMaker]:
+        if self.backend == "auto":
+            return algorithms.worth_timing(found)
+        forced = algorithms.of_family(found, self.backend)
+        if forced:
+            return forced
+        self.fallbacks[layer] = f"{self.backend} does not apply"
+        return algorithms.of_family(found, _PLAIN)
+
+
+class _Trial:
+    """Prepares timed runs of a layer's phases, on numbers and in memory of its own."""
+
+    def __init__(self, sizes: tuple[tuple[int, ...], ...], dtype: torch.dtype) -> None:
+        self._sizes = sizes
+        self._dtype = dtype
+        self._memory = Memory()
+        self._operands: list[Tensor] = []
+
+    def prepare(self, phase: str, make: KernelMaker) -> Callable[[], None]:
+        if not self._operands:
+            random = torch.Generator().manual_seed(0)  # the user's generator is not ours to advance
+            self._operands = [
+                self._memory.empty(size, self._dtype).normal_(generator=random) for size in self._sizes
+            ]
+        x, out, weight = self._operands
+        kernel = make(self._memory)
+        if phase == FORWARD:
+            return lambda: kernel.forward(x, weight, None, out, False)
+        if phase == INPUT_GRADIENT:
+            return lambda: kernel.input_gradient(out, weight, x)
+        total = torch.zeros_like(weight)
+        return lambda: kernel.weight_gradient(x, out, total)
+
+
+def _check_copies(kernel: object) -> None:
+    """Makes every kept copy of a weight inside ``kernel`` compare itself with the weight on use."""
+    for part in vars(kernel).values():
+        if isinstance(part, CachedWeight):
+            part.checked = True
+        elif isinstance(part, Kernel):
+            _check_copies(part)
