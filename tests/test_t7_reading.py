@@ -1,5 +1,6 @@
 """Reading .t7 files: the golden files of the real Torch7, and what they do not hold."""
 
+import gzip
 import io
 import os
 import struct
@@ -214,6 +215,15 @@ def test_a_pipe() -> None:
     thread.join()
     assert describe(value) == describe(golden("net"))
     value["input"].numpy()[:] = 0  # writable, as from a file
+
+
+def test_a_compressed_stream(tmp_path: Path) -> None:
+    path = tmp_path / "net.t7.gz"
+    path.write_bytes(gzip.compress((GOLDEN / "t7/net.bin.t7").read_bytes()))
+    with gzip.open(path) as file:
+        assert describe(t7.load(file)) == describe(golden("net"))
+    with pytest.raises(t7.T7FormatError, match="a gzip file"):
+        t7.load(path)
 
 
 def test_text_files_are_refused() -> None:
