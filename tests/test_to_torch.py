@@ -1,5 +1,7 @@
 """Torch7's models as torch.nn Modules, against what real Torch7 computed with them."""
 
+import math
+import random
 from pathlib import Path
 
 import numpy as np
@@ -248,6 +250,50 @@ def test_what_cannot_be_converted_names_its_place(model, message):
     with pytest.raises(ConversionError) as caught:
         to_torch(model, "net")
     assert str(caught.value).startswith(message)
+
+
+WRONG_VALUES = (None, 0, -1, 2.5, 1e300, math.inf, math.nan, True, "x", b"\xff", t7.LuaTable(),
+                t7.LuaTable.from_list([1, 2]), t7.Tensor("torch.DoubleTensor", None, (), ()), tensor(2, 3),
+                t7.Tensor.from_numpy(np.ones(3, np.int64)), t7.TorchObject("nn.Tanh"), 2**40,
+                t7.Storage("torch.LongStorage", np.array([2, -1, 0])))  # fmt: skip
+
+
+def copied(value, known):
+    """A copy of a module's tables; tensors stay."""
+    if not isinstance(value, t7.TorchObject | t7.LuaTable):
+        return value
+    if id(value) not in known:
+        table = t7.LuaTable()
+        is_table = isinstance(value, t7.LuaTable)
+        known[id(value)] = table if is_table else t7.TorchObject(value.typename, value.version, table)
+        for key, item in (value if is_table else value.fields).items():
+            table[copied(key, known)] = copied(item, known)
+    return known[id(value)]
+
+
+def tables_in(value, seen):
+    table = value.fields if isinstance(value, t7.TorchObject) else value
+    if not isinstance(table, t7.LuaTable) or id(table) in seen:
+        return
+    seen.add(id(table))
+    yield table
+    for item in table.values():
+        yield from tables_in(item, seen)
+
+
+@pytest.mark.filterwarnings("ignore:Initializing zero-element tensors")
+@pytest.mark.parametrize("seed", range(4))
+def test_a_damaged_module_is_converted_or_refused_with_its_place(seed):
+    generator = random.Random(seed)
+    cases = list(CASES.values())
+    for _ in range(1000):
+        model = copied(generator.choice(cases)["module"], {})
+        table = generator.choice([table for table in tables_in(model, set()) if table])
+        table[generator.choice(list(table))] = generator.choice(WRONG_VALUES)
+        try:
+            to_torch(model)
+        except ConversionError as error:
+            assert error.path.startswith("root")
 
 
 def test_modules_nested_without_end_are_refused():

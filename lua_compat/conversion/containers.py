@@ -1,5 +1,6 @@
 """Modules made of modules."""
 
+import math
 from typing import Any
 
 import torch
@@ -40,13 +41,15 @@ def _bottle(f: Fields) -> nn.Module:
 
 def _weight_norm(f: Fields) -> nn.Module:
     """The child is written without its weight, which follows from g and v; weightSize tells its shape."""
-    source = f.get("modules")[1]
-    size = f.plain("weightSize")
-    if source.get("weight") is None:
-        source = t7.TorchObject(source.typename, source.version, t7.LuaTable(source.fields))
-        source["weight"] = t7.Tensor.from_numpy(torch.zeros(size, dtype=f.dtype).numpy())
-    child = f.convert(source, ".modules[1]")
     g, v = f.parameter("g"), f.parameter("v")
+    source = f.module_field("modules", 1)
+    if source.get("weight") is None:
+        size = f.plain("weightSize")
+        if not isinstance(size, tuple) or math.prod(size) != v.numel():
+            f.fail(f"field weightSize is {size}, but v has {v.numel()} elements")
+        source = t7.TorchObject(source.typename, source.version, t7.LuaTable(source.fields))
+        source["weight"] = t7.Tensor.from_numpy(torch.zeros(size, dtype=v.dtype).numpy())
+    child = f.convert(source, ".modules[1]")
     child.get_parameter("weight").requires_grad_(False)
     return containers.WeightNorm(child=child, v=v, g=g, outputDim=f.integer("outputDim", 1))
 
@@ -66,7 +69,7 @@ CONVERSIONS: dict[str, Conversion] = {
     "nn.WeightNorm": _weight_norm,
     # What only places, watches or guards its child computes what the child does.
     "nn.GPU": lambda f: f.only_child(),
-    "nn.DataParallelTable": lambda f: f.convert(f.get("modules")[1], ".modules[1]"),
+    "nn.DataParallelTable": lambda f: f.convert(f.module_field("modules", 1), ".modules[1]"),
     "nn.DontCast": lambda f: f.only_child(),
     "nn.Decorator": lambda f: f.only_child(),
     "nn.NaN": lambda f: f.only_child(),

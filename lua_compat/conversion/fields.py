@@ -42,7 +42,7 @@ class Fields:
 
     def integer(self, name: str, default: Any = _REQUIRED) -> int:
         value = self.number(name, default)
-        if value != int(value):
+        if not value.is_integer():
             self.fail(f"field {name} must be a whole number, not {value}")
         return int(value)
 
@@ -116,6 +116,14 @@ class Fields:
         if len(children) != 1:
             self.fail(f"holds {len(children)} modules; one is expected")
         return children[0]
+
+    def module_field(self, table: str, place: int) -> t7.TorchObject:
+        """The module at ``place`` of the table in the field, not converted."""
+        modules = self.get(table)
+        module = modules.get(place) if isinstance(modules, t7.LuaTable) else None
+        if not isinstance(module, t7.TorchObject):
+            self.fail(f"field {table}[{place}] must be a module, not {_what(module)}")
+        return module
 
     def convert(self, source: Any, place: str) -> nn.Module:
         """Another module that this one holds at ``place`` (a path step)."""

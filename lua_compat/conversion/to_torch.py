@@ -11,6 +11,16 @@ from lua_compat import t7
 from lua_compat.conversion.errors import ConversionError
 from lua_compat.conversion.fields import Fields
 
+# torch.nn refuses sizes in many ways, and fields of another kind fail where they are used.
+_REFUSALS = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
 _DEEPEST = 100  # containers in containers; no real model comes near
 
 
@@ -81,7 +91,7 @@ class Converter:
             return conversion(fields)
         except ConversionError:
             raise
-        except (TypeError, ValueError, RuntimeError, AssertionError) as error:
+        except _REFUSALS as error:
             fields.fail(str(error).splitlines()[0] if str(error) else type(error).__name__)
 
     def parameter(self, tensor: t7.Tensor, shape: tuple[int, ...] | None) -> nn.Parameter:
