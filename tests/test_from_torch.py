@@ -21,7 +21,6 @@ GOLDEN = Path(__file__).parent / "golden"
 CASES = {
     f"{place}: {case['expr']}": case
     for place, case in enumerate(t7.load(GOLDEN / "models" / "models.t7").array(), 1)
-    if "CASES_MODELS.one" not in case["expr"] and "CASES_MODELS.two" not in case["expr"]  # graphs
 }
 # What a forward or backward pass leaves in a module.
 SET_BY_RUNNING = {

@@ -34,6 +34,7 @@ def find_conversion(typename: str) -> Conversion | None:
 EXPORTS: dict[type, Export] = {
     **containers.EXPORTS,
     **convolution.EXPORTS,
+    **graph.EXPORTS,
     **linear.EXPORTS,
     **normalisation.EXPORTS,
     **pooling.EXPORTS,
