@@ -61,9 +61,8 @@ def main() -> None:
     print(f"{numbers:,} parameters: {statistics.median(mine):.2f} s (fastest {min(mine):.2f} s)")
     if others:
         ratio = statistics.median(mine) / statistics.median(others)
-        print(
-            f"Torch7: {statistics.median(others):.2f} s (fastest {min(others):.2f} s); ours / Torch7 {ratio:.2f}"
-        )
+        print(f"Torch7: {statistics.median(others):.2f} s (fastest {min(others):.2f} s)")
+        print(f"ours / Torch7: {ratio:.2f}")
 
 
 if __name__ == "__main__":

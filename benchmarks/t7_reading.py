@@ -5,7 +5,7 @@
 Prints, as medians of interleaved rounds:
 - the time to open a file of weights (mapped), and to read it whole with a cold cache, beside a plain read;
 - the peak memory of loading it and touching every element, over the size of the file;
-- the time to load tables of a million entries, and to load and use all of them (strings are decoded when
+- the time to load tables of a million entries, and to load and use all of them (scalars are decoded when
   a table is first used), ours and torchfile's (pip install torchfile), with the ratios.
 """
 

@@ -12,11 +12,13 @@ import torch
 from nets.engine.tuning import VERSION, Tuner, cache_file, machine_key
 
 
-def sleeping(
+def busy(
     milliseconds: float, runs: list[str] | None = None, name: str = ""
 ) -> Callable[[], Callable[[], None]]:
     def run() -> None:
-        time.sleep(milliseconds / 1e3)
+        end = time.thread_time() + milliseconds / 1e3
+        while time.thread_time() < end:
+            pass
         if runs is not None:
             runs.append(name)
 
@@ -30,7 +32,7 @@ def never() -> Callable[[], None]:
 def test_the_fastest_is_chosen_and_remembered(tmp_path: Path) -> None:
     path = tmp_path / "folder" / "tuning.json"
     tuner = Tuner(path)
-    assert tuner.choose("layer", {"slow": sleeping(20), "fast": sleeping(1)}) == "fast"
+    assert tuner.choose("layer", {"slow": busy(20), "fast": busy(1)}) == "fast"
     tuner.save()
     assert Tuner(path).choose("layer", {"slow": never, "fast": never}) == "fast"
     assert [child.name for child in path.parent.iterdir() if child.suffix == ".json"] == ["tuning.json"]
@@ -38,22 +40,22 @@ def test_the_fastest_is_chosen_and_remembered(tmp_path: Path) -> None:
 
 def test_a_slow_candidate_is_tried_once_more_than_prepared(tmp_path: Path) -> None:
     runs: list[str] = []
-    Tuner(None).choose("layer", {"fast": sleeping(1, runs, "fast"), "slow": sleeping(30, runs, "slow")})
+    Tuner(None).choose("layer", {"fast": busy(1, runs, "fast"), "slow": busy(30, runs, "slow")})
     assert runs.count("slow") == 2
 
 
 def test_a_new_candidate_is_timed_though_the_others_are_known(tmp_path: Path) -> None:
     path = tmp_path / "tuning.json"
     tuner = Tuner(path)
-    tuner.choose("layer", {"a": sleeping(5), "b": sleeping(9)})
+    tuner.choose("layer", {"a": busy(5), "b": busy(9)})
     tuner.save()
-    assert Tuner(path).choose("layer", {"a": sleeping(5), "b": sleeping(9), "c": sleeping(1)}) == "c"
+    assert Tuner(path).choose("layer", {"a": busy(5), "b": busy(9), "c": busy(1)}) == "c"
 
 
 def test_a_known_time_of_another_candidate_is_ignored(tmp_path: Path) -> None:
     path = tmp_path / "tuning.json"
     tuner = Tuner(path)
-    tuner.choose("layer", {"a": sleeping(1), "b": sleeping(5), "c": sleeping(9)})
+    tuner.choose("layer", {"a": busy(1), "b": busy(5), "c": busy(9)})
     tuner.save()
     assert Tuner(path).choose("layer", {"b": never, "c": never}) == "b"
 
@@ -66,7 +68,7 @@ def test_a_candidate_without_memory_is_out() -> None:
     def too_large() -> Callable[[], None]:
         raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
 
-    assert Tuner(None).choose("layer", {"large": too_large, "small": sleeping(1)}) == "small"
+    assert Tuner(None).choose("layer", {"large": too_large, "small": busy(1)}) == "small"
 
 
 def test_other_errors_are_not_swallowed() -> None:
@@ -74,7 +76,7 @@ def test_other_errors_are_not_swallowed() -> None:
         raise RuntimeError("shapes do not match")
 
     with pytest.raises(RuntimeError, match="shapes do not match"):
-        Tuner(None).choose("layer", {"wrong": wrong, "small": sleeping(1)})
+        Tuner(None).choose("layer", {"wrong": wrong, "small": busy(1)})
 
 
 @pytest.mark.parametrize(
@@ -94,7 +96,7 @@ def test_a_damaged_or_foreign_file_is_as_good_as_none(tmp_path: Path, content: s
     path = tmp_path / "tuning.json"
     path.write_text(content)
     tuner = Tuner(path)
-    assert tuner.choose("layer", {"slow": sleeping(20), "fast": sleeping(1)}) == "fast"
+    assert tuner.choose("layer", {"slow": busy(20), "fast": busy(1)}) == "fast"
     tuner.save()
     assert Tuner(path).choose("layer", {"slow": never, "fast": never}) == "fast"
 
@@ -102,17 +104,17 @@ def test_a_damaged_or_foreign_file_is_as_good_as_none(tmp_path: Path, content: s
 def test_an_unwritable_place_is_no_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     tuner = Tuner(tmp_path / "file" / "tuning.json")
-    assert tuner.choose("layer", {"slow": sleeping(9), "fast": sleeping(1)}) == "fast"
+    assert tuner.choose("layer", {"slow": busy(9), "fast": busy(1)}) == "fast"
     tuner.save()
 
 
 def test_the_file_may_be_deleted_between(tmp_path: Path) -> None:
     path = tmp_path / "tuning.json"
     tuner = Tuner(path)
-    tuner.choose("a", {"slow": sleeping(9), "fast": sleeping(1)})
+    tuner.choose("a", {"slow": busy(9), "fast": busy(1)})
     tuner.save()
     path.unlink()
-    tuner.choose("b", {"slow": sleeping(9), "fast": sleeping(1)})
+    tuner.choose("b", {"slow": busy(9), "fast": busy(1)})
     tuner.save()
     assert Tuner(path).choose("b", {"slow": never, "fast": never}) == "fast"
 
@@ -120,7 +122,7 @@ def test_the_file_may_be_deleted_between(tmp_path: Path) -> None:
 def _tune(path: Path, key: str) -> None:
     for index in range(20):
         tuner = Tuner(path)
-        tuner.choose(f"{key} {index}", {"slow": sleeping(0.5), "fast": sleeping(0.01)})
+        tuner.choose(f"{key} {index}", {"slow": busy(0.5), "fast": busy(0.01)})
         tuner.save()
 
 

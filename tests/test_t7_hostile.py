@@ -45,11 +45,13 @@ def test_large_files_cut_here_and_there(path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", sorted(GOLDEN.glob("t7/*.t7")), ids=lambda path: path.name)
-def test_golden_t7_files_cut_at_every_byte(path: Path) -> None:
-    data = path.read_bytes()
+@pytest.mark.parametrize("name", ["net.bin", "net.long4", "net.ascii"])
+def test_large_golden_t7_files_cut_at_every_byte(name: str) -> None:
+    data = (GOLDEN / f"t7/{name}.t7").read_bytes()
+    # The ascii file would take half an hour: every byte of its beginning, then every 29th.
     for length in range(len(data)):
-        check_cut(data, length)
+        if name != "net.ascii" or length < 200 or length % 29 == 0:
+            check_cut(data, length)
 
 
 def test_mutated_files() -> None:

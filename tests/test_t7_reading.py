@@ -1,5 +1,6 @@
 """Reading .t7 files: the golden files of the real Torch7, and what they do not hold."""
 
+import gzip
 import io
 import os
 import struct
@@ -145,6 +146,33 @@ def test_arrays_are_a_private_map_or_a_copy(tmp_path: Path) -> None:
     assert not t7.load(path).numpy().any()
 
 
+def test_a_copied_file_is_needed_no_more(tmp_path: Path) -> None:
+    path = tmp_path / "x.t7"
+    words = t7.LuaTable((f"word{i}", i) for i in range(5000))
+    t7.save(path, {"words": words, "list": list(range(5000)), "x": np.arange(5000.0)})
+    value = t7.load(path, mmap=False)
+    path.write_bytes(b"")  # a map of it would be gone
+    assert dict(value["words"]) == dict(words) and value["list"].array() == list(range(5000))
+    assert value["x"].numpy()[-1] == 4999
+
+
+def test_large_tables_are_read_up_to_what_is_no_scalar() -> None:
+    table = t7.LuaTable((f"k{i}", str(i) * (i % 40)) for i in range(3000))
+    table["inner"] = t7.LuaTable.from_list([i + 0.25 for i in range(3000)])
+    table["\u00e9"] = "accented \u00e9"
+    table[b"\xff"] = b"\xfe raw"
+    for i in range(3000):
+        table[i * 10 + 0.5] = i % 2 == 0
+    for order in ("little", "big"):
+        out = io.BytesIO()
+        t7.save(out, table, byte_order=order)  # type: ignore[arg-type]
+        back = t7.load(io.BytesIO(out.getvalue()))
+        assert describe(back) == describe(table)
+        del back["k7"]
+        back["k7"] = 7
+        assert list(back)[-1] == "k7" and len(back) == len(table)
+
+
 def test_streams() -> None:
     first, second = t7.LuaTable({"x": t7.Tensor.from_numpy(np.ones(3))}), t7.LuaTable()
     second["same"] = first["x"]
@@ -187,6 +215,15 @@ def test_a_pipe() -> None:
     thread.join()
     assert describe(value) == describe(golden("net"))
     value["input"].numpy()[:] = 0  # writable, as from a file
+
+
+def test_a_compressed_stream(tmp_path: Path) -> None:
+    path = tmp_path / "net.t7.gz"
+    path.write_bytes(gzip.compress((GOLDEN / "t7/net.bin.t7").read_bytes()))
+    with gzip.open(path) as file:
+        assert describe(t7.load(file)) == describe(golden("net"))
+    with pytest.raises(t7.T7FormatError, match="a gzip file"):
+        t7.load(path)
 
 
 def test_text_files_are_refused() -> None:

@@ -1,6 +1,5 @@
 """The two encodings of a .t7 file, read: each cursor walks a buffer and never leaves it."""
 
-import itertools
 import os
 import re
 import struct
@@ -114,7 +113,6 @@ def _read_at(descriptor: int, dtype: np.dtype, count: int, start: int) -> np.nda
 
 
 _INTEGER = re.compile(rb"[ \t\n\v\f\r]*([+-]?[0-9]{1,20})")
-_WORD = re.compile(rb"[^ \t\n\v\f\r]+")
 _NUMBER = re.compile(rb"[ \t\n\v\f\r]*([+-]?(?:[0-9.eE+-]{1,400}|inf|nan))", re.IGNORECASE)
 _WINDOW = 1 << 19
 
@@ -227,14 +225,21 @@ class AsciiCursor:
         # Some of the next words, at most ``wanted``. The window grows with what is wanted, so that many small
         # arrays cost no more than one large one.
         size = min(32 * wanted + 32, _WINDOW)
-        window = bytes(self.buffer[self.position : self.position + size])
-        matches = list(itertools.islice(_WORD.finditer(window), wanted))
-        if matches and matches[-1].end() == len(window) and self.position + len(window) < self.end:
-            matches.pop()  # it may go on beyond the window
-        if not matches:
-            raise T7FormatError("a word of an array expected, found " + self._found(), self.position)
-        self._take_number(self.position + matches[-1].end())
-        return [match[0] for match in matches]
+        while True:
+            window = bytes(self.buffer[self.position : self.position + size])
+            words = window.split(None, wanted)
+            if len(words) > wanted:
+                rest = words.pop()
+            elif words and not window[-1:].isspace():
+                rest = words.pop()  # it may go on beyond the window
+            else:
+                rest = b""
+            if words:
+                self.position += len(window) - len(rest)
+                return words
+            if rest or not window:
+                raise T7FormatError("a word of an array expected, found " + self._found(), self.position)
+            self.position += len(window)  # nothing but spaces
 
 
 def _parse(words: list[bytes], dtype: np.dtype) -> np.ndarray:

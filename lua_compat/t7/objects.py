@@ -153,7 +153,9 @@ class LuaTable(MutableMapping[Any, Any]):
 
     def defer(self, entries: DeferredEntries) -> None:
         """Adds entries that are decoded when the table is first used."""
-        self._deferred = [*(self._deferred or ()), entries]
+        if self._deferred is None:
+            self._deferred = []
+        self._deferred.append(entries)
 
     def _decode_deferred(self) -> None:
         deferred, self._deferred = self._deferred or [], None

@@ -3,6 +3,8 @@
 import io
 import mmap as memory_map
 import os
+import stat
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any, Final, Literal, Protocol
@@ -29,6 +31,8 @@ from lua_compat.t7.paths import step
 from lua_compat.t7.scalar_entries import NO_KEY, read_scalar_entries
 
 GENERATOR_BYTES = 5048  # sizeof(THGenerator) where a long has 8 bytes
+# Not every Python that we support names it.
+_MAP_NORESERVE = getattr(memory_map, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0)
 LONGEST_CLASS_NAME = 255
 VEC_CLASSES = ("tds.Vec", "tds_vec")
 HASH_CLASSES = ("tds.Hash", "tds_hash")
@@ -477,13 +481,15 @@ def _contents(file: IO[bytes]) -> tuple[memoryview, int]:
 
     The map is private: the arrays in it can be written to, the file does not change.
     """
-    try:
-        descriptor = file.fileno()
-        position = file.tell()
-        mapped = memory_map.mmap(descriptor, 0, access=memory_map.ACCESS_COPY)
-        return memoryview(mapped), position
-    except (OSError, ValueError, AttributeError, io.UnsupportedOperation):
-        pass  # a pipe, an empty file, a file in memory: it has no map, so it is read
+    raw = getattr(file, "raw", file)
+    # Only a plain file: a gzip file, too, has a descriptor, that of the compressed bytes.
+    if isinstance(raw, io.FileIO):
+        status = os.fstat(raw.fileno())
+        if stat.S_ISREG(status.st_mode) and status.st_size > 0:
+            # Without NORESERVE, a file larger than the memory could not be mapped.
+            flags = memory_map.MAP_PRIVATE | _MAP_NORESERVE
+            protection = memory_map.PROT_READ | memory_map.PROT_WRITE
+            return memoryview(memory_map.mmap(raw.fileno(), 0, flags=flags, prot=protection)), file.tell()
     position = file.tell() if file.seekable() else 0
     contents = bytearray(position)
     while chunk := file.read(1 << 20):

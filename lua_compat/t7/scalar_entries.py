@@ -7,7 +7,7 @@ import numpy as np
 
 from lua_compat.t7.cursors import BinaryCursor
 from lua_compat.t7.format import BOOLEAN, NUMBER, STRING
-from lua_compat.t7.objects import LuaTable, lua_number, lua_string, numbers
+from lua_compat.t7.objects import DeferredEntries, LuaTable, lua_number, lua_string, numbers
 from lua_compat.t7.token_blocks import read_token_block
 
 NO_KEY: Final = object()
@@ -28,6 +28,8 @@ def read_scalar_entries(cursor: BinaryCursor, table: LuaTable, count: int) -> tu
     done = 0
     while True:
         done += _read_blocks(cursor, table, count - done)
+        if done == count:
+            return done, NO_KEY
         wanted = min(_FEW, count - done)
         read, key = read_one_by_one(cursor, table, wanted)
         done += read
@@ -41,10 +43,7 @@ def read_scalar_entries(cursor: BinaryCursor, table: LuaTable, count: int) -> tu
             )
             if found is None:
                 break
-            if cursor.descriptor is None:
-                table.defer(found)
-            else:  # what is read must not depend on the file any more
-                table.add_entries(*found.decode())
+            _put(cursor, table, found)
             cursor.position += found.size
             done += found.entries
             if found.size < window // 2:
@@ -52,6 +51,27 @@ def read_scalar_entries(cursor: BinaryCursor, table: LuaTable, count: int) -> tu
             window = min(4 * window, _LARGEST_WINDOW)
         if done == count:
             return done, NO_KEY
+
+
+def _put(cursor: BinaryCursor, table: LuaTable, entries: DeferredEntries) -> None:
+    if cursor.descriptor is None:
+        table.defer(entries)
+    else:  # what is read must not depend on the file any more
+        table.add_entries(*entries.decode())
+
+
+class _FixedSizeEntries:
+    """Records from numbers to numbers or to booleans."""
+
+    __slots__ = ("_records", "_value_type")
+
+    def __init__(self, records: np.ndarray, value_type: int) -> None:
+        self._records = records
+        self._value_type = value_type
+
+    def decode(self) -> tuple[np.ndarray, list[Any]]:
+        values = self._records["value"]
+        return self._records["key"], numbers(values) if self._value_type == NUMBER else (values == 1).tolist()
 
 
 def _read_blocks(cursor: BinaryCursor, table: LuaTable, count: int) -> int:
@@ -72,12 +92,8 @@ def _read_blocks(cursor: BinaryCursor, table: LuaTable, count: int) -> int:
         keys = records["key"]
         good = (records["key_type"] == NUMBER) & (records["value_type"] == value_type) & (keys == keys)
         run = size if good.all() else int(good.argmin())
-        values = records["value"][:run]
         if run:
-            table.add_entries(
-                keys[:run],
-                numbers(values) if value_type == NUMBER else (values == 1).tolist(),
-            )
+            _put(cursor, table, _FixedSizeEntries(records[:run], value_type))
         cursor.position += run * record.itemsize
         done += run
         if run < size:
