@@ -22,7 +22,7 @@ from torch import Tensor
 
 from nets.engine.kernel import Kernel
 from nets.engine.memory import Memory
-from nets.engine.shapes import ConvolutionShape, pad_into, pieces
+from nets.engine.shapes import PIECE_BYTES, ConvolutionShape, pad_into, pieces
 from nets.engine.weights import CachedWeight
 
 # Every piece of work rereads the whole transformed weight: with 256 rows per product this costs little.
@@ -74,6 +74,7 @@ class BilinearConvolution(Kernel):
         # The adjoint's matrices, laid out anew: small products are faster on contiguous ones.
         self._output_adjoint = self._output.t().contiguous()
         self._input_adjoint = self._input.t().contiguous()
+        self._weight_adjoint = self._weight.t().contiguous()
         self._transformed = CachedWeight(self._transform_weight)
 
     def _transform_weight(self, weight: Tensor, out: Tensor | None) -> Tensor:
@@ -232,24 +233,39 @@ class BilinearConvolution(Kernel):
     def weight_gradient(self, x: Tensor, grad_out: Tensor, grad_weight: Tensor) -> None:
         shape, r = self.shape, self.transforms.products
         groups = self._groups()
-        tiles, inputs, outputs, results, padded, total, by_tap = self._scratch(
-            groups,
-            (r, shape.out_channels, shape.in_channels),
-            (shape.taps, shape.out_channels * shape.in_channels),
+        single = len(groups) == 1 and len(groups[0][1]) == 1
+        # The transformed gradient of a single piece is made and used up some output channels at a time, in cache;
+        # that of several pieces has to be summed whole.
+        row_bytes = r * shape.in_channels * shape.dtype.itemsize
+        width = max(16, PIECE_BYTES // row_bytes) if single else shape.out_channels
+        width = min(width, shape.out_channels)
+        tiles, inputs, outputs, results, padded, sums, by_tap = self._scratch(
+            groups, (r * width * shape.in_channels,), (shape.taps * width * shape.in_channels,)
         )
         empty = True
         for images, row_pieces in groups:
             source = self._source(x, images, padded)
             for rows in row_pieces:
                 transformed = self._transform_input(source, rows, tiles, inputs)
-                gradient = self._transform_grad_output(grad_out[images], rows, results, outputs)
+                gradient = self._transform_grad_output(grad_out[images], rows, results, outputs).transpose(
+                    1, 2
+                )
+                if single:
+                    break
+                total = sums.view(r, width, shape.in_channels)
                 if empty:
-                    torch.bmm(gradient.transpose(1, 2), transformed, out=total)
+                    torch.bmm(gradient, transformed, out=total)
                     empty = False
                 else:
-                    total.baddbmm_(gradient.transpose(1, 2), transformed)
-        torch.mm(self._weight.t(), total.flatten(1), out=by_tap)
-        grad_weight.view(-1, shape.taps).add_(by_tap.t())
+                    total.baddbmm_(gradient, transformed)
+        for first in range(0, shape.out_channels, width):
+            count = min(width, shape.out_channels - first)
+            total = _take(sums, (r, count, shape.in_channels))
+            if single:
+                torch.bmm(gradient[:, first : first + count], transformed, out=total)
+            found = _take(by_tap, (shape.taps, count * shape.in_channels))
+            torch.mm(self._weight_adjoint, total.flatten(1), out=found)
+            grad_weight[first : first + count].view(-1, shape.taps).add_(found.t())
 
 
 def _take(room: Tensor, shape: Sequence[int]) -> Tensor:

@@ -1,0 +1,106 @@
+"""The error of every algorithm of the CPU engine against float64, beside stock PyTorch's own in float32.
+
+    python benchmarks/cpu_engine_accuracy.py [--batch 2] [--json FILE]
+
+Each layer gets the same inputs in every algorithm: inputs as a ReLU leaves them, weights as Torch7
+initialises them, normal gradients. Shown: the largest error over the largest value, for output / input
+gradient / weight gradient. Over a whole net such figures mean little: ReLU and pooling flip on ties in any
+arithmetic.
+"""
+
+import argparse
+import json
+import math
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+LAYERS = {
+    # net and layer: in, out, size, kernel, stride, padding
+    "OverFeat 1": (3, 96, 221, 7, 2, 0),
+    "OverFeat 2": (96, 256, 36, 7, 1, 0),
+    "OverFeat 6": (1024, 1024, 15, 3, 1, 1),
+    "covering": (512, 256, 5, 5, 1, 0),
+    "AlexNet 2": (64, 192, 27, 5, 1, 2),
+    "VGG-A 2": (64, 128, 112, 3, 1, 1),
+    "VGG-A 8": (512, 512, 14, 3, 1, 1),
+    "GoogLeNet 1x1": (512, 160, 14, 1, 1, 0),
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--batch", type=int, default=2)
+    parser.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32")
+    parser.add_argument("--json", metavar="FILE", help="writes every figure to FILE")
+    options = parser.parse_args()
+    rows = []
+    for name, geometry in LAYERS.items():
+        for algorithm, errors in layer_errors(geometry, options.batch, options.dtype).items():
+            cells = " / ".join("-" if error is None else f"{error:.1e}" for error in errors)
+            print(f"| {name} | {algorithm} | {cells} |", flush=True)
+            rows.append({"layer": name, "algorithm": algorithm, "errors": errors})
+    if options.json:
+        Path(options.json).write_text(json.dumps(rows, indent=1))
+    return 0
+
+
+def layer_errors(
+    geometry: tuple[int, int, int, int, int, int], batch: int, dtype_name: str
+) -> dict[str, list[float | None]]:
+    """Algorithm to errors of the three phases; None for a phase that it is not for."""
+    import torch
+    import torch.nn.functional as F
+    from torch import Tensor
+
+    from nets.engine.algorithms import FORWARD, INPUT_GRADIENT, PHASES, candidates
+    from nets.engine.memory import Memory
+    from nets.engine.shapes import ConvolutionShape
+
+    planes, width, size, kernel, stride, padding = geometry
+    dtype = getattr(torch, dtype_name)
+    shape = ConvolutionShape(
+        batch, planes, width, (size, size), (kernel, kernel), (stride, stride), (padding, padding), dtype
+    )
+    random = torch.Generator().manual_seed(0)
+    bound = 1 / math.sqrt(planes * kernel * kernel)
+    x = torch.randn(shape.input_shape, generator=random).clamp_min(0).to(dtype)
+    weight = torch.empty(width, planes, kernel, kernel).uniform_(-bound, bound, generator=random).to(dtype)
+    grad_out = torch.randn(shape.output_shape, generator=random).to(dtype)
+
+    def by_autograd(kind: torch.dtype) -> list[Tensor]:
+        leaves = [x.to(kind).permute(0, 3, 1, 2).requires_grad_(), weight.to(kind).requires_grad_()]
+        out = F.conv2d(leaves[0], leaves[1], None, stride, padding)
+        grads = torch.autograd.grad(out, leaves, grad_out.to(kind).permute(0, 3, 1, 2))
+        return [out.detach().permute(0, 2, 3, 1), grads[0].permute(0, 2, 3, 1), grads[1]]
+
+    exact = by_autograd(torch.float64)
+
+    def error(found: Tensor, phase: int) -> float:
+        return float((found.double() - exact[phase]).abs().max() / exact[phase].abs().max())
+
+    errors: dict[str, list[float | None]] = {
+        f"stock {dtype_name}": [error(found, phase) for phase, found in enumerate(by_autograd(dtype))]
+    }
+    with torch.no_grad():
+        for index, phase in enumerate(PHASES):
+            for algorithm, make in candidates(shape, phase).items():
+                made = make(Memory())
+                if phase == FORWARD:
+                    found = torch.empty(shape.output_shape, dtype=dtype)
+                    made.forward(x, weight, None, found, False)
+                elif phase == INPUT_GRADIENT:
+                    found = torch.empty(shape.input_shape, dtype=dtype)
+                    made.input_gradient(grad_out, weight, found)
+                else:
+                    found = torch.zeros_like(weight)
+                    made.weight_gradient(x, grad_out, found)
+                errors.setdefault(algorithm, [None, None, None])[index] = error(found, index)
+    return errors
+
+
+if __name__ == "__main__":
+    sys.exit(main())
