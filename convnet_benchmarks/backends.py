@@ -13,15 +13,23 @@ if TYPE_CHECKING:
     import torch
     from torch import nn
 
+    from nets.engine import Report
+    from nets.phases import Phases
     from nets.torch7_print import ClassNames
 
 
 @dataclass(frozen=True)
 class Backend:
-    """A choice of convolution kernels."""
+    """A choice of kernels. ``forced`` says that --backend named it, rather than the legacy switches."""
 
-    name: str  # mm, direct, cudnn, ccn2
+    name: str  # one of legacy_options.BACKENDS on a CPU; mm, direct, cudnn or ccn2 on a GPU
     description: str
+    on_gpu: bool = False
+    forced: bool = False
+
+    @property
+    def runs_on_engine(self) -> bool:
+        return not self.on_gpu and self.name != "stock"
 
     def class_names(self, relu_cudnn: bool) -> "ClassNames":
         """The Torch7 classes that ``print(model)`` shows for this choice."""
@@ -35,26 +43,79 @@ class Backend:
         return ClassNames("nn.SpatialConvolutionMM" if self.name == "mm" else "nn.SpatialConvolution")
 
 
+_DESCRIPTIONS = {
+    "auto": "the fastest kernel for each layer and phase",
+    "mm": "im2col and matrix product",
+    "direct": "oneDNN direct convolution",
+    "winograd": "Winograd convolution where it applies",
+    "fft": "FFT convolution where it applies",
+    "stock": "PyTorch's autograd with its default kernels",
+}
+_ON_GPU = {
+    "mm": "PyTorch's native CUDA convolution (im2col and matrix product)",
+    "direct": "PyTorch's native CUDA convolution",
+    "cudnn": "cuDNN, autotuned",
+    "ccn2": "PyTorch's native CUDA convolution (cuda-convnet2's kernels no longer exist)",
+}
+
+
 def choose(options: LegacyOptions) -> Backend:
     """The backend that the switches select; the later of the original's assignments wins.
 
-    Raises UserError for a switch that needs another one.
+    Raises UserError for a switch that needs, or excludes, another one.
     """
     for switch in ("cudnn", "ccn2"):
         if getattr(options, switch) and not options.cuda:
             raise UserError(f"option -{switch} true needs -cuda true")
-    if options.ccn2:
-        return Backend("ccn2", "PyTorch's native CUDA convolution (cuda-convnet2's kernels no longer exist)")
-    if options.cudnn:
-        return Backend("cudnn", "cuDNN, autotuned")
-    if options.convMM:
-        return Backend("mm", "im2col and matrix product")
-    on_gpu = "PyTorch's native CUDA convolution"
-    return Backend("direct", on_gpu if options.cuda else "oneDNN direct convolution")
+    if options.backend is not None and options.cuda:
+        raise UserError("option --backend is for the CPU; on a GPU use -convMM, -cudnn or -ccn2")
+    if options.cuda:
+        name = "ccn2" if options.ccn2 else "cudnn" if options.cudnn else "mm" if options.convMM else "direct"
+        return Backend(name, _ON_GPU[name], on_gpu=True)
+    name = options.backend or ("mm" if options.convMM else "direct")
+    return Backend(name, _DESCRIPTIONS[name], forced=options.backend is not None)
+
+
+@dataclass
+class OpenPhases:
+    """The phases of one module, and how they run. ``engine`` is None where PyTorch's autograd runs them."""
+
+    phases: "Phases"
+    engine: "Report | None" = None
+    note: str = ""
 
 
 @contextlib.contextmanager
-def kernels(backend: Backend, tf32: bool) -> Iterator[None]:
+def open_phases(
+    backend: Backend, module: "nn.Module", input_shape: tuple[int, ...], dtype: "torch.dtype", tf32: bool
+) -> Iterator[OpenPhases]:
+    """The three phases of ``module`` on the kernels of ``backend``, the framework's switches set for them.
+
+    Where the CPU engine cannot run the module, PyTorch's autograd does and ``note`` says why; UserError if
+    --backend had asked for the engine.
+    """
+    from nets.phases import AutogradPhases
+
+    note = ""
+    if backend.runs_on_engine:
+        import nets.engine
+
+        try:
+            phases = nets.engine.compile(module, input_shape, backend.name, dtype)
+        except (nets.engine.CompileError, ValueError) as error:
+            if backend.forced:
+                raise UserError(f"option --backend {backend.name}: {error}") from None
+            note = f"PyTorch's autograd runs this net, because the CPU engine cannot: {error}"
+        else:
+            with phases:
+                yield OpenPhases(phases, phases.report())
+            return
+    with _framework_switches(backend, tf32), AutogradPhases(module) as autograd:
+        yield OpenPhases(autograd, note=note)
+
+
+@contextlib.contextmanager
+def _framework_switches(backend: Backend, tf32: bool) -> Iterator[None]:
     """Sets the framework's global switches for ``backend`` and puts them back afterwards."""
     import torch
 
@@ -65,7 +126,7 @@ def kernels(backend: Backend, tf32: bool) -> Iterator[None]:
     tf32_before, matmul.allow_tf32 = matmul.allow_tf32, tf32
     try:
         with (
-            torch.backends.nnpack.flags(enabled=False),
+            torch.backends.nnpack.flags(enabled=backend.name == "stock"),
             torch.backends.cudnn.flags(on_cudnn, benchmark=on_cudnn, deterministic=False, allow_tf32=tf32),
         ):
             yield

@@ -9,7 +9,16 @@ from convnet_benchmarks.errors import UserError, run_command
 PROGRAM = "convnet-benchmarks"
 
 # name -> (module, one line for --help). Each module has ``main(arguments, program) -> exit code``.
-SUBCOMMANDS: dict[str, tuple[str, str]] = {}
+SUBCOMMANDS: dict[str, tuple[str, str]] = {
+    "benchmark": ("convnet_benchmarks.legacy_benchmark", "time a net's three phases, as benchmark.lua did"),
+    "criterion": (
+        "convnet_benchmarks.legacy_criterion",
+        "time a net and its criterion, as the Lua script did",
+    ),
+    "convert": ("convnet_benchmarks.convert_command", "a Torch7 model to PyTorch, or a net for Torch7"),
+    "crosscheck": ("convnet_benchmarks.crosscheck_command", "compare results with those of a Torch7 machine"),
+    "t7": ("convnet_benchmarks.t7_command", "what is in a Torch7 .t7 file, and parts of it taken out"),
+}
 
 
 def help_text() -> str:

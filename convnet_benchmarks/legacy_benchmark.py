@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from convnet_benchmarks.errors import run_command
 from convnet_benchmarks.legacy_options import BenchmarkOptions
-from convnet_benchmarks.legacy_run import LegacyRun, Script, main
+from convnet_benchmarks.legacy_run import LegacyRun, Script, run_script
 from convnet_benchmarks.scaling import measure_scaling
 
 
@@ -70,5 +70,11 @@ SCRIPT = Script(
 )
 
 
-def command(arguments: Sequence[str], program: str = "benchmark.py") -> int:
-    return run_command(program, lambda: main(SCRIPT, arguments, program))
+def main(arguments: Sequence[str], program: str) -> int:
+    """The subcommand of ``convnet-benchmarks``: returns an exit code, raises UserError."""
+    return run_script(SCRIPT, arguments, program)
+
+
+def command(arguments: Sequence[str]) -> int:
+    """The script benchmark.py: returns an exit code, fails with one line on stderr."""
+    return run_command("benchmark.py", lambda: main(arguments, "benchmark.py"))

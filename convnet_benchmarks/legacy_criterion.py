@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from convnet_benchmarks.errors import run_command
 from convnet_benchmarks.legacy_options import CriterionOptions
-from convnet_benchmarks.legacy_run import LegacyRun, Script, lua_number, main
+from convnet_benchmarks.legacy_run import LegacyRun, Script, lua_number, run_script
 from convnet_benchmarks.scaling import measure_scaling
 
 if TYPE_CHECKING:
@@ -139,5 +139,11 @@ SCRIPT = Script(
 )
 
 
-def command(arguments: Sequence[str], program: str = "benchmark_criterion.py") -> int:
-    return run_command(program, lambda: main(SCRIPT, arguments, program))
+def main(arguments: Sequence[str], program: str) -> int:
+    """The subcommand of ``convnet-benchmarks``: returns an exit code, raises UserError."""
+    return run_script(SCRIPT, arguments, program)
+
+
+def command(arguments: Sequence[str]) -> int:
+    """The script benchmark_criterion.py: returns an exit code, fails with one line on stderr."""
+    return run_command("benchmark_criterion.py", lambda: main(arguments, "benchmark_criterion.py"))

@@ -8,11 +8,12 @@ into one form before argparse sees them.
 import difflib
 from collections.abc import Callable, Sequence
 from dataclasses import Field, dataclass, field, fields
-from typing import Annotated, Any, NoReturn, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from argparse_dataclass import ArgumentParser
 
 from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.one_line_parser import OneLineParser
 
 # Field types are read by argparse-dataclass at run time, so this module must not postpone annotations.
 
@@ -20,6 +21,7 @@ from convnet_benchmarks.errors import UserError
 Switch = Annotated[bool, "true or false"]
 
 DTYPES = ("float32", "float64", "bfloat16", "float16")
+BACKENDS = ("auto", "mm", "direct", "winograd", "fft", "stock")
 AUTO = "auto"
 _ITER_HELP = "passes per timed loop, or auto: until the median is known to 1 %%"
 _HELP_SPELLINGS = ("-h", "--h", "-help", "--help", "-?")
@@ -108,6 +110,16 @@ class LegacyOptions:
         metavar="true|false|auto",
     )
     batch_size: int = _option("batch_size", 1, _positive, "samples in the input (per process)")
+    backend: str | None = _option(
+        "backend",
+        None,
+        str,
+        "kernels on the CPU instead of -convMM's: auto times all of them on every layer and phase and "
+        "keeps the fastest; stock is PyTorch's autograd",
+        legacy=False,
+        metavar="|".join(BACKENDS),
+        choices=BACKENDS,
+    )
     net: str = _option(
         "net",
         "overfeat_accurate",
@@ -170,16 +182,15 @@ class CriterionOptions(LegacyOptions):
 Options = TypeVar("Options", bound=LegacyOptions)
 
 
-class _OneLineParser(ArgumentParser):  # type: ignore[type-arg,misc,unused-ignore]
-    """argparse with its complaint on one line."""
+class _Parser(ArgumentParser):
+    """Options from a dataclass, complaints on one line."""
 
-    def error(self, message: str) -> NoReturn:
-        raise UserError(message.replace("argument ", "", 1))
+    error = OneLineParser.error
 
 
 def parse(options_class: type[Options], arguments: Sequence[str], program: str, description: str) -> Options:
     """Reads a command line. Raises UserError for what cannot be accepted; --help prints and exits 0."""
-    parser = _OneLineParser(
+    parser = _Parser(
         options_class,
         prog=program,
         usage=f"{program} [options]",
@@ -187,7 +198,6 @@ def parse(options_class: type[Options], arguments: Sequence[str], program: str, 
         epilog="A switch alone means true; --no-NAME means false. A legacy name may be written with _ or -.",
         allow_abbrev=False,
     )
-    # argparse reports a ValueError of a type by the type's name; ours says what would be accepted.
     options: Options = parser.parse_args(canonical(options_class, arguments))
     return options
 

@@ -3,6 +3,7 @@
 import dataclasses
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from convnet_benchmarks.progress import Progress
 from convnet_benchmarks.timing import Clock, CudaClock, HostClock, Loop, run_loop, run_until_settled, warm_up
 
 if TYPE_CHECKING:
+    from convnet_benchmarks.backends import OpenPhases
     from convnet_benchmarks.workload import Workload
     from nets.phases import Phases
 
@@ -40,7 +42,7 @@ class LegacyRun:
     kind: str
     options: Any
     workload: "Workload"
-    phases: "Phases"
+    opened: "OpenPhases"
     clock: Clock
     processes: Processes
     progress: Progress
@@ -48,6 +50,10 @@ class LegacyRun:
     loops: dict[str, Loop] = field(default_factory=dict)
     kernels: dict[str, int] = field(default_factory=dict)
     scaling: dict[str, Any] | None = None
+
+    @property
+    def phases(self) -> "Phases":
+        return self.opened.phases
 
     @property
     def samples_per_pass(self) -> int:
@@ -106,7 +112,7 @@ class LegacyRun:
         return seconds * 1e3 / self.samples_per_pass
 
     def settle(self, work: Callable[[], object]) -> None:
-        """Warms up before the timed loops, and notes which kernels PyTorch selects meanwhile."""
+        """Warms up before the timed loops, and notes which kernels autograd selects meanwhile."""
         from convnet_benchmarks.backends import recorded_kernels
 
         if self.options.legacy_timing:
@@ -137,10 +143,15 @@ class LegacyRun:
                 "input_shape": list(workload.input.shape),
             },
             "options": dataclasses.asdict(self.options),
-            "backend": {**dataclasses.asdict(workload.backend), "convolutions": self.kernels},
+            "backend": {
+                "name": workload.backend.name,
+                "description": workload.backend.description,
+                "engine": self.opened.engine.as_dict() if self.opened.engine else None,
+                "convolutions": self.kernels,
+            },
             "processes": dataclasses.asdict(self.processes),
             "scaling": self.scaling,
-            "notes": workload.notes,
+            "notes": [*workload.notes, *([self.opened.note] if self.opened.note else [])],
             "lines": self.lines,
             "phases": {
                 label: {
@@ -196,7 +207,7 @@ def lua_number(value: float) -> str:
     return f"{value:.14g}"
 
 
-def main(script: Script, arguments: Sequence[str], program: str) -> int:
+def run_script(script: Script, arguments: Sequence[str], program: str) -> int:
     """Runs a legacy script from its command line; returns the exit code. See ``errors.run_command``."""
     options = parse(script.options_class, arguments, program, script.description)
     if options.list_nets:
@@ -231,24 +242,23 @@ def _run(script: Script, options: Any, outputs: dict[str, results.OutputFile]) -
     from convnet_benchmarks import backends
     from convnet_benchmarks.device_memory import is_out_of_memory, largest_batch_to_try
     from convnet_benchmarks.workload import prepare
-    from nets.phases import AutogradPhases
 
     processes = join(options.cuda)
     run: LegacyRun | None = None
-    status = "complete"
+    status = "failed"
     try:
         workload = prepare(options)
         clock = CudaClock(workload.device, options.sync) if options.cuda else HostClock()
-        with (
-            backends.kernels(workload.backend, options.tf32),
-            AutogradPhases(workload.module) as phases,
-        ):
+        shape, dtype = tuple(workload.input.shape), workload.input.dtype
+        with backends.open_phases(workload.backend, workload.module, shape, dtype, options.tf32) as opened:
             progress = Progress(script.loops)
-            run = LegacyRun(script.kind, options, workload, phases, clock, processes, progress)
-            for note in workload.notes:
-                run.note(f"note: {note}")
+            run = LegacyRun(script.kind, options, workload, opened, clock, processes, progress)
+            for note in (*workload.notes, opened.note):
+                if note:
+                    run.note(f"note: {note}")
             try:
                 script.measure(run)
+                status = "complete"
             except KeyboardInterrupt:
                 status = "interrupted"
                 raise
@@ -268,17 +278,34 @@ def _run(script: Script, options: Any, outputs: dict[str, results.OutputFile]) -
         processes.close()
 
 
+def _what_ran(run: LegacyRun) -> str:
+    """The kernels by how many convolutions they ran: autograd's selection, or the engine's per phase."""
+    if run.opened.engine is None:
+        counts = Counter(run.kernels)
+        return f" (selected: {_counted(counts)})" if counts else ""
+    by_phase: dict[str, Counter[str]] = {}
+    for layer in run.opened.engine.layers:
+        if layer.kind.startswith("Conv"):
+            for phase, algorithm in layer.algorithms.items():
+                by_phase.setdefault(phase, Counter())[algorithm] += 1
+    return "".join(f"; {phase}: {_counted(counts)}" for phase, counts in by_phase.items())
+
+
+def _counted(counts: Counter[str]) -> str:
+    return ", ".join(f"{name} x{count}" for name, count in counts.most_common())
+
+
 def _report(run: LegacyRun, status: str, outputs: dict[str, results.OutputFile]) -> None:
     import torch
 
     backend = run.workload.backend
-    kernels = ", ".join(f"{name} x{count}" for name, count in run.kernels.items())
     run.note(
         f"{run.workload.net.name}, seed {run.options.seed}, {run.options.dtype} on {run.workload.device}, "
         f"torch {torch.__version__}, {torch.get_num_threads()} threads"
     )
-    selected = f" (selected: {kernels})" if kernels else ""
-    run.note(f"backend {backend.name}: {backend.description}{selected}")
+    run.note(f"backend {backend.name}: {backend.description}{_what_ran(run)}")
+    if backend.forced and run.opened.engine is not None:
+        run.note("\n".join(run.opened.engine.lines()))
     if run.scaling is not None:
         run.note(run.scaling["text"])
     if run.loops:

@@ -27,8 +27,8 @@ class OutputFile:
         self._path = path
         self._temporary: str | None = None
         try:
-            if os.path.isdir(path):
-                raise IsADirectoryError(0, "is a directory")
+            if not path or os.path.isdir(path):
+                raise OSError(0, "not the name of a file")
             if os.path.exists(path) and not os.path.isfile(path):
                 self._stream = os.fdopen(os.open(path, os.O_WRONLY), "w", encoding="utf-8")
             else:

@@ -7,8 +7,8 @@ then computes each module's parameter gradients alone, from its input and the gr
 """
 
 import functools
+import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
@@ -35,15 +35,6 @@ class Phases(Protocol):
         """Gives the module back as it was."""
 
 
-@dataclass(slots=True)
-class _Call:
-    """One use of a module with parameters: what its parameter gradients will be computed from."""
-
-    add_parameter_gradients: Callable[[tuple[Tensor | None, ...]], None]
-    output_edges: tuple[GradientEdge, ...]
-    grad_outputs: tuple[Tensor | None, ...] = ()
-
-
 class AutogradPhases:
     """The three phases by PyTorch's own kernels and graph.
 
@@ -56,19 +47,14 @@ class AutogradPhases:
     def __init__(self, module: nn.Module) -> None:
         self.module = module
         self._calls: list[_Call] = []
-        self._gradients_kept = False
+        self._gradients: list[tuple[Tensor | None, ...]] | None = None
         self._input: Tensor | None = None
         self._graph_input: Tensor | None = None
         self._graph_output: Tensor | None = None
-        self._units = list(_units(module))
+        self._units = list(_parametrised(module))
         for unit in self._units:
-            add_gradients = _DIRECT_GRADIENTS.get(type(unit))
-            forward = unit.forward
-            if add_gradients is not None and not _pads_otherwise(unit):
-                recorded = functools.partial(self._forward_direct, unit, forward, add_gradients)
-            else:
-                recorded = functools.partial(self._forward_local_graph, unit, forward)
-            setattr(unit, "forward", recorded)  # noqa: B010 - an instance attribute over the class's method
+            # An instance attribute, over the class's method until close().
+            setattr(unit, "forward", _recorder(unit, self._calls).forward)  # noqa: B010
 
     def close(self) -> None:
         for unit in self._units:
@@ -85,7 +71,7 @@ class AutogradPhases:
 
     def updateOutput(self, input: Tensor) -> Tensor:
         self._calls.clear()
-        self._gradients_kept = False
+        self._gradients = None
         self._graph_output = None  # frees the last graph before the next one is made
         self._input = input
         self._graph_input = input.detach().requires_grad_(input.is_floating_point())
@@ -97,23 +83,21 @@ class AutogradPhases:
         if self._graph_output is None or self._graph_input is None or input is not self._input:
             raise RuntimeError("updateGradInput needs updateOutput of the same input first")
         wanted: list[Any] = [self._graph_input] if self._graph_input.requires_grad else []
-        for call in self._calls:
-            wanted += call.output_edges
+        for _, edges, _ in self._calls:
+            wanted += edges
         gradients = iter(
             torch.autograd.grad(self._graph_output, wanted, gradOutput, retain_graph=True, allow_unused=True)
         )
         gradInput = next(gradients) if self._graph_input.requires_grad else None
-        for call in self._calls:
-            call.grad_outputs = tuple(next(gradients) for _ in call.output_edges)
-        self._gradients_kept = True
+        self._gradients = [tuple(itertools.islice(gradients, len(edges))) for _, edges, _ in self._calls]
         return torch.zeros_like(input) if gradInput is None else gradInput
 
     def accGradParameters(self, input: Tensor, gradOutput: Tensor) -> None:
-        if input is not self._input or not self._gradients_kept:
+        if input is not self._input or self._gradients is None:
             raise RuntimeError("accGradParameters needs updateGradInput of the same input first")
         with torch.no_grad():
-            for call in self._calls:
-                call.add_parameter_gradients(call.grad_outputs)
+            for (recorder, _, saved), gradients in zip(self._calls, self._gradients, strict=True):
+                recorder.accumulate(saved, gradients)
 
     def zeroGradParameters(self) -> None:
         for parameter in self.module.parameters():
@@ -122,52 +106,123 @@ class AutogradPhases:
             else:
                 parameter.grad.zero_()
 
-    def _forward_direct(
-        self,
-        unit: Any,
-        forward: Callable[[Tensor], Tensor],
-        add_gradients: "Callable[[Any, Tensor, Tensor], None]",
-        input: Tensor,
-    ) -> Tensor:
-        output = forward(input)
-        version = input._version
-        # An in-place layer after this one (ReLU) rewrites the history of the tensor, and where that is a view
-        # (one sample: a squeezed batch) of the edge to it; the edge to its base stays what it is.
-        source = output._base if output._is_view() and output._base is not None else output
-        if source.numel() != output.numel():
-            raise TypeError(f"{type(unit).__name__} returned a part of a larger tensor")
 
-        def add_parameter_gradients(grad_outputs: tuple[Tensor | None, ...]) -> None:
-            if input._version != version:
-                raise RuntimeError(f"the input of {type(unit).__name__} was changed in place after its use")
-            if grad_outputs[0] is not None:
-                add_gradients(unit, input, grad_outputs[0].reshape(shape))
+class _Recorder(Protocol):
+    """Stands in for the forward of one module with parameters and notes each call of it."""
 
-        shape = output.shape
-        self._calls.append(_Call(add_parameter_gradients, (get_gradient_edge(source),)))
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """The module's own forward; appends one _Call."""
+
+    def accumulate(self, saved: Any, gradients: tuple[Tensor | None, ...]) -> None:
+        """Adds the parameter gradients of one call, from what it saved and its outputs' gradients."""
+
+
+# What a call leaves: its recorder, the edges to its outputs in the graph, what accumulate needs.
+_Call = tuple[_Recorder, tuple[GradientEdge, ...], Any]
+
+
+def _edge(output: Tensor) -> GradientEdge:
+    """The edge to ``output`` in the graph, which stays the same when an in-place layer (ReLU) follows.
+
+    Such a layer rewrites the history of the tensor and, where that is a view (one sample: a squeezed
+    batch), of the edge to the view; the edge to its base remains.
+    """
+    if output._is_view() and output._base is not None:
+        output = output._base
+    return GradientEdge(output.grad_fn, output.output_nr)  # type: ignore[arg-type]
+
+
+class _DirectConvolution:
+    """A Conv1d/2d/3d: its kernel in the graph, its parameter gradients by the kernel made for them."""
+
+    def __init__(self, module: Any, calls: list[_Call]) -> None:
+        self._parameters = module._parameters
+        self._calls = calls
+        self._sizes = (module.stride, module.padding, module.dilation)
+        self._groups = module.groups
+        dimensions = len(module.stride)
+        self._convolve = (torch.conv1d, torch.conv2d, torch.conv3d)[dimensions - 1]
+        self._one_sample = dimensions + 1  # dimensions of an input without a batch
+        trainable = [p is not None and p.requires_grad for p in (module.weight, module.bias)]
+        self._rest = (False, [0] * dimensions, module.groups, [False, *trainable])
+        self._bias_sizes = [module.out_channels]
+
+    def forward(self, input: Tensor) -> Tensor:
+        weight, bias = self._parameters["weight"], self._parameters["bias"]
+        output: Tensor = self._convolve(input, weight, bias, *self._sizes, self._groups)
+        self._calls.append((self, (_edge(output),), (input, weight, bias)))
         return output
 
-    def _forward_local_graph(
-        self, unit: nn.Module, forward: Callable[..., Any], *args: Any, **kwargs: Any
-    ) -> Any:
+    def accumulate(self, saved: Any, gradients: tuple[Tensor | None, ...]) -> None:
+        input, weight, bias = saved
+        gradient = gradients[0]
+        if gradient is None:
+            return
+        if input.dim() == self._one_sample:  # the gradient is that of the batch of one inside
+            input = input.unsqueeze(0)
+        _, weight_gradient, bias_gradient = torch.ops.aten.convolution_backward.default(
+            gradient, input, weight, self._bias_sizes, *self._sizes, *self._rest
+        )
+        if weight_gradient is not None:
+            _accumulate(weight, weight_gradient)
+        if bias_gradient is not None:
+            _accumulate(bias, bias_gradient)
+
+
+class _DirectLinear:
+    """A Linear: its weight gradient is added to ``.grad`` by the matrix product that computes it."""
+
+    def __init__(self, module: Any, calls: list[_Call]) -> None:
+        self._parameters = module._parameters
+        self._calls = calls
+
+    def forward(self, input: Tensor) -> Tensor:
+        weight, bias = self._parameters["weight"], self._parameters["bias"]
+        output = nn.functional.linear(input, weight, bias)
+        self._calls.append((self, (_edge(output),), (input, weight, bias)))
+        return output
+
+    def accumulate(self, saved: Any, gradients: tuple[Tensor | None, ...]) -> None:
+        input, weight, bias = saved
+        if gradients[0] is None:
+            return
+        rows = gradients[0].reshape(-1, weight.shape[0])
+        if weight.requires_grad:
+            inputs = input.reshape(-1, weight.shape[1])
+            if weight.grad is None:
+                weight.grad = rows.t() @ inputs
+            else:
+                weight.grad.addmm_(rows.t(), inputs)
+        if bias is not None and bias.requires_grad:
+            _accumulate(bias, rows.sum(0))
+
+
+class _LocalGraphs:
+    """Any other module with parameters: each call of it runs on a graph of its own."""
+
+    def __init__(self, module: nn.Module, calls: list[_Call]) -> None:
+        self._name = type(module).__name__
+        self._forward = module.forward
+        self._trainable = [parameter for parameter in module.parameters() if parameter.requires_grad]
+        self._calls = calls
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
         if any(map(_holds_gradients, [*kwargs.values(), *(a for a in args if not isinstance(a, Tensor))])):
             raise TypeError(
-                f"{type(unit).__name__} has parameters and takes tensors by keyword or in a container; "
+                f"{self._name} has parameters and takes tensors by keyword or in a container; "
                 "the phases can follow its positional tensors only"
             )
-        local = _LocalGraph(functools.partial(forward, **kwargs), args)
+        local = _LocalGraph(functools.partial(self._forward, **kwargs), args)
         outputs = _LocalGraphFunction.apply(local, torch.empty(0, requires_grad=True), *args)
-        parameters = [parameter for parameter in unit.parameters() if parameter.requires_grad]
-
-        def add_parameter_gradients(grad_outputs: tuple[Tensor | None, ...]) -> None:
-            gradients = local.gradients(parameters, grad_outputs)
-            for parameter, gradient in zip(parameters, gradients, strict=True):
-                if gradient is not None:
-                    _accumulate(parameter, gradient)
-
         edges = tuple(get_gradient_edge(output) for output in outputs if output.requires_grad)
-        self._calls.append(_Call(add_parameter_gradients, edges))
-        return outputs if local.returns_tuple else outputs[0]
+        self._calls.append((self, edges, local))
+        return local.as_returned(outputs)
+
+    def accumulate(self, saved: Any, gradients: tuple[Tensor | None, ...]) -> None:
+        found = saved.gradients(self._trainable, gradients)
+        for parameter, gradient in zip(self._trainable, found, strict=True):
+            if gradient is not None:
+                _accumulate(parameter, gradient)
 
 
 class _LocalGraph:
@@ -178,17 +233,25 @@ class _LocalGraph:
         self.inputs = [
             arg.detach().requires_grad_(arg.requires_grad) if isinstance(arg, Tensor) else arg for arg in args
         ]
-        self.returns_tuple = False
+        self._returned: Any = None
         self.outputs: tuple[Tensor, ...] = ()
 
     def run(self) -> tuple[Tensor, ...]:
+        """The output tensors, detached; the module returns one, or a tuple of tensors and constants."""
         with torch.enable_grad():
-            result = self._forward(*self.inputs)
-        self.returns_tuple = isinstance(result, tuple)
-        self.outputs = result if isinstance(result, tuple) else (result,)
-        if not all(isinstance(output, Tensor) for output in self.outputs):
+            self._returned = self._forward(*self.inputs)
+        results = self._returned if isinstance(self._returned, tuple) else (self._returned,)
+        self.outputs = tuple(result for result in results if isinstance(result, Tensor))
+        if any(_holds_gradients(result) for result in results if not isinstance(result, Tensor)):
             raise TypeError("a module with parameters must return a tensor or a tuple of tensors")
         return tuple(output.detach() for output in self.outputs)
+
+    def as_returned(self, outputs: tuple[Tensor, ...]) -> Any:
+        """``outputs`` in the form in which the module returned its own."""
+        if not isinstance(self._returned, tuple):
+            return outputs[0]
+        tensors = iter(outputs)
+        return tuple(next(tensors) if isinstance(result, Tensor) else result for result in self._returned)
 
     def gradients(
         self, wanted: list[Any], grad_outputs: tuple[Tensor | None, ...]
@@ -245,7 +308,7 @@ class _LocalGraphFunction(torch.autograd.Function):
         )
 
 
-def _units(module: nn.Module) -> Iterator[nn.Module]:
+def _parametrised(module: nn.Module) -> Iterator[nn.Module]:
     """The outermost modules that have trainable parameters of their own, each once."""
     seen: set[nn.Module] = set()
 
@@ -270,9 +333,27 @@ def _holds_gradients(value: Any) -> bool:
     return isinstance(value, (list, tuple)) and any(map(_holds_gradients, value))
 
 
-def _pads_otherwise(unit: Any) -> bool:
-    """Whether a convolution pads with something else than a number of zeros on each side."""
-    return getattr(unit, "padding_mode", "zeros") != "zeros" or isinstance(getattr(unit, "padding", 0), str)
+def _recorder(module: nn.Module, calls: list[_Call]) -> _Recorder:
+    if _convolves_plainly(module):
+        return _DirectConvolution(module, calls)
+    if type(module) is nn.Linear and _has_plain_parameters(module):
+        return _DirectLinear(module, calls)
+    return _LocalGraphs(module, calls)
+
+
+def _has_plain_parameters(module: nn.Module) -> bool:
+    """Whether weight and bias are the module's own tensors, not computed from others (weight norm)."""
+    return set(module._parameters) == {"weight", "bias"} and not module._forward_pre_hooks
+
+
+def _convolves_plainly(module: Any) -> bool:
+    """Whether it is a convolution that pads with a number of zeros on each side."""
+    return (
+        type(module) in (nn.Conv1d, nn.Conv2d, nn.Conv3d)
+        and module.padding_mode == "zeros"
+        and not isinstance(module.padding, str)
+        and _has_plain_parameters(module)
+    )
 
 
 def _accumulate(parameter: Tensor, gradient: Tensor) -> None:
@@ -280,46 +361,3 @@ def _accumulate(parameter: Tensor, gradient: Tensor) -> None:
         parameter.grad = gradient
     else:
         parameter.grad.add_(gradient)
-
-
-def _add_convolution_gradients(module: Any, input: Tensor, gradOutput: Tensor) -> None:
-    if gradOutput.dim() == module.weight.dim() - 1:  # one sample without a batch dimension
-        input, gradOutput = input.unsqueeze(0), gradOutput.unsqueeze(0)
-    trainable_bias = module.bias is not None and module.bias.requires_grad
-    _, weight_gradient, bias_gradient = torch.ops.aten.convolution_backward(
-        gradOutput,
-        input,
-        module.weight,
-        [module.out_channels],
-        module.stride,
-        module.padding,
-        module.dilation,
-        False,
-        [0] * len(module.stride),
-        module.groups,
-        [False, module.weight.requires_grad, trainable_bias],
-    )
-    if weight_gradient is not None:
-        _accumulate(module.weight, weight_gradient)
-    if bias_gradient is not None:
-        _accumulate(module.bias, bias_gradient)
-
-
-def _add_linear_gradients(module: Any, input: Tensor, gradOutput: Tensor) -> None:
-    rows = gradOutput.reshape(-1, module.out_features)
-    if module.weight.requires_grad:
-        inputs = input.reshape(-1, module.in_features)
-        if module.weight.grad is None:
-            module.weight.grad = rows.t() @ inputs
-        else:
-            module.weight.grad.addmm_(rows.t(), inputs)
-    if module.bias is not None and module.bias.requires_grad:
-        _accumulate(module.bias, rows.sum(0))
-
-
-_DIRECT_GRADIENTS: dict[type, Callable[[Any, Tensor, Tensor], None]] = {
-    nn.Conv1d: _add_convolution_gradients,
-    nn.Conv2d: _add_convolution_gradients,
-    nn.Conv3d: _add_convolution_gradients,
-    nn.Linear: _add_linear_gradients,
-}

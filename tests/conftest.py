@@ -24,9 +24,7 @@ def golden() -> Path:
 def run_python() -> Command:
     """``run_python("benchmark.py", "-iter", "1")``: a finished process with its stdout and stderr."""
 
-    def run(
-        *arguments: str, stdin: str | None = None, **variables: str
-    ) -> subprocess.CompletedProcess[str]:
+    def run(*arguments: str, stdin: str | None = None, **variables: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, *arguments],
             cwd=ROOT,

@@ -7,8 +7,8 @@
     modules = net["modules"]             # its Lua fields: net.fields is a t7.LuaTable
     first = modules[1]                   # Lua's keys: 1-based; modules.array() is a list of 1..n
     for key, value in first.fields.items(): ...      # in the order of the file; "bias" in first; first.get(k)
-    weight = first["weight"]             # a t7.Tensor: typename, size, stride, storage_offset (1-based), storage
-    weight.numpy()[...] = 0              # a view of weight.storage.array: tensors that shared it see the change
+    weight = first["weight"]             # a t7.Tensor: typename, size, stride, storage_offset (1-based)
+    weight.numpy()[...] = 0              # a view of weight.storage.array: tensors sharing it see the change
     first["gradWeight"] is modules[2].get("gradWeight")    # one object in the file is one object here
     first["kW"], first["inplace"]        # numbers are int or float, booleans bool, nil None
     first["name"]                        # strings are str, or bytes where they are not UTF-8; t7.lua_bytes(s)
@@ -17,14 +17,15 @@
     value, found = t7.load_with_format("model.t7")         # found: encoding, byte_order, long_size
     t7.save("copy.t7", value, format=found)                # the same bytes as model.t7
 
-Functions are opaque ``LuaFunction`` objects, never run. A file that is not right raises ``T7FormatError`` with
-``offset`` and ``path``. ``Reader`` and ``Writer`` handle several objects in one stream.
+Functions are opaque ``LuaFunction`` objects, never run. A file that is not right raises ``T7FormatError``
+with ``offset`` and ``path``. ``Reader`` and ``Writer`` handle several objects in one stream.
 """
 
 from lua_compat.t7.errors import T7FormatError
 from lua_compat.t7.format import FileFormat
 from lua_compat.t7.objects import LuaFunction, LuaTable, Storage, Tensor, TorchObject, lua_bytes, lua_string
 from lua_compat.t7.reader import Reader, load, load_with_format
+from lua_compat.t7.writer import Writer, save
 
 __all__ = [
     "FileFormat",
@@ -35,8 +36,10 @@ __all__ = [
     "T7FormatError",
     "Tensor",
     "TorchObject",
+    "Writer",
     "load",
     "load_with_format",
     "lua_bytes",
     "lua_string",
+    "save",
 ]

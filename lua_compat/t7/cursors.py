@@ -1,11 +1,10 @@
 """The two encodings of a .t7 file, read: each cursor walks a buffer and never leaves it."""
 
-import itertools
 import os
 import re
 import struct
 import sys
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 
@@ -13,22 +12,6 @@ from lua_compat.t7.errors import T7FormatError
 
 _INT_MIN, _INT_MAX = -(2**31), 2**31 - 1
 _LONG_MIN, _LONG_MAX = -(2**63), 2**63 - 1
-
-
-class Cursor(Protocol):
-    """Reads the elements of the format one after the other; ``position`` is the next byte."""
-
-    position: int
-    long_size: int | None
-
-    def int(self) -> int: ...
-    def long(self) -> int: ...
-    def longs(self, count: int) -> list[int]: ...
-    def double(self) -> float: ...
-    def raw(self, count: int) -> bytes: ...
-    def array(self, dtype: np.dtype, count: int) -> np.ndarray: ...
-    def check_count(self, count: int, what: str, bytes_each: int) -> None: ...
-    def bytes_left(self) -> int: ...
 
 
 class BinaryCursor:
@@ -50,9 +33,16 @@ class BinaryCursor:
         self.saw_long = False
         self.swapped = byte_order != sys.byteorder
         self.descriptor = descriptor
-        self.order = "<" if byte_order == "little" else ">"
+        self.order: Literal["<", ">"] = "<" if byte_order == "little" else ">"
         self._int = struct.Struct(self.order + "i")
         self._double = struct.Struct(self.order + "d")
+        self.unpack_two_ints = struct.Struct(self.order + "ii").unpack_from
+        self.unpack_number = struct.Struct(self.order + "id").unpack_from
+        # The entries of a table that have one size, from a number to a number and to a boolean.
+        self.entry_start = struct.Struct(self.order + "idi")
+        entry = [("key_type", "i4"), ("key", "f8"), ("value_type", "i4")]
+        self.number_entry = np.dtype([*entry, ("value", "f8")]).newbyteorder(self.order)
+        self.boolean_entry = np.dtype([*entry, ("value", "i4")]).newbyteorder(self.order)
         self._long = struct.Struct(self.order + ("i" if long_size == 4 else "q"))
 
     def bytes_left(self) -> int:
@@ -61,7 +51,8 @@ class BinaryCursor:
     def _advance(self, count: int, what: str) -> int:
         start = self.position
         if count > self.end - start:
-            raise T7FormatError(f"the file ends inside {what}: {count} bytes needed, {self.end - start} left", start)
+            left = self.end - start
+            raise T7FormatError(f"the file ends inside {what}: {count} bytes needed, {left} left", start)
         self.position = start + count
         return start
 
@@ -71,28 +62,32 @@ class BinaryCursor:
                 f"{what} of {count} cannot fit in the {self.end - self.position} bytes left", self.position
             )
 
-    def int(self) -> int:
-        value: int = self._int.unpack_from(self.buffer, self._advance(4, "an int"))[0]
+    def read_int(self) -> int:
+        start = self.position
+        if self.end - start < 4:
+            self._advance(4, "an int")
+        self.position = start + 4
+        value: int = self._int.unpack_from(self.buffer, start)[0]
         return value
 
-    def long(self) -> int:
+    def read_long(self) -> int:
         self.saw_long = True
         value: int = self._long.unpack_from(self.buffer, self._advance(self._long.size, "a long"))[0]
         return value
 
-    def longs(self, count: int) -> list[int]:
-        return [self.long() for _ in range(count)]
+    def read_longs(self, count: int) -> list[int]:
+        return [self.read_long() for _ in range(count)]
 
-    def double(self) -> float:
+    def read_double(self) -> float:
         value: float = self._double.unpack_from(self.buffer, self._advance(8, "a number"))[0]
         return value
 
-    def raw(self, count: int) -> bytes:
+    def read_raw(self, count: int) -> bytes:
         self.check_count(count, "a string", 1)
         start = self._advance(count, "a string")
         return bytes(self.buffer[start : self.position])
 
-    def array(self, dtype: np.dtype, count: int) -> np.ndarray:
+    def read_array(self, dtype: np.dtype, count: int) -> np.ndarray:
         """``count`` elements: the mapped bytes themselves where their layout is this machine's."""
         stored = dtype
         if dtype == np.int64:
@@ -107,7 +102,7 @@ class BinaryCursor:
 
 def _read_at(descriptor: int, dtype: np.dtype, count: int, start: int) -> np.ndarray:
     array = np.empty(count, dtype)
-    target = memoryview(array.view(np.uint8))
+    target = array.view(np.uint8).data
     done = 0
     while done < len(target):
         read = os.preadv(descriptor, [target[done:]], start + done)
@@ -118,9 +113,8 @@ def _read_at(descriptor: int, dtype: np.dtype, count: int, start: int) -> np.nda
 
 
 _INTEGER = re.compile(rb"[ \t\n\v\f\r]*([+-]?[0-9]{1,20})")
-_WORD = re.compile(rb"[^ \t\n\v\f\r]+")
 _NUMBER = re.compile(rb"[ \t\n\v\f\r]*([+-]?(?:[0-9.eE+-]{1,400}|inf|nan))", re.IGNORECASE)
-_LINE_END = re.compile(rb"\n")
+_WINDOW = 1 << 19
 
 
 class AsciiCursor:
@@ -156,31 +150,37 @@ class AsciiCursor:
         value = int(match[1])
         if not smallest <= value <= largest:
             raise T7FormatError(f"{value} does not fit {what}", self.position)
-        self.position = match.end()
+        self._take_number(match.end())
         return value
+
+    def _take_number(self, end: int) -> None:
+        # Torch7 ends every line: without it, the file is cut and so, perhaps, the number.
+        if end == self.end:
+            raise T7FormatError("the file ends in a number, without the newline after it", self.position)
+        self.position = end
 
     def _found(self) -> str:
         rest = bytes(self.buffer[self.position : self.position + 20])
         return repr(rest)[1:] if rest else "the end of the file"
 
-    def int(self) -> int:
+    def read_int(self) -> int:
         value = self._integer(_INT_MIN, _INT_MAX, "an int")
         self._end_of_line()
         return value
 
-    def long(self) -> int:
+    def read_long(self) -> int:
         value = self._integer(_LONG_MIN, _LONG_MAX, "a long")
         self._end_of_line()
         return value
 
-    def longs(self, count: int) -> list[int]:
+    def read_longs(self, count: int) -> list[int]:
         self.check_count(count, "an array of longs", 2)
         values = [self._integer(_LONG_MIN, _LONG_MAX, "a long") for _ in range(count)]
         if count:
             self._end_of_line()
         return values
 
-    def double(self) -> float:
+    def read_double(self) -> float:
         match = _NUMBER.match(self.buffer, self.position)
         try:
             if match is None:
@@ -188,11 +188,11 @@ class AsciiCursor:
             value = float(match[1])
         except ValueError:
             raise T7FormatError(f"a number expected, found {self._found()}", self.position) from None
-        self.position = match.end()
+        self._take_number(match.end())
         self._end_of_line()
         return value
 
-    def raw(self, count: int) -> bytes:
+    def read_raw(self, count: int) -> bytes:
         self.check_count(count, "a string", 1)
         if count > self.bytes_left():
             raise T7FormatError(f"the file ends inside a string of {count}", self.position)
@@ -202,35 +202,54 @@ class AsciiCursor:
             self._end_of_line()
         return bytes(self.buffer[start : start + count])
 
-    def array(self, dtype: np.dtype, count: int) -> np.ndarray:
+    def read_array(self, dtype: np.dtype, count: int) -> np.ndarray:
         if dtype.itemsize == 1:
-            return np.frombuffer(bytearray(self.raw(count)), dtype)
+            return np.frombuffer(bytearray(self.read_raw(count)), dtype)
         self.check_count(count, "a storage", 2)
-        if count == 0:
-            return np.empty(0, dtype)
-        start = self.position
-        words = self._words(count)
-        try:
-            if dtype.kind == "f":
-                with np.errstate(over="ignore"):
-                    values = np.array([float(word) for word in words], np.float64).astype(dtype)
-            else:
-                values = np.array([int(word) for word in words], dtype)
-        except (ValueError, OverflowError) as error:
-            raise T7FormatError(f"a storage of {dtype} holds something else: {error}", start) from None
-        self._end_of_line()
-        return values
+        array = np.empty(count, dtype)
+        done = 0
+        while done < count:
+            start = self.position
+            words = self._words(count - done)
+            try:
+                array[done : done + len(words)] = _parse(words, dtype)
+            except (ValueError, OverflowError):
+                problem = f"a storage of {dtype} holds something else, near {words[0][:20]!r}"
+                raise T7FormatError(problem, start) from None
+            done += len(words)
+        if count:
+            self._end_of_line()
+        return array
 
-    def _words(self, count: int) -> list[bytes]:
-        # As written by Torch7, an array is one line. Any other spacing is read too, word by word.
-        match = _LINE_END.search(self.buffer, self.position)
-        line_end = match.start() if match else self.end
-        words = bytes(self.buffer[self.position : line_end]).split()
-        if len(words) == count:
-            self.position = line_end
-            return words
-        matches = list(itertools.islice(_WORD.finditer(self.buffer, self.position), count))
-        if len(matches) < count:
-            raise T7FormatError(f"the file ends inside a storage of {count}", self.position)
-        self.position = matches[-1].end()
-        return [match[0] for match in matches]
+    def _words(self, wanted: int) -> list[bytes]:
+        # Some of the next words, at most ``wanted``. The window grows with what is wanted, so that many small
+        # arrays cost no more than one large one.
+        size = min(32 * wanted + 32, _WINDOW)
+        while True:
+            window = bytes(self.buffer[self.position : self.position + size])
+            words = window.split(None, wanted)
+            if len(words) > wanted:
+                rest = words.pop()
+            elif words and not window[-1:].isspace():
+                rest = words.pop()  # it may go on beyond the window
+            else:
+                rest = b""
+            if words:
+                self.position += len(window) - len(rest)
+                return words
+            if rest or not window:
+                raise T7FormatError("a word of an array expected, found " + self._found(), self.position)
+            self.position += len(window)  # nothing but spaces
+
+
+def _parse(words: list[bytes], dtype: np.dtype) -> np.ndarray:
+    if any(b"_" in word for word in words):  # Python reads 1_0, Torch7 does not
+        raise ValueError
+    if dtype.kind == "f":
+        with np.errstate(over="ignore"):
+            return np.array([float(word) for word in words], np.float64).astype(dtype)
+    values = np.array([int(word) for word in words], np.int64)
+    limits = np.iinfo(dtype)
+    if values.min() < limits.min or values.max() > limits.max:
+        raise ValueError
+    return values.astype(dtype)

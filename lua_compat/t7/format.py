@@ -7,7 +7,17 @@ from lua_compat.t7.errors import T7FormatError
 
 # The records of the format, by their type id.
 NIL, NUMBER, STRING, TABLE, TORCH, BOOLEAN, FUNCTION, LEGACY_RECUR_FUNCTION, RECUR_FUNCTION = range(9)
-KIND_NAMES = ("nil", "number", "string", "table", "torch object", "boolean", "function", "function", "function")
+KIND_NAMES = (
+    "nil",
+    "number",
+    "string",
+    "table",
+    "torch object",
+    "boolean",
+    "function",
+    "function",
+    "function",
+)
 
 _OTHER_FORMATS = {
     b"PK\x03\x04": "a zip archive: perhaps a PyTorch file, which torch.load reads",
@@ -52,4 +62,6 @@ def detect_encoding(start: bytes, offset: int) -> FileFormat:
         return FileFormat("binary", "little", None)
     if int.from_bytes(start, "big") <= RECUR_FUNCTION:
         return FileFormat("binary", "big", None)
-    raise T7FormatError(f"not a .t7 file: it starts with bytes {start.hex(' ')}, not with a type id 0 to 8", offset)
+    raise T7FormatError(
+        f"not a .t7 file: it starts with bytes {start.hex(' ')}, not with a type id 0 to 8", offset
+    )

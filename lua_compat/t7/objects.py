@@ -1,25 +1,31 @@
 """What a .t7 file holds, as Python objects.
 
 Equality of tables, torch objects, tensors, storages and functions is identity, as in Lua: they can be keys.
-Lua's nil, booleans and numbers are None, bool and int or float (a whole number arrives as int). A Lua string
-is ``str`` where its bytes are UTF-8 and ``bytes`` where they are not; ``lua_bytes`` gives the bytes of either.
+Lua's nil, booleans and numbers are None, bool and int or float (a whole number arrives as int). A Lua
+string is ``str`` where its bytes are UTF-8 and ``bytes`` where they are not; ``lua_bytes`` gives the bytes of
+either.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, MutableMapping
-from typing import Any, Final
+from collections.abc import ItemsView, Iterable, Iterator, Mapping, MutableMapping, ValuesView
+from typing import Any, Final, Protocol
 
 import numpy as np
 
 from lua_compat.t7.elements import STORAGE_DTYPES, TENSOR_DTYPES, storage_typename, tensor_typename
 
-_EXACT_INTEGER = 2.0**53
+EXACT_INTEGER = 2.0**53  # up to here every whole number is a double of its own
 MAX_DIMENSIONS = 32  # numpy's limit before 2.0
 
 
 def lua_bytes(text: str | bytes) -> bytes:
-    """The bytes of a Lua string."""
-    return text if isinstance(text, bytes) else text.encode()
+    """The bytes of a Lua string. Raises ValueError for a str with a lone surrogate, which is no text."""
+    if isinstance(text, bytes):
+        return text
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"the string {text[:40]!r} cannot be encoded as UTF-8: {error.reason}") from None
 
 
 def lua_string(raw: bytes) -> str | bytes:
@@ -32,11 +38,23 @@ def lua_string(raw: bytes) -> str | bytes:
 
 def lua_number(value: float) -> int | float:
     """A Lua number: int where the double is a whole number that an int keeps (not -0.0), else float."""
-    if -_EXACT_INTEGER < value < _EXACT_INTEGER:
-        whole = int(value)
-        if whole == value and (whole or math.copysign(1.0, value) > 0):
-            return whole
+    if value.is_integer() and -EXACT_INTEGER < value < EXACT_INTEGER:
+        return int(value) if value or math.copysign(1.0, value) > 0 else value
     return value
+
+
+def numbers(values: np.ndarray) -> list[int | float]:
+    """lua_number of each."""
+    small = np.abs(values) < EXACT_INTEGER
+    whole = np.where(small, values, 0).astype(np.int64)
+    keeps = small & (whole == values) & ~((values == 0) & np.signbit(values))
+    if keeps.all():
+        return whole.tolist()
+    if not keeps.any():
+        return values.tolist()
+    return [
+        i if keep else x for i, x, keep in zip(whole.tolist(), values.tolist(), keeps.tolist(), strict=True)
+    ]
 
 
 class _BooleanKey:
@@ -58,6 +76,8 @@ def _stored_key(key: object) -> object:
         return key
     if kind is bool or kind is np.bool_:
         return _TRUE if key else _FALSE
+    if kind is _BooleanKey:
+        return key
     if isinstance(key, np.generic):
         key = key.item()
     if isinstance(key, float):
@@ -71,49 +91,156 @@ def _stored_key(key: object) -> object:
     return key
 
 
+class DeferredEntries(Protocol):
+    """Entries of a table that are still as they are in a file."""
+
+    def decode(self) -> tuple[np.ndarray | list[Any], list[Any]]:
+        """The keys, an array if all are numbers, and the values."""
+
+
+class _Items(ItemsView[Any, Any]):
+    """ItemsView without a look-up for each key."""
+
+    _mapping: "LuaTable"
+
+    def __iter__(self) -> Iterator[tuple[Any, Any]]:
+        yield from enumerate(self._mapping.array_part, 1)
+        for key, value in self._mapping.hash_part.items():
+            yield (key.value if type(key) is _BooleanKey else key), value
+
+
+class _Values(ValuesView[Any]):
+    _mapping: "LuaTable"
+
+    def __iter__(self) -> Iterator[Any]:
+        yield from self._mapping.array_part
+        yield from self._mapping.hash_part.values()
+
+
 class LuaTable(MutableMapping[Any, Any]):
     """A Lua table: any key but nil and NaN, in the order of insertion (or of the file it was read from).
 
     ``True`` and ``1`` are different keys, ``1`` and ``1.0`` the same, ``"1"`` another one. Setting a value to
     None removes the key, as in Lua. ``len`` counts all entries; ``length()`` is Lua's ``#table``.
+
+    As in Lua, the entries 1, 2, ..., n at the beginning are kept in ``array_part``, without their keys; all
+    others in ``hash_part`` (booleans wrapped), which holds no key from 1 to n.
     """
 
-    __slots__ = ("_entries",)
+    __slots__ = ("_array_part", "_deferred", "_hash_part")
 
     def __init__(self, entries: Mapping[Any, Any] | Iterable[tuple[Any, Any]] = ()) -> None:
-        self._entries: dict[Any, Any] = {}
+        self._array_part: list[Any] = []
+        self._hash_part: dict[Any, Any] = {}
+        self._deferred: list[DeferredEntries] | None = None
+        if entries == ():  # the reader makes millions of these
+            return
         pairs = entries.items() if isinstance(entries, Mapping) else entries
         for key, value in pairs:
             self[key] = value
 
+    @property
+    def array_part(self) -> list[Any]:
+        if self._deferred is not None:
+            self._decode_deferred()
+        return self._array_part
+
+    @property
+    def hash_part(self) -> dict[Any, Any]:
+        if self._deferred is not None:
+            self._decode_deferred()
+        return self._hash_part
+
+    def defer(self, entries: DeferredEntries) -> None:
+        """Adds entries that are decoded when the table is first used."""
+        if self._deferred is None:
+            self._deferred = []
+        self._deferred.append(entries)
+
+    def _decode_deferred(self) -> None:
+        deferred, self._deferred = self._deferred or [], None
+        for entries in deferred:
+            self.add_entries(*entries.decode())
+
+    def add_entries(self, keys: np.ndarray | list[Any], values: list[Any]) -> None:
+        """Sets many entries, none of them to None; an array of keys is one of floats."""
+        array, others = self.array_part, self.hash_part
+        if isinstance(keys, np.ndarray):
+            if not others and np.array_equal(keys, np.arange(len(array) + 1, len(array) + 1 + len(keys))):
+                array.extend(values)
+                return
+            keys = numbers(keys)
+        if not array and (others or keys[0] != 1):
+            others.update(zip(keys, values, strict=True))
+        else:
+            for key, value in zip(keys, values, strict=True):
+                self[key] = value
+
     @classmethod
     def from_list(cls, values: Iterable[Any]) -> "LuaTable":
-        """The table {values[0], values[1], ...} with keys 1, 2, ..."""
+        """The table {values[0], values[1], ...} with keys 1, 2, ...; None leaves its key out."""
         table = cls()
-        table._entries = {i: value for i, value in enumerate(values, 1) if value is not None}
+        table._array_part = list(values)
+        if any(value is None for value in table._array_part):
+            return cls(enumerate(table._array_part, 1))
         return table
 
     def __getitem__(self, key: object) -> Any:
-        return self._entries[_stored_key(key)]
+        key = _stored_key(key)
+        if type(key) is int and 0 < key <= len(self.array_part):
+            return self.array_part[key - 1]
+        return self.hash_part[key]
 
     def __setitem__(self, key: object, value: object) -> None:
+        array = self.array_part
+        if type(key) is int and key == len(array) + 1 and not self._hash_part and value is not None:
+            array.append(value)
+            return
+        key = _stored_key(key)
         if value is None:
-            self._entries.pop(_stored_key(key), None)
+            if key in self:
+                self._remove(key)
+        elif type(key) is int and 0 < key <= len(self.array_part):
+            self.array_part[key - 1] = value
+        elif not self.hash_part and key == len(self.array_part) + 1:
+            self.array_part.append(value)
         else:
-            self._entries[_stored_key(key)] = value
+            self.hash_part[key] = value
 
     def __delitem__(self, key: object) -> None:
-        del self._entries[_stored_key(key)]
+        key = _stored_key(key)
+        if key not in self:
+            raise KeyError(key)
+        self._remove(key)
+
+    def _remove(self, key: object) -> None:
+        if type(key) is int and 0 < key <= len(self.array_part):
+            if key < len(self.array_part):  # the entries after it are an array no more
+                rest = {i: self.array_part[i - 1] for i in range(key + 1, len(self.array_part) + 1)}
+                self._hash_part = {**rest, **self.hash_part}
+            del self.array_part[key - 1 :]
+        else:
+            del self.hash_part[key]
 
     def __contains__(self, key: object) -> bool:
-        return key is not None and _stored_key(key) in self._entries
+        if key is None or key != key:
+            return False
+        key = _stored_key(key)
+        return (type(key) is int and 0 < key <= len(self.array_part)) or key in self.hash_part
 
     def __iter__(self) -> Iterator[Any]:
-        for key in self._entries:
+        yield from range(1, len(self.array_part) + 1)
+        for key in self.hash_part:
             yield key.value if type(key) is _BooleanKey else key
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self.array_part) + len(self.hash_part)
+
+    def items(self) -> ItemsView[Any, Any]:
+        return _Items(self)
+
+    def values(self) -> ValuesView[Any]:
+        return _Values(self)
 
     __hash__ = object.__hash__
 
@@ -122,14 +249,16 @@ class LuaTable(MutableMapping[Any, Any]):
 
     def length(self) -> int:
         """The n for which the keys 1, 2, ..., n are present and n + 1 is not."""
-        n = 0
-        while n + 1 in self._entries:
+        n = len(self.array_part)
+        while n + 1 in self.hash_part:
             n += 1
         return n
 
     def array(self) -> list[Any]:
         """The values at 1, 2, ..., up to the first absent one."""
-        return [self._entries[i] for i in range(1, self.length() + 1)]
+        return self.array_part + [
+            self.hash_part[i] for i in range(len(self.array_part) + 1, self.length() + 1)
+        ]
 
     def __repr__(self) -> str:
         return f"<LuaTable of {len(self)} entries>"
@@ -138,11 +267,11 @@ class LuaTable(MutableMapping[Any, Any]):
 class TorchObject:
     """An object of a Torch class that is a table in Lua: nn modules, criterions, users' classes.
 
-    ``typename``: 'nn.Linear'. ``version``: the class's serialization version (0 for a file from before versions
-    existed; ``versioned`` is then False). ``fields``: what the class wrote, nearly always a LuaTable of its
-    fields; ``object["weight"]`` looks there. tds.Hash: a LuaTable; tds.Vec: a list; torch.Generator: its bytes.
-    ``preamble``: what a class that writes two objects wrote first (nn.DataParallelTable: the GPU assignments;
-    nn.GPU: {type, device}), else None.
+    ``typename``: 'nn.Linear'. ``version``: the class's serialization version (0 for a file from before
+    versions existed; ``versioned`` is then False). ``fields``: what the class wrote, nearly always a LuaTable
+    of its fields; ``object["weight"]`` looks there. tds.Hash: a LuaTable; tds.Vec: a list; torch.Generator:
+    its bytes. ``preamble``: what a class that writes two objects wrote first (nn.DataParallelTable: the GPU
+    assignments; nn.GPU: {type, device}), else None.
     """
 
     __slots__ = ("fields", "preamble", "typename", "version", "versioned")
@@ -181,21 +310,25 @@ class TorchObject:
 class Storage:
     """A Torch storage: ``typename`` ('torch.FloatStorage') and its elements, the 1-D numpy array ``array``.
 
-    Read from a file on disk, ``array`` is a private memory map of the file (what is written to it stays in this
-    process) and may be unaligned.
+    Read from a file on disk, ``array`` is a private memory map of the file (what is written to it stays in
+    this process) and may be unaligned.
     """
 
-    __slots__ = ("array", "typename")
+    __slots__ = ("array", "typename", "version", "versioned")
 
-    def __init__(self, typename: str, array: np.ndarray) -> None:
+    def __init__(self, typename: str, array: np.ndarray, *, version: int = 1, versioned: bool = True) -> None:
         expected = STORAGE_DTYPES.get(typename)
         if expected is None:
             raise ValueError(f"'{typename}' is not a storage type of Torch7")
         if array.ndim != 1 or array.dtype != expected or not array.flags.c_contiguous:
-            raise ValueError(f"a {typename} takes a contiguous 1-D array of {expected}, not {array.dtype}"
-                             f" of shape {array.shape}")
+            raise ValueError(
+                f"a {typename} takes a contiguous 1-D array of {expected}, not {array.dtype}"
+                f" of shape {array.shape}"
+            )
         self.typename = typename
         self.array = array
+        self.version = version
+        self.versioned = versioned
 
     @property
     def dtype(self) -> np.dtype:
@@ -211,8 +344,8 @@ class Storage:
 class Tensor:
     """A Torch tensor: a view of a storage (None: no elements) with sizes, strides and a 1-based offset.
 
-    Tensors that shared a storage in the file share it here. ``numpy()`` is a view: writing to it writes to the
-    storage.
+    Tensors that shared a storage in the file share it here. ``numpy()`` is a view: writing to it writes to
+    the storage.
     """
 
     __slots__ = ("size", "storage", "storage_offset", "stride", "typename", "version", "versioned")
@@ -263,8 +396,10 @@ class Tensor:
         last = self.storage_offset + sum(r for r in reach if r > 0)
         available = 0 if self.storage is None else len(self.storage)
         if first < 1 or last > available:
-            raise ValueError(f"sizes {self.size}, strides {self.stride} from offset {self.storage_offset} reach"
-                             f" elements {first} to {last} of a storage of {available}")
+            raise ValueError(
+                f"sizes {self.size}, strides {self.stride} from offset {self.storage_offset} reach"
+                f" elements {first} to {last} of a storage of {available}"
+            )
 
     @classmethod
     def from_numpy(cls, array: np.ndarray, typename: str | None = None) -> "Tensor":
@@ -300,7 +435,7 @@ class Tensor:
         return np.ndarray(
             self.size,
             self.dtype,
-            buffer=self.storage.array,  # type: ignore[arg-type]
+            buffer=self.storage.array,
             offset=(self.storage_offset - 1) * itemsize,
             strides=tuple(step * itemsize for step in self.stride),
         )
@@ -312,8 +447,8 @@ class Tensor:
 class LuaFunction:
     """A Lua function, opaque: ``bytecode`` is what string.dump gave and is never run.
 
-    ``upvalues``: a LuaTable of {name, value} tables, or of plain values in a ``legacy`` file. ``type_id``: which
-    of the three function records of the format it was (6 and 7 are legacy).
+    ``upvalues``: a LuaTable of {name, id, value} tables, or of plain values for the ``type_id`` 6 and 7 of
+    old files (8 is today's).
     """
 
     __slots__ = ("bytecode", "type_id", "upvalues")

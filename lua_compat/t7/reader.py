@@ -3,6 +3,8 @@
 import io
 import mmap as memory_map
 import os
+import stat
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any, Final, Literal, Protocol
@@ -26,14 +28,17 @@ from lua_compat.t7.format import (
 )
 from lua_compat.t7.objects import LuaFunction, LuaTable, Storage, Tensor, TorchObject, lua_number, lua_string
 from lua_compat.t7.paths import step
+from lua_compat.t7.scalar_entries import NO_KEY, read_scalar_entries
 
 GENERATOR_BYTES = 5048  # sizeof(THGenerator) where a long has 8 bytes
+# Not every Python that we support names it.
+_MAP_NORESERVE = getattr(memory_map, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0)
+LONGEST_CLASS_NAME = 255
 VEC_CLASSES = ("tds.Vec", "tds_vec")
 HASH_CLASSES = ("tds.Hash", "tds_hash")
 
 _PENDING: Final = object()
 _UNFINISHED: Final = object()
-_NO_KEY: Final = object()
 
 
 def writes_two_objects(typename: str, version: int) -> bool:
@@ -55,30 +60,38 @@ class _Frame(Protocol):
 
 
 class _TableFrame:
-    __slots__ = ("key", "remaining", "result", "table")
+    __slots__ = ("cursor", "key", "remaining", "result", "table")
 
-    def __init__(self, table: LuaTable, count: int, result: Any) -> None:
+    def __init__(self, cursor: BinaryCursor | AsciiCursor, table: LuaTable, count: int, result: Any) -> None:
+        self.cursor = cursor if isinstance(cursor, BinaryCursor) else None
         self.table = table
         self.remaining = count
         self.result = result
-        self.key: Any = _NO_KEY
+        self.key: Any = NO_KEY
+
+    def read_scalars(self) -> bool:
+        """Reads entries as far as they are scalars; True when they were the last."""
+        if self.cursor is not None:
+            read, self.key = read_scalar_entries(self.cursor, self.table, self.remaining)
+            self.remaining -= read
+        return self.remaining == 0
 
     def take(self, value: Any) -> bool:
-        if self.key is _NO_KEY:
+        if self.key is NO_KEY:
             if value is None or value != value:
                 raise ValueError(f"the key of a table is {'nil' if value is None else 'NaN'}")
             self.key = value
             return False
         self.table[self.key] = value
-        self.key = _NO_KEY
+        self.key = NO_KEY
         self.remaining -= 1
-        return self.remaining == 0
+        return self.remaining == 0 or self.read_scalars()
 
     def finish(self) -> Any:
         return self.result
 
     def step(self) -> str:
-        return ".<key>" if self.key is _NO_KEY else step(self.key)
+        return ".<key>" if self.key is NO_KEY else step(self.key)
 
 
 class _VecFrame:
@@ -187,11 +200,11 @@ class Reader:
     """Reads the objects of one file, in order; objects that refer to each other stay one object.
 
     ``file``: a path, or a file open in binary mode (a pipe too), read from where it stands and left after the
-    last object read, if it can seek. ``long_size``: 4 or 8, default: found from the file. ``mmap``: whether the
-    data of a file on disk is mapped (nothing is read until it is used; the file must not be shortened meanwhile)
-    or copied. ``bodies``: for classes with a serializer of their own, how many objects it writes.
-    ``opaque``: keep an object that cannot be understood as the rest of the file's bytes in its ``fields``, and
-    leave what contains it incomplete, instead of raising.
+    last object read, if it can seek. ``long_size``: 4 or 8, default: found from the file. ``mmap``: whether
+    the data of a file on disk is mapped (nothing is read until it is used; the file must not be shortened
+    meanwhile) or copied. ``bodies``: for classes with a serializer of their own, how many objects it writes.
+    ``opaque``: keep an object that cannot be understood as the rest of the file's bytes in its ``fields``,
+    and leave what contains it incomplete, instead of raising.
     """
 
     def __init__(
@@ -239,8 +252,15 @@ class Reader:
     def format(self) -> FileFormat:
         """What is known so far of the file's encoding."""
         if self._format is None:
-            self._format = detect_encoding(bytes(self._buffer[self._position : self._position + 4]), self._position)
+            self._format = detect_encoding(
+                bytes(self._buffer[self._position : self._position + 4]), self._position
+            )
         return self._format
+
+    @property
+    def size(self) -> int:
+        """The bytes of the file."""
+        return len(self._buffer)
 
     @property
     def position(self) -> int:
@@ -273,10 +293,20 @@ class Reader:
                 raise
             failure = error
         self._memo = known_objects
+        four = self._binary_cursor(4)
         try:
-            return self._attempt(self._binary_cursor(4), found)
+            value = self._attempt(four, found)
         except T7FormatError as error:
             raise (error if error.offset > failure.offset else failure) from None
+        # Read with 4, a damaged file of 8-byte longs can end too early: all of it must be objects.
+        known_objects, self._memo = self._memo, dict(self._memo)
+        try:
+            while four.position < four.end:
+                self._read_object(four)
+        except T7FormatError:
+            raise failure from None
+        self._memo = known_objects
+        return value
 
     def _binary_cursor(self, long_size: Literal[4, 8]) -> BinaryCursor:
         order = self.format.byte_order or "little"
@@ -313,26 +343,26 @@ class Reader:
     def _begin(self, cursor: BinaryCursor | AsciiCursor, stack: list[_Frame]) -> Any:
         """Reads one object, or its beginning (then it is on the stack and _PENDING is returned)."""
         start = cursor.position
-        kind = cursor.int()
+        kind = cursor.read_int()
         if kind == NIL:
             return None
         if kind == NUMBER:
-            return lua_number(cursor.double())
+            return lua_number(cursor.read_double())
         if kind == STRING:
-            return lua_string(cursor.raw(cursor.int()))
+            return lua_string(cursor.read_raw(cursor.read_int()))
         if kind == BOOLEAN:
-            return cursor.int() == 1
+            return cursor.read_int() == 1
         if kind == FUNCTION:
             return self._begin_function(cursor, stack, kind, None)
         if kind not in (TABLE, TORCH, RECUR_FUNCTION, LEGACY_RECUR_FUNCTION):
             raise T7FormatError(f"type id {kind}: it must be 0 to 8", start)
-        index = cursor.int()
+        index = cursor.read_int()
         if index in self._memo:
             return self._referenced(index, kind, start)
         if kind == TABLE:
             table = LuaTable()
             self._memo[index] = table
-            return self._begin_table(cursor, stack, table, cursor.int(), table)
+            return self._begin_table(cursor, stack, table, cursor.read_int(), table)
         if kind == TORCH:
             return self._begin_torch_object(cursor, stack, index)
         return self._begin_function(cursor, stack, kind, index)
@@ -352,18 +382,26 @@ class Reader:
         return value
 
     def _begin_table(
-        self, cursor: BinaryCursor | AsciiCursor, stack: list[_Frame], table: LuaTable, count: int, result: Any
+        self,
+        cursor: BinaryCursor | AsciiCursor,
+        stack: list[_Frame],
+        table: LuaTable,
+        count: int,
+        result: Any,
     ) -> Any:
         cursor.check_count(count, "a table", 8)
         if count == 0:
             return result
-        stack.append(_TableFrame(table, count, result))
+        frame = _TableFrame(cursor, table, count, result)
+        if frame.read_scalars():
+            return result
+        stack.append(frame)
         return _PENDING
 
     def _begin_function(
         self, cursor: BinaryCursor | AsciiCursor, stack: list[_Frame], kind: int, index: int | None
     ) -> Any:
-        function = LuaFunction(cursor.raw(cursor.int()), None, kind)
+        function = LuaFunction(cursor.read_raw(cursor.read_int()), None, kind)
         if index is not None:
             self._memo[index] = function
         stack.append(_FunctionFrame(function))
@@ -371,19 +409,22 @@ class Reader:
 
     def _begin_torch_object(self, cursor: BinaryCursor | AsciiCursor, stack: list[_Frame], index: int) -> Any:
         start = cursor.position
-        header = cursor.raw(cursor.int())
+        header = cursor.read_raw(cursor.read_int())
         version, versioned = 0, header.startswith(b"V ") and header[2:].isdigit() and len(header) < 12
         if versioned:
             version = int(header[2:])
-            header = cursor.raw(cursor.int())
-        typename = header.decode("utf-8", "backslashreplace")
+            header = cursor.read_raw(cursor.read_int())
+        if len(header) > LONGEST_CLASS_NAME or not header.isascii() or not header.decode().isprintable():
+            raise T7FormatError(f"a class name expected, found {header[:20]!r}...", start)
+        typename = header.decode()
         self._memo[index] = _UNFINISHED
         if typename in TENSOR_DTYPES:
             stack.append(_TensorFrame(typename, version, versioned, _read_shape(cursor), self._memo, index))
             return _PENDING
         value: Any
         if typename in STORAGE_DTYPES:
-            value = Storage(typename, cursor.array(STORAGE_DTYPES[typename], cursor.long()))
+            elements = cursor.read_array(STORAGE_DTYPES[typename], cursor.read_long())
+            value = Storage(typename, elements, version=version, versioned=versioned)
             self._memo[index] = value
             return value
         value = TorchObject(typename, version, versioned=versioned)
@@ -396,21 +437,21 @@ class Reader:
         typename = value.typename
         if typename in VEC_CLASSES:
             value.fields = []
-            count = cursor.long()
+            count = cursor.read_long()
             cursor.check_count(count, "a tds.Vec", 4)
             if count == 0:
                 return value
             stack.append(_VecFrame(value, count))
             return _PENDING
         if typename in HASH_CLASSES:
-            return self._begin_table(cursor, stack, value.fields, cursor.long(), value)
+            return self._begin_table(cursor, stack, value.fields, cursor.read_long(), value)
         if typename == "torch.Generator":
-            value.fields = cursor.raw(GENERATOR_BYTES)
+            value.fields = cursor.read_raw(GENERATOR_BYTES)
             return value
         parts = self._bodies.get(typename, 2 if writes_two_objects(typename, value.version) else 1)
         if typename not in self._bodies:
             body = cursor.position
-            kind = cursor.int()
+            kind = cursor.read_int()
             cursor.position = body
             if kind != TABLE:
                 return self._not_understood(cursor, value, start)
@@ -420,7 +461,7 @@ class Reader:
     def _not_understood(self, cursor: BinaryCursor | AsciiCursor, value: TorchObject, start: int) -> Any:
         if not self._opaque:
             raise T7FormatError(
-                f"class '{value.typename}' has a serializer of its own, unknown here: it did not write a table",
+                f"class '{value.typename}' has a serializer of its own, unknown here: it wrote no table",
                 start,
             )
         value.fields = bytes(self._buffer[cursor.position :])
@@ -430,9 +471,9 @@ class Reader:
 
 
 def _read_shape(cursor: BinaryCursor | AsciiCursor) -> tuple[list[int], list[int], int]:
-    dimensions = cursor.int()
+    dimensions = cursor.read_int()
     cursor.check_count(dimensions, "a number of dimensions", 8)
-    return cursor.longs(dimensions), cursor.longs(dimensions), cursor.long()
+    return cursor.read_longs(dimensions), cursor.read_longs(dimensions), cursor.read_long()
 
 
 def _contents(file: IO[bytes]) -> tuple[memoryview, int]:
@@ -440,13 +481,15 @@ def _contents(file: IO[bytes]) -> tuple[memoryview, int]:
 
     The map is private: the arrays in it can be written to, the file does not change.
     """
-    try:
-        descriptor = file.fileno()
-        position = file.tell()
-        mapped = memory_map.mmap(descriptor, 0, access=memory_map.ACCESS_COPY)
-        return memoryview(mapped), position
-    except (OSError, ValueError, AttributeError, io.UnsupportedOperation):
-        pass  # a pipe, an empty file, a file in memory: it has no map, so it is read
+    raw = getattr(file, "raw", file)
+    # Only a plain file: a gzip file, too, has a descriptor, that of the compressed bytes.
+    if isinstance(raw, io.FileIO):
+        status = os.fstat(raw.fileno())
+        if stat.S_ISREG(status.st_mode) and status.st_size > 0:
+            # Without NORESERVE, a file larger than the memory could not be mapped.
+            flags = memory_map.MAP_PRIVATE | _MAP_NORESERVE
+            protection = memory_map.PROT_READ | memory_map.PROT_WRITE
+            return memoryview(memory_map.mmap(raw.fileno(), 0, flags=flags, prot=protection)), file.tell()
     position = file.tell() if file.seekable() else 0
     contents = bytearray(position)
     while chunk := file.read(1 << 20):
@@ -476,7 +519,7 @@ def load_with_format(
     bodies: Mapping[str, int] | None = None,
     opaque: bool = False,
 ) -> tuple[Any, FileFormat]:
-    """Like ``load``, with what was found of the encoding: ``save(path, obj, format=that)`` writes the same."""
+    """Like ``load``, with the encoding that was found: ``save(path, obj, format=that)`` writes the same."""
     with Reader(file, long_size=long_size, mmap=mmap, bodies=bodies, opaque=opaque) as reader:
         value = reader.read()
         return value, reader.format

@@ -1,0 +1,124 @@
+"""What the harness costs: our phases in our timed loop against a hand-written loop of the same kernels.
+
+A net of 50 tiny layers (25 convolutions of 8 planes with their ReLUs) makes the work per layer so small that
+any cost per layer shows. Both sides run in one process, pass by pass in turn; the figure is the ratio of the
+medians of each phase.
+
+    python benchmarks/harness_cost.py [--size 16] [--batch-size 4] [--pairs 400]
+"""
+
+import argparse
+import copy
+import statistics
+import time
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.autograd.graph import get_gradient_edge
+
+from convnet_benchmarks.timing import HostClock, run_loop
+from nets.phases import AutogradPhases
+
+PLANES = 8
+CONVOLUTIONS = 25
+SIZES = ([1, 1], [1, 1], [1, 1])  # stride, padding, dilation
+WARM_UP = 20
+
+
+class HandWritten:
+    """The same kernels, called one after the other with nothing around them."""
+
+    def __init__(self, net: nn.Sequential) -> None:
+        self.convolutions = [layer for layer in net if isinstance(layer, nn.Conv2d)]
+
+    def updateOutput(self, input: Tensor) -> Tensor:
+        self.input = h = input.detach().requires_grad_()
+        self.inputs, self.edges = [], []
+        for layer in self.convolutions:
+            self.inputs.append(h)
+            h = F.conv2d(h, layer.weight, layer.bias, padding=1)
+            self.edges.append(get_gradient_edge(h))
+            h = F.relu_(h)
+        self.output = h
+        return h.detach()
+
+    def updateGradInput(self, gradOutput: Tensor) -> Tensor:
+        gradInput, *self.gradients = torch.autograd.grad(
+            self.output, [self.input, *self.edges], gradOutput, retain_graph=True
+        )
+        return gradInput
+
+    def accGradParameters(self) -> None:
+        with torch.no_grad():
+            for layer, input, gradient in zip(self.convolutions, self.inputs, self.gradients, strict=True):
+                _, weight, bias = torch.ops.aten.convolution_backward.default(
+                    gradient, input, layer.weight, [PLANES], *SIZES, False, [0, 0], 1, [False, True, True]
+                )
+                layer.weight.grad.add_(weight)
+                layer.bias.grad.add_(bias)
+
+
+def timed(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--size", type=int, default=16)
+    parser.add_argument("--batch-size", type=int, default=4)
+    parser.add_argument("--pairs", type=int, default=400)
+    options = parser.parse_args()
+
+    layers: list[nn.Module] = []
+    for _ in range(CONVOLUTIONS):
+        layers += [nn.Conv2d(PLANES, PLANES, 3, padding=1), nn.ReLU(inplace=True)]
+    net = nn.Sequential(*layers)
+    input = torch.randn(options.batch_size, PLANES, options.size, options.size)
+    twin = copy.deepcopy(net)  # the hand-written loop runs on a net without our recording
+    for parameter in twin.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+    by_hand, clock = HandWritten(twin), HostClock()
+    with AutogradPhases(net) as phases:
+        phases.zeroGradParameters()
+        output = phases.updateOutput(input)
+        pairs: dict[str, tuple[Callable[[], object], Callable[[], object]]] = {
+            "updateOutput": (lambda: phases.updateOutput(input), lambda: by_hand.updateOutput(input)),
+            "updateGradInput": (
+                lambda: phases.updateGradInput(input, output),
+                lambda: by_hand.updateGradInput(output),
+            ),
+            "accGradParameters": (
+                lambda: phases.accGradParameters(input, output),
+                lambda: by_hand.accGradParameters(),
+            ),
+        }
+        samples: dict[str, list[tuple[float, float]]] = {name: [] for name in pairs}
+        for turn in range(options.pairs + WARM_UP):
+            for name, (ours, theirs) in pairs.items():
+                both = [
+                    lambda ours=ours: run_loop(ours, 1, clock).seconds,
+                    lambda theirs=theirs: timed(theirs),
+                ]
+                order = (0, 1) if turn % 2 else (1, 0)
+                seconds = {which: both[which]() for which in order}
+                if turn >= WARM_UP:
+                    samples[name].append((seconds[0], seconds[1]))
+    print(f"{CONVOLUTIONS} convolutions and ReLUs on {'x'.join(map(str, input.shape))}")
+    totals = [0.0, 0.0]
+    for name, seconds_each in samples.items():
+        medians = [statistics.median(column) * 1e3 for column in zip(*seconds_each, strict=True)]
+        totals = [total + median for total, median in zip(totals, medians, strict=True)]
+        print(
+            f"{name:18} ours {medians[0]:.3f} ms, by hand {medians[1]:.3f} ms, {medians[0] / medians[1]:.3f}"
+        )
+    print(f"{'total':18} ours {totals[0]:.3f} ms, by hand {totals[1]:.3f} ms, {totals[0] / totals[1]:.3f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""How long a net's parameters take: Torch7's generator on OverFeat accurate, 144.7 million numbers.
+
+    python benchmarks/initialisation.py [--runs 9] [--torch7 "COMMAND"]
+
+COMMAND runs a Lua file under real Torch7 (``th``), if one is at hand; it then draws as many numbers, and both
+are timed in turn, each as one process does it: memory fresh from the system, touched for the first time.
+"""
+
+import argparse
+import statistics
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+from nets import registry
+from nets.torch7_init import initialise
+from nets.torch7_random import Generator
+
+NET = "overfeat_accurate"
+LUA = """
+require 'torch'
+torch.setdefaulttensortype('torch.FloatTensor')
+local timer = torch.Timer()
+torch.manualSeed(1)
+torch.FloatTensor(%d):uniform(-0.1, 0.1)
+print(timer:time().real)
+"""
+
+
+def ours() -> float:
+    """Seconds to fill the net's parameters."""
+    module = registry.on_meta(registry.find(NET)).to_empty(device="cpu")
+    start = time.perf_counter()
+    initialise(module, Generator(1))
+    return time.perf_counter() - start
+
+
+def theirs(command: str, numbers: int) -> float:
+    """Seconds real Torch7 takes for as many numbers."""
+    with tempfile.TemporaryDirectory() as folder:
+        script = Path(folder) / "draw.lua"
+        script.write_text(LUA % numbers)
+        done = subprocess.run([*command.split(), str(script)], capture_output=True, text=True, check=True)
+    return float(done.stdout)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--runs", type=int, default=9)
+    parser.add_argument("--torch7", metavar="COMMAND")
+    options = parser.parse_args()
+    numbers = registry.parameter_count(registry.on_meta(registry.find(NET)))
+    mine, others = [], []
+    for _ in range(options.runs):
+        mine.append(ours())
+        if options.torch7:
+            others.append(theirs(options.torch7, numbers))
+    print(f"{numbers:,} parameters: {statistics.median(mine):.2f} s (fastest {min(mine):.2f} s)")
+    if others:
+        ratio = statistics.median(mine) / statistics.median(others)
+        print(f"Torch7: {statistics.median(others):.2f} s (fastest {min(others):.2f} s)")
+        print(f"ours / Torch7: {ratio:.2f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,165 @@
+"""``convnet-benchmarks crosscheck A [B]``: do two results agree, and where not, by how much."""
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.one_line_parser import OneLineParser
+from convnet_benchmarks.results import OutputFile
+
+if TYPE_CHECKING:
+    from convnet_benchmarks.crosscheck_report import Report
+
+EXIT_AGREE, EXIT_DIFFER = 0, 1
+
+_DESCRIPTION = """\
+Compares two results, A being the reference:
+
+  two result files (.t7 .h5 .npz .npy .pt .safetensors .json), tensor by tensor;
+  two benchmark runs (a legacy log, or the --json of benchmark.py), label by label;
+  a Torch7 model (.t7) with the input and output recorded beside it (fields net, input, output of one
+  file, or B holding input and output): the model is converted to PyTorch and run.
+
+Exit code: 0 they agree, 1 they differ, 2 bad input."""
+
+
+def main(arguments: Sequence[str], program: str) -> int:
+    options = _parser(program).parse_args(arguments)
+    output = OutputFile("--json", options.json) if options.json else None
+    try:
+        report = _compare(options)
+        if output is not None:
+            output.write(json.dumps(report.document, indent=1, allow_nan=False) + "\n")
+    except BaseException:
+        if output is not None:
+            output.discard()
+        raise
+    print("\n".join(report.lines))
+    return EXIT_AGREE if report.agrees else EXIT_DIFFER
+
+
+def _parser(program: str) -> argparse.ArgumentParser:
+    parser = OneLineParser(
+        prog=program,
+        description=_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("a", metavar="A", help="the reference")
+    parser.add_argument("b", metavar="B", nargs="?", help="what is compared with it")
+    parser.add_argument(
+        "--rtol",
+        type=_not_negative,
+        metavar="X",
+        help="largest error accepted, over the tensor's largest value "
+        "[double 1e-9, float 1e-5, half 1e-3, bfloat16 1e-2, integers 0; a model: double 1e-6, float 1e-5]",
+    )
+    parser.add_argument("--atol", type=_not_negative, default=0.0, metavar="X", help="added to it [0]")
+    parser.add_argument(
+        "--only",
+        action="append",
+        default=[],
+        metavar="PATTERN",
+        help="compare only paths such as '*.weight' (may be given again)",
+    )
+    parser.add_argument(
+        "--max-slowdown",
+        type=_not_negative,
+        metavar="X",
+        help="of two runs: differ where a phase of B takes more than X times as long as in A",
+    )
+    parser.add_argument(
+        "--mode",
+        choices=("recorded", "train", "evaluate"),
+        default="recorded",
+        help="of a model: run it in this mode [as the file says]",
+    )
+    parser.add_argument("--json", metavar="FILE", help="keep everything found in FILE")
+    return parser
+
+
+def _not_negative(text: str) -> float:
+    """An option's finite number from 0 up."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number from 0 up")
+    return value
+
+
+def _compare(options: argparse.Namespace) -> "Report":
+    for path in filter(None, (options.a, options.b)):
+        if not Path(path).is_file():
+            raise UserError(f"{path}: {'is a folder' if Path(path).is_dir() else 'no such file'}")
+    if options.b is None and not _is_result_file(options.a):
+        raise UserError("B is missing: a log is compared with another log or with a run's JSON")
+    if Path(options.a).suffix.lower() == ".t7" and (options.b is None or _is_result_file(options.b)):
+        report = _compare_model(options)
+        if report is not None:
+            return report
+    if options.b is None:
+        raise UserError(
+            f"{options.a}: B is missing: a single file is a .t7 with a model (field net, model, module or "
+            "network) and its input and output"
+        )
+    kinds = [_is_result_file(path) for path in (options.a, options.b)]
+    if kinds[0] != kinds[1]:
+        log, results = (options.b, options.a) if kinds[0] else (options.a, options.b)
+        raise UserError(f"{log} is a run and {results} a result file: give two of one kind")
+    return _compare_results(options) if kinds[0] else _compare_runs(options)
+
+
+def _is_result_file(path: str) -> bool:
+    from convnet_benchmarks.result_files import SUFFIXES
+    from convnet_benchmarks.run_files import is_run_json
+
+    suffix = Path(path).suffix.lower()
+    return suffix in SUFFIXES and not (suffix == ".json" and is_run_json(path))
+
+
+def _compare_model(options: argparse.Namespace) -> "Report | None":
+    """None where A holds no model, or neither A nor B the input and output of one."""
+    from convnet_benchmarks.compare_tensors import Tolerance
+    from convnet_benchmarks.crosscheck_model import RELATIVE_TOLERANCES, compare_model, find_recorded
+    from convnet_benchmarks.crosscheck_report import tensor_report
+    from convnet_benchmarks.result_files import load_results, load_t7
+
+    other = None if options.b is None else load_results(options.b)
+    recorded = find_recorded(load_t7(options.a), other)
+    if recorded is None:
+        return None
+    tolerance = Tolerance(options.rtol, options.atol, RELATIVE_TOLERANCES)
+    try:
+        comparisons, notes = compare_model(recorded, tolerance, options.mode)
+    except UserError as error:
+        raise UserError(f"{options.a}: {error}") from None
+    names = (options.b or options.a, f"{options.a} converted to PyTorch")
+    return tensor_report(names, comparisons, "model", notes)
+
+
+def _compare_runs(options: argparse.Namespace) -> "Report":
+    from convnet_benchmarks.compare_logs import compare_logs
+    from convnet_benchmarks.crosscheck_report import log_report
+    from convnet_benchmarks.run_files import load_runs
+
+    runs = compare_logs(load_runs(options.a), load_runs(options.b), options.max_slowdown)
+    return log_report((options.a, options.b), runs)
+
+
+def _compare_results(options: argparse.Namespace) -> "Report":
+    from convnet_benchmarks.compare_tensors import Tolerance, compare_trees
+    from convnet_benchmarks.crosscheck_report import tensor_report
+    from convnet_benchmarks.result_files import load_results
+
+    tolerance = Tolerance(options.rtol, options.atol)
+    a, b = load_results(options.a), load_results(options.b)
+    comparisons = compare_trees(a, b, tolerance, tuple(options.only))
+    if not comparisons:
+        wanted = f" that --only {' '.join(options.only)} names" if options.only else ""
+        raise UserError(f"nothing to compare: no value{wanted} in {options.a} or {options.b}")
+    return tensor_report((options.a, options.b), comparisons)

@@ -1,0 +1,230 @@
+"""The logs that Torch7's convnet benchmarks printed, as values.
+
+Read are the two legacy scripts in all their forms (``benchmark``'s phases, ``benchmark_criterion``'s
+``:Net Forward:`` lines and its ``t1 ... seconds`` lines), pasted into a Markdown list or not, and
+soumith/convnet-benchmarks' ``imagenet_winners`` and ``layerwise_benchmarks``. A log may hold several runs.
+"""
+
+import itertools
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+Kind = Literal["benchmark", "criterion"]
+PER_SAMPLE = "ms per sample"
+PER_BATCH = "ms per batch"
+
+_NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+_MARKDOWN = r"(?:[*-] )?"
+_LEGACY_LINE = re.compile(rf"{_MARKDOWN}((?:free )?:[A-Za-z -]+(?:\(\))?:)\s+({_NUMBER})")
+_SECONDS_LINE = re.compile(rf"{_MARKDOWN}(t1|feed moyen|dry_run) ({_NUMBER}) seconds")
+_SOUMITH_LINE = re.compile(rf"(\S+)\s+(:[A-Za-z]+(?:\(\))?:)\s+({_NUMBER})")
+_SOUMITH_NET = re.compile(r"ModelType: (.+?)\s+Kernels: (\S+)\s+Input shape: (\d+x\S+)")
+_SOUMITH_LAYER = re.compile(r"CONFIG: (.+)")
+_COMMAND = re.compile(r"(?:\$ )?th (\S+\.lua.*)")
+_DEVICE = re.compile(r"Running on device: (.+)")
+_OPTION_ECHO = re.compile(r"(opt\.)?([A-Za-z_0-9]+)\t(\S+)")
+_MODEL_START = re.compile(r"[A-Za-z_]\w*\.[A-Za-z]\w* \{")
+
+_CRITERION_LABELS = frozenset({":Net Forward:", ":Criterion Forward:", "t1", "feed moyen"})
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A module of a printed model. ``path``: the 1-based places from the root, () for the root itself."""
+
+    path: tuple[int, ...]
+    text: str  # nn.SpatialConvolutionMM(3 -> 96, 7x7, 2,2)
+
+    @property
+    def place(self) -> str:
+        return ".".join(map(str, self.path)) or "root"
+
+
+@dataclass(frozen=True)
+class LoggedRun:
+    """One benchmark's lines.
+
+    ``times``: label, as printed, to milliseconds in ``unit``; of a label printed more than once the mean, and
+    every value in ``samples``. ``title`` and ``kernels`` tell the runs of one log apart ('AlexNet
+    128x3x224x224' and 'cudnn'). ``batch_size``: None where the log does not say it.
+    """
+
+    kind: Kind
+    unit: str
+    times: Mapping[str, float]
+    samples: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    title: str = ""
+    kernels: str = ""
+    batch_size: int | None = None
+    command: str | None = None  # script and options, without the leading 'th'
+    options: Mapping[str, str] = field(default_factory=dict)
+    device: str | None = None
+    model: tuple[Layer, ...] = ()
+
+
+def parse_model(text: str) -> tuple[Layer, ...]:
+    """The layers of a model as Torch7 printed it, containers first, in printed order.
+
+    Raises ValueError where braces do not close.
+    """
+    layers: list[Layer] = []
+    open_containers: list[tuple[int, ...]] = []
+    children: list[int] = []
+    for line in text.splitlines():
+        content = re.sub(r"^[\s|]*(?:`-> |\.\.\. -> (?=output))?", "", line).rstrip()
+        if not content or content in ("input", "output") or content.startswith("[input -> "):
+            continue
+        if content == "}":
+            if not open_containers:
+                raise ValueError("a printed model closes a '{' that it did not open")
+            open_containers.pop()
+            children.pop()
+            continue
+        path: tuple[int, ...] = ()
+        if open_containers:
+            children[-1] += 1
+            path = (*open_containers[-1], children[-1])
+        description = re.sub(r"^\(\d+\): ", "", content)
+        is_container = description.endswith(" {")
+        layers.append(Layer(path, description.removesuffix(" {")))
+        if is_container:
+            open_containers.append(path)
+            children.append(0)
+    if open_containers:
+        raise ValueError("a printed model ends before its last '}'")
+    return tuple(layers)
+
+
+def parse_log(text: str) -> tuple[LoggedRun, ...]:
+    """The runs of a log, in its order. Lines of other programs are passed over.
+
+    Raises ValueError where nothing is a benchmark's line, or a printed model is cut short.
+    """
+    parser = _Parser()
+    for line in _whole_models(text.splitlines()):
+        parser.read(line)
+    parser.finish_run()
+    if not parser.runs:
+        raise ValueError("no line of a convnet benchmark in it (such as ':updateOutput():' and a number)")
+    return tuple(parser.runs)
+
+
+def _whole_models(lines: list[str]) -> Iterator[str]:
+    """The lines, with a printed model's lines joined into one."""
+    model: list[str] = []
+    depth = 0
+    for line in lines:
+        if model or _MODEL_START.fullmatch(line.rstrip()):
+            model.append(line)
+            stripped = line.rstrip()
+            depth += stripped.endswith("{")
+            depth -= stripped.lstrip(" |") == "}"
+            if depth == 0:
+                yield "\n".join(model)
+                model = []
+        else:
+            yield line
+    if model:
+        raise ValueError("a printed model ends before its last '}'")
+
+
+class _Parser:
+    """Gathers lines into the run they belong to."""
+
+    def __init__(self) -> None:
+        self.runs: list[LoggedRun] = []
+        self._device: str | None = None
+        self._layer = ""
+        self._start()
+
+    def _start(self, title: str = "", kernels: str = "", batch_size: int | None = None) -> None:
+        self._title = title
+        self._kernels = kernels
+        self._batch_size = batch_size
+        self._unit = PER_SAMPLE
+        self._samples: dict[str, list[float]] = {}
+        self._command: str | None = None
+        self._options: dict[str, str] = {}
+        self._model: tuple[Layer, ...] = ()
+
+    def finish_run(self) -> None:
+        if not self._samples:
+            return
+        self.runs.append(
+            LoggedRun(
+                kind="criterion" if _CRITERION_LABELS & self._samples.keys() else "benchmark",
+                unit=self._unit,
+                times={label: sum(values) / len(values) for label, values in self._samples.items()},
+                samples={label: tuple(values) for label, values in self._samples.items() if len(values) > 1},
+                title=self._title or (self._command or ""),
+                kernels=self._kernels,
+                batch_size=self._batch_size or (_batch_size(self._options) if self._command else None),
+                command=self._command,
+                options=self._options,
+                device=self._device,
+                model=self._model,
+            )
+        )
+        self._start()
+
+    def read(self, line: str) -> None:
+        line = line.rstrip()
+        if _MODEL_START.match(line):
+            if self._samples:
+                self.finish_run()
+            self._model = parse_model(line)
+        elif match := _COMMAND.match(line):
+            self.finish_run()
+            self._start()
+            self._command = match[1]
+            self._options = _command_options(match[1])
+        elif match := _DEVICE.match(line):
+            self.finish_run()
+            self._device = match[1]
+        elif match := _SOUMITH_NET.match(line):
+            self.finish_run()
+            self._layer = ""
+            self._start(f"{match[1]} {match[3]}", match[2], int(match[3].split("x")[0]))
+        elif match := _SOUMITH_LAYER.match(line):
+            self.finish_run()
+            self._layer = match[1]
+        elif match := _LEGACY_LINE.match(line):
+            self._add(match[1], float(match[2]), PER_SAMPLE)
+        elif match := _SECONDS_LINE.match(line):
+            self._add(match[1], float(match[2]) * 1000, PER_BATCH)
+        elif match := _SOUMITH_LINE.match(line):
+            self._add_soumith(match[1], match[2], float(match[3]))
+        elif match := _OPTION_ECHO.fullmatch(line):
+            self._options.setdefault(match[2], match[3])
+
+    def _add_soumith(self, kernels: str, label: str, milliseconds: float) -> None:
+        if self._layer and (self._title, self._kernels) != (self._layer, kernels):
+            self.finish_run()
+            batch = re.search(r"bs = (\d+)", self._layer)
+            self._start(self._layer, kernels, int(batch[1]) if batch else None)
+        self._add(label, milliseconds, PER_BATCH)
+
+    def _add(self, label: str, milliseconds: float, unit: str) -> None:
+        if label in self._samples and label not in ("t1", "dry_run"):
+            # The first label again, without a title in between: the next run of a pasted log.
+            self.finish_run()
+        self._unit = unit
+        self._samples.setdefault(label, []).append(milliseconds)
+
+
+def _command_options(command: str) -> dict[str, str]:
+    """{'cuda': 'true', 'batch_size': '64'} of '-cuda -batch_size 64'."""
+    _, *words = [*command.split(), "-"]
+    options = {}
+    for word, following in itertools.pairwise(words):
+        if word.startswith("-"):
+            options[word.lstrip("-")] = "true" if following.startswith("-") else following
+    return options
+
+
+def _batch_size(options: Mapping[str, str]) -> int | None:
+    """Of the legacy scripts' options: -batch_size counts only with -4d_tensor true, as in the original."""
+    batch_size = options.get("batch_size", "1") if options.get("4d_tensor") == "true" else "1"
+    return int(batch_size) if batch_size.isdecimal() and int(batch_size) else None

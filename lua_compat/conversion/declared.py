@@ -1,0 +1,64 @@
+"""Both ways of conversion for the classes whose Torch7 fields are declared in lua_compat.torch_modules."""
+
+from collections.abc import Callable
+from typing import Any
+
+from torch import Tensor, nn
+
+from lua_compat import t7
+from lua_compat.conversion.fields import Fields
+from lua_compat.conversion.from_torch import ModuleWriter
+from lua_compat.torch_modules.base import Torch7Module, declared_fields, is_parameter
+
+Conversion = Callable[[Fields], nn.Module]
+Export = Callable[[ModuleWriter, Any], t7.TorchObject]
+Extra = Callable[[ModuleWriter, Any], dict[str, Any]]
+
+
+def declared(kind: type[Torch7Module]) -> Conversion:
+    """Reads every declared field by its name and annotation."""
+
+    def convert(fields: Fields) -> nn.Module:
+        values: dict[str, Any] = {}
+        for name, annotation in declared_fields(kind).items():
+            if annotation is nn.Parameter:
+                values[name] = fields.parameter(name)
+            elif is_parameter(annotation):
+                values[name] = fields.optional_parameter(name)
+            elif annotation is Tensor:
+                values[name] = fields.tensor(name)
+            elif annotation is nn.Module:
+                values[name] = fields.child(name)
+            elif fields.get(name) is not None:
+                values[name] = fields.plain(name)
+        return kind(**values)
+
+    return convert
+
+
+def declared_table(*kinds: type[Torch7Module]) -> dict[str, Conversion]:
+    """{'nn.Narrow': ..., 'nn.Select': ...} of the classes Narrow, Select."""
+    return {torch7_name(kind): declared(kind) for kind in kinds}
+
+
+def declared_export(kind: type[Torch7Module], extra: Extra | None = None) -> Export:
+    """Writes every declared field, and what ``extra`` gives: fields that Torch7's methods need besides."""
+
+    def export(writer: ModuleWriter, module: Any) -> t7.TorchObject:
+        fields = {
+            name: writer.child(getattr(module, name), f".{name}")
+            if annotation is nn.Module
+            else getattr(module, name)
+            for name, annotation in declared_fields(kind).items()
+        }
+        return writer.object(torch7_name(kind), **fields, **(extra(writer, module) if extra else {}))
+
+    return export
+
+
+def declared_exports(kinds: dict[type[Torch7Module], Extra | None]) -> dict[type, Export]:
+    return {kind: declared_export(kind, extra) for kind, extra in kinds.items()}
+
+
+def torch7_name(kind: type[Torch7Module]) -> str:
+    return kind.typename or f"nn.{kind.__name__}"

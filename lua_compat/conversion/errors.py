@@ -1,0 +1,13 @@
+"""How a model is refused."""
+
+
+class ConversionError(ValueError):
+    """A module that cannot be converted. ``path``: its place in the model (``net.modules[3]``)."""
+
+    def __init__(self, problem: str, path: str) -> None:
+        super().__init__(problem, path)
+        self.problem = problem
+        self.path = path
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.problem}"

@@ -1,0 +1,151 @@
+"""The fields of one Torch7 module, read as what a torch.nn Module is made of."""
+
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import torch
+from torch import nn
+
+from lua_compat import t7
+from lua_compat.conversion.errors import ConversionError
+from lua_compat.t7.paths import step
+
+if TYPE_CHECKING:
+    from lua_compat.conversion.to_torch import Converter
+
+_REQUIRED = object()
+
+
+class Fields:
+    """What a conversion of one class reads. Every failure is a ConversionError with the module's path."""
+
+    def __init__(self, converter: "Converter", source: t7.TorchObject, path: str) -> None:
+        self._converter = converter
+        self._source = source
+        self.path = path
+        self.typename = source.typename
+        self.version = source.version
+
+    def fail(self, problem: str) -> NoReturn:
+        raise ConversionError(f"{self.typename}: {problem}", self.path)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The field as the file holds it; nil and an absent field give ``default``."""
+        return self._source.get(name, default)
+
+    def number(self, name: str, default: Any = _REQUIRED) -> float:
+        value = self.get(name)
+        if value is None and default is not _REQUIRED:
+            return float(default)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            self.fail(f"field {name} must be a number, not {_what(value)}")
+        return float(value)
+
+    def integer(self, name: str, default: Any = _REQUIRED) -> int:
+        value = self.number(name, default)
+        if not value.is_integer():
+            self.fail(f"field {name} must be a whole number, not {value}")
+        return int(value)
+
+    def integers(self, *names: str, default: Any = _REQUIRED) -> Any:
+        """A tuple of ints; typed Any because torch.nn's hints want tuples of one length each."""
+        return tuple(self.integer(name, default) for name in names)
+
+    def boolean(self, name: str, default: bool = False) -> bool:
+        """Whether the field is true; nil gives ``default``."""
+        value = self.get(name)
+        return default if value is None else bool(value)
+
+    def plain(self, name: str) -> Any:
+        """Numbers, texts and booleans as they are, tables as lists, storages as tuples; None if absent."""
+        return self._plain(name, self.get(name))
+
+    def _plain(self, name: str, value: Any) -> Any:
+        if value is None or isinstance(value, bool | int | float | str):
+            return value
+        if isinstance(value, t7.Storage):
+            return tuple(value.array.tolist())
+        if isinstance(value, t7.LuaTable):
+            return [self._plain(name, item) for item in value.array()]
+        if isinstance(value, t7.Tensor):
+            return self._converter.tensor(value)
+        self.fail(f"field {name} is {_what(value)}, which is not understood")
+
+    def parameter(self, name: str, shape: tuple[int, ...] | None = None) -> nn.Parameter:
+        """The tensor as a parameter, in ``shape`` if given; the same one for fields that share memory."""
+        parameter = self.optional_parameter(name, shape)
+        if parameter is None:
+            self.fail(f"field {name} is {'missing' if self.get(name) is None else 'empty'}")
+        return parameter
+
+    def optional_parameter(self, name: str, shape: tuple[int, ...] | None = None) -> nn.Parameter | None:
+        """As ``parameter``; None where the field is absent or empty."""
+        value = self.get(name)
+        if value is None or (isinstance(value, t7.Tensor) and not value.numel()):
+            return None
+        if not isinstance(value, t7.Tensor):
+            self.fail(f"field {name} must be a tensor, not {_what(value)}")
+        try:
+            return self._converter.parameter(value, shape)
+        except (RuntimeError, ValueError) as error:
+            self.fail(f"field {name}: {error}")
+
+    def tensor(self, name: str, required: bool = True) -> Any:
+        """A copy of the tensor, not a parameter."""
+        value = self.get(name)
+        if isinstance(value, t7.Tensor):
+            return self._converter.tensor(value)
+        if value is None and not required:
+            return None
+        self.fail(f"field {name} must be a tensor, not {_what(value)}")
+
+    def child(self, name: str) -> nn.Module:
+        return self._converter.module(self.get(name), f"{self.path}{step(name)}")
+
+    def children(self) -> list[nn.Module]:
+        """The converted ``modules``."""
+        modules = self.get("modules")
+        if not isinstance(modules, t7.LuaTable):
+            self.fail(f"field modules must be a table, not {_what(modules)}")
+        return [
+            self._converter.module(module, f"{self.path}.modules[{place}]")
+            for place, module in enumerate(modules.array(), 1)
+        ]
+
+    def only_child(self) -> nn.Module:
+        children = self.children()
+        if len(children) != 1:
+            self.fail(f"holds {len(children)} modules; one is expected")
+        return children[0]
+
+    def module_field(self, table: str, place: int) -> t7.TorchObject:
+        """The module at ``place`` of the table in the field, not converted."""
+        modules = self.get(table)
+        module = modules.get(place) if isinstance(modules, t7.LuaTable) else None
+        if not isinstance(module, t7.TorchObject):
+            self.fail(f"field {table}[{place}] must be a module, not {_what(module)}")
+        return module
+
+    def convert(self, source: Any, place: str) -> nn.Module:
+        """Another module that this one holds at ``place`` (a path step)."""
+        return self._converter.module(source, f"{self.path}{place}")
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The number type that ``module:type()`` gives; double where it is not known."""
+        return _DTYPES.get(str(self.get("_type")).replace("torch.Cuda", "torch."), torch.float64)
+
+
+_DTYPES = {
+    "torch.HalfTensor": torch.float16,
+    "torch.FloatTensor": torch.float32,
+    "torch.Tensor": torch.float32,  # torch.CudaTensor
+    "torch.DoubleTensor": torch.float64,
+}
+
+
+def _what(value: Any) -> str:
+    if value is None:
+        return "nil"
+    if isinstance(value, t7.TorchObject | t7.Tensor | t7.Storage):
+        return f"a {value.typename}"
+    return {t7.LuaTable: "a table", t7.LuaFunction: "a function"}.get(type(value), repr(value))

@@ -1,0 +1,107 @@
+"""Views, selections and reductions of one tensor."""
+
+import math
+from typing import Any
+
+import torch
+from torch import nn
+
+from lua_compat import t7
+from lua_compat.conversion.declared import Conversion, Export, declared_exports, declared_table
+from lua_compat.conversion.fields import Fields
+from lua_compat.conversion.from_torch import ModuleWriter
+from lua_compat.torch_modules import shapes
+from nets.layers import View
+
+
+def _view(f: Fields) -> nn.Module:
+    dims = f.get("numInputDims")
+    return View(*f.plain("size"), num_input_dims=None if dims is None else f.integer("numInputDims"))
+
+
+CONVERSIONS: dict[str, Conversion] = {
+    **declared_table(
+        shapes.Reshape,
+        shapes.Collapse,
+        shapes.Contiguous,
+        shapes.Narrow,
+        shapes.Select,
+        shapes.Transpose,
+        shapes.Unsqueeze,
+        shapes.Squeeze,
+        shapes.Replicate,
+        shapes.Padding,
+        shapes.Max,
+        shapes.Min,
+        shapes.Sum,
+        shapes.Mean,
+        shapes.Index,
+        shapes.MaskedSelect,
+        shapes.Constant,
+    ),
+    "nn.View": _view,
+    "nn.Copy": lambda f: shapes.Copy(like=f.tensor("output")[:0]),
+    "nn.OneHot": lambda f: shapes.OneHot(
+        outputSize=f.integer("outputSize"), like=torch.empty(0, dtype=f.dtype)
+    ),
+}
+
+
+def _view_export(w: ModuleWriter, m: View) -> t7.TorchObject:
+    return w.object("nn.View", size=tuple(m.sizes), numElements=m.num_elements, numInputDims=m.num_input_dims)
+
+
+def _flatten_export(w: ModuleWriter, m: Any) -> t7.TorchObject:
+    w.require((m.start_dim, m.end_dim) == (1, -1), "only all dimensions after the first can be flattened")
+    return w.object("nn.Collapse", nInputDim=1)
+
+
+def _unflatten_export(w: ModuleWriter, m: Any) -> t7.TorchObject:
+    sizes = m.unflattened_size
+    w.require(
+        m.dim == 1 and all(isinstance(size, int) for size in sizes), "only dimension 1 can be unflattened"
+    )
+    return w.object("nn.View", size=tuple(sizes), numElements=abs(math.prod(sizes)), numInputDims=1)
+
+
+def _copy_export(w: ModuleWriter, m: Any) -> t7.TorchObject:
+    return w.object("nn.Copy", output=m.like, dontCast=True)
+
+
+EXPORTS: dict[type, Export] = {
+    **declared_exports(
+        {
+            shapes.Reshape: lambda w, m: {
+                "nelement": math.prod(m.size),
+                "batchsize": (0, *m.size),
+            },
+            shapes.Collapse: None,
+            shapes.Contiguous: None,
+            shapes.Narrow: None,
+            shapes.Select: None,
+            shapes.Transpose: None,
+            shapes.Unsqueeze: None,
+            shapes.Squeeze: None,
+            shapes.Replicate: None,
+            shapes.Padding: lambda w, m: {"outputSize": ()},
+            shapes.Max: None,
+            shapes.Min: None,
+            shapes.Sum: None,
+            shapes.Mean: None,
+            shapes.Index: lambda w, m: {"gradInput": t7.LuaTable.from_list([w.empty(), w.empty()])},
+            shapes.MaskedSelect: lambda w, m: {
+                "_maskIndices": w.empty_of("torch.LongTensor"),
+                "_maskIndexBuffer": w.empty_of("torch.LongTensor"),
+                "_maskIndexBufferCPU": w.empty_of("torch.FloatTensor"),
+                "_gradBuffer": w.empty(),
+                "_gradMask": w.empty_of("torch.ByteTensor"),
+            },
+            shapes.Constant: None,
+        }
+    ),
+    View: _view_export,
+    nn.Flatten: _flatten_export,
+    nn.Unflatten: _unflatten_export,
+    shapes.Copy: _copy_export,
+    shapes.OneHot: lambda w, m: w.object("nn.OneHot", outputSize=m.outputSize),
+}

@@ -1,0 +1,35 @@
+"""A module's state_dict in a file: .pt or .safetensors."""
+
+import os
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from lua_compat.whole_file import replaced_when_whole
+
+SUFFIXES = (".pt", ".pth", ".safetensors")
+
+
+def save_state_dict(module: nn.Module, path: str | os.PathLike[str]) -> None:
+    """Writes every parameter and buffer under its state_dict name; the file appears only when complete.
+
+    In .safetensors tied parameters are written under each of their names, which that format cannot share.
+    Raises ValueError for another suffix, ImportError without the package safetensors for that one.
+    """
+    suffix = Path(path).suffix.lower()
+    state = module.state_dict()
+    if suffix in (".pt", ".pth"):
+        with replaced_when_whole(path) as temporary:
+            torch.save(state, temporary)
+    elif suffix == ".safetensors":
+        from safetensors.torch import save_file
+
+        whole = {name: tensor.clone(memory_format=torch.contiguous_format) for name, tensor in state.items()}
+        with replaced_when_whole(path) as temporary:
+            temporary.touch()
+            mode = temporary.stat().st_mode
+            save_file(whole, temporary)
+            temporary.chmod(mode)  # save_file's own file is for its user alone
+    else:
+        raise ValueError(f"'{path}' must end in {', '.join(SUFFIXES)}")

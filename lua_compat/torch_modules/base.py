@@ -1,0 +1,70 @@
+"""What a Torch7 layer is made of: fields that are both its constructor's arguments and its attributes."""
+
+import inspect
+from typing import Any, ClassVar
+
+from torch import Tensor, nn
+
+Size = tuple[int, ...]  # a torch.LongStorage of sizes
+
+
+class Torch7Module(nn.Module):
+    """A layer whose Torch7 fields are declared as annotations; those without a default are required.
+
+    A field annotated ``nn.Parameter`` or ``nn.Parameter | None`` is registered as a parameter, ``Tensor`` as
+    a buffer, ``nn.Module`` as a child. Raises TypeError for a field that is missing or unknown.
+    """
+
+    typename: ClassVar[str] = ""  # of the Torch7 class; '' for 'nn.' and the name of the Python class
+
+    def __init__(self, **fields: Any) -> None:
+        super().__init__()
+        known = declared_fields(type(self))
+        unknown = fields.keys() - known.keys()
+        if unknown:
+            raise TypeError(f"{type(self).__name__} has no field {', '.join(sorted(unknown))}")
+        for name, kind in known.items():
+            if name in fields:
+                self._set_field(name, kind, fields[name])
+            elif is_parameter(kind):
+                self.register_parameter(name, None)
+            elif not hasattr(type(self), name):
+                raise TypeError(f"{type(self).__name__} needs the field {name}")
+
+    def _set_field(self, name: str, kind: Any, value: Any) -> None:
+        if is_parameter(kind):
+            self.register_parameter(name, value)
+        elif kind is Tensor:
+            self.register_buffer(name, value)
+        else:
+            setattr(self, name, value)
+
+    def extra_repr(self) -> str:
+        shown = {name: getattr(self, name) for name, kind in declared_fields(type(self)).items()
+                 if not is_parameter(kind) and kind not in (Tensor, nn.Module)}  # fmt: skip
+        return ", ".join(f"{name}={value}" for name, value in shown.items())
+
+
+def declared_fields(cls: type) -> dict[str, Any]:
+    """The fields of a Torch7Module class with their annotations, the base classes' first."""
+    fields: dict[str, Any] = {}
+    for base in reversed(cls.__mro__):
+        if issubclass(base, Torch7Module) and base is not Torch7Module:
+            annotations = inspect.get_annotations(base)
+            fields.update({name: kind for name, kind in annotations.items() if name != "typename"})
+    return fields
+
+
+def is_parameter(kind: Any) -> bool:
+    return kind is nn.Parameter or kind == nn.Parameter | None
+
+
+def axis(dimension: int, input: Tensor, sample_dims: int | None = None) -> int:
+    """The 0-based dimension that Torch7's 1-based ``dimension`` names in ``input``.
+
+    Negative counts from the last one. With ``sample_dims`` (nInputDims) an input of one dimension more is a
+    batch, and ``dimension`` counts within a sample.
+    """
+    if dimension < 0:
+        return input.dim() + dimension
+    return dimension if sample_dims is not None and input.dim() == sample_dims + 1 else dimension - 1

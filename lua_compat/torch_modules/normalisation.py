@@ -1,0 +1,101 @@
+"""Batch, local and contrast normalisation, and norms of rows."""
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from lua_compat.torch_modules.base import Torch7Module
+
+
+class _OneSampleRules:
+    """What Torch7's batch normalisation does that torch.nn's does not, mixed into nn.BatchNorm1d/2d/3d.
+
+    Training on a batch of one sample uses the running statistics and leaves them as they are; an input
+    without a batch dimension is taken when evaluating.
+    """
+
+    sample_dims: int
+
+    def forward(self, input: Tensor) -> Tensor:
+        assert isinstance(self, nn.modules.batchnorm._BatchNorm)
+        if not self.training and input.dim() == self.sample_dims:
+            return self._running(input.unsqueeze(0)).squeeze(0)
+        if self.training and input.shape[0] == 1:
+            return self._running(input)
+        return super().forward(input)  # type: ignore[misc]
+
+    def _running(self, input: Tensor) -> Tensor:
+        assert isinstance(self, nn.modules.batchnorm._BatchNorm)
+        return functional.batch_norm(
+            input, self.running_mean, self.running_var, self.weight, self.bias, False, 0.0, self.eps
+        )
+
+
+class BatchNormalization(_OneSampleRules, nn.BatchNorm1d):
+    sample_dims = 1
+
+
+class SpatialBatchNormalization(_OneSampleRules, nn.BatchNorm2d):
+    sample_dims = 3
+
+
+class VolumetricBatchNormalization(_OneSampleRules, nn.BatchNorm3d):
+    sample_dims = 4
+
+
+class SpatialCrossMapLRN(nn.LocalResponseNorm):
+    """nn.LocalResponseNorm that takes three dimensions for the planes of one image."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return super().forward(input.unsqueeze(0)).squeeze(0) if input.dim() == 3 else super().forward(input)
+
+
+class Normalize(Torch7Module):
+    """Each row over its ``p``-norm, (sum |x|^p + eps)^(1/p); p may be infinite: max |x| + eps."""
+
+    p: float
+    eps: float = 1e-10
+
+    def forward(self, input: Tensor) -> Tensor:
+        if self.p == float("inf"):
+            return input / (input.abs().amax(-1, keepdim=True) + self.eps)
+        powers = input.abs().pow(self.p).sum(-1, keepdim=True) + self.eps
+        return input / powers.pow(1 / self.p)
+
+
+class SpatialSubtractiveNormalization(Torch7Module):
+    """Subtracts the local mean over all planes; at the border the mean of what is inside the image.
+
+    ``meanestimator``: planes to the weighted sum under ``kernel`` (what it was made from), in every plane.
+    """
+
+    meanestimator: nn.Module
+    nInputPlane: int
+    kernel: Tensor
+
+    def forward(self, input: Tensor) -> Tensor:
+        return input - self._estimated(self.meanestimator, input) / self._inside(input)
+
+    def _estimated(self, estimator: nn.Module, input: Tensor) -> Tensor:
+        """What the estimator gives for each element; it puts the planes into a dimension of their own."""
+        estimate: Tensor = estimator(input)
+        return estimate.reshape(input.shape)
+
+    def _inside(self, input: Tensor) -> Tensor:
+        """How much of the kernel lies inside the image, for each place of one image."""
+        with torch.no_grad():
+            return self._estimated(
+                self.meanestimator, torch.ones_like(input[0] if input.dim() == 4 else input)
+            )
+
+
+class SpatialDivisiveNormalization(SpatialSubtractiveNormalization):
+    """Divides by the local standard deviation over all planes, at least ``threshold``, else ``thresval``."""
+
+    stdestimator: nn.Module
+    threshold: float = 1e-4
+    thresval: float = 1e-4
+
+    def forward(self, input: Tensor) -> Tensor:
+        deviation = self._estimated(self.stdestimator, input) / self._inside(input)
+        return input / functional.threshold(deviation, self.threshold, self.thresval)

@@ -1,0 +1,122 @@
+"""Functions of each element, and the softmaxes."""
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from lua_compat.torch_modules.base import Torch7Module
+
+
+class Abs(Torch7Module):
+    def forward(self, input: Tensor) -> Tensor:
+        return input.abs()
+
+
+class Exp(Torch7Module):
+    def forward(self, input: Tensor) -> Tensor:
+        return input.exp()
+
+
+class Log(Torch7Module):
+    def forward(self, input: Tensor) -> Tensor:
+        return input.log()
+
+
+class Square(Torch7Module):
+    def forward(self, input: Tensor) -> Tensor:
+        return input.square()
+
+
+class Sqrt(Torch7Module):
+    """The square root; its gradient at 0 is 0, as in Torch7, not infinite."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        zero = input == 0
+        return input.masked_fill(zero, 1).sqrt().masked_fill(zero, 0)
+
+
+class Power(Torch7Module):
+    pow: float
+
+    def forward(self, input: Tensor) -> Tensor:
+        return input.pow(self.pow)
+
+
+class AddConstant(Torch7Module):
+    """Adds a number, or a vector to each row."""
+
+    constant_scalar: float | Tensor
+    inplace: bool = False
+
+    def forward(self, input: Tensor) -> Tensor:
+        return input.add_(self.constant_scalar) if self.inplace else input + self.constant_scalar
+
+
+class MulConstant(Torch7Module):
+    constant_scalar: float
+    inplace: bool = False
+
+    def forward(self, input: Tensor) -> Tensor:
+        return input.mul_(self.constant_scalar) if self.inplace else input * self.constant_scalar
+
+
+class TanhShrink(Torch7Module):
+    def forward(self, input: Tensor) -> Tensor:
+        return input - input.tanh()
+
+
+class CReLU(Torch7Module):
+    """relu(x) and relu(-x) joined along the first dimension of a sample of ``nInputDims`` dimensions."""
+
+    nInputDims: int
+    inplace: bool = False
+
+    def forward(self, input: Tensor) -> Tensor:
+        planes = 1 if input.dim() == self.nInputDims + 1 else 0
+        return torch.cat((input, -input), planes).relu_()
+
+
+class PReLU(nn.PReLU):
+    """nn.PReLU that takes one dimension for the features of one sample."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        if self.num_parameters > 1 and input.dim() == 1:
+            return super().forward(input.unsqueeze(0)).squeeze(0)
+        return super().forward(input)
+
+
+def softmax_axis(input: Tensor) -> int:
+    """Torch7's softmaxes normalise vectors, rows, and the planes of images; others it refuses."""
+    if not 1 <= input.dim() <= 4:
+        raise ValueError(f"1D, 2D, 3D or 4D input expected, not {input.dim()}D")
+    return 0 if input.dim() in (1, 3) else 1
+
+
+class SoftMax(nn.Softmax):
+    """nn.Softmax whose dimension follows from the input's number of dimensions, as in Torch7."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return functional.softmax(input, softmax_axis(input))
+
+
+class LogSoftMax(nn.LogSoftmax):
+    """nn.LogSoftmax whose dimension follows from the input's number of dimensions, as in Torch7."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return functional.log_softmax(input, softmax_axis(input))
+
+
+class SoftMin(nn.Softmin):
+    """nn.Softmin whose dimension follows from the input's number of dimensions, as in Torch7."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return functional.softmax(-input, softmax_axis(input))
+
+
+class GatedLinearUnit(Torch7Module):
+    """First half of ``dim`` (default: the last) times the sigmoid of its second half."""
+
+    dim: int | None = None
+
+    def forward(self, input: Tensor) -> Tensor:
+        return functional.glu(input, -1 if self.dim is None else self.dim - 1)

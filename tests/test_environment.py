@@ -1,0 +1,34 @@
+"""The recorded environment: plain JSON, with what this machine can say."""
+
+import json
+
+import torch
+
+from convnet_benchmarks import environment
+
+
+def test_it_is_json_and_names_what_matters():
+    found = environment.collect(torch.device("cpu"))
+    assert json.loads(json.dumps(found)) == found
+    assert found["torch"]["version"] == torch.__version__
+    assert found["torch"]["threads"] == torch.get_num_threads()
+    assert found["cpu"]["model"] and found["cpu"]["logical_cores"] >= 1
+    assert found["software"]["packages"]["numpy"]
+    assert found["gpu"] is None
+
+
+def test_variables_that_change_allocation_and_threads_are_kept(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    monkeypatch.setenv("HOME_SWEET_HOME", "no")
+    variables = environment.collect(torch.device("cpu"))["variables"]
+    assert variables["OMP_NUM_THREADS"] == "3"
+    assert "HOME_SWEET_HOME" not in variables
+
+
+def test_denormals_are_seen():
+    torch.set_flush_denormal(True)
+    try:
+        assert environment.collect(torch.device("cpu"))["torch"]["flush_denormals"]
+    finally:
+        torch.set_flush_denormal(False)
+    assert not environment.collect(torch.device("cpu"))["torch"]["flush_denormals"]

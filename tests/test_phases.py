@@ -1,0 +1,302 @@
+"""The three phases: together a full backward, apart nothing of each other's work."""
+
+import copy
+
+import pytest
+import torch
+from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from nets import registry
+from nets.layers import Concat, View
+from nets.phases import AutogradPhases
+
+
+class Residual(nn.Module):
+    """A block whose convolution is used twice, with a shortcut."""
+
+    def __init__(self, planes):
+        super().__init__()
+        self.convolution = nn.Conv2d(planes, planes, 3, padding=1)
+        self.normalisation = nn.BatchNorm2d(planes)
+        self.relu = nn.ReLU(inplace=True)
+
+    def forward(self, x):
+        return self.relu(self.normalisation(self.convolution(self.convolution(x))) + x)
+
+
+class Scale(nn.Module):
+    """A module with a parameter of its own and a child: a unit as a whole."""
+
+    def __init__(self, features):
+        super().__init__()
+        self.scale = nn.Parameter(torch.rand(features) + 0.5)
+        self.inner = nn.Linear(features, features)
+
+    def forward(self, x):
+        return self.inner(x * self.scale)
+
+
+class TwoOutputs(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.rand(6) + 0.5)
+
+    def forward(self, x):
+        return x * self.weight, x + self.weight
+
+
+class UsesTwoOutputs(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.two = TwoOutputs()
+
+    def forward(self, x):
+        a, b = self.two(x)
+        return a * b
+
+
+def tied():
+    first, second = nn.Linear(6, 6), nn.Linear(6, 6)
+    second.weight = first.weight
+    return nn.Sequential(first, nn.Tanh(), second)
+
+
+def convolution_relu(*args, **options):
+    return nn.Sequential(nn.Conv2d(*args, **options), nn.ReLU(inplace=True))
+
+
+NETS = {
+    "sequential": (
+        lambda: nn.Sequential(
+            nn.Conv2d(3, 8, 3, stride=2, padding=1),
+            nn.ReLU(inplace=True),
+            nn.MaxPool2d(2),
+            View(8 * 3 * 3, num_input_dims=3),
+            nn.Linear(72, 5),
+            nn.LogSoftmax(dim=-1),
+        ),
+        (4, 3, 12, 12),
+    ),
+    "one sample": (
+        lambda: nn.Sequential(convolution_relu(3, 8, 3), convolution_relu(8, 4, 3), View(4 * 8 * 8)),
+        (3, 12, 12),
+    ),
+    "concat": (
+        lambda: nn.Sequential(
+            Concat(
+                -3, convolution_relu(3, 4, 1), nn.Sequential(nn.MaxPool2d(3, 1, 1), convolution_relu(3, 2, 1))
+            ),
+            convolution_relu(6, 4, 3, groups=2, bias=False),
+        ),
+        (2, 3, 7, 7),
+    ),
+    "residual, shared convolution": (
+        lambda: nn.Sequential(nn.Conv2d(3, 8, 3), Residual(8), Residual(8)),
+        (2, 3, 9, 9),
+    ),
+    "module used twice": (lambda: nn.Sequential(*[nn.Linear(6, 6)] * 2, nn.Tanh()), (5, 6)),
+    "tied weights": (tied, (5, 6)),
+    "rows of a linear": (
+        lambda: nn.Sequential(nn.Linear(6, 6), nn.ReLU(inplace=True), nn.Linear(6, 2)),
+        (2, 3, 6),
+    ),
+    "vector": (lambda: nn.Sequential(nn.Linear(6, 6), nn.ReLU(inplace=True), nn.Linear(6, 2)), (6,)),
+    "other padding": (
+        lambda: nn.Sequential(
+            nn.Conv2d(3, 4, 3, padding="same"),
+            nn.PReLU(4),
+            nn.Conv2d(4, 4, 3, padding=1, padding_mode="reflect"),
+        ),
+        (2, 3, 7, 7),
+    ),
+    "own parameter and child": (lambda: nn.Sequential(Scale(6), nn.ReLU(inplace=True), Scale(6)), (4, 6)),
+    "tuple of outputs": (UsesTwoOutputs, (4, 6)),
+    "dropout in a recurrent unit": (
+        lambda: nn.TransformerEncoderLayer(6, 2, 12, dropout=0.3, batch_first=True),
+        (2, 5, 6),
+    ),
+    "other dimensions": (
+        lambda: nn.Sequential(nn.Conv1d(3, 4, 3), nn.ReLU(inplace=True), nn.Conv1d(4, 2, 3)),
+        (2, 3, 9),
+    ),
+    "frozen layer": (lambda: nn.Sequential(nn.Linear(6, 6).requires_grad_(False), nn.Linear(6, 3)), (4, 6)),
+}
+
+
+def full_backward(net, input, gradOutput=None):
+    for parameter in net.parameters():
+        parameter.grad = None
+    input = input.clone().requires_grad_()
+    torch.manual_seed(7)
+    output = net(input)
+    output.backward(output.detach() if gradOutput is None else gradOutput)
+    return output.detach(), input.grad, [p.grad for p in net.parameters()]
+
+
+@pytest.mark.parametrize("name", NETS)
+def test_phases_are_autograds_full_backward(name):
+    make, shape = NETS[name]
+    torch.manual_seed(0)
+    net = make().double()
+    reference = copy.deepcopy(net)
+    input = torch.randn(shape, dtype=torch.float64)
+    output, gradInput, gradParams = full_backward(reference, input)
+
+    with AutogradPhases(net) as phases:
+        phases.zeroGradParameters()
+        torch.manual_seed(7)
+        found = phases.updateOutput(input)
+        torch.testing.assert_close(found, output)
+        torch.testing.assert_close(phases.updateGradInput(input, found), gradInput)
+        phases.accGradParameters(input, found)
+        phases.accGradParameters(input, found)  # accumulates
+    for parameter, gradient in zip(net.parameters(), gradParams, strict=True):
+        if gradient is not None:
+            assert gradient.abs().max() > 0
+            torch.testing.assert_close(parameter.grad, 2 * gradient)
+    for ours, theirs in zip(net.buffers(), reference.buffers(), strict=True):
+        torch.testing.assert_close(ours, theirs)  # statistics are updated once per updateOutput
+
+
+@pytest.mark.parametrize("name", ["alexnet_owt", "googlenet"])
+def test_phases_of_the_registrys_nets_unbatched(name):
+    entry = registry.find(name)
+    net = registry.build(entry, seed=3)
+    input = torch.randn(entry.input_size)
+    with AutogradPhases(net) as phases:
+        phases.zeroGradParameters()
+        output = phases.updateOutput(input)
+        gradInput = phases.updateGradInput(input, output)
+        phases.accGradParameters(input, output)
+    found = [parameter.grad for parameter in net.parameters()]
+    _, expected_input, expected = full_backward(net, input)
+    torch.testing.assert_close(gradInput, expected_input, rtol=1e-3, atol=1e-6)
+    for ours, theirs in zip(found, expected, strict=True):
+        assert (ours - theirs).abs().max() <= 1e-3 * theirs.abs().max()
+
+
+class Trace(TorchDispatchMode):
+    """The operators that ran, with the output mask of those that have one."""
+
+    def __enter__(self):
+        self.operators = []
+        return super().__enter__()
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        mask = args[-1] if "backward" in str(function) and isinstance(args[-1], list) else None
+        self.operators.append((str(function), mask))
+        return function(*args, **(kwargs or {}))
+
+
+def test_each_phase_computes_its_own_gradients_only():
+    net = nn.Sequential(
+        nn.Conv2d(3, 8, 3),
+        nn.ReLU(inplace=True),
+        nn.BatchNorm2d(8),
+        nn.Conv2d(8, 8, 3),
+        View(8 * 5 * 5),
+        nn.Linear(200, 4),
+    )
+    input = torch.randn(2, 3, 9, 9)
+    with AutogradPhases(net) as phases:
+        phases.zeroGradParameters()
+        output = phases.updateOutput(input)
+        with Trace() as grad_input:
+            phases.updateGradInput(input, output)
+        with Trace() as grad_parameters:
+            phases.accGradParameters(input, output)
+
+    def masks(trace, name):
+        return [mask for operator, mask in trace.operators if name in operator and mask is not None]
+
+    assert masks(grad_input, "convolution_backward") == [[True, False, False]] * 2
+    assert masks(grad_parameters, "convolution_backward") == [[False, True, True]] * 2
+    assert masks(grad_input, "batch_norm_backward") == [[True, False, False]]
+    assert masks(grad_parameters, "batch_norm_backward") == [[False, True, True]]
+    # Linear: one product for the input gradient, one for the weight gradient.
+    products = ("aten.mm.", "aten.addmm")
+    assert sum(name.startswith(products) for name, _ in grad_input.operators) == 1
+    assert sum(name.startswith(products) for name, _ in grad_parameters.operators) == 1
+    # The threshold of the ReLU belongs to the input gradient.
+    assert any("threshold_backward" in name for name, _ in grad_input.operators)
+    assert not any("threshold_backward" in name for name, _ in grad_parameters.operators)
+
+
+def test_phases_in_the_wrong_order_are_refused():
+    net, input = nn.Linear(3, 2), torch.randn(4, 3)
+    with AutogradPhases(net) as phases:
+        with pytest.raises(RuntimeError, match="updateOutput"):
+            phases.updateGradInput(input, torch.ones(4, 2))
+        output = phases.updateOutput(input)
+        with pytest.raises(RuntimeError, match="updateGradInput"):
+            phases.accGradParameters(input, output)
+        with pytest.raises(RuntimeError, match="same input"):
+            phases.updateGradInput(input.clone(), output)
+
+
+def test_an_input_changed_after_its_use_is_refused():
+    class ChangesInput(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second = nn.Linear(3, 3), nn.Linear(3, 3, bias=False)
+
+        def forward(self, x):
+            middle = self.first(x)
+            output = self.second(middle)
+            middle.mul_(2)
+            return output
+
+    input = torch.randn(4, 3)
+    with AutogradPhases(ChangesInput()) as phases:
+        output = phases.updateOutput(input)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            phases.updateGradInput(input, output)
+
+
+def test_tensors_by_keyword_are_refused_not_forgotten():
+    class Gate(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(torch.ones(3))
+
+        def forward(self, x, gate):
+            return x * self.weight * gate
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.gate = Gate()
+
+        def forward(self, x):
+            return self.gate(x, gate=x.sigmoid())
+
+    with AutogradPhases(Net()) as phases, pytest.raises(TypeError, match="keyword"):
+        phases.updateOutput(torch.randn(2, 3))
+
+
+def test_an_integer_input_has_a_gradient_of_zeros():
+    net = nn.Sequential(nn.Embedding(5, 3), nn.Linear(3, 2))
+    input = torch.tensor([0, 3, 3])
+    with AutogradPhases(net) as phases:
+        phases.zeroGradParameters()
+        output = phases.updateOutput(input)
+        assert torch.equal(phases.updateGradInput(input, output), torch.zeros_like(input))
+        phases.accGradParameters(input, output)
+    found = [parameter.grad for parameter in net.parameters()]
+    for parameter in net.parameters():
+        parameter.grad = None
+    result = net(input)
+    result.backward(result.detach())
+    for ours, parameter in zip(found, net.parameters(), strict=True):
+        torch.testing.assert_close(ours, parameter.grad)
+
+
+def test_closing_gives_the_module_back():
+    net = nn.Sequential(nn.Linear(3, 2), nn.PReLU())
+    with AutogradPhases(net) as phases:
+        phases.updateOutput(torch.randn(1, 3))
+        assert "forward" in vars(net[0])
+    assert "forward" not in vars(net[0]) and "forward" not in vars(net[1])
+    copy.deepcopy(net)(torch.randn(1, 3)).sum().backward()
+    assert net[0].weight.grad is None
