@@ -1,6 +1,7 @@
 """The CPU engine on whole modules: its phases against autograd in float64, and its promises about state."""
 
 import threading
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 
@@ -491,6 +492,18 @@ def test_the_module_is_left_as_it_was() -> None:
     phases.close()
     assert module.state_dict().keys() == before.keys()
     assert all(torch.equal(value, before[name]) for name, value in module.state_dict().items())
+
+
+def test_closing_frees_the_buffers_and_keeps_the_report() -> None:
+    phases = compile(nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU()), (2, 3, 9, 9), "winograd")
+    x = torch.randn(2, 3, 9, 9)
+    output = weakref.ref(phases.updateOutput(x))
+    report = phases.report()
+    phases.close()
+    assert output() is None
+    assert phases.report() == report
+    with pytest.raises(ValueError, match="this plan is for inputs"):
+        phases.updateOutput(x)
 
 
 def test_the_report_names_what_runs_and_what_falls_back() -> None:

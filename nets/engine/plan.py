@@ -148,11 +148,13 @@ class EnginePhases:
         return self._report()
 
     def close(self) -> None:
-        """Lets go of all buffers; the module is as it was all along."""
+        """Lets go of all buffers; the module is as it was all along. The report can still be had."""
+        final = self._report()
+        self._report = lambda: final
         self._forward, self._backward, self._weight_gradients, self._layers = [], [], [], []
-        self._input = None
-        self._gradients_kept = False
-        self._input_value.shape = ()
+        self._input_value = self._output_value = Value((), False, self._input_value.dtype)
+        self._memory = Memory()
+        self._input, self._gradients_kept = None, False
 
     def __enter__(self) -> "EnginePhases":
         return self
@@ -295,29 +297,26 @@ class _Compiler:
                 for index, value in enumerate(layer.inputs):
                     if isinstance(written_by.get(id(value)), direct):
                         homes.setdefault(id(value), (layer, index))
-        placed: set[int] = set()
-
-        def place(value: Value) -> None:
-            if id(value) in placed:
-                return
-            placed.add(id(value))
-            if id(value) in homes:
-                concat, index = homes[id(value)]
-                place(concat.output)
-                value.data = concat.part(concat.output.data, index)
-            else:
-                value.data = value.arrange(self.memory.empty((value.numel,), self.dtype))
-
-        place(self.values[0])
+        self._place(self.values[0], homes)
         for layer in plan:
             if isinstance(layer, layers.Reshape):
                 shared = _same_memory(layer.inputs[0].data, layer.output)
                 if shared is not None:
-                    layer.output.data = shared
-                    placed.add(id(layer.output))
-            place(layer.output)
+                    layer.output.data, layer.output.has_data = shared, True
+            self._place(layer.output, homes)
             if isinstance(layer, (layers.MaxPool2d, layers.Dropout)):
                 layer.allocate(self.memory)
+
+    def _place(self, value: Value, homes: dict[int, tuple[layers.Concat, int]]) -> None:
+        if value.has_data:
+            return
+        if id(value) in homes:
+            concat, index = homes[id(value)]
+            self._place(concat.output, homes)
+            value.data = concat.part(concat.output.data, index)
+        else:
+            value.data = value.arrange(self.memory.empty((value.numel,), self.dtype))
+        value.has_data = True
 
     def _place_gradients(self, plan: list[layers.Layer], output: Value) -> list[Callable[[], None]]:
         """Gives every gradient its memory, and returns the steps of the input gradient, last layer first.

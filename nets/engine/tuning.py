@@ -18,10 +18,10 @@ from pathlib import Path
 import torch
 
 VERSION = 1
-_REPEATS = 4
+_REPEATS = 3
 _SLOWER_IS_OUT = 1.3  # after its first timed run, a candidate this much slower than the best one is dropped
-_SECONDS_PER_CANDIDATE = 1.0
-_DISTURBED_RETRIES = 4
+_SECONDS_PER_CANDIDATE = 0.5
+_DISTURBED_RETRIES = 2
 _UNDISTURBED = 0.05  # of a run's time
 _PRESSURE = Path("/proc/pressure/cpu")
 

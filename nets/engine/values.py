@@ -22,6 +22,7 @@ class Value:
     dtype: torch.dtype
     data: Tensor = torch.empty(0)
     grad: Tensor = torch.empty(0)
+    has_data: bool = False
     has_grad: bool = False
 
     @property
