@@ -11,6 +11,7 @@ pressure figures) is taken again. Shown: medians, in ms per image. On a machine 
 """
 
 import argparse
+import contextlib
 import ctypes
 import json
 import multiprocessing
@@ -24,6 +25,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from nets.registry import NETS  # noqa: E402
 
 PHASES = ("updateOutput", "updateGradInput", "accGradParameters")
 PEERS = ("stock", "stock-best", "mm", "auto")
@@ -48,7 +51,8 @@ def parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--net", nargs="+", default=["overfeat_accurate"], help="registry names, or resnet50")
+    nets = (*NETS, "resnet50")
+    parser.add_argument("--net", nargs="+", choices=nets, default=["overfeat_accurate"], metavar="NET")
     parser.add_argument("--batch", nargs="+", type=int, default=[1, 8, 64])
     parser.add_argument("--peers", nargs="+", choices=PEERS, default=list(PEERS))
     parser.add_argument("--rounds", type=int, default=9)
@@ -192,9 +196,10 @@ def work(pipe: Connection, peer: str, net: str, batch: int, options: argparse.Na
     for _ in range(2):
         round()
     pipe.send({"prepared_s": round_to(prepared), "report": report})
-    while pipe.recv() == "run":
-        pipe.send(round())
-    pipe.send(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+    with contextlib.suppress(EOFError):  # the parent was stopped: nobody is left to tell
+        while pipe.recv() == "run":
+            pipe.send(round())
+        pipe.send(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
 
 
 def round_to(value: float) -> float:
@@ -256,8 +261,6 @@ def build(net: str) -> tuple["torch.nn.Module", tuple[int, int, int]]:  # noqa: 
     if net in registry.NETS:
         found = registry.find(net)
         return registry.build(found, seed=1), found.input_size
-    if net != "resnet50":
-        sys.exit(f"unknown net '{net}'; accepted: {', '.join(registry.NETS)}, resnet50")
     module = resnet50()
     initialise(module, Generator(1))
     return module, (3, 224, 224)
