@@ -104,7 +104,7 @@ class LegacyRun:
         return self.processes.largest(loop.seconds) * 1e3 / loop.passes / self.samples_per_pass
 
     def dry_run(self, work: Callable[[], object]) -> float:
-        """The first pass, timed once; afterwards, unless --legacy-timing, passes until they settle."""
+        """The first pass, timed once; returns ms per sample."""
         start = time.perf_counter()
         work()
         self.clock.synchronise()
@@ -112,7 +112,7 @@ class LegacyRun:
         return seconds * 1e3 / self.samples_per_pass
 
     def settle(self, work: Callable[[], object]) -> None:
-        """Warms up before the timed loops, and notes which kernels autograd selects meanwhile."""
+        """Warms up before the timed loops, not with --legacy-timing; notes autograd's choice of kernels."""
         from convnet_benchmarks.backends import recorded_kernels
 
         if self.options.legacy_timing:
@@ -247,30 +247,32 @@ def _run(script: Script, options: Any, outputs: dict[str, results.OutputFile]) -
     run: LegacyRun | None = None
     status = "failed"
     try:
-        workload = prepare(options)
-        clock = CudaClock(workload.device, options.sync) if options.cuda else HostClock()
-        shape, dtype = tuple(workload.input.shape), workload.input.dtype
-        with backends.open_phases(workload.backend, workload.module, shape, dtype, options.tf32) as opened:
-            progress = Progress(script.loops)
-            run = LegacyRun(script.kind, options, workload, opened, clock, processes, progress)
-            for note in (*workload.notes, opened.note):
-                if note:
+        try:
+            workload = prepare(options)
+            clock = CudaClock(workload.device, options.sync) if options.cuda else HostClock()
+            shape, dtype = tuple(workload.input.shape), workload.input.dtype
+            with backends.open_phases(
+                workload.backend, workload.module, shape, dtype, options.tf32
+            ) as opened:
+                progress = Progress(script.loops)
+                run = LegacyRun(script.kind, options, workload, opened, clock, processes, progress)
+                for note in filter(None, (*workload.notes, opened.note)):
                     run.note(f"note: {note}")
-            try:
                 script.measure(run)
                 status = "complete"
-            except KeyboardInterrupt:
-                status = "interrupted"
+        except KeyboardInterrupt:
+            status = "interrupted"
+            raise
+        except Exception as error:
+            if not is_out_of_memory(error):
                 raise
-            except Exception as error:
-                if not is_out_of_memory(error):
-                    raise
-                status = "out of memory"
+            status = "out of memory"
         if status == "out of memory":
             # Outside the except block: the exception's frames would keep the memory that is being counted.
+            largest = largest_batch_to_try(run.workload) if run else options.batch_size // 2
             raise OutOfDeviceMemoryError(
-                f"option -batch_size {workload.batch_size}: out of memory on {workload.device}; "
-                f"the largest batch to try is {largest_batch_to_try(workload)}"
+                f"option -batch_size {options.batch_size}: out of memory; "
+                f"the largest batch to try is {largest}"
             )
     finally:
         if run is not None and processes.prints:

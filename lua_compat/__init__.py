@@ -1,1 +1,11 @@
-"""What Torch7 left behind, readable from Python: its files and its Lua."""
+"""What Torch7 left behind, readable and runnable from Python: its files and its Lua."""
+
+import os
+from collections.abc import Sequence
+
+
+def run(path: str | os.PathLike[str], args: Sequence[str] = ()) -> int:
+    """Runs a Lua script of Torch7 as ``th path args...`` does (``lua_compat.runtime.run``); the exit code."""
+    from lua_compat.runtime import run as run_script
+
+    return run_script(path, args)

@@ -25,3 +25,36 @@ def test_the_fitting_batch_fits_and_one_more_does_not():
     fixed, sample, capacity = 1000, 70, 5000
     batch = fitting_batch(fixed + sample, fixed + 2 * sample, capacity)
     assert fixed + batch * sample <= capacity < fixed + (batch + 1) * sample
+
+
+@pytest.mark.parametrize("place", ["convnet_benchmarks.workload.prepare", "nets.engine.compile"])
+def test_running_out_anywhere_is_one_line_and_exit_3(monkeypatch, capsys, tmp_path, place):
+    from convnet_benchmarks import legacy_benchmark
+
+    def refuse(*_, **__):
+        raise MemoryError
+
+    monkeypatch.setattr(place, refuse)
+    arguments = ["--net", "googlenet", "-batch_size", "6", "--json", str(tmp_path / "r.json")]
+    assert legacy_benchmark.command(arguments) == 3
+    message = capsys.readouterr().err
+    assert message.count("\n") == 1 and "the largest batch to try is 3" in message
+    assert not list(tmp_path.iterdir())
+
+
+def test_running_out_in_a_phase_keeps_what_was_measured(monkeypatch, capsys, tmp_path):
+    import json
+
+    from convnet_benchmarks import legacy_benchmark
+    from nets.engine import EnginePhases
+
+    def refuse(*_):
+        raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
+
+    monkeypatch.setattr(EnginePhases, "updateGradInput", refuse)
+    path = tmp_path / "r.json"
+    arguments = ["--net", "googlenet", "-x", "193", "-y", "193", "-batch_size", "2", "--json", str(path)]
+    assert legacy_benchmark.command(arguments) == 3
+    assert "the largest batch to try is 1" in capsys.readouterr().err
+    result = json.loads(path.read_text())
+    assert result["status"] == "out of memory" and result["lines"] == {}

@@ -1,0 +1,7 @@
+"""``python -m lua_compat script.lua arguments...``: the command ``th``."""
+
+import sys
+
+from lua_compat.th import main
+
+sys.exit(main())

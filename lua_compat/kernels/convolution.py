@@ -1,0 +1,32 @@
+"""Torch7's convolutions of plain tensors (torch.conv2 and its like; nn has its own)."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from lua_compat.bridge import Out
+
+__all__ = ["correlate"]
+
+
+def correlate(out: Out, x: Tensor, kernel: Tensor, dims: int, full: bool, flipped: bool) -> None:
+    """Correlation in ``dims`` dimensions; ``flipped``: convolution; ``full``: wherever the two overlap.
+
+    x, kernel: one plane each; p planes each, paired; or p planes and o x p kernels, summed over p.
+    """
+    dims = int(dims)
+    spatial = tuple(range(-dims, 0))
+    if flipped:
+        kernel = kernel.flip(spatial)
+    convolve = F.conv2d if dims == 2 else F.conv3d
+    padding = tuple(n - 1 for n in kernel.shape[-dims:]) if full else (0,) * dims
+    work = x if x.dtype.is_floating_point else x.double()
+    weight = kernel.to(work.dtype)
+    if x.dim() == dims:
+        result = convolve(work[None, None], weight[None, None], padding=padding)[0, 0]
+    elif kernel.dim() == dims + 1:
+        result = convolve(work[None], weight[:, None], padding=padding, groups=x.shape[0])[0]
+    else:
+        result = convolve(work[None], weight, padding=padding)[0]
+    out.resize_(result.shape)
+    out.copy_(torch.round(result) if work is not x else result)

@@ -1,0 +1,236 @@
+"""Products of vectors and matrices, and LAPACK's functions as Torch7 names them.
+
+LAPACK's results may have any size, so they are ``Out``. ``uplo`` 'U' or 'L' says which triangle counts.
+"""
+
+import torch
+from torch import Tensor
+
+from lua_compat.bridge import Out
+
+__all__ = [
+    "addbmm", "addmm", "addmv", "addr", "baddbmm", "bmm", "dot", "eig", "gels", "geqrf", "ger", "gesv",
+    "inverse", "mm", "mv", "orgqr", "ormqr", "potrf", "potri", "potrs", "pstrf", "qr", "svd", "symeig",
+    "trtrs",
+]  # fmt: skip
+
+
+def _write(out: Tensor, result: Tensor) -> None:
+    """Matrices are left column by column in memory, as LAPACK does."""
+    if result.dim() == 2 and (out.shape != result.shape or out.is_contiguous()):
+        out.resize_(result.shape[::-1])
+        out.t_()
+    else:
+        out.resize_(result.shape)
+    out.copy_(result)
+
+
+def dot(a: Tensor, b: Tensor) -> float:
+    if a.dtype.is_floating_point:
+        return torch.dot(a.reshape(-1), b.reshape(-1)).item()
+    return (a.reshape(-1).long() * b.reshape(-1).long()).sum().item()
+
+
+def mv(out: Tensor, a: Tensor, b: Tensor) -> None:
+    torch.mv(a, b, out=out)
+
+
+def mm(out: Tensor, a: Tensor, b: Tensor) -> None:
+    torch.mm(a, b, out=out)
+
+
+def bmm(out: Tensor, a: Tensor, b: Tensor) -> None:
+    torch.bmm(a, b, out=out)
+
+
+def ger(out: Tensor, a: Tensor, b: Tensor) -> None:
+    torch.outer(a, b, out=out)
+
+
+def _scale(value: float, t: Tensor) -> float:
+    return value if t.dtype.is_floating_point else int(value)
+
+
+def addmv(out: Tensor, beta: float, t: Tensor, alpha: float, a: Tensor, b: Tensor) -> None:
+    """out = beta * t + alpha * a @ b; so the following."""
+    torch.addmv(t, a, b, beta=_scale(beta, t), alpha=_scale(alpha, t), out=out)
+
+
+def addmm(out: Tensor, beta: float, t: Tensor, alpha: float, a: Tensor, b: Tensor) -> None:
+    torch.addmm(t, a, b, beta=_scale(beta, t), alpha=_scale(alpha, t), out=out)
+
+
+def addr(out: Tensor, beta: float, t: Tensor, alpha: float, a: Tensor, b: Tensor) -> None:
+    torch.addr(t, a, b, beta=_scale(beta, t), alpha=_scale(alpha, t), out=out)
+
+
+def addbmm(out: Tensor, beta: float, t: Tensor, alpha: float, a: Tensor, b: Tensor) -> None:
+    torch.addbmm(t, a, b, beta=_scale(beta, t), alpha=_scale(alpha, t), out=out)
+
+
+def baddbmm(out: Tensor, beta: float, t: Tensor, alpha: float, a: Tensor, b: Tensor) -> None:
+    torch.baddbmm(t, a, b, beta=_scale(beta, t), alpha=_scale(alpha, t), out=out)
+
+
+def _columns(b: Tensor) -> Tensor:
+    return b.unsqueeze(1) if b.dim() == 1 else b
+
+
+def gesv(solution: Out, factors: Out, b: Tensor, a: Tensor) -> None:
+    """The solution of a x = b, and a's LU factors in one matrix."""
+    lu, pivots, info = torch.linalg.lu_factor_ex(a)
+    if info.item() > 0:
+        raise ValueError(f"Lapack Error gesv : U({info.item()},{info.item()}) is zero, singular U.")
+    _write(solution, torch.linalg.lu_solve(lu, pivots, _columns(b)))
+    _write(factors, lu)
+
+
+def gels(solution: Out, factors: Out, b: Tensor, a: Tensor) -> None:
+    """The least-squares (more rows than columns) or least-norm solution of a x = b, and a's QR or LQ."""
+    rows, columns = a.shape
+    b = _columns(b)
+    wide = rows < columns
+    packed, tau = torch.geqrf(a.T if wide else a)
+    if wide:
+        triangle = packed[:rows].triu()
+        y = torch.linalg.solve_triangular(triangle.T, b, upper=False)
+        padded = torch.cat([y, torch.zeros(columns - rows, b.shape[1], dtype=b.dtype)])
+        _write(solution, torch.ormqr(packed, tau, padded))
+        _write(factors, packed.T)
+        return
+    left = torch.ormqr(packed, tau, b, transpose=True)
+    x = torch.linalg.solve_triangular(packed[:columns].triu(), left[:columns], upper=True)
+    _write(solution, x)
+    _write(factors, packed)
+
+
+def trtrs(solution: Out, matrix: Out, b: Tensor, a: Tensor, uplo: str, trans: str, diag: str) -> None:
+    """Solves a x = b for a triangular a; ``trans`` 'T': transposed; ``diag`` 'U': with ones on it."""
+    upper = uplo == "U"
+    triangle = a.triu() if upper else a.tril()
+    _write(matrix, a)
+    if trans == "T":
+        triangle, upper = triangle.T, not upper
+    _write(
+        solution,
+        torch.linalg.solve_triangular(triangle, _columns(b), upper=upper, unitriangular=diag == "U"),
+    )
+
+
+def symeig(values: Out, vectors: Out, a: Tensor, job: str, uplo: str) -> None:
+    """Eigenvalues of a symmetric matrix, ascending; with ``job`` 'V' the eigenvectors as columns."""
+    if job == "V":
+        found, columns = torch.linalg.eigh(a, UPLO=uplo)
+        _write(values, found)
+        _write(vectors, columns)
+    else:
+        _write(values, torch.linalg.eigvalsh(a, UPLO=uplo))
+        _write(vectors, torch.zeros_like(a))
+
+
+def eig(values: Out, vectors: Out, a: Tensor, job: str) -> None:
+    """Eigenvalues of a matrix, one row (real, imaginary) each; with ``job`` 'V' the eigenvectors as LAPACK
+    packs them: a complex pair takes two columns, its real and its imaginary part."""
+    found, columns = torch.linalg.eig(a)
+    values.resize_(len(found), 2)
+    values.copy_(torch.view_as_real(found))
+    if job != "V":
+        vectors.resize_(0)
+        return
+    packed = torch.empty_like(a)
+    j = 0
+    while j < len(found):
+        packed[:, j] = columns[:, j].real
+        if found[j].imag != 0:
+            packed[:, j + 1] = columns[:, j].imag
+            j += 1
+        j += 1
+    _write(vectors, packed)
+
+
+def svd(u: Out, s: Out, v: Out, a: Tensor, job: str) -> None:
+    """a = u diag(s) v^T; ``job`` 'A': all columns of u and v."""
+    left, values, right = torch.linalg.svd(a, full_matrices=job == "A")
+    _write(u, left)
+    _write(s, values)
+    _write(v, right.T)
+
+
+def inverse(out: Out, a: Tensor) -> None:
+    result, info = torch.linalg.inv_ex(a)
+    if info.item() > 0:
+        raise ValueError(f"Lapack Error getri : U({info.item()},{info.item()}) is 0, U is singular")
+    _write(out, result)
+
+
+def potrf(out: Out, a: Tensor, uplo: str) -> None:
+    """The Cholesky factor: a = u^T u ('U') or l l^T ('L')."""
+    factor, info = torch.linalg.cholesky_ex(a if uplo == "L" else a.T)
+    if info.item() > 0:
+        raise ValueError(
+            f"Lapack Error potrf : the leading minor of order {info.item()} is not positive definite"
+        )
+    _write(out, factor if uplo == "L" else factor.T)
+
+
+def potrs(out: Out, b: Tensor, factor: Tensor, uplo: str) -> None:
+    """The solution of a x = b, given a's Cholesky factor."""
+    _write(out, torch.cholesky_solve(_columns(b), factor, upper=uplo == "U"))
+
+
+def potri(out: Out, factor: Tensor, uplo: str) -> None:
+    """The inverse of a, given its Cholesky factor."""
+    _write(out, torch.cholesky_inverse(factor, upper=uplo == "U"))
+
+
+def pstrf(out: Out, pivots: Out, a: Tensor, uplo: str, tolerance: float) -> None:
+    """The Cholesky factor with complete pivoting of a positive semi-definite matrix; ``pivots`` count from 1.
+
+    ``tolerance`` < 0: n * epsilon * the largest diagonal element.
+    """
+    work = (a.triu() + a.triu(1).T if uplo == "U" else a.tril() + a.tril(-1).T).clone()
+    n = len(work)
+    if tolerance < 0:
+        tolerance = n * torch.finfo(a.dtype).eps * work.diagonal().max().item()
+    order = torch.arange(n)
+    factor = torch.zeros_like(work)
+    rank = n
+    for k in range(n):
+        p = k + int(work.diagonal()[k:].argmax())
+        if work[p, p] <= tolerance:
+            rank = k
+            break
+        if p != k:
+            swapped = torch.arange(n)
+            swapped[k], swapped[p] = p, k
+            work, order = work[swapped][:, swapped], order[swapped]
+            factor = factor[swapped]
+        factor[k, k] = work[k, k].sqrt()
+        factor[k + 1 :, k] = work[k + 1 :, k] / factor[k, k]
+        work[k + 1 :, k + 1 :] -= torch.outer(factor[k + 1 :, k], factor[k + 1 :, k])
+    factor[:, rank:] = 0
+    _write(out, factor.T if uplo == "U" else factor)
+    _write(pivots, (order + 1).int())
+
+
+def qr(q: Out, r: Out, a: Tensor) -> None:
+    orthogonal, triangle = torch.linalg.qr(a)
+    _write(q, orthogonal)
+    r.resize_(triangle.shape)
+    r.copy_(triangle)
+
+
+def geqrf(packed: Out, tau: Out, a: Tensor) -> None:
+    """QR in LAPACK's packed form: r above the diagonal, the reflectors below."""
+    result, scales = torch.geqrf(a)
+    _write(packed, result)
+    _write(tau, scales)
+
+
+def orgqr(out: Out, packed: Tensor, tau: Tensor) -> None:
+    _write(out, torch.orgqr(packed, tau))
+
+
+def ormqr(out: Out, packed: Tensor, tau: Tensor, c: Tensor, side: str, trans: str) -> None:
+    """c times the q of a packed QR, from the left ('L') or the right ('R'), transposed ('T') or not."""
+    _write(out, torch.ormqr(packed, tau, c, left=side == "L", transpose=trans == "T"))

@@ -1,0 +1,305 @@
+"""Layers written as plain functions; autograd gives their gradients."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from lua_compat.bridge import Out
+
+__all__ = [
+    "layer", "layer_gradient", "pair_layer", "pair_layer_gradients", "parametric_layer",
+    "parametric_layer_grad_input", "parametric_layer_grad_parameters",
+]  # fmt: skip
+
+
+def gradients(
+    f: Callable[..., Tensor], inputs: Sequence[Tensor | None], wanted: Sequence[int], grad_output: Tensor
+) -> tuple[Tensor, ...]:
+    """The gradients of f(inputs...) with respect to the inputs at the places ``wanted``."""
+    # Lua runs in inference mode, whose tensors autograd does not take; their clones it does.
+    with torch.inference_mode(False), torch.enable_grad():
+        leaves = [None if t is None else t.clone() for t in inputs]
+        targets = []
+        for place in wanted:
+            leaf = leaves[place]
+            assert leaf is not None
+            targets.append(leaf.requires_grad_())
+        y = f(*leaves)
+        return torch.autograd.grad(y, targets, grad_output.clone().reshape(y.shape))
+
+
+def _write(out: Tensor, result: Tensor) -> None:
+    out.resize_(result.shape)
+    out.copy_(result)
+
+
+def _batched(f: Callable[..., Tensor], x: Tensor, dims: int) -> Tensor:
+    """f of a batch, also for a single example of ``dims`` dimensions."""
+    return f(x.unsqueeze(0)).squeeze(0) if x.dim() == dims else f(x)
+
+
+def _whole(*numbers: float) -> tuple[int, ...]:
+    return tuple(int(n) for n in numbers)
+
+
+def _pad(mode: str) -> Callable[..., Tensor]:
+    def padded(x: Tensor, *sides: float) -> Tensor:
+        widths = _whole(*sides)
+        if mode == "constant":
+            return F.pad(x, widths)
+        return _batched(lambda b: F.pad(b, widths, mode=mode), x, len(widths) // 2 + 1)
+
+    return padded
+
+
+def _normalize(x: Tensor, p: float, eps: float) -> Tensor:
+    """Rows divided by (sum |x|^p + eps)^(1/p); p infinite: by max |x| + eps."""
+    if p == float("inf"):
+        return x / (x.abs().amax(-1, keepdim=True) + eps)
+    return x / (x.abs().pow(p).sum(-1, keepdim=True) + eps).pow(1 / p)
+
+
+def _temporal_max_pooling(x: Tensor, kw: float, dw: float) -> Tensor:
+    return x.unfold(-2, int(kw), int(dw)).amax(-1)
+
+
+def _max_pooling(
+    x: Tensor, kw: int, kh: int, dw: int, dh: int, pw: int, ph: int, lw: int, lh: int, ceil: bool
+) -> Tensor:
+    sizes = _whole(kh, kw), _whole(dh, dw), _whole(ph, pw), _whole(lh, lw)
+    return F.max_pool2d(x, *sizes, ceil_mode=ceil)
+
+
+def _volumetric_pooling(pool: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    def pooled(x: Tensor, *numbers: Any) -> Tensor:
+        kt, kw, kh, dt, dw, dh, pt, pw, ph = _whole(*numbers[:9])
+        return pool(x, (kt, kh, kw), (dt, dh, dw), (pt, ph, pw), ceil_mode=numbers[9])
+
+    return pooled
+
+
+def _interpolation(n: int, size: int, dtype: torch.dtype) -> Tensor:
+    """The matrix (size x n) that interpolates n points linearly at ``size`` points, ends on ends.
+
+    Torch7 works the places out in single precision, whatever the type of the tensor.
+    """
+    step = torch.tensor((n - 1) / (size - 1) if size > 1 else 0.0, dtype=torch.float32)
+    places = step * torch.arange(size, dtype=torch.float32)
+    lower = places.long().clamp(max=n - 1)
+    fraction = (places - lower).to(dtype)
+    matrix = torch.zeros(size, n, dtype=dtype)
+    rows = torch.arange(size)
+    matrix[rows, lower] += 1 - fraction
+    matrix[rows, (lower + 1).clamp(max=n - 1)] += fraction
+    return matrix
+
+
+def _upsample_bilinear(x: Tensor, h: float, w: float) -> Tensor:
+    rows = _interpolation(x.shape[-2], int(h), x.dtype)
+    columns = _interpolation(x.shape[-1], int(w), x.dtype)
+    return rows @ x @ columns.T
+
+
+# name -> function of the input and numbers
+_LAYERS: dict[str, Callable[..., Tensor]] = {
+    "zero_padding": _pad("constant"),
+    "reflection_padding": _pad("reflect"),
+    "replication_padding": _pad("replicate"),
+    "upsample_nearest": lambda x, h, w: _batched(
+        lambda b: F.interpolate(b, size=_whole(h, w), mode="nearest"), x, 3
+    ),
+    "upsample_bilinear": _upsample_bilinear,
+    "pixel_shuffle": lambda x, factor: F.pixel_shuffle(x, int(factor)),
+    "cross_map_lrn": lambda x, size, alpha, beta, k: _batched(
+        lambda b: F.local_response_norm(b, int(size), alpha, beta, k), x, 3
+    ),
+    "max_pooling": _max_pooling,
+    "adaptive_max_pooling": lambda x, h, w: F.adaptive_max_pool2d(x, _whole(h, w)),
+    "adaptive_average_pooling": lambda x, h, w: F.adaptive_avg_pool2d(x, (int(h), int(w))),
+    "volumetric_max_pooling": _volumetric_pooling(F.max_pool3d),
+    "volumetric_average_pooling": _volumetric_pooling(F.avg_pool3d),
+    "temporal_max_pooling": _temporal_max_pooling,
+    "gated_linear_unit": lambda x, dimension: F.glu(x, int(dimension) - 1),
+    "normalize": _normalize,
+}
+
+
+def layer(out: Out, x: Tensor, name: str, *numbers: Any) -> None:
+    """out = name(x, numbers...)"""
+    _write(out, _LAYERS[name](x, *numbers))
+
+
+def layer_gradient(grad: Out, x: Tensor, grad_output: Tensor, name: str, *numbers: Any) -> None:
+    (result,) = gradients(lambda t: _LAYERS[name](t, *numbers), [x], [0], grad_output)
+    _write(grad, result)
+
+
+def _cosine_distance(a: Tensor, b: Tensor) -> Tensor:
+    """The cosine of the angle between the rows of a and b."""
+    squares = (a.square().sum(-1) + 1e-12) * (b.square().sum(-1) + 1e-12)
+    return ((a * b).sum(-1) / squares.sqrt()).reshape(-1)
+
+
+# name -> function of two inputs and numbers; for each row of a batch one number
+_PAIR_LAYERS: dict[str, Callable[..., Tensor]] = {
+    "dot_product": lambda a, b: (a * b).sum(-1).reshape(-1),
+    "cosine_distance": _cosine_distance,
+    "pairwise_distance": lambda a, b, p: torch.linalg.vector_norm(a - b, p, dim=-1).reshape(-1),
+}
+
+
+def pair_layer(out: Out, a: Tensor, b: Tensor, name: str, *numbers: Any) -> None:
+    """out = name(a, b, numbers...)"""
+    _write(out, _PAIR_LAYERS[name](a, b, *numbers))
+
+
+def _pairwise_distance_gradient(a: Tensor, b: Tensor, grad_output: Tensor, p: float) -> Tensor:
+    """With respect to a; as in Torch7 a distance counts as 1e-6 more, so that equal rows do no harm."""
+    difference = a - b
+    if p == 1:
+        slope = torch.where(difference >= 0, 1.0, -1.0).to(a.dtype)
+    else:
+        length = torch.linalg.vector_norm(difference, p, dim=-1, keepdim=True) + 1e-6
+        slope = difference * difference.abs().pow(p - 2) * length.pow(1 - p)
+    return slope * grad_output.reshape(*a.shape[:-1], 1)
+
+
+def pair_layer_gradients(
+    grad_a: Out, grad_b: Out, a: Tensor, b: Tensor, grad_output: Tensor, name: str, *numbers: Any
+) -> None:
+    if name == "pairwise_distance":
+        result = _pairwise_distance_gradient(a, b, grad_output, *numbers)
+        _write(grad_a, result)
+        _write(grad_b, -result)
+        return
+    results = gradients(lambda s, t: _PAIR_LAYERS[name](s, t, *numbers), [a, b], [0, 1], grad_output)
+    _write(grad_a, results[0])
+    _write(grad_b, results[1])
+
+
+def _dilated_convolution(
+    x: Tensor, weight: Tensor, bias: Tensor | None, dw: int, dh: int, pw: int, ph: int, lw: int, lh: int
+) -> Tensor:
+    return F.conv2d(x, weight, bias, _whole(dh, dw), _whole(ph, pw), _whole(lh, lw))
+
+
+def _full_convolution(
+    x: Tensor, weight: Tensor, bias: Tensor | None, dw: int, dh: int, pw: int, ph: int, aw: int, ah: int
+) -> Tensor:
+    return F.conv_transpose2d(x, weight, bias, _whole(dh, dw), _whole(ph, pw), _whole(ah, aw))
+
+
+def _depthwise_convolution(
+    x: Tensor, weight: Tensor, bias: Tensor | None, kw: int, kh: int, dw: int, dh: int, pw: int, ph: int
+) -> Tensor:
+    """Each plane by itself; weight: output x (input * kh * kw), planes out: input-major."""
+    planes = x.shape[-3]
+    filters = weight.reshape(weight.shape[0], planes, 1, int(kh), int(kw)).transpose(0, 1).flatten(0, 1)
+    biases = None if bias is None else bias.t().reshape(-1)
+    return F.conv2d(x, filters, biases, _whole(dh, dw), _whole(ph, pw), groups=planes)
+
+
+def _local_convolution(
+    x: Tensor, weight: Tensor, bias: Tensor | None, dw: int, dh: int, pw: int, ph: int
+) -> Tensor:
+    """A convolution whose weight (rows x columns x output x input x kh x kw) differs from place to place."""
+    kh, kw = weight.shape[-2:]
+    padded = F.pad(x, (int(pw), int(pw), int(ph), int(ph)))
+    windows = padded.unfold(-2, kh, int(dh)).unfold(-2, kw, int(dw))
+    result = torch.einsum("...iyxhw,yxoihw->...oyx", windows, weight)
+    return result if bias is None else result + bias
+
+
+def _spatial_subsampling(
+    x: Tensor, weight: Tensor, bias: Tensor, kw: int, kh: int, dw: int, dh: int
+) -> Tensor:
+    sums = F.avg_pool2d(x, _whole(kh, kw), _whole(dh, dw), divisor_override=1)
+    return sums * weight[:, None, None] + bias[:, None, None]
+
+
+def _temporal_convolution(x: Tensor, weight: Tensor, bias: Tensor | None, kw: float, dw: float) -> Tensor:
+    """weight: output x (frame by frame, input)."""
+    windows = x.unfold(-2, int(kw), int(dw)).transpose(-1, -2).flatten(-2)
+    return F.linear(windows, weight, bias)
+
+
+def _temporal_subsampling(x: Tensor, weight: Tensor, bias: Tensor, kw: float, dw: float) -> Tensor:
+    return x.unfold(-2, int(kw), int(dw)).sum(-1) * weight + bias
+
+
+def _temporal_row_convolution(
+    x: Tensor, weight: Tensor, bias: Tensor | None, dw: float, features_first: bool
+) -> Tensor:
+    """Each feature by itself."""
+    rows = x if features_first else x.transpose(-1, -2)
+    result = F.conv1d(rows, weight, bias, int(dw), groups=rows.shape[-2])
+    return result if features_first else result.transpose(-1, -2)
+
+
+def _volumetric_convolution(x: Tensor, weight: Tensor, bias: Tensor | None, *numbers: float) -> Tensor:
+    dt, dw, dh, pt, pw, ph = _whole(*numbers)
+    return F.conv3d(x, weight, bias, (dt, dh, dw), (pt, ph, pw))
+
+
+def _volumetric_full_convolution(x: Tensor, weight: Tensor, bias: Tensor | None, *numbers: float) -> Tensor:
+    dt, dw, dh, pt, pw, ph, at, aw, ah = _whole(*numbers)
+    return F.conv_transpose3d(x, weight, bias, (dt, dh, dw), (pt, ph, pw), (at, ah, aw))
+
+
+def _prelu(x: Tensor, weight: Tensor, bias: None) -> Tensor:
+    """Planes are the first dimension of a vector or an image, the second of anything else."""
+    return _batched(lambda b: F.prelu(b, weight), x, 3 if x.dim() == 3 else 1)
+
+
+# name -> function of the input, the weight, the bias (or None) and numbers
+_PARAMETRIC_LAYERS: dict[str, Callable[..., Tensor]] = {
+    "dilated_convolution": _dilated_convolution,
+    "full_convolution": _full_convolution,
+    "depthwise_convolution": _depthwise_convolution,
+    "local_convolution": _local_convolution,
+    "spatial_subsampling": _spatial_subsampling,
+    "temporal_convolution": _temporal_convolution,
+    "temporal_subsampling": _temporal_subsampling,
+    "temporal_row_convolution": _temporal_row_convolution,
+    "volumetric_convolution": _volumetric_convolution,
+    "volumetric_full_convolution": _volumetric_full_convolution,
+    "prelu": _prelu,
+}
+
+
+def parametric_layer(
+    out: Out, x: Tensor, weight: Tensor, bias: Tensor | None, name: str, *numbers: Any
+) -> None:
+    """out = name(x, weight, bias, numbers...)"""
+    _write(out, _PARAMETRIC_LAYERS[name](x, weight, bias, *numbers))
+
+
+def parametric_layer_grad_input(
+    grad: Out, x: Tensor, grad_output: Tensor, weight: Tensor, bias: Tensor | None, name: str, *numbers: Any
+) -> None:
+    f = _PARAMETRIC_LAYERS[name]
+    (result,) = gradients(lambda t, w, b: f(t, w, b, *numbers), [x, weight, bias], [0], grad_output)
+    _write(grad, result)
+
+
+def parametric_layer_grad_parameters(
+    grad_weight: Tensor,
+    grad_bias: Tensor | None,
+    x: Tensor,
+    grad_output: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    scale: float,
+    name: str,
+    *numbers: Any,
+) -> None:
+    """Adds scale times the gradients to grad_weight and grad_bias."""
+    f = _PARAMETRIC_LAYERS[name]
+    wanted = [1] if grad_bias is None else [1, 2]
+    results = gradients(lambda t, w, b: f(t, w, b, *numbers), [x, weight, bias], wanted, grad_output)
+    grad_weight.add_(results[0], alpha=scale)
+    if grad_bias is not None:
+        grad_bias.add_(results[1], alpha=scale)

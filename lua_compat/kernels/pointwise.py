@@ -1,0 +1,262 @@
+"""Element by element: arithmetic, functions of one element, comparisons, copies."""
+
+import ctypes
+import math
+
+import numpy as np
+import torch
+from torch import Tensor
+
+__all__ = [
+    "add_scalar", "add_scaled", "addcdiv", "addcmul", "atan2", "bitand", "bitor", "bitxor", "cbitand",
+    "cbitor", "cbitxor", "cdiv", "cfmod", "clamp", "clshift", "cmax", "cmax_value", "cmin", "cmin_value",
+    "cmul", "compare", "compare_value", "copy", "cpow", "cremainder", "crshift", "div", "equal", "fill",
+    "fmod", "half_bits", "half_values", "lerp", "log1p", "lshift", "mul", "pow", "remainder", "rshift",
+    "scalar_pow", "unary",
+]  # fmt: skip
+
+Number = int | float
+
+_scalars: dict[tuple[torch.dtype, Number], Tensor] = {}
+_SCALARS_KEPT = 64
+
+
+def _scalar(value: Number, like: Tensor) -> Tensor:
+    """``value`` as a tensor without dimensions: Python numbers cost PyTorch three times an operation."""
+    key = (like.dtype, value)
+    held = _scalars.get(key)
+    if held is None:
+        if len(_scalars) >= _SCALARS_KEPT:
+            _scalars.clear()
+        held = _scalars[key] = torch.tensor(value, dtype=like.dtype)
+    return held
+
+
+def copy(out: Tensor, t: Tensor) -> None:
+    """out = t, converted to out's type as a C cast does."""
+    out.copy_(t)
+
+
+def _writable(out: Tensor) -> Tensor:
+    """``out`` with its stride-0 dimensions cut to one element: PyTorch does not write to expanded tensors."""
+    for dimension, (size, stride) in enumerate(zip(out.shape, out.stride(), strict=True)):
+        if stride == 0 and size > 1:
+            out = out.narrow(dimension, 0, 1)
+    return out
+
+
+def fill(out: Tensor, value: Number) -> None:
+    _writable(out).fill_(value)
+
+
+def add_scalar(out: Tensor, t: Tensor, value: Number) -> None:
+    torch.add(t, _scalar(value, t), out=out)
+
+
+def add_scaled(out: Tensor, t: Tensor, value: Number, s: Tensor) -> None:
+    """out = t + value * s; an expanded out (t the same) gets the sums of what falls on its elements."""
+    narrowed = _writable(out)
+    if narrowed is not out:
+        narrowed.add_(s.sum_to_size(narrowed.shape), alpha=_whole(value, t))
+        return
+    torch.add(t, s, alpha=_whole(value, t), out=out)
+
+
+def _whole(value: Number, t: Tensor) -> Number:
+    return value if t.dtype.is_floating_point else int(value)
+
+
+def mul(out: Tensor, t: Tensor, value: Number) -> None:
+    torch.mul(t, _scalar(value, t), out=out)
+
+
+def div(out: Tensor, t: Tensor, value: Number) -> None:
+    """Whole numbers are divided as in C: towards zero."""
+    torch.div(t, _scalar(value, t), rounding_mode=_rounding(t), out=out)
+
+
+def _rounding(t: Tensor) -> str | None:
+    return None if t.dtype.is_floating_point else "trunc"
+
+
+def fmod(out: Tensor, t: Tensor, value: Number) -> None:
+    torch.fmod(t, _scalar(value, t), out=out)
+
+
+def remainder(out: Tensor, t: Tensor, value: Number) -> None:
+    torch.remainder(t, _scalar(value, t), out=out)
+
+
+def bitand(out: Tensor, t: Tensor, value: Number) -> None:
+    torch.bitwise_and(t, int(value), out=out)
+
+
+def bitor(out: Tensor, t: Tensor, value: Number) -> None:
+    torch.bitwise_or(t, int(value), out=out)
+
+
+def bitxor(out: Tensor, t: Tensor, value: Number) -> None:
+    torch.bitwise_xor(t, int(value), out=out)
+
+
+def lshift(out: Tensor, t: Tensor, value: Number) -> None:
+    """t * 2**value"""
+    if t.dtype.is_floating_point:
+        torch.mul(t, 2.0**value, out=out)
+    else:
+        torch.bitwise_left_shift(t, int(value), out=out)
+
+
+def rshift(out: Tensor, t: Tensor, value: Number) -> None:
+    """t / 2**value; the bits of whole numbers are shifted without their sign."""
+    if t.dtype.is_floating_point:
+        torch.div(t, 2.0**value, out=out)
+    else:
+        crshift(out, t, torch.full_like(t, int(value)))
+
+
+def cmul(out: Tensor, t: Tensor, s: Tensor) -> None:
+    torch.mul(t, s, out=out)
+
+
+def cdiv(out: Tensor, t: Tensor, s: Tensor) -> None:
+    torch.div(t, s, rounding_mode=_rounding(t), out=out)
+
+
+def cpow(out: Tensor, t: Tensor, s: Tensor) -> None:
+    """t ** s; whole numbers by way of double precision, as in Torch7."""
+    if t.dtype.is_floating_point:
+        torch.pow(t, s, out=out)
+    else:
+        out.copy_(torch.pow(t.double(), s.double()))
+
+
+def cfmod(out: Tensor, t: Tensor, s: Tensor) -> None:
+    torch.fmod(t, s, out=out)
+
+
+def cremainder(out: Tensor, t: Tensor, s: Tensor) -> None:
+    torch.remainder(t, s, out=out)
+
+
+def cbitand(out: Tensor, t: Tensor, s: Tensor) -> None:
+    torch.bitwise_and(t, s, out=out)
+
+
+def cbitor(out: Tensor, t: Tensor, s: Tensor) -> None:
+    torch.bitwise_or(t, s, out=out)
+
+
+def cbitxor(out: Tensor, t: Tensor, s: Tensor) -> None:
+    torch.bitwise_xor(t, s, out=out)
+
+
+def clshift(out: Tensor, t: Tensor, s: Tensor) -> None:
+    if t.dtype.is_floating_point:
+        torch.mul(t, torch.pow(2.0, s), out=out)
+    else:
+        torch.bitwise_left_shift(t, s, out=out)
+
+
+def crshift(out: Tensor, t: Tensor, s: Tensor) -> None:
+    if t.dtype.is_floating_point:
+        torch.div(t, torch.pow(2.0, s), out=out)
+        return
+    bits = 8 * t.element_size()
+    # The arithmetic shift brings in copies of the sign; the mask takes them away.
+    mask = torch.where(s > 0, (1 << (bits - s.clamp(min=1).long())) - 1, -1).to(t.dtype)
+    torch.bitwise_and(torch.bitwise_right_shift(t, s), mask, out=out)
+
+
+def clamp(out: Tensor, t: Tensor, low: Number, high: Number) -> None:
+    torch.clamp(t, low, high, out=out)
+
+
+def addcmul(out: Tensor, value: Number, a: Tensor, b: Tensor) -> None:
+    """out += value * a * b"""
+    out.addcmul_(a, b, value=_whole(value, out))
+
+
+def addcdiv(out: Tensor, value: Number, a: Tensor, b: Tensor) -> None:
+    """out += value * a / b"""
+    if out.dtype.is_floating_point:
+        out.addcdiv_(a, b, value=value)
+    else:
+        out.add_(torch.div(a * int(value), b, rounding_mode="trunc"))
+
+
+def cmax(out: Tensor, t: Tensor, s: Tensor) -> None:
+    torch.maximum(t, s, out=out)
+
+
+def cmin(out: Tensor, t: Tensor, s: Tensor) -> None:
+    torch.minimum(t, s, out=out)
+
+
+def cmax_value(out: Tensor, t: Tensor, value: Number) -> None:
+    torch.clamp(t, min=value, out=out)
+
+
+def cmin_value(out: Tensor, t: Tensor, value: Number) -> None:
+    torch.clamp(t, max=value, out=out)
+
+
+def _round_half_away(t: Tensor) -> Tensor:
+    """C's round: halves go away from zero (PyTorch's go to even)."""
+    whole = torch.trunc(t)
+    return whole + torch.where((t - whole).abs() >= 0.5, torch.sign(t), torch.zeros_like(t))
+
+
+def unary(out: Tensor, t: Tensor, name: str) -> None:
+    """out = name(t), for PyTorch's functions of one element and C's round."""
+    if name == "round":
+        out.copy_(_round_half_away(t))
+    else:
+        getattr(torch, name)(t, out=out)
+
+
+def lerp(out: Tensor, t: Tensor, s: Tensor, value: Number) -> None:
+    """out = t + value * (s - t)"""
+    out.copy_(t + value * (s - t))
+
+
+def atan2(out: Tensor, t: Tensor, s: Tensor) -> None:
+    torch.atan2(t, s, out=out)
+
+
+def pow(out: Tensor, t: Tensor, value: Number) -> None:
+    torch.pow(t, value, out=out)
+
+
+def scalar_pow(out: Tensor, value: Number, t: Tensor) -> None:
+    """out = value ** t"""
+    torch.pow(value, t, out=out)
+
+
+def compare(out: Tensor, t: Tensor, s: Tensor, name: str) -> None:
+    """out = 1 where t name s, else 0; ``name`` is lt, le, gt, ge, eq or ne."""
+    out.copy_(getattr(torch, name)(t, s))
+
+
+def compare_value(out: Tensor, t: Tensor, value: Number, name: str) -> None:
+    out.copy_(getattr(torch, name)(t, value))
+
+
+def equal(t: Tensor, s: Tensor) -> bool:
+    return torch.equal(t, s)
+
+
+def log1p(value: float) -> float:
+    return math.log1p(value) if value > -1 else (math.nan if value < -1 else -math.inf)
+
+
+def half_bits(value: float) -> int:
+    """The bits of the half nearest to a number."""
+    with np.errstate(over="ignore"):
+        return int(np.float16(value).view(np.uint16))
+
+
+def half_values(address: int) -> None:
+    """Writes the 65536 halves, in the order of their bits, as float32 to an address."""
+    values = np.arange(1 << 16, dtype=np.uint16).view(np.float16).astype(np.float32)
+    ctypes.memmove(address, values.ctypes.data, values.nbytes)

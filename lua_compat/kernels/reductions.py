@@ -1,0 +1,219 @@
+"""Sums, extrema, orders: over all elements or along a dimension, which stays with size 1.
+
+Torch7 adds up floats in double and whole numbers in 64 bits; so do these.
+"""
+
+import torch
+from torch import Tensor
+
+__all__ = [
+    "all_nonzero", "any_nonzero", "bhistc", "cumprod", "cumsum", "dist", "histc", "kthvalue", "max",
+    "max_all", "mean", "mean_all", "median", "min", "min_all", "mode", "norm", "norm_all", "prod",
+    "prod_all", "renorm", "sort", "std", "std_all", "sum", "sum_all", "topk", "trace", "var", "var_all",
+]  # fmt: skip
+
+
+def _accumulator(t: Tensor) -> torch.dtype:
+    return torch.float64 if t.dtype.is_floating_point else torch.int64
+
+
+def sum_all(t: Tensor) -> float:
+    return t.sum(dtype=_accumulator(t)).item()
+
+
+def prod_all(t: Tensor) -> float:
+    return t.prod(dtype=_accumulator(t)).item()
+
+
+def mean_all(t: Tensor) -> float:
+    return t.mean(dtype=torch.float64).item()
+
+
+def var_all(t: Tensor, biased: bool) -> float:
+    """``biased``: divide by n instead of n - 1."""
+    if t.numel() == 1 and not biased:
+        return float("nan")
+    return t.double().var(correction=0 if biased else 1).item()
+
+
+def std_all(t: Tensor, biased: bool) -> float:
+    return var_all(t, biased) ** 0.5
+
+
+def norm_all(t: Tensor, p: float) -> float:
+    """p 0 counts the elements that are not zero."""
+    return torch.linalg.vector_norm(t.double(), p).item()
+
+
+def max_all(t: Tensor) -> float:
+    return t.max().item()
+
+
+def min_all(t: Tensor) -> float:
+    return t.min().item()
+
+
+def all_nonzero(t: Tensor) -> bool:
+    return bool(t.all())
+
+
+def any_nonzero(t: Tensor) -> bool:
+    return bool(t.any())
+
+
+def trace(t: Tensor) -> float:
+    return t.diagonal().sum(dtype=_accumulator(t)).item()
+
+
+def dist(t: Tensor, s: Tensor, p: float) -> float:
+    return torch.linalg.vector_norm(t.double() - s.double(), p).item()
+
+
+def sum(out: Tensor, t: Tensor, dimension: int) -> None:
+    out.copy_(t.sum(dimension - 1, keepdim=True, dtype=_accumulator(t)))
+
+
+def prod(out: Tensor, t: Tensor, dimension: int) -> None:
+    out.copy_(t.prod(dimension - 1, keepdim=True, dtype=_accumulator(t)))
+
+
+def mean(out: Tensor, t: Tensor, dimension: int) -> None:
+    out.copy_(t.mean(dimension - 1, keepdim=True, dtype=torch.float64))
+
+
+def var(out: Tensor, t: Tensor, dimension: int, biased: bool) -> None:
+    """``biased``: divide by n instead of n - 1, which for one element gives 0 here, as in Torch7."""
+    if t.shape[dimension - 1] == 1:
+        out.zero_()
+    else:
+        out.copy_(t.double().var(dimension - 1, correction=0 if biased else 1, keepdim=True))
+
+
+def std(out: Tensor, t: Tensor, dimension: int, biased: bool) -> None:
+    var(out, t, dimension, biased)
+    out.sqrt_()
+
+
+def norm(out: Tensor, t: Tensor, dimension: int, p: float) -> None:
+    out.copy_(torch.linalg.vector_norm(t.double(), p, dim=dimension - 1, keepdim=True))
+
+
+def renorm(out: Tensor, t: Tensor, p: float, dimension: int, maximum: float) -> None:
+    """Slices along ``dimension`` whose p-norm is above ``maximum`` are scaled to it."""
+    torch.renorm(t, p, dimension - 1, maximum, out=out)
+
+
+def cumsum(out: Tensor, t: Tensor, dimension: int) -> None:
+    out.copy_(torch.cumsum(t, dimension - 1, dtype=_accumulator(t)))
+
+
+def cumprod(out: Tensor, t: Tensor, dimension: int) -> None:
+    out.copy_(torch.cumprod(t, dimension - 1, dtype=_accumulator(t)))
+
+
+def _write(values: Tensor, positions: Tensor, result: tuple[Tensor, Tensor]) -> None:
+    values.copy_(result[0])
+    torch.add(result[1], 1, out=positions)
+
+
+def max(values: Tensor, positions: Tensor, t: Tensor, dimension: int) -> None:
+    _write(values, positions, t.max(dimension - 1, keepdim=True))
+
+
+def min(values: Tensor, positions: Tensor, t: Tensor, dimension: int) -> None:
+    _write(values, positions, t.min(dimension - 1, keepdim=True))
+
+
+def median(values: Tensor, positions: Tensor, t: Tensor, dimension: int) -> None:
+    """The lower of the two middle elements where the count is even."""
+    _write(values, positions, t.median(dimension - 1, keepdim=True))
+
+
+def mode(values: Tensor, positions: Tensor, t: Tensor, dimension: int) -> None:
+    """The most frequent element, the smallest of several; its position is the last one."""
+    values.copy_(t.mode(dimension - 1, keepdim=True)[0])
+    from_the_end = torch.eq(t, values).flip(dimension - 1).byte().argmax(dimension - 1, keepdim=True)
+    positions.copy_(t.shape[dimension - 1] - from_the_end)
+
+
+def kthvalue(values: Tensor, positions: Tensor, t: Tensor, dimension: int, k: int) -> None:
+    """The k-th smallest element."""
+    _write(values, positions, t.kthvalue(int(k), dimension - 1, keepdim=True))
+
+
+def sort(values: Tensor, positions: Tensor, t: Tensor, dimension: int, descending: bool) -> None:
+    """Equal elements keep their order."""
+    _write(values, positions, torch.sort(t, dim=dimension - 1, descending=descending, stable=True))
+
+
+def topk(
+    values: Tensor, positions: Tensor, t: Tensor, dimension: int, k: int, largest: bool, sorted: bool
+) -> None:
+    """The k smallest (or largest) elements; unless ``sorted``, as Torch7's partial sort leaves them."""
+    if sorted:
+        _write(values, positions, torch.topk(t, int(k), dimension - 1, largest, True))
+        return
+    rows = t.movedim(dimension - 1, -1)
+    order = torch.stack([_partial_order(row, int(k), largest) for row in rows.reshape(-1, rows.shape[-1])])
+    picked = order[:, : int(k)] if not largest else order[:, rows.shape[-1] - int(k) :]
+    picked = picked.reshape(*rows.shape[:-1], int(k)).movedim(-1, dimension - 1)
+    _write(values, positions, (torch.gather(t, dimension - 1, picked), picked))
+
+
+def _partial_order(row: Tensor, k: int, largest: bool) -> Tensor:
+    """Where quickselect (Hoare's, with the median of three as pivot) leaves the elements of a row."""
+    n = len(row)
+    target = n - k if largest else k - 1
+    values = row.tolist()
+    index = list(range(n))
+    if not 0 <= target < n:
+        return torch.tensor(index)
+
+    def swap(i: int, j: int) -> None:
+        values[i], values[j] = values[j], values[i]
+        index[i], index[j] = index[j], index[i]
+
+    left, right = 0, n - 1
+    while right > left:
+        if right == left + 1:
+            if values[left] > values[right]:
+                swap(left, right)
+            break
+        swap((left + right) >> 1, left + 1)
+        if values[left + 1] > values[right]:
+            swap(left + 1, right)
+        if values[left] > values[right]:
+            swap(left, right)
+        if values[left + 1] > values[left]:
+            swap(left + 1, left)
+        i, j, pivot = left + 1, right, values[left]
+        while True:
+            i += 1
+            while values[i] < pivot:
+                i += 1
+            j -= 1
+            while values[j] > pivot:
+                j -= 1
+            if j < i:
+                break
+            swap(i, j)
+        swap(left, j)
+        if j <= target:
+            left = i
+        if j >= target:
+            right = j - 1
+    return torch.tensor(index)
+
+
+def histc(out: Tensor, t: Tensor, low: float, high: float) -> None:
+    """Counts per bin of equal width; low = high means the range of t."""
+    out.copy_(torch.histc(t, out.numel(), low, high))
+
+
+def bhistc(out: Tensor, t: Tensor, low: float, high: float) -> None:
+    """``histc`` of each row."""
+    rows = t.reshape(out.shape[0], -1)
+    if low == high:
+        low, high = rows.min().item(), rows.max().item()
+    for counts, row in zip(out, rows, strict=True):
+        counts.copy_(torch.histc(row, out.shape[1], low, high))

@@ -1,0 +1,294 @@
+-- Adding and multiplying: constants, parameters, and two inputs as matrices.
+local Module = torch.getmetatable('nn.Module')
+
+local function uniform(t, stdv, count)
+   stdv = stdv and stdv * math.sqrt(3) or 1 / math.sqrt(count)
+   t:uniform(-stdv, stdv)
+end
+
+-- The input's copy in output (or itself, in place).
+local function start(self, input)
+   if self.inplace then return self.output:set(input) end
+   return self.output:resizeAs(input):copy(input)
+end
+
+local function check_flag(inplace)
+   if inplace and type(inplace) ~= 'boolean' then error('in-place flag must be boolean', 3) end
+   return inplace or false
+end
+
+-- One bias per element, or one for all
+local Add = torch.class('nn.Add', 'nn.Module')
+
+function Add:__init(inputSize, scalar)
+   Module.__init(self)
+   self.scalar = scalar
+   local size = scalar and 1 or inputSize
+   self.bias = torch.Tensor(size)
+   self.gradBias = torch.Tensor(size)
+   self._ones = torch.Tensor{ 1 }
+   self:reset()
+end
+
+function Add:reset(stdv) uniform(self.bias, stdv, self.bias:size(1)) end
+
+local function ones(self, n)
+   if self._ones:size(1) ~= n then self._ones:resize(n):fill(1) end
+   return self._ones
+end
+
+function Add:updateOutput(input)
+   start(self, input)
+   if self.scalar then
+      self.output:add(self.bias[1])
+   elseif input:isSameSizeAs(self.bias) then
+      self.output:add(self.bias)
+   else
+      local n = input:size(1)
+      self.output:view(n, -1):addr(1, ones(self, n), self.bias:view(-1))
+   end
+   return self.output
+end
+
+function Add:updateGradInput(_, gradOutput)
+   if self.gradInput then return self.gradInput:resizeAs(gradOutput):copy(gradOutput) end
+end
+
+function Add:accGradParameters(input, gradOutput, scale)
+   scale = scale or 1
+   if self.gradBias:size(1) == 1 then
+      self.gradBias[1] = self.gradBias[1] + scale * gradOutput:sum()
+   elseif input:isSameSizeAs(self.bias) then
+      self.gradBias:add(scale, gradOutput)
+   else
+      local n = input:size(1)
+      self.gradBias:view(-1):addmv(scale, gradOutput:contiguous():view(n, -1):t(), ones(self, n))
+   end
+end
+
+-- One factor for all
+local Mul = torch.class('nn.Mul', 'nn.Module')
+
+function Mul:__init()
+   Module.__init(self)
+   self.weight = torch.Tensor(1)
+   self.gradWeight = torch.Tensor(1)
+   self:reset()
+end
+
+function Mul:reset(stdv) uniform(self.weight, stdv, 1) end
+
+function Mul:updateOutput(input) return start(self, input):mul(self.weight[1]) end
+
+function Mul:updateGradInput(input, gradOutput)
+   return self.gradInput:resizeAs(input):zero():add(self.weight[1], gradOutput)
+end
+
+function Mul:accGradParameters(input, gradOutput, scale)
+   self.gradWeight[1] = self.gradWeight[1] + (scale or 1) * input:dot(gradOutput)
+end
+
+-- A tensor of biases or factors of any shape: repeated over the batch, or over its dimensions of size 1
+local function sizes_of(...)
+   local first = ...
+   if torch.type(first) == 'torch.LongStorage' then return torch.LongStorage(first:totable()) end
+   return torch.LongStorage{ ... }
+end
+
+-- A parameter as a view that can be expanded to t, and t as a view of as many dimensions.
+local function matched(parameter, t)
+   if parameter:nElement() == t:nElement() then return parameter:view(t:size()), t end
+   if parameter:dim() == t:dim() then return parameter, t end
+   return parameter:view(1, -1), t:contiguous():view(t:size(1), -1)
+end
+
+-- values summed over the dimensions in which the parameter has size 1 only.
+local function summed(values, parameter)
+   for d = 1, parameter:dim() do
+      if parameter:size(d) == 1 and values:size(d) ~= 1 then values = values:sum(d) end
+   end
+   return values
+end
+
+local function elementwise(name, parameter_name, gradient_name)
+   local class = torch.class(name, 'nn.Module')
+
+   function class:__init(...)
+      Module.__init(self)
+      self.size = sizes_of(...)
+      self[parameter_name] = torch.Tensor(self.size)
+      self[gradient_name] = torch.Tensor(self.size)
+      self.output:resize(self.size)
+      self:reset()
+   end
+
+   function class:reset(stdv) uniform(self[parameter_name], stdv, self[parameter_name]:nElement()) end
+
+   -- gradient += scale * values, values of the input's shape
+   function class:accumulate(values, scale)
+      local gradient, viewed = matched(self[gradient_name], values)
+      gradient:add(scale, summed(viewed, gradient))
+   end
+   return class
+end
+
+local CAdd = elementwise('nn.CAdd', 'bias', 'gradBias')
+
+function CAdd:updateOutput(input)
+   start(self, input)
+   local bias, output = matched(self.bias, self.output)
+   output:add(bias:expandAs(output))
+   return self.output
+end
+
+function CAdd:updateGradInput(_, gradOutput)
+   self.gradInput = self.gradInput or gradOutput.new()
+   return self.gradInput:resizeAs(gradOutput):copy(gradOutput)
+end
+
+function CAdd:accGradParameters(_, gradOutput, scale) self:accumulate(gradOutput, scale or 1) end
+
+local CMul = elementwise('nn.CMul', 'weight', 'gradWeight')
+
+function CMul:updateOutput(input)
+   start(self, input)
+   local weight, output = matched(self.weight, self.output)
+   output:cmul(weight:expandAs(output))
+   return self.output
+end
+
+function CMul:updateGradInput(input, gradOutput)
+   if not self.gradInput then return end
+   self.gradInput:resizeAs(input):copy(gradOutput)
+   local weight, gradient = matched(self.weight, self.gradInput)
+   gradient:cmul(weight:expandAs(gradient))
+   return self.gradInput
+end
+
+function CMul:accGradParameters(input, gradOutput, scale)
+   self:accumulate(torch.cmul(input, gradOutput), scale or 1)
+end
+
+-- Constants
+local AddConstant = torch.class('nn.AddConstant', 'nn.Module')
+
+function AddConstant:__init(constant, inplace)
+   Module.__init(self)
+   self.constant_scalar = constant
+   self.inplace = check_flag(inplace)
+end
+
+function AddConstant:updateOutput(input)
+   local constant = self.constant_scalar
+   if torch.isTensor(constant) then
+      assert(input:dim() <= 2 and input:size(input:dim()) == constant:size(1),
+         "input is not scalar or doesn't match with the dimension of constant!")
+      if input:dim() == 2 then constant = constant:view(1, -1):expandAs(input) end
+   end
+   return start(self, input):add(constant)
+end
+
+function AddConstant:updateGradInput(input, gradOutput)
+   if self.inplace then
+      input:add(-self.constant_scalar) -- as it was
+      return self.gradInput:set(gradOutput)
+   end
+   return self.gradInput:resizeAs(gradOutput):copy(gradOutput)
+end
+
+local MulConstant = torch.class('nn.MulConstant', 'nn.Module')
+
+function MulConstant:__init(constant, inplace)
+   Module.__init(self)
+   assert(type(constant) == 'number', 'input is not scalar!')
+   self.constant_scalar = constant
+   self.inplace = check_flag(inplace)
+end
+
+function MulConstant:updateOutput(input) return start(self, input):mul(self.constant_scalar) end
+
+function MulConstant:updateGradInput(input, gradOutput)
+   if not self.gradInput then return end
+   if self.inplace then
+      input:div(self.constant_scalar) -- as it was
+      return self.gradInput:set(gradOutput:mul(self.constant_scalar))
+   end
+   return self.gradInput:resizeAs(gradOutput):copy(gradOutput):mul(self.constant_scalar)
+end
+
+-- Products of two inputs: matrices, or batches of them
+local MM = torch.class('nn.MM', 'nn.Module')
+
+function MM:__init(transA, transB)
+   Module.__init(self)
+   self.transA, self.transB = transA or false, transB or false
+   self.gradInput = { torch.Tensor(), torch.Tensor() }
+end
+
+local function transposed(t, flag)
+   if not flag then return t end
+   return t:transpose(t:dim() - 1, t:dim())
+end
+
+-- result = a * b for matrices or batches
+local function multiply(result, a, b)
+   if a:dim() == 2 then return result:mm(a, b) end
+   return result:bmm(a, b)
+end
+
+function MM:updateOutput(input)
+   assert(#input == 2, 'input must be a pair of minibatch matrices')
+   local a, b = unpack(input)
+   assert(a:dim() == 2 or a:dim() == 3, 'input matrices must be 2D or 3D')
+   assert(a:dim() == b:dim(), ('second input tensor must be %dD'):format(a:dim()))
+   return multiply(self.output, transposed(a, self.transA), transposed(b, self.transB))
+end
+
+function MM:updateGradInput(input, gradOutput)
+   local a, b = unpack(input)
+   local grad_a, grad_b = unpack(self.gradInput)
+   local left, right = transposed(a, self.transA), transposed(b, self.transB)
+   local product_a = multiply(left.new(), gradOutput, transposed(right, true))
+   local product_b = multiply(left.new(), transposed(left, true), gradOutput)
+   grad_a:resizeAs(a):copy(transposed(product_a, self.transA))
+   grad_b:resizeAs(b):copy(transposed(product_b, self.transB))
+   return self.gradInput
+end
+
+local MV = torch.class('nn.MV', 'nn.Module')
+
+function MV:__init(trans)
+   Module.__init(self)
+   self.trans = trans or false
+   self.gradInput = { torch.Tensor(), torch.Tensor() }
+end
+
+local function as_column(v) return v:contiguous():view(v:size(1), v:dim() == 2 and v:size(2) or 1, v:dim() == 2 and 1 or nil) end
+
+function MV:updateOutput(input)
+   assert(#input == 2, 'input must be a pair of minibatch matrices')
+   local m, v = unpack(input)
+   assert(m:dim() == 2 or m:dim() == 3, 'input matrix must be 2D or 3D')
+   assert(v:dim() == m:dim() - 1, ('input vector must be %dD'):format(m:dim() - 1))
+   m = transposed(m, self.trans)
+   if m:dim() == 2 then return self.output:mv(m, v) end
+   self.output:bmm(m, as_column(v))
+   return self.output:resize(m:size(1), m:size(2))
+end
+
+function MV:updateGradInput(input, gradOutput)
+   local m, v = unpack(input)
+   local grad_m, grad_v = unpack(self.gradInput)
+   local matrix = transposed(m, self.trans)
+   if m:dim() == 2 then
+      grad_m:resizeAs(m):copy(transposed(torch.ger(gradOutput, v), self.trans))
+      grad_v:mv(matrix:t(), gradOutput)
+   else
+      local column = as_column(gradOutput)
+      local outer = torch.bmm(column, transposed(as_column(v), true))
+      grad_m:resizeAs(m):copy(transposed(outer, self.trans))
+      grad_v:bmm(transposed(matrix, true), column)
+      grad_v:resizeAs(v)
+   end
+   return self.gradInput
+end

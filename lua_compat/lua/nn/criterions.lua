@@ -1,0 +1,344 @@
+-- Losses of an output and a target.
+local kernel = require('torch.kernels').of_tensors
+local Criterion = torch.getmetatable('nn.Criterion')
+
+-- Negative log likelihood of classes; input: log probabilities, target: class numbers from 1.
+local ClassNLL = torch.class('nn.ClassNLLCriterion', 'nn.Criterion')
+
+function ClassNLL:__init(weights, sizeAverage, ignoreIndex)
+   Criterion.__init(self)
+   self.sizeAverage = sizeAverage == nil or sizeAverage
+   self.ignoreIndex = ignoreIndex or -100
+   if weights then
+      assert(weights:dim() == 1, 'weights input should be 1-D Tensor')
+      self.weights = weights
+   end
+   self.output_tensor = torch.zeros(1)
+   self.total_weight_tensor = torch.ones(1)
+   self.target = torch.zeros(1):long()
+end
+
+-- The target as a LongTensor.
+local function class_target(self, target)
+   if type(target) == 'number' then
+      self.target = self.target:long():resize(1)
+      self.target[1] = target
+   else
+      self.target = target:long()
+   end
+   return self.target
+end
+
+function ClassNLL:__len() return self.weights and #self.weights or 0 end
+
+function ClassNLL:updateOutput(input, target)
+   self.output = kernel.class_nll(self.total_weight_tensor, input, class_target(self, target), self.weights,
+      self.sizeAverage, self.ignoreIndex or -100)
+   self.output_tensor:resize(1):fill(self.output)
+   return self.output, self.total_weight_tensor[1]
+end
+
+function ClassNLL:updateGradInput(input, target)
+   kernel.class_nll_gradient(self.gradInput, input, class_target(self, target), self.weights,
+      self.total_weight_tensor, self.sizeAverage, self.ignoreIndex or -100)
+   return self.gradInput
+end
+
+-- LogSoftMax and ClassNLLCriterion in one.
+local CrossEntropy = torch.class('nn.CrossEntropyCriterion', 'nn.Criterion')
+
+function CrossEntropy:__init(weights, sizeAverage)
+   Criterion.__init(self)
+   self.lsm = nn.LogSoftMax()
+   self.nll = nn.ClassNLLCriterion(weights, sizeAverage)
+end
+
+-- Without single dimensions; sizeAverage, if set here, is the inner criterion's.
+local function prepared(self, input, target)
+   if self.sizeAverage ~= nil then self.nll.sizeAverage = self.sizeAverage end
+   return input:squeeze(), type(target) == 'number' and target or target:squeeze()
+end
+
+function CrossEntropy:updateOutput(input, target)
+   input, target = prepared(self, input, target)
+   self.lsm:updateOutput(input)
+   self.nll:updateOutput(self.lsm.output, target)
+   self.output = self.nll.output
+   return self.output
+end
+
+function CrossEntropy:updateGradInput(input, target)
+   local size = input:size()
+   input, target = prepared(self, input, target)
+   self.nll:updateGradInput(self.lsm.output, target)
+   self.lsm:updateGradInput(input, self.nll.gradInput)
+   self.gradInput:view(self.lsm.gradInput, size)
+   return self.gradInput
+end
+
+-- Losses that are a sum (or mean) over the elements of a function of input and target.
+for name, f in pairs{ MSECriterion = 'mse', AbsCriterion = 'absolute', SmoothL1Criterion = 'smooth_l1',
+   SoftMarginCriterion = 'soft_margin', DistKLDivCriterion = 'kl_divergence' } do
+   local class = torch.class('nn.' .. name, 'nn.Criterion')
+   function class:__init(sizeAverage)
+      Criterion.__init(self)
+      self.sizeAverage = sizeAverage == nil or sizeAverage
+   end
+   function class:updateOutput(input, target)
+      assert(input:nElement() == target:nElement(), 'input and target size mismatch')
+      self.output = kernel.elementwise_loss(input, target, f, self.sizeAverage)
+      return self.output
+   end
+   function class:updateGradInput(input, target)
+      assert(input:nElement() == target:nElement(), 'input and target size mismatch')
+      kernel.elementwise_loss_gradient(self.gradInput, input, target, f, self.sizeAverage)
+      return self.gradInput
+   end
+end
+
+local BCE = torch.class('nn.BCECriterion', 'nn.Criterion')
+
+function BCE:__init(weights, sizeAverage)
+   Criterion.__init(self)
+   self.sizeAverage = sizeAverage == nil or sizeAverage
+   assert(weights == nil or weights:dim() == 1, 'weights input should be 1-D Tensor')
+   self.weights = weights
+end
+function BCE:__len() return self.weights and #self.weights or 0 end
+function BCE:updateOutput(input, target)
+   assert(input:nElement() == target:nElement(), 'input and target size mismatch')
+   self.output = kernel.binary_cross_entropy(input, target, self.weights, self.sizeAverage)
+   return self.output
+end
+function BCE:updateGradInput(input, target)
+   assert(input:nElement() == target:nElement(), 'input and target size mismatch')
+   kernel.binary_cross_entropy_gradient(self.gradInput, input, target, self.weights, self.sizeAverage)
+   return self.gradInput
+end
+
+-- Losses of nn_loss.py that autograd differentiates: init gets the constructor's arguments, arguments(self) the
+-- numbers, target(self, target) the target as a tensor of the input's type.
+local function loss(name, f, init, arguments, target_of)
+   local class = torch.class('nn.' .. name, 'nn.Criterion')
+   arguments = arguments or function() end
+   target_of = target_of or function(_, target) return target end
+   function class:__init(...)
+      Criterion.__init(self)
+      self.sizeAverage = true
+      init(self, ...)
+   end
+   function class:updateOutput(input, target)
+      self.output = kernel.loss(input, target_of(self, target, input), self.weights, f, self.sizeAverage ~= false,
+         arguments(self))
+      return self.output
+   end
+   function class:updateGradInput(input, target)
+      kernel.loss_gradient(self.gradInput, input, target_of(self, target, input), self.weights, f,
+         self.sizeAverage ~= false, arguments(self))
+      return self.gradInput
+   end
+   return class
+end
+
+local function margin_of(self) return self.margin end
+local function number_or_tensor(_, target, input)
+   if type(target) == 'number' then return input.new{ target } end
+   return target
+end
+local function one_dimensional(weights)
+   assert(weights == nil or weights:dim() == 1, 'weights input should be 1-D Tensor')
+   return weights
+end
+
+loss('MarginCriterion', 'margin', function(self, margin) self.margin = margin or 1 end, margin_of)
+loss('HingeEmbeddingCriterion', 'hinge_embedding', function(self, margin) self.margin = margin or 1 end, margin_of,
+   number_or_tensor)
+loss('MultiMarginCriterion', 'multi_margin', function(self, p, weights, margin)
+   assert(p == nil or p == 1 or p == 2, 'only p=1 and p=2 supported')
+   self.p, self.margin = p or 1, margin or 1
+   self.weights = one_dimensional(weights)
+end, function(self) return self.p, self.margin end, number_or_tensor)
+loss('MultiLabelMarginCriterion', 'multi_label_margin', function(self) self.isTarget = torch.Tensor() end)
+loss('MultiLabelSoftMarginCriterion', 'multi_label_soft_margin', function(self, weights, sizeAverage)
+   self.sizeAverage = sizeAverage == nil or sizeAverage
+   self.weights = one_dimensional(weights)
+   self.sigmoid = nn.Sigmoid()
+end)
+
+-- The sum of the absolute values of the input
+local L1Cost = torch.class('nn.L1Cost', 'nn.Criterion')
+function L1Cost:updateOutput(input)
+   self.output = input:norm(1)
+   return self.output
+end
+function L1Cost:updateGradInput(input) return self.gradInput:resizeAs(input):copy(input):sign() end
+
+-- One class for each pixel
+local SpatialClassNLL = torch.class('nn.SpatialClassNLLCriterion', 'nn.ClassNLLCriterion')
+local function pixels_last(input) return input:transpose(2, 3):transpose(3, 4):contiguous() end
+function SpatialClassNLL:__init(weights, sizeAverage) ClassNLL.__init(self, weights, sizeAverage) end
+function SpatialClassNLL:updateOutput(input, target) return ClassNLL.updateOutput(self, pixels_last(input), target) end
+function SpatialClassNLL:updateGradInput(input, target)
+   local gradient = ClassNLL.updateGradInput(self, pixels_last(input), target)
+   self.gradInput = gradient:transpose(3, 4):transpose(2, 3):contiguous()
+   return self.gradInput
+end
+
+local MSE = torch.getmetatable('nn.MSECriterion')
+
+-- Targets weighted element by element
+local WeightedMSE = torch.class('nn.WeightedMSECriterion', 'nn.MSECriterion')
+function WeightedMSE:__init(weight)
+   MSE.__init(self)
+   self.weight = weight:clone()
+end
+local function weighted(self, input, target)
+   self.buffer = (self.buffer or input.new()):resizeAs(input):copy(target)
+   local weight = self.weight
+   if input:dim() - 1 == weight:dim() then weight = nn.utils.addSingletonDimension(weight, 1):expandAs(input) end
+   return self.buffer:cmul(weight)
+end
+function WeightedMSE:updateOutput(input, target) return MSE.updateOutput(self, input, weighted(self, input, target)) end
+function WeightedMSE:updateGradInput(input, target)
+   return MSE.updateGradInput(self, input, weighted(self, input, target))
+end
+
+-- Pairs of inputs
+
+-- y 1: the first should be larger than the second, by margin; y -1: smaller
+local MarginRanking = torch.class('nn.MarginRankingCriterion', 'nn.Criterion')
+function MarginRanking:__init(margin)
+   Criterion.__init(self)
+   self.margin = margin or 1
+   self.gradInput = { torch.Tensor(1), torch.Tensor(1) }
+   self.sizeAverage = true
+end
+-- margin - y * (first - second), and y as a tensor
+local function shortfall(self, input, y)
+   if type(y) == 'number' then y = input[1].new(input[1]:size()):fill(y) end
+   return torch.add(input[1], -1, input[2]):cmul(y):mul(-1):add(self.margin), y
+end
+function MarginRanking:updateOutput(input, y)
+   local lacking, sign = shortfall(self, input, y)
+   self.output = lacking:cmax(0):sum()
+   if self.sizeAverage and type(y) ~= 'number' then self.output = self.output / sign:size(1) end
+   return self.output
+end
+function MarginRanking:updateGradInput(input, y)
+   local lacking, sign = shortfall(self, input, y)
+   local gradient = torch.ge(lacking, 0):typeAs(sign):cmul(sign)
+   if self.sizeAverage and type(y) ~= 'number' then gradient:div(sign:size(1)) end
+   self.gradInput[1]:resizeAs(gradient):copy(gradient):mul(-1)
+   self.gradInput[2]:resizeAs(gradient):copy(gradient)
+   return self.gradInput
+end
+
+-- The L1 distance of a pair (y 1), or how much it lacks of margin (y -1)
+local L1Hinge = torch.class('nn.L1HingeEmbeddingCriterion', 'nn.Criterion')
+function L1Hinge:__init(margin)
+   Criterion.__init(self)
+   self.margin = margin or 1
+   self.gradInput = { torch.Tensor(), torch.Tensor() }
+end
+function L1Hinge:updateOutput(input, y)
+   self.output = input[1]:dist(input[2], 1)
+   if y == -1 then self.output = math.max(0, self.margin - self.output) end
+   return self.output
+end
+function L1Hinge:updateGradInput(input, y)
+   local first, second = unpack(self.gradInput)
+   first:resizeAs(input[1]):copy(input[1]):add(-1, input[2])
+   local distance = first:norm(1)
+   first:apply(function(x)
+      if x > 0 then return 1 elseif x < 0 then return -1 end
+      return 2 * torch.random(2) - 3 -- either side
+   end)
+   if y == -1 then
+      if distance > self.margin then first:zero() else first:mul(-1) end
+   end
+   second:resizeAs(first):copy(first):mul(-1)
+   return self.gradInput
+end
+
+-- y 1: the rows of the pair should point the same way; y -1: their cosine should be below margin
+local CosineEmbedding = torch.class('nn.CosineEmbeddingCriterion', 'nn.Criterion')
+function CosineEmbedding:__init(margin)
+   Criterion.__init(self)
+   self.margin = margin or 0
+   self.gradInput = { torch.Tensor(), torch.Tensor() }
+   self.sizeAverage = true
+end
+function CosineEmbedding:updateOutput(input, y)
+   self.output = kernel.cosine_embedding(input[1], input[2], number_or_tensor(self, y, input[1]), self.margin,
+      self.sizeAverage)
+   return self.output
+end
+function CosineEmbedding:updateGradInput(input, y)
+   kernel.cosine_embedding_gradients(self.gradInput[1], self.gradInput[2], input[1], input[2],
+      number_or_tensor(self, y, input[1]), self.margin, self.sizeAverage)
+   return self.gradInput
+end
+
+-- Several losses in one: of the same input (MultiCriterion), of each entry of a table (ParallelCriterion)
+local Multi = torch.class('nn.MultiCriterion', 'nn.Criterion')
+function Multi:__init()
+   Criterion.__init(self)
+   self.criterions = {}
+   self.weights = torch.DoubleStorage()
+end
+function Multi:add(criterion, weight)
+   assert(criterion, 'no criterion provided')
+   table.insert(self.criterions, criterion)
+   self.weights:resize(#self.criterions)
+   self.weights[#self.criterions] = weight or 1
+   return self
+end
+function Multi:updateOutput(input, target)
+   self.output = 0
+   for i, criterion in ipairs(self.criterions) do
+      self.output = self.output + self.weights[i] * criterion:updateOutput(input, target)
+   end
+   return self.output
+end
+function Multi:updateGradInput(input, target)
+   self.gradInput = nn.utils.recursiveResizeAs(self.gradInput, input)
+   nn.utils.recursiveFill(self.gradInput, 0)
+   for i, criterion in ipairs(self.criterions) do
+      nn.utils.recursiveAdd(self.gradInput, self.weights[i], criterion:updateGradInput(input, target))
+   end
+   return self.gradInput
+end
+
+local Parallel = torch.class('nn.ParallelCriterion', 'nn.Criterion')
+function Parallel:__init(repeatTarget)
+   Criterion.__init(self)
+   self.criterions, self.weights, self.gradInput = {}, {}, {}
+   self.repeatTarget = repeatTarget
+end
+function Parallel:add(criterion, weight)
+   assert(criterion, 'no criterion provided')
+   table.insert(self.criterions, criterion)
+   table.insert(self.weights, weight or 1)
+   return self
+end
+function Parallel:updateOutput(input, target)
+   self.output = 0
+   for i, criterion in ipairs(self.criterions) do
+      local own = self.repeatTarget and target or target[i]
+      self.output = self.output + self.weights[i] * criterion:updateOutput(input[i], own)
+   end
+   return self.output
+end
+function Parallel:updateGradInput(input, target)
+   self.gradInput = nn.utils.recursiveResizeAs(self.gradInput, input)
+   nn.utils.recursiveFill(self.gradInput, 0)
+   for i, criterion in ipairs(self.criterions) do
+      local own = self.repeatTarget and target or target[i]
+      nn.utils.recursiveAdd(self.gradInput[i], self.weights[i], criterion:updateGradInput(input[i], own))
+   end
+   return self.gradInput
+end
+function Parallel:type(name, cache)
+   self.gradInput = {}
+   return Criterion.type(self, name, cache)
+end

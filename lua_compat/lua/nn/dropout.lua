@@ -1,0 +1,47 @@
+-- Elements left out at random while training.
+local Dropout, Module = torch.class('nn.Dropout', 'nn.Module')
+
+-- p: how likely an element is left out. v1: scale when evaluating, not when training. stochastic: leave out when
+-- evaluating, too.
+function Dropout:__init(p, v1, inplace, stochastic)
+   Module.__init(self)
+   self.p = p or 0.5
+   self.train = true
+   self.inplace = inplace
+   self.stochastic_inference = stochastic or false
+   self.v2 = not v1
+   if self.p >= 1 or self.p < 0 then error('<Dropout> illegal percentage, must be 0 <= p < 1', 2) end
+   self.noise = torch.Tensor()
+end
+
+function Dropout:updateOutput(input)
+   if self.inplace then self.output:set(input) else self.output:resizeAs(input):copy(input) end
+   if self.p > 0 then
+      if self.train or self.stochastic_inference then
+         self.noise:resizeAs(input):bernoulli(1 - self.p)
+         if self.v2 then self.noise:div(1 - self.p) end
+         self.output:cmul(self.noise)
+      elseif not self.v2 then
+         self.output:mul(1 - self.p)
+      end
+   end
+   return self.output
+end
+
+function Dropout:updateGradInput(_, gradOutput)
+   if self.inplace then self.gradInput:set(gradOutput) else self.gradInput:resizeAs(gradOutput):copy(gradOutput) end
+   if self.p > 0 then
+      if self.train then self.gradInput:cmul(self.noise)
+      elseif not self.v2 then self.gradInput:mul(1 - self.p) end
+   end
+   return self.gradInput
+end
+
+function Dropout:setp(p) self.p = p end
+
+function Dropout:clearState()
+   if self.noise then self.noise:set() end
+   return Module.clearState(self)
+end
+
+function Dropout:__tostring__() return ('%s(%f)'):format(torch.type(self), self.p) end

@@ -1,0 +1,116 @@
+-- Making layers out of functions of lua_compat/kernels/nn_layers.py, which knows their gradients.
+--    name   the class, without nn.
+--    parent its parent class, by default nn.Module
+--    init   function(self, ...): sets the fields from the constructor's arguments
+--    f      the function; arguments(self, input) are its numbers
+--    text   function(self): what is printed after the type name
+local kernel = require('torch.kernels').of_tensors
+local Module = torch.getmetatable('nn.Module')
+
+local layer = {}
+
+local function none() end
+
+local function class_of(row)
+   local class = torch.class('nn.' .. row.name, row.parent or 'nn.Module')
+   if row.text then
+      function class:__tostring__() return torch.type(self) .. row.text(self) end
+   end
+   return class
+end
+
+-- A layer without parameters
+function layer.plain(row)
+   local class = class_of(row)
+   local arguments = row.arguments or none
+   function class:__init(...)
+      Module.__init(self)
+      if row.init then row.init(self, ...) end
+   end
+   function class:updateOutput(input)
+      kernel.layer(self.output, input, row.f, arguments(self, input))
+      return self.output
+   end
+   function class:updateGradInput(input, gradOutput)
+      if not self.gradInput then return end
+      kernel.layer_gradient(self.gradInput, input, gradOutput, row.f, arguments(self, input))
+      return self.gradInput
+   end
+   return class
+end
+
+-- A layer of two inputs, a table
+function layer.pair(row)
+   local class = class_of(row)
+   local arguments = row.arguments or none
+   function class:__init(...)
+      Module.__init(self)
+      self.gradInput = { torch.Tensor(), torch.Tensor() }
+      if row.init then row.init(self, ...) end
+   end
+   function class:updateOutput(input)
+      kernel.pair_layer(self.output, input[1], input[2], row.f, arguments(self))
+      return self.output
+   end
+   function class:updateGradInput(input, gradOutput)
+      self.gradInput[1] = self.gradInput[1] or input[1].new()
+      self.gradInput[2] = self.gradInput[2] or input[1].new()
+      kernel.pair_layer_gradients(self.gradInput[1], self.gradInput[2], input[1], input[2], gradOutput, row.f,
+         arguments(self))
+      return self.gradInput
+   end
+   return class
+end
+
+-- A layer with a weight, and a bias unless bias(self) is nil. weight(self), bias(self): sizes; fan_in(self): the
+-- default initialisation is uniform within 1 / sqrt of it.
+function layer.with_parameters(row)
+   local class = class_of(row)
+   local arguments = row.arguments or none
+
+   function class:__init(...)
+      Module.__init(self)
+      row.init(self, ...)
+      self.weight = torch.Tensor(row.weight(self))
+      self.gradWeight = torch.Tensor(row.weight(self))
+      if row.bias then
+         self.bias = torch.Tensor(row.bias(self))
+         self.gradBias = torch.Tensor(row.bias(self))
+      end
+      self:reset()
+   end
+
+   function class:reset(stdv)
+      stdv = stdv and stdv * math.sqrt(3) or 1 / math.sqrt(row.fan_in(self))
+      self.weight:uniform(-stdv, stdv)
+      if self.bias then self.bias:uniform(-stdv, stdv) end
+   end
+
+   function class:noBias()
+      self.bias, self.gradBias = nil, nil
+      return self
+   end
+
+   function class:updateOutput(input)
+      kernel.parametric_layer(self.output, input, self.weight, self.bias, row.f, arguments(self, input))
+      return self.output
+   end
+   function class:updateGradInput(input, gradOutput)
+      if not self.gradInput then return end
+      kernel.parametric_layer_grad_input(self.gradInput, input, gradOutput, self.weight, self.bias, row.f,
+         arguments(self, input))
+      return self.gradInput
+   end
+   function class:accGradParameters(input, gradOutput, scale)
+      kernel.parametric_layer_grad_parameters(self.gradWeight, self.gradBias, input, gradOutput, self.weight, self.bias,
+         scale or 1, row.f, arguments(self, input))
+   end
+   return class
+end
+
+-- Fields of self from the arguments after it, with defaults: layer.fields(self, { 'kW', 'dW' }, kW, dW or kW)
+function layer.fields(self, names, ...)
+   for i, name in ipairs(names) do self[name] = (select(i, ...)) end
+end
+
+return layer

@@ -1,0 +1,209 @@
+-- More layers for images: input (batch x) planes x height x width.
+local layer = require 'nn.layer'
+local SpatialMaxPooling = torch.getmetatable('nn.SpatialMaxPooling')
+local Module = torch.getmetatable('nn.Module')
+
+-- Paddings
+local function sides(self, l, r, t, b)
+   self.pad_l, self.pad_r, self.pad_t, self.pad_b = l, r or l, t or l, b or l
+end
+local function side_values(self) return self.pad_l, self.pad_r, self.pad_t, self.pad_b end
+local function sides_text(self) return ('(l=%d, r=%d, t=%d, b=%d)'):format(side_values(self)) end
+for name, f in pairs{ SpatialZeroPadding = 'zero_padding', SpatialReflectionPadding = 'reflection_padding',
+   SpatialReplicationPadding = 'replication_padding' } do
+   layer.plain{ name = name, f = f, init = sides, arguments = side_values, text = sides_text }
+end
+
+-- Larger images
+local function whole_scale(self, scale)
+   if scale < 1 then error('scale_factor must be greater than 1', 3) end
+   if math.floor(scale) ~= scale then error('scale_factor must be integer', 3) end
+   self.scale_factor = scale
+   self.inputSize, self.outputSize = torch.LongStorage(4), torch.LongStorage(4)
+end
+local function output_sizes(self, input)
+   local h, w = input:size(input:dim() - 1), input:size(input:dim())
+   if self.scale_factor then return h * self.scale_factor, w * self.scale_factor end
+   return self.oheight, self.owidth
+end
+layer.plain{ name = 'SpatialUpSamplingNearest', f = 'upsample_nearest', init = whole_scale, arguments = output_sizes }
+layer.plain{ name = 'SpatialUpSamplingBilinear', f = 'upsample_bilinear', arguments = output_sizes,
+   text = function(self)
+      if self.scale_factor then return ('(%d)'):format(self.scale_factor) end
+      return ('(%d, %d)'):format(self.oheight, self.owidth)
+   end,
+   init = function(self, parameters)
+      if type(parameters) == 'table' then
+         self.owidth, self.oheight = parameters.owidth, parameters.oheight
+         self.inputSize, self.outputSize = torch.LongStorage(4), torch.LongStorage(4)
+      else
+         whole_scale(self, parameters)
+      end
+   end }
+layer.plain{ name = 'PixelShuffle', f = 'pixel_shuffle', arguments = function(self) return self.upscaleFactor end,
+   init = function(self, factor) self.upscaleFactor, self.upscaleFactorSquared = factor, factor * factor end }
+
+-- Normalisation over neighbouring planes
+layer.plain{ name = 'SpatialCrossMapLRN', f = 'cross_map_lrn',
+   init = function(self, size, alpha, beta, k)
+      self.size, self.alpha, self.beta, self.k = size, alpha or 0.0001, beta or 0.75, k or 1
+   end,
+   arguments = function(self) return self.size, self.alpha, self.beta, self.k end }
+
+-- Pooling
+local function pooling_text(self)
+   local text = ('(%dx%d, %d,%d'):format(self.kW, self.kH, self.dW, self.dH)
+   if self.padW ~= 0 or self.padH ~= 0 then text = text .. ', ' .. self.padW .. ',' .. self.padH end
+   return text .. (', %s,%s)'):format(self.dilationW, self.dilationH)
+end
+local Dilated = layer.plain{ name = 'SpatialDilatedMaxPooling', parent = 'nn.SpatialMaxPooling', f = 'max_pooling',
+   text = pooling_text,
+   arguments = function(self)
+      return self.kW, self.kH, self.dW, self.dH, self.padW, self.padH, self.dilationW, self.dilationH, self.ceil_mode
+   end }
+function Dilated:__init(kW, kH, dW, dH, padW, padH, dilationW, dilationH)
+   SpatialMaxPooling.__init(self, kW, kH, dW, dH, padW, padH)
+   self.dilationW, self.dilationH = dilationW or 1, dilationH or 1
+end
+
+local function output_size(self, w, h) self.W, self.H = w, h end
+local function output_size_values(self) return self.H, self.W end
+for name, f in pairs{ SpatialAdaptiveMaxPooling = 'adaptive_max_pooling',
+   SpatialAdaptiveAveragePooling = 'adaptive_average_pooling' } do
+   layer.plain{ name = name, f = f, init = output_size, arguments = output_size_values }
+end
+
+-- (sum of |x|^p)^(1/p) over each window
+local LPPooling, Sequential = torch.class('nn.SpatialLPPooling', 'nn.Sequential')
+function LPPooling:__init(_, pnorm, kW, kH, dW, dH)
+   Sequential.__init(self)
+   self.kW, self.kH, self.dW, self.dH = kW, kH, dW or kW, dH or kH
+   self:add(pnorm == 2 and nn.Square() or nn.Power(pnorm))
+   self:add(nn.SpatialAveragePooling(kW, kH, self.dW, self.dH))
+   self:add(nn.MulConstant(kW * kH))
+   self:add(pnorm == 2 and nn.Sqrt() or nn.Power(1 / pnorm))
+end
+for _, name in ipairs{ 'reset', 'accGradParameters', 'accUpdateGradParameters', 'zeroGradParameters',
+   'updateParameters' } do
+   LPPooling[name] = function() end
+end
+
+-- Convolutions of other kinds
+
+local function convolution_fields(self, nInputPlane, nOutputPlane, kW, kH, dW, dH, padW, padH)
+   layer.fields(self, { 'nInputPlane', 'nOutputPlane', 'kW', 'kH', 'dW', 'dH', 'padW', 'padH' }, nInputPlane,
+      nOutputPlane, kW, kH, dW or 1, dH or 1, padW or 0, padH or padW or 0)
+end
+local function convolution_values(self) return self.kW, self.kH, self.dW, self.dH, self.padW, self.padH end
+local function fan_in(self) return self.kW * self.kH * self.nInputPlane end
+local function output_planes(self) return self.nOutputPlane end
+
+local function convolution_text(extra)
+   return function(self)
+      local text = ('(%d -> %d, %dx%d'):format(self.nInputPlane, self.nOutputPlane, self.kW, self.kH)
+      local padded = self.padW ~= 0 or self.padH ~= 0
+      if self.dW ~= 1 or self.dH ~= 1 or padded then text = text .. (', %d,%d'):format(self.dW, self.dH) end
+      if padded then text = text .. ', ' .. self.padW .. ',' .. self.padH end
+      return text .. (extra and extra(self) or '') .. (self.bias and ')' or ') without bias')
+   end
+end
+
+layer.with_parameters{ name = 'SpatialDilatedConvolution', parent = 'nn.SpatialConvolution', f = 'dilated_convolution',
+   init = function(self, nInputPlane, nOutputPlane, kW, kH, dW, dH, padW, padH, dilationW, dilationH)
+      convolution_fields(self, nInputPlane, nOutputPlane, kW, kH, dW, dH, padW, padH)
+      self.dilationW, self.dilationH = dilationW or 1, dilationH or 1
+   end,
+   weight = function(self) return self.nOutputPlane, self.nInputPlane, self.kH, self.kW end,
+   bias = output_planes, fan_in = fan_in,
+   arguments = function(self)
+      return self.dW, self.dH, self.padW, self.padH, self.dilationW, self.dilationH
+   end,
+   text = convolution_text(function(self) return ', ' .. self.dilationW .. ',' .. self.dilationH end) }
+
+local DepthWise = layer.with_parameters{ name = 'SpatialDepthWiseConvolution', f = 'depthwise_convolution', init = convolution_fields,
+   weight = function(self) return self.nOutputPlane, self.nInputPlane * self.kH * self.kW end,
+   bias = function(self) return self.nOutputPlane, self.nInputPlane end,
+   fan_in = fan_in, arguments = convolution_values, text = convolution_text() }
+
+-- From the first use on, its parameters are seen as output x input x height x width.
+local depthwise_output = DepthWise.updateOutput
+function DepthWise:updateOutput(input)
+   if self.weight:dim() == 2 then
+      for _, name in ipairs{ 'weight', 'gradWeight' } do
+         self[name]:resize(self.nOutputPlane, self.nInputPlane, self.kH, self.kW)
+      end
+   end
+   return depthwise_output(self, input)
+end
+
+layer.with_parameters{ name = 'SpatialFullConvolution', f = 'full_convolution',
+   init = function(self, nInputPlane, nOutputPlane, kW, kH, dW, dH, padW, padH, adjW, adjH)
+      convolution_fields(self, nInputPlane, nOutputPlane, kW, kH, dW, dH, padW, padH or 0)
+      self.adjW, self.adjH = adjW or 0, adjH or 0
+      if self.adjW > self.dW - 1 or self.adjH > self.dH - 1 then
+         error('adjW and adjH must be smaller than self.dW - 1 and self.dH - 1 respectively', 3)
+      end
+   end,
+   weight = function(self) return self.nInputPlane, self.nOutputPlane, self.kH, self.kW end,
+   bias = output_planes, fan_in = fan_in,
+   arguments = function(self) return self.dW, self.dH, self.padW, self.padH, self.adjW, self.adjH end,
+   text = convolution_text(function(self)
+      return (self.adjW ~= 0 or self.adjH ~= 0) and ', ' .. self.adjW .. ',' .. self.adjH or ''
+   end) }
+
+layer.with_parameters{ name = 'SpatialConvolutionLocal', f = 'local_convolution',
+   init = function(self, nInputPlane, nOutputPlane, iW, iH, kW, kH, dW, dH, padW, padH)
+      convolution_fields(self, nInputPlane, nOutputPlane, kW, kH, dW, dH, padW, padH)
+      self.iW, self.iH = iW, iH
+      self.oW = math.floor((2 * self.padW + iW - kW) / self.dW) + 1
+      self.oH = math.floor((2 * self.padH + iH - kH) / self.dH) + 1
+      assert(self.oW >= 1 and self.oH >= 1, 'illegal configuration: output width or height less than 1')
+   end,
+   weight = function(self) return self.oH, self.oW, self.nOutputPlane, self.nInputPlane, self.kH, self.kW end,
+   bias = function(self) return self.nOutputPlane, self.oH, self.oW end,
+   fan_in = fan_in,
+   arguments = function(self) return self.dW, self.dH, self.padW, self.padH end,
+   text = function(self)
+      local text = ('(%d -> %d, %dx%d, %dx%d'):format(self.nInputPlane, self.nOutputPlane, self.iW, self.iH, self.kW,
+         self.kH)
+      local padded = self.padW ~= 0 or self.padH ~= 0
+      if self.dW ~= 1 or self.dH ~= 1 or padded then text = text .. (', %d,%d'):format(self.dW, self.dH) end
+      if padded then text = text .. ', ' .. self.padW .. ',' .. self.padH end
+      return text .. ')'
+   end }
+
+layer.with_parameters{ name = 'SpatialSubSampling', f = 'spatial_subsampling',
+   init = function(self, nInputPlane, kW, kH, dW, dH)
+      layer.fields(self, { 'nInputPlane', 'kW', 'kH', 'dW', 'dH' }, nInputPlane, kW, kH, dW or 1, dH or 1)
+   end,
+   weight = function(self) return self.nInputPlane end, bias = function(self) return self.nInputPlane end,
+   fan_in = function(self) return self.kW * self.kH end,
+   arguments = function(self) return self.kW, self.kH, self.dW, self.dH end }
+
+-- Whole planes left out
+for name, dims in pairs{ SpatialDropout = 4, VolumetricDropout = 5 } do
+   local class, Dropout = torch.class('nn.' .. name, 'nn.Dropout')
+   function class:__init(p, stochastic)
+      Module.__init(self)
+      self.p = p or 0.5
+      self.train = true
+      self.stochastic_inference = stochastic or false
+      self.noise = torch.Tensor()
+   end
+   function class:updateOutput(input)
+      self.output:resizeAs(input):copy(input)
+      if not (self.train or self.stochastic_inference) then return self.output:mul(1 - self.p) end
+      if input:dim() ~= dims and input:dim() ~= dims - 1 then
+         error(('Input must be %dD (nbatch, nfeat, ...) or %dD (nfeat, ...)'):format(dims, dims - 1))
+      end
+      local sizes = input:size()
+      for d = input:dim() - dims + 3, input:dim() do sizes[d] = 1 end
+      self.noise:resize(sizes):bernoulli(1 - self.p)
+      return self.output:cmul(torch.expandAs(self.noise, input))
+   end
+   function class:updateGradInput(input, gradOutput)
+      if not self.train then error('backprop only defined while training') end
+      return self.gradInput:resizeAs(gradOutput):copy(gradOutput):cmul(torch.expandAs(self.noise, input))
+   end
+   class.__tostring__ = Dropout.__tostring__
+end

@@ -1,0 +1,126 @@
+-- What every script finds: protected calls that turn Python's exceptions into strings, os.exit, require.
+-- Called by lua_compat/runtime.py with the Python functions, the signatures of the kernels among them, the
+-- folder of the Lua packages and the table arg; gives back the function that Python runs scripts with.
+local python_functions, signatures, folder, script_arguments = ...
+
+local raw_pcall, raw_xpcall, raw_resume = pcall, xpcall, coroutine.resume
+local type, error, tostring = type, error, tostring
+local metatable_of = debug.getmetatable
+local PYTHON_OBJECT = metatable_of(python.none)
+
+local functions = {}
+for name, f in pairs(python_functions) do functions[name] = python.as_function(f) end
+
+-- Protected calls. Python's exceptions arrive as Python objects; scripts expect strings. KeyboardInterrupt and
+-- SystemExit (os.exit) are not errors: they go through every pcall.
+local function readable(problem)
+   if type(problem) == 'userdata' and metatable_of(problem) == PYTHON_OBJECT then
+      local text, fatal = functions.message(problem)
+      if fatal then return problem, true end
+      return text
+   end
+   return problem
+end
+
+local function finish(ok, problem, ...)
+   if ok then return ok, problem, ... end
+   local text, fatal = readable(problem)
+   if fatal then error(text, 0) end
+   return false, text, ...
+end
+
+function pcall(f, ...) return finish(raw_pcall(f, ...)) end
+
+function coroutine.resume(thread, ...) return finish(raw_resume(thread, ...)) end
+
+function xpcall(f, handler, ...)
+   local stop
+   local function finish_handled(...)
+      if stop then error(stop, 0) end
+      return ...
+   end
+   return finish_handled(raw_xpcall(f, function(problem)
+      local text, fatal = readable(problem)
+      if fatal then
+         stop = text
+         return text
+      end
+      return handler(text)
+   end, ...))
+end
+
+function os.exit(code)
+   if code == nil or code == true then code = 0 elseif code == false then code = 1 end
+   io.stdout:flush()
+   functions.exit(code)
+end
+
+-- require: the script's folder, the folder it is run from, then our packages, then LUA_PATH.
+local script_folder = tostring(script_arguments[0]):match('^(.*)/[^/]*$') or '.'
+local places = {}
+for _, place in ipairs{ script_folder, '.', folder } do
+   places[#places + 1] = place .. '/?.lua;' .. place .. '/?/init.lua'
+end
+package.path = table.concat(places, ';') .. ';' .. package.path
+
+package.preload['th.python'] = function() return { functions = functions, signatures = signatures } end
+
+arg = {}
+for index, value in pairs(script_arguments) do arg[index] = value end
+
+local function with_traceback(problem)
+   if type(problem) == 'table' then
+      local metatable = metatable_of(problem)
+      if not (metatable and metatable.__tostring) then
+         return '(error object is a table value)'
+      end
+   end
+   -- without what lies below the script: this file
+   return (debug.traceback(tostring(problem), 2):gsub("\n\t%[C%]: in function 'raw_xpcall'.*$", ''))
+end
+
+-- The uncaught error of f(...) as text with a traceback, or nil.
+local function guarded(f, ...)
+   local ok, problem = xpcall(f, with_traceback, ...)
+   if not ok then return problem end
+end
+
+-- th has Torch and its small companions loaded before the script starts.
+local function load_torch()
+   require 'torch'
+   for _, name in ipairs{ 'paths', 'sys', 'xlua' } do pcall(require, name) end
+end
+
+local actions = {}
+
+function actions.start() return guarded(load_torch) end
+
+function actions.file(path)
+   local chunk, problem = loadfile(path)
+   if not chunk then return problem end
+   return guarded(chunk, unpack(arg))
+end
+
+function actions.string(code, name)
+   local chunk, problem = loadstring(code, name)
+   if not chunk then return problem end
+   return guarded(chunk, unpack(arg))
+end
+
+function actions.require(package_name)
+   return guarded(function()
+      local loaded = require(package_name)
+      if type(loaded) == 'table' and rawget(_G, package_name) == nil then _G[package_name] = loaded end
+   end)
+end
+
+function actions.flush() io.stdout:flush() end
+
+function actions.collect()
+   collectgarbage()
+   collectgarbage()
+   local memory = package.loaded['torch.memory']
+   if memory then memory.release_dead() end
+end
+
+return function(action, ...) return actions[action](...) end

@@ -1,0 +1,222 @@
+-- New tensors with known contents, and tensors put together or cut from others.
+local types = require 'torch.types'
+local memory = require 'torch.memory'
+local errors = require 'torch.errors'
+local tensors = require 'torch.tensor'
+local pointwise = require 'torch.pointwise'
+local overloads = require 'torch.overloads'
+local python = require('th.python').functions
+
+local records = memory.records
+local handle, resize, resize_as, count = memory.handle, memory.resize, memory.resize_as, memory.count
+local define, define_plain, floating = overloads.define, overloads.define_plain, overloads.floating
+
+-- result, sizes... or sizes...: the result's userdata and record, resized.
+local function sized_result(T, usage, result, ...)
+   local r = records[result]
+   local ud
+   local function checked(first, ...)
+      if not (tonumber(first) or tensors.is_long_storage(first)) then
+         error(('invalid arguments: %s \nexpected arguments: %s'):format(tensors.described(first), usage:format(T.name)), 0)
+      end
+      return tensors.read_sizes(1, first, ...)
+   end
+   local sizes, nd
+   if r and r.nd and r.T == T then
+      ud = result
+      sizes, nd = checked(...)
+   else
+      ud, r = memory.new_tensor(T)
+      sizes, nd = checked(result, ...)
+   end
+   resize(r, nd, sizes)
+   return ud, r
+end
+local SIZES_USAGE = '[*%sTensor*] (LongStorage | dim1 [dim2...])'
+
+for name, value in pairs{ zeros = 0, ones = 1 } do
+   define_plain(name, function(T, ...)
+      local ud, r = sized_result(T, SIZES_USAGE, ...)
+      pointwise.fill(r, value)
+      return ud
+   end)
+end
+
+-- [result,] tensor, sizes...
+define_plain('reshape', function(T, first, second, ...)
+   local ud, source, sizes, nd
+   if records[second] and records[second].nd then
+      ud, source = first, tensors.check(second, 2, T)
+      sizes, nd = tensors.read_sizes(3, ...)
+   else
+      source = tensors.check(first, 1, T)
+      ud = memory.new_tensor(T)
+      sizes, nd = tensors.read_sizes(2, second, ...)
+   end
+   local r = tensors.check(ud, 1, T)
+   resize(r, nd, sizes)
+   pointwise.copy(r, source)
+   return ud
+end)
+
+define('eye', { 'R m m=0', function(r, n, m)
+   if n <= 0 then errors.argument(1, 'invalid argument', 'THTensorMath.c') end
+   if m <= 0 then m = n end
+   resize(r, 2, { n, m })
+   python.eye(handle(r))
+end })
+
+define('range', { 'R d d d=1', function(r, from, to, step)
+   if not (step > 0 or step < 0) then errors.argument(3, 'step must be a non-null number', 'THTensorMath.c:2022') end
+   if not ((step > 0 and to >= from) or (step < 0 and to <= from)) then
+      errors.argument(2, 'upper bound and larger bound incoherent with step sign', 'THTensorMath.c:2024')
+   end
+   if r.T.integer then from, to, step = r.T.cast(from), r.T.cast(to), r.T.cast(step) end
+   local n = math.floor((to - from) / step + 1)
+   if count(r) ~= n then resize(r, 1, { n }) end
+   python.arithmetic_sequence(handle(r), from, step)
+end })
+
+local function spaced(logarithmic)
+   return function(r, from, to, n)
+      if not (n > 1 or (n == 1 and from == to)) then errors.argument(3, 'invalid number of points', 'THTensorMath.c') end
+      if count(r) ~= n then resize(r, 1, { n }) end
+      local step = n == 1 and 0 or r.T.cast((to - from) / (n - 1))
+      if logarithmic then python.geometric_sequence(handle(r), from, step)
+      else python.arithmetic_sequence(handle(r), from, step) end
+   end
+end
+define('linspace', { 'R n n m=100', spaced(false) }, floating)
+define('logspace', { 'R n n m=100', spaced(true) }, floating)
+
+local function triangle(kernel)
+   return function(r, t, k)
+      if t.nd ~= 2 then errors.argument(1, 'expected a matrix', 'THTensorMath.c') end
+      resize_as(r, t)
+      python[kernel](handle(r), handle(t), k)
+   end
+end
+define('tril', { 'r T m=0', triangle('tril') })
+define('triu', { 'r T m=0', triangle('triu') })
+
+define('diag', { 'r T m=0', function(r, t, k)
+   if t.nd ~= 1 and t.nd ~= 2 then errors.argument(1, 'matrix or a vector expected', 'THTensorMath.c') end
+   if t.nd == 1 then
+      local n = t[1] + math.abs(k)
+      resize(r, 2, { n, n })
+   else
+      local n = k >= 0 and math.min(t[1], t[3] - k) or math.min(t[1] + k, t[3])
+      if n <= 0 then errors.raise('invalid diagonal') end
+      resize(r, 1, { n })
+   end
+   python.diag(handle(r), handle(t), k)
+end })
+
+define('cross', { 'r T T i=0', function(r, a, b, d)
+   if a.nd ~= b.nd then
+      errors.argument(1, ('inconsistent tensor dimension %dD, %dD'):format(a.nd, b.nd), 'THTensorMath.c')
+   end
+   for k = 1, a.nd do
+      if a[2 * k - 1] ~= b[2 * k - 1] then
+         errors.argument(1, ('inconsistent tensor sizes at dimension %d'):format(k), 'THTensorMath.c')
+      end
+   end
+   if d == 0 then
+      for k = a.nd, 1, -1 do
+         if a[2 * k - 1] == 3 then d = k end
+      end
+      if d == 0 then errors.argument(1, 'no dimension of size 3', 'THTensorMath.c') end
+   end
+   if d > a.nd then errors.argument(3, ('dimension %d out of range'):format(d), 'THTensorMath.c') end
+   if a[2 * d - 1] ~= 3 then errors.argument(3, ('dimension %d does not have size 3'):format(d), 'THTensorMath.c') end
+   resize_as(r, a)
+   python.cross(handle(r), handle(a), handle(b), d)
+end })
+
+-- Tensors one after the other along dimension d; those without elements are skipped.
+local function concatenate(r, list, d)
+   local nd = 0
+   for _, t in ipairs(list) do nd = math.max(nd, t.nd) end
+   if #list == 0 then errors.raise('invalid number of inputs 0', 'THTensorMath.c:2711') end
+   if d == -1 then d = math.max(nd, 1) end
+   if d < 1 then errors.raise(('invalid dimension %d'):format(d), 'THTensorMath.c:2712') end
+   local full = math.max(nd, d)
+   local sizes, total = {}, 0
+   for _, t in ipairs(list) do
+      if t.nd > 0 then
+         for k = 1, full do
+            local size = k <= t.nd and t[2 * k - 1] or 1
+            if k == d then
+               total = total + size
+            elseif sizes[k] and sizes[k] ~= size then
+               errors.raise('inconsistent tensor sizes', 'THTensorMath.c:2729')
+            else
+               sizes[k] = size
+            end
+         end
+      end
+   end
+   if total == 0 then return end
+   sizes[d] = total
+   for _, t in ipairs(list) do
+      if t.S and t.S == r.S then -- resizing r must not touch what is still to be read
+         local fresh = memory.temporary(r.T)
+         concatenate(fresh, list, d)
+         resize(r, full, sizes)
+         return pointwise.copy(r, fresh)
+      end
+   end
+   resize(r, full, sizes)
+   local first = 0
+   for _, t in ipairs(list) do
+      if t.nd > 0 then
+         local size = d <= t.nd and t[2 * d - 1] or 1
+         local part = memory.copy_view(r)
+         part.temporary = true
+         part.off = r.off + first * r[2 * d]
+         part[2 * d - 1] = size
+         pointwise.copy(part, t)
+         first = first + size
+      end
+   end
+end
+
+define('cat', {
+   'r T T i=-1', function(r, a, b, d) concatenate(r, { a, b }, d) end,
+   'r A i=-1', function(r, list, d)
+      local sources = {}
+      for i, ud in ipairs(list) do
+         local t = records[ud]
+         if not (t and t.nd and t.T == r.T) then
+            errors.raise(('expected %sTensor in tensor array'):format(r.T.name))
+         end
+         sources[i] = t
+      end
+      concatenate(r, sources, d)
+   end,
+})
+
+-- result:repeatTensor(tensor, times...) or tensor:repeatTensor(times...)
+local function repeat_tensor(result, tensor, ...)
+   if type(tensor) == 'number' or tensors.is_long_storage(tensor) then
+      return repeat_tensor(memory.new_tensor(tensors.check(result, 1).T), result, tensor, ...)
+   end
+   local r, t = tensors.check(result, 1), tensors.check(tensor, 2)
+   local times, nd = { ... }, select('#', ...)
+   if tensors.is_long_storage(times[1]) then times, nd = tensors.long_list(times[1]) end
+   if nd < t.nd then
+      error('Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor', 2)
+   end
+   local sizes = {}
+   for d = 1, nd do
+      local k = d - (nd - t.nd)
+      sizes[d] = times[d] * (k >= 1 and t[2 * k - 1] or 1)
+   end
+   resize(r, nd, sizes)
+   if count(r) > 0 then python.repeat_tensor(handle(r), handle(t), unpack(times, 1, nd)) end
+   return result
+end
+
+for code = 1, types.count do types[code].tensor_metatable.repeatTensor = repeat_tensor end
+
+return { sized_result = sized_result, SIZES_USAGE = SIZES_USAGE, repeat_tensor = repeat_tensor }

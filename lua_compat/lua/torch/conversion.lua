@@ -1,0 +1,46 @@
+-- From one element type to another.
+local types = require 'torch.types'
+local memory = require 'torch.memory'
+local class = require 'torch.class'
+local tensors = require 'torch.tensor'
+local pointwise = require 'torch.pointwise'
+
+local records = memory.records
+
+local methods = {}
+
+-- The type's name, or the tensor as another type (itself if it is one already).
+function methods:type(name)
+   local r = tensors.check(self, 1)
+   if not name then return r.T.tensor end
+   if name == r.T.tensor then return self end
+   local mt = class.getmetatable(name)
+   local converted = mt.new()
+   local c = records[converted]
+   if r.nd > 0 then
+      if c and c.nd then
+         memory.resize_as(c, r)
+         pointwise.copy(c, r)
+      else
+         converted:resize(self:size()):copy(self)
+      end
+   end
+   return converted
+end
+
+function methods:typeAs(other) return self:type(other:type()) end
+
+function methods:real() return self:type(torch.getdefaulttensortype()) end
+
+for name, type_name in pairs{ byte = 'Byte', char = 'Char', short = 'Short', int = 'Int', long = 'Long', half = 'Half',
+   float = 'Float', double = 'Double' } do
+   local wanted = types[type_name].tensor
+   methods[name] = function(self) return self:type(wanted) end
+end
+
+function methods:isTensor() return true end
+
+for code = 1, types.count do
+   local mt = types[code].tensor_metatable
+   for name, method in pairs(methods) do mt[name] = method end
+end

@@ -1,0 +1,64 @@
+-- Torch7's package torch. The parts, in the order in which they build on one another:
+torch = torch or {}
+
+local class = require 'torch.class'
+for _, name in ipairs{ 'typename', 'newmetatable', 'getmetatable', 'setmetatable', 'factory', 'getconstructortable',
+   'metatype', 'version', 'class', 'isTypeOf', 'pointer', 'isequal' } do
+   torch[name] = class[name]
+end
+
+local types = require 'torch.types'
+local memory = require 'torch.memory'
+require 'torch.storage'
+local tensors = require 'torch.tensor'
+require 'torch.indexing'
+require 'torch.elements'
+local overloads = require 'torch.overloads'
+require 'torch.pointwise'
+require 'torch.reductions'
+require 'torch.construction'
+require 'torch.selection'
+require 'torch.linear_algebra'
+require 'torch.convolution'
+require('torch.random').install(torch)
+require 'torch.conversion'
+require 'torch.print'
+require 'torch.utilities'
+
+-- Functions that find out which type of tensor they are about.
+for name, f in pairs(overloads.dispatchers) do torch[name] = f end
+for _, name in ipairs{ 'expand', 'expandAs', 'view', 'viewAs', 'split', 'chunk', 'squeeze', 'permute' } do
+   torch[name] = tensors.methods[name]
+end
+torch.repeatTensor = require('torch.construction').repeat_tensor
+
+-- torch.Tensor and torch.Storage are those of the default type.
+local type_of_metatable = {}
+for code = 1, types.count do type_of_metatable[types[code].tensor_metatable] = types[code] end
+
+function overloads.default_type()
+   return type_of_metatable[getmetatable(torch.Tensor)]
+      or error('internal error: the default tensor type does not seem to be an actual tensor', 0)
+end
+
+function torch.getdefaulttensortype()
+   local mt = type(torch.Tensor) == 'table' and getmetatable(torch.Tensor)
+   return mt and mt.__typename
+end
+
+function torch.setdefaulttensortype(name)
+   assert(type(name) == 'string', 'string expected')
+   local constructor = class.getconstructortable(name)
+   if not constructor then error(('<%s> is not a string describing a torch object'):format(name), 2) end
+   torch.Tensor = constructor
+   torch.Storage = class.getconstructortable((name:gsub('Tensor$', 'Storage')))
+end
+torch.setdefaulttensortype('torch.DoubleTensor')
+
+require 'torch.serialization'
+require 'torch.files'
+require 'torch.cmdline'
+require 'torch.timer'
+require 'torch.tester'
+
+return torch

@@ -1,0 +1,65 @@
+-- Python's kernels, called with tensors: what the arguments are follows from each kernel's signature
+-- (lua_compat/bridge.py). kernels.of_records[name] takes records, kernels.of_tensors[name] takes userdata; nil stands
+-- for a tensor that is left out. Tensors that the kernel resized are brought up to date.
+local memory = require 'torch.memory'
+local shared = require 'th.python'
+
+local relay -- relaid for each resized tensor in turn: result, layout, layout...
+
+local function relay_rest(outs, k, nd, ...)
+   local out = outs[k]
+   if not out then return end
+   if nd == -1 then return relay_rest(outs, k + 1, ...) end
+   memory.relaid(out, nd, ...)
+   return relay_rest(outs, k + 1, select(2 * nd + 3, ...))
+end
+
+-- A kernel with resized tensors returns nothing or one result when all stayed as they were.
+function relay(outs, result, ...)
+   if select('#', ...) > 0 then relay_rest(outs, 1, ...) end
+   return result
+end
+
+local function build(name, lookup)
+   local signature = shared.signatures[name]
+   assert(signature, 'no kernel ' .. name)
+   local parameters, lines, passed, outs = {}, {}, {}, {}
+   for k = 1, #signature do
+      local letter = signature:sub(k, k)
+      if letter == '*' or letter == '+' then
+         parameters[k], passed[k] = '...', letter == '*' and 'handles(...)' or '...'
+      else
+         parameters[k] = 'a' .. k
+         if letter == 'o' or letter == 't' then
+            lines[#lines + 1] = ('   local r%d = %s'):format(k, lookup:format('a' .. k))
+            passed[k] = ('r%d and handle(r%d) or 0'):format(k, k)
+            if letter == 'o' then outs[#outs + 1] = 'r' .. k end
+         else
+            passed[k] = 'a' .. k
+         end
+      end
+   end
+   local call = ('kernel(%s)'):format(table.concat(passed, ', '))
+   if #outs > 0 then call = ('relay({ %s }, %s)'):format(table.concat(outs, ', '), call) end
+   local source = ('local kernel, handle, handles, relay, records = ...\nreturn function(%s)\n%s\n   return %s\nend'):format(
+      table.concat(parameters, ', '), table.concat(lines, '\n'), call)
+   local function handles(first, ...)
+      if first == nil then return end
+      return memory.handle(lookup == '%s' and first or memory.records[first]), handles(...)
+   end
+   return assert(loadstring(source, '=kernel ' .. name))(shared.functions[name], memory.handle, handles, relay,
+      memory.records)
+end
+
+local function on_demand(lookup)
+   return setmetatable({}, { __index = function(self, name)
+      local f = build(name, lookup)
+      self[name] = f
+      return f
+   end })
+end
+
+return {
+   of_records = on_demand('%s'),
+   of_tensors = on_demand('records[%s]'),
+}

@@ -1,0 +1,158 @@
+-- Products of vectors and matrices, and LAPACK's functions.
+local types = require 'torch.types'
+local memory = require 'torch.memory'
+local errors = require 'torch.errors'
+local pointwise = require 'torch.pointwise'
+local overloads = require 'torch.overloads'
+local python = require('th.python').functions
+local kernel = require('torch.kernels').of_records
+
+local handle, resize, resize_as, count = memory.handle, memory.resize, memory.resize_as, memory.count
+local define, floating = overloads.define, overloads.floating
+local size_text = pointwise.size_text
+
+define('dot', { 'T T', function(a, b)
+   if count(a) ~= count(b) then
+      errors.raise(('inconsistent tensor size, expected tensor %s and src %s to have the same number of elements, '
+         .. 'but got %d and %d elements respectively'):format(size_text(a), size_text(b), count(a), count(b)),
+         'THTensorMath.c:522')
+   end
+   return count(a) == 0 and 0 or python.dot(handle(a), handle(b))
+end })
+
+-- Sizes: rows and columns of the product, and whether the factors fit.
+local function mismatch(a, b, where)
+   errors.raise(('size mismatch, m1: %s, m2: %s'):format(size_text(a), size_text(b)), where)
+end
+
+local function fit_mv(m, v)
+   if m[3] ~= v[1] then
+      errors.raise(('size mismatch, %s, %s'):format(size_text(m), size_text(v)), 'THTensorMath.c:1218')
+   end
+   return 1, { m[1] }
+end
+local function fit_mm(a, b)
+   if a[3] ~= b[1] then mismatch(a, b, 'THTensorMath.c:1293') end
+   return 2, { a[1], b[3] }
+end
+local function fit_ger(a, b) return 2, { a[1], b[1] } end
+local function fit_bmm(a, b)
+   if a[1] ~= b[1] then errors.argument(2, 'equal number of batches expected', 'THTensorMath.c') end
+   if a[5] ~= b[3] then errors.argument(2, 'wrong matrix size', 'THTensorMath.c') end
+   return 3, { a[1], a[3], b[5] }
+end
+local function fit_addbmm(a, b)
+   local _, sizes = fit_bmm(a, b)
+   return 2, { sizes[2], sizes[3] }
+end
+
+-- A factor that shares memory with the result is copied first.
+local function apart(r, factor)
+   if not factor.S or factor.S ~= r.S then return factor end
+   local copy = memory.temporary(factor.T)
+   resize_as(copy, factor)
+   pointwise.copy(copy, factor)
+   return copy
+end
+
+-- r = product of a and b
+local function product(name, fit)
+   return function(r, a, b)
+      local nd, sizes = fit(a, b)
+      a, b = apart(r, a), apart(r, b)
+      resize(r, nd, sizes)
+      python[name](handle(r), handle(a), handle(b))
+   end
+end
+define('mv', { 'R T2 T1', product('mv', fit_mv) })
+define('mm', { 'R T2 T2', product('mm', fit_mm) })
+define('bmm', { 'R T3 T3', product('bmm', fit_bmm) })
+define('ger', { 'R T1 T1', product('ger', fit_ger) })
+
+-- r = beta * t + alpha * product of a and b
+local function sum_with_product(name, fit)
+   return function(r, beta, t, alpha, a, b)
+      local nd, sizes = fit(a, b)
+      local right = t.nd == nd
+      for d = 1, nd do right = right and t[2 * d - 1] == sizes[d] end
+      if not right then
+         errors.raise(('size mismatch, t: %s, m1: %s, m2: %s'):format(size_text(t), size_text(a), size_text(b)),
+            'THTensorMath.c')
+      end
+      a, b = apart(r, a), apart(r, b)
+      resize_as(r, t)
+      python[name](handle(r), beta, handle(t), alpha, handle(a), handle(b))
+   end
+end
+for name, dims in pairs{ addmv = { 1, 2, 1, fit_mv }, addmm = { 2, 2, 2, fit_mm }, addr = { 2, 1, 1, fit_ger },
+   addbmm = { 2, 3, 3, fit_addbmm }, baddbmm = { 3, 3, 3, fit_bmm } } do
+   local d, da, db, fit = unpack(dims)
+   local compute = sum_with_product(name, fit)
+   local operands = (' n=1 T%d T%d'):format(da, db)
+   define(name, { ('r n=1 T%d'):format(d) .. operands, compute }, nil, {
+      -- t:name(alpha, ...) and t:name(beta, alpha, ...): one number is alpha
+      ('R%d t%d'):format(d, d) .. operands, function(r, t, alpha, a, b) return compute(r, 1, t, alpha, a, b) end,
+      ('R%d n t%d n T%d T%d'):format(d, d, da, db), compute,
+   })
+end
+
+-- LAPACK: torch.name(...) with results given or new.
+local function lapack(name, results, arguments, check, name_in_python)
+   local run = kernel[name_in_python or name]
+   local function compute(...)
+      if check then check(select(results + 1, ...)) end
+      return run(...)
+   end
+   define(name, {
+      ('o '):rep(results) .. arguments, compute,
+      ('N '):rep(results) .. arguments, compute,
+   }, floating, false)
+end
+
+local function square(position, where)
+   return function(...)
+      local a = select(position, ...)
+      if a.nd ~= 2 then errors.argument(position, 'A should be 2 dimensional', where) end
+      if a[1] ~= a[3] then errors.argument(position, 'A should be square', where) end
+   end
+end
+local function matrix(a)
+   if a.nd ~= 2 then errors.argument(1, 'A should be 2 dimensional', 'THTensorLapack.c') end
+end
+
+-- b may be a vector in gesv, gels and trtrs.
+local function system(needs_square)
+   return function(b, a)
+      if a.nd ~= 2 then
+         errors.argument(2, ('A should have 2 dimensions, but has %d'):format(a.nd), 'THTensorLapack.c')
+      end
+      if b.nd ~= 1 and b.nd ~= 2 then
+         errors.argument(1, ('B should have 1 or 2 dimensions, but has %d'):format(b.nd), 'THTensorLapack.c')
+      end
+      if needs_square and a[1] ~= a[3] then
+         errors.argument(2, ('A should be square, but is %dx%d'):format(a[1], a[3]), 'THTensorLapack.c')
+      end
+      if a[1] ~= b[1] then
+         errors.argument(2, ('A,B size incompatible - A has %d rows, B has %d'):format(a[1], b[1]), 'THTensorLapack.c')
+      end
+   end
+end
+
+lapack('gesv', 2, 'T T', system(true))
+lapack('gels', 2, 'T T', system(false))
+lapack('trtrs', 2, 'T T c:UL="U" c:NT="N" c:NU="N"', system(true))
+lapack('symeig', 2, 'T c:NV="N" c:UL="U"', square(1, 'THTensorLapack.c'))
+lapack('eig', 2, 'T c:NV="N"', square(1, 'THTensorLapack.c'))
+lapack('svd', 3, 'T c:AS="S"', matrix)
+lapack('inverse', 1, 'T', square(1, 'THTensorLapack.c:484'))
+lapack('potrf', 1, 'T c:UL="U"', square(1, 'THTensorLapack.c'))
+lapack('potrs', 1, 'T T c:UL="U"', square(2, 'THTensorLapack.c'))
+lapack('potri', 1, 'T c:UL="U"', square(1, 'THTensorLapack.c'))
+lapack('qr', 2, 'T', matrix)
+lapack('geqrf', 2, 'T', matrix)
+lapack('orgqr', 1, 'T T', matrix)
+lapack('ormqr', 1, 'T T T c:LR="L" c:NT="N"', matrix)
+define('pstrf', {
+   'o j T c:UL="U" n=-1', kernel.pstrf,
+   'N j T c:UL="U" n=-1', kernel.pstrf,
+}, floating, false)

@@ -1,0 +1,377 @@
+-- Records of tensors and storages, the memory they stand for, and when it is released.
+--
+-- A tensor or storage is a userdata; records[userdata] says what it is. A tensor's record:
+--   T     its type (torch/types.lua)
+--   S     the record of its storage, shared by all its views: when memory moves, S.p is the one place that changes
+--   owner the storage's userdata, which keeps the storage alive
+--   off   offset of its first element, from 0
+--   nd    dimensions; size and stride of dimension d (from 1) are at [2*d-1] and [2*d]
+--   h     the handle of the same view in Python, made when a kernel first wants it; dropped when the view changes
+-- A storage's record: T, p (pointer to the first element), n (elements), capacity, h (handle in Python, nil without
+-- memory), base (elements before p[0] in Python's storage: not 0 for a storage that views another).
+local ffi = require 'ffi'
+local types = require 'torch.types'
+local python = require('th.python').functions
+
+local newproxy, setmetatable, cast, select = newproxy, setmetatable, ffi.cast, select
+
+local records = setmetatable({}, { __mode = 'k' })
+local memory = { records = records }
+
+-- What finalisers and the rest of the code both change. A finaliser may run at any allocation, and also where a
+-- compiled trace is left: between the parts of "n = n + 1; list[n] = x". In the interpreter it runs at allocations
+-- only, so the functions below are not compiled and do not allocate between reading and writing.
+local RELEASE_AT = 256 -- handles; and no more at a time, as arguments of one call
+local dead, ndead = {}, 0 -- handles to be released
+local freed = 0           -- bytes of storages that are gone
+
+local function note_dead(handle)
+   ndead = ndead + 1
+   dead[ndead] = handle
+end
+jit.off(note_dead)
+
+local function take_dead()
+   local fresh = {}
+   local list, n = dead, ndead
+   dead, ndead = fresh, 0
+   return list, n
+end
+jit.off(take_dead)
+
+local function note_freed(bytes) freed = freed + bytes end
+jit.off(note_freed)
+
+local function take_freed()
+   local bytes = freed
+   freed = 0
+   return bytes
+end
+jit.off(take_freed)
+
+-- Handles that are noted stay valid until release_dead is called: not while the arguments of a kernel are gathered.
+local function release_dead()
+   while ndead > 0 do
+      local list, n = take_dead()
+      for first = 1, n, RELEASE_AT do
+         python.release(unpack(list, first, math.min(first + RELEASE_AT - 1, n)))
+      end
+   end
+end
+memory.release_dead = release_dead
+
+-- Collection. Lua does not see tensor memory: a full collection runs when as much was allocated since the last one
+-- as is in use, but not before 96 MB. A record stands for about 1 KB of its own.
+local COLLECT_AT = 96 * 2 ^ 20
+local RECORD_BYTES = 1024
+local since_collection, in_use, limit = 0, 0, COLLECT_AT
+
+local function collect()
+   collectgarbage()
+   release_dead()
+   in_use = in_use - take_freed()
+   since_collection = 0
+   limit = math.max(COLLECT_AT, in_use / 2)
+end
+
+local function account(bytes)
+   in_use = in_use + bytes
+   since_collection = since_collection + bytes + RECORD_BYTES
+   if since_collection > limit then collect() end
+   if ndead >= RELEASE_AT then release_dead() end
+end
+
+local function drop(r) -- the Python view no longer is what the record says
+   local h = r.h
+   if h then
+      r.h = nil
+      note_dead(h)
+   end
+end
+memory.drop = drop
+
+local function finalize_tensor(ud)
+   local r = records[ud]
+   if r then
+      records[ud] = nil
+      drop(r)
+   end
+end
+
+local function finalize_storage(ud)
+   local S = records[ud]
+   if S then
+      records[ud] = nil
+      if not S.parent then note_freed(S.capacity * S.T.size) end
+      drop(S)
+   end
+end
+
+-- The metatables of the userdata; torch/tensor.lua and storage.lua make classes of them.
+local function prototype(finalize)
+   local proto = newproxy(true)
+   local metatable = debug.getmetatable(proto)
+   metatable.__gc = finalize
+   return proto, metatable
+end
+
+for code = 1, types.count do
+   local T = types[code]
+   T.tensor_proto, T.tensor_metatable = prototype(finalize_tensor)
+   T.storage_proto, T.storage_metatable = prototype(finalize_storage)
+end
+
+local function push_tensor(T, r)
+   local ud = newproxy(T.tensor_proto)
+   records[ud] = r
+   return ud
+end
+memory.push_tensor = push_tensor
+
+local function push_storage(T, S)
+   local ud = newproxy(T.storage_proto)
+   records[ud] = S
+   return ud
+end
+
+-- A storage of n elements: its userdata and its record.
+function memory.new_storage(T, n)
+   account(n * T.size)
+   local S = { T = T, tag = T.storage_tag, n = n, capacity = n, base = 0 }
+   if n > 0 then
+      local view, handle, address = python.new(T.code, n)
+      note_dead(view)
+      S.h, S.p = handle, cast(T.pointer, address)
+   end
+   return push_storage(T, S), S
+end
+
+-- A storage on the elements [offset, offset + n) of another, from 0.
+function memory.view_storage(parent, parent_owner, offset, n)
+   local T = parent.T
+   local S = {
+      T = T, tag = T.storage_tag, n = n, capacity = n, base = parent.base + offset, p = parent.p + offset,
+      parent = parent, owner = parent_owner, offset = offset,
+   }
+   S.h = python.storage_of(parent.h)
+   parent.views = parent.views or setmetatable({}, { __mode = 'k' })
+   parent.views[S] = true
+   return push_storage(T, S), S
+end
+
+-- A file as a storage.
+function memory.map_storage(T, filename, shared, n)
+   local handle, address, count = python.storage_map(T.code, filename, shared, n)
+   local S = { T = T, tag = T.storage_tag, n = count, capacity = count, base = 0, fixed = true }
+   in_use = in_use + count * T.size
+   S.h, S.p = handle, cast(T.pointer, address)
+   return push_storage(T, S), S
+end
+
+-- The storage's memory now lies at an address and holds count elements.
+local function moved(S, address, count)
+   in_use = in_use + (count - S.capacity) * S.T.size
+   S.p, S.capacity = cast(S.T.pointer, address), count
+   if S.views then
+      for view in pairs(S.views) do view.p = S.p + view.offset end
+   end
+end
+
+function memory.resize_storage(S, n)
+   if n > S.capacity then
+      if S.parent or S.fixed then error('Trying to resize storage that is not resizable', 0) end
+      local grown = (n - S.capacity) * S.T.size
+      if S.h then
+         local count = n
+         moved(S, python.storage_resize(S.h, count), count)
+      else
+         local view, handle, address = python.new(S.T.code, n)
+         note_dead(view)
+         S.h = handle
+         moved(S, address, n)
+      end
+      account(grown)
+      in_use = in_use - grown -- moved has counted it
+   end
+   -- A smaller storage keeps its memory: views may still reach there.
+   S.n = n
+end
+
+-- Tensors. The record of one without elements; with push_tensor it becomes a tensor.
+local function empty_record(T) return { T = T, tag = T.tensor_tag, off = 0, nd = 0 } end
+memory.empty_record = empty_record
+
+-- A record for use within one function, without userdata. Its handles are released with the next allocation.
+function memory.temporary(T)
+   local r = empty_record(T)
+   r.temporary = true
+   return r
+end
+
+function memory.new_tensor(T)
+   local r = empty_record(T)
+   if ndead >= RELEASE_AT then release_dead() end
+   return push_tensor(T, r), r
+end
+
+-- A copy of a tensor's record: one more view of the same elements.
+local function copy_view(r)
+   local v = { r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8],
+      T = r.T, tag = r.tag, S = r.S, owner = r.owner, off = r.off, nd = r.nd }
+   for i = 9, 2 * r.nd do v[i] = r[i] end
+   return v
+end
+memory.copy_view = copy_view
+
+-- Fresh memory for a record that has no storage yet, sizes filled in: one call makes storage and Python view.
+local function allocate(r, count)
+   local T, nd = r.T, r.nd
+   account(count * T.size)
+   local view, handle, address
+   if nd == 1 then view, handle, address = python.new(T.code, r[1])
+   elseif nd == 2 then view, handle, address = python.new(T.code, r[1], r[3])
+   else
+      local sizes = {}
+      for d = 1, nd do sizes[d] = r[2 * d - 1] end
+      view, handle, address = python.new(T.code, unpack(sizes, 1, nd))
+   end
+   local S = { T = T, tag = T.storage_tag, n = count, capacity = count, base = 0, h = handle,
+      p = cast(T.pointer, address) }
+   r.S, r.owner = S, push_storage(T, S)
+   if r.temporary then note_dead(view) else r.h = view end
+end
+
+-- sizes[1..nd], strides[1..nd] or nil (contiguous; so is each negative stride). Memory grows where needed.
+function memory.resize(r, nd, sizes, strides)
+   local kept = 0
+   while kept < nd and sizes[kept + 1] > 0 do kept = kept + 1 end
+   nd = kept
+   if nd == r.nd then
+      local same = true
+      for d = 1, nd do
+         if sizes[d] ~= r[2 * d - 1] or (strides and strides[d] >= 0 and strides[d] ~= r[2 * d]) then
+            same = false
+            break
+         end
+      end
+      if same then return end
+   end
+   drop(r)
+   r.nd = nd
+   if nd == 0 then return end
+   local last = 1
+   local contiguous = 1
+   for d = nd, 1, -1 do
+      local size = sizes[d]
+      local stride = strides and strides[d] or -1
+      if stride < 0 then stride = contiguous end
+      r[2 * d - 1], r[2 * d] = size, stride
+      contiguous = size * stride
+      last = last + (size - 1) * stride
+   end
+   local S = r.S
+   if not S then
+      if r.off == 0 and last == contiguous and not strides then
+         allocate(r, last)
+      else
+         r.owner, r.S = memory.new_storage(r.T, r.off + last)
+      end
+   elseif r.off + last > S.n then
+      memory.resize_storage(S, r.off + last)
+   end
+end
+
+function memory.resize_as(r, source)
+   local nd = source.nd
+   if nd == r.nd then
+      local same = true
+      for d = 1, 2 * nd, 2 do
+         if r[d] ~= source[d] then
+            same = false
+            break
+         end
+      end
+      if same then return end
+   end
+   local sizes = {}
+   for d = 1, nd do sizes[d] = source[2 * d - 1] end
+   memory.resize(r, nd, sizes)
+end
+
+-- Points r at a storage (record S of userdata owner, or nil).
+function memory.set_storage(r, S, owner, off, nd, sizes, strides)
+   if off < 0 then error('Tensor: invalid storage offset', 0) end
+   drop(r)
+   r.S, r.owner, r.off = S, owner, off
+   r.nd = 0 -- so that resize looks at the storage's size in any case
+   memory.resize(r, nd, sizes, strides)
+end
+
+-- The handle of a tensor's view in Python.
+local function handle(r)
+   local h = r.h
+   if h then return h end
+   local nd, S = r.nd, r.S
+   if nd == 0 then
+      if S and S.h then h = python.view(S.h, 0, 0, 1) else h = python.empty(r.T.code) end
+   else
+      local off = S.base + r.off
+      if nd == 1 then h = python.view(S.h, off, r[1], r[2])
+      elseif nd == 2 then h = python.view(S.h, off, r[1], r[3], r[2], r[4])
+      else
+         local layout = {}
+         for d = 1, nd do layout[d], layout[nd + d] = r[2 * d - 1], r[2 * d] end
+         h = python.view(S.h, off, unpack(layout, 1, 2 * nd))
+      end
+   end
+   if r.temporary then note_dead(h) else r.h = h end
+   return h
+end
+memory.handle = handle
+
+-- A kernel resized the tensor: its layout now, as lua_compat/bridge.py says it.
+function memory.relaid(r, nd, address, count, ...)
+   r.nd = nd
+   for d = 1, nd do
+      r[2 * d - 1], r[2 * d] = select(d, ...), (select(nd + d, ...))
+      if r[2 * d - 1] == 0 then r.nd = 0 end -- Torch7 has no dimensions of size 0
+   end
+   if not r.S and count > 0 then
+      local S = { T = r.T, tag = r.T.storage_tag, n = 0, capacity = 0, base = 0, h = python.storage_of(r.h) }
+      r.S, r.owner = S, push_storage(r.T, S)
+   end
+   local S = r.S
+   if S then
+      moved(S, address, count)
+      if S.n < count then S.n = count end
+   end
+end
+
+function memory.count(r) -- elements
+   local nd = r.nd
+   if nd == 0 then return 0 end
+   local n = r[1]
+   for d = 3, 2 * nd - 1, 2 do n = n * r[d] end
+   return n
+end
+
+function memory.is_contiguous(r)
+   local z = 1
+   for d = 2 * r.nd - 1, 1, -2 do
+      if r[d] ~= 1 then
+         if r[d + 1] ~= z then return false end
+         z = z * r[d]
+      end
+   end
+   return true
+end
+
+function memory.same_size(a, b)
+   if a.nd ~= b.nd then return false end
+   for d = 1, 2 * a.nd, 2 do
+      if a[d] ~= b[d] then return false end
+   end
+   return true
+end
+
+return memory

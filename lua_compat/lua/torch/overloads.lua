@@ -1,0 +1,320 @@
+-- Torch7's overloaded functions: torch.add(t, 1), torch.add(r, t, 2, u), t:add(u)...
+--
+-- A function is declared by the argument lists it takes, each with what computes it:
+--    define('add', { 'R t n', add_scalar, 'R t n=1 T', add_scaled })
+-- An argument is one word:
+--    R  result: created if absent in torch.name(...); the object itself in t:name(...)
+--    t  source: first tensor of torch.name(...); in t:name(...) absent means the result itself
+--    r  result: created if absent, in both forms          o  result that must be given
+--    N  result that is always created
+--    l, b, j  a LongTensor, ByteTensor, IntTensor result: created if absent
+--    T  a tensor of the type; T2: of 2 dimensions         L, D, F  a LongTensor, DoubleTensor, FloatTensor
+--    A  a table of tensors
+--    n  a number of the element type   d  any number   m  a whole number   i  a dimension   B  a boolean
+--    c:UL  a string that starts with U or L               G  a random generator, absent: the default one
+-- word=default makes it optional; default nil is for the computing function to fill in.
+-- What computes gets the records of tensors (torch/memory.lua), the numbers, the booleans. The results, if there
+-- are any, are what the function returns; otherwise what computes returns.
+local types = require 'torch.types'
+local memory = require 'torch.memory'
+local class = require 'torch.class'
+
+local records = memory.records
+local overloads = {}
+
+local GENERATOR_TAG = 8
+overloads.GENERATOR_TAG = GENERATOR_TAG
+
+local kinds = { ['nil'] = 0, number = 1, boolean = 2, string = 3, table = 4, ['function'] = 5, userdata = 6,
+   cdata = 7, thread = 9 }
+
+local new_result = { R = 'T', r = 'T', N = 'T', l = 'Long', b = 'Byte', j = 'Int' }
+local is_result = { R = true, N = true, r = true, o = true, l = true, b = true, j = true }
+local always_optional = { r = true, l = true, b = true, j = true, G = true }
+local type_of_letter = { L = 'Long', l = 'Long', b = 'Byte', j = 'Int', D = 'Double', F = 'Float' }
+local tag_of_letter = { n = 1, d = 1, m = 1, i = 1, B = 2, c = 3, A = 4, G = GENERATOR_TAG }
+
+local function parse(list)
+   local parameters = {}
+   for word in list:gmatch('%S+') do
+      local p = {}
+      p.letter, p.detail = word:match('^(%a):?([^=]*)')
+      local default = word:match('=(.*)$')
+      p.optional = default ~= nil or always_optional[p.letter] or false
+      p.default = default or 'nil'
+      parameters[#parameters + 1] = p
+   end
+   return parameters
+end
+
+local function tag(p, T)
+   local of = type_of_letter[p.letter]
+   return tag_of_letter[p.letter] or (of and types[of] or T).tensor_tag
+end
+
+local function optional(p, method)
+   if p.letter == 'R' then return not method end
+   if p.letter == 't' then return method end
+   return p.optional
+end
+
+-- Every way to leave optional arguments out, the fewest given first.
+local function choices(parameters, method)
+   local all = { {} }
+   for index, p in ipairs(parameters) do
+      local longer = {}
+      for _, given in ipairs(p.letter == 'N' and {} or all) do
+         if optional(p, method) then longer[#longer + 1] = given end
+         local with = { unpack(given) }
+         with[#with + 1] = index
+         longer[#longer + 1] = with
+      end
+      if p.letter ~= 'N' then all = longer end
+   end
+   table.sort(all, function(a, b)
+      if #a ~= #b then return #a < #b end
+      for i = 1, #a do
+         if a[i] ~= b[i] then return a[i] < b[i] end
+      end
+      return false
+   end)
+   return all
+end
+
+local function condition(p, T, k)
+   if p.detail ~= '' then
+      if p.letter == 'c' then return ('starts(a%d, %q)'):format(k, p.detail) end
+      return ('r%d.nd == %s'):format(k, p.detail)
+   end
+   if p.letter == 'A' then return ('#a%d > 0'):format(k) end
+end
+
+-- The Lua of one way to call: "if key == ... then ... end".
+local function branch(parameters, given, T, variant)
+   local key, conditions, place = 0, {}, {}
+   for k, index in ipairs(given) do
+      local p = parameters[index]
+      key = key + tag(p, T) * 64 ^ (k - 1)
+      place[index] = k
+      conditions[#conditions + 1] = condition(p, T, k)
+   end
+   local test = ('key == %.0f'):format(key)
+   if #conditions > 0 then test = test .. ' and ' .. table.concat(conditions, ' and ') end
+   local lines = { ('   if %s then'):format(test) }
+   local passed, results = {}, {}
+   local first_result
+   for index, p in ipairs(parameters) do
+      local k = place[index]
+      local letter = p.letter
+      local value
+      if is_result[letter] then
+         if k then
+            value, results[#results + 1] = 'r' .. k, 'a' .. k
+         else
+            local of = new_result[letter] == 'T' and 'T' or 'types.' .. new_result[letter]
+            lines[#lines + 1] = ('      local u%d, q%d = new(%s)'):format(index, index, of)
+            value, results[#results + 1] = 'q' .. index, 'u' .. index
+         end
+         first_result = first_result or value
+      elseif letter == 't' then
+         value = k and 'r' .. k or first_result
+      elseif not k then
+         value = letter == 'G' and 'default_generator()' or p.default
+      elseif letter == 'T' or letter == 'L' or letter == 'D' or letter == 'F' or letter == 'G' then
+         value = 'r' .. k
+      elseif letter == 'n' and T.name ~= 'Double' then
+         value = ('cast(a%d)'):format(k)
+      elseif letter == 'm' or letter == 'i' then
+         value = ('whole(a%d)'):format(k)
+      elseif letter == 'c' then
+         value = ('a%d:sub(1, 1)'):format(k)
+      else
+         value = 'a' .. k
+      end
+      passed[#passed + 1] = value
+   end
+   local call = ('compute%d(%s)'):format(variant, table.concat(passed, ', '))
+   if #results > 0 then
+      lines[#lines + 1] = '      ' .. call
+      lines[#lines + 1] = '      return ' .. table.concat(results, ', ')
+   else
+      lines[#lines + 1] = '      return ' .. call
+   end
+   lines[#lines + 1] = '   end'
+   return key, test, table.concat(lines, '\n')
+end
+
+local c_names = { Byte = 'unsigned char', Char = 'char', Short = 'short', Int = 'int', Long = 'long', Float = 'float',
+   Double = 'double' }
+
+local function described(p, T, method)
+   local letter = p.letter
+   local of = type_of_letter[letter]
+   local text
+   if letter == 'n' then text = c_names[T.name]
+   elseif letter == 'd' then text = 'double'
+   elseif letter == 'm' then text = 'long'
+   elseif letter == 'i' then text = 'index'
+   elseif letter == 'B' then text = 'boolean'
+   elseif letter == 'G' then text = 'Generator'
+   elseif letter == 'A' then text = ('{%sTensor+}'):format(T.name)
+   elseif letter == 'c' then text = '(' .. p.detail:gsub('.', '%0|'):sub(1, -2) .. ')'
+   else
+      text = (of or T.name) .. 'Tensor'
+      if p.detail ~= '' then text = text .. '~' .. p.detail .. 'D' end
+   end
+   if is_result[letter] then text = '*' .. text .. '*' end
+   if optional(p, method) then text = '[' .. text .. ']' end
+   return text
+end
+
+local function usage_error(variants, T, method, ...)
+   local got, expected = {}, {}
+   for i = 1, select('#', ...) do
+      local value = select(i, ...)
+      if value ~= nil then
+         got[#got + 1] = (class.typename(value) or type(value)):gsub('^torch%.', '')
+      end
+   end
+   for _, variant in ipairs(variants) do
+      local words = {}
+      for _, p in ipairs(variant.parameters) do
+         if p.letter ~= 'N' then words[#words + 1] = described(p, T, method) end
+      end
+      expected[#expected + 1] = table.concat(words, ' ')
+   end
+   local given = #got > 0 and table.concat(got, ' ') .. ' ' or 'no arguments provided'
+   error(('invalid arguments: %s\nexpected arguments: %s'):format(given, table.concat(expected, ' | ')), 0)
+end
+
+local function starts(text, letters) return letters:find(text:sub(1, 1), 1, true) and text ~= '' end
+
+local function whole(value) return value >= 0 and math.floor(value) or math.ceil(value) end
+
+-- The function for one type, as torch.name(...) or as a method.
+local function build(name, variants, T, method)
+   local most, seen, branches = 0, {}, {}
+   for v, variant in ipairs(variants) do
+      for _, given in ipairs(choices(variant.parameters, method)) do
+         local _, test, code = branch(variant.parameters, given, T, v)
+         most = math.max(most, #given)
+         if not seen[test] then
+            seen[test] = true
+            branches[#branches + 1] = code
+         end
+      end
+   end
+   local arguments, computes, found, keys = {}, {}, {}, {}
+   for k = 1, most do
+      arguments[k] = 'a' .. k
+      found[k] = ('   local r%d = records[a%d]'):format(k, k)
+      keys[k] = ('(r%d and r%d.tag or kinds[type(a%d)]) * %.0f'):format(k, k, k, 64 ^ (k - 1))
+   end
+   for v = 1, #variants do computes[v] = 'compute' .. v end
+   local list = table.concat(arguments, ', ')
+   local source = table.concat({
+      'local records, kinds, new, types, T, cast, whole, starts, default_generator, usage, type = ...',
+      ('local %s = select(12, ...)'):format(table.concat(computes, ', ')),
+      ('return function(%s, extra)'):format(list),
+      table.concat(found, '\n'),
+      ('   local key = extra == nil and %s or -1'):format(table.concat(keys, ' + ')),
+      table.concat(branches, '\n'),
+      ('   return usage(%s, extra)'):format(list),
+      'end',
+   }, '\n')
+   local implementations = {}
+   for v, variant in ipairs(variants) do implementations[v] = variant.compute end
+   return assert(loadstring(source, '=torch.' .. name))(records, kinds, memory.new_tensor, types, T, T.cast, whole,
+      starts, overloads.default_generator, function(...) return usage_error(variants, T, method, ...) end, type,
+      unpack(implementations))
+end
+
+-- A function that is built when it is first called.
+local function lazily(name, variants, T, method)
+   local built
+   return function(...)
+      built = built or build(name, variants, T, method)
+      return built(...)
+   end
+end
+
+local function read_variants(declaration)
+   local variants = {}
+   for i = 1, #declaration, 2 do
+      variants[#variants + 1] = { parameters = parse(declaration[i]), compute = declaration[i + 1] }
+   end
+   return variants
+end
+
+local all_but_half, floating = {}, {}
+for code = 1, types.count do
+   local T = types[code]
+   T.functions = {}
+   if T.name ~= 'Half' then all_but_half[#all_but_half + 1] = T end
+   if T.floating then floating[#floating + 1] = T end
+end
+overloads.all_but_half, overloads.floating = all_but_half, floating
+
+-- The type a call torch.name(...) is about, as Torch7 finds it: the first or second argument, the first tensor of a
+-- table, a type's name at the end (taken away), the default type.
+local function type_of_call(default, first, second, ...)
+   local r = records[first]
+   if r and r.nd then return r.T end
+   r = records[second]
+   if r and r.nd then return r.T end
+   if type(first) == 'table' then
+      r = records[first[1]]
+      if r and r.nd then return r.T end
+   end
+   local n = select('#', ...)
+   local last
+   if n > 0 then last = select(n, ...) elseif second ~= nil then last = second else last = first end
+   if type(last) == 'string' then
+      local name = last:match('^torch%.(%a+)Tensor$')
+      if name and types[name] then return types[name], true end
+   end
+   return default
+end
+
+local function without_last(...)
+   local arguments, n = { ... }, select('#', ...)
+   return unpack(arguments, 1, n - 1)
+end
+
+local dispatchers = {}
+overloads.dispatchers = dispatchers -- the functions for the table torch
+
+local function dispatcher(name)
+   return function(...)
+      local T, named = type_of_call(overloads.default_type(), ...)
+      local f = T.functions[name]
+      if not f then error(('%s does not implement the torch.%s() function'):format(T.tensor, name), 0) end
+      if named then return f(without_last(...)) end
+      return f(...)
+   end
+end
+
+-- A function written by hand for each type: f(T, ...); method too unless told otherwise.
+function overloads.define_plain(name, f, for_types, no_method)
+   for _, T in ipairs(for_types or all_but_half) do
+      local function of_type(...) return f(T, ...) end
+      T.functions[name] = of_type
+      if not no_method then T.tensor_metatable[name] = of_type end
+   end
+   dispatchers[name] = dispatchers[name] or dispatcher(name)
+end
+
+-- functions: the variants of torch.name(...); methods: those of t:name(...), by default the same; false: none.
+function overloads.define(name, functions, for_types, methods)
+   local function_variants = read_variants(functions)
+   local method_variants = methods and read_variants(methods) or function_variants
+   for _, T in ipairs(for_types or all_but_half) do
+      T.functions[name] = lazily(name, function_variants, T, false)
+      if methods ~= false then
+         T.tensor_metatable[name] = lazily(name, method_variants, T, true)
+      end
+   end
+   dispatchers[name] = dispatchers[name] or dispatcher(name)
+end
+
+return overloads

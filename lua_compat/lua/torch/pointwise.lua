@@ -1,0 +1,369 @@
+-- Element by element: arithmetic, functions of one element, comparisons, copies.
+local ffi = require 'ffi'
+local types = require 'torch.types'
+local memory = require 'torch.memory'
+local errors = require 'torch.errors'
+local tensors = require 'torch.tensor'
+local overloads = require 'torch.overloads'
+local python = require('th.python').functions
+
+local records = memory.records
+local handle, resize_as, count = memory.handle, memory.resize_as, memory.count
+local is_contiguous, same_size = memory.is_contiguous, memory.same_size
+local define = overloads.define
+
+local pointwise = {}
+
+-- Below this many elements a loop here is faster than a call of Python.
+local FEW = 128
+
+local function few(r, n) return n <= FEW and r.T.floating and is_contiguous(r) end
+
+-- A loop over contiguous elements: p[i] = expression of q[i], s[i] and v.
+local function loop(expression)
+   return assert(loadstring(([[
+      return function(p, q, s, v, n)
+         for i = 0, n - 1 do p[i] = %s end
+      end]]):format(expression), '=torch.pointwise'))()
+end
+
+-- t with the sizes of r, where the two have as many elements.
+local function shaped_like(r, t)
+   if same_size(r, t) then return t end
+   if not is_contiguous(t) then
+      local copy = memory.temporary(t.T)
+      resize_as(copy, t)
+      python.copy(handle(copy), handle(t))
+      t = copy
+   end
+   local view = memory.temporary(t.T)
+   memory.set_storage(view, t.S, t.owner, t.off, r.nd, tensors.sizes_of(r))
+   return view
+end
+pointwise.shaped_like = shaped_like
+
+local function size_text(r) return '[' .. table.concat(tensors.sizes_of(r), ' x ') .. ']' end
+pointwise.size_text = size_text
+
+local function check_counts(r, t, source)
+   local a, b, c = count(r), count(t), count(source)
+   if a ~= c then
+      errors.raise(('inconsistent tensor size, expected r_ %s, t %s and src %s to have the same number of elements, '
+         .. 'but got %d, %d and %d elements respectively'):format(size_text(r), size_text(t), size_text(source),
+         a, b, c), 'THTensorMath.c:887')
+   end
+end
+
+-- r = f(t, v): f a kernel, expression the same for few elements.
+local function with_scalar(kernel, expression)
+   local run = python[kernel]
+   local compute = expression and loop(expression)
+   return function(r, t, v)
+      resize_as(r, t)
+      local n = count(t)
+      if n == 0 then return end
+      if compute and few(t, n) and is_contiguous(r) then
+         compute(r.S.p + r.off, t.S.p + t.off, nil, v, n)
+      else
+         run(handle(r), handle(t), v)
+      end
+   end
+end
+
+-- r = f(t, s)
+local function with_tensor(kernel, expression)
+   local run = python[kernel]
+   local compute = expression and loop(expression)
+   return function(r, t, s)
+      resize_as(r, t)
+      check_counts(r, t, s)
+      local n = count(t)
+      if n == 0 then return end
+      if compute and few(t, n) and is_contiguous(r) and is_contiguous(s) then
+         compute(r.S.p + r.off, t.S.p + t.off, s.S.p + s.off, nil, n)
+      else
+         run(handle(r), handle(t), handle(shaped_like(r, s)))
+      end
+   end
+end
+
+-- r = f(t, v, s)
+local function with_scaled_tensor(kernel, expression)
+   local run = python[kernel]
+   local compute = expression and loop(expression)
+   return function(r, t, v, s)
+      resize_as(r, t)
+      check_counts(r, t, s)
+      local n = count(t)
+      if n == 0 then return end
+      if compute and few(t, n) and is_contiguous(r) and is_contiguous(s) then
+         compute(r.S.p + r.off, t.S.p + t.off, s.S.p + s.off, v, n)
+      else
+         run(handle(r), handle(t), v, handle(shaped_like(r, s)))
+      end
+   end
+end
+
+-- Copies
+
+local function copy(r, t)
+   local n = count(r)
+   if n ~= count(t) then
+      errors.raise(('inconsistent tensor size, expected tensor %s and src %s to have the same number of elements, '
+         .. 'but got %d and %d elements respectively'):format(size_text(r), size_text(t), n, count(t)),
+         'THTensorCopy.c:86')
+   end
+   if n == 0 then return end
+   if n <= FEW and is_contiguous(r) and is_contiguous(t) and r.T == t.T then
+      ffi.copy(r.S.p + r.off, t.S.p + t.off, n * r.T.size)
+   else
+      python.copy(handle(r), handle(shaped_like(r, t)))
+   end
+end
+pointwise.copy = copy
+
+local fill_loop = loop('v')
+
+local function fill(r, v)
+   local n = count(r)
+   if n == 0 then return end
+   if few(r, n) then
+      fill_loop(r.S.p + r.off, nil, nil, v, n)
+   else
+      python.fill(handle(r), v)
+   end
+end
+pointwise.fill = fill
+
+for code = 1, types.count do
+   local T = types[code]
+   local mt = T.tensor_metatable
+   function mt:copy(source)
+      local r, s = records[self], records[source]
+      if not (s and s.nd) then
+         errors.argument(2, 'torch.*Tensor expected, got ' .. tensors.described(source))
+      end
+      copy(r, s)
+      return self
+   end
+   function mt:clone()
+      local r = tensors.check(self, 1)
+      local ud, c = memory.new_tensor(T)
+      resize_as(c, r)
+      copy(c, r)
+      return ud
+   end
+   -- Torch7 gives back another object for the same tensor; here it is the object itself.
+   function mt:contiguous()
+      if is_contiguous(tensors.check(self, 1)) then return self end
+      return self:clone()
+   end
+end
+
+define('fill', { 'o n', fill })
+define('zero', { 'o', function(r) fill(r, 0) end })
+
+-- Arithmetic
+
+local add_scaled = with_scaled_tensor('add_scaled', 'q[i] + v * s[i]')
+local add_scalar = with_scalar('add_scalar', 'q[i] + v')
+pointwise.add_scaled, pointwise.add_scalar = add_scaled, add_scalar
+pointwise.mul = with_scalar('mul', 'q[i] * v')
+pointwise.div = with_scalar('div', 'q[i] / v')
+pointwise.remainder = with_scalar('remainder')
+
+define('add', { 'R t n', add_scalar, 'R t n=1 T', add_scaled })
+define('csub', {
+   'R t n', function(r, t, v) add_scalar(r, t, r.T.cast(-v)) end,
+   'R t n=1 T', function(r, t, v, s) add_scaled(r, t, r.T.cast(-v), s) end,
+})
+define('mul', { 'R t n', pointwise.mul })
+define('div', { 'R t n', pointwise.div })
+define('cmul', { 'R t T', with_tensor('cmul', 'q[i] * s[i]') })
+define('cdiv', { 'R t T', with_tensor('cdiv', 'q[i] / s[i]') })
+for _, name in ipairs{ 'fmod', 'remainder', 'bitand', 'bitor', 'bitxor', 'lshift', 'rshift' } do
+   define(name, { 'R t n', with_scalar(name) })
+end
+define('mod', { 'R t n', with_scalar('fmod') })
+for name, kernel in pairs{ cpow = 'cpow', cfmod = 'cfmod', cmod = 'cfmod', cremainder = 'cremainder',
+   cbitand = 'cbitand', cbitor = 'cbitor', cbitxor = 'cbitxor', clshift = 'clshift', crshift = 'crshift' } do
+   define(name, { 'R t T', with_tensor(kernel) })
+end
+define('clamp', { 'R t n n', function(r, t, low, high)
+   resize_as(r, t)
+   if count(t) > 0 then python.clamp(handle(r), handle(t), low, high) end
+end })
+
+for name, kernel in pairs{ addcmul = 'addcmul', addcdiv = 'addcdiv' } do
+   local run = python[kernel]
+   define(name, { 'R t n=1 T T', function(r, t, v, a, b)
+      if r ~= t then
+         resize_as(r, t)
+         copy(r, t)
+      end
+      check_counts(r, t, a)
+      check_counts(r, t, b)
+      if count(r) > 0 then run(handle(r), v, handle(shaped_like(r, a)), handle(shaped_like(r, b))) end
+   end })
+end
+
+define('cmax', { 'r t T', with_tensor('cmax'), 'r t n', with_scalar('cmax_value') }, nil,
+   { 'R t T', with_tensor('cmax'), 'R t n', with_scalar('cmax_value') })
+define('cmin', { 'r t T', with_tensor('cmin'), 'r t n', with_scalar('cmin_value') }, nil,
+   { 'R t T', with_tensor('cmin'), 'R t n', with_scalar('cmin_value') })
+
+-- Functions of one element
+
+local function unary(kernel)
+   return function(r, t)
+      resize_as(r, t)
+      if count(t) > 0 then python.unary(handle(r), handle(t), kernel) end
+   end
+end
+
+local scalar_functions = {
+   round = function(x) return x % 1 == 0.5 and (x >= 0 and math.floor(x) + 1 or math.ceil(x) - 1) or math.floor(x + 0.5) end,
+   trunc = function(x) return x >= 0 and math.floor(x) or math.ceil(x) end,
+   frac = function(x) return x - (x >= 0 and math.floor(x) or math.ceil(x)) end,
+   rsqrt = function(x) return 1 / math.sqrt(x) end,
+   sigmoid = function(x) return 1 / (1 + math.exp(-x)) end,
+   log1p = function(x) return python.log1p(x) end,
+}
+for _, name in ipairs{ 'log', 'log1p', 'exp', 'cos', 'acos', 'cosh', 'sin', 'asin', 'sinh', 'tan', 'atan', 'tanh',
+   'sqrt', 'round', 'ceil', 'floor', 'trunc', 'abs', 'frac', 'rsqrt', 'sigmoid' } do
+   define(name, { 'R t', unary(name), 'd', scalar_functions[name] or math[name] }, overloads.floating, { 'R t', unary(name) })
+end
+define('abs', { 'R t', unary 'abs', 'd', math.abs }, { types.Int, types.Long, types.Short, types.Char }, { 'R t', unary 'abs' })
+define('neg', { 'R t', unary 'neg' }, overloads.floating)
+define('cinv', { 'R t', unary 'reciprocal' }, overloads.floating)
+define('sign', { 'R t', unary 'sign' })
+
+define('lerp', {
+   'R t T n', function(r, t, s, v)
+      resize_as(r, t)
+      check_counts(r, t, s)
+      if count(t) > 0 then python.lerp(handle(r), handle(t), handle(shaped_like(r, s)), v) end
+   end,
+   'd d d', function(a, b, v) return a + v * (b - a) end,
+}, overloads.floating, { 'R t T n', function(r, t, s, v)
+   resize_as(r, t)
+   check_counts(r, t, s)
+   if count(t) > 0 then python.lerp(handle(r), handle(t), handle(shaped_like(r, s)), v) end
+end })
+define('atan2', { 'R t T', with_tensor('atan2'), 'd d', math.atan2 }, overloads.floating, { 'R t T', with_tensor('atan2') })
+
+local pow_scalar = with_scalar('pow')
+local function scalar_pow(r, v, t)
+   resize_as(r, t)
+   if count(t) > 0 then python.scalar_pow(handle(r), v, handle(t)) end
+end
+define('pow', { 'R t n', pow_scalar, 'R n t', scalar_pow, 'd d', math.pow }, overloads.floating,
+   { 'R t n', pow_scalar, 'R n t', scalar_pow })
+
+-- Comparisons
+
+for _, name in ipairs{ 'lt', 'gt', 'le', 'ge', 'eq', 'ne' } do
+   local function with_value(r, t, v)
+      resize_as(r, t)
+      if count(t) > 0 then python.compare_value(handle(r), handle(t), v, name) end
+   end
+   local function with_other(r, t, s)
+      resize_as(r, t)
+      if count(t) ~= count(s) then errors.raise('inconsistent tensor size', 'THTensorMath.c') end
+      if count(t) > 0 then python.compare(handle(r), handle(t), handle(shaped_like(r, s)), name) end
+   end
+   local variants = { 'b T n', with_value, 'o T n', with_value, 'b T T', with_other, 'o T T', with_other }
+   define(name, variants)
+end
+
+define('equal', { 'T T', function(a, b)
+   if not same_size(a, b) then return false end
+   return count(a) == 0 or python.equal(handle(a), handle(b))
+end })
+
+-- Operators
+
+local function operand(T, value, position)
+   local number = tonumber(value)
+   if not number then errors.argument(position, 'number expected, got ' .. tensors.described(value)) end
+   return T.cast(number)
+end
+
+local function install(T)
+   local mt = T.tensor_metatable
+   local new = memory.new_tensor
+
+   -- The records of two operands of type T, nil where one is not.
+   local function both(a, b)
+      local r, s = records[a], records[b]
+      if r and not (r.nd and r.T == T) then r = nil end
+      if s and not (s.nd and s.T == T) then s = nil end
+      if not r and not s then
+         errors.raise(('expecting two %ss or one %s and one number'):format(T.tensor, T.tensor))
+      end
+      return r, s
+   end
+
+   function mt.__add__(a, b)
+      local r, s = both(a, b)
+      local ud, q = new(T)
+      if r and s then add_scaled(q, r, 1, s)
+      elseif r then add_scalar(q, r, operand(T, b, 2))
+      else add_scalar(q, s, operand(T, a, 1)) end
+      return ud
+   end
+
+   function mt.__sub__(a, b)
+      local r, s = both(a, b)
+      local ud, q = new(T)
+      if r and s then add_scaled(q, r, T.cast(-1), s)
+      elseif r then add_scalar(q, r, T.cast(-operand(T, b, 2)))
+      else
+         local value = operand(T, a, 1)
+         resize_as(q, s)
+         fill(q, value)
+         add_scaled(q, q, T.cast(-1), s)
+      end
+      return ud
+   end
+
+   function mt.__mul__(a, b)
+      local r, s = both(a, b)
+      local ud, q = new(T)
+      if not s then pointwise.mul(q, r, operand(T, b, 2))
+      elseif not r then pointwise.mul(q, s, operand(T, a, 1))
+      elseif r.nd == 1 and s.nd == 1 then return T.functions.dot(a, b)
+      elseif r.nd == 2 and s.nd == 1 then return T.functions.mv(a, b)
+      elseif r.nd == 2 and s.nd == 2 then return T.functions.mm(a, b)
+      else
+         errors.raise(('multiplication between %dD and %dD tensors not yet supported'):format(r.nd, s.nd))
+      end
+      return ud
+   end
+
+   function mt.__div__(a, b)
+      local r = tensors.check(a, 1, T)
+      if not tonumber(b) then errors.argument(2, 'number expected') end
+      local ud, q = new(T)
+      pointwise.div(q, r, T.cast(tonumber(b)))
+      return ud
+   end
+
+   function mt.__mod__(a, b)
+      local r = tensors.check(a, 1, T)
+      if not tonumber(b) then errors.argument(2, 'number expected') end
+      local ud, q = new(T)
+      pointwise.remainder(q, r, T.cast(tonumber(b)))
+      return ud
+   end
+
+   function mt.__unm__(a)
+      local ud, q = new(T)
+      pointwise.mul(q, tensors.check(a, 1, T), T.cast(-1))
+      return ud
+   end
+end
+
+for _, T in ipairs(overloads.all_but_half) do install(T) end
+
+return pointwise

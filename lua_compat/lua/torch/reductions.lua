@@ -1,0 +1,167 @@
+-- Sums, extrema, orders: over all elements or along a dimension, which stays with size 1.
+local types = require 'torch.types'
+local memory = require 'torch.memory'
+local errors = require 'torch.errors'
+local tensors = require 'torch.tensor'
+local overloads = require 'torch.overloads'
+local python = require('th.python').functions
+
+local handle, resize_as, count = memory.handle, memory.resize_as, memory.count
+local define, floating = overloads.define, overloads.floating
+
+local function check_dimension(t, d, what, where)
+   if not (d >= 1 and d <= t.nd) then errors.argument(2, what:format(d), where) end
+end
+
+-- Gives r the sizes of t with n elements in dimension d.
+local function resize_along(r, t, d, n)
+   local sizes = tensors.sizes_of(t)
+   sizes[d] = n
+   memory.resize(r, t.nd, sizes)
+end
+
+local function reduction(kernel, what, where)
+   local run = python[kernel]
+   return function(r, t, d, ...)
+      check_dimension(t, d, what or 'dimension %d out of range', where)
+      resize_along(r, t, d, 1)
+      run(handle(r), handle(t), d, ...)
+   end
+end
+
+local function of_all(kernel, empty)
+   local run = python[kernel]
+   return function(t, ...)
+      if t.nd == 0 then
+         if empty == nil then errors.argument(1, 'tensor must have one dimension', 'THTensorMath.c:576') end
+         return empty
+      end
+      return run(handle(t), ...)
+   end
+end
+
+-- Few elements are added up here, in their order: a call of Python costs more.
+local FEW = 128
+local sum_of_many = of_all('sum_all', 0)
+local function sum_all(t)
+   local n = count(t)
+   if n > FEW or not t.T.floating or not memory.is_contiguous(t) then return sum_of_many(t) end
+   local sum = 0
+   if n > 0 then
+      local p, off = t.S.p, t.off
+      for i = off, off + n - 1 do sum = sum + p[i] end
+   end
+   return sum
+end
+
+define('sum', { 'T', sum_all, 'r T i', reduction('sum', nil, 'THTensorMath.c:1713') })
+define('prod', { 'T', of_all('prod_all', 1), 'r T i', reduction('prod', nil, 'THTensorMath.c:1798') })
+define('mean', { 'T', of_all('mean_all'), 'r T i', reduction('mean', 'invalid dimension %d', 'THTensorMath.c:2964') },
+   floating)
+for _, name in ipairs{ 'std', 'var' } do
+   define(name, {
+      'T B=false', of_all(name .. '_all'),
+      'r T i B=false', reduction(name, 'invalid dimension %d', 'THTensorMath.c:2972'),
+   }, floating)
+end
+define('norm', {
+   'T d=2', of_all('norm_all'),
+   'r T d i', function(r, t, p, d)
+      check_dimension(t, d, 'invalid dimension %d', 'THTensorMath.c:3083')
+      resize_along(r, t, d, 1)
+      python.norm(handle(r), handle(t), d, p)
+   end,
+}, floating)
+define('renorm', { 'R t n i n', function(r, t, p, d, maximum)
+   if not (d >= 1 and d <= t.nd) then errors.argument(3, ('invalid dimension %d'):format(d), 'THTensorMath.c') end
+   if p <= 0 then errors.argument(2, 'non-positive-norm not supported', 'THTensorMath.c') end
+   if t.nd < 2 then
+      errors.argument(1, ('need at least 2 dimensions, got %d dimensions'):format(t.nd), 'THTensorMath.c')
+   end
+   resize_as(r, t)
+   python.renorm(handle(r), handle(t), p, d, maximum)
+end }, floating)
+define('dist', { 'T T d=2', function(a, b, p)
+   if count(a) ~= count(b) then errors.raise('inconsistent tensor size', 'THTensorMath.c') end
+   return python.dist(handle(a), handle(require('torch.pointwise').shaped_like(a, b)), p)
+end }, floating)
+define('all', { 'T', function(t)
+   if t.nd == 0 then errors.argument(1, 'empty Tensor', 'THTensorMath.c') end
+   return python.all_nonzero(handle(t))
+end }, { types.Byte })
+define('any', { 'T', function(t)
+   if t.nd == 0 then errors.argument(1, 'empty Tensor', 'THTensorMath.c') end
+   return python.any_nonzero(handle(t))
+end }, { types.Byte })
+define('numel', { 'T', count })
+define('trace', { 'T', function(t)
+   if t.nd ~= 2 then errors.argument(1, 'expected a matrix', 'THTensorMath.c') end
+   return python.trace(handle(t))
+end })
+
+for _, name in ipairs{ 'cumsum', 'cumprod' } do
+   define(name, { 'r T i=1', function(r, t, d)
+      check_dimension(t, d, 'dimension %d out of range', 'THTensorMath.c:1855')
+      resize_as(r, t)
+      python[name](handle(r), handle(t), d)
+   end })
+end
+
+-- Values and their positions along a dimension
+local function with_positions(kernel, what, where)
+   local run = python[kernel]
+   return function(r, l, t, d, ...)
+      d = d or t.nd
+      check_dimension(t, d, what, where)
+      resize_along(r, t, d, 1)
+      resize_as(l, r)
+      run(handle(r), handle(l), handle(t), d, ...)
+   end
+end
+
+for _, name in ipairs{ 'max', 'min' } do
+   define(name, {
+      'T', of_all(name .. '_all'),
+      'r l T i', with_positions(name, 'dimension %d out of range', 'THTensorMath.c:1555'),
+   })
+end
+define('mode', { 'r l T i=nil', with_positions('mode', 'dimension out of range', 'THTensorMath.c:2434') })
+define('median', { 'r l T i=nil', with_positions('median', 'dimension out of range', 'THTensorMath.c:2547') })
+define('kthvalue', { 'r l T m i=nil', function(r, l, t, k, d)
+   d = d or t.nd
+   check_dimension(t, d, 'dimension out of range', 'THTensorMath.c:2504')
+   if not (k > 0 and k <= t[2 * d - 1]) then errors.argument(2, 'selected index out of range', 'THTensorMath.c:2505') end
+   resize_along(r, t, d, 1)
+   resize_as(l, r)
+   python.kthvalue(handle(r), handle(l), handle(t), d, k)
+end })
+define('sort', { 'r l T i=nil B=false', function(r, l, t, d, descending)
+   d = d or t.nd
+   check_dimension(t, d, 'invalid dimension %d', 'THTensorMath.c:2290')
+   resize_as(r, t)
+   resize_as(l, t)
+   python.sort(handle(r), handle(l), handle(t), d, descending)
+end })
+define('topk', { 'r l T m=1 i=nil B=false B=false', function(r, l, t, k, d, largest, sorted)
+   d = d or t.nd
+   check_dimension(t, d, 'dim not in range', 'THTensorMath.c:2567')
+   local size = t[2 * d - 1]
+   if not (k >= 0 and k <= size) then errors.argument(3, 'k not in range for dimension', 'THTensorMath.c:2570') end
+   resize_along(r, t, d, k)
+   resize_as(l, r)
+   python.topk(handle(r), handle(l), handle(t), d, k, largest, sorted)
+end })
+
+local function histogram(kernel)
+   return function(r, t, bins, low, high)
+      if kernel == 'bhistc' then
+         if t.nd > 2 then errors.argument(2, 'invalid dimension, the input must be a 2d tensor', 'THTensorMath.c') end
+         memory.resize(r, 2, { t.nd == 2 and t[1] or 1, bins })
+      else
+         memory.resize(r, 1, { bins })
+      end
+      python[kernel](handle(r), handle(t), low, high)
+   end
+end
+define('histc', { 'r T m=100 d=0 d=0', histogram('histc') }, floating)
+define('bhistc', { 'r T m=100 d=0 d=0', histogram('bhistc') }, floating)

@@ -1,0 +1,170 @@
+-- Elements picked by their indices or by a mask.
+local types = require 'torch.types'
+local memory = require 'torch.memory'
+local errors = require 'torch.errors'
+local tensors = require 'torch.tensor'
+local overloads = require 'torch.overloads'
+local python = require('th.python').functions
+
+local records = memory.records
+local handle, resize, count = memory.handle, memory.resize, memory.count
+local define = overloads.define
+local check, integer = tensors.check, tensors.integer
+
+local Long, Byte = types.Long, types.Byte
+
+local function check_index(index, source, d, where)
+   if index.nd ~= 1 then errors.argument(3, 'Index is supposed to be a vector', where) end
+   if d > source.nd then
+      errors.argument(4, ('Indexing dim %d is out of bounds of tensor'):format(d), where)
+   end
+   if source.nd == 0 then errors.argument(2, 'Source tensor is empty', where) end
+end
+
+local function check_range(index, size, where)
+   if python.out_of_range(handle(index), size) then errors.raise('index out of range', where) end
+end
+
+local function install(T)
+   local mt = T.tensor_metatable
+
+   local function wrong_arguments(text) errors.raise(text:gsub('TENSOR', T.tensor) .. ' expected') end
+
+   -- [result,] source, dimension, index
+   function mt.index(...)
+      local n = select('#', ...)
+      local result, source, d, index = ...
+      if n == 3 then
+         result, source, d, index = memory.new_tensor(T), ...
+      elseif n ~= 4 then
+         wrong_arguments('TENSOR, number, torch.LongTensor | TENSOR, TENSOR, number, torch.LongTensor')
+      end
+      local r, s, i = check(result, 1, T), check(source, n - 2, T), check(index, n, Long)
+      d = integer(d, n - 1)
+      check_index(i, s, d, 'THTensorMath.c:252')
+      check_range(i, s[2 * d - 1], 'THTensorMath.c:277')
+      local sizes = tensors.sizes_of(s)
+      sizes[d] = count(i)
+      if r.S and r.S == s.S then
+         local copy = memory.temporary(T)
+         memory.resize_as(copy, s)
+         python.copy(handle(copy), handle(s))
+         s = copy
+      end
+      resize(r, s.nd, sizes)
+      if count(r) > 0 then python.index_select(handle(r), handle(s), d, handle(i)) end
+      return result
+   end
+
+   local function write_by_index(name, kernel)
+      mt[name] = function(self, d, index, source)
+         if source == nil then wrong_arguments('TENSOR, number, torch.LongTensor, TENSOR') end
+         local r, i, s = check(self, 1, T), check(index, 3, Long), check(source, 4, T)
+         d = integer(d, 2)
+         check_index(i, s, d, 'THTensorMath.c:316')
+         if count(i) ~= s[2 * d - 1] then
+            errors.argument(4, 'Number of indices should be equal to source:size(dim)', 'THTensorMath.c:318')
+         end
+         check_range(i, r[2 * d - 1], 'THTensor.c:458')
+         python[kernel](handle(r), d, handle(i), handle(s))
+         return source -- not self: so it is in Torch7
+      end
+   end
+   write_by_index('indexCopy', 'index_copy')
+   write_by_index('indexAdd', 'index_add')
+
+   function mt:indexFill(d, index, value)
+      if value == nil then wrong_arguments('TENSOR, number, torch.LongTensor, number') end
+      local r, i = check(self, 1, T), check(index, 3, Long)
+      d = integer(d, 2)
+      check_index(i, r, d, 'THTensorMath.c:389')
+      check_range(i, r[2 * d - 1], 'THTensor.c:458')
+      python.index_fill(handle(r), d, handle(i), T.cast(tonumber(value)))
+      return value -- not self: so it is in Torch7
+   end
+
+   local function check_mask(mask)
+      if python.out_of_mask(handle(mask)) then
+         errors.raise('Mask tensor can take 0 and 1 values only', 'THTensorMath.c')
+      end
+   end
+
+   -- The mask with the sizes of r.
+   local function mask_for(r, mask)
+      if count(r) ~= count(mask) then errors.raise('inconsistent tensor size', 'THTensorMath.c') end
+      check_mask(mask)
+      return require('torch.pointwise').shaped_like(r, mask)
+   end
+
+   -- [result,] source, mask
+   function mt.maskedSelect(...)
+      local n = select('#', ...)
+      local result, source, mask = ...
+      if n == 2 then
+         result, source, mask = memory.new_tensor(T), ...
+      elseif n ~= 3 then
+         wrong_arguments('TENSOR, torch.ByteTensor | TENSOR, TENSOR, torch.ByteTensor')
+      end
+      local r, s, m = check(result, 1, T), check(source, n - 1, T), check(mask, n, Byte)
+      if s.nd == 0 then return result end
+      m = mask_for(s, m)
+      resize(r, 1, { python.sum_all(handle(m)) })
+      if count(r) > 0 then python.masked_select(handle(r), handle(s), handle(m)) end
+      return result
+   end
+
+   function mt:maskedFill(mask, value)
+      if value == nil then wrong_arguments('TENSOR, torch.ByteTensor, number') end
+      local r, m = check(self, 1, T), check(mask, 2, Byte)
+      if r.nd > 0 then python.masked_fill(handle(r), handle(mask_for(r, m)), T.cast(tonumber(value))) end
+      return value -- not self: so it is in Torch7
+   end
+
+   function mt:maskedCopy(mask, source)
+      if source == nil then wrong_arguments('TENSOR, torch.ByteTensor, TENSOR') end
+      local r, m, s = check(self, 1, T), check(mask, 2, Byte), check(source, 3, T)
+      if count(r) ~= count(m) then
+         errors.raise('Number of elements of destination tensor != Number of elements in mask', 'THTensorMath.c:143')
+      end
+      if r.nd == 0 then return self end
+      m = mask_for(r, m)
+      if python.sum_all(handle(m)) > count(s) then
+         errors.raise('Number of elements of src < number of ones in mask', 'THTensorMath.c:159')
+      end
+      python.masked_copy(handle(r), handle(m), handle(s))
+      return self
+   end
+end
+
+for _, T in ipairs(overloads.all_but_half) do install(T) end
+
+-- The other tensors may be smaller than what they go along with, in every dimension but d.
+local function check_gather(whole, index, d, what)
+   if index.nd ~= whole.nd then errors.argument(4, what, 'THTensorMath.c') end
+   if d > whole.nd then errors.argument(3, 'Index dimension is out of bounds', 'THTensorMath.c') end
+end
+
+define('gather', { 'r T i L', function(r, t, d, index)
+   check_gather(t, index, d, 'Index tensor must have same dimensions as input tensor')
+   memory.resize_as(r, index)
+   if python.out_of_range(handle(index), t[2 * d - 1]) then errors.raise('Invalid index in gather', 'THTensorMath.c:456') end
+   python.gather(handle(r), handle(t), d, handle(index))
+end })
+
+local function scatter(kernel)
+   return function(r, d, index, source)
+      check_gather(r, index, d, 'Index tensor must have same dimensions as output tensor')
+      if python.out_of_range(handle(index), r[2 * d - 1]) then
+         errors.raise('Invalid index in scatter', 'THTensorMath.c:482')
+      end
+      python[kernel](handle(r), d, handle(index), type(source) == 'table' and handle(source) or source)
+   end
+end
+define('scatter', { 'o i L T', scatter('scatter'), 'o i L n', scatter('scatter_fill') })
+define('scatterAdd', { 'o i L T', scatter('scatter_add') })
+
+define('nonzero', { 'l T', function(l, t)
+   local n = t.nd > 0 and python.count_nonzero(handle(t)) or 0
+   resize(l, 2, { n, t.nd })
+   if n > 0 then python.nonzero(handle(l), handle(t)) end
+end })

@@ -1,0 +1,74 @@
+-- The element types of tensors and storages: one table each, and how their elements are read and written.
+local ffi = require 'ffi'
+local python = require('th.python').functions
+
+local tonumber, floor, ceil = tonumber, math.floor, math.ceil
+
+local function read(p, i) return p[i] end
+local function write(p, i, v) p[i] = v end
+
+local function truncate(v) return v >= 0 and floor(v) or ceil(v) end
+
+-- A number as C's cast to the element type makes it.
+local cell = ffi.new('union { int64_t int64; uint8_t uint8; int8_t int8; int16_t int16; int32_t int32; float single; }')
+local cast = {
+   Byte = function(v) cell.int64 = truncate(v) return cell.uint8 end,
+   Char = function(v) cell.int64 = truncate(v) return cell.int8 end,
+   Short = function(v) cell.int64 = truncate(v) return cell.int16 end,
+   Int = function(v) cell.int64 = truncate(v) return cell.int32 end,
+   Long = truncate,
+   Float = function(v) cell.single = v return cell.single end,
+   Double = function(v) return v end,
+   Half = function(v) return v end,
+}
+
+local half_values -- float of each of the 65536 bit patterns, made when the first half is read
+local function read_half(p, i)
+   if not half_values then
+      half_values = ffi.new('float[65536]')
+      python.half_values(tonumber(ffi.cast('intptr_t', half_values)))
+   end
+   return half_values[p[i]]
+end
+local function write_half(p, i, v) p[i] = python.half_bits(v) end
+
+local function write_integer(kind)
+   local to = cast[kind]
+   return function(p, i, v) p[i] = to(v) end
+end
+
+local types = {}
+for code, row in ipairs{
+   { 'Byte', 'unsigned char', 1 },
+   { 'Char', 'signed char', 1 },
+   { 'Short', 'short', 2 },
+   { 'Int', 'int', 4 },
+   { 'Long', 'int64_t', 8 },
+   { 'Half', 'uint16_t', 2 },
+   { 'Float', 'float', 4 },
+   { 'Double', 'double', 8 },
+} do
+   local name, ctype, size = unpack(row)
+   local T = {
+      name = name,
+      code = code, -- the index in lua_compat.bridge.DTYPES
+      tensor = 'torch.' .. name .. 'Tensor',
+      storage = 'torch.' .. name .. 'Storage',
+      size = size,
+      floating = name == 'Float' or name == 'Double',
+      integer = not (name == 'Float' or name == 'Double' or name == 'Half'),
+      pointer = ffi.typeof(ctype .. '*'),
+      get = read,
+      set = write,
+      cast = cast[name],
+      tensor_tag = 16 + code,
+      storage_tag = 32 + code,
+   }
+   if T.integer then T.set = write_integer(name) end
+   types[code], types[name] = T, T
+end
+types.Long.get = function(p, i) return tonumber(p[i]) end
+types.Half.get, types.Half.set = read_half, write_half
+
+types.count = 8
+return types

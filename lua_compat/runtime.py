@@ -1,0 +1,173 @@
+"""A LuaJIT state with Torch7 in it, and how scripts run there."""
+
+import os
+import signal
+import sys
+import threading
+import types
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+LUA_FOLDER = Path(__file__).parent / "lua"
+
+# How long a Ctrl-C may take to reach Python before the process is ended from outside of Lua.
+_INTERRUPT_GRACE_SECONDS = 0.5
+INTERRUPTED = 130
+
+
+class LuaError(Exception):
+    """A Lua script raised an error; the text is Lua's message with its traceback."""
+
+
+def _deny(*_: object) -> Any:
+    raise AttributeError("attributes of Python objects are not reachable from Lua")
+
+
+def _exit(code: int) -> None:
+    raise SystemExit(code)
+
+
+def _message(error: object) -> tuple[str, bool]:
+    """What Lua is told of a Python exception: its text, and whether it must not be caught."""
+    if isinstance(error, Exception):
+        return str(error) or type(error).__name__, False
+    return type(error).__name__, True
+
+
+class Runtime:
+    """One Lua state. ``program`` and ``args`` are what Lua sees as ``arg[0]`` and ``arg[1...]``."""
+
+    def __init__(self, program: str = "th", args: Sequence[str] = ()) -> None:
+        from lupa import luajit21
+
+        from lua_compat.bridge import Handles, for_lua, kernel_signature
+        from lua_compat.kernels import all_kernels
+
+        self.handles = Handles()
+        self._lua = luajit21.LuaRuntime(
+            encoding="latin-1",
+            unpack_returned_tuples=True,
+            register_eval=False,
+            register_builtins=False,
+            attribute_handlers=(_deny, _deny),
+        )
+        handles = self.handles
+        functions: dict[str, Callable[..., Any]] = {
+            "exit": _exit,
+            "message": _message,
+            "new_generator": handles.new_generator,
+            "new": handles.new,
+            "empty": handles.empty,
+            "storage_of": handles.storage_of,
+            "storage_resize": handles.storage_resize,
+            "storage_map": handles.storage_map,
+            "view": handles.view,
+            "release": handles.release,
+            "alive": lambda: len(handles),
+        }
+        kernels = all_kernels()
+        functions.update({name: for_lua(kernel, handles) for name, kernel in kernels.items()})
+        signatures = {name: kernel_signature(kernel) for name, kernel in kernels.items()}
+        # The state keeps these functions for its whole life: objects that came and went would hit a defect of
+        # lupa's (an object handed out again while its dead wrapper awaits collection loses a reference).
+        self._functions = functions
+        boot = (LUA_FOLDER / "th" / "boot.lua").read_text(encoding="utf-8")
+        table = self._lua.table_from
+        self._run = self._lua.eval(
+            "function(source, ...) return assert(loadstring(source, '@th/boot.lua'))(...) end"
+        )(
+            boot,
+            table(functions),
+            table(signatures),
+            str(LUA_FOLDER),
+            table(dict(enumerate([program, *args]))),
+        )
+        self._call("start")
+
+    def run_file(self, path: str) -> int:
+        """Runs a script; its exit code. Raises LuaError."""
+        return self._call("file", path)
+
+    def run_string(self, code: str, name: str = "=(command line)") -> int:
+        """Runs Lua source; its exit code. Raises LuaError."""
+        return self._call("string", code, name)
+
+    def require(self, package: str) -> int:
+        """``require(package)``, the package kept in a global of its name. Raises LuaError."""
+        return self._call("require", package)
+
+    def collect(self) -> int:
+        """A full collection; how many handles are then alive."""
+        self._run("collect")
+        return len(self.handles)
+
+    def _call(self, what: str, *arguments: str) -> int:
+        import torch
+
+        # Lua writes through C's stdout and Python through its own: each hands over what it still holds.
+        sys.stdout.flush()
+        try:
+            with torch.inference_mode():
+                trouble = self._run(what, *arguments)
+        except SystemExit as stop:
+            return stop.code if isinstance(stop.code, int) else 1
+        finally:
+            self._flush()
+        if trouble is not None:
+            raise LuaError(trouble)
+        return 0
+
+    def _flush(self) -> None:
+        self._run("flush")
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Makes Ctrl-C work inside Lua: a loop that never calls Python does not see Python's signal handler.
+
+    Python's handler raises KeyboardInterrupt as soon as Lua comes back to Python. If that does not happen
+    within the grace period, a watching thread ends the process with exit code 130.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    handled = threading.Event()
+
+    def on_interrupt(_number: int, _frame: types.FrameType | None) -> None:
+        handled.set()
+        raise KeyboardInterrupt
+
+    def watch() -> None:
+        while signals := os.read(reader, 64):
+            if signal.SIGINT in signals and not handled.wait(_INTERRUPT_GRACE_SECONDS):
+                os.write(sys.stderr.fileno(), b"th: interrupted\n")
+                os._exit(INTERRUPTED)
+
+    previous_handler = signal.signal(signal.SIGINT, on_interrupt)
+    previous_descriptor = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    watcher = threading.Thread(target=watch, name="interrupts of Lua", daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(previous_descriptor)
+        signal.signal(signal.SIGINT, previous_handler)
+        os.close(writer)
+        watcher.join()
+        os.close(reader)
+
+
+def run(path: str | os.PathLike[str], args: Sequence[str] = ()) -> int:
+    """Runs a Lua script of Torch7 as ``th path args...`` does, in this process.
+
+    Returns the exit code (``os.exit`` ends the script only). Raises LuaError for an error that the
+    script did not catch, FileNotFoundError if there is no script.
+    """
+    script = os.fspath(path)
+    if not os.path.isfile(script):
+        raise FileNotFoundError(f"no Lua script {script!r}")
+    return Runtime(script, args).run_file(script)

@@ -1,0 +1,104 @@
+"""The memory of tensors in Lua: bounded, released, never used after it was freed."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lua_compat.runtime import Runtime
+
+ROOT = Path(__file__).parent.parent
+
+RESIDENT = """
+local function resident_mb()
+    for line in io.lines('/proc/self/status') do
+        local kb = line:match('^VmRSS:%s+(%d+)')
+        if kb then return tonumber(kb) / 1024 end
+    end
+end
+"""
+
+
+def _growth_mb(body: str) -> float:
+    """Runs Lua code in a process of its own; by how many MB its resident memory grew, at its largest."""
+    code = f"""{RESIDENT}
+        local start, most = resident_mb(), 0
+        local function note() most = math.max(most, resident_mb() - start) end
+        {body}
+        note() print(most)
+    """
+    command = [sys.executable, "-m", "lua_compat", "-e", code]
+    result = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=600)
+    assert result.returncode == 0, result.stderr
+    return float(result.stdout)
+
+
+SMALL = """
+    local a, b = torch.ones(3, 4), torch.ones(3, 4)
+    for i = 1, {count} do
+        local c = a + b
+        local row = c[2]
+        if i % 10000 == 0 then note() end
+    end
+"""
+LARGE = """
+    for i = 1, {count} do
+        local t = torch.FloatTensor(512, 512):fill(i)
+        if i % 1000 == 0 then note() end
+    end
+"""
+
+
+def test_small_temporaries_stay_bounded() -> None:
+    assert _growth_mb(SMALL.format(count=100_000)) < 150
+
+
+def test_large_temporaries_stay_bounded() -> None:
+    assert _growth_mb(LARGE.format(count=2_000)) < 300
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("body", "count"), [(SMALL, 1_000_000), (LARGE, 100_000)])
+def test_a_great_many_temporaries_stay_bounded(body: str, count: int) -> None:
+    assert _growth_mb(body.format(count=count)) < 300
+
+
+def test_nothing_is_alive_after_a_full_collection() -> None:
+    runtime = Runtime()
+    before = runtime.collect()
+    runtime.run_string(
+        """
+        local kept = {}
+        for i = 1, 2000 do
+            local t = torch.randn(4, 5)
+            local u = torch.cat(t:t(), t:t(), 1)
+            t[{{1, 2}, 3}] = u[{1, {1, 2}}]
+            t:index(1, torch.LongTensor{1, 3}):maskedSelect(torch.gt(t:narrow(1, 1, 2), 0))
+            torch.inverse(torch.mm(t:t(), t) + torch.eye(5))
+            t:resize(7, 7):storage():resize(100)
+            if i % 100 == 0 then kept[#kept + 1] = t end
+        end
+        """
+    )
+    assert runtime.collect() == before
+
+
+def test_collections_at_every_moment_do_no_harm() -> None:
+    """Finalisers run in the middle of things: what is used stays alive."""
+    code = """
+        collectgarbage('setpause', 50) collectgarbage('setstepmul', 1000)
+        local alive = {}
+        for i = 1, 20000 do
+            local slot = i % 64
+            local old = alive[slot]
+            if old then assert(old.tensor:sum() == old.sum, 'a live tensor changed') end
+            local t = torch.DoubleTensor(slot + 1):fill(i)
+            local view = slot > 1 and t:narrow(1, 1, 2) or t
+            if i % 3 == 0 then t:resize(2 * slot + 3):fill(i) end
+            alive[slot] = { tensor = t, sum = t:nElement() * i }
+            if i % 5 == 0 then t, view = view:clone(), nil end
+            if i % 7 == 0 then collectgarbage('step') end
+        end
+    """
+    assert Runtime().run_string(code) == 0

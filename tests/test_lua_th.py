@@ -1,0 +1,131 @@
+"""The command th, as a person types it."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+def th(*words: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "lua_compat", *words]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=environment, timeout=60)
+
+
+def test_script_gets_its_arguments_and_finds_its_neighbours(tmp_path: Path) -> None:
+    (tmp_path / "helper.lua").write_text("return { twice = function(x) return 2 * x end }")
+    (tmp_path / "main.lua").write_text(
+        "#!/usr/bin/env th\nlocal helper = require 'helper'\n"
+        "print(arg[0]:match('[^/]*$'), #arg, ..., arg[2])\n"
+        "print(helper.twice(21))"
+    )
+    result = th(str(tmp_path / "main.lua"), "-iter", "3")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout == "main.lua\t2\t-iter\t3\n42\n"
+
+
+def test_code_and_packages_on_the_command_line() -> None:
+    result = th("-l", "paths", "-e", "print(torch.Tensor{1, 2}:sum(), type(paths.cwd))")
+    assert (result.stdout, result.returncode) == ("3\tfunction\n", 0)
+
+
+@pytest.mark.parametrize(
+    ("code", "status"), [("os.exit(3)", 3), ("os.exit()", 0), ("os.exit(false)", 1), ("pcall(os.exit, 4)", 4)]
+)
+def test_exit_codes(code: str, status: int) -> None:
+    result = th("-e", f"io.write('before') {code} io.write('after')")
+    assert (result.returncode, result.stdout) == (status, "before")
+
+
+def test_uncaught_error_has_a_lua_traceback_and_exit_code_1(tmp_path: Path) -> None:
+    script = tmp_path / "fails.lua"
+    script.write_text(
+        "local function inner() torch.mm(torch.ones(2, 3), torch.ones(2, 3)) end\nprint('so far')\ninner()\n"
+    )
+    result = th(str(script))
+    assert (result.returncode, result.stdout) == (1, "so far\n")
+    assert "size mismatch, m1: [2 x 3], m2: [2 x 3]" in result.stderr
+    assert "fails.lua:1: in function 'inner'" in result.stderr
+    assert "boot.lua" not in result.stderr and "Traceback" not in result.stderr
+
+
+def test_errors_of_python_are_strings_that_lua_can_catch() -> None:
+    code = """
+        local function singular() return torch.inverse(torch.zeros(2, 2)) end
+        local ok, problem = pcall(singular)
+        print(ok, type(problem), problem:match('singular'))
+        print(xpcall(singular, function(e) return type(e) .. ' handled' end))
+        local thread = coroutine.create(singular)
+        local resumed, text = coroutine.resume(thread)
+        print(resumed, type(text))
+    """
+    assert th("-e", code).stdout == "false\tstring\tsingular\nfalse\tstring handled\nfalse\tstring\n"
+
+
+def test_python_is_out_of_reach() -> None:
+    code = """
+        local python_object = require('th.python').functions.wall_clock
+        print(pcall(function() return python_object.__globals__ end))
+    """
+    assert "false" in th("-e", code).stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (["--frobnicate"], "--frobnicate"),
+        (["nothere.lua"], "nothere.lua"),
+        (["-e"], "-e"),
+        ([], "nothing to run"),
+    ],
+)
+def test_usage_errors_are_one_line_and_exit_code_2(words: list[str], named: str) -> None:
+    result = th(*words)
+    assert result.returncode == 2
+    assert named in result.stderr and result.stderr.count("\n") == 1
+
+
+def test_help_answers_without_loading_pytorch() -> None:
+    code = "import sys; from lua_compat.th import main; main(['-h']); sys.exit('torch' in sys.modules)"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert result.returncode == 0 and result.stdout.startswith("usage: th")
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "while true do end",
+        "local t = torch.ones(3) while true do t:add(torch.IntTensor{1}:double():sum()) end",
+    ],
+)
+def test_ctrl_c_ends_a_loop(loop: str) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "lua_compat", "-e", f"print'started'io.flush() pcall(function() {loop} end)"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT,
+    )  # fmt: skip
+    assert process.stdout is not None
+    assert process.stdout.readline() == "started\n"
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert "interrupted" in stderr
+
+
+def test_run_from_python_ends_the_script_only(tmp_path: Path) -> None:
+    from lua_compat import run
+    from lua_compat.runtime import LuaError
+
+    script = tmp_path / "exits.lua"
+    script.write_text("assert(arg[1] == 'x') os.exit(7)")
+    assert run(script, ["x"]) == 7
+    with pytest.raises(LuaError, match="assertion failed"):
+        run(script, ["y"])
+    with pytest.raises(FileNotFoundError):
+        run(tmp_path / "absent.lua")
