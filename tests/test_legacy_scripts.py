@@ -201,7 +201,15 @@ def test_a_full_stdout_is_one_line(run_python):
 def test_ctrl_c_keeps_the_results_so_far(tmp_path):
     path = tmp_path / "r.json"
     command = [sys.executable, "benchmark.py", "-iter", "20", *SMALL, "--json", str(path)]
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command,
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # Tests that a shell runs in the background ignore Ctrl-C, and so would what they start.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     for line in process.stdout:
         if line.startswith("free :updateOutput()"):
             break
