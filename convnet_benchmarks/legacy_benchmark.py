@@ -66,7 +66,7 @@ SCRIPT = Script(
     "Lines on stdout are milliseconds per sample.",
     options_class=BenchmarkOptions,
     measure=measure,
-    loops=7,
+    loops=8,
 )
 
 

@@ -135,7 +135,7 @@ SCRIPT = Script(
     "Lines on stdout are milliseconds per sample.",
     options_class=CriterionOptions,
     measure=measure,
-    loops=5,
+    loops=6,
 )
 
 

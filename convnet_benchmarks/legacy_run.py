@@ -32,7 +32,7 @@ class Script:
     description: str
     options_class: type[LegacyOptions]
     measure: Callable[["LegacyRun"], None]
-    loops: int  # how many timed loops it has, for the progress display
+    loops: int  # how many steps it has (timed loops, warm-up, choice of kernels), for the progress display
 
 
 @dataclass
@@ -251,10 +251,12 @@ def _run(script: Script, options: Any, outputs: dict[str, results.OutputFile]) -
             workload = prepare(options)
             clock = CudaClock(workload.device, options.sync) if options.cuda else HostClock()
             shape, dtype = tuple(workload.input.shape), workload.input.dtype
+            progress = Progress(script.loops)
+            if processes.prints:
+                progress.start("choosing kernels")  # the engine times them, once per machine and shape
             with backends.open_phases(
                 workload.backend, workload.module, shape, dtype, options.tf32
             ) as opened:
-                progress = Progress(script.loops)
                 run = LegacyRun(script.kind, options, workload, opened, clock, processes, progress)
                 for note in filter(None, (*workload.notes, opened.note)):
                     run.note(f"note: {note}")
@@ -289,7 +291,8 @@ def _what_ran(run: LegacyRun) -> str:
     for layer in run.opened.engine.layers:
         if layer.kind.startswith("Conv"):
             for phase, algorithm in layer.algorithms.items():
-                by_phase.setdefault(phase, Counter())[algorithm] += 1
+                family = algorithm.partition("(")[0]  # --json has the variants, too
+                by_phase.setdefault(phase, Counter())[family] += 1
     return "".join(f"; {phase}: {_counted(counts)}" for phase, counts in by_phase.items())
 
 
