@@ -3,6 +3,7 @@
 import argparse
 import json
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,15 +29,10 @@ Exit code: 0 they agree, 1 they differ, 2 bad input."""
 
 def main(arguments: Sequence[str], program: str) -> int:
     options = _parser(program).parse_args(arguments)
-    output = OutputFile("--json", options.json) if options.json else None
-    try:
+    with OutputFile("--json", options.json) if options.json else nullcontext() as output:
         report = _compare(options)
         if output is not None:
             output.write(json.dumps(report.document, indent=1, allow_nan=False) + "\n")
-    except BaseException:
-        if output is not None:
-            output.discard()
-        raise
     print("\n".join(report.lines))
     return EXIT_AGREE if report.agrees else EXIT_DIFFER
 

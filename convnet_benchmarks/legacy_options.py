@@ -6,6 +6,7 @@ into one form before argparse sees them.
 """
 
 import difflib
+from argparse import ArgumentTypeError
 from collections.abc import Callable, Sequence
 from dataclasses import Field, dataclass, field, fields
 from typing import Annotated, Any, TypeVar
@@ -13,7 +14,7 @@ from typing import Annotated, Any, TypeVar
 from argparse_dataclass import ArgumentParser
 
 from convnet_benchmarks.errors import UserError
-from convnet_benchmarks.one_line_parser import OneLineParser
+from convnet_benchmarks.one_line_parser import OneLineParser, natural
 
 # Field types are read by argparse-dataclass at run time, so this module must not postpone annotations.
 
@@ -40,12 +41,6 @@ def _switch_or_auto(text: str) -> bool | None:
 def _positive(text: str) -> int:
     if not text.isascii() or not text.isdigit() or int(text) < 1:
         raise ValueError(f"'{text}' is not a whole number from 1 up")
-    return int(text)
-
-
-def _natural(text: str) -> int:
-    if not text.isascii() or not text.isdigit():
-        raise ValueError(f"'{text}' is not a whole number from 0 up")
     return int(text)
 
 
@@ -129,10 +124,10 @@ class LegacyOptions:
         metavar="NAME",
     )
     seed: int = _option(
-        "seed", 1, _natural, "parameters of torch.manualSeed(N); the input of N+1", legacy=False
+        "seed", 1, natural, "parameters of torch.manualSeed(N); the input of N+1", legacy=False
     )
     threads: int | None = _option("threads", None, _positive, "CPU threads [PyTorch's choice]", legacy=False)
-    device: int = _option("device", 0, _natural, "which GPU, counted from 0", legacy=False)
+    device: int = _option("device", 0, natural, "which GPU, counted from 0", legacy=False)
     dtype: str = _option(
         "dtype", "float32", str, "number format", legacy=False, metavar="|".join(DTYPES), choices=DTYPES
     )
@@ -248,7 +243,7 @@ def _check(typed: str, option: "Field[Any]", value: str) -> None:
         raise UserError(f"option {typed}: '{value}' is not one of {', '.join(accepted)}")
     try:
         option.metadata["type"](value)
-    except ValueError as error:
+    except (ValueError, ArgumentTypeError) as error:
         raise UserError(f"option {typed}: {error}") from None
 
 

@@ -251,9 +251,8 @@ def _run(script: Script, options: Any, outputs: dict[str, results.OutputFile]) -
             workload = prepare(options)
             clock = CudaClock(workload.device, options.sync) if options.cuda else HostClock()
             shape, dtype = tuple(workload.input.shape), workload.input.dtype
-            progress = Progress(script.loops)
-            if processes.prints:
-                progress.start("choosing kernels")  # the engine times them, once per machine and shape
+            progress = Progress(script.loops, shown=processes.prints)
+            progress.start("choosing kernels")  # the engine times them, once per machine and shape
             with backends.open_phases(
                 workload.backend, workload.module, shape, dtype, options.tf32
             ) as opened:

@@ -7,11 +7,11 @@ from typing import TextIO
 class Progress:
     """One line that is overwritten on a terminal; nothing at all in a pipe or a file."""
 
-    def __init__(self, steps: int, stream: TextIO | None = None) -> None:
+    def __init__(self, steps: int, shown: bool = True, stream: TextIO | None = None) -> None:
         self._stream = sys.stderr if stream is None else stream
         self._steps = steps
         self._step = 0
-        self._shown = self._stream.isatty()
+        self._shown = shown and self._stream.isatty()
 
     def start(self, what: str) -> None:
         self._step += 1

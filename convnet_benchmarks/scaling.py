@@ -5,8 +5,6 @@ from collections.abc import Callable
 from convnet_benchmarks.legacy_run import LegacyRun
 from convnet_benchmarks.timing import run_loop
 
-_DEFAULT_PASSES = 10
-
 
 def measure_scaling(run: LegacyRun, training_pass: Callable[[], object]) -> None:
     """Measures the first process alone, then all together, and keeps the result in ``run.scaling``.
@@ -18,7 +16,7 @@ def measure_scaling(run: LegacyRun, training_pass: Callable[[], object]) -> None
     if run.processes.world_size == 1:
         return
     train = run.options.parallel == "train"
-    passes = run.options.iter or _DEFAULT_PASSES
+    passes = run.options.iter  # a number: -iter auto is refused under torchrun
     work = training_pass if train else _inference(run)
 
     def work_together() -> None:

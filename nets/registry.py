@@ -20,7 +20,7 @@ class Net:
     input_size: tuple[int, int, int]  # planes, height, width of one sample
     source: str  # the paper, or the benchmark that ran it
 
-    def definition_function(self) -> "nn.Module":
+    def define(self) -> "nn.Module":
         """The module as its definition makes it, with whatever parameters the current device gives."""
         module, function = self.definition.split(":")
         net: nn.Module = getattr(importlib.import_module(module), function)()
@@ -65,7 +65,7 @@ def on_meta(net: Net) -> "nn.Module":
     import torch
 
     with torch.device("meta"):
-        return net.definition_function()
+        return net.define()
 
 
 def build(net: Net, seed: int) -> "nn.Module":

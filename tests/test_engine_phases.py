@@ -271,7 +271,7 @@ def test_random_nets(data: st.DataObject) -> None:
 @pytest.mark.parametrize("net", NETS.values(), ids=lambda net: net.name)
 def test_registry_nets_at_full_size(net: Net) -> None:
     torch.manual_seed(0)
-    check(net.definition_function(), net.input_size, "auto")
+    check(net.define(), net.input_size, "auto")
 
 
 @pytest.mark.parametrize("net", NETS.values(), ids=lambda net: net.name)
