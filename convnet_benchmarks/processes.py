@@ -59,6 +59,7 @@ class Processes:
         torch._foreach_div_(gradients, self.world_size)
 
     def close(self) -> None:
+        """Leaves the group."""
         if self.world_size > 1:
             import torch.distributed as dist
 
