@@ -279,9 +279,7 @@ def _run(script: Script, options: Any, outputs: dict[str, results.OutputFile]) -
         if run is not None and processes.prints:
             _report(run, status, outputs)
         if status == "complete":
-            # Together: gloo now and then aborts a process that leaves while another is still at work. After a
-            # failure the others may never come here, so nobody waits for them.
-            processes.barrier()
+            processes.end_together()  # after a failure the others may never come here
         processes.close()
 
 

@@ -41,8 +41,7 @@ def test_gradients_are_the_mean_over_the_processes(run_python, tmp_path):
         "processes.average_gradients(net)\n"
         "assert all((p.grad == 1.5).all() for p in net.parameters())\n"
         "assert processes.largest(processes.rank) == 1.0\n"
-        "processes.barrier()\n"
-        "processes.close()\n"
+        "processes.end_together()\n"
     )
     from conftest import ROOT
 
