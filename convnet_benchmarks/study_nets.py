@@ -50,6 +50,14 @@ def sample_input(net: "Net", batch_size: int, seed: int) -> "torch.Tensor":
     return normal_input((batch_size, *net.input_size), Generator(seed + 1))
 
 
+def meta_input(net: "Net", batch_size: int) -> "torch.Tensor":
+    """A batch of inputs without memory, for a net on the meta device."""
+    import torch
+
+    sample = sample_input(net, 1, seed=1)
+    return torch.empty((batch_size, *sample.shape[1:]), dtype=sample.dtype, device="meta")
+
+
 def find_devices(names: Sequence[str] | None, option: str = "--devices") -> list["torch.device"]:
     """The devices called ``names`` (cpu, cuda, cuda:1 ...), by default the CPU and a GPU if there is one.
 
@@ -57,29 +65,14 @@ def find_devices(names: Sequence[str] | None, option: str = "--devices") -> list
     """
     import torch
 
+    from convnet_benchmarks.point_workload import open_device
+
     if names is None:
         names = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
-    return [_device(name, option) for name in names]
-
-
-def _device(name: str, option: str) -> "torch.device":
-    import torch
-
     try:
-        device = torch.device(name)
-    except RuntimeError:
-        raise UserError(f"option {option}: '{name}' is not a device; accepted: cpu, cuda, cuda:N") from None
-    if device.type not in ("cpu", "cuda"):
-        raise UserError(f"option {option}: '{name}' is not supported; accepted: cpu, cuda, cuda:N")
-    if device.type == "cuda":
-        if not torch.cuda.is_available():
-            why = "this build of PyTorch has no CUDA" if torch.version.cuda is None else "no GPU was found"
-            raise UserError(f"option {option}: {name}: {why}; accepted here: cpu")
-        device = torch.device("cuda", device.index or 0)
-        if device.index >= torch.cuda.device_count():
-            accepted = f"accepted: cuda:0 to cuda:{torch.cuda.device_count() - 1}"
-            raise UserError(f"option {option}: there is no {name}; {accepted}")
-    return device
+        return [open_device(name) for name in names]
+    except UserError as error:
+        raise UserError(f"option {option}: {error}") from None
 
 
 def device_clock(device: "torch.device") -> "Clock":
