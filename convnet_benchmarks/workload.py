@@ -38,10 +38,16 @@ def find_net(options: LegacyOptions) -> registry.Net:
 
 def input_shape(options: LegacyOptions, net: registry.Net) -> tuple[int, ...]:
     """The shape of the input: batch (when 4-D), planes, height, width."""
-    height = options.x if options.x is not None else net.input_size[1]
-    width = options.y if options.y is not None else net.input_size[2]
-    sample = (options.z, height, width)
-    batched = options.batch_size > 1 if options.tensor_4d is None else options.tensor_4d
+    given = (options.z, options.x, options.y)
+    sample = tuple(own if size is None else size for size, own in zip(given, net.input_size, strict=True))
+    batched = options.tensor_4d
+    if batched is None:
+        batched = options.batch_size > 1 or not net.unbatched
+    elif not batched and not net.unbatched:
+        raise UserError(
+            f"option -4d_tensor false: {net.name} takes batches only (it normalises over the batch); "
+            "leave the option away"
+        )
     return (options.batch_size, *sample) if batched else sample
 
 
@@ -62,7 +68,6 @@ def prepare(options: LegacyOptions) -> Workload:
 
     import torch
 
-    from nets.torch7_init import normal_input
     from nets.torch7_print import torch7_string
     from nets.torch7_random import Generator
 
@@ -76,7 +81,7 @@ def prepare(options: LegacyOptions) -> Workload:
     return Workload(
         net=net,
         module=module.to(device, dtype),
-        input=normal_input(shape, Generator(options.seed + 1)).to(device, dtype),
+        input=net.sample_of_shape(shape, Generator(options.seed + 1)).to(device, dtype),
         batch_size=shape[0] if len(shape) == 4 else 1,
         device=device,
         backend=backend,
@@ -117,8 +122,8 @@ def _check_shape(
 ) -> None:
     from nets.input_size import failing_layer, smallest_accepted
 
-    if options.z != net.input_size[0]:
-        raise UserError(f"option -z: {net.name} takes {net.input_size[0]} input planes, not {options.z}")
+    if shape[-3] != net.input_size[0]:
+        raise UserError(f"option -z: {net.name} takes {net.input_size[0]} input planes, not {shape[-3]}")
     if shape[-3:] == net.input_size:  # known to fit; checking loads a second of modules
         return
     failure = failing_layer(on_meta, shape)
