@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from convnet_benchmarks import backends
+from convnet_benchmarks.device_memory import available_bytes
 from convnet_benchmarks.errors import OutOfDeviceMemoryError, UserError
 from convnet_benchmarks.legacy_options import LegacyOptions
 from nets import registry
@@ -159,7 +160,7 @@ def _check_memory(
 
     from nets.input_size import activation_elements
 
-    available = _available_memory()
+    available = available_bytes()
     bytes_each = getattr(torch, options.dtype).itemsize
     # No net keeps a thousand times its input; most batches need no closer look.
     if device.type != "cpu" or available is None or 1000 * math.prod(shape) * bytes_each < available:
@@ -174,15 +175,3 @@ def _check_memory(
             f"option -batch_size {batch}: needs at least {needed:.1f} GiB of memory and "
             f"{available / 2**30:.1f} GiB are available; the largest batch to try is {largest}"
         )
-
-
-def _available_memory() -> int | None:
-    """Bytes of main memory that can still be had; None where the system does not say."""
-    try:
-        with open("/proc/meminfo", encoding="ascii") as info:
-            for line in info:
-                if line.startswith("MemAvailable:"):
-                    return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    return None
