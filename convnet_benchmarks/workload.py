@@ -69,6 +69,7 @@ def prepare(options: LegacyOptions) -> Workload:
 
     import torch
 
+    from nets.torch7_init import normal_input
     from nets.torch7_print import torch7_string
     from nets.torch7_random import Generator
 
@@ -82,7 +83,7 @@ def prepare(options: LegacyOptions) -> Workload:
     return Workload(
         net=net,
         module=module.to(device, dtype),
-        input=net.sample_of_shape(shape, Generator(options.seed + 1)).to(device, dtype),
+        input=normal_input(shape, Generator(options.seed + 1)).to(device, dtype),
         batch_size=shape[0] if len(shape) == 4 else 1,
         device=device,
         backend=backend,

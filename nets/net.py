@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import torch
     from torch import Tensor, nn
-
-    from nets.torch7_random import Generator
 
 IMAGENET = (3, 224, 224)
 SOUMITH = "soumith/convnet-benchmarks"
@@ -32,17 +31,13 @@ class Net:
         """The module as its definition makes it, with whatever parameters the current device gives."""
         return self.definition()
 
-    def sample(self, batch_size: int, generator: "Generator") -> "Tensor":
-        """A batch of inputs from ``generator``: shape (batch_size, *input_size). See ``sample_of_shape``."""
-        return self.sample_of_shape((batch_size, *self.input_size), generator)
+    def sample(self, shape: tuple[int, ...], generator: "torch.Generator") -> "Tensor":
+        """An input of ``shape`` on the CPU: float32 normal numbers, or equally likely int64 token ids.
 
-    def sample_of_shape(self, shape: tuple[int, ...], generator: "Generator") -> "Tensor":
-        """An input of ``shape`` on the CPU: float32 normal numbers, or equally likely int64 token ids."""
+        A batch of N has the shape (N, *input_size).
+        """
         import torch
 
-        from nets.torch7_init import normal_input
-
-        if not self.tokens:
-            return normal_input(shape, generator)
-        ids = generator.random(torch.Size(shape).numel(), 0, self.tokens - 1)
-        return torch.from_numpy(ids).reshape(shape)
+        if self.tokens:
+            return torch.randint(self.tokens, shape, generator=generator)
+        return torch.randn(shape, generator=generator)

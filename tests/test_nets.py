@@ -11,7 +11,6 @@ from torch import nn
 from nets import registry
 from nets.net import Net
 from nets.phases import AutogradPhases
-from nets.torch7_random import Generator
 
 ROOT = Path(__file__).parents[1]
 
@@ -118,7 +117,7 @@ def check_phases(net: Net, size):
         if isinstance(child, nn.Dropout):
             child.p = 0.0
     # Deep nets amplify rounding: batches of one small image normalise over few values.
-    input = net.sample_of_shape((2, *size), Generator(2))
+    input = net.sample((2, *size), torch.Generator().manual_seed(2))
     output, expected_input, expected = gradients_by_autograd(module, input, None)
     for parameter in module.parameters():
         parameter.grad = None
