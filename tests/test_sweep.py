@@ -14,6 +14,7 @@ from convnet_benchmarks.points import Point
 from convnet_benchmarks.studies import sweep
 from convnet_benchmarks.studies.sweep import run as sweep_run
 from nets import registry
+from nets.net import Net
 
 SMALL = ("--nets", "googlenet", "--input-size", "3x193x193", "--threads", "1", "--seconds", "0.1")
 
@@ -51,7 +52,7 @@ def here(monkeypatch, tmp_path):
             return [point.batch_size for point in self.measured]
 
     found = Here()
-    net = registry.Net("tiny", "test_sweep:tiny", (3, 8, 8), "this test")
+    net = Net("tiny", tiny, (3, 8, 8), "this test")
     monkeypatch.setitem(registry.NETS, "tiny", net)
     monkeypatch.setattr(sweep_run, "measure_apart", found.measure)
     return found

@@ -86,7 +86,7 @@ def _largest_batches(searches: Records) -> Table:
         Column("tries", key="tries"),
         Column("status", key="status"),
     ]
-    rows = [
+    rows: list[Sequence[Cell]] = [
         [
             *_combination(record),
             record.get("largest_batch"),
