@@ -1,0 +1,89 @@
+"""What the studies' command lines have in common: reading lists, and where the tables go."""
+
+import argparse
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from convnet_benchmarks import results
+from convnet_benchmarks.one_line_parser import OneLineParser
+from convnet_benchmarks.results import OutputFile
+from convnet_benchmarks.tables import Table
+
+
+def study_parser(program: str, description: str, examples: Sequence[str]) -> argparse.ArgumentParser:
+    """A parser with the options every study has. ``examples``: command lines after the program's name."""
+    lines = "\n".join(f"  {program} {example}".rstrip() for example in examples)
+    parser = OneLineParser(
+        prog=program,
+        usage=f"{program} [options]",
+        description=description,
+        epilog=f"examples:\n{lines}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    files = parser.add_argument_group("output")
+    files.add_argument("--json", metavar="FILE", help="everything measured, and the environment")
+    files.add_argument("--csv", metavar="FILE", help="the tables as CSV, numbers in full")
+    files.add_argument("--md", metavar="FILE", help="the tables as Markdown")
+    return parser
+
+
+class StudyOutput:
+    """Where a study's tables go: stdout, and the files of --json, --csv and --md.
+
+    The files are opened before anything is measured; ``write`` puts their content in place.
+    """
+
+    def __init__(self, kind: str, files: dict[str, OutputFile]) -> None:
+        self._kind = kind
+        self._files = files
+
+    def write(self, tables: Sequence[Table], content: dict[str, Any]) -> None:
+        """Shows ``tables`` and keeps them; ``content`` is what else the JSON has (plain JSON values)."""
+        for number, table in enumerate(tables):
+            if number:
+                print()
+            table.show()
+        if "json" in self._files:
+            document = {"kind": self._kind, **content, "tables": [table.as_dict() for table in tables]}
+            self._files["json"].write(results.as_json(document))
+        if "csv" in self._files:
+            several = len(tables) > 1
+            parts = [f"# {table.title}\n{table.csv()}" if several else table.csv() for table in tables]
+            self._files["csv"].write("\n".join(parts))
+        if "md" in self._files:
+            self._files["md"].write("\n".join(table.markdown() for table in tables))
+
+
+@contextlib.contextmanager
+def open_output(kind: str, options: argparse.Namespace) -> Iterator[StudyOutput]:
+    """The output of the study ``kind``; raises UserError where a file of it cannot be written."""
+    with contextlib.ExitStack() as stack:
+        given = {name: getattr(options, name) for name in ("json", "csv", "md")}
+        files = {
+            name: stack.enter_context(OutputFile(f"--{name}", path))
+            for name, path in given.items()
+            if path is not None
+        }
+        yield StudyOutput(kind, files)
+
+
+def names(text: str) -> list[str]:
+    """An option's comma-separated names."""
+    found = [name.strip() for name in text.split(",") if name.strip()]
+    if not found:
+        raise argparse.ArgumentTypeError("no name given; accepted: names separated by commas")
+    return list(dict.fromkeys(found))
+
+
+def positive(text: str) -> int:
+    """An option's whole number from 1 up."""
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from 1 up")
+    return int(text)
+
+
+def sizes(text: str) -> list[int]:
+    """An option's comma-separated whole numbers from 1 up."""
+    return list(dict.fromkeys(positive(part.strip()) for part in text.split(",")))
