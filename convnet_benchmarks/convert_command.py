@@ -49,8 +49,9 @@ def _parser(program: str) -> argparse.ArgumentParser:
 def _read(file: str, net: str | None, place: str | None) -> "nn.Module":
     if net is None:
         return torch7_model(file, place)
-    from nets.registry import NETS
+    from nets import registry
 
-    if net not in NETS:
-        raise UserError(f"--net: unknown net '{net}'; accepted: {', '.join(NETS)}")
-    return net_with_state(NETS[net], file)
+    try:
+        return net_with_state(registry.find(net), file)
+    except KeyError as error:
+        raise UserError(f"--net: {error.args[0]}") from None

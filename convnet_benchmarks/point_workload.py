@@ -81,7 +81,7 @@ def open_device(name: str) -> "torch.device":
 
 
 def _net_and_inputs(point: Point) -> "tuple[nn.Module, tuple[torch.Tensor, ...]]":
-    """The net, float32 on the CPU, and standard normal inputs for it."""
+    """The net, float32 on the CPU, and inputs for it."""
     import torch
 
     try:
@@ -90,4 +90,4 @@ def _net_and_inputs(point: Point) -> "tuple[nn.Module, tuple[torch.Tensor, ...]]
         raise UserError(error.args[0]) from None
     generator = torch.Generator().manual_seed(point.seed + 1)
     shape = (point.batch_size, *(point.input_size or net.input_size))
-    return registry.build(net, point.seed), (torch.randn(shape, generator=generator),)
+    return registry.build(net, point.seed), (net.sample(shape, generator),)

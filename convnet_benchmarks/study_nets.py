@@ -43,11 +43,11 @@ def build_net(net: "Net", seed: int, device: "torch.device", dtype: "torch.dtype
 
 
 def sample_input(net: "Net", batch_size: int, seed: int) -> "torch.Tensor":
-    """A batch of inputs, float32 on the CPU; the same numbers for the same seed."""
-    from nets.torch7_init import normal_input
-    from nets.torch7_random import Generator
+    """A batch of inputs on the CPU; the same numbers for the same seed."""
+    import torch
 
-    return normal_input((batch_size, *net.input_size), Generator(seed + 1))
+    generator = torch.Generator().manual_seed(seed + 1)
+    return net.sample((batch_size, *net.input_size), generator)
 
 
 def meta_input(net: "Net", batch_size: int) -> "torch.Tensor":

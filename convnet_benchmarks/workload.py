@@ -39,10 +39,16 @@ def find_net(options: LegacyOptions) -> registry.Net:
 
 def input_shape(options: LegacyOptions, net: registry.Net) -> tuple[int, ...]:
     """The shape of the input: batch (when 4-D), planes, height, width."""
-    height = options.x if options.x is not None else net.input_size[1]
-    width = options.y if options.y is not None else net.input_size[2]
-    sample = (options.z, height, width)
-    batched = options.batch_size > 1 if options.tensor_4d is None else options.tensor_4d
+    given = (options.z, options.x, options.y)
+    sample = tuple(own if size is None else size for size, own in zip(given, net.input_size, strict=True))
+    batched = options.tensor_4d
+    if batched is None:
+        batched = options.batch_size > 1 or not net.unbatched
+    elif not batched and not net.unbatched:
+        raise UserError(
+            f"option -4d_tensor false: {net.name} takes batches only (it normalises over the batch); "
+            "leave the option away"
+        )
     return (options.batch_size, *sample) if batched else sample
 
 
@@ -118,8 +124,8 @@ def _check_shape(
 ) -> None:
     from nets.input_size import failing_layer, smallest_accepted
 
-    if options.z != net.input_size[0]:
-        raise UserError(f"option -z: {net.name} takes {net.input_size[0]} input planes, not {options.z}")
+    if shape[-3] != net.input_size[0]:
+        raise UserError(f"option -z: {net.name} takes {net.input_size[0]} input planes, not {shape[-3]}")
     if shape[-3:] == net.input_size:  # known to fit; checking loads a second of modules
         return
     failure = failing_layer(on_meta, shape)

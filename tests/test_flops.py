@@ -279,7 +279,7 @@ def test_without_perf_one_line_says_so(run_python, tmp_path):
 def test_the_command_counts_and_writes_files(run_python, tmp_path):
     files = {name: tmp_path / f"flops.{name}" for name in ("json", "csv", "md")}
     options = [part for name, path in files.items() for part in (f"--{name}", str(path))]
-    done = run_python(*COMMAND, "--mode", "training", "--slope-layer", "1.3", "--batch", "2", *options)
+    done = run_python(*COMMAND, "--mode", "training", "--slope-layer", "1.3", "--batch-size", "2", *options)
     assert done.returncode == 0 and done.stderr == ""
     assert "expected 16,777,216 multiply-adds" in done.stdout
     result = json.loads(files["json"].read_text())
@@ -294,7 +294,7 @@ def test_throughput_and_roofline_of_a_small_net(run_python, tmp_path):
     path = tmp_path / "flops.json"
     done = run_python(
         *COMMAND,
-        *("--net", "recognize_digits", "--parts", "throughput,roofline", "--batches", "4,1"),
+        *("--net", "recognize_digits", "--parts", "throughput,roofline", "--batch-sizes", "4,1"),
         *("--seconds", "1", "--threads", "1", "--passes", "2", "--json", str(path)),
     )
     assert done.returncode == 0, done.stderr
@@ -311,7 +311,7 @@ def test_throughput_and_roofline_of_a_small_net(run_python, tmp_path):
         (("--parts", "size"), "accepted: counts, slope, throughput, roofline, counters"),
         (("--net", "alexnot"), "option --net: unknown net"),
         (("--slope-layer", "0.0"), "cannot follow itself; accepted: 0.10, 1.3"),
-        (("--batch", "0"), "--batch"),
+        (("--batch-size", "0"), "--batch-size"),
         (("--device", "tpu"), "option --device"),
         (("--json", "/nowhere/f.json"), "--json"),
     ],

@@ -17,6 +17,7 @@ from convnet_benchmarks.sample_statistics import percentile
 from convnet_benchmarks.study_backends import BACKENDS
 from convnet_benchmarks.timing import Settling
 from nets import registry
+from nets.net import Net
 
 BRIEF = Settling(fewest_passes=4, least_seconds=0.0, most_seconds=0.2)
 # A real net as small as it gets, for the processes that a test cannot patch.
@@ -29,7 +30,7 @@ def tiny() -> nn.Module:
 
 @pytest.fixture
 def tiny_net(monkeypatch):
-    net = registry.Net("tiny", "test_points:tiny", (3, 8, 8), "this test")
+    net = Net("tiny", tiny, (3, 8, 8), "this test")
     monkeypatch.setitem(registry.NETS, "tiny", net)
     return "tiny"
 

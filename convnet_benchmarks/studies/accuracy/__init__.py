@@ -28,8 +28,8 @@ def main(arguments: Sequence[str], program: str) -> int:
 def _parser(program: str) -> argparse.ArgumentParser:
     parser = study_parser(
         program,
-        "Without --images the net is trained on the digits that come with scikit-learn, a fifth of them held\n"
-        "out, or read from --weights; it is tested on the held-out ones.",
+        "Without --images the net is trained on the digits that come with scikit-learn, or read from\n"
+        "--weights, and tested on the fifth of the digits that is held out.",
         _EXAMPLES,
     )
     add_net_options(parser, default="recognize_digits")
@@ -46,7 +46,7 @@ def _parser(program: str) -> argparse.ArgumentParser:
         help="the first is the reference; NAME:DTYPE is another number format (default: no-onednn,stock)",
     )
     parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:N (default: cpu)")
-    parser.add_argument("--batch", type=positive, default=32, help="images at a time (default: 32)")
+    parser.add_argument("--batch-size", type=positive, default=32, help="images at a time (default: 32)")
     parser.add_argument("--limit", type=positive, metavar="N", help="the first N examples only")
     parser.add_argument("--epochs", type=positive, default=12, help="of training on digits (default: 12)")
     images = parser.add_argument_group("images")

@@ -38,7 +38,7 @@ class Preprocessing:
         except (OSError, ValueError, Image.DecompressionBombError) as error:
             raise UserError(f"{path}: not an image that Pillow reads ({error})") from None
         scale = self.resize / min(image.size)
-        size = tuple(max(self.resize, round(side * scale)) for side in image.size)
+        size = (max(self.resize, round(image.width * scale)), max(self.resize, round(image.height * scale)))
         image = image.resize(size, Image.Resampling[self.interpolation.upper()])
         left, top = (size[0] - width) // 2, (size[1] - height) // 2
         image = image.crop((left, top, left + width, top + height))

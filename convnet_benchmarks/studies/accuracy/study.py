@@ -35,14 +35,14 @@ def run(options: argparse.Namespace, output: "StudyOutput") -> None:
     examples, module = _examples_and_net(options, net)
     if options.save is not None:
         model_files.write_model(module, options.save, "--save")
-    batches = -(-len(examples) // options.batch)
+    batches = -(-len(examples) // options.batch_size)
     progress = Progress(batches * len(variants), time_left=True)
     answers: list[tuple[str, list[torch.Tensor]]] = []
     status = "interrupted"
     try:
         for variant in variants:
             answers.append((variant.name, []))
-            answer(variant, module, examples, options.batch, device, progress, answers[-1][1])
+            answer(variant, module, examples, options.batch_size, device, progress, answers[-1][1])
         status = "complete"
     finally:
         progress.clear()
@@ -53,7 +53,10 @@ def run(options: argparse.Namespace, output: "StudyOutput") -> None:
 
 def _variant(name: str) -> Variant:
     backend_name, _, dtype = name.partition(":")
-    (backend,) = study_backends.find_all("--backends", [backend_name])
+    try:
+        backend = study_backends.find(backend_name)
+    except KeyError as error:
+        raise UserError(f"--backends: {error.args[0]}") from None
     if dtype and dtype not in DTYPES:
         raise UserError(f"--backends: unknown number format '{dtype}'; accepted: {', '.join(DTYPES)}")
     return Variant(name, backend, getattr(torch, dtype or "float32"))

@@ -16,9 +16,9 @@ PARTS = ("counts", "slope", "throughput", "roofline", "counters")
 _BATCHES = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024]
 _EXAMPLES = (
     "                                     operations of AlexNet's layers, and the slope test",
-    "--mode training --batch 512 --parts slope --slope-layer 1.3   the table of Levinthal's analysis",
-    "--net resnet50_v1 --parts roofline --batch 8 --json roofline.json",
-    "--net mobilenet1.0 --parts throughput --batches 1,2,4,8,16,32,64 --csv images_per_second.csv",
+    "--mode training --batch-size 512 --parts slope --slope-layer 1.3   the table of Levinthal's analysis",
+    "--net resnet50_v1 --parts roofline --batch-size 8 --json roofline.json",
+    "--net mobilenet1.0 --parts throughput --batch-sizes 1,2,4,8,16,32,64 --csv images_per_second.csv",
 )
 
 
@@ -61,9 +61,11 @@ def _parser(program: str) -> argparse.ArgumentParser:
     parser.add_argument(
         "--parts", type=names, default=["counts", "slope"], metavar="NAMES", help="default: counts,slope"
     )
-    parser.add_argument("--batch", type=positive, default=1, help="of all parts but throughput (default: 1)")
     parser.add_argument(
-        "--batches",
+        "--batch-size", type=positive, default=1, help="of all parts but throughput (default: 1)"
+    )
+    parser.add_argument(
+        "--batch-sizes",
         type=sizes,
         default=_BATCHES,
         metavar="N,N",

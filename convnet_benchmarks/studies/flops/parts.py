@@ -56,7 +56,7 @@ class Study:
         """The net and a batch for counting, without memory or arithmetic."""
         from nets import registry
 
-        return registry.on_meta(self._net).eval(), meta_input(self._net, self._options.batch)
+        return registry.on_meta(self._net).eval(), meta_input(self._net, self._options.batch_size)
 
     def counts(self) -> list[Table]:
         module, input = self._on_shapes
@@ -72,12 +72,12 @@ class Study:
             "unknown": count.unknown,
             "phases": phases and {name: [counted, asdict(f)] for name, (counted, f) in phases.items()},
         }
-        return show.count_tables(count, phases, self._net.name, self._options.batch)
+        return show.count_tables(count, phases, self._net.name, self._options.batch_size)
 
     def slope(self) -> list[Table]:
         slope = self._slope
         self._found["slope"] = asdict(slope)
-        return show.slope_tables(slope, self._net.name, self._options.batch, self._options.mode)
+        return show.slope_tables(slope, self._net.name, self._options.batch_size, self._options.mode)
 
     @cached_property
     def _slope(self) -> Slope:
@@ -90,11 +90,11 @@ class Study:
         from convnet_benchmarks.timing import Settling
 
         options = self._options
-        progress = Progress(len(options.batches), time_left=True)
+        progress = Progress(len(options.batch_sizes), time_left=True)
         found: list[dict[str, Any]] = []
         self._found["throughput"] = {"points": found}
         try:
-            for batch in sorted(options.batches):
+            for batch in sorted(options.batch_sizes):
                 progress.start(f"{self._net.name}, batch {batch}")
                 point = Point(
                     options.net,
@@ -139,12 +139,12 @@ class Study:
         roofs = measure_roofs(self._device, dtype, clock)
         progress.start(f"layers of {self._net.name}")
         module = build_net(self._net, options.seed, self._device, dtype)
-        input = sample_input(self._net, options.batch, options.seed)
+        input = sample_input(self._net, options.batch_size, options.seed)
         input = input.to(self._device, dtype if input.is_floating_point() else None)
         points = layer_points(module, input, clock, roofs, options.passes)
         progress.clear()
         self._found["roofline"] = {"roofs": asdict(roofs), "layers": [point.as_dict() for point in points]}
-        what = f"{self._net.name}, batch {options.batch}, {self._device}"
+        what = f"{self._net.name}, batch {options.batch_size}, {self._device}"
         return [show.roofline_table(roofs, points, what)]
 
     def counters(self) -> list[Table]:
@@ -153,7 +153,7 @@ class Study:
             "net": options.net,
             "seed": options.seed,
             "threads": options.threads,
-            "batch": options.batch,
+            "batch": options.batch_size,
             "passes": options.passes,
             "path": self._slope.path,
         }
@@ -168,4 +168,4 @@ class Study:
             self._found["counters"] = [asdict(count) for count in measured]
         module, input = self._on_shapes
         slope = measure_slope(module, input, self._slope.path, training=False)
-        return [show.counters_table(measured, slope, self._net.name, options.batch)]
+        return [show.counters_table(measured, slope, self._net.name, options.batch_size)]

@@ -15,8 +15,8 @@ _BATCHES = [1, 2, 8, 32, 64, 128, 256]
 _TABLES = ("total", "layers", "operators")
 _EXAMPLES = (
     "                               the recognize_digits tables of PaddlePaddle",
-    "--net resnet50_v1 --batches 1,32 --runs 3 --csv ops.csv",
-    "--net alexnet --batches 16 --mode training --tables total,layers",
+    "--net resnet50_v1 --batch-sizes 1,32 --runs 3 --csv ops.csv",
+    "--net alexnet --batch-sizes 16 --mode training --tables total,layers",
     "--devices cpu --threads 1 --json ops.json",
 )
 
@@ -48,7 +48,7 @@ def _parser(program: str) -> argparse.ArgumentParser:
     )
     add_net_options(parser, default="recognize_digits")
     parser.add_argument(
-        "--batches", type=sizes, default=_BATCHES, metavar="N,N", help="default: 1,2,8,32,64,128,256"
+        "--batch-sizes", type=sizes, default=_BATCHES, metavar="N,N", help="default: 1,2,8,32,64,128,256"
     )
     parser.add_argument(
         "--devices", type=names, metavar="NAMES", help="cpu, cuda, cuda:N (default: what is there)"
@@ -75,7 +75,7 @@ def _study(options: argparse.Namespace, output: "StudyOutput") -> None:
 
     request = {
         key: getattr(options, key)
-        for key in ("net", "seed", "threads", "batches", "devices", "dtype", "mode", "passes", "tables")
+        for key in ("net", "seed", "threads", "batch_sizes", "devices", "dtype", "mode", "passes", "tables")
     }
     runs: list[list[dict[str, Any]]] = []
     progress = Progress(options.runs, time_left=True)

@@ -36,7 +36,7 @@ def run(request: dict[str, Any]) -> list[dict[str, Any]]:
     for device in find_devices(request["devices"]):
         module = build_net(net, request["seed"], device, dtype)
         clock = device_clock(device)
-        for batch in request["batches"]:
+        for batch in request["batch_sizes"]:
             start = time.perf_counter()
             try:
                 input = sample_input(net, batch, request["seed"])
@@ -46,7 +46,9 @@ def run(request: dict[str, Any]) -> list[dict[str, Any]]:
                 found = measure(module, input, clock, request)
             except Exception as error:
                 if is_out_of_memory(error):
-                    raise OutOfDeviceMemoryError(f"--batches: out of memory at {batch} on {device}") from None
+                    raise OutOfDeviceMemoryError(
+                        f"--batch-sizes: out of memory at {batch} on {device}"
+                    ) from None
                 raise
             measured.append({"device": str(device), "batch": batch, "setup_ms": setup_ms, **found})
     return measured
