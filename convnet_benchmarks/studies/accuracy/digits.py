@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 _HELD_OUT = 0.2
 _BATCH = 64
-_LEARNING_RATE = 1e-3
+_PEAK_LEARNING_RATE = 3e-3
+_SHIFT = 2  # pixels of the 28x28 image
 _LARGEST_GREY = 16.0
 
 
@@ -53,20 +54,27 @@ def _subset(images: "Tensor", labels: list[int], chosen: list[int]) -> Examples:
 
 
 def train(module: "nn.Module", examples: Examples, epochs: int, seed: int, progress: "Progress") -> None:
-    """Trains with Adam on the cross-entropy; the same seed gives the same order of examples."""
+    """Trains by Adam and one cycle of the learning rate on batches of images shifted by up to 2 pixels.
+
+    The same ``seed`` gives the same order of examples and the same shifts.
+    """
     import torch
 
     images = torch.stack([examples.image(position) for position in range(len(examples))])
     labels = torch.tensor(examples.labels)
     generator = torch.Generator().manual_seed(seed)
-    optimizer = torch.optim.Adam(module.parameters(), lr=_LEARNING_RATE)
+    optimizer = torch.optim.Adam(module.parameters())
+    steps = epochs * -(-len(labels) // _BATCH)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, _PEAK_LEARNING_RATE, total_steps=steps)
     module.train()
     for epoch in range(1, epochs + 1):
         progress.start(f"training, epoch {epoch}")
         for batch in torch.randperm(len(labels), generator=generator).split(_BATCH):
+            shift = torch.randint(-_SHIFT, _SHIFT + 1, (2,), generator=generator).tolist()
+            scores = module(images[batch].roll(shift, (-2, -1)))
             optimizer.zero_grad()
             # Of log-probabilities the cross-entropy is their negative log-likelihood.
-            loss = torch.nn.functional.cross_entropy(module(images[batch]), labels[batch])
-            loss.backward()
+            torch.nn.functional.cross_entropy(scores, labels[batch]).backward()
             optimizer.step()
+            schedule.step()
     module.eval()
