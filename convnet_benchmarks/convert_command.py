@@ -2,11 +2,13 @@
 
 import argparse
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from convnet_benchmarks.errors import UserError
-from convnet_benchmarks.model_files import TARGETS, check_target, net_with_state, torch7_model, write_model
+from convnet_benchmarks.model_files import TARGETS, check_target, net_with_state, write_model
 from convnet_benchmarks.one_line_parser import OneLineParser
+from convnet_benchmarks.torch7_models import load_module
 
 if TYPE_CHECKING:
     from torch import nn
@@ -48,7 +50,9 @@ def _parser(program: str) -> argparse.ArgumentParser:
 
 def _read(file: str, net: str | None, place: str | None) -> "nn.Module":
     if net is None:
-        return torch7_model(file, place)
+        if Path(file).suffix.lower() != ".t7":
+            raise UserError(f"{file}: must be a .t7 file; a state_dict needs --net")
+        return load_module(file, place, "--get")
     from nets import registry
 
     try:

@@ -1,4 +1,4 @@
-"""Models and parameters in files: Torch7's .t7, and a state_dict in .pt or .safetensors."""
+"""Parameters in files: a state_dict in .pt or .safetensors read, and those or a Torch7 .t7 written."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,46 +22,6 @@ def _require_safetensors(place: str) -> None:
         raise UserError(
             f"{place}: .safetensors needs the package safetensors (pip install safetensors)"
         ) from None
-
-
-def torch7_model(file: str, place: str | None) -> "nn.Module":
-    """The model of a .t7 file as a torch.nn.Module: the one at ``place``, or the only one in it."""
-    from lua_compat import t7
-    from lua_compat.conversion import ConversionError, to_torch
-
-    path, source = _find_model(file, place)
-    assert isinstance(source, t7.TorchObject)
-    try:
-        return to_torch(source, path)
-    except ConversionError as error:
-        raise UserError(f"{file}: {error}") from None
-
-
-def _find_model(file: str, place: str | None) -> tuple[str, Any]:
-    """The model and its path: at ``place``, the file's only object, or the only model in its table."""
-    from convnet_benchmarks.crosscheck_model import is_model
-    from convnet_benchmarks.result_files import load_t7
-    from lua_compat.t7 import LuaTable
-    from lua_compat.t7.paths import lookup
-
-    if Path(file).suffix.lower() != ".t7":
-        raise UserError(f"{file}: must be a .t7 file; a state_dict needs --net")
-    value = load_t7(file)
-    if place is not None:
-        try:
-            value = lookup(value, place)
-        except KeyError as error:
-            raise UserError(f"--get: {error.args[0]}") from None
-    path = place or "root"
-    if is_model(value):
-        return path, value
-    entries = value.items() if isinstance(value, LuaTable) else ()
-    models = {str(key): item for key, item in entries if is_model(item)}
-    if len(models) == 1:
-        ((name, model),) = models.items()
-        return name if place is None else f"{place}.{name}", model
-    found = f"it holds several: {', '.join(models)}" if models else "there is none"
-    raise UserError(f"{file}: --get must name a model; at {path} {found}")
 
 
 def net_with_state(net: "Net", file: str) -> "nn.Module":

@@ -37,22 +37,22 @@ def time_phases(module: nn.Module, input: Tensor, clock: Clock, passes: int) -> 
 
 def layer_phases(
     module: nn.Module, input: Tensor, clock: Clock, passes: int
-) -> Iterator[tuple[Layer, dict[str, float | None]]]:
+) -> Iterator[tuple[Layer, dict[str, float]]]:
     """Each layer with the milliseconds of its phases, run alone on the input it has in the net.
 
-    None where there is nothing to compute: accGradParameters of a layer without parameters, and every phase
-    of a layer that does not map one tensor to one tensor. In-place layers run out of place.
+    Without accGradParameters for a layer without parameters, and without any for a layer that does not map
+    one tensor to one tensor. In-place layers run out of place.
     """
     for layer, child, args, plain in _recorded_calls(module, input):
         if not plain:
-            yield layer, dict.fromkeys(PHASES)
+            yield layer, {}
             continue
         alone = copy.copy(child)
         if getattr(alone, "inplace", False):
             alone.inplace = False  # type: ignore[assignment]
-        times: dict[str, float | None] = {**time_phases(alone, args[0].detach(), clock, passes)}
+        times = time_phases(alone, args[0].detach(), clock, passes)
         if not any(parameter.requires_grad for parameter in child.parameters()):
-            times["accGradParameters"] = None
+            del times["accGradParameters"]
         yield layer, times
 
 

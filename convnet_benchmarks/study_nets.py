@@ -1,12 +1,12 @@
 """From a study's options to the net, its input and the devices."""
 
 import argparse
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.one_line_parser import natural
-from convnet_benchmarks.study_options import positive
+from convnet_benchmarks.study_options import input_size, positive
 
 if TYPE_CHECKING:
     import torch
@@ -17,22 +17,26 @@ if TYPE_CHECKING:
 
 
 def add_net_options(parser: argparse.ArgumentParser, default: str) -> None:
-    """``--net``, ``--seed`` and ``--threads``."""
+    """``--net``, ``--input-size``, ``--seed`` and ``--threads``."""
     parser.add_argument(
-        "--net", default=default, metavar="NAME", help=f"one of benchmark.py --list-nets (default: {default})"
+        "--net",
+        default=default,
+        metavar="NAME",
+        help=f"of benchmark.py --list-nets, module:function, file.py:function or model.t7 [{default}]",
     )
-    parser.add_argument("--seed", type=natural, default=1, help="of parameters and input (default: 1)")
+    parser.add_argument(
+        "--input-size", type=input_size, metavar="SIZE", help="of one sample, as 3x224x224 [the net's own]"
+    )
+    parser.add_argument("--seed", type=natural, default=1, help="of parameters and input [1]")
     parser.add_argument("--threads", type=positive, metavar="N", help="PyTorch's threads on a CPU")
 
 
-def find_net(name: str, option: str = "--net") -> "Net":
-    """The net called ``name``. Raises UserError with the accepted names."""
-    from nets import registry
+def find_net(request: Mapping[str, Any]) -> "Net":
+    """The net of the options ``net`` and ``input_size``. Raises UserError for one that is not there."""
+    from convnet_benchmarks import named_nets
 
-    try:
-        return registry.find(name)
-    except KeyError as error:
-        raise UserError(f"option {option}: {error.args[0]}") from None
+    size = request["input_size"]
+    return named_nets.find(request["net"], None if size is None else tuple(size))
 
 
 def build_net(net: "Net", seed: int, device: "torch.device", dtype: "torch.dtype") -> "nn.Module":

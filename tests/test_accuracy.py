@@ -65,7 +65,7 @@ def test_weights_in_every_format_give_the_same_answers(trained, tmp_path, suffix
 
 def test_the_same_seed_trains_the_same_net():
     pytest.importorskip("sklearn")
-    net = find_net("recognize_digits")
+    net = find_net({"net": "recognize_digits", "input_size": None})
     training, _ = digits.load(net.input_size, seed=3)
     states = []
     for _ in range(2):

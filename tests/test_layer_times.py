@@ -60,7 +60,7 @@ def test_phases_of_a_layer_without_parameters_and_of_one_with():
     found = dict(layer_phases(net(), torch.randn(2, 3, 8, 8), HostClock(), 2))
     convolution, relu = found[Layer("0", "Conv2d")], found[Layer("1", "ReLU")]
     assert all(convolution[phase] > 0 for phase in PHASES)
-    assert relu["accGradParameters"] is None and relu["updateGradInput"] > 0
+    assert sorted(relu) == ["updateGradInput", "updateOutput"]
 
 
 def test_a_layer_of_several_tensors_is_listed_without_times():
@@ -77,7 +77,7 @@ def test_a_layer_of_several_tensors_is_listed_without_times():
             return self.sum(input, input)
 
     found = dict(layer_phases(Net(), torch.randn(2, 3), HostClock(), 1))
-    assert found == {Layer("sum", "Sum"): dict.fromkeys(PHASES)}
+    assert found == {Layer("sum", "Sum"): {}}
 
 
 def test_phases_of_the_whole_net():

@@ -15,6 +15,7 @@ from convnet_benchmarks.studies.accuracy import digits, image_folder, show
 from convnet_benchmarks.studies.accuracy.agreement import Variant, answer, compare
 from convnet_benchmarks.studies.accuracy.examples import Examples
 from convnet_benchmarks.study_nets import build_net, find_devices, find_net
+from convnet_benchmarks.torch7_models import load_module
 from nets import registry
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 def run(options: argparse.Namespace, output: "StudyOutput") -> None:
     """Measures what the options say and writes it; what an interrupted run has, too."""
-    net = find_net(options.net)
+    net = find_net(vars(options))
     variants = [_variant(name) for name in options.backends]
     (device,) = find_devices([options.device], "--device")
     _check_together(options, net)
@@ -96,7 +97,7 @@ def _limited(examples: Examples, limit: int | None) -> Examples:
 
 def _read(net: "Net", options: argparse.Namespace) -> "nn.Module":
     if Path(options.weights).suffix.lower() == ".t7":
-        return model_files.torch7_model(options.weights, options.get).float().eval()
+        return load_module(options.weights, options.get, "--get").float().eval()
     if options.get is not None:
         raise UserError("--get: is for a .t7 file in --weights")
     return model_files.net_with_state(net, options.weights)

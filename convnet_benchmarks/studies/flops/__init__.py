@@ -28,7 +28,7 @@ def main(arguments: Sequence[str], program: str) -> int:
     unknown = [name for name in options.parts if name not in PARTS]
     if unknown:
         raise UserError(f"--parts: unknown part '{unknown[0]}'; accepted: {', '.join(PARTS)}")
-    find_net(options.net)
+    find_net(vars(options))
     with open_output("flops", options) as output:
         from convnet_benchmarks.studies.flops.parts import Study
 

@@ -131,7 +131,7 @@ def run_passes(request: dict[str, Any]) -> float:
 
     if request["threads"] is not None:
         torch.set_num_threads(request["threads"])
-    net = find_net(request["net"])
+    net = find_net(request)
     module = build_net(net, request["seed"], torch.device("cpu"), torch.float32)
     if request["path"] is not None:
         module = repeated(module, request["path"], request["repeats"])

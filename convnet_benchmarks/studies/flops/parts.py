@@ -31,7 +31,7 @@ class Study:
 
     def __init__(self, options: argparse.Namespace) -> None:
         self._options = options
-        self._net = find_net(options.net)
+        self._net = find_net(vars(options))
         (self._device,) = find_devices([options.device], "--device")
         self._found: dict[str, Any] = {}
         self.unfinished: list[Table] = []
@@ -103,6 +103,7 @@ class Study:
                     options.dtype,
                     mode=options.mode,
                     threads=options.threads,
+                    input_size=options.input_size,
                     seed=options.seed,
                 )
                 measured = measure_apart(point, Settling(most_seconds=options.seconds))
@@ -151,6 +152,7 @@ class Study:
         options = self._options
         request = {
             "net": options.net,
+            "input_size": options.input_size,
             "seed": options.seed,
             "threads": options.threads,
             "batch": options.batch_size,

@@ -31,7 +31,7 @@ def main(arguments: Sequence[str], program: str) -> int:
         raise UserError(f"--tables: unknown table '{unknown[0]}'; accepted: {', '.join(_TABLES)}")
     from convnet_benchmarks.study_nets import find_devices, find_net
 
-    find_net(options.net)
+    find_net(vars(options))
     with open_output("ops", options) as output:
         options.devices = [str(device) for device in find_devices(options.devices)]
         _study(options, output)
@@ -75,7 +75,18 @@ def _study(options: argparse.Namespace, output: "StudyOutput") -> None:
 
     request = {
         key: getattr(options, key)
-        for key in ("net", "seed", "threads", "batch_sizes", "devices", "dtype", "mode", "passes", "tables")
+        for key in (
+            "net",
+            "input_size",
+            "seed",
+            "threads",
+            "batch_sizes",
+            "devices",
+            "dtype",
+            "mode",
+            "passes",
+            "tables",
+        )
     }
     runs: list[list[dict[str, Any]]] = []
     progress = Progress(options.runs, time_left=True)

@@ -30,7 +30,7 @@ def run(request: dict[str, Any]) -> list[dict[str, Any]]:
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     torch.backends.cudnn.benchmark = True
     dtype = getattr(torch, request["dtype"])
-    net = find_net(request["net"])
+    net = find_net(request)
     measure = _training if request["mode"] == "training" else _inference
     measured = []
     for device in find_devices(request["devices"]):

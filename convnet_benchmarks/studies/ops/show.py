@@ -119,7 +119,7 @@ def _layers_as_columns(entries: Sequence[Entry]) -> Table:
     table = Table(f"mb={entries[0]['batch']}: time by layer [ms]", columns)
     for entry in entries:
         for phase, total in _by_phase(entry["total_ms"]).items():
-            times: list[Cell] = [_by_phase(layer["ms"])[phase] for layer in entry["layers"]]
+            times: list[Cell] = [_by_phase(layer["ms"]).get(phase) for layer in entry["layers"]]
             table.rows.append([_label(entry["device"], phase), *times, total])
     table.notes += map(_cost_note, entries)
     return table
@@ -132,7 +132,7 @@ def _layers_as_rows(entries: Sequence[Entry]) -> Table:
     columns += [Column(f"mb={entry['batch']} {phase}".rstrip()) for entry in entries for phase in phases]
     table = Table(f"{_label(entries[0]['device'])}: time by layer [ms]", columns)
     for layers in zip(*(entry["layers"] for entry in entries), strict=True):
-        times: list[Cell] = [_by_phase(layer["ms"])[phase] for layer in layers for phase in phases]
+        times: list[Cell] = [_by_phase(layer["ms"]).get(phase) for layer in layers for phase in phases]
         table.rows.append([layers[0]["path"], layers[0]["kind"], *times])
     totals = [_by_phase(entry["total_ms"])[phase] for entry in entries for phase in phases]
     table.rows.append(["total", "", *totals])
