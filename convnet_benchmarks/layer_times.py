@@ -21,11 +21,11 @@ class Layer:
 
 @dataclass(frozen=True)
 class LayerTimes:
-    """Milliseconds per pass, medians over passes.
+    """Milliseconds per pass, medians over passes. ``outside_ms``: before, between and after the layers.
 
     ``hooked_ms`` is the whole pass while the layers were timed, ``plain_ms`` the same pass without: their
     difference is what timing the layers costs. Both are the host's time until the device is done; the
-    layers are timed by the device's clock. ``outside_ms`` is the part of ``hooked_ms`` outside all layers.
+    layers and what is between them are timed by the device's clock.
     """
 
     layers: tuple[Layer, ...]
@@ -74,30 +74,36 @@ def time_layers(module: nn.Module, input: Tensor, clock: Clock, passes: int) -> 
     Raises ValueError where the net calls its layers in another order from pass to pass.
     """
 
+    marks: list[Any] = []
+
     def forward() -> None:
         module(input)
 
+    def marked_forward() -> None:
+        marks.append(clock.mark())
+        module(input)
+        marks.append(clock.mark())
+
     plain: list[float] = []
     hooked: list[float] = []
-    samples: list[list[float]] = []
+    spans: list[list[float]] = []
     first: list[Layer] = []
     for _ in range(passes):
         plain.append(run_loop(forward, 1, clock).ms_per_pass)
         layers: list[Layer] = []
-        marks: list[Any] = []
+        marks.clear()
         with _marked(module, clock, layers, marks):
-            hooked.append(run_loop(forward, 1, clock).ms_per_pass)
-        samples.append(clock.milliseconds(marks)[::2])
+            hooked.append(run_loop(marked_forward, 1, clock).ms_per_pass)
+        spans.append(clock.milliseconds(marks))
         first = first or layers
         if layers != first:
             raise ValueError("the net does not call the same layers in every pass")
-    layer_ms = tuple(statistics.median(passes) for passes in zip(*samples, strict=True))
-    hooked_ms = statistics.median(hooked)
+    medians = [statistics.median(samples) for samples in zip(*spans, strict=True)]
     return LayerTimes(
         layers=tuple(first),
-        layer_ms=layer_ms,
-        outside_ms=hooked_ms - sum(layer_ms),
-        hooked_ms=hooked_ms,
+        layer_ms=tuple(medians[1::2]),
+        outside_ms=sum(medians[0::2]),
+        hooked_ms=statistics.median(hooked),
         plain_ms=statistics.median(plain),
     )
 

@@ -291,19 +291,26 @@ def test_the_command_counts_and_writes_files(run_python, tmp_path):
     assert "16781312" not in files["csv"].read_text()  # what hardware counts: with the bias
 
 
-def test_throughput_and_roofline_of_a_small_net(run_python, tmp_path):
+SMALL = ("flops", "--net", "recognize_digits", "--threads", "1")
+
+
+def test_throughput_against_batch(capsys, tmp_path):
     path = tmp_path / "flops.json"
-    done = run_python(
-        *COMMAND,
-        *("--net", "recognize_digits", "--parts", "throughput,roofline", "--batch-sizes", "4,1"),
-        *("--seconds", "1", "--threads", "1", "--passes", "2", "--json", str(path)),
-    )
-    assert done.returncode == 0, done.stderr
-    result = json.loads(path.read_text())
-    assert [point["point"]["batch_size"] for point in result["throughput"]["points"]] == [1, 4]
-    assert result["throughput"]["knee"]["batch"] in (1, 4)
-    assert all(layer["ms"] > 0 for layer in result["roofline"]["layers"])
-    assert "images/s" in done.stdout and "roofs measured here" in done.stdout
+    options = ("--parts", "throughput", "--batch-sizes", "4,1", "--seconds", "1", "--json", str(path))
+    assert main([*SMALL, *options]) == 0
+    result = json.loads(path.read_text())["throughput"]
+    assert [point["point"]["batch_size"] for point in result["points"]] == [1, 4]
+    assert result["knee"]["batch"] in (1, 4)
+    assert "images/s" in capsys.readouterr().out
+
+
+def test_the_roofline_of_a_net(capsys, tmp_path):
+    path = tmp_path / "flops.json"
+    assert main([*SMALL, "--parts", "roofline", "--passes", "1", "--json", str(path)]) == 0
+    result = json.loads(path.read_text())["roofline"]
+    assert [layer["kind"] for layer in result["layers"]][:3] == ["Conv2d", "ReLU", "MaxPool2d"]
+    assert all(layer["ms"] > 0 for layer in result["layers"]) and result["roofs"]["gflops"] > 0
+    assert "roofs measured here" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -73,21 +73,7 @@ def _study(options: argparse.Namespace, output: "StudyOutput") -> None:
     from convnet_benchmarks.own_process import call
     from convnet_benchmarks.progress import Progress
 
-    request = {
-        key: getattr(options, key)
-        for key in (
-            "net",
-            "input_size",
-            "seed",
-            "threads",
-            "batch_sizes",
-            "devices",
-            "dtype",
-            "mode",
-            "passes",
-            "tables",
-        )
-    }
+    request = {key: value for key, value in vars(options).items() if key not in ("json", "csv", "md")}
     runs: list[list[dict[str, Any]]] = []
     progress = Progress(options.runs, time_left=True)
     status = "interrupted"
@@ -99,11 +85,15 @@ def _study(options: argparse.Namespace, output: "StudyOutput") -> None:
     finally:
         progress.clear()
         if runs:
-            _report(options, output, runs, status)
+            _report(options, request, output, runs, status)
 
 
 def _report(
-    options: argparse.Namespace, output: "StudyOutput", runs: list[list[dict[str, Any]]], status: str
+    options: argparse.Namespace,
+    request: dict[str, Any],
+    output: "StudyOutput",
+    runs: list[list[dict[str, Any]]],
+    status: str,
 ) -> None:
     import torch
 
@@ -114,7 +104,7 @@ def _report(
     content = {
         "status": status,
         "net": options.net,
-        "options": {key: value for key, value in vars(options).items() if key not in ("json", "csv", "md")},
+        "options": request,
         "mean": mean,
         "runs": runs,
         "environment": environment.collect(torch.device(options.devices[-1])),

@@ -71,6 +71,7 @@ def _inference(
         times = time_layers(module, input, clock, request["passes"])
         found["total_ms"] = times.plain_ms
         found["hooked_ms"] = times.hooked_ms
+        found["outside_ms"] = times.outside_ms
         found["empty_layer_ms"] = empty_layer_ms(clock, input)
         found["layers"] = [
             {"path": layer.path, "kind": layer.kind, "ms": ms}

@@ -146,10 +146,10 @@ def _cost_note(entry: Entry) -> str:
     if "hooked_ms" not in entry:
         return f"{where}: layers run alone, each on the input it has in the net; total is the whole net"
     layers = sum(layer["ms"] for layer in entry["layers"])
-    total, hooked = entry["total_ms"], entry["hooked_ms"]
+    total, hooked, outside = entry["total_ms"], entry["hooked_ms"], entry["outside_ms"]
     return (
-        f"{where}: layers {layers:.4g} + between layers {hooked - layers:.3g} = {hooked:.4g} ms with timed "
-        f"layers, {total:.4g} without ({hooked / total - 1:+.1%}); "
+        f"{where}: layers {layers:.4g} + between layers {outside:.3g} ms; a pass takes {hooked:.4g} ms with "
+        f"timed layers, {total:.4g} without ({hooked / total - 1:+.1%}); "
         f"an empty layer shows {entry['empty_layer_ms']:.2g}"
     )
 
