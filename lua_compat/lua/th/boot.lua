@@ -89,6 +89,7 @@ end
 local function load_torch()
    require 'torch'
    for _, name in ipairs{ 'paths', 'sys', 'xlua' } do pcall(require, name) end
+   print = require('th.pretty').print
 end
 
 local actions = {}
@@ -112,6 +113,26 @@ function actions.require(package_name)
       local loaded = require(package_name)
       if type(loaded) == 'table' and rawget(_G, package_name) == nil then _G[package_name] = loaded end
    end)
+end
+
+-- Runs source text; what it returned, as one Torch7 object { n = how many, values... }, is kept for ``result``.
+local result
+function actions.keep_result(code, name)
+   local chunk, problem = loadstring(code, name)
+   if not chunk then return problem end
+   return guarded(function()
+      local function serialized(...) return torch.serialize{ n = select('#', ...), ... } end
+      result = serialized(chunk(unpack(arg)))
+   end)
+end
+
+function actions.result() return result end
+
+-- Functions of a file of ours become actions: of the prompt, or of what watches the globals.
+function actions.add(file, ...)
+   return guarded(function(...)
+      for name, action in pairs(assert(loadfile(folder .. '/th/' .. file))(...) or {}) do actions[name] = action end
+   end, ...)
 end
 
 function actions.flush() io.stdout:flush() end
