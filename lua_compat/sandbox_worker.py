@@ -10,7 +10,7 @@ import resource
 import sys
 from pathlib import Path
 
-PACKAGES = ("torch", "paths", "sys", "nn")
+PACKAGES = ("torch", "paths", "sys", "xlua", "nn", "optim", "graph", "nngraph")
 
 # Lua files beside the script that require can find.
 _MOST_SOURCES = 500
