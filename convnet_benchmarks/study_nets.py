@@ -1,10 +1,11 @@
 """From a study's options to the net, its input and the devices."""
 
 import argparse
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.errors import OutOfDeviceMemoryError, UserError
 from convnet_benchmarks.one_line_parser import natural
 from convnet_benchmarks.study_options import input_size, positive
 
@@ -60,6 +61,20 @@ def meta_input(net: "Net", batch_size: int) -> "torch.Tensor":
 
     sample = sample_input(net, 1, seed=1)
     return torch.empty((batch_size, *sample.shape[1:]), dtype=sample.dtype, device="meta")
+
+
+@contextlib.contextmanager
+def one_line_errors(what: str) -> Iterator[None]:
+    """Turns PyTorch's refusals (sizes, number formats, memory) into a UserError that begins with ``what``."""
+    from convnet_benchmarks.device_memory import is_out_of_memory
+
+    try:
+        yield
+    except (RuntimeError, ValueError, TypeError, IndexError, MemoryError) as error:
+        if is_out_of_memory(error):
+            raise OutOfDeviceMemoryError(f"{what}: out of memory") from None
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
+        raise UserError(f"{what}: {reason}") from None
 
 
 def find_devices(names: Sequence[str] | None, option: str = "--devices") -> list["torch.device"]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.studies.accuracy.examples import Examples
 from convnet_benchmarks.study_backends import StudyBackend, UnsupportedError, open_backend
+from convnet_benchmarks.study_nets import one_line_errors
 
 if TYPE_CHECKING:
     import torch
@@ -58,6 +59,7 @@ def answer(
     own = copy.deepcopy(module).to(device, variant.dtype).eval()
     layout = torch.channels_last if variant.backend.channels_last else torch.contiguous_format
     shape = (batch_size, *examples.image(0).shape)
+    size = "x".join(map(str, shape[1:]))
     # One input for all batches: a backend is opened for it. A last, smaller batch leaves old images behind.
     input = torch.zeros(shape, device=device, dtype=variant.dtype).contiguous(memory_format=layout)
     try:
@@ -67,7 +69,8 @@ def answer(
                 positions = range(start, min(start + batch_size, len(examples)))
                 images = torch.stack([examples.image(position) for position in positions])
                 input[: len(positions)].copy_(images)
-                output = opened.infer()
+                with one_line_errors(f"--backends: {variant.name} on images of {size}"):
+                    output = opened.infer()
                 if not isinstance(output, torch.Tensor) or output.dim() != 2:
                     raise UserError("--net: accuracy needs a net with one row of scores for each image")
                 answers.append(output[: len(positions)].float().cpu().clone())

@@ -70,7 +70,7 @@ def _check_together(options: argparse.Namespace, net: "Net") -> None:
                 raise UserError(f"--{name}: needs --images")
         if len(net.input_size) != 3 or net.input_size[0] != 1:
             raise UserError(f"--net: {net.name} does not take grey digits; give it --images and --weights")
-    elif options.weights is None:
+    elif options.weights is None and not net.own_parameters:
         raise UserError("--images: needs --weights; a net with random parameters is right by chance only")
     if options.save is not None:
         model_files.check_target(options.save, "--save")
@@ -96,6 +96,8 @@ def _limited(examples: Examples, limit: int | None) -> Examples:
 
 
 def _read(net: "Net", options: argparse.Namespace) -> "nn.Module":
+    if options.weights is None:  # a net that brings its parameters
+        return build_net(net, options.seed, torch.device("cpu"), torch.float32)
     if Path(options.weights).suffix.lower() == ".t7":
         return load_module(options.weights, options.get, "--get").float().eval()
     if options.get is not None:

@@ -18,7 +18,9 @@ sqrt, sigmoid). N is the number of elements of the output unless said otherwise.
       backward                                                8 N: two sums 4, input gradient 4
     group, layer normalisation                                6 N, 8 N: mean 1, variance 3, then 2 or 2 + 2
     softmax, log-softmax                                      5 N: maximum, difference, exp, sum, quotient
-    sum, mean                                                 the input's N
+    sum, mean, maximum                                        the input's N
+    vector norm                                               2 of the input's N
+    bilinear sampling of a grid                               7 N: four products, three sums
     ReLU, Threshold, + - x /, and other element-wise ones     N
     views, copies, concatenation, look-ups                    none
 """
@@ -196,6 +198,9 @@ _FORMULAS: dict[Any, Callable[[Any, Any, Any], Operations]] = {
     aten.mean: _times(1, argument=0),
     aten.sum: _times(1, argument=0),
     aten.amax: _times(1, argument=0),
+    aten.amin: _times(1, argument=0),
+    aten.linalg_vector_norm: _times(2, argument=0),
+    aten.grid_sampler_2d: _times(7),
     aten.max: _times(1, argument=0),
 }
 _ELEMENT_WISE_NAMES = """
@@ -204,7 +209,7 @@ _ELEMENT_WISE_NAMES = """
     sigmoid tanh gelu silu hardswish hardsigmoid softplus
     threshold_backward hardtanh_backward leaky_relu_backward sigmoid_backward tanh_backward
     gelu_backward silu_backward
-    eq ne lt le gt ge where addcmul lerp bernoulli
+    eq ne lt le gt ge where addcmul lerp bernoulli isneginf
 """
 _NAMES_WITHOUT_ARITHMETIC = """
     empty empty_like empty_strided new_empty zeros zeros_like new_zeros ones ones_like full

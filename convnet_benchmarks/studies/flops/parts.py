@@ -21,6 +21,7 @@ from convnet_benchmarks.study_nets import (
     find_devices,
     find_net,
     meta_input,
+    one_line_errors,
     sample_input,
 )
 from convnet_benchmarks.tables import Table
@@ -56,7 +57,14 @@ class Study:
         """The net and a batch for counting, without memory or arithmetic."""
         from nets import registry
 
-        return registry.on_meta(self._net).eval(), meta_input(self._net, self._options.batch_size)
+        with (
+            one_line_errors(f"--net: {self._net.name} does not run on shapes alone"),
+            torch.no_grad(),
+        ):
+            module = registry.on_meta(self._net).eval()
+            input = meta_input(self._net, self._options.batch_size)
+            module(input)
+        return module, input
 
     def counts(self) -> list[Table]:
         module, input = self._on_shapes
@@ -142,7 +150,8 @@ class Study:
         module = build_net(self._net, options.seed, self._device, dtype)
         input = sample_input(self._net, options.batch_size, options.seed)
         input = input.to(self._device, dtype if input.is_floating_point() else None)
-        points = layer_points(module, input, clock, roofs, options.passes)
+        with one_line_errors(f"--parts roofline: {self._net.name}, {options.dtype}, {self._device}"):
+            points = layer_points(module, input, clock, roofs, options.passes)
         progress.clear()
         self._found["roofline"] = {"roofs": asdict(roofs), "layers": [point.as_dict() for point in points]}
         what = f"{self._net.name}, batch {options.batch_size}, {self._device}"

@@ -5,9 +5,14 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from convnet_benchmarks.device_memory import is_out_of_memory
-from convnet_benchmarks.errors import OutOfDeviceMemoryError
-from convnet_benchmarks.study_nets import build_net, device_clock, find_devices, find_net, sample_input
+from convnet_benchmarks.study_nets import (
+    build_net,
+    device_clock,
+    find_devices,
+    find_net,
+    one_line_errors,
+    sample_input,
+)
 
 if TYPE_CHECKING:
     import torch
@@ -21,7 +26,8 @@ def run(request: dict[str, Any]) -> list[dict[str, Any]]:
 
     ``setup_ms``: the input drawn and put on the device. ``layers``: path, kind and milliseconds. In mode
     ``training`` a layer's milliseconds are by phase, and so is ``total_ms``. ``operators``: PyTorch's
-    operators by name, with calls per pass and their own milliseconds. Raises OutOfDeviceMemoryError.
+    operators by name, with calls per pass and their own milliseconds. Raises UserError where the net
+    does not run.
     """
     import torch
 
@@ -38,18 +44,12 @@ def run(request: dict[str, Any]) -> list[dict[str, Any]]:
         clock = device_clock(device)
         for batch in request["batch_sizes"]:
             start = time.perf_counter()
-            try:
+            with one_line_errors(f"{request['net']}, batch {batch}, {request['dtype']}, {device}"):
                 input = sample_input(net, batch, request["seed"])
                 input = input.to(device, dtype if input.is_floating_point() else None)
                 clock.synchronise()
                 setup_ms = (time.perf_counter() - start) * 1e3
                 found = measure(module, input, clock, request)
-            except Exception as error:
-                if is_out_of_memory(error):
-                    raise OutOfDeviceMemoryError(
-                        f"--batch-sizes: out of memory at {batch} on {device}"
-                    ) from None
-                raise
             measured.append({"device": str(device), "batch": batch, "setup_ms": setup_ms, **found})
     return measured
 
