@@ -280,7 +280,8 @@ def test_without_perf_one_line_says_so(run_python, tmp_path):
 def test_the_command_counts_and_writes_files(run_python, tmp_path):
     files = {name: tmp_path / f"flops.{name}" for name in ("json", "csv", "md")}
     options = [part for name, path in files.items() for part in (f"--{name}", str(path))]
-    done = run_python(*COMMAND, "--mode", "training", "--slope-layer", "1.3", "--batch-size", "2", *options)
+    wanted = ("--parts", "counts,slope", "--mode", "training", "--slope-layer", "1.3", "--batch-size", "2")
+    done = run_python(*COMMAND, *wanted, *options)
     assert done.returncode == 0 and done.stderr == ""
     assert "expected 16,777,216 multiply-adds" in done.stdout
     result = json.loads(files["json"].read_text())
@@ -318,7 +319,7 @@ def test_the_roofline_of_a_net(capsys, tmp_path):
     [
         (("--parts", "size"), "accepted: counts, slope, throughput, roofline, counters"),
         (("--net", "alexnot"), "option --net: unknown net"),
-        (("--slope-layer", "0.0"), "cannot follow itself; accepted: 0.10, 1.3"),
+        (("--parts", "slope", "--slope-layer", "0.0"), "cannot follow itself; accepted: 0.10, 1.3"),
         (("--batch-size", "0"), "--batch-size"),
         (("--device", "tpu"), "option --device"),
         (("--json", "/nowhere/f.json"), "--json"),

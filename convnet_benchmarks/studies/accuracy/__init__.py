@@ -43,26 +43,22 @@ def _parser(program: str) -> argparse.ArgumentParser:
         type=names,
         default=["no-onednn", "stock"],
         metavar="NAMES",
-        help="the first is the reference; NAME:DTYPE is another number format (default: no-onednn,stock)",
+        help="the first is the reference; NAME:DTYPE is another number format [no-onednn,stock]",
     )
-    parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:N (default: cpu)")
-    parser.add_argument("--batch-size", type=positive, default=32, help="images at a time (default: 32)")
+    parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:N [cpu]")
+    parser.add_argument("--batch-size", type=positive, default=32, help="images at a time [32]")
     parser.add_argument("--limit", type=positive, metavar="N", help="the first N examples only")
-    parser.add_argument("--epochs", type=positive, default=12, help="of training on digits (default: 12)")
+    parser.add_argument("--epochs", type=positive, default=12, help="of training on digits [12]")
     images = parser.add_argument_group("images")
     images.add_argument("--images", metavar="FOLDER", help="a folder for each class, or with --labels")
     images.add_argument("--labels", metavar="FILE", help="lines 'image label': a number from 0, or a class")
     images.add_argument(
         "--classes", metavar="FILE", help="the classes in the order of the outputs, one a line (synsets)"
     )
-    images.add_argument(
-        "--resize", type=positive, metavar="N", help="the shorter side (default: crop / 0.875)"
-    )
-    images.add_argument("--crop", type=positive, metavar="N", help="of the centre (default: the net's input)")
-    images.add_argument(
-        "--mean", type=_numbers, metavar="R,G,B", help="of values in [0, 1] (default: ImageNet)"
-    )
-    images.add_argument("--std", type=_numbers, metavar="R,G,B", help="default: ImageNet's")
+    images.add_argument("--resize", type=positive, metavar="N", help="the shorter side [crop / 0.875]")
+    images.add_argument("--crop", type=positive, metavar="N", help="of the centre [the net's input]")
+    images.add_argument("--mean", type=_numbers, metavar="R,G,B", help="of values in [0, 1] [ImageNet]")
+    images.add_argument("--std", type=_numbers, metavar="R,G,B", help="[ImageNet's]")
     images.add_argument("--interpolation", choices=("nearest", "bilinear", "bicubic"), default="bilinear")
     return parser
 

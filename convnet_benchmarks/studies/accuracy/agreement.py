@@ -92,8 +92,8 @@ def _agreement(name: str, outputs: "Tensor", reference: "Tensor", labels: Sequen
     differing = (outputs.argmax(1) != reference.argmax(1)).nonzero().flatten().tolist()
     return Agreement(
         name=name,
-        top1=right[:, 0].float().mean().item(),
-        top5=right.any(1).float().mean().item(),
+        top1=right[:, 0].double().mean().item(),
+        top5=right.any(1).double().mean().item(),
         differing=tuple(differing),
         largest_difference=(outputs - reference).abs().max().item(),
         largest_output=reference.abs().max().item(),

@@ -15,7 +15,7 @@ SUMMARY = "operations by layer, the slope test, images/s against batch, roofline
 PARTS = ("counts", "slope", "throughput", "roofline", "counters")
 _BATCHES = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024]
 _EXAMPLES = (
-    "                                     operations of AlexNet's layers, and the slope test",
+    "                                     operations of AlexNet's layers",
     "--mode training --batch-size 512 --parts slope --slope-layer 1.3   the table of Levinthal's analysis",
     "--net resnet50_v1 --parts roofline --batch-size 8 --json roofline.json",
     "--net mobilenet1.0 --parts throughput --batch-sizes 1,2,4,8,16,32,64 --csv images_per_second.csv",
@@ -59,29 +59,27 @@ def _parser(program: str) -> argparse.ArgumentParser:
     )
     add_net_options(parser, default="alexnet_owt")
     parser.add_argument(
-        "--parts", type=names, default=["counts", "slope"], metavar="NAMES", help="default: counts,slope"
+        "--parts", type=names, default=["counts"], metavar="NAMES", help=f"of {', '.join(PARTS)} [counts]"
     )
-    parser.add_argument(
-        "--batch-size", type=positive, default=1, help="of all parts but throughput (default: 1)"
-    )
+    parser.add_argument("--batch-size", type=positive, default=1, help="of all parts but throughput [1]")
     parser.add_argument(
         "--batch-sizes",
         type=sizes,
         default=_BATCHES,
         metavar="N,N",
-        help="of throughput (default: 1,2,...,1024)",
+        help="of throughput [1,2,...,1024]",
     )
     parser.add_argument(
         "--mode",
         choices=("inference", "training"),
         default="inference",
-        help="what counts, slope and throughput do (default: inference)",
+        help="what counts, slope and throughput do [inference]",
     )
-    parser.add_argument("--slope-layer", metavar="PATH", help="the layer to repeat (default: the largest)")
+    parser.add_argument("--slope-layer", metavar="PATH", help="the layer to repeat [the largest]")
     parser.add_argument("--device", default="cpu", help="of throughput and roofline: cpu, cuda, cuda:N")
     parser.add_argument("--dtype", choices=("float32", "float64", "bfloat16", "float16"), default="float32")
     parser.add_argument("--passes", type=positive, default=10, help="timed for roofline and counters")
     parser.add_argument(
-        "--seconds", type=positive, default=10, help="at most, for each batch of throughput (default: 10)"
+        "--seconds", type=positive, default=10, help="at most, for each batch of throughput [10]"
     )
     return parser

@@ -48,23 +48,21 @@ def _parser(program: str) -> argparse.ArgumentParser:
     )
     add_net_options(parser, default="recognize_digits")
     parser.add_argument(
-        "--batch-sizes", type=sizes, default=_BATCHES, metavar="N,N", help="default: 1,2,8,32,64,128,256"
+        "--batch-sizes", type=sizes, default=_BATCHES, metavar="N,N", help="[1,2,8,32,64,128,256]"
     )
-    parser.add_argument(
-        "--devices", type=names, metavar="NAMES", help="cpu, cuda, cuda:N (default: what is there)"
-    )
+    parser.add_argument("--devices", type=names, metavar="NAMES", help="cpu, cuda, cuda:N [what is there]")
     parser.add_argument("--dtype", choices=("float32", "float64", "bfloat16", "float16"), default="float32")
     parser.add_argument("--mode", choices=("inference", "training"), default="inference")
-    parser.add_argument("--runs", type=positive, default=10, help="independent runs (default: 10)")
-    parser.add_argument("--passes", type=positive, default=10, help="passes per run and batch (default: 10)")
+    parser.add_argument("--runs", type=positive, default=10, help="independent runs [10]")
+    parser.add_argument("--passes", type=positive, default=10, help="passes per run and batch [10]")
     parser.add_argument(
-        "--tables", type=names, default=_TABLES, metavar="NAMES", help=f"default: {','.join(_TABLES)}"
+        "--tables", type=names, default=_TABLES, metavar="NAMES", help=f"[{','.join(_TABLES)}]"
     )
     parser.add_argument(
         "--layout",
         choices=("auto", "columns", "rows"),
         default="auto",
-        help="a column for each layer, or a row (default: columns for nets of few layers)",
+        help="a column for each layer, or a row [columns for nets of few layers]",
     )
     return parser
 
