@@ -90,9 +90,7 @@ def test_the_page_has_every_plot_and_loads_nothing(tmp_path, run_python):
     assert read.loads == ["data:,"] and "@import" not in content
     assert "default-src 'none'" in read.policy and "http" not in read.policy
     assert read.tags.count("table") >= len(all_plots())  # the numbers of every plot
-    figures = json.loads(
-        re.search(r'<script type="application/json" id="figures">(.*?)</script>', content)[1]
-    )
+    (figures,) = re.findall(r'<script type="application/json" id="figures">(.*?)</script>', content)
     assert set(re.findall(r'data-figure="([^"]+)"', content)) == set(json.loads(figures))
     assert csv.read_text().count("\n") == 1 + len(all_plots())
 

@@ -9,7 +9,7 @@ from convnet_benchmarks.report_data import ReportData, measurement_table, naming
 
 TITLE = "Time by layer"
 ORDER = 60
-COMMAND = "convnet-benchmarks ops --batches 1,32,256 --json ops.json"
+COMMAND = "convnet-benchmarks ops --batch-sizes 1,32,256 --json ops.json"
 
 # A net of more layers is shown by kind of layer.
 _MOST_LAYERS = 24

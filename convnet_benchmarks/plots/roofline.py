@@ -10,7 +10,7 @@ from convnet_benchmarks.tables import Cell, Column, Table
 
 TITLE = "Roofline"
 ORDER = 70
-COMMAND = "convnet-benchmarks flops --net alexnet_owt --parts roofline --batch 8 --json roofline.json"
+COMMAND = "convnet-benchmarks flops --net alexnet_owt --parts roofline --batch-size 8 --json roofline.json"
 
 _COLUMNS = (
     Column("net"),
@@ -61,7 +61,7 @@ def _panel(document: Mapping[str, Any]) -> Panel:
     roof = [(left, left * roofs["gbytes"]), (ridge, roofs["gflops"]), (right, roofs["gflops"])]
     device = environment_device(document["environment"])
     return Panel(
-        title=f"{document['net']}, batch {options['batch']}, {device}",
+        title=f"{document['net']}, batch {options['batch_size']}, {device}",
         kind="points",
         x=Axis("arithmetic intensity [FLOP/byte]", log=True),
         y=Axis("attained [GFLOP/s]", log=True),
