@@ -3,7 +3,7 @@
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.one_line_parser import OneLineParser
@@ -68,42 +68,11 @@ def _require_safetensors() -> None:
 
 
 def _torch7_model(options: argparse.Namespace) -> "nn.Module":
-    from lua_compat import t7
-    from lua_compat.conversion import ConversionError, to_torch
+    from convnet_benchmarks.torch7_models import load_module
 
-    path, source = _find_model(options.model, options.get)
-    assert isinstance(source, t7.TorchObject)
-    try:
-        return to_torch(source, path)
-    except ConversionError as error:
-        raise UserError(f"{options.model}: {error}") from None
-
-
-def _find_model(file: str, place: str | None) -> tuple[str, Any]:
-    """The model and its path: at ``place``, the file's only object, or the only model in its table."""
-    from convnet_benchmarks.crosscheck_model import is_model
-    from convnet_benchmarks.result_files import load_t7
-    from lua_compat.t7 import LuaTable
-    from lua_compat.t7.paths import lookup
-
-    if Path(file).suffix.lower() != ".t7":
-        raise UserError(f"{file}: must be a .t7 file; a state_dict needs --net")
-    value = load_t7(file)
-    if place is not None:
-        try:
-            value = lookup(value, place)
-        except KeyError as error:
-            raise UserError(f"--get: {error.args[0]}") from None
-    path = place or "root"
-    if is_model(value):
-        return path, value
-    entries = value.items() if isinstance(value, LuaTable) else ()
-    models = {str(key): item for key, item in entries if is_model(item)}
-    if len(models) == 1:
-        ((name, model),) = models.items()
-        return name if place is None else f"{place}.{name}", model
-    found = f"it holds several: {', '.join(models)}" if models else "there is none"
-    raise UserError(f"{file}: --get must name a model; at {path} {found}")
+    if Path(options.model).suffix.lower() != ".t7":
+        raise UserError(f"{options.model}: must be a .t7 file; a state_dict needs --net")
+    return load_module(options.model, options.get, "--get")
 
 
 def _named_net(file: str, name: str) -> "nn.Module":

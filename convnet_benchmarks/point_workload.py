@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from convnet_benchmarks import study_backends
+from convnet_benchmarks import named_nets, study_backends
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.points import Point
 from convnet_benchmarks.study_backends import Opened, UnsupportedError
@@ -104,14 +104,10 @@ def _net_and_inputs(point: Point) -> "tuple[nn.Module, tuple[torch.Tensor, ...]]
 
     from nets.batch_norm_statistics import set_running_statistics
 
-    try:
-        net = registry.find(point.net)
-    except KeyError as error:
-        raise UserError(error.args[0]) from None
+    net = named_nets.find(point.net, point.input_size, "net")
     generator = torch.Generator().manual_seed(point.seed + 1)
-    shape = (point.batch_size, *(point.input_size or net.input_size))
-    module, input = registry.build(net, point.seed), net.sample(shape, generator)
+    module = registry.build(net, point.seed)
     if point.mode == "inference" and not net.own_parameters:
         few = torch.Generator().manual_seed(point.seed + 2)
-        set_running_statistics(module, net.sample((_STATISTICS_BATCH, *shape[1:]), few))
-    return module, (input,)
+        set_running_statistics(module, net.sample((_STATISTICS_BATCH, *net.input_size), few))
+    return module, (net.sample((point.batch_size, *net.input_size), generator),)
