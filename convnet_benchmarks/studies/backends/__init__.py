@@ -4,6 +4,7 @@ What MXNet's table "with and without MKL-DNN" showed: latency at batch 1 and thr
 """
 
 import argparse
+import itertools
 import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -52,7 +53,7 @@ def parser(program: str) -> argparse.ArgumentParser:
         type=study_options.names,
         required=True,
         metavar="LIST",
-        help="nets by name; mxnet: those of MXNet's table",
+        help="nets by name, module:function, file.py:function or model.t7; mxnet: those of MXNet's table",
     )
     what.add_argument("--without", default="no-onednn", metavar="VARIANT", help="the reference [no-onednn]")
     what.add_argument(
@@ -99,7 +100,7 @@ def main(arguments: Sequence[str], program: str) -> int:
     others = [variants.find(name, options.dtype, "--with") for name in options.others]
     if without.name in options.others:
         raise UserError(f"option --with: '{without.name}' is what it is to be compared with (--without)")
-    options.nets = _nets(options.nets)
+    options.nets = _nets(options)
 
     from convnet_benchmarks.point_files import PointFile
 
@@ -121,22 +122,21 @@ def main(arguments: Sequence[str], program: str) -> int:
     return 1 if any(record["status"] == FAILED for record in records) else 0
 
 
-def _nets(given: list[str]) -> list[str]:
+def _nets(options: argparse.Namespace) -> list[str]:
+    from convnet_benchmarks import named_nets
     from nets import registry
 
-    if given == ["mxnet"]:
+    if options.nets == ["mxnet"]:
         return [name for name in MXNET if name in registry.NETS]
-    try:
-        return [registry.find(name).name for name in given]
-    except KeyError as error:
-        raise UserError(f"option --nets: {error.args[0]}; or mxnet") from None
+    for name in options.nets:
+        named_nets.find(name, options.input_size, "--nets")
+    return list(options.nets)
 
 
 def _sittings(
     options: argparse.Namespace, without: "Variant", others: "Sequence[Variant]", file: "PointFile"
 ) -> Iterator[dict[str, Any]]:
     """The records of every net at both batch sizes, from ``file`` or measured now and appended to it."""
-    from convnet_benchmarks.device_memory import SHARE_OF_MEMORY, available_bytes
     from convnet_benchmarks.point_files import identity, latest
     from convnet_benchmarks.point_process import describe_device
     from convnet_benchmarks.progress import Progress
@@ -146,36 +146,45 @@ def _sittings(
         machine = describe_device(options.device)
     except UserError as error:
         raise UserError(f"option --device: {error}") from None
-    on_cpu = options.device == "cpu"
-    available = available_bytes()
-    share = int(available * SHARE_OF_MEMORY / (1 + len(others))) if available else None
-    limits = {"memory_budget": (options.memory_budget or share) if on_cpu else None, "cores": options.cores}
-    found = latest(file.records)
-    progress = Progress(2 * len(options.nets), time_left=True, seconds_between_lines=10.0)
-    for net in options.nets:
-        for kind, batch in ((LATENCY, options.latency_batch), (THROUGHPUT, options.batch_size)):
-            point = Point(
-                net,
-                batch,
-                options.device,
-                threads=options.threads,
-                input_size=options.input_size,
-                seed=options.seed,
-            )
-            head = {
-                "kind": kind,
-                "point": variant_point(point, without).as_dict(),
-                "machine": machine,
-                "variants": [without.name, *(other.name for other in others)],
-            }
-            progress.start(f"{net}, batch {batch}")
-            record = found.get(identity(head))
-            if record is None or record["status"] == FAILED:
-                sitting = Sitting(options.pairs, options.seconds, kind == LATENCY, limits)
-                record = {**head, "cores": options.cores, **compare(point, without, others, sitting)}
-                file.append(record)
-            yield record
+    limits = {"memory_budget": _memory_budget(options), "cores": options.cores}
+    about = {
+        "device": options.device,
+        "threads": options.threads,
+        "input_size": options.input_size,
+        "seed": options.seed,
+    }
+    names = [without.name, *(other.name for other in others)]
+    batches = {LATENCY: options.latency_batch, THROUGHPUT: options.batch_size}
+    sittings = []
+    for net, (kind, batch) in itertools.product(options.nets, batches.items()):
+        point = Point(net, batch, **about)
+        asked = variant_point(point, without).as_dict()
+        sittings.append((point, {"kind": kind, "point": asked, "machine": machine, "variants": names}))
+    found = {key: record for key, record in latest(file.records).items() if record["status"] != FAILED}
+    missing = [point for point, head in sittings if identity(head) not in found]
+    progress = Progress(len(missing), time_left=True, seconds_between_lines=10.0)
+    for point, head in sittings:
+        if identity(head) not in found:
+            progress.start(f"{point.net}, batch {point.batch_size}")
+            sitting = Sitting(options.pairs, options.seconds, head["kind"] == LATENCY, limits)
+            record = {**head, "cores": options.cores, **compare(point, without, others, sitting)}
+            file.append(record)
+            found[identity(head)] = record
+        yield found[identity(head)]
     progress.clear()
+
+
+def _memory_budget(options: argparse.Namespace) -> int | None:
+    """Bytes for each variant's process on a CPU: as told, or an equal share of what is available."""
+    from convnet_benchmarks.device_memory import SHARE_OF_MEMORY, available_bytes
+
+    if options.device != "cpu":
+        return None
+    budget: int | None = options.memory_budget
+    available = available_bytes()
+    if budget is None and available is not None:
+        budget = int(available * SHARE_OF_MEMORY / (1 + len(options.others)))
+    return budget
 
 
 def _tables(records: list[dict[str, Any]], others: "Sequence[Variant]") -> "list[Table]":
