@@ -185,3 +185,32 @@ def test_libraries_on_and_off_on_a_gpu():
     found = compare(point, variant("no-cudnn"), others, Sitting(9, 60.0, False, {}))
     assert found["status"] == "ok", found["reason"]
     assert found["results"]["stock"]["output_difference"]["relative"] < 1e-3
+
+
+def test_the_published_numbers_stand_in_our_layout():
+    from convnet_benchmarks.studies.backends.published import NETS, published_table
+
+    table = published_table(["vgg16", "inceptionv4", "alexnet_owt"])
+    assert [row[1] for row in table.rows] == ["inceptionv4", "vgg16"]
+    assert table.rows[1] == [
+        *("CNN/classification", "vgg16", 406.5, 20.07),
+        pytest.approx(20.25, abs=0.01),
+        *(128, 2.91, 70.84),
+        pytest.approx(24.34, abs=0.01),
+    ]
+    assert len(published_table(list(NETS.values())).rows) == len(NETS)
+
+
+def test_comparisons_are_measurements(net):
+    from convnet_benchmarks.point_measurements import of_points
+
+    point = Point(net, 4, input_size=(3, 8, 8), threads=1)
+    record = {
+        "kind": backends.THROUGHPUT,
+        "machine": {"device": "a CPU", "torch": "2.4"},
+        "point": point.as_dict(),
+        **compare(point, variant("stock"), [variant("mm"), variant("tf32")], Sitting(2, 60.0, False, {})),
+    }
+    found = of_points([record])
+    assert [m.software for m in found] == ["stock, 1 threads, 3x8x8", "mm, 1 threads, 3x8x8"]
+    assert all(m.low <= m.value <= m.high and m.batch == 4 for m in found)

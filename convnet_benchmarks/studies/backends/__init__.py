@@ -27,12 +27,6 @@ EXAMPLES = (
     "--nets googlenet --without stock+ONEDNN_MAX_CPU_ISA=AVX2 --with stock",
 )
 LATENCY, THROUGHPUT = "latency comparison", "throughput comparison"
-# The nets of MXNet's table, in its order.
-MXNET = (
-    *("resnet50_v1", "resnet50_v2", "inception_v3", "inception_v4", "densenet121", "mobilenet1.0", "vgg16"),
-    *("alexnet", "inception_resnet_v2", "faster_rcnn", "ssd_vgg16", "ssd_mobilenet", "gnmt"),
-    "dcgan_generator",
-)
 
 
 def parser(program: str) -> argparse.ArgumentParser:
@@ -69,6 +63,9 @@ def parser(program: str) -> argparse.ArgumentParser:
     what.add_argument("--dtype", choices=DTYPES, default="float32", help="where a variant names none")
     what.add_argument("--input-size", type=study_options.input_size, metavar="CxHxW", help="[the net's own]")
     what.add_argument("--seed", type=study_options.positive, default=1, metavar="N", help="[1]")
+    what.add_argument(
+        "--published", action="store_true", help="MXNet's published numbers for these nets, beside ours"
+    )
     how = found.add_argument_group("how")
     how.add_argument("--threads", type=study_options.positive, metavar="N", help="CPU threads")
     how.add_argument(
@@ -115,7 +112,7 @@ def main(arguments: Sequence[str], program: str) -> int:
                 records.append(record)
         except KeyboardInterrupt:
             interrupted = True
-        output.write(_tables(records, others), {"comparisons": records})
+        output.write([*_tables(records, others), *_published(options)], {"comparisons": records})
     if interrupted:
         print(f"what was finished is in {options.points}; the same command continues", file=sys.stderr)
         raise KeyboardInterrupt
@@ -124,10 +121,11 @@ def main(arguments: Sequence[str], program: str) -> int:
 
 def _nets(options: argparse.Namespace) -> list[str]:
     from convnet_benchmarks import named_nets
+    from convnet_benchmarks.studies.backends.published import NETS
     from nets import registry
 
     if options.nets == ["mxnet"]:
-        return [name for name in MXNET if name in registry.NETS]
+        return [name for name in NETS.values() if name in registry.NETS]
     for name in options.nets:
         named_nets.find(name, options.input_size, "--nets")
     return list(options.nets)
@@ -185,6 +183,12 @@ def _memory_budget(options: argparse.Namespace) -> int | None:
     if budget is None and available is not None:
         budget = int(available * SHARE_OF_MEMORY / (1 + len(options.others)))
     return budget
+
+
+def _published(options: argparse.Namespace) -> "list[Table]":
+    from convnet_benchmarks.studies.backends.published import published_table
+
+    return [published_table(options.nets)] if options.published else []
 
 
 def _tables(records: list[dict[str, Any]], others: "Sequence[Variant]") -> "list[Table]":
