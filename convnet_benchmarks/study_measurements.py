@@ -116,7 +116,7 @@ def _of_flops(document: Document) -> Iterator[Measurement]:
         unit="FLOP",
         value=0.0,
         net=_text(document["net"]),
-        batch=options["batch"],
+        batch=options["batch_size"],
         phase="inference",
         device=environment_device(document["environment"]),
         software=options["dtype"],
