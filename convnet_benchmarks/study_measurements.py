@@ -105,6 +105,10 @@ def _of_sweep(document: Document) -> Iterator[Measurement]:
     yield from of_points(document["points"])
 
 
+def _of_backends(document: Document) -> Iterator[Measurement]:
+    yield from of_points(document["comparisons"])
+
+
 def _of_flops(document: Document) -> Iterator[Measurement]:
     """Operations by layer, what was attained of the roofs, and the throughput of each batch size."""
     options = document["options"]
@@ -153,6 +157,7 @@ def _text(value: Any) -> str:
 _READERS: dict[str, Callable[[Document], Iterator[Measurement]]] = {
     "ops": _of_ops,
     "sweep": _of_sweep,
+    "backends": _of_backends,
     "flops": _of_flops,
     "accuracy": _of_accuracy,
 }
