@@ -94,7 +94,7 @@ def test_tables_of_a_study_without_a_reader_of_its_own(tmp_path):
     rows = [
         {"net": "vgg_a", "batch": 8, "library": "oneDNN on", "time [ms]": 1.5, "images": 7, "left out": None}
     ]
-    document = {"schema": SCHEMA, "kind": "backends", "tables": [{"title": "T", "rows": rows}]}
+    document = {"schema": SCHEMA, "kind": "another", "tables": [{"title": "T", "rows": rows}]}
     file = load(made_results.write(tmp_path / "b.json", document))
     time = only(file, quantity="time")
     assert (time.unit, time.value, time.net, time.batch, time.op, time.phase) == (
@@ -124,7 +124,7 @@ def test_a_published_log_knows_its_nets(tmp_path):
         "nn.SpatialConvolutionMM    :TOTAL:   64.00\n"
     )
     net, layer = load(str(log)).measurements
-    assert (net.net, net.batch, net.value, net.device) == ("AlexNet", 128, 0.2, "GeForce GTX TITAN X")
+    assert (net.net, net.batch, net.value, net.device) == ("alexnet_owt", 128, 0.2, "GeForce GTX TITAN X")
     assert layer.net == "one convolution" and "11x11" in layer.op and layer.value == 0.5
 
 
