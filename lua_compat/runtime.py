@@ -43,7 +43,7 @@ class Runtime:
         from lupa import luajit21
 
         from lua_compat.bridge import Handles, for_lua, kernel_signature
-        from lua_compat.kernels import all_kernels
+        from lua_compat.kernels import all_kernels, kernels_of_a_state
 
         self.handles = Handles()
         self._lua = luajit21.LuaRuntime(
@@ -67,7 +67,7 @@ class Runtime:
             "release": handles.release,
             "alive": lambda: len(handles),
         }
-        kernels = all_kernels()
+        kernels = {**all_kernels(), **kernels_of_a_state()}
         functions.update({name: for_lua(kernel, handles) for name, kernel in kernels.items()})
         signatures = {name: kernel_signature(kernel) for name, kernel in kernels.items()}
         # The state keeps these functions for its whole life: objects that came and went would hit a defect of

@@ -34,3 +34,11 @@ def all_kernels() -> dict[str, Callable[..., Any]]:
             assert name not in kernels, f"two kernels are called {name}"
             kernels[name] = getattr(module, name)
     return kernels
+
+
+def kernels_of_a_state() -> dict[str, Callable[..., Any]]:
+    """The kernels that remember something, new for each Lua state."""
+    from lua_compat.kernels.hdf5_files import OpenFiles
+
+    files = OpenFiles()
+    return {name: getattr(files, name) for name in dir(files) if not name.startswith("_")}
