@@ -22,6 +22,10 @@ _MODULES = (
     "nn_loss",
     "nn_normalization",
     "nn_layers",
+    "image_geometry",
+    "image_colors",
+    "image_files",
+    "image_drawing",
 )
 
 

@@ -38,7 +38,7 @@ def _bytes(text: str) -> str:
 
 
 class OpenFiles:
-    """The files of one Lua state. Paths count from the root of a file; errors are those of lua_compat.hdf5."""
+    """The files of one Lua state. Paths count from a file's root; errors are those of lua_compat.hdf5."""
 
     def __init__(self) -> None:
         self._files: dict[int, hdf5.File] = {}
