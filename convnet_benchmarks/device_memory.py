@@ -54,7 +54,7 @@ def largest_batch_to_try(workload: "Workload") -> int:
         return workload.batch_size // 2
     import torch
 
-    sample_shape = workload.input.shape[-3:]
+    sample_shape = workload.input.shape[-len(workload.net.input_size) :]
     del workload.input
     peaks = []
     for batch in (1, 2):

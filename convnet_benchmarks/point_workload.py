@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from convnet_benchmarks import study_backends
+from convnet_benchmarks import named_nets, study_backends
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.points import Point
 from convnet_benchmarks.study_backends import Opened, UnsupportedError
@@ -84,10 +84,7 @@ def _net_and_inputs(point: Point) -> "tuple[nn.Module, tuple[torch.Tensor, ...]]
     """The net, float32 on the CPU, and inputs for it."""
     import torch
 
-    try:
-        net = registry.find(point.net)
-    except KeyError as error:
-        raise UserError(error.args[0]) from None
+    net = named_nets.find(point.net, point.input_size, "net")
     generator = torch.Generator().manual_seed(point.seed + 1)
-    shape = (point.batch_size, *(point.input_size or net.input_size))
+    shape = (point.batch_size, *net.input_size)
     return registry.build(net, point.seed), (net.sample(shape, generator),)

@@ -28,6 +28,21 @@ _MODULES = (
     "image_drawing",
 )
 
+# Modules whose kernels reach files or the machine around the script; these of them do not.
+_OUTSIDE_MODULES = ("system", "image_files")
+_HARMLESS = {
+    "get_num_cores",
+    "get_num_threads",
+    "image_compress",
+    "image_decompress",
+    "is_terminal",
+    "process_clock",
+    "set_num_threads",
+    "sleep",
+    "terminal_columns",
+    "wall_clock",
+}
+
 
 def all_kernels() -> dict[str, Callable[..., Any]]:
     """Every kernel by its name."""
@@ -46,3 +61,10 @@ def kernels_of_a_state() -> dict[str, Callable[..., Any]]:
 
     files = OpenFiles()
     return {name: getattr(files, name) for name in dir(files) if not name.startswith("_")}
+
+
+def outside_kernels() -> list[str]:
+    """The kernels that a script which is not trusted must not call."""
+    modules = [import_module(f"lua_compat.kernels.{name}") for name in _OUTSIDE_MODULES]
+    names = [kernel for module in modules for kernel in module.__all__ if kernel not in _HARMLESS]
+    return [*names, *kernels_of_a_state()]

@@ -1,8 +1,8 @@
 """What Torch7's package image does to the geometry of images.
 
-An image is height x width or channels x height x width. Positions are computed in float32 and pixels in the
-element type, or in float32 for whole numbers, as Torch7's C code does it; only where that code sends pixels of
-a DoubleTensor through a float, they keep their precision here.
+An image is height x width or channels x height x width. Positions are computed in float32 and pixels in
+the element type, or in float32 for whole numbers, as Torch7's C code does it; only where that code sends
+pixels of a DoubleTensor through a float, they keep their precision here.
 """
 
 from collections.abc import Callable
@@ -357,8 +357,8 @@ def image_warp(
     out: Tensor, src: Tensor, field: Tensor, mode: str, offset: bool, pad_outside: bool, pad: float
 ) -> None:
     """Each pixel of ``out`` from the position (y, x) = ``field`` (2 x height x width) in src, or (``offset``)
-    that far from its own. ``mode``: simple, bilinear, bicubic or lanczos. Positions outside of src are moved to
-    its border, or (``pad_outside``) give the value ``pad``."""
+    that far from its own. ``mode``: simple, bilinear, bicubic or lanczos. Positions outside of src are moved
+    to its border, or (``pad_outside``) give the value ``pad``."""
     pixels = pixels_of(src)
     _, height, width = pixels.shape
     flow = field.detach().to(torch.float32, copy=True).numpy()
