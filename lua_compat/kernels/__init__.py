@@ -22,6 +22,10 @@ _MODULES = (
     "nn_loss",
     "nn_normalization",
     "nn_layers",
+    "nn_pooling",
+    "nn_similarity",
+    "nn_sparse",
+    "nn_connection_tables",
 )
 
 

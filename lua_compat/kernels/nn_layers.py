@@ -73,12 +73,9 @@ def _max_pooling(
     return F.max_pool2d(x, *sizes, ceil_mode=ceil)
 
 
-def _volumetric_pooling(pool: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    def pooled(x: Tensor, *numbers: Any) -> Tensor:
-        kt, kw, kh, dt, dw, dh, pt, pw, ph = _whole(*numbers[:9])
-        return pool(x, (kt, kh, kw), (dt, dh, dw), (pt, ph, pw), ceil_mode=numbers[9])
-
-    return pooled
+def _volumetric_average_pooling(x: Tensor, *numbers: float) -> Tensor:
+    kt, kw, kh, dt, dw, dh = _whole(*numbers)
+    return F.avg_pool3d(x, (kt, kh, kw), (dt, dh, dw))
 
 
 def _interpolation(n: int, size: int, dtype: torch.dtype) -> Tensor:
@@ -97,10 +94,20 @@ def _interpolation(n: int, size: int, dtype: torch.dtype) -> Tensor:
     return matrix
 
 
-def _upsample_bilinear(x: Tensor, h: float, w: float) -> Tensor:
-    rows = _interpolation(x.shape[-2], int(h), x.dtype)
-    columns = _interpolation(x.shape[-1], int(w), x.dtype)
-    return rows @ x @ columns.T
+def _upsample_linear(x: Tensor, *sizes: float) -> Tensor:
+    """To ``sizes``, those of the last dimensions."""
+    for axis, size in zip(range(-len(sizes), 0), _whole(*sizes), strict=True):
+        x = torch.movedim(
+            torch.movedim(x, axis, -1) @ _interpolation(x.shape[axis], size, x.dtype).T, -1, axis
+        )
+    return x
+
+
+def _feature_lp_pooling(x: Tensor, width: float, step: float, power: float, axis: float) -> Tensor:
+    """(sum x^power)^(1/power) over windows of features; without a gradient where that is 0."""
+    sums = x.unfold(int(axis), int(width), int(step)).pow(power).sum(-1)
+    zero = sums == 0
+    return torch.where(zero, 0.0, torch.where(zero, 1.0, sums).pow(1 / power))
 
 
 # name -> function of the input and numbers
@@ -108,10 +115,11 @@ _LAYERS: dict[str, Callable[..., Tensor]] = {
     "zero_padding": _pad("constant"),
     "reflection_padding": _pad("reflect"),
     "replication_padding": _pad("replicate"),
-    "upsample_nearest": lambda x, h, w: _batched(
-        lambda b: F.interpolate(b, size=_whole(h, w), mode="nearest"), x, 3
+    "upsample_nearest": lambda x, *sizes: _batched(
+        lambda b: F.interpolate(b, size=_whole(*sizes), mode="nearest"), x, len(sizes) + 1
     ),
-    "upsample_bilinear": _upsample_bilinear,
+    "upsample_linear": _upsample_linear,
+    "feature_lp_pooling": _feature_lp_pooling,
     "pixel_shuffle": lambda x, factor: F.pixel_shuffle(x, int(factor)),
     "cross_map_lrn": lambda x, size, alpha, beta, k: _batched(
         lambda b: F.local_response_norm(b, int(size), alpha, beta, k), x, 3
@@ -119,8 +127,7 @@ _LAYERS: dict[str, Callable[..., Tensor]] = {
     "max_pooling": _max_pooling,
     "adaptive_max_pooling": lambda x, h, w: F.adaptive_max_pool2d(x, _whole(h, w)),
     "adaptive_average_pooling": lambda x, h, w: F.adaptive_avg_pool2d(x, (int(h), int(w))),
-    "volumetric_max_pooling": _volumetric_pooling(F.max_pool3d),
-    "volumetric_average_pooling": _volumetric_pooling(F.avg_pool3d),
+    "volumetric_average_pooling": _volumetric_average_pooling,
     "temporal_max_pooling": _temporal_max_pooling,
     "gated_linear_unit": lambda x, dimension: F.glu(x, int(dimension) - 1),
     "normalize": _normalize,
@@ -240,8 +247,9 @@ def _temporal_row_convolution(
 
 
 def _volumetric_convolution(x: Tensor, weight: Tensor, bias: Tensor | None, *numbers: float) -> Tensor:
-    dt, dw, dh, pt, pw, ph = _whole(*numbers)
-    return F.conv3d(x, weight, bias, (dt, dh, dw), (pt, ph, pw))
+    """``numbers``: steps, paddings, and perhaps dilations."""
+    dt, dw, dh, pt, pw, ph, lt, lw, lh = _whole(*numbers, *(1, 1, 1)[len(numbers) - 6 :])
+    return F.conv3d(x, weight, bias, (dt, dh, dw), (pt, ph, pw), (lt, lh, lw))
 
 
 def _volumetric_full_convolution(x: Tensor, weight: Tensor, bias: Tensor | None, *numbers: float) -> Tensor:
