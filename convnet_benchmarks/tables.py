@@ -99,9 +99,7 @@ class Table:
         from rich.table import Table as RichTable
         from rich.text import Text
 
-        shown = RichTable(
-            title=Text(self.title) if self.title else None, title_justify="left", box=box.SIMPLE_HEAD
-        )
+        shown = RichTable(title=Text(self.title), title_justify="left", box=box.SIMPLE_HEAD)
         for column, right in zip(self.columns, self._numeric(), strict=True):
             shown.add_column(Text(column.title), justify="right" if right else "left")
         for row in self._texts():
