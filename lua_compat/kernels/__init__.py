@@ -22,6 +22,7 @@ _MODULES = (
     "nn_loss",
     "nn_normalization",
     "nn_layers",
+    "nn_convolutions",
     "nn_pooling",
     "nn_similarity",
     "nn_sparse",

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from lua_compat.bridge import Out
@@ -124,17 +125,10 @@ def index_linear(
         values = _normalized(weight, rows, values, train)
         normalized.resize_(values.shape)
         normalized.copy_(values)
-    parts = weight[rows, weight.shape[1] - bias.shape[0] :] * values.unsqueeze(1)
+    starts = sizes.cumsum(0) - sizes
+    sums = F.embedding_bag(rows, weight, starts, mode="sum", per_sample_weights=values)
     out.resize_(len(sizes), len(bias))
-    out.copy_(bias.expand_as(out))
-    out.index_add_(0, _batch_rows(sizes), parts)
-
-
-def _key_gradients(values: Tensor, sizes: Tensor, grad_output: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Gradients with respect to the bias, each key's bias and each key's weights."""
-    of_output = grad_output.reshape(len(sizes), -1)
-    of_key_bias = of_output[_batch_rows(sizes)]
-    return of_output.sum(0), of_key_bias, of_key_bias * values.unsqueeze(1)
+    torch.add(sums[:, -len(bias) :], bias, out=out)
 
 
 def index_linear_grad_parameters(
@@ -148,12 +142,15 @@ def index_linear_grad_parameters(
 ) -> None:
     """grad_weight gets a row per key: scale times the gradient of the key's bias (if weight has such a
     column), then of its weights. Scale times the gradient is added to grad_bias."""
-    of_bias, of_key_bias, of_weight = _key_gradients(values, sizes, grad_output)
-    normalizes = weight.shape[1] > len(grad_bias)
-    result = torch.cat([of_key_bias, of_weight], 1) if normalizes else of_weight
-    grad_weight.resize_(result.shape)
-    grad_weight.copy_(result * scale)
-    grad_bias.add_(of_bias, alpha=scale)
+    outputs = len(grad_bias)
+    of_output = grad_output.reshape(len(sizes), outputs) * scale
+    of_key = of_output[_batch_rows(sizes)]
+    with_key_bias = weight.shape[1] > outputs
+    grad_weight.resize_(len(values), 2 * outputs if with_key_bias else outputs)
+    torch.mul(of_key, values.unsqueeze(1), out=grad_weight[:, -outputs:])
+    if with_key_bias:
+        grad_weight[:, :outputs] = of_key
+    grad_bias.add_(of_output.sum(0))
 
 
 def _step(
@@ -164,7 +161,7 @@ def _step(
     of_key_bias: None if the weight has no columns for normalisation.
     """
     if of_key_bias is None and decay == 0:
-        weight.index_add_(0, rows, of_weight, alpha=-rate)
+        weight.index_put_((rows,), of_weight * -rate, accumulate=True)
         return
     for places in _rounds(rows):
         row = weight[rows[places]]
@@ -190,11 +187,12 @@ def index_linear_update(
     rate: float,
 ) -> None:
     """A step along the gradient of one batch, and for the keys in it a decay of their weights."""
-    of_bias, of_key_bias, of_weight = _key_gradients(values, sizes, grad_output)
+    of_output = grad_output.reshape(len(sizes), len(bias))
+    of_key = of_output[_batch_rows(sizes)]
     rows = keys + int(offset)
     normalizes = weight.shape[1] > len(bias)
-    bias.sub_(of_bias, alpha=rate)
-    _step(weight, rows, of_key_bias if normalizes else None, of_weight, rate, decay)
+    bias.sub_(of_output.sum(0), alpha=rate)
+    _step(weight, rows, of_key if normalizes else None, of_key * values.unsqueeze(1), rate, decay)
     if normalizes and len(bias) == 1:
         weight[rows, _RATE] = 0
 

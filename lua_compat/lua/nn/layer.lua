@@ -67,12 +67,16 @@ function layer.pair(row)
    return class
 end
 
--- A layer with a weight, and a bias unless row.bias is nil. weight(self), bias(self): sizes; fan_in(self): the
+-- A layer with a weight, and a bias unless row.bias is nil. kernel: where f is to be found, by default nn_layers.py's
+-- parametric_layer. weight(self), bias(self): sizes; fan_in(self): the
 -- default initialisation is uniform within 1 / sqrt of it. takes_target: the input may be { tensor, target }, where
 -- the target's sizes count (arguments sees the table) and its gradient is zero.
 function layer.with_parameters(row)
    local class = class_of(row)
    local arguments = row.arguments or none
+   local name = row.kernel or 'parametric_layer'
+   local forward, grad_input = kernel[name], kernel[name .. '_grad_input']
+   local grad_parameters = kernel[name .. '_grad_parameters']
    local tensor_of = row.takes_target and function(input) return torch.isTensor(input) and input or input[1] end
       or function(input) return input end
 
@@ -100,15 +104,14 @@ function layer.with_parameters(row)
    end
 
    function class:updateOutput(input)
-      kernel.parametric_layer(self.output, tensor_of(input), self.weight, self.bias, row.f, arguments(self, input))
+      forward(self.output, tensor_of(input), self.weight, self.bias, row.f, arguments(self, input))
       return self.output
    end
    function class:updateGradInput(input, gradOutput)
       if not self.gradInput then return end
       if type(self.gradInput) == 'table' then self.gradInput = self.gradInput[1] or gradOutput.new() end
       local tensor = tensor_of(input)
-      kernel.parametric_layer_grad_input(self.gradInput, tensor, gradOutput, self.weight, self.bias, row.f,
-         arguments(self, input))
+      grad_input(self.gradInput, tensor, gradOutput, self.weight, self.bias, row.f, arguments(self, input))
       if tensor ~= input then
          local target = input[2]
          local ones = torch.LongStorage(target:dim()):fill(1)
@@ -117,8 +120,8 @@ function layer.with_parameters(row)
       return self.gradInput
    end
    function class:accGradParameters(input, gradOutput, scale)
-      kernel.parametric_layer_grad_parameters(self.gradWeight, self.gradBias, tensor_of(input), gradOutput, self.weight,
-         self.bias, scale or 1, row.f, arguments(self, input))
+      grad_parameters(self.gradWeight, self.gradBias, tensor_of(input), gradOutput, self.weight, self.bias, scale or 1,
+         row.f, arguments(self, input))
    end
    return class
 end

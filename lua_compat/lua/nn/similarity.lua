@@ -225,7 +225,8 @@ function Kmeans:accGradParameters(input, _, scale)
    local nearest = self._minIndx
    self.clusterSampleCount:zero():indexAdd(1, nearest, input.new(input:size(1)):fill(1))
    local differences = torch.add(self.weight:index(1, nearest), -1, input):mul(scale)
-   local sums = self.gradWeight.new():resizeAs(self.gradWeight):zero():indexAdd(1, nearest, differences)
+   local sums = self.gradWeight.new():resizeAs(self.gradWeight):zero()
+   sums:indexAdd(1, nearest, differences)
    local counts = torch.add(self.clusterSampleCount, 1e-7) -- not zero
    self.gradWeight:add(sums:cdiv(counts:view(self.k, 1):expandAs(sums)))
 end

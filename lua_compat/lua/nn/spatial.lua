@@ -83,7 +83,7 @@ local function convolution_text(extra)
    end
 end
 
-layer.with_parameters{ name = 'SpatialDilatedConvolution', parent = 'nn.SpatialConvolution', f = 'dilated_convolution',
+layer.with_parameters{ name = 'SpatialDilatedConvolution', parent = 'nn.SpatialConvolution', kernel = 'convolution', f = 'plain',
    init = function(self, nInputPlane, nOutputPlane, kW, kH, dW, dH, padW, padH, dilationW, dilationH)
       convolution_fields(self, nInputPlane, nOutputPlane, kW, kH, dW, dH, padW, padH)
       self.dilationW, self.dilationH = dilationW or 1, dilationH or 1
@@ -119,7 +119,7 @@ local function adjustment(self, input)
    return (width + 2 * self.padW - self.kW) % self.dW, (height + 2 * self.padH - self.kH) % self.dH
 end
 
-layer.with_parameters{ name = 'SpatialFullConvolution', f = 'full_convolution', takes_target = true,
+layer.with_parameters{ name = 'SpatialFullConvolution', kernel = 'convolution', f = 'transposed', takes_target = true,
    init = function(self, nInputPlane, nOutputPlane, kW, kH, dW, dH, padW, padH, adjW, adjH)
       convolution_fields(self, nInputPlane, nOutputPlane, kW, kH, dW, dH, padW, padH or 0)
       self.adjW, self.adjH = adjW or 0, adjH or 0
@@ -148,7 +148,7 @@ layer.with_parameters{ name = 'SpatialConvolutionLocal', f = 'local_convolution'
    weight = function(self) return self.oH, self.oW, self.nOutputPlane, self.nInputPlane, self.kH, self.kW end,
    bias = function(self) return self.nOutputPlane, self.oH, self.oW end,
    fan_in = fan_in,
-   arguments = function(self) return self.dW, self.dH, self.padW, self.padH end,
+   arguments = convolution_values,
    text = function(self)
       local text = ('(%d -> %d, %dx%d, %dx%d'):format(self.nInputPlane, self.nOutputPlane, self.iW, self.iH, self.kW,
          self.kH)

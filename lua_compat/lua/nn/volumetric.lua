@@ -35,12 +35,12 @@ local function convolution_fields(self, nInputPlane, nOutputPlane, kT, kW, kH, d
 end
 local function weight_sizes(self) return self.nOutputPlane, self.nInputPlane, self.kT, self.kH, self.kW end
 
-layer.with_parameters{ name = 'VolumetricConvolution', f = 'volumetric_convolution', init = convolution_fields,
+layer.with_parameters{ name = 'VolumetricConvolution', kernel = 'convolution', f = 'plain', init = convolution_fields,
    weight = weight_sizes, bias = output_planes, fan_in = volume, text = function(self) return volume_text(self) end,
    arguments = function(self) return self.dT, self.dW, self.dH, triple(self, PAD) end }
 
 local Dilated = layer.with_parameters{ name = 'VolumetricDilatedConvolution', parent = 'nn.VolumetricConvolution',
-   f = 'volumetric_convolution', weight = weight_sizes, bias = output_planes, fan_in = volume,
+   kernel = 'convolution', f = 'plain', weight = weight_sizes, bias = output_planes, fan_in = volume,
    init = function(self, ...)
       convolution_fields(self, ...)
       layer.fields(self, DILATION, dilations(select(12, ...)))
@@ -65,7 +65,7 @@ local function adjustment(self, input)
    return rest.T, rest.W, rest.H
 end
 
-layer.with_parameters{ name = 'VolumetricFullConvolution', f = 'volumetric_full_convolution', takes_target = true,
+layer.with_parameters{ name = 'VolumetricFullConvolution', kernel = 'convolution', f = 'transposed', takes_target = true,
    init = function(self, nInputPlane, nOutputPlane, kT, kW, kH, dT, dW, dH, padT, padW, padH, adjT, adjW, adjH)
       self.nInputPlane, self.nOutputPlane = nInputPlane, nOutputPlane
       layer.fields(self, KERNEL, kT, kW, kH)
@@ -123,24 +123,23 @@ function Max:floor()
    return self
 end
 
--- Steps, paddings and dilations
-local function placing(self)
+-- How output sizes are rounded; kernel, steps, paddings and dilations
+local function geometry(self)
    local dilationT, dilationW, dilationH = dilations(triple(self, DILATION))
-   return self.dT, self.dW, self.dH, self.padT, self.padW, self.padH, dilationT, dilationW, dilationH
+   return self.ceil_mode, self.kT, self.kW, self.kH, self.dT, self.dW, self.dH, self.padT, self.padW, self.padH,
+      dilationT, dilationW, dilationH
 end
 
 function Max:updateOutput(input)
    local dims = input:dim()
    self.itime, self.iheight, self.iwidth = input:size(dims - 2), input:size(dims - 1), input:size(dims)
    self.indices = (self.indices or torch.LongTensor()):long()
-   local dT, dW, dH, padT, padW, padH, dilationT, dilationW, dilationH = placing(self)
-   kernel.volumetric_max_pooling(self.output, self.indices, input, self.kT, self.kW, self.kH, dT, dW, dH,
-      padT, padW, padH, dilationT, dilationW, dilationH, self.ceil_mode)
+   kernel.volumetric_max_pooling(self.output, self.indices, input, geometry(self))
    return self.output
 end
 
 function Max:updateGradInput(input, gradOutput)
-   kernel.volumetric_max_pooling_grad_input(self.gradInput, input, gradOutput, self.indices, placing(self))
+   kernel.volumetric_max_pooling_grad_input(self.gradInput, input, gradOutput, self.indices, geometry(self))
    return self.gradInput
 end
 
