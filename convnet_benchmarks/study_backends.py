@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks.backends import framework_switches
-from convnet_benchmarks.errors import UserError
 
 if TYPE_CHECKING:
     import torch
@@ -67,14 +66,6 @@ def find(name: str) -> StudyBackend:
         return BACKENDS[name]
     except KeyError:
         raise KeyError(f"unknown backend '{name}'; accepted: {', '.join(BACKENDS)}") from None
-
-
-def find_all(option: str, given: list[str]) -> list[StudyBackend]:
-    """The backends that ``option`` names; raises UserError with the accepted names."""
-    try:
-        return [find(name) for name in given]
-    except KeyError as error:
-        raise UserError(f"option {option}: {error.args[0]}") from None
 
 
 @dataclass(frozen=True)

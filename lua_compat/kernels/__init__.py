@@ -29,6 +29,18 @@ _MODULES = (
     "nn_connection_tables",
 )
 
+# Kernels that reach files or the machine around the script, by module; these of ``system`` do not.
+_OUTSIDE_MODULES = ("system",)
+_HARMLESS = {
+    "get_num_cores",
+    "get_num_threads",
+    "is_terminal",
+    "process_clock",
+    "set_num_threads",
+    "sleep",
+    "wall_clock",
+}
+
 
 def all_kernels() -> dict[str, Callable[..., Any]]:
     """Every kernel by its name."""
@@ -39,3 +51,9 @@ def all_kernels() -> dict[str, Callable[..., Any]]:
             assert name not in kernels, f"two kernels are called {name}"
             kernels[name] = getattr(module, name)
     return kernels
+
+
+def outside_kernels() -> list[str]:
+    """The kernels that a script which is not trusted must not call."""
+    modules = [import_module(f"lua_compat.kernels.{name}") for name in _OUTSIDE_MODULES]
+    return [kernel for module in modules for kernel in module.__all__ if kernel not in _HARMLESS]

@@ -15,7 +15,8 @@ __all__ = [
 
 
 def set_num_threads(count: float) -> None:
-    torch.set_num_threads(max(1, int(count)))
+    """No more than there are cores: old scripts ask for eight anywhere, and kernels would wait for turns."""
+    torch.set_num_threads(max(1, min(int(count), get_num_cores())))
 
 
 def get_num_threads() -> int:
