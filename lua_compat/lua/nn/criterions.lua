@@ -174,6 +174,7 @@ function L1Cost:updateOutput(input)
    return self.output
 end
 function L1Cost:updateGradInput(input) return self.gradInput:resizeAs(input):copy(input):sign() end
+function L1Cost:clearState() return nn.utils.clear(self, 'gradInput') end
 
 -- One class for each pixel
 local SpatialClassNLL = torch.class('nn.SpatialClassNLLCriterion', 'nn.Criterion')

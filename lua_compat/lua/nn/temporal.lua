@@ -34,9 +34,10 @@ layer.with_parameters{ name = 'TemporalRowConvolution', f = 'temporal_row_convol
          .. (self.bias and '' or ' without bias')
    end }
 
-layer.plain{ name = 'TemporalMaxPooling', f = 'temporal_max_pooling',
+local MaxPooling = layer.plain{ name = 'TemporalMaxPooling', f = 'temporal_max_pooling',
    init = function(self, kW, dW) self.kW, self.dW = kW, dW or kW end,
    arguments = function(self) return self.kW, self.dW end }
+function MaxPooling:empty() self:clearState() end
 
 -- The k largest values of each feature in their order; k: the larger of minK and factor times the number of frames
 local KMax = torch.class('nn.TemporalDynamicKMaxPooling', 'nn.Module')

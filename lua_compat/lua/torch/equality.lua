@@ -1,13 +1,17 @@
 -- Deep comparison with a tolerance, for torch.Tester. Each function gives whether the two are equal within the
 -- tolerance (negated: whether they are not), and if that is not so, why.
+local memory = require 'torch.memory'
+
 local equality = {}
 
 local FEW = 128 -- elements for which a loop is faster than four operations
 
 local function largest_difference(a, b)
-   if a:nElement() <= FEW and a:type() == 'torch.DoubleTensor' and a:isContiguous() and b:isContiguous() then
-      local p, q, largest = torch.data(a), torch.data(b), 0
-      for i = 0, a:nElement() - 1 do
+   local n = a:nElement()
+   if n <= FEW and a:type() == 'torch.DoubleTensor' and a:isContiguous() and b:isContiguous() then
+      local r, s, largest = memory.records[a], memory.records[b], 0
+      local p, q = r.S.p + r.off, s.S.p + s.off
+      for i = 0, n - 1 do
          local difference = math.abs(p[i] - q[i])
          if difference ~= difference then return difference end
          if difference > largest then largest = difference end
