@@ -58,7 +58,7 @@ class Runtime:
         from lupa import luajit21
 
         from lua_compat.bridge import Handles, for_lua, kernel_signature
-        from lua_compat.kernels import all_kernels, outside_kernels
+        from lua_compat.kernels import all_kernels, kernels_of_a_state, outside_kernels
 
         self.handles = Handles()
         self._lua = luajit21.LuaRuntime(
@@ -82,7 +82,7 @@ class Runtime:
             "release": handles.release,
             "alive": lambda: len(handles),
         }
-        kernels = all_kernels()
+        kernels = {**all_kernels(), **kernels_of_a_state()}
         if sandboxed:
             for name in outside_kernels():
                 kernels[name] = _refused(name)
