@@ -17,7 +17,7 @@ from pathlib import Path
 
 import torch
 
-VERSION = 1
+VERSION = 2
 _REPEATS = 3
 _SLOWER_IS_OUT = 1.3  # after its first timed run, a candidate this much slower than the best one is dropped
 _SECONDS_PER_CANDIDATE = 0.5
