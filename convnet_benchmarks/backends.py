@@ -110,24 +110,26 @@ def open_phases(
             with phases:
                 yield OpenPhases(phases, phases.report())
             return
-    with _framework_switches(backend, tf32), AutogradPhases(module) as autograd:
+    switches = framework_switches(
+        onednn=backend.name != "mm", nnpack=backend.name == "stock", cudnn=backend.name == "cudnn", tf32=tf32
+    )
+    with switches, AutogradPhases(module) as autograd:
         yield OpenPhases(autograd, note=note)
 
 
 @contextlib.contextmanager
-def _framework_switches(backend: Backend, tf32: bool) -> Iterator[None]:
-    """Sets the framework's global switches for ``backend`` and puts them back afterwards."""
+def framework_switches(*, onednn: bool, nnpack: bool, cudnn: bool, tf32: bool) -> Iterator[None]:
+    """Sets PyTorch's process-wide switches (cuDNN with its autotuner) and puts them back afterwards."""
     import torch
 
-    on_cudnn = backend.name == "cudnn"
     matmul = torch.backends.cuda.matmul
     # mkldnn.flags would also touch its TF32 setting, which warns on a CPU build.
-    (mkldnn_before, *_) = torch.backends.mkldnn.set_flags(backend.name != "mm")
+    (mkldnn_before, *_) = torch.backends.mkldnn.set_flags(onednn)
     tf32_before, matmul.allow_tf32 = matmul.allow_tf32, tf32
     try:
         with (
-            torch.backends.nnpack.flags(enabled=backend.name == "stock"),
-            torch.backends.cudnn.flags(on_cudnn, benchmark=on_cudnn, deterministic=False, allow_tf32=tf32),
+            torch.backends.nnpack.flags(enabled=nnpack),
+            torch.backends.cudnn.flags(cudnn, benchmark=cudnn, deterministic=False, allow_tf32=tf32),
         ):
             yield
     finally:

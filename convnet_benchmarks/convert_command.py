@@ -112,10 +112,12 @@ def _named_net(file: str, name: str) -> "nn.Module":
 
     import torch
 
-    from nets.registry import NETS, on_meta
+    from nets import registry
 
-    if name not in NETS:
-        raise UserError(f"--net: unknown net '{name}'; accepted: {', '.join(NETS)}")
+    try:
+        net = registry.find(name)
+    except KeyError as error:
+        raise UserError(f"--net: {error.args[0]}") from None
     suffix = Path(file).suffix.lower()
     if suffix not in _STATE_SUFFIXES:
         raise UserError(f"{file}: with --net it must end in {', '.join(_STATE_SUFFIXES)}")
@@ -131,7 +133,7 @@ def _named_net(file: str, name: str) -> "nn.Module":
         raise UserError(f"{file}: {error.strerror or error}") from None
     except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError) as error:
         raise UserError(f"{file}: not a state_dict ({str(error).splitlines()[0]})") from None
-    module = on_meta(NETS[name])
+    module = registry.on_meta(net)
     try:
         module.load_state_dict(state, assign=True)
     except (RuntimeError, TypeError, AttributeError) as error:

@@ -1,5 +1,6 @@
-"""Running out of memory: recognising it, and what batch would fit."""
+"""Memory: what a process or a GPU takes, recognising that it ran out, and what batch would fit."""
 
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -18,6 +19,29 @@ def is_out_of_memory(error: BaseException) -> bool:
     if isinstance(error, (MemoryError, torch.cuda.OutOfMemoryError)):
         return True
     return isinstance(error, RuntimeError) and "can't allocate memory" in str(error)
+
+
+def resident_bytes(process: int | str = "self", *, peak: bool = False) -> int | None:
+    """Main memory that a process takes now, or its ``peak``; None where the system does not say.
+
+    The peak of a child process is its own, unlike getrusage's, which starts from its parent's.
+    """
+    field = "VmHWM" if peak else "VmRSS"
+    return _kibibytes(f"/proc/{process}/status", field)
+
+
+def available_bytes() -> int | None:
+    """Main memory that can still be had; None where the system does not say."""
+    return _kibibytes("/proc/meminfo", "MemAvailable")
+
+
+def _kibibytes(path: str, field: str) -> int | None:
+    try:
+        with open(path, encoding="ascii", errors="replace") as info:
+            found = re.search(rf"^{field}:\s*(\d+) kB", info.read(), re.MULTILINE)
+    except OSError:
+        return None
+    return int(found.group(1)) * 1024 if found else None
 
 
 def largest_batch_to_try(workload: "Workload") -> int:

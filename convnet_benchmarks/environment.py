@@ -32,6 +32,19 @@ def collect(device: "torch.device") -> dict[str, Any]:
     }
 
 
+def machine(device: str) -> dict[str, str]:
+    """What ``cpu``, ``cuda`` or ``cuda:1`` is, and the version of PyTorch. Only a GPU needs torch loaded."""
+    return {"device": _device_name(device), "torch": metadata.version("torch")}
+
+
+def _device_name(device: str) -> str:
+    if device == "cpu":
+        return str(_cpu()["model"])
+    import torch
+
+    return torch.cuda.get_device_name(torch.device(device))
+
+
 def _read(path: str) -> str | None:
     try:
         return Path(path).read_text(encoding="utf-8", errors="replace").strip()

@@ -84,7 +84,7 @@ class LegacyOptions:
 
     x: int | None = _option("x", None, _positive, "input height in pixels (dim1) [the net's own]")
     y: int | None = _option("y", None, _positive, "input width in pixels (dim2) [the net's own]")
-    z: int = _option("z", 3, _positive, "input planes (dim3)")
+    z: int | None = _option("z", None, _positive, "input planes (dim3) [the net's own]")
     relu_inplace: Switch = _option("relu_inplace", True, _switch, "ReLU overwrites its input: less memory")
     convMM: Switch = _option(
         "convMM",

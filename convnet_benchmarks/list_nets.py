@@ -7,8 +7,7 @@ def nets_table() -> str:
     """One line per net: name, parameters, input size, source."""
     rows = [("net", "parameters", "input", "source")]
     for net in registry.NETS.values():
-        count = registry.parameter_count(registry.on_meta(net))
-        rows.append((net.name, f"{count:,}", "x".join(map(str, net.input_size)), net.source))
+        rows.append((net.name, f"{net.parameters:,}", "x".join(map(str, net.input_size)), net.source))
     widths = [max(len(row[i]) for row in rows) for i in range(3)]
     return "\n".join(
         f"{name:{widths[0]}}  {count:>{widths[1]}}  {size:{widths[2]}}  {source}"

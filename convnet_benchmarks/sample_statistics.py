@@ -57,6 +57,15 @@ def median_interval(samples: Sequence[float]) -> tuple[float, float]:
     return ordered[k - 1], ordered[n - k]
 
 
+def percentile(samples: Sequence[float], percent: float) -> float:
+    """The value below which ``percent`` of the samples lie, interpolated between the two nearest."""
+    ordered = sorted(samples)
+    place = (len(ordered) - 1) * percent / 100
+    below = math.floor(place)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (ordered[above] - ordered[below]) * (place - below)
+
+
 def summarise(samples: Sequence[float], *, timed_out: bool = False) -> Summary:
     """Statistics of at least one sample. ``timed_out`` says that sampling stopped for lack of time."""
     if not samples:

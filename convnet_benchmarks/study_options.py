@@ -2,6 +2,8 @@
 
 import argparse
 import contextlib
+import os
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -87,3 +89,48 @@ def positive(text: str) -> int:
 def sizes(text: str) -> list[int]:
     """An option's comma-separated whole numbers from 1 up."""
     return list(dict.fromkeys(positive(part.strip()) for part in text.split(",")))
+
+
+def memory_size(text: str) -> int:
+    """An option's amount of memory, such as 8GiB, 512M or 1.5g, in bytes (1024 to the K)."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt])(?:i?b)?", text, re.IGNORECASE)
+    if not found or float(found[1]) == 0:
+        raise argparse.ArgumentTypeError(f"'{text}' is not an amount of memory such as 8GiB or 512MiB")
+    return int(float(found[1]) * 1024 ** ("kmgt".index(found[2].lower()) + 1))
+
+
+def seconds(text: str) -> float:
+    """An option's number of seconds above 0."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number of seconds above 0")
+    return value
+
+
+def input_size(text: str) -> tuple[int, int, int]:
+    """An option's planes, height and width of one sample, as 3x224x224."""
+    parts = text.lower().split("x")
+    if len(parts) != 3:
+        raise argparse.ArgumentTypeError(f"'{text}' is not an input size; accepted: 3x224x224 and the like")
+    planes, height, width = map(positive, parts)
+    return planes, height, width
+
+
+def cores(text: str) -> list[int]:
+    """An option's processor cores, as 0-3,6; only those that this process may use."""
+    found: set[int] = set()
+    for part in text.split(","):
+        bounds = re.fullmatch(r"\s*(\d+)(?:-(\d+))?\s*", part)
+        if not bounds:
+            raise argparse.ArgumentTypeError(f"'{text}' is not a list of cores such as 0-3,6")
+        found.update(range(int(bounds[1]), int(bounds[2] or bounds[1]) + 1))
+    if not hasattr(os, "sched_getaffinity"):
+        raise argparse.ArgumentTypeError("this system does not let a process choose its cores")
+    usable = os.sched_getaffinity(0)
+    if not found or not found <= usable:
+        have = ",".join(map(str, sorted(usable)))
+        raise argparse.ArgumentTypeError(f"'{text}' names cores that are not there; accepted: {have}")
+    return sorted(found)

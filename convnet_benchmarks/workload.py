@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from convnet_benchmarks import backends
+from convnet_benchmarks.device_memory import available_bytes
 from convnet_benchmarks.errors import OutOfDeviceMemoryError, UserError
 from convnet_benchmarks.legacy_options import LegacyOptions
 from nets import registry
@@ -38,10 +39,16 @@ def find_net(options: LegacyOptions) -> registry.Net:
 
 def input_shape(options: LegacyOptions, net: registry.Net) -> tuple[int, ...]:
     """The shape of the input: batch (when 4-D), planes, height, width."""
-    height = options.x if options.x is not None else net.input_size[1]
-    width = options.y if options.y is not None else net.input_size[2]
-    sample = (options.z, height, width)
-    batched = options.batch_size > 1 if options.tensor_4d is None else options.tensor_4d
+    given = (options.z, options.x, options.y)
+    sample = tuple(own if size is None else size for size, own in zip(given, net.input_size, strict=True))
+    batched = options.tensor_4d
+    if batched is None:
+        batched = options.batch_size > 1 or not net.unbatched
+    elif not batched and not net.unbatched:
+        raise UserError(
+            f"option -4d_tensor false: {net.name} takes batches only (it normalises over the batch); "
+            "leave the option away"
+        )
     return (options.batch_size, *sample) if batched else sample
 
 
@@ -117,8 +124,8 @@ def _check_shape(
 ) -> None:
     from nets.input_size import failing_layer, smallest_accepted
 
-    if options.z != net.input_size[0]:
-        raise UserError(f"option -z: {net.name} takes {net.input_size[0]} input planes, not {options.z}")
+    if shape[-3] != net.input_size[0]:
+        raise UserError(f"option -z: {net.name} takes {net.input_size[0]} input planes, not {shape[-3]}")
     if shape[-3:] == net.input_size:  # known to fit; checking loads a second of modules
         return
     failure = failing_layer(on_meta, shape)
@@ -154,7 +161,7 @@ def _check_memory(
 
     from nets.input_size import activation_elements
 
-    available = _available_memory()
+    available = available_bytes()
     bytes_each = getattr(torch, options.dtype).itemsize
     # No net keeps a thousand times its input; most batches need no closer look.
     if device.type != "cpu" or available is None or 1000 * math.prod(shape) * bytes_each < available:
@@ -169,15 +176,3 @@ def _check_memory(
             f"option -batch_size {batch}: needs at least {needed:.1f} GiB of memory and "
             f"{available / 2**30:.1f} GiB are available; the largest batch to try is {largest}"
         )
-
-
-def _available_memory() -> int | None:
-    """Bytes of main memory that can still be had; None where the system does not say."""
-    try:
-        with open("/proc/meminfo", encoding="ascii") as info:
-            for line in info:
-                if line.startswith("MemAvailable:"):
-                    return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    return None

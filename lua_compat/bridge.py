@@ -7,9 +7,11 @@ a plain function of tensors and numbers; its annotations say which arguments arr
 - ``Out``: a handle of a tensor that the kernel may resize (``resize_``). When it did, Lua is told the new
   shape and where the storage now lies.
 - ``Generator``: the number of a random generator.
+- ``Workspace``: not an argument for Lua: the Lua state's own is passed.
 - anything else (numbers, strings, booleans) arrives as it is.
 """
 
+import functools
 import inspect
 import os
 import types
@@ -20,6 +22,7 @@ from typing import Annotated, Any
 import torch
 from torch import Tensor
 
+from lua_compat.kernels.workspace import Workspace
 from nets.torch7_random import Generator
 
 Out = Annotated[Tensor, "resized by the kernel"]
@@ -47,6 +50,7 @@ class Handles:
         self.tensors: list[Tensor | None] = [None]
         self._free: list[int] = []
         self.generators: list[Generator] = []
+        self.workspace = Workspace()
 
     def __len__(self) -> int:
         """How many handles are alive."""
@@ -116,11 +120,21 @@ def _is_tensor(annotation: Any) -> bool:
     return annotation is Tensor
 
 
+def _lua_parameters(kernel: Callable[..., Any]) -> list[inspect.Parameter]:
+    parameters = list(inspect.signature(kernel).parameters.values())
+    return parameters[1:] if _wants_workspace(kernel) else parameters
+
+
+def _wants_workspace(kernel: Callable[..., Any]) -> bool:
+    first = next(iter(inspect.signature(kernel).parameters.values()), None)
+    return first is not None and first.annotation is Workspace
+
+
 def kernel_signature(kernel: Callable[..., Any]) -> str:
     """One letter per argument: t tensor, o resized tensor, g generator, x anything else; at the end ``*``:
-    more tensors, ``+``: more of anything else."""
+    more tensors, ``+``: more of anything else. A workspace, the first argument, is not among them."""
     letters = []
-    for parameter in inspect.signature(kernel).parameters.values():
+    for parameter in _lua_parameters(kernel):
         annotation = parameter.annotation
         if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
             letters.append("*" if _is_tensor(annotation) else "+")
@@ -160,7 +174,7 @@ def for_lua(kernel: Callable[..., Any], handles: Handles) -> Callable[..., Any]:
         parameters[-1] = "*" + names[-1]
         passed[-1] = f"*[tensors[h] for h in {names[-1]}]" if signature.endswith("*") else "*" + names[-1]
     outs = [name for name, letter in zip(names, signature, strict=True) if letter == "o"]
-    defaults = [p.default for p in inspect.signature(kernel).parameters.values()]
+    defaults = [p.default for p in _lua_parameters(kernel)]
     parameters = [
         f"{n}={default!r}" if default is not inspect.Parameter.empty else n
         for n, default in zip(parameters, defaults, strict=True)
@@ -174,6 +188,8 @@ def for_lua(kernel: Callable[..., Any], handles: Handles) -> Callable[..., Any]:
         lines += [f"    result = {call}", f"    if {same}: return result", f"    return result, {layouts}"]
     else:
         lines.append(f"    return {call}")
+    if _wants_workspace(kernel):
+        kernel = functools.partial(kernel, handles.workspace)
     # A closure made for the signature: a loop over annotations would cost more than most small kernels.
     scope: dict[str, Any] = {
         "kernel": kernel,

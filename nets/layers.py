@@ -1,7 +1,10 @@
 """Torch7 layers that torch.nn lacks, under their Torch7 names and with Torch7's arithmetic."""
 
+import functools
 import math
+import operator
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -60,9 +63,82 @@ class Concat(nn.Module):
         return torch.cat([branch(input) for branch in self.branches], self.dim)
 
 
+class ConcatTable(nn.ModuleList):
+    """``nn.ConcatTable``: the table (a list) of what every child makes of the same input."""
+
+    def forward(self, input: Any) -> list[Any]:
+        return [module(input) for module in self]
+
+
+class CAddTable(nn.Module):
+    """``nn.CAddTable``: the sum of a table of tensors of one shape."""
+
+    def forward(self, input: list[Tensor]) -> Tensor:
+        return functools.reduce(operator.add, input)
+
+
+class MulConstant(nn.Module):
+    """``nn.MulConstant``: the input times ``constant``."""
+
+    def __init__(self, constant: float) -> None:
+        super().__init__()
+        self.constant = constant
+
+    def forward(self, input: Tensor) -> Tensor:
+        return input * self.constant
+
+    def extra_repr(self) -> str:
+        return str(self.constant)
+
+
+def residual(body: Sequence[nn.Module], shortcut: nn.Module | None = None) -> nn.Sequential:
+    """The sum of ``body`` and ``shortcut`` (the identity by default), written as Torch7's ResNets were."""
+    return nn.Sequential(ConcatTable([nn.Sequential(*body), shortcut or nn.Identity()]), CAddTable())
+
+
 def conv_relu(n_in: int, n_out: int, kernel: int, stride: int = 1, padding: int = 0) -> list[nn.Module]:
     """A square convolution and its in-place ReLU, the pair most of these nets are made of."""
     return [nn.Conv2d(n_in, n_out, kernel, stride, padding), nn.ReLU(inplace=True)]
+
+
+def conv_bn(
+    n_in: int,
+    n_out: int,
+    kernel: int | tuple[int, int],
+    stride: int = 1,
+    padding: int | tuple[int, int] = 0,
+    groups: int = 1,
+    bias: bool = False,
+    eps: float = 1e-5,
+) -> list[nn.Module]:
+    """A convolution and the batch normalisation of its output."""
+    convolution = nn.Conv2d(n_in, n_out, kernel, stride, padding, groups=groups, bias=bias)
+    return [convolution, nn.BatchNorm2d(n_out, eps)]
+
+
+def conv_bn_relu(
+    n_in: int,
+    n_out: int,
+    kernel: int | tuple[int, int],
+    stride: int = 1,
+    padding: int | tuple[int, int] = 0,
+    groups: int = 1,
+    bias: bool = False,
+    eps: float = 1e-5,
+) -> list[nn.Module]:
+    """``conv_bn`` and an in-place ReLU."""
+    return [*conv_bn(n_in, n_out, kernel, stride, padding, groups, bias, eps), nn.ReLU(inplace=True)]
+
+
+def bn_relu_conv(n_in: int, n_out: int, kernel: int, stride: int = 1, padding: int = 0) -> list[nn.Module]:
+    """Pre-activation: batch normalisation of the input, ReLU, a convolution without bias."""
+    convolution = nn.Conv2d(n_in, n_out, kernel, stride, padding, bias=False)
+    return [nn.BatchNorm2d(n_in), nn.ReLU(inplace=True), convolution]
+
+
+def global_average_pooling(planes: int) -> list[nn.Module]:
+    """The mean of each plane: (batch, planes, height, width) to (batch, planes)."""
+    return [nn.AdaptiveAvgPool2d(1), View(planes, num_input_dims=3)]
 
 
 def fully_connected(n_in: int, *hidden: int) -> nn.Sequential:
@@ -72,3 +148,11 @@ def fully_connected(n_in: int, *hidden: int) -> nn.Sequential:
         layers += [nn.Linear(n_in, width), nn.Threshold(0, 1e-6)]
         n_in = width
     return nn.Sequential(*layers, nn.Linear(n_in, 1000))
+
+
+def dropout_classifier(n_in: int, width: int) -> nn.Sequential:
+    """MXNet's classifier: two Linear, ReLU and Dropout(0.5) layers of ``width``, then 1000 scores."""
+    layers: list[nn.Module] = [View(n_in, num_input_dims=3)]
+    for planes in (n_in, width):
+        layers += [nn.Linear(planes, width), nn.ReLU(inplace=True), nn.Dropout(0.5)]
+    return nn.Sequential(*layers, nn.Linear(width, 1000))

@@ -1,78 +1,68 @@
 """The nets that have a name: ``--net NAME`` and ``--list-nets``.
 
-To add a net, write its module in this folder and give it one entry in ``NETS``.
+A family is found by being a module in ``nets/families``; to add a net, write it there (docs/nets.md).
 """
 
+import difflib
 import importlib
-from dataclasses import dataclass
+import pkgutil
 from typing import TYPE_CHECKING
+
+from nets import families
+from nets.net import Net
 
 if TYPE_CHECKING:
     from torch import nn
 
 
-@dataclass(frozen=True)
-class Net:
-    """What is known of a net before it is built."""
-
-    name: str
-    definition: str  # "module:function"; imported when the net is built
-    input_size: tuple[int, int, int]  # planes, height, width of one sample
-    source: str  # the paper, or the benchmark that ran it
-
-    def define(self) -> "nn.Module":
-        """The module as its definition makes it, with whatever parameters the current device gives."""
-        module, function = self.definition.split(":")
-        net: nn.Module = getattr(importlib.import_module(module), function)()
-        return net
+def _discovered() -> dict[str, Net]:
+    found: dict[str, Net] = {}
+    for module in pkgutil.iter_modules(families.__path__, f"{families.__name__}."):
+        for net in importlib.import_module(module.name).NETS:
+            if net.name in found:
+                raise ValueError(f"{module.name}: there is already a net called '{net.name}'")
+            found[net.name] = net
+    return found
 
 
-_IMAGENET = (3, 224, 224)
-_SOUMITH = "soumith/convnet-benchmarks"
-
-NETS: dict[str, Net] = {
-    net.name: net
-    for net in (
-        Net(
-            "overfeat_accurate",
-            "nets.overfeat:overfeat_accurate",
-            (3, 221, 221),
-            "arXiv:1312.6229; the net of benchmark.lua and benchmark_criterion.lua",
-        ),
-        Net(
-            "overfeat_fast",
-            "nets.overfeat:overfeat_fast",
-            (3, 231, 231),
-            f"arXiv:1312.6229; {_SOUMITH}",
-        ),
-        Net("alexnet_owt", "nets.alexnet:alexnet_owt", _IMAGENET, f"arXiv:1404.5997; {_SOUMITH}"),
-        Net("vgg_a", "nets.vgg:vgg_a", _IMAGENET, f"arXiv:1409.1556; {_SOUMITH}"),
-        Net("googlenet", "nets.googlenet:googlenet", _IMAGENET, f"arXiv:1409.4842; {_SOUMITH}"),
-    )
-}
+NETS: dict[str, Net] = _discovered()
 
 
 def find(name: str) -> Net:
-    """The net called ``name``; raises KeyError with the accepted names otherwise."""
+    """The net called ``name``; raises KeyError with the accepted names, likely ones first, otherwise."""
     try:
         return NETS[name]
     except KeyError:
-        raise KeyError(f"unknown net '{name}'; accepted: {', '.join(NETS)}") from None
+        close = difflib.get_close_matches(name, NETS, n=3)
+        meant = f" (did you mean {' or '.join(close)}?)" if close else ""
+        raise KeyError(f"unknown net '{name}'{meant}; accepted: {', '.join(NETS)}") from None
 
 
 def on_meta(net: Net) -> "nn.Module":
     """The net without memory: shapes and parameter counts only."""
     import torch
 
+    if net.own_parameters:  # made by code that need not run on this device
+        return net.define().to("meta")
     with torch.device("meta"):
         return net.define()
 
 
 def build(net: Net, seed: int) -> "nn.Module":
-    """The net with the parameters that ``torch.manualSeed(seed)`` gave it in Torch7: float32, on the CPU."""
+    """The net with the parameters that ``torch.manualSeed(seed)`` gave it in Torch7: float32, on the CPU.
+
+    A net that brings its own parameters keeps them; those it draws from PyTorch's generator follow from
+    ``seed`` as well.
+    """
+    import torch
+
     from nets.torch7_init import initialise
     from nets.torch7_random import Generator
 
+    if net.own_parameters:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            return net.define()
     # Built without memory first, so that torch.nn's own initialisation, thrown away here, costs nothing.
     module = on_meta(net).to_empty(device="cpu")
     initialise(module, Generator(seed))
@@ -81,3 +71,13 @@ def build(net: Net, seed: int) -> "nn.Module":
 
 def parameter_count(module: "nn.Module") -> int:
     return sum(parameter.numel() for parameter in module.parameters())
+
+
+def count_with_statistics(module: "nn.Module") -> int:
+    """Parameters and the running statistics of batch normalisation, which MXNet counts among them."""
+    statistics = (
+        buffer.numel()
+        for name, buffer in module.named_buffers()
+        if name.rpartition(".")[2] in ("running_mean", "running_var")
+    )
+    return parameter_count(module) + sum(statistics)

@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import nn
 
-from nets.layers import Concat, View
+from nets.layers import CAddTable, Concat, ConcatTable, MulConstant, View
 
 _SEQUENTIAL_INDENT = "  "
 _BRANCH_INDENT = "  |    "
@@ -44,14 +44,29 @@ def _width_height(value: Any) -> str:
 
 
 def _convolution(module: nn.Conv2d, names: ClassNames) -> str:
+    if module.groups != 1 or isinstance(module.padding, str):  # Torch7's nn had neither
+        return str(module)
+    if module.dilation != (1, 1):
+        return _kernel("nn.SpatialDilatedConvolution", module, (0, 0), f", {_width_height(module.dilation)}")
+    return _kernel(names.convolution, module, (0, 0))
+
+
+def _transposed_convolution(module: nn.ConvTranspose2d, names: ClassNames) -> str:
+    return _kernel("nn.SpatialFullConvolution", module, module.output_padding)
+
+
+def _kernel(name: str, module: nn.Conv2d | nn.ConvTranspose2d, adjusted: Any, more: str = "") -> str:
+    """Planes, kernel, and of stride, padding and adjustment those up to the last that Torch7 shows."""
     height, width = module.kernel_size
-    text = f"{names.convolution}({module.in_channels} -> {module.out_channels}, {width}x{height}"
+    text = f"{name}({module.in_channels} -> {module.out_channels}, {width}x{height}"
     padding = _pair(module.padding)
     if module.stride != (1, 1) or padding != (0, 0):
         text += f", {_width_height(module.stride)}"
     if padding != (0, 0):
         text += f", {_width_height(padding)}"
-    return text + (")" if module.bias is not None else ") without bias")
+    if _pair(adjusted) != (0, 0):
+        text += f", {_width_height(adjusted)}"
+    return text + more + (")" if module.bias is not None else ") without bias")
 
 
 def _pooling(name: str, module: Any) -> str:
@@ -79,32 +94,44 @@ def _sequential(module: nn.Sequential, names: ClassNames) -> str:
 
 
 def _concat(module: Concat, names: ClassNames) -> str:
+    return _branches("nn.Concat", module.branches, names)
+
+
+def _branches(name: str, branches: nn.ModuleList, names: ClassNames) -> str:
     lines = ["input"]
-    for i, branch in enumerate(module.branches):
-        last = i == len(module.branches) - 1
+    for i, branch in enumerate(branches):
+        last = i == len(branches) - 1
         indent = _LAST_BRANCH_INDENT if last else _BRANCH_INDENT
         arrow = "   `-> " if last else "  |`-> "
         text = _describe(branch, names).replace("\n", "\n" + indent)
         lines.append(f"{arrow}({i + 1}): {text}")
     lines.append("   ... -> output")
     body = "\n".join(lines).replace("\n", "\n" + _SEQUENTIAL_INDENT)
-    return f"nn.Concat {{\n{_SEQUENTIAL_INDENT}{body}\n}}"
+    return f"{name} {{\n{_SEQUENTIAL_INDENT}{body}\n}}"
 
 
 _FORMATS: dict[type, Callable[[Any, ClassNames], str]] = {
     nn.Sequential: _sequential,
     Concat: _concat,
+    ConcatTable: lambda module, names: _branches("nn.ConcatTable", module, names),
+    CAddTable: lambda module, names: "nn.CAddTable",
+    MulConstant: lambda module, names: "nn.MulConstant",
     nn.Conv2d: _convolution,
+    nn.ConvTranspose2d: _transposed_convolution,
     nn.Linear: _linear,
     nn.MaxPool2d: _max_pooling,
     nn.AvgPool2d: lambda module, names: _pooling("nn.SpatialAveragePooling", module),
+    nn.AdaptiveAvgPool2d: lambda module, names: "nn.SpatialAdaptiveAveragePooling",
     nn.ReLU: lambda module, names: names.relu,
+    nn.ReLU6: lambda module, names: "nn.ReLU6",
+    nn.LeakyReLU: lambda module, names: f"nn.LeakyReLU({module.negative_slope:g})",
     nn.Threshold: lambda module, names: "nn.Threshold",
     nn.LogSoftmax: lambda module, names: "nn.LogSoftMax",
     nn.Dropout: lambda module, names: f"nn.Dropout({module.p:f})",
     nn.BatchNorm1d: lambda module, names: f"nn.BatchNormalization (2D) ({module.num_features})",
     nn.BatchNorm2d: lambda module, names: f"nn.SpatialBatchNormalization (4D) ({module.num_features})",
     nn.Identity: lambda module, names: "nn.Identity",
+    nn.Embedding: lambda module, names: "nn.LookupTable",
     nn.Tanh: lambda module, names: "nn.Tanh",
     nn.Sigmoid: lambda module, names: "nn.Sigmoid",
     View: lambda module, names: f"nn.View({module.extra_repr()})",

@@ -4,7 +4,7 @@ import errno
 
 import pytest
 
-from convnet_benchmarks.cli import SUBCOMMANDS
+from convnet_benchmarks.cli import SUBCOMMANDS, study_names
 from convnet_benchmarks.errors import OutOfDeviceMemoryError, UserError, run_command
 
 COMMAND = ("-m", "convnet_benchmarks")
@@ -26,10 +26,8 @@ def test_every_command_explains_itself(run_python, name):
 def test_an_unknown_command_is_one_line_and_exit_2(run_python):
     done = run_python(*COMMAND, "bnechmark")
     assert done.returncode == 2
-    assert (
-        done.stderr
-        == f"convnet-benchmarks: unknown command 'bnechmark'; accepted: {', '.join(SUBCOMMANDS)}\n"
-    )
+    accepted = ", ".join([*SUBCOMMANDS, *study_names()])
+    assert done.stderr == f"convnet-benchmarks: unknown command 'bnechmark'; accepted: {accepted}\n"
 
 
 def raising(error):

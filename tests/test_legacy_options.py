@@ -12,7 +12,7 @@ def options(*arguments, kind=BenchmarkOptions):
 
 def test_defaults_are_the_originals():
     o = options()
-    assert (o.iter, o.z, o.batch_size) == (10, 3, 1)
+    assert (o.iter, o.z, o.batch_size) == (10, None, 1)  # the net's own planes: OverFeat's 3
     assert (o.relu_inplace, o.convMM, o.sync) == (True, True, True)
     assert not any((o.cuda, o.cudnn, o.relu_cudnn, o.ccn2, o.legacy_timing))
     assert (o.x, o.y, o.tensor_4d) == (None, None, None)  # the net's own size; batched when batch_size > 1

@@ -10,6 +10,7 @@ from lua_golden import differences
 
 from lua_compat import run, t7
 from lua_compat.kernels import all_kernels
+from lua_compat.kernels.workspace import Workspace
 from lua_compat.runtime import Runtime
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -166,8 +167,8 @@ def test_kernels_are_usable_from_python_alone() -> None:
     kernels = all_kernels()
     x, weight = torch.randn(2, 3, 5, 5), torch.randn(4, 3, 3, 3)
     out = torch.empty(0)
-    kernels["spatial_convolution"](out, x, weight, None, 3, 3, 1, 1, 1, 1)
-    assert torch.allclose(out, torch.conv2d(x, weight, padding=1))
+    kernels["spatial_convolution"](Workspace(), out, x, weight, None, 3, 3, 1, 1, 1, 1)
+    assert torch.allclose(out, torch.conv2d(x, weight, padding=1), atol=1e-5)
     values, places = torch.empty(2, 1), torch.empty(2, 1, dtype=torch.int64)
     kernels["max"](values, places, torch.tensor([[1.0, 3.0], [5.0, 2.0]]), 2)
     assert values.tolist() == [[3.0], [5.0]] and places.tolist() == [[2], [1]]

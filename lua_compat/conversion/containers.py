@@ -11,7 +11,7 @@ from lua_compat.conversion.declared import Conversion, Export
 from lua_compat.conversion.fields import Fields
 from lua_compat.conversion.from_torch import ModuleWriter
 from lua_compat.torch_modules import containers
-from nets.layers import Concat
+from nets.layers import Concat, ConcatTable
 
 
 def _sequential(f: Fields) -> nn.Module:
@@ -61,7 +61,7 @@ CONVERSIONS: dict[str, Conversion] = {
     "nn.SpatialLPPooling": _sequential,
     "nn.Concat": _concat,
     "nn.DepthConcat": lambda f: containers.DepthConcat(f.children(), f.integer("dimension")),
-    "nn.ConcatTable": lambda f: containers.ConcatTable(f.children()),
+    "nn.ConcatTable": lambda f: ConcatTable(f.children()),
     "nn.ParallelTable": lambda f: containers.ParallelTable(f.children()),
     "nn.Parallel": _parallel,
     "nn.MapTable": _map_table,
@@ -156,7 +156,7 @@ def _weight_norm_export(w: ModuleWriter, m: containers.WeightNorm) -> t7.TorchOb
 
 EXPORTS: dict[type, Export] = {
     nn.Sequential: _container("nn.Sequential"),
-    containers.ConcatTable: _container("nn.ConcatTable", output=[]),
+    ConcatTable: _container("nn.ConcatTable", output=[]),
     containers.ParallelTable: _container("nn.ParallelTable", output=[], gradInput=[]),
     Concat: _concat_export,
     containers.DepthConcat: _depth_concat_export,

@@ -6,6 +6,7 @@ from lua_compat import t7
 from lua_compat.conversion.declared import Conversion, Export, declared_exports, declared_table
 from lua_compat.conversion.from_torch import ModuleWriter
 from lua_compat.torch_modules import tables
+from nets.layers import CAddTable
 
 CONVERSIONS: dict[str, Conversion] = {
     **declared_table(
@@ -45,45 +46,48 @@ def _pair_gradient(w: ModuleWriter, m: Any) -> dict[str, Any]:
     return {"gradInput": t7.LuaTable.from_list([w.empty(), w.empty()])}
 
 
-EXPORTS: dict[type, Export] = declared_exports(
-    {
-        tables.JoinTable: lambda w, m: {"size": (), "gradInput": []},
-        tables.SplitTable: None,
-        tables.SelectTable: _table_gradient,
-        tables.NarrowTable: _table_both,
-        tables.FlattenTable: lambda w, m: {"output": [], "input_map": [], "gradInput": []},
-        tables.CAddTable: _table_gradient,
-        tables.CSubTable: _table_gradient,
-        tables.CMulTable: _table_gradient,
-        tables.CDivTable: _table_gradient,
-        tables.CMaxTable: lambda w, m: {
-            "gradInput": [],
-            "maxIdx": w.empty(),
-            "mask": w.empty(),
-            "maxVals": w.empty(),
-            "gradMaxVals": w.empty(),
-        },
-        tables.CMinTable: lambda w, m: {
-            "gradInput": [],
-            "minIdx": w.empty(),
-            "mask": w.empty(),
-            "minVals": w.empty(),
-            "gradMaxVals": w.empty(),
-        },
-        tables.CAddTensorTable: _table_gradient,
-        tables.ZipTable: _table_both,
-        tables.ZipTableOneToMany: lambda w, m: {"output": [], "gradInput": [], "gradInputEl": w.empty()},
-        tables.MM: _pair_gradient,
-        tables.MV: _pair_gradient,
-        tables.DotProduct: _pair_gradient,
-        tables.CosineDistance: _pair_gradient,
-        tables.PairwiseDistance: lambda w, m: {"gradInput": [], "diff": w.empty()},
-        tables.MixtureTable: lambda w, m: {
-            "size": (),
-            "size2": (),
-            "batchSize": 0,
-            "backwardSetup": False,
-            "gradInput": [],
-        },
-    }
-)
+EXPORTS: dict[type, Export] = {
+    CAddTable: lambda w, m: w.object("nn.CAddTable", gradInput=[]),
+    **declared_exports(
+        {
+            tables.JoinTable: lambda w, m: {"size": (), "gradInput": []},
+            tables.SplitTable: None,
+            tables.SelectTable: _table_gradient,
+            tables.NarrowTable: _table_both,
+            tables.FlattenTable: lambda w, m: {"output": [], "input_map": [], "gradInput": []},
+            tables.CAddTable: _table_gradient,
+            tables.CSubTable: _table_gradient,
+            tables.CMulTable: _table_gradient,
+            tables.CDivTable: _table_gradient,
+            tables.CMaxTable: lambda w, m: {
+                "gradInput": [],
+                "maxIdx": w.empty(),
+                "mask": w.empty(),
+                "maxVals": w.empty(),
+                "gradMaxVals": w.empty(),
+            },
+            tables.CMinTable: lambda w, m: {
+                "gradInput": [],
+                "minIdx": w.empty(),
+                "mask": w.empty(),
+                "minVals": w.empty(),
+                "gradMaxVals": w.empty(),
+            },
+            tables.CAddTensorTable: _table_gradient,
+            tables.ZipTable: _table_both,
+            tables.ZipTableOneToMany: lambda w, m: {"output": [], "gradInput": [], "gradInputEl": w.empty()},
+            tables.MM: _pair_gradient,
+            tables.MV: _pair_gradient,
+            tables.DotProduct: _pair_gradient,
+            tables.CosineDistance: _pair_gradient,
+            tables.PairwiseDistance: lambda w, m: {"gradInput": [], "diff": w.empty()},
+            tables.MixtureTable: lambda w, m: {
+                "size": (),
+                "size2": (),
+                "batchSize": 0,
+                "backwardSetup": False,
+                "gradInput": [],
+            },
+        }
+    ),
+}

@@ -9,6 +9,7 @@ from lua_compat.conversion.declared import Conversion, Export, declared_exports,
 from lua_compat.conversion.fields import Fields
 from lua_compat.conversion.from_torch import ModuleWriter
 from lua_compat.torch_modules import transfer
+from nets.layers import MulConstant
 
 
 def _hard_tanh(f: Fields) -> nn.Module:
@@ -118,6 +119,7 @@ EXPORTS: dict[type, Export] = {
         }
     ),
     transfer.CReLU: _crelu_export,
+    MulConstant: lambda w, m: w.object("nn.MulConstant", constant_scalar=m.constant, inplace=False),
     nn.Tanh: lambda w, m: w.object("nn.Tanh"),
     nn.Sigmoid: lambda w, m: w.object("nn.Sigmoid"),
     nn.LogSigmoid: lambda w, m: w.object("nn.LogSigmoid", buffer=w.empty()),

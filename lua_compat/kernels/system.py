@@ -1,19 +1,22 @@
-"""Threads, clocks and terminals."""
+"""Threads, clocks, terminals, files and folders."""
 
 import os
+import shutil
+import stat
 import time
 
 import torch
 
 __all__ = [
-    "get_num_cores", "get_num_threads", "is_terminal", "list_folder", "make_folder", "path_kind",
-    "process_clock", "real_path", "remove_folder", "set_num_threads", "sleep", "wall_clock",
-    "working_folder",
+    "change_folder", "get_num_cores", "get_num_threads", "is_terminal", "list_folder", "make_folder",
+    "path_attributes", "path_kind", "process_clock", "real_path", "remove_folder", "set_num_threads",
+    "set_path_times", "sleep", "terminal_columns", "wall_clock", "working_folder",
 ]  # fmt: skip
 
 
 def set_num_threads(count: float) -> None:
-    torch.set_num_threads(max(1, int(count)))
+    """No more than there are cores: old scripts ask for eight anywhere, and kernels would wait for turns."""
+    torch.set_num_threads(max(1, min(int(count), get_num_cores())))
 
 
 def get_num_threads() -> int:
@@ -43,11 +46,57 @@ def is_terminal(descriptor: int) -> bool:
     return os.isatty(descriptor)
 
 
+def terminal_columns() -> int:
+    """The width of the terminal; 80 where there is none."""
+    return shutil.get_terminal_size().columns
+
+
 def path_kind(path: str) -> str | None:
     """'file', 'directory', or None where there is nothing."""
     if os.path.isdir(path):
         return "directory"
     return "file" if os.path.exists(path) else None
+
+
+def path_attributes(
+    path: str, follow_links: bool
+) -> tuple[str, str, float, float, float, float, float] | str:
+    """What is at a path: its kind as LuaFileSystem names it, the permissions as ``ls`` shows them, bytes,
+    times (seconds) of the last access, modification and change, the number of links; or what went wrong."""
+    try:
+        found = os.stat(path, follow_symlinks=follow_links)
+    except OSError as error:
+        return str(error.strerror)
+    kinds = {
+        stat.S_IFREG: "file",
+        stat.S_IFDIR: "directory",
+        stat.S_IFLNK: "link",
+        stat.S_IFSOCK: "socket",
+        stat.S_IFIFO: "named pipe",
+        stat.S_IFCHR: "char device",
+        stat.S_IFBLK: "block device",
+    }
+    kind = kinds.get(stat.S_IFMT(found.st_mode), "other")
+    permissions = stat.filemode(found.st_mode)[1:]
+    return kind, permissions, found.st_size, found.st_atime, found.st_mtime, found.st_ctime, found.st_nlink
+
+
+def set_path_times(path: str, accessed: float, modified: float) -> str | None:
+    """Sets the times (seconds) of the last access and modification; what went wrong, or None."""
+    try:
+        os.utime(path, (accessed, modified))
+    except OSError as error:
+        return str(error.strerror)
+    return None
+
+
+def change_folder(path: str) -> str | None:
+    """Makes a folder the working folder; what went wrong, or None."""
+    try:
+        os.chdir(path)
+    except OSError as error:
+        return str(error.strerror)
+    return None
 
 
 def real_path(path: str) -> str:

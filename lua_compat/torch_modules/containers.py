@@ -9,13 +9,6 @@ from torch.nn import functional
 from lua_compat.torch_modules.base import Size, Torch7Module
 
 
-class ConcatTable(nn.ModuleList):
-    """The table of what every child makes of the same input."""
-
-    def forward(self, input: Any) -> list[Any]:
-        return [module(input) for module in self]
-
-
 class ParallelTable(nn.ModuleList):
     """The i-th child on the i-th element of the table."""
 

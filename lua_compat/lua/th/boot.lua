@@ -55,13 +55,19 @@ function os.exit(code)
    functions.exit(code)
 end
 
--- require: the script's folder, the folder it is run from, then our packages, then LUA_PATH.
+-- require: the script's folder, the folder it is run from, our packages, LUA_PATH (or Lua's usual places), then where
+-- LuaRocks and Torch7's installer put packages in plain Lua.
 local script_folder = tostring(script_arguments[0]):match('^(.*)/[^/]*$') or '.'
-local places = {}
-for _, place in ipairs{ script_folder, '.', folder } do
-   places[#places + 1] = place .. '/?.lua;' .. place .. '/?/init.lua'
+local home = os.getenv('HOME') or '.'
+local searched = {}
+local function search(...)
+   for _, place in ipairs{ ... } do searched[#searched + 1] = place .. '/?.lua;' .. place .. '/?/init.lua' end
 end
-package.path = table.concat(places, ';') .. ';' .. package.path
+search(script_folder, '.', folder)
+searched[#searched + 1] = package.path
+search(home .. '/.luarocks/share/lua/5.1', '/usr/local/share/lua/5.1', '/usr/share/lua/5.1',
+   home .. '/torch/install/share/lua/5.1')
+package.path = table.concat(searched, ';')
 
 package.preload['th.python'] = function() return { functions = functions, signatures = signatures } end
 
@@ -87,8 +93,7 @@ end
 
 -- th has Torch and its small companions loaded before the script starts.
 local function load_torch()
-   require 'torch'
-   for _, name in ipairs{ 'paths', 'sys', 'xlua' } do pcall(require, name) end
+   for _, name in ipairs{ 'torch', 'paths', 'sys', 'xlua' } do require(name) end
 end
 
 local actions = {}

@@ -72,6 +72,14 @@ local function no_unary(words)
    return function(a) error(('%s has no %s operator'):format(typename(a), words), 0) end
 end
 
+-- A method may tell obj() from obj(nil).
+local call_missing = no_unary 'call'
+local function call(object, ...)
+   local method = raw_metatable(object).__call__
+   if method == nil then return call_missing(object) end
+   return method(object, ...)
+end
+
 local operators = {
    __add = operator('add', no_binary 'addition'),
    __sub = operator('sub', no_binary 'substraction'),
@@ -85,7 +93,7 @@ local operators = {
    __le = operator('le', no_binary 'less-equal'),
    __unm = operator('unm', no_unary 'negation'),
    __len = operator('len', no_unary 'length'),
-   __call = operator('call', no_unary 'call'),
+   __call = call,
    __tostring = operator('tostring', function(a) return typename(a) end),
 }
 

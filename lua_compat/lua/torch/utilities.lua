@@ -47,8 +47,12 @@ function torch.getenv(object)
    return environments[object] or {}
 end
 
-function torch.setnumthreads(n) python.set_num_threads(n) end
-function torch.getnumthreads() return python.get_num_threads() end
+local threads_wanted -- may be more than there are cores
+function torch.setnumthreads(n)
+   threads_wanted = math.floor(n)
+   python.set_num_threads(n)
+end
+function torch.getnumthreads() return threads_wanted or python.get_num_threads() end
 function torch.getnumcores() return python.get_num_cores() end
 
 function torch.tic() return python.wall_clock() end

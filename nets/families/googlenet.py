@@ -1,12 +1,21 @@
 """GoogLeNet (Szegedy et al., 2014, arXiv:1409.4842), the trunk without its auxiliary classifiers."""
 
-from torch import nn
+from typing import TYPE_CHECKING
 
-from nets.layers import Concat, View, conv_relu
+from nets.net import IMAGENET, SOUMITH, Net
+
+if TYPE_CHECKING:
+    from torch import nn
 
 
-def _inception(planes: int, one: int, three: tuple[int, int], five: tuple[int, int], pool: int) -> nn.Module:
+def _inception(
+    planes: int, one: int, three: tuple[int, int], five: tuple[int, int], pool: int
+) -> "nn.Module":
     """1x1, 1x1-3x3, 1x1-5x5 and pool-1x1 branches joined along the channels."""
+    from torch import nn
+
+    from nets.layers import Concat, conv_relu
+
     return Concat(
         -3,
         nn.Sequential(*conv_relu(planes, one, 1)),
@@ -16,8 +25,12 @@ def _inception(planes: int, one: int, three: tuple[int, int], five: tuple[int, i
     )
 
 
-def googlenet() -> nn.Module:
+def googlenet() -> "nn.Module":
     """As soumith/convnet-benchmarks ran it: 3x224x224 to 1000 scores."""
+    from torch import nn
+
+    from nets.layers import View, conv_relu
+
     return nn.Sequential(
         *conv_relu(3, 64, 7, stride=2, padding=3),
         nn.MaxPool2d(3, 2, 1),
@@ -40,3 +53,16 @@ def googlenet() -> nn.Module:
         nn.Linear(1024, 1000),
         nn.ReLU(inplace=True),
     )
+
+
+NETS = (
+    Net(
+        "googlenet",
+        googlenet,
+        IMAGENET,
+        f"arXiv:1409.4842; {SOUMITH}",
+        "GoogLeNet",
+        6_998_552,
+        unbatched=True,
+    ),
+)

@@ -1,12 +1,19 @@
 """OverFeat (Sermanet et al., 2013, arXiv:1312.6229): the accurate and the fast model."""
 
-from torch import nn
+from typing import TYPE_CHECKING
 
-from nets.layers import View, conv_relu, fully_connected
+from nets.net import SOUMITH, Net
+
+if TYPE_CHECKING:
+    from torch import nn
 
 
-def overfeat_accurate() -> nn.Module:
+def overfeat_accurate() -> "nn.Module":
     """The net of the legacy benchmark scripts: all convolutions, 3x221x221 to 1000 log-probabilities."""
+    from torch import nn
+
+    from nets.layers import View, conv_relu
+
     return nn.Sequential(
         *conv_relu(3, 96, 7, stride=2),
         nn.MaxPool2d(3, 3),
@@ -25,8 +32,12 @@ def overfeat_accurate() -> nn.Module:
     )
 
 
-def overfeat_fast() -> nn.Module:
+def overfeat_fast() -> "nn.Module":
     """The fast model as soumith/convnet-benchmarks ran it: 3x231x231 to 1000 scores."""
+    from torch import nn
+
+    from nets.layers import conv_relu, fully_connected
+
     features = nn.Sequential(
         *conv_relu(3, 96, 11, stride=4),
         nn.MaxPool2d(2, 2),
@@ -38,3 +49,26 @@ def overfeat_fast() -> nn.Module:
         nn.MaxPool2d(2, 2),
     )
     return nn.Sequential(features, fully_connected(1024 * 6 * 6, 3072, 4096))
+
+
+_PAPER = "arXiv:1312.6229"
+NETS = (
+    Net(
+        "overfeat_accurate",
+        overfeat_accurate,
+        (3, 221, 221),
+        f"{_PAPER}; the net of benchmark.lua and benchmark_criterion.lua",
+        "OverFeat",
+        144_656_488,
+        unbatched=True,
+    ),
+    Net(
+        "overfeat_fast",
+        overfeat_fast,
+        (3, 231, 231),
+        f"{_PAPER}; {SOUMITH}",
+        "OverFeat",
+        145_920_872,
+        unbatched=True,
+    ),
+)

@@ -1,0 +1,67 @@
+"""benchmark.lua under our th beside benchmark.py: the same net, the same kernels, in turns.
+
+    python benchmarks/lua_benchmark.py --script benchmark.lua [--torch7 COMMAND] [--batch 1] [--rounds 9]
+
+SCRIPT is the original benchmark.lua (Cadene/DeepRecipes), unmodified; COMMAND runs a Lua script under real
+Torch7. A first round, which may time kernels for the tuning file, is not counted. Printed are the medians of
+each line over the rounds, in milliseconds per sample, and the ratio of th's to each other's.
+"""
+
+import argparse
+import shlex
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+LINES = (":updateOutput():", ":updateGradInput():", ":accGradParameters():", ":TOTAL:")
+
+
+def run(command: list[str]) -> dict[str, float]:
+    """What a run of the script printed on the lines of interest."""
+    result = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    if result.returncode:
+        sys.exit(f"{shlex.join(command)} failed:\n{result.stderr}")
+    rows = (line.split("\t") for line in result.stdout.splitlines() if "\t" in line)
+    return {row[0]: float(row[1]) for row in rows if row[0] in LINES}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--script", type=Path, required=True, help="the original benchmark.lua")
+    parser.add_argument("--torch7", help="a command that runs Lua scripts under real Torch7")
+    parser.add_argument("--batch", type=int, default=1)
+    parser.add_argument("--iter", type=int, default=5, help="passes per loop of the scripts")
+    parser.add_argument("--rounds", type=int, default=9)
+    options = parser.parse_args()
+    if not options.script.is_file():
+        parser.error(f"--script {options.script}: no such file")
+    script = str(options.script.resolve())
+    arguments = ["-iter", str(options.iter), "-batch_size", str(options.batch)]
+    arguments += ["-4d_tensor", "true" if options.batch > 1 else "false", "-sync", "false"]
+    commands = {
+        "th": [sys.executable, "-m", "lua_compat", script, *arguments],
+        "benchmark.py": [sys.executable, "benchmark.py", *arguments],
+    }
+    if options.torch7:
+        commands["Torch7"] = [*shlex.split(options.torch7), script, *arguments]
+    samples: dict[str, list[dict[str, float]]] = {name: [] for name in commands}
+    for counted in range(-1, options.rounds):
+        for name, command in commands.items():
+            figures = run(command)
+            if counted >= 0:
+                samples[name].append(figures)
+    others = [name for name in commands if name != "th"]
+    header = "".join(f"{name:>14}" for name in commands) + "".join(f"{'th / ' + name:>20}" for name in others)
+    print(f"{'':24}{header}")
+    for line in LINES:
+        medians = {name: statistics.median(sample[line] for sample in samples[name]) for name in commands}
+        ratios = "".join(f"{medians['th'] / medians[name]:20.3f}" for name in others)
+        print(f"{line:24}" + "".join(f"{median:14.1f}" for median in medians.values()) + ratios)
+
+
+if __name__ == "__main__":
+    main()

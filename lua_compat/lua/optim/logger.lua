@@ -1,0 +1,132 @@
+-- Writes named numbers to a file, a row for each step.
+local paths = require 'paths'
+
+local Logger = torch.class('optim.Logger')
+
+-- Without a filename, to stdout; `timestamp` adds the time to the name.
+function Logger:__init(filename, timestamp)
+   if filename then
+      self.name = filename
+      assert(paths.mkdir(paths.dirname(filename)))
+      if timestamp then filename = filename .. '-' .. os.date('%Y_%m_%d_%X') end
+      self.file = assert(io.open(filename, 'w'))
+      self.epsfile = self.name .. '.eps'
+   else
+      self.file = io.stdout
+      self.name = 'stdout'
+      print('<Logger> warning: no path provided, logging to std out')
+   end
+   self.empty = true
+   self.symbols, self.styles, self.names, self.idx = {}, {}, {}, {}
+   self.figure = nil
+   self.showPlot = true
+   self.plotRawCmd = nil
+   self.defaultStyle = '+'
+   self.logscale = false
+end
+
+local function start_column(self, key, title)
+   self.file:write(title .. '\t')
+   self.symbols[key] = {}
+   self.styles[key] = { self.defaultStyle }
+   self.names[key] = title
+   self.idx[title] = key
+end
+
+-- The titles of the columns, for rows that are lists.
+function Logger:setNames(names)
+   self.empty = false
+   self.nsymbols = #names
+   for column, name in pairs(names) do start_column(self, column, name) end
+   self.file:write('\n')
+   self.file:flush()
+   return self
+end
+
+-- A row: a list if there are names, else a table by title. The first one without names writes the titles.
+function Logger:add(symbols)
+   if self.empty then
+      self.empty = false
+      self.nsymbols = #symbols
+      for name in pairs(symbols) do start_column(self, name, name) end
+      self.file:write('\n')
+   end
+   for _, value in pairs(symbols) do
+      if type(value) == 'number' then
+         self.file:write(('%11.4e\t'):format(value))
+      elseif type(value) == 'string' then
+         self.file:write(value .. '\t')
+      else
+         xlua.error('can only log numbers and strings', 'Logger')
+      end
+   end
+   self.file:write('\n')
+   self.file:flush()
+   for key, value in pairs(symbols) do table.insert(self.symbols[key], value) end
+end
+
+-- gnuplot styles, one or a list for each symbol.
+function Logger:style(symbols)
+   for name, style in pairs(symbols) do
+      if type(style) ~= 'string' and type(style) ~= 'table' then
+         xlua.error('style should be a string or a table of strings', 'Logger')
+      end
+      self.styles[name] = type(style) == 'string' and { style } or style
+   end
+   return self
+end
+
+function Logger:setlogscale(state) self.logscale = state end
+
+function Logger:display(state) self.showPlot = state end
+
+local function curves(self, names)
+   local plots = {}
+   local function add(key)
+      local list = self.symbols[key]
+      if #list < 2 then return end
+      for _, style in ipairs(self.styles[key]) do
+         table.insert(plots, { self.names[key], torch.Tensor(list), style })
+      end
+   end
+   if names[1] then
+      for _, name in ipairs(names) do add(self.idx[name]) end
+   else
+      for key in pairs(self.symbols) do add(key) end
+   end
+   return plots
+end
+
+local function draw(self, plots)
+   if self.logscale then gnuplot.logscale('on') end
+   gnuplot.plot(plots)
+   if self.plotRawCmd then gnuplot.raw(self.plotRawCmd) end
+   gnuplot.grid('on')
+   gnuplot.title('<Logger::' .. self.name .. '>')
+end
+
+-- Plots the symbols named (all) with the package gnuplot, to the screen and to name.eps. Without that package it says
+-- so, once.
+function Logger:plot(...)
+   if not xlua.installed('gnuplot') then
+      if not self.warned then
+         print('<Logger> warning: cannot plot: there is no package gnuplot')
+         self.warned = true
+      end
+      return
+   end
+   require 'gnuplot'
+   local plots = curves(self, { ... })
+   if #plots == 0 then return end
+   if self.showPlot then
+      self.figure = gnuplot.figure(self.figure)
+      draw(self, plots)
+   end
+   if self.epsfile then
+      os.remove(self.epsfile)
+      local figure = gnuplot.epsfigure(self.epsfile)
+      draw(self, plots)
+      gnuplot.plotflush()
+      gnuplot.close(figure)
+   end
+end

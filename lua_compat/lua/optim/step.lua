@@ -1,0 +1,30 @@
+-- What the optimisers that take one step per call have in common.
+local step = {}
+
+function step.tables(config, state)
+   config = config or {}
+   return config, state or config
+end
+
+-- f(x) and df/dx, to which weight_decay * x is added.
+function step.evaluate(opfunc, x, weight_decay)
+   local fx, dfdx = opfunc(x)
+   if weight_decay and weight_decay ~= 0 then dfdx:add(weight_decay, x) end
+   return fx, dfdx
+end
+
+-- A tensor of x's type and the gradient's size, filled with a value if one is given.
+function step.like(x, dfdx, value)
+   local tensor = x.new():resizeAs(dfdx)
+   if value then tensor:fill(value) end
+   return tensor
+end
+
+-- The learning rate after `evaluations` calls; counts the call in state.evalCounter.
+function step.annealed(rate, decay, state)
+   local evaluations = state.evalCounter
+   state.evalCounter = evaluations + 1
+   return rate / (1 + evaluations * decay)
+end
+
+return step

@@ -1,0 +1,142 @@
+-- Functions that take their arguments in order or by name, and print their usage when one is missing.
+local sys = require 'sys'
+
+local MOST = 64   -- arguments of a function
+local COLUMN = 40 -- where the help of an argument starts
+local RULE = ('+'):rep(69)
+
+local function padded(text) return text .. (' '):rep(COLUMN - #text) end
+
+local function optional(text, required) return required and text or '[' .. text .. ']' end
+
+local function default_text(parameter)
+   if type(parameter.default) == 'table' then
+      return ('  [default = %s]'):format(xlua.table2string(parameter.default))
+   elseif parameter.default ~= nil then
+      return ('  [default = %s]'):format(tostring(parameter.default))
+   elseif parameter.defaulta then
+      return ('  [default == %s]'):format(parameter.defaulta)
+   end
+   return ''
+end
+
+local function named_lines(name, parameters)
+   local lines = { name .. '{' }
+   for _, p in ipairs(parameters) do
+      lines[#lines + 1] = padded('    ' .. optional(p.arg .. ' = ' .. p.type, p.req)) .. '-- ' .. (p.help or '')
+         .. default_text(p)
+   end
+   lines[#lines + 1] = '}'
+   return lines
+end
+
+-- Several ways to call are separated by ''.
+local function ordered_lines(name, parameters)
+   local lines = { name .. '(' }
+   for _, p in ipairs(parameters) do
+      if p == '' then
+         lines[#lines + 1] = ')'
+         lines[#lines + 1] = name .. '('
+      else
+         lines[#lines + 1] = padded('    ' .. optional(p.type, p.req)) .. '-- ' .. (p.help or '')
+      end
+   end
+   lines[#lines + 1] = ')'
+   return lines
+end
+
+-- The help of a function: its arguments are {arg=, type=, help=, req=, default=, defaulta=}, or {type=, help=, req=}
+-- in order; or one table with the list as its field `tabled`.
+function xlua.usage(name, description, example, ...)
+   local c = sys.COLORS
+   local parameters = { ... }
+   if parameters[1] and parameters[1].tabled then parameters = parameters[1].tabled end
+   local lines = parameters[1] and parameters[1].arg and named_lines(name, parameters)
+      or ordered_lines(name, parameters)
+   local parts = { RULE, c.Magenta .. name .. c.none }
+   if description then parts[#parts + 1] = '\n' .. description end
+   parts[#parts + 1] = '\n' .. c.blue .. '> ' .. c.none .. 'usage:'
+   parts[#parts + 1] = c.cyan .. table.concat(lines, '\n') .. '\n' .. c.none
+   if example then parts[#parts + 1] = c.cyan .. example .. c.none end
+   parts[#parts + 1] = RULE
+   return table.concat(parts, '\n')
+end
+
+-- Printing it makes the text: it is only needed when something is wrong.
+local function usage_of(name, description, parameters)
+   return setmetatable({}, { __tostring = function()
+      local example
+      local first, second = parameters[1], parameters[2]
+      if second then
+         example = ('%s{%s=%s, %s=%s}\n%s(%s, ...)'):format(name, second.arg, second.type, first.arg, first.type,
+            name, first.type)
+      end
+      return xlua.usage(name, description, example, { tabled = parameters })
+   end })
+end
+
+local function by_name(arguments)
+   local only = arguments[1]
+   return #arguments == 1 and type(only) == 'table' and #only == 0 and not torch.typename(only)
+end
+
+-- The arguments by name and in order, defaults filled in: a table, then each value.
+local function collect(arguments, name, description, ...)
+   local parameters = { ... }
+   if #parameters > MOST then
+      xlua.error(('<xlua.unpack> more than %d arguments'):format(MOST))
+   end
+   local usage = usage_of(name, description, parameters)
+   local given = arguments[1]
+   if not by_name(arguments) then
+      given = {}
+      for i, p in ipairs(parameters) do given[p.arg] = arguments[i] end
+   end
+   local values = { usage = usage }
+   for i, p in ipairs(parameters) do
+      local value = given[p.arg]
+      if value == nil then
+         if p.req then
+            print(sys.COLORS.Red .. 'missing argument: ' .. p.arg .. sys.COLORS.none)
+            print(usage)
+            xlua.error('error')
+         end
+         value = p.default
+         if value == nil and p.defaulta then value = values[p.defaulta] end
+      end
+      values[i], values[p.arg] = value, value
+   end
+   return values, unpack(values, 1, #parameters)
+end
+
+-- A function's arguments, given in order or as one table by name: a table of them, then each in order. Prints the
+-- usage and raises an error if one that is required is missing, or if there are none.
+function xlua.unpack(arguments, name, description, ...)
+   if #arguments == 0 then
+      print(usage_of(name, description, { ... }))
+      xlua.error('error')
+   end
+   return collect(arguments, name, description, ...)
+end
+
+-- The same, the arguments put into the fields of an object.
+function xlua.unpack_class(object, arguments, name, description, ...)
+   for key, value in pairs((xlua.unpack(arguments, name, description, ...))) do
+      if type(key) ~= 'number' then object[key] = value end
+   end
+end
+
+-- Makes a module print its name and description.
+function xlua.usage_module(module, name, description)
+   local c = sys.COLORS
+   local parts = { c.magenta .. RULE, 'PACKAGE:', name }
+   if description then parts[#parts + 1] = '\nDESC:\n' .. description end
+   parts[#parts + 1] = RULE .. c.none
+   local text = table.concat(parts, '\n')
+   local metatable = getmetatable(module) or {}
+   metatable.__tostring = function() return text end
+   setmetatable(module, metatable)
+   return text
+end
+
+return { collect = collect }

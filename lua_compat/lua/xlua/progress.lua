@@ -1,0 +1,50 @@
+-- A progress bar on one line of the terminal.
+local python = require('th.python').functions
+
+local WIDEST = 120 -- columns
+local TEXT = 34    -- columns beside the bar
+local KEPT = 100   -- calls from which the time of a step is estimated
+
+local width
+local bar -- nil between two bars: timer, filled, and the calls and times that are kept
+
+local function draw(filled, length)
+   local marks = {}
+   for i = 1, length do marks[i] = i < filled and '=' or i == filled and '>' or '.' end
+   local room = width - length - 4
+   io.write(' [', table.concat(marks), '] ', (' '):rep(room), ('\b'):rep(room))
+end
+
+-- Shows that `current` of `goal` steps are done; a bar is finished when it is full.
+function xlua.progress(current, goal)
+   width = width or math.min(python.terminal_columns(), WIDEST)
+   local length = math.max(1, width - TEXT)
+   local filled = math.floor(current * length / goal)
+   if bar then
+      io.write('\r')
+   else
+      local timer = torch.Timer()
+      bar = { timer = timer, calls = { current }, times = { timer:time().real } }
+   end
+   draw(filled, length)
+
+   local elapsed = bar.timer:time().real
+   local step = 0
+   if current ~= bar.calls[1] then step = (elapsed - bar.times[1]) / (current - bar.calls[1]) end
+   bar.calls[#bar.calls + 1], bar.times[#bar.times + 1] = current, elapsed
+   if #bar.calls > KEPT then
+      table.remove(bar.calls, 1)
+      table.remove(bar.times, 1)
+   end
+   local left = xlua.formatTime(math.max(0, (goal - current) * step))
+   local text = (filled < length and ' ETA: ' .. left or ' Tot: ' .. xlua.formatTime(elapsed))
+      .. ' | Step: ' .. xlua.formatTime(step)
+   -- back to the middle of the bar for the count
+   io.write(text, ('\b'):rep(5 + #text + math.floor(length / 2)), (' %g/%g '):format(current, goal))
+   if filled >= length then
+      bar = nil
+      io.write('\n')
+   end
+   io.write('\r')
+   io.flush()
+end

@@ -1,0 +1,50 @@
+"""AlexNet in one tower (Krizhevsky, "One weird trick", 2014, arXiv:1404.5997)."""
+
+from typing import TYPE_CHECKING
+
+from nets.net import GLUON, IMAGENET, SOUMITH, Net
+
+if TYPE_CHECKING:
+    from torch import nn
+
+
+def alexnet_owt() -> "nn.Module":
+    """As soumith/convnet-benchmarks ran it: 3x224x224 to 1000 scores."""
+    from torch import nn
+
+    from nets.layers import fully_connected
+
+    return nn.Sequential(_features(), fully_connected(256 * 6 * 6, 4096, 4096))
+
+
+def alexnet() -> "nn.Module":
+    """As in the MXNet gluon model zoo: with dropout, and ReLUs all through."""
+    from torch import nn
+
+    from nets.layers import dropout_classifier
+
+    return nn.Sequential(_features(), dropout_classifier(256 * 6 * 6, 4096))
+
+
+def _features() -> "nn.Sequential":
+    from torch import nn
+
+    from nets.layers import conv_relu
+
+    return nn.Sequential(
+        *conv_relu(3, 64, 11, stride=4, padding=2),
+        nn.MaxPool2d(3, 2),
+        *conv_relu(64, 192, 5, padding=2),
+        nn.MaxPool2d(3, 2),
+        *conv_relu(192, 384, 3, padding=1),
+        *conv_relu(384, 256, 3, padding=1),
+        *conv_relu(256, 256, 3, padding=1),
+        nn.MaxPool2d(3, 2),
+    )
+
+
+_PAPER = "arXiv:1404.5997"
+NETS = (
+    Net("alexnet_owt", alexnet_owt, IMAGENET, f"{_PAPER}; {SOUMITH}", "AlexNet", 61_100_840, unbatched=True),
+    Net("alexnet", alexnet, IMAGENET, f"{_PAPER}; {GLUON}", "AlexNet", 61_100_840, unbatched=True),
+)
