@@ -141,19 +141,22 @@ def of_family(found: Mapping[str, KernelMaker], wanted: str) -> dict[str, Kernel
 
 # Candidates that "auto" does not time where one of those named here is there: it was never found slower.
 _SURPASSED = {
-    "direct": ("direct(packed)", "mm"),
+    "direct": ("direct(packed)",),
     "mm(channel)": ("direct(packed)",),
     "mm(tap, onednn)": ("direct(packed)",),
     "winograd(2)": ("winograd(3)",),
+    "winograd(2, onednn)": ("winograd(3)",),
 }
 
 
-def worth_timing(found: Mapping[str, KernelMaker]) -> dict[str, KernelMaker]:
-    """The candidates among which "auto" chooses."""
+def worth_timing(found: Mapping[str, KernelMaker], few_rows: bool) -> dict[str, KernelMaker]:
+    """The candidates among which "auto" chooses. ``few_rows``: one row of a matrix product per image, with a
+    weight so large that whatever copies it is out."""
     winograd_applies = any(family(name) == "winograd" for name in found)
     return {
         name: make
         for name, make in found.items()
         if not any(better in found for better in _SURPASSED.get(name, ()))
         and not (family(name) == "fft" and winograd_applies)
+        and not (family(name) == "direct" and few_rows)
     }
