@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from convnet_benchmarks.errors import run_command
+from convnet_benchmarks.errors import UserError, run_command
 from convnet_benchmarks.legacy_options import CriterionOptions
 from convnet_benchmarks.legacy_run import LegacyRun, Script, lua_number, run_script
 from convnet_benchmarks.scaling import measure_scaling
@@ -32,9 +32,18 @@ class _Steps:
         self._output = self._run.phases.updateOutput(self._input)
 
     def prepare_target(self) -> None:
-        """All targets are Torch7's class 1, index 0; one per row of the output."""
+        """All targets are Torch7's class 1, index 0; one per row of the output.
+
+        Raises UserError for a net that gives anything else than rows of scores.
+        """
         import torch
 
+        if not isinstance(self._output, torch.Tensor) or self._output.dim() > 2:
+            gives = "x".join(map(str, getattr(self._output, "shape", ()))) or "several tensors"
+            raise UserError(
+                f"option --net: {self._run.workload.net.name} gives {gives}; "
+                "ClassNLLCriterion takes one row of class scores per sample"
+            )
         rows = self._output.shape[:-1]
         self._target = torch.zeros(rows, dtype=torch.long, device=self._output.device)
 

@@ -53,6 +53,14 @@ def _positive_or_auto(text: str) -> int | None:
         raise ValueError(f"'{text}' is neither a whole number from 1 up nor '{AUTO}'") from None
 
 
+def input_size(text: str) -> tuple[int, ...]:
+    """An option's size of one sample: 3x224x224 is (3, 224, 224). Raises ValueError for anything else."""
+    try:
+        return tuple(_positive(part) for part in text.split("x"))
+    except ValueError:
+        raise ValueError(f"'{text}' is not a size such as 3x224x224") from None
+
+
 def _option(
     spelling: str,
     default: Any,
@@ -119,9 +127,17 @@ class LegacyOptions:
         "net",
         "overfeat_accurate",
         str,
-        "the net to run, by name (see --list-nets)",
+        "the net to run: a name of --list-nets, module:function, file.py:function, or a model.t7",
         legacy=False,
         metavar="NAME",
+    )
+    input_size: tuple[int, ...] | None = _option(
+        "input-size",
+        None,
+        input_size,
+        "size of one input, as -z, -x and -y together; a net from outside needs it [the net's own]",
+        legacy=False,
+        metavar="ZxXxY",
     )
     seed: int = _option(
         "seed", 1, natural, "parameters of torch.manualSeed(N); the input of N+1", legacy=False

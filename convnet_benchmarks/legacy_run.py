@@ -228,9 +228,9 @@ def run_script(script: Script, arguments: Sequence[str], program: str) -> int:
 
 def _check_together(options: Any) -> None:
     from convnet_benchmarks import backends
-    from convnet_benchmarks.workload import find_net
+    from convnet_benchmarks.workload import find_net, input_shape
 
-    find_net(options)
+    input_shape(options, find_net(options))
     backends.choose(options)
     if options.iter is None and started_by_torchrun():
         raise UserError("option -iter: auto is for one process; under torchrun give a number of passes")

@@ -36,14 +36,29 @@ def _message(error: object) -> tuple[str, bool]:
     return type(error).__name__, True
 
 
-class Runtime:
-    """One Lua state. ``program`` and ``args`` are what Lua sees as ``arg[0]`` and ``arg[1...]``."""
+def _refused(name: str) -> Callable[..., Any]:
+    def refuse(*_: object) -> Any:
+        raise PermissionError(f"{name} is not available in the sandbox")
 
-    def __init__(self, program: str = "th", args: Sequence[str] = ()) -> None:
+    return refuse
+
+
+def _exit_code(stop: SystemExit) -> int:
+    return stop.code if isinstance(stop.code, int) else 1
+
+
+class Runtime:
+    """One Lua state. ``program`` and ``args`` are what Lua sees as ``arg[0]`` and ``arg[1...]``.
+
+    ``sandboxed``: no Python function that reaches files, processes or the machine can be called from it.
+    ``lock_down`` takes the rest away from scripts.
+    """
+
+    def __init__(self, program: str = "th", args: Sequence[str] = (), *, sandboxed: bool = False) -> None:
         from lupa import luajit21
 
         from lua_compat.bridge import Handles, for_lua, kernel_signature
-        from lua_compat.kernels import all_kernels
+        from lua_compat.kernels import all_kernels, kernels_of_a_state, outside_kernels
 
         self.handles = Handles()
         self._lua = luajit21.LuaRuntime(
@@ -67,7 +82,11 @@ class Runtime:
             "release": handles.release,
             "alive": lambda: len(handles),
         }
-        kernels = all_kernels()
+        kernels = {**all_kernels(), **kernels_of_a_state()}
+        if sandboxed:
+            for name in outside_kernels():
+                kernels[name] = _refused(name)
+            functions["storage_map"] = _refused("mapping a file")
         functions.update({name: for_lua(kernel, handles) for name, kernel in kernels.items()})
         signatures = {name: kernel_signature(kernel) for name, kernel in kernels.items()}
         # The state keeps these functions for its whole life: objects that came and went would hit a defect of
@@ -98,12 +117,60 @@ class Runtime:
         """``require(package)``, the package kept in a global of its name. Raises LuaError."""
         return self._call("require", package)
 
+    def lock_down(self, packages: Sequence[str], sources: dict[str, str]) -> None:
+        """Loads ``packages``, then leaves scripts only what cannot reach files, processes or memory.
+
+        ``sources``: Lua text that ``require`` may find, by module name. Raises LuaError.
+        """
+        table = self._lua.table_from
+        self._call("add", "sandbox.lua", table(list(packages)), table(sources))
+
+    def run_for_result(self, code: str, name: str) -> tuple[int, bytes | None]:
+        """Runs Lua source; its exit code and the table {n=, values...} it returned, as the bytes of a .t7.
+
+        None where it ended by ``os.exit``. Raises LuaError.
+        """
+        exit_code = self._call("keep_result", code, name)
+        result = self._run("result")
+        return exit_code, None if result is None else result.encode("latin-1")
+
     def collect(self) -> int:
         """A full collection; how many handles are then alive."""
         self._run("collect")
         return len(self.handles)
 
-    def _call(self, what: str, *arguments: str) -> int:
+    def watch_globals(self, strict: bool) -> None:
+        """From now on a new or unknown global is told of on stderr, or (``strict``) an error."""
+        self._call("add", "globals.lua", strict)
+
+    def open_prompt(self, colored: bool) -> None:
+        """Makes ``evaluate``, ``is_whole``, ``complete`` and the prompt's own globals."""
+        self._call("add", "prompt.lua", colored)
+
+    def evaluate(self, text: str) -> int | None:
+        """Runs a typed text, shows its values or its error; the exit code if it called ``os.exit``."""
+        try:
+            self._protected("evaluate", text)
+        except SystemExit as stop:
+            return _exit_code(stop)
+        return None
+
+    def is_whole(self, text: str) -> bool:
+        """Whether a typed text can be run; False where more of it has to come."""
+        return bool(self._run("is_whole", text))
+
+    def complete(self, word: str) -> list[str]:
+        """What a typed name, such as ``torch.ran`` or ``t:si``, may become."""
+        return [name for name in self._run("complete", word).split("\n") if name]
+
+    def _call(self, what: str, *arguments: Any) -> int:
+        try:
+            self._protected(what, *arguments)
+        except SystemExit as stop:
+            return _exit_code(stop)
+        return 0
+
+    def _protected(self, what: str, *arguments: Any) -> None:
         import torch
 
         # Lua writes through C's stdout and Python through its own: each hands over what it still holds.
@@ -111,13 +178,10 @@ class Runtime:
         try:
             with torch.inference_mode():
                 trouble = self._run(what, *arguments)
-        except SystemExit as stop:
-            return stop.code if isinstance(stop.code, int) else 1
         finally:
             self._flush()
         if trouble is not None:
             raise LuaError(trouble)
-        return 0
 
     def _flush(self) -> None:
         self._run("flush")

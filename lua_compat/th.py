@@ -4,17 +4,30 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lua_compat.runtime import Runtime
 
 USAGE = """\
-usage: th [-l PACKAGE]... [-e CODE]... [SCRIPT [ARGUMENT...]]
+usage: th [options] [SCRIPT [ARGUMENT...]]
 
-Runs a Lua script written for Torch7, on PyTorch.
-  -l PACKAGE   require PACKAGE first and keep it in a global of its name
-  -e CODE      run CODE (before the script, if there is one)
-  -h, --help   show this text
+Runs a Lua script written for Torch7, on PyTorch; without a script, an interactive prompt.
+  -l PACKAGE         require PACKAGE first and keep it in a global of its name
+  -e CODE            run CODE (before the script, if there is one)
+  -i, --interactive  the prompt after the script or CODE
+  -g, --globals      say where a global is created, or read before it exists
+  -gg, --gglobals    make that an error
+  --sandbox          run SCRIPT without files, processes, ffi, debug, bytecode and Python, within
+  --memory MB          so much memory [1024],
+  --time SECONDS       so much time [60],
+  --output MB          printing so much [64]; exit code 4 where a limit ends it
+  -h, --help         show this text
 Everything after SCRIPT goes to the script, which finds it in the table arg.
 """
 USAGE_ERROR = 2
+
+_LIMITS = {"--memory": "memory_mb", "--time": "seconds", "--output": "output_mb"}
 
 
 @dataclass
@@ -24,6 +37,10 @@ class Command:
     steps: list[tuple[str, str]] = field(default_factory=list)
     script: str | None = None
     arguments: list[str] = field(default_factory=list)
+    interactive: bool = False
+    globals: str | None = None  # None, 'watch' or 'strict'
+    sandbox: bool = False
+    limits: dict[str, float] = field(default_factory=dict)
 
 
 class UsageError(Exception):
@@ -42,22 +59,54 @@ def parse(argv: Sequence[str]) -> Command:
                     f"option {word} needs {'a package' if word == '-l' else 'Lua code'} after it"
                 )
             command.steps.append((word, words.pop(0)))
+        elif word.startswith("-l") and len(word) > 2:
+            command.steps.append(("-l", word[2:]))
+        elif word in ("-i", "--interactive"):
+            command.interactive = True
+        elif word in ("-g", "--globals"):
+            command.globals = "watch"
+        elif word in ("-gg", "--gglobals"):
+            command.globals = "strict"
+        elif word == "--sandbox":
+            command.sandbox = True
+        elif word.partition("=")[0] in _LIMITS:
+            option, equals, value = word.partition("=")
+            if not equals:
+                value = words.pop(0) if words else ""
+            command.limits[_LIMITS[option]] = _positive(option, value)
         elif word.startswith("-") and word != "-":
-            raise UsageError(
-                f"unknown option {word}: -l PACKAGE, -e CODE and -h are accepted before the script"
-            )
+            raise UsageError(f"unknown option {word}; th -h lists what is accepted before the script")
         else:
             command.script, command.arguments = word, words
             break
-    if command.script is None and not command.steps:
-        raise UsageError("nothing to run: give a script or -e CODE")
-    if command.script is not None and not os.path.isfile(command.script):
-        raise UsageError(f"no script {command.script!r}: give the path of a Lua file")
+    _check(command)
     return command
 
 
+def _positive(option: str, text: str) -> float:
+    try:
+        value = float(text) if option == "--time" else int(text)
+    except ValueError:
+        value = 0
+    if not 0 < value < 1e9:
+        raise UsageError(f"option {option} needs a number above 0 after it, not '{text}'")
+    return value
+
+
+def _check(command: Command) -> None:
+    if command.script is not None and not os.path.isfile(command.script):
+        raise UsageError(f"no script {command.script!r}: give the path of a Lua file")
+    if command.sandbox:
+        if command.script is None or command.steps or command.interactive or command.globals:
+            raise UsageError("--sandbox runs one script: give its path, and none of -l, -e, -i, -g")
+    elif command.limits:
+        raise UsageError("--memory, --time and --output are limits of --sandbox: give that, too")
+
+
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs ``th``; exit code: the script's own, 1 after an uncaught error, 2 for misuse, 130 on Ctrl-C."""
+    """Runs ``th``; exit code: the script's own, 1 after an uncaught error, 2 for misuse, 4 where a limit of
+    the sandbox ended it, 130 on Ctrl-C.
+    """
     words = sys.argv[1:] if argv is None else list(argv)
     if words and words[0] in ("-h", "--help"):
         sys.stdout.write(USAGE)
@@ -70,6 +119,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     from lua_compat.runtime import INTERRUPTED, LuaError, interruptible
 
     try:
+        if command.sandbox:
+            return _run_in_sandbox(command)
+        if _wants_prompt(command) and not _has_prompt_toolkit():
+            print(
+                "th: the prompt needs the package prompt_toolkit: pip install prompt_toolkit", file=sys.stderr
+            )
+            return USAGE_ERROR
         with interruptible():
             return _execute(command)
     except LuaError as error:
@@ -80,12 +136,48 @@ def main(argv: Sequence[str] | None = None) -> int:
         return INTERRUPTED
 
 
+def _wants_prompt(command: Command) -> bool:
+    return command.interactive or (command.script is None and not command.steps and sys.stdin.isatty())
+
+
+def _has_prompt_toolkit() -> bool:
+    from importlib.util import find_spec
+
+    return find_spec("prompt_toolkit") is not None
+
+
+def _run_in_sandbox(command: Command) -> int:
+    from lua_compat.sandbox import Limits, run
+
+    assert command.script is not None
+    outcome = run(command.script, command.arguments, Limits(**command.limits))  # type: ignore[arg-type]
+    if outcome.message:
+        print(f"th: sandbox: {outcome.message}", file=sys.stderr)
+    return outcome.exit_code
+
+
 def _execute(command: Command) -> int:
     from lua_compat.runtime import Runtime
 
     runtime = Runtime(command.script or "th", command.arguments)
+    if command.globals is not None:
+        runtime.watch_globals(strict=command.globals == "strict")
+    code = _run_steps(runtime, command)
+    if code == 0 and _wants_prompt(command):
+        from lua_compat.prompt import run_prompt
+
+        return run_prompt(runtime)
+    return code
+
+
+def _run_steps(runtime: "Runtime", command: Command) -> int:
+    """The packages, code and script in their order, up to the first that ends th; its exit code."""
     for option, text in command.steps:
         code = runtime.require(text) if option == "-l" else runtime.run_string(text)
         if code != 0:
             return code
-    return runtime.run_file(command.script) if command.script is not None else 0
+    if command.script is not None:
+        return runtime.run_file(command.script)
+    if not command.steps and not command.interactive and not sys.stdin.isatty():
+        return runtime.run_string(sys.stdin.read(), "=stdin")
+    return 0

@@ -4,9 +4,11 @@ Autograd computes both gradients in one sweep; Torch7 computed them one after th
 time them apart. Here updateGradInput asks autograd for the gradient of the input and of the output of every
 module that has parameters, and for nothing else, so that no parameter gradient is computed; accGradParameters
 then computes each module's parameter gradients alone, from its input and the gradient kept for its output.
+
+A module may return several tensors (a table, in Torch7's words) in tuples, lists and dicts; gradOutput then
+has the same structure.
 """
 
-import functools
 import itertools
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
@@ -14,18 +16,22 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 from torch.autograd.graph import GradientEdge, get_gradient_edge
+from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 
 class Phases(Protocol):
     """What a benchmark times: any engine that computes the three phases of one module."""
 
-    def updateOutput(self, input: Tensor) -> Tensor:
-        """The module's output for ``input``."""
+    def updateOutput(self, input: Tensor) -> Any:
+        """The module's output for ``input``: a tensor or a table of them."""
 
-    def updateGradInput(self, input: Tensor, gradOutput: Tensor) -> Tensor:
-        """The gradient of ``input`` alone. updateOutput has been called with this ``input``."""
+    def updateGradInput(self, input: Tensor, gradOutput: Any) -> Tensor:
+        """The gradient of ``input`` alone. updateOutput has been called with this ``input``.
 
-    def accGradParameters(self, input: Tensor, gradOutput: Tensor) -> None:
+        Token ids (an input of whole numbers) have no gradient: zeros, as from Torch7's LookupTable.
+        """
+
+    def accGradParameters(self, input: Tensor, gradOutput: Any) -> None:
         """Adds every parameter's gradient to its ``.grad``. updateGradInput has been called before."""
 
     def zeroGradParameters(self) -> None:
@@ -50,7 +56,7 @@ class AutogradPhases:
         self._gradients: list[tuple[Tensor | None, ...]] | None = None
         self._input: Tensor | None = None
         self._graph_input: Tensor | None = None
-        self._graph_output: Tensor | None = None
+        self._graph_output: Any = None
         self._units = list(_parametrised(module))
         for unit in self._units:
             # An instance attribute, over the class's method until close().
@@ -69,7 +75,7 @@ class AutogradPhases:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def updateOutput(self, input: Tensor) -> Tensor:
+    def updateOutput(self, input: Tensor) -> Any:
         self._calls.clear()
         self._gradients = None
         self._graph_output = None  # frees the last graph before the next one is made
@@ -77,22 +83,23 @@ class AutogradPhases:
         self._graph_input = input.detach().requires_grad_(input.is_floating_point())
         with torch.enable_grad():
             self._graph_output = self.module(self._graph_input)
-        return self._graph_output.detach()
+        return tree_map(_detached, self._graph_output)
 
-    def updateGradInput(self, input: Tensor, gradOutput: Tensor) -> Tensor:
+    def updateGradInput(self, input: Tensor, gradOutput: Any) -> Tensor:
         if self._graph_output is None or self._graph_input is None or input is not self._input:
             raise RuntimeError("updateGradInput needs updateOutput of the same input first")
         wanted: list[Any] = [self._graph_input] if self._graph_input.requires_grad else []
         for _, edges, _ in self._calls:
             wanted += edges
+        outputs, grad_outputs = _differentiable(self._graph_output, gradOutput)
         gradients = iter(
-            torch.autograd.grad(self._graph_output, wanted, gradOutput, retain_graph=True, allow_unused=True)
+            torch.autograd.grad(outputs, wanted, grad_outputs, retain_graph=True, allow_unused=True)
         )
         gradInput = next(gradients) if self._graph_input.requires_grad else None
         self._gradients = [tuple(itertools.islice(gradients, len(edges))) for _, edges, _ in self._calls]
         return torch.zeros_like(input) if gradInput is None else gradInput
 
-    def accGradParameters(self, input: Tensor, gradOutput: Tensor) -> None:
+    def accGradParameters(self, input: Tensor, gradOutput: Any) -> None:
         if input is not self._input or self._gradients is None:
             raise RuntimeError("accGradParameters needs updateGradInput of the same input first")
         with torch.no_grad():
@@ -207,13 +214,8 @@ class _LocalGraphs:
         self._calls = calls
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        if any(map(_holds_gradients, [*kwargs.values(), *(a for a in args if not isinstance(a, Tensor))])):
-            raise TypeError(
-                f"{self._name} has parameters and takes tensors by keyword or in a container; "
-                "the phases can follow its positional tensors only"
-            )
-        local = _LocalGraph(functools.partial(self._forward, **kwargs), args)
-        outputs = _LocalGraphFunction.apply(local, torch.empty(0, requires_grad=True), *args)
+        local = _LocalGraph(self._forward, args, kwargs)
+        outputs = _LocalGraphFunction.apply(local, torch.empty(0, requires_grad=True), *local.arguments)
         edges = tuple(get_gradient_edge(output) for output in outputs if output.requires_grad)
         self._calls.append((self, edges, local))
         return local.as_returned(outputs)
@@ -226,32 +228,36 @@ class _LocalGraphs:
 
 
 class _LocalGraph:
-    """One module's forward on a graph cut off from the rest, so that its gradients can be asked for apart."""
+    """One module's forward on a graph cut off from the rest, so that its gradients can be asked for apart.
 
-    def __init__(self, forward: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    Tensors are found in the arguments and in what the module returns, in tuples, lists and dicts.
+    """
+
+    def __init__(self, forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self._forward = forward
+        self.arguments, self._argument_structure = tree_flatten((args, kwargs))
         self.inputs = [
-            arg.detach().requires_grad_(arg.requires_grad) if isinstance(arg, Tensor) else arg for arg in args
+            arg.detach().requires_grad_(arg.requires_grad) if isinstance(arg, Tensor) else arg
+            for arg in self.arguments
         ]
-        self._returned: Any = None
+        self._returned: list[Any] = []
+        self._return_structure: Any = None
         self.outputs: tuple[Tensor, ...] = ()
 
     def run(self) -> tuple[Tensor, ...]:
-        """The output tensors, detached; the module returns one, or a tuple of tensors and constants."""
+        """The output tensors, detached."""
+        args, kwargs = tree_unflatten(self.inputs, self._argument_structure)
         with torch.enable_grad():
-            self._returned = self._forward(*self.inputs)
-        results = self._returned if isinstance(self._returned, tuple) else (self._returned,)
-        self.outputs = tuple(result for result in results if isinstance(result, Tensor))
-        if any(_holds_gradients(result) for result in results if not isinstance(result, Tensor)):
-            raise TypeError("a module with parameters must return a tensor or a tuple of tensors")
+            returned = self._forward(*args, **kwargs)
+        self._returned, self._return_structure = tree_flatten(returned)
+        self.outputs = tuple(result for result in self._returned if isinstance(result, Tensor))
         return tuple(output.detach() for output in self.outputs)
 
     def as_returned(self, outputs: tuple[Tensor, ...]) -> Any:
         """``outputs`` in the form in which the module returned its own."""
-        if not isinstance(self._returned, tuple):
-            return outputs[0]
         tensors = iter(outputs)
-        return tuple(next(tensors) if isinstance(result, Tensor) else result for result in self._returned)
+        leaves = [next(tensors) if isinstance(result, Tensor) else result for result in self._returned]
+        return tree_unflatten(leaves, self._return_structure)
 
     def gradients(
         self, wanted: list[Any], grad_outputs: tuple[Tensor | None, ...]
@@ -325,12 +331,22 @@ def _parametrised(module: nn.Module) -> Iterator[nn.Module]:
     return walk(module)
 
 
-def _holds_gradients(value: Any) -> bool:
-    if isinstance(value, Tensor):
-        return value.requires_grad
-    if isinstance(value, dict):
-        return any(map(_holds_gradients, value.values()))
-    return isinstance(value, (list, tuple)) and any(map(_holds_gradients, value))
+def _detached(leaf: Any) -> Any:
+    return leaf.detach() if isinstance(leaf, Tensor) else leaf
+
+
+def _differentiable(output: Any, gradOutput: Any) -> tuple[list[Tensor], list[Tensor]]:
+    """The tensors of ``output`` that have a gradient, and their elements of ``gradOutput``."""
+    outputs, structure = tree_flatten(output)
+    gradients, given = tree_flatten(gradOutput)
+    if structure != given:
+        raise ValueError(f"gradOutput has the structure {given}, the output {structure}")
+    pairs = [
+        (tensor, gradient)
+        for tensor, gradient in zip(outputs, gradients, strict=True)
+        if isinstance(tensor, Tensor) and tensor.requires_grad
+    ]
+    return [tensor for tensor, _ in pairs], [gradient for _, gradient in pairs]
 
 
 def _recorder(module: nn.Module, calls: list[_Call]) -> _Recorder:

@@ -192,10 +192,23 @@ MODULES: dict[str, Callable[[], nn.Module]] = {
         nn.Hardtanh(inplace=True),
         NotTraceable4(),
     ),
+    "shapes": lambda: nn.Sequential(nn.Conv2d(3, 4, 3), ReadsItsShape()),
     "one layer": lambda: nn.Conv2d(3, 4, 3, padding=2),
     "a ReLU alone": lambda: nn.ReLU(inplace=True),
     "frozen": lambda: _frozen(nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Conv2d(4, 2, 3))),
 }
+
+
+class ReadsItsShape(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return x.reshape(x.shape[0], -1) * x.shape[-1]
+
+
+class Pair(nn.Module):
+    """A table of outputs, one of which depends on a shape."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        return x, x.permute(0, 2, 3, 1).reshape(x.shape[0], -1, 3)
 
 
 class NotTraceable4(NotTraceable):
@@ -541,6 +554,7 @@ def test_large_buffers_lie_on_huge_pages_where_offered() -> None:
             "1: returns several tensors",
         ),
         (nn.Sequential(nn.Conv2d(4, 3, 1)), "0: Given groups=1"),
+        (nn.Sequential(nn.Conv2d(3, 3, 1), Pair()), "its forward returns a tuple, not a tensor"),
         (DependsOnData(), "DependsOnData: its forward cannot be traced"),
         (nn.Conv2d(3, 3, 1).half(), r"weight: a parameter of torch.float16"),
     ],

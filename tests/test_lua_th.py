@@ -82,7 +82,6 @@ def test_python_is_out_of_reach() -> None:
         (["--frobnicate"], "--frobnicate"),
         (["nothere.lua"], "nothere.lua"),
         (["-e"], "-e"),
-        ([], "nothing to run"),
     ],
 )
 def test_usage_errors_are_one_line_and_exit_code_2(words: list[str], named: str) -> None:

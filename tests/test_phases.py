@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from nets import registry
 from nets.layers import Concat, View
@@ -254,25 +255,66 @@ def test_an_input_changed_after_its_use_is_refused():
             phases.updateGradInput(input, output)
 
 
-def test_tensors_by_keyword_are_refused_not_forgotten():
-    class Gate(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.weight = nn.Parameter(torch.ones(3))
+class Recurrent(nn.Module):
+    """An LSTM started from a state that has a gradient: tuples go in and come out."""
 
-        def forward(self, x, gate):
-            return x * self.weight * gate
+    def __init__(self):
+        super().__init__()
+        self.start = nn.Linear(4, 5)
+        self.lstm = nn.LSTM(4, 5, batch_first=True)
+        self.read = nn.Linear(5, 2)
 
-    class Net(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.gate = Gate()
+    def forward(self, x):
+        state = self.start(x[:, 0]).unsqueeze(0)
+        sequence, (last, cell) = self.lstm(x, (state, torch.tanh(state)))
+        return {"scores": self.read(sequence), "states": (last, [cell, 3])}
 
-        def forward(self, x):
-            return self.gate(x, gate=x.sigmoid())
 
-    with AutogradPhases(Net()) as phases, pytest.raises(TypeError, match="keyword"):
-        phases.updateOutput(torch.randn(2, 3))
+class Gate(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.rand(4))
+
+    def forward(self, x, *, gates):
+        return x * self.weight * gates["by"]
+
+
+class Gated(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.gate = Gate()
+
+    def forward(self, x):
+        return self.gate(x, gates={"by": x.sigmoid()}), x.detach()
+
+
+@pytest.mark.parametrize("make", [Recurrent, Gated])
+def test_tensors_by_keyword_and_in_tables_are_followed(make):
+    torch.manual_seed(0)
+    net = make().double()
+    input = torch.randn(3, 6, 4, dtype=torch.float64)
+    leaf = input.clone().requires_grad_()
+    outputs = [t for t in tree_leaves(net(leaf)) if isinstance(t, torch.Tensor) and t.requires_grad]
+    torch.autograd.backward(outputs, [output.detach() for output in outputs])
+    expected = [parameter.grad for parameter in net.parameters()]
+    net.zero_grad()
+
+    with AutogradPhases(net) as phases:
+        phases.zeroGradParameters()
+        output = phases.updateOutput(input)
+        torch.testing.assert_close(phases.updateGradInput(input, output), leaf.grad)
+        phases.accGradParameters(input, output)
+    for parameter, gradient in zip(net.parameters(), expected, strict=True):
+        assert gradient.abs().max() > 0
+        torch.testing.assert_close(parameter.grad, gradient)
+
+
+def test_a_gradient_of_another_structure_is_refused():
+    input = torch.randn(2, 4)
+    with AutogradPhases(Gated()) as phases:
+        first, _ = phases.updateOutput(input)
+        with pytest.raises(ValueError, match="gradOutput has the structure"):
+            phases.updateGradInput(input, first)
 
 
 def test_an_integer_input_has_a_gradient_of_zeros():

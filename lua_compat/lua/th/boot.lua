@@ -94,6 +94,7 @@ end
 -- th has Torch and its small companions loaded before the script starts.
 local function load_torch()
    for _, name in ipairs{ 'torch', 'paths', 'sys', 'xlua' } do require(name) end
+   print = require('th.pretty').print
 end
 
 local actions = {}
@@ -117,6 +118,26 @@ function actions.require(package_name)
       local loaded = require(package_name)
       if type(loaded) == 'table' and rawget(_G, package_name) == nil then _G[package_name] = loaded end
    end)
+end
+
+-- Runs source text; what it returned, as one Torch7 object { n = how many, values... }, is kept for ``result``.
+local result
+function actions.keep_result(code, name)
+   local chunk, problem = loadstring(code, name)
+   if not chunk then return problem end
+   return guarded(function()
+      local function serialized(...) return torch.serialize{ n = select('#', ...), ... } end
+      result = serialized(chunk(unpack(arg)))
+   end)
+end
+
+function actions.result() return result end
+
+-- Functions of a file of ours become actions: of the prompt, or of what watches the globals.
+function actions.add(file, ...)
+   return guarded(function(...)
+      for name, action in pairs(assert(loadfile(folder .. '/th/' .. file))(...) or {}) do actions[name] = action end
+   end, ...)
 end
 
 function actions.flush() io.stdout:flush() end

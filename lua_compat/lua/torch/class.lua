@@ -23,6 +23,7 @@ local typename = class.typename
 
 -- Looking up obj[key] for an object of a class: the hook __index__, then the class and its parents.
 local function class_index(self, key)
+   if key == '__gc' then return nil end -- for the collector alone: called by hand it would free what is in use
    local mt = getmetatable(self)
    local level, hook = mt, nil
    repeat

@@ -1,0 +1,66 @@
+"""One measured quantity of one thing: what every result file and every published table comes down to."""
+
+import re
+from dataclasses import dataclass
+
+# Quantities that more than one module speaks of; others are named by whoever measured them.
+TIME, THROUGHPUT, LATENCY, MEMORY = "time", "throughput", "latency", "memory"
+LARGEST_BATCH = "largest batch"
+TOP1, TOP5 = "top-1 accuracy", "top-5 accuracy"
+
+MS_PER_SAMPLE, MS_PER_BATCH = "ms per sample", "ms per batch"
+IMAGES_PER_SECOND = "images/s"
+MIB = "MiB"
+FRACTION = "fraction"
+
+# Fewer samples than this decide nothing.
+FEWEST_SAMPLES = 9
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """``value`` of ``quantity`` in ``unit``; what is not known is '' or None.
+
+    ``phase``: inference, updateOutput, ... ``op``: one layer or operator of the net. ``software``: framework,
+    kernels and number format. ``samples``: how many ``value`` is the median of, whose 95 % interval is
+    ``low`` to ``high``; 0 for a number without statistics. ``source``: the title of the publication.
+    """
+
+    quantity: str
+    unit: str
+    value: float
+    net: str = ""
+    batch: int | None = None
+    phase: str = ""
+    op: str = ""
+    device: str = ""
+    software: str = ""
+    samples: int = 0
+    low: float | None = None
+    high: float | None = None
+    source: str = ""
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The 95 % interval, None where too few samples were taken to decide by it."""
+        if self.low is None or self.high is None or self.samples < FEWEST_SAMPLES:
+            return None
+        return self.low, self.high
+
+
+def net_key(name: str) -> str:
+    """The same text for the spellings of a net's name: 'ResNet-50 V1' and 'resnet50_v1'."""
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+def images_per_second(measurement: Measurement) -> float | None:
+    """The throughput that a time or a throughput means; None where it says neither."""
+    if measurement.quantity == THROUGHPUT:
+        return measurement.value
+    if measurement.quantity != TIME or measurement.op or measurement.value <= 0:
+        return None
+    if measurement.unit == MS_PER_SAMPLE:
+        return 1e3 / measurement.value
+    if measurement.unit == MS_PER_BATCH and measurement.batch:
+        return 1e3 * measurement.batch / measurement.value
+    return None

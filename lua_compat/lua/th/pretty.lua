@@ -1,0 +1,80 @@
+-- print as th has it: plain tables are shown with what is in them.
+local DEEPEST = 5
+local stdout = io.stdout
+
+local pretty = { depth = DEEPEST, paint = function(text) return text end }
+
+local function has_text(object)
+   local metatable = debug.getmetatable(object)
+   return metatable and metatable.__tostring
+end
+
+local function is_plain_table(object) return type(object) == 'table' and not has_text(object) end
+
+-- Numbers first, then the rest by their text.
+local function sorted_keys(t)
+   local keys = {}
+   for key in pairs(t) do keys[#keys + 1] = key end
+   table.sort(keys, function(a, b)
+      local numbers_a, numbers_b = type(a) == 'number', type(b) == 'number'
+      if numbers_a and numbers_b then return a < b end
+      if numbers_a ~= numbers_b then return numbers_a end
+      return tostring(a) < tostring(b)
+   end)
+   return keys
+end
+
+-- One value in one line: a tensor or storage by its type and size, a string in quotes.
+local function brief(value)
+   local name = torch.typename(value)
+   if name and (torch.isTensor(value) or torch.isStorage(value)) then
+      local size = torch.isStorage(value) and tostring(value:size()) or table.concat(value:size():totable(), 'x')
+      return pretty.paint(('%s - %s'):format(name:gsub('^torch%.', ''), size == '' and 'empty' or 'size: ' .. size),
+         'object')
+   end
+   if type(value) == 'string' then return pretty.paint('"' .. value .. '"', 'string') end
+   return pretty.paint(tostring(value), type(value))
+end
+
+local function add_lines(lines, t, depth, seen)
+   local indent = (' '):rep(depth * 4)
+   if next(t) == nil then
+      lines[#lines + 1] = indent .. '{}'
+      return
+   end
+   seen[t] = true
+   lines[#lines + 1] = indent .. '{'
+   for _, key in ipairs(sorted_keys(t)) do
+      local value = t[key]
+      local start = ('%s  %s : '):format(indent, tostring(key))
+      if not is_plain_table(value) then
+         lines[#lines + 1] = start .. brief(value)
+      elseif seen[value] or depth + 1 >= pretty.depth or next(value) == nil then
+         lines[#lines + 1] = start .. (next(value) == nil and '{}' or '{...}')
+      else
+         lines[#lines + 1] = start
+         add_lines(lines, value, depth + 1, seen)
+      end
+   end
+   lines[#lines + 1] = indent .. '}'
+   seen[t] = nil
+end
+
+-- The text of a table, its tables down to ``pretty.depth``.
+function pretty.text(t)
+   local lines = {}
+   add_lines(lines, t, 0, {})
+   return table.concat(lines, '\n')
+end
+
+-- print, plain tables written out.
+function pretty.print(...)
+   local texts = {}
+   for place = 1, select('#', ...) do
+      local value = select(place, ...)
+      texts[place] = is_plain_table(value) and pretty.depth > 0 and pretty.text(value) or tostring(value)
+   end
+   stdout:write(table.concat(texts, '\t'), '\n')
+end
+
+return pretty

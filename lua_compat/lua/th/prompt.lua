@@ -1,0 +1,270 @@
+-- The prompt's Lua side: what a typed line does, what may follow a word, what is known of a name.
+-- Called by lua_compat/prompt.py with whether to use colours; gives back the functions it calls.
+local colored = ...
+
+local pretty = require 'th.pretty'
+
+_RESULTS, _LAST = {}, ''
+
+local COLORS = { number = 36, boolean = 34, string = 32, ['function'] = 35, object = 31, ['nil'] = 90, time = 90,
+   heading = 34, error = 31 }
+local function paint(text, kind)
+   local color = COLORS[kind]
+   return colored and color and ('\27[%dm%s\27[0m'):format(color, text) or text
+end
+pretty.paint = paint
+
+local initial = {}
+
+-- How deep print goes into tables; 0: not at all.
+function setprintlevel(depth)
+   if type(depth) ~= 'number' or depth < 0 then error('a number from 0 up expected', 2) end
+   pretty.depth = math.floor(depth)
+end
+
+-- Shows the globals that were made since the prompt began; who(true) shows those from before, too.
+function who(all)
+   local names = {}
+   for name in pairs(_G) do
+      if all or not initial[name] then names[#names + 1] = tostring(name) end
+   end
+   table.sort(names)
+   for _, name in ipairs(names) do
+      local value = _G[name]
+      local text = torch.typename(value) or type(value)
+      if torch.isTensor(value) then
+         text = ('%s of size %s'):format(text, table.concat(value:size():totable(), 'x'))
+      elseif type(value) == 'number' or type(value) == 'boolean' then
+         text = tostring(value)
+      elseif type(value) == 'string' then
+         text = ('%q'):format(#value > 40 and value:sub(1, 40) .. '...' or value)
+      end
+      print(('%-20s %s'):format(name, text))
+   end
+end
+
+-- Requires a package and makes what is in it global; what exists stays, unless forced.
+function import(package_name, forced)
+   local found = require(package_name)
+   local symbols = type(found) == 'table' and found or _G[package_name]
+   for name, value in pairs(type(symbols) == 'table' and symbols or {}) do
+      if forced or rawget(_G, name) == nil then rawset(_G, name, value) end
+   end
+end
+
+for name in pairs(_G) do initial[name] = true end
+
+-- Lines
+
+-- The text as an expression, else as statements; or nil, what is wrong, and whether more of it may mend that.
+local function compile(text)
+   local bare = text:gsub('^%s*=', '', 1)
+   local chunk, of_expression = loadstring('return ' .. bare, '=stdin')
+   if chunk then return chunk end
+   local statements, problem = loadstring(bare, '=stdin')
+   if statements then return statements end
+   return nil, problem, (of_expression:match("near '<eof>'$") or problem:match("near '<eof>'$")) ~= nil
+end
+
+local function is_command(text) return text:match('^%s*[?$]') end
+
+-- Whether a typed text can be run; false where more has to come.
+local function is_whole(text)
+   if is_command(text) or text:match('^%s*$') then return true end
+   local _, _, unfinished = compile(text)
+   return not unfinished
+end
+
+local function shell(command)
+   io.stdout:flush()
+   local pipe = assert(io.popen(command .. ' 2>&1'))
+   local output = pipe:read('*a')
+   pipe:close()
+   io.write(output)
+   _LAST = output
+end
+
+local function show(value)
+   if value == nil then return end
+   if type(value) == 'table' and not (debug.getmetatable(value) or {}).__tostring then
+      print(value)
+   elseif type(value) == 'string' then
+      print(value)
+   elseif torch.isTensor(value) or torch.isStorage(value) then
+      print(value)
+   else
+      print(paint(tostring(value), type(value)))
+   end
+end
+
+local function keep_and_show(silent, ...)
+   for place = 1, select('#', ...) do
+      local value = select(place, ...)
+      if value ~= nil then
+         _RESULTS[#_RESULTS + 1] = value
+         _LAST = value
+      end
+      if not silent then show(value) end
+   end
+end
+
+-- Help
+
+-- The comment above a function in its source, and the names of its parameters.
+local function about_function(f)
+   local info = debug.getinfo(f, 'Su')
+   if info.what == 'C' then return 'a built-in function' end
+   local names = {}
+   for place = 1, info.nparams do names[place] = debug.getlocal(f, place) end
+   if info.isvararg then names[#names + 1] = '...' end
+   local lines = { ('function(%s)'):format(table.concat(names, ', ')) }
+   local path = info.source:match('^@(.*)')
+   local file = path and io.open(path)
+   if file then
+      local above, number = {}, 0
+      for line in file:lines() do
+         number = number + 1
+         if number >= info.linedefined then break end
+         local comment = line:match('^%s*%-%-%s?(.*)')
+         if comment then above[#above + 1] = comment else above = {} end
+      end
+      file:close()
+      for _, line in ipairs(above) do lines[#lines + 1] = '  ' .. line end
+      lines[#lines + 1] = ('  defined in %s:%d'):format(path:match('[^/]*/[^/]*$') or path, info.linedefined)
+   end
+   return table.concat(lines, '\n')
+end
+
+local function methods_of(metatable)
+   local names = {}
+   while metatable do
+      for name, value in pairs(metatable) do
+         if type(name) == 'string' and type(value) == 'function' and not name:match('^__') then names[name] = true end
+      end
+      metatable = debug.getmetatable(metatable)
+   end
+   local sorted = {}
+   for name in pairs(names) do sorted[#sorted + 1] = name end
+   table.sort(sorted)
+   return sorted
+end
+
+local HELP = [[
+A line is Lua; its values are shown unless it ends with ';', and how long it took.
+  TAB             completes a name, or the name of a file inside quotes
+  UP, DOWN, ^R    earlier lines, kept from session to session
+  ? NAME          what is known of a name, such as ? torch.randn
+  $ COMMAND       runs a shell command
+  _LAST _RESULTS  the last value, all values
+  who()           your globals        import 'nn'     a package's names as globals
+  setprintlevel(n)                    how deep tables are printed
+  ^C              ends what is typed or running        ^D    leaves]]
+
+local function resolve(name)
+   local value = _G
+   for part in name:gmatch('[^.:]+') do
+      local ok, inner = pcall(function() return value[part] end)
+      if not ok then return nil end
+      value = inner
+   end
+   return value
+end
+
+local function help(name)
+   if name == '' then return print(HELP) end
+   local value = resolve(name)
+   if value == nil then
+      return print(('nothing is called %s'):format(name))
+   end
+   local class_name = type(value) == 'table' and torch.typename(value) == nil and getmetatable(value)
+      and rawget(getmetatable(value), '__typename')
+   if class_name then
+      print(paint(('%s: a class'):format(class_name), 'heading'))
+      print('  methods: ' .. table.concat(methods_of(getmetatable(value)), ' '))
+   elseif type(value) == 'function' then
+      print(paint(name, 'heading') .. ': ' .. about_function(value))
+   elseif type(value) == 'table' and not torch.typename(value) then
+      local names = {}
+      for key in pairs(value) do names[#names + 1] = tostring(key) end
+      table.sort(names)
+      print(paint(('%s: a table of %d'):format(name, #names), 'heading'))
+      print('  ' .. table.concat(names, ' '))
+   else
+      print(paint(('%s: %s'):format(name, torch.typename(value) or type(value)), 'heading'))
+   end
+end
+
+-- Runs one typed text; an error is printed, not raised.
+local function evaluate(text)
+   local topic, command = text:match('^%s*%?%s*(.-)%s*$'), text:match('^%s*%$%s*(.*)$')
+   if topic then return help(topic) end
+   if command then return shell(command) end
+   if text:match('^%s*$') then return end
+   local chunk, problem = compile(text)
+   if not chunk then return io.stderr:write(paint(problem, 'error'), '\n') end
+   local timer = torch.Timer()
+   local silent = text:match(';%s*$')
+   local function report(message)
+      -- without what lies below the typed text, and without a heading of nothing
+      local trace = debug.traceback(tostring(message), 2):gsub("\n\t%[C%]: in function 'raw_xpcall'.*$", '')
+      return (trace:gsub('\n\tstdin:%d+: in main chunk.*$', ''):gsub('\n\t%[builtin#%d+%][^\n]*', '')
+         :gsub('\nstack traceback:$', ''))
+   end
+   local function finish(ok, ...)
+      if not ok then
+         io.stdout:flush()
+         return io.stderr:write(paint((...), 'error'), '\n')
+      end
+      keep_and_show(silent, ...)
+      if colored then print(paint(('[%.4fs]'):format(timer:time().real), 'time')) end
+   end
+   finish(xpcall(chunk, report))
+end
+
+-- Completion
+
+local function add_keys(found, value, prefix, methods_only)
+   local seen = 0
+   while type(value) == 'table' and seen < 20 do
+      for key, held in pairs(value) do
+         if type(key) == 'string' and key:match('^[%a_][%w_]*$') and key:sub(1, #prefix) == prefix
+            and (prefix:sub(1, 2) == '__' or not key:match('^__'))
+            and (not methods_only or type(held) == 'function') then
+            found[key] = true
+         end
+      end
+      local metatable = debug.getmetatable(value)
+      local index = metatable and rawget(metatable, '__index')
+      value = type(index) == 'table' and index or metatable
+      seen = seen + 1
+   end
+end
+
+-- The names that may stand where ``word`` (such as torch.ran or t:si) stands, one per line.
+local function complete(word)
+   local path, separator, prefix = word:match('^(.*)([.:])([%w_]*)$')
+   local found = {}
+   if path then
+      local value = resolve(path)
+      local start = value
+      if type(value) == 'string' then start = string
+      elseif type(value) == 'userdata' then start = debug.getmetatable(value) end
+      add_keys(found, start, prefix, separator == ':')
+   else
+      add_keys(found, _G, word)
+      for keyword in ('and break do else elseif end false for function if in local nil not or repeat return then true '
+         .. 'until while'):gmatch('%a+') do
+         if keyword:sub(1, #word) == word then found[keyword] = true end
+      end
+   end
+   local names = {}
+   for name in pairs(found) do names[#names + 1] = (path and path .. separator or '') .. name end
+   table.sort(names)
+   return table.concat(names, '\n')
+end
+
+return {
+   evaluate = function(text) evaluate(text) end, -- an action's result would be an error
+   complete = complete,
+   is_whole = is_whole,
+}

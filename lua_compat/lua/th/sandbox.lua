@@ -1,0 +1,153 @@
+-- Takes from a Lua state what a script that is not trusted must not have. The packages it may use are loaded
+-- before, with everything in reach; afterwards only what is listed here is left in the globals.
+-- Called by lua_compat/runtime.py with the names of the packages and the Lua sources beside the script
+-- (name for require -> text).
+local packages, sources = ...
+
+local real_require, loaded = require, package.loaded
+local real_loadstring, real_getmetatable = loadstring, getmetatable
+local raw_setmetatable, type, error, tostring = setmetatable, type, error, tostring
+local rawget, rawset, ipairs, pairs = rawget, rawset, ipairs, pairs
+local setfenv, raw_getmetatable = setfenv, debug.getmetatable
+local globals = _G
+
+local function refuse(name) error(('%s is not available in the sandbox'):format(name), 3) end
+
+local function refused(name)
+   return function() refuse(name) end
+end
+
+-- A table of which only ``kept`` can be read; reading anything else is refused by name.
+local function only(name, kept)
+   return raw_setmetatable(kept, {
+      __index = function(_, key) refuse(name .. '.' .. tostring(key)) end,
+      __metatable = false,
+   })
+end
+
+for _, name in ipairs(packages) do
+   local result = real_require(name)
+   if type(result) == 'table' and rawget(_G, name) == nil then rawset(_G, name, result) end
+end
+
+-- The globals as scripts see them: those of the packages, and what scripts add.
+local script_globals = raw_setmetatable({}, { __index = globals, __metatable = false })
+
+-- Source text only: bytecode can do what the language cannot.
+local function compile(text, name)
+   if type(text) ~= 'string' then error('source text expected', 2) end
+   if text:byte() == 27 then return nil, 'bytecode is not available in the sandbox' end
+   local chunk, problem = real_loadstring(text, name)
+   return chunk and setfenv(chunk, script_globals), problem
+end
+
+local function load_pieces(piece, name)
+   if type(piece) == 'string' then return compile(piece, name) end
+   local pieces = {}
+   for text in piece do
+      if text == '' then break end
+      pieces[#pieces + 1] = text
+   end
+   return compile(table.concat(pieces), name)
+end
+
+-- The modules that require gives: the packages above, and what lies beside the script.
+local modules = { string = string, table = table, math = math, bit = bit, coroutine = coroutine }
+for _, name in ipairs(packages) do modules[name] = loaded[name] end
+
+local function sandboxed_require(name)
+   if modules[name] ~= nil then return modules[name] end
+   local text = sources[name]
+   if text == nil then
+      error(('module %s is not available in the sandbox: only %s, and Lua files beside the script'):format(
+         tostring(name), table.concat(packages, ', ')), 2)
+   end
+   local chunk, problem = compile(text, '@' .. name:gsub('%.', '/') .. '.lua')
+   if not chunk then error(problem, 2) end
+   local result = chunk(name)
+   if modules[name] == nil then modules[name] = result == nil and true or result end
+   return modules[name]
+end
+
+-- Finalisers called by hand would free memory that is in use: metatables with one are shown without it.
+local shown = raw_setmetatable({}, { __mode = 'k' })
+local function without_finaliser(metatable)
+   if type(metatable) ~= 'table' or rawget(metatable, '__gc') == nil then return metatable end
+   if not shown[metatable] then
+      shown[metatable] = raw_setmetatable({}, {
+         __index = function(_, key)
+            if key ~= '__gc' then return metatable[key] end
+         end,
+         __newindex = function(_, key, value)
+            if key == '__gc' or key == '__index' then refuse('the field ' .. key) end
+            rawset(metatable, key, value)
+         end,
+         __metatable = false,
+      })
+   end
+   return shown[metatable]
+end
+
+local function hide_finaliser(metatable)
+   local lookup = rawget(metatable, '__index')
+   rawset(metatable, '__index', function(self, key)
+      if key ~= '__gc' then return lookup(self, key) end
+   end)
+end
+
+-- Torch: no files, no processes, no raw pointers.
+local torch = torch
+local real_torch_getmetatable = torch.getmetatable
+for _, name in ipairs{ 'DiskFile', 'PipeFile', 'load', 'save', 'loadobj', 'saveobj', 'data', 'pushudata',
+   'include', 'packageLuaPath' } do
+   torch[name] = refused('torch.' .. name)
+end
+for _, kind in ipairs{ 'Tensor', 'Storage' } do
+   for _, element in ipairs{ 'Byte', 'Char', 'Short', 'Int', 'Long', 'Half', 'Float', 'Double' } do
+      local class_name = ('torch.%s%s'):format(element, kind)
+      local metatable = real_torch_getmetatable(class_name)
+      for _, method in ipairs{ 'data', 'cdata' } do rawset(metatable, method, refused(class_name .. ':' .. method)) end
+      hide_finaliser(metatable)
+      raw_getmetatable(torch.getconstructortable(class_name)).__index = without_finaliser(metatable)
+   end
+end
+function torch.getmetatable(name) return without_finaliser(real_torch_getmetatable(name)) end
+-- Of functions, getenv and setenv are getfenv and setfenv.
+for _, name in ipairs{ 'getenv', 'setenv' } do
+   local original = torch[name]
+   torch[name] = function(object, environment)
+      if type(object) == 'function' then refuse(('torch.%s of a function'):format(name)) end
+      return original(object, environment)
+   end
+end
+torch.CmdLine.log = refused('torch.CmdLine.log')
+
+string.dump = refused('string.dump')
+
+local kept = {}
+for _, name in ipairs{ '_VERSION', 'assert', 'bit', 'collectgarbage', 'coroutine', 'error', 'ipairs', 'math', 'next',
+   'pairs', 'pcall', 'print', 'rawequal', 'rawget', 'rawset', 'select', 'setmetatable', 'string', 'table', 'tonumber',
+   'tostring', 'type', 'unpack', 'xpcall', 'arg' } do
+   kept[name] = rawget(_G, name)
+end
+for _, name in ipairs(packages) do kept[name] = rawget(_G, name) end
+kept._G, kept.getmetatable, kept.newproxy = globals, real_getmetatable, newproxy
+kept.loadstring, kept.load, kept.require = compile, load_pieces, sandboxed_require
+kept.io = only('io', { write = io.write, stdout = io.stdout, stderr = io.stderr, type = io.type, flush = io.flush,
+   read = io.read, stdin = io.stdin, lines = refused('io.lines') }) -- stdin is empty
+kept.os = only('os', { clock = os.clock, date = os.date, difftime = os.difftime, time = os.time, exit = os.exit })
+kept.debug = only('debug', { traceback = debug.traceback })
+kept.package = only('package', { path = '', cpath = '', loaded = modules, preload = {}, config = package.config })
+for _, name in ipairs{ 'dofile', 'loadfile', 'include', 'getfenv', 'setfenv', 'module' } do
+   kept[name] = refused(name)
+end
+for _, name in ipairs{ 'ffi', 'jit', 'python' } do kept[name] = only(name, {}) end
+
+local names = {}
+for name in pairs(globals) do names[#names + 1] = name end
+for _, name in ipairs(names) do rawset(globals, name, kept[name]) end
+for name, value in pairs(kept) do rawset(globals, name, value) end
+
+script_globals._G = script_globals
+script_globals.newproxy = refused('newproxy')
+function script_globals.getmetatable(object) return without_finaliser(real_getmetatable(object)) end
