@@ -102,12 +102,20 @@ def _net_and_inputs(point: Point) -> "tuple[nn.Module, tuple[torch.Tensor, ...]]
     """The net, float32 on the CPU, and inputs for it."""
     import torch
 
-    from nets.batch_norm_statistics import set_running_statistics
-
     net = named_nets.find(point.net, point.input_size, "net")
     generator = torch.Generator().manual_seed(point.seed + 1)
-    module = registry.build(net, point.seed)
-    if point.mode == "inference" and not net.own_parameters:
-        few = torch.Generator().manual_seed(point.seed + 2)
-        set_running_statistics(module, net.sample((_STATISTICS_BATCH, *net.input_size), few))
-    return module, (net.sample((point.batch_size, *net.input_size), generator),)
+    build = build_for_inference if point.mode == "inference" else registry.build
+    return build(net, point.seed), (net.sample((point.batch_size, *net.input_size), generator),)
+
+
+def build_for_inference(net: registry.Net, seed: int) -> "nn.Module":
+    """The net, float32 on the CPU; if it is untrained, with running statistics from a few inputs."""
+    import torch
+
+    from nets.batch_norm_statistics import set_running_statistics
+
+    module = registry.build(net, seed)
+    if not net.own_parameters:
+        generator = torch.Generator().manual_seed(seed + 2)
+        set_running_statistics(module, net.sample((_STATISTICS_BATCH, *net.input_size), generator))
+    return module

@@ -42,9 +42,9 @@ def find_net(request: Mapping[str, Any]) -> "Net":
 
 def build_net(net: "Net", seed: int, device: "torch.device", dtype: "torch.dtype") -> "nn.Module":
     """The net in evaluation mode on ``device``."""
-    from nets import registry
+    from convnet_benchmarks.point_workload import build_for_inference
 
-    return registry.build(net, seed).eval().to(device, dtype)
+    return build_for_inference(net, seed).eval().to(device, dtype)
 
 
 def sample_input(net: "Net", batch_size: int, seed: int) -> "torch.Tensor":

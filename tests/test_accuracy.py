@@ -12,8 +12,10 @@ from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.progress import Progress
 from convnet_benchmarks.studies.accuracy import digits, image_folder
 from convnet_benchmarks.studies.accuracy.agreement import compare
+from convnet_benchmarks.studies.accuracy.examples import check_labels
 from convnet_benchmarks.studies.accuracy.image_folder import Preprocessing
-from convnet_benchmarks.study_nets import build_net, find_net
+from convnet_benchmarks.study_nets import find_net
+from nets import registry
 
 COMMAND = ("-m", "convnet_benchmarks", "accuracy", "--threads", "1")
 
@@ -39,7 +41,7 @@ def trained(tmp_path_factory):
 
 def test_digits_are_learnt_to_97_percent_and_all_backends_agree(trained):
     _, stdout, result = trained
-    assert result["examples"] == 360 and result["parameters"] == 33620
+    assert result["examples"] == 360 and result["parameters"] == 33660
     for backend in result["backends"]:
         assert backend["top1"] > 0.97 and backend["top5"] >= backend["top1"]
         assert backend["largest_difference"] < 1e-4 * backend["largest_output"]
@@ -69,7 +71,7 @@ def test_the_same_seed_trains_the_same_net():
     training, _ = digits.load(net.input_size, seed=3)
     states = []
     for _ in range(2):
-        module = build_net(net, 3, torch.device("cpu"), torch.float32)
+        module = registry.build(net, 3)
         digits.train(module, training, epochs=1, seed=3, progress=Progress(1))
         states.append(module.state_dict())
     assert all(torch.equal(states[0][name], states[1][name]) for name in states[0])
@@ -98,6 +100,25 @@ def test_an_interrupted_backend_is_compared_on_what_it_answered():
     outputs = torch.eye(4)
     first, second = compare([("a", outputs), ("b", outputs[:2])], [0, 1, 0, 0])
     assert first.top1 == second.top1 == 1
+
+
+def test_ctrl_c_in_the_second_backend_keeps_what_was_answered(trained, monkeypatch, capsys, tmp_path):
+    from convnet_benchmarks.studies.accuracy import study
+
+    def answer(variant, module, examples, batch_size, device, progress, answers):
+        answers.append(torch.eye(10)[examples.labels[:40]])
+        if variant.name == "mm":
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(study, "answer", answer)
+    folder, _, _ = trained
+    path = tmp_path / "accuracy.json"
+    options = ("--weights", str(folder / "net.pt"), "--backends", "stock,mm,fft", "--json", str(path))
+    assert main(["accuracy", *options]) == 130
+    assert "40 examples, interrupted" in capsys.readouterr().out
+    result = json.loads(path.read_text())
+    assert result["status"] == "interrupted"
+    assert [backend["name"] for backend in result["backends"]] == ["stock", "mm"]
 
 
 @pytest.fixture
@@ -162,7 +183,7 @@ def test_a_broken_image_and_a_label_without_an_output(images):
     with pytest.raises(UserError, match=r"a/0\.png: not an image"):
         found.image(0)
     with pytest.raises(UserError, match="label 1, but the net has outputs 0 to 0"):
-        image_folder.check_labels(found, 1)
+        check_labels(found, 1)
 
 
 def test_the_command_on_an_image_folder(images, trained, tmp_path):

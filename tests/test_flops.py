@@ -305,6 +305,28 @@ def test_throughput_against_batch(capsys, tmp_path):
     assert "images/s" in capsys.readouterr().out
 
 
+def test_ctrl_c_keeps_the_measured_batches(monkeypatch, capsys, tmp_path):
+    from convnet_benchmarks import point_process
+
+    def measure_apart(point, settling):
+        if point.batch_size == 4:
+            raise KeyboardInterrupt
+        found = {
+            "samples_per_second": 100.0 * point.batch_size,
+            "pass_ms": {"median": 1.0, "verdict": "stable"},
+        }
+        return {"point": point.as_dict(), "status": "ok", **found}
+
+    monkeypatch.setattr(point_process, "measure_apart", measure_apart)
+    path = tmp_path / "flops.json"
+    options = ("--parts", "counts,throughput", "--batch-sizes", "1,2,4", "--json", str(path))
+    assert main([*SMALL, *options]) == 130
+    assert "Images per second" in capsys.readouterr().out
+    result = json.loads(path.read_text())
+    assert result["status"] == "interrupted" and len(result["tables"]) == 2
+    assert [point["point"]["batch_size"] for point in result["throughput"]["points"]] == [1, 2]
+
+
 def test_the_roofline_of_a_net(capsys, tmp_path):
     path = tmp_path / "flops.json"
     assert main([*SMALL, "--parts", "roofline", "--passes", "1", "--json", str(path)]) == 0

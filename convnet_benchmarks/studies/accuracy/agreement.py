@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from convnet_benchmarks.errors import UserError
-from convnet_benchmarks.studies.accuracy.examples import Examples
+from convnet_benchmarks.studies.accuracy.examples import Examples, check_labels
 from convnet_benchmarks.study_backends import StudyBackend, UnsupportedError, open_backend
 from convnet_benchmarks.study_nets import one_line_errors
 
@@ -73,6 +73,8 @@ def answer(
                     output = opened.infer()
                 if not isinstance(output, torch.Tensor) or output.dim() != 2:
                     raise UserError("--net: accuracy needs a net with one row of scores for each image")
+                if start == 0:
+                    check_labels(examples, output.shape[1])
                 answers.append(output[: len(positions)].float().cpu().clone())
     except UnsupportedError as error:
         raise UserError(f"--backends: {variant.name}: {error}") from None

@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from convnet_benchmarks.errors import UserError
+
 if TYPE_CHECKING:
     from torch import Tensor
 
@@ -18,3 +20,10 @@ class Examples:
 
     def __len__(self) -> int:
         return len(self.labels)
+
+
+def check_labels(examples: Examples, outputs: int) -> None:
+    """Raises UserError where a label has no output of the net."""
+    for name, label in zip(examples.names, examples.labels, strict=True):
+        if label >= outputs:
+            raise UserError(f"{name}: label {label}, but the net has outputs 0 to {outputs - 1} only")

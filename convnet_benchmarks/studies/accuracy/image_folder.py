@@ -137,13 +137,6 @@ def _label(word: str, classes: dict[str, int] | None, where: str) -> int:
     return classes[word]
 
 
-def check_labels(examples: Examples, outputs: int) -> None:
-    """Raises UserError where a label has no output of the net."""
-    for name, label in zip(examples.names, examples.labels, strict=True):
-        if label >= outputs:
-            raise UserError(f"{name}: label {label}, but the net has outputs 0 to {outputs - 1} only")
-
-
 def preprocessing_of(options: Any, input_size: tuple[int, ...]) -> Preprocessing:
     """From the options and the net's input: planes, height, width. Raises UserError."""
     planes, *size = input_size

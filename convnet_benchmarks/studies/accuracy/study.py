@@ -14,7 +14,7 @@ from convnet_benchmarks.progress import Progress
 from convnet_benchmarks.studies.accuracy import digits, image_folder, show
 from convnet_benchmarks.studies.accuracy.agreement import Variant, answer, compare
 from convnet_benchmarks.studies.accuracy.examples import Examples
-from convnet_benchmarks.study_nets import build_net, find_devices, find_net
+from convnet_benchmarks.study_nets import find_devices, find_net
 from convnet_benchmarks.torch7_models import load_module
 from nets import registry
 
@@ -84,7 +84,7 @@ def _examples_and_net(options: argparse.Namespace, net: "Net") -> "tuple[Example
     training, held_out = digits.load(net.input_size, options.seed)
     if options.weights is not None:
         return _limited(held_out, options.limit), _read(net, options)
-    module = build_net(net, options.seed, torch.device("cpu"), torch.float32)
+    module = registry.build(net, options.seed)
     progress = Progress(options.epochs, time_left=True)
     digits.train(module, training, options.epochs, options.seed, progress)
     progress.clear()
@@ -97,7 +97,7 @@ def _limited(examples: Examples, limit: int | None) -> Examples:
 
 def _read(net: "Net", options: argparse.Namespace) -> "nn.Module":
     if options.weights is None:  # a net that brings its parameters
-        return build_net(net, options.seed, torch.device("cpu"), torch.float32)
+        return registry.build(net, options.seed)
     if Path(options.weights).suffix.lower() == ".t7":
         return load_module(options.weights, options.get, "--get").float().eval()
     if options.get is not None:
@@ -115,12 +115,14 @@ def _report(
     status: str,
     device: torch.device,
 ) -> None:
-    image_folder.check_labels(examples, answered[0][1].shape[1])
     found = compare(answered, examples.labels)
     count = min(len(outputs) for _, outputs in answered)
-    parameters = registry.parameter_count(module)
+    parameters = registry.count_with_statistics(module)
     tables = [show.accuracy_table(net.name, net.source, parameters, found)]
-    tables[0].notes.append(f"{count} examples" + ("" if status == "complete" else ", interrupted"))
+    tables[0].notes.append(
+        f"{count} examples{'' if status == 'complete' else ', interrupted'}; "
+        "parameters with the statistics of batch normalisation, as MXNet counts them"
+    )
     if len(found) > 1:
         tables.append(show.agreement_table(found, examples.names, count))
     content: dict[str, Any] = {
