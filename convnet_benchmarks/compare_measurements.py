@@ -6,12 +6,10 @@ from dataclasses import dataclass
 
 from convnet_benchmarks import measurements
 from convnet_benchmarks.measurements import FEWEST_SAMPLES, Measurement, net_key
+from convnet_benchmarks.verdicts import MARGIN, UNSURE, verdict
 
-FASTER, SLOWER, SAME, UNSURE = "FASTER", "SLOWER", "SAME", "UNSURE"
 # Of quantities that are no speed: whether the numbers are the same, and no more.
 EQUAL, DIFFERS = "EQUAL", "DIFFERS"
-# Speeds closer than this are called the same: runs of one program differ by as much.
-MARGIN = 0.02
 
 Key = tuple[object, ...]
 
@@ -93,13 +91,8 @@ def ratio(a: Measurement | None, b: Measurement | None, margin: float = MARGIN) 
 
 
 def _verdict(low: float, high: float, margin: float) -> tuple[str, str]:
-    if 1 / (1 + margin) <= low and high <= 1 + margin:
-        return SAME, ""
-    if low > 1:
-        return FASTER, ""
-    if high < 1:
-        return SLOWER, ""
-    return UNSURE, "the intervals overlap"
+    found = verdict(low, high, margin)
+    return found, "the intervals overlap" if found == UNSURE else ""
 
 
 def _lower_is_faster(measurement: Measurement) -> bool | None:

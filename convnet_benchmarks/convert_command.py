@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.model_files import TARGETS, check_target, net_with_state, write_model
 from convnet_benchmarks.one_line_parser import OneLineParser
+from convnet_benchmarks.torch7_models import load_module
 
 if TYPE_CHECKING:
     from torch import nn
 
-_STATE_SUFFIXES = (".pt", ".pth", ".safetensors")
-_TARGETS = (*_STATE_SUFFIXES, ".t7")
 _EXAMPLES = """examples:
   %(prog)s model.t7 --to model.pt                    the state_dict; the module's text goes to stdout
   %(prog)s results.t7 --get net --to net.safetensors
@@ -24,19 +24,9 @@ _EXAMPLES = """examples:
 def main(arguments: Sequence[str], program: str) -> int:
     """Runs the command. Returns 0; raises UserError for what cannot be read, converted or written."""
     options = _parser(program).parse_args(arguments)
-    suffix = Path(options.to).suffix.lower()
-    if suffix not in _TARGETS:
-        raise UserError(f"--to: '{options.to}' must end in {', '.join(_TARGETS)}")
-    if suffix == ".safetensors":
-        _require_safetensors()
-    folder = Path(options.to).parent
-    if not folder.is_dir():
-        raise UserError(f"--to: cannot write '{options.to}': there is no folder '{folder}'")
-    module = _named_net(options.model, options.net) if options.net else _torch7_model(options)
-    try:
-        _write(module, options.to, suffix)
-    except OSError as error:
-        raise UserError(f"--to: cannot write '{options.to}': {error.strerror or error}") from None
+    check_target(options.to, "--to")
+    module = _read(options.model, options.net, options.get)
+    write_model(module, options.to, "--to")
     print(module)
     return 0
 
@@ -52,75 +42,20 @@ def _parser(program: str) -> argparse.ArgumentParser:
     parser.add_argument(
         "model", metavar="MODEL", help="a .t7 file; with --net a state_dict (.pt, .safetensors)"
     )
-    parser.add_argument("--to", metavar="FILE", required=True, help=f"what to write: {', '.join(_TARGETS)}")
+    parser.add_argument("--to", metavar="FILE", required=True, help=f"what to write: {', '.join(TARGETS)}")
     parser.add_argument("--get", metavar="PATH", help="where the model is in the file: net, models.2")
     parser.add_argument("--net", metavar="NAME", help="the net that the state_dict belongs to")
     return parser
 
 
-def _require_safetensors() -> None:
-    try:
-        import safetensors.torch  # noqa: F401
-    except ImportError:
-        raise UserError(
-            "--to: .safetensors needs the package safetensors (pip install safetensors)"
-        ) from None
-
-
-def _torch7_model(options: argparse.Namespace) -> "nn.Module":
-    from convnet_benchmarks.torch7_models import load_module
-
-    if Path(options.model).suffix.lower() != ".t7":
-        raise UserError(f"{options.model}: must be a .t7 file; a state_dict needs --net")
-    return load_module(options.model, options.get, "--get")
-
-
-def _named_net(file: str, name: str) -> "nn.Module":
-    """A net of the registry with the state_dict in ``file``."""
-    import pickle
-
-    import torch
-
+def _read(file: str, net: str | None, place: str | None) -> "nn.Module":
+    if net is None:
+        if Path(file).suffix.lower() != ".t7":
+            raise UserError(f"{file}: must be a .t7 file; a state_dict needs --net")
+        return load_module(file, place, "--get")
     from nets import registry
 
     try:
-        net = registry.find(name)
+        return net_with_state(registry.find(net), file)
     except KeyError as error:
         raise UserError(f"--net: {error.args[0]}") from None
-    suffix = Path(file).suffix.lower()
-    if suffix not in _STATE_SUFFIXES:
-        raise UserError(f"{file}: with --net it must end in {', '.join(_STATE_SUFFIXES)}")
-    try:
-        if suffix == ".safetensors":
-            _require_safetensors()
-            from safetensors.torch import load_file
-
-            state = load_file(file)
-        else:
-            state = torch.load(file, map_location="cpu", weights_only=True)
-    except OSError as error:
-        raise UserError(f"{file}: {error.strerror or error}") from None
-    except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError) as error:
-        raise UserError(f"{file}: not a state_dict ({str(error).splitlines()[0]})") from None
-    module = registry.on_meta(net)
-    try:
-        module.load_state_dict(state, assign=True)
-    except (RuntimeError, TypeError, AttributeError) as error:
-        reason = " ".join(str(error).split())
-        raise UserError(f"{file}: not a state_dict of {name}: {reason[:200]}") from None
-    return module.eval()
-
-
-def _write(module: "nn.Module", path: str, suffix: str) -> None:
-    from lua_compat import t7
-    from lua_compat.conversion import ConversionError, from_torch
-    from lua_compat.conversion.state_files import save_state_dict
-
-    if suffix != ".t7":
-        save_state_dict(module, path)
-        return
-    try:
-        model = from_torch(module)
-    except ConversionError as error:
-        raise UserError(str(error)) from None
-    t7.save(path, model)

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 
 # The allocator's rounding and cuDNN's workspaces take some of what the model below calls free.
 _USABLE = 0.95
+# Of the main memory that is available, what studies take unless told otherwise.
+SHARE_OF_MEMORY = 0.9
 
 
 def is_out_of_memory(error: BaseException) -> bool:

@@ -11,6 +11,8 @@ from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.points import Point
 
 SCHEMA = "convnet-benchmarks/points/1"
+# Kind, point, variants, machine.
+Identity = tuple[str, str, str, str]
 _LINE_START = f'{{"schema": "{SCHEMA}", '.encode()
 
 
@@ -96,17 +98,18 @@ def read_points(path: str) -> list[dict[str, Any]]:
     return _records(path, content[: content.rfind(b"\n") + 1])
 
 
-def latest(records: list[dict[str, Any]]) -> dict[tuple[str, str, str], dict[str, Any]]:
+def latest(records: list[dict[str, Any]]) -> dict[Identity, dict[str, Any]]:
     """The last record of each kind, point and machine: what had failed may have been measured again."""
     return {identity(record): record for record in records}
 
 
-def identity(record: dict[str, Any]) -> tuple[str, str, str]:
-    """What two records share that are about the same thing: kind, point, and on what it was measured."""
+def identity(record: dict[str, Any]) -> Identity:
+    """What two records share that are about the same thing: kind, point, variants compared, and machine."""
     machine = record["machine"]
     return (
         record["kind"],
         Point.from_dict(record["point"]).key,
+        json.dumps(record.get("variants")),
         f"{machine['device']}, torch {machine['torch']}",
     )
 

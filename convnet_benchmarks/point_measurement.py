@@ -31,7 +31,7 @@ def measure(point: Point, settling: Settling | None = None) -> dict[str, Any]:
     ``reason`` and no figures; the memory it took is given back.
     """
     begin = time.perf_counter()
-    with _outcome() as outcome, open_point(point) as workload:
+    with outcome_of() as outcome, open_point(point) as workload:
         outcome.figures = _figures(point, workload, settling or Settling(most_seconds=10.0))
     _give_memory_back()
     return {
@@ -46,7 +46,7 @@ def measure(point: Point, settling: Settling | None = None) -> dict[str, Any]:
 
 def try_point(point: Point) -> dict[str, Any]:
     """Runs ``point`` twice, untimed: its ``status``, ``reason`` and ``peak_memory_bytes``."""
-    with _outcome() as outcome, open_point(point) as workload:
+    with outcome_of() as outcome, open_point(point) as workload:
         run = workload.opened.train if point.mode == "training" else workload.opened.infer
         with _memory_counted(workload.device) as memory:
             for _ in range(2):  # the second pass meets the buffers that the first has left
@@ -58,16 +58,18 @@ def try_point(point: Point) -> dict[str, Any]:
 
 
 @dataclass
-class _Outcome:
+class Outcome:
+    """What has become of a point."""
+
     status: str
     reason: str
     figures: dict[str, Any]
 
 
 @contextlib.contextmanager
-def _outcome() -> Iterator[_Outcome]:
+def outcome_of() -> Iterator[Outcome]:
     """Turns what its block raises into a status and a reason."""
-    outcome = _Outcome(OK, "", {})
+    outcome = Outcome(OK, "", {})
     try:
         yield outcome
     except UnsupportedError as error:

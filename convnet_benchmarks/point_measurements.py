@@ -1,6 +1,6 @@
 """Measurements from the records of a sweep (docs/results.md)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,25 +15,27 @@ def of_points(records: Iterable[Record]) -> list[Measurement]:
     """Of the records of a file of points, or of a sweep's JSON; what did not run has nothing measured."""
     found: list[Measurement] = []
     for record in records:
-        if record["status"] == OK:
+        if "results" in record:
+            found += _of_comparison(record)
+        elif record["status"] == OK:
             found += _of_search(record) if record["kind"] == LARGEST_BATCH else _of_point(record)
     return found
+
+
+def _of_comparison(record: Record) -> list[Measurement]:
+    """The throughput of every variant that ran; its name stands for backend and number format."""
+    return [
+        _throughput(_about(record, [variant]), result)
+        for variant, result in record["results"].items()
+        if "samples_per_second" in result
+    ]
 
 
 def _of_point(record: Record) -> list[Measurement]:
     """Throughput, latency, memory, and the phases of training."""
     about = _about(record)
-    batch, passes = record["point"]["batch_size"], record["pass_ms"]
-    throughput = replace(
-        about,
-        quantity=measurements.THROUGHPUT,
-        unit=measurements.IMAGES_PER_SECOND,
-        value=record["samples_per_second"],
-        low=1e3 * batch / passes["high"],
-        high=1e3 * batch / passes["low"],
-        samples=passes["samples"],
-    )
-    found = [throughput]
+    batch = record["point"]["batch_size"]
+    found = [_throughput(about, record)]
     for name, milliseconds in record["latency_ms"].items():
         found.append(replace(about, quantity=f"{measurements.LATENCY} {name}", unit="ms", value=milliseconds))
     if record["peak_memory_bytes"] is not None:
@@ -55,9 +57,24 @@ def _of_point(record: Record) -> list[Measurement]:
     return found
 
 
-def _about(record: Record) -> Measurement:
+def _throughput(about: Measurement, figures: Record) -> Measurement:
+    passes = figures["pass_ms"]
+    assert about.batch is not None
+    return replace(
+        about,
+        quantity=measurements.THROUGHPUT,
+        unit=measurements.IMAGES_PER_SECOND,
+        value=figures["samples_per_second"],
+        low=1e3 * about.batch / passes["high"],
+        high=1e3 * about.batch / passes["low"],
+        samples=passes["samples"],
+    )
+
+
+def _about(record: Record, kernels: Sequence[str] = ()) -> Measurement:
+    """``kernels``: what the point ran on where that is not its backend and number format."""
     point = record["point"]
-    conditions = [point["backend"], point["dtype"]]
+    conditions = [*(kernels or (point["backend"], point["dtype"]))]
     if point["threads"] is not None:
         conditions.append(f"{point['threads']} threads")
     if point["input_size"] is not None:

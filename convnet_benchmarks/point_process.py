@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime, timezone
 from pathlib import Path
@@ -39,6 +39,7 @@ class PointWorker:
 
     ``memory_budget``: bytes of resident memory, Python's and PyTorch's own included, beyond which it is
     ended. ``time_limit``: seconds for one answer. ``cores``: what it keeps to.
+    ``variables``: of the environment, on top of this process's.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class PointWorker:
         memory_budget: int | None = None,
         time_limit: float | None = None,
         cores: Sequence[int] | None = None,
+        variables: Mapping[str, str] | None = None,
     ) -> None:
         self._memory_budget = memory_budget
         self._time_limit = time_limit
@@ -59,7 +61,7 @@ class PointWorker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._stderr,
-            env={**os.environ, "PYTHONPATH": path},
+            env={**os.environ, "PYTHONPATH": path, **(variables or {})},
             text=True,
             encoding="utf-8",
         )
@@ -77,7 +79,7 @@ class PointWorker:
         return self.ask("measure", point=point.as_dict(), settling=asdict(settling))
 
     def try_point(self, point: Point) -> dict[str, Any]:
-        return self.ask("try", _SECONDS_BETWEEN_LOOKS_WHEN_TRYING, point=point.as_dict())
+        return self.ask("try_point", _SECONDS_BETWEEN_LOOKS_WHEN_TRYING, point=point.as_dict())
 
     def ask(self, do: str, between_looks: float = _SECONDS_BETWEEN_LOOKS, **request: Any) -> dict[str, Any]:
         """The worker's answer; raises WorkerEndedError when it ends, or is ended, without one."""

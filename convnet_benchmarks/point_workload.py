@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks import named_nets, study_backends
 from convnet_benchmarks.errors import UserError
@@ -11,6 +11,9 @@ from convnet_benchmarks.points import Point
 from convnet_benchmarks.study_backends import Opened, UnsupportedError
 from convnet_benchmarks.timing import Clock, CudaClock, HostClock
 from nets import registry
+
+# Images from which batch normalisation in a net that was never trained has its statistics.
+_STATISTICS_BATCH = 4
 
 if TYPE_CHECKING:
     import torch
@@ -80,11 +83,31 @@ def open_device(name: str) -> "torch.device":
     return device
 
 
+def tensors_in(output: Any) -> "list[torch.Tensor]":
+    """The tensors of a net's output, which may be a tensor, or a tuple, list or dictionary of them."""
+    import torch
+
+    if isinstance(output, torch.Tensor):
+        return [output]
+    if isinstance(output, dict):
+        output = list(output.values())
+    return (
+        [tensor for part in output for tensor in tensors_in(part)]
+        if isinstance(output, (list, tuple))
+        else []
+    )
+
+
 def _net_and_inputs(point: Point) -> "tuple[nn.Module, tuple[torch.Tensor, ...]]":
     """The net, float32 on the CPU, and inputs for it."""
     import torch
 
+    from nets.batch_norm_statistics import set_running_statistics
+
     net = named_nets.find(point.net, point.input_size, "net")
     generator = torch.Generator().manual_seed(point.seed + 1)
-    shape = (point.batch_size, *net.input_size)
-    return registry.build(net, point.seed), (net.sample(shape, generator),)
+    module = registry.build(net, point.seed)
+    if point.mode == "inference" and not net.own_parameters:
+        few = torch.Generator().manual_seed(point.seed + 2)
+        set_running_statistics(module, net.sample((_STATISTICS_BATCH, *net.input_size), few))
+    return module, (net.sample((point.batch_size, *net.input_size), generator),)

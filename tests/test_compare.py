@@ -8,17 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from convnet_benchmarks.compare_measurements import (
-    DIFFERS,
-    EQUAL,
-    FASTER,
-    SAME,
-    SLOWER,
-    UNSURE,
-    compare,
-    ratio,
-)
+from convnet_benchmarks.compare_measurements import DIFFERS, EQUAL, compare, ratio
 from convnet_benchmarks.measurements import FEWEST_SAMPLES, Measurement
+from convnet_benchmarks.verdicts import FASTER, SAME, SLOWER, UNSURE
 
 COMMAND = ("-m", "convnet_benchmarks", "compare")
 TIME = Measurement("time", "ms per sample", 10.0, "alexnet", 1, "forward", samples=20, low=9.95, high=10.05)

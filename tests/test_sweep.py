@@ -1,9 +1,17 @@
 """The sweep: what it measures, what it leaves alone when it continues, the largest batch."""
 
+import contextlib
 import json
+import random
+import signal
+import subprocess
+import sys
+import time
+from subprocess import PIPE
 
 import pytest
 import torch
+from conftest import ROOT
 from torch import nn
 
 from convnet_benchmarks import point_measurement
@@ -16,7 +24,21 @@ from convnet_benchmarks.studies.sweep import run as sweep_run
 from nets import registry
 from nets.net import Net
 
-SMALL = ("--nets", "googlenet", "--input-size", "3x193x193", "--threads", "1", "--seconds", "0.1")
+# A net of one's own, so that a process has its figures in no time.
+NET_FILE = """
+from torch import nn
+
+def tiny():
+    return nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU(), nn.Flatten(), nn.Linear(8 * 6 * 6, 5))
+"""
+
+
+def command(folder, *arguments):
+    """A sweep of a net of one's own, as Python's arguments."""
+    file = folder / "own.py"
+    file.write_text(NET_FILE)
+    net = ("--nets", f"{file}:tiny", "--input-size", "3x8x8", "--threads", "1", "--seconds", "0.05")
+    return ("-m", "convnet_benchmarks", "sweep", *net, *arguments)
 
 
 def tiny() -> nn.Module:
@@ -120,7 +142,7 @@ def test_ctrl_c_keeps_and_shows_what_there_is(here, capsys, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--nets", "vgg_z"], "option --nets: unknown 'vgg_z'; accepted: "),
+        (["--nets", "vgg_z"], "option --nets: unknown net 'vgg_z'"),
         (["--nets", "vgg_a", "--dtypes", "int3"], "option --dtypes: unknown 'int3'; accepted: float32"),
         (["--nets", "vgg_a", "--backends", "cuda"], "option --backends: unknown 'cuda'; accepted: stock"),
         (["--nets", "vgg_a", "--modes", "dreaming"], "option --modes: unknown 'dreaming'"),
@@ -181,12 +203,55 @@ def test_a_search_that_fails_says_why():
 
 def test_the_command_as_typed(run_python, tmp_path):
     path = str(tmp_path / "p.jsonl")
-    arguments = ("-m", "convnet_benchmarks", "sweep", *SMALL, "--batch-sizes", "1", "--points", path)
-    done = run_python(*arguments, "--largest-batch", "--memory-budget", "300MiB")
+    arguments = command(tmp_path, "--batch-sizes", "1", "--points", path)
+    done = run_python(*arguments, "--largest-batch", "--memory-budget", "100MiB")
     assert done.returncode == 0, done.stderr
-    assert "Largest batch size" in done.stdout and "[1/2] googlenet, batch 1, cpu" in done.stderr
+    assert "Largest batch size" in done.stdout and "tiny, batch 1, cpu" in done.stderr
     kinds = [record["kind"] for record in read_points(path)]
     assert kinds == ["point", "largest batch"]
+
+
+@pytest.mark.parametrize("kills", [2, pytest.param(20, marks=pytest.mark.slow)])
+def test_kills_at_any_moment_lose_no_finished_point(run_python, tmp_path, kills):
+    path = tmp_path / "p.jsonl"
+    lists = ("--batch-sizes", ",".join(map(str, range(1, kills + 2))), "--points", str(path))
+    arguments = command(tmp_path, *lists)
+    chance = random.Random(kills)
+    finished: list[bytes] = []
+    for _ in range(kills):
+        # From the start of Python to some points later.
+        with subprocess.Popen([sys.executable, *arguments], cwd=ROOT, stdout=PIPE, stderr=PIPE) as process:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=chance.uniform(0.1, 4.0))
+            process.kill()
+        lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
+        whole = [line for line in lines if line.endswith(b"\n")]
+        assert whole[: len(finished)] == finished
+        finished = whole
+    done = run_python(*arguments)
+    assert done.returncode == 0, done.stderr
+    lines = path.read_bytes().splitlines(keepends=True)
+    assert lines[: len(finished)] == finished
+    records = read_points(str(path))
+    assert [record["point"]["batch_size"] for record in records] == list(range(1, kills + 2))
+    assert {record["status"] for record in records} == {"ok"}
+
+
+def test_a_real_ctrl_c_ends_the_worker_and_keeps_the_points(tmp_path):
+    path = tmp_path / "p.jsonl"
+    arguments = command(tmp_path, "--points", str(path), "--batch-sizes", "1,2,3,4,5,6,7,8,9,10,11,12")
+    with subprocess.Popen(
+        [sys.executable, *arguments], cwd=ROOT, stdout=PIPE, stderr=PIPE, text=True
+    ) as process:
+        deadline = time.monotonic() + 60
+        while (not path.exists() or path.read_bytes().count(b"\n") < 2) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert out.startswith("Throughput in samples/s against batch size")
+    assert "of 12 points are in" in err and "Traceback" not in err
+    assert [record["status"] for record in read_points(str(path))][:2] == ["ok", "ok"]
 
 
 @pytest.mark.gpu

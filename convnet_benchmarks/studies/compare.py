@@ -71,8 +71,9 @@ def _per_cent(text: str) -> float:
 def _compare(options: argparse.Namespace, output: "StudyOutput") -> int:
     from dataclasses import asdict
 
-    from convnet_benchmarks.compare_measurements import SLOWER, compare
+    from convnet_benchmarks.compare_measurements import compare
     from convnet_benchmarks.load_measurements import load_all
+    from convnet_benchmarks.verdicts import SLOWER
 
     files = load_all(options.files)
     comparison = compare([file.measurements for file in files], options.margin / 100)
@@ -183,7 +184,7 @@ def _notes(
 ) -> list[str]:
     from collections import Counter
 
-    from convnet_benchmarks.compare_measurements import FASTER, SAME, SLOWER
+    from convnet_benchmarks.verdicts import FASTER, SAME, SLOWER
 
     notes = ["B : A is how many times as fast B is; of what is no speed, the quotient of the values."]
     for place, letter in enumerate(letters[1:]):

@@ -34,7 +34,11 @@ def parser(program: str) -> argparse.ArgumentParser:
     )
     what = found.add_argument_group("what is measured (lists are separated by commas)")
     what.add_argument(
-        "--nets", type=study_options.names, required=True, metavar="LIST", help="nets by name, or all"
+        "--nets",
+        type=study_options.names,
+        required=True,
+        metavar="LIST",
+        help="nets by name, module:function, file.py:function or model.t7; or all",
     )
     what.add_argument(
         "--batch-sizes",
@@ -132,12 +136,14 @@ def main(arguments: Sequence[str], program: str) -> int:
 
 def _check(options: argparse.Namespace) -> None:
     """Names that there are not, said before anything is opened."""
+    from convnet_benchmarks import named_nets
     from nets import registry
 
     if options.nets == ["all"]:
         options.nets = list(registry.NETS)
+    for name in options.nets:
+        named_nets.find(name, options.input_size, "--nets")
     for option, given, accepted in (
-        ("--nets", options.nets, registry.NETS),
         ("--dtypes", options.dtypes, DTYPES),
         ("--backends", options.backends, study_backends.BACKENDS),
         ("--modes", options.modes, MODES),

@@ -6,17 +6,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from convnet_benchmarks import study_backends
-from convnet_benchmarks.device_memory import available_bytes
+from convnet_benchmarks.device_memory import SHARE_OF_MEMORY, available_bytes
 from convnet_benchmarks.largest_batch import find_largest_batch
-from convnet_benchmarks.point_files import PointFile, identity, latest
+from convnet_benchmarks.point_files import Identity, PointFile, identity, latest
 from convnet_benchmarks.point_process import measure_apart
 from convnet_benchmarks.points import FAILED, OUT_OF_MEMORY, UNSUPPORTED, Point
 from convnet_benchmarks.progress import Progress
 from convnet_benchmarks.timing import Settling
 
 THROUGHPUT, LARGEST_BATCH = "point", "largest batch"
-# Without --memory-budget a CPU point may take this share of the memory that is available at the start.
-_SHARE_OF_MEMORY = 0.9
 
 
 @dataclass(frozen=True)
@@ -33,7 +31,7 @@ class Task:
         return str(self.point).replace("batch 1,", "largest batch,")
 
     @property
-    def identity(self) -> tuple[str, str, str]:
+    def identity(self) -> Identity:
         return identity({"kind": self.kind, "point": self.point.as_dict(), "machine": self.machine})
 
     @property
@@ -49,7 +47,7 @@ class Task:
 def run(tasks: list[Task], file: PointFile, options: argparse.Namespace) -> None:
     """Appends to ``file`` what it has no final record of; a combination's batches rise in ``tasks``."""
     available = available_bytes()
-    budget = options.memory_budget or (available and int(available * _SHARE_OF_MEMORY))
+    budget = options.memory_budget or (available and int(available * SHARE_OF_MEMORY))
     found = latest(file.records)
     final = {
         task.identity for task in tasks if _is_final(found.get(task.identity), task, options.memory_budget)

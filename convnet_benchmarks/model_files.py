@@ -1,0 +1,93 @@
+"""Parameters in files: a state_dict in .pt or .safetensors read, and those or a Torch7 .t7 written."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from convnet_benchmarks.errors import UserError
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from nets.registry import Net
+
+STATE_SUFFIXES = (".pt", ".pth", ".safetensors")
+TARGETS = (*STATE_SUFFIXES, ".t7")
+
+
+def _require_safetensors(place: str) -> None:
+    """Raises UserError, which names ``place`` (an option or a file), without the package."""
+    try:
+        import safetensors.torch  # noqa: F401
+    except ImportError:
+        raise UserError(
+            f"{place}: .safetensors needs the package safetensors (pip install safetensors)"
+        ) from None
+
+
+def net_with_state(net: "Net", file: str) -> "nn.Module":
+    """``net`` in evaluation mode with the state_dict in ``file``. Raises UserError where it does not fit."""
+    import pickle
+
+    import torch
+
+    from nets.registry import on_meta
+
+    suffix = Path(file).suffix.lower()
+    if suffix not in STATE_SUFFIXES:
+        raise UserError(f"{file}: with --net it must end in {', '.join(STATE_SUFFIXES)}")
+    try:
+        if suffix == ".safetensors":
+            _require_safetensors(file)
+            state = _load_safetensors(file)
+        else:
+            state = torch.load(file, map_location="cpu", weights_only=True)
+    except OSError as error:
+        raise UserError(f"{file}: {error.strerror or error}") from None
+    except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError) as error:
+        raise UserError(f"{file}: not a state_dict ({str(error).splitlines()[0]})") from None
+    module = on_meta(net)
+    try:
+        module.load_state_dict(state, assign=True)
+    except (RuntimeError, TypeError, AttributeError) as error:
+        reason = " ".join(str(error).split())
+        raise UserError(f"{file}: not a state_dict of {net.name}: {reason[:200]}") from None
+    return module.eval()
+
+
+def _load_safetensors(file: str) -> Any:
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    try:
+        return load_file(file)
+    except SafetensorError as error:
+        raise ValueError(str(error)) from None
+
+
+def check_target(path: str, option: str) -> None:
+    """Raises UserError where ``write_model`` could not write: before the model is made."""
+    suffix = Path(path).suffix.lower()
+    if suffix not in TARGETS:
+        raise UserError(f"{option}: '{path}' must end in {', '.join(TARGETS)}")
+    if suffix == ".safetensors":
+        _require_safetensors(option)
+    folder = Path(path).parent
+    if not folder.is_dir():
+        raise UserError(f"{option}: cannot write '{path}': there is no folder '{folder}'")
+
+
+def write_model(module: "nn.Module", path: str, option: str) -> None:
+    """The state_dict, or with .t7 the module for Torch7. Raises UserError where that cannot be."""
+    from lua_compat import t7
+    from lua_compat.conversion import ConversionError, from_torch
+    from lua_compat.conversion.state_files import save_state_dict
+
+    try:
+        if Path(path).suffix.lower() == ".t7":
+            t7.save(path, from_torch(module))
+        else:
+            save_state_dict(module, path)
+    except ConversionError as error:
+        raise UserError(str(error)) from None
+    except OSError as error:
+        raise UserError(f"{option}: cannot write '{path}': {error.strerror or error}") from None

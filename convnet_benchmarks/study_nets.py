@@ -1,0 +1,86 @@
+"""From a study's options to the net, its input and the devices."""
+
+import argparse
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.one_line_parser import natural
+from convnet_benchmarks.study_options import input_size, positive
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+    from convnet_benchmarks.timing import Clock
+    from nets.registry import Net
+
+
+def add_net_options(parser: argparse.ArgumentParser, default: str) -> None:
+    """``--net``, ``--input-size``, ``--seed`` and ``--threads``."""
+    parser.add_argument(
+        "--net",
+        default=default,
+        metavar="NAME",
+        help=f"of benchmark.py --list-nets, module:function, file.py:function or model.t7 [{default}]",
+    )
+    parser.add_argument(
+        "--input-size", type=input_size, metavar="SIZE", help="of one sample, as 3x224x224 [the net's own]"
+    )
+    parser.add_argument("--seed", type=natural, default=1, help="of parameters and input [1]")
+    parser.add_argument("--threads", type=positive, metavar="N", help="PyTorch's threads on a CPU")
+
+
+def find_net(request: Mapping[str, Any]) -> "Net":
+    """The net of the options ``net`` and ``input_size``. Raises UserError for one that is not there."""
+    from convnet_benchmarks import named_nets
+
+    size = request["input_size"]
+    return named_nets.find(request["net"], None if size is None else tuple(size))
+
+
+def build_net(net: "Net", seed: int, device: "torch.device", dtype: "torch.dtype") -> "nn.Module":
+    """The net in evaluation mode on ``device``."""
+    from nets import registry
+
+    return registry.build(net, seed).eval().to(device, dtype)
+
+
+def sample_input(net: "Net", batch_size: int, seed: int) -> "torch.Tensor":
+    """A batch of inputs on the CPU; the same numbers for the same seed."""
+    import torch
+
+    generator = torch.Generator().manual_seed(seed + 1)
+    return net.sample((batch_size, *net.input_size), generator)
+
+
+def meta_input(net: "Net", batch_size: int) -> "torch.Tensor":
+    """A batch of inputs without memory, for a net on the meta device."""
+    import torch
+
+    sample = sample_input(net, 1, seed=1)
+    return torch.empty((batch_size, *sample.shape[1:]), dtype=sample.dtype, device="meta")
+
+
+def find_devices(names: Sequence[str] | None, option: str = "--devices") -> list["torch.device"]:
+    """The devices called ``names`` (cpu, cuda, cuda:1 ...), by default the CPU and a GPU if there is one.
+
+    Raises UserError for one that is not there.
+    """
+    import torch
+
+    from convnet_benchmarks.point_workload import open_device
+
+    if names is None:
+        names = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
+    try:
+        return [open_device(name) for name in names]
+    except UserError as error:
+        raise UserError(f"option {option}: {error}") from None
+
+
+def device_clock(device: "torch.device") -> "Clock":
+    """What times work on ``device``."""
+    from convnet_benchmarks.timing import CudaClock, HostClock
+
+    return CudaClock(device, synchronises=True) if device.type == "cuda" else HostClock()

@@ -1,0 +1,122 @@
+"""``ops``: the tables of the PaddlePaddle study, their files, interruption, errors."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from convnet_benchmarks import own_process
+from convnet_benchmarks.cli import main
+from convnet_benchmarks.studies.ops.show import mean_of_runs
+from tests.conftest import ROOT
+
+COMMAND = ("-m", "convnet_benchmarks", "ops")
+SMALL = ("--batch-sizes", "1,3", "--passes", "2", "--threads", "1", "--devices", "cpu")
+LAYERS = ["conv2d", "Relu", "pool2d", "batchnorm", "conv2d", "Relu", "pool2d"]
+
+
+def test_the_tables_have_the_layout_of_the_original_study(run_python, tmp_path):
+    files = {name: tmp_path / f"ops.{name}" for name in ("json", "csv", "md")}
+    options = [part for name, path in files.items() for part in (f"--{name}", str(path))]
+    done = run_python(*COMMAND, *SMALL, "--runs", "2", *options)
+    assert done.returncode == 0, done.stderr
+    tables = done.stdout.split("\n\n")
+    assert tables[0].splitlines()[1].split() == ["mb=1", "mb=3"]
+    assert tables[0].splitlines()[2].startswith("CPU ")
+    assert tables[1].startswith("Input set-up")
+    heading = tables[2].splitlines()[1].split()
+    assert heading[:7] == LAYERS and "mul" in heading and heading[-1] == "total"
+    assert "aten::mkldnn_convolution" in done.stdout or "aten::convolution" in done.stdout
+    result = json.loads(files["json"].read_text())
+    assert result["status"] == "complete" and len(result["runs"]) == 2
+    for entry in result["mean"]:
+        layers = sum(layer["ms"] for layer in entry["layers"])
+        assert layers > 0 and entry["outside_ms"] > 0 and entry["setup_ms"] > 0
+    assert "mb=3: time by layer" in files["csv"].read_text()
+    assert "| CPU |" in files["md"].read_text()
+
+
+def test_training_has_three_phases_and_a_row_for_each_layer_if_asked(run_python, tmp_path):
+    path = tmp_path / "ops.json"
+    options = ("--mode", "training", "--runs", "1", "--layout", "rows", "--tables", "total,layers")
+    done = run_python(*COMMAND, *SMALL, *options, "--json", str(path))
+    assert done.returncode == 0, done.stderr
+    assert "CPU accGradParameters" in done.stdout and "mb=3 updateGradInput" in done.stdout
+    (entry, _) = json.loads(path.read_text())["mean"]
+    phases = {layer["kind"]: layer["ms"] for layer in entry["layers"]}
+    assert phases["Conv2d"]["accGradParameters"] > 0
+    assert "accGradParameters" not in phases["MaxPool2d"]
+
+
+def test_the_mean_of_runs_is_over_every_number():
+    runs = [
+        [{"device": "cpu", "batch": 2, "layers": [{"path": "a", "ms": ms}], "operators": operators}]
+        for ms, operators in ((1.0, {"x": {"calls": 2.0}, "y": {"calls": 1.0}}), (3.0, {"x": {"calls": 4.0}}))
+    ]
+    assert mean_of_runs(runs) == [
+        {
+            "device": "cpu",
+            "batch": 2,
+            "layers": [{"path": "a", "ms": 2.0}],
+            "operators": {"x": {"calls": 3.0}},
+        }
+    ]
+
+
+def test_an_interruption_keeps_the_finished_runs(monkeypatch, capsys, tmp_path):
+    finished = [{"device": "cpu", "batch": 1, "setup_ms": 2.0, "total_ms": 5.0}]
+    answers = iter([finished, finished])
+
+    def call(function, request):
+        for answer in answers:
+            return answer
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(own_process, "call", call)
+    path = tmp_path / "ops.json"
+    assert main(["ops", "--batch-sizes", "1", "--tables", "total", "--json", str(path)]) == 130
+    said = capsys.readouterr()
+    assert "mean of 2 runs" in said.out and said.err == "convnet-benchmarks: interrupted\n"
+    result = json.loads(path.read_text())
+    assert result["status"] == "interrupted" and result["runs"] == [finished, finished]
+
+
+@pytest.mark.slow
+def test_ctrl_c_keeps_the_finished_runs(tmp_path):
+    path = tmp_path / "ops.json"
+    process = subprocess.Popen(
+        [sys.executable, *COMMAND, *SMALL, "--runs", "1000", "--json", str(path)],
+        cwd=ROOT,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,  # so that Ctrl-C reaches this command's processes and not the tests
+    )
+    time.sleep(12)
+    os.killpg(process.pid, signal.SIGINT)
+    stdout, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130 and stderr == "convnet-benchmarks: interrupted\n"
+    assert "Total time" in stdout
+    result = json.loads(path.read_text())
+    assert result["status"] == "interrupted" and result["runs"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--net", "recognise"), "option --net: unknown net 'recognise'"),
+        (("--batch-sizes", "0"), "--batch-sizes: '0' is not a whole number from 1 up"),
+        (("--devices", "tpu"), "option --devices"),
+        (("--tables", "layer"), "accepted: total, layers, operators"),
+        (("--csv", "/nowhere/f.csv"), "--csv"),
+    ],
+)
+def test_bad_options_are_one_line(capsys, arguments, message):
+    assert main(["ops", *arguments]) == 2
+    said = capsys.readouterr().err
+    assert message in said and said.count("\n") == 1
