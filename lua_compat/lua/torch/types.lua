@@ -115,6 +115,7 @@ local function add_device_types()
          get = function(p, i) return python.device_read(code, address(p, i)) end,
          set = function(p, i, v) python.device_write(code, address(p, i), host.integer and host.cast(v) or v) end,
          tensor_tag = 16 + code, storage_tag = 32 + code,
+         tidy = function() end,
          device = true, host = host,
       }
       types[code], types[name] = T, T
