@@ -1,5 +1,6 @@
 """The CPU engine on whole modules: its phases against autograd in float64, and its promises about state."""
 
+import copy
 import threading
 import weakref
 from collections.abc import Callable
@@ -471,6 +472,32 @@ def test_float32_and_bfloat16_stay_close_to_float64() -> None:
                 assert have.dtype == dtype
                 assert largest_error(have, want) < tolerance
             module.zero_grad()
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-5), (torch.bfloat16, 5e-2)])
+def test_batch_norm_far_from_zero(
+    dtype: torch.dtype, tolerance: float, training: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Means several deviations large, images normalised one at a time."""
+    monkeypatch.setattr("nets.engine.layers._CACHED_BYTES", 1)
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.BatchNorm2d(6), nn.Conv2d(6, 6, 3, padding=1)).to(dtype)
+    with torch.no_grad():
+        module[0].weight.uniform_(0.5, 2)
+        module[0].bias.uniform_(-1, 1)
+    module.train(training)
+    exact_module = copy.deepcopy(module).double()
+    x = (torch.randn(5, 6, 9, 7) + 8).to(dtype)
+    grad_out = torch.randn(5, 6, 9, 7).to(dtype)
+    exact = exact_results(exact_module, x.double(), grad_out.double())
+    phases = compile(module, tuple(x.shape), "mm")
+    phases.zeroGradParameters()
+    found = [phases.updateOutput(x), phases.updateGradInput(x, grad_out)]
+    phases.accGradParameters(x, grad_out)
+    found += [parameter.grad for parameter in module.parameters()]
+    for have, want in zip(found, exact, strict=True):
+        assert largest_error(have, want) < tolerance
 
 
 def test_batch_norm_keeps_its_statistics() -> None:

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from lua_compat.bridge import DTYPES, Out
 from lua_compat.kernels.arrays import array_of
+from lua_compat.lua_strings import from_lua, to_lua
 
 if TYPE_CHECKING:
     from lua_compat import hdf5
@@ -28,15 +29,6 @@ _READ_AS = {
 }
 
 
-def _text(bytes_of_lua: str) -> str:
-    """Lua's strings are bytes, one character each; names in a file are UTF-8."""
-    return bytes_of_lua.encode("latin-1").decode("utf-8", "surrogateescape")
-
-
-def _bytes(text: str) -> str:
-    return text.encode("utf-8", "surrogateescape").decode("latin-1")
-
-
 class OpenFiles:
     """The files of one Lua state. Paths count from a file's root; errors are those of lua_compat.hdf5."""
 
@@ -48,7 +40,7 @@ class OpenFiles:
         """Opens a file; its number."""
         from lua_compat import hdf5
 
-        file = hdf5.File(_text(path), mode)  # type: ignore[arg-type]
+        file = hdf5.File(from_lua(path), mode)  # type: ignore[arg-type]
         self._opened += 1
         self._files[self._opened] = file
         return self._opened
@@ -66,15 +58,15 @@ class OpenFiles:
         """The names in a group, each ended by a zero byte; None for a dataset."""
         from lua_compat import hdf5
 
-        found = self._file(number).read(_text(datapath))
+        found = self._file(number).read(from_lua(datapath))
         if isinstance(found, hdf5.DataSet):
             return None
-        return "".join(_bytes(name) + "\0" for name in found.keys())  # noqa: SIM118
+        return "".join(to_lua(name) + "\0" for name in found.keys())  # noqa: SIM118
 
     def _dataset(self, number: int, datapath: str) -> "hdf5.DataSet":
         from lua_compat import hdf5
 
-        found = self._file(number).read(_text(datapath))
+        found = self._file(number).read(from_lua(datapath))
         if not isinstance(found, hdf5.DataSet):
             raise ValueError(f"{datapath} is a group, not a dataset")
         return found
@@ -112,7 +104,7 @@ class OpenFiles:
         file = self._file(number)
         write = file.append if append else file.write
         contiguous = t.contiguous()  # held while its memory is read
-        write(_text(datapath), array_of(contiguous), options)
+        write(from_lua(datapath), array_of(contiguous), options)
 
     def hdf5_make_group(self, number: int, datapath: str) -> None:
-        self._file(number).write(_text(datapath), {})
+        self._file(number).write(from_lua(datapath), {})

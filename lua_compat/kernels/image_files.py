@@ -15,6 +15,7 @@ from torch import Tensor
 
 from lua_compat.bridge import Out
 from lua_compat.kernels.arrays import array_of
+from lua_compat.lua_strings import from_lua
 
 __all__ = [
     "image_compress", "image_decompress", "image_file_size", "image_read_file", "image_read_ppm",
@@ -34,11 +35,6 @@ def pillow() -> types.ModuleType:
             "image: PNG, JPEG and text need Pillow: pip install 'convnet-benchmarks[image]' (or pillow)"
         ) from None
     return PIL.Image
-
-
-def _path(path_of_lua: str) -> str:
-    """Lua's strings are bytes, one character each."""
-    return path_of_lua.encode("latin-1").decode("utf-8", "surrogateescape")
 
 
 def _bytes_of(t: Tensor) -> bytes:
@@ -136,7 +132,7 @@ def _unfiltered(kind: int, line: bytearray, above: bytes, pixel: int) -> bytes:
 
 
 def image_read_file(out: Out, path: str) -> int:
-    with open(_path(path), "rb") as file:
+    with open(from_lua(path), "rb") as file:
         return _decode(out, file.read())
 
 
@@ -147,7 +143,7 @@ def image_decompress(out: Out, data: Tensor) -> int:
 
 def image_file_size(path: str) -> tuple[int, int, int]:
     """Channels, height and width of a PNG, JPEG, PPM or PGM file, without reading its pixels."""
-    with open(_path(path), "rb") as file:
+    with open(from_lua(path), "rb") as file:
         start = file.read(2)
         file.seek(0)
         if start[:1] == b"P":
@@ -181,7 +177,7 @@ def _encode(t: Tensor, kind: str, quality: int) -> bytes:
 def image_write_file(path: str, t: Tensor, kind: str, quality: int) -> None:
     """``kind``: PNG or JPEG; ``quality``, of a JPEG: 0 to 100."""
     data = _encode(t, kind, quality)
-    with open(_path(path), "wb") as file:
+    with open(from_lua(path), "wb") as file:
         file.write(data)
 
 
@@ -224,7 +220,7 @@ def _ppm_header(file: BinaryIO) -> tuple[bytes, int, int, int]:
 
 def image_read_ppm(out: Out, path: str) -> int:
     """Text is scaled to 255, as Torch7 does."""
-    with open(_path(path), "rb") as file:
+    with open(from_lua(path), "rb") as file:
         kind, width, height, largest = _ppm_header(file)
         channels = 3 if kind in b"36" else 1
         count = width * height * channels
@@ -251,6 +247,6 @@ def image_write_ppm(path: str, t: Tensor) -> None:
     """A PPM for 3 channels, a PGM for one."""
     picture = _as_picture(t)
     magic = "P6" if picture.ndim == 3 else "P5"
-    with open(_path(path), "wb") as file:
+    with open(from_lua(path), "wb") as file:
         file.write(f"{magic}\n{picture.shape[1]} {picture.shape[0]}\n255\n".encode())
         file.write(picture.tobytes())
