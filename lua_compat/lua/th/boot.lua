@@ -94,7 +94,6 @@ end
 -- th has Torch and its small companions loaded before the script starts.
 local function load_torch()
    for _, name in ipairs{ 'torch', 'paths', 'sys', 'xlua' } do require(name) end
-   print = require('th.pretty').print
 end
 
 local actions = {}
