@@ -1,13 +1,17 @@
 """The CPU engine against stock PyTorch and, where there is one, a real Torch7: time per phase and memory.
 
-    python benchmarks/cpu_engine.py --net overfeat_accurate --batch 1 8 64
-    python benchmarks/cpu_engine.py --net alexnet_owt vgg_a googlenet resnet50 --batch 1 16 64
-    python benchmarks/cpu_engine.py --torch7 "th benchmark.lua"    a legacy script under a Torch7 of your own
+    python benchmarks/cpu_engine.py --net overfeat_accurate --batch 1 8 64 --torch7 "th benchmark.lua"
+    python benchmarks/cpu_engine.py --net alexnet vgg_a googlenet resnet50_v1 --batch 1 16 64
+    python benchmarks/cpu_engine.py --net vgg_a --batch 64 --rounds 5 --minutes 4 --peers stock-best auto
 
-Every peer lives in a process of its own; the three phases are run in turns, one round of each peer after the
-other, so that all meet the same machine. A sample during which other programs held the cores (Linux's
-pressure figures) is taken again. Shown: medians, in ms per image. On a machine that is never quiet,
-``--threads 1 --clock cpu`` shows the CPU time of one thread, which other programs hardly change.
+Every peer lives in a process of its own, all at once in memory; the three phases are run in turns, one round
+of each peer after the other, so that all meet the same machine. A sample during which other programs held the
+cores (Linux's pressure figures) is taken again. Shown: medians, in ms per image. On a machine that is never
+quiet, ``--threads 1 --clock cpu`` shows the CPU time of one thread, which other programs hardly change.
+
+``--minutes`` ends each net and batch size after so long, with the rounds it has; ``--json`` is written after
+every round, so that an interrupted run keeps what it has. ``--torch7`` runs a legacy script (OverFeat) under
+a Torch7 of your own.
 """
 
 import argparse
@@ -21,8 +25,10 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -31,19 +37,19 @@ from nets.registry import NETS
 PHASES = ("updateOutput", "updateGradInput", "accGradParameters")
 PEERS = ("stock", "stock-best", "mm", "auto")
 RETRIES = 5
+LONG = 2.0  # seconds: a longer sample always meets some other program, and is not taken again
 PRESSURE = Path("/proc/pressure/cpu")
 
 
 def main() -> int:
     options = parse_options()
-    results = []
+    results: list[dict[str, object]] = []
     for net in options.net:
         for batch in options.batch:
-            result = compare(net, batch, options)
+            for result in compare(net, batch, options):
+                write_json(options.json, [*results, result])
             results.append(result)
             print("\n".join(table(result)), flush=True)
-            if options.json:
-                Path(options.json).write_text(json.dumps(results, indent=1))
     return 0
 
 
@@ -51,60 +57,98 @@ def parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    nets = (*NETS, "resnet50")
-    parser.add_argument("--net", nargs="+", choices=nets, default=["overfeat_accurate"], metavar="NET")
-    parser.add_argument("--batch", nargs="+", type=int, default=[1, 8, 64])
+    parser.add_argument("--net", nargs="+", choices=NETS, default=["overfeat_accurate"], metavar="NET")
+    parser.add_argument("--batch", nargs="+", type=positive, default=[1, 8, 64])
     parser.add_argument("--peers", nargs="+", choices=PEERS, default=list(PEERS))
-    parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rounds", type=positive, default=9)
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="at most, per net and batch size")
+    parser.add_argument("--threads", type=positive, default=2)
     parser.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32")
     parser.add_argument("--clock", choices=("wall", "cpu"), default="wall")
+    parser.add_argument("--tuning-file", type=Path, help="instead of the one in the user's cache folder")
     parser.add_argument("--torch7", metavar="COMMAND", help="runs a legacy script (OverFeat) under Torch7")
-    parser.add_argument("--json", metavar="FILE", help="writes every figure to FILE")
+    parser.add_argument("--torch7-runs", type=positive, default=3)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="writes every figure to FILE")
     return parser.parse_args()
 
 
-def compare(net: str, batch: int, options: argparse.Namespace) -> dict[str, object]:
-    context = multiprocessing.get_context("spawn")
-    workers: dict[str, tuple[multiprocessing.process.BaseProcess, Connection]] = {}
-    facts: dict[str, dict[str, object]] = {}
+def positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not positive")
+    return value
+
+
+def write_json(path: Path | None, results: list[dict[str, object]]) -> None:
+    if path is not None:
+        path.write_text(json.dumps(results, indent=1))
+
+
+class Worker:
+    """A peer's process: "run" is answered with a round's times, anything else with its peak memory."""
+
+    def __init__(self, peer: str, net: str, batch: int, options: argparse.Namespace) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._pipe, there = context.Pipe()
+        self._process = context.Process(target=work, args=(there, peer, net, batch, options), daemon=True)
+        self._process.start()
+        there.close()
+        self.facts: dict[str, object] = self._answer()
+
+    def run(self) -> tuple[list[float], int, int]:
+        """ms per image by phase, samples taken again, peak memory in MiB."""
+        self._pipe.send("run")
+        return self._answer()
+
+    def stop(self) -> None:
+        self._pipe.send("stop")
+        self._process.join()
+
+    def _answer(self) -> Any:
+        try:
+            return self._pipe.recv()
+        except EOFError:
+            self._process.join()
+            sys.exit(f"a peer ended with code {self._process.exitcode}: is there enough memory for all?")
+
+
+def compare(net: str, batch: int, options: argparse.Namespace) -> Iterator[dict[str, object]]:
+    """What is known after each round."""
+    started = time.monotonic()
+    workers: dict[str, Worker] = {}
     for peer in options.peers:
-        here, there = context.Pipe()
-        process = context.Process(target=work, args=(there, peer, net, batch, options), daemon=True)
-        process.start()
-        workers[peer] = (process, here)
-        facts[peer] = here.recv()
+        workers[peer] = Worker(peer, net, batch, options)
+        print(f"{net}, batch {batch}: {peer} is ready", file=sys.stderr, flush=True)
     samples: dict[str, list[list[float]]] = {peer: [[], [], []] for peer in options.peers}
-    torch7: list[list[float]] = [[], [], []]
+    legacy_runs = options.torch7_runs if options.torch7 and net == "overfeat_accurate" else 0
+    if legacy_runs:
+        samples["torch7"] = [[], [], []]
     disturbed = 0
     for round in range(options.rounds):
-        if options.torch7 and net == "overfeat_accurate" and round % max(1, options.rounds // 3) == 0:
+        if round * legacy_runs // options.rounds >= len(samples.get("torch7", [[]])[0]) < legacy_runs:
             for phase, value in enumerate(run_torch7(options.torch7, batch)):
-                torch7[phase].append(value)
-        for peer, (_, pipe) in workers.items():
-            pipe.send("run")
-            times, retries = pipe.recv()
+                samples["torch7"][phase].append(value)
+        for peer, worker in workers.items():
+            times, retries, worker.facts["peak_mib"] = worker.run()
             disturbed += retries
             for phase, value in enumerate(times):
                 samples[peer][phase].append(value)
-    for peer, (process, pipe) in workers.items():
-        pipe.send("stop")
-        facts[peer]["peak_mib"] = pipe.recv()
-        process.join()
-    if torch7[0]:
-        samples["torch7"] = torch7
-    medians = {peer: [statistics.median(part) for part in parts] for peer, parts in samples.items()}
-    return {
-        "net": net,
-        "batch": batch,
-        "threads": options.threads,
-        "clock": options.clock,
-        "dtype": options.dtype,
-        "ms_per_image": medians,
-        "samples": samples,
-        "facts": facts,
-        "samples_taken_again": disturbed,
-    }
+        yield {
+            "net": net,
+            "batch": batch,
+            "threads": options.threads,
+            "clock": options.clock,
+            "dtype": options.dtype,
+            "rounds": round + 1,
+            "ms_per_image": {p: [statistics.median(part) for part in parts] for p, parts in samples.items()},
+            "samples": samples,
+            "facts": {peer: worker.facts for peer, worker in workers.items()},
+            "samples_taken_again": disturbed,
+        }
+        if time.monotonic() - started > 60 * options.minutes:
+            break
+    for worker in workers.values():
+        worker.stop()
 
 
 def table(result: dict[str, object]) -> list[str]:
@@ -113,7 +157,7 @@ def table(result: dict[str, object]) -> list[str]:
     totals = {peer: sum(parts) for peer, parts in medians.items()}
     lines = [
         f"{result['net']}, batch {result['batch']}, {result['threads']} threads, {result['dtype']}, "
-        f"{result['clock']} time:"
+        f"{result['clock']} time, {result['rounds']} rounds:"
     ]
     for peer, parts in medians.items():
         phases = " / ".join(f"{part:.4g}" for part in parts)
@@ -130,7 +174,8 @@ def table(result: dict[str, object]) -> list[str]:
 def run_torch7(command: str, batch: int) -> list[float]:
     """One run of a legacy script; its ms per image by phase."""
     # On a CPU the original fails on the lines that synchronise a GPU.
-    arguments = [*shlex.split(command), "-sync", "false", "-iter", "3", "-batch_size", str(batch)]
+    iterations = 3 if batch < 16 else 1
+    arguments = [*shlex.split(command), "-sync", "false", "-iter", str(iterations), "-batch_size", str(batch)]
     if batch > 1:
         arguments += ["-4d_tensor", "true"]
     output = subprocess.run(arguments, capture_output=True, text=True, check=True).stdout
@@ -142,17 +187,19 @@ def run_torch7(command: str, batch: int) -> list[float]:
 
 
 def work(pipe: Connection, peer: str, net: str, batch: int, options: argparse.Namespace) -> None:
-    """A peer's process: answers "run" with the times of one round, "stop" with its peak memory in MiB."""
+    """What a peer's process does: see :class:`Worker`."""
     if peer == "stock-best":
         tune_malloc()
     import torch
 
+    from nets import registry
+
     torch.set_num_threads(options.threads)
     torch.manual_seed(0)
     dtype = getattr(torch, options.dtype)
-    module, size = build(net)
-    module = module.to(dtype)
-    x = torch.randn(batch, *size).to(dtype)
+    found = registry.find(net)
+    module = registry.build(found, seed=1).to(dtype)
+    x = found.sample((batch, *found.input_size), torch.Generator().manual_seed(0)).to(dtype)
     started = time.perf_counter()
     if peer in ("stock", "stock-best"):
         from nets.phases import AutogradPhases
@@ -166,7 +213,7 @@ def work(pipe: Connection, peer: str, net: str, batch: int, options: argparse.Na
     else:
         from nets.engine import compile
 
-        phases = compile(module, tuple(x.shape), peer)
+        phases = compile(module, tuple(x.shape), peer, tuning_file=options.tuning_file)
         report = phases.report().as_dict()
     prepared = time.perf_counter() - started
     phases.zeroGradParameters()
@@ -187,19 +234,20 @@ def work(pipe: Connection, peer: str, net: str, batch: int, options: argparse.Na
                 else:
                     phases.accGradParameters(x, grad)
                 taken = clock() - begun
-                if on_cpu or pressure() - waited < 0.04 * taken + 150e-6 or attempt == RETRIES - 1:
+                quiet = on_cpu or pressure() - waited < 0.04 * taken + 150e-6
+                if quiet or taken > LONG or attempt == RETRIES - 1:
                     break
                 again += 1
             times.append(taken * 1e3 / batch)
         return times, again
 
-    for _ in range(2):
+    first, _ = round()
+    if sum(first) * batch < 1e3 * LONG:  # a long round's first-time costs are small beside it
         round()
     pipe.send({"prepared_s": round_to(prepared), "report": report})
     with contextlib.suppress(EOFError):  # the parent was stopped: nobody is left to tell
         while pipe.recv() == "run":
-            pipe.send(round())
-        pipe.send(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+            pipe.send((*round(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024))
 
 
 def round_to(value: float) -> float:
@@ -250,60 +298,6 @@ def with_linear_for_covering(module: "torch.nn.Module", example: "torch.Tensor")
                     if child.bias is not None:
                         linear.bias.copy_(child.bias)
                 setattr(parent, name, nn.Sequential(nn.Flatten(), linear, nn.Unflatten(1, (-1, 1, 1))))
-
-
-def build(net: str) -> tuple["torch.nn.Module", tuple[int, int, int]]:  # noqa: F821
-    """The module, with Torch7's initial parameters, and the size of one input."""
-    from nets import registry
-    from nets.torch7_init import initialise
-    from nets.torch7_random import Generator
-
-    if net in registry.NETS:
-        found = registry.find(net)
-        return registry.build(found, seed=1), found.input_size
-    module = resnet50()
-    initialise(module, Generator(1))
-    return module, (3, 224, 224)
-
-
-def resnet50() -> "torch.nn.Module":  # noqa: F821
-    """He et al., 2015 (arXiv:1512.03385), with the stride in the 3x3 convolutions."""
-    from torch import Tensor, nn
-
-    class Bottleneck(nn.Module):
-        def __init__(self, planes: int, width: int, stride: int) -> None:
-            super().__init__()
-            self.path = nn.Sequential(
-                nn.Conv2d(planes, width, 1, bias=False),
-                nn.BatchNorm2d(width),
-                nn.ReLU(inplace=True),
-                nn.Conv2d(width, width, 3, stride, 1, bias=False),
-                nn.BatchNorm2d(width),
-                nn.ReLU(inplace=True),
-                nn.Conv2d(width, 4 * width, 1, bias=False),
-                nn.BatchNorm2d(4 * width),
-            )
-            self.shortcut: nn.Module = nn.Identity()
-            if stride != 1 or planes != 4 * width:
-                convolution = nn.Conv2d(planes, 4 * width, 1, stride, bias=False)
-                self.shortcut = nn.Sequential(convolution, nn.BatchNorm2d(4 * width))
-            self.relu = nn.ReLU(inplace=True)
-
-        def forward(self, x: Tensor) -> Tensor:
-            return self.relu(self.path(x) + self.shortcut(x))
-
-    layers: list[nn.Module] = [
-        nn.Conv2d(3, 64, 7, 2, 3, bias=False),
-        nn.BatchNorm2d(64),
-        nn.ReLU(inplace=True),
-        nn.MaxPool2d(3, 2, 1),
-    ]
-    planes = 64
-    for width, count, stride in ((64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2)):
-        for index in range(count):
-            layers.append(Bottleneck(planes, width, stride if index == 0 else 1))
-            planes = 4 * width
-    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(2048, 1000))
 
 
 if __name__ == "__main__":

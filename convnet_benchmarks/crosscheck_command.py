@@ -21,6 +21,8 @@ Compares two results, A being the reference:
 
   two result files (.t7 .h5 .npz .npy .pt .safetensors .json), tensor by tensor;
   two benchmark runs (a legacy log, or the --json of benchmark.py), label by label;
+  a Lua script (--lua), run by our th: with A, against the file that it wrote under Torch7; without A, the net
+  that it defines against the Python net of the same name, from one seed;
   a Torch7 model (.t7) with the input and output recorded beside it (fields net, input, output of one
   file, or B holding input and output): the model is converted to PyTorch and run.
 
@@ -44,7 +46,7 @@ def _parser(program: str) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("a", metavar="A", help="the reference")
+    parser.add_argument("a", metavar="A", nargs="?", help="the reference")
     parser.add_argument("b", metavar="B", nargs="?", help="what is compared with it")
     parser.add_argument(
         "--rtol",
@@ -73,6 +75,21 @@ def _parser(program: str) -> argparse.ArgumentParser:
         default="recorded",
         help="of a model: run it in this mode [as the file says]",
     )
+    lua = parser.add_argument_group("a Lua script")
+    lua.add_argument(
+        "--lua", metavar="SCRIPT", help="a script that returns a net, or that writes what A holds"
+    )
+    lua.add_argument("--net", metavar="NAME", help="the Python net [the script's name]")
+    lua.add_argument(
+        "--seed", type=int, default=1, metavar="N", help="of the parameters; the input's is N + 1 [1]"
+    )
+    lua.add_argument("--batch-size", type=int, default=2, metavar="N", help="images in the input [2]")
+    lua.add_argument(
+        "--lua-args",
+        default="{out}",
+        metavar="WORDS",
+        help="with A: the script's arguments, {out} being the file it is to write [{out}]",
+    )
     parser.add_argument("--json", metavar="FILE", help="keep everything found in FILE")
     return parser
 
@@ -89,9 +106,13 @@ def _not_negative(text: str) -> float:
 
 
 def _compare(options: argparse.Namespace) -> "Report":
-    for path in filter(None, (options.a, options.b)):
+    for path in filter(None, (options.a, options.b, options.lua)):
         if not Path(path).is_file():
             raise UserError(f"{path}: {'is a folder' if Path(path).is_dir() else 'no such file'}")
+    if options.lua is not None:
+        return _compare_lua(options)
+    if options.a is None:
+        raise UserError("A is missing: the file to compare with, or --lua SCRIPT")
     if options.b is None and not _is_result_file(options.a):
         raise UserError("B is missing: a log is compared with another log or with a run's JSON")
     if Path(options.a).suffix.lower() == ".t7" and (options.b is None or _is_result_file(options.b)):
@@ -136,6 +157,31 @@ def _compare_model(options: argparse.Namespace) -> "Report | None":
         raise UserError(f"{options.a}: {error}") from None
     names = (options.b or options.a, f"{options.a} converted to PyTorch")
     return tensor_report(names, comparisons, "model", notes)
+
+
+def _compare_lua(options: argparse.Namespace) -> "Report":
+    from convnet_benchmarks import crosscheck_lua
+    from convnet_benchmarks.compare_tensors import Tolerance
+    from convnet_benchmarks.crosscheck_report import tensor_report
+
+    tolerance, only = Tolerance(options.rtol, options.atol), tuple(options.only)
+    if options.b is not None:
+        raise UserError(f"{options.b}: --lua is B already; give A, or neither")
+    if options.a is not None:
+        if options.net is not None:
+            raise UserError(
+                f"option --net: {options.a} is what the script is compared with; leave one of them away"
+            )
+        comparisons = crosscheck_lua.compare_with_recorded(
+            options.a, options.lua, options.lua_args, tolerance, only
+        )
+        return tensor_report((options.a, f"{options.lua} run by th"), comparisons, "lua script")
+    if options.batch_size < 1:
+        raise UserError(f"option --batch-size: {options.batch_size} is not a number from 1 up")
+    comparisons, net = crosscheck_lua.compare_net(
+        options.lua, options.net, options.seed, options.batch_size, tolerance, only
+    )
+    return tensor_report((options.lua, f"{net}, seed {options.seed}"), comparisons, "lua net")
 
 
 def _compare_runs(options: argparse.Namespace) -> "Report":

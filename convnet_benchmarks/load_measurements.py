@@ -26,7 +26,10 @@ _SUMS = {
 _CRITERION_SUM = (":Net Forward:", ":Criterion Forward:", ":Criterion Backward:", ":Net Backward:")
 _PHASES = {":Forward:": "forward", ":Backward:": "backward", ":TOTAL:": "forward+backward"}
 _CRITERION_TOTAL = "net and criterion"
+
 _INPUT_SHAPE = re.compile(r" \d+(x\d+)+$")
+# What soumith/convnet-benchmarks calls nets that have another name here.
+_NETS_OF_LOGS = {"AlexNet": "alexnet_owt", "VGG Model-A": "vgg_a"}
 
 
 @dataclass(frozen=True)
@@ -89,7 +92,7 @@ def _of_log(run: LoggedRun) -> list[Measurement]:
         quantity=measurements.TIME,
         unit=run.unit,
         value=0.0,
-        net="one convolution" if layer else _INPUT_SHAPE.sub("", title),
+        net="one convolution" if layer else _net_of_log(title),
         batch=run.batch_size,
         op=layer,
         device=run.device or "",
@@ -97,6 +100,12 @@ def _of_log(run: LoggedRun) -> list[Measurement]:
     )
     times = run.times.items()
     return [_per_sample(replace(about, phase=_phase(label, run.kind), value=time)) for label, time in times]
+
+
+def _net_of_log(title: str) -> str:
+    """'alexnet_owt' of 'AlexNet 128x3x224x224'."""
+    net = _INPUT_SHAPE.sub("", title)
+    return _NETS_OF_LOGS.get(net, net)
 
 
 def _of_run(document: Mapping[str, Any]) -> list[Measurement]:

@@ -32,9 +32,10 @@ def study_measurements(document: Document) -> list[Measurement]:
     return list(read(document))
 
 
-def environment_device(environment: Document) -> str:
-    """The name of the GPU, or else of the processor, of a recorded environment."""
-    return str(environment["gpu"]["name"] if environment["gpu"] else environment["cpu"]["model"])
+def environment_device(environment: Document, device: str | None = None) -> str:
+    """The name of ``device`` (cpu, cuda, cuda:N) in a recorded environment; by default of the GPU if any."""
+    gpu = environment["gpu"]
+    return str(gpu["name"] if gpu and device != "cpu" else environment["cpu"]["model"])
 
 
 def of_tables(document: Document) -> Iterator[Measurement]:
@@ -76,7 +77,7 @@ def _of_ops(document: Document) -> Iterator[Measurement]:
             value=0.0,
             net=_text(document["net"]),
             batch=first["batch"],
-            device=first["device"],
+            device=environment_device(document["environment"], first["device"]),
             software=document["options"]["dtype"],
         )
         yield from _timed(about, [entry["total_ms"] for entry in entries])
@@ -130,6 +131,22 @@ def _of_flops(document: Document) -> Iterator[Measurement]:
     yield from of_points({**machine, **point} for point in document.get("throughput", {}).get("points", ()))
 
 
+def _of_accuracy(document: Document) -> Iterator[Measurement]:
+    """The accuracies of each backend."""
+    about = Measurement(
+        quantity="",
+        unit=measurements.FRACTION,
+        value=0.0,
+        net=_text(document["net"]),
+        device=environment_device(document["environment"]),
+    )
+    for backend in document["backends"]:
+        one = replace(about, software=backend["name"])
+        yield replace(one, quantity=measurements.TOP1, value=backend["top1"])
+        if backend["top5"] is not None:
+            yield replace(one, quantity=measurements.TOP5, value=backend["top5"])
+
+
 def _text(value: Any) -> str:
     """A net's name, whether the document has it alone or in a description."""
     if isinstance(value, Mapping):
@@ -142,4 +159,5 @@ _READERS: dict[str, Callable[[Document], Iterator[Measurement]]] = {
     "sweep": _of_sweep,
     "backends": _of_backends,
     "flops": _of_flops,
+    "accuracy": _of_accuracy,
 }

@@ -55,9 +55,9 @@ class Table:
 
     def plain(self) -> str:
         """Columns aligned with spaces: what a pipe gets."""
-        grid = [[column.title for column in self.columns], *self._texts()]
+        grid = [[column.title for column in self.columns], *self.texts()]
         widths = [max(len(row[i]) for row in grid) for i in range(len(self.columns))]
-        numeric = self._numeric()
+        numeric = self.numeric()
         lines = [
             "  ".join(
                 cell.rjust(width) if right else cell.ljust(width)
@@ -69,8 +69,8 @@ class Table:
 
     def markdown(self) -> str:
         lines = ["| " + " | ".join(_escaped(column.title) for column in self.columns) + " |"]
-        lines.append("|" + "|".join("---:" if right else "---" for right in self._numeric()) + "|")
-        lines += ["| " + " | ".join(map(_escaped, row)) + " |" for row in self._texts()]
+        lines.append("|" + "|".join("---:" if right else "---" for right in self.numeric()) + "|")
+        lines += ["| " + " | ".join(map(_escaped, row)) + " |" for row in self.texts()]
         heading = [f"**{self.title}**", ""] if self.title else []
         notes = [line for note in self.notes for line in ("", note)]
         return "\n".join([*heading, *lines, *notes]) + "\n"
@@ -84,12 +84,13 @@ class Table:
         rows = [dict(zip(names, row, strict=True)) for row in self.rows]
         return {"title": self.title, "rows": rows, "notes": self.notes}
 
-    def _texts(self) -> list[list[str]]:
+    def texts(self) -> list[list[str]]:
+        """The rows as shown."""
         return [
             [column.text(cell) for column, cell in zip(self.columns, row, strict=True)] for row in self.rows
         ]
 
-    def _numeric(self) -> list[bool]:
+    def numeric(self) -> list[bool]:
         """Which columns hold numbers, and so are aligned to the right."""
         return [any(isinstance(row[i], (int, float)) for row in self.rows) for i in range(len(self.columns))]
 
@@ -100,9 +101,9 @@ class Table:
         from rich.text import Text
 
         shown = RichTable(title=Text(self.title), title_justify="left", box=box.SIMPLE_HEAD)
-        for column, right in zip(self.columns, self._numeric(), strict=True):
+        for column, right in zip(self.columns, self.numeric(), strict=True):
             shown.add_column(Text(column.title), justify="right" if right else "left")
-        for row in self._texts():
+        for row in self.texts():
             shown.add_row(*map(Text, row))
         console = Console(file=stream)
         console.print(shown)

@@ -23,6 +23,7 @@ import torch
 from torch import Tensor
 
 from lua_compat.kernels.workspace import Workspace
+from lua_compat.lua_strings import from_lua
 from nets.torch7_random import Generator
 
 Out = Annotated[Tensor, "resized by the kernel"]
@@ -100,6 +101,7 @@ class Handles:
 
     def storage_map(self, code: int, filename: str, shared: bool, count: int) -> tuple[int, int, int]:
         """A file as a storage: its handle, address and number of elements. ``count`` 0: the whole file."""
+        filename = from_lua(filename)
         itemsize = torch.empty(0, dtype=DTYPES[code]).element_size()
         if count == 0:
             with open(filename, "rb") as file:

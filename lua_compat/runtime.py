@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from lua_compat.lua_strings import to_lua
+
 LUA_FOLDER = Path(__file__).parent / "lua"
 
 # How long a Ctrl-C may take to reach Python before the process is ended from outside of Lua.
@@ -32,7 +34,9 @@ def _exit(code: int) -> None:
 def _message(error: object) -> tuple[str, bool]:
     """What Lua is told of a Python exception: its text, and whether it must not be caught."""
     if isinstance(error, Exception):
-        return str(error) or type(error).__name__, False
+        text = str(error) or type(error).__name__
+        # most texts hold bytes of Lua's already; what is not bytes becomes UTF-8
+        return text if text.isascii() or max(text) <= "\xff" else to_lua(text), False
     return type(error).__name__, True
 
 
@@ -58,7 +62,7 @@ class Runtime:
         from lupa import luajit21
 
         from lua_compat.bridge import Handles, for_lua, kernel_signature
-        from lua_compat.kernels import all_kernels, outside_kernels
+        from lua_compat.kernels import all_kernels, kernels_of_a_state, outside_kernels
 
         self.handles = Handles()
         self._lua = luajit21.LuaRuntime(
@@ -82,7 +86,7 @@ class Runtime:
             "release": handles.release,
             "alive": lambda: len(handles),
         }
-        kernels = all_kernels()
+        kernels = {**all_kernels(), **kernels_of_a_state()}
         if sandboxed:
             for name in outside_kernels():
                 kernels[name] = _refused(name)
@@ -100,22 +104,22 @@ class Runtime:
             boot,
             table(functions),
             table(signatures),
-            str(LUA_FOLDER),
-            table(dict(enumerate([program, *args]))),
+            to_lua(str(LUA_FOLDER)),
+            table(dict(enumerate(map(to_lua, [program, *args])))),
         )
         self._call("start")
 
     def run_file(self, path: str) -> int:
         """Runs a script; its exit code. Raises LuaError."""
-        return self._call("file", path)
+        return self._call("file", to_lua(path))
 
     def run_string(self, code: str, name: str = "=(command line)") -> int:
         """Runs Lua source; its exit code. Raises LuaError."""
-        return self._call("string", code, name)
+        return self._call("string", to_lua(code), to_lua(name))
 
     def require(self, package: str) -> int:
         """``require(package)``, the package kept in a global of its name. Raises LuaError."""
-        return self._call("require", package)
+        return self._call("require", to_lua(package))
 
     def lock_down(self, packages: Sequence[str], sources: dict[str, str]) -> None:
         """Loads ``packages``, then leaves scripts only what cannot reach files, processes or memory.
@@ -150,18 +154,18 @@ class Runtime:
     def evaluate(self, text: str) -> int | None:
         """Runs a typed text, shows its values or its error; the exit code if it called ``os.exit``."""
         try:
-            self._protected("evaluate", text)
+            self._protected("evaluate", to_lua(text))
         except SystemExit as stop:
             return _exit_code(stop)
         return None
 
     def is_whole(self, text: str) -> bool:
         """Whether a typed text can be run; False where more of it has to come."""
-        return bool(self._run("is_whole", text))
+        return bool(self._run("is_whole", to_lua(text)))
 
     def complete(self, word: str) -> list[str]:
         """What a typed name, such as ``torch.ran`` or ``t:si``, may become."""
-        return [name for name in self._run("complete", word).split("\n") if name]
+        return [name for name in self._run("complete", to_lua(word)).split("\n") if name]
 
     def _call(self, what: str, *arguments: Any) -> int:
         try:
@@ -181,7 +185,7 @@ class Runtime:
         finally:
             self._flush()
         if trouble is not None:
-            raise LuaError(trouble)
+            raise LuaError(trouble.encode("latin-1").decode("utf-8", "replace"))
 
     def _flush(self) -> None:
         self._run("flush")

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.conv import _ConvNd, _ConvTransposeNd
 
+from nets.detection import ScaledUnitNorm
 from nets.torch7_random import Generator
 
 
@@ -20,8 +21,8 @@ def initialise(module: nn.Module, generator: Generator) -> None:
     in [0, 1), bias 0, running statistics 0 and 1; where it is not trained, weight 1. Embedding (LookupTable):
     normal with mean 0 and standard deviation 1. Torch7's nn had no LSTM; here its parameters are uniform in
     +-1/sqrt(hidden size), PyTorch's rule, layer by layer, forward direction first: weights of the input, of
-    the hidden state, their biases. The parameters lie on the CPU, in float32 or float64. Raises TypeError
-    for a module whose parameters have no rule here.
+    the hidden state, their biases. ScaledUnitNorm: its own scale. The parameters lie on the CPU, in float32
+    or float64. Raises TypeError for a module whose parameters have no rule here.
     """
     for name, child in module.named_modules():
         if isinstance(child, (_ConvNd, nn.Linear)):
@@ -42,6 +43,8 @@ def initialise(module: nn.Module, generator: Generator) -> None:
             bound = 1.0 / math.sqrt(child.hidden_size)
             for parameter in child.parameters():
                 _uniform(parameter, generator, -bound, bound)
+        elif isinstance(child, ScaledUnitNorm):
+            child.reset_parameters()
         elif next(child.parameters(recurse=False), None) is not None:
             raise TypeError(f"no initialisation for {type(child).__name__} at '{name}'")
 

@@ -96,7 +96,7 @@ def flops() -> dict[str, Any]:
         "schema": SCHEMA,
         "kind": "flops",
         "net": "alexnet_owt",
-        "options": {"batch": 8, "dtype": "float32"},
+        "options": {"batch_size": 8, "dtype": "float32"},
         "roofline": {"roofs": {"gflops": 100.0, "gbytes": 10.0}, "layers": layers},
         "environment": ENVIRONMENT,
         "tables": [],

@@ -385,7 +385,7 @@ def test_a_model_of_tables(crosscheck, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "the following arguments are required: A"),
+        ((), "A is missing: the file to compare with, or --lua SCRIPT"),
         (("nothere.t7",), "nothere.t7: no such file"),
         ((GOLDEN, GOLDEN), "golden: is a folder"),
         ((T7 / "cycle.bin.t7",), "B is missing"),

@@ -16,10 +16,11 @@ from nets.engine.algorithms import (
     linear_candidates,
 )
 from nets.engine.bilinear import BilinearConvolution
-from nets.engine.fft_convolution import fft, fft_products
+from nets.engine.fft_convolution import fft
 from nets.engine.kernel import Kernel
 from nets.engine.memory import Memory
 from nets.engine.shapes import ConvolutionShape, pieces
+from nets.engine.tile_transforms import TileMap, TileTransforms
 from nets.engine.winograd import POINTS, winograd
 
 # Largest error over the largest value, for the sizes drawn here.
@@ -106,11 +107,34 @@ def test_work_cut_into_small_pieces(
     for module in ("im2col_gemm.PIECE_BYTES", "onednn._RESULT_BYTES"):
         monkeypatch.setattr(f"nets.engine.{module}", piece_bytes)
     monkeypatch.setattr("nets.engine.algorithms.TILES_PER_PIECE", 4)
+    monkeypatch.setattr("nets.engine.bilinear.STEP_BYTES", 50 * piece_bytes)
     for stride in ((1, 1), (2, 2)):
         shape = ConvolutionShape(batch, 3, 4, (11, 10), (3, 3), stride, (1, 0), torch.float64)
         reference = Reference(shape, seed=1)
         for make in candidates(shape, phase).values():
             reference.check(make(Memory()), phase)
+
+
+def test_products_by_onednn_are_offered_for_many_channels() -> None:
+    shape = ConvolutionShape(1, 130, 128, (6, 6), (3, 3), (1, 1), (1, 1), torch.float32)
+    reference = Reference(shape, seed=6)
+    for phase in (FORWARD, INPUT_GRADIENT):
+        made = {name: make for name, make in candidates(shape, phase).items() if "onednn" in name}
+        assert "winograd(3, onednn)" in made
+        for make in made.values():
+            reference.check(make(Memory()), phase, tolerance=3e-5)
+
+
+@pytest.mark.parametrize("few_tiles", [0, 100])
+def test_the_weight_gradient_in_blocks_and_whole(few_tiles: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nets.engine.bilinear.FEW_TILES", few_tiles)
+    monkeypatch.setattr("nets.engine.bilinear.BLOCK_BYTES", 1)
+    shape = ConvolutionShape(2, 37, 20, (11, 10), (3, 3), (1, 1), (1, 0), torch.float64)
+    reference = Reference(shape, seed=5)
+    for transforms in (winograd(3), winograd(5), fft(4, 3)):
+        for pieces_of in (4, 1000):
+            kernel = BilinearConvolution(shape, Memory(), transforms, tiles_per_piece=pieces_of)
+            reference.check(kernel, WEIGHT_GRADIENT)
 
 
 @pytest.mark.parametrize("rows", [1, 5, 33])
@@ -152,22 +176,53 @@ def test_bfloat16(phase: str, geometry: tuple[tuple[int, int], ...]) -> None:
         reference.check(make(Memory()), phase)
 
 
-def test_the_transforms_are_exact_algorithms() -> None:
-    """Their three matrices compute the correlation of any tile with any weight."""
+def matrix(tile_map: TileMap, size: int) -> Tensor:
+    """The (R, size * size) matrix of a map of size x size tiles, from what it does to the unit tiles."""
+    found = torch.empty(tile_map.values, size * size, dtype=torch.float64)
+    tile_map.apply(torch.eye(size * size, dtype=torch.float64), found, room_of(tile_map, size * size))
+    return found
+
+
+def room_of(tile_map: TileMap, count: int) -> Tensor:
+    return torch.empty(tile_map.between * count, dtype=torch.float64)
+
+
+TRANSFORMS = [
+    *(winograd(tile) for tile in POINTS),
+    *(fft(tile, kernel) for tile, kernel in ((2, 3), (3, 3), (5, 4), (6, 7), (10, 7), (9, 5))),
+]
+
+
+@pytest.mark.parametrize("transforms", TRANSFORMS, ids=lambda transforms: transforms.name)
+def test_the_transforms_are_exact_algorithms(transforms: TileTransforms) -> None:
+    """Their three maps compute the correlation of any tile with any weight."""
     generator = torch.Generator().manual_seed(0)
-    made = [winograd(tile) for tile in POINTS] + [fft(2, 3), fft(5, 4), fft(6, 7)]
-    for transforms in made:
-        size, kernel, m = transforms.input_tile, transforms.kernel, transforms.output_tile
-        tile = torch.randn(size, size, generator=generator, dtype=torch.float64)
-        weight = torch.randn(kernel, kernel, generator=generator, dtype=torch.float64)
-        product = (transforms.weight @ weight.flatten()) * (transforms.input @ tile.flatten())
-        exact = F.conv2d(tile[None, None], weight[None, None]).view(m, m)
-        assert error((transforms.output @ product).view(m, m), exact) < 1e-12
+    size, kernel, m = transforms.input_tile, transforms.kernel, transforms.output_tile
+    tile = torch.randn(size, size, generator=generator, dtype=torch.float64)
+    weight = torch.randn(kernel, kernel, generator=generator, dtype=torch.float64)
+    of_weight = matrix(transforms.weight, kernel) @ weight.flatten()
+    product = of_weight * (matrix(transforms.input, size) @ tile.flatten())
+    exact = F.conv2d(tile[None, None], weight[None, None]).view(m, m)
+    assert error((matrix(transforms.output_adjoint, m).t() @ product).view(m, m), exact) < 1e-12
+    assert transforms.products == transforms.input.values == transforms.output_adjoint.values
 
 
-def test_fft_products_counts_the_rows_of_its_transforms() -> None:
+@pytest.mark.parametrize("transforms", TRANSFORMS, ids=lambda transforms: transforms.name)
+def test_the_adjoint_of_a_map_is_its_transpose(transforms: TileTransforms) -> None:
+    sizes = (transforms.output_tile, transforms.kernel, transforms.input_tile)
+    maps = (transforms.output_adjoint, transforms.weight, transforms.input)
+    for tile_map, size in zip(maps, sizes, strict=True):
+        found = torch.empty(size * size, tile_map.values, dtype=torch.float64)
+        room = room_of(tile_map, tile_map.values)
+        tile_map.apply_adjoint(torch.eye(tile_map.values, dtype=torch.float64), found, room)
+        assert error(found, matrix(tile_map, size).t()) < 1e-12
+
+
+def test_a_real_fourier_transform_multiplies_three_times_per_pair_of_frequencies() -> None:
     for tile, kernel in ((2, 3), (3, 3), (6, 7), (5, 4)):
-        assert fft(tile, kernel).products == fft_products(tile + kernel - 1)
+        size = tile + kernel - 1
+        own = 1 if size % 2 else 4
+        assert fft(tile, kernel).products == own + 3 * (size**2 - own) // 2
 
 
 @pytest.mark.slow

@@ -1,5 +1,6 @@
 """The CPU engine on whole modules: its phases against autograd in float64, and its promises about state."""
 
+import copy
 import threading
 import weakref
 from collections.abc import Callable
@@ -192,10 +193,23 @@ MODULES: dict[str, Callable[[], nn.Module]] = {
         nn.Hardtanh(inplace=True),
         NotTraceable4(),
     ),
+    "shapes": lambda: nn.Sequential(nn.Conv2d(3, 4, 3), ReadsItsShape()),
     "one layer": lambda: nn.Conv2d(3, 4, 3, padding=2),
     "a ReLU alone": lambda: nn.ReLU(inplace=True),
     "frozen": lambda: _frozen(nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Conv2d(4, 2, 3))),
 }
+
+
+class ReadsItsShape(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return x.reshape(x.shape[0], -1) * x.shape[-1]
+
+
+class Pair(nn.Module):
+    """A table of outputs, one of which depends on a shape."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        return x, x.permute(0, 2, 3, 1).reshape(x.shape[0], -1, 3)
 
 
 class NotTraceable4(NotTraceable):
@@ -460,6 +474,32 @@ def test_float32_and_bfloat16_stay_close_to_float64() -> None:
             module.zero_grad()
 
 
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-5), (torch.bfloat16, 5e-2)])
+def test_batch_norm_far_from_zero(
+    dtype: torch.dtype, tolerance: float, training: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Means several deviations large, images normalised one at a time."""
+    monkeypatch.setattr("nets.engine.layers._CACHED_BYTES", 1)
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.BatchNorm2d(6), nn.Conv2d(6, 6, 3, padding=1)).to(dtype)
+    with torch.no_grad():
+        module[0].weight.uniform_(0.5, 2)
+        module[0].bias.uniform_(-1, 1)
+    module.train(training)
+    exact_module = copy.deepcopy(module).double()
+    x = (torch.randn(5, 6, 9, 7) + 8).to(dtype)
+    grad_out = torch.randn(5, 6, 9, 7).to(dtype)
+    exact = exact_results(exact_module, x.double(), grad_out.double())
+    phases = compile(module, tuple(x.shape), "mm")
+    phases.zeroGradParameters()
+    found = [phases.updateOutput(x), phases.updateGradInput(x, grad_out)]
+    phases.accGradParameters(x, grad_out)
+    found += [parameter.grad for parameter in module.parameters()]
+    for have, want in zip(found, exact, strict=True):
+        assert largest_error(have, want) < tolerance
+
+
 def test_batch_norm_keeps_its_statistics() -> None:
     torch.manual_seed(0)
     for momentum in (0.1, None):
@@ -541,6 +581,7 @@ def test_large_buffers_lie_on_huge_pages_where_offered() -> None:
             "1: returns several tensors",
         ),
         (nn.Sequential(nn.Conv2d(4, 3, 1)), "0: Given groups=1"),
+        (nn.Sequential(nn.Conv2d(3, 3, 1), Pair()), "its forward returns a tuple, not a tensor"),
         (DependsOnData(), "DependsOnData: its forward cannot be traced"),
         (nn.Conv2d(3, 3, 1).half(), r"weight: a parameter of torch.float16"),
     ],

@@ -79,6 +79,26 @@ def test_other_errors_are_not_swallowed() -> None:
         Tuner(None).choose("layer", {"wrong": wrong, "small": busy(1)})
 
 
+def test_on_a_busy_machine_one_threads_cpu_time_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Waiting, as for a core that another program holds, does not count; the thread count comes back."""
+    clock = iter(range(10**6))
+    monkeypatch.setattr("nets.engine.tuning._seconds_waited", lambda: float(next(clock)))
+    threads: list[int] = []
+
+    def waits() -> None:
+        threads.append(torch.get_num_threads())
+        time.sleep(0.02)
+
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        assert Tuner(None).choose("layer", {"computes": busy(4), "waits": lambda: waits}) == "waits"
+        assert set(threads) == {1}  # "computes" was disturbed first, and that was enough
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+
+
 @pytest.mark.parametrize(
     "content",
     [

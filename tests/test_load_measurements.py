@@ -60,6 +60,28 @@ def test_independent_runs_are_samples(tmp_path):
     assert only(file, op="").value == pytest.approx(6 * 1.0045)
 
 
+def test_a_layer_is_timed_on_the_device_that_ran_it(tmp_path):
+    document = made_results.ops(layers=1, runs=1) | {
+        "environment": made_results.ENVIRONMENT | {"gpu": {"name": "Big GPU"}}
+    }
+    document["runs"][0].append(document["runs"][0][0] | {"device": "cuda:0"})
+    file = load(made_results.write(tmp_path / "ops.json", document))
+    assert [one.device for one in file.measurements if not one.op] == ["Testor 9000", "Big GPU"]
+
+
+def test_accuracies_of_each_backend(tmp_path):
+    document = {
+        "schema": SCHEMA,
+        "kind": "accuracy",
+        "net": "recognize_digits",
+        "backends": [{"name": "stock", "top1": 0.9, "top5": 1.0}, {"name": "mm", "top1": 0.8, "top5": None}],
+        "environment": made_results.ENVIRONMENT,
+    }
+    file = load(made_results.write(tmp_path / "accuracy.json", document))
+    assert only(file, quantity="top-1 accuracy", software="mm").value == 0.8
+    assert only(file, quantity="top-5 accuracy").software == "stock" and len(file.measurements) == 3
+
+
 def test_phases_of_training_are_measurements_of_their_own(tmp_path):
     document = made_results.ops(layers=1, runs=2)
     for run in document["runs"]:
@@ -72,7 +94,7 @@ def test_tables_of_a_study_without_a_reader_of_its_own(tmp_path):
     rows = [
         {"net": "vgg_a", "batch": 8, "library": "oneDNN on", "time [ms]": 1.5, "images": 7, "left out": None}
     ]
-    document = {"schema": SCHEMA, "kind": "backends", "tables": [{"title": "T", "rows": rows}]}
+    document = {"schema": SCHEMA, "kind": "another", "tables": [{"title": "T", "rows": rows}]}
     file = load(made_results.write(tmp_path / "b.json", document))
     time = only(file, quantity="time")
     assert (time.unit, time.value, time.net, time.batch, time.op, time.phase) == (
@@ -102,7 +124,7 @@ def test_a_published_log_knows_its_nets(tmp_path):
         "nn.SpatialConvolutionMM    :TOTAL:   64.00\n"
     )
     net, layer = load(str(log)).measurements
-    assert (net.net, net.batch, net.value, net.device) == ("AlexNet", 128, 0.2, "GeForce GTX TITAN X")
+    assert (net.net, net.batch, net.value, net.device) == ("alexnet_owt", 128, 0.2, "GeForce GTX TITAN X")
     assert layer.net == "one convolution" and "11x11" in layer.op and layer.value == 0.5
 
 

@@ -102,3 +102,45 @@ def test_collections_at_every_moment_do_no_harm() -> None:
         end
     """
     assert Runtime().run_string(code) == 0
+
+
+EVERY_PATTERN = """
+    local ffi = require 'ffi'
+    {mode}
+    local floats, doubles = torch.FloatTensor(65536), torch.DoubleTensor(65536)
+    local halves = torch.HalfTensor(65536)
+    local f, d = ffi.cast('uint32_t*', floats:data()), ffi.cast('uint32_t*', doubles:data())
+    local h = ffi.cast('uint16_t*', halves:data())
+    for _, low in ipairs{{ 0, 1, 0xffff }} do
+        for i = 0, 65535 do
+            f[i], h[i] = bit.bor(bit.lshift(i, 16), low), i
+            d[2 * i], d[2 * i + 1] = low, bit.bor(bit.lshift(i, 16), low)
+        end
+        for _, t in ipairs{{ floats, doubles, halves }} do
+            local read = 0
+            for i = 1, 65536 do
+                assert(type(t[i]) == 'number')
+                if t[i] == t[i] then read = read + 1 end
+            end
+            assert(read > 60000)
+        end
+        for _, t in ipairs{{ floats, doubles }} do
+            t:apply(function(x) assert(type(x) == 'number') end)
+            t:map(t:clone(), function(x, y) assert(type(x) == 'number' and type(y) == 'number') end)
+            for i = 1, 65536, 64 do
+                local few = t:narrow(1, i, 64)
+                assert(type(few:sum()) == 'number')
+                few = few:clone()
+                assert(type((few:add(1):mul(2):cmul(few) + few):sum()) == 'number')
+            end
+            local copy = torch.DoubleStorage(65536):copy(torch.FloatStorage(65536):copy(t:storage()))
+            assert(#copy == 65536)
+        end
+    end
+"""
+
+
+@pytest.mark.parametrize("mode", ["jit.on()", "jit.off()"])
+def test_whatever_lies_in_memory_is_read_as_a_number(mode: str) -> None:
+    """Some NaNs are to LuaJIT what it marks strings and tables with."""
+    assert Runtime().run_string(EVERY_PATTERN.format(mode=mode)) == 0

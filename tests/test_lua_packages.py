@@ -305,3 +305,67 @@ def test_lfs(tmp_path: Path) -> None:
         """,
         str(tmp_path / "folder"),
     )
+
+
+def test_hdf5(tmp_path: Path) -> None:
+    """Written by Lua, read by h5py and the other way round."""
+    import h5py
+    import numpy as np
+
+    written, given = tmp_path / "written.h5", tmp_path / "given.h5"
+    with h5py.File(given, "w") as file:
+        file["group/naïve"] = np.arange(24, dtype=">i2").reshape(2, 3, 4)
+        file["wide"] = np.array([0, 2**32 - 1], np.uint32)
+        file["text"] = "no numbers"
+    run_lua(
+        tmp_path,
+        """
+        require 'hdf5'
+        local file = hdf5.open(arg[1], 'w')
+        local x = torch.range(1, 12):view(3, 4)
+        file:write('/deep/down/x', x:t())
+        file:write('table', { floats = torch.FloatTensor{ 0.5 }, [7] = torch.LongTensor{ 2 ^ 53 }, inner = {},
+            chars = torch.CharTensor{ -1 } })
+        local options = hdf5.DataSetOptions():setChunked(2, 8):setDeflate(4)
+        file:write('grows', torch.ones(2, 4), options)
+        file:append('grows', torch.zeros(1, 4))
+        assert(not pcall(file.write, file, 'table', { floats = torch.zeros(1) }))
+        assert(not pcall(file.write, file, 'words', { 'a string' }))
+        file:close()
+        assert(not pcall(file.read, file, 'table'))
+
+        file = hdf5.open(arg[1]) -- 'a'
+        file:write('later', torch.ByteTensor{ 255 })
+        local all = file:all()
+        assert((all.deep.down.x - x:t()):abs():max() == 0 and all.table['7'][1] == 2 ^ 53)
+        assert(torch.type(all.table.chars) == 'torch.CharTensor' and next(all.table.inner) == nil)
+        assert(torch.type(file:read('table')) == 'hdf5.HDF5Group')
+        file:close()
+
+        file = hdf5.open(arg[2], 'r')
+        local data = file:read('/group'):read('naïve')
+        assert(torch.type(data) == 'hdf5.HDF5DataSet' and table.concat(data:dataspaceSize(), 'x') == '2x3x4')
+        assert(torch.type(data:getTensorFactory()()) == 'torch.ShortTensor')
+        local part = data:partial({ 1, 2 }, 2, { 3, 4 })
+        assert(torch.type(part) == 'torch.ShortTensor' and part:sum() == 6 + 7 + 18 + 19 and part:dim() == 3)
+        assert(file:read('wide'):all()[2] == 2 ^ 32 - 1)
+        for problem, f in pairs{
+           ["has no 'none'"] = function() file:read('none') end,
+           ['Torch7 has no tensors of'] = function() file:read('text'):all() end,
+           ['1 to 3 accepted'] = function() data:partial(1, { 2, 4 }, 1) end,
+           ['Expected 3 but 1'] = function() data:partial(1) end,
+           ['no write intent'] = function() file:write('x', torch.zeros(1)) end,
+           ['mode must be one of'] = function() hdf5.open(arg[2], 'q') end,
+        } do
+           local ok, said = pcall(f)
+           assert(not ok and said:find(problem, 1, true), problem .. ' but: ' .. tostring(said))
+        end
+        """,
+        str(written),
+        str(given),
+    )
+    with h5py.File(written) as file:
+        np.testing.assert_array_equal(file["deep/down/x"][...], np.arange(1.0, 13).reshape(3, 4).T)
+        assert file["grows"].shape == (3, 4) and file["grows"].chunks == (2, 4)
+        assert file["grows"].compression_opts == 4 and file["grows"][...].sum() == 8
+        assert file["table/chars"].dtype == np.int8 and file["later"][0] == 255

@@ -128,3 +128,18 @@ def test_run_from_python_ends_the_script_only(tmp_path: Path) -> None:
         run(script, ["y"])
     with pytest.raises(FileNotFoundError):
         run(tmp_path / "absent.lua")
+
+
+def test_paths_and_texts_outside_of_ascii(tmp_path: Path) -> None:
+    """Lua's strings are bytes: names of files and messages cross in UTF-8."""
+    script = tmp_path / "naïve 😀.lua"
+    script.write_text(
+        "local folder = arg[1] .. '/é'\n"
+        "assert(paths.mkdir(folder) and paths.dirp(folder) and #'é' == 2)\n"
+        "local found = {}\n"
+        "for _, name in ipairs(paths.dir(arg[1])) do found[name] = true end\n"
+        "assert(found['é'] and paths.concat(folder, '..', 'é') == folder)\n"
+        "error('ünlucky')\n"
+    )
+    result = th(str(script), str(tmp_path))
+    assert result.returncode == 1 and "ünlucky" in result.stderr, result.stderr

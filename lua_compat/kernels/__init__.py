@@ -22,17 +22,29 @@ _MODULES = (
     "nn_loss",
     "nn_normalization",
     "nn_layers",
+    "nn_convolutions",
+    "nn_pooling",
+    "nn_similarity",
+    "nn_sparse",
+    "nn_connection_tables",
+    "image_geometry",
+    "image_colors",
+    "image_files",
+    "image_drawing",
 )
 
-# Kernels that reach files or the machine around the script, by module; these of ``system`` do not.
-_OUTSIDE_MODULES = ("system",)
+# Modules whose kernels reach files or the machine around the script; these of them do not.
+_OUTSIDE_MODULES = ("system", "image_files")
 _HARMLESS = {
     "get_num_cores",
     "get_num_threads",
+    "image_compress",
+    "image_decompress",
     "is_terminal",
     "process_clock",
     "set_num_threads",
     "sleep",
+    "terminal_columns",
     "wall_clock",
 }
 
@@ -48,7 +60,16 @@ def all_kernels() -> dict[str, Callable[..., Any]]:
     return kernels
 
 
+def kernels_of_a_state() -> dict[str, Callable[..., Any]]:
+    """The kernels that remember something, new for each Lua state."""
+    from lua_compat.kernels.hdf5_files import OpenFiles
+
+    files = OpenFiles()
+    return {name: getattr(files, name) for name in dir(files) if not name.startswith("_")}
+
+
 def outside_kernels() -> list[str]:
     """The kernels that a script which is not trusted must not call."""
     modules = [import_module(f"lua_compat.kernels.{name}") for name in _OUTSIDE_MODULES]
-    return [kernel for module in modules for kernel in module.__all__ if kernel not in _HARMLESS]
+    names = [kernel for module in modules for kernel in module.__all__ if kernel not in _HARMLESS]
+    return [*names, *kernels_of_a_state()]

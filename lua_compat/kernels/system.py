@@ -7,6 +7,8 @@ import time
 
 import torch
 
+from lua_compat.lua_strings import from_lua, to_lua
+
 __all__ = [
     "change_folder", "get_num_cores", "get_num_threads", "is_terminal", "list_folder", "make_folder",
     "path_attributes", "path_kind", "process_clock", "real_path", "remove_folder", "set_num_threads",
@@ -53,9 +55,9 @@ def terminal_columns() -> int:
 
 def path_kind(path: str) -> str | None:
     """'file', 'directory', or None where there is nothing."""
-    if os.path.isdir(path):
+    if os.path.isdir(from_lua(path)):
         return "directory"
-    return "file" if os.path.exists(path) else None
+    return "file" if os.path.exists(from_lua(path)) else None
 
 
 def path_attributes(
@@ -64,7 +66,7 @@ def path_attributes(
     """What is at a path: its kind as LuaFileSystem names it, the permissions as ``ls`` shows them, bytes,
     times (seconds) of the last access, modification and change, the number of links; or what went wrong."""
     try:
-        found = os.stat(path, follow_symlinks=follow_links)
+        found = os.stat(from_lua(path), follow_symlinks=follow_links)
     except OSError as error:
         return str(error.strerror)
     kinds = {
@@ -84,7 +86,7 @@ def path_attributes(
 def set_path_times(path: str, accessed: float, modified: float) -> str | None:
     """Sets the times (seconds) of the last access and modification; what went wrong, or None."""
     try:
-        os.utime(path, (accessed, modified))
+        os.utime(from_lua(path), (accessed, modified))
     except OSError as error:
         return str(error.strerror)
     return None
@@ -93,7 +95,7 @@ def set_path_times(path: str, accessed: float, modified: float) -> str | None:
 def change_folder(path: str) -> str | None:
     """Makes a folder the working folder; what went wrong, or None."""
     try:
-        os.chdir(path)
+        os.chdir(from_lua(path))
     except OSError as error:
         return str(error.strerror)
     return None
@@ -101,17 +103,17 @@ def change_folder(path: str) -> str | None:
 
 def real_path(path: str) -> str:
     """The absolute path, . and .. worked out."""
-    return os.path.abspath(path)
+    return to_lua(os.path.abspath(from_lua(path)))
 
 
 def working_folder() -> str:
-    return os.getcwd()
+    return to_lua(os.getcwd())
 
 
 def list_folder(path: str) -> str | None:
     """The names in a folder, with . and .., each ended by a zero byte; None if it cannot be read."""
     try:
-        return "".join(name + "\0" for name in [".", "..", *sorted(os.listdir(path))])
+        return "".join(to_lua(name) + "\0" for name in [".", "..", *sorted(os.listdir(from_lua(path)))])
     except OSError:
         return None
 
@@ -119,16 +121,16 @@ def list_folder(path: str) -> str | None:
 def make_folder(path: str) -> str | None:
     """Makes a folder and those above it; what went wrong, or None."""
     try:
-        os.makedirs(path, exist_ok=True)
+        os.makedirs(from_lua(path), exist_ok=True)
     except OSError as error:
-        return str(error)
+        return to_lua(str(error))
     return None
 
 
 def remove_folder(path: str) -> str | None:
     """Removes an empty folder; what went wrong, or None."""
     try:
-        os.rmdir(path)
+        os.rmdir(from_lua(path))
     except OSError as error:
-        return str(error)
+        return to_lua(str(error))
     return None

@@ -4,14 +4,15 @@ The part of a name before the bracket is its family, what ``backend=`` forces; t
 variants apart.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from functools import partial
 
 import torch
 
 from nets.engine import onednn
-from nets.engine.bilinear import TILES_PER_PIECE, BilinearConvolution, TileTransforms
-from nets.engine.fft_convolution import fft, fft_products
+from nets.engine.bilinear import TILES_PER_PIECE, BilinearConvolution
+from nets.engine.fft_convolution import fft
 from nets.engine.im2col_gemm import Im2colGemm
 from nets.engine.kernel import Kernel
 from nets.engine.matrix_product import (
@@ -23,6 +24,7 @@ from nets.engine.matrix_product import (
 from nets.engine.memory import Memory
 from nets.engine.shapes import ConvolutionShape
 from nets.engine.strided_input_gradient import StridedInputGradient
+from nets.engine.tile_transforms import TileTransforms
 from nets.engine.winograd import POINTS, winograd
 
 FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT = PHASES = ("updateOutput", "updateGradInput", "accGradParameters")
@@ -31,6 +33,8 @@ FAMILIES = ("mm", "direct", "winograd", "fft")
 # Winograd and FFT cancel large terms: with bfloat16's 8 bits nothing would be left.
 _BILINEAR_DTYPES = (torch.float32, torch.float64)
 _SLICED_ROWS = range(2, 33)
+_LARGEST_FFT_TILE = 24
+_ONEDNN_CHANNELS = 128  # below, the cost of a call per matrix product is too high
 
 
 KernelMaker = Callable[[Memory], Kernel]
@@ -74,7 +78,7 @@ def candidates(shape: ConvolutionShape, phase: str) -> dict[str, KernelMaker]:
             found["mm(phases)"] = lambda memory: StridedInputGradient(shape, memory, "mm")
     found.update(_direct(shape, phase))
     if shape.stride == (1, 1) and shape.kernel[0] == shape.kernel[1] > 1 and not shape.covers_input:
-        found.update(_bilinear(shape))
+        found.update(_bilinear(shape, phase))
     return found
 
 
@@ -99,33 +103,36 @@ def _direct(shape: ConvolutionShape, phase: str) -> dict[str, KernelMaker]:
     return found
 
 
-def _bilinear(shape: ConvolutionShape) -> dict[str, KernelMaker]:
+def _bilinear(shape: ConvolutionShape, phase: str) -> dict[str, KernelMaker]:
     if shape.dtype not in _BILINEAR_DTYPES:
         return {}
-    found: dict[str, KernelMaker] = {}
     kernel = shape.kernel[0]
-    if kernel == 3:
-        for tile in sorted(POINTS):
-            found[f"winograd({tile})"] = partial(_bilinear_kernel, shape, partial(winograd, tile, kernel))
-    for tile in sorted(range(2, 13), key=lambda tile: bilinear_operations(shape, tile, fft_products))[:2]:
-        found[f"fft({tile})"] = partial(_bilinear_kernel, shape, partial(fft, tile, kernel))
+    transforms = [winograd(tile, kernel) for tile in sorted(POINTS)] if kernel == 3 else []
+    fourier = (fft(tile, kernel) for tile in range(2, _LARGEST_FFT_TILE - kernel + 2))
+    transforms += sorted(fourier, key=lambda one: bilinear_operations(shape, one))[:2]
+    found: dict[str, KernelMaker] = {
+        one.name: partial(_bilinear_kernel, shape, one, "blas") for one in transforms
+    }
+    large = min(shape.in_channels, shape.out_channels) >= _ONEDNN_CHANNELS
+    if large and phase != WEIGHT_GRADIENT and onednn.has_linear(shape.dtype):
+        for one in transforms:
+            found[f"{one.name[:-1]}, onednn)"] = partial(_bilinear_kernel, shape, one, "onednn")
     return found
 
 
 def _bilinear_kernel(
-    shape: ConvolutionShape, transforms: Callable[[], TileTransforms], memory: Memory
+    shape: ConvolutionShape, transforms: TileTransforms, library: str, memory: Memory
 ) -> Kernel:
-    return BilinearConvolution(shape, memory, transforms(), TILES_PER_PIECE)
+    return BilinearConvolution(shape, memory, transforms, library, TILES_PER_PIECE)
 
 
-def bilinear_operations(shape: ConvolutionShape, output_tile: int, products: Callable[[int], int]) -> int:
-    """Multiply-adds of one phase by a bilinear algorithm that multiplies ``products(input_tile)`` times per
-    tile."""
-    input_tile = output_tile + shape.kernel[0] - 1
-    r = products(input_tile)
-    tiles = shape.batch * -(-shape.out_size[0] // output_tile) * -(-shape.out_size[1] // output_tile)
-    transforms = r * (input_tile**2 * shape.in_channels + output_tile**2 * shape.out_channels)
-    return tiles * (r * shape.in_channels * shape.out_channels + transforms)
+def bilinear_operations(shape: ConvolutionShape, transforms: TileTransforms) -> int:
+    """Multiply-adds of one phase, those of the transforms' thin matrix products counted twice."""
+    tiles = math.prod(-(-size // transforms.output_tile) for size in shape.out_size)
+    by_input = transforms.input.multiply_adds * shape.in_channels
+    by_output = transforms.output_adjoint.multiply_adds * shape.out_channels
+    products = transforms.products * shape.in_channels * shape.out_channels
+    return shape.batch * tiles * (products + 2 * (by_input + by_output))
 
 
 def of_family(found: Mapping[str, KernelMaker], wanted: str) -> dict[str, KernelMaker]:
@@ -134,19 +141,22 @@ def of_family(found: Mapping[str, KernelMaker], wanted: str) -> dict[str, Kernel
 
 # Candidates that "auto" does not time where one of those named here is there: it was never found slower.
 _SURPASSED = {
-    "direct": ("direct(packed)", "mm"),
+    "direct": ("direct(packed)",),
     "mm(channel)": ("direct(packed)",),
     "mm(tap, onednn)": ("direct(packed)",),
     "winograd(2)": ("winograd(3)",),
+    "winograd(2, onednn)": ("winograd(3)",),
 }
 
 
-def worth_timing(found: Mapping[str, KernelMaker]) -> dict[str, KernelMaker]:
-    """The candidates among which "auto" chooses."""
+def worth_timing(found: Mapping[str, KernelMaker], few_rows: bool) -> dict[str, KernelMaker]:
+    """The candidates among which "auto" chooses. ``few_rows``: one row of a matrix product per image, with a
+    weight so large that whatever copies it is out."""
     winograd_applies = any(family(name) == "winograd" for name in found)
     return {
         name: make
         for name, make in found.items()
         if not any(better in found for better in _SURPASSED.get(name, ()))
         and not (family(name) == "fft" and winograd_applies)
+        and not (family(name) == "direct" and few_rows)
     }

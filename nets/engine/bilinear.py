@@ -1,4 +1,4 @@
-"""Bilinear convolution algorithms (Winograd, FFT) as three matrix products, forward and both gradients.
+"""Bilinear convolution algorithms (Winograd, FFT) as matrix products, forward and both gradients.
 
 A bilinear algorithm computes an m x m tile of outputs from a t x t tile of inputs (t = m + k - 1) and k x k
 weights with R multiplications per pair of channels:
@@ -7,164 +7,178 @@ weights with R multiplications per pair of channels:
 
 Over C input channels, O output channels and T tiles the element-wise product becomes R matrix products
 (T, C) x (C, O), one per coordinate of the transformed domain. As y is linear in d and in w, the gradients
-are the exact adjoints, built from the same three matrices:
+are the exact adjoints, built from the same three maps:
 
     input gradient    d'  = B^T ((G w) * (A^T y'))
     weight gradient   w' += G^T sum over tiles (A^T y') * (B d)
+
+Work is cut twice: pieces of many tiles are multiplied at a time, as each piece reads the whole transformed
+weight; steps of few tiles are transformed at a time, so that a transform's stages stay in cache.
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
 import torch
 from torch import Tensor
 
+from nets.engine import onednn
 from nets.engine.kernel import Kernel
 from nets.engine.memory import Memory
-from nets.engine.shapes import PIECE_BYTES, ConvolutionShape, pad_into, pieces
+from nets.engine.shapes import ConvolutionShape, pad_into, pieces
+from nets.engine.tile_transforms import TileTransforms
 from nets.engine.weights import CachedWeight
 
-# Every piece of work rereads the whole transformed weight: with 256 rows per product this costs little.
 TILES_PER_PIECE = 256
+STEP_BYTES = 6 << 20  # transformed tiles of a step
+BLOCK_BYTES = 13 << 20  # transformed weight gradient that is made and used up at a time
+# Below this ratio of transformed activations to transformed weights the weight gradient is made in blocks.
+FEW_TILES = 0.1
 
-
-@dataclass(frozen=True)
-class TileTransforms:
-    """One algorithm's matrices in float64: ``output`` (m m, R), ``weight`` (R, k k), ``input`` (R, t t)."""
-
-    name: str
-    output_tile: int
-    kernel: int
-    output: Tensor
-    weight: Tensor
-    input: Tensor
-
-    @property
-    def input_tile(self) -> int:
-        return self.output_tile + self.kernel - 1
-
-    @property
-    def products(self) -> int:
-        """R: multiplications per tile and pair of channels."""
-        return self.weight.shape[0]
+Piece = tuple[slice, slice]  # images and rows of tiles
 
 
 class BilinearConvolution(Kernel):
-    """The three phases of a stride-1 convolution with a square kernel by ``transforms``."""
+    """The three phases of a stride-1 convolution with a square kernel by ``transforms``.
+
+    ``library`` is what multiplies in the transformed domain: "blas" or "onednn".
+    """
 
     def __init__(
         self,
         shape: ConvolutionShape,
         memory: Memory,
         transforms: TileTransforms,
+        library: str = "blas",
         tiles_per_piece: int = TILES_PER_PIECE,
     ) -> None:
         if shape.stride != (1, 1) or shape.kernel != (transforms.kernel, transforms.kernel):
             raise ValueError(f"{transforms.name} needs stride 1 and a {transforms.kernel}-wide square kernel")
         self.shape = shape
         self.memory = memory
-        self.transforms = transforms
+        self.transforms = transforms.to(shape.dtype)
+        self.library = library
         self.tiles_per_piece = tiles_per_piece
         m = transforms.output_tile
         self.tiles = (-(-shape.out_size[0] // m), -(-shape.out_size[1] // m))
-        self._output = transforms.output.to(shape.dtype)
-        self._weight = transforms.weight.to(shape.dtype)
-        self._input = transforms.input.to(shape.dtype)
-        # The adjoint's matrices, laid out anew: small products are faster on contiguous ones.
-        self._output_adjoint = self._output.t().contiguous()
-        self._input_adjoint = self._input.t().contiguous()
-        self._weight_adjoint = self._weight.t().contiguous()
         self._transformed = CachedWeight()
-
-    def _transform_weight(self, weight: Tensor, out: Tensor | None) -> Tensor:
-        """(out, in, k, k) to (R, out, in)."""
-        shape, r = self.shape, self.transforms.products
-        if out is None:
-            out = self.memory.empty((r, shape.out_channels, shape.in_channels), shape.dtype)
-        torch.mm(self._weight, weight.reshape(-1, shape.taps).t(), out=out.view(r, -1))
-        return out
 
     def invalidate(self) -> None:
         self._transformed.invalidate()
 
-    # Pieces and scratch -------------------------------------------------------------------------------------
+    def _transform_weight(self, weight: Tensor, out: Tensor | None) -> Tensor:
+        """(out, in, k, k) to (R, out, in)."""
+        shape, map_ = self.shape, self.transforms.weight
+        if out is None:
+            out = self.memory.empty((map_.values, shape.out_channels, shape.in_channels), shape.dtype)
+        width = self._block_width(shape.in_channels, shape.out_channels)
+        by_tap, room = self.memory.scratch(
+            shape.dtype,
+            (shape.taps, width * shape.in_channels),
+            (map_.between * width * shape.in_channels,),
+        )
+        for first in range(0, shape.out_channels, width):
+            part = weight[first : first + width]
+            taps = _take(by_tap.flatten(), (shape.taps, part.numel() // shape.taps))
+            taps.copy_(part.reshape(-1, shape.taps).t())
+            map_.apply(taps, out[:, first : first + width].flatten(1), room)
+        return out
+
+    # Pieces, steps and scratch ------------------------------------------------------------------------------
+
+    def _pieces(self) -> list[Piece]:
+        return list(pieces(self.shape.batch, self.tiles[0], max(1, self.tiles_per_piece // self.tiles[1])))
+
+    def _tiles_in(self, piece: Piece) -> int:
+        images, rows = piece
+        return (images.stop - images.start) * (rows.stop - rows.start) * self.tiles[1]
+
+    def _rows_per_step(self, channels: int) -> int:
+        row_bytes = self.transforms.products * self.tiles[1] * channels * self.shape.dtype.itemsize
+        return max(1, STEP_BYTES // row_bytes)
+
+    def _steps(self, piece: Piece, channels: int) -> Iterator[tuple[Piece, slice]]:
+        """The piece's steps for transforms of so many channels, each with its tiles' place in the piece."""
+        images, rows = piece
+        height = rows.stop - rows.start
+        first = 0
+        for some, part in pieces(images.stop - images.start, height, self._rows_per_step(channels)):
+            step = (_shifted(some, images.start), _shifted(part, rows.start))
+            last = first + self._tiles_in(step)
+            yield step, slice(first, last)
+            first = last
+
+    def _scratch(self, piece: Piece, *others: tuple[int, ...]) -> list[Tensor]:
+        """Room for the transformed inputs and outputs of ``piece``, the largest, for the tiles of a step and
+        for what is between the stages of its transforms (all flat); for a step's padded images; for
+        ``others``."""
+        shape, transforms = self.shape, self.transforms
+        t, m, r = transforms.input_tile, transforms.output_tile, transforms.products
+        tiles = self._tiles_in(piece)
+        sides = ((shape.in_channels, transforms.input, t), (shape.out_channels, transforms.output_adjoint, m))
+        in_step = between = 0
+        for channels, map_, size in sides:
+            most = channels * min(tiles, self._rows_per_step(channels) * self.tiles[1])
+            in_step, between = max(in_step, size * size * most), max(between, map_.between * most)
+        (images, _), _ = next(self._steps(piece, shape.in_channels))
+        return self.memory.scratch(
+            shape.dtype,
+            (r * tiles * shape.in_channels,),
+            (r * tiles * shape.out_channels,),
+            (in_step,),
+            (between,),
+            (images.stop - images.start, *self._padded_size(), shape.in_channels),
+            *others,
+        )
 
     def _padded_size(self) -> tuple[int, int]:
         """Height and width that the tiles of one image read, or write in the input gradient."""
         m, k = self.transforms.output_tile, self.transforms.kernel
         return self.tiles[0] * m + k - 1, self.tiles[1] * m + k - 1
 
-    def _needs_padding(self) -> bool:
-        return self.shape.padding != (0, 0) or self._padded_size() != self.shape.in_size
-
-    def _groups(self) -> list[tuple[slice, list[slice]]]:
-        """Groups of images, each with the slices of tile rows that are worked on at a time."""
-        rows_per_piece = max(1, self.tiles_per_piece // self.tiles[1])
-        groups: dict[tuple[int, int], list[slice]] = {}
-        for images, rows in pieces(self.shape.batch, self.tiles[0], rows_per_piece):
-            groups.setdefault((images.start, images.stop), []).append(rows)
-        return [(slice(first, last), row_pieces) for (first, last), row_pieces in groups.items()]
-
-    def _scratch(self, groups: list[tuple[slice, list[slice]]], *others: tuple[int, ...]) -> list[Tensor]:
-        """Room for the largest piece: input tiles, transformed inputs, transformed outputs, output tiles (all
-        flat); then the padded images of a group; then ``others``."""
-        shape, transforms = self.shape, self.transforms
-        images, row_pieces = groups[0]
-        count = images.stop - images.start
-        tiles = count * (row_pieces[0].stop - row_pieces[0].start) * self.tiles[1]
-        return self.memory.scratch(
-            shape.dtype,
-            (transforms.input_tile**2 * tiles * shape.in_channels,),
-            (transforms.products * tiles * shape.in_channels,),
-            (transforms.products * tiles * shape.out_channels,),
-            (transforms.output_tile**2 * tiles * shape.out_channels,),
-            (count, *self._padded_size(), shape.in_channels),
-            *others,
-        )
-
     # The transforms of a piece ------------------------------------------------------------------------------
 
-    def _source(self, x: Tensor, images: slice, padded: Tensor) -> Tensor:
-        if not self._needs_padding():
-            return x[images]
-        room = padded[: images.stop - images.start]
-        pad_into(room, x[images], self.shape.padding)
-        return room
-
-    def _transform_input(self, source: Tensor, rows: slice, tiles: Tensor, transformed: Tensor) -> Tensor:
-        """The tiles of ``rows`` of the padded ``source`` images; returns (R, T, C)."""
+    def _transform_input(
+        self, x: Tensor, piece: Piece, into: Tensor, in_step: Tensor, between: Tensor, padded: Tensor
+    ) -> Tensor:
+        """The tiles of ``piece``, transformed, in flat ``into``: (R, T, C)."""
         m, t = self.transforms.output_tile, self.transforms.input_tile
-        count, height, width, channels = (
-            source.shape[0],
-            rows.stop - rows.start,
-            self.tiles[1],
-            source.shape[3],
-        )
-        image, row, column, channel = source.stride()
-        windows = source.as_strided(
-            (t, t, count, height, width, channels),
-            (row, column, image, m * row, m * column, channel),
-            source.storage_offset() + rows.start * m * row,
-        )
-        found = _take(tiles, windows.shape).copy_(windows)
-        result = _take(transformed, (self.transforms.products, count * height * width, channels))
-        torch.mm(self._input, found.view(t * t, -1), out=result.flatten(1))
-        return result
+        channels, width = self.shape.in_channels, self.tiles[1]
+        needs_padding = self.shape.padding != (0, 0) or self._padded_size() != self.shape.in_size
+        values = _take(into, (self.transforms.products, self._tiles_in(piece), channels))
+        for (images, rows), place in self._steps(piece, channels):
+            source = x[images]
+            if needs_padding:
+                source = padded[: source.shape[0]]
+                if rows.start == 0:  # else padded already, for the image's rows above
+                    pad_into(source, x[images], self.shape.padding)
+            image, row, column, channel = source.stride()
+            windows = source.as_strided(
+                (t, t, source.shape[0], rows.stop - rows.start, width, channels),
+                (row, column, image, m * row, m * column, channel),
+                source.storage_offset() + rows.start * m * row,
+            )
+            tiles = _take(in_step, windows.shape).copy_(windows)
+            self.transforms.input.apply(tiles.view(t * t, -1), values[:, place].flatten(1), between)
+        return values
 
-    def _transform_grad_output(self, grad: Tensor, rows: slice, tiles: Tensor, transformed: Tensor) -> Tensor:
-        """The adjoint of the output transform, on ``rows`` of tiles of some images; returns (R, T, O)."""
+    def _transform_grad_output(
+        self, grad_out: Tensor, piece: Piece, into: Tensor, in_step: Tensor, between: Tensor
+    ) -> Tensor:
+        """The adjoint of the output transform, on the tiles of ``piece``, in flat ``into``: (R, T, O)."""
         m = self.transforms.output_tile
-        count, height, width, channels = grad.shape[0], rows.stop - rows.start, self.tiles[1], grad.shape[3]
-        grid = _take(tiles, (m, m, count, height, width, channels))
-        covered = grad[:, rows.start * m : rows.stop * m]
-        if covered.shape[1:3] != (height * m, width * m):
-            grid.zero_()  # what lies beyond the output's edge
-        for tile_part, image_part in _matching_parts(grid, covered, m):
-            tile_part.copy_(image_part)
-        result = _take(transformed, (self.transforms.products, count * height * width, channels))
-        torch.mm(self._output_adjoint, grid.view(m * m, -1), out=result.flatten(1))
-        return result
+        channels, width = self.shape.out_channels, self.tiles[1]
+        values = _take(into, (self.transforms.products, self._tiles_in(piece), channels))
+        for (images, rows), place in self._steps(piece, channels):
+            covered = grad_out[images, rows.start * m : rows.stop * m]
+            height = rows.stop - rows.start
+            grid = _take(in_step, (m, m, covered.shape[0], height, width, channels))
+            if covered.shape[1:3] != (height * m, width * m):
+                grid.zero_()  # what lies beyond the output's edge
+            for tile_part, image_part in _matching_parts(grid, covered, m):
+                tile_part.copy_(image_part)
+            self.transforms.output_adjoint.apply(grid.view(m * m, -1), values[:, place].flatten(1), between)
+        return values
 
     def _overlap_add(self, tiles: Tensor, first_row: int, images: Tensor) -> None:
         """Adds (t, t, count, height, width, C) input-tile gradients into padded ``images``.
@@ -186,22 +200,32 @@ class BilinearConvolution(Kernel):
                 )
                 grid.add_(tiles[top : top + rows, left : left + columns])
 
+    def _multiply(self, rows: Tensor, matrices: Tensor, into: Tensor) -> Tensor:
+        """(R, T, a) times (R, a, b), in flat ``into``: (R, T, b)."""
+        found = _take(into, (*rows.shape[:2], matrices.shape[2]))
+        if self.library == "blas":
+            return torch.bmm(rows, matrices, out=found)
+        for row, matrix, target in zip(rows, matrices, found, strict=True):
+            target.copy_(onednn.linear(row, matrix.t(), None, False))
+        return found
+
     # Phases -------------------------------------------------------------------------------------------------
 
     def forward(self, x: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool) -> None:
-        shape, m, r = self.shape, self.transforms.output_tile, self.transforms.products
+        shape, m = self.shape, self.transforms.output_tile
         by_product = self._transformed.get(weight, self._transform_weight).transpose(1, 2)
-        groups = self._groups()
-        tiles, inputs, outputs, results, padded = self._scratch(groups)
-        for images, row_pieces in groups:
-            source = self._source(x, images, padded)
-            for rows in row_pieces:
-                transformed = self._transform_input(source, rows, tiles, inputs)
-                product = _take(outputs, (r, transformed.shape[1], shape.out_channels))
-                torch.bmm(transformed, by_product, out=product)
-                count, height = images.stop - images.start, rows.stop - rows.start
-                grid = _take(results, (m, m, count, height, self.tiles[1], shape.out_channels))
-                torch.mm(self._output, product.flatten(1), out=grid.view(m * m, -1))
+        cut = self._pieces()
+        inputs, outputs, in_step, between, padded = self._scratch(cut[0])
+        for piece in cut:
+            transformed = self._transform_input(x, piece, inputs, in_step, between, padded)
+            product = self._multiply(transformed, by_product, outputs)
+            for (images, rows), place in self._steps(piece, shape.out_channels):
+                height = rows.stop - rows.start
+                size = (m, m, images.stop - images.start, height, self.tiles[1], shape.out_channels)
+                grid = _take(in_step, size)
+                self.transforms.output_adjoint.apply_adjoint(
+                    product[:, place].flatten(1), grid.view(m * m, -1), between
+                )
                 for tile_part, image_part in _matching_parts(
                     grid, out[images, rows.start * m : rows.stop * m], m
                 ):
@@ -213,59 +237,83 @@ class BilinearConvolution(Kernel):
                         image_part.clamp_min_(0)
 
     def input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:
-        shape, t, r = self.shape, self.transforms.input_tile, self.transforms.products
+        shape, t = self.shape, self.transforms.input_tile
         transformed_weight = self._transformed.get(weight, self._transform_weight)
-        groups = self._groups()
-        tiles, inputs, outputs, results, padded = self._scratch(groups)
         (top, left), (height, width) = shape.padding, shape.in_size
-        for images, row_pieces in groups:
-            summed = padded[: images.stop - images.start].zero_()
-            for rows in row_pieces:
-                gradient = self._transform_grad_output(grad_out[images], rows, results, outputs)
-                product = _take(inputs, (r, gradient.shape[1], shape.in_channels))
-                torch.bmm(gradient, transformed_weight, out=product)
+        cut = self._pieces()
+        inputs, outputs, in_step, between, padded = self._scratch(cut[0])
+        for piece in cut:
+            gradient = self._transform_grad_output(grad_out, piece, outputs, in_step, between)
+            product = self._multiply(gradient, transformed_weight, inputs)
+            for (images, rows), place in self._steps(piece, shape.in_channels):
                 count = images.stop - images.start
-                grid = _take(tiles, (t, t, count, rows.stop - rows.start, self.tiles[1], shape.in_channels))
-                torch.mm(self._input_adjoint, product.flatten(1), out=grid.view(t * t, -1))
+                grid = _take(in_step, (t, t, count, rows.stop - rows.start, self.tiles[1], shape.in_channels))
+                self.transforms.input.apply_adjoint(
+                    product[:, place].flatten(1), grid.view(t * t, -1), between
+                )
+                summed = padded[:count]
+                if rows.start == 0:
+                    summed.zero_()
                 self._overlap_add(grid, rows.start, summed)
-            grad_in[images].copy_(summed[:, top : top + height, left : left + width])
+                if rows.stop == self.tiles[0]:
+                    grad_in[images].copy_(summed[:, top : top + height, left : left + width])
 
     def weight_gradient(self, x: Tensor, grad_out: Tensor, grad_weight: Tensor) -> None:
         shape, r = self.shape, self.transforms.products
-        groups = self._groups()
-        single = len(groups) == 1 and len(groups[0][1]) == 1
-        # A single piece's transformed gradient is made and used up some output channels at a time, in cache;
-        # that of several pieces has to be summed whole.
-        row_bytes = r * shape.in_channels * shape.dtype.itemsize
-        width = max(16, PIECE_BYTES // row_bytes) if single else shape.out_channels
-        width = min(width, shape.out_channels)
-        tiles, inputs, outputs, results, padded, sums, by_tap = self._scratch(
-            groups, (r * width * shape.in_channels,), (shape.taps * width * shape.in_channels,)
+        whole = (slice(0, shape.batch), slice(0, self.tiles[0]))
+        cut = self._pieces()
+        both = shape.in_channels + shape.out_channels
+        weights = shape.in_channels * shape.out_channels
+        # Few tiles are transformed all at once, and their products made a block at a time, in cache: moving
+        # them would take longer than making them. Else the products of one piece after the other are summed.
+        at_once = self._tiles_in(whole) * both <= FEW_TILES * weights
+        in_channels = _even_share(shape.in_channels, self._block_side()) if at_once else shape.in_channels
+        out_channels = self._block_width(in_channels, shape.out_channels)
+        block = out_channels * in_channels
+        inputs, outputs, in_step, between, padded, total, by_tap, room = self._scratch(
+            whole if at_once else cut[0],
+            (r * (block if at_once else weights),),
+            (shape.taps * block,),
+            (self.transforms.weight.between * block,),
         )
-        empty = True
-        for images, row_pieces in groups:
-            source = self._source(x, images, padded)
-            for rows in row_pieces:
-                transformed = self._transform_input(source, rows, tiles, inputs)
-                gradient = self._transform_grad_output(grad_out[images], rows, results, outputs).transpose(
-                    1, 2
-                )
-                if single:
-                    break
-                total = sums.view(r, width, shape.in_channels)
-                if empty:
-                    torch.bmm(gradient, transformed, out=total)
-                    empty = False
+        for index, piece in enumerate([whole] if at_once else cut):
+            transformed = self._transform_input(x, piece, inputs, in_step, between, padded)
+            gradient = self._transform_grad_output(grad_out, piece, outputs, in_step, between)
+            gradient = gradient.transpose(1, 2)
+            if not at_once:
+                summed = total.view(r, shape.out_channels, shape.in_channels)
+                summed.baddbmm_(gradient, transformed, beta=min(index, 1))
+        grad_by_tap = grad_weight.view(shape.out_channels, shape.in_channels, shape.taps)
+        for first in range(0, shape.out_channels, out_channels):
+            outs = slice(first, min(first + out_channels, shape.out_channels))
+            for start in range(0, shape.in_channels, in_channels):
+                ins = slice(start, min(start + in_channels, shape.in_channels))
+                size = (outs.stop - outs.start, ins.stop - ins.start)
+                if at_once:
+                    values = _take(total, (r, *size))
+                    torch.bmm(gradient[:, outs], transformed[:, :, ins], out=values)
                 else:
-                    total.baddbmm_(gradient, transformed)
-        for first in range(0, shape.out_channels, width):
-            count = min(width, shape.out_channels - first)
-            total = _take(sums, (r, count, shape.in_channels))
-            if single:
-                torch.bmm(gradient[:, first : first + count], transformed, out=total)
-            found = _take(by_tap, (shape.taps, count * shape.in_channels))
-            torch.mm(self._weight_adjoint, total.flatten(1), out=found)
-            grad_weight[first : first + count].view(-1, shape.taps).add_(found.t())
+                    values = summed[:, outs]
+                found = _take(by_tap, (shape.taps, *size))
+                self.transforms.weight.apply_adjoint(values.flatten(1), found.flatten(1), room)
+                grad_by_tap[outs, ins].add_(found.permute(1, 2, 0))
+
+    def _block_side(self) -> int:
+        """Channels in and out of a square block of the transformed weight."""
+        return max(16, math.isqrt(BLOCK_BYTES // (self.transforms.products * self.shape.dtype.itemsize)))
+
+    def _block_width(self, in_channels: int, most: int) -> int:
+        """How many output channels make a block of the transformed weight with so many input channels."""
+        return _even_share(most, max(16, self._block_side() ** 2 // in_channels))
+
+
+def _even_share(count: int, most: int) -> int:
+    """The size of equal shares of ``count``, each at most ``most``."""
+    return -(-count // -(-count // most))
+
+
+def _shifted(part: slice, by: int) -> slice:
+    return slice(part.start + by, part.stop + by)
 
 
 def _take(room: Tensor, shape: Sequence[int]) -> Tensor:

@@ -5,7 +5,7 @@ A layer reads ``value.data`` of its inputs and fills its output's; in the input 
 to the output in place, and the plan masks ``output.grad`` before the layer sees it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -18,6 +18,8 @@ from nets.engine.trace import Operation, Slot, map_leaves
 from nets.engine.values import Value, to_images
 
 aten = torch.ops.aten
+
+_CACHED_BYTES = 2 << 20
 
 
 class Layer:
@@ -327,7 +329,10 @@ class BatchNorm(Layer):
         self._norm = norm
         self._memory = memory
         self._by_batch = norm.training or norm.running_mean is None
-        self._saved: tuple[Tensor, Tensor] = (torch.empty(0), torch.empty(0))
+        self._mean = self._variance = self._inverse_deviation = torch.empty(0)
+        self._gradients: tuple[Tensor, Tensor] = (torch.empty(0), torch.empty(0))
+        # Statistics that an operator gives once more.
+        self._unused = (torch.empty(0, dtype=output.dtype), torch.empty(0, dtype=output.dtype))
 
     @property
     def has_parameters(self) -> bool:
@@ -350,38 +355,75 @@ class BatchNorm(Layer):
         return (self._norm.running_mean, self._norm.running_var) if tracked else (None, None)
 
     def forward(self) -> None:
-        found, *saved = aten.native_batch_norm(
-            self.inputs[0].data,
-            *self._affine(),
-            *self._running(),
-            self._by_batch,
-            self._momentum(),
-            self._norm.eps,
-        )
-        self._saved = (saved[0], saved[1])
-        if self.relu:
-            torch.clamp_min(found, 0, out=self.output.data)
-        else:
-            self.output.data.copy_(found)
-
-    def _backward(self, wanted: list[bool]) -> tuple[Tensor, Tensor, Tensor]:
-        return aten.native_batch_norm_backward(
-            self.output.grad,
-            self.inputs[0].data,
-            self._affine()[0],
-            *self._running(),
-            *self._saved,
-            self._by_batch,
-            self._norm.eps,
-            wanted,
-        )
+        x, out = self.inputs[0].data, self.output.data
+        mean, variance = self._running()
+        momentum = self._momentum()
+        if self._by_batch:
+            mean, variance = aten.batch_norm_update_stats(x, mean, variance, momentum)
+        # With the statistics known a batch is normalised image by image, and the ReLU finds them in cache.
+        for part in _in_cache(out):
+            aten.native_batch_norm.out(
+                x[part],
+                *self._affine(),
+                mean,
+                variance,
+                False,
+                0.0,
+                self._norm.eps,
+                out=out[part],
+                save_mean=self._unused[0],
+                save_invstd=self._unused[1],
+            )
+            if self.relu:
+                out[part].clamp_min_(0)
+        assert mean is not None and variance is not None
+        self._mean, self._variance = mean, variance
+        self._inverse_deviation = (variance + self._norm.eps).rsqrt_()
 
     def input_gradient(self) -> None:
-        self.grad_inputs[0].copy_(self._backward([True, False, False])[0])
+        """With n values per channel, d = x - mean and s the inverse deviation:
+
+        grad_in = weight s (grad_out - sum(grad_out) / n - d s^2 sum(grad_out d) / n)
+
+        The two sums are the bias' gradient, and the weight's over s. Running statistics are constants: their
+        gradient is the first term alone.
+        """
+        x, grad_out, grad_in = self.inputs[0].data, self.output.grad, self.grad_inputs[0]
+        weight, _ = self._affine()
+        in_stages = x.dtype is not torch.bfloat16  # whose 8 bits must not be rounded to in between
+        found, of_weight, of_bias = aten.native_batch_norm_backward(
+            grad_out,
+            x,
+            weight,
+            self._mean,
+            self._variance,
+            self._mean,
+            self._inverse_deviation,
+            self._by_batch,
+            self._norm.eps,
+            [not in_stages, True, True],
+        )
+        self._gradients = (of_weight, of_bias)
+        if not in_stages:
+            grad_in.copy_(found)
+            return
+        per_channel = (-1, 1, 1) if x.dim() == 4 else (-1,)
+        scale = self._inverse_deviation if weight is None else self._inverse_deviation * weight
+        count = x.numel() // scale.numel()
+        by_x = -of_weight * self._inverse_deviation * scale / count
+        constant = (-of_bias * scale / count - self._mean * by_x).view(per_channel)
+        by_x, scale = by_x.view(per_channel), scale.view(per_channel)
+        for part in _in_cache(grad_in):
+            if self._by_batch:
+                torch.addcmul(constant, x[part], by_x, out=grad_in[part])
+                grad_in[part].addcmul_(grad_out[part], scale)
+            else:
+                torch.mul(grad_out[part], scale, out=grad_in[part])
 
     def weight_gradient(self) -> None:
-        _, weight, bias = self._backward([False, True, True])
-        for parameter, gradient in ((self._norm.weight, weight), (self._norm.bias, bias)):
+        """The sums that updateGradInput needed are these gradients."""
+        parameters = (self._norm.weight, self._norm.bias)
+        for parameter, gradient in zip(parameters, self._gradients, strict=True):
             if parameter.requires_grad:
                 gradient_of(parameter, self._memory).add_(gradient)
 
@@ -490,6 +532,14 @@ class StockLayer(Layer):
 
     def algorithm(self, phase: str) -> str:
         return "stock" if phase != WEIGHT_GRADIENT or self.has_parameters else ""
+
+
+def _in_cache(tensor: Tensor) -> Iterator[slice]:
+    """Slices of the first dimension, each of a size that stays in cache between two operators."""
+    count = tensor.shape[0]
+    step = max(1, count * _CACHED_BYTES // max(1, tensor.numel() * tensor.element_size()))
+    for first in range(0, count, step):
+        yield slice(first, first + step)
 
 
 def _pair(value: Any) -> list[int]:

@@ -32,6 +32,7 @@ class _Work:
     multiply_adds: int  # of one image
     candidates: Callable[[int, str], dict[str, KernelMaker]]  # of a batch size and a phase
     sizes: Callable[[int], tuple[tuple[int, ...], ...]]  # of input, output and weight for a batch size
+    few_rows: bool  # a matrix product with one row per image
 
 
 class Selection:
@@ -56,6 +57,7 @@ class Selection:
             shape.multiply_adds // shape.batch,
             lambda batch, phase: algorithms.candidates(replace(shape, batch=batch), phase),
             lambda batch: ((batch, *shape.input_shape[1:]), (batch, *shape.output_shape[1:]), weight),
+            shape.covers_input,
         )
         return self._kernels(layer, work)
 
@@ -68,6 +70,7 @@ class Selection:
                 algorithms.linear_candidates(batch, features, outputs, self._dtype, phase)
             ),
             lambda batch: ((batch, features), (batch, outputs), (outputs, features)),
+            True,
         )
         return self._kernels(layer, work)
 
@@ -80,7 +83,7 @@ class Selection:
         made: dict[str, Kernel] = {}
         kernels: Kernels = {}
         for phase in PHASES:
-            found = self._allowed(layer, work.candidates(work.batch, phase))
+            found = self._allowed(layer, work.candidates(work.batch, phase), work.few_rows)
             timed = work.candidates(timed_batch, phase)
             runs = {name: partial(trial.prepare, phase, timed[name]) for name in found if name in timed}
             name = self._tuner.choose(f"{work.name} batch {timed_batch} {dtype} {phase}", runs)
@@ -91,9 +94,9 @@ class Selection:
             kernels[phase] = (name, made[name])
         return kernels
 
-    def _allowed(self, layer: str, found: dict[str, KernelMaker]) -> dict[str, KernelMaker]:
+    def _allowed(self, layer: str, found: dict[str, KernelMaker], few_rows: bool) -> dict[str, KernelMaker]:
         if self.backend == "auto":
-            return algorithms.worth_timing(found)
+            return algorithms.worth_timing(found, few_rows)
         forced = algorithms.of_family(found, self.backend)
         if forced:
             return forced

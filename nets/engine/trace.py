@@ -312,8 +312,9 @@ def _parameters(call: Callable[..., Any], args: Any, kwargs: Any) -> list[Parame
 
 def map_leaves(item: Any, function: Callable[[Any], Any]) -> Any:
     """``item`` with ``function`` applied to the leaves of its tuples, lists, dicts and slices."""
-    if isinstance(item, (tuple, list)):
-        return type(item)(map_leaves(part, function) for part in item)
+    if isinstance(item, (tuple, list)):  # a torch.Size takes nothing but numbers: it becomes a tuple
+        parts = [map_leaves(part, function) for part in item]
+        return parts if isinstance(item, list) else tuple(parts)
     if isinstance(item, dict):
         return {key: map_leaves(part, function) for key, part in item.items()}
     if isinstance(item, slice):

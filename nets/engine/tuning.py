@@ -17,11 +17,11 @@ from pathlib import Path
 
 import torch
 
-VERSION = 1
-_REPEATS = 3
+VERSION = 2
+_REPEATS = 4
 _SLOWER_IS_OUT = 1.3  # after its first timed run, a candidate this much slower than the best one is dropped
 _SECONDS_PER_CANDIDATE = 0.5
-_DISTURBED_RETRIES = 2
+_TRIES = 4
 _UNDISTURBED = 0.05  # of a run's time
 _PRESSURE = Path("/proc/pressure/cpu")
 
@@ -83,8 +83,27 @@ class Tuner:
 def _time_all(candidates: Mapping[str, Callable[[], Callable[[], None]]]) -> dict[str, float]:
     """The least time of each candidate in ms; infinite for one that cannot run.
 
-    One is timed after the other: their buffers together might not fit the memory.
+    Other programs on the same cores slow some candidates more than others: those that start many parallel
+    pieces of work wait for a core each time. While they run, candidates are compared by the CPU time of a
+    single thread instead, which hardly depends on them.
     """
+    try:
+        return _time_each(candidates)
+    except _Disturbed:
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            return _time_each(candidates)
+        finally:
+            torch.set_num_threads(threads)
+
+
+class _Disturbed(Exception):
+    """Other programs held the cores at every try."""
+
+
+def _time_each(candidates: Mapping[str, Callable[[], Callable[[], None]]]) -> dict[str, float]:
+    """One is timed after the other: their buffers together might not fit the memory."""
     times = dict.fromkeys(candidates, float("inf"))
     for name, prepare in candidates.items():
         started = time.perf_counter()
@@ -103,19 +122,18 @@ def _time_all(candidates: Mapping[str, Callable[[], Callable[[], None]]]) -> dic
 
 
 def _milliseconds(run: Callable[[], None]) -> float:
-    """The time of one run, taken again a few times while other programs hold the cores."""
-    # With one thread its CPU time says it all, and other programs do not disturb it.
-    single = torch.get_num_threads() == 1
-    clock = time.thread_time if single else time.perf_counter
-    least = float("inf")
-    for _ in range(1 if single else _DISTURBED_RETRIES):
-        waited, started = _seconds_waited(), clock()
+    """The time of one undisturbed run; raises :class:`_Disturbed` after several tries."""
+    if torch.get_num_threads() == 1:  # CPU time says it all
+        started = time.thread_time()
         run()
-        taken = clock() - started
-        least = min(least, taken)
+        return (time.thread_time() - started) * 1e3
+    for _ in range(_TRIES):
+        waited, started = _seconds_waited(), time.perf_counter()
+        run()
+        taken = time.perf_counter() - started
         if _seconds_waited() - waited < _UNDISTURBED * taken:
-            break
-    return least * 1e3
+            return taken * 1e3
+    raise _Disturbed
 
 
 def _seconds_waited() -> float:

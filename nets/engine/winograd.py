@@ -5,10 +5,12 @@ Computations, 1980; R. Blahut, Fast Algorithms for Signal Processing, 2010, chap
 S. Gray, Fast Algorithms for Convolutional Neural Networks, 2015, for the nesting into two dimensions.
 """
 
+from functools import cache
+
 import numpy as np
 import torch
 
-from nets.engine.bilinear import TileTransforms
+from nets.engine.tile_transforms import TileTransforms, along_both_axes
 
 # Finite interpolation points by output tile, for 3-wide kernels; infinity is always one more. Few-bit
 # fractions around 1 keep the powers, and with them the rounding errors, small: the integers of the textbooks
@@ -21,6 +23,7 @@ POINTS: dict[int, tuple[float, ...]] = {
 }
 
 
+@cache
 def winograd(output_tile: int, kernel: int = 3) -> TileTransforms:
     """F(m x m, k x k) with the points of :data:`POINTS`.
 
@@ -48,7 +51,7 @@ def winograd(output_tile: int, kernel: int = 3) -> TileTransforms:
         name=f"winograd({output_tile})",
         output_tile=output_tile,
         kernel=kernel,
-        output=torch.from_numpy(np.kron(output, output)),
-        weight=torch.from_numpy(np.kron(weight, weight)),
-        input=torch.from_numpy(np.kron(inputs, inputs)),
+        output_adjoint=along_both_axes(torch.from_numpy(output.T.copy())),
+        weight=along_both_axes(torch.from_numpy(weight)),
+        input=along_both_axes(torch.from_numpy(inputs)),
     )

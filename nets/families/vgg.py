@@ -35,22 +35,29 @@ def vgg(depth: int, batch_norm: bool = False) -> "nn.Module":
     return nn.Sequential(_features(depth, batch_norm), dropout_classifier(512 * 7 * 7, 4096))
 
 
+def stages(depth: int, batch_norm: bool = False) -> "list[list[nn.Module]]":
+    """The convolutions of the five stages, without the pooling between them."""
+    from nets.layers import conv_bn_relu, conv_relu
+
+    found = []
+    planes = 3
+    for convolutions, width in zip(_STAGES[depth], _WIDTHS, strict=True):
+        stage: list[nn.Module] = []
+        for _ in range(convolutions):
+            if batch_norm:
+                stage += conv_bn_relu(planes, width, 3, padding=1, bias=True)
+            else:
+                stage += conv_relu(planes, width, 3, padding=1)
+            planes = width
+        found.append(stage)
+    return found
+
+
 def _features(depth: int, batch_norm: bool = False) -> "nn.Sequential":
     from torch import nn
 
-    from nets.layers import conv_bn_relu, conv_relu
-
-    layers: list[nn.Module] = []
-    planes = 3
-    for convolutions, width in zip(_STAGES[depth], _WIDTHS, strict=True):
-        for _ in range(convolutions):
-            if batch_norm:
-                layers += conv_bn_relu(planes, width, 3, padding=1, bias=True)
-            else:
-                layers += conv_relu(planes, width, 3, padding=1)
-            planes = width
-        layers.append(nn.MaxPool2d(2, 2))
-    return nn.Sequential(*layers)
+    pooled = [[*stage, nn.MaxPool2d(2, 2)] for stage in stages(depth, batch_norm)]
+    return nn.Sequential(*(layer for stage in pooled for layer in stage))
 
 
 _PAPER = "arXiv:1409.1556"

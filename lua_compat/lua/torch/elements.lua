@@ -49,10 +49,13 @@ local function function_argument(f, position)
    end
 end
 
+local function read(p, i) return p[i] end
+
 -- The callbacks may resize or release anything: pointers are fetched anew for each element, from the record.
 local function install(T)
    local mt = T.tensor_metatable
-   local get, set = T.get, T.set
+   local get, set, tidy = T.get, T.set, T.tidy
+   local get_tidy = T.floating and read or get
 
    function mt:apply(f)
       local r = check(self, 1, T)
@@ -60,8 +63,10 @@ local function install(T)
       if r.nd == 0 then return self end
       local S = r.S
       if is_contiguous(r) then
-         for i = r.off, r.off + count(r) - 1 do
-            local value = f(get(S.p, i))
+         local first, last = r.off, r.off + count(r) - 1
+         tidy(S.p, first, last)
+         for i = first, last do
+            local value = f(get_tidy(S.p, i))
             if value ~= nil then set(S.p, i, type(value) == 'number' and value or result_of(value)) end
          end
       else
@@ -84,9 +89,11 @@ local function install(T)
       if r.nd == 0 then return self end
       local S, Q = r.S, s.S
       if is_contiguous(r) and is_contiguous(s) then
-         local shift = s.off - r.off
-         for i = r.off, r.off + count(r) - 1 do
-            local value = f(get(S.p, i), get(Q.p, i + shift))
+         local shift, first, last = s.off - r.off, r.off, r.off + count(r) - 1
+         tidy(S.p, first, last)
+         tidy(Q.p, first + shift, last + shift)
+         for i = first, last do
+            local value = f(get_tidy(S.p, i), get_tidy(Q.p, i + shift))
             if value ~= nil then set(S.p, i, type(value) == 'number' and value or result_of(value)) end
          end
       else

@@ -19,10 +19,10 @@ local FEW = 128
 
 local function few(r, n) return n <= FEW and r.T.floating and is_contiguous(r) end
 
--- A loop over contiguous elements: p[i] = expression of q[i], s[i] and v.
+-- A loop over contiguous elements: p[i] = expression of get(q, i), get(s, i) and v.
 local function loop(expression)
    return assert(loadstring(([[
-      return function(p, q, s, v, n)
+      return function(p, q, s, v, n, get)
          for i = 0, n - 1 do p[i] = %s end
       end]]):format(expression), '=torch.pointwise'))()
 end
@@ -63,7 +63,7 @@ local function with_scalar(kernel, expression)
       local n = count(t)
       if n == 0 then return end
       if compute and few(t, n) and is_contiguous(r) then
-         compute(r.S.p + r.off, t.S.p + t.off, nil, v, n)
+         compute(r.S.p + r.off, t.S.p + t.off, nil, v, n, t.T.get)
       else
          run(handle(r), handle(t), v)
       end
@@ -80,7 +80,7 @@ local function with_tensor(kernel, expression)
       local n = count(t)
       if n == 0 then return end
       if compute and few(t, n) and is_contiguous(r) and is_contiguous(s) then
-         compute(r.S.p + r.off, t.S.p + t.off, s.S.p + s.off, nil, n)
+         compute(r.S.p + r.off, t.S.p + t.off, s.S.p + s.off, nil, n, t.T.get)
       else
          run(handle(r), handle(t), handle(shaped_like(r, s)))
       end
@@ -97,7 +97,7 @@ local function with_scaled_tensor(kernel, expression)
       local n = count(t)
       if n == 0 then return end
       if compute and few(t, n) and is_contiguous(r) and is_contiguous(s) then
-         compute(r.S.p + r.off, t.S.p + t.off, s.S.p + s.off, v, n)
+         compute(r.S.p + r.off, t.S.p + t.off, s.S.p + s.off, v, n, t.T.get)
       else
          run(handle(r), handle(t), v, handle(shaped_like(r, s)))
       end
@@ -165,11 +165,11 @@ define('zero', { 'o', function(r) fill(r, 0) end })
 
 -- Arithmetic
 
-local add_scaled = with_scaled_tensor('add_scaled', 'q[i] + v * s[i]')
-local add_scalar = with_scalar('add_scalar', 'q[i] + v')
+local add_scaled = with_scaled_tensor('add_scaled', 'get(q, i) + v * get(s, i)')
+local add_scalar = with_scalar('add_scalar', 'get(q, i) + v')
 pointwise.add_scaled, pointwise.add_scalar = add_scaled, add_scalar
-pointwise.mul = with_scalar('mul', 'q[i] * v')
-pointwise.div = with_scalar('div', 'q[i] / v')
+pointwise.mul = with_scalar('mul', 'get(q, i) * v')
+pointwise.div = with_scalar('div', 'get(q, i) / v')
 pointwise.remainder = with_scalar('remainder')
 
 define('add', { 'R t n', add_scalar, 'R t n=1 T', add_scaled })
@@ -179,8 +179,8 @@ define('csub', {
 })
 define('mul', { 'R t n', pointwise.mul })
 define('div', { 'R t n', pointwise.div })
-define('cmul', { 'R t T', with_tensor('cmul', 'q[i] * s[i]') })
-define('cdiv', { 'R t T', with_tensor('cdiv', 'q[i] / s[i]') })
+define('cmul', { 'R t T', with_tensor('cmul', 'get(q, i) * get(s, i)') })
+define('cdiv', { 'R t T', with_tensor('cdiv', 'get(q, i) / get(s, i)') })
 for _, name in ipairs{ 'fmod', 'remainder', 'bitand', 'bitor', 'bitxor', 'lshift', 'rshift' } do
    define(name, { 'R t n', with_scalar(name) })
 end

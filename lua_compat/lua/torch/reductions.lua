@@ -48,8 +48,8 @@ local function sum_all(t)
    if n > FEW or not t.T.floating or not memory.is_contiguous(t) then return sum_of_many(t) end
    local sum = 0
    if n > 0 then
-      local p, off = t.S.p, t.off
-      for i = off, off + n - 1 do sum = sum + p[i] end
+      local p, off, get = t.S.p, t.off, t.T.get
+      for i = off, off + n - 1 do sum = sum + get(p, i) end
    end
    return sum
 end

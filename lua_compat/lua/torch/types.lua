@@ -5,6 +5,33 @@ local python = require('th.python').functions
 local tonumber, floor, ceil = tonumber, math.floor, math.ceil
 
 local function read(p, i) return p[i] end
+
+-- A NaN with other bits than LuaJIT's own may be to it, as such or after arithmetic, a string, a table and so on; it
+-- takes what it reads from memory as it is. Nobody knows what uninitialised memory holds.
+local NAN = 0 / 0
+local band = bit.band
+local words = ffi.typeof('int32_t*')
+local function read_float(p, i)
+   if band(ffi.cast(words, p)[i], 0x7fffffff) > 0x7f800000 then return NAN end
+   return p[i]
+end
+local function read_double(p, i)
+   local w = ffi.cast(words, p)
+   local high = band(w[2 * i + 1], 0x7fffffff)
+   if high >= 0x7ff00000 and (high > 0x7ff00000 or w[2 * i] ~= 0) then return NAN end
+   return p[i]
+end
+
+-- Gives such NaNs LuaJIT's bits, in memory: then all of p[first] to p[last] can be read as they are.
+local function tidy_with(get)
+   return function(p, first, last)
+      for i = first, last do
+         local value = get(p, i)
+         if value ~= value then p[i] = NAN end
+      end
+   end
+end
+
 local function write(p, i, v) p[i] = v end
 
 local function truncate(v) return v >= 0 and floor(v) or ceil(v) end
@@ -28,7 +55,7 @@ local function read_half(p, i)
       half_values = ffi.new('float[65536]')
       python.half_values(tonumber(ffi.cast('intptr_t', half_values)))
    end
-   return half_values[p[i]]
+   return read_float(half_values, p[i])
 end
 local function write_half(p, i, v) p[i] = python.half_bits(v) end
 
@@ -59,6 +86,7 @@ for code, row in ipairs{
       integer = not (name == 'Float' or name == 'Double' or name == 'Half'),
       pointer = ffi.typeof(ctype .. '*'),
       get = read,
+      tidy = function() end,
       set = write,
       cast = cast[name],
       tensor_tag = 16 + code,
@@ -69,6 +97,8 @@ for code, row in ipairs{
 end
 types.Long.get = function(p, i) return tonumber(p[i]) end
 types.Half.get, types.Half.set = read_half, write_half
+types.Float.get, types.Double.get = read_float, read_double
+types.Float.tidy, types.Double.tidy = tidy_with(read_float), tidy_with(read_double)
 
 types.count = 8
 return types

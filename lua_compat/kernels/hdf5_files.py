@@ -1,0 +1,110 @@
+"""HDF5 files that a Lua state has open, by number; what the Lua package hdf5 is made of."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lua_compat.bridge import DTYPES, Out
+from lua_compat.kernels.arrays import array_of
+from lua_compat.lua_strings import from_lua, to_lua
+
+if TYPE_CHECKING:
+    from lua_compat import hdf5
+
+# Elements that Torch7 does not have become those of the next larger type.
+_READ_AS = {
+    "bool": torch.uint8,
+    "uint8": torch.uint8,
+    "int8": torch.int8,
+    "int16": torch.int16,
+    "uint16": torch.int32,
+    "int32": torch.int32,
+    "uint32": torch.int64,
+    "int64": torch.int64,
+    "float16": torch.float32,
+    "float32": torch.float32,
+    "float64": torch.float64,
+}
+
+
+class OpenFiles:
+    """The files of one Lua state. Paths count from a file's root; errors are those of lua_compat.hdf5."""
+
+    def __init__(self) -> None:
+        self._files: dict[int, hdf5.File] = {}
+        self._opened = 0
+
+    def hdf5_open(self, path: str, mode: str) -> int:
+        """Opens a file; its number."""
+        from lua_compat import hdf5
+
+        file = hdf5.File(from_lua(path), mode)  # type: ignore[arg-type]
+        self._opened += 1
+        self._files[self._opened] = file
+        return self._opened
+
+    def _file(self, number: int) -> "hdf5.File":
+        if number not in self._files:
+            raise ValueError("the HDF5 file is closed")
+        return self._files[number]
+
+    def hdf5_close(self, number: int) -> None:
+        if number in self._files:
+            self._files.pop(number).close()
+
+    def hdf5_names(self, number: int, datapath: str) -> str | None:
+        """The names in a group, each ended by a zero byte; None for a dataset."""
+        from lua_compat import hdf5
+
+        found = self._file(number).read(from_lua(datapath))
+        if isinstance(found, hdf5.DataSet):
+            return None
+        return "".join(to_lua(name) + "\0" for name in found.keys())  # noqa: SIM118
+
+    def _dataset(self, number: int, datapath: str) -> "hdf5.DataSet":
+        from lua_compat import hdf5
+
+        found = self._file(number).read(from_lua(datapath))
+        if not isinstance(found, hdf5.DataSet):
+            raise ValueError(f"{datapath} is a group, not a dataset")
+        return found
+
+    def hdf5_shape(self, number: int, datapath: str) -> tuple[int, ...]:
+        """The code of a dataset's element type (bridge.DTYPES), then its sizes."""
+        dataset = self._dataset(number, datapath)
+        dtype = _READ_AS.get(dataset.dtype.name)
+        if dtype is None:
+            raise ValueError(f"{datapath}: Torch7 has no tensors of {dataset.dtype}")
+        return DTYPES.index(dtype), *dataset.dataspace_size()
+
+    def hdf5_read(self, out: Out, number: int, datapath: str, *ranges: float) -> None:
+        """A dataset, or the block of it between first and last (from 1, both included) in each dimension."""
+        dataset = self._dataset(number, datapath)
+        if ranges:
+            bounds = [int(bound) for bound in ranges]
+            array = dataset.partial(*zip(bounds[::2], bounds[1::2], strict=True))
+        else:
+            array = dataset.all()
+        native = np.ascontiguousarray(array, array.dtype.newbyteorder("="))
+        out.resize_(array.shape)
+        if native.dtype.name in ("uint16", "uint32"):
+            native = native.astype(np.int64)
+        out.copy_(torch.from_numpy(native))
+
+    def hdf5_write(
+        self, number: int, datapath: str, t: Tensor, append: bool, deflate: int, *chunks: float
+    ) -> None:
+        """Writes or appends a tensor; ``deflate`` -1: not compressed; no ``chunks``: in one piece."""
+        from lua_compat import hdf5
+
+        chunking = tuple(int(size) for size in chunks) or None
+        options = hdf5.DataSetOptions(chunking, None if deflate < 0 else int(deflate))
+        file = self._file(number)
+        write = file.append if append else file.write
+        contiguous = t.contiguous()  # held while its memory is read
+        write(from_lua(datapath), array_of(contiguous), options)
+
+    def hdf5_make_group(self, number: int, datapath: str) -> None:
+        self._file(number).write(from_lua(datapath), {})

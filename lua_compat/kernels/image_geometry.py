@@ -1,0 +1,381 @@
+"""What Torch7's package image does to the geometry of images.
+
+An image is height x width or channels x height x width. Positions are computed in float32 and pixels in
+the element type, or in float32 for whole numbers, as Torch7's C code does it; only where that code sends
+pixels of a DoubleTensor through a float, they keep their precision here.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from torch import Tensor
+
+__all__ = [
+    "image_flip", "image_polar", "image_rotate", "image_rotate_bilinear", "image_scale_bicubic",
+    "image_scale_bilinear", "image_scale_simple", "image_translate", "image_warp",
+]  # fmt: skip
+
+_f32 = np.float32
+
+
+def pixels_of(t: Tensor) -> np.ndarray:
+    """A copy of a tensor, channels first, in the type in which pixels are computed."""
+    working = torch.float64 if t.dtype == torch.float64 else torch.float32
+    array = t.detach().to(working, copy=True, memory_format=torch.contiguous_format).numpy()
+    return array if array.ndim == 3 else array[None]
+
+
+def store_pixels(out: Tensor, pixels: np.ndarray) -> None:
+    """Bytes are rounded and kept within 0 to 255; other whole numbers are cut off."""
+    if out.dtype == torch.uint8:
+        pixels = np.clip(pixels.astype(_f32) + _f32(0.5), 0, 255)
+        pixels = pixels.astype(np.uint8)
+    out.copy_(torch.from_numpy(np.ascontiguousarray(pixels)).reshape(out.shape))
+
+
+def _rounded_to(dtype: torch.dtype, pixels: np.ndarray) -> np.ndarray:
+    """Pixels as they come out of a tensor into which they were put."""
+    if dtype.is_floating_point:
+        return pixels
+    between = torch.empty(pixels.shape, dtype=dtype)
+    store_pixels(between, pixels)
+    return between.numpy().astype(pixels.dtype)
+
+
+def _check_depth(out: Tensor, src: Tensor, what: str) -> None:
+    if src.dim() not in (2, 3) or out.dim() != src.dim() or (src.dim() == 3 and out.shape[0] != src.shape[0]):
+        raise ValueError(f"image.{what}: src and dst depths do not match")
+
+
+# Scaling, along the middle axis: whole rows are taken
+
+
+def _rows(x: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """x[:, places]; PyTorch copies rows faster."""
+    return torch.from_numpy(x).index_select(1, torch.from_numpy(places)).numpy()
+
+
+def _enlarge(x: np.ndarray, n: int) -> np.ndarray:
+    """The first and last elements stay at the ends; between elements, lines."""
+    length = x.shape[1]
+    if length == 1:
+        return np.repeat(x, n, axis=1)
+    position = np.arange(n - 1, dtype=_f32) * (_f32(length - 1) / _f32(n - 1))
+    before = np.minimum(position.astype(np.int64), length - 2)
+    weight = (position - before.astype(_f32))[:, None]
+    y = np.empty((x.shape[0], n, x.shape[2]), x.dtype)
+    np.multiply(_rows(x, before), (1 - weight).astype(x.dtype), out=y[:, :-1])
+    y[:, :-1] += _rows(x, before + 1) * weight.astype(x.dtype)
+    y[:, -1] = x[:, -1]
+    return y
+
+
+def _reduce(x: np.ndarray, n: int) -> np.ndarray:
+    """Means over n equal stretches, the elements at their ends weighted; summed in order, in float32."""
+    length = x.shape[1]
+    ends = np.arange(1, n + 1, dtype=_f32) * (_f32(length) / _f32(n))
+    last = ends.astype(np.int64)
+    end_weight = ends - last.astype(_f32)
+    first = np.concatenate([[0], last[:-1]])
+    count = (1 - np.concatenate([np.zeros(1, _f32), end_weight[:-1]])).astype(_f32)
+    total = (_rows(x, first) * count[:, None].astype(x.dtype)).astype(_f32)
+    for step in range(1, int((last - first).max()) + 1):
+        place = first + step
+        at_end = (place == last) & (place < length)
+        weight = np.where(place < last, _f32(1), np.where(at_end, end_weight, _f32(0))).astype(_f32)
+        total += _rows(x, np.minimum(place, length - 1)) * weight[:, None].astype(x.dtype)
+        count = (count + weight).astype(_f32)
+    return (total / count[:, None]).astype(x.dtype, copy=False)
+
+
+def _linear(x: np.ndarray, n: int) -> np.ndarray:
+    length = x.shape[1]
+    return _enlarge(x, n) if n > length else _reduce(x, n) if n < length else x
+
+
+def _cubic_between(
+    p0: np.ndarray, p1: np.ndarray, p2: np.ndarray, p3: np.ndarray, x: np.ndarray
+) -> np.ndarray:
+    """The Catmull-Rom spline between p1 (x = 0) and p2 (x = 1)."""
+    a2 = 2 * p0 - 5 * p1 + 4 * p2 - p3
+    a3 = 3 * (p1 - p2) + p3 - p0
+    inner = (p2 - p0) + x * (a2 + x * a3)
+    return p1 + p1.dtype.type(0.5) * x * inner
+
+
+def _cubic(x: np.ndarray, n: int) -> np.ndarray:
+    """Splines through the elements, continued by lines at the ends."""
+    length = x.shape[1]
+    if n == length:
+        return x
+    if length == 1:
+        return np.repeat(x, n, axis=1)
+    scale = _f32(length - 1) / _f32(max(n - 1, 1))
+    position = np.arange(n - 1, dtype=_f32) * scale
+    at = np.minimum(position.astype(np.int64), length - 2)
+    continued = np.concatenate([2 * x[:, :1] - x[:, 1:2], x, 2 * x[:, -1:] - x[:, -2:-1]], axis=1)
+    p = [_rows(continued, at + i) for i in range(4)]
+    weight = (position - at.astype(_f32))[:, None].astype(x.dtype)
+    return np.concatenate([_cubic_between(p[0], p[1], p[2], p[3], weight), x[:, -1:]], axis=1)
+
+
+def _scale(out: Tensor, src: Tensor, along_rows: Callable[[np.ndarray, int], np.ndarray]) -> None:
+    """The width, then the height; what is between has the tensor's type."""
+    _check_depth(out, src, "scale")
+    turned = np.ascontiguousarray(pixels_of(src).swapaxes(1, 2))
+    widened = _rounded_to(src.dtype, along_rows(turned, out.shape[-1]))
+    store_pixels(out, along_rows(np.ascontiguousarray(widened.swapaxes(1, 2)), out.shape[-2]))
+
+
+def image_scale_bilinear(out: Tensor, src: Tensor) -> None:
+    """Lines between pixels when it grows, means of pixels when it shrinks."""
+    _scale(out, src, _linear)
+
+
+def image_scale_bicubic(out: Tensor, src: Tensor) -> None:
+    _scale(out, src, _cubic)
+
+
+def image_scale_simple(out: Tensor, src: Tensor) -> None:
+    """The nearest pixel to the left and above."""
+    _check_depth(out, src, "scale")
+
+    def places(length: int, n: int) -> Tensor:
+        position = np.arange(n, dtype=_f32) * (_f32(length) / _f32(n))
+        return torch.from_numpy(np.minimum(position.astype(np.int64), length - 1))
+
+    rows, columns = places(src.shape[-2], out.shape[-2]), places(src.shape[-1], out.shape[-1])
+    out.copy_(src.index_select(-2, rows).index_select(-1, columns))
+
+
+def image_flip(out: Tensor, src: Tensor, dimension: int) -> None:
+    """Mirrors along a dimension; ``out`` may be src."""
+    out.copy_(src.flip(int(dimension) - 1))
+
+
+def image_translate(out: Tensor, src: Tensor, x: float, y: float) -> None:
+    """Moves the image by x, y; what leaves it is lost. ``out`` has been filled with what comes in."""
+    _check_depth(out, src, "translate")
+    x, y = int(x), int(y)
+    height, width = src.shape[-2:]
+    rows = slice(max(0, -y), max(0, min(height, out.shape[-2] - y)))
+    columns = slice(max(0, -x), max(0, min(width, out.shape[-1] - x)))
+    part = src[..., rows, columns]
+    if part.numel():
+        to = out[..., rows.start + y : rows.start + y + part.shape[-2], :]
+        to[..., columns.start + x : columns.start + x + part.shape[-1]].copy_(part)
+
+
+# Pixels from computed positions
+
+
+def _inside(row: np.ndarray, column: np.ndarray, pixels: np.ndarray) -> np.ndarray:
+    _, height, width = pixels.shape
+    return (row >= 0) & (row < height) & (column >= 0) & (column < width)
+
+
+def _take(pixels: np.ndarray, row: np.ndarray, column: np.ndarray) -> np.ndarray:
+    """pixels[:, row, column], 0 outside of the image."""
+    inside = _inside(row, column, pixels)
+    taken = _pick(pixels, np.where(inside, row, 0), np.where(inside, column, 0))
+    taken *= inside
+    return taken
+
+
+def _pick(pixels: np.ndarray, row: np.ndarray, column: np.ndarray) -> np.ndarray:
+    """pixels[:, row, column]; PyTorch gathers faster."""
+    channels, _, width = pixels.shape
+    places = torch.from_numpy((row * width + column).reshape(-1))
+    picked = torch.from_numpy(pixels.reshape(channels, -1)).index_select(1, places)
+    return picked.numpy().reshape(channels, *row.shape)
+
+
+def _mix(
+    pixels: np.ndarray,
+    rows: tuple[np.ndarray, np.ndarray],
+    columns: tuple[np.ndarray, np.ndarray],
+    wj: np.ndarray,
+    wi: np.ndarray,
+) -> np.ndarray:
+    """The four pixels at rows x columns; wj, wi: weights of the second row and column. Computed in double."""
+    wj, wi = wj.astype(np.float64), wi.astype(np.float64)
+    return (
+        (1 - wi) * (1 - wj) * _take(pixels, rows[0], columns[0])
+        + wi * (1 - wj) * _take(pixels, rows[0], columns[1])
+        + (1 - wi) * wj * _take(pixels, rows[1], columns[0])
+        + wi * wj * _take(pixels, rows[1], columns[1])
+    )
+
+
+def _grid(out: Tensor) -> tuple[np.ndarray, np.ndarray]:
+    """The row and the column of every pixel, as float32."""
+    rows, columns = np.indices(out.shape[-2:], dtype=_f32)
+    return rows, columns
+
+
+def image_rotate(out: Tensor, src: Tensor, theta: float) -> None:
+    """By theta radians around the middle; the nearest pixel, 0 from outside."""
+    _check_depth(out, src, "rotate")
+    pixels = pixels_of(src)
+    row, column = _grid(out)
+    yc, xc = _f32((src.shape[-2] - 1) / 2), _f32((src.shape[-1] - 1) / 2)
+    angle = float(_f32(theta))
+    sine, cosine = _f32(np.sin(angle)), _f32(np.cos(angle))
+    x = cosine * (column - xc) - sine * (row - yc) + xc
+    y = cosine * (row - yc) + sine * (column - xc) + yc
+
+    def nearest(position: np.ndarray) -> np.ndarray:
+        # halves away from zero
+        return (np.sign(position) * np.floor(np.abs(position.astype(np.float64)) + 0.5)).astype(np.int64)
+
+    store_pixels(out, _take(pixels, nearest(y), nearest(x)))
+
+
+def image_rotate_bilinear(out: Tensor, src: Tensor, theta: float) -> None:
+    """By theta radians around the middle; half a pixel beyond the border takes the nearest pixel, then 0."""
+    _check_depth(out, src, "rotate")
+    pixels = pixels_of(src)
+    real = pixels.dtype
+    row, column = _grid(out)
+    height, width = src.shape[-2:]
+    yc, xc = _f32((height - 1) / 2), _f32((width - 1) / 2)
+    angle = float(_f32(theta))
+    across, down = (column - xc).astype(np.float64), (row - yc).astype(np.float64)
+    x = (np.cos(angle) * across - np.sin(angle) * down).astype(real) + xc.astype(real)
+    y = (np.cos(angle) * down + np.sin(angle) * across).astype(real) + yc.astype(real)
+
+    def ends(position: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        first = np.floor(position).astype(np.int64)
+        weight = position - first.astype(real)
+        second = first + 1
+        second = np.where((second == size) & (weight < 0.5), first, second)
+        first = np.where((first == -1) & (weight > 0.5), second, first)
+        return first, second, weight
+
+    x0, x1, wi = ends(x, width)
+    y0, y1, wj = ends(y, height)
+    inside = (x0 >= 0) & (y0 >= 0) & (x1 < width) & (y1 < height)
+    store_pixels(out, np.where(inside, _mix(pixels, (y0, y1), (x0, x1), wj, wi), 0))
+
+
+def image_polar(out: Tensor, src: Tensor, logarithmic: bool, full: bool, bilinear: bool) -> None:
+    """Rows of ``out`` are angles, columns distances from the middle, or their logarithms; up to the nearer
+    border, or (``full``) up to the corners. 0 from outside."""
+    _check_depth(out, src, "polar")
+    pixels = pixels_of(src)
+    height, width = src.shape[-2:]
+    row, column = _grid(out)
+    mid_y, mid_x = _f32(height / 2), _f32(width / 2)
+    if full:
+        farthest = _f32(np.sqrt(_f32(width) * _f32(width) + _f32(height) * _f32(height)) / 2)
+    else:
+        farthest = mid_x if width < height else mid_y
+    angle = (2 * np.pi * row.astype(np.float64) / out.shape[-2]).astype(_f32).astype(np.float64)
+    if logarithmic:
+        factor = _f32(np.log(float(farthest)) / out.shape[-1])
+        distance = np.exp((column * factor).astype(np.float64)).astype(_f32)
+    else:
+        distance = farthest * column / _f32(out.shape[-1])
+    y = distance * np.cos(angle) + mid_y
+    x = -distance * np.sin(angle) + mid_x
+    if not bilinear:
+        store_pixels(out, _take(pixels, np.floor(y).astype(np.int64), np.floor(x).astype(np.int64)))
+        return
+    precision = _f32 if logarithmic else pixels.dtype
+    y, x = y.astype(precision), x.astype(precision)
+    y0, x0 = np.floor(y).astype(np.int64), np.floor(x).astype(np.int64)
+    whole = _inside(y0, x0, pixels) & _inside(y0 + 1, x0 + 1, pixels)
+    mixed = _mix(pixels, (y0, y0 + 1), (x0, x0 + 1), y - y0.astype(precision), x - x0.astype(precision))
+    store_pixels(out, np.where(whole, mixed, _take(pixels, y0, x0)))
+
+
+# Warping
+
+_LANCZOS = 3  # pixels to each side
+
+
+def _lanczos_weights(position: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The 2 * _LANCZOS places around each position, and their weights."""
+    offsets = np.arange(1 - _LANCZOS, _LANCZOS + 1)
+    places = np.floor(position).astype(np.int64)[None] + offsets.reshape(-1, *[1] * position.ndim)
+    away = np.abs(position[None] - places.astype(_f32))
+    near = away < _f32(1e-6)
+    d = np.where(near, _f32(1), away)
+    pi = _f32(np.pi)
+    numerator = _LANCZOS * np.sin((pi * d).astype(np.float64))
+    numerator = numerator * np.sin((pi * d / _f32(_LANCZOS)).astype(np.float64))
+    weights = (numerator / (_f32(np.pi**2) * d * d)).astype(_f32)
+    weights = np.where(near, _f32(1), np.where(away > _LANCZOS, _f32(0), weights))
+    return places, weights
+
+
+def _warp_lanczos(pixels: np.ndarray, y: np.ndarray, x: np.ndarray) -> np.ndarray:
+    _, height, width = pixels.shape
+    (rows, lv), (columns, lu) = _lanczos_weights(y), _lanczos_weights(x)
+    result = np.zeros((pixels.shape[0], *y.shape), pixels.dtype)
+    total = np.zeros(y.shape, _f32)
+    for u in range(2 * _LANCZOS):
+        column = np.clip(columns[u], 0, width - 1)
+        for v in range(2 * _LANCZOS):
+            weight = lu[u] * lv[v]
+            total += weight
+            result += _pick(pixels, np.clip(rows[v], 0, height - 1), column) * weight.astype(pixels.dtype)
+    return result / total.astype(pixels.dtype)
+
+
+def _warp_bicubic(pixels: np.ndarray, y: np.ndarray, x: np.ndarray, pad: float) -> np.ndarray:
+    y0, x0 = np.floor(y).astype(np.int64), np.floor(x).astype(np.int64)
+    dy, dx = (y - y0.astype(_f32)).astype(pixels.dtype), (x - x0.astype(_f32)).astype(pixels.dtype)
+
+    def pixel(row: np.ndarray, column: np.ndarray) -> np.ndarray:
+        return np.where(_inside(row, column, pixels), _take(pixels, row, column), pixels.dtype.type(pad))
+
+    rows = []
+    for v in range(-1, 3):
+        p = [pixel(y0 + v, x0 + u) for u in range(-1, 3)]
+        rows.append(_cubic_between(p[0], p[1], p[2], p[3], dx))
+    return _cubic_between(rows[0], rows[1], rows[2], rows[3], dy)
+
+
+def _warp_bilinear(pixels: np.ndarray, y: np.ndarray, x: np.ndarray) -> np.ndarray:
+    _, height, width = pixels.shape
+    y0, x0 = np.floor(y), np.floor(x)
+    below, right = y0 + 1 - y, x0 + 1 - x
+    row, column = y0.astype(np.int64), x0.astype(np.int64)
+    next_row, next_column = np.minimum(row + 1, height - 1), np.minimum(column + 1, width - 1)
+    real = pixels.dtype
+    return (
+        _pick(pixels, row, column) * (right * below).astype(real)
+        + _pick(pixels, row, next_column) * ((x - x0) * below).astype(real)
+        + _pick(pixels, next_row, column) * (right * (y - y0)).astype(real)
+        + _pick(pixels, next_row, next_column) * ((x - x0) * (y - y0)).astype(real)
+    )
+
+
+def image_warp(
+    out: Tensor, src: Tensor, field: Tensor, mode: str, offset: bool, pad_outside: bool, pad: float
+) -> None:
+    """Each pixel of ``out`` from the position (y, x) = ``field`` (2 x height x width) in src, or (``offset``)
+    that far from its own. ``mode``: simple, bilinear, bicubic or lanczos. Positions outside of src are moved
+    to its border, or (``pad_outside``) give the value ``pad``."""
+    pixels = pixels_of(src)
+    _, height, width = pixels.shape
+    flow = field.detach().to(torch.float32, copy=True).numpy()
+    row, column = _grid(out)
+    y = row + flow[0] if offset else flow[0]
+    x = column + flow[1] if offset else flow[1]
+    outside = (y < 0) | (y > height - 1) | (x < 0) | (x > width - 1)
+    y, x = np.clip(y, 0, height - 1).astype(_f32), np.clip(x, 0, width - 1).astype(_f32)
+    if mode == "simple":
+        nearest = [np.floor(p.astype(np.float64) + 0.5).astype(np.int64) for p in (y, x)]
+        result = _pick(pixels, nearest[0], nearest[1])
+    elif mode == "bilinear":
+        result = _warp_bilinear(pixels, y, x)
+    elif mode == "bicubic":
+        result = _warp_bicubic(pixels, y, x, pad)
+    else:
+        result = _warp_lanczos(pixels, y, x)
+    if pad_outside:
+        result = np.where(outside, result.dtype.type(pad), result)
+    store_pixels(out, result)

@@ -1,0 +1,145 @@
+-- The package hdf5 (torch-hdf5): tables of tensors in HDF5 files.
+require 'torch'
+local types = require 'torch.types'
+local python = require('th.python').functions
+local kernel = require('torch.kernels').of_tensors
+
+hdf5 = hdf5 or {}
+
+-- How a dataset is stored.
+local DataSetOptions = torch.class('hdf5.DataSetOptions')
+
+function DataSetOptions:__init() end
+
+-- The sizes of chunks, one per dimension; larger ones are cut to the data. Needed for setDeflate and for append.
+function DataSetOptions:setChunked(...)
+   self._chunking = { ... }
+   return self
+end
+
+function DataSetOptions:setDeflate(level)
+   self._deflate = level or 6
+   return self
+end
+
+function DataSetOptions:close() end
+
+function DataSetOptions:__tostring__()
+   return ('[DataSetOptions: chunking=%s]'):format(self._chunking and table.concat(self._chunking, 'x') or 'none')
+end
+
+local DataSet = torch.class('hdf5.HDF5DataSet')
+
+function DataSet:__init(file, path) self._file, self._path = file, path end
+
+local function shape(self) return python.hdf5_shape(self._file, self._path) end
+
+-- What makes a tensor of the dataset's type.
+function DataSet:getTensorFactory() return torch.factory(types[(shape(self))].tensor) end
+
+-- The sizes, in a table.
+function DataSet:dataspaceSize() return { select(2, shape(self)) } end
+
+local function read(self, ...)
+   local tensor = types[(shape(self))].tensor_metatable.new()
+   kernel.hdf5_read(tensor, self._file, self._path, ...)
+   return tensor
+end
+
+function DataSet:all() return read(self) end
+
+-- A block: {first, last} (both included), or one index, for each dimension.
+function DataSet:partial(...)
+   local bounds, n = {}, select('#', ...)
+   if n ~= #self:dataspaceSize() then
+      error(('HDF5DataSet:partial() - dimension mismatch. Expected %d but %d were given.'):format(
+         #self:dataspaceSize(), n), 2)
+   end
+   for i, range in ipairs{ ... } do
+      if type(range) == 'number' then range = { range, range } end
+      bounds[2 * i - 1], bounds[2 * i] = range[1], range[2]
+   end
+   return read(self, unpack(bounds))
+end
+
+function DataSet:close() end
+function DataSet:__tostring__() return ('[HDF5DataSet: %s]'):format(self._path) end
+
+local Group = torch.class('hdf5.HDF5Group')
+
+function Group:__init(file, path) self._file, self._path = file, path end
+
+local function names(self)
+   local list = {}
+   for name in python.hdf5_names(self._file, self._path):gmatch('([^%z]+)%z') do list[#list + 1] = name end
+   return list
+end
+
+local function beneath(path, name) return (path == '/' and '' or path) .. '/' .. name end
+
+-- A group or dataset below this group; its path as text or as a list of names.
+function Group:read(path)
+   if type(path) == 'table' then path = table.concat(path, '/') end
+   local full = self._path
+   for name in (path or ''):gmatch('[^/]+') do full = beneath(full, name) end
+   local is_group = python.hdf5_names(self._file, full) ~= nil
+   return (is_group and hdf5.HDF5Group or hdf5.HDF5DataSet)(self._file, full)
+end
+
+-- The group as a table of tensors and tables.
+function Group:all()
+   local whole = {}
+   for _, name in ipairs(names(self)) do whole[name] = self:read(name):all() end
+   return whole
+end
+
+function Group:close() end
+function Group:__tostring__() return ('[HDF5Group: %s]'):format(self._path) end
+
+local function write(file, path, data, options, append)
+   if torch.isTensor(data) then
+      options = options or {}
+      kernel.hdf5_write(file, path, data, append, options._deflate or -1, unpack(options._chunking or {}))
+   elseif type(data) == 'table' and not torch.typename(data) then
+      if path ~= '/' then python.hdf5_make_group(file, path) end
+      for key, value in pairs(data) do
+         if type(key) ~= 'string' and type(key) ~= 'number' then
+            error(('hdf5: a %s cannot be the name of a dataset in %s'):format(type(key), path), 0)
+         end
+         write(file, beneath(path, tostring(key)), value, options, append)
+      end
+   else
+      error(('hdf5: %s: a %s is neither a tensor nor a table of tensors'):format(path, torch.type(data)), 0)
+   end
+end
+
+local File = torch.class('hdf5.HDF5File', 'hdf5.HDF5Group')
+
+function File:__init(filename, number)
+   self._filename, self._file, self._path = filename, number, '/'
+end
+
+function File:filename() return self._filename end
+
+-- Writes a tensor, or a table of tensors and tables, at a path where there is nothing yet. At the root: a table.
+function File:write(path, data, options)
+   write(self._file, '/' .. path:gsub('^/+', ''), data, options, false)
+end
+
+-- Adds tensors along the first dimension of datasets that were written with setChunked.
+function File:append(path, data, options)
+   write(self._file, '/' .. path:gsub('^/+', ''), data, options, true)
+end
+
+function File:close() python.hdf5_close(self._file) end
+
+function File:__tostring__() return ('[HDF5File: %s]'):format(self._filename) end
+
+-- Modes: 'a' read and write, made if absent (the default); 'r'; 'r+'; 'w' new; 'w-' new, but not over another.
+function hdf5.open(filename, mode)
+   local path = filename:gsub('^~/', (os.getenv('HOME') or '.'):gsub('%%', '%%%%') .. '/')
+   return hdf5.HDF5File(path, python.hdf5_open(path, mode or 'a'))
+end
+hdf5.HDF5File.open = hdf5.open
+
+return hdf5

@@ -1,0 +1,88 @@
+-- Colour spaces and colour maps.
+local arguments = require 'image.arguments'
+local kernel = require('torch.kernels').of_tensors
+
+local function convert(name, kernel_name)
+   image[name] = function(...)
+      local dst, src = arguments.source('image.' .. name, '[destination,] source', ...)
+      assert(src:dim() == 3 and src:size(1) == 3, ('image.%s: an image of 3 x height x width is expected'):format(name))
+      dst = (dst or src.new()):resizeAs(src)
+      kernel[kernel_name](dst, src)
+      return dst
+   end
+end
+convert('rgb2hsl', 'image_rgb_to_hsl')
+convert('hsl2rgb', 'image_hsl_to_rgb')
+convert('rgb2hsv', 'image_rgb_to_hsv')
+convert('hsv2rgb', 'image_hsv_to_rgb')
+convert('rgb2lab', 'image_rgb_to_lab')
+convert('lab2rgb', 'image_lab_to_rgb')
+
+-- Each channel of the result is a weighted sum of the source's.
+local function mix(name, weights)
+   image[name] = function(...)
+      local dst, src = arguments.source('image.' .. name, '[destination,] source', ...)
+      local mixed = src.new():resizeAs(src):zero()
+      for to, row in ipairs(weights) do
+         for from, weight in ipairs(row) do
+            if weight ~= 0 then mixed[to]:add(weight, src[from]) end
+         end
+      end
+      return dst and dst:resizeAs(src):copy(mixed) or mixed
+   end
+end
+mix('rgb2yuv', { { 0.299, 0.587, 0.114 }, { -0.14713, -0.28886, 0.436 }, { 0.615, -0.51499, -0.10001 } })
+mix('yuv2rgb', { { 1, 0, 1.13983 }, { 1, -0.39465, -0.58060 }, { 1, 2.03211, 0 } })
+
+-- [destination,] source: 1 x height x width
+function image.rgb2y(...)
+   local dst, src = arguments.source('image.rgb2y', '[destination,] source', ...)
+   dst = (dst or src.new()):resize(1, src:size(2), src:size(3))
+   kernel.image_rgb_to_y(dst[1], src:narrow(1, 1, 3))
+   return dst
+end
+
+-- [destination,] source: each pixel divided by the sum of its channels
+function image.rgb2nrgb(...)
+   local dst, src = arguments.source('image.rgb2nrgb', '[destination,] source', ...)
+   local sum = src[1]:clone():add(src[2]):add(src[3]):add(1e-6)
+   dst = (dst or src.new()):resizeAs(src):copy(src)
+   for channel = 1, 3 do dst[channel]:cdiv(sum) end
+   return dst
+end
+
+-- Colours from blue over green to red, n x 3.
+function image.jetColormap(n)
+   local map = torch.Tensor(n, 3)
+   local function level(x) return math.max(math.min(x, 1), 0) end
+   for i = 1, n do
+      local x = 4 * i / n
+      map[i][1] = level(math.min(x - 1.5, 4.5 - x))
+      map[i][2] = level(math.min(x - 0.5, 3.5 - x))
+      map[i][3] = level(math.min(x + 0.5, 2.5 - x))
+   end
+   return map
+end
+
+-- n colours that differ, n x 3: steps around the circle of hues.
+function image.colormap(n)
+   local colors = torch.Tensor(3, 1, n)
+   for i = 1, n do
+      colors[1][1][i] = math.fmod((i - 1) * 39, 360) / 360
+      colors[2][1][i] = math.fmod((i - 1) / 9, 0.7) + 0.3
+   end
+   colors[3]:fill(0.5)
+   return image.hsl2rgb(colors):view(3, n):t():contiguous()
+end
+
+-- [destination,] levels from 1 to their largest: an image in jetColormap's colours
+function image.y2jet(...)
+   local dst, src = arguments.source('image.y2jet', '[destination,] source', ...)
+   if src:dim() == 3 and src:size(1) == 1 then src = src[1] end
+   if src:dim() == 1 then src = src:contiguous():view(1, src:size(1)) end
+   local map = image.jetColormap(src:max())
+   if src:type() == 'torch.ByteTensor' then map:mul(255):round() end
+   local colors = map:typeAs(src):index(1, src:long():view(-1))
+   dst = dst or src.new()
+   return dst:resize(3, src:size(1), src:size(2)):copy(colors:t())
+end

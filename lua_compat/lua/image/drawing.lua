@@ -1,0 +1,161 @@
+-- Text and rectangles, ranges of values, many images as one.
+local kernel = require('torch.kernels').of_tensors
+
+-- Colours are given from 0 to 255.
+local function in_units(img, color)
+   local unit = img:type() == 'torch.ByteTensor' and 1 or 255
+   return color[1] / unit, color[2] / unit, color[3] / unit
+end
+
+local function canvas(src, options)
+   assert(torch.isTensor(src) and src:dim() == 3 and src:size(1) == 3,
+      'input image has to be a 3D tensor of shape 3 x H x W ')
+   return options.inplace and src or src:clone()
+end
+
+-- Writes text from (x, y). opts: color {255, 0, 0}, bg (none), size 1, wrap true, inplace false.
+function image.drawText(src, text, x, y, opts)
+   opts = opts or {}
+   local out = canvas(src, opts)
+   if not text or text:find('^%s*$') then return out end
+   local has_background = opts.bg ~= nil and opts.bg[1] ~= -1 and opts.bg[2] ~= -1 and opts.bg[3] ~= -1
+   local r, g, b = in_units(src, opts.color or { 255, 0, 0 })
+   kernel.image_draw_text(out, text, x or 1, y or 1, opts.size or 1, opts.wrap ~= false, has_background, r, g, b,
+      in_units(src, has_background and opts.bg or { 0, 0, 0 }))
+   return out
+end
+
+-- The frame of a rectangle. opts: color {255, 0, 0}, lineWidth 1, inplace false.
+function image.drawRect(src, x1, y1, x2, y2, opts)
+   opts = opts or {}
+   local out = canvas(src, opts)
+   if not (x1 and y1 and x2 and y2) then return out end
+   local width = math.floor(opts.lineWidth or 1)
+   local before = math.floor(width / 2) + 1
+   local r, g, b = in_units(src, opts.color or { 255, 0, 0 })
+   local colors = { r, g, b }
+   -- places from 1: what a line at `at` covers, cut to the image
+   local function span(at, most) return math.max(0, at - before) + 1, math.min(most, at + width - before) end
+   local function fill(left, right, top, bottom)
+      if right < left or bottom < top then return end
+      for channel = 1, 3 do
+         out[channel]:narrow(1, top, bottom - top + 1):narrow(2, left, right - left + 1):fill(colors[channel])
+      end
+   end
+   local left1, right1 = span(x1, src:size(3))
+   local left2, right2 = span(x2, src:size(3))
+   local top1, bottom1 = span(y1, src:size(2))
+   local top2, bottom2 = span(y2, src:size(2))
+   fill(left1, right1, top1, bottom2)
+   fill(left2, right2, top1, bottom2)
+   fill(left1, right2, top1, bottom1)
+   fill(left1, right2, top2, bottom2)
+   return out
+end
+
+-- Values brought to the range from 0 to 1. args: tensor, min, max (by default the tensor's), symm (min = -max),
+-- inplace, saturate (cut what is outside of a given range), tensorOut.
+function image.minmax(args)
+   local tensor, min, max = args.tensor, args.min, args.max
+   local saturate = args.saturate and (min ~= nil or max ~= nil)
+   local out
+   if args.tensorOut then
+      out = args.tensorOut:resize(tensor:size()):copy(tensor)
+   elseif args.inplace then
+      out = tensor
+   else
+      out = torch.Tensor(tensor:size()):copy(tensor)
+   end
+   local reach = 0
+   if min == nil then
+      if args.symm then
+         reach = math.max(math.abs(out:min()), math.abs(out:max()))
+         min = -reach
+      else
+         min = out:min()
+      end
+   end
+   if min ~= 0 then out:add(-min) end
+   if max ~= nil then
+      max = max - min
+   elseif args.symm then
+      max = reach * 2
+   else
+      max = out:max()
+   end
+   if max ~= 0 then out:div(max) end
+   if saturate then out:clamp(0, 1) end
+   return out
+end
+
+-- A list of images of one size as one tensor.
+local function packed_list(images)
+   local first = images[1]
+   local channels = first:dim() == 2 and 1 or first:size(1)
+   local packed = torch.Tensor(#images, channels, first:size(first:dim() - 1), first:size(first:dim()))
+   for i, img in ipairs(images) do packed[i]:copy(img) end
+   return packed
+end
+
+-- images: n x [channels x] height x width, beside one another.
+local function on_a_grid(images, padding, nrow)
+   local n, d = images:size(1), images:dim()
+   local columns = math.min(nrow, n)
+   local rows = math.ceil(n / columns)
+   local height, width = images:size(d - 1) + padding, images:size(d) + padding
+   local sizes = { height * rows, width * columns }
+   if d == 4 then table.insert(sizes, 1, images:size(2)) end
+   local grid = torch.Tensor(unpack(sizes)):fill(images:max())
+   for k = 0, n - 1 do
+      local top, left = math.floor(k / columns) * height, k % columns * width
+      grid:narrow(d - 2, math.floor(top + 1 + padding / 2), height - padding)
+         :narrow(d - 1, math.floor(left + 1 + padding / 2), width - padding):copy(images[k + 1])
+   end
+   return grid
+end
+
+-- Images to look at: one (height x width, 1 or 3 channels), many in a tensor (n x height x width, n x 1 or 3 x height x
+-- width) or a list. Many are laid out on a grid; values are brought to the range from 0 to 1.
+function image.toDisplayTensor(...)
+   local a = dok.unpack({ ... }, 'image.toDisplayTensor',
+      'given a pack of tensors, returns a single tensor that contains a grid of all in the pack',
+      { arg = 'input', type = 'torch.Tensor | table', help = 'HxW or KxHxW or Kx3xHxW, or a list', req = true },
+      { arg = 'padding', type = 'number', help = 'pixels between images', default = 0 },
+      { arg = 'nrow', type = 'number', help = 'images in a row', default = 6 },
+      { arg = 'scaleeach', type = 'boolean', help = 'each image has a range of its own', default = false },
+      { arg = 'min', type = 'number', help = 'lower bound of the range' },
+      { arg = 'max', type = 'number', help = 'upper bound of the range' },
+      { arg = 'symmetric', type = 'boolean', help = 'a range around 0, for filters', default = false },
+      { arg = 'saturate', type = 'boolean', help = 'cut what is outside of the range', default = true })
+   local packed
+   if torch.isTensor(a.input) then
+      packed = torch.Tensor(a.input:size()):copy(a.input)
+   elseif type(a.input) == 'table' then
+      packed = packed_list(a.input)
+   else
+      error('Unknown or incompatible type of input: ' .. torch.type(a.input), 2)
+   end
+   local function rescale(tensor)
+      return image.minmax{ tensor = tensor, inplace = true, min = a.min, max = a.max, symm = a.symmetric,
+         saturate = a.saturate }
+   end
+   local d = packed:dim()
+   local channels = d > 2 and packed:size(d - 2)
+   local few = channels == 1 or channels == 3
+   if d == 2 or (d == 3 and few) then return rescale(packed) end
+   if not (d == 3 or (d == 4 and few)) then
+      xerror('packed must be a HxW or KxHxW or Kx3xHxW tensor, or a list of tensors', 'image.toDisplayTensor')
+   end
+   if a.scaleeach then
+      for i = 1, packed:size(1) do rescale(packed[i]) end
+      return on_a_grid(packed, a.padding, a.nrow)
+   end
+   return rescale(on_a_grid(packed, a.padding, a.nrow))
+end
+
+function image.display()
+   error('image.display: th has no window; image.save(filename, image.toDisplayTensor(images)) writes what it would '
+      .. 'show', 2)
+end
+
+function image.window() error('image.window: th has no window', 2) end

@@ -1,0 +1,208 @@
+-- Cropping, scaling, turning, warping.
+local arguments = require 'image.arguments'
+local kernel = require('torch.kernels').of_tensors
+
+local function whole(number) return number >= 0 and math.floor(number) or math.ceil(number) end
+
+-- Width and height.
+local function size_of(img) return img:size(img:dim()), img:size(img:dim() - 1) end
+
+local function new_like(src, width, height)
+   width, height = whole(width), whole(height)
+   if src:dim() == 3 then return src.new(src:size(1), height, width) end
+   return src.new(height, width)
+end
+
+local function part(src, x, y, width, height)
+   local w, h = size_of(src)
+   x, y, width, height = whole(x), whole(y), whole(width), whole(height)
+   if x < 0 or y < 0 or x + width > w or y + height > h or width < 1 or height < 1 then
+      dok.error('crop goes outside bounds of src', 'image.crop')
+   end
+   return src:narrow(src:dim() - 1, y + 1, height):narrow(src:dim(), x + 1, width)
+end
+
+local CROP = '[destination,] source, startx, starty [, endx, endy] or [destination,] source, format, width, height'
+
+-- From (startx, starty), counted from 0, up to but not with (endx, endy): by default as much as the destination
+-- holds. Or a width and height at a place: "c" centre, "tl", "tr", "bl", "br" corners. What is cut out is scaled to
+-- the size of the destination.
+function image.crop(...)
+   local dst, src, startx, starty, endx, endy = arguments.source('image.crop', CROP, ...)
+   if type(startx) == 'string' then
+      local format, width, height = startx, starty, endx
+      local w, h = size_of(src)
+      local corners = { c = { math.floor((w - width) / 2), math.floor((h - height) / 2) }, tl = { 0, 0 },
+         tr = { w - width, 0 }, bl = { 0, h - height }, br = { w - width, h - height } }
+      local corner = corners[format]
+      if not corner then error('crop format must be "c"|"tl"|"tr"|"bl"|"br"', 2) end
+      startx, starty = corner[1], corner[2]
+      endx, endy = startx + width, starty + height
+   end
+   if type(startx) ~= 'number' or type(starty) ~= 'number' then arguments.wrong('image.crop', CROP) end
+   if not endx then
+      if not dst then arguments.wrong('image.crop', CROP) end
+      local width, height = size_of(dst)
+      return dst:copy(part(src, startx, starty, width, height))
+   end
+   local cut = part(src, startx, starty, endx - startx, endy - starty)
+   if dst then return image.scale(dst, cut) end
+   return cut:clone()
+end
+
+-- [destination,] source, x, y: moved right and down; zeros come in.
+function image.translate(...)
+   local forms = '[destination,] source, x, y'
+   local dst, src, x, y = arguments.source('image.translate', forms, ...)
+   if type(x) ~= 'number' or type(y) ~= 'number' then arguments.wrong('image.translate', forms) end
+   dst = (dst or src.new()):resizeAs(src):zero()
+   kernel.image_translate(dst, src, x, y)
+   return dst
+end
+
+-- Width and height for a size: MAX (the longer side), "WxH", "^MIN" (the shorter side), "*SC" or "*SCn/SCd" (factors).
+local function wanted_size(src, size)
+   local w, h = size_of(src)
+   local longest = tonumber(size)
+   local width, height = tostring(size):match('(%d+)x(%d+)')
+   local shortest = tonumber(tostring(size):match('%^(%d+)') or nil)
+   local numerator, denominator = tostring(size):match('%*(%d+)%/(%d+)')
+   local factor = tonumber(tostring(size):match('%*(.+)') or nil)
+   if longest then return w * longest / math.max(w, h), h * longest / math.max(w, h) end
+   if width then return tonumber(width), tonumber(height) end
+   if shortest then return w * shortest / math.min(w, h), h * shortest / math.min(w, h) end
+   if numerator then return w * numerator / denominator, h * numerator / denominator end
+   if factor then return w * factor, h * factor end
+   dok.error('could not find valid dest size', 'image.scale')
+end
+
+local SCALE = 'source, width, height [, mode], or source, size [, mode], or destination, source [, mode]'
+
+-- mode: 'bilinear', 'bicubic' or 'simple'.
+function image.scale(...)
+   local dst, src, first, second, third = arguments.source('image.scale', SCALE, ...)
+   local mode, width, height
+   if dst then
+      mode = first
+   elseif type(second) == 'number' then
+      width, height, mode = first, second, third
+   else
+      if first == nil then arguments.wrong('image.scale', SCALE) end
+      width, height = wanted_size(src, first)
+      mode = second
+   end
+   mode = arguments.choice('image.scale', 'mode', mode, { 'bilinear', 'bicubic', 'simple' })
+   dst = dst or new_like(src, math.max(width, 1), math.max(height, 1))
+   kernel['image_scale_' .. mode](dst, src)
+   return dst
+end
+
+-- [destination,] source, theta (radians) [, mode 'simple' | 'bilinear']
+function image.rotate(...)
+   local forms = '[destination,] source, theta [, mode]'
+   local dst, src, theta, mode = arguments.source('image.rotate', forms, ...)
+   if type(theta) ~= 'number' then arguments.wrong('image.rotate', forms) end
+   mode = arguments.choice('image.rotate', 'mode', mode, { 'simple', 'bilinear' })
+   if dst and dst:nElement() > 0 and dst:data() == src:data() then
+      dok.error('in-place rotate not supported', 'image.rotate')
+   end
+   dst = (dst or src.new()):resizeAs(src)
+   kernel[mode == 'simple' and 'image_rotate' or 'image_rotate_bilinear'](dst, src, theta)
+   return dst
+end
+
+-- [destination,] source [, interpolation 'simple' | 'bilinear' [, mode 'valid' | 'full']]
+local function to_polar(name, logarithmic)
+   return function(...)
+      local dst, src, interpolation, mode = arguments.source(name, '[destination,] source [, interpolation [, mode]]',
+         ...)
+      interpolation = arguments.choice(name, 'interpolation', interpolation, { 'simple', 'bilinear' })
+      mode = arguments.choice(name, 'mode', mode, { 'valid', 'full' })
+      local width, height = size_of(src)
+      dst = dst or new_like(src, math.max(width, height), math.max(width, height))
+      kernel.image_polar(dst, src, logarithmic, mode == 'full', interpolation == 'bilinear')
+      return dst
+   end
+end
+image.polar, image.logpolar = to_polar('image.polar', false), to_polar('image.logpolar', true)
+
+local modes = { 'bilinear', 'simple', 'bicubic', 'lanczos' }
+
+-- The image with its channels first, and a function that takes the result back to its form.
+local function with_channels(src)
+   if src:dim() == 3 then return src, function(dst) return dst end end
+   return src:contiguous():view(1, src:size(1), src:size(2)), function(dst) return dst[1] end
+end
+
+local function warp(name, dst, src, field, mode, offset, clamp, pad)
+   mode = arguments.choice(name, 'mode', mode, modes)
+   clamp = arguments.choice(name, 'clamp mode', clamp, { 'clamp', 'pad' })
+   assert(pad == nil or clamp == 'pad', 'pad_value can only be specified if clamp_mode = "pad"')
+   local channels, back = with_channels(src)
+   dst = (dst or src.new()):resize(channels:size(1), field:size(2), field:size(3))
+   kernel.image_warp(dst, channels, field, mode, offset, clamp == 'pad', pad or 0)
+   return back(dst)
+end
+
+-- [destination,] source, field, ...: here the field is a tensor, too.
+local function with_field(name, forms, ...)
+   local list, n = { ... }, select('#', ...)
+   if not torch.isTensor(list[3]) then
+      table.insert(list, 1, false)
+      n = n + 1
+   end
+   if not torch.isTensor(list[2]) or not torch.isTensor(list[3]) or n > 7 then arguments.wrong(name, forms) end
+   return list[1] or nil, unpack(list, 2, n)
+end
+
+-- [destination,] source, field (2 x H x W: y, x) [, mode [, offset [, clamp mode [, pad value]]]]
+function image.warp(...)
+   local dst, src, field, mode, offset, clamp, pad = with_field('image.warp',
+      '[destination,] source, field [, mode [, offset mode [, clamp mode [, pad value]]]]', ...)
+   return warp('image.warp', dst, src, field, mode, offset == nil or offset ~= false, clamp, pad)
+end
+
+-- [destination,] source, matrix (2 x 2, of y, x) [, mode [, translation (y, x) [, clamp mode [, pad value]]]]
+function image.affinetransform(...)
+   local dst, src, matrix, mode, translation, clamp, pad = with_field('image.affinetransform',
+      '[destination,] source, matrix [, mode [, translation [, clamp mode [, pad value]]]]', ...)
+   local width, height = size_of(src)
+   -- (y, x) of each pixel, from the middle, the other way round
+   local down = torch.linspace(1, -1, height):mul((height - 1) / 2)
+   local across = torch.linspace(1, -1, width):mul((width - 1) / 2)
+   local grid = torch.Tensor(2, height, width)
+   grid[1] = torch.ger(down, torch.ones(width))
+   grid[2] = torch.ger(torch.ones(height), across)
+   local moved = torch.mm(matrix:typeAs(grid), grid:view(2, height * width)):view(2, height, width)
+   local field = grid - moved
+   if translation then
+      field[1]:add(-translation[1])
+      field[2]:add(-translation[2])
+   end
+   return warp('image.affinetransform', dst, src, field, mode, true, clamp, pad)
+end
+
+local function mirrored(dst, src, dimension)
+   dst = (dst or src.new()):resizeAs(src)
+   kernel.image_flip(dst, src, dimension)
+   return dst
+end
+
+-- [destination,] source, which may be the same.
+function image.hflip(...)
+   local dst, src = arguments.source('image.hflip', '[destination,] source', ...)
+   return mirrored(dst, src, src:dim())
+end
+
+function image.vflip(...)
+   local dst, src = arguments.source('image.vflip', '[destination,] source', ...)
+   return mirrored(dst, src, src:dim() - 1)
+end
+
+-- [destination,] source, dimension
+function image.flip(...)
+   local dst, src, dimension = arguments.source('image.flip', '[destination,] source, dimension', ...)
+   assert(src:dim() <= 5, 'too many input dims (up to 5D supported)')
+   assert(type(dimension) == 'number' and dimension >= 1 and dimension <= src:dim(), 'Bad flip dimension')
+   return mirrored(dst, src, dimension)
+end

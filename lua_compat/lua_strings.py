@@ -1,0 +1,11 @@
+"""Lua's strings are bytes; they cross to Python and back as text with one character per byte (latin-1)."""
+
+
+def from_lua(text: str) -> str:
+    """What the bytes mean: a path or a name in UTF-8."""
+    return text.encode("latin-1").decode("utf-8", "surrogateescape")
+
+
+def to_lua(text: str) -> str:
+    """The UTF-8 bytes of a text, as Lua is to get them."""
+    return text.encode("utf-8", "surrogateescape").decode("latin-1")

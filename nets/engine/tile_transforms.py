@@ -1,0 +1,123 @@
+"""The linear maps of bilinear convolution algorithms, kept as the few small matrices they are made of.
+
+A two-dimensional transform works along the rows of a tile and along its columns. As one matrix it would cost
+t^2 R multiplications per tile; in two stages it costs a fraction of that, which matters for large tiles.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class TileMap:
+    """A linear map of n x n tiles to R values: first ``leading``, then ``blocks``.
+
+    ``leading`` (r, n) mixes the n rows of a tile, for each of its columns; None leaves them alone.
+    ``blocks`` are matrices (rows, columns) along a diagonal, each repeated so many times: together
+    (R, r * n).
+    """
+
+    leading: Tensor | None
+    blocks: tuple[tuple[Tensor, int], ...]
+
+    @property
+    def values(self) -> int:
+        """R."""
+        return sum(matrix.shape[0] * count for matrix, count in self.blocks)
+
+    @property
+    def between(self) -> int:
+        """r * n: how many numbers per tile there are between the stages; 0 for a map of one stage."""
+        return 0 if self.leading is None else sum(m.shape[1] * count for m, count in self.blocks)
+
+    @property
+    def multiply_adds(self) -> int:
+        """Per tile and channel."""
+        by_blocks = sum(matrix.numel() * count for matrix, count in self.blocks)
+        return by_blocks + (0 if self.leading is None else self.between * self.leading.shape[1])
+
+    def to(self, dtype: torch.dtype) -> "TileMap":
+        leading = None if self.leading is None else self.leading.to(dtype).contiguous()
+        return TileMap(leading, tuple((m.to(dtype).contiguous(), count) for m, count in self.blocks))
+
+    def apply(self, tiles: Tensor, values: Tensor, room: Tensor) -> None:
+        """Fills ``values`` (R, N), whose rows may lie apart, from contiguous ``tiles`` (n * n, N).
+
+        ``room`` is flat scratch for between * N numbers.
+        """
+        if self.leading is not None:
+            count = tiles.shape[1]
+            mixed = room[: self.between * count].view(self.between, count)
+            by_row = (self.leading.shape[1], -1)
+            torch.mm(self.leading, tiles.view(by_row), out=mixed.view(self.leading.shape[0], -1))
+            tiles = mixed
+        for matrix, source, target in self._each_block(tiles, values):
+            torch.mm(matrix, source, out=target)
+
+    def apply_adjoint(self, values: Tensor, tiles: Tensor, room: Tensor) -> None:
+        """Fills contiguous ``tiles`` (n * n, N) with the transposed map of ``values`` (R, N)."""
+        mixed = tiles
+        if self.leading is not None:
+            count = tiles.shape[1]
+            mixed = room[: self.between * count].view(self.between, count)
+        for matrix, target, source in self._each_block(mixed, values):
+            torch.mm(matrix.t(), source, out=target)
+        if self.leading is not None:
+            by_row = (self.leading.shape[1], -1)
+            torch.mm(self.leading.t(), mixed.view(self.leading.shape[0], -1), out=tiles.view(by_row))
+
+    def _each_block(self, tiles: Tensor, values: Tensor) -> list[tuple[Tensor, Tensor, Tensor]]:
+        """Every block with its rows of ``tiles`` and of ``values``."""
+        found, column, row = [], 0, 0
+        for matrix, count in self.blocks:
+            rows, columns = matrix.shape
+            for _ in range(count):
+                found.append((matrix, tiles[column : column + columns], values[row : row + rows]))
+                column, row = column + columns, row + rows
+        return found
+
+
+def one_stage(matrix: Tensor) -> TileMap:
+    """A map given as one (R, n * n) matrix."""
+    return TileMap(None, ((matrix, 1),))
+
+
+def along_both_axes(matrix: Tensor) -> TileMap:
+    """``matrix`` (t, n) along the rows and along the columns of a tile: the Kronecker product with itself.
+
+    For small tiles one product with the whole matrix is faster than two thin ones.
+    """
+    if matrix.shape[0] < 6:
+        return one_stage(torch.kron(matrix, matrix))
+    return TileMap(matrix, ((matrix, matrix.shape[0]),))
+
+
+@dataclass(frozen=True)
+class TileTransforms:
+    """One algorithm, in float64: y = output^T (weight(w) * input(d)), element by element.
+
+    ``output_adjoint`` maps m x m tiles, ``weight`` k x k kernels and ``input`` t x t tiles to R values each,
+    t = m + k - 1. The output's tile is the adjoint of the first.
+    """
+
+    name: str
+    output_tile: int
+    kernel: int
+    output_adjoint: TileMap
+    weight: TileMap
+    input: TileMap
+
+    @property
+    def input_tile(self) -> int:
+        return self.output_tile + self.kernel - 1
+
+    @property
+    def products(self) -> int:
+        """R: multiplications per tile and pair of channels."""
+        return self.weight.values
+
+    def to(self, dtype: torch.dtype) -> "TileTransforms":
+        maps = (self.output_adjoint.to(dtype), self.weight.to(dtype), self.input.to(dtype))
+        return TileTransforms(self.name, self.output_tile, self.kernel, *maps)

@@ -1,0 +1,114 @@
+"""Charts: where things are placed, and what the renderers make of them."""
+
+import itertools
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from convnet_benchmarks.chart_style import styles
+from convnet_benchmarks.charts import (
+    Axis,
+    Chart,
+    Guide,
+    Mark,
+    Panel,
+    Series,
+    axis_ticks,
+    layout_rows,
+    point_names,
+)
+from convnet_benchmarks.tables import Column, Table
+
+
+def panel(kind, *series, log=False):
+    return Panel("title", kind, Axis("x [images/s]", log=log), Axis("y [MiB]"), series)
+
+
+def bars(kind="bars"):
+    one = Series("one", [Mark(1.0, name="a"), Mark(5.0, name="b")])
+    return panel(kind, one, Series("two", [Mark(3.0, name="a")]))
+
+
+def test_bars_of_one_name_are_a_group_under_it():
+    rows, height = layout_rows(bars())
+    assert [(row.mark.name, row.series, row.name_y is None) for row in rows] == [
+        ("a", "one", False),
+        ("a", "two", True),
+        ("b", "one", False),
+    ]
+    assert all(first.y + first.height / 2 <= second.y for first, second in itertools.pairwise(rows))
+    assert rows[-1].y < height
+
+
+def test_dots_are_ordered_by_value():
+    rows, _ = layout_rows(bars("dots"))
+    assert [row.mark.name for row in rows] == ["b", "a", "a"]
+
+
+@given(st.lists(st.floats(1e-3, 1e6), min_size=1))
+def test_ticks_of_a_logarithmic_axis_are_round_and_few(values):
+    ticks = axis_ticks(Axis("", log=True), values)
+    assert 1 <= len(ticks) <= 12
+    for tick in ticks:
+        digit = round(tick / 10 ** math.floor(math.log10(tick) + 1e-9), 6)
+        assert digit in (1, 2, 5)
+        assert min(values) / 4 < tick < max(values) * 4
+
+
+def test_given_ticks_are_kept_and_linear_axes_left_alone():
+    assert axis_ticks(Axis("", log=True, ticks=(1.0, 3.0)), [1.0]) == (1.0, 3.0)
+    assert axis_ticks(Axis(""), [1.0]) == ()
+
+
+def test_names_of_points_do_not_cover_each_other():
+    points = [Mark(1.0, 1.0, "one"), Mark(1.01, 1.0, "covered"), Mark(9.0, 9.0, "right"), Mark(1.0, 9.0)]
+    names = point_names(panel("points", Series("s", points)))
+    assert [(name.mark.name, name.to_the_left) for name in names] == [("one", False), ("right", True)]
+
+
+def test_styles_differ_by_more_than_colour():
+    looks = styles([str(number) for number in range(20)])
+    assert len({(look.colour, look.bokeh_shape, look.dash) for look in looks.values()}) == 20
+    neighbours = list(looks.values())[:5]
+    assert len({look.bokeh_shape for look in neighbours}) == 5  # told apart without any colour
+
+
+@pytest.mark.parametrize("kind", ["lines", "points", "bars", "dots"])
+def test_bokeh_figures_follow_the_width_and_have_tooltips(kind):
+    pytest.importorskip("bokeh")
+    from bokeh.models import GlyphRenderer, HoverTool
+
+    from convnet_benchmarks.bokeh_charts import draw
+
+    tips = [("net", "<b>&"), ("time", "1.5 ms")]
+    series = Series("s", [Mark(1.0, 2.0, "a", tips, 1.9, 2.1), Mark(10.0, 3.0, "b", tips, 2.9, 3.1)])
+    figure = draw(panel(kind, series, log=kind == "dots"), styles(["s"]))
+    assert figure.sizing_mode == "stretch_width"
+    assert figure.xaxis[0].axis_label == "x [images/s]"
+    hover = figure.select_one(HoverTool)
+    shown = hover.renderers[0].data_source.data["tip"][0]
+    assert "1.5 ms" in shown and "&lt;b&gt;&amp;" in shown  # names from files are no HTML
+    named = [one for one in figure.select(GlyphRenderer) if one.name == "s"]
+    assert named, "the legend finds its series by name"
+    # A touch on the chart must scroll the page.
+    assert figure.toolbar.active_drag is None and figure.toolbar.active_scroll is None
+
+
+def test_png(tmp_path):
+    pytest.importorskip("matplotlib")
+    from convnet_benchmarks.matplotlib_charts import save_png
+
+    points = Panel(
+        "points",
+        "points",
+        Axis("x", log=True),
+        Axis("y", log=True),
+        [Series("s", [Mark(1.0, 2.0, "name", low=1.5, high=2.5)])],
+        [Guide("roof", [(1.0, 1.0), (2.0, 3.0)])],
+    )
+    chart = Chart("text", [points, bars(), bars("dots"), panel("lines")], Table("", [Column("x")]))
+    path = tmp_path / "chart.png"
+    save_png(chart, "Title", str(path))
+    assert path.read_bytes().startswith(b"\x89PNG") and path.stat().st_size > 10_000
