@@ -329,6 +329,13 @@ local function handle(r)
 end
 memory.handle = handle
 
+-- The handle of all elements of a storage as a vector, for one call.
+function memory.storage_handle(S)
+   local h = S.n > 0 and python.view(S.h, S.base, S.n, 1) or python.empty(S.T.code)
+   note_dead(h)
+   return h
+end
+
 -- A kernel resized the tensor: its layout now, as lua_compat/bridge.py says it.
 function memory.relaid(r, nd, address, count, ...)
    r.nd = nd
