@@ -17,6 +17,7 @@ _MODULES = (
     "random",
     "convolution",
     "system",
+    "device",
     "nn_transfer",
     "nn_spatial",
     "nn_loss",
