@@ -41,13 +41,21 @@ DTYPES = (
     torch.float64,
 )
 
+# CUDA's types follow in the same order (torch/types.lua).
+HOST_TYPES = len(DTYPES) - 1
+
 _UNCHANGED = -1
 
 
 class Handles:
-    """The tensors that live in one Lua state, by handle. Handle 0 is None."""
+    """The tensors that live in one Lua state, by handle. Handle 0 is None.
 
-    def __init__(self) -> None:
+    ``cuda``: where tensors of CUDA's types lie ('cuda', or 'cpu' to run CUDA scripts there); None: no such
+    types.
+    """
+
+    def __init__(self, cuda: str | None = None) -> None:
+        self.cuda = cuda
         self.tensors: list[Tensor | None] = [None]
         self._free: list[int] = []
         self.generators: list[Generator] = []
@@ -82,12 +90,17 @@ class Handles:
 
     def new(self, code: int, *size: int) -> tuple[int, int, int]:
         """A contiguous tensor of uninitialised memory: its handle, its storage's handle, its address."""
-        tensor = torch.empty(size, dtype=DTYPES[code])
+        tensor = self._made(code, *size)
         return self.add(tensor), self.add(tensor), tensor.data_ptr()
+
+    def _made(self, code: int, *size: int) -> Tensor:
+        if code <= HOST_TYPES:
+            return torch.empty(size, dtype=DTYPES[code])
+        return torch.empty(size, dtype=DTYPES[code - HOST_TYPES], device=self.cuda)
 
     def empty(self, code: int) -> int:
         """A tensor without elements and without a storage."""
-        return self.add(torch.empty(0, dtype=DTYPES[code]))
+        return self.add(self._made(code, 0))
 
     def storage_of(self, handle: int) -> int:
         """A handle for the storage of a tensor: what keeps the storage alive."""

@@ -54,17 +54,27 @@ def _exit_code(stop: SystemExit) -> int:
 class Runtime:
     """One Lua state. ``program`` and ``args`` are what Lua sees as ``arg[0]`` and ``arg[1...]``.
 
+    ``cpu_as_cuda``: CUDA's packages and types are there, on the CPU; otherwise where PyTorch has CUDA.
     ``sandboxed``: no Python function that reaches files, processes or the machine can be called from it.
     ``lock_down`` takes the rest away from scripts.
     """
 
-    def __init__(self, program: str = "th", args: Sequence[str] = (), *, sandboxed: bool = False) -> None:
+    def __init__(
+        self,
+        program: str = "th",
+        args: Sequence[str] = (),
+        *,
+        sandboxed: bool = False,
+        cpu_as_cuda: bool = False,
+    ) -> None:
         from lupa import luajit21
 
         from lua_compat.bridge import Handles, for_lua, kernel_signature
+        from lua_compat.cuda import Cuda, why_not
         from lua_compat.kernels import all_kernels, kernels_of_a_state, outside_kernels
 
-        self.handles = Handles()
+        place = "cpu" if cpu_as_cuda else None if why_not() or sandboxed else "cuda"
+        self.handles = Handles(place)
         self._lua = luajit21.LuaRuntime(
             encoding="latin-1",
             unpack_returned_tuples=True,
@@ -85,6 +95,7 @@ class Runtime:
             "view": handles.view,
             "release": handles.release,
             "alive": lambda: len(handles),
+            **Cuda(place).functions(),
         }
         kernels = {**all_kernels(), **kernels_of_a_state()}
         if sandboxed:

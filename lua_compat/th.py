@@ -18,6 +18,7 @@ Runs a Lua script written for Torch7, on PyTorch; without a script, an interacti
   -i, --interactive  the prompt after the script or CODE
   -g, --globals      say where a global is created, or read before it exists
   -gg, --gglobals    make that an error
+  --cpu-as-cuda      run a CUDA script on the CPU: cutorch, cunn, cudnn and ccn2 are there, without a GPU
   --sandbox          run SCRIPT without files, processes, ffi, debug, bytecode and Python, within
   --memory MB          so much memory [1024],
   --time SECONDS       so much time [60],
@@ -39,6 +40,7 @@ class Command:
     arguments: list[str] = field(default_factory=list)
     interactive: bool = False
     globals: str | None = None  # None, 'watch' or 'strict'
+    cpu_as_cuda: bool = False
     sandbox: bool = False
     limits: dict[str, float] = field(default_factory=dict)
 
@@ -67,6 +69,8 @@ def parse(argv: Sequence[str]) -> Command:
             command.globals = "watch"
         elif word in ("-gg", "--gglobals"):
             command.globals = "strict"
+        elif word == "--cpu-as-cuda":
+            command.cpu_as_cuda = True
         elif word == "--sandbox":
             command.sandbox = True
         elif word.partition("=")[0] in _LIMITS:
@@ -97,8 +101,16 @@ def _check(command: Command) -> None:
     if command.script is not None and not os.path.isfile(command.script):
         raise UsageError(f"no script {command.script!r}: give the path of a Lua file")
     if command.sandbox:
-        if command.script is None or command.steps or command.interactive or command.globals:
-            raise UsageError("--sandbox runs one script: give its path, and none of -l, -e, -i, -g")
+        if (
+            command.script is None
+            or command.steps
+            or command.interactive
+            or command.globals
+            or command.cpu_as_cuda
+        ):
+            raise UsageError(
+                "--sandbox runs one script: give its path, and none of -l, -e, -i, -g, --cpu-as-cuda"
+            )
     elif command.limits:
         raise UsageError("--memory, --time and --output are limits of --sandbox: give that, too")
 
@@ -159,7 +171,7 @@ def _run_in_sandbox(command: Command) -> int:
 def _execute(command: Command) -> int:
     from lua_compat.runtime import Runtime
 
-    runtime = Runtime(command.script or "th", command.arguments)
+    runtime = Runtime(command.script or "th", command.arguments, cpu_as_cuda=command.cpu_as_cuda)
     if command.globals is not None:
         runtime.watch_globals(strict=command.globals == "strict")
     code = _run_steps(runtime, command)

@@ -16,18 +16,6 @@ from lua_compat.runtime import Runtime
 GOLDEN = Path(__file__).parent / "golden"
 CASES = t7.load(GOLDEN / "nn.t7").array()
 
-# Layers that are not there yet: a case must fail for this reason, and for no other.
-MISSING = {
-    "Bilinear", "ClassSimplexCriterion", "Copy", "Cosine", "Euclidean", "LinearWeightNorm", "MixtureTable",
-    "PartialLinear", "SpatialContrastiveNormalization", "SpatialConvolutionMap",
-    "SpatialDivisiveNormalization",
-    "SpatialSubtractiveNormalization", "WeightNorm", "WeightedEuclidean",
-}  # fmt: skip
-
-
-def _layer(expression: str) -> str:
-    return expression.removeprefix("nn.").split("(")[0]
-
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> list[t7.LuaTable]:
@@ -39,9 +27,6 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> list[t7.LuaTable]:
 @pytest.mark.parametrize("index", range(len(CASES)), ids=lambda i: CASES[i]["expr"][:60])
 def test_case(results: list[t7.LuaTable], index: int) -> None:
     expected, got = CASES[index], results[index]
-    if _layer(expected["expr"]) in MISSING:
-        assert "a nil value" in got["error"]
-        return
     assert "error" not in got, got["error"]
     assert not list(differences(expected, got, 1e-9))
 

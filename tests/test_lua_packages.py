@@ -301,6 +301,9 @@ def test_lfs(tmp_path: Path) -> None:
         assert(not lfs.mkdir(arg[1] .. '/new') and not lfs.mkdir(arg[1] .. '/a/b'))
         assert(lfs.touch(arg[1] .. '/file', 1000, 2000))
         assert(lfs.attributes(arg[1] .. '/file', 'modification') == 2000)
+        assert(lfs.link('file', arg[1] .. '/link', true) and not lfs.link('file', arg[1] .. '/link', true))
+        assert(lfs.attributes(arg[1] .. '/link', 'mode') == 'file')
+        assert(lfs.symlinkattributes(arg[1] .. '/link', 'mode') == 'link')
         assert(lfs.rmdir(arg[1] .. '/new') and not lfs.chdir(arg[1] .. '/new'))
         """,
         str(tmp_path / "folder"),

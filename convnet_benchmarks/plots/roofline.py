@@ -66,7 +66,7 @@ def _panel(document: Mapping[str, Any]) -> Panel:
         x=Axis("arithmetic intensity [FLOP/byte]", log=True),
         y=Axis("attained [GFLOP/s]", log=True),
         series=[Series(kind, [_mark(layer) for layer in layers if layer["kind"] == kind]) for kind in kinds],
-        guides=[Guide(f"{number(roofs['gflops'])} GFLOP/s, {number(roofs['gbytes'])} GB/s", roof)],
+        guides=[Guide(f"{roofs['gflops']:.4g} GFLOP/s, {roofs['gbytes']:.4g} GB/s", roof)],
     )
 
 

@@ -1,6 +1,7 @@
 """Layers written as plain functions; autograd gives their gradients."""
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -13,6 +14,9 @@ __all__ = [
     "layer", "layer_gradient", "pair_layer", "pair_layer_gradients", "parametric_layer",
     "parametric_layer_grad_input", "parametric_layer_grad_parameters",
 ]  # fmt: skip
+
+
+_aten = torch.ops.aten
 
 
 def gradients(
@@ -63,7 +67,7 @@ def _normalize(x: Tensor, p: float, eps: float) -> Tensor:
 
 
 def _temporal_max_pooling(x: Tensor, kw: float, dw: float) -> Tensor:
-    return x.unfold(-2, int(kw), int(dw)).amax(-1)
+    return x.unfold(-2, int(kw), int(dw)).max(-1).values
 
 
 def _max_pooling(
@@ -73,14 +77,18 @@ def _max_pooling(
     return F.max_pool2d(x, *sizes, ceil_mode=ceil)
 
 
-def _volumetric_pooling(pool: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    def pooled(x: Tensor, *numbers: Any) -> Tensor:
-        kt, kw, kh, dt, dw, dh, pt, pw, ph = _whole(*numbers[:9])
-        return pool(x, (kt, kh, kw), (dt, dh, dw), (pt, ph, pw), ceil_mode=numbers[9])
-
-    return pooled
+def _volumetric_average_pooling(x: Tensor, *numbers: float) -> Tensor:
+    kt, kw, kh, dt, dw, dh = _whole(*numbers)
+    return F.avg_pool3d(x, (kt, kh, kw), (dt, dh, dw))
 
 
+def _volumetric_average_pooling_gradient(x: Tensor, grad: Tensor, *numbers: float) -> Tensor:
+    kt, kw, kh, dt, dw, dh = _whole(*numbers)
+    kernel, steps = [kt, kh, kw], [dt, dh, dw]
+    return _aten.avg_pool3d_backward(grad, x, kernel, steps, [0, 0, 0], False, True, None)
+
+
+@lru_cache(maxsize=64)
 def _interpolation(n: int, size: int, dtype: torch.dtype) -> Tensor:
     """The matrix (size x n) that interpolates n points linearly at ``size`` points, ends on ends.
 
@@ -97,10 +105,44 @@ def _interpolation(n: int, size: int, dtype: torch.dtype) -> Tensor:
     return matrix
 
 
-def _upsample_bilinear(x: Tensor, h: float, w: float) -> Tensor:
-    rows = _interpolation(x.shape[-2], int(h), x.dtype)
-    columns = _interpolation(x.shape[-1], int(w), x.dtype)
-    return rows @ x @ columns.T
+def _along(x: Tensor, axis: int, matrix: Tensor) -> Tensor:
+    """The matrix times each vector of x along a dimension."""
+    return (x.transpose(axis, -1) @ matrix.T).transpose(axis, -1)
+
+
+def _upsample_linear(x: Tensor, *sizes: float) -> Tensor:
+    """To ``sizes``, those of the last dimensions."""
+    for axis, size in zip(range(-len(sizes), 0), _whole(*sizes), strict=True):
+        x = _along(x, axis, _interpolation(x.shape[axis], size, x.dtype))
+    return x
+
+
+def _upsample_linear_gradient(x: Tensor, grad: Tensor, *sizes: float) -> Tensor:
+    for axis, size in zip(range(-len(sizes), 0), _whole(*sizes), strict=True):
+        grad = _along(grad, axis, _interpolation(x.shape[axis], size, x.dtype).T)
+    return grad
+
+
+def _upsample_nearest_gradient(x: Tensor, grad: Tensor, *sizes: float) -> Tensor:
+    """For ``sizes`` that are multiples of the input's."""
+    inner = x.shape[-len(sizes) :]
+    blocks = [n for size, count in zip(_whole(*sizes), inner, strict=True) for n in (count, size // count)]
+    return grad.reshape(*x.shape[: -len(sizes)], *blocks).sum([-1 - 2 * k for k in range(len(sizes))])
+
+
+def _feature_lp_pooling(x: Tensor, width: float, step: float, power: float, axis: float) -> Tensor:
+    """(sum x^power)^(1/power) over windows of features."""
+    return x.unfold(int(axis), int(width), int(step)).pow(power).sum(-1).pow(1 / power)
+
+
+def _feature_lp_pooling_gradient(
+    x: Tensor, grad: Tensor, width: float, step: float, power: float, axis: float
+) -> Tensor:
+    """None where the result is 0."""
+    windows = x.unfold(int(axis), int(width), int(step))
+    y = windows.pow(power).sum(-1, keepdim=True).pow(1 / power)
+    slopes = torch.where(y == 0, 0.0, (windows / y).pow(power - 1))
+    return _aten.unfold_backward(slopes * grad.unsqueeze(-1), x.shape, int(axis), int(width), int(step))
 
 
 # name -> function of the input and numbers
@@ -108,10 +150,11 @@ _LAYERS: dict[str, Callable[..., Tensor]] = {
     "zero_padding": _pad("constant"),
     "reflection_padding": _pad("reflect"),
     "replication_padding": _pad("replicate"),
-    "upsample_nearest": lambda x, h, w: _batched(
-        lambda b: F.interpolate(b, size=_whole(h, w), mode="nearest"), x, 3
+    "upsample_nearest": lambda x, *sizes: _batched(
+        lambda b: F.interpolate(b, size=_whole(*sizes), mode="nearest"), x, len(sizes) + 1
     ),
-    "upsample_bilinear": _upsample_bilinear,
+    "upsample_linear": _upsample_linear,
+    "feature_lp_pooling": _feature_lp_pooling,
     "pixel_shuffle": lambda x, factor: F.pixel_shuffle(x, int(factor)),
     "cross_map_lrn": lambda x, size, alpha, beta, k: _batched(
         lambda b: F.local_response_norm(b, int(size), alpha, beta, k), x, 3
@@ -119,8 +162,7 @@ _LAYERS: dict[str, Callable[..., Tensor]] = {
     "max_pooling": _max_pooling,
     "adaptive_max_pooling": lambda x, h, w: F.adaptive_max_pool2d(x, _whole(h, w)),
     "adaptive_average_pooling": lambda x, h, w: F.adaptive_avg_pool2d(x, (int(h), int(w))),
-    "volumetric_max_pooling": _volumetric_pooling(F.max_pool3d),
-    "volumetric_average_pooling": _volumetric_pooling(F.avg_pool3d),
+    "volumetric_average_pooling": _volumetric_average_pooling,
     "temporal_max_pooling": _temporal_max_pooling,
     "gated_linear_unit": lambda x, dimension: F.glu(x, int(dimension) - 1),
     "normalize": _normalize,
@@ -132,7 +174,23 @@ def layer(out: Out, x: Tensor, name: str, *numbers: Any) -> None:
     _write(out, _LAYERS[name](x, *numbers))
 
 
+# name -> the gradient as a function of the input, the gradient of the output and numbers, where that is
+# faster than autograd
+_LAYER_GRADIENTS: dict[str, Callable[..., Tensor]] = {
+    "zero_padding": lambda x, grad, *sides: F.pad(grad, [-n for n in _whole(*sides)]),
+    "upsample_nearest": _upsample_nearest_gradient,
+    "upsample_linear": _upsample_linear_gradient,
+    "pixel_shuffle": lambda x, grad, factor: F.pixel_unshuffle(grad, int(factor)),
+    "volumetric_average_pooling": _volumetric_average_pooling_gradient,
+    "feature_lp_pooling": _feature_lp_pooling_gradient,
+}
+
+
 def layer_gradient(grad: Out, x: Tensor, grad_output: Tensor, name: str, *numbers: Any) -> None:
+    explicit = _LAYER_GRADIENTS.get(name)
+    if explicit:
+        _write(grad, explicit(x, grad_output, *numbers))
+        return
     (result,) = gradients(lambda t: _LAYERS[name](t, *numbers), [x], [0], grad_output)
     _write(grad, result)
 
@@ -180,18 +238,6 @@ def pair_layer_gradients(
     _write(grad_b, results[1])
 
 
-def _dilated_convolution(
-    x: Tensor, weight: Tensor, bias: Tensor | None, dw: int, dh: int, pw: int, ph: int, lw: int, lh: int
-) -> Tensor:
-    return F.conv2d(x, weight, bias, _whole(dh, dw), _whole(ph, pw), _whole(lh, lw))
-
-
-def _full_convolution(
-    x: Tensor, weight: Tensor, bias: Tensor | None, dw: int, dh: int, pw: int, ph: int, aw: int, ah: int
-) -> Tensor:
-    return F.conv_transpose2d(x, weight, bias, _whole(dh, dw), _whole(ph, pw), _whole(ah, aw))
-
-
 def _depthwise_convolution(
     x: Tensor, weight: Tensor, bias: Tensor | None, kw: int, kh: int, dw: int, dh: int, pw: int, ph: int
 ) -> Tensor:
@@ -203,14 +249,16 @@ def _depthwise_convolution(
 
 
 def _local_convolution(
-    x: Tensor, weight: Tensor, bias: Tensor | None, dw: int, dh: int, pw: int, ph: int
+    x: Tensor, weight: Tensor, bias: Tensor | None, kw: int, kh: int, dw: int, dh: int, pw: int, ph: int
 ) -> Tensor:
-    """A convolution whose weight (rows x columns x output x input x kh x kw) differs from place to place."""
-    kh, kw = weight.shape[-2:]
+    """A convolution whose weight (rows x columns x output x input x kh x kw in this order, whatever its
+    sizes) differs from place to place."""
     padded = F.pad(x, (int(pw), int(pw), int(ph), int(ph)))
-    windows = padded.unfold(-2, kh, int(dh)).unfold(-2, kw, int(dw))
-    result = torch.einsum("...iyxhw,yxoihw->...oyx", windows, weight)
-    return result if bias is None else result + bias
+    windows = padded.unfold(-2, int(kh), int(dh)).unfold(-2, int(kw), int(dw))
+    inputs, rows, columns = windows.shape[-5:-2]
+    filters = weight.reshape(rows, columns, -1, inputs, int(kh), int(kw))
+    result = torch.einsum("...iyxhw,yxoihw->...oyx", windows, filters)
+    return result if bias is None else result + bias.reshape(-1, rows, columns)
 
 
 def _spatial_subsampling(
@@ -239,16 +287,6 @@ def _temporal_row_convolution(
     return result if features_first else result.transpose(-1, -2)
 
 
-def _volumetric_convolution(x: Tensor, weight: Tensor, bias: Tensor | None, *numbers: float) -> Tensor:
-    dt, dw, dh, pt, pw, ph = _whole(*numbers)
-    return F.conv3d(x, weight, bias, (dt, dh, dw), (pt, ph, pw))
-
-
-def _volumetric_full_convolution(x: Tensor, weight: Tensor, bias: Tensor | None, *numbers: float) -> Tensor:
-    dt, dw, dh, pt, pw, ph, at, aw, ah = _whole(*numbers)
-    return F.conv_transpose3d(x, weight, bias, (dt, dh, dw), (pt, ph, pw), (at, ah, aw))
-
-
 def _prelu(x: Tensor, weight: Tensor, bias: None) -> Tensor:
     """Planes are the first dimension of a vector or an image, the second of anything else."""
     return _batched(lambda b: F.prelu(b, weight), x, 3 if x.dim() == 3 else 1)
@@ -256,16 +294,12 @@ def _prelu(x: Tensor, weight: Tensor, bias: None) -> Tensor:
 
 # name -> function of the input, the weight, the bias (or None) and numbers
 _PARAMETRIC_LAYERS: dict[str, Callable[..., Tensor]] = {
-    "dilated_convolution": _dilated_convolution,
-    "full_convolution": _full_convolution,
     "depthwise_convolution": _depthwise_convolution,
     "local_convolution": _local_convolution,
     "spatial_subsampling": _spatial_subsampling,
     "temporal_convolution": _temporal_convolution,
     "temporal_subsampling": _temporal_subsampling,
     "temporal_row_convolution": _temporal_row_convolution,
-    "volumetric_convolution": _volumetric_convolution,
-    "volumetric_full_convolution": _volumetric_full_convolution,
     "prelu": _prelu,
 }
 

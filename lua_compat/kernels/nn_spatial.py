@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from lua_compat.bridge import Out
-from lua_compat.kernels import im2col
+from lua_compat.kernels import device_convolution, im2col
 from lua_compat.kernels.workspace import Workspace
 from nets.engine.shapes import PIECE_BYTES, ConvolutionShape, pieces
 
@@ -115,7 +115,10 @@ def spatial_convolution(
     count, height, width, planes = shape.output_shape
     out.resize_((count, planes, height, width)[4 - x.dim() :])
     with _contiguous(out) as target:
-        im2col.forward(workspace, shape, batch, _matrix(weight), bias, _batch(target))
+        if x.is_cuda:
+            device_convolution.forward(shape, batch, _matrix(weight), bias, _batch(target))
+        else:
+            im2col.forward(workspace, shape, batch, _matrix(weight), bias, _batch(target))
 
 
 def spatial_convolution_grad_input(
@@ -134,10 +137,12 @@ def spatial_convolution_grad_input(
     shape = _geometry(_batch(x), weight, kw, kh, dw, dh, pw, ph)
     _check_gradient(grad_output, shape)
     grad.resize_(x.shape)
+    gradient = _batch(grad_output).contiguous()
     with _contiguous(grad) as target:
-        im2col.input_gradient(
-            workspace, shape, _batch(grad_output).contiguous(), _matrix(weight), _batch(target)
-        )
+        if x.is_cuda:
+            device_convolution.input_gradient(shape, _batch(x), gradient, _matrix(weight), _batch(target))
+        else:
+            im2col.input_gradient(workspace, shape, gradient, _matrix(weight), _batch(target))
 
 
 def spatial_convolution_grad_weight(
@@ -160,7 +165,11 @@ def spatial_convolution_grad_weight(
     _check_gradient(grad_output, shape)
     scaled = _batch(grad_output if scale == 1 else grad_output * scale).contiguous()
     with _contiguous(grad_weight) as target:
-        im2col.weight_gradient(workspace, shape, batch, scaled, target.view(shape.out_channels, -1))
+        matrix = target.view(shape.out_channels, -1)
+        if x.is_cuda:
+            device_convolution.weight_gradient(shape, batch, scaled, matrix)
+        else:
+            im2col.weight_gradient(workspace, shape, batch, scaled, matrix)
     if grad_bias is not None:
         grad_bias.add_(scaled.sum((0, 2, 3)))
 
@@ -198,7 +207,7 @@ def spatial_max_pooling(
         result.resize_((batch, planes, rows, columns)[4 - x.dim() :])
     window = [kh, kw], [dh, dw], [ph, pw], [1, 1], ceil
     values, places = _batch(out), _batch(indices)
-    if images.numel() < _FEW_PIXELS or planes < _FEW_PLANES:
+    if images.numel() < _FEW_PIXELS or planes < _FEW_PLANES or images.is_cuda:
         _aten.max_pool2d_with_indices.out(images, *window, out=values, indices=places)
     else:
         # PyTorch finds maxima of many planes at once where the planes lie last: ten times as fast, with the

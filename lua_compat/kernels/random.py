@@ -142,14 +142,14 @@ def fill_random(
 
 
 def fill_uniform(out: Tensor, generator: Generator, low: float, high: float) -> None:
-    if out.is_contiguous():
+    if out.is_contiguous() and out.device.type == "cpu":
         generator.fill_uniform(array_of(out), low, high)
     else:
         _in_place(out, lambda count: generator.uniform(count, low, high))
 
 
 def fill_normal(out: Tensor, generator: Generator, mean: float, stdv: float) -> None:
-    if out.is_contiguous():
+    if out.is_contiguous() and out.device.type == "cpu":
         generator.fill_normal(array_of(out), mean, stdv)
     else:
         _in_place(out, lambda count: generator.normal(count, mean, stdv))

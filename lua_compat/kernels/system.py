@@ -11,8 +11,8 @@ from lua_compat.lua_strings import from_lua, to_lua
 
 __all__ = [
     "change_folder", "get_num_cores", "get_num_threads", "is_terminal", "list_folder", "make_folder",
-    "path_attributes", "path_kind", "process_clock", "real_path", "remove_folder", "set_num_threads",
-    "set_path_times", "sleep", "terminal_columns", "wall_clock", "working_folder",
+    "make_link", "path_attributes", "path_kind", "process_clock", "real_path", "remove_folder",
+    "set_num_threads", "set_path_times", "sleep", "terminal_columns", "wall_clock", "working_folder",
 ]  # fmt: skip
 
 
@@ -89,6 +89,15 @@ def set_path_times(path: str, accessed: float, modified: float) -> str | None:
         os.utime(from_lua(path), (accessed, modified))
     except OSError as error:
         return str(error.strerror)
+    return None
+
+
+def make_link(target: str, path: str, symbolic: bool) -> str | None:
+    """Makes a link to ``target`` at ``path``; what went wrong, or None."""
+    try:
+        (os.symlink if symbolic else os.link)(from_lua(target), from_lua(path))
+    except OSError as error:
+        return error.strerror
     return None
 
 

@@ -1,4 +1,4 @@
--- LuaFileSystem's functions; no locks.
+-- LuaFileSystem's functions, without locks.
 local paths = require 'paths'
 local python = require('th.python').functions
 
@@ -51,6 +51,8 @@ function lfs.dir(path)
    function folder.close() i = #list end
    return folder.next, folder
 end
+
+function lfs.link(target, path, symbolic) return outcome(python.make_link(target, path, symbolic and true or false)) end
 
 function lfs.touch(path, accessed, modified)
    accessed = accessed or os.time()

@@ -65,16 +65,16 @@ local function insert_all(list, value)
    end
 end
 
+-- The modules' parameters, their gradients, and what else they return (nn.hessian adds a list).
 function Container:parameters()
-   local parameters, gradients = {}, {}
+   local all = { {}, {} }
    for _, module in ipairs(self.modules) do
-      local p, g = module:parameters()
-      if p then
-         insert_all(parameters, p)
-         insert_all(gradients, g)
+      for i, list in ipairs{ module:parameters() } do
+         all[i] = all[i] or {}
+         insert_all(all[i], list)
       end
    end
-   return parameters, gradients
+   return unpack(all)
 end
 
 -- New tensors, not emptied ones: a container's own are often those of a module in it.
@@ -525,81 +525,4 @@ end
 function MapTable:__tostring__()
    if not self.module then return torch.type(self) .. ' { }' end
    return ('%s {\n  %s\n}'):format(torch.type(self), indented(self.module, '        '))
-end
-
--- A module around another
-local Decorator = torch.class('nn.Decorator', 'nn.Container')
-
-function Decorator:__init(module)
-   Container.__init(self)
-   self:add(module)
-end
-function Decorator:updateOutput(input)
-   self.output = self.modules[1]:updateOutput(input)
-   return self.output
-end
-function Decorator:updateGradInput(input, gradOutput)
-   self.gradInput = self.modules[1]:updateGradInput(input, gradOutput)
-   return self.gradInput
-end
-function Decorator:accGradParameters(input, gradOutput, scale)
-   self.modules[1]:accGradParameters(input, gradOutput, scale)
-end
-function Decorator:accUpdateGradParameters(input, gradOutput, rate)
-   self.modules[1]:accUpdateGradParameters(input, gradOutput, rate)
-end
-function Decorator:sharedAccUpdateGradParameters(input, gradOutput, rate)
-   self.modules[1]:sharedAccUpdateGradParameters(input, gradOutput, rate)
-end
-function Decorator:__tostring__()
-   local inner = self.modules[1]
-   return torch.type(self) .. ' @ ' .. (inner and tostring(inner) or 'nil')
-end
-
--- A module of inputs with nInputDim dimensions, for inputs with more: the first ones are seen as one
-local Bottle = torch.class('nn.Bottle', 'nn.Decorator')
-
-function Bottle:__init(module, nInputDim, nOutputDim)
-   Decorator.__init(self, module)
-   self.nInputDim = nInputDim or 2
-   self.nOutputDim = nOutputDim or self.nInputDim
-   self.dimDelta = self.nInputDim - self.nOutputDim
-   self.inShape = torch.Tensor(self.nInputDim)
-   self.outShape = torch.Tensor(self.nOutputDim)
-end
-
-function Bottle:updateOutput(input)
-   local extra = input:dim() - self.nInputDim
-   if extra <= 0 then return self.output:set(self.modules[1]:updateOutput(input)) end
-   local sizes = input:size():totable()
-   local inner = { -1 }
-   for d = extra + 2, #sizes do inner[#inner + 1] = sizes[d] end
-   local viewed = input:view(unpack(inner))
-   self.inShape:copy(torch.Tensor(viewed:size():totable()))
-   local output = self.modules[1]:updateOutput(viewed)
-   assert(output:dim() == self.nOutputDim, ('Wrong number of output dims on module. Expected: %d but got %d'):format(
-      self.nOutputDim, output:dim()))
-   self.outShape:copy(torch.Tensor(output:size():totable()))
-   local outer = {}
-   for d = 1, extra + 1 do outer[d] = sizes[d] end
-   for d = 2, output:dim() do outer[#outer + 1] = output:size(d) end
-   return self.output:set(output:view(unpack(outer)))
-end
-
-local function bottled(self, input, gradOutput)
-   if input:dim() <= self.nInputDim then return input, gradOutput end
-   return input:view(unpack(self.inShape:totable())), gradOutput:contiguous():view(unpack(self.outShape:totable()))
-end
-
-function Bottle:updateGradInput(input, gradOutput)
-   local gradient = self.modules[1]:updateGradInput(bottled(self, input, gradOutput))
-   if not gradient then
-      self.gradInput = nil
-      return nil
-   end
-   return self.gradInput:set(gradient:viewAs(input))
-end
-function Bottle:accGradParameters(input, gradOutput, scale)
-   local inner_input, inner_gradient = bottled(self, input, gradOutput)
-   self.modules[1]:accGradParameters(inner_input, inner_gradient, scale)
 end

@@ -51,11 +51,13 @@ function CrossEntropy:__init(weights, sizeAverage)
    Criterion.__init(self)
    self.lsm = nn.LogSoftMax()
    self.nll = nn.ClassNLLCriterion(weights, sizeAverage)
+   self.sizeAverage, self.oldSizeAverage = self.nll.sizeAverage, self.nll.sizeAverage
 end
 
--- Without single dimensions; sizeAverage, if set here, is the inner criterion's.
+-- Without single dimensions; sizeAverage is handed to the inner criterion when it was changed here.
 local function prepared(self, input, target)
-   if self.sizeAverage ~= nil then self.nll.sizeAverage = self.sizeAverage end
+   if self.sizeAverage ~= self.oldSizeAverage then self.nll.sizeAverage = self.sizeAverage end
+   self.oldSizeAverage = self.sizeAverage
    return input:squeeze(), type(target) == 'number' and target or target:squeeze()
 end
 
@@ -172,11 +174,16 @@ function L1Cost:updateOutput(input)
    return self.output
 end
 function L1Cost:updateGradInput(input) return self.gradInput:resizeAs(input):copy(input):sign() end
+function L1Cost:clearState() return nn.utils.clear(self, 'gradInput') end
 
 -- One class for each pixel
-local SpatialClassNLL = torch.class('nn.SpatialClassNLLCriterion', 'nn.ClassNLLCriterion')
+local SpatialClassNLL = torch.class('nn.SpatialClassNLLCriterion', 'nn.Criterion')
 local function pixels_last(input) return input:transpose(2, 3):transpose(3, 4):contiguous() end
-function SpatialClassNLL:__init(weights, sizeAverage) ClassNLL.__init(self, weights, sizeAverage) end
+function SpatialClassNLL:__init(weights, sizeAverage)
+   ClassNLL.__init(self, weights, sizeAverage)
+   self.ignoreIndex = nil
+end
+SpatialClassNLL.__len = ClassNLL.__len
 function SpatialClassNLL:updateOutput(input, target) return ClassNLL.updateOutput(self, pixels_last(input), target) end
 function SpatialClassNLL:updateGradInput(input, target)
    local gradient = ClassNLL.updateGradInput(self, pixels_last(input), target)
@@ -201,6 +208,67 @@ end
 function WeightedMSE:updateOutput(input, target) return MSE.updateOutput(self, input, weighted(self, input, target)) end
 function WeightedMSE:updateGradInput(input, target)
    return MSE.updateGradInput(self, input, weighted(self, input, target))
+end
+
+-- The target's centre, as large as the input
+local AutoCrop = torch.class('nn.SpatialAutoCropMSECriterion', 'nn.MSECriterion')
+function AutoCrop:__init(sizeAverage) MSE.__init(self, sizeAverage) end
+function AutoCrop:updateOutput(input, target)
+   local dims = input:dim()
+   assert(dims == target:dim(), 'input and target should have the same number of dimensions')
+   assert(dims == 4 or dims == 3, 'input and target must have 3 or 4 dimensions')
+   for d = dims - 1, dims do
+      local size, room = input:size(d), target:size(d) - input:size(d)
+      assert(room >= 0,
+         'Spatial resolution of input should be less than or equal to the spatial resolution of the target')
+      target = target:narrow(d, 1 + math.floor(room / 2), size)
+   end
+   return MSE.updateOutput(self, input, target)
+end
+function AutoCrop:updateGradInput(input, target)
+   assert(input:dim() == 4 or input:dim() == 3, 'input and gradOutput must have 3 or 4 dimensions')
+   assert(input:isSameSizeAs(target), 'gradOutput and input must have the same size')
+   return MSE.updateGradInput(self, input, target)
+end
+
+-- Classes as the corners of a regular simplex around 0, each of length 1 (arXiv:1506.08230)
+local Simplex = torch.class('nn.ClassSimplexCriterion', 'nn.MSECriterion')
+-- n + 1 corners as rows of n coordinates: all products of two different ones are -1 / n
+local function simplex_corners(n)
+   local corners = torch.zeros(n + 1, n)
+   for k = 1, n do
+      local corner = corners[k]
+      corner[k] = math.sqrt(1 - (k > 1 and corner:narrow(1, 1, k - 1):norm() ^ 2 or 0))
+      corners:select(2, k):narrow(1, k + 1, n + 1 - k):fill((corner[k] ^ 2 - 1 - 1 / n) / corner[k])
+   end
+   return corners
+end
+function Simplex:__init(nClasses)
+   MSE.__init(self)
+   assert(nClasses and nClasses > 1 and nClasses % 1 == 0, 'Required positive integer argument nClasses > 1')
+   self.nClasses = nClasses
+   -- one dimension more than needed helps training
+   self.simplex = torch.cat(simplex_corners(nClasses - 1), torch.zeros(nClasses, 1), 2)
+   self._target = torch.Tensor(nClasses)
+end
+local function corners_of(self, target)
+   if torch.type(target) == 'number' then
+      self._target:resize(self.nClasses):copy(self.simplex[target])
+   elseif torch.isTensor(target) then
+      assert(target:dim() == 1, '1D tensors only!')
+      self._target:index(self.simplex, 1, target:long())
+   end
+   return self._target
+end
+function Simplex:updateOutput(input, target) return MSE.updateOutput(self, input, corners_of(self, target)) end
+function Simplex:updateGradInput(input) return MSE.updateGradInput(self, input, self._target) end
+function Simplex:getPredictions(input)
+   if input:dim() == 1 then input = input:view(1, -1) end
+   return torch.mm(input, self.simplex:t())
+end
+function Simplex:getTopPrediction(input)
+   local _, best = self:getPredictions(input):max(2)
+   return best:view(-1)
 end
 
 -- Pairs of inputs
@@ -279,66 +347,32 @@ function CosineEmbedding:updateGradInput(input, y)
    return self.gradInput
 end
 
--- Several losses in one: of the same input (MultiCriterion), of each entry of a table (ParallelCriterion)
-local Multi = torch.class('nn.MultiCriterion', 'nn.Criterion')
-function Multi:__init()
+-- Distances of similar and of dissimilar pairs, x and y: -log(exp(-x) / (exp(-x) + exp(-y))) (arXiv:1610.00243)
+local DistanceRatio = torch.class('nn.DistanceRatioCriterion', 'nn.Criterion')
+function DistanceRatio:__init(sizeAverage)
    Criterion.__init(self)
-   self.criterions = {}
-   self.weights = torch.DoubleStorage()
+   self.sizeAverage = sizeAverage == nil or sizeAverage
 end
-function Multi:add(criterion, weight)
-   assert(criterion, 'no criterion provided')
-   table.insert(self.criterions, criterion)
-   self.weights:resize(#self.criterions)
-   self.weights[#self.criterions] = weight or 1
-   return self
+local function check_distances(input)
+   assert(#input == 2, 'Invalid number of inputs')
+   assert(input[1]:nElement() == input[2]:nElement(), "Number of distances don't match.")
+   assert(input[1]:size(1) == input[2]:size(1), "Invalid distances' size.")
+   return input[1], input[2]
 end
-function Multi:updateOutput(input, target)
-   self.output = 0
-   for i, criterion in ipairs(self.criterions) do
-      self.output = self.output + self.weights[i] * criterion:updateOutput(input, target)
-   end
-   return self.output
+function DistanceRatio:updateOutput(input)
+   local x, y = check_distances(input)
+   self.loss = torch.add(x, -1, y):exp():add(1):log() -- log(1 + exp(x - y))
+   local sum = self.loss:sum()
+   return self.sizeAverage and sum / x:size(1) or sum
 end
-function Multi:updateGradInput(input, target)
-   self.gradInput = nn.utils.recursiveResizeAs(self.gradInput, input)
-   nn.utils.recursiveFill(self.gradInput, 0)
-   for i, criterion in ipairs(self.criterions) do
-      nn.utils.recursiveAdd(self.gradInput, self.weights[i], criterion:updateGradInput(input, target))
-   end
-   return self.gradInput
+function DistanceRatio:updateGradInput(input)
+   local x, y = check_distances(input)
+   self.dX = torch.add(x, -1, y):sigmoid()
+   if self.sizeAverage then self.dX:div(x:size(1)) end
+   self.dY = torch.mul(self.dX, -1)
+   return { self.dX, self.dY }
 end
-
-local Parallel = torch.class('nn.ParallelCriterion', 'nn.Criterion')
-function Parallel:__init(repeatTarget)
-   Criterion.__init(self)
-   self.criterions, self.weights, self.gradInput = {}, {}, {}
-   self.repeatTarget = repeatTarget
-end
-function Parallel:add(criterion, weight)
-   assert(criterion, 'no criterion provided')
-   table.insert(self.criterions, criterion)
-   table.insert(self.weights, weight or 1)
-   return self
-end
-function Parallel:updateOutput(input, target)
-   self.output = 0
-   for i, criterion in ipairs(self.criterions) do
-      local own = self.repeatTarget and target or target[i]
-      self.output = self.output + self.weights[i] * criterion:updateOutput(input[i], own)
-   end
-   return self.output
-end
-function Parallel:updateGradInput(input, target)
-   self.gradInput = nn.utils.recursiveResizeAs(self.gradInput, input)
-   nn.utils.recursiveFill(self.gradInput, 0)
-   for i, criterion in ipairs(self.criterions) do
-      local own = self.repeatTarget and target or target[i]
-      nn.utils.recursiveAdd(self.gradInput[i], self.weights[i], criterion:updateGradInput(input[i], own))
-   end
-   return self.gradInput
-end
-function Parallel:type(name, cache)
-   self.gradInput = {}
+function DistanceRatio:type(name, cache)
+   self.loss, self.dX, self.dY = nil, nil, nil
    return Criterion.type(self, name, cache)
 end

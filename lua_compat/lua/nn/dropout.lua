@@ -45,3 +45,31 @@ function Dropout:clearState()
 end
 
 function Dropout:__tostring__() return ('%s(%f)'):format(torch.type(self), self.p) end
+
+-- Whole planes left out, never scaled while training
+for name, dims in pairs{ SpatialDropout = 4, VolumetricDropout = 5 } do
+   local class = torch.class('nn.' .. name, 'nn.Module')
+   function class:__init(p, stochasticInference)
+      Module.__init(self)
+      self.p = p or 0.5
+      self.train = true
+      self.stochastic_inference = stochasticInference or false
+      self.noise = torch.Tensor()
+   end
+   function class:updateOutput(input)
+      self.output:resizeAs(input):copy(input)
+      if not (self.train or self.stochastic_inference) then return self.output:mul(1 - self.p) end
+      if input:dim() ~= dims and input:dim() ~= dims - 1 then
+         error(('Input must be %dD (nbatch, nfeat, ...) or %dD (nfeat, ...)'):format(dims, dims - 1))
+      end
+      local sizes = input:size()
+      for d = input:dim() - dims + 3, input:dim() do sizes[d] = 1 end
+      self.noise:resize(sizes):bernoulli(1 - self.p)
+      return self.output:cmul(torch.expandAs(self.noise, input))
+   end
+   function class:updateGradInput(input, gradOutput)
+      if not self.train then error('backprop only defined while training') end
+      return self.gradInput:resizeAs(gradOutput):copy(gradOutput):cmul(torch.expandAs(self.noise, input))
+   end
+   class.setp, class.clearState, class.__tostring__ = Dropout.setp, Dropout.clearState, Dropout.__tostring__
+end

@@ -17,8 +17,23 @@ layer.plain{ name = 'Normalize', f = 'normalize',
 layer.pair{ name = 'DotProduct', f = 'dot_product' }
 layer.pair{ name = 'CosineDistance', f = 'cosine_distance' }
 layer.pair{ name = 'PairwiseDistance', f = 'pairwise_distance',
-   init = function(self, p) self.norm = p or 2 end,
+   init = function(self, p)
+      self.norm = p or 2
+      self.gradInput, self.diff = {}, torch.Tensor()
+   end,
    arguments = function(self) return self.norm end }
+
+-- (sum of x^power)^(1 / power) over windows of features
+layer.plain{ name = 'FeatureLPPooling', f = 'feature_lp_pooling',
+   init = function(self, width, stride, power, batch_mode)
+      if width < 2 or width > 16 then error('width must be within 2 to 16', 3) end
+      if stride < 1 or stride > 4 then error('stride must be within 1 to 4', 3) end
+      self.width, self.stride, self.power, self.batch_mode = width, stride, power, batch_mode
+   end,
+   arguments = function(self) return self.width, self.stride, self.power, self.batch_mode and 1 or 0 end,
+   text = function(self)
+      return ('(w%d s%d power %d batch %d'):format(self.width, self.stride, self.power, self.batch_mode and 1 or 0)
+   end }
 
 -- f(x) = x for x > 0, else weight * x
 local PReLU = layer.with_parameters{ name = 'PReLU', f = 'prelu',

@@ -3,24 +3,12 @@ require 'torch'
 
 nn = nn or {}
 
-require 'nn.utils'
-require 'nn.module'
-require 'nn.containers'
-require 'nn.linear'
-require 'nn.transfer'
-require 'nn.softmax'
-require 'nn.shape'
-require 'nn.dropout'
-require 'nn.arithmetic'
-require 'nn.reduce'
-require 'nn.table_layers'
-require 'nn.normalization'
-require 'nn.convolution'
-require 'nn.pooling'
-require 'nn.spatial'
-require 'nn.temporal'
-require 'nn.features'
-require 'nn.criterions'
-require 'nn.jacobian'
+for _, family in ipairs{ 'utils', 'module', 'containers', 'decorators', 'identity', 'linear', 'linear_variants',
+   'sparse', 'similarity', 'transfer', 'softmax', 'shape', 'convert', 'indexing', 'dropout', 'arithmetic', 'reduce',
+   'table_arithmetic', 'table_layers', 'normalization', 'convolution', 'pooling', 'fractional_pooling', 'unpooling',
+   'spatial', 'upsampling', 'connection_tables', 'local_normalization', 'temporal', 'volumetric', 'features',
+   'criterions', 'composite_criterions', 'stochastic_gradient', 'jacobian', 'hessian' } do
+   require('nn.' .. family)
+end
 
 return nn

@@ -1,6 +1,7 @@
--- nn.Jacobian: a module's gradients against finite differences.
-local Jacobian = {}
-nn.Jacobian = Jacobian
+-- nn.Jacobian: a module's gradients against finite differences. nn.SparseJacobian: the same for an input that is a
+-- tensor entries x (index, value), of which the values count.
+local Jacobian, SparseJacobian = {}, {}
+nn.Jacobian, nn.SparseJacobian = Jacobian, SparseJacobian
 
 -- For each element of the output, gradOutput is 1 there and 0 elsewhere: column(i, gradOutput) gives a column.
 local function columns_by_output(module, rows, column)
@@ -26,6 +27,19 @@ function Jacobian.backward(module, input, param, dparam)
    end)
 end
 
+-- The values of a sparse input
+local function values_of(input) return input:select(2, 2) end
+
+function SparseJacobian.backward(module, input, param, dparam)
+   module:forward(input)
+   return columns_by_output(module, param and param:nElement() or input:size(1), function(gradOutput)
+      module:zeroGradParameters()
+      local gradInput = module:updateGradInput(input, gradOutput)
+      module:accGradParameters(input, gradOutput)
+      return param and dparam or values_of(gradInput)
+   end)
+end
+
 -- By accUpdateGradParameters with a rate of 1: what param becomes.
 function Jacobian.backwardUpdate(module, input, param)
    module:forward(input)
@@ -44,11 +58,10 @@ function Jacobian.backwardUpdate(module, input, param)
    return jacobian
 end
 
--- By central differences with respect to the input or param; finish(row, value) may change a row.
-local function by_differences(module, input, param, perturbation, finish)
-   param = param or input
+-- By central differences with respect to a vector that the module or its input looks at; finish(row, value) may
+-- change a row.
+local function by_differences(module, input, flat, perturbation, finish)
    perturbation = perturbation or 1e-6
-   local flat = param.new(param):resize(param:nElement())
    local n = module:forward(input):nElement()
    local jacobian = torch.Tensor(flat:nElement(), n)
    local below, above = torch.Tensor(n), torch.Tensor(n)
@@ -66,13 +79,18 @@ local function by_differences(module, input, param, perturbation, finish)
    return jacobian
 end
 
+local function flattened(t) return t.new(t):resize(t:nElement()) end
+
 function Jacobian.forward(module, input, param, perturbation)
-   return by_differences(module, input, param, perturbation)
+   return by_differences(module, input, flattened(param or input), perturbation)
+end
+function SparseJacobian.forward(module, input, param)
+   return by_differences(module, input, param and flattened(param) or values_of(input))
 end
 
 -- What param would become after a step with rate 1.
 function Jacobian.forwardUpdate(module, input, param, perturbation)
-   return by_differences(module, input, param, perturbation, function(row, value) row:mul(-1):add(value) end)
+   return by_differences(module, input, flattened(param), perturbation, function(row, value) row:mul(-1):add(value) end)
 end
 
 local function randomize(t, low, high)
@@ -82,24 +100,29 @@ end
 
 local function largest_difference(a, b) return (a - b):abs():max() end
 
-function Jacobian.testJacobian(module, input, minval, maxval, perturbation)
-   randomize(input, minval, maxval)
-   local forward = Jacobian.forward(module, input, input, perturbation)
-   return largest_difference(forward, Jacobian.backward(module, input))
-end
+-- What to fill at random of an input
+local function whole(input) return input end
 
-function Jacobian.testJacobianParameters(module, input, param, dparam, minval, maxval, perturbation)
-   randomize(input, minval, maxval)
-   randomize(param, minval, maxval)
-   local backward = Jacobian.backward(module, input, param, dparam)
-   return largest_difference(Jacobian.forward(module, input, param, perturbation), backward)
-end
+for jacobian, variable in pairs{ [Jacobian] = whole, [SparseJacobian] = values_of } do
+   function jacobian.testJacobian(module, input, minval, maxval, perturbation)
+      randomize(variable(input), minval, maxval)
+      local forward = jacobian.forward(module, input, nil, perturbation)
+      return largest_difference(forward, jacobian.backward(module, input))
+   end
 
-function Jacobian.testJacobianUpdateParameters(module, input, param, minval, maxval, perturbation)
-   randomize(input, minval, maxval)
-   randomize(param, minval, maxval)
-   local backward = Jacobian.backwardUpdate(module, input, param)
-   return largest_difference(Jacobian.forwardUpdate(module, input, param, perturbation), backward)
+   function jacobian.testJacobianParameters(module, input, param, dparam, minval, maxval, perturbation)
+      randomize(variable(input), minval, maxval)
+      randomize(param, minval, maxval)
+      local backward = jacobian.backward(module, input, param, dparam)
+      return largest_difference(jacobian.forward(module, input, param, perturbation), backward)
+   end
+
+   function jacobian.testJacobianUpdateParameters(module, input, param, minval, maxval, perturbation)
+      randomize(variable(input), minval, maxval)
+      randomize(param, minval, maxval)
+      local backward = Jacobian.backwardUpdate(module, input, param)
+      return largest_difference(Jacobian.forwardUpdate(module, input, param, perturbation), backward)
+   end
 end
 
 -- The module written to a file and read back: the largest differences of outputs and of gradInputs.
@@ -171,3 +194,48 @@ function Jacobian.testAllUpdate(module, input, weight, gradWeight)
    end)
    return errors
 end
+
+-- The diagonal of the Hessian of half the sum of the squares of a module's output (nn.hessian must be enabled).
+
+-- As nn.hessian estimates it
+function Jacobian.backwardDiagHessian(module, input, diagHessianParamName)
+   module:forward(input)
+   local ones = module.output.new():resizeAs(module.output):fill(1)
+   module.diagHessianWeight:zero()
+   module.diagHessianBias:zero()
+   module:updateDiagHessianInput(input, ones)
+   module:accDiagHessianParameters(input, ones)
+   return module[diagHessianParamName]
+end
+
+-- For a module that is linear in its input and its parameters: the squares of the gradients of each output, summed
+function Jacobian.linearModuleDiagHessian(module, input, gradParamName)
+   local diagonal = module[gradParamName].new():resize(module[gradParamName]:nElement()):zero()
+   module:forward(input)
+   local gradOutput = module.output.new():resizeAs(module.output)
+   local flat = gradOutput:view(-1)
+   for i = 1, flat:nElement() do
+      gradOutput:zero()
+      flat[i] = 1
+      module.gradWeight:zero()
+      if module.bias then module.gradBias:zero() end
+      module:updateGradInput(input, gradOutput)
+      module:accGradParameters(input, gradOutput)
+      diagonal:addcmul(module[gradParamName], module[gradParamName])
+   end
+   return diagonal
+end
+
+function Jacobian.testDiagHessian(module, input, gradParamName, diagHessianParamName, minval, maxval)
+   randomize(input, minval, maxval)
+   module:initDiagHessianParameters()
+   local estimate = Jacobian.backwardDiagHessian(module, input, diagHessianParamName)
+   return largest_difference(estimate, Jacobian.linearModuleDiagHessian(module, input, gradParamName))
+end
+for what, gradient in pairs{ Input = 'gradInput', Weight = 'gradWeight', Bias = 'gradBias' } do
+   Jacobian['testDiagHessian' .. what] = function(module, input, minval, maxval)
+      return Jacobian.testDiagHessian(module, input, gradient, 'diagHessian' .. what, minval, maxval)
+   end
+end
+
+for name, f in pairs(Jacobian) do SparseJacobian[name] = SparseJacobian[name] or f end

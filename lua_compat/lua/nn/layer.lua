@@ -2,7 +2,7 @@
 --    name   the class, without nn.
 --    parent its parent class, by default nn.Module
 --    init   function(self, ...): sets the fields from the constructor's arguments
---    f      the function; arguments(self, input) are its numbers
+--    f      the function, or what gives it for a module and its input; arguments(self, input) are its numbers
 --    text   function(self): what is printed after the type name
 local kernel = require('torch.kernels').of_tensors
 local Module = torch.getmetatable('nn.Module')
@@ -10,6 +10,11 @@ local Module = torch.getmetatable('nn.Module')
 local layer = {}
 
 local function none() end
+
+local function chosen(f)
+   if type(f) == 'function' then return f end
+   return function() return f end
+end
 
 local function class_of(row)
    local class = torch.class('nn.' .. row.name, row.parent or 'nn.Module')
@@ -22,18 +27,18 @@ end
 -- A layer without parameters
 function layer.plain(row)
    local class = class_of(row)
-   local arguments = row.arguments or none
+   local arguments, f = row.arguments or none, chosen(row.f)
    function class:__init(...)
       Module.__init(self)
       if row.init then row.init(self, ...) end
    end
    function class:updateOutput(input)
-      kernel.layer(self.output, input, row.f, arguments(self, input))
+      kernel.layer(self.output, input, f(self, input), arguments(self, input))
       return self.output
    end
    function class:updateGradInput(input, gradOutput)
       if not self.gradInput then return end
-      kernel.layer_gradient(self.gradInput, input, gradOutput, row.f, arguments(self, input))
+      kernel.layer_gradient(self.gradInput, input, gradOutput, f(self, input), arguments(self, input))
       return self.gradInput
    end
    return class
@@ -62,11 +67,18 @@ function layer.pair(row)
    return class
 end
 
--- A layer with a weight, and a bias unless bias(self) is nil. weight(self), bias(self): sizes; fan_in(self): the
--- default initialisation is uniform within 1 / sqrt of it.
+-- A layer with a weight, and a bias unless row.bias is nil. kernel: where f is to be found, by default nn_layers.py's
+-- parametric_layer. weight(self), bias(self): sizes; fan_in(self): the
+-- default initialisation is uniform within 1 / sqrt of it. takes_target: the input may be { tensor, target }, where
+-- the target's sizes count (arguments sees the table) and its gradient is zero.
 function layer.with_parameters(row)
    local class = class_of(row)
    local arguments = row.arguments or none
+   local name = row.kernel or 'parametric_layer'
+   local forward, grad_input = kernel[name], kernel[name .. '_grad_input']
+   local grad_parameters = kernel[name .. '_grad_parameters']
+   local tensor_of = row.takes_target and function(input) return torch.isTensor(input) and input or input[1] end
+      or function(input) return input end
 
    function class:__init(...)
       Module.__init(self)
@@ -92,20 +104,36 @@ function layer.with_parameters(row)
    end
 
    function class:updateOutput(input)
-      kernel.parametric_layer(self.output, input, self.weight, self.bias, row.f, arguments(self, input))
+      forward(self.output, tensor_of(input), self.weight, self.bias, row.f, arguments(self, input))
       return self.output
    end
    function class:updateGradInput(input, gradOutput)
       if not self.gradInput then return end
-      kernel.parametric_layer_grad_input(self.gradInput, input, gradOutput, self.weight, self.bias, row.f,
-         arguments(self, input))
+      if type(self.gradInput) == 'table' then self.gradInput = self.gradInput[1] or gradOutput.new() end
+      local tensor = tensor_of(input)
+      grad_input(self.gradInput, tensor, gradOutput, self.weight, self.bias, row.f, arguments(self, input))
+      if tensor ~= input then
+         local target = input[2]
+         local ones = torch.LongStorage(target:dim()):fill(1)
+         self.gradInput = { self.gradInput, target.new(1):zero():view(ones):expandAs(target) }
+      end
       return self.gradInput
    end
    function class:accGradParameters(input, gradOutput, scale)
-      kernel.parametric_layer_grad_parameters(self.gradWeight, self.gradBias, input, gradOutput, self.weight, self.bias,
-         scale or 1, row.f, arguments(self, input))
+      grad_parameters(self.gradWeight, self.gradBias, tensor_of(input), gradOutput, self.weight, self.bias, scale or 1,
+         row.f, arguments(self, input))
    end
    return class
+end
+
+-- For layers of tables: entry i of gradInput as a tensor like input[i]; those beyond the input are dropped.
+function layer.gradient_entry(self, input, i)
+   self.gradInput[i] = self.gradInput[i] or input[1].new()
+   return self.gradInput[i]:resizeAs(input[i])
+end
+function layer.drop_rest(self, input)
+   for i = #input + 1, #self.gradInput do self.gradInput[i] = nil end
+   return self.gradInput
 end
 
 -- Fields of self from the arguments after it, with defaults: layer.fields(self, { 'kW', 'dW' }, kW, dW or kW)

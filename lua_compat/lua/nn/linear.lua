@@ -1,4 +1,4 @@
--- Products with a matrix of parameters, and the identity.
+-- Products with a matrix of parameters.
 local kernel = require('torch.kernels').of_tensors
 
 local Linear, Module = torch.class('nn.Linear', 'nn.Module')
@@ -26,8 +26,8 @@ function Linear:reset(stdv)
    return self
 end
 
--- As many ones as there are rows.
-local function ones_for(self, input)
+-- As many ones in addBuffer as there are rows.
+function Linear:updateAddBuffer(input)
    self.addBuffer = self.addBuffer or input.new()
    if self.addBuffer:nElement() ~= input:size(1) then self.addBuffer:resize(input:size(1)):fill(1) end
    return self.addBuffer
@@ -41,7 +41,7 @@ function Linear:updateOutput(input)
    elseif input:dim() == 2 then
       self.output:resize(input:size(1), self.weight:size(1))
       self.output:mm(input, self.weight:t())
-      if self.bias then self.output:addr(1, ones_for(self, input), self.bias) end
+      if self.bias then self.output:addr(1, self:updateAddBuffer(input), self.bias) end
    else
       error('input must be vector or matrix')
    end
@@ -66,7 +66,7 @@ function Linear:accGradParameters(input, gradOutput, scale)
       if self.bias then self.gradBias:add(scale, gradOutput) end
    elseif input:dim() == 2 then
       self.gradWeight:addmm(scale, gradOutput:t(), input)
-      if self.bias then self.gradBias:addmv(scale, gradOutput:t(), ones_for(self, input)) end
+      if self.bias then self.gradBias:addmv(scale, gradOutput:t(), self:updateAddBuffer(input)) end
    end
 end
 
@@ -80,24 +80,6 @@ end
 function Linear:__tostring__()
    return ('%s(%d -> %d)%s'):format(torch.type(self), self.weight:size(2), self.weight:size(1),
       self.bias == nil and ' without bias' or '')
-end
-
-local Identity = torch.class('nn.Identity', 'nn.Module')
-
-function Identity:updateOutput(input)
-   self.output = input
-   return self.output
-end
-function Identity:updateGradInput(_, gradOutput)
-   self.gradInput = gradOutput
-   return self.gradInput
-end
-function Identity:clearState()
-   -- they are other modules' tensors: let go, do not empty
-   for _, name in ipairs{ 'output', 'gradInput' } do
-      if torch.isTensor(self[name]) then self[name] = self[name].new() else self[name] = {} end
-   end
-   return self
 end
 
 -- A vector for each index
@@ -138,9 +120,14 @@ local function indices(input)
    return input:long():contiguous():view(-1)
 end
 
+-- The vectors of the input's indices with a norm of at most maxNorm
+function LookupTable:renorm(input)
+   if self.maxNorm then kernel.lookup_renorm(self.weight, indices(input), self.maxNorm, self.normType or 2) end
+end
+
 function LookupTable:updateOutput(input)
+   self:renorm(input)
    local index = indices(input)
-   if self.maxNorm then kernel.lookup_renorm(self.weight, index, self.maxNorm, self.normType or 2) end
    self.output:index(self.weight, 1, index)
    if input:dim() == 2 then self.output = self.output:view(input:size(1), input:size(2), self.weight:size(2)) end
    return self.output

@@ -101,8 +101,9 @@ function BatchNormalization:__tostring__()
    return ('%s (%dD) (%d)'):format(torch.type(self), self.nDim, self.running_mean:nElement())
 end
 
-for name, dims in pairs{ SpatialBatchNormalization = 4, VolumetricBatchNormalization = 5 } do
-   local class = torch.class('nn.' .. name, 'nn.BatchNormalization')
-   class.__version = 2
-   class.nDim = dims
-end
+local Spatial = torch.class('nn.SpatialBatchNormalization', 'nn.BatchNormalization')
+Spatial.__version = 2
+Spatial.nDim = 4
+
+local Volumetric = torch.class('nn.VolumetricBatchNormalization', 'nn.BatchNormalization')
+Volumetric.nDim = 5

@@ -44,7 +44,8 @@ function Max:__init(...)
 end
 
 function Max:updateOutput(input)
-   self.indices = (self.indices or torch.LongTensor()):long()
+   local beside_input = input:type():find('Cuda') and 'torch.CudaLongTensor' or 'torch.LongTensor'
+   self.indices = (self.indices or torch.LongTensor()):type(beside_input)
    self.iheight, self.iwidth = input:size(input:dim() - 1), input:size(input:dim())
    local kW, kH, dW, dH, padW, padH = geometry(self)
    kernel.spatial_max_pooling(self.output, self.indices, input, kW, kH, dW, dH, padW, padH, self.ceil_mode or false)

@@ -276,9 +276,6 @@ function Squeeze:updateGradInput(input, gradOutput)
    assert(input:nElement() == gradOutput:nElement())
    return self.gradInput:set(gradOutput:contiguous():view(input:size()))
 end
-function Squeeze:__tostring__()
-   return torch.type(self) .. (self.dim and ('(dim %d)'):format(self.dim) or '')
-end
 
 -- pad values (negative: in front) along a dimension
 local Padding = torch.class('nn.Padding', 'nn.Module')
@@ -314,4 +311,21 @@ function Padding:updateGradInput(input, gradOutput)
    self.gradInput:resizeAs(input)
    for _, pair in ipairs(parts(self, self.gradInput, gradOutput)) do pair[1]:copy(pair[2]) end
    return self.gradInput
+end
+
+-- All but the first dimension, if that is the batch's, as one
+local Collapse = torch.class('nn.Collapse', 'nn.Module')
+function Collapse:__init(nInputDim)
+   Module.__init(self)
+   self.nInputDim = nInputDim
+end
+function Collapse:updateOutput(input)
+   input = contiguous(self, '_input', input)
+   if input:dim() > self.nInputDim then return self.output:view(input, input:size(1), -1) end
+   return self.output:view(input, -1)
+end
+function Collapse:updateGradInput(input, gradOutput) return self.gradInput:view(gradOutput, input:size()) end
+function Collapse:clearState()
+   self._input = nil
+   return self
 end

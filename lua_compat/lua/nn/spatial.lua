@@ -14,32 +14,6 @@ for name, f in pairs{ SpatialZeroPadding = 'zero_padding', SpatialReflectionPadd
    layer.plain{ name = name, f = f, init = sides, arguments = side_values, text = sides_text }
 end
 
--- Larger images
-local function whole_scale(self, scale)
-   if scale < 1 then error('scale_factor must be greater than 1', 3) end
-   if math.floor(scale) ~= scale then error('scale_factor must be integer', 3) end
-   self.scale_factor = scale
-   self.inputSize, self.outputSize = torch.LongStorage(4), torch.LongStorage(4)
-end
-local function output_sizes(self, input)
-   local h, w = input:size(input:dim() - 1), input:size(input:dim())
-   if self.scale_factor then return h * self.scale_factor, w * self.scale_factor end
-   return self.oheight, self.owidth
-end
-layer.plain{ name = 'SpatialUpSamplingNearest', f = 'upsample_nearest', init = whole_scale, arguments = output_sizes }
-layer.plain{ name = 'SpatialUpSamplingBilinear', f = 'upsample_bilinear', arguments = output_sizes,
-   text = function(self)
-      if self.scale_factor then return ('(%d)'):format(self.scale_factor) end
-      return ('(%d, %d)'):format(self.oheight, self.owidth)
-   end,
-   init = function(self, parameters)
-      if type(parameters) == 'table' then
-         self.owidth, self.oheight = parameters.owidth, parameters.oheight
-         self.inputSize, self.outputSize = torch.LongStorage(4), torch.LongStorage(4)
-      else
-         whole_scale(self, parameters)
-      end
-   end }
 layer.plain{ name = 'PixelShuffle', f = 'pixel_shuffle', arguments = function(self) return self.upscaleFactor end,
    init = function(self, factor) self.upscaleFactor, self.upscaleFactorSquared = factor, factor * factor end }
 
@@ -70,7 +44,8 @@ local function output_size(self, w, h) self.W, self.H = w, h end
 local function output_size_values(self) return self.H, self.W end
 for name, f in pairs{ SpatialAdaptiveMaxPooling = 'adaptive_max_pooling',
    SpatialAdaptiveAveragePooling = 'adaptive_average_pooling' } do
-   layer.plain{ name = name, f = f, init = output_size, arguments = output_size_values }
+   local class = layer.plain{ name = name, f = f, init = output_size, arguments = output_size_values }
+   function class:empty() self:clearState() end
 end
 
 -- (sum of |x|^p)^(1/p) over each window
@@ -108,7 +83,7 @@ local function convolution_text(extra)
    end
 end
 
-layer.with_parameters{ name = 'SpatialDilatedConvolution', parent = 'nn.SpatialConvolution', f = 'dilated_convolution',
+layer.with_parameters{ name = 'SpatialDilatedConvolution', parent = 'nn.SpatialConvolution', kernel = 'convolution', f = 'plain',
    init = function(self, nInputPlane, nOutputPlane, kW, kH, dW, dH, padW, padH, dilationW, dilationH)
       convolution_fields(self, nInputPlane, nOutputPlane, kW, kH, dW, dH, padW, padH)
       self.dilationW, self.dilationH = dilationW or 1, dilationH or 1
@@ -136,17 +111,28 @@ function DepthWise:updateOutput(input)
    return depthwise_output(self, input)
 end
 
-layer.with_parameters{ name = 'SpatialFullConvolution', f = 'full_convolution',
+-- The steps that a target's sizes leave over, for an input { image, target }
+local function adjustment(self, input)
+   if torch.isTensor(input) then return self.adjW or 0, self.adjH or 0 end
+   local target = input[2]
+   local height, width = target:size(target:dim() - 1), target:size(target:dim())
+   return (width + 2 * self.padW - self.kW) % self.dW, (height + 2 * self.padH - self.kH) % self.dH
+end
+
+layer.with_parameters{ name = 'SpatialFullConvolution', kernel = 'convolution', f = 'transposed', takes_target = true,
    init = function(self, nInputPlane, nOutputPlane, kW, kH, dW, dH, padW, padH, adjW, adjH)
       convolution_fields(self, nInputPlane, nOutputPlane, kW, kH, dW, dH, padW, padH or 0)
       self.adjW, self.adjH = adjW or 0, adjH or 0
+      self.ones = torch.Tensor()
       if self.adjW > self.dW - 1 or self.adjH > self.dH - 1 then
          error('adjW and adjH must be smaller than self.dW - 1 and self.dH - 1 respectively', 3)
       end
    end,
    weight = function(self) return self.nInputPlane, self.nOutputPlane, self.kH, self.kW end,
    bias = output_planes, fan_in = fan_in,
-   arguments = function(self) return self.dW, self.dH, self.padW, self.padH, self.adjW, self.adjH end,
+   arguments = function(self, input)
+      return self.dW, self.dH, self.padW, self.padH, adjustment(self, input)
+   end,
    text = convolution_text(function(self)
       return (self.adjW ~= 0 or self.adjH ~= 0) and ', ' .. self.adjW .. ',' .. self.adjH or ''
    end) }
@@ -162,7 +148,7 @@ layer.with_parameters{ name = 'SpatialConvolutionLocal', f = 'local_convolution'
    weight = function(self) return self.oH, self.oW, self.nOutputPlane, self.nInputPlane, self.kH, self.kW end,
    bias = function(self) return self.nOutputPlane, self.oH, self.oW end,
    fan_in = fan_in,
-   arguments = function(self) return self.dW, self.dH, self.padW, self.padH end,
+   arguments = convolution_values,
    text = function(self)
       local text = ('(%d -> %d, %dx%d, %dx%d'):format(self.nInputPlane, self.nOutputPlane, self.iW, self.iH, self.kW,
          self.kH)
@@ -179,31 +165,3 @@ layer.with_parameters{ name = 'SpatialSubSampling', f = 'spatial_subsampling',
    weight = function(self) return self.nInputPlane end, bias = function(self) return self.nInputPlane end,
    fan_in = function(self) return self.kW * self.kH end,
    arguments = function(self) return self.kW, self.kH, self.dW, self.dH end }
-
--- Whole planes left out
-for name, dims in pairs{ SpatialDropout = 4, VolumetricDropout = 5 } do
-   local class, Dropout = torch.class('nn.' .. name, 'nn.Dropout')
-   function class:__init(p, stochastic)
-      Module.__init(self)
-      self.p = p or 0.5
-      self.train = true
-      self.stochastic_inference = stochastic or false
-      self.noise = torch.Tensor()
-   end
-   function class:updateOutput(input)
-      self.output:resizeAs(input):copy(input)
-      if not (self.train or self.stochastic_inference) then return self.output:mul(1 - self.p) end
-      if input:dim() ~= dims and input:dim() ~= dims - 1 then
-         error(('Input must be %dD (nbatch, nfeat, ...) or %dD (nfeat, ...)'):format(dims, dims - 1))
-      end
-      local sizes = input:size()
-      for d = input:dim() - dims + 3, input:dim() do sizes[d] = 1 end
-      self.noise:resize(sizes):bernoulli(1 - self.p)
-      return self.output:cmul(torch.expandAs(self.noise, input))
-   end
-   function class:updateGradInput(input, gradOutput)
-      if not self.train then error('backprop only defined while training') end
-      return self.gradInput:resizeAs(gradOutput):copy(gradOutput):cmul(torch.expandAs(self.noise, input))
-   end
-   class.__tostring__ = Dropout.__tostring__
-end

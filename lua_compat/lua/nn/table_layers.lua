@@ -1,112 +1,7 @@
--- Layers whose input or output is a table of tensors.
+-- Tables of tensors taken apart and put together.
+local layer = require 'nn.layer'
+local gradient_entry, drop_rest = layer.gradient_entry, layer.drop_rest
 local Module = torch.getmetatable('nn.Module')
-
--- Entry i of gradInput as a tensor like input[i]; those beyond the input are dropped.
-local function gradient_entry(self, input, i)
-   self.gradInput[i] = self.gradInput[i] or input[1].new()
-   return self.gradInput[i]:resizeAs(input[i])
-end
-local function drop_rest(self, input)
-   for i = #input + 1, #self.gradInput do self.gradInput[i] = nil end
-   return self.gradInput
-end
-
-local function table_class(name)
-   local class = torch.class('nn.' .. name, 'nn.Module')
-   function class:__init()
-      Module.__init(self)
-      self.gradInput = {}
-   end
-   return class
-end
-
--- Element by element
-local CAddTable = table_class('CAddTable')
-function CAddTable:__init(inplace)
-   Module.__init(self)
-   self.inplace = inplace
-   self.gradInput = {}
-end
-function CAddTable:updateOutput(input)
-   if self.inplace then self.output:set(input[1]) else self.output:resizeAs(input[1]):copy(input[1]) end
-   for i = 2, #input do self.output:add(input[i]) end
-   return self.output
-end
-function CAddTable:updateGradInput(input, gradOutput)
-   for i = 1, #input do
-      if self.inplace then
-         self.gradInput[i] = (self.gradInput[i] or input[1].new()):set(gradOutput)
-      else
-         gradient_entry(self, input, i):copy(gradOutput)
-      end
-   end
-   return drop_rest(self, input)
-end
-
-local CSubTable = table_class('CSubTable')
-function CSubTable:updateOutput(input)
-   return self.output:resizeAs(input[1]):copy(input[1]):add(-1, input[2])
-end
-function CSubTable:updateGradInput(input, gradOutput)
-   gradient_entry(self, input, 1):copy(gradOutput)
-   gradient_entry(self, input, 2):copy(gradOutput):mul(-1)
-   return drop_rest(self, input)
-end
-
-local CMulTable = table_class('CMulTable')
-function CMulTable:updateOutput(input)
-   self.output:resizeAs(input[1]):copy(input[1])
-   for i = 2, #input do self.output:cmul(input[i]) end
-   return self.output
-end
-function CMulTable:updateGradInput(input, gradOutput)
-   for i = 1, #input do
-      local gradient = gradient_entry(self, input, i):copy(gradOutput)
-      for j = 1, #input do
-         if i ~= j then gradient:cmul(input[j]) end
-      end
-   end
-   return drop_rest(self, input)
-end
-
-local CDivTable = table_class('CDivTable')
-function CDivTable:updateOutput(input)
-   return self.output:resizeAs(input[1]):copy(input[1]):cdiv(input[2])
-end
-function CDivTable:updateGradInput(input, gradOutput)
-   local first = gradient_entry(self, input, 1):copy(gradOutput):cdiv(input[2])
-   gradient_entry(self, input, 2):zero():addcdiv(-1, first, input[2]):cmul(input[1])
-   return drop_rest(self, input)
-end
-
--- The largest (smallest) of each element, the first of several
-for name, row in pairs{ CMaxTable = { 'gt', 'maxIdx' }, CMinTable = { 'lt', 'minIdx' } } do
-   local better, index = unpack(row)
-   local class = table_class(name)
-   function class:__init()
-      Module.__init(self)
-      self.gradInput = {}
-      self[index] = torch.Tensor()
-   end
-   function class:updateOutput(input)
-      self.output:resizeAs(input[1]):copy(input[1])
-      self[index]:resizeAs(input[1]):fill(1)
-      for i = 2, #input do
-         local mask = torch[better](input[i], self.output)
-         self[index]:maskedFill(mask, i)
-         self.output:maskedCopy(mask, input[i]:maskedSelect(mask))
-      end
-      return self.output
-   end
-   function class:updateGradInput(input, gradOutput)
-      for i = 1, #input do
-         gradient_entry(self, input, i):copy(gradOutput):cmul(torch.eq(self[index], i):typeAs(gradOutput))
-      end
-      return drop_rest(self, input)
-   end
-end
-
--- Taking apart and putting together
 
 local function positive_dimension(self, t)
    if self.dimension < 0 then return t:dim() + self.dimension + 1 end
@@ -295,4 +190,72 @@ function FlattenTable:type(name)
    self:clearState()
    self._type = name
    return self
+end
+
+-- A table of tables, the other way round: { { a1, a2 }, { b1, b2 } } becomes { { a1, b1 }, { a2, b2 } }
+local function zipped(lists)
+   local result = {}
+   for i, list in ipairs(lists) do
+      for j, value in ipairs(list) do
+         result[j] = result[j] or {}
+         result[j][i] = value
+      end
+   end
+   return result
+end
+
+local ZipTable = torch.class('nn.ZipTable', 'nn.Module')
+function ZipTable:__init()
+   Module.__init(self)
+   self.output, self.gradInput = {}, {}
+end
+function ZipTable:updateOutput(input)
+   self.output = zipped(input)
+   return self.output
+end
+function ZipTable:updateGradInput(_, gradOutput)
+   self.gradInput = zipped(gradOutput)
+   return self.gradInput
+end
+
+-- { v, { a, b } } becomes { { v, a }, { v, b } }
+local ZipTableOneToMany = torch.class('nn.ZipTableOneToMany', 'nn.Module')
+function ZipTableOneToMany:__init()
+   Module.__init(self)
+   self.output, self.gradInput = {}, {}
+   self.gradInputEl = torch.Tensor()
+end
+local function check_pair(input) assert(#input == 2, 'input must be table of element and table') end
+function ZipTableOneToMany:updateOutput(input)
+   check_pair(input)
+   self.output = {}
+   for i, value in ipairs(input[2]) do self.output[i] = { input[1], value } end
+   return self.output
+end
+function ZipTableOneToMany:updateGradInput(input, gradOutput)
+   check_pair(input)
+   self.gradInputEl:resizeAs(input[1]):zero()
+   local others = {}
+   for i, pair in ipairs(gradOutput) do
+      self.gradInputEl:add(pair[1])
+      others[i] = pair[2]
+   end
+   self.gradInput = { self.gradInputEl, others }
+   return self.gradInput
+end
+
+-- A criterion as a layer: input { input, target }
+local CriterionTable = torch.class('nn.CriterionTable', 'nn.Module')
+function CriterionTable:__init(criterion)
+   Module.__init(self)
+   self.criterion = criterion
+   self.gradInput = { criterion.gradInput }
+end
+function CriterionTable:updateOutput(input)
+   self.output = self.criterion:updateOutput(unpack(input))
+   return self.output
+end
+function CriterionTable:updateGradInput(input)
+   self.gradInput[1] = self.criterion:updateGradInput(unpack(input))
+   return self.gradInput
 end

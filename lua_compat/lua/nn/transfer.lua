@@ -2,6 +2,7 @@
 --    name, the kernel's function, its parameters as { field, default } in the constructor's order, and:
 --    inplace: whether the constructor ends with an in-place flag
 --    of_output: whether the derivative is computed from the output
+--    init: more fields that Torch7's module has
 local kernel = require('torch.kernels').of_tensors
 
 local Module = torch.getmetatable('nn.Module')
@@ -30,6 +31,7 @@ local function define(row)
          self[parameter[1]] = value
       end
       if row.inplace then self.inplace = check_flag((select(#parameters + 1, ...))) end
+      if row.init then row.init(self) end
       if row.check then row.check(self) end
    end
 
@@ -59,12 +61,13 @@ for _, row in ipairs{
    { name = 'Log', f = 'log' },
    { name = 'Sigmoid', f = 'sigmoid', of_output = true },
    { name = 'Square', f = 'square' },
-   { name = 'Sqrt', f = 'sqrt', of_output = true },
+   { name = 'Sqrt', f = 'sqrt', of_output = true, init = function(self) self.eps = 0 end },
    { name = 'Tanh', f = 'tanh', of_output = true },
-   { name = 'TanhShrink', f = 'tanh_shrink' },
+   { name = 'TanhShrink', f = 'tanh_shrink', init = function(self) self.tanh = nn.Tanh() end },
    { name = 'SoftSign', f = 'soft_sign' },
    { name = 'LogSigmoid', f = 'log_sigmoid' },
-   { name = 'SoftPlus', f = 'soft_plus', parameters = { { 'beta', 1 } } },
+   { name = 'SoftPlus', f = 'soft_plus', parameters = { { 'beta', 1 } },
+      init = function(self) self.threshold = 20 end },
    { name = 'HardShrink', f = 'hard_shrink', parameters = { { 'lambda', 0.5 } } },
    { name = 'SoftShrink', f = 'soft_shrink', parameters = { { 'lambda', 0.5 } } },
    { name = 'ELU', f = 'elu', parameters = { { 'alpha', 1 } }, inplace = true, of_output = true,

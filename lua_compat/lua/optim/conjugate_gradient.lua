@@ -37,18 +37,40 @@ local function extrapolated(z1, f2, d2, f3, d3, z3, limit, int, ext)
    return z2
 end
 
+-- From a point with value f1 and slope d1, a first step of z1 and at most `left` more. move(z) goes on by z and gives
+-- value and slope there. Whether a good point was found, how far away, and its value.
+local function line_search(f1, d1, z1, left, options, move)
+   local rho, sig, int, ext = options.rho or 0.01, options.sig or 0.5, options.int or 0.1, options.ext or 3
+   local f2, d2 = move(z1)
+   local f3, d3, z3 = f1, d1, -z1
+   local limit = -1
+   local function too_far() return f2 > f1 + z1 * rho * d1 or d2 > -sig * d1 end
+   while true do
+      while too_far() and left > 0 do
+         limit = z1
+         local z2 = interpolated(f1, f2, d2, f3, d3, z3, int)
+         z1, z3 = z1 + z2, z3 - z2
+         f2, d2 = move(z2)
+         left = left - 1
+      end
+      if too_far() then return false end
+      if d2 > sig * d1 then return true, z1, f2 end
+      if left == 0 then return false end
+      local z2 = extrapolated(z1, f2, d2, f3, d3, z3, limit, int, ext)
+      f3, d3, z3, z1 = f2, d2, -z2, z1 + z2
+      f2, d2 = move(z2)
+      left = left - 1
+   end
+end
+
 -- config: maxIter 20 (evaluations in a line search), maxEval 1.25 maxIter, rho 0.01 and sig 0.5 (the Wolfe-Powell
 -- conditions), int 0.1, ext 3, ratio 100. state: df0 to df3, s, x0: buffers. Gives the number of evaluations as a
 -- third result. Like Torch7's, it ends at the first line search that fails.
 function optim.cg(opfunc, x, config, state)
    config = config or {}
    state = state or config
-   local rho, sig = config.rho or 0.01, config.sig or 0.5
-   local int, ext = config.int or 0.1, config.ext or 3
    local max_iter = config.maxIter or 20
    local max_eval = config.maxEval or max_iter * 1.25
-   local ratio = config.ratio or 100
-
    for _, name in ipairs{ 'df0', 'df1', 'df2', 'df3', 's', 'x0' } do
       state[name] = (state[name] or x.new()):resizeAs(x)
    end
@@ -60,49 +82,23 @@ function optim.cg(opfunc, x, config, state)
       evaluations = evaluations + 1
       return f
    end
+   local function move(z)
+      x:add(z, s)
+      local f = evaluate(df2)
+      return f, df2:dot(s)
+   end
 
    local f1 = evaluate(df1)
    local values = { f1 }
    s:copy(df1):mul(-1)
    local d1 = -s:dot(s)
-   local z1 = 1 / (1 - d1)
-
+   local step = 1 / (1 - d1)
    while evaluations < math.abs(max_eval) do
       state.x0:copy(x)
       state.df0:copy(df1)
-      local f2, d2
-      local function move(z)
-         x:add(z, s)
-         f2 = evaluate(df2)
-         d2 = df2:dot(s)
-      end
-      local function too_far() return f2 > f1 + z1 * rho * d1 or d2 > -sig * d1 end
-
-      move(z1)
-      local f3, d3, z3 = f1, d1, -z1
-      local left = math.min(max_iter, max_eval - evaluations)
-      local limit, success = -1, false
-      while true do
-         while too_far() and left > 0 do
-            limit = z1
-            local z2 = interpolated(f1, f2, d2, f3, d3, z3, int)
-            z1, z3 = z1 + z2, z3 - z2
-            move(z2)
-            left = left - 1
-         end
-         if too_far() then break end
-         if d2 > sig * d1 then
-            success = true
-            break
-         end
-         if left == 0 then break end
-         local z2 = extrapolated(z1, f2, d2, f3, d3, z3, limit, int, ext)
-         f3, d3, z3, z1 = f2, d2, -z2, z1 + z2
-         move(z2)
-         left = left - 1
-      end
-
-      if not success then
+      local left = math.min(max_iter, max_eval - evaluations - 1)
+      local found, z1, f2 = line_search(f1, d1, step, left, config, move)
+      if not found then
          x:copy(state.x0)
          df1:copy(state.df0)
          break
@@ -113,12 +109,12 @@ function optim.cg(opfunc, x, config, state)
       local previous = df1:clone()
       df1:copy(df2)
       df2:copy(previous)
-      d2 = df1:dot(s)
+      local d2 = df1:dot(s)
       if d2 > 0 then
          s:copy(df1):mul(-1)
          d2 = -s:dot(s)
       end
-      z1 = z1 * math.min(ratio, d1 / (d2 - 1e-320))
+      step = z1 * math.min(config.ratio or 100, d1 / (d2 - 1e-320))
       d1 = d2
    end
    return x, values, evaluations

@@ -17,6 +17,111 @@ local function strategy(n, population)
    }
 end
 
+-- The state of a search: the mean, the covariance matrix C = axes scales^2 axes^T with its paths, the best point.
+local Search = {}
+Search.__index = Search
+
+function Search.new(x, settings)
+   local n = x:nElement()
+   local population = settings.popsize or 4 + math.floor(3 * math.log(n))
+   local s = strategy(n, population)
+   s.weights = s.weights:typeAs(x)
+   return setmetatable({
+      n = n, settings = settings, population = population, constants = s,
+      mean = x:clone():view(-1), sigma = settings.sigma,
+      path_c = x.new(n):zero(), path_s = x.new(n):zero(),
+      C = torch.eye(n):typeAs(x), axes = torch.eye(n):typeAs(x), scales = x.new(n):fill(1),
+      inverse_root = torch.eye(n):typeAs(x),
+      candidates = x.new(population, n), fitness = torch.Tensor(population),
+      decomposed = 0, evaluations = 0, best = {},
+   }, Search)
+end
+
+-- Draws the candidates. The matrix is decomposed only now and then: that is what costs.
+function Search:ask()
+   local s = self.constants
+   if self.evaluations - self.decomposed > self.population / (s.c1 + s.cmu) / self.n / 10 then
+      self.decomposed = self.evaluations
+      local C = torch.triu(self.C) + torch.triu(self.C, 1):t()
+      local variances
+      variances, self.axes = torch.symeig(C, 'V')
+      self.C, self.scales = C, torch.sqrt(variances)
+      self.inverse_root = self.axes * torch.diag(torch.pow(self.scales, -1)) * self.axes:t()
+   end
+   for k = 1, self.population do
+      local z = self.scales:clone():normal(0, 1):cmul(self.scales)
+      self.candidates[k] = torch.add(self.mean, (self.axes * z) * self.sigma)
+   end
+end
+
+-- Moves the mean to the better half of the candidates, and learns from the step.
+function Search:tell()
+   local s = self.constants
+   self.evaluations = self.evaluations + self.population
+   local order
+   self.fitness, order = torch.sort(self.fitness)
+   local chosen = self.candidates:index(1, order:narrow(1, 1, s.parents))
+   if not self.best.f or self.fitness[1] < self.best.f then
+      self.best = { x = chosen[1]:clone(), f = self.fitness[1], evaluations = self.evaluations }
+   end
+   local old = self.mean:clone()
+   self.mean:zero()
+   self.mean:addmv(chosen:t(), s.weights)
+   self:learn(chosen, old)
+end
+
+-- The paths, the covariance matrix and the step size from a step of the mean.
+function Search:learn(chosen, old)
+   local s, n = self.constants, self.n
+   local moved = self.mean - old
+   self.path_s = self.path_s - self.path_s * s.cs
+      + (self.inverse_root * moved) * ((s.cs * (2 - s.cs) * s.effective) ^ 0.5 / self.sigma)
+   local length = torch.sum(torch.pow(self.path_s, 2))
+   local expected = 1 - (1 - s.cs) ^ (2 * self.evaluations / self.population)
+   local hsig = length / expected / n < 2 + 4 / (n + 1) and 1 or 0
+   self.path_c = self.path_c - self.path_c * s.cc
+      + moved * ((s.cc * (2 - s.cc) * s.effective) ^ 0.5 / self.sigma) * hsig
+
+   local c1a = s.c1 - (1 - hsig ^ 2) * s.c1 * s.cc * (2 - s.cc)
+   local steps = chosen - old:view(1, n):expandAs(chosen)
+   local weighted = torch.cmul(steps, s.weights:view(-1, 1):expandAs(steps))
+   self.C = self.C * (1 - c1a - s.cmu) + torch.ger(self.path_c, self.path_c) * s.c1
+      + (steps:t() * weighted) * (s.cmu / self.sigma ^ 2)
+   self.sigma = self.sigma * math.exp(math.min(0.6, (s.cs / s.damping) * (length / n - 1) / 2))
+end
+
+function Search:reasons_to_stop()
+   local reasons = {}
+   if self.evaluations == 0 then return reasons end
+   local most = tonumber(self.settings.maxEval) or 1e3 * self.n ^ 2
+   local target, fitness, scales = self.settings.ftarget, self.fitness, self.scales
+   if self.evaluations >= most then reasons.evals = most end
+   if target and fitness[1] <= target then reasons.ftarget = target end
+   if scales:max() > 1e7 * scales:min() then reasons.condition = 1e7 end
+   if self.population > 1 and fitness[self.population] - fitness[1] < 1e-12 then reasons.tolfun = 1e-12 end
+   if self.sigma * scales:max() < 1e-11 then reasons.tolx = 1e-11 end
+   return reasons
+end
+
+-- Every so many iterations, a line.
+function Search:show(every)
+   if every == 0 then return end
+   local done = self.evaluations / self.population
+   if done == 1 or done % (10 * every) == 0 then print('evals:\t ax-ratio max(std)   f-value') end
+   if done <= 2 or done % every == 0 then
+      print(('%d:  %6.1f %8.1e %s'):format(self.evaluations, self.scales:max() / self.scales:min(),
+         self.sigma * math.sqrt(torch.diag(self.C):max()), tostring(self.fitness[1])))
+   end
+end
+
+function Search:show_result(iterations)
+   for reason, value in pairs(self:reasons_to_stop()) do print('termination by', reason, '=', value) end
+   print('best f-value =', self.best.f)
+   print('solution = ')
+   print(self.best.x)
+   print('best found at iteration: ', self.best.evaluations / self.population, ' , total iterations: ', iterations)
+end
+
 -- opfunc(x) gives f(x); no gradient is used. The state (else config) says: sigma (the first step, required), maxEval
 -- 1000 n^2, ftarget, popsize 4 + 3 log n, min_iterations 1, verb_disp (print every so many iterations; 0: never). Gives
 -- the best point, the best values of the iterations, the number of evaluations.
@@ -26,103 +131,21 @@ function optim.cmaes(opfunc, x, config, state)
    end
    state = state or config or {}
    assert(state.sigma, 'optim.cmaes: sigma, the initial step size, is required')
-   local mean = x:clone():view(-1)
-   local n = mean:size(1)
-   local sigma = state.sigma
-   local population = state.popsize or 4 + math.floor(3 * math.log(n))
-   local max_eval = tonumber(state.maxEval) or 1e3 * n ^ 2
+   local search = Search.new(x, state)
    local shown = state.verb_disp or 0
-   local s = strategy(n, population)
-   local weights = s.weights:typeAs(x)
-
-   local path_c, path_s = x.new(n):zero(), x.new(n):zero()
-   local axes, C, inverse_root = torch.eye(n):typeAs(x), torch.eye(n):typeAs(x), torch.eye(n):typeAs(x)
-   local scales = x.new(n):fill(1)
-   local candidates, fitness = x.new(population, n), torch.Tensor(population)
-   local decomposed, evaluations, iteration = 0, 0, 0
    local values = { (opfunc(x)) }
-   local best = {}
-
-   local function ask()
-      if evaluations - decomposed > population / (s.c1 + s.cmu) / n / 10 then
-         decomposed = evaluations
-         C = torch.triu(C) + torch.triu(C, 1):t()
-         scales, axes = torch.symeig(C, 'V')
-         scales = torch.sqrt(scales)
-         inverse_root = axes * torch.diag(torch.pow(scales, -1)) * axes:t()
-      end
-      for k = 1, population do
-         local z = scales:clone():normal(0, 1):cmul(scales)
-         candidates[k] = torch.add(mean, (axes * z) * sigma)
-      end
+   local iterations = 0
+   while next(search:reasons_to_stop()) == nil or iterations < (state.min_iterations or 1) do
+      iterations = iterations + 1
+      search:ask()
+      for i = 1, search.population do search.fitness[i] = opfunc(search.candidates[i]:viewAs(x)) end
+      search:tell()
+      values[#values + 1] = search.fitness[1]
+      search:show(shown)
    end
-
-   local function tell()
-      evaluations = evaluations + population
-      local old = mean:clone()
-      local order
-      fitness, order = torch.sort(fitness)
-      local chosen = candidates:index(1, order:narrow(1, 1, s.parents))
-      values[#values + 1] = fitness[1]
-      if not best.f or fitness[1] < best.f then
-         best.x, best.f, best.evaluations = chosen[1]:clone(), fitness[1], evaluations
-      end
-      mean:zero()
-      mean:addmv(chosen:t(), weights)
-
-      local moved = mean - old
-      path_s = path_s - path_s * s.cs
-         + (inverse_root * moved) * ((s.cs * (2 - s.cs) * s.effective) ^ 0.5 / sigma)
-      local length = torch.sum(torch.pow(path_s, 2))
-      local expected = 1 - (1 - s.cs) ^ (2 * evaluations / population)
-      local hsig = length / expected / n < 2 + 4 / (n + 1) and 1 or 0
-      path_c = path_c - path_c * s.cc + moved * ((s.cc * (2 - s.cc) * s.effective) ^ 0.5 / sigma) * hsig
-
-      local c1a = s.c1 - (1 - hsig ^ 2) * s.c1 * s.cc * (2 - s.cc)
-      local steps = chosen - old:view(1, n):expandAs(chosen)
-      local weighted = torch.cmul(steps, weights:view(-1, 1):expandAs(steps))
-      C = C * (1 - c1a - s.cmu) + torch.ger(path_c, path_c) * s.c1
-         + (steps:t() * weighted) * (s.cmu / sigma ^ 2)
-      sigma = sigma * math.exp(math.min(0.6, (s.cs / s.damping) * (length / n - 1) / 2))
-   end
-
-   local function reasons_to_stop()
-      local reasons = {}
-      if evaluations == 0 then return reasons end
-      if evaluations >= max_eval then reasons.evals = max_eval end
-      if state.ftarget and fitness[1] <= state.ftarget then reasons.ftarget = state.ftarget end
-      if scales:max() > 1e7 * scales:min() then reasons.condition = 1e7 end
-      if population > 1 and fitness[population] - fitness[1] < 1e-12 then reasons.tolfun = 1e-12 end
-      if sigma * scales:max() < 1e-11 then reasons.tolx = 1e-11 end
-      return reasons
-   end
-
-   local function show()
-      if shown == 0 then return end
-      local done = evaluations / population
-      if done == 1 or done % (10 * shown) == 0 then print('evals:\t ax-ratio max(std)   f-value') end
-      if done <= 2 or done % shown == 0 then
-         print(('%d:  %6.1f %8.1e %s'):format(evaluations, scales:max() / scales:min(),
-            sigma * math.sqrt(torch.diag(C):max()), tostring(fitness[1])))
-      end
-   end
-
-   while next(reasons_to_stop()) == nil or iteration < (state.min_iterations or 1) do
-      iteration = iteration + 1
-      ask()
-      for i = 1, population do fitness[i] = opfunc(candidates[i]:viewAs(x)) end
-      tell()
-      show()
-   end
-   if shown > 0 then
-      for reason, value in pairs(reasons_to_stop()) do print('termination by', reason, '=', value) end
-      print('best f-value =', best.f)
-      print('solution = ')
-      print(best.x)
-      print('best found at iteration: ', best.evaluations / population, ' , total iterations: ', iteration)
-   end
-   values[#values + 1] = best.f
-   return best.x, values, evaluations
+   if shown > 0 then search:show_result(iterations) end
+   values[#values + 1] = search.best.f
+   return search.best.x, values, search.evaluations
 end
 
 -- config: maxFEs (evaluations, required), scaleFactor and crossoverRate (required), popsize 10 n, minRegion -30 and

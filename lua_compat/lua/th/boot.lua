@@ -94,7 +94,6 @@ end
 -- th has Torch and its small companions loaded before the script starts.
 local function load_torch()
    for _, name in ipairs{ 'torch', 'paths', 'sys', 'xlua' } do require(name) end
-   print = require('th.pretty').print
 end
 
 local actions = {}
@@ -146,7 +145,10 @@ function actions.collect()
    collectgarbage()
    collectgarbage()
    local memory = package.loaded['torch.memory']
-   if memory then memory.release_dead() end
+   if memory then
+      memory.release_spares()
+      memory.release_dead()
+   end
 end
 
 return function(action, ...) return actions[action](...) end

@@ -1,4 +1,4 @@
--- print as th has it: plain tables are shown with what is in them.
+-- print as the prompt has it: plain tables are shown with what is in them.
 local DEEPEST = 5
 local stdout = io.stdout
 

@@ -4,6 +4,7 @@ local colored = ...
 
 local pretty = require 'th.pretty'
 
+print = pretty.print
 _RESULTS, _LAST = {}, ''
 
 local COLORS = { number = 36, boolean = 34, string = 32, ['function'] = 35, object = 31, ['nil'] = 90, time = 90,

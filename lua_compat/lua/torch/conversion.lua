@@ -38,6 +38,14 @@ for name, type_name in pairs{ byte = 'Byte', char = 'Char', short = 'Short', int
    methods[name] = function(self) return self:type(wanted) end
 end
 
+if types.Cuda then
+   for name, type_name in pairs{ cuda = 'Cuda', cudaByte = 'CudaByte', cudaChar = 'CudaChar', cudaShort = 'CudaShort',
+      cudaInt = 'CudaInt', cudaLong = 'CudaLong', cudaHalf = 'CudaHalf', cudaDouble = 'CudaDouble' } do
+      local wanted = types[type_name].tensor
+      methods[name] = function(self) return self:type(wanted) end
+   end
+end
+
 function methods:isTensor() return true end
 
 for code = 1, types.count do

@@ -55,7 +55,7 @@ local function read(p, i) return p[i] end
 local function install(T)
    local mt = T.tensor_metatable
    local get, set, tidy = T.get, T.set, T.tidy
-   local get_tidy = T.floating and read or get
+   local get_tidy = T.floating and not T.device and read or get
 
    function mt:apply(f)
       local r = check(self, 1, T)

@@ -12,7 +12,6 @@ local select_dimension = tensors.select_dimension
 local type, tonumber = type, tonumber
 
 local LONG_STORAGE = types.Long.storage_tag
-local BYTE_TENSOR = types.Byte.tensor_tag
 
 -- The 0-based position that index i (from 1; negative: from the end) means in a dimension of `size`.
 local function position(i, size, what, where)
@@ -80,6 +79,7 @@ end
 local function install(T)
    local mt = T.tensor_metatable
    local get, set = T.get, T.set
+   local BYTE_TENSOR = types.beside(T, 'Byte').tensor_tag
 
    function mt.__index(self, key)
       local kind = type(key)

@@ -61,4 +61,10 @@ require 'torch.cmdline'
 require 'torch.timer'
 require 'torch.tester'
 
+-- CUDA's types come into sight with the package cutorch.
+for code = 1, types.count do
+   local T = types[code]
+   if T.device then torch[T.name .. 'Tensor'], torch[T.name .. 'Storage'] = nil, nil end
+end
+
 return torch

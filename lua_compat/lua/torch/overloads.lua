@@ -49,7 +49,7 @@ end
 
 local function tag(p, T)
    local of = type_of_letter[p.letter]
-   return tag_of_letter[p.letter] or (of and types[of] or T).tensor_tag
+   return tag_of_letter[p.letter] or (of and types.beside(T, of) or T).tensor_tag
 end
 
 local function optional(p, method)
@@ -111,7 +111,7 @@ local function branch(parameters, given, T, variant)
          if k then
             value, results[#results + 1] = 'r' .. k, 'a' .. k
          else
-            local of = new_result[letter] == 'T' and 'T' or 'types.' .. new_result[letter]
+            local of = new_result[letter] == 'T' and 'T' or 'types.' .. types.beside(T, new_result[letter]).name
             lines[#lines + 1] = ('      local u%d, q%d = new(%s)'):format(index, index, of)
             value, results[#results + 1] = 'q' .. index, 'u' .. index
          end
@@ -122,7 +122,7 @@ local function branch(parameters, given, T, variant)
          value = letter == 'G' and 'default_generator()' or p.default
       elseif letter == 'T' or letter == 'L' or letter == 'D' or letter == 'F' or letter == 'G' then
          value = 'r' .. k
-      elseif letter == 'n' and T.name ~= 'Double' then
+      elseif letter == 'n' and not T.name:match('Double$') then
          value = ('cast(a%d)'):format(k)
       elseif letter == 'm' or letter == 'i' then
          value = ('whole(a%d)'):format(k)
@@ -151,7 +151,7 @@ local function described(p, T, method)
    local letter = p.letter
    local of = type_of_letter[letter]
    local text
-   if letter == 'n' then text = c_names[T.name]
+   if letter == 'n' then text = c_names[(T.host or T).name]
    elseif letter == 'd' then text = 'double'
    elseif letter == 'm' then text = 'long'
    elseif letter == 'i' then text = 'index'
@@ -250,7 +250,7 @@ local all_but_half, floating = {}, {}
 for code = 1, types.count do
    local T = types[code]
    T.functions = {}
-   if T.name ~= 'Half' then all_but_half[#all_but_half + 1] = T end
+   if not T.name:match('Half$') then all_but_half[#all_but_half + 1] = T end
    if T.floating then floating[#floating + 1] = T end
 end
 overloads.all_but_half, overloads.floating = all_but_half, floating

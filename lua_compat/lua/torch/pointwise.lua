@@ -17,7 +17,7 @@ local pointwise = {}
 -- Below this many elements a loop here is faster than a call of Python.
 local FEW = 128
 
-local function few(r, n) return n <= FEW and r.T.floating and is_contiguous(r) end
+local function few(r, n) return n <= FEW and r.T.floating and not r.T.device and is_contiguous(r) end
 
 -- A loop over contiguous elements: p[i] = expression of get(q, i), get(s, i) and v.
 local function loop(expression)
@@ -114,7 +114,7 @@ local function copy(r, t)
          'THTensorCopy.c:86')
    end
    if n == 0 then return end
-   if n <= FEW and is_contiguous(r) and is_contiguous(t) and r.T == t.T then
+   if n <= FEW and r.T == t.T and not r.T.device and is_contiguous(r) and is_contiguous(t) then
       ffi.copy(r.S.p + r.off, t.S.p + t.off, n * r.T.size)
    else
       python.copy(handle(r), handle(shaped_like(r, t)))

@@ -45,7 +45,7 @@ local FEW = 128
 local sum_of_many = of_all('sum_all', 0)
 local function sum_all(t)
    local n = count(t)
-   if n > FEW or not t.T.floating or not memory.is_contiguous(t) then return sum_of_many(t) end
+   if n > FEW or not t.T.floating or t.T.device or not memory.is_contiguous(t) then return sum_of_many(t) end
    local sum = 0
    if n > 0 then
       local p, off, get = t.S.p, t.off, t.T.get

@@ -11,8 +11,6 @@ local handle, resize, count = memory.handle, memory.resize, memory.count
 local define = overloads.define
 local check, integer = tensors.check, tensors.integer
 
-local Long, Byte = types.Long, types.Byte
-
 local function check_index(index, source, d, where)
    if index.nd ~= 1 then errors.argument(3, 'Index is supposed to be a vector', where) end
    if d > source.nd then
@@ -27,6 +25,7 @@ end
 
 local function install(T)
    local mt = T.tensor_metatable
+   local Long, Byte = types.beside(T, 'Long'), types.beside(T, 'Byte')
 
    local function wrong_arguments(text) errors.raise(text:gsub('TENSOR', T.tensor) .. ' expected') end
 

@@ -276,14 +276,25 @@ local function install(T)
    function store:write(file)
       local S = records[self]
       file:writeLong(S.n)
-      file['write' .. T.name](file, self)
+      if T.device then
+         local owner = memory.new_storage(T.host, S.n)
+         file['write' .. T.host.name](file, owner:copy(self))
+      else
+         file['write' .. T.name](file, self)
+      end
    end
 
    function store:read(file)
       local n = file:readLong()
       local S = records[self]
       memory.resize_storage(S, n)
-      file['read' .. T.name](file, self)
+      if T.device then
+         local owner = memory.new_storage(T.host, n)
+         file['read' .. T.host.name](file, owner)
+         self:copy(owner)
+      else
+         file['read' .. T.name](file, self)
+      end
    end
 end
 for code = 1, types.count do install(types[code]) end

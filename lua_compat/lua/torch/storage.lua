@@ -13,7 +13,7 @@ local Storage = {}
 
 local function check(object, position, T)
    local S = records[object]
-   if S and S.tag > 32 and S.tag <= 40 and (not T or S.T == T) then return S end
+   if S and S.tag > 32 and S.tag <= 48 and (not T or S.T == T) then return S end
    errors.argument(position, ('%s expected, got %s'):format(T and T.storage or 'torch.*Storage',
       class.typename(object) or type(object)))
 end
@@ -66,6 +66,10 @@ function Storage:fill(value)
    local set, p = S.T.set, S.p
    value = tonumber(value)
    if not value then errors.argument(2, 'number expected, got ' .. type(value)) end
+   if S.T.device then
+      python.fill(memory.storage_handle(S), S.T.cast(value))
+      return self
+   end
    for i = 0, S.n - 1 do set(p, i, value) end
    return self
 end
@@ -73,7 +77,9 @@ end
 function Storage:copy(source)
    local to, from = check(self, 1), check(source, 2)
    if to.n ~= from.n then errors.raise('size mismatch', 'THStorageCopy.c:7') end
-   if to.T == from.T then
+   if to.T.device or from.T.device then
+      if to.n > 0 then python.copy(memory.storage_handle(to), memory.storage_handle(from)) end
+   elseif to.T == from.T then
       if to.n > 0 then ffi.copy(to.p, from.p, to.n * to.T.size) end
    else
       local get, set, p, q = from.T.get, to.T.set, to.p, from.p
@@ -109,7 +115,7 @@ local function install(T)
       function() return (memory.new_storage(T, 0)) end, nil, T.storage_metatable)
    for name, method in pairs(Storage) do mt[name] = method end
    mt.retain, mt.free = retain, retain
-   if T.size == 1 then mt.string = string_of end
+   if T.size == 1 and not T.device then mt.string = string_of end
    mt.__len = Storage.size
    local get, set = T.get, T.set
    mt.__index = function(self, key)

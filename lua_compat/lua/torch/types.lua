@@ -100,5 +100,38 @@ types.Half.get, types.Half.set = read_half, write_half
 types.Float.get, types.Double.get = read_float, read_double
 types.Float.tidy, types.Double.tidy = tidy_with(read_float), tidy_with(read_double)
 
-types.count = 8
+-- CUDA's types, in a state that has CUDA. Elements are read and written one at a time through Python: what a pointer
+-- of theirs points to is not memory that Lua may touch.
+local hosts = { 'Byte', 'Char', 'Short', 'Int', 'Long', 'Half', 'Float', 'Double' }
+local function add_device_types()
+   for position, host_name in ipairs(hosts) do
+      local host = types[host_name]
+      local name = host_name == 'Float' and 'Cuda' or 'Cuda' .. host_name
+      local code, size = #hosts + position, host.size
+      local function address(p, i) return tonumber(ffi.cast('intptr_t', p)) + i * size end
+      local T = {
+         name = name, code = code, tensor = 'torch.' .. name .. 'Tensor', storage = 'torch.' .. name .. 'Storage',
+         size = size, floating = host.floating, integer = host.integer, pointer = host.pointer, cast = host.cast,
+         get = function(p, i) return python.device_read(code, address(p, i)) end,
+         set = function(p, i, v) python.device_write(code, address(p, i), host.integer and host.cast(v) or v) end,
+         tensor_tag = 16 + code, storage_tag = 32 + code,
+         tidy = function() end,
+         device = true, host = host,
+      }
+      types[code], types[name] = T, T
+   end
+end
+
+types.count = #hosts
+if python.has_cuda() then
+   add_device_types()
+   types.count = 2 * #hosts
+end
+
+-- The type of that name, such as Long, that lies where tensors of type T lie.
+function types.beside(T, name)
+   if not T.device then return types[name] end
+   return types[name == 'Float' and 'Cuda' or 'Cuda' .. name]
+end
+
 return types

@@ -1,0 +1,10 @@
+"""Where tensors lie."""
+
+from torch import Tensor
+
+__all__ = ["tensor_device"]
+
+
+def tensor_device(t: Tensor) -> int:
+    """The GPU's number, from 1; 1 also for the CPU that stands in for a GPU."""
+    return (t.device.index or 0) + 1

@@ -1,0 +1,245 @@
+-- The package cudnn: nn's layers under cuDNN's names. On a GPU PyTorch runs them with cuDNN.
+require 'cunn'
+local python = require('th.python').functions
+
+cudnn = cudnn or {}
+cudnn.benchmark, cudnn.fastest, cudnn.verbose, cudnn.useFindEx = false, false, false, false
+local _, version = python.cuda_versions()
+cudnn.version = version
+cudnn.typemap = { ['torch.CudaHalfTensor'] = 'CUDNN_DATA_HALF', ['torch.CudaTensor'] = 'CUDNN_DATA_FLOAT',
+   ['torch.CudaDoubleTensor'] = 'CUDNN_DATA_DOUBLE' }
+
+local function check_input(self, input)
+   if torch.isTensor(input) and not input:type():find('Cuda') then
+      error(('%s works on CUDA tensors only, and its input is a %s'):format(torch.type(self), input:type()), 3)
+   end
+end
+
+-- Whether cuDNN times its algorithms is a switch of the script's, read where a layer runs.
+local tuned
+local function follow_switches()
+   local wanted = cudnn.benchmark or cudnn.fastest
+   if wanted ~= tuned then
+      python.cudnn_benchmark(wanted)
+      tuned = wanted
+   end
+end
+
+-- A class of cudnn on top of nn's of that name.
+local function on_top(name, nn_name)
+   local class, parent = torch.class('cudnn.' .. name, 'nn.' .. (nn_name or name))
+   function class:updateOutput(input)
+      check_input(self, input)
+      follow_switches()
+      return parent.updateOutput(self, input)
+   end
+   function class:clearDesc() end
+   return class, parent
+end
+
+-- Convolutions
+
+local function with_modes(class)
+   -- cuDNN's algorithms cannot be named one by one in PyTorch; fastest() has them timed.
+   function class:fastest(mode)
+      self.fastest_mode = mode == nil or mode
+      if self.fastest_mode then cudnn.fastest = true end
+      return self
+   end
+   function class:setMode(forward, backward_data, backward_filter)
+      self.fmode, self.bdmode, self.bwmode = forward or self.fmode, backward_data or self.bdmode,
+         backward_filter or self.bwmode
+      return self
+   end
+   function class:resetMode()
+      self.fmode, self.bdmode, self.bwmode = nil, nil, nil
+      return self
+   end
+   function class:resetWeightDescriptors() return self end
+end
+
+local Convolution, SpatialConvolution = on_top 'SpatialConvolution'
+with_modes(Convolution)
+local update_output = Convolution.updateOutput
+
+function Convolution:__init(nInputPlane, nOutputPlane, kW, kH, dW, dH, padW, padH, groups)
+   self.groups = groups or 1
+   for name, planes in pairs{ nInputPlane = nInputPlane, nOutputPlane = nOutputPlane } do
+      if planes % self.groups ~= 0 then error(name .. ' should be divisible by nGroups', 2) end
+   end
+   local delayed = self.reset
+   self.reset = function() end -- the parameters are drawn once they have their own shape
+   SpatialConvolution.__init(self, nInputPlane, nOutputPlane, kW, kH, dW, dH, padW or 0, padH or 0)
+   self.reset = delayed
+   if self.groups > 1 then
+      self.weight = torch.Tensor(nOutputPlane, nInputPlane / self.groups, kH, kW)
+      self.gradWeight = torch.Tensor(nOutputPlane, nInputPlane / self.groups, kH, kW)
+   end
+   self:reset()
+   self.reset = nil
+end
+
+-- f(group's module, group's piece of each tensor...) for each group: its planes of input, output, parameters.
+local function by_group(self, f)
+   for group = 1, self.groups do
+      local function piece(t, planes, dimension)
+         local each = planes / self.groups
+         return t:narrow(dimension, (group - 1) * each + 1, each)
+      end
+      f(piece)
+   end
+end
+
+-- What one group computes, as an nn module that shares this one's parameters.
+local function module_of_group(self, piece)
+   local function of_outputs(t) return t and piece(t, self.nOutputPlane, 1) end
+   local module = torch.factory('nn.SpatialConvolution')()
+   for _, name in ipairs{ 'kW', 'kH', 'dW', 'dH', 'padW', 'padH' } do module[name] = self[name] end
+   module.nInputPlane, module.nOutputPlane = self.nInputPlane / self.groups, self.nOutputPlane / self.groups
+   module.weight, module.bias = of_outputs(self.weight), of_outputs(self.bias)
+   module.gradWeight, module.gradBias = of_outputs(self.gradWeight), of_outputs(self.gradBias)
+   module.output, module.gradInput = self.output.new(), self.output.new()
+   return module
+end
+
+local function grouped(self) return self.groups and self.groups > 1 end
+
+function Convolution:updateOutput(input)
+   if not grouped(self) then return update_output(self, input) end
+   check_input(self, input)
+   local planes = input:dim() - 2
+   local outputs = {}
+   by_group(self, function(piece)
+      outputs[#outputs + 1] = module_of_group(self, piece):updateOutput(piece(input, self.nInputPlane, planes))
+   end)
+   self.output = torch.cat(self.output, outputs, planes)
+   return self.output
+end
+
+function Convolution:updateGradInput(input, gradOutput)
+   if not self.gradInput then return end
+   if not grouped(self) then return SpatialConvolution.updateGradInput(self, input, gradOutput) end
+   local planes = input:dim() - 2
+   local gradients = {}
+   by_group(self, function(piece)
+      gradients[#gradients + 1] = module_of_group(self, piece):updateGradInput(
+         piece(input, self.nInputPlane, planes), piece(gradOutput, self.nOutputPlane, planes))
+   end)
+   self.gradInput = torch.cat(self.gradInput, gradients, planes)
+   return self.gradInput
+end
+
+function Convolution:accGradParameters(input, gradOutput, scale)
+   if not grouped(self) then return SpatialConvolution.accGradParameters(self, input, gradOutput, scale) end
+   local planes = input:dim() - 2
+   by_group(self, function(piece)
+      module_of_group(self, piece):accGradParameters(piece(input, self.nInputPlane, planes),
+         piece(gradOutput, self.nOutputPlane, planes), scale)
+   end)
+end
+
+for _, name in ipairs{ 'SpatialFullConvolution', 'VolumetricConvolution', 'VolumetricFullConvolution',
+   'TemporalConvolution' } do
+   if nn[name] then with_modes((on_top(name))) end
+end
+
+-- The rest: nn's by another name
+for _, name in ipairs{ 'SpatialMaxPooling', 'SpatialAveragePooling', 'VolumetricMaxPooling', 'VolumetricAveragePooling',
+   'BatchNormalization', 'SpatialBatchNormalization', 'VolumetricBatchNormalization', 'ReLU', 'SoftMax', 'LogSoftMax',
+   'SpatialSoftMax', 'SpatialLogSoftMax' } do
+   if nn[name] then on_top(name) end
+end
+on_top('VolumetricSoftMax', 'SpatialSoftMax')
+on_top('VolumetricLogSoftMax', 'SpatialLogSoftMax')
+
+local LRN, CrossMapLRN = on_top 'SpatialCrossMapLRN'
+function LRN:__init(size, alpha, beta, k)
+   size, alpha, beta, k = size or 5, alpha or 1e-4, beta or 0.75, k or 1
+   assert(size >= 1 and size <= 16, 'size has to be between 1 and 16')
+   assert(k >= 1e-5, 'k has to be greater than 1e-5')
+   assert(beta >= 0.01, 'beta has to be > 0.01')
+   CrossMapLRN.__init(self, size, alpha, beta, k)
+end
+
+-- Tanh and Sigmoid take cuDNN's in-place flag
+for _, name in ipairs{ 'Tanh', 'Sigmoid' } do
+   local class, parent = on_top(name)
+   local update = class.updateOutput
+   function class:__init(inplace)
+      parent.__init(self)
+      self.inplace = inplace or false
+   end
+   function class:updateOutput(input)
+      if self.inplace then self.output:set(input) end
+      return update(self, input)
+   end
+   function class:updateGradInput(input, gradOutput)
+      if self.inplace then self.gradInput:set(gradOutput) end
+      return parent.updateGradInput(self, input, gradOutput)
+   end
+end
+
+local ClippedReLU, HardTanh = on_top('ClippedReLU', 'HardTanh')
+function ClippedReLU:__init(ceiling, inplace)
+   assert(ceiling, 'No ceiling was given to ClippedReLU')
+   HardTanh.__init(self, 0, ceiling, inplace)
+   self.ceiling = ceiling
+end
+
+-- LogSoftMax over planes and the negative log-likelihood, mean over all places.
+for _, name in ipairs{ 'SpatialCrossEntropyCriterion', 'VolumetricCrossEntropyCriterion' } do
+   local class, parent = torch.class('cudnn.' .. name, 'nn.Criterion')
+   function class:__init(weights)
+      parent.__init(self)
+      self.slsm = nn.SpatialLogSoftMax()
+      self.nll = nn.ClassNLLCriterion(weights)
+      self:type('torch.CudaTensor')
+   end
+   -- Places as rows: (batch, planes, places...) -> (batch * places, planes)
+   local function rows(t)
+      local planes = t:size(2)
+      local last = t:view(t:size(1), planes, -1):transpose(2, 3):contiguous()
+      return last:view(-1, planes)
+   end
+   function class:updateOutput(input, target)
+      self.output = self.nll:updateOutput(rows(self.slsm:updateOutput(input)), target:contiguous():view(-1))
+      return self.output
+   end
+   function class:updateGradInput(input, target)
+      local gradient = self.nll:updateGradInput(rows(self.slsm.output), target:contiguous():view(-1))
+      local places = input:nElement() / input:size(1) / input:size(2)
+      gradient = gradient:view(input:size(1), places, input:size(2)):transpose(2, 3):contiguous():viewAs(input)
+      self.gradInput = self.slsm:updateGradInput(input, gradient)
+      return self.gradInput
+   end
+end
+
+-- A net's layers under the other package's names, dst being nn or cudnn; exclude(module): leave that one as it is.
+local CONVERTIBLE = {}
+for _, name in ipairs{ 'BatchNormalization', 'SpatialBatchNormalization', 'SpatialConvolution', 'SpatialCrossMapLRN',
+   'SpatialFullConvolution', 'SpatialMaxPooling', 'SpatialAveragePooling', 'ReLU', 'Tanh', 'Sigmoid', 'SoftMax',
+   'LogSoftMax', 'VolumetricBatchNormalization', 'VolumetricConvolution', 'VolumetricFullConvolution',
+   'VolumetricMaxPooling', 'VolumetricAveragePooling' } do
+   CONVERTIBLE[name] = true
+end
+
+function cudnn.convert(net, dst, exclude)
+   local from, to = 'nn', 'cudnn'
+   if dst == nn then from, to = 'cudnn', 'nn' end
+   return net:replace(function(module)
+      if exclude and exclude(module) then return module end
+      local type_name = torch.typename(module)
+      if type_name == 'nn.SpatialConvolutionMM' and to == 'cudnn' then
+         module.weight = module.weight:view(module.nOutputPlane, module.nInputPlane, module.kH, module.kW)
+         module.gradWeight = module.gradWeight:view(module.nOutputPlane, module.nInputPlane, module.kH, module.kW)
+         type_name = 'nn.SpatialConvolution'
+      end
+      local package_name, name = (type_name or ''):match('^(%a+)%.(%a+)$')
+      if package_name ~= from or not CONVERTIBLE[name] or not dst[name] then return module end
+      local converted = torch.factory(to .. '.' .. name)()
+      for key, value in pairs(module) do converted[key] = value end
+      return converted
+   end)
+end
+
+return cudnn

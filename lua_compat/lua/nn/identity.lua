@@ -1,0 +1,95 @@
+-- Layers that hand on what they get, and one that hands on something else.
+local Module = torch.getmetatable('nn.Module')
+
+local Identity = torch.class('nn.Identity', 'nn.Module')
+
+function Identity:updateOutput(input)
+   self.output = input
+   return self.output
+end
+function Identity:updateGradInput(_, gradOutput)
+   self.gradInput = gradOutput
+   return self.gradInput
+end
+function Identity:clearState()
+   -- they are other modules' tensors: let go, do not empty
+   for _, name in ipairs{ 'output', 'gradInput' } do
+      if torch.isTensor(self[name]) then self[name] = self[name].new() else self[name] = {} end
+   end
+   return self
+end
+
+-- A copy in another type, or the input itself if the types are the same and forceCopy is not set
+local Copy = torch.class('nn.Copy', 'nn.Module')
+function Copy:__init(intype, outtype, forceCopy, dontCast)
+   intype = intype or torch.getdefaulttensortype()
+   outtype = outtype or torch.getdefaulttensortype()
+   self.dontCast = dontCast
+   Module.__init(self)
+   self.gradInput = torch.getmetatable(intype).new()
+   self.output = torch.getmetatable(outtype).new()
+   if not forceCopy and intype == outtype then
+      self.updateOutput = function(module, input)
+         module.output:set(input)
+         return input
+      end
+      self.updateGradInput = function(module, _, gradOutput)
+         module.gradInput:set(gradOutput)
+         return gradOutput
+      end
+   end
+end
+function Copy:updateOutput(input) return self.output:resize(input:size()):copy(input) end
+function Copy:updateGradInput(_, gradOutput) return self.gradInput:resize(gradOutput:size()):copy(gradOutput) end
+function Copy:type(name, cache)
+   if name and self.dontCast then return self end
+   return Module.type(self, name, cache)
+end
+
+-- The input; its gradient is zero
+local ZeroGrad = torch.class('nn.ZeroGrad', 'nn.Module')
+function ZeroGrad:updateOutput(input) return self.output:set(input) end
+function ZeroGrad:updateGradInput(input)
+   self.gradInput = nn.utils.recursiveFill(nn.utils.recursiveResizeAs(self.gradInput, input), 0)
+   return self.gradInput
+end
+
+-- The input and its gradient; their sizes are printed
+local PrintSize = torch.class('nn.PrintSize', 'nn.Module')
+function PrintSize:__init(prefix)
+   Module.__init(self)
+   self.prefix = prefix or 'PrintSize'
+end
+local function print_size(self, what, value)
+   local size = value
+   if value == nil then size = 'missing size' elseif torch.type(value) ~= 'table' then size = value:size() end
+   print(('%s:%s\n'):format(self.prefix, what), size)
+end
+function PrintSize:updateOutput(input)
+   print_size(self, 'input', input)
+   self.output = input
+   return self.output
+end
+function PrintSize:updateGradInput(_, gradOutput)
+   print_size(self, 'gradOutput', gradOutput)
+   self.gradInput = gradOutput
+   return self.gradInput
+end
+
+-- A number or tensor, whatever the input is; with nInputDim once for each example of a batch
+local Constant = torch.class('nn.Constant', 'nn.Module')
+function Constant:__init(value, nInputDim)
+   self.value = torch.type(value) == 'number' and torch.Tensor{ value } or value
+   assert(torch.isTensor(self.value), 'Expecting number or tensor at arg 1')
+   self.nInputDim = nInputDim
+   Module.__init(self)
+end
+function Constant:updateOutput(input)
+   if not (self.nInputDim and input:dim() > self.nInputDim) then
+      return self.output:resize(self.value:size()):copy(self.value)
+   end
+   local sizes = self.value:size():totable()
+   self.output:resize(input:size(1), unpack(sizes))
+   return self.output:copy(self.value:view(1, unpack(sizes)):expandAs(self.output))
+end
+function Constant:updateGradInput(input) return self.gradInput:resizeAs(input):zero() end

@@ -1,0 +1,241 @@
+-- Vectors compared with stored ones.
+local kernel = require('torch.kernels').of_tensors
+local Module = torch.getmetatable('nn.Module')
+
+local function spread(stdv, count) return stdv and stdv * math.sqrt(3) or 1 / math.sqrt(count) end
+
+local function check_dims(input)
+   if input:dim() ~= 1 and input:dim() ~= 2 then error('input must be vector or matrix', 3) end
+end
+
+-- Of two inputs, batches of vectors: x1' W_k x2 + b_k for each output k
+local Bilinear = torch.class('nn.Bilinear', 'nn.Module')
+
+local function is_size(x) return type(x) == 'number' and x == math.floor(x) and x > 0 end
+
+function Bilinear:__init(inputSize1, inputSize2, outputSize, bias)
+   assert(is_size(inputSize1) and is_size(inputSize2) and is_size(outputSize),
+      'inputSize1 and inputSize2 and outputSize should be positive integer numbers')
+   Module.__init(self)
+   self.weight = torch.Tensor(outputSize, inputSize1, inputSize2)
+   self.gradWeight = torch.Tensor(outputSize, inputSize1, inputSize2)
+   if bias ~= false then self.bias, self.gradBias = torch.Tensor(outputSize), torch.Tensor(outputSize) end
+   self.gradInput = { torch.Tensor(), torch.Tensor() }
+   self:reset()
+end
+
+function Bilinear:reset(stdv)
+   assert(stdv == nil or (type(stdv) == 'number' and stdv > 0), 'standard deviation should be a positive number')
+   stdv = spread(stdv, self.weight:size(2))
+   self.weight:uniform(-stdv, stdv)
+   if self.bias then self.bias:uniform(-stdv, stdv) end
+   return self
+end
+
+local function check_inputs(self, input, gradOutput)
+   assert(torch.type(input) == 'table' and #input == 2, 'input should be a table containing two data Tensors')
+   local first, second = unpack(input)
+   assert(first:dim() == 2 and second:dim() == 2, 'input Tensors should be two-dimensional')
+   assert(first:size(1) == second:size(1), 'input Tensors should have the same number of rows (instances)')
+   assert(first:size(2) == self.weight:size(2), 'dimensionality of first input is erroneous')
+   assert(second:size(2) == self.weight:size(3), 'dimensionality of second input is erroneous')
+   if gradOutput then
+      assert(first:size(1) == gradOutput:size(1), 'number of rows in gradOutput does not match input')
+      assert(gradOutput:size(2) == self.weight:size(1),
+         'number of columns in gradOutput does not output size of layer')
+   end
+   return first, second
+end
+
+function Bilinear:updateOutput(input)
+   local first, second = check_inputs(self, input)
+   kernel.bilinear(self.output, first, second, self.weight, self.bias)
+   return self.output
+end
+
+function Bilinear:updateGradInput(input, gradOutput)
+   if not self.gradInput then return end
+   local first, second = check_inputs(self, input, gradOutput)
+   for i = 1, 2 do self.gradInput[i] = self.gradInput[i] or input[i].new() end
+   kernel.bilinear_grad_inputs(self.gradInput[1], self.gradInput[2], first, second, gradOutput, self.weight)
+   return self.gradInput
+end
+
+function Bilinear:accGradParameters(input, gradOutput, scale)
+   local first, second = check_inputs(self, input, gradOutput)
+   kernel.bilinear_grad_parameters(self.gradWeight, self.gradBias, first, second, gradOutput, scale or 1)
+end
+
+Bilinear.sharedAccUpdateGradParameters = Module.defaultAccUpdateGradParameters
+
+function Bilinear:__tostring__()
+   return ('%s(%dx%d -> %d) %s'):format(torch.type(self), self.weight:size(2), self.weight:size(3),
+      self.weight:size(1), self.bias == nil and ' without bias' or '')
+end
+
+-- The cosine of the angle between the input and each row of the weight
+local Cosine = torch.class('nn.Cosine', 'nn.Module')
+
+function Cosine:__init(inputSize, outputSize)
+   Module.__init(self)
+   self.weight = torch.Tensor(outputSize, inputSize)
+   self.gradWeight = torch.Tensor(outputSize, inputSize)
+   self:reset()
+end
+function Cosine:reset(stdv)
+   stdv = spread(stdv, self.weight:size(1))
+   self.weight:uniform(-stdv, stdv)
+end
+function Cosine:updateOutput(input)
+   check_dims(input)
+   kernel.cosine(self.output, input, self.weight)
+   return self.output
+end
+function Cosine:updateGradInput(input, gradOutput)
+   if not self.gradInput then return end
+   kernel.cosine_grad_input(self.gradInput, input, gradOutput, self.weight)
+   return self.gradInput
+end
+function Cosine:accGradParameters(input, gradOutput, scale)
+   kernel.cosine_grad_weight(self.gradWeight, input, gradOutput, self.weight, scale or 1)
+end
+
+-- The distance of the input to each column of the weight
+local Euclidean = torch.class('nn.Euclidean', 'nn.Module')
+
+function Euclidean:__init(inputSize, outputSize)
+   Module.__init(self)
+   self.weight = torch.Tensor(inputSize, outputSize)
+   self.gradWeight = torch.Tensor(inputSize, outputSize)
+   self.gradInput:resize(inputSize)
+   self.output:resize(outputSize)
+   self.fastBackward = true
+   self:reset()
+end
+function Euclidean:reset(stdv)
+   stdv = spread(stdv, self.weight:size(1))
+   self.weight:uniform(-stdv, stdv)
+end
+function Euclidean:updateOutput(input)
+   check_dims(input)
+   kernel.euclidean(self.output, input, self.weight, self.diagCov)
+   return self.output
+end
+function Euclidean:updateGradInput(input, gradOutput)
+   if not self.gradInput then return end
+   kernel.euclidean_grad_input(self.gradInput, input, gradOutput, self.weight, self.diagCov)
+   return self.gradInput
+end
+function Euclidean:accGradParameters(input, gradOutput, scale)
+   kernel.euclidean_grad_parameters(self.gradWeight, self.gradDiagCov, input, gradOutput, self.weight, self.diagCov,
+      scale or 1)
+end
+
+-- The same, the differences multiplied by a column of diagCov
+local Weighted = torch.class('nn.WeightedEuclidean', 'nn.Module')
+
+function Weighted:__init(inputSize, outputSize)
+   Module.__init(self)
+   for _, name in ipairs{ 'weight', 'gradWeight', 'diagCov', 'gradDiagCov' } do
+      self[name] = torch.Tensor(inputSize, outputSize)
+   end
+   self:reset()
+end
+function Weighted:reset(stdv)
+   Euclidean.reset(self, stdv)
+   self.diagCov:fill(1)
+end
+for _, method in ipairs{ 'updateOutput', 'updateGradInput', 'accGradParameters' } do
+   Weighted[method] = Euclidean[method]
+end
+function Weighted:parameters() return { self.weight, self.diagCov }, { self.gradWeight, self.gradDiagCov } end
+function Weighted:accUpdateGradParameters(input, gradOutput, rate)
+   local gradWeight, gradDiagCov = self.gradWeight, self.gradDiagCov
+   self.gradWeight, self.gradDiagCov = self.weight, self.diagCov
+   self:accGradParameters(input, gradOutput, -rate)
+   self.gradWeight, self.gradDiagCov = gradWeight, gradDiagCov
+end
+
+-- The nearest of k centres, which move towards the inputs nearest to them
+local Kmeans = torch.class('nn.Kmeans', 'nn.Module')
+
+function Kmeans:__init(k, dim, scale)
+   Module.__init(self)
+   assert(k > 0, 'Clusters cannot be 0 or negative.')
+   assert(dim > 0, 'Dimensionality cannot be 0 or negative.')
+   self.k, self.dim, self.scale = k, dim, scale
+   self.weight = torch.Tensor(k, dim)
+   self.gradWeight = torch.Tensor(k, dim)
+   self.clusterSampleCount = torch.Tensor(k)
+   self.loss = 0 -- squared distances to the nearest centres, summed
+   self:reset()
+end
+
+function Kmeans:reset(stdev)
+   stdev = stdev or 1
+   self.weight:uniform(-stdev, stdev)
+end
+
+local function check_samples(self, input)
+   assert(input:dim() == 2, 'Incorrect input dimensionality. Expecting 2D.')
+   assert(input:size(2) == self.dim, "Dimensionality of input and weight don't match.")
+   return input:size(1)
+end
+
+-- Centres from random samples
+function Kmeans:initRandom(input)
+   local samples = check_samples(self, input)
+   assert(samples >= self.k, 'Need atleast k samples for initialization.')
+   local indices = torch.zeros(self.k):random(1, samples)
+   for i = 1, self.k do self.weight[i]:copy(input[indices[i]]) end
+end
+
+-- Centres far from each other: each from the (1 - p) of the samples that are farthest from those before
+function Kmeans:initKmeansPlus(input, p)
+   self.p = p or self.p or 0.95
+   assert(self.p >= 0 and self.p <= 1, 'P value should be between 0-1.')
+   local samples = check_samples(self, input)
+   local candidates = math.max(math.ceil((1 - self.p) * samples), 1)
+   self.weight[1]:copy(input[torch.random(samples)])
+   local distances = self.weight.new(samples):fill(math.huge)
+   for k = 2, self.k do
+      local squares = torch.add(input, -1, self.weight:narrow(1, k - 1, 1):expandAs(input)):pow(2):sum(2):view(-1)
+      distances:cmin(squares)
+      local _, order = distances:sort(true)
+      self.weight[k]:copy(input[order[torch.random(candidates)]])
+   end
+end
+
+function Kmeans:updateOutput(input)
+   check_samples(self, input)
+   assert(input:isContiguous(), 'Input is not contiguous.')
+   self._minScore = self._minScore or self.weight.new()
+   self._minIndx = self._minIndx or torch.LongTensor()
+   kernel.nearest(self._minScore, self._minIndx, input, self.weight)
+   self.loss = self._minScore:sum()
+   return self.output:resize(input:size(1)):copy(self._minIndx)
+end
+
+function Kmeans:updateGradInput(input) return self.gradInput:resize(input:size()):zero() end
+
+-- Minus the mean of the differences of a centre's samples to it
+function Kmeans:accGradParameters(input, _, scale)
+   scale = self.scale or scale or 1
+   assert(scale > 0, 'Scale has to be positive.')
+   local nearest = self._minIndx
+   self.clusterSampleCount:zero():indexAdd(1, nearest, input.new(input:size(1)):fill(1))
+   local differences = torch.add(self.weight:index(1, nearest), -1, input):mul(scale)
+   local sums = self.gradWeight.new():resizeAs(self.gradWeight):zero()
+   sums:indexAdd(1, nearest, differences)
+   local counts = torch.add(self.clusterSampleCount, 1e-7) -- not zero
+   self.gradWeight:add(sums:cdiv(counts:view(self.k, 1):expandAs(sums)))
+end
+
+function Kmeans:clearState()
+   self._minScore, self._minIndx = nil, nil
+   return Module.clearState(self)
+end
+function Kmeans:type(name, cache)
+   if name then self:clearState() end
+   return Module.type(self, name, cache)
+end

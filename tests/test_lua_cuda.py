@@ -1,0 +1,305 @@
+"""cutorch, cunn, cudnn and ccn2: without CUDA, and with the CPU in its place."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from lua_compat import t7
+from lua_compat.runtime import Runtime
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture(scope="module")
+def runtime() -> Runtime:
+    opened = Runtime(cpu_as_cuda=True)
+    opened.run_string("require 'cunn' require 'cudnn' require 'ccn2'")
+    return opened
+
+
+def printed(runtime: Runtime, capfd: pytest.CaptureFixture[str], code: str) -> str:
+    capfd.readouterr()
+    runtime.run_string(code)
+    return capfd.readouterr().out
+
+
+def close(runtime: Runtime, code: str) -> None:
+    """``code`` gives two tensors that must agree to 1e-5 of the larger one's largest value."""
+    runtime.run_string(f"""
+        local a, b = (function() {code} end)()
+        a, b = a:double(), b:double()
+        assert(a:isSameSizeAs(b), 'sizes differ')
+        local error, size = (a - b):abs():max(), b:abs():max()
+        assert(size > 0 and error <= 1e-5 * size, ('%g of %g'):format(error, size))
+    """)
+
+
+def th(*words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "lua_compat", *words]
+    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_without_cuda_the_message_says_what_to_do() -> None:
+    for package in ("cutorch", "cunn", "cudnn", "ccn2"):
+        result = th("-e", f"require '{package}'")
+        assert result.returncode == 1
+        assert "cutorch needs a CUDA GPU" in result.stderr and "th --cpu-as-cuda" in result.stderr
+    assert th("-e", "print(torch.CudaTensor)").stdout == "nil\n"
+
+
+def test_the_stand_in_is_announced_on_stderr() -> None:
+    result = th("--cpu-as-cuda", "-e", "require 'cutorch' print(torch.CudaTensor(2):fill(3):sum())")
+    assert (result.returncode, result.stdout) == (0, "6\n")
+    assert "--cpu-as-cuda" in result.stderr and result.stderr.count("\n") == 1
+
+
+def test_types_and_conversions(runtime: Runtime, capfd: pytest.CaptureFixture[str]) -> None:
+    code = """
+        local t = torch.CudaTensor{{1, 2}, {3, 4}}
+        print(torch.typename(t), t:type(), t:float():type(), t:double():cuda():type(), t:cudaHalf():type())
+        local values, places = t:max(2)
+        print(values:type(), places:type(), t:gt(2):type(), t:long():type(), t:cudaLong():type())
+        print(t[2][1], t[{1, 2}], t:storage()[4], t:sum(), t[t:gt(2)]:sum(), t:getDevice(), #t:totable())
+        t[1][1] = 10
+        t:storage()[2] = 20
+        t:apply(function(x) return x + 1 end)
+        print(table.concat(t:view(-1):totable(), ' '), t:index(1, torch.CudaLongTensor{2}):sum())
+        print(torch.isTensor(t), torch.CudaTensor(3):copy(torch.range(1, 3)):sum())
+    """
+    assert printed(runtime, capfd, code).splitlines() == [
+        "torch.CudaTensor\ttorch.CudaTensor\ttorch.FloatTensor\ttorch.CudaTensor\ttorch.CudaHalfTensor",
+        "torch.CudaTensor\ttorch.CudaLongTensor\ttorch.CudaByteTensor\ttorch.LongTensor\ttorch.CudaLongTensor",
+        "3\t2\t4\t10\t7\t1\t2",
+        "11 21 4 5\t9",
+        "true\t6",
+    ]
+
+
+def test_printed_as_floats_are(runtime: Runtime, capfd: pytest.CaptureFixture[str]) -> None:
+    code = "local f = torch.randn(2, 3):float() print(f) print(f:cuda())"
+    text = printed(runtime, capfd, code)
+    floats, cuda = text.split("\n\n")[:2]
+    assert cuda == floats.replace("FloatTensor", "CudaTensor")
+
+
+def test_random_numbers_are_those_of_the_host(runtime: Runtime) -> None:
+    close(
+        runtime,
+        """
+        torch.manualSeed(3) local a = torch.FloatTensor(50):normal()
+        cutorch.manualSeed(3) return torch.CudaTensor(50):normal(), a
+        """,
+    )
+
+
+def test_files_hold_cuda_tensors(runtime: Runtime, tmp_path: Path) -> None:
+    path = tmp_path / "cuda.t7"
+    runtime.run_string(f"""
+        local t = torch.CudaTensor{{1, 2, 3}}
+        torch.save('{path}', {{ t = t, half = t:narrow(1, 2, 2), net = nn.Linear(2, 2):cuda() }})
+        local back = torch.load('{path}')
+        assert(back.t:type() == 'torch.CudaTensor' and back.half[2] == 3)
+        back.half[1] = 7
+        assert(back.t[2] == 7)
+    """)
+    table = t7.load(path)
+    assert table["t"].typename == "torch.CudaTensor"
+    assert np.array_equal(table["t"].numpy(), np.array([1, 2, 3], np.float32))
+
+
+def test_devices_and_streams(runtime: Runtime, capfd: pytest.CaptureFixture[str]) -> None:
+    code = """
+        local free, total = cutorch.getMemoryUsage(1)
+        print(cutorch.getDeviceCount(), cutorch.getDevice(), free > 0 and free <= total)
+        print(cutorch.getDeviceProperties(1).name, cutorch.withDevice(1, function() return 'a', 'b' end))
+        cutorch.reserveStreams(2)
+        cutorch.setStream(2) print(cutorch.getStream(), cutorch.getNumStreams()) cutorch.setDefaultStream()
+        cutorch.streamWaitFor(1, {2}) cutorch.streamBarrier{1, 2} cutorch.streamSynchronize(1)
+        cutorch.synchronize() cutorch.synchronizeAll()
+        print(pcall(cutorch.setDevice, 2))
+    """
+    assert printed(runtime, capfd, code).splitlines() == [
+        "1\t1\ttrue",
+        "CPU (as CUDA)\ta\tb",
+        "2\t2",
+        "false\tcuda runtime error: device 2 is not one of 1 to 1",
+    ]
+
+
+def test_a_net_gives_on_cuda_what_it_gives_in_float(runtime: Runtime) -> None:
+    runtime.run_string("""
+        torch.manualSeed(1)
+        net = nn.Sequential():add(nn.SpatialConvolution(3, 8, 3, 3, 1, 1, 1, 1)):add(nn.ReLU(true))
+           :add(nn.SpatialMaxPooling(2, 2, 2, 2)):add(nn.SpatialBatchNormalization(8)):add(nn.View(8 * 4 * 4))
+           :add(nn.Linear(128, 5)):add(nn.LogSoftMax())
+        net:zeroGradParameters()
+        host, device = net:clone():float(), net:clone():cuda()
+        x = torch.randn(4, 3, 8, 8):float()
+        y, target = device:forward(x:cuda()), torch.Tensor{1, 2, 3, 4}
+        criterion = nn.ClassNLLCriterion():cuda()
+        loss = criterion:forward(y, target:cuda())
+        device:backward(x:cuda(), criterion:backward(y, target:cuda()))
+        local host_criterion = nn.ClassNLLCriterion():float()
+        assert(math.abs(loss - host_criterion:forward(host:forward(x), target:float())) < 1e-5)
+        host:backward(x, host_criterion:backward(host.output, target:float()))
+    """)
+    for value in ("output", "gradInput"):
+        close(runtime, f"return device.{value}, host.{value}")
+    close(
+        runtime,
+        "local _, a = device:getParameters() local _, b = host:getParameters() return a:clone(), b:clone()",
+    )
+
+
+def test_cudnn_convert_there_and_back(runtime: Runtime, capfd: pytest.CaptureFixture[str]) -> None:
+    code = """
+        local net = nn.Sequential():add(nn.SpatialConvolution(3, 4, 3, 3)):add(nn.ReLU())
+           :add(nn.SpatialMaxPooling(2, 2, 2, 2)):add(nn.SpatialConvolutionMM(4, 2, 2, 2)):add(nn.Dropout(0))
+        net:cuda()
+        local x = torch.randn(2, 3, 8, 8):cuda()
+        local before = net:forward(x):clone()
+        cudnn.convert(net, cudnn, function(module) return torch.type(module):find('Pooling') end)
+        print(net)
+        print((net:forward(x) - before):abs():max() < 1e-6)
+        cudnn.convert(net, nn)
+        print(torch.type(net:get(1)), torch.type(net:get(2)), (net:forward(x) - before):abs():max() < 1e-6)
+    """
+    assert printed(runtime, capfd, code).splitlines()[2:] == [
+        "  (1): cudnn.SpatialConvolution(3 -> 4, 3x3)",
+        "  (2): cudnn.ReLU",
+        "  (3): nn.SpatialMaxPooling(2x2, 2,2)",
+        "  (4): cudnn.SpatialConvolution(4 -> 2, 2x2)",
+        "  (5): nn.Dropout(0.000000)",
+        "}",
+        "true",
+        "nn.SpatialConvolution\tnn.ReLU\ttrue",
+    ]
+
+
+def test_groups_are_separate_convolutions(runtime: Runtime) -> None:
+    runtime.run_string("""
+        whole = cudnn.SpatialConvolution(4, 6, 3, 3, 2, 2, 1, 1, 2):cuda()
+        x, parts = torch.randn(2, 4, 7, 7):cuda(), {}
+        g = torch.randn(2, 6, 4, 4):cuda()
+        for i = 1, 2 do
+           local part = nn.SpatialConvolution(2, 3, 3, 3, 2, 2, 1, 1):cuda()
+           part.weight:copy(whole.weight:narrow(1, 3 * i - 2, 3))
+           part.bias:copy(whole.bias:narrow(1, 3 * i - 2, 3))
+           part:zeroGradParameters()
+           part:forward(x:narrow(2, 2 * i - 1, 2))
+           part:backward(x:narrow(2, 2 * i - 1, 2), g:narrow(2, 3 * i - 2, 3))
+           parts[i] = part
+        end
+        whole:zeroGradParameters()
+        whole:forward(x)
+        whole:backward(x, g)
+    """)
+    for field, dimension in (("output", 2), ("gradInput", 2), ("gradWeight", 1), ("gradBias", 1)):
+        close(runtime, f"return whole.{field}, torch.cat(parts[1].{field}, parts[2].{field}, {dimension})")
+
+
+def test_ccn2_has_the_batch_last(runtime: Runtime) -> None:
+    runtime.run_string("""
+        m = ccn2.SpatialConvolution(3, 16, 3, 2, 1):cuda()
+        n = nn.SpatialConvolution(3, 16, 3, 3, 2, 2, 1, 1):cuda()
+        n.weight:copy(m.weight:t()) n.bias:copy(m.bias)
+        x, g = torch.randn(3, 7, 7, 32):cuda(), torch.randn(16, 4, 4, 32):cuda()
+        for _, module in ipairs{m, n} do module:zeroGradParameters() end
+        m:forward(x) m:backward(x, g)
+        local images = x:permute(4, 1, 2, 3):contiguous()
+        n:forward(images) n:backward(images, g:permute(4, 1, 2, 3):contiguous())
+        p = ccn2.SpatialMaxPooling(3, 2):cuda() p:forward(x)
+    """)
+    close(runtime, "return m.output, n.output:permute(2, 3, 4, 1)")
+    close(runtime, "return m.gradInput, n.gradInput:permute(2, 3, 4, 1)")
+    close(runtime, "return m.gradWeight, n.gradWeight:view(16, 27):t()")
+    close(
+        runtime,
+        "return p.output, nn.SpatialMaxPooling(3, 3, 2, 2):cuda():ceil()"
+        ":forward(x:permute(4, 1, 2, 3):contiguous()):permute(2, 3, 4, 1)",
+    )
+
+
+def test_what_does_not_belong_on_the_device_is_refused(
+    runtime: Runtime, capfd: pytest.CaptureFixture[str]
+) -> None:
+    code = """
+        print(pcall(function() cudnn.ReLU():forward(torch.ones(2)) end))
+        print(pcall(ccn2.SpatialConvolution, 5, 16, 3))
+        print(pcall(function() ccn2.SpatialMaxPooling(2):cuda():forward(torch.CudaTensor(3, 4, 4, 31)) end))
+        print(pcall(function() return torch.CudaTensor(2):add(torch.FloatTensor(2)) end))
+    """
+    lines = printed(runtime, capfd, code).splitlines()
+    assert "CUDA tensors only" in lines[0] and "multiple of 4" in lines[1] and "multiple of 32" in lines[2]
+    assert "invalid arguments: CudaTensor FloatTensor" in lines[3]
+
+
+def test_data_parallel_table_on_two_devices_that_are_one(runtime: Runtime) -> None:
+    """Both parts of the batch, gathered: what the module gives alone."""
+    runtime.run_string("""
+        local inner = nn.Sequential():add(nn.Linear(3, 4)):add(nn.Tanh()):cuda()
+        alone = inner:clone()
+        parallel = nn.DataParallelTable(1):add(inner, {1, 1})
+        x, g = torch.randn(5, 3):cuda(), torch.randn(5, 4):cuda()
+        for _, module in ipairs{alone, parallel} do
+           for _ = 1, 2 do
+              module:zeroGradParameters()
+              module:forward(x)
+              module:backward(x, g)
+              module:updateParameters(0.1)
+           end
+           module:zeroGradParameters()
+           module:forward(x)
+           module:backward(x, g)
+        end
+    """)
+    for field in ("output", "gradInput"):
+        close(runtime, f"return parallel.{field}, alone.{field}")
+    close(
+        runtime,
+        "local _, a = parallel:parameters() local _, b = alone:parameters() return a[1], b[1]",
+    )
+
+
+def test_the_gpu_s_convolutions_agree_with_the_cpu_s() -> None:
+    """device_convolution runs anywhere; what a GPU would run is compared here with im2col."""
+    from lua_compat.kernels import device_convolution, im2col
+    from lua_compat.kernels.workspace import Workspace
+    from nets.engine.shapes import ConvolutionShape
+
+    shape = ConvolutionShape(2, 3, 4, (9, 8), (3, 2), (2, 1), (1, 0), torch.float64)
+    x, weight, bias = torch.randn(2, 3, 9, 8).double(), torch.randn(4, 18).double(), torch.randn(4).double()
+    batch, height, width, planes = shape.output_shape
+    grad_out, workspace = torch.randn(batch, planes, height, width).double(), Workspace()
+    outs = [torch.empty_like(grad_out) for _ in range(2)]
+    device_convolution.forward(shape, x, weight, bias, outs[0])
+    im2col.forward(workspace, shape, x, weight, bias, outs[1])
+    grads = [torch.empty_like(x) for _ in range(2)]
+    device_convolution.input_gradient(shape, x, grad_out, weight, grads[0])
+    im2col.input_gradient(workspace, shape, grad_out, weight, grads[1])
+    sums = [torch.ones_like(weight) for _ in range(2)]
+    device_convolution.weight_gradient(shape, x, grad_out, sums[0])
+    im2col.weight_gradient(workspace, shape, x, grad_out, sums[1])
+    for ours, theirs in (outs, grads, sums):
+        torch.testing.assert_close(ours, theirs)
+
+
+@pytest.mark.gpu
+def test_on_a_gpu_tensors_lie_there() -> None:
+    code = """
+        require 'cunn' require 'cudnn'
+        local t = torch.randn(4, 3, 16, 16):cuda()
+        t[1][1][1][1] = 5
+        assert(t[1][1][1][1] == 5 and t:getDevice() == 1 and t:float():sum() - t:sum() < 1e-3)
+        local net = nn.Sequential():add(cudnn.SpatialConvolution(3, 8, 3, 3)):add(cudnn.ReLU(true)):cuda()
+        net:forward(t) net:backward(t, net.output)
+        cutorch.synchronize()
+        print(net.output:type())
+    """
+    result = th("-e", code)
+    assert (result.returncode, result.stdout) == (0, "torch.CudaTensor\n"), result.stderr

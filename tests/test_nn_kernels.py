@@ -1,0 +1,196 @@
+"""Kernels of nn's layers from Python alone: against autograd and against dense arithmetic."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from lua_compat.kernels import all_kernels
+from lua_compat.kernels.nn_layers import gradients
+
+KERNELS = all_kernels()
+DOUBLE = torch.float64
+
+
+@pytest.fixture(autouse=True)
+def seeded() -> None:
+    torch.manual_seed(3)
+
+
+def randn(*sizes: int) -> Tensor:
+    return torch.randn(*sizes, dtype=DOUBLE)
+
+
+def result(name: str, *arguments: Any) -> Tensor:
+    out = torch.empty(0, dtype=DOUBLE)
+    KERNELS[name](out, *arguments)
+    return out
+
+
+@pytest.mark.parametrize("batch", [(), (2,)])
+@pytest.mark.parametrize(
+    ("kind", "axes", "numbers", "reference"),
+    [
+        ("plain", 2, (1, 2, 2, 1, 2, 1), lambda x, w, b: F.conv2d(x, w, b, (2, 1), (1, 2), (1, 2))),
+        ("plain", 3, (1, 1, 2, 0, 1, 1), lambda x, w, b: F.conv3d(x, w, b, (1, 2, 1), (0, 1, 1))),
+        ("transposed", 2, (2, 3, 1, 0, 1, 2), lambda *t: F.conv_transpose2d(*t, (3, 2), (0, 1), (2, 1))),
+        ("transposed", 3, (2, 1, 2, 0, 0, 1), lambda *t: F.conv_transpose3d(*t, (2, 2, 1), (0, 1, 0))),
+    ],
+)  # fmt: skip
+def test_convolution(
+    kind: str, axes: int, numbers: tuple[int, ...], reference: Callable[..., Tensor], batch: tuple[int, ...]
+) -> None:
+    x, bias = randn(*batch, 3, *(6, 7, 5)[:axes]), randn(4)
+    weight = randn(*((4, 3) if kind == "plain" else (3, 4)), *(2, 3, 3)[:axes])
+    y = reference(x, weight, bias)
+    assert torch.allclose(result("convolution", x, weight, bias, kind, *numbers), y)
+    grad_output = randn(*y.shape)
+    expected = gradients(reference, [x, weight, bias], [0, 1, 2], grad_output)
+    grad_input = result("convolution_grad_input", x, grad_output, weight, bias, kind, *numbers)
+    assert torch.allclose(grad_input, expected[0])
+    grad_weight, grad_bias = torch.ones_like(weight), torch.ones_like(bias)
+    KERNELS["convolution_grad_parameters"](
+        grad_weight, grad_bias, x, grad_output, weight, bias, 0.5, kind, *numbers
+    )
+    assert torch.allclose(grad_weight, 1 + 0.5 * expected[1])
+    assert torch.allclose(grad_bias, 1 + 0.5 * expected[2])
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes", "numbers"),
+    [
+        ("zero_padding", (2, 3, 4, 5), (1, 2, -1, 0)),
+        ("upsample_nearest", (2, 3, 4), (6, 8)),
+        ("upsample_nearest", (2, 3, 2, 3, 4), (4, 9, 8)),
+        ("upsample_linear", (2, 3, 4, 5), (7, 9)),
+        ("upsample_linear", (1, 2, 2, 3, 4), (3, 5, 4)),
+        ("pixel_shuffle", (2, 8, 3, 3), (2,)),
+        ("volumetric_average_pooling", (2, 3, 4, 5, 6), (2, 3, 2, 1, 2, 2)),
+        ("feature_lp_pooling", (3, 8, 2), (3, 2, 2, 1)),
+    ],
+)
+def test_gradients_that_are_written_out_agree_with_autograd(
+    name: str, sizes: tuple[int, ...], numbers: tuple[int, ...]
+) -> None:
+    from lua_compat.kernels.nn_layers import _LAYERS
+
+    x = randn(*sizes).abs() + 0.1
+    y = result("layer", x, name, *numbers)
+    grad_output = randn(*y.shape)
+    (expected,) = gradients(lambda t: _LAYERS[name](t, *numbers), [x], [0], grad_output)
+    assert torch.allclose(result("layer_gradient", x, grad_output, name, *numbers), expected)
+
+
+def test_feature_lp_pooling_has_no_gradient_where_it_is_zero() -> None:
+    x = torch.zeros(4, dtype=DOUBLE)
+    assert (
+        result("layer_gradient", x, torch.ones(2, dtype=DOUBLE), "feature_lp_pooling", 2, 2, 2, 0).tolist()
+        == [0] * 4
+    )
+
+
+@pytest.mark.parametrize("sizes", [(3, 6, 8), (2, 3, 6, 8)])
+def test_unpooling_undoes_pooling(sizes: tuple[int, ...]) -> None:
+    x = randn(*sizes)
+    pooled, places = F.max_pool2d(x, 2, return_indices=True)
+    indices = places + 1
+    whole = result("max_unpooling", pooled, indices, 6, 8)
+    assert torch.equal(whole[whole != 0], x[whole != 0])
+    assert int((whole != 0).sum()) == pooled.numel()
+    assert torch.equal(result("max_unpooling_grad_input", pooled, whole, indices, 6, 8), pooled)
+    with pytest.raises(ValueError, match=r"found an invalid max index \d+ .*size 2x2"):
+        result("max_unpooling", pooled, indices, 2, 2)
+    with pytest.raises(ValueError, match="Inconsistent gradOutput size"):
+        result("max_unpooling_grad_input", pooled, whole, indices, 6, 6)
+
+
+@pytest.mark.parametrize("axes", [2, 3])
+def test_fractional_pooling_takes_maxima_at_rising_places(axes: int) -> None:
+    x, indices = randn(2, 3, *(9, 8, 7)[:axes]), torch.empty(0, dtype=torch.int64)
+    samples = torch.rand(2, 3, axes, dtype=DOUBLE)
+    y = torch.empty(0, dtype=DOUBLE)
+    KERNELS["fractional_max_pooling"](y, indices, x, samples, *[4] * axes, *[2] * axes)
+    assert torch.equal(x.flatten(2).gather(2, indices.flatten(2) - 1), y.flatten(2))
+    grad = result("fractional_max_pooling_grad_input", x, torch.ones_like(y), indices, axes)
+    assert float(grad.sum()) == y.numel()
+    with pytest.raises(ValueError, match=r"poolSize \(4\) too large relative to input size"):
+        KERNELS["fractional_max_pooling"](y, indices, x, samples, *[7] * axes, *[4] * axes)
+
+
+def test_sparse_linear_is_linear_of_the_dense_input() -> None:
+    table = torch.tensor([[1, 2, 0.5], [1, 4, -1], [3, 2, 2], [3, 2, 1]], dtype=DOUBLE)  # one entry twice
+    dense = torch.zeros(3, 5, dtype=DOUBLE)
+    dense.index_put_((table[:, 0].long() - 1, table[:, 1].long() - 1), table[:, 2], accumulate=True)
+    weight, bias, grad_output = randn(4, 5), randn(4), randn(3, 4)
+    assert torch.allclose(result("sparse_linear", table, 3, weight, bias), F.linear(dense, weight, bias))
+    grad_weight, grad_bias = torch.zeros_like(weight), torch.zeros_like(bias)
+    KERNELS["sparse_linear_grad_parameters"](grad_weight, grad_bias, table, grad_output, weight, 0, 2)
+    assert torch.allclose(grad_weight, 2 * grad_output.t() @ dense)
+    assert torch.allclose(grad_bias, 2 * grad_output.sum(0))
+    columns = torch.empty(0, dtype=torch.int64)
+    KERNELS["sparse_linear_columns"](columns, table, weight)
+    assert columns.tolist() == [2, 4]
+    with pytest.raises(ValueError, match=r"index out of bound. 6 not between 1 and 5"):
+        result("sparse_linear", torch.tensor([[1.0, 6, 1]], dtype=DOUBLE), 1, weight, bias)
+
+
+def test_index_linear_normalises_by_the_largest_value_so_far() -> None:
+    keys, sizes = torch.tensor([2, 3, 2]), torch.tensor([2, 1])
+    values = torch.tensor([2.0, -1, 4], dtype=DOUBLE)
+    weight, bias = torch.zeros(3, 6, dtype=DOUBLE), randn(2)
+    weight[:, 4:] = randn(3, 2)
+    normalized = torch.empty(0, dtype=DOUBLE)
+    out = result("index_linear", normalized, keys, -1, values, sizes, weight, bias, True)
+    assert normalized.tolist() == [1, -1, 1]
+    assert weight[1, :3].tolist() == [4, 0.25, 1]
+    assert torch.allclose(out[0], bias + weight[1, 4:] - weight[2, 4:])
+    KERNELS["index_linear"](out, normalized, keys, -1, values, sizes, weight, bias, False)
+    assert normalized.tolist() == [0.5, -1, 1]
+
+
+def test_index_linear_steps_along_the_gradient() -> None:
+    keys, sizes, values = torch.tensor([1, 3, 1]), torch.tensor([1, 2]), randn(3)
+    weight, bias, grad_output = randn(4, 2), randn(2), randn(2, 2)
+    dense = torch.zeros(2, 4, dtype=DOUBLE)
+    dense[0, 0], dense[1, 2], dense[1, 0] = values[0], values[1], values[2]
+    expected = weight - 0.1 * dense.t() @ grad_output
+    grad_weight, grad_bias = torch.empty(0, dtype=DOUBLE), torch.zeros(2, dtype=DOUBLE)
+    KERNELS["index_linear_grad_parameters"](grad_weight, grad_bias, values, sizes, grad_output, weight, 1)
+    stepped, at_once = weight.clone(), weight.clone()
+    KERNELS["index_linear_update_parameters"](grad_weight, grad_bias, stepped, bias.clone(), keys, -1, 0, 0.1)
+    KERNELS["index_linear_update"](keys, -1, values, sizes, grad_output, at_once, bias.clone(), 0, 0.1)
+    assert torch.allclose(stepped, expected) and torch.allclose(at_once, expected)
+
+
+@pytest.mark.parametrize("batch", [(), (4,)])
+def test_cosine_and_distances(batch: tuple[int, ...]) -> None:
+    x, grad_output, weight = randn(*batch, 5), randn(*batch, 3), randn(3, 5)
+
+    def cosines(t: Tensor, w: Tensor) -> Tensor:
+        return F.cosine_similarity(t.unsqueeze(-2), w, dim=-1)
+
+    assert torch.allclose(result("cosine", x, weight), cosines(x, weight))
+    of_input, of_weight = gradients(cosines, [x, weight], [0, 1], grad_output)
+    assert torch.allclose(result("cosine_grad_input", x, grad_output, weight), of_input)
+    gathered = torch.zeros_like(weight)
+    KERNELS["cosine_grad_weight"](gathered, x, grad_output, weight, 3)
+    assert torch.allclose(gathered, 3 * of_weight)
+
+    columns, scales = weight.t().contiguous(), randn(5, 3)
+
+    def distances(t: Tensor, w: Tensor, s: Tensor) -> Tensor:
+        return torch.linalg.vector_norm((t.unsqueeze(-1) - w) * s, dim=-2)
+
+    assert torch.allclose(result("euclidean", x, columns, scales), distances(x, columns, scales))
+    expected = gradients(distances, [x, columns, scales], [0, 1, 2], grad_output)
+    close = {"rtol": 1e-5, "atol": 1e-6}  # Torch7 adds 1e-7 to the distance
+    assert torch.allclose(
+        result("euclidean_grad_input", x, grad_output, columns, scales), expected[0], **close
+    )
+    of_columns, of_scales = torch.zeros_like(columns), torch.zeros_like(scales)
+    KERNELS["euclidean_grad_parameters"](of_columns, of_scales, x, grad_output, columns, scales, 1)
+    assert torch.allclose(of_columns, expected[1], **close)
+    assert torch.allclose(of_scales, expected[2], **close)
