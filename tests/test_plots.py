@@ -150,7 +150,7 @@ def test_history_shows_the_same_nets_only(tmp_path):
     assert [panel.title for panel in chart.panels] == ["alexnet_owt, inference", "alexnet_owt, training"]
     training = chart.panels[1]
     new, old = training.series
-    assert new.name == "measured here" and new.marks[0].x == pytest.approx(1e3 / 30)
+    assert new.name == "in the files given" and new.marks[0].x == pytest.approx(1e3 / 30)
     assert any(mark.x == pytest.approx(128e3 / 80.96) for mark in old.marks)
 
 

@@ -162,6 +162,7 @@ def test_bad_input_is_one_line_and_leaves_no_page(tmp_path, run_python, argument
     given = [text.replace("{run}", run).replace("{folder}", str(out)) for text in arguments]
     done = run_python(*COMMAND, *given)
     assert done.returncode == 2 and len(done.stderr.splitlines()) == 1 and message in done.stderr
+    assert list(out.iterdir()) == []
 
 
 def test_help_has_examples_and_loads_nothing_heavy(run_python):

@@ -2,16 +2,14 @@
 "use strict";
 (() => {
   const figures = JSON.parse(document.getElementById("figures").textContent);
-  const darkness = matchMedia("(prefers-color-scheme: dark)");
+  const hosts = [...document.querySelectorAll("[data-figure]")];
+  const drawn = new Map(); // from a host to the bokeh document in it
 
-  const models = () => Bokeh.documents.flatMap((drawn) => [...drawn.all_models]);
-
-  function paint() {
+  function paint(host) {
     const style = getComputedStyle(document.documentElement);
     const [ink, faint, line] = ["--ink", "--faint", "--line"].map((name) => style.getPropertyValue(name).trim());
-    for (const model of models()) {
-      if (model.type === "Title") model.text_color = ink;
-      if (model.type === "Text") model.text_color = ink;
+    for (const model of drawn.get(host).all_models) {
+      if (model.type === "Title" || model.type === "Text") model.text_color = ink;
       if (model.type === "Grid") model.grid_line_color = line;
       if ("axis_label_text_color" in model) {
         model.setv({
@@ -25,52 +23,41 @@
     }
   }
 
-  function hide(section) {
-    for (const button of section.querySelectorAll(".legend button")) {
+  // As the legend of its section says.
+  function showSeries(host) {
+    for (const button of host.closest("section").querySelectorAll(".legend button")) {
       const visible = button.getAttribute("aria-pressed") === "true";
-      const hosts = new Set([...section.querySelectorAll("[data-figure]")].map((host) => host.dataset.figure));
-      for (const model of models()) {
-        if (model.name === button.dataset.series && hosts.has(model.document.figure)) model.visible = visible;
+      for (const model of drawn.get(host).all_models) {
+        if (model.name === button.dataset.series) model.visible = visible;
       }
     }
   }
 
   async function draw(host) {
-    const key = host.dataset.figure;
     if (host.dataset.state) return;
     host.dataset.state = "drawing";
-    const before = new Set(Bokeh.documents);
-    await Bokeh.embed.embed_item(figures[key], host.id);
-    for (const drawn of Bokeh.documents) if (!before.has(drawn)) drawn.figure ??= key;
-    paint();
-    hide(host.closest("section"));
+    const [view] = await Bokeh.embed.embed_item(figures[host.dataset.figure], host.id);
+    drawn.set(host, view.model.document);
+    paint(host);
+    showSeries(host);
     host.dataset.state = "drawn";
   }
 
-  // One after the other, so that the documents of two figures are never mixed up.
-  let last = Promise.resolve();
-  const enqueue = (host) => (last = last.then(() => draw(host)));
-
-  const hosts = [...document.querySelectorAll("[data-figure]")];
   const near = new IntersectionObserver(
     (entries) => {
-      for (const entry of entries) {
-        if (entry.isIntersecting) {
-          near.unobserve(entry.target);
-          enqueue(entry.target);
-        }
-      }
+      for (const entry of entries) if (entry.isIntersecting) draw(entry.target);
     },
     { rootMargin: "800px" },
   );
   hosts.forEach((host) => near.observe(host));
-  addEventListener("beforeprint", () => hosts.forEach(enqueue));
-  darkness.addEventListener("change", paint);
+  addEventListener("beforeprint", () => hosts.forEach(draw));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => [...drawn.keys()].forEach(paint));
 
   for (const button of document.querySelectorAll(".legend button")) {
     button.addEventListener("click", () => {
       button.setAttribute("aria-pressed", String(button.getAttribute("aria-pressed") !== "true"));
-      hide(button.closest("section"));
+      const section = button.closest("section");
+      [...drawn.keys()].filter((host) => section.contains(host)).forEach(showSeries);
     });
   }
 })();

@@ -12,7 +12,7 @@ TITLE = "History: published numbers beside new ones"
 ORDER = 80
 COMMAND = "convnet-benchmarks benchmark --net alexnet_owt --batch-size 128 --json alexnet.json"
 
-MEASURED, PUBLISHED = "measured here", "published"
+GIVEN, PUBLISHED = "in the files given", "published"
 # What a pass did, by the names that the sources and this program give it.
 _PASSES = {
     "forward+backward": "training",
@@ -32,7 +32,7 @@ class _Entry:
 
     @property
     def origin(self) -> str:
-        return PUBLISHED if self.measurement.source else MEASURED
+        return PUBLISHED if self.measurement.source else GIVEN
 
 
 def chart(data: ReportData) -> Chart | None:
@@ -57,13 +57,13 @@ def chart(data: ReportData) -> Chart | None:
             entry.measurement.batch,
             entry.measurement.device,
             entry.measurement.software,
-            entry.measurement.source or MEASURED,
+            entry.measurement.source or GIVEN,
         )
         for entry in shown
     ]
     return Chart(
         "The same nets then and now, fastest first, on a logarithmic axis. Training is forward and backward, "
-        "inference forward alone. Of the new numbers the fastest batch size is shown.",
+        "inference forward alone. Of the numbers in the files the fastest batch size is shown.",
         panels,
         Table(TITLE, [Column(heading) for heading in headings], rows),
         ()
@@ -106,7 +106,7 @@ def _panel(entries: list[_Entry]) -> Panel:
         y=Axis(""),
         series=[
             Series(origin, [_mark(entry) for entry in entries if entry.origin == origin])
-            for origin in (MEASURED, PUBLISHED)
+            for origin in (GIVEN, PUBLISHED)
         ],
     )
 

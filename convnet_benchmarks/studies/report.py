@@ -38,8 +38,9 @@ def main(arguments: Sequence[str], program: str) -> int:
         _require("matplotlib", "option --png")
     with OutputFile("--out", options.out) as page_file, open_output("report", options) as output:
         sections, sources = _sections(options)
+        pictures = _write_pictures(options, sections)
         _write_page(options, page_file, sections, sources)
-        written = [options.out, *_write_pictures(options, sections)]
+        written = [options.out, *pictures]
         output.write([_table(sections)], {"files": options.files, "written": written})
     print(f"written: {', '.join(written)}", file=sys.stderr)
     return 0

@@ -145,7 +145,10 @@ function actions.collect()
    collectgarbage()
    collectgarbage()
    local memory = package.loaded['torch.memory']
-   if memory then memory.release_dead() end
+   if memory then
+      memory.release_spares()
+      memory.release_dead()
+   end
 end
 
 return function(action, ...) return actions[action](...) end

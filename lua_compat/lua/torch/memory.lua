@@ -8,7 +8,8 @@
 --   nd    dimensions; size and stride of dimension d (from 1) are at [2*d-1] and [2*d]
 --   h     the handle of the same view in Python, made when a kernel first wants it; dropped when the view changes
 -- A storage's record: T, p (pointer to the first element), n (elements), capacity, h (handle in Python, nil without
--- memory), base (elements before p[0] in Python's storage: not 0 for a storage that views another).
+-- memory), base (elements before p[0] in Python's storage: not 0 for a storage that views another), spare (the list
+-- that its memory goes to when it is no longer used).
 local ffi = require 'ffi'
 local types = require 'torch.types'
 local python = require('th.python').functions
@@ -49,6 +50,51 @@ local function take_freed()
 end
 jit.off(take_freed)
 
+-- Memory of small storages is kept for the next one of its type and size: asking Python for it costs ten times as
+-- much as all else about a small tensor. spares[code][size class] is a list of handles and pointers in turn.
+local SMALLEST, LARGEST = 64, 1024 -- bytes of a class; each is twice the one before
+local SPARES_KEPT = 16384           -- storages, of all types and sizes
+local spares, nspares = {}, 0
+for code = 1, types.count do
+   spares[code] = {}
+   for class = SMALLEST, LARGEST do
+      if class == 2 ^ math.floor(math.log(class, 2) + 0.5) then spares[code][class] = { n = 0 } end
+   end
+end
+
+local function put_spare(S)
+   local list = S.spare
+   local n = list.n
+   nspares = nspares + 1
+   list.n = n + 2
+   list[n + 1], list[n + 2] = S.h, S.p
+end
+jit.off(put_spare)
+
+local function take_spare(list) -- handle, pointer; nil if there is none
+   local n = list.n
+   if n == 0 then return nil end
+   local h, p = list[n - 1], list[n]
+   list.n = n - 2
+   nspares = nspares - 1
+   return h, p
+end
+jit.off(take_spare)
+
+-- Lets go of all of them.
+function memory.release_spares()
+   for code = 1, types.count do
+      for _, list in pairs(spares[code]) do
+         local h, p = take_spare(list)
+         while h do
+            note_dead(h)
+            h, p = take_spare(list)
+         end
+         for k = #list, 1, -1 do list[k] = nil end
+      end
+   end
+end
+
 -- Handles that are noted stay valid until release_dead is called: not while the arguments of a kernel are gathered.
 local function release_dead()
    while ndead > 0 do
@@ -65,6 +111,10 @@ memory.release_dead = release_dead
 local COLLECT_AT = 96 * 2 ^ 20
 local RECORD_BYTES = 1024
 local since_collection, in_use, limit = 0, 0, COLLECT_AT
+
+-- Lua's own collector: at its usual pace tens of thousands of dead tensors lie about before their memory is used anew.
+collectgarbage('setpause', 130)
+collectgarbage('setstepmul', 400)
 
 local function collect()
    collectgarbage()
@@ -103,7 +153,7 @@ local function finalize_storage(ud)
    if S then
       records[ud] = nil
       if not S.parent then note_freed(S.capacity * S.T.size) end
-      drop(S)
+      if S.spare and nspares < SPARES_KEPT then put_spare(S) else drop(S) end
    end
 end
 
@@ -134,8 +184,25 @@ local function push_storage(T, S)
    return ud
 end
 
+-- A storage of n elements, not more than fit the largest class of spare memory.
+local function small_storage(T, n)
+   local bytes, class = n * T.size, SMALLEST
+   while class < bytes do class = class + class end
+   account(class)
+   local list, capacity = spares[T.code][class], class / T.size
+   local h, p = take_spare(list)
+   if not h then
+      local view, handle, address = python.new(T.code, capacity)
+      note_dead(view)
+      h, p = handle, cast(T.pointer, address)
+   end
+   local S = { T = T, tag = T.storage_tag, n = n, capacity = capacity, base = 0, h = h, p = p, spare = list }
+   return push_storage(T, S), S
+end
+
 -- A storage of n elements: its userdata and its record.
 function memory.new_storage(T, n)
+   if n > 0 and n * T.size <= LARGEST then return small_storage(T, n) end
    account(n * T.size)
    local S = { T = T, tag = T.storage_tag, n = n, capacity = n, base = 0 }
    if n > 0 then
@@ -171,6 +238,7 @@ end
 -- The storage's memory now lies at an address and holds count elements.
 local function moved(S, address, count)
    in_use = in_use + (count - S.capacity) * S.T.size
+   if count ~= S.capacity then S.spare = nil end
    S.p, S.capacity = cast(S.T.pointer, address), count
    if S.views then
       for view in pairs(S.views) do view.p = S.p + view.offset end
@@ -226,6 +294,10 @@ memory.copy_view = copy_view
 -- Fresh memory for a record that has no storage yet, sizes filled in: one call makes storage and Python view.
 local function allocate(r, count)
    local T, nd = r.T, r.nd
+   if count * T.size <= LARGEST then
+      r.owner, r.S = small_storage(T, count)
+      return
+   end
    account(count * T.size)
    local view, handle, address
    if nd == 1 then view, handle, address = python.new(T.code, r[1])
@@ -339,9 +411,12 @@ end
 -- A kernel resized the tensor: its layout now, as lua_compat/bridge.py says it.
 function memory.relaid(r, nd, address, count, ...)
    r.nd = nd
+   local last = r.off + 1 -- elements the storage must have
    for d = 1, nd do
-      r[2 * d - 1], r[2 * d] = select(d, ...), (select(nd + d, ...))
-      if r[2 * d - 1] == 0 then r.nd = 0 end -- Torch7 has no dimensions of size 0
+      local size, stride = select(d, ...), (select(nd + d, ...))
+      r[2 * d - 1], r[2 * d] = size, stride
+      if size == 0 then r.nd = 0 end -- Torch7 has no dimensions of size 0
+      last = last + (size - 1) * stride
    end
    if not r.S and count > 0 then
       local S = { T = r.T, tag = r.T.storage_tag, n = 0, capacity = 0, base = 0, h = python.storage_of(r.h) }
@@ -350,7 +425,7 @@ function memory.relaid(r, nd, address, count, ...)
    local S = r.S
    if S then
       moved(S, address, count)
-      if S.n < count then S.n = count end
+      if S.n < last and r.nd > 0 then S.n = last end
    end
 end
 
