@@ -60,6 +60,7 @@ def _draw(axes: "Axes", panel: Panel, looks: Mapping[str, Style]) -> None:
     axes.tick_params(labelsize=8)
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(True, alpha=0.3)
+    axes.set_axisbelow(True)
     axes.set_xscale("log" if panel.x.log else "linear")
     axes.set_yscale("log" if panel.y.log else "linear")
     shown_xs, shown_ys = drawn_values(panel)

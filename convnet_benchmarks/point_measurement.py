@@ -31,8 +31,8 @@ def measure(point: Point, settling: Settling | None = None) -> dict[str, Any]:
     ``reason`` and no figures; the memory it took is given back.
     """
     begin = time.perf_counter()
-    with outcome_of() as outcome, open_point(point) as workload:
-        outcome.figures = _figures(point, workload, settling or Settling(most_seconds=10.0))
+    with outcome_of() as outcome:
+        outcome.figures = _measured(point, settling or Settling(most_seconds=10.0))
     _give_memory_back()
     return {
         "point": point.as_dict(),
@@ -46,15 +46,25 @@ def measure(point: Point, settling: Settling | None = None) -> dict[str, Any]:
 
 def try_point(point: Point) -> dict[str, Any]:
     """Runs ``point`` twice, untimed: its ``status``, ``reason`` and ``peak_memory_bytes``."""
-    with outcome_of() as outcome, open_point(point) as workload:
-        run = workload.opened.train if point.mode == "training" else workload.opened.infer
-        with _memory_counted(workload.device) as memory:
-            for _ in range(2):  # the second pass meets the buffers that the first has left
-                run()
-                workload.clock.synchronise()
-        outcome.figures = memory
+    with outcome_of() as outcome:
+        outcome.figures = _tried(point)
     _give_memory_back()
     return {"status": outcome.status, "reason": outcome.reason, **outcome.figures}
+
+
+# Functions of their own, so that no variable of a caller still holds the net when memory is given back.
+def _measured(point: Point, settling: Settling) -> dict[str, Any]:
+    with open_point(point) as workload:
+        return _figures(point, workload, settling)
+
+
+def _tried(point: Point) -> dict[str, Any]:
+    with open_point(point) as workload, _memory_counted(workload.device) as memory:
+        run = workload.opened.train if point.mode == "training" else workload.opened.infer
+        for _ in range(2):  # the second pass meets the buffers that the first has left
+            run()
+            workload.clock.synchronise()
+    return dict(memory)
 
 
 @dataclass
@@ -90,7 +100,7 @@ def outcome_of() -> Iterator[Outcome]:
 
 
 def _give_memory_back() -> None:
-    """After the exception and its frames are gone: what the point held can be used by the next one."""
+    """Once the exception and its frames are gone: what the point held can be used by the next one."""
     import torch
 
     gc.collect()

@@ -14,6 +14,7 @@ from convnet_benchmarks.studies import backends
 from convnet_benchmarks.studies.backends.run import Sitting, compare, output_difference
 from convnet_benchmarks.studies.backends.variants import find
 from convnet_benchmarks.verdicts import FASTER, SAME, SLOWER, UNSURE, speed_up, verdict
+from nets import registry
 from nets.batch_norm_statistics import set_running_statistics
 
 NET_FILE = """
@@ -199,6 +200,7 @@ def test_the_published_numbers_stand_in_our_layout():
         pytest.approx(24.34, abs=0.01),
     ]
     assert len(published_table(list(NETS.values())).rows) == len(NETS)
+    assert set(NETS.values()) <= set(registry.NETS)
 
 
 def test_comparisons_are_measurements(net):

@@ -16,8 +16,11 @@ from torch import Tensor
 from nets.engine.kernel import Kernel
 from nets.engine.matrix_product import MatrixProduct
 from nets.engine.memory import Memory
-from nets.engine.shapes import PIECE_BYTES, ConvolutionShape, pad_into, pieces
+from nets.engine.shapes import ConvolutionShape, pad_into, pieces
 from nets.engine.weights import CachedWeight
+
+COLUMN_BYTES = 2 << 20  # of columns: small enough to stay in cache
+POSITIONS_PER_PIECE = 768  # at least: a product of fewer rows moves a large weight too often
 
 
 class Im2colGemm(Kernel):
@@ -61,7 +64,8 @@ class Im2colGemm(Kernel):
     def _pieces(self) -> list[tuple[slice, slice]]:
         height, width = self.shape.out_size
         row_bytes = width * self._column_length() * self.shape.dtype.itemsize
-        return list(pieces(self.shape.batch, height, max(1, PIECE_BYTES // row_bytes)))
+        rows = max(1, COLUMN_BYTES // row_bytes, POSITIONS_PER_PIECE // width)
+        return list(pieces(self.shape.batch, height, rows))
 
     def _scratch(self, cut: list[tuple[slice, slice]], *others: tuple[int, ...]) -> list[Tensor]:
         """Room for one piece's columns, for the padded images they are gathered from, and for ``others``."""

@@ -61,7 +61,7 @@ class Layer:
 def gradient_of(parameter: Parameter, memory: Memory) -> Tensor:
     """The parameter's ``.grad``, made (zeroed, on huge pages) where there is none."""
     if parameter.grad is None:
-        parameter.grad = memory.empty(parameter.shape, parameter.dtype)
+        parameter.grad = memory.lasting(parameter.shape, parameter.dtype)
     return parameter.grad
 
 

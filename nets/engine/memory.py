@@ -4,9 +4,11 @@ Fresh memory is the first cost of a phase on a CPU: the kernel zeroes and maps i
 A buffer from here is touched when it is made, so that no phase pays for it.
 """
 
+import ctypes
 import math
 import mmap
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +16,7 @@ import torch
 from torch import Tensor
 
 HUGE_PAGE = 2 << 20
+_CHUNK = 64 << 20
 _ALIGNMENT = 64  # bytes: one cache line, one AVX-512 register
 _TRANSPARENT_HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 
@@ -41,7 +44,8 @@ def huge_page_policy() -> str:
 
 
 def _huge_page_bytes(count: int) -> Tensor | None:
-    """``count`` zeroed bytes on a mapping advised for huge pages; None where that is not to be had."""
+    """``count`` untouched bytes, zeros, on a mapping advised for huge pages; None where that is not to be
+    had."""
     if not hasattr(mmap, "MADV_HUGEPAGE") or huge_page_policy() in ("never", "unknown"):
         return None
     room = (count + 2 * HUGE_PAGE - 1) // HUGE_PAGE * HUGE_PAGE
@@ -52,7 +56,16 @@ def _huge_page_bytes(count: int) -> Tensor | None:
         return None
     memory = torch.frombuffer(mapping, dtype=torch.uint8)  # keeps the mapping alive
     start = -memory.data_ptr() % HUGE_PAGE
-    return memory[start : start + count].zero_()
+    return memory[start : start + count]
+
+
+def return_free_memory() -> None:
+    """Gives back to the system what the C library keeps of freed memory, where it can be asked to (glibc)."""
+    if not sys.platform.startswith("linux"):
+        return
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
 
 
 class Memory:
@@ -63,20 +76,42 @@ class Memory:
         self._bytes = 0
         self._huge_page_bytes = 0
         self._scratch = torch.empty(0, dtype=torch.uint8)
+        self._chunk = torch.empty(0, dtype=torch.uint8)  # what is left of the last one
 
     def empty(self, shape: Sequence[int], dtype: torch.dtype) -> Tensor:
-        """A contiguous, zeroed tensor of its own."""
+        """A contiguous, zeroed tensor. Those of one plan may share a mapping, which goes with the last."""
+        return self._tensor(shape, dtype, self._part_of_chunk)
+
+    def lasting(self, shape: Sequence[int], dtype: torch.dtype) -> Tensor:
+        """As :meth:`empty`, on a mapping of its own: for what may outlive the plan."""
+        return self._tensor(shape, dtype, self._block)
+
+    def _tensor(self, shape: Sequence[int], dtype: torch.dtype, allocate: Callable[[int], Tensor]) -> Tensor:
         count = math.prod(shape) * dtype.itemsize
         self._bytes += count
-        return self._block(count).view(dtype).view(*shape)
+        return allocate(count).view(dtype).view(*shape)
 
     def _block(self, count: int) -> Tensor:
         if count >= HUGE_PAGE:
             block = _huge_page_bytes(count)
             if block is not None:
                 self._huge_page_bytes += count
-                return block
+                return block.zero_()  # touches every page
         return torch.zeros(count, dtype=torch.uint8)
+
+    def _part_of_chunk(self, count: int) -> Tensor:
+        """Medium blocks side by side: each on huge pages of its own would waste one on average."""
+        if not HUGE_PAGE <= count < _CHUNK:
+            return self._block(count)
+        room = -(-count // _ALIGNMENT) * _ALIGNMENT
+        if self._chunk.numel() < room:
+            chunk = _huge_page_bytes(_CHUNK)
+            if chunk is None:
+                return self._block(count)
+            self._chunk = chunk
+        block, self._chunk = self._chunk[:count], self._chunk[room:]
+        self._huge_page_bytes += count
+        return block.zero_()
 
     def scratch(self, dtype: torch.dtype, *shapes: Sequence[int]) -> list[Tensor]:
         """Tensors of the given shapes, uninitialised, for use until the next call of ``scratch``.

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from nets.engine import layers, recognise
 from nets.engine.algorithms import PHASES
-from nets.engine.memory import Memory
+from nets.engine.memory import Memory, return_free_memory
 from nets.engine.report import LayerReport, Report
 from nets.engine.selection import Selection
 from nets.engine.trace import CompileError, Operation, Trace, trace
@@ -187,6 +187,7 @@ class _Compiler:
 
     def phases(self) -> EnginePhases:
         plan = self._layers()
+        return_free_memory()  # of the candidates that were timed
         output = self.values[self.trace.output]
         self._place_data(plan)
         backward = self._place_gradients(plan, output)

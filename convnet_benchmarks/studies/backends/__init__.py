@@ -66,6 +66,11 @@ def parser(program: str) -> argparse.ArgumentParser:
     what.add_argument(
         "--published", action="store_true", help="MXNet's published numbers for these nets, beside ours"
     )
+    what.add_argument(
+        "--accuracy",
+        action="store_true",
+        help="then the command accuracy with the same variants: on the digits, example by example",
+    )
     how = found.add_argument_group("how")
     how.add_argument("--threads", type=study_options.positive, metavar="N", help="CPU threads")
     how.add_argument(
@@ -97,6 +102,8 @@ def main(arguments: Sequence[str], program: str) -> int:
     others = [variants.find(name, options.dtype, "--with") for name in options.others]
     if without.name in options.others:
         raise UserError(f"option --with: '{without.name}' is what it is to be compared with (--without)")
+    if options.accuracy and (changed := [v.name for v in (without, *others) if v.variables]):
+        raise UserError(f"option --accuracy: is not for variants with variables ({', '.join(changed)})")
     options.nets = _nets(options)
 
     from convnet_benchmarks.point_files import PointFile
@@ -116,6 +123,12 @@ def main(arguments: Sequence[str], program: str) -> int:
     if interrupted:
         print(f"what was finished is in {options.points}; the same command continues", file=sys.stderr)
         raise KeyboardInterrupt
+    if options.accuracy:
+        from convnet_benchmarks.studies import accuracy
+
+        print()
+        compared = ",".join(f"{v.backend.name}:{v.dtype}" for v in (without, *others))
+        accuracy.main(["--backends", compared, "--device", options.device], program)
     return 1 if any(record["status"] == FAILED for record in records) else 0
 
 
@@ -161,15 +174,17 @@ def _sittings(
     found = {key: record for key, record in latest(file.records).items() if record["status"] != FAILED}
     missing = [point for point, head in sittings if identity(head) not in found]
     progress = Progress(len(missing), time_left=True, seconds_between_lines=10.0)
-    for point, head in sittings:
-        if identity(head) not in found:
-            progress.start(f"{point.net}, batch {point.batch_size}")
-            sitting = Sitting(options.pairs, options.seconds, head["kind"] == LATENCY, limits)
-            record = {**head, "cores": options.cores, **compare(point, without, others, sitting)}
-            file.append(record)
-            found[identity(head)] = record
-        yield found[identity(head)]
-    progress.clear()
+    try:
+        for point, head in sittings:
+            if identity(head) not in found:
+                progress.start(f"{point.net}, batch {point.batch_size}")
+                sitting = Sitting(options.pairs, options.seconds, head["kind"] == LATENCY, limits)
+                record = {**head, "cores": options.cores, **compare(point, without, others, sitting)}
+                file.append(record)
+                found[identity(head)] = record
+            yield found[identity(head)]
+    finally:
+        progress.clear()
 
 
 def _memory_budget(options: argparse.Namespace) -> int | None:

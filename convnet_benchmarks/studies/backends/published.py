@@ -18,7 +18,7 @@ NETS = {
     "VGG16": "vgg16",
     "AlexNet": "alexnet",
     "inception-resnet v2": "inception_resnet_v2",
-    "Faster R-CNN": "faster_rcnn",
+    "Faster R-CNN": "faster_rcnn_vgg16",
     "SSD-VGG16": "ssd_vgg16",
     "SSD-MobileNet": "ssd_mobilenet",
     "GNMT": "gnmt",

@@ -48,9 +48,16 @@ def speed_table(name: str, latencies: Records, throughputs: Records) -> Table:
             *_cells(throughput, without, name, "samples_per_second"),
         ]
         rows.append([category(net), net, *cells])
-    return Table(
-        f"{name} against {without}", columns, rows, _reasons((without, name), *latencies, *throughputs)
-    )
+    records = (*latencies, *throughputs)
+    notes = [_where(any_record), *_reasons((without, name), *records)]
+    return Table(f"{name} against {without}", columns, rows, notes)
+
+
+def _where(record: dict[str, Any]) -> str:
+    """The machine, and on a CPU the threads where they were chosen."""
+    point, machine = record["point"], record["machine"]
+    threads = f", {point['threads']} threads" if point["threads"] else ""
+    return f"{point['device']}: {machine['device']}, torch {machine['torch']}{threads}"
 
 
 def _cells(record: dict[str, Any] | None, without: str, name: str, quantity: str) -> list[Cell]:
@@ -63,7 +70,7 @@ def _cells(record: dict[str, Any] | None, without: str, name: str, quantity: str
 
 
 def _reasons(variants: Sequence[str], *records: dict[str, Any]) -> list[str]:
-    """Why there is no number, and how many pairs decided, for below the table."""
+    """Why there is no number, for below the table."""
     found: dict[str, None] = {}
     for record in records:
         point = record["point"]

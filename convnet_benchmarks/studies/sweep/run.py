@@ -56,19 +56,21 @@ def run(tasks: list[Task], file: PointFile, options: argparse.Namespace) -> None
         print(f"{len(final)} of {len(tasks)} points are in {options.points} already", file=sys.stderr)
     progress = Progress(len(tasks) - len(final), time_left=True, seconds_between_lines=10.0)
     too_large: dict[Point, int] = {}
-    for task in tasks:
-        if task.identity in final:
-            record = found[task.identity]
-        else:
-            progress.start(str(task))
-            record = _record(task, too_large.get(task.combination), budget, options)
-            file.append(record)
-            if record["status"] == FAILED:
-                progress.clear()
-                print(f"failed: {task}: {record['reason']}", file=sys.stderr)
-        if task.kind == THROUGHPUT and record["status"] == OUT_OF_MEMORY:
-            too_large.setdefault(task.combination, task.point.batch_size)
-    progress.clear()
+    try:
+        for task in tasks:
+            if task.identity in final:
+                record = found[task.identity]
+            else:
+                progress.start(str(task))
+                record = _record(task, too_large.get(task.combination), budget, options)
+                file.append(record)
+                if record["status"] == FAILED:
+                    progress.clear()
+                    print(f"failed: {task}: {record['reason']}", file=sys.stderr)
+            if task.kind == THROUGHPUT and record["status"] == OUT_OF_MEMORY:
+                too_large.setdefault(task.combination, task.point.batch_size)
+    finally:
+        progress.clear()
 
 
 def _is_final(record: dict[str, Any] | None, task: Task, budget: int | None) -> bool:

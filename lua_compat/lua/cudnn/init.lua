@@ -5,7 +5,7 @@ local python = require('th.python').functions
 cudnn = cudnn or {}
 cudnn.benchmark, cudnn.fastest, cudnn.verbose, cudnn.useFindEx = false, false, false, false
 local _, version = python.cuda_versions()
-cudnn.version = version
+cudnn.version = version > 0 and version or 5110 -- scripts ask what it can do: without a GPU, what R5 could
 cudnn.typemap = { ['torch.CudaHalfTensor'] = 'CUDNN_DATA_HALF', ['torch.CudaTensor'] = 'CUDNN_DATA_FLOAT',
    ['torch.CudaDoubleTensor'] = 'CUDNN_DATA_DOUBLE' }
 

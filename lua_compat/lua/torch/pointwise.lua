@@ -160,8 +160,9 @@ for code = 1, types.count do
    end
 end
 
-define('fill', { 'o n', fill })
-define('zero', { 'o', function(r) fill(r, 0) end })
+local all_types = { types.Half, unpack(overloads.all_but_half) }
+define('fill', { 'o n', fill }, all_types)
+define('zero', { 'o', function(r) fill(r, 0) end }, all_types)
 
 -- Arithmetic
 
