@@ -84,6 +84,8 @@ class Cuda:
         self._move(int(address), cell.data_ptr(), cell.element_size(), _HOST_TO_DEVICE)
 
     def _move(self, to: int, source: int, count: int, kind: int) -> None:
+        if self._place is None:
+            raise RuntimeError("no CUDA tensors in this Lua state")
         if not self._on_gpu:
             ctypes.memmove(to, source, count)
             return
