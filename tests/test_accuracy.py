@@ -218,6 +218,7 @@ def test_weights_that_are_none(capsys, tmp_path, suffix):
         (("--images", "/nowhere", "--weights", "w.pt"), "there is no folder '/nowhere'"),
         (("--backends", "mkl"), "--backends: unknown backend 'mkl'; accepted: stock"),
         (("--backends", "stock:int8"), "unknown number format 'int8'"),
+        (("--backends", "stock+OMP_PROC_BIND=true"), "variables are for the command backends"),
         (("--save", "net.onnx"), "--save: 'net.onnx' must end in"),
         (("--mean", "a"), "--mean"),
     ],

@@ -12,7 +12,7 @@ from convnet_benchmarks.point_files import read_points
 from convnet_benchmarks.points import Point
 from convnet_benchmarks.studies import backends
 from convnet_benchmarks.studies.backends.run import Sitting, compare, output_difference
-from convnet_benchmarks.studies.backends.variants import find
+from convnet_benchmarks.variants import find
 from convnet_benchmarks.verdicts import FASTER, SAME, SLOWER, UNSURE, speed_up, verdict
 from nets import registry
 from nets.batch_norm_statistics import set_running_statistics
@@ -41,7 +41,7 @@ def test_variants_are_read():
     ("text", "message"),
     [
         ("cuda", "unknown backend 'cuda'; accepted: stock, no-onednn"),
-        ("stock:int3", "unknown 'int3' in 'stock:int3'; accepted: float32"),
+        ("stock:int3", "unknown number format 'int3'; accepted: float32"),
         ("stock+X", "'X' in 'stock+X' is not VARIABLE=VALUE"),
     ],
 )

@@ -43,7 +43,7 @@ def _parser(program: str) -> argparse.ArgumentParser:
         type=names,
         default=["no-onednn", "stock"],
         metavar="NAMES",
-        help="the first is the reference; NAME:DTYPE is another number format [no-onednn,stock]",
+        help="the first is the reference; BACKEND:DTYPE is another number format [no-onednn,stock]",
     )
     parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:N [cpu]")
     parser.add_argument("--batch-size", type=positive, default=32, help="images at a time [32]")

@@ -7,23 +7,15 @@ from typing import TYPE_CHECKING
 
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.studies.accuracy.examples import Examples, check_labels
-from convnet_benchmarks.study_backends import StudyBackend, UnsupportedError, open_backend
+from convnet_benchmarks.study_backends import UnsupportedError, open_backend
 from convnet_benchmarks.study_nets import one_line_errors
+from convnet_benchmarks.variants import Variant
 
 if TYPE_CHECKING:
     import torch
     from torch import Tensor, nn
 
     from convnet_benchmarks.progress import Progress
-
-
-@dataclass(frozen=True)
-class Variant:
-    """A backend with a number format; ``name`` is how --backends calls it."""
-
-    name: str
-    backend: StudyBackend
-    dtype: "torch.dtype"
 
 
 @dataclass(frozen=True)
@@ -56,12 +48,13 @@ def answer(
     why = variant.backend.why_not_on(device.type)
     if why:
         raise UserError(f"--backends: {why}")
-    own = copy.deepcopy(module).to(device, variant.dtype).eval()
+    dtype = getattr(torch, variant.dtype)
+    own = copy.deepcopy(module).to(device, dtype).eval()
     layout = torch.channels_last if variant.backend.channels_last else torch.contiguous_format
     shape = (batch_size, *examples.image(0).shape)
     size = "x".join(map(str, shape[1:]))
     # One input for all batches: a backend is opened for it. A last, smaller batch leaves old images behind.
-    input = torch.zeros(shape, device=device, dtype=variant.dtype).contiguous(memory_format=layout)
+    input = torch.zeros(shape, device=device, dtype=dtype).contiguous(memory_format=layout)
     try:
         with open_backend(variant.backend, own, (input,), training=False) as opened:
             for start in range(0, len(examples), batch_size):

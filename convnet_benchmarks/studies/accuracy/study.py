@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from convnet_benchmarks import environment, model_files, study_backends
+from convnet_benchmarks import environment, model_files, variants
 from convnet_benchmarks.errors import UserError
-from convnet_benchmarks.points import DTYPES
 from convnet_benchmarks.progress import Progress
 from convnet_benchmarks.studies.accuracy import digits, image_folder, show
-from convnet_benchmarks.studies.accuracy.agreement import Variant, answer, compare
+from convnet_benchmarks.studies.accuracy.agreement import answer, compare
 from convnet_benchmarks.studies.accuracy.examples import Examples
 from convnet_benchmarks.study_nets import find_devices, find_net
 from convnet_benchmarks.torch7_models import load_module
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 def run(options: argparse.Namespace, output: "StudyOutput") -> None:
     """Measures what the options say and writes it; what an interrupted run has, too."""
     net = find_net(vars(options))
-    variants = [_variant(name) for name in options.backends]
+    compared = [_variant(name) for name in options.backends]
     (device,) = find_devices([options.device], "--device")
     _check_together(options, net)
     if options.threads is not None:
@@ -37,11 +36,11 @@ def run(options: argparse.Namespace, output: "StudyOutput") -> None:
     if options.save is not None:
         model_files.write_model(module, options.save, "--save")
     batches = -(-len(examples) // options.batch_size)
-    progress = Progress(batches * len(variants), time_left=True)
+    progress = Progress(batches * len(compared), time_left=True)
     answers: list[tuple[str, list[torch.Tensor]]] = []
     status = "interrupted"
     try:
-        for variant in variants:
+        for variant in compared:
             answers.append((variant.name, []))
             answer(variant, module, examples, options.batch_size, device, progress, answers[-1][1])
         status = "complete"
@@ -52,15 +51,11 @@ def run(options: argparse.Namespace, output: "StudyOutput") -> None:
             _report(options, output, net, module, examples, answered, status, device)
 
 
-def _variant(name: str) -> Variant:
-    backend_name, _, dtype = name.partition(":")
-    try:
-        backend = study_backends.find(backend_name)
-    except KeyError as error:
-        raise UserError(f"--backends: {error.args[0]}") from None
-    if dtype and dtype not in DTYPES:
-        raise UserError(f"--backends: unknown number format '{dtype}'; accepted: {', '.join(DTYPES)}")
-    return Variant(name, backend, getattr(torch, dtype or "float32"))
+def _variant(name: str) -> variants.Variant:
+    found = variants.find(name, "float32", "--backends")
+    if found.variables:  # all variants answer in this process
+        raise UserError(f"option --backends: '{name}': variables are for the command backends")
+    return found
 
 
 def _check_together(options: argparse.Namespace, net: "Net") -> None:

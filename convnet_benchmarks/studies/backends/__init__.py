@@ -9,21 +9,20 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from convnet_benchmarks import study_backends, study_options
+from convnet_benchmarks import study_backends, study_options, variants
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.points import DTYPES, FAILED, Point
-from convnet_benchmarks.studies.backends import variants
 
 if TYPE_CHECKING:
     from convnet_benchmarks.point_files import PointFile
-    from convnet_benchmarks.studies.backends.variants import Variant
     from convnet_benchmarks.tables import Table
+    from convnet_benchmarks.variants import Variant
 
 SUMMARY = "a net with a library on and off (oneDNN, cuDNN, bf16, ...): speed-up and difference"
 EXAMPLES = (
     "--nets mxnet --batch-size 128 --threads 18 --cores 0-17 --published",
     "--nets resnet50_v1,alexnet --without stock --with auto,channels-last,bf16,compile",
-    "--nets vgg16 --devices cuda --without no-cudnn --with stock,tf32,stock:float16",
+    "--nets vgg16 --device cuda --without no-cudnn --with stock,tf32,stock:float16",
     "--nets googlenet --without stock+ONEDNN_MAX_CPU_ISA=AVX2 --with stock",
 )
 LATENCY, THROUGHPUT = "latency comparison", "throughput comparison"

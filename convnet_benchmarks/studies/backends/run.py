@@ -15,7 +15,7 @@ import numpy as np
 from convnet_benchmarks.point_process import PointWorker, WorkerEndedError
 from convnet_benchmarks.points import FAILED, OK, UNSUPPORTED, Point
 from convnet_benchmarks.sample_statistics import summarise
-from convnet_benchmarks.studies.backends.variants import Variant
+from convnet_benchmarks.variants import Variant
 from convnet_benchmarks.verdicts import speed_up
 
 # A sample lasts at least this long, by as many passes as that takes.

@@ -1,4 +1,4 @@
-"""What is compared: a backend, the number format it runs in, and variables of its process's environment."""
+"""What studies compare: a backend, its number format, and variables of its process's environment."""
 
 from dataclasses import dataclass, field
 
@@ -28,7 +28,8 @@ def find(text: str, dtype: str, option: str) -> Variant:
         accepted = ", ".join([*study_backends.BACKENDS, *SHORT])
         raise UserError(f"option {option}: unknown backend '{name}'; accepted: {accepted}")
     if colon and own_dtype not in DTYPES:
-        raise UserError(f"option {option}: unknown '{own_dtype}' in '{text}'; accepted: {', '.join(DTYPES)}")
+        accepted = ", ".join(DTYPES)
+        raise UserError(f"option {option}: unknown number format '{own_dtype}'; accepted: {accepted}")
     variables = {}
     for part in parts[1:]:
         variable, equals, value = part.partition("=")
