@@ -3,13 +3,13 @@
 import contextlib
 import importlib
 import json
-import os
 import signal
 import subprocess
 import sys
 from collections.abc import Sequence
 from typing import Any
 
+from convnet_benchmarks import child_python
 from convnet_benchmarks.errors import EXIT_INTERRUPTED, OutOfDeviceMemoryError, UserError
 
 _ERRORS = {kind.__name__: kind for kind in (UserError, OutOfDeviceMemoryError)}
@@ -25,7 +25,7 @@ def call(function: str, argument: Any, *, wrapper: Sequence[str] = ()) -> Any:
     done = subprocess.run(
         command,
         input=json.dumps(argument),
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        env=child_python.environment(),
         capture_output=True,
         text=True,
         check=False,
@@ -45,8 +45,7 @@ def call(function: str, argument: Any, *, wrapper: Sequence[str] = ()) -> Any:
 def _answer() -> int:
     """The new process: the argument comes on stdin, the answer goes to stdout, and nothing else does."""
     module, name = sys.argv[1].split(":")
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
+    answers = child_python.stdout_for_answers()
     argument = json.load(sys.stdin)
     try:
         answer = {"result": getattr(importlib.import_module(module), name)(argument)}

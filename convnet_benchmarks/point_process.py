@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import os
 import select
 import signal
 import subprocess
@@ -15,7 +14,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from convnet_benchmarks import environment
+from convnet_benchmarks import child_python, environment
 from convnet_benchmarks.device_memory import resident_bytes
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.points import FAILED, OUT_OF_MEMORY, Point
@@ -54,14 +53,12 @@ class PointWorker:
         self._time_limit = time_limit
         self._kills_before = _out_of_memory_kills()
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115  (closed by close)
-        package = str(Path(__file__).resolve().parent.parent)
-        path = os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))
         self._process = subprocess.Popen(
             [sys.executable, "-m", "convnet_benchmarks.point_worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._stderr,
-            env={**os.environ, "PYTHONPATH": path, **(variables or {})},
+            env=child_python.environment(variables),
             text=True,
             encoding="utf-8",
         )

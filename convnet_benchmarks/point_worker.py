@@ -14,6 +14,8 @@ import threading
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
+from convnet_benchmarks.child_python import stdout_for_answers
+
 if TYPE_CHECKING:
     from convnet_benchmarks.point_workload import PointWorkload
 
@@ -108,8 +110,7 @@ class Requests:
 def main() -> int:
     """Answers requests until stdin ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then ends this process
-    answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what libraries print must not look like an answer
+    answers = stdout_for_answers()
     lines: SimpleQueue[str] = SimpleQueue()
     threading.Thread(target=_read_requests, args=(lines,), daemon=True).start()
     requests = Requests()
