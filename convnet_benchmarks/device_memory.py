@@ -29,15 +29,15 @@ def resident_bytes(process: int | str = "self", *, peak: bool = False) -> int | 
     The peak of a child process is its own, unlike getrusage's, which starts from its parent's.
     """
     field = "VmHWM" if peak else "VmRSS"
-    return _kibibytes(f"/proc/{process}/status", field)
+    return _bytes_in(f"/proc/{process}/status", field)
 
 
 def available_bytes() -> int | None:
     """Main memory that can still be had; None where the system does not say."""
-    return _kibibytes("/proc/meminfo", "MemAvailable")
+    return _bytes_in("/proc/meminfo", "MemAvailable")
 
 
-def _kibibytes(path: str, field: str) -> int | None:
+def _bytes_in(path: str, field: str) -> int | None:
     try:
         with open(path, encoding="ascii", errors="replace") as info:
             found = re.search(rf"^{field}:\s*(\d+) kB", info.read(), re.MULTILINE)
