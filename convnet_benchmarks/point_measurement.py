@@ -134,18 +134,13 @@ def _figures(point: Point, workload: PointWorkload, settling: Settling) -> dict[
         "input_shapes": [list(input.shape) for input in workload.inputs],
         "samples_per_second": point.batch_size * 1e3 / throughput.summary().median,
         "latency_ms": {f"p{percent}": percentile(latency.samples_ms, percent) for percent in PERCENTILES},
-        "pass_ms": _statistics(throughput),
-        "phases_ms": {name: _statistics(loop) for name, loop in phases.items()},
+        "pass_ms": throughput.summary().without_advice(),
+        "phases_ms": {name: loop.summary().without_advice() for name, loop in phases.items()},
         "warm_up_passes": passes,
         **memory,
         "engine": opened.facts,
         "environment": environment.collect(workload.device),
     }
-
-
-def _statistics(loop: Loop) -> dict[str, Any]:
-    """The summary without its advice, which is about the options of the legacy scripts."""
-    return {name: value for name, value in loop.summary().as_dict().items() if name != "advice"}
 
 
 def _settled(work: Callable[[], object], clock: Clock, settling: Settling) -> Loop:

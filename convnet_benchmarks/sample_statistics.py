@@ -37,6 +37,10 @@ class Summary:
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
 
+    def without_advice(self) -> dict[str, Any]:
+        """For studies: the advice is about the options of the legacy scripts."""
+        return {name: value for name, value in self.as_dict().items() if name != "advice"}
+
 
 def median_interval(samples: Sequence[float]) -> tuple[float, float]:
     """The 95 % interval of the median by order statistics, which assumes no distribution.

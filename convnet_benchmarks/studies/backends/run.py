@@ -140,7 +140,7 @@ def _describe(result: dict[str, Any], batch_size: int, samples: list[float]) -> 
     result["samples_ms"] = samples
     result["latency_ms"] = summary.median
     result["samples_per_second"] = batch_size * 1e3 / summary.median
-    result["pass_ms"] = {name: value for name, value in summary.as_dict().items() if name != "advice"}
+    result["pass_ms"] = summary.without_advice()
 
 
 def _against(
