@@ -161,17 +161,17 @@ def measure_apart(
         }
 
 
-def describe_device(device: str) -> dict[str, str]:
+def describe_device(device: str, option: str) -> dict[str, str]:
     """``environment.machine`` of a device, asked apart so that this process takes no memory of a GPU.
 
-    Raises UserError for a device that is not there.
+    Raises UserError, naming ``option``, for a device that is not there.
     """
     if device == "cpu":
         return environment.machine(device)
     with PointWorker() as worker:
         answer = worker.ask("describe", device=device)
     if "error" in answer:
-        raise UserError(answer["error"])
+        raise UserError(f"option {option}: {answer['error']}")
     found: dict[str, str] = answer["machine"]
     return found
 

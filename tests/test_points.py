@@ -166,10 +166,10 @@ def _runs(pid):
 
 
 def test_devices_are_described_or_refused():
-    assert set(describe_device("cpu")) == {"device", "torch"}
+    assert set(describe_device("cpu", "--device")) == {"device", "torch"}
     if not torch.cuda.is_available():
-        with pytest.raises(UserError, match="accepted here: cpu"):
-            describe_device("cuda")
+        with pytest.raises(UserError, match=r"option --device: .*accepted here: cpu"):
+            describe_device("cuda", "--device")
 
 
 def test_percentiles_lie_between_the_samples():
@@ -185,7 +185,7 @@ def test_a_point_on_a_gpu(backend, mode):
     result = point_measurement.measure(Point("googlenet", 4, "cuda", backend=backend, mode=mode), BRIEF)
     assert (result["status"], result["reason"]) == ("ok", "")
     assert result["reserved_memory_bytes"] >= result["peak_memory_bytes"] > 4 * result["parameters"]
-    assert result["environment"]["gpu"]["name"] == describe_device("cuda")["device"]
+    assert result["environment"]["gpu"]["name"] == describe_device("cuda", "--device")["device"]
 
 
 @pytest.mark.gpu

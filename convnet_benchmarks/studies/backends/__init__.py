@@ -152,10 +152,7 @@ def _sittings(
     from convnet_benchmarks.progress import Progress
     from convnet_benchmarks.studies.backends.run import Sitting, compare, variant_point
 
-    try:
-        machine = describe_device(options.device)
-    except UserError as error:
-        raise UserError(f"option --device: {error}") from None
+    machine = describe_device(options.device, "--device")
     limits = {"memory_budget": _memory_budget(options), "cores": options.cores}
     about = {
         "device": options.device,

@@ -157,9 +157,10 @@ def _check(options: argparse.Namespace) -> None:
 
 def plan(options: argparse.Namespace) -> "list[Task]":
     """Everything asked for; a combination's batch sizes from small to large, then its search."""
+    from convnet_benchmarks.point_process import describe_device
     from convnet_benchmarks.studies.sweep.run import LARGEST_BATCH, THROUGHPUT, Task
 
-    machines = _machines(options.devices)
+    machines = {device: describe_device(device, "--devices") for device in options.devices}
     kinds = [(THROUGHPUT, batch) for batch in sorted(options.batch_sizes)]
     if options.largest_batch:
         kinds.append((LARGEST_BATCH, 1))
@@ -172,12 +173,3 @@ def plan(options: argparse.Namespace) -> "list[Task]":
             point = Point(net, batch, device, dtype, backend, mode, options.threads, size, options.seed)
             tasks.append(Task(kind, point, machines[device]))
     return tasks
-
-
-def _machines(devices: list[str]) -> dict[str, dict[str, str]]:
-    from convnet_benchmarks.point_process import describe_device
-
-    try:
-        return {device: describe_device(device) for device in devices}
-    except UserError as error:
-        raise UserError(f"option --devices: {error}") from None
