@@ -9,7 +9,7 @@ from convnet_benchmarks import named_nets, study_backends
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.points import Point
 from convnet_benchmarks.study_backends import Opened, UnsupportedError
-from convnet_benchmarks.timing import Clock, CudaClock, HostClock
+from convnet_benchmarks.timing import Clock, device_clock
 from nets import registry
 
 # Images from which batch normalisation in a net that was never trained has its statistics.
@@ -49,13 +49,13 @@ def open_point(point: Point) -> Iterator[PointWorkload]:
         torch.set_num_threads(point.threads)
     try:
         dtype = getattr(torch, point.dtype)
-        module, inputs = _net_and_inputs(point)
-        module = module.to(device, dtype)
-        inputs = tuple(x.to(device, dtype) if x.is_floating_point() else x.to(device) for x in inputs)
-        clock: Clock = CudaClock(device, True) if device.type == "cuda" else HostClock()
+        net = named_nets.find(point.net, point.input_size, "net")
+        build = build_for_inference if point.mode == "inference" else registry.build
+        module = build(net, point.seed).to(device, dtype)
+        inputs = (to_device(sample_input(net, point.batch_size, point.seed), device, dtype),)
         training = point.mode == "training"
         with study_backends.open_backend(backend, module, inputs, training) as opened:
-            yield PointWorkload(module, inputs, device, clock, opened)
+            yield PointWorkload(module, inputs, device, device_clock(device), opened)
     finally:
         torch.set_num_threads(threads)
 
@@ -98,14 +98,16 @@ def tensors_in(output: Any) -> "list[torch.Tensor]":
     )
 
 
-def _net_and_inputs(point: Point) -> "tuple[nn.Module, tuple[torch.Tensor, ...]]":
-    """The net, float32 on the CPU, and inputs for it."""
+def sample_input(net: registry.Net, batch_size: int, seed: int) -> "torch.Tensor":
+    """A batch of inputs on the CPU; the same numbers for the same seed."""
     import torch
 
-    net = named_nets.find(point.net, point.input_size, "net")
-    generator = torch.Generator().manual_seed(point.seed + 1)
-    build = build_for_inference if point.mode == "inference" else registry.build
-    return build(net, point.seed), (net.sample((point.batch_size, *net.input_size), generator),)
+    return net.sample((batch_size, *net.input_size), torch.Generator().manual_seed(seed + 1))
+
+
+def to_device(input: "torch.Tensor", device: "torch.device", dtype: "torch.dtype") -> "torch.Tensor":
+    """``input`` on ``device`` as ``dtype``; whole numbers, such as words, keep their type."""
+    return input.to(device, dtype if input.is_floating_point() else None)
 
 
 def build_for_inference(net: registry.Net, seed: int) -> "nn.Module":

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     import torch
     from torch import nn
 
-    from convnet_benchmarks.timing import Clock
     from nets.registry import Net
 
 
@@ -47,17 +46,11 @@ def build_net(net: "Net", seed: int, device: "torch.device", dtype: "torch.dtype
     return build_for_inference(net, seed).eval().to(device, dtype)
 
 
-def sample_input(net: "Net", batch_size: int, seed: int) -> "torch.Tensor":
-    """A batch of inputs on the CPU; the same numbers for the same seed."""
-    import torch
-
-    generator = torch.Generator().manual_seed(seed + 1)
-    return net.sample((batch_size, *net.input_size), generator)
-
-
 def meta_input(net: "Net", batch_size: int) -> "torch.Tensor":
     """A batch of inputs without memory, for a net on the meta device."""
     import torch
+
+    from convnet_benchmarks.point_workload import sample_input
 
     sample = sample_input(net, 1, seed=1)
     return torch.empty((batch_size, *sample.shape[1:]), dtype=sample.dtype, device="meta")
@@ -92,10 +85,3 @@ def find_devices(names: Sequence[str] | None, option: str = "--devices") -> list
         return [open_device(name) for name in names]
     except UserError as error:
         raise UserError(f"option {option}: {error}") from None
-
-
-def device_clock(device: "torch.device") -> "Clock":
-    """What times work on ``device``."""
-    from convnet_benchmarks.timing import CudaClock, HostClock
-
-    return CudaClock(device, synchronises=True) if device.type == "cuda" else HostClock()

@@ -31,6 +31,14 @@ def study_parser(program: str, description: str, examples: Sequence[str]) -> arg
     return parser
 
 
+_FILES = ("json", "csv", "md")
+
+
+def without_files(options: argparse.Namespace) -> dict[str, Any]:
+    """A study's options but for those of its output: what was measured, for the JSON."""
+    return {name: value for name, value in vars(options).items() if name not in _FILES}
+
+
 class StudyOutput:
     """Where a study's tables go: stdout, and the files of --json, --csv and --md.
 
@@ -62,7 +70,7 @@ class StudyOutput:
 def open_output(kind: str, options: argparse.Namespace) -> Iterator[StudyOutput]:
     """The output of the study ``kind``; raises UserError where a file of it cannot be written."""
     with contextlib.ExitStack() as stack:
-        given = {name: getattr(options, name) for name in ("json", "csv", "md")}
+        given = {name: getattr(options, name) for name in _FILES}
         files = {
             name: stack.enter_context(OutputFile(f"--{name}", path))
             for name, path in given.items()

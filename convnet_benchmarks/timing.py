@@ -65,6 +65,11 @@ class CudaClock:
         return [a.elapsed_time(b) for a, b in itertools.pairwise(marks)]
 
 
+def device_clock(device: "torch.device") -> Clock:
+    """What times work on ``device``: the device's own events on a GPU."""
+    return CudaClock(device, synchronises=True) if device.type == "cuda" else HostClock()
+
+
 @dataclass(frozen=True)
 class Loop:
     """A timed loop: ``seconds`` by the host's clock from its start to its end, and a sample per pass."""

@@ -14,6 +14,7 @@ from convnet_benchmarks.studies.accuracy import digits, image_folder, show
 from convnet_benchmarks.studies.accuracy.agreement import answer, compare
 from convnet_benchmarks.studies.accuracy.examples import Examples
 from convnet_benchmarks.study_nets import find_devices, find_net
+from convnet_benchmarks.study_options import without_files
 from convnet_benchmarks.torch7_models import load_module
 from nets import registry
 
@@ -125,7 +126,7 @@ def _report(
         "net": net.name,
         "parameters": parameters,
         "examples": count,
-        "options": {key: value for key, value in vars(options).items() if key not in ("json", "csv", "md")},
+        "options": without_files(options),
         "backends": [asdict(agreement) for agreement in found],
         "differing": _differing(answered, examples, found),
         "environment": environment.collect(device),

@@ -125,8 +125,9 @@ def run_passes(request: dict[str, Any]) -> float:
     """Seconds per forward pass on the CPU; ``repeats`` of the layer ``path``, see slope.repeated."""
     import torch
 
+    from convnet_benchmarks.point_workload import sample_input
     from convnet_benchmarks.studies.flops.slope import repeated
-    from convnet_benchmarks.study_nets import build_net, find_net, sample_input
+    from convnet_benchmarks.study_nets import build_net, find_net
     from convnet_benchmarks.timing import HostClock, run_loop
 
     if request["threads"] is not None:

@@ -10,21 +10,16 @@ from torch import nn
 
 from convnet_benchmarks import environment
 from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.point_workload import sample_input, to_device
 from convnet_benchmarks.progress import Progress
 from convnet_benchmarks.studies.flops import counters, show
 from convnet_benchmarks.studies.flops.counting import count_forward, count_phases
 from convnet_benchmarks.studies.flops.knee import find_knee
 from convnet_benchmarks.studies.flops.slope import REPEATS, Slope, measure_slope
-from convnet_benchmarks.study_nets import (
-    build_net,
-    device_clock,
-    find_devices,
-    find_net,
-    meta_input,
-    one_line_errors,
-    sample_input,
-)
+from convnet_benchmarks.study_nets import build_net, find_devices, find_net, meta_input, one_line_errors
+from convnet_benchmarks.study_options import without_files
 from convnet_benchmarks.tables import Table
+from convnet_benchmarks.timing import device_clock
 
 
 class Study:
@@ -43,11 +38,10 @@ class Study:
 
     def content(self, status: str) -> dict[str, Any]:
         """The JSON document: what each part found."""
-        options = {k: v for k, v in vars(self._options).items() if k not in ("json", "csv", "md")}
         return {
             "status": status,
             "net": self._net.name,
-            "options": options,
+            "options": without_files(self._options),
             **self._found,
             "environment": environment.collect(self._device),
         }
@@ -148,8 +142,7 @@ class Study:
         roofs = measure_roofs(self._device, dtype, clock)
         progress.start(f"layers of {self._net.name}")
         module = build_net(self._net, options.seed, self._device, dtype)
-        input = sample_input(self._net, options.batch_size, options.seed)
-        input = input.to(self._device, dtype if input.is_floating_point() else None)
+        input = to_device(sample_input(self._net, options.batch_size, options.seed), self._device, dtype)
         with one_line_errors(f"--parts roofline: {self._net.name}, {options.dtype}, {self._device}"):
             points = layer_points(module, input, clock, roofs, options.passes)
         progress.clear()

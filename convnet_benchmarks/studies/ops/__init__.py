@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks.study_nets import add_net_options
-from convnet_benchmarks.study_options import names, open_output, positive, sizes, study_parser
+from convnet_benchmarks.study_options import names, open_output, positive, sizes, study_parser, without_files
 
 if TYPE_CHECKING:
     from convnet_benchmarks.study_options import StudyOutput
@@ -71,7 +71,7 @@ def _study(options: argparse.Namespace, output: "StudyOutput") -> None:
     from convnet_benchmarks.own_process import call
     from convnet_benchmarks.progress import Progress
 
-    request = {key: value for key, value in vars(options).items() if key not in ("json", "csv", "md")}
+    request = without_files(options)
     runs: list[list[dict[str, Any]]] = []
     progress = Progress(options.runs, time_left=True)
     status = "interrupted"

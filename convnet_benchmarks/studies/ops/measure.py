@@ -5,14 +5,9 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from convnet_benchmarks.study_nets import (
-    build_net,
-    device_clock,
-    find_devices,
-    find_net,
-    one_line_errors,
-    sample_input,
-)
+from convnet_benchmarks.point_workload import sample_input, to_device
+from convnet_benchmarks.study_nets import build_net, find_devices, find_net, one_line_errors
+from convnet_benchmarks.timing import device_clock
 
 if TYPE_CHECKING:
     import torch
@@ -45,8 +40,7 @@ def run(request: dict[str, Any]) -> list[dict[str, Any]]:
         for batch in request["batch_sizes"]:
             start = time.perf_counter()
             with one_line_errors(f"{request['net']}, batch {batch}, {request['dtype']}, {device}"):
-                input = sample_input(net, batch, request["seed"])
-                input = input.to(device, dtype if input.is_floating_point() else None)
+                input = to_device(sample_input(net, batch, request["seed"]), device, dtype)
                 clock.synchronise()
                 setup_ms = (time.perf_counter() - start) * 1e3
                 found = measure(module, input, clock, request)
