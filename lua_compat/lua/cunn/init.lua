@@ -2,3 +2,6 @@
 require 'cutorch'
 require 'nn'
 require 'cunn.data_parallel'
+
+function nn.Module:cudaDouble() return self:type('torch.CudaDoubleTensor') end
+function nn.Module:cudaHalf() return self:type('torch.CudaHalfTensor') end
