@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,15 +14,21 @@ GOLDEN = Path(__file__).resolve().parent / "golden"
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
 
-@pytest.fixture(autouse=True)
-def unchanged_thread_count() -> Iterator[None]:
-    """Commands run in this process may set PyTorch's threads; the next test finds them as they were."""
+@pytest.fixture(scope="session", autouse=True)
+def thread_count() -> int:
+    """PyTorch's threads as the tests begin with."""
     import torch
 
-    before = torch.get_num_threads()
-    yield
-    if torch.get_num_threads() != before:
-        torch.set_num_threads(before)
+    return torch.get_num_threads()
+
+
+@pytest.fixture(autouse=True)
+def same_thread_count(thread_count: int) -> None:
+    """Commands run in this process, and fixtures of a module, may set PyTorch's threads."""
+    import torch
+
+    if torch.get_num_threads() != thread_count:
+        torch.set_num_threads(thread_count)
 
 
 @pytest.fixture
