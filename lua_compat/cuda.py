@@ -5,6 +5,7 @@
 """
 
 import ctypes
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -63,7 +64,6 @@ class Cuda:
             "stream_wait": self.stream_wait,
             "stream_synchronize": self.stream_synchronize,
             "cuda_versions": self.versions,
-            "cudnn_version": lambda: torch.backends.cudnn.version() or 0,
             "cudnn_benchmark": self.cudnn_benchmark,
         }
 
@@ -134,8 +134,6 @@ class Cuda:
         number = self._checked(index)
         if self._on_gpu:
             return torch.cuda.mem_get_info(number - 1)
-        import os
-
         page = os.sysconf("SC_PAGE_SIZE")
         return os.sysconf("SC_AVPHYS_PAGES") * page, os.sysconf("SC_PHYS_PAGES") * page
 

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from lua_compat.bridge import Out
+from lua_compat.kernels.results import write
 
 __all__ = ["convolution", "convolution_grad_input", "convolution_grad_parameters"]
 
@@ -36,19 +37,12 @@ def _batched(x: Tensor, weight: Tensor) -> Tensor:
     return x if x.dim() == weight.dim() else x.unsqueeze(0)
 
 
-def _write(out: Tensor, result: Tensor, like: Tensor) -> None:
-    if result.dim() > like.dim():
-        result = result.squeeze(0)
-    out.resize_(result.shape)
-    out.copy_(result)
-
-
 def convolution(out: Out, x: Tensor, weight: Tensor, bias: Tensor | None, kind: str, *numbers: float) -> None:
     """``kind``: "plain" (weight: output x input x kernel) or "transposed" (input x output x kernel).
     ``numbers``: steps, paddings, and for "plain" perhaps dilations, for "transposed" rows to add at the end.
     """
     geometry = _geometry(weight.dim() - 2, kind, numbers)
-    _write(out, torch.convolution(_batched(x, weight), weight, bias, *geometry), x)
+    write(out, torch.convolution(_batched(x, weight), weight, bias, *geometry), x)
 
 
 def _gradients(
@@ -66,7 +60,7 @@ def _gradients(
 def convolution_grad_input(
     grad: Out, x: Tensor, grad_output: Tensor, weight: Tensor, bias: Tensor | None, kind: str, *numbers: float
 ) -> None:
-    _write(grad, _gradients(x, grad_output, weight, kind, numbers, [True, False, False])[0], x)
+    write(grad, _gradients(x, grad_output, weight, kind, numbers, [True, False, False])[0], x)
 
 
 def convolution_grad_parameters(

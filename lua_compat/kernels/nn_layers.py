@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lua_compat.bridge import Out
+from lua_compat.kernels.results import write
 
 __all__ = [
     "layer", "layer_gradient", "pair_layer", "pair_layer_gradients", "parametric_layer",
@@ -33,11 +34,6 @@ def gradients(
             targets.append(leaf.requires_grad_())
         y = f(*leaves)
         return torch.autograd.grad(y, targets, grad_output.clone().reshape(y.shape))
-
-
-def _write(out: Tensor, result: Tensor) -> None:
-    out.resize_(result.shape)
-    out.copy_(result)
 
 
 def _batched(f: Callable[..., Tensor], x: Tensor, dims: int) -> Tensor:
@@ -171,7 +167,7 @@ _LAYERS: dict[str, Callable[..., Tensor]] = {
 
 def layer(out: Out, x: Tensor, name: str, *numbers: Any) -> None:
     """out = name(x, numbers...)"""
-    _write(out, _LAYERS[name](x, *numbers))
+    write(out, _LAYERS[name](x, *numbers))
 
 
 # name -> the gradient as a function of the input, the gradient of the output and numbers, where that is
@@ -189,10 +185,10 @@ _LAYER_GRADIENTS: dict[str, Callable[..., Tensor]] = {
 def layer_gradient(grad: Out, x: Tensor, grad_output: Tensor, name: str, *numbers: Any) -> None:
     explicit = _LAYER_GRADIENTS.get(name)
     if explicit:
-        _write(grad, explicit(x, grad_output, *numbers))
+        write(grad, explicit(x, grad_output, *numbers))
         return
     (result,) = gradients(lambda t: _LAYERS[name](t, *numbers), [x], [0], grad_output)
-    _write(grad, result)
+    write(grad, result)
 
 
 def _cosine_distance(a: Tensor, b: Tensor) -> Tensor:
@@ -211,7 +207,7 @@ _PAIR_LAYERS: dict[str, Callable[..., Tensor]] = {
 
 def pair_layer(out: Out, a: Tensor, b: Tensor, name: str, *numbers: Any) -> None:
     """out = name(a, b, numbers...)"""
-    _write(out, _PAIR_LAYERS[name](a, b, *numbers))
+    write(out, _PAIR_LAYERS[name](a, b, *numbers))
 
 
 def _pairwise_distance_gradient(a: Tensor, b: Tensor, grad_output: Tensor, p: float) -> Tensor:
@@ -230,12 +226,12 @@ def pair_layer_gradients(
 ) -> None:
     if name == "pairwise_distance":
         result = _pairwise_distance_gradient(a, b, grad_output, *numbers)
-        _write(grad_a, result)
-        _write(grad_b, -result)
+        write(grad_a, result)
+        write(grad_b, -result)
         return
     results = gradients(lambda s, t: _PAIR_LAYERS[name](s, t, *numbers), [a, b], [0, 1], grad_output)
-    _write(grad_a, results[0])
-    _write(grad_b, results[1])
+    write(grad_a, results[0])
+    write(grad_b, results[1])
 
 
 def _depthwise_convolution(
@@ -308,7 +304,7 @@ def parametric_layer(
     out: Out, x: Tensor, weight: Tensor, bias: Tensor | None, name: str, *numbers: Any
 ) -> None:
     """out = name(x, weight, bias, numbers...)"""
-    _write(out, _PARAMETRIC_LAYERS[name](x, weight, bias, *numbers))
+    write(out, _PARAMETRIC_LAYERS[name](x, weight, bias, *numbers))
 
 
 def parametric_layer_grad_input(
@@ -316,7 +312,7 @@ def parametric_layer_grad_input(
 ) -> None:
     f = _PARAMETRIC_LAYERS[name]
     (result,) = gradients(lambda t, w, b: f(t, w, b, *numbers), [x, weight, bias], [0], grad_output)
-    _write(grad, result)
+    write(grad, result)
 
 
 def parametric_layer_grad_parameters(

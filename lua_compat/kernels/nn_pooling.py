@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from lua_compat.bridge import Out
+from lua_compat.kernels.results import write
 
 __all__ = [
     "fractional_max_pooling", "fractional_max_pooling_grad_input", "max_unpooling",
@@ -19,14 +20,6 @@ _aten = torch.ops.aten
 
 def _whole(*numbers: float) -> tuple[int, ...]:
     return tuple(int(n) for n in numbers)
-
-
-def _write(out: Tensor, result: Tensor, like: Tensor) -> None:
-    """result, which has a batch dimension, without it if ``like`` has none."""
-    if result.dim() > like.dim():
-        result = result.squeeze(0)
-    out.resize_(result.shape)
-    out.copy_(result)
 
 
 def _batch(x: Tensor, axes: int) -> Tensor:
@@ -46,8 +39,8 @@ def _volume(numbers: tuple[float, ...]) -> list[list[int]]:
 def volumetric_max_pooling(out: Out, indices: Out, x: Tensor, ceil: bool, *numbers: float) -> None:
     """Maxima, and where they were. ``numbers``: kernel, steps, paddings and dilations."""
     values, places = _aten.max_pool3d_with_indices(_batch(x, 3), *_volume(numbers), ceil)
-    _write(out, values, x)
-    _write(indices, places + 1, x)
+    write(out, values, x)
+    write(indices, places + 1, x)
 
 
 def volumetric_max_pooling_grad_input(
@@ -56,7 +49,7 @@ def volumetric_max_pooling_grad_input(
     result = _aten.max_pool3d_with_indices_backward(
         _batch(grad_output, 3), _batch(x, 3), *_volume(numbers), ceil, _batch(indices, 3) - 1
     )
-    _write(grad, result, x)
+    write(grad, result, x)
 
 
 # Images and volumes shrunk by a factor that need not be whole
@@ -78,8 +71,8 @@ def fractional_max_pooling(out: Out, indices: Out, x: Tensor, samples: Tensor, *
         values, flat = _aten.fractional_max_pool2d(batch, kernel, sizes, samples)
     else:  # PyTorch takes the samples for a volume's dimensions in their order
         values, flat = _aten.fractional_max_pool3d(batch, kernel, sizes, samples.flip(-1))
-    _write(out, values, x)
-    _write(indices, flat + 1, x)
+    write(out, values, x)
+    write(indices, flat + 1, x)
 
 
 def fractional_max_pooling_grad_input(
@@ -89,7 +82,7 @@ def fractional_max_pooling_grad_input(
     result = torch.zeros(batch.shape, dtype=x.dtype).flatten(2)
     places = _batch(indices, int(axes)).flatten(2) - 1
     result.scatter_add_(2, places, _batch(grad_output, int(axes)).flatten(2))
-    _write(grad, result.view(batch.shape), x)
+    write(grad, result.view(batch.shape), x)
 
 
 # Unpooling: each element goes to where pooling found it, all else is zero.
@@ -111,7 +104,7 @@ def max_unpooling(out: Out, x: Tensor, indices: Tensor, *sizes: float) -> None:
         volume = "x".join(map(str, shape))
         raise ValueError(f"found an invalid max index {int(bad[0])} (output volumes are of size {volume})")
     result.flatten(2).scatter_(2, places, batch.flatten(2))
-    _write(out, result, x)
+    write(out, result, x)
 
 
 def max_unpooling_grad_input(
@@ -124,4 +117,4 @@ def max_unpooling_grad_input(
         raise ValueError(f"Inconsistent gradOutput size. output: {expected}, gradOutput: {got}")
     places = _batch(indices, len(shape))
     values = _batch(grad_output, len(shape)).flatten(2).gather(2, places.flatten(2) - 1)
-    _write(grad, values.view(places.shape), x)
+    write(grad, values.view(places.shape), x)

@@ -5,6 +5,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lua_compat.bridge import Out
+from lua_compat.kernels.results import write
 
 __all__ = [
     "bilinear", "bilinear_grad_inputs", "bilinear_grad_parameters", "cosine", "cosine_grad_input",
@@ -16,21 +17,16 @@ _COSINE_EPSILON = 1e-12
 _DISTANCE_EPSILON = 1e-7
 
 
-def _write(out: Tensor, result: Tensor) -> None:
-    out.resize_(result.shape)
-    out.copy_(result)
-
-
 def bilinear(out: Out, a: Tensor, b: Tensor, weight: Tensor, bias: Tensor | None) -> None:
     """out[n, k] = a[n]' weight[k] b[n] + bias[k]"""
-    _write(out, F.bilinear(a, b, weight, bias))
+    write(out, F.bilinear(a, b, weight, bias))
 
 
 def bilinear_grad_inputs(
     grad_a: Out, grad_b: Out, a: Tensor, b: Tensor, grad_output: Tensor, weight: Tensor
 ) -> None:
-    _write(grad_a, torch.einsum("nk,kij,nj->ni", grad_output, weight, b))
-    _write(grad_b, torch.einsum("nk,kij,ni->nj", grad_output, weight, a))
+    write(grad_a, torch.einsum("nk,kij,nj->ni", grad_output, weight, b))
+    write(grad_b, torch.einsum("nk,kij,ni->nj", grad_output, weight, a))
 
 
 def bilinear_grad_parameters(
@@ -52,13 +48,13 @@ def _cosines(x: Tensor, weight: Tensor) -> Tensor:
 
 def cosine(out: Out, x: Tensor, weight: Tensor) -> None:
     """The cosines of the angles between x and the rows of weight."""
-    _write(out, _cosines(x, weight))
+    write(out, _cosines(x, weight))
 
 
 def cosine_grad_input(grad: Out, x: Tensor, grad_output: Tensor, weight: Tensor) -> None:
     length = _lengths(x)
     along = (grad_output * _cosines(x, weight)).sum(-1, keepdim=True)
-    _write(grad, (grad_output @ (weight / _lengths(weight)) - along * x / length) / length)
+    write(grad, (grad_output @ (weight / _lengths(weight)) - along * x / length) / length)
 
 
 def cosine_grad_weight(
@@ -83,7 +79,7 @@ def _scaled(differences: Tensor, scales: Tensor | None) -> Tensor:
 def euclidean(out: Out, x: Tensor, weight: Tensor, scales: Tensor | None) -> None:
     """The distances of x to the columns of weight, each difference multiplied by its scale."""
     distances = torch.linalg.vector_norm(_scaled(_differences(x, weight), scales), dim=1)
-    _write(out, distances.reshape(*x.shape[:-1], weight.shape[1]))
+    write(out, distances.reshape(*x.shape[:-1], weight.shape[1]))
 
 
 def _slopes(differences: Tensor, scales: Tensor | None, grad_output: Tensor) -> Tensor:
@@ -97,7 +93,7 @@ def euclidean_grad_input(
     grad: Out, x: Tensor, grad_output: Tensor, weight: Tensor, scales: Tensor | None
 ) -> None:
     slopes = _scaled(_slopes(_differences(x, weight), scales, grad_output), scales)
-    _write(grad, slopes.sum(-1).reshape(x.shape))
+    write(grad, slopes.sum(-1).reshape(x.shape))
 
 
 def euclidean_grad_parameters(
@@ -122,5 +118,5 @@ def nearest(scores: Out, index: Out, x: Tensor, centres: Tensor) -> None:
     """For each row of x the squared distance to the nearest centre (a row), and which it is, from 1."""
     squares = (x.unsqueeze(1) - centres).square().sum(-1)
     best, places = squares.min(1)
-    _write(scores, best)
-    _write(index, places + 1)
+    write(scores, best)
+    write(index, places + 1)

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from lua_compat.bridge import Out
 from lua_compat.kernels import device_convolution, im2col
+from lua_compat.kernels.results import write
 from lua_compat.kernels.workspace import Workspace
 from nets.engine.shapes import PIECE_BYTES, ConvolutionShape, pieces
 
@@ -34,14 +35,6 @@ def _batch(x: Tensor) -> Tensor:
 
 def _sizes(x: Tensor) -> str:
     return "[" + " x ".join(map(str, x.shape)) + "]"
-
-
-def _write(out: Tensor, result: Tensor, like: Tensor) -> None:
-    """result, without its batch dimension if ``like`` has none."""
-    if like.dim() == 3:
-        result = result.squeeze(0)
-    out.resize_(result.shape)
-    out.copy_(result)
 
 
 def _geometry(
@@ -253,7 +246,7 @@ def spatial_average_pooling(
     out: Out, x: Tensor, kw: int, kh: int, dw: int, dh: int, pw: int, ph: int, ceil: bool, include_pad: bool
 ) -> None:
     """``include_pad``: padding counts as elements that are zero."""
-    _write(out, _aten.avg_pool2d(_batch(x), [kh, kw], [dh, dw], [ph, pw], ceil, include_pad), x)
+    write(out, _aten.avg_pool2d(_batch(x), [kh, kw], [dh, dw], [ph, pw], ceil, include_pad), x)
 
 
 def spatial_average_pooling_grad_input(
@@ -272,4 +265,4 @@ def spatial_average_pooling_grad_input(
     result = _aten.avg_pool2d_backward(
         _batch(grad_output), _batch(x), [kh, kw], [dh, dw], [ph, pw], ceil, include_pad, None
     )
-    _write(grad, result, x)
+    write(grad, result, x)
