@@ -25,6 +25,7 @@ _MODULES = (
     "nn_layers",
     "nn_convolutions",
     "nn_pooling",
+    "nn_recurrent",
     "nn_similarity",
     "nn_sparse",
     "nn_connection_tables",

@@ -214,6 +214,8 @@ for _, name in ipairs{ 'SpatialCrossEntropyCriterion', 'VolumetricCrossEntropyCr
    end
 end
 
+require 'cudnn.recurrent'
+
 -- A net's layers under the other package's names, dst being nn or cudnn; exclude(module): leave that one as it is.
 local CONVERTIBLE = {}
 for _, name in ipairs{ 'BatchNormalization', 'SpatialBatchNormalization', 'SpatialConvolution', 'SpatialCrossMapLRN',
