@@ -7,6 +7,7 @@
 import ctypes
 import os
 from collections.abc import Callable
+from itertools import count
 from typing import Any
 
 import torch
@@ -39,8 +40,11 @@ class Cuda:
     def __init__(self, place: str | None) -> None:
         self._place = place
         self._device = 1
-        self._streams: list[Any] = []
         self._stream = 0
+        self._stream_count = 0
+        self._streams: dict[tuple[int, int], Any] = {}  # by device and number, made when first used
+        self._events: dict[int, Any] = {}
+        self._event_numbers = count(1)
 
     def functions(self) -> dict[str, Callable[..., Any]]:
         """The functions by the names that Lua calls them."""
@@ -58,11 +62,14 @@ class Cuda:
             "device_synchronize": self.synchronize,
             "device_seed": self.seed,
             "reserve_streams": self.reserve_streams,
-            "stream_count": lambda: len(self._streams),
+            "stream_count": lambda: self._stream_count,
             "get_stream": lambda: self._stream,
             "set_stream": self.set_stream,
             "stream_wait": self.stream_wait,
             "stream_synchronize": self.stream_synchronize,
+            "event_record": self.event_record,
+            "event_wait": self.event_wait,
+            "event_release": self.event_release,
             "cuda_versions": self.versions,
             "cudnn_benchmark": self.cudnn_benchmark,
         }
@@ -103,10 +110,11 @@ class Cuda:
         return torch.cuda.device_count() if self._on_gpu else 1
 
     def set_device(self, index: float) -> None:
-        number = self._checked(index)
+        """The stream keeps its number: it is that of the new device."""
+        self._device = self._checked(index)
         if self._on_gpu:
-            torch.cuda.set_device(number - 1)
-        self._device = number
+            torch.cuda.set_device(self._device - 1)
+            torch.cuda.set_stream(self._stream_of(self._stream))
 
     def _checked(self, index: float | None) -> int:
         number = self._device if index is None else int(index)
@@ -148,9 +156,9 @@ class Cuda:
 
     # Streams
 
-    def reserve_streams(self, count: float) -> None:
-        while len(self._streams) < int(count):
-            self._streams.append(torch.cuda.Stream() if self._on_gpu else None)
+    def reserve_streams(self, number: float, nonblocking: bool = False) -> None:
+        """At least so many on every device. PyTorch's never wait for the default stream."""
+        self._stream_count = max(self._stream_count, int(number))
 
     def set_stream(self, number: float) -> None:
         """0 is the default stream."""
@@ -159,24 +167,47 @@ class Cuda:
             torch.cuda.set_stream(chosen)
         self._stream = int(number)
 
-    def _stream_of(self, number: float) -> Any:
-        if not 0 <= int(number) <= len(self._streams):
-            raise RuntimeError(f"stream {int(number)} is not one of 0 to {len(self._streams)}")
-        if int(number) > 0:
-            return self._streams[int(number) - 1]
-        return torch.cuda.default_stream() if self._on_gpu else None
+    def _stream_of(self, number: float, device: float | None = None) -> Any:
+        """Of the current device, if none is named. None where there is no GPU."""
+        place = self._checked(device), int(number)
+        if not 0 <= place[1] <= self._stream_count:
+            raise RuntimeError(f"stream {place[1]} is not one of 0 to {self._stream_count}")
+        if not self._on_gpu:
+            return None
+        if place[1] == 0:
+            return torch.cuda.default_stream(place[0] - 1)
+        if place not in self._streams:
+            self._streams[place] = torch.cuda.Stream(place[0] - 1)
+        return self._streams[place]
 
-    def stream_wait(self, waiting: float, *others: float) -> None:
-        """What comes on stream ``waiting`` waits for what is on the others now."""
-        streams = [self._stream_of(number) for number in (waiting, *others)]
+    def stream_wait(self, device: float, waiting: float, *others: float) -> None:
+        """What comes on a stream waits for what is on the others now: device, stream, device, stream..."""
+        stream = self._stream_of(waiting, device)
+        awaited = [self._stream_of(n, d) for d, n in zip(others[::2], others[1::2], strict=True)]
         if self._on_gpu:
-            for stream in streams[1:]:
-                streams[0].wait_stream(stream)
+            for other in awaited:
+                stream.wait_stream(other)
 
     def stream_synchronize(self, number: float) -> None:
         stream = self._stream_of(number)
         if self._on_gpu:
             stream.synchronize()
+
+    def event_record(self) -> int:
+        """The number of an event on the current stream, after what is there now."""
+        number = next(self._event_numbers)
+        self._events[number] = torch.cuda.current_stream().record_event() if self._on_gpu else None
+        return number
+
+    def event_wait(self, number: float) -> None:
+        """What comes on the current stream waits for the event."""
+        event = self._events[int(number)]
+        if self._on_gpu:
+            torch.cuda.current_stream().wait_event(event)
+
+    def event_release(self, *numbers: float) -> None:
+        for number in numbers:
+            del self._events[int(number)]
 
     # Libraries
 

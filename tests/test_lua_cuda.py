@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 import torch
 
 from lua_compat import t7
+from lua_compat.cuda import Cuda
 from lua_compat.runtime import Runtime
 
 ROOT = Path(__file__).parent.parent
@@ -129,6 +131,62 @@ def test_devices_and_streams(runtime: Runtime, capfd: pytest.CaptureFixture[str]
         "2\t2",
         "false\tcuda runtime error: device 2 is not one of 1 to 1",
     ]
+
+
+def test_events_and_barriers_over_devices(runtime: Runtime) -> None:
+    """On the CPU nothing is under way: what is checked is which streams and devices there are."""
+    runtime.run_string("""
+        cutorch.reserveStreams(2, true)
+        cutorch.streamWaitForMultiDevice(1, 2, { { 1 } }) cutorch.streamBarrierMultiDevice{ { 1, 2 } }
+        assert(not pcall(cutorch.streamWaitForMultiDevice, 1, 3, { { 1 } }))
+        assert(not pcall(cutorch.streamBarrierMultiDevice, { [2] = { 1 } }))
+        for _ = 1, 3 do
+           local event = cutorch.Event()
+           assert(torch.type(event) == 'cutorch.Event')
+           event:waitOn()
+           event = nil
+           collectgarbage() collectgarbage()
+        end
+        cutorch.setKernelPeerToPeerAccess(true) assert(cutorch.getKernelPeerToPeerAccess())
+        assert(cutorch.getRNGState(1):isSameSizeAs(torch.getRNGState()))
+        assert(cutorch.initialSeed(1) == torch.initialSeed())
+        local t = torch.CudaTensor(3):copyAsync(torch.FloatTensor{1, 2, 3})
+        assert(torch.FloatTensor(3):copyAsync(t):sum() == 6)
+    """)
+
+
+def test_streams_are_of_every_device_and_keep_their_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With two GPUs that only write down what is asked of them."""
+    asked: list[str] = []
+
+    class Stream:
+        def __init__(self, device: int, name: str | None = None) -> None:
+            self.name = name or f"{device}:user"
+
+        def wait_stream(self, other: "Stream") -> None:
+            asked.append(f"{self.name} waits for {other.name}")
+
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.cuda, "set_device", lambda device: asked.append(f"device {device}"))
+    monkeypatch.setattr(torch.cuda, "set_stream", lambda stream: asked.append(f"on {stream.name}"))
+    monkeypatch.setattr(torch.cuda, "default_stream", lambda device: Stream(device, f"{device}:default"))
+    monkeypatch.setattr(torch.cuda, "Stream", Stream)
+    cuda = Cuda("cuda")
+    cuda.reserve_streams(1)
+    cuda.set_stream(1)
+    cuda.set_device(2)
+    cuda.stream_wait(1, 0, 2, 1, 1, 1)
+    cuda.set_stream(0)
+    cuda.set_device(1)
+    assert asked == [
+        "on 0:user", "device 1", "on 1:user", "0:default waits for 1:user", "0:default waits for 0:user",
+        "on 1:default", "device 0", "on 0:default",
+    ]  # fmt: skip
+
+
+def test_linear_algebra_has_methods_on_the_device(runtime: Runtime) -> None:
+    close(runtime, "local t = torch.randn(4, 4):cuda() return t * t:inverse(), torch.eye(4)")
+    close(runtime, "local t = torch.randn(4, 4):cuda() local x = t:gesv(t) return x, torch.eye(4)")
 
 
 def test_a_net_gives_on_cuda_what_it_gives_in_float(runtime: Runtime) -> None:
@@ -287,6 +345,37 @@ def test_the_gpu_s_convolutions_agree_with_the_cpu_s() -> None:
     im2col.weight_gradient(workspace, shape, x, grad_out, sums[1])
     for ours, theirs in (outs, grads, sums):
         torch.testing.assert_close(ours, theirs)
+
+
+@pytest.mark.gpu
+def test_on_a_gpu_the_recurrent_layers_give_what_the_cpu_gives() -> None:
+    code = """
+        require 'cunn' require 'cudnn'
+        for _, name in ipairs{'LSTM', 'GRU', 'RNNTanh', 'BLSTM'} do
+           local m, x = cudnn[name](3, 4, 2), torch.randn(5, 2, 3):cuda()
+           m:zeroGradParameters()
+           m:backward(x, m:forward(x))
+           torch.save(arg[1] .. name, { m.weight:float(), x:float(), m.output:float(), m.gradWeight:float() })
+        end
+    """
+    check = """
+        require 'cunn' require 'cudnn'
+        for _, name in ipairs{'LSTM', 'GRU', 'RNNTanh', 'BLSTM'} do
+           local m, all = cudnn[name](3, 4, 2), torch.load(arg[1] .. name)
+           m.weight:copy(all[1])
+           m:zeroGradParameters()
+           m:backward(all[2]:cuda(), m:forward(all[2]:cuda()))
+           assert((m.output:float() - all[3]):abs():max() < 1e-5)
+           assert((m.gradWeight:float() - all[4]):abs():max() < 1e-4)
+        end
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        scripts = [Path(folder, name) for name in ("write.lua", "check.lua")]
+        for path, text in zip(scripts, (code, check), strict=True):
+            path.write_text(text, encoding="utf-8")
+        for words in ([str(scripts[0]), folder + "/"], ["--cpu-as-cuda", str(scripts[1]), folder + "/"]):
+            result = th(*words)
+            assert result.returncode == 0, result.stderr
 
 
 @pytest.mark.gpu

@@ -108,7 +108,8 @@ def test_packed_sequences_of_different_lengths(runtime: Runtime, tmp_path: Path)
         m:backward(packed, y)
         local padded, lengths = m:padPackedSequence{ y, packed[2] }
         return { weight = m.weight, x = x, packed = packed[1], batches = torch.Tensor(packed[2]), y = y,
-           hy = m.hiddenOutput, gx = m.gradInput, gw = m.gradWeight, padded = padded, lengths = torch.Tensor(lengths) }
+           hy = m.hiddenOutput, gx = m.gradInput, gw = m.gradWeight, padded = padded,
+           lengths = torch.Tensor(lengths) }
         """,
     )
     module = nn.GRU(3, 4, 2, bidirectional=True)
@@ -139,7 +140,21 @@ def test_dropout_multiplies_what_goes_from_layer_to_layer() -> None:
     options = ("CUDNN_LSTM", 4, 2, 1)
     recurrent(out, hidden, cell, x, vector, None, None, masks, *options)
     recurrent_gradient(
-        grad_x, grad_h, grad_c, x, vector, None, None, masks, grad, None, None, grad_vector, 1.0, True, *options
+        grad_x,
+        grad_h,
+        grad_c,
+        x,
+        vector,
+        None,
+        None,
+        masks,
+        grad,
+        None,
+        None,
+        grad_vector,
+        1.0,
+        True,
+        *options,
     )
     leaf = x.clone().requires_grad_()
     between, (h1, c1) = first(leaf)
@@ -207,7 +222,8 @@ def test_matrices_and_biases_are_views_of_the_vector(runtime: Runtime) -> None:
 
 def test_in_a_net_as_any_other_layer(runtime: Runtime, tmp_path: Path) -> None:
     runtime.run_string(f"""
-        local net = nn.Sequential():add(cudnn.GRU(3, 4, 1, true)):add(nn.Select(2, -1)):add(nn.Linear(4, 2)):cuda()
+        local net = nn.Sequential():add(cudnn.GRU(3, 4, 1, true)):add(nn.Select(2, -1)):add(nn.Linear(4, 2))
+        net:cuda()
         local parameters, gradients = net:getParameters()
         assert(parameters:nElement() == 3 * 4 * 3 + 3 * 4 * 4 + 2 * 3 * 4 + 10)
         local x = torch.randn(2, 5, 3):cuda()
@@ -227,12 +243,13 @@ def test_what_does_not_fit_is_said(runtime: Runtime) -> None:
         "cudnn.LSTM(3, 4, 1):forward(torch.randn(5, 2, 2):cuda())": "Incorrect input size!",
         "cudnn.LSTM(3, 4, 1):forward(torch.randn(5, 3):cuda())": "input must have 3 dimensions",
         "cudnn.LSTM(3, 4, 1):forward(torch.randn(5, 2, 3))": "CUDA tensors only",
-        "local m = cudnn.GRU(3, 4, 1) m.hiddenInput = torch.CudaTensor(1, 2, 4) m:forward(torch.CudaTensor(5, 3, 3))":
+        "local m = cudnn.GRU(3, 4, 1) m.hiddenInput = torch.CudaTensor(1, 2, 4) m:forward(x)":
             "hiddenInput has incorrect number of minibatches",
         "cudnn.RNN:packPaddedSequence(torch.CudaTensor(3, 2, 1), { 1, 2 })": "sorted in decreasing order",
         "local m = cudnn.RNN(3, 4, 1) m.mode = 'CUDNN_CAR' m:reset()": "unknown recurrent mode CUDNN_CAR",
     }.items():  # fmt: skip
         runtime.run_string(f"""
+            local x = torch.CudaTensor(5, 3, 3)
             local fine, message = pcall(function() {code} end)
             assert(not fine and message:find({message!r}, 1, true), tostring(message))
         """)

@@ -1,11 +1,11 @@
-"""Recurrent layers over whole sequences, forward and gradient, with their parameters in one vector as cuDNN has them.
+"""Recurrent layers over whole sequences, forward and gradient, with their parameters in one vector.
 
 A layer's input is (time, batch, features), or packed: (the sum of the lengths, features) with the number of
-sequences that are still running at each time. States are (layers * directions, batch, hidden size). The vector
-holds, for each layer and each of its directions, the matrix for the input and the matrix for the state, each with
-the rows of its gates one after the other; then, in the same order, both biases. It is the order in which cuDNN
-keeps them and PyTorch passes them on, with the same gates: input, forget, cell, output (LSTM); reset, update,
-new (GRU).
+sequences that are still running at each time. States are (layers * directions, batch, hidden size). The
+vector holds, for each layer and each of its directions, the matrix for the input and the matrix for the
+state, each with the rows of its gates one after the other; then, in the same order, both biases. It is the
+order in which cuDNN keeps them and PyTorch passes them on, with the same gates: input, forget, cell, output
+(LSTM); reset, update, new (GRU).
 """
 
 from collections.abc import Iterator
@@ -45,7 +45,9 @@ def _shapes(mode: str, features: int, hidden: int, layers: int, directions: int)
 
 def recurrent_parameters(mode: str, features: int, hidden: int, layers: int, directions: int) -> int:
     """How many numbers the vector has."""
-    return sum(torch.Size(s).numel() for s in _shapes(mode, *map(int, (features, hidden, layers, directions))))
+    return sum(
+        torch.Size(s).numel() for s in _shapes(mode, *map(int, (features, hidden, layers, directions)))
+    )
 
 
 class _Layers:
@@ -114,9 +116,8 @@ def recurrent(
     directions: int,
     *batches: int,
 ) -> None:
-    """The outputs of the last layer at all times, and the states after the last; ``batches``: of packed input."""
-    hidden, layers, directions = int(hidden), int(layers), int(directions)
-    batches = tuple(map(int, batches))
+    """The outputs of the last layer at all times, and the states after the last; ``batches``: of packed
+    input."""
     shape = (layers * directions, batches[0] if batches else x.shape[1], hidden)
     net = _Layers(weight, mode, x.shape[-1], hidden, layers, directions)
     with torch.no_grad():
@@ -147,10 +148,8 @@ def recurrent_gradient(
     directions: int,
     *batches: int,
 ) -> None:
-    """The gradients of the input and of the first states if ``of_input``; ``scale`` times that of the parameters
-    is added to ``grad_weight`` if it is given. The forward pass is computed once more."""
-    hidden, layers, directions = int(hidden), int(layers), int(directions)
-    batches = tuple(map(int, batches))
+    """The gradients of the input and of the first states if ``of_input``; ``scale`` times that of the
+    parameters is added to ``grad_weight`` if it is given. The forward pass is computed once more."""
     shape = (layers * directions, batches[0] if batches else x.shape[1], hidden)
     with torch.inference_mode(False), torch.enable_grad():
         leaves = [x, *_states(x, shape, mode, hidden_in, cell_in)]

@@ -28,6 +28,17 @@ for code = 1, types.count do
       torch[T.name .. 'Storage'] = torch.getconstructortable(T.storage)
       torch.getmetatable(T.tensor).getDevice = device_of
    end
+   -- Without pinned memory, copies from and to the device wait.
+   local tensor = torch.getmetatable(T.tensor)
+   tensor.copyAsync = tensor.copy
+end
+
+-- cutorch has MAGMA's functions as methods, too: t:inverse() is torch.inverse(t).
+for _, type_name in ipairs{ 'torch.CudaTensor', 'torch.CudaDoubleTensor' } do
+   local tensor = torch.getmetatable(type_name)
+   for _, name in ipairs{ 'eig', 'gels', 'gesv', 'inverse', 'potrf', 'potri', 'potrs', 'qr', 'svd', 'symeig' } do
+      tensor[name] = torch[name]
+   end
 end
 cutorch.hasHalf = true
 
@@ -70,8 +81,9 @@ function cutorch.setHeapTracking() end
 function cutorch.isCachingAllocatorEnabled() return true end
 function cutorch.setPeerToPeerAccess() end
 function cutorch.getPeerToPeerAccess() return true end
-function cutorch.setKernelPeerToPeerAccess() end
-function cutorch.getKernelPeerToPeerAccess() return false end
+local kernels_reach_peers = false
+function cutorch.setKernelPeerToPeerAccess(on) kernels_reach_peers = on end
+function cutorch.getKernelPeerToPeerAccess() return kernels_reach_peers end
 function cutorch.reserveBlasHandles() end
 function cutorch.getNumBlasHandles() return 1 end
 function cutorch.setBlasHandle() end
@@ -84,10 +96,44 @@ cutorch.reserveStreams, cutorch.getNumStreams = python.reserve_streams, python.s
 cutorch.setStream, cutorch.getStream = python.set_stream, python.get_stream
 cutorch.streamSynchronize = python.stream_synchronize
 function cutorch.setDefaultStream() python.set_stream(0) end
-function cutorch.streamWaitFor(waiting, others) python.stream_wait(waiting, unpack(others)) end
-function cutorch.streamBarrier(streams)
-   for _, stream in ipairs(streams) do python.stream_wait(stream, unpack(streams)) end
+
+-- { [device] = { stream, ... }, ... } as device, stream, device, stream...
+local function pairs_of(streams)
+   local flat = {}
+   for device, numbers in pairs(streams) do
+      for _, number in ipairs(numbers) do
+         flat[#flat + 1] = device
+         flat[#flat + 1] = number
+      end
+   end
+   return flat
 end
+function cutorch.streamWaitForMultiDevice(device, waiting, streams)
+   python.stream_wait(device, waiting, unpack(pairs_of(streams)))
+end
+function cutorch.streamBarrierMultiDevice(streams)
+   local flat = pairs_of(streams)
+   for i = 1, #flat, 2 do python.stream_wait(flat[i], flat[i + 1], unpack(flat)) end
+end
+function cutorch.streamWaitFor(waiting, others)
+   local device = cutorch.getDevice()
+   cutorch.streamWaitForMultiDevice(device, waiting, { [device] = others })
+end
+function cutorch.streamBarrier(streams) cutorch.streamBarrierMultiDevice{ [cutorch.getDevice()] = streams } end
+
+-- cutorch.Event() is what the current stream has to do now; event:waitOn() lets the then current one wait for that.
+local Event = torch.class('cutorch.Event')
+local dead = {} -- a finaliser may run anywhere, and calls nothing
+function Event:__init()
+   local gone
+   gone, dead = dead, {}
+   python.event_release(unpack(gone))
+   self.number = python.event_record()
+   self.owner = newproxy(true)
+   local number = self.number
+   getmetatable(self.owner).__gc = function() dead[#dead + 1] = number end
+end
+function Event:waitOn() python.event_wait(self.number) end
 
 -- Random numbers: tensors on a device are filled from Torch7's own generator, the one of torch.manualSeed, so that a
 -- script draws the same numbers with and without CUDA.
@@ -101,8 +147,10 @@ function cutorch.seed()
    python.device_seed(seed)
    return seed
 end
-cutorch.seedAll, cutorch.initialSeed = cutorch.seed, torch.initialSeed
-cutorch.getRNGState, cutorch.setRNGState = torch.getRNGState, torch.setRNGState
+cutorch.seedAll = cutorch.seed
+function cutorch.initialSeed() return torch.initialSeed() end
+function cutorch.getRNGState() return torch.getRNGState() end
+function cutorch.setRNGState(state) torch.setRNGState(state) end
 
 -- Tensors of the host; pinned memory is not needed for PyTorch's copies to work.
 for _, name in ipairs{ 'Float', 'Double', 'Int', 'Long', 'Byte', 'Half' } do
