@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from convnet_benchmarks.cli import main
 from convnet_benchmarks.compare_tensors import Tolerance, compare_trees
 from convnet_benchmarks.result_files import load_results
 from lua_compat import run
@@ -25,16 +26,17 @@ print('printed by the script')
 
 
 @pytest.fixture
-def crosscheck(run_python, tmp_path):
-    """Runs the command; gives its exit code, stdout, stderr and what --json wrote."""
+def crosscheck(capfd, tmp_path):
+    """Runs the command in this process, which has PyTorch loaded, and the script in one of its own, as ever;
+    gives the exit code, stdout, stderr and what --json wrote."""
 
     def execute(*arguments):
         document = tmp_path / "report.json"
         document.unlink(missing_ok=True)
-        words = ["-m", "convnet_benchmarks", "crosscheck", *map(str, arguments), "--json", str(document)]
-        done = run_python(*words)
+        code = main(["crosscheck", *map(str, arguments), "--json", str(document)])
+        out, err = capfd.readouterr()
         report = json.loads(document.read_text()) if document.exists() else None
-        return done.returncode, done.stdout, done.stderr, report
+        return code, out, err, report
 
     return execute
 

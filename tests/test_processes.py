@@ -6,7 +6,7 @@ import pytest
 
 from convnet_benchmarks.processes import Processes
 
-SMALL = ("--net", "googlenet", "-x", "193", "-y", "193", "-iter", "2")
+SMALL = ("--net", "squeezenet1.1", "-x", "64", "-y", "64", "-iter", "2")
 TORCHRUN = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
 
 
