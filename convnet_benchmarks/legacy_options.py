@@ -15,13 +15,13 @@ from argparse_dataclass import ArgumentParser
 
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.one_line_parser import OneLineParser, natural
+from convnet_benchmarks.points import DTYPES
 
 # Field types are read by argparse-dataclass at run time, so this module must not postpone annotations.
 
 # argparse-dataclass gives a plain bool its own two flags; ours takes true and false as well.
 Switch = Annotated[bool, "true or false"]
 
-DTYPES = ("float32", "float64", "bfloat16", "float16")
 BACKENDS = ("auto", "mm", "direct", "winograd", "fft", "stock")
 AUTO = "auto"
 _ITER_HELP = "passes per timed loop, or auto: until the median is known to 1 %%"

@@ -31,6 +31,20 @@ def study_parser(program: str, description: str, examples: Sequence[str]) -> arg
     return parser
 
 
+def add_point_options(group: "argparse._ArgumentGroup", *, points: str, memory_budget: str) -> None:
+    """The options of a study that keeps what it measures in a file of points, measuring in other processes.
+
+    ``points``: the file's default name. ``memory_budget``: that option's help.
+    """
+    group.add_argument("--threads", type=positive, metavar="N", help="CPU threads")
+    group.add_argument("--cores", type=cores, metavar="LIST", help="keep to these cores, as 0-3,6")
+    group.add_argument("--memory-budget", type=memory_size, metavar="SIZE", help=memory_budget)
+    group.add_argument(
+        "--points", default=points, metavar="FILE", help=f"everything, as it is measured [{points}]"
+    )
+    group.add_argument("--fresh", action="store_true", help="forget what the file of --points holds")
+
+
 _FILES = ("json", "csv", "md")
 
 

@@ -71,26 +71,18 @@ def parser(program: str) -> argparse.ArgumentParser:
         help="then the command accuracy with the same variants: on the digits, example by example",
     )
     how = found.add_argument_group("how")
-    how.add_argument("--threads", type=study_options.positive, metavar="N", help="CPU threads")
-    how.add_argument(
-        "--cores", type=study_options.cores, metavar="LIST", help="keep to these cores, as 0-3,6"
-    )
     how.add_argument(
         "--pairs", type=study_options.positive, default=15, metavar="N", help="rounds of samples [15]"
     )
     how.add_argument(
         "--seconds", type=study_options.seconds, default=120.0, metavar="S", help="most for a sitting [120]"
     )
-    how.add_argument(
-        "--memory-budget",
-        type=study_options.memory_size,
-        metavar="SIZE",
-        help="main memory that each variant's process may take, as 4GiB",
+    study_options.add_point_options(
+        how,
+        points="backends.jsonl",
+        memory_budget="main memory that each variant's process may take, as 4GiB [an equal share of 90 %% of "
+        "what is available]",
     )
-    how.add_argument(
-        "--points", default="backends.jsonl", metavar="FILE", help="every sitting [backends.jsonl]"
-    )
-    how.add_argument("--fresh", action="store_true", help="forget what the file of --points holds")
     return found
 
 

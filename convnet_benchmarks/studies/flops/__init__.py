@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.points import DTYPES
 from convnet_benchmarks.study_nets import add_net_options, find_net
 from convnet_benchmarks.study_options import names, open_output, positive, sizes, study_parser
 
@@ -77,7 +78,7 @@ def _parser(program: str) -> argparse.ArgumentParser:
     )
     parser.add_argument("--slope-layer", metavar="PATH", help="the layer to repeat [the largest]")
     parser.add_argument("--device", default="cpu", help="of throughput and roofline: cpu, cuda, cuda:N")
-    parser.add_argument("--dtype", choices=("float32", "float64", "bfloat16", "float16"), default="float32")
+    parser.add_argument("--dtype", choices=DTYPES, default="float32")
     parser.add_argument("--passes", type=positive, default=10, help="timed for roofline and counters")
     parser.add_argument(
         "--seconds", type=positive, default=10, help="at most, for each batch of throughput [10]"

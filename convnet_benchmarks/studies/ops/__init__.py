@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from convnet_benchmarks.points import DTYPES
 from convnet_benchmarks.study_nets import add_net_options
 from convnet_benchmarks.study_options import names, open_output, positive, sizes, study_parser, without_files
 
@@ -51,7 +52,7 @@ def _parser(program: str) -> argparse.ArgumentParser:
         "--batch-sizes", type=sizes, default=_BATCHES, metavar="N,N", help="[1,2,8,32,64,128,256]"
     )
     parser.add_argument("--devices", type=names, metavar="NAMES", help="cpu, cuda, cuda:N [what is there]")
-    parser.add_argument("--dtype", choices=("float32", "float64", "bfloat16", "float16"), default="float32")
+    parser.add_argument("--dtype", choices=DTYPES, default="float32")
     parser.add_argument("--mode", choices=("inference", "training"), default="inference")
     parser.add_argument("--runs", type=positive, default=10, help="independent runs [10]")
     parser.add_argument("--passes", type=positive, default=10, help="passes per run and batch [10]")

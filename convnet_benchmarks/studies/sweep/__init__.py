@@ -80,10 +80,6 @@ def parser(program: str) -> argparse.ArgumentParser:
     what.add_argument("--input-size", type=study_options.input_size, metavar="CxHxW", help="[the net's own]")
     what.add_argument("--seed", type=study_options.positive, default=1, metavar="N", help="[1]")
     how = found.add_argument_group("how")
-    how.add_argument("--threads", type=study_options.positive, metavar="N", help="CPU threads")
-    how.add_argument(
-        "--cores", type=study_options.cores, metavar="LIST", help="keep to these cores, as 0-3,6"
-    )
     how.add_argument(
         "--seconds",
         type=study_options.seconds,
@@ -92,16 +88,11 @@ def parser(program: str) -> argparse.ArgumentParser:
         help="the most for a timed loop, which ends sooner when the median is known to 1 %% [10]",
     )
     how.add_argument("--time-limit", type=study_options.seconds, metavar="S", help="the most for a point")
-    how.add_argument(
-        "--memory-budget",
-        type=study_options.memory_size,
-        metavar="SIZE",
-        help="main memory that a point's process may take, as 4GiB [90 %% of what is available]",
+    study_options.add_point_options(
+        how,
+        points="sweep.jsonl",
+        memory_budget="main memory that a point's process may take, as 4GiB [90 %% of what is available]",
     )
-    how.add_argument(
-        "--points", default="sweep.jsonl", metavar="FILE", help="every point as measured [sweep.jsonl]"
-    )
-    how.add_argument("--fresh", action="store_true", help="forget what the file of --points holds")
     return found
 
 
