@@ -1,23 +1,19 @@
 -- Deep comparison with a tolerance, for torch.Tester. Each function gives whether the two are equal within the
 -- tolerance (negated: whether they are not), and if that is not so, why.
 local memory = require 'torch.memory'
+local few = require 'torch.few'
 
 local equality = {}
 
-local FEW = 128 -- elements for which a loop is faster than four operations
+local difference_of_few = few.reduction([[
+   local difference = abs(X - Y)
+   if difference > result or difference ~= difference then result = difference end
+]])
 
 local function largest_difference(a, b)
-   local n = a:nElement()
-   if n <= FEW and a:type() == 'torch.DoubleTensor' and a:isContiguous() and b:isContiguous() then
-      local r, s, largest = memory.records[a], memory.records[b], 0
-      local p, q = r.S.p + r.off, s.S.p + s.off
-      for i = 0, n - 1 do
-         local difference = math.abs(p[i] - q[i])
-         if difference ~= difference then return difference end
-         if difference > largest then largest = difference end
-      end
-      return largest
-   end
+   local r, s = memory.records[a], memory.records[b]
+   local largest = r and s and difference_of_few(r, s, 0)
+   if largest then return largest end
    -- the types without abs are compared as doubles
    if not a.abs then a, b = a:double(), b:double() end
    return a:clone():add(-1, b):abs():max()

@@ -4,6 +4,7 @@ local memory = require 'torch.memory'
 local errors = require 'torch.errors'
 local pointwise = require 'torch.pointwise'
 local overloads = require 'torch.overloads'
+local few = require 'torch.few'
 local python = require('th.python').functions
 local kernel = require('torch.kernels').of_records
 
@@ -11,13 +12,14 @@ local handle, resize, resize_as, count = memory.handle, memory.resize, memory.re
 local define, floating = overloads.define, overloads.floating
 local size_text = pointwise.size_text
 
+local add_up_products = few.reduction('result = result + X * Y')
 define('dot', { 'T T', function(a, b)
    if count(a) ~= count(b) then
       errors.raise(('inconsistent tensor size, expected tensor %s and src %s to have the same number of elements, '
          .. 'but got %d and %d elements respectively'):format(size_text(a), size_text(b), count(a), count(b)),
          'THTensorMath.c:522')
    end
-   return count(a) == 0 and 0 or python.dot(handle(a), handle(b))
+   return count(a) == 0 and 0 or add_up_products(a, b, 0) or python.dot(handle(a), handle(b))
 end })
 
 -- Sizes: rows and columns of the product, and whether the factors fit.
@@ -61,7 +63,7 @@ local function product(name, fit)
       local nd, sizes = fit(a, b)
       a, b = apart(r, a), apart(r, b)
       resize(r, nd, sizes)
-      python[name](handle(r), handle(a), handle(b))
+      if not (nd < 3 and few.product(r, 0, r, 1, a, b)) then python[name](handle(r), handle(a), handle(b)) end
    end
 end
 define('mv', { 'R T2 T1', product('mv', fit_mv) })
@@ -81,7 +83,9 @@ local function sum_with_product(name, fit)
       end
       a, b = apart(r, a), apart(r, b)
       resize_as(r, t)
-      python[name](handle(r), beta, handle(t), alpha, handle(a), handle(b))
+      if not (a.nd < 3 and few.product(r, beta, t, alpha, a, b)) then
+         python[name](handle(r), beta, handle(t), alpha, handle(a), handle(b))
+      end
    end
 end
 for name, dims in pairs{ addmv = { 1, 2, 1, fit_mv }, addmm = { 2, 2, 2, fit_mm }, addr = { 2, 1, 1, fit_ger },

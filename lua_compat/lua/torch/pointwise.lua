@@ -4,6 +4,7 @@ local types = require 'torch.types'
 local memory = require 'torch.memory'
 local errors = require 'torch.errors'
 local tensors = require 'torch.tensor'
+local few = require 'torch.few'
 local overloads = require 'torch.overloads'
 local python = require('th.python').functions
 
@@ -13,19 +14,6 @@ local is_contiguous, same_size = memory.is_contiguous, memory.same_size
 local define = overloads.define
 
 local pointwise = {}
-
--- Below this many elements a loop here is faster than a call of Python.
-local FEW = 128
-
-local function few(r, n) return n <= FEW and r.T.floating and not r.T.device and is_contiguous(r) end
-
--- A loop over contiguous elements: p[i] = expression of get(q, i), get(s, i) and v.
-local function loop(expression)
-   return assert(loadstring(([[
-      return function(p, q, s, v, n, get)
-         for i = 0, n - 1 do p[i] = %s end
-      end]]):format(expression), '=torch.pointwise'))()
-end
 
 -- t with the sizes of r, where the two have as many elements.
 local function shaped_like(r, t)
@@ -54,57 +42,45 @@ local function check_counts(r, t, source)
    end
 end
 
--- r = f(t, v): f a kernel, expression the same for few elements.
+-- Computations: a kernel, and perhaps the same as an expression of the elements (torch/few.lua).
+local function never() return false end
+local function in_lua(expression) return expression and few.pointwise(expression) or never end
+
+-- r = f(t, v)
 local function with_scalar(kernel, expression)
-   local run = python[kernel]
-   local compute = expression and loop(expression)
+   local run, compute = python[kernel], in_lua(expression)
    return function(r, t, v)
       resize_as(r, t)
       local n = count(t)
-      if n == 0 then return end
-      if compute and few(t, n) and is_contiguous(r) then
-         compute(r.S.p + r.off, t.S.p + t.off, nil, v, n, t.T.get)
-      else
-         run(handle(r), handle(t), v)
-      end
+      if n > 0 and not compute(r, t, t, v, n) then run(handle(r), handle(t), v) end
    end
 end
 
 -- r = f(t, s)
 local function with_tensor(kernel, expression)
-   local run = python[kernel]
-   local compute = expression and loop(expression)
+   local run, compute = python[kernel], in_lua(expression)
    return function(r, t, s)
       resize_as(r, t)
       check_counts(r, t, s)
       local n = count(t)
-      if n == 0 then return end
-      if compute and few(t, n) and is_contiguous(r) and is_contiguous(s) then
-         compute(r.S.p + r.off, t.S.p + t.off, s.S.p + s.off, nil, n, t.T.get)
-      else
-         run(handle(r), handle(t), handle(shaped_like(r, s)))
-      end
+      if n > 0 and not compute(r, t, s, nil, n) then run(handle(r), handle(t), handle(shaped_like(r, s))) end
    end
 end
 
 -- r = f(t, v, s)
 local function with_scaled_tensor(kernel, expression)
-   local run = python[kernel]
-   local compute = expression and loop(expression)
+   local run, compute = python[kernel], in_lua(expression)
    return function(r, t, v, s)
       resize_as(r, t)
       check_counts(r, t, s)
       local n = count(t)
-      if n == 0 then return end
-      if compute and few(t, n) and is_contiguous(r) and is_contiguous(s) then
-         compute(r.S.p + r.off, t.S.p + t.off, s.S.p + s.off, v, n, t.T.get)
-      else
-         run(handle(r), handle(t), v, handle(shaped_like(r, s)))
-      end
+      if n > 0 and not compute(r, t, s, v, n) then run(handle(r), handle(t), v, handle(shaped_like(r, s))) end
    end
 end
 
 -- Copies
+
+local COPIED_AT_ONCE = 2 ^ 18 -- bytes; from there on several threads are faster
 
 local function copy(r, t)
    local n = count(r)
@@ -114,22 +90,23 @@ local function copy(r, t)
          'THTensorCopy.c:86')
    end
    if n == 0 then return end
-   if n <= FEW and r.T == t.T and not r.T.device and is_contiguous(r) and is_contiguous(t) then
-      ffi.copy(r.S.p + r.off, t.S.p + t.off, n * r.T.size)
-   else
+   local bytes = n * r.T.size
+   if bytes <= COPIED_AT_ONCE and r.T == t.T and not r.T.device and is_contiguous(r) and is_contiguous(t) then
+      ffi.copy(r.S.p + r.off, t.S.p + t.off, bytes)
+   elseif not few.copy(r, t, n) then
       python.copy(handle(r), handle(shaped_like(r, t)))
    end
 end
 pointwise.copy = copy
 
-local fill_loop = loop('v')
+local fill_few = few.pointwise('v')
 
 local function fill(r, v)
    local n = count(r)
    if n == 0 then return end
-   if few(r, n) then
-      fill_loop(r.S.p + r.off, nil, nil, v, n)
-   else
+   if v == 0 and n * r.T.size <= COPIED_AT_ONCE and 1 / v > 0 and not r.T.device and is_contiguous(r) then
+      ffi.fill(r.S.p + r.off, n * r.T.size)
+   elseif not fill_few(r, r, r, v, n) then
       python.fill(handle(r), v)
    end
 end
@@ -166,11 +143,11 @@ define('zero', { 'o', function(r) fill(r, 0) end }, all_types)
 
 -- Arithmetic
 
-local add_scaled = with_scaled_tensor('add_scaled', 'get(q, i) + v * get(s, i)')
-local add_scalar = with_scalar('add_scalar', 'get(q, i) + v')
+local add_scaled = with_scaled_tensor('add_scaled', 'X + v * Y')
+local add_scalar = with_scalar('add_scalar', 'X + v')
 pointwise.add_scaled, pointwise.add_scalar = add_scaled, add_scalar
-pointwise.mul = with_scalar('mul', 'get(q, i) * v')
-pointwise.div = with_scalar('div', 'get(q, i) / v')
+pointwise.mul = with_scalar('mul', 'X * v')
+pointwise.div = with_scalar('div', 'X / v')
 pointwise.remainder = with_scalar('remainder')
 
 define('add', { 'R t n', add_scalar, 'R t n=1 T', add_scaled })
@@ -180,8 +157,8 @@ define('csub', {
 })
 define('mul', { 'R t n', pointwise.mul })
 define('div', { 'R t n', pointwise.div })
-define('cmul', { 'R t T', with_tensor('cmul', 'get(q, i) * get(s, i)') })
-define('cdiv', { 'R t T', with_tensor('cdiv', 'get(q, i) / get(s, i)') })
+define('cmul', { 'R t T', with_tensor('cmul', 'X * Y') })
+define('cdiv', { 'R t T', with_tensor('cdiv', 'X / Y') })
 for _, name in ipairs{ 'fmod', 'remainder', 'bitand', 'bitor', 'bitxor', 'lshift', 'rshift' } do
    define(name, { 'R t n', with_scalar(name) })
 end
@@ -215,10 +192,15 @@ define('cmin', { 'r t T', with_tensor('cmin'), 'r t n', with_scalar('cmin_value'
 
 -- Functions of one element
 
+-- Those of which Lua's result is the same to the last bit
+local exact = { abs = 'abs(X)', sqrt = 'sqrt(X)', floor = 'floor(X)', ceil = 'ceil(X)', neg = '-X', reciprocal = '1 / X' }
+
 local function unary(kernel)
+   local compute = in_lua(exact[kernel])
    return function(r, t)
       resize_as(r, t)
-      if count(t) > 0 then python.unary(handle(r), handle(t), kernel) end
+      local n = count(t)
+      if n > 0 and not compute(r, t, t, nil, n) then python.unary(handle(r), handle(t), kernel) end
    end
 end
 

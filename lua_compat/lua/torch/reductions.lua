@@ -4,6 +4,7 @@ local memory = require 'torch.memory'
 local errors = require 'torch.errors'
 local tensors = require 'torch.tensor'
 local overloads = require 'torch.overloads'
+local few = require 'torch.few'
 local python = require('th.python').functions
 
 local handle, resize_as, count = memory.handle, memory.resize_as, memory.count
@@ -40,23 +41,19 @@ local function of_all(kernel, empty)
    end
 end
 
--- Few elements are added up here, in their order: a call of Python costs more.
-local FEW = 128
+-- Few elements are added up in their order.
+local add_up = few.reduction('result = result + X')
 local sum_of_many = of_all('sum_all', 0)
-local function sum_all(t)
-   local n = count(t)
-   if n > FEW or not t.T.floating or t.T.device or not memory.is_contiguous(t) then return sum_of_many(t) end
-   local sum = 0
-   if n > 0 then
-      local p, off, get = t.S.p, t.off, t.T.get
-      for i = off, off + n - 1 do sum = sum + get(p, i) end
-   end
-   return sum
-end
+local function sum_all(t) return add_up(t, t, 0) or sum_of_many(t) end
 
 define('sum', { 'T', sum_all, 'r T i', reduction('sum', nil, 'THTensorMath.c:1713') })
 define('prod', { 'T', of_all('prod_all', 1), 'r T i', reduction('prod', nil, 'THTensorMath.c:1798') })
-define('mean', { 'T', of_all('mean_all'), 'r T i', reduction('mean', 'invalid dimension %d', 'THTensorMath.c:2964') },
+local mean_of_many = of_all('mean_all')
+local function mean_all(t)
+   local sum = add_up(t, t, 0)
+   return sum and sum / count(t) or mean_of_many(t)
+end
+define('mean', { 'T', mean_all, 'r T i', reduction('mean', 'invalid dimension %d', 'THTensorMath.c:2964') },
    floating)
 for _, name in ipairs{ 'std', 'var' } do
    define(name, {
@@ -64,8 +61,14 @@ for _, name in ipairs{ 'std', 'var' } do
       'r T i B=false', reduction(name, 'invalid dimension %d', 'THTensorMath.c:2972'),
    }, floating)
 end
+local add_up_squares = few.reduction('local x = X result = result + x * x')
+local norm_of_many = of_all('norm_all')
+local function norm_all(t, p)
+   local squares = p == 2 and add_up_squares(t, t, 0)
+   return squares and math.sqrt(squares) or norm_of_many(t, p)
+end
 define('norm', {
-   'T d=2', of_all('norm_all'),
+   'T d=2', norm_all,
    'r T d i', function(r, t, p, d)
       check_dimension(t, d, 'invalid dimension %d', 'THTensorMath.c:3083')
       resize_along(r, t, d, 1)
@@ -119,9 +122,12 @@ local function with_positions(kernel, what, where)
    end
 end
 
-for _, name in ipairs{ 'max', 'min' } do
+for name, row in pairs{ max = { '>', -math.huge }, min = { '<', math.huge } } do
+   local relation, start = unpack(row)
+   local extreme = few.reduction(('local x = X if x %s result or x ~= x then result = x end'):format(relation))
+   local of_many = of_all(name .. '_all')
    define(name, {
-      'T', of_all(name .. '_all'),
+      'T', function(t) return extreme(t, t, start) or of_many(t) end,
       'r l T i', with_positions(name, 'dimension %d out of range', 'THTensorMath.c:1555'),
    })
 end

@@ -1,0 +1,144 @@
+-- Tensors of few elements, computed here: a call of Python and the views made for it cost as much as thousands of
+-- additions. A tensor may lie in memory in any way that three loops can follow.
+local memory = require 'torch.memory'
+
+local count, is_contiguous, same_size = memory.count, memory.is_contiguous, memory.same_size
+
+local few = {}
+
+-- As many elements cost about as much in Python as here.
+few.LIMIT = 1024
+
+-- Whether the n elements of r are few, and numbers that Lua computes with as Torch7 does.
+local function small(r, n) return n <= few.LIMIT and r.T.floating and not r.T.device end
+few.small = small
+
+-- The loops that go through tensors of the same sizes together, the innermost first: turns, and for each tensor the
+-- steps between its elements. Neighbouring dimensions that lie in memory like one become one.
+local turns, steps1, steps2, steps3 = { 1, 1, 1 }, { 0, 0, 0 }, { 0, 0, 0 }, { 0, 0, 0 }
+
+local function plan(r, t, s) -- whether three loops are enough
+   local k = 0
+   for d = 2 * r.nd - 1, 1, -2 do
+      local n = r[d]
+      if n ~= 1 then
+         local a, b, c = r[d + 1], t[d + 1], s[d + 1]
+         local inner = k > 0 and turns[k]
+         if inner and a == steps1[k] * inner and b == steps2[k] * inner and c == steps3[k] * inner then
+            turns[k] = inner * n
+         else
+            k = k + 1
+            if k > 3 then return false end
+            turns[k], steps1[k], steps2[k], steps3[k] = n, a, b, c
+         end
+      end
+   end
+   for rest = k + 1, 3 do turns[rest], steps1[rest], steps2[rest], steps3[rest] = 1, 0, 0, 0 end
+   return true
+end
+
+local LOOPS = [[
+   local plan, count, is_contiguous, same_size, turns, steps1, steps2, steps3, abs, sqrt, floor, ceil = ...
+   return function(r, t, s, v, n, read_x, read_y, result)
+      local p, q, u = r.S.p + r.off, t.S.p + t.off, s.S.p + s.off
+      if is_contiguous(r) and (t == r or is_contiguous(t)) and (s == t or is_contiguous(s)) then
+         for i = 0, n - 1 do
+            local a, b, c = i, i, i
+            BODY
+         end
+         return true, result
+      end
+      if not (same_size(r, t) and same_size(r, s) and plan(r, t, s)) then return false end
+      local n1, n2, n3 = turns[1], turns[2], turns[3]
+      local a1, a2, a3 = steps1[1], steps1[2], steps1[3]
+      local b1, b2, b3 = steps2[1], steps2[2], steps2[3]
+      local c1, c2, c3 = steps3[1], steps3[2], steps3[3]
+      for i3 = 0, n3 - 1 do
+         for i2 = 0, n2 - 1 do
+            local a, b, c = i3 * a3 + i2 * a2, i3 * b3 + i2 * b2, i3 * c3 + i2 * c2
+            for _ = 1, n1 do
+               BODY
+               a, b, c = a + a1, b + b1, c + c1
+            end
+         end
+      end
+      return true, result
+   end
+]]
+
+-- A function(r, t, s, v, n, read_x, read_y, result) of records with n elements each: runs `body` for each element,
+-- which is p[a] of r, X of t and Y of s. Gives whether it could, and result.
+local function loops(body)
+   body = body:gsub('%f[%w]X%f[%W]', 'read_x(q, b)'):gsub('%f[%w]Y%f[%W]', 'read_y(u, c)')
+   return assert(loadstring(LOOPS:gsub('BODY', function() return body end), '=torch.few'))(plan, count, is_contiguous,
+      same_size, turns, steps1, steps2, steps3, math.abs, math.sqrt, math.floor, math.ceil)
+end
+
+-- expression of X, Y and the number v -> function(r, t, s, v, n): the elements of r become it, in the order they lie
+-- in memory or that of their indices. Gives false, with nothing done, where that is for Python.
+function few.pointwise(expression)
+   local run = loops('p[a] = ' .. expression)
+   return function(r, t, s, v, n)
+      return small(r, n) and t.T == r.T and s.T == r.T and run(r, t, s, v, n, t.T.get, s.T.get)
+   end
+end
+
+-- statement that updates `result` from X and Y -> function(t, s, start): the result over all elements, or nil.
+function few.reduction(statement)
+   local run = loops(statement)
+   return function(t, s, start)
+      local n = count(t)
+      if n == 0 or not small(t, n) or s.T ~= t.T then return nil end
+      local done, result = run(t, t, s, nil, n, t.T.get, s.T.get, start)
+      if done then return result end
+   end
+end
+
+local function read(p, i) return p[i] end
+
+-- Copies of few elements; n as in few.pointwise.
+local copy_loops = loops('p[a] = X')
+function few.copy(r, t, n)
+   local R, T = r.T, t.T
+   if n > few.LIMIT or R.device or T.device then return false end
+   if R == T then return copy_loops(r, t, t, nil, n, R.floating and T.get or read) end
+   -- Whole numbers as float: from 64 bits that would be rounded twice.
+   if R.floating and (T.floating or T.integer and T.size < R.size) then
+      return copy_loops(r, t, t, nil, n, T.get)
+   end
+   return false
+end
+
+-- The steps of a matrix from row to row and from column to column; a vector is a column.
+local function steps(m)
+   if m.nd == 2 then return m[2], m[4] end
+   return m[2], 0
+end
+
+-- r = beta * t + alpha * the product of a and b: matrix and matrix, matrix and vector, or two vectors (the outer one).
+-- t may be r; with beta 0 what it holds does not count. Gives false, with nothing done, where that is for Python.
+function few.product(r, beta, t, alpha, a, b)
+   local outer = a.nd == 1
+   local rows, inner = a[1], outer and 1 or a[3]
+   local columns = outer and b[1] or b.nd == 2 and b[3] or 1
+   if rows * inner * columns > few.LIMIT or not r.T.floating or r.T.device then return false end
+   local r1, r2 = steps(r)
+   local t1, t2 = steps(t)
+   local a1, a2 = steps(a)
+   local b1, b2 = steps(b)
+   if outer then b1, b2 = 0, b1 end
+   local get = r.T.get
+   local p, s, q, u = r.S.p + r.off, t.S.p + t.off, a.S.p + a.off, b.S.p + b.off
+   for i = 0, rows - 1 do
+      for j = 0, columns - 1 do
+         local sum = 0
+         for k = 0, inner - 1 do sum = sum + get(q, i * a1 + k * a2) * get(u, k * b1 + j * b2) end
+         sum = alpha * sum
+         if beta ~= 0 then sum = sum + beta * get(s, i * t1 + j * t2) end
+         p[i * r1 + j * r2] = sum
+      end
+   end
+   return true
+end
+
+return few
