@@ -1,7 +1,8 @@
 """Layers written as plain functions; autograd gives their gradients."""
 
+import functools
+import math
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any
 
 import torch
@@ -84,8 +85,20 @@ def _volumetric_average_pooling_gradient(x: Tensor, grad: Tensor, *numbers: floa
     return _aten.avg_pool3d_backward(grad, x, kernel, steps, [0, 0, 0], False, True, None)
 
 
-@lru_cache(maxsize=64)
-def _interpolation(n: int, size: int, dtype: torch.dtype) -> Tensor:
+@functools.lru_cache(maxsize=64)
+def _interpolation(inner: tuple[int, ...], sizes: tuple[int, ...], dtype: torch.dtype) -> list[Tensor]:
+    """The matrices that interpolate along the last dimensions, of sizes ``inner``, to ``sizes``; where one
+    matrix for all of them is small, that one."""
+    each = [_interpolation_matrix(n, size, dtype) for n, size in zip(inner, sizes, strict=True)]
+    if math.prod(inner) * math.prod(sizes) > _SMALL_MATRIX:
+        return each
+    return [functools.reduce(torch.kron, each)]
+
+
+_SMALL_MATRIX = 1 << 15  # elements
+
+
+def _interpolation_matrix(n: int, size: int, dtype: torch.dtype) -> Tensor:
     """The matrix (size x n) that interpolates n points linearly at ``size`` points, ends on ends.
 
     Torch7 works the places out in single precision, whatever the type of the tensor.
@@ -101,29 +114,32 @@ def _interpolation(n: int, size: int, dtype: torch.dtype) -> Tensor:
     return matrix
 
 
-def _along(x: Tensor, axis: int, matrix: Tensor) -> Tensor:
-    """The matrix times each vector of x along a dimension."""
-    return (x.transpose(axis, -1) @ matrix.T).transpose(axis, -1)
+def _multiplied(x: Tensor, matrices: list[Tensor], sizes: tuple[int, ...]) -> Tensor:
+    """Along the last dimensions of x, which become ``sizes``, a matrix each, or one for all of them."""
+    axes = len(sizes)
+    if len(matrices) == 1:
+        return F.linear(x.flatten(-axes), matrices[0]).unflatten(-1, sizes)
+    for axis, matrix in zip(range(-axes, 0), matrices, strict=True):
+        x = F.linear(x.transpose(axis, -1), matrix).transpose(axis, -1)
+    return x
 
 
 def _upsample_linear(x: Tensor, *sizes: float) -> Tensor:
     """To ``sizes``, those of the last dimensions."""
-    for axis, size in zip(range(-len(sizes), 0), _whole(*sizes), strict=True):
-        x = _along(x, axis, _interpolation(x.shape[axis], size, x.dtype))
-    return x
+    outer = _whole(*sizes)
+    return _multiplied(x, _interpolation(tuple(x.shape[-len(sizes) :]), outer, x.dtype), outer)
 
 
 def _upsample_linear_gradient(x: Tensor, grad: Tensor, *sizes: float) -> Tensor:
-    for axis, size in zip(range(-len(sizes), 0), _whole(*sizes), strict=True):
-        grad = _along(grad, axis, _interpolation(x.shape[axis], size, x.dtype).T)
-    return grad
+    inner = tuple(x.shape[-len(sizes) :])
+    return _multiplied(grad, [m.T for m in _interpolation(inner, _whole(*sizes), x.dtype)], inner)
 
 
 def _upsample_nearest_gradient(x: Tensor, grad: Tensor, *sizes: float) -> Tensor:
-    """For ``sizes`` that are multiples of the input's."""
-    inner = x.shape[-len(sizes) :]
-    blocks = [n for size, count in zip(_whole(*sizes), inner, strict=True) for n in (count, size // count)]
-    return grad.reshape(*x.shape[: -len(sizes)], *blocks).sum([-1 - 2 * k for k in range(len(sizes))])
+    """For ``sizes`` that are multiples of the input's: the sums of the blocks that they became."""
+    blocks = [int(size) // n for size, n in zip(sizes, x.shape[-len(sizes) :], strict=True)]
+    pool = F.avg_pool2d if len(sizes) == 2 else F.avg_pool3d
+    return pool(grad, blocks, divisor_override=1)
 
 
 def _feature_lp_pooling(x: Tensor, width: float, step: float, power: float, axis: float) -> Tensor:
@@ -139,6 +155,31 @@ def _feature_lp_pooling_gradient(
     y = windows.pow(power).sum(-1, keepdim=True).pow(1 / power)
     slopes = torch.where(y == 0, 0.0, (windows / y).pow(power - 1))
     return _aten.unfold_backward(slopes * grad.unsqueeze(-1), x.shape, int(axis), int(width), int(step))
+
+
+def _replication_padding_gradient(x: Tensor, grad: Tensor, *sides: float) -> Tensor:
+    backward = _aten.replication_pad2d_backward if len(sides) == 4 else _aten.replication_pad3d_backward
+    result: Tensor = backward(grad, x, _whole(*sides))
+    return result
+
+
+def _sums_of_planes(x: Tensor, before: int, after: int) -> Tensor:
+    """Of a batch of images, for each plane the sum of it, those before and those after it."""
+    padded = F.pad(x.unsqueeze(1), (0, 0, 0, 0, before, after))
+    return F.avg_pool3d(padded, (before + after + 1, 1, 1), 1, divisor_override=1).squeeze(1)
+
+
+def _cross_map_lrn_gradient(
+    x: Tensor, grad: Tensor, size: float, alpha: float, beta: float, k: float
+) -> Tensor:
+    """x is multiplied by s^-beta, where s is k + alpha times the mean of the squares in a window."""
+    before, after = int(size) // 2, (int(size) - 1) // 2
+    images, grads = (t if t.dim() == 4 else t.unsqueeze(0) for t in (x, grad))
+    s = k + alpha / size * _sums_of_planes(images.square(), before, after)
+    power = s.pow(-beta)
+    # each plane is in the windows of those from ``after`` before it to ``before`` after it
+    through = _sums_of_planes(grads * images * power / s, after, before)
+    return (grads * power - 2 * alpha * beta / size * images * through).view(x.shape)
 
 
 # name -> function of the input and numbers
@@ -179,6 +220,9 @@ _LAYER_GRADIENTS: dict[str, Callable[..., Tensor]] = {
     "pixel_shuffle": lambda x, grad, factor: F.pixel_unshuffle(grad, int(factor)),
     "volumetric_average_pooling": _volumetric_average_pooling_gradient,
     "feature_lp_pooling": _feature_lp_pooling_gradient,
+    "gated_linear_unit": lambda x, grad, dimension: _aten.glu_backward(grad, x, int(dimension) - 1),
+    "replication_padding": _replication_padding_gradient,
+    "cross_map_lrn": _cross_map_lrn_gradient,
 }
 
 
@@ -288,6 +332,60 @@ def _prelu(x: Tensor, weight: Tensor, bias: None) -> Tensor:
     return _batched(lambda b: F.prelu(b, weight), x, 3 if x.dim() == 3 else 1)
 
 
+def _spatial_subsampling_grad_input(
+    x: Tensor, grad: Tensor, weight: Tensor, bias: Tensor, kw: int, kh: int, dw: int, dh: int
+) -> Tensor:
+    scaled = grad * weight[:, None, None]
+    kernel, steps = _whole(kh, kw), _whole(dh, dw)
+    result: Tensor = _aten.avg_pool2d_backward(scaled, x, kernel, steps, [0, 0], False, True, 1)
+    return result
+
+
+def _spatial_subsampling_grad_parameters(
+    x: Tensor, grad: Tensor, weight: Tensor, bias: Tensor, kw: int, kh: int, dw: int, dh: int
+) -> tuple[Tensor, Tensor]:
+    sums = F.avg_pool2d(x, _whole(kh, kw), _whole(dh, dw), divisor_override=1)
+    but_planes = [d for d in range(x.dim()) if d != x.dim() - 3]
+    return (grad * sums).sum(but_planes), grad.sum(but_planes)
+
+
+def _temporal_convolution_grad_input(
+    x: Tensor, grad: Tensor, weight: Tensor, bias: Tensor | None, kw: float, dw: float
+) -> Tensor:
+    windows = (grad @ weight).unflatten(-1, (int(kw), -1)).transpose(-1, -2)
+    result: Tensor = _aten.unfold_backward(windows, x.shape, x.dim() - 2, int(kw), int(dw))
+    return result
+
+
+def _temporal_convolution_grad_parameters(
+    x: Tensor, grad: Tensor, weight: Tensor, bias: Tensor | None, kw: float, dw: float
+) -> tuple[Tensor, Tensor]:
+    windows = x.unfold(-2, int(kw), int(dw)).transpose(-1, -2).flatten(-2)
+    rows = grad.reshape(-1, grad.shape[-1])
+    return rows.t() @ windows.reshape(len(rows), -1), rows.sum(0)
+
+
+def _slope_places(x: Tensor, weight: Tensor) -> tuple[int, list[int]]:
+    """Of a parametric ReLU: the planes' dimension, and the sizes of a weight that fits the input."""
+    planes = 0 if x.dim() in (1, 3) else 1
+    sizes = [1] * x.dim()
+    sizes[planes] = weight.numel()
+    return planes, sizes
+
+
+def _prelu_grad_input(x: Tensor, grad: Tensor, weight: Tensor, bias: None) -> Tensor:
+    _, sizes = _slope_places(x, weight)
+    return torch.where(x > 0, grad, grad * weight.view(sizes))
+
+
+def _prelu_grad_parameters(x: Tensor, grad: Tensor, weight: Tensor, bias: None) -> tuple[Tensor, None]:
+    planes, _ = _slope_places(x, weight)
+    each = grad * x.clamp(max=0)
+    if weight.numel() == 1:
+        return each.sum().view(1), None
+    return each.sum([d for d in range(x.dim()) if d != planes]) if x.dim() > 1 else each, None
+
+
 # name -> function of the input, the weight, the bias (or None) and numbers
 _PARAMETRIC_LAYERS: dict[str, Callable[..., Tensor]] = {
     "depthwise_convolution": _depthwise_convolution,
@@ -297,6 +395,17 @@ _PARAMETRIC_LAYERS: dict[str, Callable[..., Tensor]] = {
     "temporal_subsampling": _temporal_subsampling,
     "temporal_row_convolution": _temporal_row_convolution,
     "prelu": _prelu,
+}
+
+
+# name -> functions of the input, the gradient of the output, the weight, the bias and numbers, where they are
+# faster than autograd: the gradient of the input; those of the weight and the bias
+_PARAMETRIC_GRADIENTS: dict[
+    str, tuple[Callable[..., Tensor], Callable[..., tuple[Tensor, Tensor | None]]]
+] = {
+    "spatial_subsampling": (_spatial_subsampling_grad_input, _spatial_subsampling_grad_parameters),
+    "temporal_convolution": (_temporal_convolution_grad_input, _temporal_convolution_grad_parameters),
+    "prelu": (_prelu_grad_input, _prelu_grad_parameters),
 }
 
 
@@ -310,6 +419,9 @@ def parametric_layer(
 def parametric_layer_grad_input(
     grad: Out, x: Tensor, grad_output: Tensor, weight: Tensor, bias: Tensor | None, name: str, *numbers: Any
 ) -> None:
+    if name in _PARAMETRIC_GRADIENTS:
+        write(grad, _PARAMETRIC_GRADIENTS[name][0](x, grad_output, weight, bias, *numbers))
+        return
     f = _PARAMETRIC_LAYERS[name]
     (result,) = gradients(lambda t, w, b: f(t, w, b, *numbers), [x, weight, bias], [0], grad_output)
     write(grad, result)
@@ -327,9 +439,16 @@ def parametric_layer_grad_parameters(
     *numbers: Any,
 ) -> None:
     """Adds scale times the gradients to grad_weight and grad_bias."""
-    f = _PARAMETRIC_LAYERS[name]
-    wanted = [1] if grad_bias is None else [1, 2]
-    results = gradients(lambda t, w, b: f(t, w, b, *numbers), [x, weight, bias], wanted, grad_output)
-    grad_weight.add_(results[0], alpha=scale)
-    if grad_bias is not None:
-        grad_bias.add_(results[1], alpha=scale)
+    of_bias: Tensor | None
+    if name in _PARAMETRIC_GRADIENTS:
+        of_weight, of_bias = _PARAMETRIC_GRADIENTS[name][1](x, grad_output, weight, bias, *numbers)
+    else:
+        f = _PARAMETRIC_LAYERS[name]
+        wanted = [1] if grad_bias is None else [1, 2]
+        of_weight, *rest = gradients(
+            lambda t, w, b: f(t, w, b, *numbers), [x, weight, bias], wanted, grad_output
+        )
+        of_bias = rest[0] if rest else None
+    grad_weight.add_(of_weight, alpha=scale)
+    if grad_bias is not None and of_bias is not None:
+        grad_bias.add_(of_bias, alpha=scale)

@@ -33,14 +33,16 @@ def _batch(x: Tensor, axes: int) -> Tensor:
 
 def _volume(numbers: tuple[float, ...]) -> list[list[int]]:
     """Kernel, steps, paddings, dilations: time, width and height each, as time, height, width."""
-    return [[int(t), int(h), int(w)] for t, w, h in zip(*[iter(numbers)] * 3, strict=True)]
+    n = _whole(*numbers)
+    return [[n[i], n[i + 2], n[i + 1]] for i in (0, 3, 6, 9)]
 
 
 def volumetric_max_pooling(out: Out, indices: Out, x: Tensor, ceil: bool, *numbers: float) -> None:
     """Maxima, and where they were. ``numbers``: kernel, steps, paddings and dilations."""
-    values, places = _aten.max_pool3d_with_indices(_batch(x, 3), *_volume(numbers), ceil)
+    values, places = _aten.max_pool3d_with_indices.default(_batch(x, 3), *_volume(numbers), ceil)
     write(out, values, x)
-    write(indices, places + 1, x)
+    write(indices, places, x)
+    indices.add_(1)
 
 
 def volumetric_max_pooling_grad_input(

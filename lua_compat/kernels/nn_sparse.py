@@ -144,12 +144,11 @@ def index_linear_grad_parameters(
     column), then of its weights. Scale times the gradient is added to grad_bias."""
     outputs = len(grad_bias)
     of_output = grad_output.reshape(len(sizes), outputs) * scale
-    of_key = of_output[_batch_rows(sizes)]
     with_key_bias = weight.shape[1] > outputs
     grad_weight.resize_(len(values), 2 * outputs if with_key_bias else outputs)
-    torch.mul(of_key, values.unsqueeze(1), out=grad_weight[:, -outputs:])
-    if with_key_bias:
-        grad_weight[:, :outputs] = of_key
+    of_weight = grad_weight[:, -outputs:]
+    torch.index_select(of_output, 0, _batch_rows(sizes), out=grad_weight[:, :outputs])
+    torch.mul(grad_weight[:, :outputs], values.unsqueeze(1), out=of_weight)
     grad_bias.add_(of_output.sum(0))
 
 
@@ -188,10 +187,15 @@ def index_linear_update(
 ) -> None:
     """A step along the gradient of one batch, and for the keys in it a decay of their weights."""
     of_output = grad_output.reshape(len(sizes), len(bias))
-    of_key = of_output[_batch_rows(sizes)]
-    rows = keys + int(offset)
+    rows, examples = keys + int(offset), _batch_rows(sizes)
     normalizes = weight.shape[1] > len(bias)
     bias.sub_(of_output.sum(0), alpha=rate)
+    if not normalizes and decay == 0:
+        # the values that one key has in one example count as one: fewer rows to add
+        pairs, pair = torch.unique(rows * len(sizes) + examples, return_inverse=True)
+        rows, examples = pairs // len(sizes), pairs % len(sizes)
+        values = values.new_zeros(len(pairs)).index_add_(0, pair, values)
+    of_key = of_output[examples]
     _step(weight, rows, of_key if normalizes else None, of_key * values.unsqueeze(1), rate, decay)
     if normalizes and len(bias) == 1:
         weight[rows, _RATE] = 0

@@ -7,5 +7,6 @@ def write(out: Tensor, result: Tensor, like: Tensor | None = None) -> None:
     """``out`` becomes ``result``, without its batch dimension of one if ``like`` has a dimension less."""
     if like is not None and result.dim() > like.dim():
         result = result.squeeze(0)
-    out.resize_(result.shape)
+    if out.shape != result.shape:  # a comparison costs less than resizing to the same
+        out.resize_(result.shape)
     out.copy_(result)
