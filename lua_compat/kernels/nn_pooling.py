@@ -4,6 +4,8 @@ An image is planes x height x width, a volume planes x time x height x width; a 
 in front, and so have its results. Positions count from 1 within each plane, row after row.
 """
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -101,10 +103,10 @@ def max_unpooling(out: Out, x: Tensor, indices: Tensor, *sizes: float) -> None:
     shape = _whole(*sizes)
     batch, places = _batch(x, len(shape)), _batch(indices, len(shape)).flatten(2) - 1
     result = torch.zeros(*batch.shape[:2], *shape, dtype=x.dtype)
-    bad = places[(places < 0) | (places >= result[0, 0].numel())]
-    if bad.numel():
-        volume = "x".join(map(str, shape))
-        raise ValueError(f"found an invalid max index {int(bad[0])} (output volumes are of size {volume})")
+    low, high = (int(end) for end in torch.aminmax(places))
+    if low < 0 or high >= math.prod(shape):
+        volume, bad = "x".join(map(str, shape)), low if low < 0 else high
+        raise ValueError(f"found an invalid max index {bad} (output volumes are of size {volume})")
     result.flatten(2).scatter_(2, places, batch.flatten(2))
     write(out, result, x)
 

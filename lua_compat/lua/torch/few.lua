@@ -1,5 +1,6 @@
 -- Tensors of few elements, computed here: a call of Python and the views made for it cost as much as thousands of
 -- additions. A tensor may lie in memory in any way that three loops can follow.
+local ffi = require 'ffi'
 local memory = require 'torch.memory'
 
 local count, is_contiguous, same_size = memory.count, memory.is_contiguous, memory.same_size
@@ -7,7 +8,7 @@ local count, is_contiguous, same_size = memory.count, memory.is_contiguous, memo
 local few = {}
 
 -- As many elements cost about as much in Python as here.
-few.LIMIT = 1024
+few.LIMIT = 2048
 
 -- Whether the n elements of r are few, and numbers that Lua computes with as Torch7 does.
 local function small(r, n) return n <= few.LIMIT and r.T.floating and not r.T.device end
@@ -96,17 +97,48 @@ end
 
 local function read(p, i) return p[i] end
 
--- Copies of few elements; n as in few.pointwise.
+-- The loops as copies of blocks of bytes, for tensors of one type that have such blocks.
+local COPIED_AT_ONCE = 2 ^ 18 -- bytes; from there on several threads are faster
+local BLOCK = 8               -- elements; fewer are as fast one by one
+local function copy_blocks(r, t, n)
+   local size = r.T.size
+   if n * size > COPIED_AT_ONCE then return false end
+   local p, q = r.S.p + r.off, t.S.p + t.off
+   if is_contiguous(r) and is_contiguous(t) then
+      ffi.copy(p, q, n * size)
+      return true
+   end
+   if not (same_size(r, t) and plan(r, t, t)) then return false end
+   local block, n2, n3 = turns[1], turns[2], turns[3]
+   if steps1[1] ~= 1 or steps2[1] ~= 1 or block < BLOCK or n2 * n3 > few.LIMIT then return false end
+   local a2, a3, b2, b3 = steps1[2], steps1[3], steps2[2], steps2[3]
+   for i3 = 0, n3 - 1 do
+      for i2 = 0, n2 - 1 do ffi.copy(p + (i3 * a3 + i2 * a2), q + (i3 * b3 + i2 * b2), block * size) end
+   end
+   return true
+end
+
+-- Makes the n elements of r those of t; false, with nothing done, where that is for Python.
 local copy_loops = loops('p[a] = X')
 function few.copy(r, t, n)
    local R, T = r.T, t.T
-   if n > few.LIMIT or R.device or T.device then return false end
+   if R.device or T.device then return false end
+   if R == T and copy_blocks(r, t, n) then return true end
+   if n > few.LIMIT then return false end
    if R == T then return copy_loops(r, t, t, nil, n, R.floating and T.get or read) end
    -- Whole numbers as float: from 64 bits that would be rounded twice.
    if R.floating and (T.floating or T.integer and T.size < R.size) then
       return copy_loops(r, t, t, nil, n, T.get)
    end
    return false
+end
+
+-- Makes all elements of r zero; false as above.
+function few.zero(r, n)
+   local bytes = n * r.T.size
+   if bytes > COPIED_AT_ONCE or r.T.device or not is_contiguous(r) then return false end
+   ffi.fill(r.S.p + r.off, bytes)
+   return true
 end
 
 -- The steps of a matrix from row to row and from column to column; a vector is a column.

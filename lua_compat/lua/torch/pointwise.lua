@@ -1,5 +1,4 @@
 -- Element by element: arithmetic, functions of one element, comparisons, copies.
-local ffi = require 'ffi'
 local types = require 'torch.types'
 local memory = require 'torch.memory'
 local errors = require 'torch.errors'
@@ -80,8 +79,6 @@ end
 
 -- Copies
 
-local COPIED_AT_ONCE = 2 ^ 18 -- bytes; from there on several threads are faster
-
 local function copy(r, t)
    local n = count(r)
    if n ~= count(t) then
@@ -90,12 +87,7 @@ local function copy(r, t)
          'THTensorCopy.c:86')
    end
    if n == 0 then return end
-   local bytes = n * r.T.size
-   if bytes <= COPIED_AT_ONCE and r.T == t.T and not r.T.device and is_contiguous(r) and is_contiguous(t) then
-      ffi.copy(r.S.p + r.off, t.S.p + t.off, bytes)
-   elseif not few.copy(r, t, n) then
-      python.copy(handle(r), handle(shaped_like(r, t)))
-   end
+   if not few.copy(r, t, n) then python.copy(handle(r), handle(shaped_like(r, t))) end
 end
 pointwise.copy = copy
 
@@ -104,11 +96,8 @@ local fill_few = few.pointwise('v')
 local function fill(r, v)
    local n = count(r)
    if n == 0 then return end
-   if v == 0 and n * r.T.size <= COPIED_AT_ONCE and 1 / v > 0 and not r.T.device and is_contiguous(r) then
-      ffi.fill(r.S.p + r.off, n * r.T.size)
-   elseif not fill_few(r, r, r, v, n) then
-      python.fill(handle(r), v)
-   end
+   if v == 0 and 1 / v > 0 and few.zero(r, n) then return end -- not a negative zero
+   if not fill_few(r, r, r, v, n) then python.fill(handle(r), v) end
 end
 pointwise.fill = fill
 
