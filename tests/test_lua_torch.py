@@ -9,6 +9,7 @@ import pytest
 from lua_golden import differences, message, same_up_to_sign_of_columns
 
 from lua_compat import run, t7
+from lua_compat.runtime import Runtime
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -95,3 +96,113 @@ def test_files_of_torch7_are_read_and_written_back(name: str, tmp_path: Path) ->
 
 def _functions_as_bytes(value: object) -> object:
     return "a function" if isinstance(value, t7.LuaFunction) else value
+
+
+# What few elements are computed with (lua/torch/few.lua) against what many are, on views of all kinds: the
+# few lie in the corner of a tensor of many.
+FEW_AND_MANY = """
+local function views(T)
+   torch.manualSeed(5)
+   local many = torch.randn(20, 9, 11, 13):type(T)
+   return many, {
+      many, many:transpose(1, 4), many:transpose(2, 3), many:select(2, 4), many:select(4, 1):t3(),
+      many:narrow(3, 2, 9):narrow(1, 3, 15),
+   }
+end
+getmetatable(torch.DoubleTensor).t3 = function(t) return t:transpose(1, 3) end
+getmetatable(torch.FloatTensor).t3 = getmetatable(torch.DoubleTensor).t3
+local function corner(t)
+   for d = 1, t:dim() do t = t:narrow(d, 1, math.min(t:size(d), 4)) end
+   return t
+end
+local function same(what, a, b, tolerance)
+   local difference = type(a) == 'number' and math.abs(a - b) or (a - b):abs():max()
+   assert(difference <= tolerance, what .. ' ' .. difference)
+end
+for T, tolerance in pairs{ ['torch.DoubleTensor'] = 1e-12, ['torch.FloatTensor'] = 1e-5 } do
+   local _, all = views(T)
+   for k, view in ipairs(all) do
+      local other = view:clone():mul(0.5):add(1)
+      local operations = {
+         add = function(t) return t:add(2) end, mul = function(t) return t:mul(3) end,
+         div = function(t) return t:div(3) end, fill = function(t) return t:fill(0.5) end,
+         zero = function(t) return t:zero() end, abs = function(t) return t:abs() end,
+         sqrt = function(t) return t:abs():sqrt() end, neg = function(t) return t:neg() end,
+         cinv = function(t) return t:cinv() end, floor = function(t) return t:floor() end,
+         ceil = function(t) return t:ceil() end, cadd = function(t, o) return t:add(2, o) end,
+         csub = function(t, o) return t:csub(o) end, cmul = function(t, o) return t:cmul(o) end,
+         cdiv = function(t, o) return t:cdiv(o) end, copy = function(t, o) return t:copy(o) end,
+      }
+      for name, f in pairs(operations) do
+         local kept = view:clone()
+         local expected = f(kept:clone(), other) -- many elements, one after the other
+         f(corner(view), corner(other))
+         same(T .. name .. k, corner(view), corner(expected), tolerance)
+         corner(view):copy(corner(kept))
+         same(T .. name .. k .. ' elsewhere', view, kept, 0)
+      end
+      local few = corner(view)
+      local values, total, squares, largest = few:clone():view(-1), 0, 0, -math.huge
+      for i = 1, values:size(1) do
+         total, squares, largest = total + values[i], squares + values[i] ^ 2, math.max(largest, values[i])
+      end
+      same('sum', few:sum(), total, 1e-9) same('mean', few:mean(), total / values:size(1), 1e-9)
+      same('norm', few:norm(), math.sqrt(squares), 1e-9)
+      same('dot', few:dot(few), squares, tolerance * squares)
+      assert(few:max() == largest and -(-few):min() == largest)
+   end
+   -- products: rows and columns of matrices in either order
+   for _, a in ipairs{ torch.randn(5, 7):type(T), torch.randn(7, 5):type(T):t() } do
+      for _, b in ipairs{ torch.randn(7, 6):type(T), torch.randn(6, 7):type(T):t() } do
+         local wide = torch.zeros(5, 700):type(T)
+         wide:narrow(2, 1, 7):copy(a)
+         local tall = torch.zeros(700, 6):type(T)
+         tall:narrow(1, 1, 7):copy(b)
+         same('mm', torch.mm(a, b), torch.mm(wide, tall), tolerance)
+         same('mv', torch.mv(a, b:select(2, 3)), torch.mv(wide, tall:select(2, 3)), tolerance)
+         local t = torch.ones(6, 5):type(T):t()
+         same('addmm', t:clone():addmm(2, 3, a, b), torch.mm(wide, tall):mul(3):add(2), tolerance)
+         local outer = torch.ger(a:select(2, 1), b:select(1, 2))
+         for i = 1, 5 do
+            for j = 1, 6 do same('ger', outer[i][j], a[i][1] * b[2][j], tolerance) end
+         end
+         local missing = torch.Tensor(5, 6):type(T):fill(0 / 0)
+         same('beta 0', missing:addmm(0, 1, a, b), torch.mm(wide, tall), tolerance)
+      end
+   end
+end
+local nan = torch.ones(6)
+nan[3] = 0 / 0
+assert(nan:max() ~= nan:max() and nan:min() ~= nan:min() and nan:sum() ~= nan:sum())
+for _, n in ipairs{ 10, 5000 } do -- the source is read before it is written over
+   local function numbers() return torch.range(1, n), torch.range(1, n) end
+   local a, before = numbers()
+   a:narrow(1, 1, n - 1):copy(a:narrow(1, 2, n - 1))
+   assert(a[1] == 2 and a[n - 1] == n and a[n] == n)
+   a = numbers()
+   a:narrow(1, 2, n - 1):copy(a:narrow(1, 1, n - 1))
+   assert(a[1] == 1 and a[2] == 1 and a[n] == n - 1)
+   a = numbers()
+   a:narrow(1, 2, n - 1):add(a:narrow(1, 1, n - 1))
+   assert(a[1] == 1 and a[2] == 3 and a[n] == 2 * n - 1)
+   local square = before:clone():view(-1, 5)
+   square:narrow(2, 2, 3):copy(square:narrow(2, 1, 3))
+   assert(square[2][1] == 6 and square[2][2] == 6 and square[2][4] == 8 and square[2][5] == 10)
+end
+local expanded = torch.zeros(1, 3):expand(4, 3)
+expanded:add(torch.ones(4, 3)) -- each element four times
+assert(expanded[1][1] == 4)
+for _, T in ipairs{ 'Byte', 'Char', 'Short', 'Int', 'Long', 'Half' } do
+   local t = torch.range(1, 12):view(3, 4)
+   local whole = t:type('torch.' .. T .. 'Tensor')
+   local copy = torch['' .. T .. 'Tensor'](4, 3):copy(whole:t())
+   assert((copy:double() - t:t()):abs():max() == 0 and (whole:t():float():double() - t:t()):abs():max() == 0)
+end
+local large = torch.LongTensor(2, 3):fill(2 ^ 53)
+large:storage()[2] = 2 ^ 53 - 1
+assert(torch.LongTensor(3, 2):copy(large:t())[2][1] == 2 ^ 53 - 1)
+"""
+
+
+def test_few_elements_are_computed_as_many_are() -> None:
+    assert Runtime().run_string(FEW_AND_MANY) == 0

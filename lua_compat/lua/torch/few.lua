@@ -4,6 +4,7 @@ local ffi = require 'ffi'
 local memory = require 'torch.memory'
 
 local count, is_contiguous, same_size = memory.count, memory.is_contiguous, memory.same_size
+local may_overlap = memory.may_overlap
 
 local few = {}
 
@@ -80,7 +81,8 @@ end
 function few.pointwise(expression)
    local run = loops('p[a] = ' .. expression)
    return function(r, t, s, v, n)
-      return small(r, n) and t.T == r.T and s.T == r.T and run(r, t, s, v, n, t.T.get, s.T.get)
+      if not small(r, n) or t.T ~= r.T or s.T ~= r.T or may_overlap(r, t) or may_overlap(r, s) then return false end
+      return run(r, t, s, v, n, t.T.get, s.T.get)
    end
 end
 
@@ -122,7 +124,7 @@ end
 local copy_loops = loops('p[a] = X')
 function few.copy(r, t, n)
    local R, T = r.T, t.T
-   if R.device or T.device then return false end
+   if R.device or T.device or may_overlap(r, t) then return false end
    if R == T and copy_blocks(r, t, n) then return true end
    if n > few.LIMIT then return false end
    if R == T then return copy_loops(r, t, t, nil, n, R.floating and T.get or read) end

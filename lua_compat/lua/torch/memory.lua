@@ -448,6 +448,21 @@ function memory.is_contiguous(r)
    return true
 end
 
+-- The offset of the last element.
+local function last_offset(r)
+   local last = r.off
+   for d = 1, 2 * r.nd, 2 do last = last + (r[d] - 1) * r[d + 1] end
+   return last
+end
+
+-- Whether writing the elements of r in some order may change elements of t that are still to be read: they lie in the
+-- same part of a storage, and not each in the place of the other. Both have elements.
+function memory.may_overlap(r, t)
+   if r.S ~= t.S or r == t then return false end
+   if last_offset(r) < t.off or last_offset(t) < r.off then return false end
+   return not (r.off == t.off and memory.is_contiguous(r) and memory.is_contiguous(t))
+end
+
 function memory.same_size(a, b)
    if a.nd ~= b.nd then return false end
    for d = 1, 2 * a.nd, 2 do

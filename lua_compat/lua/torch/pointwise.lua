@@ -14,10 +14,11 @@ local define = overloads.define
 
 local pointwise = {}
 
--- t with the sizes of r, where the two have as many elements.
+-- t with the sizes of r, where the two have as many elements, and apart from r in memory, as r is written to.
 local function shaped_like(r, t)
-   if same_size(r, t) then return t end
-   if not is_contiguous(t) then
+   local overlaps = memory.may_overlap(r, t)
+   if same_size(r, t) and not overlaps then return t end
+   if overlaps or not is_contiguous(t) then
       local copy = memory.temporary(t.T)
       resize_as(copy, t)
       python.copy(handle(copy), handle(t))

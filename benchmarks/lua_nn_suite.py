@@ -1,0 +1,69 @@
+"""How long the tests of nn.test() take under our th; under real Torch7 beside it if given.
+
+    python benchmarks/lua_nn_suite.py --nn FOLDER [--torch7 COMMAND] [--seed 3] [--slowest 15]
+
+FOLDER: a checkout of torch/nn, whose test.lua is run. COMMAND runs a Lua script under real Torch7 ('th', or
+'luajit' with its paths set). Both want the package moses in LUA_PATH. Every test starts from the seed, as the
+sizes in the tests are random: so both do the same. Printed are seconds.
+"""
+
+import argparse
+import shlex
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+SCRIPT = """
+require 'nn'
+dofile(arg[1])
+local names = {}
+for name in pairs(nn.test({}).tests) do names[#names + 1] = name end
+table.sort(names)
+local seed, timer = tonumber(arg[2]), torch.Timer()
+for _, name in ipairs(names) do
+    timer:reset()
+    nn.test({ name }, seed)
+    print(('\\nseconds\\t%s\\t%.4f'):format(name, timer:time().real))
+end
+"""
+
+
+def run(command: list[str], script: Path, suite: Path, seed: int) -> dict[str, float]:
+    output = subprocess.run([*command, str(script), str(suite), str(seed)], stdout=subprocess.PIPE, text=True)
+    rows = (line.split("\t") for line in output.stdout.splitlines() if line.startswith("seconds\t"))
+    times = {name: float(seconds) for _, name, seconds in rows}
+    if output.returncode != 0 or not times:
+        sys.exit(f"the tests did not run: {shlex.join(command)}\n{output.stdout[-2000:]}")
+    return times
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--nn", type=Path, required=True, metavar="FOLDER", help="a checkout of torch/nn")
+    parser.add_argument("--torch7", help="a command that runs Lua scripts under real Torch7")
+    parser.add_argument("--seed", type=int, default=3)
+    parser.add_argument("--slowest", type=int, default=15, help="tests to print")
+    options = parser.parse_args()
+    suite = options.nn.resolve() / "test.lua"
+    if not suite.exists():
+        parser.error(f"no {suite}: the folder of a checkout is needed")
+    commands = {"th": [sys.executable, "-m", "lua_compat"]}
+    if options.torch7:
+        commands["Torch7"] = shlex.split(options.torch7)
+    with tempfile.TemporaryDirectory() as folder:
+        script = Path(folder) / "suite.lua"
+        script.write_text(SCRIPT)
+        times = [run(command, script, suite, options.seed) for command in commands.values()]
+    ours = times[0]
+    print(f"{'':45}" + "".join(f"{name:>9}" for name in commands))
+    total = f"{len(ours)} tests"
+    print(f"{total:45}" + "".join(f"{sum(each.values()):9.2f}" for each in times))
+    for name in sorted(ours, key=lambda name: -ours[name])[: options.slowest]:
+        print(f"{name:45}" + "".join(f"{each[name]:9.2f}" for each in times))
+
+
+if __name__ == "__main__":
+    main()
