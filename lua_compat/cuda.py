@@ -1,11 +1,12 @@
 """What ``cutorch`` needs of CUDA: devices, streams, single elements. Lua counts devices and streams from 1.
 
-``Cuda('cuda')`` is PyTorch's CUDA; ``Cuda('cpu')`` stands in for one device on the CPU
+``Cuda('cuda')`` is PyTorch's CUDA; ``Cuda('cpu')`` stands in for a device, whatever its number, on the CPU
 (``th --cpu-as-cuda``): what a script asks of the device has an answer, and nothing is asynchronous.
 """
 
 import ctypes
 import os
+import sys
 from collections.abc import Callable
 from itertools import count
 from typing import Any
@@ -40,6 +41,7 @@ class Cuda:
     def __init__(self, place: str | None) -> None:
         self._place = place
         self._device = 1
+        self._stood_in = {1}  # devices that the CPU has been announced for
         self._stream = 0
         self._stream_count = 0
         self._streams: dict[tuple[int, int], Any] = {}  # by device and number, made when first used
@@ -118,7 +120,11 @@ class Cuda:
 
     def _checked(self, index: float | None) -> int:
         number = self._device if index is None else int(index)
-        if not 1 <= number <= self.device_count():
+        if self._place == "cpu" and number >= 1:  # a script may name the GPU of the machine it was written on
+            if number not in self._stood_in:
+                self._stood_in.add(number)
+                print(f"th: --cpu-as-cuda: the CPU stands in for device {number}, too", file=sys.stderr)
+        elif not 1 <= number <= self.device_count():
             raise RuntimeError(
                 f"cuda runtime error: device {number} is not one of 1 to {self.device_count()}"
             )

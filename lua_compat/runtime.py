@@ -128,6 +128,10 @@ class Runtime:
         """Runs Lua source; its exit code. Raises LuaError."""
         return self._call("string", to_lua(code), to_lua(name))
 
+    def finds(self, package: str) -> bool:
+        """Whether ``require`` would find a package."""
+        return bool(self._run("finds", to_lua(package)))
+
     def require(self, package: str) -> int:
         """``require(package)``, the package kept in a global of its name. Raises LuaError."""
         return self._call("require", to_lua(package))

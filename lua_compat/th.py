@@ -185,6 +185,9 @@ def _execute(command: Command) -> int:
 def _run_steps(runtime: "Runtime", command: Command) -> int:
     """The packages, code and script in their order, up to the first that ends th; its exit code."""
     for option, text in command.steps:
+        if option == "-l" and not runtime.finds(text):
+            print(f"th: -l {text}: no package '{text}' here or in Lua's path", file=sys.stderr)
+            return USAGE_ERROR
         code = runtime.require(text) if option == "-l" else runtime.run_string(text)
         if code != 0:
             return code

@@ -123,14 +123,21 @@ def test_devices_and_streams(runtime: Runtime, capfd: pytest.CaptureFixture[str]
         cutorch.setStream(2) print(cutorch.getStream(), cutorch.getNumStreams()) cutorch.setDefaultStream()
         cutorch.streamWaitFor(1, {2}) cutorch.streamBarrier{1, 2} cutorch.streamSynchronize(1)
         cutorch.synchronize() cutorch.synchronizeAll()
-        print(pcall(cutorch.setDevice, 2))
+        print(pcall(cutorch.setDevice, 0))
     """
     assert printed(runtime, capfd, code).splitlines() == [
         "1\t1\ttrue",
         "CPU (as CUDA)\ta\tb",
         "2\t2",
-        "false\tcuda runtime error: device 2 is not one of 1 to 1",
+        "false\tcuda runtime error: device 0 is not one of 1 to 1",
     ]
+
+
+def test_the_cpu_stands_in_for_whatever_gpu_a_script_names() -> None:
+    code = "require 'cutorch' cutorch.setDevice(8) print(cutorch.getDevice(), torch.CudaTensor{2}:sum())"
+    result = th("--cpu-as-cuda", "-e", code + " cutorch.setDevice(1) cutorch.setDevice(8)")
+    assert (result.returncode, result.stdout) == (0, "8\t2\n")
+    assert result.stderr.splitlines()[1:] == ["th: --cpu-as-cuda: the CPU stands in for device 8, too"]
 
 
 def test_events_and_barriers_over_devices(runtime: Runtime) -> None:
@@ -139,7 +146,7 @@ def test_events_and_barriers_over_devices(runtime: Runtime) -> None:
         cutorch.reserveStreams(2, true)
         cutorch.streamWaitForMultiDevice(1, 2, { { 1 } }) cutorch.streamBarrierMultiDevice{ { 1, 2 } }
         assert(not pcall(cutorch.streamWaitForMultiDevice, 1, 3, { { 1 } }))
-        assert(not pcall(cutorch.streamBarrierMultiDevice, { [2] = { 1 } }))
+        assert(not pcall(cutorch.streamBarrierMultiDevice, { { 3 } }))
         for _ = 1, 3 do
            local event = cutorch.Event()
            assert(torch.type(event) == 'cutorch.Event')

@@ -35,6 +35,12 @@ def test_code_and_packages_on_the_command_line() -> None:
     assert (result.stdout, result.returncode) == ("3\tfunction\n", 0)
 
 
+def test_a_package_that_is_not_there_is_a_wrong_command_line() -> None:
+    result = th("-l", "nosuchpackage", "-e", "print('not reached')")
+    message = "th: -l nosuchpackage: no package 'nosuchpackage' here or in Lua's path\n"
+    assert (result.returncode, result.stdout, result.stderr) == (2, "", message)
+
+
 @pytest.mark.parametrize(
     ("code", "status"), [("os.exit(3)", 3), ("os.exit()", 0), ("os.exit(false)", 1), ("pcall(os.exit, 4)", 4)]
 )

@@ -112,6 +112,12 @@ function actions.string(code, name)
    return guarded(chunk, unpack(arg))
 end
 
+-- Whether ``require`` would find a package.
+function actions.finds(package_name)
+   return (package.loaded[package_name] or package.preload[package_name]
+      or package.searchpath(package_name, package.path) or package.searchpath(package_name, package.cpath)) ~= nil
+end
+
 function actions.require(package_name)
    return guarded(function()
       local loaded = require(package_name)
