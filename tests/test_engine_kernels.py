@@ -104,9 +104,9 @@ def test_every_candidate_of_any_shape(shape: ConvolutionShape, seed: int, relu: 
 def test_work_cut_into_small_pieces(
     phase: str, piece_bytes: int, batch: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("im2col_gemm.COLUMN_BYTES", "onednn._RESULT_BYTES"):
+    for module in ("shapes._COLUMN_BYTES", "onednn._RESULT_BYTES"):
         monkeypatch.setattr(f"nets.engine.{module}", piece_bytes)
-    monkeypatch.setattr("nets.engine.im2col_gemm.POSITIONS_PER_PIECE", 1)
+    monkeypatch.setattr("nets.engine.shapes._POSITIONS", 1)
     monkeypatch.setattr("nets.engine.algorithms.TILES_PER_PIECE", 4)
     monkeypatch.setattr("nets.engine.bilinear.STEP_BYTES", 50 * piece_bytes)
     for stride in ((1, 1), (2, 2)):

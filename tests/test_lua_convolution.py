@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from lua_compat.kernels import all_kernels, im2col
 from lua_compat.kernels.workspace import Workspace
 from lua_compat.runtime import Runtime
+from nets.engine import shapes
 from nets.engine.algorithms import FORWARD, INPUT_GRADIENT, PHASES
-from nets.engine.memory import Memory
 from nets.engine.shapes import ConvolutionShape
 
 TOLERANCE = {torch.float32: 2e-5, torch.float64: 1e-12}
@@ -30,7 +30,8 @@ def close(a: torch.Tensor, b: torch.Tensor) -> bool:
 @settings(max_examples=60, deadline=None)
 @given(
     st.integers(1, 4), st.integers(1, 4), st.integers(1, 5), sizes, small, steps, paddings,
-    st.sampled_from([torch.float32, torch.float64]), st.sampled_from([100, 2000, 1 << 20]), st.booleans(),
+    st.sampled_from([torch.float32, torch.float64]), st.sampled_from([100, 2000, 1 << 20]),
+    st.sampled_from([1, 20, 768]), st.booleans(),
 )  # fmt: skip
 def test_every_algorithm_is_the_convolution(
     batch: int,
@@ -42,6 +43,7 @@ def test_every_algorithm_is_the_convolution(
     padding: tuple[int, int],
     dtype: torch.dtype,
     piece_bytes: int,
+    positions: int,
     with_bias: bool,
 ) -> None:
     shape = ConvolutionShape(batch, planes, outputs, size, kernel, step, padding, dtype)
@@ -59,10 +61,12 @@ def test_every_algorithm_is_the_convolution(
     x, weight, grad = x.to(dtype), weight.to(dtype).flatten(1), grad.to(dtype)
     bias = None if bias is None else bias.to(dtype)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(im2col, "PIECE_BYTES", piece_bytes)
+        patch.setattr(shapes, "_COLUMN_BYTES", piece_bytes)
+        patch.setattr(shapes, "_POSITIONS", positions)
+        patch.setattr(im2col, "_COPIED_BYTES", piece_bytes)
         for phase in PHASES:
             for name, make in im2col.candidates(shape, phase).items():
-                algorithm = make(Memory())
+                algorithm = make(Workspace())
                 if phase == FORWARD:
                     out = torch.full(expected.shape, 7, dtype=dtype)
                     algorithm.forward(x, weight, bias, out)
@@ -154,7 +158,7 @@ def test_memory_is_let_go_with_the_modules(own_tuning_file: Path) -> None:
         "end"
     )
     assert runtime.collect() == before
-    assert runtime.handles.workspace.memory.report().bytes < 4 * im2col.PIECE_BYTES
+    assert runtime.handles.workspace.memory.report().bytes < 4 * shapes.PIECE_BYTES
 
 
 def test_sizes_that_do_not_fit_are_named() -> None:

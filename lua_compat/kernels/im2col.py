@@ -1,11 +1,13 @@
 """Convolution by im2col and matrix products, on images as Torch7 keeps them: (batch, plane, height, width).
 
 Weights are (output plane, input plane * tap) and used as they are: Lua writes to them through pointers, so
-that no copy of one may outlive a call. What is left to choose is the order of the columns, and the library
-that multiplies; which is the fastest depends on the layer and the machine.
+that no copy of one may outlive a call. What is left to choose is whether columns are gathered from the images
+as they lie or from copies with their planes last, their order, and the library that multiplies; which is the
+fastest depends on the layer and the machine.
 """
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -15,18 +17,21 @@ from torch import Tensor
 from lua_compat.kernels.workspace import Workspace
 from nets.engine import onednn
 from nets.engine.algorithms import FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT, linear_candidates
+from nets.engine.im2col_gemm import Im2colGemm
 from nets.engine.matrix_product import MatrixProduct
 from nets.engine.memory import Memory
-from nets.engine.shapes import PIECE_BYTES, ConvolutionShape, pad_into, pieces
+from nets.engine.shapes import PIECE_BYTES, ConvolutionShape, column_pieces, pad_into, pieces
 
 __all__ = ["Im2col", "candidates", "forward", "input_gradient", "weight_gradient"]
 
 # Multiply-adds of an image from which on candidates are timed: about half a millisecond of work.
 _WORTH_TIMING = 50_000_000
+# Weights of a kernel that covers its input from which on candidates are timed: the cache does not hold them.
+_WEIGHTS_WORTH_TIMING = 1_000_000
 # Candidates are timed on as many images as make this much work: every one goes through a batch in pieces.
-_TIMED_WORK = 4_000_000_000
-# From this kernel width on, rows of taps are long enough to be gathered as they lie.
-_LONG_TAPS = 5
+_TIMED_WORK = 12_000_000_000
+# Of images, before and after, that are copied at once: few enough for a shared last-level cache.
+_COPIED_BYTES = 16 << 20
 
 
 class Im2col:
@@ -52,16 +57,21 @@ class Im2col:
     def _column_length(self) -> int:
         return self.shape.in_channels * self.shape.taps
 
+
+class Planar(Im2col):
+    """Columns (plane * tap, position), as Torch7's own: results come out, and gradients go in, in place.
+
+    ``library`` multiplies for the weight gradient; oneDNN would lay columns out anew in the other phases.
+    """
+
+    def __init__(self, shape: ConvolutionShape, memory: Memory, library: str = "blas") -> None:
+        super().__init__(shape, memory)
+        self.library = library
+
     @property
     def _padded_size(self) -> tuple[int, int]:
         (height, width), (top, left) = self.shape.in_size, self.shape.padding
         return height + 2 * top, width + 2 * left
-
-    def _pieces(self) -> list[tuple[slice, slice]]:
-        """(images, output rows) whose columns stay in cache."""
-        height, width = self.shape.out_size
-        row_bytes = width * self._column_length * self.shape.dtype.itemsize
-        return list(pieces(self.shape.batch, height, max(1, PIECE_BYTES // row_bytes)))
 
     def _inside(self, padded: Tensor) -> Tensor:
         """Of padded images, the images; height and width are the last two dimensions."""
@@ -89,14 +99,6 @@ class Im2col:
             for j in range(self.shape.kernel[1]):
                 pixels = planes_first[:, :, top : top + down * height : down, j : j + right * width : right]
                 pixels.add_(by_tap[:, i, j])
-
-
-class Planar(Im2col):
-    """Columns (plane * tap, position), as Torch7's own: results come out, and gradients go in, in place."""
-
-    def __init__(self, shape: ConvolutionShape, memory: Memory, library: str = "blas") -> None:
-        super().__init__(shape, memory)
-        self.library = library
 
     def _scratch(self, cut: list[tuple[slice, slice]]) -> tuple[Tensor, Tensor, Tensor]:
         """For one piece: columns, padded images, and a (plane, image, row, column) result."""
@@ -127,14 +129,8 @@ class Planar(Im2col):
         filled.view(windows.shape).copy_(windows)
         return filled.view(self._column_length, -1)
 
-    def _multiply(self, left: Tensor, right: Tensor, out: Tensor) -> None:
-        if self.library == "onednn":
-            out.copy_(onednn.linear(left, right.t(), None, False))
-        else:
-            torch.mm(left, right, out=out)
-
     def forward(self, x: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor) -> None:
-        cut = self._pieces()
+        cut = column_pieces(self.shape)
         columns, padded, result = self._scratch(cut)
         for piece in cut:
             filled = self._columns(x, piece, columns, padded)
@@ -144,12 +140,10 @@ class Planar(Im2col):
                 product = target[0].view(planes, -1)
             else:
                 product = result[: planes * filled.shape[1]].view(planes, -1)
-            if bias is not None and self.library == "blas":
-                torch.addmm(bias.unsqueeze(1), weight, filled, out=product)
+            if bias is None:
+                torch.mm(weight, filled, out=product)
             else:
-                self._multiply(weight, filled, product)
-                if bias is not None:
-                    product.add_(bias.unsqueeze(1))
+                torch.addmm(bias.unsqueeze(1), weight, filled, out=product)
             if count > 1:
                 target.copy_(product.view(planes, count, *target.shape[2:]).transpose(0, 1))
 
@@ -164,17 +158,17 @@ class Planar(Im2col):
 
     def input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:
         shape = self.shape
-        cut = self._pieces()
+        cut = column_pieces(shape, PIECE_BYTES)
         columns, padded, result = self._scratch(cut)
         for images, rows in cut:
             grad = self._gradient(grad_out, (images, rows), result)
             target = grad_in[images]
             count = target.shape[0]
             if shape.is_pointwise and count == 1:
-                self._multiply(weight.t(), grad, target[0, :, rows].flatten(1))
+                torch.mm(weight.t(), grad, out=target[0, :, rows].flatten(1))
                 continue
             filled = columns[: self._column_length * grad.shape[1]].view(self._column_length, -1)
-            self._multiply(weight.t(), grad, filled)
+            torch.mm(weight.t(), grad, out=filled)
             sums = padded[:count] if any(shape.padding) else target
             if rows.start == 0:
                 sums.zero_()
@@ -184,7 +178,7 @@ class Planar(Im2col):
                 target.copy_(self._inside(sums))
 
     def weight_gradient(self, x: Tensor, grad_out: Tensor, grad_weight: Tensor) -> None:
-        cut = self._pieces()
+        cut = column_pieces(self.shape)
         columns, padded, result = self._scratch(cut)
         for piece in cut:
             filled = self._columns(x, piece, columns, padded)
@@ -195,74 +189,67 @@ class Planar(Im2col):
                 grad_weight.addmm_(grad, filled.t())
 
 
-class ByPosition(Im2col):
-    """Columns (position, plane * tap): the order in which oneDNN multiplies fastest by a weight."""
+class _Ordered(Im2colGemm):
+    """The engine's kernel for a weight that is given in the kernel's own order."""
 
-    def _scratch(self, cut: list[tuple[slice, slice]]) -> tuple[Tensor, Tensor, Tensor]:
-        """For one piece: columns, padded images with their planes last, and a (position, plane) gradient."""
-        shape = self.shape
-        images, rows = cut[0]
-        count = images.stop - images.start
-        positions = count * (rows.stop - rows.start) * shape.out_size[1]
-        columns, padded, grad = self.memory.scratch(
-            shape.dtype,
-            (positions, self._column_length),
-            (count, *self._padded_size, shape.in_channels),
-            (positions, shape.out_channels),
+    def _matrix(self, weight: Tensor) -> Tensor:
+        return weight.view(self.shape.out_channels, -1)
+
+
+class PlanesLast(Im2col):
+    """The engine's im2col on copies of some images at a time with their planes last.
+
+    ``order`` and ``library`` are the engine's; a weight that has to be reordered is so in every call.
+    """
+
+    def __init__(self, shape: ConvolutionShape, workspace: Workspace, order: str, library: str) -> None:
+        super().__init__(shape, workspace.memory)
+        self.copies = workspace.copies
+        self.order = order
+        self.library = library
+
+    def _parts(self, weight: Tensor | None) -> Iterator[tuple[slice, Im2colGemm, Tensor, Tensor, Tensor]]:
+        """Some images, the kernel for them, room for them before and after, and the weight in order."""
+        shape, dtype = self.shape, self.shape.dtype
+        (_, *before), (_, *after) = shape.input_shape, shape.output_shape
+        image_bytes = (math.prod(before) + math.prod(after)) * dtype.itemsize
+        count = max(1, min(shape.batch, _COPIED_BYTES // image_bytes))
+        reordered = weight is not None and self.order == "tap"
+        x, out, by_tap = self.copies.scratch(
+            dtype,
+            (count, *before),
+            (count, *after),
+            (shape.out_channels, self._column_length) if reordered else (0,),
         )
-        return columns.flatten(), padded.permute(0, 3, 1, 2), grad.flatten()
-
-    def _columns(self, x: Tensor, piece: tuple[slice, slice], columns: Tensor, padded: Tensor) -> Tensor:
-        images, rows = piece
-        source = x[images]
-        if any(self.shape.padding) or self.shape.kernel[1] < _LONG_TAPS:
-            padded = padded[: source.shape[0]]
-            if rows.start == 0:  # once for all pieces of an image
-                pad_into(padded.permute(0, 2, 3, 1), source.permute(0, 2, 3, 1), self.shape.padding)
-            source = padded
-        windows = self._windows(source, rows).permute(3, 4, 5, 0, 1, 2)
-        filled = columns[: windows.numel()].view(windows.shape)
-        if self.shape.kernel[1] < _LONG_TAPS:
-            for i in range(windows.shape[4]):
-                for j in range(windows.shape[5]):
-                    filled[..., i, j].copy_(windows[..., i, j])
-        else:
-            filled.copy_(windows)
-        return filled.view(-1, self._column_length)
+        for images, _ in pieces(shape.batch, 1, count):
+            n = images.stop - images.start
+            kernel = _Ordered(replace(shape, batch=n), self.memory, self.order, self.library)
+            if weight is not None and reordered:
+                weight = kernel.reorder(weight, by_tap)
+                reordered = False
+            yield images, kernel, x[:n], out[:n], by_tap if weight is None else weight
 
     def forward(self, x: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor) -> None:
-        cut = self._pieces()
-        columns, padded, _ = self._scratch(cut)
-        for piece in cut:
-            found = onednn.linear(self._columns(x, piece, columns, padded), weight, bias, False)
-            target = out[piece[0], :, piece[1]]
-            count, planes, height, width = target.shape
-            target.copy_(found.view(count, height, width, planes).permute(0, 3, 1, 2))
+        for images, kernel, source, found, matrix in self._parts(weight):
+            source.copy_(_planes_last(x[images]))
+            kernel.forward(source, matrix, bias, found, False)
+            _planes_last(out[images]).copy_(found)
 
     def input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:
-        shape = self.shape
-        cut = self._pieces()
-        _, padded, by_position = self._scratch(cut)
-        for images, rows in cut:
-            part = grad_out[images, :, rows].permute(0, 2, 3, 1)
-            grad = by_position[: part.numel()].view(part.shape).copy_(part)
-            found = onednn.linear(grad.view(-1, shape.out_channels), weight.t(), None, False)
-            sums = padded[: part.shape[0]]
-            if rows.start == 0:
-                sums.zero_()
-            windows = found.view(*part.shape[:3], shape.in_channels, *shape.kernel).permute(3, 4, 5, 0, 1, 2)
-            self._add_windows(windows, rows.start, sums)
-            if rows.stop == shape.out_size[0]:
-                grad_in[images].copy_(self._inside(sums))
+        for images, kernel, found, grad, matrix in self._parts(weight):
+            grad.copy_(_planes_last(grad_out[images]))
+            kernel.input_gradient(grad, matrix, found)
+            _planes_last(grad_in[images]).copy_(found)
 
     def weight_gradient(self, x: Tensor, grad_out: Tensor, grad_weight: Tensor) -> None:
-        cut = self._pieces()
-        columns, padded, by_position = self._scratch(cut)
-        for piece in cut:
-            filled = self._columns(x, piece, columns, padded)
-            part = grad_out[piece[0], :, piece[1]].permute(0, 2, 3, 1)
-            grad = by_position[: part.numel()].view(part.shape).copy_(part)
-            grad_weight.addmm_(grad.view(-1, self.shape.out_channels).t(), filled)
+        for images, kernel, source, grad, _ in self._parts(None):
+            source.copy_(_planes_last(x[images]))
+            grad.copy_(_planes_last(grad_out[images]))
+            kernel.weight_gradient(source, grad, grad_weight)
+
+
+def _planes_last(images: Tensor) -> Tensor:
+    return images.permute(0, 2, 3, 1)
 
 
 class Covering(Im2col):
@@ -282,7 +269,7 @@ class Covering(Im2col):
         self.product.weight_gradient(x.flatten(1), grad_out.flatten(1), grad_weight)
 
 
-Maker = Callable[[Memory], Im2col]
+Maker = Callable[[Workspace], Im2col]
 
 
 def candidates(shape: ConvolutionShape, phase: str) -> dict[str, Maker]:
@@ -291,16 +278,22 @@ def candidates(shape: ConvolutionShape, phase: str) -> dict[str, Maker]:
         features = shape.in_channels * shape.taps
         products = linear_candidates(shape.batch, features, shape.out_channels, shape.dtype, phase)
         return {name: _covering(shape, make) for name, make in products.items()}
-    found: dict[str, Maker] = {"planar": lambda memory: Planar(shape, memory)}
+    found: dict[str, Maker] = {"planar": lambda workspace: Planar(shape, workspace.memory)}
     if onednn.has_linear(shape.dtype):
-        if phase != INPUT_GRADIENT:
-            found["planar(onednn)"] = lambda memory: Planar(shape, memory, "onednn")
-        found["by position"] = lambda memory: ByPosition(shape, memory)
+        library = "blas" if phase == WEIGHT_GRADIENT else "onednn"
+        if phase == WEIGHT_GRADIENT:
+            found["planar(onednn)"] = lambda workspace: Planar(shape, workspace.memory, "onednn")
+        for order in ("tap", "channel"):
+            found[f"planes last({order})"] = partial(_with_planes_last, shape, order, library)
     return found
 
 
+def _with_planes_last(shape: ConvolutionShape, order: str, library: str, workspace: Workspace) -> Im2col:
+    return PlanesLast(shape, workspace, order, library)
+
+
 def _covering(shape: ConvolutionShape, make: Callable[[Memory], MatrixProduct]) -> Maker:
-    return lambda memory: Covering(shape, memory, make(memory))
+    return lambda workspace: Covering(shape, workspace.memory, make(workspace.memory))
 
 
 def forward(
@@ -350,17 +343,18 @@ def _run(
     found = candidates(shape, phase)
     name = next(iter(found))
     image_work = shape.multiply_adds // shape.batch
-    if len(found) > 1 and image_work >= _WORTH_TIMING:
+    worth_timing = _WEIGHTS_WORTH_TIMING if shape.covers_input else _WORTH_TIMING
+    if len(found) > 1 and image_work >= worth_timing:
         batch = shape.batch if shape.covers_input else max(1, min(shape.batch, _TIMED_WORK // image_work))
         timed = candidates(replace(shape, batch=batch), phase)
         key = f"planes first: {shape.describe()} batch {batch} {shape.dtype} {phase}"
         name = workspace.fastest(
-            key, {name: partial(_prepare, trial, timed[name], workspace.memory, batch) for name in found}
+            key, {name: partial(_prepare, trial, timed[name], workspace, batch) for name in found}
         )
-    work(found[name](workspace.memory), shape.batch)
+    work(found[name](workspace), shape.batch)
 
 
 def _prepare(
-    trial: Callable[[Im2col, int], None], make: Maker, memory: Memory, batch: int
+    trial: Callable[[Im2col, int], None], make: Maker, workspace: Workspace, batch: int
 ) -> Callable[[], None]:
-    return partial(trial, make(memory), batch)
+    return partial(trial, make(workspace), batch)

@@ -12,11 +12,13 @@ class Workspace:
     """Belongs to one Lua state, or to whoever calls kernels from Python; freed with it.
 
     ``memory`` has one block of scratch, as large as the largest request so far: kernels ask for pieces of a
-    few MB, whatever the batch.
+    few MB, whatever the batch. ``copies`` has another, for what a kernel holds while it runs one of the
+    engine's, which has scratch of its own.
     """
 
     def __init__(self) -> None:
         self.memory = Memory()
+        self.copies = Memory()
         self._tuners: dict[int, Tuner] = {}  # by thread count
         self._picks: dict[tuple[str, int], str] = {}
 

@@ -16,11 +16,8 @@ from torch import Tensor
 from nets.engine.kernel import Kernel
 from nets.engine.matrix_product import MatrixProduct
 from nets.engine.memory import Memory
-from nets.engine.shapes import ConvolutionShape, pad_into, pieces
+from nets.engine.shapes import ConvolutionShape, column_pieces, pad_into
 from nets.engine.weights import CachedWeight
-
-COLUMN_BYTES = 2 << 20  # of columns: small enough to stay in cache
-POSITIONS_PER_PIECE = 768  # at least: a product of fewer rows moves a large weight too often
 
 
 class Im2colGemm(Kernel):
@@ -38,7 +35,7 @@ class Im2colGemm(Kernel):
 
     # Weights ------------------------------------------------------------------------------------------------
 
-    def _reorder(self, weight: Tensor, out: Tensor | None) -> Tensor:
+    def reorder(self, weight: Tensor, out: Tensor | None) -> Tensor:
         """(out, in, kernel) to (out, kernel * in)."""
         shape = self.shape
         if out is None:
@@ -51,7 +48,7 @@ class Im2colGemm(Kernel):
         """The weight as (out, columns), in this kernel's order."""
         if self.order == "channel":
             return weight.view(self.shape.out_channels, -1)
-        return self._by_tap.get(weight, self._reorder)
+        return self._by_tap.get(weight, self.reorder)
 
     def invalidate(self) -> None:
         self._by_tap.invalidate()
@@ -60,12 +57,6 @@ class Im2colGemm(Kernel):
 
     def _column_length(self) -> int:
         return self.shape.taps * self.shape.in_channels
-
-    def _pieces(self) -> list[tuple[slice, slice]]:
-        height, width = self.shape.out_size
-        row_bytes = width * self._column_length() * self.shape.dtype.itemsize
-        rows = max(1, COLUMN_BYTES // row_bytes, POSITIONS_PER_PIECE // width)
-        return list(pieces(self.shape.batch, height, rows))
 
     def _scratch(self, cut: list[tuple[slice, slice]], *others: tuple[int, ...]) -> list[Tensor]:
         """Room for one piece's columns, for the padded images they are gathered from, and for ``others``."""
@@ -124,7 +115,7 @@ class Im2colGemm(Kernel):
 
     def forward(self, x: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool) -> None:
         matrix = self._matrix(weight)
-        cut = self._pieces()
+        cut = column_pieces(self.shape)
         columns, padded = self._scratch(cut)
         for piece in cut:
             filled = self._gather(self._source(x, piece, padded), piece[1], columns)
@@ -133,7 +124,7 @@ class Im2colGemm(Kernel):
     def input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:
         shape = self.shape
         matrix = self._matrix(weight)
-        cut = self._pieces()
+        cut = column_pieces(self.shape)
         columns, *_ = self._scratch(cut)
         grad_in.zero_()
         for images, rows in cut:
@@ -160,7 +151,7 @@ class Im2colGemm(Kernel):
 
     def weight_gradient(self, x: Tensor, grad_out: Tensor, grad_weight: Tensor) -> None:
         shape = self.shape
-        cut = self._pieces()
+        cut = column_pieces(self.shape)
         size = (shape.out_channels, self._column_length())
         columns, padded, total = self._scratch(cut, size if self.order == "tap" else (0,))
         if self.order == "channel":

@@ -7,6 +7,8 @@ import torch
 from torch import Tensor
 
 PIECE_BYTES = 8 << 20  # scratch of one piece of work: small enough to stay in a shared last-level cache
+_COLUMN_BYTES = 2 << 20  # of im2col's columns: small enough to stay in cache
+_POSITIONS = 768  # at least, in a matrix product of columns: fewer would move a large weight too often
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,21 @@ def pieces(batch: int, rows: int, rows_per_piece: int) -> Iterator[tuple[slice, 
     for image in range(batch):
         for first in range(0, rows, step):
             yield slice(image, image + 1), slice(first, min(first + step, rows))
+
+
+def column_pieces(shape: ConvolutionShape, cache_bytes: int | None = None) -> list[tuple[slice, slice]]:
+    """The :func:`pieces` in which im2col goes through a batch: columns of a piece stay in cache, unless its
+    matrix product would then have too few rows. ``cache_bytes``: of columns, if not the usual."""
+    height, width = shape.out_size
+    row_bytes = width * shape.in_channels * shape.taps * shape.dtype.itemsize
+    in_cache, enough = max(1, (cache_bytes or _COLUMN_BYTES) // row_bytes), -(-_POSITIONS // width)
+    if in_cache >= enough:
+        rows = in_cache
+    elif enough < height:
+        rows = -(-height // (height // enough))
+    else:
+        rows = -(-enough // height) * height
+    return list(pieces(shape.batch, height, rows))
 
 
 def pad_into(padded: Tensor, images: Tensor, padding: tuple[int, int]) -> None:
