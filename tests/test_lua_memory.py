@@ -1,5 +1,6 @@
 """The memory of tensors in Lua: bounded, released, never used after it was freed."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -162,3 +163,16 @@ EVERY_PATTERN = """
 def test_whatever_lies_in_memory_is_read_as_a_number(mode: str) -> None:
     """Some NaNs are to LuaJIT what it marks strings and tables with."""
     assert Runtime().run_string(EVERY_PATTERN.format(mode=mode)) == 0
+
+
+@pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="shared memory is elsewhere")
+def test_a_shared_memory_object_goes_with_its_storage() -> None:
+    name = f"storage_of_{os.getpid()}"
+    runtime = Runtime()
+    make = f"s = torch.FloatStorage('{name}', true, 10, true); t = torch.FloatTensor(s); s[3] = 7; s = nil"
+    assert runtime.run_string(make) == 0
+    runtime.collect()
+    assert (Path("/dev/shm") / name).stat().st_size == 40
+    assert runtime.run_string("assert(t[3] == 7); t = nil") == 0
+    runtime.collect()
+    assert not (Path("/dev/shm") / name).exists()

@@ -9,12 +9,12 @@
 --   h     the handle of the same view in Python, made when a kernel first wants it; dropped when the view changes
 -- A storage's record: T, p (pointer to the first element), n (elements), capacity, h (handle in Python, nil without
 -- memory), base (elements before p[0] in Python's storage: not 0 for a storage that views another), spare (the list
--- that its memory goes to when it is no longer used).
+-- that its memory goes to when it is no longer used), removed (the file of a shared-memory object, which goes with it).
 local ffi = require 'ffi'
 local types = require 'torch.types'
 local python = require('th.python').functions
 
-local newproxy, setmetatable, cast, select = newproxy, setmetatable, ffi.cast, select
+local newproxy, setmetatable, cast, select, remove = newproxy, setmetatable, ffi.cast, select, os.remove
 
 local records = setmetatable({}, { __mode = 'k' })
 local memory = { records = records }
@@ -153,6 +153,7 @@ local function finalize_storage(ud)
    if S then
       records[ud] = nil
       if not S.parent then note_freed(S.capacity * S.T.size) end
+      if S.removed then remove(S.removed) end
       if S.spare and nspares < SPARES_KEPT then put_spare(S) else drop(S) end
    end
 end

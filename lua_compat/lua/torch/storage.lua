@@ -28,8 +28,11 @@ local function new(T, first, second, third, fourth)
    local kind = type(first)
    if kind == 'string' then
       -- filename, shared, size, shared memory: a file as memory, or a shared-memory object of that name
-      if second and fourth then first = '/dev/shm/' .. first:gsub('^/', '') end
-      return (memory.map_storage(T, first, second or false, third or 0))
+      local in_shared_memory = second and fourth
+      if in_shared_memory then first = '/dev/shm/' .. first:gsub('^/', '') end
+      local owner, S = memory.map_storage(T, first, second or false, third or 0)
+      if in_shared_memory then S.removed = first end
+      return owner
    elseif kind == 'table' then
       local n = #first
       local owner, S = memory.new_storage(T, n)
