@@ -78,7 +78,7 @@ class Selection:
         """One kernel per phase; phases that chose the same algorithm share it and its copies of the
         weight."""
         timed_batch = max(1, min(work.batch, _TIMED_MULTIPLY_ADDS // work.multiply_adds))
-        trial = _Trial(work.sizes(timed_batch), self._dtype)
+        trial = Trial(work.sizes(timed_batch), self._dtype)
         dtype = str(self._dtype).removeprefix("torch.")
         made: dict[str, Kernel] = {}
         kernels: Kernels = {}
@@ -86,7 +86,8 @@ class Selection:
             found = self._allowed(layer, work.candidates(work.batch, phase), work.few_rows)
             timed = work.candidates(timed_batch, phase)
             runs = {name: partial(trial.prepare, phase, timed[name]) for name in found if name in timed}
-            name = self._tuner.choose(f"{work.name} batch {timed_batch} {dtype} {phase}", runs)
+            # A kernel that another phase has costs no memory: neither buffers nor copies of the weight.
+            name = self._tuner.choose(f"{work.name} batch {timed_batch} {dtype} {phase}", runs, made)
             if name not in made:
                 made[name] = found[name](self._memory)
                 if self._check_weights:
@@ -104,7 +105,7 @@ class Selection:
         return algorithms.of_family(found, _PLAIN)
 
 
-class _Trial:
+class Trial:
     """Prepares timed runs of a layer's phases, on numbers and in memory of its own."""
 
     def __init__(self, sizes: tuple[tuple[int, ...], ...], dtype: torch.dtype) -> None:
@@ -116,8 +117,10 @@ class _Trial:
     def prepare(self, phase: str, make: KernelMaker) -> Callable[[], None]:
         if not self._operands:
             random = torch.Generator().manual_seed(0)  # the user's generator is not ours to advance
+            # On mappings of their own: tensors that share one share PyTorch's count of writes, and a write of
+            # the output would make the kernels transform the weight again.
             self._operands = [
-                self._memory.empty(size, self._dtype).normal_(generator=random) for size in self._sizes
+                self._memory.lasting(size, self._dtype).normal_(generator=random) for size in self._sizes
             ]
         x, out, weight = self._operands
         kernel = make(self._memory)
