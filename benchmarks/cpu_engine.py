@@ -4,14 +4,17 @@
     python benchmarks/cpu_engine.py --net alexnet vgg_a googlenet resnet50_v1 --batch 1 16 64
     python benchmarks/cpu_engine.py --net vgg_a --batch 64 --rounds 5 --minutes 4 --peers stock-best auto
 
-Every peer lives in a process of its own, all at once in memory; the three phases are run in turns, one round
-of each peer after the other, so that all meet the same machine. A sample during which other programs held the
-cores (Linux's pressure figures) is taken again. Shown: medians, in ms per image. On a machine that is never
-quiet, ``--threads 1 --clock cpu`` shows the CPU time of one thread, which other programs hardly change.
+Every peer has a process of its own that is alone in memory while it runs: it is started, runs some rounds of
+the three phases and ends, then the next one does; so they go on in turns, that all meet the same machine.
+(Side by side in a virtual machine they do not get the same memory: accGradParameters of OverFeat, batch 1,
+took up to half again as long in a process that was started after others.) A sample during which other
+programs held the cores (Linux's pressure figures) is taken again. Shown: medians of all rounds of all turns,
+in ms per image. On a machine that is never quiet, ``--threads 1 --clock cpu`` shows the CPU time of one
+thread, which other programs hardly change.
 
-``--minutes`` ends each net and batch size after so long, with the rounds it has; ``--json`` is written after
-every round, so that an interrupted run keeps what it has. ``--torch7`` runs a legacy script (OverFeat) under
-a Torch7 of your own.
+``--minutes`` begins no new turn of a net and batch size after so long; ``--json`` is written after each turn,
+so that an interrupted run keeps what it has. ``--torch7`` runs a legacy script (OverFeat) under a Torch7 of
+your own, once a turn.
 """
 
 import argparse
@@ -60,14 +63,14 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--net", nargs="+", choices=NETS, default=["overfeat_accurate"], metavar="NET")
     parser.add_argument("--batch", nargs="+", type=positive, default=[1, 8, 64])
     parser.add_argument("--peers", nargs="+", choices=PEERS, default=list(PEERS))
-    parser.add_argument("--rounds", type=positive, default=9)
+    parser.add_argument("--turns", type=positive, default=3)
+    parser.add_argument("--rounds", type=positive, default=5, help="of each peer and turn")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="at most, per net and batch size")
     parser.add_argument("--threads", type=positive, default=2)
     parser.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32")
     parser.add_argument("--clock", choices=("wall", "cpu"), default="wall")
     parser.add_argument("--tuning-file", type=Path, help="instead of the one in the user's cache folder")
     parser.add_argument("--torch7", metavar="COMMAND", help="runs a legacy script (OverFeat) under Torch7")
-    parser.add_argument("--torch7-runs", type=positive, default=3)
     parser.add_argument("--json", type=Path, metavar="FILE", help="writes every figure to FILE")
     return parser.parse_args()
 
@@ -113,42 +116,42 @@ class Worker:
 
 
 def compare(net: str, batch: int, options: argparse.Namespace) -> Iterator[dict[str, object]]:
-    """What is known after each round."""
+    """What is known after each turn."""
     started = time.monotonic()
-    workers: dict[str, Worker] = {}
-    for peer in options.peers:
-        workers[peer] = Worker(peer, net, batch, options)
-        print(f"{net}, batch {batch}: {peer} is ready", file=sys.stderr, flush=True)
-    samples: dict[str, list[list[float]]] = {peer: [[], [], []] for peer in options.peers}
-    legacy_runs = options.torch7_runs if options.torch7 and net == "overfeat_accurate" else 0
-    if legacy_runs:
-        samples["torch7"] = [[], [], []]
+    with_torch7 = options.torch7 is not None and net == "overfeat_accurate"
+    names = [*options.peers, "torch7"] if with_torch7 else options.peers
+    samples: dict[str, list[list[float]]] = {name: [[], [], []] for name in names}
+    facts: dict[str, dict[str, object]] = {}
     disturbed = 0
-    for round in range(options.rounds):
-        if round * legacy_runs // options.rounds >= len(samples.get("torch7", [[]])[0]) < legacy_runs:
+    for turn in range(options.turns):
+        if turn and time.monotonic() - started > 60 * options.minutes:
+            break
+        for peer in options.peers:
+            worker = Worker(peer, net, batch, options)
+            facts[peer] = worker.facts
+            for _ in range(options.rounds):
+                times, retries, worker.facts["peak_mib"] = worker.run()
+                disturbed += retries
+                for phase, value in enumerate(times):
+                    samples[peer][phase].append(value)
+            worker.stop()
+            print(f"{net}, batch {batch}, turn {turn + 1}: {peer}", file=sys.stderr, flush=True)
+        if with_torch7:
             for phase, value in enumerate(run_torch7(options.torch7, batch)):
                 samples["torch7"][phase].append(value)
-        for peer, worker in workers.items():
-            times, retries, worker.facts["peak_mib"] = worker.run()
-            disturbed += retries
-            for phase, value in enumerate(times):
-                samples[peer][phase].append(value)
         yield {
             "net": net,
             "batch": batch,
             "threads": options.threads,
             "clock": options.clock,
             "dtype": options.dtype,
-            "rounds": round + 1,
+            "turns": turn + 1,
+            "rounds": options.rounds,
             "ms_per_image": {p: [statistics.median(part) for part in parts] for p, parts in samples.items()},
             "samples": samples,
-            "facts": {peer: worker.facts for peer, worker in workers.items()},
+            "facts": facts,
             "samples_taken_again": disturbed,
         }
-        if time.monotonic() - started > 60 * options.minutes:
-            break
-    for worker in workers.values():
-        worker.stop()
 
 
 def table(result: dict[str, object]) -> list[str]:
@@ -157,7 +160,7 @@ def table(result: dict[str, object]) -> list[str]:
     totals = {peer: sum(parts) for peer, parts in medians.items()}
     lines = [
         f"{result['net']}, batch {result['batch']}, {result['threads']} threads, {result['dtype']}, "
-        f"{result['clock']} time, {result['rounds']} rounds:"
+        f"{result['clock']} time, {result['turns']} turns of {result['rounds']} rounds:"
     ]
     for peer, parts in medians.items():
         phases = " / ".join(f"{part:.4g}" for part in parts)
