@@ -21,6 +21,7 @@ from nets.engine.kernel import Kernel
 from nets.engine.memory import Memory
 from nets.engine.shapes import ConvolutionShape, pieces
 from nets.engine.tile_transforms import TileMap, TileTransforms
+from nets.engine.weights import StaleWeightError
 from nets.engine.winograd import POINTS, winograd
 
 # Largest error over the largest value, for the sizes drawn here.
@@ -116,14 +117,51 @@ def test_work_cut_into_small_pieces(
             reference.check(make(Memory()), phase)
 
 
-def test_products_by_onednn_are_offered_for_many_channels() -> None:
+@pytest.mark.parametrize("packs", [True, False])
+def test_products_by_onednn_are_offered_for_many_channels(
+    packs: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shape = ConvolutionShape(1, 130, 128, (6, 6), (3, 3), (1, 1), (1, 1), torch.float32)
     reference = Reference(shape, seed=6)
+    if not packs:
+        monkeypatch.setattr("nets.engine.onednn.has_packed_linear", lambda dtype: False)
+    library = "packed" if packs else "onednn"
     for phase in (FORWARD, INPUT_GRADIENT):
         made = {name: make for name, make in candidates(shape, phase).items() if "onednn" in name}
-        assert "winograd(3, onednn)" in made
+        made |= {name: make for name, make in candidates(shape, phase).items() if "packed" in name}
+        assert f"winograd(3, {library})" in made
         for make in made.values():
             reference.check(make(Memory()), phase, tolerance=3e-5)
+
+
+def test_packed_weights_follow_the_weight_and_can_be_checked() -> None:
+    shape = ConvolutionShape(2, 5, 6, (7, 6), (3, 3), (1, 1), (1, 1), torch.float32)
+    reference = Reference(shape, seed=7)
+    kernel = BilinearConvolution(shape, Memory(), winograd(3, 3), "packed")
+    for kept in (kernel._packed_forward, kernel._packed_backward):
+        kept.checked = True
+    for phase in (FORWARD, INPUT_GRADIENT):
+        reference.check(kernel, phase)
+        reference.check(kernel, phase)  # from the kept copy
+    other = Reference(shape, seed=8)
+    with torch.no_grad():
+        reference.weight.copy_(other.weight)  # counted by PyTorch
+    reference.out = F.conv2d(
+        reference.x.double().permute(0, 3, 1, 2), other.weight.double(), reference.bias.double(), 1, 1
+    ).permute(0, 2, 3, 1)
+    reference.check(kernel, FORWARD)
+    kernel.input_gradient(reference.grad_out, reference.weight, torch.empty_like(reference.x))
+    reference.weight.numpy()[:] = 0
+    for step in (
+        lambda: kernel.forward(reference.x, reference.weight, None, reference.out.float(), False),
+        lambda: kernel.input_gradient(reference.grad_out, reference.weight, torch.empty_like(reference.x)),
+    ):
+        with pytest.raises(StaleWeightError):
+            step()
+    kernel.invalidate()
+    out = torch.ones_like(reference.grad_out)
+    kernel.forward(reference.x, reference.weight, None, out, False)
+    assert out.abs().max() == 0
 
 
 @pytest.mark.parametrize("few_tiles", [0, 100])
@@ -217,6 +255,14 @@ def test_the_adjoint_of_a_map_is_its_transpose(transforms: TileTransforms) -> No
         room = room_of(tile_map, tile_map.values)
         tile_map.apply_adjoint(torch.eye(tile_map.values, dtype=torch.float64), found, room)
         assert error(found, matrix(tile_map, size).t()) < 1e-12
+
+
+@pytest.mark.parametrize("transforms", TRANSFORMS, ids=lambda transforms: transforms.name)
+def test_the_parts_of_a_map_are_the_map(transforms: TileTransforms) -> None:
+    parts = transforms.weight.parts()
+    assert len(parts) > 1
+    found = torch.cat([matrix(part, transforms.kernel) for part in parts])
+    assert error(found, matrix(transforms.weight, transforms.kernel)) < 1e-12
 
 
 def test_a_real_fourier_transform_multiplies_three_times_per_pair_of_frequencies() -> None:

@@ -35,6 +35,7 @@ _BILINEAR_DTYPES = (torch.float32, torch.float64)
 _SLICED_ROWS = range(2, 33)
 _LARGEST_FFT_TILE = 24
 _ONEDNN_CHANNELS = 128  # below, the cost of a call per matrix product is too high
+_PACKED_COPIES = 6  # times the weight's memory: what packed copies for both directions may take
 
 
 KernelMaker = Callable[[Memory], Kernel]
@@ -72,7 +73,7 @@ def candidates(shape: ConvolutionShape, phase: str) -> dict[str, KernelMaker]:
     else:
         found["mm(tap)"] = lambda memory: Im2colGemm(shape, memory, "tap")
         found["mm(channel)"] = lambda memory: Im2colGemm(shape, memory, "channel")
-        if phase != WEIGHT_GRADIENT and onednn.has_linear(shape.dtype):
+        if onednn.has_linear(shape.dtype):
             found["mm(tap, onednn)"] = lambda memory: Im2colGemm(shape, memory, "tap", "onednn")
         if phase == INPUT_GRADIENT and shape.stride != (1, 1):
             found["mm(phases)"] = lambda memory: StridedInputGradient(shape, memory, "mm")
@@ -115,8 +116,12 @@ def _bilinear(shape: ConvolutionShape, phase: str) -> dict[str, KernelMaker]:
     }
     large = min(shape.in_channels, shape.out_channels) >= _ONEDNN_CHANNELS
     if large and phase != WEIGHT_GRADIENT and onednn.has_linear(shape.dtype):
+        packs = onednn.has_packed_linear(shape.dtype)
+        library = "packed" if packs else "onednn"
         for one in transforms:
-            found[f"{one.name[:-1]}, onednn)"] = partial(_bilinear_kernel, shape, one, "onednn")
+            if packs and 2 * one.products > _PACKED_COPIES * shape.taps:
+                continue
+            found[f"{one.name[:-1]}, {library})"] = partial(_bilinear_kernel, shape, one, library)
     return found
 
 
@@ -146,6 +151,7 @@ _SURPASSED = {
     "mm(tap, onednn)": ("direct(packed)",),
     "winograd(2)": ("winograd(3)",),
     "winograd(2, onednn)": ("winograd(3)",),
+    "winograd(2, packed)": ("winograd(3)",),
 }
 
 

@@ -26,12 +26,12 @@ from nets.engine import onednn
 from nets.engine.kernel import Kernel
 from nets.engine.memory import Memory
 from nets.engine.shapes import ConvolutionShape, pad_into, pieces
-from nets.engine.tile_transforms import TileTransforms
+from nets.engine.tile_transforms import TileMap, TileTransforms
 from nets.engine.weights import CachedWeight
 
 TILES_PER_PIECE = 256
 STEP_BYTES = 6 << 20  # transformed tiles of a step
-BLOCK_BYTES = 13 << 20  # transformed weight gradient that is made and used up at a time
+BLOCK_BYTES = 6 << 20  # transformed weight gradient that is made and used up at a time
 # Below this ratio of transformed activations to transformed weights the weight gradient is made in blocks.
 FEW_TILES = 0.1
 
@@ -41,7 +41,8 @@ Piece = tuple[slice, slice]  # images and rows of tiles
 class BilinearConvolution(Kernel):
     """The three phases of a stride-1 convolution with a square kernel by ``transforms``.
 
-    ``library`` is what multiplies in the transformed domain: "blas" or "onednn".
+    ``library`` is what multiplies in the transformed domain: "blas", "onednn", or "packed": oneDNN with the
+    transformed weight kept in its own layout, one copy for each direction.
     """
 
     def __init__(
@@ -61,28 +62,71 @@ class BilinearConvolution(Kernel):
         self.tiles_per_piece = tiles_per_piece
         m = transforms.output_tile
         self.tiles = (-(-shape.out_size[0] // m), -(-shape.out_size[1] // m))
-        self._transformed = CachedWeight()
+        self._transformed: CachedWeight[Tensor] = CachedWeight()
+        self._packed_forward: CachedWeight[list[Tensor]] = CachedWeight()
+        self._packed_backward: CachedWeight[list[Tensor]] = CachedWeight()
+
+    # Weights ------------------------------------------------------------------------------------------------
 
     def invalidate(self) -> None:
-        self._transformed.invalidate()
+        for kept in (self._transformed, self._packed_forward, self._packed_backward):
+            kept.invalidate()
+
+    def _forward_matrices(self, weight: Tensor) -> Tensor | list[Tensor]:
+        """R matrices (out, in)."""
+        if self.library == "packed":
+            return self._packed_forward.get(weight, self._pack_forward)
+        return self._transformed.get(weight, self._transform_weight)
+
+    def _backward_matrices(self, weight: Tensor) -> Tensor | list[Tensor]:
+        """R matrices (in, out)."""
+        if self.library == "packed":
+            return self._packed_backward.get(weight, self._pack_backward)
+        return self._transformed.get(weight, self._transform_weight).transpose(1, 2)
+
+    def _pack_forward(self, weight: Tensor, out: list[Tensor] | None) -> list[Tensor]:
+        return self._pack(weight, out, transposed=False)
+
+    def _pack_backward(self, weight: Tensor, out: list[Tensor] | None) -> list[Tensor]:
+        return self._pack(weight, out, transposed=True)
+
+    def _pack(self, weight: Tensor, out: list[Tensor] | None, transposed: bool) -> list[Tensor]:
+        """Some matrices after the other: all of them would take as much scratch memory again."""
+        packed = [] if out is None else out
+        packed.clear()  # frees the old copies before the new ones are made
+        for map_ in self.transforms.weight.parts():
+            for matrix in self._apply_to_weight(weight, map_, None):
+                packed.append(
+                    onednn.pack(matrix.t() if transposed else matrix, self._tiles_in(self._pieces()[0]))
+                )
+        return packed
 
     def _transform_weight(self, weight: Tensor, out: Tensor | None) -> Tensor:
         """(out, in, k, k) to (R, out, in)."""
-        shape, map_ = self.shape, self.transforms.weight
+        map_ = self.transforms.weight
         if out is None:
-            out = self.memory.empty((map_.values, shape.out_channels, shape.in_channels), shape.dtype)
+            size = (map_.values, self.shape.out_channels, self.shape.in_channels)
+            out = self.memory.empty(size, self.shape.dtype)
+        return self._apply_to_weight(weight, map_, out)
+
+    def _apply_to_weight(self, weight: Tensor, map_: TileMap, out: Tensor | None) -> Tensor:
+        """(out, in, k, k) to (values of ``map_``, out, in), in scratch memory where there is no ``out``."""
+        shape = self.shape
+        size = (map_.values, shape.out_channels, shape.in_channels)
         width = self._block_width(shape.in_channels, shape.out_channels)
-        by_tap, room = self.memory.scratch(
+        by_tap, room, passing = self.memory.scratch(
             shape.dtype,
             (shape.taps, width * shape.in_channels),
             (map_.between * width * shape.in_channels,),
+            size if out is None else (0,),
         )
+        found = passing if out is None else out
         for first in range(0, shape.out_channels, width):
             part = weight[first : first + width]
             taps = _take(by_tap.flatten(), (shape.taps, part.numel() // shape.taps))
             taps.copy_(part.reshape(-1, shape.taps).t())
-            map_.apply(taps, out[:, first : first + width].flatten(1), room)
-        return out
+            map_.apply(taps, found[:, first : first + width].flatten(1), room)
+        return found
 
     # Pieces, steps and scratch ------------------------------------------------------------------------------
 
@@ -200,25 +244,26 @@ class BilinearConvolution(Kernel):
                 )
                 grid.add_(tiles[top : top + rows, left : left + columns])
 
-    def _multiply(self, rows: Tensor, matrices: Tensor, into: Tensor) -> Tensor:
-        """(R, T, a) times (R, a, b), in flat ``into``: (R, T, b)."""
-        found = _take(into, (*rows.shape[:2], matrices.shape[2]))
+    def _multiply(self, rows: Tensor, matrices: Tensor | list[Tensor], into: Tensor) -> Tensor:
+        """(R, T, a) times the transposes of R matrices (b, a), in flat ``into``: (R, T, b)."""
+        found = _take(into, (*rows.shape[:2], matrices[0].shape[0]))
         if self.library == "blas":
-            return torch.bmm(rows, matrices, out=found)
+            assert isinstance(matrices, Tensor)
+            return torch.bmm(rows, matrices.transpose(1, 2), out=found)
         for row, matrix, target in zip(rows, matrices, found, strict=True):
-            target.copy_(onednn.linear(row, matrix.t(), None, False))
+            target.copy_(onednn.linear(row, matrix, None, False))
         return found
 
     # Phases -------------------------------------------------------------------------------------------------
 
     def forward(self, x: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool) -> None:
         shape, m = self.shape, self.transforms.output_tile
-        by_product = self._transformed.get(weight, self._transform_weight).transpose(1, 2)
+        matrices = self._forward_matrices(weight)
         cut = self._pieces()
         inputs, outputs, in_step, between, padded = self._scratch(cut[0])
         for piece in cut:
             transformed = self._transform_input(x, piece, inputs, in_step, between, padded)
-            product = self._multiply(transformed, by_product, outputs)
+            product = self._multiply(transformed, matrices, outputs)
             for (images, rows), place in self._steps(piece, shape.out_channels):
                 height = rows.stop - rows.start
                 size = (m, m, images.stop - images.start, height, self.tiles[1], shape.out_channels)
@@ -238,13 +283,13 @@ class BilinearConvolution(Kernel):
 
     def input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:
         shape, t = self.shape, self.transforms.input_tile
-        transformed_weight = self._transformed.get(weight, self._transform_weight)
+        matrices = self._backward_matrices(weight)
         (top, left), (height, width) = shape.padding, shape.in_size
         cut = self._pieces()
         inputs, outputs, in_step, between, padded = self._scratch(cut[0])
         for piece in cut:
             gradient = self._transform_grad_output(grad_out, piece, outputs, in_step, between)
-            product = self._multiply(gradient, transformed_weight, inputs)
+            product = self._multiply(gradient, matrices, inputs)
             for (images, rows), place in self._steps(piece, shape.in_channels):
                 count = images.stop - images.start
                 grid = _take(in_step, (t, t, count, rows.stop - rows.start, self.tiles[1], shape.in_channels))

@@ -38,6 +38,9 @@ class MatrixProduct(Kernel):
     def weight_gradient(self, rows: Tensor, grad_out: Tensor, grad_weight: Tensor) -> None:
         if rows.shape[0] == 1:  # an outer product: memory-bound, and BLAS is half as fast at it
             grad_weight.addcmul_(grad_out.t(), rows)
+        elif self.library == "onednn":
+            for outs in onednn.parts_of_result(grad_weight):
+                grad_weight[outs].add_(onednn.linear(grad_out.t()[outs], rows.t(), None, False))
         else:
             grad_weight.addmm_(grad_out.t(), rows)
 

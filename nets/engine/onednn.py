@@ -147,5 +147,24 @@ def has_linear(dtype: torch.dtype) -> bool:
 
 
 def linear(rows: Tensor, matrix: Tensor, bias: Tensor | None, relu: bool) -> Tensor:
-    """rows (m, k) @ matrix (n, k) transposed + bias (n), with ReLU where asked; a fresh (m, n) tensor."""
+    """rows (m, k) @ matrix (n, k) transposed + bias (n), with ReLU where asked; a fresh (m, n) tensor.
+
+    ``matrix`` may come from :func:`pack`.
+    """
     return torch.ops.mkldnn._linear_pointwise(rows, matrix, bias, "relu" if relu else "none", [], "")
+
+
+def has_packed_linear(dtype: torch.dtype) -> bool:
+    """Whether this build of PyTorch can keep the matrix of :func:`linear` in oneDNN's own layout."""
+    return has_linear(dtype) and hasattr(torch.ops.mkldnn, "_reorder_linear_weight")
+
+
+def pack(matrix: Tensor, rows: int) -> Tensor:
+    """A copy of ``matrix`` (n, k) for :func:`linear`, laid out for products with about ``rows`` rows."""
+    return torch.ops.mkldnn._reorder_linear_weight(matrix.contiguous(), rows)
+
+
+def parts_of_result(result: Tensor) -> list[slice]:
+    """Rows of a matrix in parts that :func:`linear` may give in fresh memory."""
+    rows = max(1, _RESULT_BYTES // (result.shape[1] * result.itemsize))
+    return [slice(first, first + rows) for first in range(0, result.shape[0], rows)]

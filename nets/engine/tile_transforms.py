@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+_VALUES_PER_PART = 8
+
 
 @dataclass(frozen=True)
 class TileMap:
@@ -41,6 +43,20 @@ class TileMap:
     def to(self, dtype: torch.dtype) -> "TileMap":
         leading = None if self.leading is None else self.leading.to(dtype).contiguous()
         return TileMap(leading, tuple((m.to(dtype).contiguous(), count) for m, count in self.blocks))
+
+    def parts(self) -> list["TileMap"]:
+        """Maps of the same tiles that give the values one part after the other."""
+        if self.leading is None:
+            (matrix, _), *others = self.blocks
+            assert not others
+            return [one_stage(rows) for rows in matrix.split(_VALUES_PER_PART)]
+        found, first = [], 0
+        for matrix, count in self.blocks:
+            rows = matrix.shape[1] // self.leading.shape[1]
+            for _ in range(count):
+                found.append(TileMap(self.leading[first : first + rows], ((matrix, 1),)))
+                first += rows
+        return found
 
     def apply(self, tiles: Tensor, values: Tensor, room: Tensor) -> None:
         """Fills ``values`` (R, N), whose rows may lie apart, from contiguous ``tiles`` (n * n, N).

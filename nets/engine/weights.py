@@ -1,16 +1,19 @@
 """Transformed copies of a weight, kept until the weight changes. The parameter stays the single truth."""
 
 from collections.abc import Callable
+from typing import Generic, TypeVar
 
 import torch
 from torch import Tensor
+
+Copy = TypeVar("Copy", Tensor, list[Tensor])
 
 
 class StaleWeightError(RuntimeError):
     """A weight was changed in a way that PyTorch does not count: through ``.data``, numpy, a memory map."""
 
 
-class CachedWeight:
+class CachedWeight(Generic[Copy]):
     """The result of ``transform(weight, out)``, made again when the weight's version or memory has changed.
 
     ``transform`` gets the last result as ``out`` (None the first time), to be filled again, and returns it.
@@ -20,16 +23,16 @@ class CachedWeight:
     """
 
     def __init__(self) -> None:
-        self._result: Tensor | None = None
+        self._result: Copy | None = None
         self._made_from: tuple[int, int] | None = None
         self.checked = False
 
-    def get(self, weight: Tensor, transform: Callable[[Tensor, Tensor | None], Tensor]) -> Tensor:
+    def get(self, weight: Tensor, transform: Callable[[Tensor, Copy | None], Copy]) -> Copy:
         source = (weight._version, weight.data_ptr())
         if self._result is None or source != self._made_from:
             self._result = transform(weight, self._result)
             self._made_from = source
-        elif self.checked and not torch.equal(transform(weight, None), self._result):
+        elif self.checked and not _equal(transform(weight, None), self._result):
             raise StaleWeightError(
                 "a weight changed without PyTorch noticing (a write through .data, numpy or a memory map): "
                 "call invalidate() after such a write"
@@ -39,3 +42,11 @@ class CachedWeight:
     def invalidate(self) -> None:
         """Makes the next use transform the weight again."""
         self._made_from = None
+
+
+def _equal(one: Tensor | list[Tensor], other: Tensor | list[Tensor]) -> bool:
+    if isinstance(one, Tensor) and isinstance(other, Tensor):
+        if one.is_mkldnn:  # in oneDNN's own layout, which has no comparison
+            one, other = one.to_dense(), other.to_dense()
+        return torch.equal(one, other)
+    return all(map(_equal, one, other))
