@@ -83,6 +83,8 @@ def _warm_up() -> None:
     a = torch.eye(64)
     torch.linalg.svd(a @ a)
     torch.nn.functional.conv2d(torch.ones(1, 1, 8, 8), torch.ones(1, 1, 3, 3))
+    x = torch.ones(2, requires_grad=True)
+    torch.autograd.grad(x * x, x, torch.ones(2))
 
 
 def _set_limits(limits: dict[str, float]) -> None:

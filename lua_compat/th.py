@@ -1,6 +1,7 @@
 """The command ``th``: runs Lua scripts of Torch7 on PyTorch."""
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -138,6 +139,8 @@ def main(argv: Sequence[str] | None = None) -> int:
                 "th: the prompt needs the package prompt_toolkit: pip install prompt_toolkit", file=sys.stderr
             )
             return USAGE_ERROR
+        if argv is None:  # a program of its own ends when the reader of its stdout goes away (| head)
+            signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         with interruptible():
             return _execute(command)
     except LuaError as error:
@@ -162,7 +165,11 @@ def _run_in_sandbox(command: Command) -> int:
     from lua_compat.sandbox import Limits, run
 
     assert command.script is not None
-    outcome = run(command.script, command.arguments, Limits(**command.limits))  # type: ignore[arg-type]
+    try:
+        outcome = run(command.script, command.arguments, Limits(**command.limits))  # type: ignore[arg-type]
+    except BrokenPipeError:  # the reader of our stdout went away (| head): the script has been ended
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes again at exit
+        return 0
     if outcome.message:
         print(f"th: sandbox: {outcome.message}", file=sys.stderr)
     return outcome.exit_code

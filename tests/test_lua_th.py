@@ -70,8 +70,11 @@ def test_errors_of_python_are_strings_that_lua_can_catch() -> None:
         local thread = coroutine.create(singular)
         local resumed, text = coroutine.resume(thread)
         print(resumed, type(text))
+        print(pcall(function() end)) -- no more values than there were
+        print(coroutine.resume(coroutine.create(function() return nil, nil end)))
     """
-    assert th("-e", code).stdout == "false\tstring\tsingular\nfalse\tstring handled\nfalse\tstring\n"
+    expected = "false\tstring\tsingular\nfalse\tstring handled\nfalse\tstring\ntrue\ntrue\tnil\tnil\n"
+    assert th("-e", code).stdout == expected
 
 
 def test_python_is_out_of_reach() -> None:
@@ -121,6 +124,12 @@ def test_ctrl_c_ends_a_loop(loop: str) -> None:
     _, stderr = process.communicate(timeout=20)
     assert process.returncode == 130
     assert "interrupted" in stderr
+
+
+def test_a_reader_that_goes_away_ends_a_script() -> None:
+    command = f"{sys.executable} -m lua_compat -e 'while true do print(1) end' | head -1"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=ROOT, timeout=60)
+    assert (done.stdout, done.stderr) == ("1\n", "")
 
 
 def test_run_from_python_ends_the_script_only(tmp_path: Path) -> None:

@@ -1,13 +1,14 @@
 -- Looking into graphs: names from local variables, drawings, and a drawing of the graph in which an error happened.
 local running = require 'nngraph.running'
 local paths = require 'paths'
+local getlocal = debug.getlocal -- the sandbox takes it from scripts
 local write_drawing = require('graph.graphviz').write_drawing
 
 -- Names nodes after the local variables of the function at this level (1: the caller) that hold them.
 function nngraph.annotateNodes(level)
    level = (level or 1) + 1
    for index = 1, math.huge do
-      local name, value = debug.getlocal(level, index)
+      local name, value = getlocal(level, index)
       if not name then return end
       if torch.typename(value) == 'nngraph.Node' and not value.data.annotations.name then
          value:annotate{ name = name }

@@ -3,13 +3,14 @@
 -- reverseMap: the nodes that use this one; annotations; while it runs input, gradOutput.
 local Node, parent = torch.class('nngraph.Node', 'graph.Node')
 
-local here = debug.getinfo(1, 'S').source
+local getinfo = debug.getinfo -- the sandbox takes it from scripts
+local here = getinfo(1, 'S').source
 local packages = here:sub(1, #here - #'nngraph/node.lua')
 
 -- Where the script is that asked for a node: the first function on the stack outside of the Lua packages.
 local function place_of_caller()
    for level = 3, math.huge do
-      local info = debug.getinfo(level, 'Sl')
+      local info = getinfo(level, 'Sl')
       if not info then return end
       if info.what ~= 'C' and info.source:sub(1, #packages) ~= packages then
          return ('[%s]:%d'):format(info.short_src, info.currentline)

@@ -22,11 +22,16 @@ local function readable(problem)
    return problem
 end
 
-local function finish(ok, problem, ...)
-   if ok then return ok, problem, ... end
+local function failed(problem)
    local text, fatal = readable(problem)
    if fatal then error(text, 0) end
-   return false, text, ...
+   return false, text
+end
+
+-- As many values as there were: a function without a result gives pcall just true.
+local function finish(ok, ...)
+   if ok then return true, ... end
+   return failed(...)
 end
 
 function pcall(f, ...) return finish(raw_pcall(f, ...)) end

@@ -5,6 +5,7 @@ local errors = require 'torch.errors'
 local tensors = require 'torch.tensor'
 local overloads = require 'torch.overloads'
 local few = require 'torch.few'
+local shaped_like = require('torch.pointwise').shaped_like
 local python = require('th.python').functions
 
 local handle, resize_as, count = memory.handle, memory.resize_as, memory.count
@@ -86,7 +87,7 @@ define('renorm', { 'R t n i n', function(r, t, p, d, maximum)
 end }, floating)
 define('dist', { 'T T d=2', function(a, b, p)
    if count(a) ~= count(b) then errors.raise('inconsistent tensor size', 'THTensorMath.c') end
-   return python.dist(handle(a), handle(require('torch.pointwise').shaped_like(a, b)), p)
+   return python.dist(handle(a), handle(shaped_like(a, b)), p)
 end }, floating)
 define('all', { 'T', function(t)
    if t.nd == 0 then errors.argument(1, 'empty Tensor', 'THTensorMath.c') end

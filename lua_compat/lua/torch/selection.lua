@@ -4,6 +4,7 @@ local memory = require 'torch.memory'
 local errors = require 'torch.errors'
 local tensors = require 'torch.tensor'
 local overloads = require 'torch.overloads'
+local shaped_like = require('torch.pointwise').shaped_like
 local python = require('th.python').functions
 
 local records = memory.records
@@ -92,7 +93,7 @@ local function install(T)
    local function mask_for(r, mask)
       if count(r) ~= count(mask) then errors.raise('inconsistent tensor size', 'THTensorMath.c') end
       check_mask(mask)
-      return require('torch.pointwise').shaped_like(r, mask)
+      return shaped_like(r, mask)
    end
 
    -- [result,] source, mask
