@@ -3,24 +3,28 @@
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from conftest import GOLDEN, ROOT
+from fake_cuda import fake_cuda
 
 from lua_compat import t7
 from lua_compat.cuda import Cuda
 from lua_compat.runtime import Runtime
 
-ROOT = Path(__file__).parent.parent
-
 
 @pytest.fixture(scope="module")
-def runtime() -> Runtime:
+def runtime() -> Iterator[Runtime]:
+    """A Lua state whose CUDA tensors are in main memory, under PyTorch's rules for a GPU."""
     opened = Runtime(cpu_as_cuda=True)
-    opened.run_string("require 'cunn' require 'cudnn' require 'ccn2'")
-    return opened
+    opened.handles.cuda = "cuda"
+    with fake_cuda():
+        opened.run_string("require 'cunn' require 'cudnn' require 'ccn2'")
+        yield opened
 
 
 def printed(runtime: Runtime, capfd: pytest.CaptureFixture[str], code: str) -> str:
@@ -47,11 +51,18 @@ def th(*words: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_without_cuda_the_message_says_what_to_do() -> None:
-    for package in ("cutorch", "cunn", "cudnn", "ccn2"):
-        result = th("-e", f"require '{package}'")
-        assert result.returncode == 1
-        assert "cutorch needs a CUDA GPU" in result.stderr and "th --cpu-as-cuda" in result.stderr
-    assert th("-e", "print(torch.CudaTensor)").stdout == "nil\n"
+    code = """
+        for _, name in ipairs{ 'cunn', 'cudnn', 'ccn2' } do
+           print(pcall(require, name))
+           package.loaded.cutorch, package.loaded.cunn = nil -- Lua remembers that they failed
+        end
+        print(torch.CudaTensor)
+        require 'cutorch'
+    """
+    result = th("-e", code)
+    assert result.returncode == 1 and result.stdout.endswith("\nnil\n")
+    for text, count in ((result.stderr, 1), (result.stdout, 3)):
+        assert text.count("cutorch needs a CUDA GPU") == text.count("th --cpu-as-cuda") == count
 
 
 def test_the_stand_in_is_announced_on_stderr() -> None:
@@ -329,6 +340,122 @@ def test_data_parallel_table_on_two_devices_that_are_one(runtime: Runtime) -> No
         runtime,
         "local _, a = parallel:parameters() local _, b = alone:parameters() return a[1], b[1]",
     )
+
+
+# Runs every case of cases_nn.lua with a type of tensors; prints its error, or by how much it differs from what
+# FloatTensors give, if that is more than the tolerance.
+NN_CASES = """
+local cases, type_name, tolerance = ...
+local function gap(a, b) -- over the largest value, or 1
+   if torch.isTensor(a) then
+      if a:nElement() == 0 then return 0 end
+      a, b = a:double(), b:double()
+      return (a - b):abs():max() / math.max(1, a:clone():abs():max())
+   elseif type(a) == 'table' then
+      local most = 0
+      for key, value in pairs(a) do most = math.max(most, gap(value, b[key])) end
+      return most
+   end
+   return type(a) == 'number' and math.abs(a - b) or 0
+end
+local function run(number, case, name)
+   local options, input = case[3] or {}, {}
+   torch.manualSeed(number)
+   local module = nn.utils.recursiveType(assert(loadstring('return ' .. case[1]))(), name)
+   for i, shape in ipairs(case[2]) do
+      input[i] = torch.rand(torch.LongStorage(shape)):add(options.unit and 0 or 0.1)
+      if options.labels then input[i]:mul(options.labels):ceil():clamp(1, options.labels) end
+   end
+   if #input == 1 and not options.table then input = input[1] end
+   local target = options.target and assert(loadstring('return ' .. options.target))()
+   input = nn.utils.recursiveType(input, name)
+   if type(target) ~= 'number' then target = nn.utils.recursiveType(target, name) end
+   if options.evaluate then module:evaluate() end
+   local results = { (module:forward(input, target)) }
+   if not options.forward_only then
+      if module.zeroGradParameters then module:zeroGradParameters() end
+      results[2] = module:backward(input, target or module.output)
+      if module.parameters then results[3] = select(2, module:parameters()) end
+   end
+   return results
+end
+for number, case in ipairs(cases) do
+   local ok, problem = pcall(function()
+      local result = run(number, case, type_name)
+      if tolerance == math.huge then return end
+      local difference = gap(run(number, case, 'torch.FloatTensor'), result)
+      assert(difference <= tolerance, difference)
+   end)
+   if not ok then print(case[1], (tostring(problem):gsub('\\n.*', ''))) end
+end
+"""
+
+HALF_POOLING_AND_MARGINS = {  # PyTorch has no kernels for them on a CPU
+    "nn.VolumetricAveragePooling(2,2,2)", "nn.MultiMarginCriterion()", "nn.MultiLabelMarginCriterion()",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("element", "tolerance", "missing"),
+    [("Cuda", "1e-5", set()), ("CudaHalf", "math.huge", HALF_POOLING_AND_MARGINS)],
+)
+def test_nn_s_cases_run_where_their_tensors_lie(
+    runtime: Runtime, capfd: pytest.CaptureFixture[str], element: str, tolerance: str, missing: set[str]
+) -> None:
+    cases = (GOLDEN / "cases_nn.lua").read_text(encoding="utf-8")
+    code = f"(function(...) {NN_CASES} end)((function() {cases} end)(), 'torch.{element}Tensor', {tolerance})"
+    found = dict(line.split("\t", 1) for line in printed(runtime, capfd, code).splitlines())
+    assert found.keys() == missing, found
+
+
+def test_a_net_in_half_precision_is_near_the_same_in_single(runtime: Runtime) -> None:
+    runtime.run_string("""
+        torch.manualSeed(1)
+        local net = nn.Sequential():add(cudnn.SpatialConvolution(3, 8, 3, 3, 1, 1, 1, 1))
+        net:add(cudnn.SpatialBatchNormalization(8)):add(cudnn.ReLU(true)):add(cudnn.SpatialCrossMapLRN(5))
+        net:add(cudnn.SpatialAveragePooling(2, 2, 2, 2)):add(nn.View(8)):add(nn.Linear(8, 10))
+        net:add(cudnn.LogSoftMax())
+        local x, criterion, results = torch.randn(2, 3, 2, 2), nn.ClassNLLCriterion(), {}
+        for i, name in ipairs{ 'torch.CudaTensor', 'torch.CudaHalfTensor' } do
+           net:type(name)
+           criterion:type(name)
+           net:zeroGradParameters()
+           local loss = criterion:forward(net:forward(x:type(name)), torch.CudaTensor{ 1, 2 })
+           net:backward(x:type(name), criterion:backward(net.output, torch.CudaTensor{ 1, 2 }))
+           results[i] = { torch.Tensor{ loss }, net.output:double(), net.gradInput:double(),
+              net:get(1).gradWeight:double() }
+        end
+        for i, expected in ipairs(results[1]) do
+           local error = (results[2][i] - expected):abs():max() / expected:clone():abs():max()
+           assert(error > 0 and error < 1e-2, ('result %d: %g'):format(i, error))
+        end
+    """)
+
+
+def test_tensor_expressions_run_where_their_tensors_lie(
+    runtime: Runtime, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Those that fail do so on the host, too, or (all, any) are not of the default type."""
+    code = """
+        for _, expression in ipairs((function() CASES end)()) do
+           local e = setmetatable({}, { __index = _G })
+           e.a, e.b, e.v, e.w = torch.randn(3, 4), torch.randn(3, 4), torch.randn(4), torch.randn(3)
+           e.sq = torch.randn(3, 3)
+           e.spd = e.sq * e.sq:t() + torch.eye(3)
+           e.f = torch.FloatTensor{ { 1, 2, 3 }, { 4, 5, 6 } }
+           for name, t in pairs(e) do e[name] = t:cuda() end
+           e.l, e.m = torch.CudaLongTensor{ 2, 1, 4, 3 }, e.a:gt(0)
+           expression = expression:gsub('torch%.([LBI]%l+Tensor)', 'torch.Cuda%1')
+           torch.setdefaulttensortype('torch.CudaTensor')
+           local run = setfenv(loadstring('return ' .. expression) or loadstring(expression), e)
+           local ok, problem = pcall(run)
+           torch.setdefaulttensortype('torch.DoubleTensor')
+           if not ok then print(expression, (problem:gsub('\\n.*', ''))) end
+        end
+    """
+    cases = (GOLDEN / "cases_tensor.lua").read_text(encoding="utf-8")
+    lines = printed(runtime, capfd, code.replace("CASES", cases)).splitlines()
+    assert len(lines) == 19 and not [line for line in lines if "device" in line], lines
 
 
 def test_the_gpu_s_convolutions_agree_with_the_cpu_s() -> None:

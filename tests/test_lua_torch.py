@@ -58,6 +58,22 @@ def _printed_by(script: Path, *args: str) -> str:
     ).stdout
 
 
+def test_probabilities_in_single_precision_are_used_as_they_are(tmp_path: Path) -> None:
+    """They are converted: a view of what was converted must keep it."""
+    script = tmp_path / "draw.lua"
+    script.write_text("""
+        local p = torch.rand(3, 20000):float()
+        for _, draw in ipairs{ function(p) return torch.multinomial(p, 50, true) end,
+              function(p) return torch.ByteTensor(60000):bernoulli(p) end } do
+           torch.manualSeed(2)
+           local single = draw(p)
+           torch.manualSeed(2)
+           assert(single:equal(draw(p:double())))
+        end
+    """)
+    assert run(script) == 0
+
+
 def test_command_line_parsing_and_help_are_byte_for_byte() -> None:
     assert _printed_by(GOLDEN / "probe_cmdline.lua") == (GOLDEN / "cmdline.txt").read_text()
 

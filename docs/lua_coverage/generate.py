@@ -47,7 +47,6 @@ REASONS = [
         r"|updateGradInput_efficient)",
         "a step inside the layer, done elsewhere",
     ),
-    (r"nn\.DataParallelTable:threads", "replicas get their work from one thread, one after the other"),
     (r"nn\.DataParallelTable:.*", "a step inside the layer, done elsewhere"),
     (
         r"cutorch\..*(UVA|[mM]anaged).*|cutorch\.CudaHostAllocator",

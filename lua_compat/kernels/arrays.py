@@ -19,14 +19,15 @@ _DTYPES = {
 
 
 def array_of(t: Tensor) -> np.ndarray:
-    """A numpy view of a contiguous tensor, for use while the tensor is held.
+    """A numpy view of a contiguous tensor on the CPU; it keeps the tensor alive.
 
     ``Tensor.numpy()`` would not do: it makes the storage one that can never be resized again.
     """
-    assert t.is_contiguous()
+    assert t.is_contiguous() and t.device.type == "cpu"
     dtype = np.dtype(_DTYPES[t.dtype])
     count = t.numel()
     if count == 0:
         return np.empty(t.shape, dtype)
     memory = (ctypes.c_char * (count * dtype.itemsize)).from_address(t.data_ptr())
+    memory.tensor = t  # type: ignore[attr-defined]  # the view has a reference to the memory
     return np.ndarray(tuple(t.shape), dtype, buffer=memoryview(memory))

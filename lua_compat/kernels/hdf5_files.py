@@ -103,8 +103,7 @@ class OpenFiles:
         options = hdf5.DataSetOptions(chunking, None if deflate < 0 else int(deflate))
         file = self._file(number)
         write = file.append if append else file.write
-        contiguous = t.contiguous()  # held while its memory is read
-        write(from_lua(datapath), array_of(contiguous), options)
+        write(from_lua(datapath), array_of(t.cpu().contiguous()), options)
 
     def hdf5_make_group(self, number: int, datapath: str) -> None:
         self._file(number).write(from_lua(datapath), {})

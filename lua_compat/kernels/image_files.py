@@ -38,8 +38,7 @@ def pillow() -> types.ModuleType:
 
 
 def _bytes_of(t: Tensor) -> bytes:
-    contiguous = t.contiguous()  # held while its memory is read
-    return array_of(contiguous).tobytes()
+    return array_of(t.contiguous()).tobytes()
 
 
 def _store(out: Tensor, pixels: np.ndarray, largest: int) -> None:

@@ -94,7 +94,7 @@ def gels(solution: Out, factors: Out, b: Tensor, a: Tensor) -> None:
     if wide:
         triangle = packed[:rows].triu()
         y = torch.linalg.solve_triangular(triangle.T, b, upper=False)
-        padded = torch.cat([y, torch.zeros(columns - rows, b.shape[1], dtype=b.dtype)])
+        padded = torch.cat([y, b.new_zeros(columns - rows, b.shape[1])])
         _write(solution, torch.ormqr(packed, tau, padded))
         _write(factors, packed.T)
         return
@@ -192,7 +192,7 @@ def pstrf(out: Out, pivots: Out, a: Tensor, uplo: str, tolerance: float) -> None
     n = len(work)
     if tolerance < 0:
         tolerance = n * torch.finfo(a.dtype).eps * work.diagonal().max().item()
-    order = torch.arange(n)
+    order = torch.arange(n, device=a.device)
     factor = torch.zeros_like(work)
     rank = n
     for k in range(n):
@@ -201,7 +201,7 @@ def pstrf(out: Out, pivots: Out, a: Tensor, uplo: str, tolerance: float) -> None
             rank = k
             break
         if p != k:
-            swapped = torch.arange(n)
+            swapped = torch.arange(n, device=a.device)
             swapped[k], swapped[p] = p, k
             work, order = work[swapped][:, swapped], order[swapped]
             factor = factor[swapped]

@@ -86,13 +86,15 @@ def _volumetric_average_pooling_gradient(x: Tensor, grad: Tensor, *numbers: floa
 
 
 @functools.lru_cache(maxsize=64)
-def _interpolation(inner: tuple[int, ...], sizes: tuple[int, ...], dtype: torch.dtype) -> list[Tensor]:
+def _interpolation(
+    inner: tuple[int, ...], sizes: tuple[int, ...], dtype: torch.dtype, device: torch.device
+) -> list[Tensor]:
     """The matrices that interpolate along the last dimensions, of sizes ``inner``, to ``sizes``; where one
     matrix for all of them is small, that one."""
     each = [_interpolation_matrix(n, size, dtype) for n, size in zip(inner, sizes, strict=True)]
-    if math.prod(inner) * math.prod(sizes) > _SMALL_MATRIX:
-        return each
-    return [functools.reduce(torch.kron, each)]
+    if math.prod(inner) * math.prod(sizes) <= _SMALL_MATRIX:
+        each = [functools.reduce(torch.kron, each)]
+    return [matrix.to(device) for matrix in each]
 
 
 _SMALL_MATRIX = 1 << 15  # elements
@@ -127,12 +129,12 @@ def _multiplied(x: Tensor, matrices: list[Tensor], sizes: tuple[int, ...]) -> Te
 def _upsample_linear(x: Tensor, *sizes: float) -> Tensor:
     """To ``sizes``, those of the last dimensions."""
     outer = _whole(*sizes)
-    return _multiplied(x, _interpolation(tuple(x.shape[-len(sizes) :]), outer, x.dtype), outer)
+    return _multiplied(x, _interpolation(tuple(x.shape[-len(sizes) :]), outer, x.dtype, x.device), outer)
 
 
 def _upsample_linear_gradient(x: Tensor, grad: Tensor, *sizes: float) -> Tensor:
     inner = tuple(x.shape[-len(sizes) :])
-    return _multiplied(grad, [m.T for m in _interpolation(inner, _whole(*sizes), x.dtype)], inner)
+    return _multiplied(grad, [m.T for m in _interpolation(inner, _whole(*sizes), x.dtype, x.device)], inner)
 
 
 def _upsample_nearest_gradient(x: Tensor, grad: Tensor, *sizes: float) -> Tensor:
@@ -169,17 +171,28 @@ def _sums_of_planes(x: Tensor, before: int, after: int) -> Tensor:
     return F.avg_pool3d(padded, (before + after + 1, 1, 1), 1, divisor_override=1).squeeze(1)
 
 
+def _single(x: Tensor) -> Tensor:
+    """Halves in single precision: their squares do not fit, and PyTorch does not pool them on a CPU."""
+    return x.float() if x.dtype == torch.float16 else x
+
+
+def _cross_map_lrn(x: Tensor, size: float, alpha: float, beta: float, k: float) -> Tensor:
+    return _batched(
+        lambda images: F.local_response_norm(images, int(size), alpha, beta, k), _single(x), 3
+    ).to(x.dtype)
+
+
 def _cross_map_lrn_gradient(
     x: Tensor, grad: Tensor, size: float, alpha: float, beta: float, k: float
 ) -> Tensor:
     """x is multiplied by s^-beta, where s is k + alpha times the mean of the squares in a window."""
     before, after = int(size) // 2, (int(size) - 1) // 2
-    images, grads = (t if t.dim() == 4 else t.unsqueeze(0) for t in (x, grad))
+    images, grads = (_single(t if t.dim() == 4 else t.unsqueeze(0)) for t in (x, grad))
     s = k + alpha / size * _sums_of_planes(images.square(), before, after)
     power = s.pow(-beta)
     # each plane is in the windows of those from ``after`` before it to ``before`` after it
     through = _sums_of_planes(grads * images * power / s, after, before)
-    return (grads * power - 2 * alpha * beta / size * images * through).view(x.shape)
+    return (grads * power - 2 * alpha * beta / size * images * through).view(x.shape).to(x.dtype)
 
 
 # name -> function of the input and numbers
@@ -193,9 +206,7 @@ _LAYERS: dict[str, Callable[..., Tensor]] = {
     "upsample_linear": _upsample_linear,
     "feature_lp_pooling": _feature_lp_pooling,
     "pixel_shuffle": lambda x, factor: F.pixel_shuffle(x, int(factor)),
-    "cross_map_lrn": lambda x, size, alpha, beta, k: _batched(
-        lambda b: F.local_response_norm(b, int(size), alpha, beta, k), x, 3
-    ),
+    "cross_map_lrn": _cross_map_lrn,
     "max_pooling": _max_pooling,
     "adaptive_max_pooling": lambda x, h, w: F.adaptive_max_pool2d(x, _whole(h, w)),
     "adaptive_average_pooling": lambda x, h, w: F.adaptive_avg_pool2d(x, (int(h), int(w))),

@@ -58,7 +58,7 @@ def class_nll_gradient(
     batch = x.reshape(-1, x.shape[-1])
     classes = _classes(batch, target.reshape(-1), ignored)
     reduction = _MEAN if average else _SUM
-    one = torch.ones((), dtype=x.dtype)
+    one = x.new_ones(())
     result = _aten.nll_loss_backward(
         one, batch, classes, weights, reduction, ignored - 1, total_weight.to(x.dtype).reshape(())
     )
@@ -172,7 +172,7 @@ def loss_gradient(
     grad: Out, x: Tensor, target: Tensor, weights: Tensor | None, name: str, average: bool, *numbers: Any
 ) -> None:
     f = _DIFFERENTIATED[name]
-    one = torch.ones((), dtype=x.dtype)
+    one = x.new_ones(())
     inputs = [x, target.to(x.dtype), weights]
     (result,) = gradients(lambda t, y, w: f(t, y, w, average, *numbers), inputs, [0], one)
     grad.resize_(x.shape)
@@ -194,7 +194,7 @@ def cosine_embedding(a: Tensor, b: Tensor, y: Tensor, margin: float, average: bo
 def cosine_embedding_gradients(
     grad_a: Out, grad_b: Out, a: Tensor, b: Tensor, y: Tensor, margin: float, average: bool
 ) -> None:
-    one = torch.ones((), dtype=a.dtype)
+    one = a.new_ones(())
     results = gradients(lambda s, t, z: _cosine_embedding(s, t, z, margin, average), [a, b, y], [0, 1], one)
     for grad, result in zip((grad_a, grad_b), results, strict=True):
         grad.resize_(result.shape)

@@ -83,7 +83,7 @@ def fractional_max_pooling_grad_input(
     grad: Out, x: Tensor, grad_output: Tensor, indices: Tensor, axes: int
 ) -> None:
     batch = _batch(x, int(axes))
-    result = torch.zeros(batch.shape, dtype=x.dtype).flatten(2)
+    result = x.new_zeros(batch.shape).flatten(2)
     places = _batch(indices, int(axes)).flatten(2) - 1
     result.scatter_add_(2, places, _batch(grad_output, int(axes)).flatten(2))
     write(grad, result.view(batch.shape), x)
@@ -102,7 +102,7 @@ def max_unpooling(out: Out, x: Tensor, indices: Tensor, *sizes: float) -> None:
     _check_same(x, indices)
     shape = _whole(*sizes)
     batch, places = _batch(x, len(shape)), _batch(indices, len(shape)).flatten(2) - 1
-    result = torch.zeros(*batch.shape[:2], *shape, dtype=x.dtype)
+    result = x.new_zeros(*batch.shape[:2], *shape)
     low, high = (int(end) for end in torch.aminmax(places))
     if low < 0 or high >= math.prod(shape):
         volume, bad = "x".join(map(str, shape)), low if low < 0 else high

@@ -18,7 +18,7 @@ def _entries(table: Tensor, columns: int) -> tuple[Tensor, Tensor, Tensor]:
     """Rows and columns (from 0) and values that are not 0, of entries x (row, column, value), or of
     batch x entries x (column, value)."""
     if table.dim() == 3:
-        rows = torch.arange(table.shape[0]).repeat_interleave(table.shape[1])
+        rows = torch.arange(table.shape[0], device=table.device).repeat_interleave(table.shape[1])
         places, values = table[..., 0].reshape(-1), table[..., 1].reshape(-1)
     else:
         rows, places, values = table[:, 0].long() - 1, table[:, 1], table[:, 2]
@@ -74,7 +74,7 @@ def _rounds(rows: Tensor) -> Iterator[Tensor]:
     is in a later round."""
     order = torch.argsort(rows, stable=True)
     ordered = rows[order]
-    places = torch.arange(len(rows))
+    places = torch.arange(len(rows), device=rows.device)
     starts = torch.ones_like(ordered, dtype=torch.bool)
     starts[1:] = ordered[1:] != ordered[:-1]
     occurrence = places - torch.cummax(torch.where(starts, places, 0), 0).values
@@ -99,7 +99,7 @@ def _normalized(weight: Tensor, rows: Tensor, values: Tensor, train: bool) -> Te
 
 def _batch_rows(sizes: Tensor) -> Tensor:
     """For each key, which example it is of."""
-    return torch.arange(len(sizes)).repeat_interleave(sizes)
+    return torch.arange(len(sizes), device=sizes.device).repeat_interleave(sizes)
 
 
 def index_linear(

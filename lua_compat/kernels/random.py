@@ -177,7 +177,7 @@ def fill_bernoulli(out: Tensor, generator: Generator, p: float) -> None:
 
 def fill_bernoulli_each(out: Tensor, generator: Generator, p: Tensor) -> None:
     """One probability per element."""
-    _in_place(out, lambda count: generator.bernoulli(count, array_of(p.double().reshape(-1))))
+    _in_place(out, lambda count: generator.bernoulli(count, array_of(p.cpu().double().reshape(-1))))
 
 
 def randperm(out: Tensor, generator: Generator) -> None:
@@ -187,7 +187,7 @@ def randperm(out: Tensor, generator: Generator) -> None:
 
 def multinomial(out: Tensor, generator: Generator, weights: Tensor, replacement: bool) -> None:
     """Categories drawn from each row of weights into the same row of out, both matrices."""
-    weights64 = array_of(weights.double().contiguous())
+    weights64 = array_of(weights.cpu().double().contiguous())
     # Without replacement the last draw leaves nothing to scale.
     with np.errstate(divide="ignore", invalid="ignore"):
         drawn = generator.multinomial(weights64, out.shape[1], replacement)
@@ -234,7 +234,7 @@ def alias_draw(out: Tensor, generator: Generator, aliases: Tensor, probabilities
     low, and ``aliases`` themselves are one lower after each call.
     """
     aliases.sub_(1)
-    alias, q = array_of(aliases.contiguous()), array_of(probabilities.double().contiguous())
+    alias, q = array_of(aliases.cpu().contiguous()), array_of(probabilities.cpu().double().contiguous())
 
     def drawn(count: int) -> np.ndarray:
         pairs = generator.uniform(2 * count)

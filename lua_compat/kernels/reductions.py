@@ -156,7 +156,7 @@ def topk(
     rows = t.movedim(dimension - 1, -1)
     order = torch.stack([_partial_order(row, int(k), largest) for row in rows.reshape(-1, rows.shape[-1])])
     picked = order[:, : int(k)] if not largest else order[:, rows.shape[-1] - int(k) :]
-    picked = picked.reshape(*rows.shape[:-1], int(k)).movedim(-1, dimension - 1)
+    picked = picked.reshape(*rows.shape[:-1], int(k)).movedim(-1, dimension - 1).to(t.device)
     _write(values, positions, (torch.gather(t, dimension - 1, picked), picked))
 
 

@@ -28,6 +28,13 @@ function DataParallelTable:add(module, gpus)
    return self
 end
 
+-- In cunn every device gets a thread of its own, in which init runs first (to load cudnn and set it up). Here one thread
+-- hands out the work, which the devices do at the same time: init runs in it.
+function DataParallelTable:threads(init)
+   if init then init(1) end
+   return self
+end
+
 function DataParallelTable:get(index)
    if index ~= 1 then error('the module is get(1)', 2) end
    return self.modules[1]

@@ -1,5 +1,6 @@
 -- Losses of an output and a target.
 local kernel = require('torch.kernels').of_tensors
+local whole_numbers = require 'nn.whole_numbers'
 local Criterion = torch.getmetatable('nn.Criterion')
 
 -- Negative log likelihood of classes; input: log probabilities, target: class numbers from 1.
@@ -18,13 +19,13 @@ function ClassNLL:__init(weights, sizeAverage, ignoreIndex)
    self.target = torch.zeros(1):long()
 end
 
--- The target as a LongTensor.
-local function class_target(self, target)
+-- The target as whole numbers.
+local function class_target(self, input, target)
    if type(target) == 'number' then
-      self.target = self.target:long():resize(1)
+      self.target = whole_numbers.beside(input, self.target):resize(1)
       self.target[1] = target
    else
-      self.target = target:long()
+      self.target = whole_numbers.beside(input, target)
    end
    return self.target
 end
@@ -32,14 +33,14 @@ end
 function ClassNLL:__len() return self.weights and #self.weights or 0 end
 
 function ClassNLL:updateOutput(input, target)
-   self.output = kernel.class_nll(self.total_weight_tensor, input, class_target(self, target), self.weights,
+   self.output = kernel.class_nll(self.total_weight_tensor, input, class_target(self, input, target), self.weights,
       self.sizeAverage, self.ignoreIndex or -100)
    self.output_tensor:resize(1):fill(self.output)
    return self.output, self.total_weight_tensor[1]
 end
 
 function ClassNLL:updateGradInput(input, target)
-   kernel.class_nll_gradient(self.gradInput, input, class_target(self, target), self.weights,
+   kernel.class_nll_gradient(self.gradInput, input, class_target(self, input, target), self.weights,
       self.total_weight_tensor, self.sizeAverage, self.ignoreIndex or -100)
    return self.gradInput
 end
@@ -256,7 +257,7 @@ local function corners_of(self, target)
       self._target:resize(self.nClasses):copy(self.simplex[target])
    elseif torch.isTensor(target) then
       assert(target:dim() == 1, '1D tensors only!')
-      self._target:index(self.simplex, 1, target:long())
+      self._target:index(self.simplex, 1, whole_numbers.beside(self.simplex, target))
    end
    return self._target
 end

@@ -1,5 +1,6 @@
 -- Max pooling of windows at random places, to sizes that need not divide the input's.
 local kernel = require('torch.kernels').of_tensors
+local whole_numbers = require 'nn.whole_numbers'
 local Module = torch.getmetatable('nn.Module')
 
 local function values(self, prefix, axes)
@@ -67,7 +68,7 @@ local function define_fractional(name, axes)
    end
 
    function class:updateOutput(input)
-      self.indices = (self.indices or torch.LongTensor()):long()
+      self.indices = whole_numbers.beside(input, self.indices)
       self:initSampleBuffer_(input)
       local numbers = { self:getOutputSizes_(input) }
       for i = 1, math.floor(count / 2) do numbers[i], numbers[count + 1 - i] = numbers[count + 1 - i], numbers[i] end

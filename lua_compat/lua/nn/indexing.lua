@@ -1,5 +1,6 @@
 -- Elements chosen by indices or a mask that come with the input, and indices as vectors.
 local Module = torch.getmetatable('nn.Module')
+local whole_numbers = require 'nn.whole_numbers'
 
 -- input { tensor, indices along dimension }
 local Index = torch.class('nn.Index', 'nn.Module')
@@ -69,7 +70,7 @@ function OneHot:updateOutput(input)
    sizes[#sizes + 1] = self.outputSize
    self.output:resize(unpack(sizes)):zero()
    sizes[#sizes] = 1
-   return self.output:scatter(#sizes, input:long():view(unpack(sizes)), 1)
+   return self.output:scatter(#sizes, whole_numbers.beside(self.output, input):view(unpack(sizes)), 1)
 end
 function OneHot:updateGradInput(input)
    if type(input) == 'number' then return 0 end

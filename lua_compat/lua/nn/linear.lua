@@ -1,5 +1,6 @@
 -- Products with a matrix of parameters.
 local kernel = require('torch.kernels').of_tensors
+local whole_numbers = require 'nn.whole_numbers'
 
 local Linear, Module = torch.class('nn.Linear', 'nn.Module')
 
@@ -114,20 +115,20 @@ function LookupTable:scaleGradByFreq()
    return self
 end
 
--- The indices as a vector of longs.
-local function indices(input)
+-- The indices as a vector of whole numbers.
+local function indices(self, input)
    if input:dim() ~= 1 and input:dim() ~= 2 then error('input must be a vector or matrix', 3) end
-   return input:long():contiguous():view(-1)
+   return whole_numbers.beside(self.weight, input):contiguous():view(-1)
 end
 
 -- The vectors of the input's indices with a norm of at most maxNorm
 function LookupTable:renorm(input)
-   if self.maxNorm then kernel.lookup_renorm(self.weight, indices(input), self.maxNorm, self.normType or 2) end
+   if self.maxNorm then kernel.lookup_renorm(self.weight, indices(self, input), self.maxNorm, self.normType or 2) end
 end
 
 function LookupTable:updateOutput(input)
    self:renorm(input)
-   local index = indices(input)
+   local index = indices(self, input)
    self.output:index(self.weight, 1, index)
    if input:dim() == 2 then self.output = self.output:view(input:size(1), input:size(2), self.weight:size(2)) end
    return self.output
@@ -141,7 +142,7 @@ function LookupTable:updateGradInput(input)
 end
 
 function LookupTable:accGradParameters(input, gradOutput, scale)
-   kernel.lookup_grad_weight(self.gradWeight, indices(input), gradOutput, self.paddingValue or 0, scale or 1,
+   kernel.lookup_grad_weight(self.gradWeight, indices(self, input), gradOutput, self.paddingValue or 0, scale or 1,
       self.shouldScaleGradByFreq or false)
 end
 

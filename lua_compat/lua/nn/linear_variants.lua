@@ -1,5 +1,6 @@
 -- nn.Linear with its weight seen in other ways.
 local Linear, Module = torch.getmetatable('nn.Linear'), torch.getmetatable('nn.Module')
+local whole_numbers = require 'nn.whole_numbers'
 
 -- Some columns of the output only, those of setPartition
 local PartialLinear = torch.class('nn.PartialLinear', 'nn.Module')
@@ -19,6 +20,9 @@ end
 function PartialLinear:setPartition(indices) self.partition = indices:type(self.allcolumns:type()) end
 function PartialLinear:resetPartition() self.partition = self.allcolumns end
 
+-- The partition as indices
+local function chosen(self) return whole_numbers.beside(self.bias, self.partition) end
+
 local function lookup(self) return self.network:get(1):get(2) end
 
 function PartialLinear:parameters()
@@ -27,7 +31,7 @@ end
 
 function PartialLinear:updateOutput(input)
    self.output:set(self.network:forward{ input, self.partition })
-   if self.bias then self.output:add(self.bias:index(2, self.partition:long()):expandAs(self.output)) end
+   if self.bias then self.output:add(self.bias:index(2, chosen(self)):expandAs(self.output)) end
    return self.output
 end
 
@@ -40,7 +44,7 @@ end
 function PartialLinear:accGradParameters(input, gradOutput, scale)
    scale = scale or 1
    self.network:accGradParameters({ input, self.partition }, gradOutput, scale)
-   if self.bias then self.gradBias:indexAdd(2, self.partition:long(), gradOutput:sum(1):mul(scale)) end
+   if self.bias then self.gradBias:indexAdd(2, chosen(self), gradOutput:sum(1):mul(scale)) end
 end
 
 function PartialLinear:accUpdateGradParameters(input, gradOutput, rate)

@@ -174,7 +174,7 @@ function Module.flatten(parameters)
       view:fill(1)
       compact = compact and is_compact(view)
    end
-   local used = row:byte():clone()
+   local used = row:gt(0)
    local position = used:long():cumsum(1) -- of each used element among the used ones
    local count = position[-1]
    for _, start in pairs(starts) do

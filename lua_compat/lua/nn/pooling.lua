@@ -1,5 +1,6 @@
 -- Pooling of images: input (batch x) planes x height x width.
 local kernel = require('torch.kernels').of_tensors
+local whole_numbers = require 'nn.whole_numbers'
 local Module = torch.getmetatable('nn.Module')
 
 -- kW, kH, dW, dH, padW, padH as fields; ceil() and floor() choose how output sizes are rounded.
@@ -44,8 +45,7 @@ function Max:__init(...)
 end
 
 function Max:updateOutput(input)
-   local beside_input = input:type():find('Cuda') and 'torch.CudaLongTensor' or 'torch.LongTensor'
-   self.indices = (self.indices or torch.LongTensor()):type(beside_input)
+   self.indices = whole_numbers.beside(input, self.indices)
    self.iheight, self.iwidth = input:size(input:dim() - 1), input:size(input:dim())
    local kW, kH, dW, dH, padW, padH = geometry(self)
    kernel.spatial_max_pooling(self.output, self.indices, input, kW, kH, dW, dH, padW, padH, self.ceil_mode or false)

@@ -1,5 +1,6 @@
 -- A dimension reduced to one value: its sum, mean, maximum or minimum.
 local Module = torch.getmetatable('nn.Module')
+local whole_numbers = require 'nn.whole_numbers'
 
 -- dimension may be negative (from the last), and skips the batch if nInputDims is one less than the input's.
 local function positive_dimension(self, input)
@@ -59,7 +60,7 @@ for name, find in pairs{ Max = 'max', Min = 'min' } do
    function class:updateOutput(input)
       local d = positive_dimension(self, input)
       self._output = self._output or self.output.new()
-      self._indices = self._indices or torch.LongTensor()
+      self._indices = whole_numbers.beside(input, self._indices)
       torch[find](self._output, self._indices, input, d)
       self.output:set(input:dim() > 1 and self._output:select(d, 1) or self._output)
       return self.output

@@ -1,5 +1,6 @@
 -- Vectors compared with stored ones.
 local kernel = require('torch.kernels').of_tensors
+local whole_numbers = require 'nn.whole_numbers'
 local Module = torch.getmetatable('nn.Module')
 
 local function spread(stdv, count) return stdv and stdv * math.sqrt(3) or 1 / math.sqrt(count) end
@@ -210,7 +211,7 @@ function Kmeans:updateOutput(input)
    check_samples(self, input)
    assert(input:isContiguous(), 'Input is not contiguous.')
    self._minScore = self._minScore or self.weight.new()
-   self._minIndx = self._minIndx or torch.LongTensor()
+   self._minIndx = whole_numbers.beside(input, self._minIndx)
    kernel.nearest(self._minScore, self._minIndx, input, self.weight)
    self.loss = self._minScore:sum()
    return self.output:resize(input:size(1)):copy(self._minIndx)

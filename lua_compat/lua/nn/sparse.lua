@@ -1,5 +1,6 @@
 -- Linear layers of sparse inputs: what is not listed is zero.
 local kernel = require('torch.kernels').of_tensors
+local whole_numbers = require 'nn.whole_numbers'
 local Module = torch.getmetatable('nn.Module')
 
 local function uniform(self, stdv)
@@ -108,7 +109,7 @@ end
 -- The columns of weight that the only input since zeroGradParameters touched; nil if there were several.
 local function touched(self)
    if not (self.lastInput and self.sparseUpdate == ONCE) then return end
-   local columns = torch.LongTensor()
+   local columns = whole_numbers.beside(self.weight)
    kernel.sparse_linear_columns(columns, self.lastInput, self.weight)
    return columns
 end
@@ -192,22 +193,22 @@ end
 function IndexLinear:flattenInputs(input)
    local keys, values, sizes = self:reshapeInput(input)
    local running = self.running
-   self.keys = running.keys[running.counter] or torch.LongTensor()
+   self.keys = whole_numbers.beside(self.weight, running.keys[running.counter])
    running.keys[running.counter] = self.keys
    if self.isFlat then
       self.keys:resize(keys:size()):copy(keys)
       self.values = (self.values or values.new()):resize(values:size()):copy(values)
-      self.sizes = sizes:long()
+      self.sizes = whole_numbers.beside(self.weight, sizes)
    else
       self.values = self.values or values[1].new()
-      self.sizes = self.sizesCache[1] or torch.LongTensor()
+      self.sizes = whole_numbers.beside(self.weight, self.sizesCache[1])
       self.sizesCache[1] = self.sizes
       self.sizes:resize(#keys)
       for i = 1, #keys do self.sizes[i] = keys[i]:size(1) end
       self.keys:cat(keys, 1)
       self.values:cat(values, 1)
    end
-   self.cumSumSizes = self.cumSumSizesCache[1] or torch.LongTensor()
+   self.cumSumSizes = whole_numbers.beside(self.weight, self.cumSumSizesCache[1])
    self.cumSumSizesCache[1] = self.cumSumSizes
    self.cumSumSizes:cumsum(self.sizes)
    running.cumSumSizes[running.counter] = self.cumSumSizes
@@ -243,7 +244,7 @@ function IndexLinear:updateGradInput(_, gradOutput)
    if not self.doGradInput then return self.gradInput end
    if self.normalize > 0 then error('updateGradInput is not implemented in max-normalize mode') end
    local gradients = gradOutput:view(-1, self.outputSize) * self.weight:t()
-   local keys = torch.LongTensor():range(1, self.weight:size(1))
+   local keys = whole_numbers.beside(self.weight):range(1, self.weight:size(1))
    local batch = gradients:size(1)
    if self.isFlat then
       self.gradInput = { torch.repeatTensor(keys, batch, 1), gradients }

@@ -1,5 +1,6 @@
 -- Volumes: input (batch x) planes x time x height x width.
 local layer = require 'nn.layer'
+local whole_numbers = require 'nn.whole_numbers'
 local kernel = require('torch.kernels').of_tensors
 local Module = torch.getmetatable('nn.Module')
 
@@ -133,7 +134,7 @@ end
 function Max:updateOutput(input)
    local dims = input:dim()
    self.itime, self.iheight, self.iwidth = input:size(dims - 2), input:size(dims - 1), input:size(dims)
-   self.indices = (self.indices or torch.LongTensor()):long()
+   self.indices = whole_numbers.beside(input, self.indices)
    kernel.volumetric_max_pooling(self.output, self.indices, input, geometry(self))
    return self.output
 end

@@ -250,7 +250,7 @@ local all_but_half, floating = {}, {}
 for code = 1, types.count do
    local T = types[code]
    T.functions = {}
-   if not T.name:match('Half$') then all_but_half[#all_but_half + 1] = T end
+   if T.name ~= 'Half' then all_but_half[#all_but_half + 1] = T end
    if T.floating then floating[#floating + 1] = T end
 end
 overloads.all_but_half, overloads.floating = all_but_half, floating

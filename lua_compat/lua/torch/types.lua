@@ -111,7 +111,7 @@ local function add_device_types()
       local function address(p, i) return tonumber(ffi.cast('intptr_t', p)) + i * size end
       local T = {
          name = name, code = code, tensor = 'torch.' .. name .. 'Tensor', storage = 'torch.' .. name .. 'Storage',
-         size = size, floating = host.floating, integer = host.integer, pointer = host.pointer, cast = host.cast,
+         size = size, floating = not host.integer, integer = host.integer, pointer = host.pointer, cast = host.cast,
          get = function(p, i) return python.device_read(code, address(p, i)) end,
          set = function(p, i, v) python.device_write(code, address(p, i), host.integer and host.cast(v) or v) end,
          tensor_tag = 16 + code, storage_tag = 32 + code,
