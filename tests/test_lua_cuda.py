@@ -342,8 +342,8 @@ def test_data_parallel_table_on_two_devices_that_are_one(runtime: Runtime) -> No
     )
 
 
-# Runs every case of cases_nn.lua with a type of tensors; prints its error, or by how much it differs from what
-# FloatTensors give, if that is more than the tolerance.
+# Runs every case of cases_nn.lua with a type of tensors; prints its error, or by how much its results differ
+# from those of FloatTensors, if that is more than the tolerance.
 NN_CASES = """
 local cases, type_name, tolerance = ...
 local function gap(a, b) -- over the largest value, or 1
