@@ -23,7 +23,7 @@ table.sort(names)
 local seed, timer = tonumber(arg[2]), torch.Timer()
 for _, name in ipairs(names) do
     timer:reset()
-    nn.test({ name }, seed)
+    nn.test({ '^' .. name .. '$' }, seed)
     print(('\\nseconds\\t%s\\t%.4f'):format(name, timer:time().real))
 end
 """

@@ -23,12 +23,14 @@ _aten = torch.ops.aten
 
 def _classes(x: Tensor, target: Tensor, ignored: int) -> Tensor:
     """Classes from 0; Torch7 counts from 1."""
-    wrong = target[(target != ignored) & ((target < 1) | (target > x.shape[-1]))]
-    if wrong.numel():
-        raise ValueError(
-            f"Assertion `cur_target >= 0 && cur_target < n_classes' failed: class {wrong[0].item()}"
-        )
-    return torch.where(target == ignored, ignored - 1, target - 1)
+    low, high = torch.aminmax(target)
+    if low < 1 or high > x.shape[-1]:  # ignored ones, or wrong ones
+        wrong = target[(target != ignored) & ((target < 1) | (target > x.shape[-1]))]
+        if wrong.numel():
+            raise ValueError(
+                f"Assertion `cur_target >= 0 && cur_target < n_classes' failed: class {wrong[0].item()}"
+            )
+    return target - 1
 
 
 def class_nll(

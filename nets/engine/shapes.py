@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -24,7 +25,7 @@ class ConvolutionShape:
     padding: tuple[int, int]
     dtype: torch.dtype
 
-    @property
+    @cached_property
     def out_size(self) -> tuple[int, int]:
         height, width = (
             (size + 2 * pad - kernel) // stride + 1
