@@ -176,3 +176,30 @@ def test_a_shared_memory_object_goes_with_its_storage() -> None:
     assert runtime.run_string("assert(t[3] == 7); t = nil") == 0
     runtime.collect()
     assert not (Path("/dev/shm") / name).exists()
+
+
+C_STRUCTURES = """
+    local ffi = require 'ffi'
+    local t = torch.range(1, 12):float():view(3, 4)
+    local c = t:cdata()
+    assert(ffi.istype('THFloatTensor *', c) and torch.cdata(t, true) == ffi.cast('intptr_t', c))
+    assert(c.nDimension == 2 and c.size[1] == 4 and c.stride[0] == 4 and c.storageOffset == 0)
+    local view = t:narrow(2, 2, 2):t():cdata()
+    assert(view.size[0] == 2 and view.stride[0] == 1 and view.storageOffset == 1)
+    assert(view.storage == c.storage and view.storage == t:storage():cdata())
+    t:resize(500, 600):fill(7) -- elsewhere in memory, by then
+    assert(c.size[0] == 500 and c.storage.size == 300000 and c.storage.data[299999] == 7)
+    assert(ffi.cast('intptr_t', c.storage.data) == torch.data(t, true))
+    torch.cumsum(t, torch.ones(2, 3):float(), 2) -- resized by a kernel
+    assert(c.size[0] == 2 and c.size[1] == 3 and c.storage.data[2] == 3)
+    t:set(torch.FloatTensor{5, 6})
+    assert(c.nDimension == 1 and c.size[0] == 2 and c.storage.data[1] == 6)
+    t:set()
+    assert(c.nDimension == 0 and c.storage == nil)
+    assert(torch.HalfTensor{1}:cdata().storage.data[0].x == 0x3c00)
+"""
+
+
+@pytest.mark.parametrize("mode", ["jit.on()", "jit.off()"])
+def test_c_structures_follow_their_tensors(mode: str) -> None:
+    assert Runtime().run_string(mode + C_STRUCTURES) == 0

@@ -222,3 +222,29 @@ assert(torch.LongTensor(3, 2):copy(large:t())[2][1] == 2 ^ 53 - 1)
 
 def test_few_elements_are_computed_as_many_are() -> None:
     assert Runtime().run_string(FEW_AND_MANY) == 0
+
+
+WORKED_OUT_BY_HAND = """
+local a = torch.DoubleTensor{ { 0, 0 }, { 1, 2 } }
+local b = torch.DoubleTensor{ { 1, 0 }, { 0, 2 }, { 1, 2 } }
+assert(torch.match(a, b, 2):equal(torch.DoubleTensor{ { 2, 8, 10 }, { 8, 2, 0 } }))
+local r = torch.ByteTensor()
+r:match(torch.ByteTensor{ 1, 20 }, torch.ByteTensor{ 0, 2 }) -- 400 and 324 in a byte
+assert(r:equal(torch.ByteTensor{ { 1, 1 }, { 144, 68 } }))
+assert(not pcall(torch.match, a, torch.ones(3, 3)))
+-- of a matrix with more columns than rows, too
+local wide = torch.randn(3, 5)
+local packed, tau = torch.geqrf(wide)
+local q = torch.orgqr(packed, tau)
+assert(q:size(1) == 3 and q:size(2) == 5 and tau:size(1) == 3)
+assert((q:narrow(2, 1, 3) * packed:triu() - wide):abs():max() < 1e-12)
+-- a function that refers to torch cannot be written: the message says where
+local torch = torch
+local tree = { leaf = function() return torch.version end }
+local ok, message = pcall(torch.serialize, function() return tree end)
+assert(not ok and message:find('^Unwritable object <%a+> at <%?>%.tree%.leaf%.torch%.'), message)
+"""
+
+
+def test_cases_worked_out_by_hand() -> None:
+    assert Runtime().run_string(WORKED_OUT_BY_HAND) == 0

@@ -35,8 +35,8 @@ REFUSING = {
 }
 # The first pattern that matches the whole name gives the reason.
 REASONS = [
-    (r".*:cdata|torch\.(cdata|pushudata|Allocator)", "C structures of TH, which is not there"),
-    (r".*[.:]match", "undocumented, and not written yet"),
+    (r"torch\.Cuda.*:cdata", "C structures of THC, which is not there"),
+    (r"torch\.(pushudata|Allocator)", "for C libraries that make tensors with TH, which is not there"),
     (r"torch\.test|nn\.test\w*|image\.test", "the suite of Torch7 itself, run from its own file"),
     (r"paths\.(execdir|getregistryvalue|require)", "about Torch7's own installation, Windows and C modules"),
     (r"dok\..*|browse|help", "the help browser; the prompt has `? name`"),

@@ -10,8 +10,8 @@ from lua_compat.bridge import Out
 
 __all__ = [
     "addbmm", "addmm", "addmv", "addr", "baddbmm", "bmm", "dot", "eig", "gels", "geqrf", "ger", "gesv",
-    "inverse", "mm", "mv", "orgqr", "ormqr", "potrf", "potri", "potrs", "pstrf", "qr", "svd", "symeig",
-    "trtrs",
+    "inverse", "mm", "mv", "orgqr", "ormqr", "potrf", "potri", "potrs", "pstrf", "qr",
+    "squared_distances", "svd", "symeig", "trtrs",
 ]  # fmt: skip
 
 
@@ -227,8 +227,19 @@ def geqrf(packed: Out, tau: Out, a: Tensor) -> None:
     _write(tau, scales)
 
 
+def squared_distances(out: Tensor, a: Tensor, b: Tensor, gain: float) -> None:
+    """out[i, j] = gain * the sum of (a[i] - b[j])^2; whole numbers wrap around, as in C."""
+    columns = b.flatten(1) if b.dim() > 1 else b.unsqueeze(1)
+    for distances, row in zip(out, a, strict=True):
+        torch.sum((columns - row.flatten()).square_(), 1, dtype=out.dtype, out=distances)
+    out.mul_(gain if out.dtype.is_floating_point else int(gain))
+
+
 def orgqr(out: Out, packed: Tensor, tau: Tensor) -> None:
-    _write(out, torch.orgqr(packed, tau))
+    """The q of a packed QR in the first columns, one per reflector; the others stay as they are."""
+    reflectors = len(tau)
+    q = torch.orgqr(packed[:, :reflectors], tau)
+    _write(out, q if reflectors == packed.shape[1] else torch.cat([q, packed[:, reflectors:]], 1))
 
 
 def ormqr(out: Out, packed: Tensor, tau: Tensor, c: Tensor, side: str, trans: str) -> None:

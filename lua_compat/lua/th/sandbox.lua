@@ -98,7 +98,7 @@ end
 -- Torch: no files, no processes, no raw pointers.
 local torch = torch
 local real_torch_getmetatable = torch.getmetatable
-for _, name in ipairs{ 'DiskFile', 'PipeFile', 'load', 'save', 'loadobj', 'saveobj', 'data', 'pushudata',
+for _, name in ipairs{ 'DiskFile', 'PipeFile', 'load', 'save', 'loadobj', 'saveobj', 'data', 'cdata', 'pushudata',
    'include', 'packageLuaPath' } do
    torch[name] = refused('torch.' .. name)
 end

@@ -24,6 +24,7 @@ require('torch.random').install(torch)
 require 'torch.conversion'
 require 'torch.print'
 require 'torch.utilities'
+require 'torch.cdata'
 
 -- Functions that find out which type of tensor they are about.
 for name, f in pairs(overloads.dispatchers) do torch[name] = f end

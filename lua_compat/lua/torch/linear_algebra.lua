@@ -71,6 +71,17 @@ define('mm', { 'R T2 T2', product('mm', fit_mm) })
 define('bmm', { 'R T3 T3', product('bmm', fit_bmm) })
 define('ger', { 'R T1 T1', product('ger', fit_ger) })
 
+-- The squared distances between the rows of a and those of b, times a number; more dimensions count as one.
+define('match', { 'R T T n=1', function(r, a, b, gain)
+   if a.nd == 0 or b.nd == 0 then errors.argument(2, 'empty Tensor', 'THTensorMath.c') end
+   if count(a) / a[1] ~= count(b) / b[1] then
+      errors.argument(3, 'm1 and m2 must have the same inner vector dim', 'THTensorMath.c:1259')
+   end
+   a, b = apart(r, a), apart(r, b)
+   resize(r, 2, { a[1], b[1] })
+   python.squared_distances(handle(r), handle(a), handle(b), gain)
+end })
+
 -- r = beta * t + alpha * product of a and b
 local function sum_with_product(name, fit)
    return function(r, beta, t, alpha, a, b)

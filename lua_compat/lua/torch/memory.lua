@@ -10,6 +10,7 @@
 -- A storage's record: T, p (pointer to the first element), n (elements), capacity, h (handle in Python, nil without
 -- memory), base (elements before p[0] in Python's storage: not 0 for a storage that views another), spare (the list
 -- that its memory goes to when it is no longer used), removed (the file of a shared-memory object, which goes with it).
+-- Both may have c, the C structure that stands for them (torch/cdata.lua).
 local ffi = require 'ffi'
 local types = require 'torch.types'
 local python = require('th.python').functions
@@ -236,13 +237,21 @@ function memory.map_storage(T, filename, shared, n)
    return push_storage(T, S), S
 end
 
+-- Who is told when a record that has a C structure (torch/cdata.lua) has changed.
+local tensor_changed, storage_changed
+function memory.on_change(tensor, storage) tensor_changed, storage_changed = tensor, storage end
+
 -- The storage's memory now lies at an address and holds count elements.
 local function moved(S, address, count)
    in_use = in_use + (count - S.capacity) * S.T.size
    if count ~= S.capacity then S.spare = nil end
    S.p, S.capacity = cast(S.T.pointer, address), count
+   if S.c then storage_changed(S) end
    if S.views then
-      for view in pairs(S.views) do view.p = S.p + view.offset end
+      for view in pairs(S.views) do
+         view.p = S.p + view.offset
+         if view.c then storage_changed(view) end
+      end
    end
 end
 
@@ -264,6 +273,7 @@ function memory.resize_storage(S, n)
    end
    -- A smaller storage keeps its memory: views may still reach there.
    S.n = n
+   if S.c then storage_changed(S) end
 end
 
 -- Tensors. The record of one without elements; with push_tensor it becomes a tensor.
@@ -331,7 +341,10 @@ function memory.resize(r, nd, sizes, strides)
    end
    drop(r)
    r.nd = nd
-   if nd == 0 then return end
+   if nd == 0 then
+      if r.c then tensor_changed(r) end
+      return
+   end
    local last = 1
    local contiguous = 1
    for d = nd, 1, -1 do
@@ -352,6 +365,7 @@ function memory.resize(r, nd, sizes, strides)
    elseif r.off + last > S.n then
       memory.resize_storage(S, r.off + last)
    end
+   if r.c then tensor_changed(r) end
 end
 
 function memory.resize_as(r, source)
@@ -378,6 +392,7 @@ function memory.set_storage(r, S, owner, off, nd, sizes, strides)
    r.S, r.owner, r.off = S, owner, off
    r.nd = 0 -- so that resize looks at the storage's size in any case
    memory.resize(r, nd, sizes, strides)
+   if r.c and nd == 0 then tensor_changed(r) end
 end
 
 -- The handle of a tensor's view in Python.
@@ -425,9 +440,10 @@ function memory.relaid(r, nd, address, count, ...)
    end
    local S = r.S
    if S then
-      moved(S, address, count)
       if S.n < last and r.nd > 0 then S.n = last end
+      moved(S, address, count)
    end
+   if r.c then tensor_changed(r) end
 end
 
 function memory.count(r) -- elements

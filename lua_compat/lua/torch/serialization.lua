@@ -36,11 +36,17 @@ function File:referenced(value)
 end
 function File:isReferenced() return not session_of(self).force end
 
+-- What tensors and storages are made from has their metatable, but is none of them.
+local is_prototype = {}
+for code = 1, types.count do
+   is_prototype[types[code].tensor_proto], is_prototype[types[code].storage_proto] = true, true
+end
+
 function File:isWritableObject(object)
    local kind = type(object)
    if object == nil then return NIL end
    local name = typename(object)
-   if name and class.factory(name) then return TORCH end
+   if name and class.factory(name) and not is_prototype[object] then return TORCH end
    if kind == 'table' then return TABLE
    elseif kind == 'number' then return NUMBER
    elseif kind == 'string' then return STRING

@@ -1,0 +1,91 @@
+-- The C structures of Torch7's tensors and storages, for scripts that read them through LuaJIT's FFI:
+-- tensor:cdata(), storage:cdata(), torch.cdata. They follow their tensor or storage and live as long as it does; what
+-- is written into them changes nothing.
+local ffi = require 'ffi'
+local types = require 'torch.types'
+local memory = require 'torch.memory'
+local storages = require 'torch.storage'
+local tensors = require 'torch.tensor'
+
+local cast = ffi.cast
+
+ffi.cdef [[
+typedef struct { unsigned short x; } THHalf;
+typedef struct THAllocator {
+   void *(*malloc)(void *, ptrdiff_t);
+   void *(*realloc)(void *, void *, ptrdiff_t);
+   void (*free)(void *, void *);
+} THAllocator;
+]]
+
+local STRUCTURES = [[
+typedef struct TH%sStorage {
+   %s *data; ptrdiff_t size; int refcount; char flag; THAllocator *allocator; void *allocatorContext;
+   struct TH%sStorage *view;
+} TH%sStorage;
+typedef struct TH%sTensor {
+   long *size; long *stride; int nDimension; TH%sStorage *storage; ptrdiff_t storageOffset; int refcount; char flag;
+} TH%sTensor;
+]]
+local element = { Byte = 'unsigned char', Char = 'char', Short = 'short', Int = 'int', Long = 'long', Half = 'THHalf',
+   Float = 'float', Double = 'double' }
+
+-- A record's structure is in its field c: what keeps the memory of it, and pointers to fill in.
+
+local function fill_storage(S)
+   local c = S.c.structure
+   c.data, c.size = cast(S.c.pointer, S.p), S.n
+end
+
+local function storage_structure(S)
+   if not S.c then
+      local T = S.T
+      S.c = { structure = ffi.new(T.c_storage), pointer = T.c_pointer }
+      S.c.structure.refcount, S.c.structure.flag = 1, 7 -- as of those that Torch7 allocates
+      fill_storage(S)
+   end
+   return S.c.structure
+end
+
+local function fill_tensor(r)
+   local c, nd = r.c.structure, r.nd
+   if nd > r.c.room then
+      r.c.room, r.c.sizes, r.c.strides = nd, ffi.new('long[?]', nd), ffi.new('long[?]', nd)
+   end
+   for d = 1, nd do r.c.sizes[d - 1], r.c.strides[d - 1] = r[2 * d - 1], r[2 * d] end
+   c.size, c.stride, c.nDimension = r.c.sizes, r.c.strides, nd
+   c.storage, c.storageOffset = r.S and storage_structure(r.S) or nil, r.off
+end
+
+local function tensor_structure(r)
+   if not r.c then
+      r.c = { structure = ffi.new(r.T.c_tensor), room = 0 }
+      r.c.structure.refcount, r.c.structure.flag = 1, 1
+      fill_tensor(r)
+   end
+   return r.c.structure
+end
+
+memory.on_change(fill_tensor, fill_storage)
+
+for code = 1, types.count do
+   local T = types[code]
+   if not T.device then
+      local name = T.name
+      ffi.cdef(STRUCTURES:format(name, element[name], name, name, name, name, name))
+      T.c_storage, T.c_tensor = ffi.typeof('TH' .. name .. 'Storage'), ffi.typeof('TH' .. name .. 'Tensor')
+      T.c_pointer = ffi.typeof(element[name] .. ' *')
+      local storage_pointer, tensor_pointer = ffi.typeof('$ *', T.c_storage), ffi.typeof('$ *', T.c_tensor)
+      function T.tensor_metatable:cdata() return cast(tensor_pointer, tensor_structure(tensors.check(self, 1, T))) end
+      function T.storage_metatable:cdata()
+         return cast(storage_pointer, storage_structure(storages.check(self, 1, T)))
+      end
+   end
+end
+
+-- asnumber: as an FFI integer.
+function torch.cdata(object, asnumber)
+   if not object then return nil end
+   local pointer = object:cdata()
+   return asnumber and cast('intptr_t', pointer) or pointer
+end
