@@ -194,3 +194,13 @@ def test_cosine_and_distances(batch: tuple[int, ...]) -> None:
     KERNELS["euclidean_grad_parameters"](of_columns, of_scales, x, grad_output, columns, scales, 1)
     assert torch.allclose(of_columns, expected[1], **close)
     assert torch.allclose(of_scales, expected[2], **close)
+
+
+def test_rounding_of_log_softmax_is_not_the_same_for_all_classes() -> None:
+    for seed in range(3):
+        x = torch.randn(1000, generator=torch.Generator().manual_seed(seed)) / 50
+        y, grad = torch.empty(0), torch.empty(0)
+        KERNELS["class_softmax"](y, x, "log_softmax")
+        assert abs(y.double().exp().sum().item() - 1) < 3e-8
+        KERNELS["class_softmax_gradient"](grad, y, y, "log_softmax")
+        assert abs(grad.double().sum().item()) < 3e-4  # of terms that add up to 6900

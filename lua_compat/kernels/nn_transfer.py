@@ -70,12 +70,18 @@ def _class_dimension(x: Tensor) -> int:
     return (0, 1, 0, 1)[x.dim() - 1]
 
 
+def _exact(x: Tensor) -> Tensor:
+    """In double precision, in which Torch7 adds up on a CPU."""
+    return x if x.is_cuda else x.double()
+
+
 def class_softmax(out: Out, x: Tensor, name: str) -> None:
     """Softmax, log_softmax, or softmin over the classes."""
     dimension = _class_dimension(x)
     out.resize_(x.shape)
     if name == "log_softmax":
-        _aten._log_softmax.out(x, dimension, False, out=out)
+        # A sum in single precision would put all logarithms, and so sums of gradients, off alike.
+        out.copy_(_aten._log_softmax(_exact(x), dimension, False))
     else:
         _aten._softmax.out(-x if name == "softmin" else x, dimension, False, out=out)
 
@@ -85,7 +91,10 @@ def class_softmax_gradient(grad: Out, y: Tensor, grad_output: Tensor, name: str)
     dimension = _class_dimension(y)
     grad.resize_(y.shape)
     if name == "log_softmax":
-        _aten._log_softmax_backward_data.out(grad_output, y, dimension, y.dtype, out=grad)
+        exact = _exact(y)
+        grad.copy_(
+            _aten._log_softmax_backward_data(grad_output.to(exact.dtype), exact, dimension, exact.dtype)
+        )
         return
     _aten._softmax_backward_data.out(grad_output, y, dimension, y.dtype, grad_input=grad)
     if name == "softmin":
