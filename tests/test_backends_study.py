@@ -200,6 +200,8 @@ def test_the_published_numbers_stand_in_our_layout():
         pytest.approx(24.34, abs=0.01),
     ]
     assert len(published_table(list(NETS.values())).rows) == len(NETS)
+    nothing = published_table(["recognize_digits"])
+    assert not nothing.rows and "none for these nets" in nothing.notes[0] and "vgg16" in nothing.notes[0]
     assert set(NETS.values()) <= set(registry.NETS)
 
 

@@ -225,9 +225,10 @@ def test_prompt_in_tmux(tmp_path: Path) -> None:
             (["torch.randp", "Tab"], "torch.randperm"),
             (["(20):size(1)", "Enter"], "\n20\n"),
             (["nothing.here", "Enter"], "attempt to index global 'nothing'"),
-            (["unfinished", "C-c"], "th> "),
+            (["unfinished", "C-c"], "th> unfinished\nth>"),
             (["C-d"], "left with 0"),
         ):
+            time.sleep(0.1)  # the prompt is shown a moment before the keys are its own
             tmux("send-keys", "-t", "th", *keys)
             wait_for(text)
     finally:

@@ -56,7 +56,8 @@ def published_table(nets: Sequence[str]) -> Table:
             batch = next((m.batch for m in found if m.quantity == measurements.THROUGHPUT), None)
             cells = [*latencies, _quotient(*latencies), batch, *throughputs, _quotient(*throughputs[::-1])]
             rows.append([category(net), net, *cells])
-    return Table(f"Published: {source.title}", columns, rows, [source.machine])
+    notes = [source.machine] if rows else [f"none for these nets; there are for {', '.join(NETS.values())}"]
+    return Table(f"Published: {source.title}", columns, rows, notes)
 
 
 def _pair(found: Sequence[Measurement], quantity: str) -> list[float | None]:
