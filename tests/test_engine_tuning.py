@@ -31,7 +31,7 @@ def busy(
     return lambda: run
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def cpu_time() -> None:
     """The time of one thread: exact on a busy machine, too (conftest brings the threads back)."""
     torch.set_num_threads(1)
@@ -50,7 +50,7 @@ def test_the_fastest_is_chosen_and_remembered(tmp_path: Path) -> None:
     assert [child.name for child in path.parent.iterdir() if child.suffix == ".json"] == ["tuning.json"]
 
 
-def test_a_slow_candidate_is_tried_once_more_than_prepared(cpu_time: None) -> None:
+def test_a_slow_candidate_is_tried_once_more_than_prepared() -> None:
     runs: list[str] = []
     Tuner(None).choose("layer", {"fast": busy(1, runs, "fast"), "slow": busy(30, runs, "slow")})
     assert runs.count("slow") == 2
@@ -66,7 +66,7 @@ def test_who_is_preferred_may_be_a_tenth_slower(tmp_path: Path) -> None:
     assert Tuner(path).choose("layer", candidates, ["far", "near"]) == "near"
 
 
-def test_a_slow_moment_of_the_machine_does_not_decide(cpu_time: None) -> None:
+def test_a_slow_moment_of_the_machine_does_not_decide() -> None:
     """Who comes near the best one is timed again later: its first runs may have met a slow moment."""
     moment = iter([14] * 5 + [8] * 100)  # ms of the first runs: preparing and four timed ones
     picked = Tuner(None).choose(
@@ -129,24 +129,43 @@ def test_other_errors_are_not_swallowed() -> None:
         Tuner(None).choose("layer", {"wrong": wrong, "small": busy(1)})
 
 
-def test_on_a_busy_machine_one_threads_cpu_time_decides(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Waiting, as for a core that another program holds, does not count; the thread count comes back."""
+@pytest.fixture
+def busy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two threads, and other programs that always wait for a core."""
     clock = iter(range(10**6))
     monkeypatch.setattr("nets.engine.tuning._seconds_waited", lambda: float(next(clock)))
+    torch.set_num_threads(2)
+
+
+def test_on_a_busy_machine_one_threads_cpu_time_decides(busy_machine: None) -> None:
+    """Waiting, as for a core that another program holds, does not count; the thread count comes back."""
     threads: list[int] = []
 
     def waits() -> None:
         threads.append(torch.get_num_threads())
         time.sleep(0.02)
 
-    before = torch.get_num_threads()
-    try:
-        torch.set_num_threads(2)
-        assert Tuner(None).choose("layer", {"computes": busy(4), "waits": lambda: waits}) == "waits"
-        assert set(threads) == {1}  # "computes" was disturbed first, and that was enough
-        assert torch.get_num_threads() == 2
-    finally:
-        torch.set_num_threads(before)
+    assert Tuner(None).choose("layer", {"computes": busy(4), "waits": lambda: waits}) == "waits"
+    assert set(threads) == {1}  # "computes" was disturbed first, and that was enough
+    assert torch.get_num_threads() == 2
+
+
+def test_times_of_a_busy_machine_serve_until_it_is_quiet(
+    tmp_path: Path, busy_machine: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs: list[str] = []
+    candidates = {"a": busy(1, runs, "a"), "b": busy(5, runs, "b")}
+    path = tmp_path / "tuning.json"
+    for _ in range(2):
+        tuner = Tuner(path)
+        assert tuner.choose("layer", candidates) == "a"
+        tuner.save()
+    assert runs.count("b") == 2  # by the first tuner; the second found the machine busy with "a"
+    monkeypatch.setattr("nets.engine.tuning._seconds_waited", lambda: 0.0)
+    tuner = Tuner(path)
+    assert tuner.choose("layer", {"a": busy(5), "b": busy(1)}) == "b"
+    tuner.save()
+    assert Tuner(path).choose("layer", {"a": never, "b": never}) == "b"
 
 
 @pytest.mark.parametrize(
@@ -190,6 +209,7 @@ def test_the_file_may_be_deleted_between(tmp_path: Path) -> None:
 
 
 def _tune(path: Path, key: str) -> None:
+    torch.set_num_threads(1)  # as the process that looks at the file
     for index in range(20):
         tuner = Tuner(path)
         tuner.choose(f"{key} {index}", {"slow": busy(0.5), "fast": busy(0.01)})

@@ -25,7 +25,10 @@ _PREFERENCE = 0.1
 _SECONDS_PER_CANDIDATE = 0.5
 _TRIES = 4
 _UNDISTURBED = 0.05  # of a run's time
+_DISTURBED = ", one thread on a busy machine"  # at the end of a key
 _PRESSURE = Path("/proc/pressure/cpu")
+
+Candidates = Mapping[str, Callable[[], Callable[[], None]]]  # by name: prepares a run and returns it
 
 
 def cache_file() -> Path:
@@ -60,7 +63,7 @@ class Tuner:
     def choose(
         self,
         key: str,
-        candidates: Mapping[str, Callable[[], Callable[[], None]]],
+        candidates: Candidates,
         preferred: Collection[str] = (),
     ) -> str:
         """The name of the fastest of ``candidates``: functions that prepare a run and return it.
@@ -70,11 +73,29 @@ class Tuner:
         """
         if len(candidates) == 1:
             return next(iter(candidates))
-        times = self._new.get(key) or self._known.get(key) or {}
-        if not set(candidates) <= set(times):
-            times = _time_all(candidates)
-            self._new[key] = times
+        times = self._remembered(key, candidates) or self._measure(key, candidates)
         return min(candidates, key=lambda name: times[name] / (1 + _PREFERENCE * (name in preferred)))
+
+    def _remembered(self, key: str, candidates: Collection[str]) -> dict[str, float]:
+        """Times of all ``candidates``, or nothing."""
+        times = self._new.get(key) or self._known.get(key) or {}
+        return times if set(candidates) <= set(times) else {}
+
+    def _measure(self, key: str, candidates: Candidates) -> dict[str, float]:
+        """The least time of each candidate in ms; infinite for one that cannot run.
+
+        Other programs on the same cores slow some candidates more than others: those that start many parallel
+        pieces of work wait for a core each time. While they run, candidates are compared by the CPU time of a
+        single thread instead, which hardly depends on them. Such times are kept apart: they say little of
+        candidates that wait for memory, and a quiet moment makes better ones.
+        """
+        try:
+            times = _time_each(candidates)
+        except _Disturbed:
+            key += _DISTURBED
+            times = self._remembered(key, candidates) or _time_on_one_thread(candidates)
+        self._new[key] = times
+        return times
 
     def save(self) -> None:
         """Adds this tuner's new timings to the file; says nothing where that cannot be done."""
@@ -88,29 +109,20 @@ class Tuner:
                 _replace(self._path, json.dumps({"version": VERSION, "machines": machines}, indent=1))
 
 
-def _time_all(candidates: Mapping[str, Callable[[], Callable[[], None]]]) -> dict[str, float]:
-    """The least time of each candidate in ms; infinite for one that cannot run.
-
-    Other programs on the same cores slow some candidates more than others: those that start many parallel
-    pieces of work wait for a core each time. While they run, candidates are compared by the CPU time of a
-    single thread instead, which hardly depends on them.
-    """
+def _time_on_one_thread(candidates: Candidates) -> dict[str, float]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
     try:
         return _time_each(candidates)
-    except _Disturbed:
-        threads = torch.get_num_threads()
-        torch.set_num_threads(1)
-        try:
-            return _time_each(candidates)
-        finally:
-            torch.set_num_threads(threads)
+    finally:
+        torch.set_num_threads(threads)
 
 
 class _Disturbed(Exception):
     """Other programs held the cores at every try."""
 
 
-def _time_each(candidates: Mapping[str, Callable[[], Callable[[], None]]]) -> dict[str, float]:
+def _time_each(candidates: Candidates) -> dict[str, float]:
     """One is timed after the other: their buffers together might not fit the memory.
 
     A shared processor has slow moments, which a candidate's runs may all fall into: those that come near the
