@@ -7,10 +7,10 @@
 Every peer has a process of its own that is alone in memory while it runs: it is started, runs some rounds of
 the three phases and ends, then the next one does; so they go on in turns, that all meet the same machine.
 (Side by side in a virtual machine they do not get the same memory: accGradParameters of OverFeat, batch 1,
-took up to half again as long in a process that was started after others.) A sample during which other
-programs held the cores (Linux's pressure figures) is taken again. Shown: medians of all rounds of all turns,
-in ms per image. On a machine that is never quiet, ``--threads 1 --clock cpu`` shows the CPU time of one
-thread, which other programs hardly change.
+took up to half again as long in a process that was started after others.) Its first seconds are not timed. A
+sample during which other programs held the cores (Linux's pressure figures) is taken again. Shown: medians of
+all rounds of all turns, in ms per image. On a machine that is never quiet, ``--threads 1 --clock cpu`` shows
+the CPU time of one thread, which other programs hardly change.
 
 ``--minutes`` begins no new turn of a net and batch size after so long; ``--json`` is written after each turn,
 so that an interrupted run keeps what it has. ``--torch7`` runs a legacy script (OverFeat) under a Torch7 of
@@ -41,6 +41,7 @@ PHASES = ("updateOutput", "updateGradInput", "accGradParameters")
 PEERS = ("stock", "stock-best", "mm", "auto")
 RETRIES = 5
 LONG = 2.0  # seconds: a longer sample always meets some other program, and is not taken again
+WARM_UP = 3.0  # seconds of untimed rounds: a virtual machine's memory is slow when a process first has it
 PRESSURE = Path("/proc/pressure/cpu")
 
 
@@ -244,8 +245,9 @@ def work(pipe: Connection, peer: str, net: str, batch: int, options: argparse.Na
             times.append(taken * 1e3 / batch)
         return times, again
 
-    first, _ = round()
-    if sum(first) * batch < 1e3 * LONG:  # a long round's first-time costs are small beside it
+    begun = time.perf_counter()
+    round()
+    while time.perf_counter() - begun < WARM_UP:
         round()
     pipe.send({"prepared_s": round_to(prepared), "report": report})
     with contextlib.suppress(EOFError):  # the parent was stopped: nobody is left to tell
