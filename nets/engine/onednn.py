@@ -22,6 +22,11 @@ def has_packed_weights(dtype: torch.dtype) -> bool:
     return _available(dtype) and hasattr(torch.ops.mkldnn, "_reorder_convolution_weight")
 
 
+def _at_once(item_bytes: int) -> int:
+    """How many images or rows of so many bytes a fresh result may have."""
+    return max(1, _RESULT_BYTES // item_bytes)
+
+
 class DirectConvolution(Kernel):
     """PyTorch's own convolution operators, on a few images at a time."""
 
@@ -31,8 +36,7 @@ class DirectConvolution(Kernel):
     def _images(self, shape: tuple[int, int, int, int]) -> list[slice]:
         batch, height, width, channels = shape
         image_bytes = height * width * channels * self.shape.dtype.itemsize
-        count = max(1, _RESULT_BYTES // image_bytes)
-        return [images for images, _ in pieces(batch, 1, count)]
+        return [images for images, _ in pieces(batch, 1, _at_once(image_bytes))]
 
     def forward(self, x: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool) -> None:
         for images in self._images(self.shape.output_shape):
@@ -90,7 +94,7 @@ class PackedDirectConvolution(Kernel):
     def _images(self, shape: tuple[int, int, int, int]) -> int:
         """How many images' results of ``shape`` are asked for at a time."""
         batch, height, width, channels = shape
-        return max(1, min(batch, _RESULT_BYTES // (height * width * channels * self.shape.dtype.itemsize)))
+        return min(batch, _at_once(height * width * channels * self.shape.dtype.itemsize))
 
     def _pack(
         self, weight: Tensor, padding: tuple[int, int], source: tuple[int, int, int, int], images: int
@@ -166,5 +170,5 @@ def pack(matrix: Tensor, rows: int) -> Tensor:
 
 def parts_of_result(result: Tensor) -> list[slice]:
     """Rows of a matrix in parts that :func:`linear` may give in fresh memory."""
-    rows = max(1, _RESULT_BYTES // (result.shape[1] * result.itemsize))
+    rows = _at_once(result.shape[1] * result.itemsize)
     return [slice(first, first + rows) for first in range(0, result.shape[0], rows)]
