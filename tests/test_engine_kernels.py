@@ -1,5 +1,7 @@
 """Every kernel and phase of the CPU engine against autograd in float64, on small odd shapes."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -23,6 +25,7 @@ from nets.engine.shapes import ConvolutionShape, pieces
 from nets.engine.tile_transforms import TileMap, TileTransforms
 from nets.engine.weights import StaleWeightError
 from nets.engine.winograd import POINTS, winograd
+from nets.engine.workers import Workers
 
 # Largest error over the largest value, for the sizes drawn here.
 TOLERANCE = {torch.float64: 1e-12, torch.float32: 1e-5, torch.bfloat16: 2e-2}
@@ -99,22 +102,46 @@ def test_every_candidate_of_any_shape(shape: ConvolutionShape, seed: int, relu: 
             reference.check(make(Memory()), phase, relu)
 
 
-@pytest.mark.parametrize("phase", PHASES)
-@pytest.mark.parametrize("piece_bytes", [1, 3000])
-@pytest.mark.parametrize("batch", [1, 5])
-def test_work_cut_into_small_pieces(
-    phase: str, piece_bytes: int, batch: int, monkeypatch: pytest.MonkeyPatch
+@settings(max_examples=60, deadline=None)
+@given(shapes(), st.integers(0, 1000), st.booleans(), st.integers(2, 3))
+def test_every_candidate_divided_among_workers(
+    shape: ConvolutionShape, seed: int, relu: bool, count: int
 ) -> None:
-    for module in ("shapes._COLUMN_BYTES", "onednn._RESULT_BYTES"):
-        monkeypatch.setattr(f"nets.engine.{module}", piece_bytes)
-    monkeypatch.setattr("nets.engine.shapes._POSITIONS", 1)
-    monkeypatch.setattr("nets.engine.algorithms.TILES_PER_PIECE", 4)
-    monkeypatch.setattr("nets.engine.bilinear.STEP_BYTES", 50 * piece_bytes)
-    for stride in ((1, 1), (2, 2)):
-        shape = ConvolutionShape(batch, 3, 4, (11, 10), (3, 3), stride, (1, 0), torch.float64)
-        reference = Reference(shape, seed=1)
-        for make in candidates(shape, phase).values():
-            reference.check(make(Memory()), phase)
+    reference = Reference(shape, seed)
+    memory, workers = Memory(), Workers(count)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("nets.engine.algorithms._SHARE_POSITIONS", 1)
+        for phase in PHASES:
+            divided = candidates(shape, phase, workers).items() - candidates(shape, phase).items()
+            for _, make in divided:
+                kernel = make(memory)
+                reference.check(kernel, phase, relu)
+                reference.check(kernel, phase, relu)
+
+
+def test_what_is_divided_among_workers() -> None:
+    shape = ConvolutionShape(4, 64, 64, (32, 32), (3, 3), (1, 1), (1, 1), torch.float32)
+    assert "winograd(3, by image)" in candidates(shape, FORWARD, Workers(2))
+    assert "mm(tap, by image)" in candidates(shape, INPUT_GRADIENT, Workers(4))
+    assert "winograd(5, by output)" in candidates(shape, WEIGHT_GRADIENT, Workers(2))
+    few_images = candidates(replace(shape, batch=1), FORWARD, Workers(2))
+    few_positions = candidates(replace(shape, in_size=(9, 9)), FORWARD, Workers(2))
+    one_worker = candidates(shape, WEIGHT_GRADIENT, Workers(1))
+    for found in (few_images, few_positions, one_worker):
+        assert not any("by " in name for name in found)
+
+
+@pytest.mark.parametrize("phase", [FORWARD, INPUT_GRADIENT])
+def test_workers_share_one_copy_of_the_weight(phase: str) -> None:
+    shape = ConvolutionShape(4, 8, 8, (32, 32), (3, 3), (1, 1), (1, 1), torch.float64)
+    kernel = candidates(shape, phase, Workers(2))["winograd(3, by image)"](Memory())
+    kept = list(kernel.copies())
+    assert len({id(copy) for copy in kept}) < len(kept)
+    first, second = Reference(shape, 1), Reference(shape, 2)
+    first.check(kernel, phase)
+    with torch.no_grad():  # in place: seen by its version
+        second.weight = first.weight.copy_(second.weight)
+    second.check(kernel, phase)
 
 
 @pytest.mark.parametrize("packs", [True, False])

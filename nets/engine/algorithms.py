@@ -5,13 +5,14 @@ variants apart.
 """
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from functools import partial
 
 import torch
 
 from nets.engine import onednn
-from nets.engine.bilinear import TILES_PER_PIECE, BilinearConvolution
+from nets.engine.bilinear import BilinearConvolution
 from nets.engine.fft_convolution import fft
 from nets.engine.im2col_gemm import Im2colGemm
 from nets.engine.kernel import Kernel
@@ -23,9 +24,11 @@ from nets.engine.matrix_product import (
 )
 from nets.engine.memory import Memory
 from nets.engine.shapes import ConvolutionShape
+from nets.engine.shared_work import ByImage, ByOutput, ShareMaker
 from nets.engine.strided_input_gradient import StridedInputGradient
 from nets.engine.tile_transforms import TileTransforms
 from nets.engine.winograd import POINTS, winograd
+from nets.engine.workers import Workers
 
 FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT = PHASES = ("updateOutput", "updateGradInput", "accGradParameters")
 FAMILIES = ("mm", "direct", "winograd", "fft")
@@ -35,6 +38,7 @@ _BILINEAR_DTYPES = (torch.float32, torch.float64)
 _SLICED_ROWS = range(2, 33)
 _LARGEST_FFT_TILE = 24
 _ONEDNN_CHANNELS = 128  # below, the cost of a call per matrix product is too high
+_SHARE_POSITIONS = 1024  # of a worker: with fewer, the weights that all of them read weigh more
 _PACKED_COPIES = 6  # times the weight's memory: what packed copies for both directions may take
 
 
@@ -61,36 +65,64 @@ def linear_candidates(
     return found
 
 
-def candidates(shape: ConvolutionShape, phase: str) -> dict[str, KernelMaker]:
-    """Ways to run one phase of a convolution, the plainest first."""
-    found: dict[str, KernelMaker] = {}
+def candidates(shape: ConvolutionShape, phase: str, workers: Workers | None = None) -> dict[str, KernelMaker]:
+    """Ways to run one phase of a convolution, the plainest first; with ``workers`` also those that divide it
+    among threads."""
+    found: dict[str, ShareMaker] = {}
     if shape.is_pointwise or shape.covers_input:
         rows = shape.batch * shape.out_size[0] * shape.out_size[1]
         for name, make in linear_candidates(
             rows, shape.in_channels * shape.taps, shape.out_channels, shape.dtype, phase
         ).items():
-            found[name] = partial(_as_product, shape, make)
+            found[name] = partial(_as_product, make)
     else:
-        found["mm(tap)"] = lambda memory: Im2colGemm(shape, memory, "tap")
-        found["mm(channel)"] = lambda memory: Im2colGemm(shape, memory, "channel")
+        found["mm(tap)"] = partial(Im2colGemm, order="tap")
+        found["mm(channel)"] = partial(Im2colGemm, order="channel")
         if onednn.has_linear(shape.dtype):
-            found["mm(tap, onednn)"] = lambda memory: Im2colGemm(shape, memory, "tap", "onednn")
+            found["mm(tap, onednn)"] = partial(Im2colGemm, order="tap", library="onednn")
+            if phase == WEIGHT_GRADIENT:
+                found["mm(channel, onednn)"] = partial(Im2colGemm, order="channel", library="onednn")
+        if workers is not None:
+            found.update(_divided(shape, phase, found, workers))
         if phase == INPUT_GRADIENT and shape.stride != (1, 1):
-            found["mm(phases)"] = lambda memory: StridedInputGradient(shape, memory, "mm")
+            found["mm(phases)"] = partial(StridedInputGradient, inner="mm")
     found.update(_direct(shape, phase))
     if shape.stride == (1, 1) and shape.kernel[0] == shape.kernel[1] > 1 and not shape.covers_input:
-        found.update(_bilinear(shape, phase))
-    return found
+        bilinear = _bilinear(shape, phase)
+        found.update(bilinear)
+        if workers is not None:
+            found.update(_divided(shape, phase, bilinear, workers))
+    return {name: partial(make, shape) for name, make in found.items()}
 
 
-def _as_product(shape: ConvolutionShape, make: "Callable[[Memory], MatrixProduct]", memory: Memory) -> Kernel:
+def _as_product(make: "Callable[[Memory], MatrixProduct]", shape: ConvolutionShape, memory: Memory) -> Kernel:
     if shape.is_pointwise:
         return PointwiseConvolution(make(memory))
     return CoveringConvolution(shape, memory, make(memory))
 
 
-def _direct(shape: ConvolutionShape, phase: str) -> dict[str, KernelMaker]:
-    found: dict[str, KernelMaker] = {"direct": lambda memory: onednn.DirectConvolution(shape, memory)}
+def _divided(
+    shape: ConvolutionShape, phase: str, whole: Mapping[str, ShareMaker], workers: Workers
+) -> dict[str, ShareMaker]:
+    """The algorithms ``whole``, with each worker doing a share."""
+    if workers.count == 1:
+        return {}
+    kind: type[ByImage] | type[ByOutput]
+    if phase == WEIGHT_GRADIENT:
+        by, kind, divisible = "output", ByOutput, shape.out_channels >= workers.count
+    else:
+        positions = shape.batch * shape.out_size[0] * shape.out_size[1]
+        enough = shape.batch >= workers.count and positions >= workers.count * _SHARE_POSITIONS
+        by, kind, divisible = "image", ByImage, enough
+    return {
+        f"{name[:-1]}, by {by})": partial(kind, workers=workers, make=make)
+        for name, make in whole.items()
+        if divisible
+    }
+
+
+def _direct(shape: ConvolutionShape, phase: str) -> dict[str, ShareMaker]:
+    found: dict[str, ShareMaker] = {"direct": onednn.DirectConvolution}
     reversible = all(pad < kernel for pad, kernel in zip(shape.padding, shape.kernel, strict=True))
     # PyTorch 2.13 misreads a packed weight where one pixel of one channel comes out.
     result = shape.out_size if phase == FORWARD else shape.in_size
@@ -98,21 +130,21 @@ def _direct(shape: ConvolutionShape, phase: str) -> dict[str, KernelMaker]:
         phase == FORWARD or (phase == INPUT_GRADIENT and shape.stride == (1, 1) and reversible)
     )
     if packable and onednn.has_packed_weights(shape.dtype):
-        found["direct(packed)"] = lambda memory: onednn.PackedDirectConvolution(shape, memory)
+        found["direct(packed)"] = onednn.PackedDirectConvolution
     if phase == INPUT_GRADIENT and shape.stride != (1, 1):
-        found["direct(phases)"] = lambda memory: StridedInputGradient(shape, memory, "direct")
+        found["direct(phases)"] = partial(StridedInputGradient, inner="direct")
     return found
 
 
-def _bilinear(shape: ConvolutionShape, phase: str) -> dict[str, KernelMaker]:
+def _bilinear(shape: ConvolutionShape, phase: str) -> dict[str, ShareMaker]:
     if shape.dtype not in _BILINEAR_DTYPES:
         return {}
     kernel = shape.kernel[0]
     transforms = [winograd(tile, kernel) for tile in sorted(POINTS)] if kernel == 3 else []
     fourier = (fft(tile, kernel) for tile in range(2, _LARGEST_FFT_TILE - kernel + 2))
     transforms += sorted(fourier, key=lambda one: bilinear_operations(shape, one))[:2]
-    found: dict[str, KernelMaker] = {
-        one.name: partial(_bilinear_kernel, shape, one, "blas") for one in transforms
+    found: dict[str, ShareMaker] = {
+        one.name: partial(BilinearConvolution, transforms=one) for one in transforms
     }
     large = min(shape.in_channels, shape.out_channels) >= _ONEDNN_CHANNELS
     if large and phase != WEIGHT_GRADIENT and onednn.has_linear(shape.dtype):
@@ -121,14 +153,10 @@ def _bilinear(shape: ConvolutionShape, phase: str) -> dict[str, KernelMaker]:
         for one in transforms:
             if packs and 2 * one.products > _PACKED_COPIES * shape.taps:
                 continue
-            found[f"{one.name[:-1]}, {library})"] = partial(_bilinear_kernel, shape, one, library)
+            found[f"{one.name[:-1]}, {library})"] = partial(
+                BilinearConvolution, transforms=one, library=library
+            )
     return found
-
-
-def _bilinear_kernel(
-    shape: ConvolutionShape, transforms: TileTransforms, library: str, memory: Memory
-) -> Kernel:
-    return BilinearConvolution(shape, memory, transforms, library, TILES_PER_PIECE)
 
 
 def bilinear_operations(shape: ConvolutionShape, transforms: TileTransforms) -> int:
@@ -153,16 +181,27 @@ _SURPASSED = {
     "winograd(2, onednn)": ("winograd(3)",),
     "winograd(2, packed)": ("winograd(3)",),
 }
+_BY = re.compile(r", by \w+(?=\)$)")
 
 
 def worth_timing(found: Mapping[str, KernelMaker], few_rows: bool) -> dict[str, KernelMaker]:
     """The candidates among which "auto" chooses. ``few_rows``: one row of a matrix product per image, with a
     weight so large that whatever copies it is out."""
     winograd_applies = any(family(name) == "winograd" for name in found)
+    divided = {_BY.sub("", name) for name in found if _BY.search(name)}
+
+    def surpassed(name: str) -> bool:
+        whole = _BY.sub("", name)
+        if any(better in found for better in _SURPASSED.get(whole, ())):
+            return True
+        if family(name) == "mm":  # dividing it gains less than another family does
+            return whole != name and (winograd_applies or "direct(packed)" in found)
+        return whole == name and name in divided
+
     return {
         name: make
         for name, make in found.items()
-        if not any(better in found for better in _SURPASSED.get(name, ()))
+        if not surpassed(name)
         and not (family(name) == "fft" and winograd_applies)
         and not (family(name) == "direct" and few_rows)
     }

@@ -29,9 +29,11 @@ from nets.engine.shapes import ConvolutionShape, pad_into, pieces
 from nets.engine.tile_transforms import TileMap, TileTransforms
 from nets.engine.weights import CachedWeight
 
+# Of a piece: transformed inputs and outputs, unless that makes fewer tiles than the weights are worth.
+PIECE_BYTES = 30 << 20
 TILES_PER_PIECE = 256
 STEP_BYTES = 6 << 20  # transformed tiles of a step
-BLOCK_BYTES = 6 << 20  # transformed weight gradient that is made and used up at a time
+BLOCK_BYTES = 3 << 20  # transformed weight gradient that is made and used up at a time
 # Below this ratio of transformed activations to transformed weights the weight gradient is made in blocks.
 FEW_TILES = 0.1
 
@@ -51,7 +53,7 @@ class BilinearConvolution(Kernel):
         memory: Memory,
         transforms: TileTransforms,
         library: str = "blas",
-        tiles_per_piece: int = TILES_PER_PIECE,
+        tiles_per_piece: int | None = None,
     ) -> None:
         if shape.stride != (1, 1) or shape.kernel != (transforms.kernel, transforms.kernel):
             raise ValueError(f"{transforms.name} needs stride 1 and a {transforms.kernel}-wide square kernel")
@@ -59,7 +61,8 @@ class BilinearConvolution(Kernel):
         self.memory = memory
         self.transforms = transforms.to(shape.dtype)
         self.library = library
-        self.tiles_per_piece = tiles_per_piece
+        tile_bytes = transforms.products * (shape.in_channels + shape.out_channels) * shape.dtype.itemsize
+        self.tiles_per_piece = tiles_per_piece or max(TILES_PER_PIECE, PIECE_BYTES // tile_bytes)
         m = transforms.output_tile
         self.tiles = (-(-shape.out_size[0] // m), -(-shape.out_size[1] // m))
         self._transformed: CachedWeight[Tensor] = CachedWeight()
@@ -67,10 +70,6 @@ class BilinearConvolution(Kernel):
         self._packed_backward: CachedWeight[list[Tensor]] = CachedWeight()
 
     # Weights ------------------------------------------------------------------------------------------------
-
-    def invalidate(self) -> None:
-        for kept in (self._transformed, self._packed_forward, self._packed_backward):
-            kept.invalidate()
 
     def _forward_matrices(self, weight: Tensor) -> Tensor | list[Tensor]:
         """R matrices (out, in)."""

@@ -50,9 +50,6 @@ class Im2colGemm(Kernel):
             return weight.view(self.shape.out_channels, -1)
         return self._by_tap.get(weight, self.reorder)
 
-    def invalidate(self) -> None:
-        self._by_tap.invalidate()
-
     # Columns ------------------------------------------------------------------------------------------------
 
     def _column_length(self) -> int:

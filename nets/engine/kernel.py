@@ -1,6 +1,10 @@
 """What every algorithm of a weighted layer looks like."""
 
+from collections.abc import Iterator
+
 from torch import Tensor
+
+from nets.engine.weights import CachedWeight
 
 
 class Kernel:
@@ -8,11 +12,31 @@ class Kernel:
 
     ``weight`` and ``grad_weight`` are (out, in, ...), contiguous. An algorithm need not have all three
     phases: ``algorithms.candidates`` knows which it is for. Nothing is kept between calls but copies of the
-    weight.
+    weight, in attributes of type :class:`CachedWeight`, here or in the :meth:`parts`.
     """
+
+    def parts(self) -> "list[Kernel]":
+        """The kernels that this one is made of."""
+        return [part for part in vars(self).values() if isinstance(part, Kernel)]
+
+    def copies(self) -> Iterator[CachedWeight]:
+        """All that is kept of the weight."""
+        yield from (kept for kept in vars(self).values() if isinstance(kept, CachedWeight))
+        for part in self.parts():
+            yield from part.copies()
 
     def invalidate(self) -> None:
         """Forgets the copies of the weight."""
+        for kept in self.copies():
+            kept.invalidate()
+
+    def use_copies_of(self, other: "Kernel") -> None:
+        """Shares the copies that ``other``, a kernel of the same kind, makes of the same weight."""
+        for name, kept in vars(other).items():
+            if isinstance(kept, CachedWeight):
+                setattr(self, name, kept)
+        for own, others in zip(self.parts(), other.parts(), strict=True):
+            own.use_copies_of(others)
 
     def forward(self, x: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool) -> None:
         """Fills ``out``; with ``relu`` its negative values become 0."""

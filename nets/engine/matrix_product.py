@@ -39,8 +39,9 @@ class MatrixProduct(Kernel):
         if rows.shape[0] == 1:  # an outer product: memory-bound, and BLAS is half as fast at it
             grad_weight.addcmul_(grad_out.t(), rows)
         elif self.library == "onednn":
-            for outs in onednn.parts_of_result(grad_weight):
-                grad_weight[outs].add_(onednn.linear(grad_out.t()[outs], rows.t(), None, False))
+            by_output = grad_out.t().contiguous()
+            for outs in onednn.parts_to_add(grad_weight):
+                grad_weight[outs].add_(onednn.linear(by_output[outs], rows.t(), None, False))
         else:
             grad_weight.addmm_(grad_out.t(), rows)
 
@@ -82,9 +83,6 @@ class PointwiseConvolution(Kernel):
     def __init__(self, product: MatrixProduct) -> None:
         self.product = product
 
-    def invalidate(self) -> None:
-        self.product.invalidate()
-
     def forward(self, x: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool) -> None:
         self.product.forward(x.flatten(0, 2), weight.flatten(1), bias, out.flatten(0, 2), relu)
 
@@ -102,9 +100,6 @@ class CoveringConvolution(Kernel):
         self.product = product
         # The product has scratch of its own to ask for: these rows need a place of their own.
         self._rows = memory.empty((shape.batch, shape.in_channels, *shape.in_size), shape.dtype)
-
-    def invalidate(self) -> None:
-        self.product.invalidate()
 
     def _gather(self, x: Tensor) -> Tensor:
         return self._rows.copy_(x.permute(0, 3, 1, 2)).flatten(1)

@@ -11,6 +11,7 @@ from nets.engine.weights import CachedWeight
 
 # Results come in fresh memory: small enough for the allocator to reuse instead of mapping it anew.
 _RESULT_BYTES = 8 << 20
+_ADDED_BYTES = 2 << 20
 
 
 def _available(dtype: torch.dtype) -> bool:
@@ -86,10 +87,6 @@ class PackedDirectConvolution(Kernel):
         self.shape = shape
         self._forward_weight = CachedWeight()
         self._backward_weight = CachedWeight()
-
-    def invalidate(self) -> None:
-        self._forward_weight.invalidate()
-        self._backward_weight.invalidate()
 
     def _images(self, shape: tuple[int, int, int, int]) -> int:
         """How many images' results of ``shape`` are asked for at a time."""
@@ -168,7 +165,8 @@ def pack(matrix: Tensor, rows: int) -> Tensor:
     return torch.ops.mkldnn._reorder_linear_weight(matrix.contiguous(), rows)
 
 
-def parts_of_result(result: Tensor) -> list[slice]:
-    """Rows of a matrix in parts that :func:`linear` may give in fresh memory."""
-    rows = _at_once(result.shape[1] * result.itemsize)
+def parts_to_add(result: Tensor) -> list[slice]:
+    """Rows of a matrix in parts that :func:`linear` gives in fresh memory, and that are still in cache when
+    they are added to others."""
+    rows = max(1, _ADDED_BYTES // (result.shape[1] * result.itemsize))
     return [slice(first, first + rows) for first in range(0, result.shape[0], rows)]

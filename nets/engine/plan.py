@@ -16,6 +16,7 @@ from nets.engine.selection import Selection
 from nets.engine.trace import CompileError, Operation, Trace, trace
 from nets.engine.tuning import Tuner, cache_file
 from nets.engine.values import Block, GradientMemory, Value
+from nets.engine.workers import Workers
 
 BACKENDS = ("auto", "mm", "direct", "winograd", "fft", "stock")
 DTYPES = (torch.float32, torch.bfloat16, torch.float64)
@@ -181,7 +182,8 @@ class _Compiler:
         self.dtype = dtype
         self.memory = Memory()
         self.tuner = Tuner(tuning_file if backend != "stock" else None)
-        self.selection = Selection(backend, dtype, self.tuner, self.memory, check_weights)
+        workers = Workers(torch.get_num_threads())
+        self.selection = Selection(backend, dtype, self.tuner, self.memory, workers, check_weights)
         self.image_dims = 3 if len(traced.shapes[0]) == 3 else 4
         self.values = [Value(shape, len(shape) == self.image_dims, dtype) for shape in traced.shapes]
 

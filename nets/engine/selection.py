@@ -13,7 +13,7 @@ from nets.engine.kernel import Kernel
 from nets.engine.memory import Memory
 from nets.engine.shapes import ConvolutionShape
 from nets.engine.tuning import Tuner
-from nets.engine.weights import CachedWeight
+from nets.engine.workers import Workers
 
 Kernels = dict[str, tuple[str, Kernel]]  # phase to algorithm's name and kernel
 
@@ -21,6 +21,8 @@ _PLAIN = "mm"  # what runs where the forced family does not apply
 # A batch is timed on as many images as make this much work of the direct algorithm: what is fastest for them
 # is fastest for more, as every kernel works through a batch in pieces.
 _TIMED_MULTIPLY_ADDS = 12_000_000_000
+# But on no fewer positions than these: with few, algorithms with large weights look slower than they are.
+_TIMED_POSITIONS = 3200
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,7 @@ class _Work:
     name: str
     batch: int
     multiply_adds: int  # of one image
+    positions: int  # of one image's output
     candidates: Callable[[int, str], dict[str, KernelMaker]]  # of a batch size and a phase
     sizes: Callable[[int], tuple[tuple[int, ...], ...]]  # of input, output and weight for a batch size
     few_rows: bool  # a matrix product with one row per image
@@ -40,13 +43,20 @@ class Selection:
     run."""
 
     def __init__(
-        self, backend: str, dtype: torch.dtype, tuner: Tuner, memory: Memory, check_weights: bool
+        self,
+        backend: str,
+        dtype: torch.dtype,
+        tuner: Tuner,
+        memory: Memory,
+        workers: Workers,
+        check_weights: bool,
     ) -> None:
         self.backend = backend
         self.fallbacks: dict[str, str] = {}
         self._dtype = dtype
         self._tuner = tuner
         self._memory = memory
+        self._workers = workers
         self._check_weights = check_weights
 
     def for_convolution(self, layer: str, shape: ConvolutionShape) -> Kernels:
@@ -55,7 +65,8 @@ class Selection:
             shape.describe(),
             shape.batch,
             shape.multiply_adds // shape.batch,
-            lambda batch, phase: algorithms.candidates(replace(shape, batch=batch), phase),
+            shape.out_size[0] * shape.out_size[1],
+            lambda batch, phase: algorithms.candidates(replace(shape, batch=batch), phase, self._workers),
             lambda batch: ((batch, *shape.input_shape[1:]), (batch, *shape.output_shape[1:]), weight),
             shape.covers_input,
         )
@@ -66,6 +77,7 @@ class Selection:
             f"linear {features}->{outputs}",
             rows,
             features * outputs,
+            1,
             lambda batch, phase: dict(
                 algorithms.linear_candidates(batch, features, outputs, self._dtype, phase)
             ),
@@ -77,7 +89,8 @@ class Selection:
     def _kernels(self, layer: str, work: _Work) -> Kernels:
         """One kernel per phase; phases that chose the same algorithm share it and its copies of the
         weight."""
-        timed_batch = max(1, min(work.batch, _TIMED_MULTIPLY_ADDS // work.multiply_adds))
+        enough = max(_TIMED_MULTIPLY_ADDS // work.multiply_adds, -(-_TIMED_POSITIONS // work.positions), 1)
+        timed_batch = min(work.batch, enough)
         trial = Trial(work.sizes(timed_batch), self._dtype)
         dtype = str(self._dtype).removeprefix("torch.")
         made: dict[str, Kernel] = {}
@@ -90,8 +103,8 @@ class Selection:
             name = self._tuner.choose(f"{work.name} batch {timed_batch} {dtype} {phase}", runs, made)
             if name not in made:
                 made[name] = found[name](self._memory)
-                if self._check_weights:
-                    _check_copies(made[name])
+                for copy in made[name].copies() if self._check_weights else ():
+                    copy.checked = True
             kernels[phase] = (name, made[name])
         return kernels
 
@@ -130,12 +143,3 @@ class Trial:
             return lambda: kernel.input_gradient(out, weight, x)
         total = torch.zeros_like(weight)
         return lambda: kernel.weight_gradient(x, out, total)
-
-
-def _check_copies(kernel: object) -> None:
-    """Makes every kept copy of a weight inside ``kernel`` compare itself with the weight on use."""
-    for part in vars(kernel).values():
-        if isinstance(part, CachedWeight):
-            part.checked = True
-        elif isinstance(part, Kernel):
-            _check_copies(part)

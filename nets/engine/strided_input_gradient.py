@@ -44,10 +44,6 @@ class StridedInputGradient(Kernel):
         self._weight = CachedWeight()
         self._by_phase_out = memory.empty(self.phases.output_shape, shape.dtype)
 
-    def invalidate(self) -> None:
-        self._weight.invalidate()
-        self._convolution.invalidate()
-
     def _by_phase(self, weight: Tensor, out: Tensor | None) -> Tensor:
         """(out, in, kernel) to (stride, stride, in; out; taps), taps reversed and zero beyond the kernel."""
         shape, (taps_h, taps_w) = self.shape, self.phases.kernel

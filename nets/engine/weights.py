@@ -1,5 +1,6 @@
 """Transformed copies of a weight, kept until the weight changes. The parameter stays the single truth."""
 
+import threading
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
@@ -26,8 +27,13 @@ class CachedWeight(Generic[Copy]):
         self._result: Copy | None = None
         self._made_from: tuple[int, int] | None = None
         self.checked = False
+        self._lock = threading.Lock()
 
     def get(self, weight: Tensor, transform: Callable[[Tensor, Copy | None], Copy]) -> Copy:
+        with self._lock:  # of several threads that need it one makes the copy
+            return self._get(weight, transform)
+
+    def _get(self, weight: Tensor, transform: Callable[[Tensor, Copy | None], Copy]) -> Copy:
         source = (weight._version, weight.data_ptr())
         if self._result is None or source != self._made_from:
             self._result = transform(weight, self._result)
