@@ -144,6 +144,25 @@ def test_workers_share_one_copy_of_the_weight(phase: str) -> None:
     second.check(kernel, phase)
 
 
+@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize("piece_bytes", [1, 3000])
+@pytest.mark.parametrize("batch", [1, 5])
+def test_work_cut_into_small_pieces(
+    phase: str, piece_bytes: int, batch: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("shapes._COLUMN_BYTES", "onednn._RESULT_BYTES", "onednn._ADDED_BYTES"):
+        monkeypatch.setattr(f"nets.engine.{module}", piece_bytes)
+    monkeypatch.setattr("nets.engine.shapes._POSITIONS", 1)
+    monkeypatch.setattr("nets.engine.bilinear.TILES_PER_PIECE", 4)
+    monkeypatch.setattr("nets.engine.bilinear.PIECE_BYTES", 1)
+    monkeypatch.setattr("nets.engine.bilinear.STEP_BYTES", 50 * piece_bytes)
+    for stride in ((1, 1), (2, 2)):
+        shape = ConvolutionShape(batch, 3, 4, (11, 10), (3, 3), stride, (1, 0), torch.float64)
+        reference = Reference(shape, seed=1)
+        for make in candidates(shape, phase).values():
+            reference.check(make(Memory()), phase)
+
+
 @pytest.mark.parametrize("packs", [True, False])
 def test_products_by_onednn_are_offered_for_many_channels(
     packs: bool, monkeypatch: pytest.MonkeyPatch
@@ -191,9 +210,12 @@ def test_packed_weights_follow_the_weight_and_can_be_checked() -> None:
     assert out.abs().max() == 0
 
 
-@pytest.mark.parametrize("few_tiles", [0, 100])
-def test_the_weight_gradient_in_blocks_and_whole(few_tiles: float, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("few_tiles", "product_bytes"), [(0, 1), (0, 1 << 20), (100, 1)])
+def test_the_weight_gradient_in_blocks_and_whole(
+    few_tiles: float, product_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("nets.engine.bilinear.FEW_TILES", few_tiles)
+    monkeypatch.setattr("nets.engine.bilinear.PRODUCT_BYTES", product_bytes)
     monkeypatch.setattr("nets.engine.bilinear.BLOCK_BYTES", 1)
     shape = ConvolutionShape(2, 37, 20, (11, 10), (3, 3), (1, 1), (1, 0), torch.float64)
     reference = Reference(shape, seed=5)

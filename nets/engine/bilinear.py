@@ -33,7 +33,8 @@ from nets.engine.weights import CachedWeight
 PIECE_BYTES = 30 << 20
 TILES_PER_PIECE = 256
 STEP_BYTES = 6 << 20  # transformed tiles of a step
-BLOCK_BYTES = 3 << 20  # transformed weight gradient that is made and used up at a time
+BLOCK_BYTES = 4 << 20  # transformed weight gradient that is made and used up at a time
+PRODUCT_BYTES = 48 << 20  # of it that one matrix product makes, where the tiles make one piece
 # Below this ratio of transformed activations to transformed weights the weight gradient is made in blocks.
 FEW_TILES = 0.1
 
@@ -305,42 +306,44 @@ class BilinearConvolution(Kernel):
     def weight_gradient(self, x: Tensor, grad_out: Tensor, grad_weight: Tensor) -> None:
         shape, r = self.shape, self.transforms.products
         whole = (slice(0, shape.batch), slice(0, self.tiles[0]))
-        cut = self._pieces()
         both = shape.in_channels + shape.out_channels
-        weights = shape.in_channels * shape.out_channels
-        # Few tiles are transformed all at once, and their products made a block at a time, in cache: moving
-        # them would take longer than making them. Else the products of one piece after the other are summed.
-        at_once = self._tiles_in(whole) * both <= FEW_TILES * weights
-        in_channels = _even_share(shape.in_channels, self._block_side()) if at_once else shape.in_channels
-        out_channels = self._block_width(in_channels, shape.out_channels)
-        block = out_channels * in_channels
-        inputs, outputs, in_step, between, padded, total, by_tap, room = self._scratch(
-            whole if at_once else cut[0],
-            (r * (block if at_once else weights),),
-            (shape.taps * block,),
-            (self.transforms.weight.between * block,),
+        # The products of few tiles are made a small block at a time, and used up while they are in cache:
+        # moving them would take longer than making them.
+        few = self._tiles_in(whole) * both <= FEW_TILES * shape.in_channels * shape.out_channels
+        cut = [whole] if few else self._pieces()
+        ins_at_once = _even_share(shape.in_channels, self._block_side()) if few else shape.in_channels
+        if few:
+            outs_at_once = self._block_width(ins_at_once, shape.out_channels)
+        elif len(cut) == 1:
+            row_bytes = r * shape.in_channels * shape.dtype.itemsize
+            outs_at_once = _even_share(shape.out_channels, max(16, PRODUCT_BYTES // row_bytes))
+        else:  # the products of one piece are added to those of others
+            outs_at_once = shape.out_channels
+        width = self._block_width(ins_at_once, outs_at_once)
+        inputs, outputs, in_step, between, padded, products, by_tap, room = self._scratch(
+            cut[0],
+            (r * outs_at_once * ins_at_once,),
+            (shape.taps * width * ins_at_once,),
+            (self.transforms.weight.between * width * ins_at_once,),
         )
-        for index, piece in enumerate([whole] if at_once else cut):
+        for index, piece in enumerate(cut):
             transformed = self._transform_input(x, piece, inputs, in_step, between, padded)
             gradient = self._transform_grad_output(grad_out, piece, outputs, in_step, between)
             gradient = gradient.transpose(1, 2)
-            if not at_once:
-                summed = total.view(r, shape.out_channels, shape.in_channels)
+            if len(cut) > 1:
+                summed = products.view(r, shape.out_channels, shape.in_channels)
                 summed.baddbmm_(gradient, transformed, beta=min(index, 1))
         grad_by_tap = grad_weight.view(shape.out_channels, shape.in_channels, shape.taps)
-        for first in range(0, shape.out_channels, out_channels):
-            outs = slice(first, min(first + out_channels, shape.out_channels))
-            for start in range(0, shape.in_channels, in_channels):
-                ins = slice(start, min(start + in_channels, shape.in_channels))
-                size = (outs.stop - outs.start, ins.stop - ins.start)
-                if at_once:
-                    values = _take(total, (r, *size))
-                    torch.bmm(gradient[:, outs], transformed[:, :, ins], out=values)
-                else:
-                    values = summed[:, outs]
-                found = _take(by_tap, (shape.taps, *size))
-                self.transforms.weight.apply_adjoint(values.flatten(1), found.flatten(1), room)
-                grad_by_tap[outs, ins].add_(found.permute(1, 2, 0))
+        for outs in _ranges(0, shape.out_channels, outs_at_once):
+            for ins in _ranges(0, shape.in_channels, ins_at_once):
+                if len(cut) == 1:
+                    summed = _take(products, (r, outs.stop - outs.start, ins.stop - ins.start))
+                    torch.bmm(gradient[:, outs], transformed[:, :, ins], out=summed)
+                for some in _ranges(outs.start, outs.stop, width):
+                    values = summed[:, _shifted(some, -outs.start)]
+                    found = _take(by_tap, (shape.taps, *values.shape[1:]))
+                    self.transforms.weight.apply_adjoint(values.flatten(1), found.flatten(1), room)
+                    grad_by_tap[some, ins].add_(found.permute(1, 2, 0))
 
     def _block_side(self) -> int:
         """Channels in and out of a square block of the transformed weight."""
@@ -354,6 +357,10 @@ class BilinearConvolution(Kernel):
 def _even_share(count: int, most: int) -> int:
     """The size of equal shares of ``count``, each at most ``most``."""
     return -(-count // -(-count // most))
+
+
+def _ranges(start: int, stop: int, step: int) -> list[slice]:
+    return [slice(first, min(first + step, stop)) for first in range(start, stop, step)]
 
 
 def _shifted(part: slice, by: int) -> slice:
