@@ -1,9 +1,11 @@
 """The CPU engine on whole modules: its phases against autograd in float64, and its promises about state."""
 
+import contextlib
 import copy
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -232,6 +234,61 @@ def test_modules_against_autograd(name: str, backend: str) -> None:
     check(MODULES[name](), shape if name != "classifier" else (5, 3, 9, 9), backend)
 
 
+@contextlib.contextmanager
+def divided_from(multiply_adds: int, positions: int) -> Iterator[None]:
+    """Plans made here leave runs of so much work to two worker threads."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("nets.engine.plan._DIVIDED_MULTIPLY_ADDS", multiply_adds)
+        patch.setattr("nets.engine.plan._WORKERS_POSITIONS", positions)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(before)
+
+
+def everything_divided() -> contextlib.AbstractContextManager[None]:
+    return divided_from(0, 0)
+
+
+@pytest.mark.parametrize("backend", ["mm", "direct", "winograd"])
+@pytest.mark.parametrize("name", MODULES)
+def test_modules_divided_among_workers(name: str, backend: str) -> None:
+    torch.manual_seed(1)
+    with everything_divided():
+        check(MODULES[name](), (5, 3, 9, 9) if name == "classifier" else (5, 3, 11, 11), backend)
+
+
+def test_workers_do_not_disturb_each_other() -> None:
+    """Gradients share memory: a worker that is ahead must not write where another still reads."""
+    torch.manual_seed(0)
+    widths = [3, 4, 16, 2, 8]
+    blocks = [
+        nn.Sequential(nn.Conv2d(a, b, 3, padding=1), nn.ReLU(inplace=True), nn.MaxPool2d(3, 1, 1))
+        for a, b in pairwise(widths)
+    ]
+    shape = (5, 3, 24, 24)
+    with everything_divided():
+        phases = compile(nn.Sequential(*blocks), shape, "mm")
+    picks = [layer.algorithms for layer in phases.report().layers if layer.kind.startswith("Conv")]
+    assert all("by image)" in pick["updateGradInput"] for pick in picks)
+    x, grad_out = torch.randn(shape), torch.randn(5, 8, 24, 24)
+    first = [result.clone() for result in run(phases, x, grad_out)]
+    for have, want in zip(first, exact_results(phases.module, x, grad_out), strict=True):
+        assert largest_error(have, want) < 1e-5
+    for _ in range(30):
+        assert all(map(torch.equal, run(phases, x, grad_out), first))
+
+
+def test_a_long_run_of_layers_is_divided_and_a_short_one_not() -> None:
+    module = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.ReLU(), nn.Conv2d(8, 8, 3, padding=1))
+    for batch, divided in ((1, False), (2, False), (800, True)):
+        with divided_from(200_000_000, 1024):
+            report = compile(module, (batch, 3, 20, 20), "mm").report()
+        assert [("by image" in layer.algorithms["updateOutput"]) for layer in report.layers] == [divided] * 2
+
+
 @pytest.mark.parametrize(
     "name", sorted(set(MODULES) - {"norms", "norms in evaluation", "residual", "stock layers"})
 )
@@ -278,7 +335,8 @@ def test_random_nets(data: st.DataObject) -> None:
         ValueError,
     ):  # too small for its next layer, or changed in place what autograd needs
         return
-    check(module, shape, data.draw(st.sampled_from(["mm", "direct", "winograd", "fft"])))
+    with everything_divided() if data.draw(st.booleans()) else contextlib.nullcontext():
+        check(module, shape, data.draw(st.sampled_from(["mm", "direct", "winograd", "fft"])))
 
 
 # The nets of soumith/convnet-benchmarks at their own sizes but one image: the geometry is the net's own.
@@ -298,6 +356,13 @@ def test_registry_nets_at_small_width(net: Net) -> None:
     torch.manual_seed(0)
     module = _narrowed(net)
     check(module, net.input_size, "mm")
+
+
+def test_branches_divided_among_workers() -> None:
+    torch.manual_seed(0)
+    net = NETS["googlenet"]
+    with everything_divided():
+        check(_narrowed(net), (2, *net.input_size), "mm")
 
 
 def _narrowed(net: Net) -> nn.Module:

@@ -37,8 +37,9 @@ FAMILIES = ("mm", "direct", "winograd", "fft")
 _BILINEAR_DTYPES = (torch.float32, torch.float64)
 _SLICED_ROWS = range(2, 33)
 _LARGEST_FFT_TILE = 24
+# Algorithms of many operations one after the other. Single calls of a library gain nothing.
+_DIVIDED_BY_OUTPUT = ("mm(", "winograd", "fft")
 _ONEDNN_CHANNELS = 128  # below, the cost of a call per matrix product is too high
-_SHARE_POSITIONS = 1024  # of a worker: with fewer, the weights that all of them read weigh more
 _PACKED_COPIES = 6  # times the weight's memory: what packed copies for both directions may take
 
 
@@ -66,8 +67,27 @@ def linear_candidates(
 
 
 def candidates(shape: ConvolutionShape, phase: str, workers: Workers | None = None) -> dict[str, KernelMaker]:
-    """Ways to run one phase of a convolution, the plainest first; with ``workers`` also those that divide it
-    among threads."""
+    """Ways to run one phase of a convolution, the plainest first.
+
+    With ``workers`` they divide it: output and input gradient by image, always; the weight gradient by output
+    channel, beside the undivided ways.
+    """
+    found = _algorithms(shape, phase)
+    if workers is not None and phase != WEIGHT_GRADIENT:
+        found = {
+            _named(name, "by image"): partial(ByImage, workers=workers, make=make)
+            for name, make in found.items()
+        }
+    elif workers is not None and shape.out_channels >= workers.count:
+        found |= {
+            _named(name, "by output"): partial(ByOutput, workers=workers, make=make)
+            for name, make in found.items()
+            if name.startswith(_DIVIDED_BY_OUTPUT)
+        }
+    return {name: partial(make, shape) for name, make in found.items()}
+
+
+def _algorithms(shape: ConvolutionShape, phase: str) -> dict[str, ShareMaker]:
     found: dict[str, ShareMaker] = {}
     if shape.is_pointwise or shape.covers_input:
         rows = shape.batch * shape.out_size[0] * shape.out_size[1]
@@ -82,43 +102,27 @@ def candidates(shape: ConvolutionShape, phase: str, workers: Workers | None = No
             found["mm(tap, onednn)"] = partial(Im2colGemm, order="tap", library="onednn")
             if phase == WEIGHT_GRADIENT:
                 found["mm(channel, onednn)"] = partial(Im2colGemm, order="channel", library="onednn")
-        if workers is not None:
-            found.update(_divided(shape, phase, found, workers))
         if phase == INPUT_GRADIENT and shape.stride != (1, 1):
             found["mm(phases)"] = partial(StridedInputGradient, inner="mm")
     found.update(_direct(shape, phase))
     if shape.stride == (1, 1) and shape.kernel[0] == shape.kernel[1] > 1 and not shape.covers_input:
-        bilinear = _bilinear(shape, phase)
-        found.update(bilinear)
-        if workers is not None:
-            found.update(_divided(shape, phase, bilinear, workers))
-    return {name: partial(make, shape) for name, make in found.items()}
+        found.update(_bilinear(shape, phase))
+    return found
+
+
+def _named(name: str, by: str) -> str:
+    return f"{name[:-1]}, {by})" if name.endswith(")") else f"{name}({by})"
+
+
+def undivided(name: str) -> str:
+    """The name without how it is divided."""
+    return re.sub(r"\(by \w+\)$|, by \w+(?=\)$)", "", name)
 
 
 def _as_product(make: "Callable[[Memory], MatrixProduct]", shape: ConvolutionShape, memory: Memory) -> Kernel:
     if shape.is_pointwise:
         return PointwiseConvolution(make(memory))
     return CoveringConvolution(shape, memory, make(memory))
-
-
-def _divided(
-    shape: ConvolutionShape, phase: str, whole: Mapping[str, ShareMaker], workers: Workers
-) -> dict[str, ShareMaker]:
-    """The algorithms ``whole``, with each worker doing a share."""
-    if workers.count == 1:
-        return {}
-    kind: type[ByImage] | type[ByOutput]
-    if phase == WEIGHT_GRADIENT:
-        by, kind, divisible = "output", ByOutput, shape.out_channels >= workers.count
-    else:
-        positions = shape.batch * shape.out_size[0] * shape.out_size[1]
-        enough = shape.batch >= workers.count and positions >= workers.count * _SHARE_POSITIONS
-        by, kind, divisible = "image", ByImage, enough
-    return {
-        f"{name[:-1]}, by {by})": partial(kind, workers=workers, make=make)
-        for name, make in whole.items()
-        if divisible
-    }
 
 
 def _direct(shape: ConvolutionShape, phase: str) -> dict[str, ShareMaker]:
@@ -181,22 +185,20 @@ _SURPASSED = {
     "winograd(2, onednn)": ("winograd(3)",),
     "winograd(2, packed)": ("winograd(3)",),
 }
-_BY = re.compile(r", by \w+(?=\)$)")
 
 
 def worth_timing(found: Mapping[str, KernelMaker], few_rows: bool) -> dict[str, KernelMaker]:
     """The candidates among which "auto" chooses. ``few_rows``: one row of a matrix product per image, with a
     weight so large that whatever copies it is out."""
+    plain = {undivided(name) for name in found}
     winograd_applies = any(family(name) == "winograd" for name in found)
-    divided = {_BY.sub("", name) for name in found if _BY.search(name)}
 
     def surpassed(name: str) -> bool:
-        whole = _BY.sub("", name)
-        if any(better in found for better in _SURPASSED.get(whole, ())):
+        if any(better in plain for better in _SURPASSED.get(undivided(name), ())):
             return True
-        if family(name) == "mm":  # dividing it gains less than another family does
-            return whole != name and (winograd_applies or "direct(packed)" in found)
-        return whole == name and name in divided
+        if family(name) == "mm":  # dividing its weight gradient gains less than another family does
+            return name.endswith("by output)") and winograd_applies
+        return _named(name, "by output") in found
 
     return {
         name: make

@@ -5,8 +5,9 @@ A layer reads ``value.data`` of its inputs and fills its output's; in the input 
 to the output in place, and the plan masks ``output.grad`` before the layer sees it.
 """
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+import copy
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -14,10 +15,13 @@ from torch.nn import Parameter
 
 from nets.engine.algorithms import FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT, Kernel
 from nets.engine.memory import Memory
+from nets.engine.shared_work import ByImage, ByOutput
 from nets.engine.trace import Operation, Slot, map_leaves
 from nets.engine.values import Value, to_images
 
 aten = torch.ops.aten
+
+SomeLayer = TypeVar("SomeLayer", bound="Layer")
 
 _CACHED_BYTES = 2 << 20
 
@@ -57,6 +61,15 @@ class Layer:
     def invalidate(self) -> None:
         """Forgets every transformed copy of a weight."""
 
+    def of_images(self: SomeLayer, images: slice, worker: int, part: Callable[[Value], Value]) -> SomeLayer:
+        """The same layer for some images of the batch. ``part`` gives the values' parts, ``worker`` is who
+        runs it."""
+        layer = copy.copy(self)
+        layer.inputs = [part(value) for value in self.inputs]
+        layer.output = part(self.output)
+        layer.grad_inputs = [grad[images] for grad in self.grad_inputs]
+        return layer
+
 
 def gradient_of(parameter: Parameter, memory: Memory) -> Tensor:
     """The parameter's ``.grad``, made (zeroed, on huge pages) where there is none."""
@@ -89,6 +102,16 @@ class WeightedLayer(Layer):
     def has_parameters(self) -> bool:
         return any(part is not None and part.requires_grad for part in (self.weight, self.bias))
 
+    def of_images(self, images: slice, worker: int, part: Callable[[Value], Value]) -> "WeightedLayer":
+        """Needs kernels that are divided by image; for updateOutput and updateGradInput."""
+        layer = super().of_images(images, worker, part)
+        layer.kernels = dict(self.kernels)
+        for phase in (FORWARD, INPUT_GRADIENT):
+            name, kernel = self.kernels[phase]
+            assert isinstance(kernel, ByImage)
+            layer.kernels[phase] = (name, kernel.shares[worker][0])
+        return layer
+
     def _rows(self, tensor: Tensor) -> Tensor:
         """As the kernels take activations: channels last images, or (rows, features)."""
         if self.output.is_image:
@@ -110,17 +133,32 @@ class WeightedLayer(Layer):
         )
 
     def weight_gradient(self) -> None:
-        grad_out = self._rows(self.output.grad)
+        self._add_gradients(self.kernels[WEIGHT_GRADIENT][1], slice(None))
+
+    def make_gradients(self) -> None:
+        """Makes the parameters' ``.grad`` where there is none."""
+        for parameter in (self.weight, self.bias):
+            if parameter is not None and parameter.requires_grad:
+                gradient_of(parameter, self._memory)
+
+    def weight_gradient_of(self, worker: int) -> None:
+        """A worker's share; needs a kernel that is divided by output channel."""
+        kernel = self.kernels[WEIGHT_GRADIENT][1]
+        assert isinstance(kernel, ByOutput)
+        if worker < len(kernel.shares):
+            self._add_gradients(*kernel.shares[worker])
+
+    def _add_gradients(self, kernel: Kernel, outs: slice) -> None:
+        """Of these output channels."""
+        grad_out = self._rows(self.output.grad)[..., outs]
         if self.weight.requires_grad:
-            total = gradient_of(self.weight, self._memory)
-            direct = total if total.is_contiguous() else torch.zeros_like(self.weight.detach())
-            self.kernels[WEIGHT_GRADIENT][1].weight_gradient(
-                self._rows(self.inputs[0].data), grad_out, direct
-            )
+            total = gradient_of(self.weight, self._memory)[outs]
+            direct = total if total.is_contiguous() else torch.zeros_like(self.weight.detach()[outs])
+            kernel.weight_gradient(self._rows(self.inputs[0].data), grad_out, direct)
             if direct is not total:
                 total.add_(direct)
         if self.bias is not None and self.bias.requires_grad:
-            gradient_of(self.bias, self._memory).add_(grad_out.flatten(0, -2).sum(0))
+            gradient_of(self.bias, self._memory)[outs].add_(grad_out.flatten(0, -2).sum(0))
 
     def algorithm(self, phase: str) -> str:
         if phase == WEIGHT_GRADIENT and not self.has_parameters:
@@ -243,6 +281,11 @@ class MaxPool2d(Layer):
 
     def allocate(self, memory: Memory) -> None:
         self._indices = memory.empty(self.output.image_shape, torch.int64).permute(0, 3, 1, 2)
+
+    def of_images(self, images: slice, worker: int, part: Callable[[Value], Value]) -> "MaxPool2d":
+        layer = super().of_images(images, worker, part)
+        layer._indices = self._indices[images]
+        return layer
 
     def forward(self) -> None:
         x, out = _nchw(self.inputs[0].data), _nchw(self.output.data)

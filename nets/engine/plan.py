@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 
 import torch
@@ -10,6 +11,7 @@ from torch import Tensor, nn
 
 from nets.engine import layers, recognise
 from nets.engine.algorithms import PHASES
+from nets.engine.division import Division, Step, weight_gradients
 from nets.engine.memory import Memory, return_free_memory
 from nets.engine.report import LayerReport, Report
 from nets.engine.selection import Selection
@@ -20,6 +22,25 @@ from nets.engine.workers import Workers
 
 BACKENDS = ("auto", "mm", "direct", "winograd", "fft", "stock")
 DTYPES = (torch.float32, torch.bfloat16, torch.float64)
+
+# What a worker thread can do for some of the images, whatever the others hold.
+_DIVISIBLE = (
+    layers.WeightedLayer,
+    layers.ReLU,
+    layers.Threshold,
+    layers.Add,
+    layers.Concat,
+    layers.MaxPool2d,
+    layers.AvgPool2d,
+    layers.GlobalAvgPool,
+)
+# In one phase of a run of layers: some ten times what it costs to change between PyTorch's threads and ours.
+_DIVIDED_MULTIPLY_ADDS = 8_000_000_000
+# Of a convolution's output, for each worker: with fewer, reading the weight is most of the work, and every
+# worker reads it.
+_WORKERS_POSITIONS = 1024
+
+PhaseSteps = tuple[list[Callable[[], None]], list[Callable[[], None]], list[Callable[[], None]]]
 
 
 def compile(
@@ -75,7 +96,7 @@ class EnginePhases:
         values: list[Value],
         output: Value,
         plan: list[layers.Layer],
-        backward: list[Callable[[], None]],
+        steps: "PhaseSteps",
         memory: Memory,
         report: Callable[[], Report],
     ) -> None:
@@ -83,9 +104,7 @@ class EnginePhases:
         self._memory = memory
         self._layers = plan
         self._input_value, self._output_value = values[0], output
-        self._forward = [layer.forward for layer in plan]
-        self._backward = backward
-        self._weight_gradients = [layer.weight_gradient for layer in plan if layer.has_parameters]
+        self._forward, self._backward, self._weight_gradients = steps
         self._modes = [(part, part.training) for part in module.modules()]
         self._report = report
         self._input: Tensor | None = None
@@ -182,26 +201,33 @@ class _Compiler:
         self.dtype = dtype
         self.memory = Memory()
         self.tuner = Tuner(tuning_file if backend != "stock" else None)
-        workers = Workers(torch.get_num_threads())
-        self.selection = Selection(backend, dtype, self.tuner, self.memory, workers, check_weights)
+        self.workers = Workers(torch.get_num_threads())
+        self.selection = Selection(backend, dtype, self.tuner, self.memory, self.workers, check_weights)
         self.image_dims = 3 if len(traced.shapes[0]) == 3 else 4
         self.values = [Value(shape, len(shape) == self.image_dims, dtype) for shape in traced.shapes]
 
     def phases(self) -> EnginePhases:
-        plan = self._layers()
+        plan, divided = self._layers()
         return_free_memory()  # of the candidates that were timed
         output = self.values[self.trace.output]
         self._place_data(plan)
-        backward = self._place_gradients(plan, output)
+        backward = self._place_gradients(plan, output, by_image=bool(divided))
         self.tuner.save()
+        division = Division(self.workers, self.trace.shapes[0][0], divided)
+        steps = (
+            division.by_image([(layer, _forward) for layer in plan]),
+            division.by_image(backward),
+            weight_gradients(self.workers, [layer for layer in plan if layer.has_parameters]),
+        )
         return EnginePhases(
-            self.module, self.values, output, plan, backward, self.memory, partial(self._report, plan)
+            self.module, self.values, output, plan, steps, self.memory, partial(self._report, plan)
         )
 
     # Layers -------------------------------------------------------------------------------------------------
 
-    def _layers(self) -> list[layers.Layer]:
-        """One layer per operation; a ReLU that is the only reader of a layer's output becomes part of it."""
+    def _layers(self) -> tuple[list[layers.Layer], list[layers.Layer]]:
+        """One layer per operation, and those of them that are divided by image. A ReLU that is the only
+        reader of a layer's output becomes part of it."""
         readers = Counter(index for operation in self.trace.operations for index in operation.inputs)
         readers[self.trace.output] += 1
         kinds = [self._kind(operation) for operation in self.trace.operations]
@@ -219,14 +245,49 @@ class _Compiler:
             absorbed.add(i)
             producer[operation.result] = by
             self.values[operation.result] = self.values[source]  # the ReLU's result is the layer's output
-        plan = []
+        by_image = self._by_image(kinds)
+        plan, divided = [], []
         for i, operation in enumerate(self.trace.operations):
             if i not in absorbed:
-                inputs = [self.values[index] for index in operation.inputs]
-                plan.append(
-                    self._layer(kinds[i], operation, inputs, self.values[operation.result], i in fused)
+                inputs, output = (
+                    [self.values[index] for index in operation.inputs],
+                    self.values[operation.result],
                 )
-        return plan
+                layer = self._layer(kinds[i], operation, inputs, output, i in fused, i in by_image)
+                plan.append(layer)
+                if i in by_image:
+                    divided.append(layer)
+        return plan, divided
+
+    def _by_image(self, kinds: list[type[layers.Layer]]) -> set[int]:
+        """The operations that worker threads go through by themselves, each with some of the images: runs of
+        them that are long enough."""
+        batch = self.trace.shapes[0][0]
+        if self.image_dims != 4 or self.workers.count == 1 or batch < self.workers.count:
+            return set()
+        found: set[int] = set()
+        works = [self._divisible_work(*pair) for pair in zip(self.trace.operations, kinds, strict=True)]
+        for divisible, run in groupby(range(len(works)), lambda i: works[i] is not None):
+            indices = list(run)
+            if divisible and sum(works[i] or 0 for i in indices) >= _DIVIDED_MULTIPLY_ADDS:
+                found.update(indices)
+        return found
+
+    def _divisible_work(self, operation: Operation, kind: type[layers.Layer]) -> int | None:
+        """Its multiply-adds (of one phase), None where it is better done for all images at once."""
+        shapes = [self.trace.shapes[index] for index in (*operation.inputs, operation.result)]
+        if not issubclass(kind, _DIVISIBLE) or any(
+            len(shape) != 4 or shape[0] != self.trace.shapes[0][0] for shape in shapes
+        ):
+            return None
+        if kind is not layers.WeightedLayer:
+            return 0
+        found = recognise.convolution(operation)
+        if found is None:
+            return None
+        shape = found.shape(self.values[operation.inputs[0]].image_shape, self.dtype)
+        positions = shape.batch * shape.out_size[0] * shape.out_size[1]
+        return shape.multiply_adds if positions >= self.workers.count * _WORKERS_POSITIONS else None
 
     def _kind(self, operation: Operation) -> type[layers.Layer]:
         if self.backend == "stock":
@@ -240,11 +301,12 @@ class _Compiler:
         inputs: list[Value],
         output: Value,
         relu: bool,
+        divided: bool,
     ) -> layers.Layer:
         common = (operation, inputs, output, relu)
         call = operation.call
         if kind is layers.WeightedLayer:
-            return self._weighted(*common)
+            return self._weighted(*common, divided)
         if kind is layers.Threshold:
             assert isinstance(call, nn.Threshold)
             return layers.Threshold(*common, call.threshold, call.value)
@@ -269,14 +331,14 @@ class _Compiler:
         return kind(*common)
 
     def _weighted(
-        self, operation: Operation, inputs: list[Value], output: Value, relu: bool
+        self, operation: Operation, inputs: list[Value], output: Value, relu: bool, divided: bool
     ) -> layers.WeightedLayer:
         """A convolution or Linear with the kernels chosen for it."""
         found = recognise.convolution(operation)
         if found is not None:
             weight, bias = found.weight, found.bias
             kernels = self.selection.for_convolution(
-                operation.name, found.shape(inputs[0].image_shape, self.dtype)
+                operation.name, found.shape(inputs[0].image_shape, self.dtype), divided
             )
         else:
             parameters = recognise.linear(operation)
@@ -321,17 +383,17 @@ class _Compiler:
             value.data = value.arrange(self.memory.empty((value.numel,), self.dtype))
         value.has_data = True
 
-    def _place_gradients(self, plan: list[layers.Layer], output: Value) -> list[Callable[[], None]]:
+    def _place_gradients(self, plan: list[layers.Layer], output: Value, by_image: bool) -> list[Step]:
         """Gives every gradient its memory, and returns the steps of the input gradient, last layer first.
 
         A gradient is kept for as long as it is needed: for accGradParameters where the layer has parameters,
         else until its layer has run. The first reader of a value (from the end) writes its gradient, the
         others add.
         """
-        pool = GradientMemory(self.memory, self.dtype)
+        pool = GradientMemory(self.memory, self.dtype, by_image)
         blocks: dict[int, Block] = {}
         readers = Counter(id(value) for layer in plan for value in layer.inputs)
-        steps: list[Callable[[], None]] = []
+        steps: list[Step] = []
 
         def give(value: Value, grad: Tensor, block: Block) -> None:
             value.grad, value.has_grad = grad, True
@@ -347,12 +409,12 @@ class _Compiler:
             result = layer.output
             if not result.has_grad:  # read by nothing that leads to the output
                 continue
-            added: list[tuple[Value, Tensor, Block]] = []
+            added: list[tuple[int, Block]] = []
             shareable = True
             for index, value in enumerate(layer.inputs):
                 if value.has_grad:
                     grad, block = fresh(value)
-                    added.append((value, grad, block))
+                    added.append((index, block))
                     layer.grad_inputs.append(grad)
                     continue
                 shared = (
@@ -367,10 +429,10 @@ class _Compiler:
                     give(value, *fresh(value))
                 layer.grad_inputs.append(value.grad)
             if layer.relu:
-                steps.append(partial(_mask, result))
-            steps.append(layer.input_gradient)
-            for value, grad, block in added:
-                steps.append(partial(_add, value, grad))
+                steps.append((layer, _mask_output))
+            steps.append((layer, _input_gradient))
+            for index, block in added:
+                steps.append((layer, partial(_add_to_input, index)))
                 pool.release(block)
             if not layer.has_parameters:
                 pool.release(blocks[id(result)])
@@ -406,13 +468,23 @@ class _Compiler:
         return Report(self.backend, dtype, torch.get_num_threads(), tuple(found), self.memory.report())
 
 
-def _mask(value: Value) -> None:
-    """Applies the gradient of the ReLU that ``value`` is the result of."""
+def _forward(layer: layers.Layer) -> None:
+    layer.forward()
+
+
+def _input_gradient(layer: layers.Layer) -> None:
+    layer.input_gradient()
+
+
+def _mask_output(layer: layers.Layer) -> None:
+    """Applies the gradient of the ReLU that ends ``layer``."""
+    value = layer.output
     torch.ops.aten.threshold_backward.grad_input(value.grad, value.data, 0, grad_input=value.grad)
 
 
-def _add(value: Value, grad: Tensor) -> None:
-    value.grad.add_(grad)
+def _add_to_input(index: int, layer: layers.Layer) -> None:
+    """Adds an input's gradient to what other readers of it have given."""
+    layer.inputs[index].grad.add_(layer.grad_inputs[index])
 
 
 def _same_memory(tensor: Tensor, value: Value) -> Tensor | None:

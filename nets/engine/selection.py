@@ -59,14 +59,16 @@ class Selection:
         self._workers = workers
         self._check_weights = check_weights
 
-    def for_convolution(self, layer: str, shape: ConvolutionShape) -> Kernels:
+    def for_convolution(self, layer: str, shape: ConvolutionShape, divided: bool) -> Kernels:
+        """``divided``: among worker threads, see :func:`algorithms.candidates`."""
+        workers = self._workers if divided else None
         weight = (shape.out_channels, shape.in_channels, *shape.kernel)
         work = _Work(
-            shape.describe(),
+            shape.describe() + (f" by {workers.count} workers" if workers else ""),
             shape.batch,
             shape.multiply_adds // shape.batch,
             shape.out_size[0] * shape.out_size[1],
-            lambda batch, phase: algorithms.candidates(replace(shape, batch=batch), phase, self._workers),
+            lambda batch, phase: algorithms.candidates(replace(shape, batch=batch), phase, workers),
             lambda batch: ((batch, *shape.input_shape[1:]), (batch, *shape.output_shape[1:]), weight),
             shape.covers_input,
         )
@@ -89,7 +91,11 @@ class Selection:
     def _kernels(self, layer: str, work: _Work) -> Kernels:
         """One kernel per phase; phases that chose the same algorithm share it and its copies of the
         weight."""
-        enough = max(_TIMED_MULTIPLY_ADDS // work.multiply_adds, -(-_TIMED_POSITIONS // work.positions), 1)
+        enough = max(
+            _TIMED_MULTIPLY_ADDS // work.multiply_adds,
+            -(-_TIMED_POSITIONS // work.positions),
+            self._workers.count,
+        )
         timed_batch = min(work.batch, enough)
         trial = Trial(work.sizes(timed_batch), self._dtype)
         dtype = str(self._dtype).removeprefix("torch.")

@@ -1,7 +1,7 @@
 """Activations and their gradients: where they live, and memory shared by gradients not needed at once."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -37,6 +37,12 @@ class Value:
             return memory.view(self.shape)
         return from_images(memory.view(self.image_shape), len(self.shape))
 
+    def of_images(self, images: slice) -> "Value":
+        """The part that these images of the batch make up."""
+        shape = (images.stop - images.start, *self.shape[1:])
+        grad = self.grad[images] if self.has_grad else self.grad
+        return replace(self, shape=shape, data=self.data[images], grad=grad)
+
     @property
     def numel(self) -> int:
         return math.prod(self.shape)
@@ -70,17 +76,26 @@ class Block:
 
 
 class GradientMemory:
-    """Places gradients in blocks. A block is free again when every value in it has been released."""
+    """Places gradients in blocks. A block is free again when every value in it has been released.
 
-    def __init__(self, memory: Memory, dtype: torch.dtype) -> None:
+    ``by_image``: threads with different images of a batch do not wait for each other, so that what one image
+    has in a block must be in the same place for all values: only values of one size share a block.
+    """
+
+    def __init__(self, memory: Memory, dtype: torch.dtype, by_image: bool) -> None:
         self._memory = memory
         self._dtype = dtype
+        self._by_image = by_image
         self._free: list[Block] = []
 
     def take(self, count: int) -> Block:
         """A block of ``count`` elements or more with one user: the smallest free one that fits, or a new
         one."""
-        fitting = [block for block in self._free if block.memory.numel() >= count]
+        fitting = [
+            block
+            for block in self._free
+            if block.memory.numel() == count or (block.memory.numel() > count and not self._by_image)
+        ]
         if fitting:
             block = min(fitting, key=lambda block: block.memory.numel())
             self._free.remove(block)
