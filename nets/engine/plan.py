@@ -34,8 +34,8 @@ _DIVISIBLE = (
     layers.AvgPool2d,
     layers.GlobalAvgPool,
 )
-# In one phase of a run of layers: some ten times what it costs to change between PyTorch's threads and ours.
-_DIVIDED_MULTIPLY_ADDS = 8_000_000_000
+# In one phase of a run of layers: some twenty times what it costs to change between PyTorch's threads and ours.
+_DIVIDED_MULTIPLY_ADDS = 16_000_000_000
 # Of a convolution's output, for each worker: with fewer, reading the weight is most of the work, and every
 # worker reads it.
 _WORKERS_POSITIONS = 1024
