@@ -34,7 +34,7 @@ _DIVISIBLE = (
     layers.AvgPool2d,
     layers.GlobalAvgPool,
 )
-# In one phase of a run of layers: some twenty times what it costs to change between PyTorch's threads and ours.
+# In one phase of a run of layers: some twenty times what changing between PyTorch's threads and ours costs.
 _DIVIDED_MULTIPLY_ADDS = 16_000_000_000
 # Of a convolution's output, for each worker: with fewer, reading the weight is most of the work, and every
 # worker reads it.
