@@ -133,13 +133,11 @@ def compare(net: str, batch: int, options: argparse.Namespace) -> Iterator[dict[
             for _ in range(options.rounds):
                 times, retries, worker.facts["peak_mib"] = worker.run()
                 disturbed += retries
-                for phase, value in enumerate(times):
-                    samples[peer][phase].append(value)
+                add_sample(samples[peer], times)
             worker.stop()
             print(f"{net}, batch {batch}, turn {turn + 1}: {peer}", file=sys.stderr, flush=True)
         if with_torch7:
-            for phase, value in enumerate(run_torch7(options.torch7, batch)):
-                samples["torch7"][phase].append(value)
+            add_sample(samples["torch7"], run_torch7(options.torch7, batch))
         yield {
             "net": net,
             "batch": batch,
@@ -153,6 +151,11 @@ def compare(net: str, batch: int, options: argparse.Namespace) -> Iterator[dict[
             "facts": facts,
             "samples_taken_again": disturbed,
         }
+
+
+def add_sample(by_phase: list[list[float]], times: list[float]) -> None:
+    for known, value in zip(by_phase, times, strict=True):
+        known.append(value)
 
 
 def table(result: dict[str, object]) -> list[str]:

@@ -57,12 +57,9 @@ def test_an_error_is_raised_when_all_jobs_are_done() -> None:
 
 
 def test_a_caller_with_one_thread_runs_the_jobs_itself() -> None:
-    before, seen = torch.get_num_threads(), []
-    torch.set_num_threads(1)
-    try:
-        Workers(2).run([lambda: seen.append(threading.get_ident())] * 2)
-    finally:
-        torch.set_num_threads(before)
+    seen: list[int] = []
+    torch.set_num_threads(1)  # conftest brings the threads back
+    Workers(2).run([lambda: seen.append(threading.get_ident())] * 2)
     assert seen == [threading.get_ident()] * 2
 
 

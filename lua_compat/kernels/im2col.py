@@ -20,7 +20,7 @@ from nets.engine.algorithms import FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT, lin
 from nets.engine.im2col_gemm import Im2colGemm
 from nets.engine.matrix_product import MatrixProduct
 from nets.engine.memory import Memory
-from nets.engine.shapes import PIECE_BYTES, ConvolutionShape, column_pieces, pad_into, pieces
+from nets.engine.shapes import PIECE_BYTES, ConvolutionShape, column_pieces, pad_into, runs
 
 __all__ = ["Im2col", "candidates", "forward", "input_gradient", "weight_gradient"]
 
@@ -221,7 +221,7 @@ class PlanesLast(Im2col):
             (count, *after),
             (shape.out_channels, self._column_length) if reordered else (0,),
         )
-        for images, _ in pieces(shape.batch, 1, count):
+        for images in runs(shape.batch, count):
             n = images.stop - images.start
             kernel = _Ordered(replace(shape, batch=n), self.memory, self.order, self.library)
             if weight is not None and reordered:

@@ -13,7 +13,7 @@ from lua_compat.bridge import Out
 from lua_compat.kernels import device_convolution, im2col
 from lua_compat.kernels.results import write
 from lua_compat.kernels.workspace import Workspace
-from nets.engine.shapes import PIECE_BYTES, ConvolutionShape, pieces
+from nets.engine.shapes import PIECE_BYTES, ConvolutionShape, runs
 
 __all__ = [
     "spatial_average_pooling", "spatial_average_pooling_grad_input", "spatial_convolution",
@@ -206,7 +206,7 @@ def spatial_max_pooling(
         # PyTorch finds maxima of many planes at once where the planes lie last: ten times as fast, with the
         # copies three times.
         count = max(1, min(batch, PIECE_BYTES // images[0].nbytes))
-        for part, _ in pieces(batch, 1, count):
+        for part in runs(batch, count):
             n = part.stop - part.start
             source, found = workspace.memory.scratch(
                 x.dtype, (n, height, width, planes), (n, rows, columns, planes)

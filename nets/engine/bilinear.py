@@ -25,7 +25,7 @@ from torch import Tensor
 from nets.engine import onednn
 from nets.engine.kernel import Kernel
 from nets.engine.memory import Memory
-from nets.engine.shapes import ConvolutionShape, pad_into, pieces
+from nets.engine.shapes import ConvolutionShape, pad_into, pieces, runs
 from nets.engine.tile_transforms import TileMap, TileTransforms
 from nets.engine.weights import CachedWeight
 
@@ -307,18 +307,9 @@ class BilinearConvolution(Kernel):
         shape, r = self.shape, self.transforms.products
         whole = (slice(0, shape.batch), slice(0, self.tiles[0]))
         both = shape.in_channels + shape.out_channels
-        # The products of few tiles are made a small block at a time, and used up while they are in cache:
-        # moving them would take longer than making them.
         few = self._tiles_in(whole) * both <= FEW_TILES * shape.in_channels * shape.out_channels
         cut = [whole] if few else self._pieces()
-        ins_at_once = _even_share(shape.in_channels, self._block_side()) if few else shape.in_channels
-        if few:
-            outs_at_once = self._block_width(ins_at_once, shape.out_channels)
-        elif len(cut) == 1:
-            row_bytes = r * shape.in_channels * shape.dtype.itemsize
-            outs_at_once = _even_share(shape.out_channels, max(16, PRODUCT_BYTES // row_bytes))
-        else:  # the products of one piece are added to those of others
-            outs_at_once = shape.out_channels
+        outs_at_once, ins_at_once = self._channels_of_a_product(few, len(cut))
         width = self._block_width(ins_at_once, outs_at_once)
         inputs, outputs, in_step, between, padded, products, by_tap, room = self._scratch(
             cut[0],
@@ -334,16 +325,32 @@ class BilinearConvolution(Kernel):
                 summed = products.view(r, shape.out_channels, shape.in_channels)
                 summed.baddbmm_(gradient, transformed, beta=min(index, 1))
         grad_by_tap = grad_weight.view(shape.out_channels, shape.in_channels, shape.taps)
-        for outs in _ranges(0, shape.out_channels, outs_at_once):
-            for ins in _ranges(0, shape.in_channels, ins_at_once):
+        for outs in runs(shape.out_channels, outs_at_once):
+            count = outs.stop - outs.start
+            for ins in runs(shape.in_channels, ins_at_once):
                 if len(cut) == 1:
-                    summed = _take(products, (r, outs.stop - outs.start, ins.stop - ins.start))
+                    summed = _take(products, (r, count, ins.stop - ins.start))
                     torch.bmm(gradient[:, outs], transformed[:, :, ins], out=summed)
-                for some in _ranges(outs.start, outs.stop, width):
+                for some in runs(count, width, outs.start):
                     values = summed[:, _shifted(some, -outs.start)]
                     found = _take(by_tap, (shape.taps, *values.shape[1:]))
                     self.transforms.weight.apply_adjoint(values.flatten(1), found.flatten(1), room)
                     grad_by_tap[some, ins].add_(found.permute(1, 2, 0))
+
+    def _channels_of_a_product(self, few: bool, count: int) -> tuple[int, int]:
+        """How many output and input channels of the weight gradient one matrix product makes.
+
+        The products of ``few`` tiles are made a small block at a time, and used up while they are in cache:
+        moving them would take longer than making them. Those of ``count`` > 1 pieces are added up whole.
+        """
+        shape = self.shape
+        if few:
+            ins = _even_share(shape.in_channels, self._block_side())
+            return self._block_width(ins, shape.out_channels), ins
+        if count > 1:
+            return shape.out_channels, shape.in_channels
+        row_bytes = self.transforms.products * shape.in_channels * shape.dtype.itemsize
+        return _even_share(shape.out_channels, max(16, PRODUCT_BYTES // row_bytes)), shape.in_channels
 
     def _block_side(self) -> int:
         """Channels in and out of a square block of the transformed weight."""
@@ -357,10 +364,6 @@ class BilinearConvolution(Kernel):
 def _even_share(count: int, most: int) -> int:
     """The size of equal shares of ``count``, each at most ``most``."""
     return -(-count // -(-count // most))
-
-
-def _ranges(start: int, stop: int, step: int) -> list[slice]:
-    return [slice(first, min(first + step, stop)) for first in range(start, stop, step)]
 
 
 def _shifted(part: slice, by: int) -> slice:

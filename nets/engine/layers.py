@@ -6,7 +6,7 @@ to the output in place, and the plan masks ``output.grad`` before the layer sees
 """
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import torch
@@ -15,6 +15,7 @@ from torch.nn import Parameter
 
 from nets.engine.algorithms import FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT, Kernel
 from nets.engine.memory import Memory
+from nets.engine.shapes import runs
 from nets.engine.shared_work import ByImage, ByOutput
 from nets.engine.trace import Operation, Slot, map_leaves
 from nets.engine.values import Value, to_images
@@ -577,12 +578,10 @@ class StockLayer(Layer):
         return "stock" if phase != WEIGHT_GRADIENT or self.has_parameters else ""
 
 
-def _in_cache(tensor: Tensor) -> Iterator[slice]:
+def _in_cache(tensor: Tensor) -> list[slice]:
     """Slices of the first dimension, each of a size that stays in cache between two operators."""
     count = tensor.shape[0]
-    step = max(1, count * _CACHED_BYTES // max(1, tensor.numel() * tensor.element_size()))
-    for first in range(0, count, step):
-        yield slice(first, first + step)
+    return runs(count, max(1, count * _CACHED_BYTES // max(1, tensor.numel() * tensor.element_size())))
 
 
 def _pair(value: Any) -> list[int]:

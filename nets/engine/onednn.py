@@ -6,7 +6,7 @@ from torch import Tensor
 
 from nets.engine.kernel import Kernel
 from nets.engine.memory import Memory
-from nets.engine.shapes import ConvolutionShape, pieces
+from nets.engine.shapes import ConvolutionShape, runs
 from nets.engine.weights import CachedWeight
 
 # Results come in fresh memory: small enough for the allocator to reuse instead of mapping it anew.
@@ -23,9 +23,9 @@ def has_packed_weights(dtype: torch.dtype) -> bool:
     return _available(dtype) and hasattr(torch.ops.mkldnn, "_reorder_convolution_weight")
 
 
-def _at_once(item_bytes: int) -> int:
-    """How many images or rows of so many bytes a fresh result may have."""
-    return max(1, _RESULT_BYTES // item_bytes)
+def _at_once(limit: int, item_bytes: int) -> int:
+    """How many images or rows of so many bytes a fresh result of ``limit`` bytes has: at least one."""
+    return max(1, limit // item_bytes)
 
 
 class DirectConvolution(Kernel):
@@ -37,7 +37,7 @@ class DirectConvolution(Kernel):
     def _images(self, shape: tuple[int, int, int, int]) -> list[slice]:
         batch, height, width, channels = shape
         image_bytes = height * width * channels * self.shape.dtype.itemsize
-        return [images for images, _ in pieces(batch, 1, _at_once(image_bytes))]
+        return runs(batch, _at_once(_RESULT_BYTES, image_bytes))
 
     def forward(self, x: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool) -> None:
         for images in self._images(self.shape.output_shape):
@@ -91,7 +91,7 @@ class PackedDirectConvolution(Kernel):
     def _images(self, shape: tuple[int, int, int, int]) -> int:
         """How many images' results of ``shape`` are asked for at a time."""
         batch, height, width, channels = shape
-        return min(batch, _at_once(height * width * channels * self.shape.dtype.itemsize))
+        return min(batch, _at_once(_RESULT_BYTES, height * width * channels * self.shape.dtype.itemsize))
 
     def _pack(
         self, weight: Tensor, padding: tuple[int, int], source: tuple[int, int, int, int], images: int
@@ -132,13 +132,13 @@ class PackedDirectConvolution(Kernel):
 
     def forward(self, x: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool) -> None:
         packed = self._forward_weight.get(weight, self._pack_forward)
-        for images, _ in pieces(self.shape.batch, 1, self._images(self.shape.output_shape)):
+        for images in runs(self.shape.batch, self._images(self.shape.output_shape)):
             out[images].copy_(self._convolve(x[images], packed, bias, self.shape.padding, relu))
 
     def input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:
         packed = self._backward_weight.get(weight, self._pack_backward)
         padding = self._reversed_padding()
-        for images, _ in pieces(self.shape.batch, 1, self._images(self.shape.input_shape)):
+        for images in runs(self.shape.batch, self._images(self.shape.input_shape)):
             grad_in[images].copy_(self._convolve(grad_out[images], packed, None, padding, False))
 
 
@@ -168,5 +168,4 @@ def pack(matrix: Tensor, rows: int) -> Tensor:
 def parts_to_add(result: Tensor) -> list[slice]:
     """Rows of a matrix in parts that :func:`linear` gives in fresh memory, and that are still in cache when
     they are added to others."""
-    rows = max(1, _ADDED_BYTES // (result.shape[1] * result.itemsize))
-    return [slice(first, first + rows) for first in range(0, result.shape[0], rows)]
+    return runs(result.shape[0], _at_once(_ADDED_BYTES, result.shape[1] * result.itemsize))

@@ -96,7 +96,7 @@ class EnginePhases:
         values: list[Value],
         output: Value,
         plan: list[layers.Layer],
-        steps: "PhaseSteps",
+        steps: PhaseSteps,
         memory: Memory,
         report: Callable[[], Report],
     ) -> None:
@@ -249,10 +249,8 @@ class _Compiler:
         plan, divided = [], []
         for i, operation in enumerate(self.trace.operations):
             if i not in absorbed:
-                inputs, output = (
-                    [self.values[index] for index in operation.inputs],
-                    self.values[operation.result],
-                )
+                inputs = [self.values[index] for index in operation.inputs]
+                output = self.values[operation.result]
                 layer = self._layer(kinds[i], operation, inputs, output, i in fused, i in by_image)
                 plan.append(layer)
                 if i in by_image:

@@ -109,8 +109,9 @@ class Selection:
             name = self._tuner.choose(f"{work.name} batch {timed_batch} {dtype} {phase}", runs, made)
             if name not in made:
                 made[name] = found[name](self._memory)
-                for copy in made[name].copies() if self._check_weights else ():
-                    copy.checked = True
+                if self._check_weights:
+                    for copy in made[name].copies():
+                        copy.checked = True
             kernels[phase] = (name, made[name])
         return kernels
 

@@ -71,21 +71,26 @@ class ConvolutionShape:
         return f"convolution {self.in_channels}->{self.out_channels} on {size} k{kernel} s{stride} p{padding}"
 
 
+def runs(count: int, step: int, start: int = 0) -> list[slice]:
+    """``start`` .. ``start + count`` in slices of ``step``; the last one may be shorter."""
+    stop = start + count
+    return [slice(first, min(first + step, stop)) for first in range(start, stop, step)]
+
+
 def pieces(batch: int, rows: int, rows_per_piece: int) -> Iterator[tuple[slice, slice]]:
     """Cuts ``batch`` images of ``rows`` rows each into (images, rows) slices of at most ``rows_per_piece``.
 
     A piece is either several whole images or some rows of one image.
     """
     if rows_per_piece >= rows:
-        images = rows_per_piece // rows
-        for first in range(0, batch, images):
-            yield slice(first, min(first + images, batch)), slice(0, rows)
+        for images in runs(batch, rows_per_piece // rows):
+            yield images, slice(0, rows)
         return
     count = -(-rows // rows_per_piece)
     step = -(-rows // count)  # even pieces: a thin last one would waste its matrix product
-    for image in range(batch):
-        for first in range(0, rows, step):
-            yield slice(image, image + 1), slice(first, min(first + step, rows))
+    for image in runs(batch, 1):
+        for part in runs(rows, step):
+            yield image, part
 
 
 def column_pieces(shape: ConvolutionShape, cache_bytes: int | None = None) -> list[tuple[slice, slice]]:

@@ -1,6 +1,6 @@
 """Kernels whose phases are divided among worker threads: by image, or by output channel."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -15,23 +15,33 @@ from nets.engine.workers import Workers
 ShareMaker = Callable[[ConvolutionShape, Memory], Kernel]
 
 
-class ByImage(Kernel):
+class Divided(Kernel):
+    """``shares``: every worker's kernel, with the slice of images or channels that it is for."""
+
+    def __init__(
+        self,
+        workers: Workers,
+        parts: Sequence[tuple[ConvolutionShape, slice]],
+        memory: Memory,
+        make: ShareMaker,
+    ) -> None:
+        self.workers = workers
+        self.shares = [(make(part, memory.of_worker(i)), some) for i, (part, some) in enumerate(parts)]
+
+    def parts(self) -> list[Kernel]:
+        return [kernel for kernel, _ in self.shares]
+
+
+class ByImage(Divided):
     """Output and input gradient: every worker has some of the images. All use the same copies of the
     weight."""
 
     def __init__(self, shape: ConvolutionShape, memory: Memory, workers: Workers, make: ShareMaker) -> None:
-        self.workers = workers
-        images = workers.shares(shape.batch)
-        self.shares = [
-            (make(replace(shape, batch=some.stop - some.start), memory.of_worker(i)), some)
-            for i, some in enumerate(images)
-        ]
-        first, *others = (kernel for kernel, _ in self.shares)
+        parts = [(replace(shape, batch=some.stop - some.start), some) for some in workers.shares(shape.batch)]
+        super().__init__(workers, parts, memory, make)
+        first, *others = self.parts()
         for kernel in others:
             kernel.use_copies_of(first)
-
-    def parts(self) -> list[Kernel]:
-        return [kernel for kernel, _ in self.shares]
 
     def forward(self, x: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool) -> None:
         self.workers.run(
@@ -47,19 +57,13 @@ class ByImage(Kernel):
         )
 
 
-class ByOutput(Kernel):
+class ByOutput(Divided):
     """Weight gradient: every worker has some of the output channels, so that nothing must be added up."""
 
     def __init__(self, shape: ConvolutionShape, memory: Memory, workers: Workers, make: ShareMaker) -> None:
-        self.workers = workers
         channels = workers.shares(shape.out_channels)
-        self.shares = [
-            (make(replace(shape, out_channels=some.stop - some.start), memory.of_worker(i)), some)
-            for i, some in enumerate(channels)
-        ]
-
-    def parts(self) -> list[Kernel]:
-        return [kernel for kernel, _ in self.shares]
+        parts = [(replace(shape, out_channels=some.stop - some.start), some) for some in channels]
+        super().__init__(workers, parts, memory, make)
 
     def weight_gradient(self, x: Tensor, grad_out: Tensor, grad_weight: Tensor) -> None:
         self.workers.run(

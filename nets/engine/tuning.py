@@ -28,7 +28,8 @@ _UNDISTURBED = 0.05  # of a run's time
 _DISTURBED = ", one thread on a busy machine"  # at the end of a key
 _PRESSURE = Path("/proc/pressure/cpu")
 
-Candidates = Mapping[str, Callable[[], Callable[[], None]]]  # by name: prepares a run and returns it
+Prepare = Callable[[], Callable[[], None]]  # prepares a run and returns it
+Candidates = Mapping[str, Prepare]
 
 
 def cache_file() -> Path:
@@ -137,7 +138,7 @@ def _time_each(candidates: Candidates) -> dict[str, float]:
     return times
 
 
-def _time_one(name: str, prepare: Callable[[], Callable[[], None]], times: dict[str, float]) -> None:
+def _time_one(name: str, prepare: Prepare, times: dict[str, float]) -> None:
     """Lowers ``times[name]`` to the least time of some runs."""
     started = time.perf_counter()
     try:

@@ -1,6 +1,7 @@
 """Activations and their gradients: where they live, and memory shared by gradients not needed at once."""
 
 import math
+import operator
 from dataclasses import dataclass, replace
 
 import torch
@@ -91,11 +92,8 @@ class GradientMemory:
     def take(self, count: int) -> Block:
         """A block of ``count`` elements or more with one user: the smallest free one that fits, or a new
         one."""
-        fitting = [
-            block
-            for block in self._free
-            if block.memory.numel() == count or (block.memory.numel() > count and not self._by_image)
-        ]
+        fits = operator.eq if self._by_image else operator.ge
+        fitting = [block for block in self._free if fits(block.memory.numel(), count)]
         if fitting:
             block = min(fitting, key=lambda block: block.memory.numel())
             self._free.remove(block)
