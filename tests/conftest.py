@@ -14,6 +14,13 @@ GOLDEN = Path(__file__).resolve().parent / "golden"
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
 
+def pytest_configure() -> None:
+    """Where several test processes share the cores (``-n 2``), threads without work must let go of theirs: by
+    default OpenMP's go on for milliseconds, and the engine's tests take five times as long."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
+
 @pytest.fixture(scope="session", autouse=True)
 def thread_count() -> int:
     """PyTorch's threads as the tests begin with."""
