@@ -122,8 +122,8 @@ class Im2colGemm(Kernel):
         shape = self.shape
         matrix = self._matrix(weight)
         cut = column_pieces(self.shape)
-        columns, *_ = self._scratch(cut)
-        grad_in.zero_()
+        columns, padded = self._scratch(cut)
+        (top, left), (height, width) = shape.padding, shape.in_size
         for images, rows in cut:
             grad = grad_out[images, rows]
             filled = columns[: grad.shape[0] * grad.shape[1] * grad.shape[2]]
@@ -132,19 +132,29 @@ class Im2colGemm(Kernel):
                 by_tap = filled.view(*grad.shape[:3], *shape.kernel, shape.in_channels)
             else:
                 by_tap = filled.view(*grad.shape[:3], shape.in_channels, *shape.kernel).movedim(3, 5)
-            self._scatter(by_tap, rows.start, grad_in[images])
+            summed = padded[: grad.shape[0]] if any(shape.padding) else grad_in[images]
+            if rows.start == 0:
+                summed.zero_()
+            self._scatter(by_tap, rows.start, summed)
+            if any(shape.padding) and rows.stop == shape.out_size[0]:
+                grad_in[images].copy_(summed[:, top : top + height, left : left + width])
 
-    def _scatter(self, by_tap: Tensor, first_row: int, grad_in: Tensor) -> None:
-        """Adds (images, height, width, kernel_h, kernel_w, channel) window gradients where they came from."""
-        shape = self.shape
-        height, width = by_tap.shape[1:3]
-        for i in range(shape.kernel[0]):
-            top, to_rows = _overlap(
-                first_row * shape.stride[0] + i - shape.padding[0], shape.stride[0], height, shape.in_size[0]
-            )
-            for j in range(shape.kernel[1]):
-                left, to_columns = _overlap(j - shape.padding[1], shape.stride[1], width, shape.in_size[1])
-                grad_in[:, to_rows, to_columns].add_(by_tap[:, top, left, i, j])
+    def _scatter(self, by_tap: Tensor, first_row: int, padded: Tensor) -> None:
+        """Adds (images, height, width, kernel_h, kernel_w, channel) window gradients where they came from.
+
+        Of one kernel row, windows so far apart that they do not overlap are added at a time: their taps lie
+        side by side in an image.
+        """
+        (kernel_h, kernel_w), (stride_h, stride_w) = self.shape.kernel, self.shape.stride
+        image, row, column, channel = padded.stride()
+        apart = -(-kernel_w // stride_w)
+        strides = (image, stride_h * row, apart * stride_w * column, column, channel)
+        start = padded.storage_offset() + first_row * stride_h * row
+        for i in range(kernel_h):
+            for j in range(min(apart, by_tap.shape[2])):
+                windows = by_tap[:, :, j::apart, i]
+                first = start + i * row + j * stride_w * column
+                padded.as_strided(windows.shape, strides, first).add_(windows)
 
     def weight_gradient(self, x: Tensor, grad_out: Tensor, grad_weight: Tensor) -> None:
         shape = self.shape
@@ -161,14 +171,3 @@ class Im2colGemm(Kernel):
         if self.order == "tap":
             by_tap = total.view(shape.out_channels, shape.taps, shape.in_channels)
             grad_weight.view(shape.out_channels, shape.in_channels, shape.taps).add_(by_tap.transpose(1, 2))
-
-
-def _overlap(first: int, step: int, count: int, size: int) -> tuple[slice, slice]:
-    """Of positions first, first + step, ... (``count`` of them), those within [0, size).
-
-    Returns the slice of their ranks and the slice of the positions themselves.
-    """
-    low = max(0, -(first // step)) if first < 0 else 0
-    high = min(count, max(low, (size - 1 - first) // step + 1))
-    start = first + low * step
-    return slice(low, high), slice(start, start + (high - low) * step, step) if high > low else slice(0, 0)

@@ -11,7 +11,10 @@ from nets.engine.weights import CachedWeight
 
 # Results come in fresh memory: small enough for the allocator to reuse instead of mapping it anew.
 _RESULT_BYTES = 8 << 20
-_ADDED_BYTES = 2 << 20
+# Rows of a product that are added to others at a time. OverFeat's weight gradients are 10 to 40 % faster
+# with 256 than with 32 or 64, and gain little from more.
+_ADDED_ROWS = 256
+_ADDED_BYTES = 16 << 20
 
 
 def _available(dtype: torch.dtype) -> bool:
@@ -166,6 +169,6 @@ def pack(matrix: Tensor, rows: int) -> Tensor:
 
 
 def parts_to_add(result: Tensor) -> list[slice]:
-    """Rows of a matrix in parts that :func:`linear` gives in fresh memory, and that are still in cache when
-    they are added to others."""
-    return runs(result.shape[0], _at_once(_ADDED_BYTES, result.shape[1] * result.itemsize))
+    """Rows of a matrix in parts that :func:`linear` gives in fresh memory, to be added to others."""
+    row_bytes = result.shape[1] * result.itemsize
+    return runs(result.shape[0], min(_ADDED_ROWS, _at_once(_ADDED_BYTES, row_bytes)))
