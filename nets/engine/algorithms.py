@@ -90,9 +90,8 @@ def candidates(shape: ConvolutionShape, phase: str, workers: Workers | None = No
 def _algorithms(shape: ConvolutionShape, phase: str) -> dict[str, ShareMaker]:
     found: dict[str, ShareMaker] = {}
     if shape.is_pointwise or shape.covers_input:
-        rows = shape.batch * shape.out_size[0] * shape.out_size[1]
         for name, make in linear_candidates(
-            rows, shape.in_channels * shape.taps, shape.out_channels, shape.dtype, phase
+            shape.positions, shape.in_channels * shape.taps, shape.out_channels, shape.dtype, phase
         ).items():
             found[name] = partial(_as_product, make)
     else:

@@ -25,7 +25,7 @@ from torch import Tensor
 from nets.engine import onednn
 from nets.engine.kernel import Kernel
 from nets.engine.memory import Memory
-from nets.engine.shapes import ConvolutionShape, pad_into, pieces, runs
+from nets.engine.shapes import ConvolutionShape, inside, pad_into, pieces, runs
 from nets.engine.tile_transforms import TileMap, TileTransforms
 from nets.engine.weights import CachedWeight
 
@@ -284,7 +284,6 @@ class BilinearConvolution(Kernel):
     def input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:
         shape, t = self.shape, self.transforms.input_tile
         matrices = self._backward_matrices(weight)
-        (top, left), (height, width) = shape.padding, shape.in_size
         cut = self._pieces()
         inputs, outputs, in_step, between, padded = self._scratch(cut[0])
         for piece in cut:
@@ -301,7 +300,7 @@ class BilinearConvolution(Kernel):
                     summed.zero_()
                 self._overlap_add(grid, rows.start, summed)
                 if rows.stop == self.tiles[0]:
-                    grad_in[images].copy_(summed[:, top : top + height, left : left + width])
+                    grad_in[images].copy_(inside(summed, shape.padding, shape.in_size))
 
     def weight_gradient(self, x: Tensor, grad_out: Tensor, grad_weight: Tensor) -> None:
         shape, r = self.shape, self.transforms.products

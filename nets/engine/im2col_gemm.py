@@ -16,7 +16,7 @@ from torch import Tensor
 from nets.engine.kernel import Kernel
 from nets.engine.matrix_product import MatrixProduct
 from nets.engine.memory import Memory
-from nets.engine.shapes import ConvolutionShape, column_pieces, pad_into
+from nets.engine.shapes import ConvolutionShape, column_pieces, inside, pad_into
 from nets.engine.weights import CachedWeight
 
 
@@ -84,17 +84,9 @@ class Im2colGemm(Kernel):
         image, row, column, channel = source.stride()
         start = source.storage_offset() + rows.start * stride_h * row
         if self.order == "tap":
-            # In a dense image the taps of one kernel row lie side by side: one run of memory.
-            joined = channel == 1 and column == shape.in_channels
-            run = (kernel_w * shape.in_channels,) if joined else (kernel_w, shape.in_channels)
-            run_strides = (1,) if joined else (column, channel)
-            columns.view(count, height, width, kernel_h, *run).copy_(
-                source.as_strided(
-                    (count, height, width, kernel_h, *run),
-                    (image, stride_h * row, stride_w * column, row, *run_strides),
-                    start,
-                )
-            )
+            size = (count, height, width, kernel_h, kernel_w, shape.in_channels)
+            strides = (image, stride_h * row, stride_w * column, row, column, channel)
+            columns.view(size).copy_(source.as_strided(size, strides, start))
         else:
             by_tap = columns.view(count, height, width, shape.in_channels, kernel_h, kernel_w)
             for i in range(kernel_h):
@@ -123,7 +115,6 @@ class Im2colGemm(Kernel):
         matrix = self._matrix(weight)
         cut = column_pieces(self.shape)
         columns, padded = self._scratch(cut)
-        (top, left), (height, width) = shape.padding, shape.in_size
         for images, rows in cut:
             grad = grad_out[images, rows]
             filled = columns[: grad.shape[0] * grad.shape[1] * grad.shape[2]]
@@ -137,7 +128,7 @@ class Im2colGemm(Kernel):
                 summed.zero_()
             self._scatter(by_tap, rows.start, summed)
             if any(shape.padding) and rows.stop == shape.out_size[0]:
-                grad_in[images].copy_(summed[:, top : top + height, left : left + width])
+                grad_in[images].copy_(inside(summed, shape.padding, shape.in_size))
 
     def _scatter(self, by_tap: Tensor, first_row: int, padded: Tensor) -> None:
         """Adds (images, height, width, kernel_h, kernel_w, channel) window gradients where they came from.

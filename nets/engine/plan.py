@@ -284,8 +284,7 @@ class _Compiler:
         if found is None:
             return None
         shape = found.shape(self.values[operation.inputs[0]].image_shape, self.dtype)
-        positions = shape.batch * shape.out_size[0] * shape.out_size[1]
-        return shape.multiply_adds if positions >= self.workers.count * _WORKERS_POSITIONS else None
+        return shape.multiply_adds if shape.positions >= self.workers.count * _WORKERS_POSITIONS else None
 
     def _kind(self, operation: Operation) -> type[layers.Layer]:
         if self.backend == "stock":

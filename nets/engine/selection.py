@@ -67,7 +67,7 @@ class Selection:
             shape.describe() + (f" by {workers.count} workers" if workers else ""),
             shape.batch,
             shape.multiply_adds // shape.batch,
-            shape.out_size[0] * shape.out_size[1],
+            shape.positions // shape.batch,
             lambda batch, phase: algorithms.candidates(replace(shape, batch=batch), phase, workers),
             lambda batch: ((batch, *shape.input_shape[1:]), (batch, *shape.output_shape[1:]), weight),
             shape.covers_input,

@@ -49,10 +49,14 @@ class ConvolutionShape:
         return (self.batch, *self.out_size, self.out_channels)
 
     @property
+    def positions(self) -> int:
+        """Of the output, of all images: rows of the matrix products of im2col."""
+        return self.batch * self.out_size[0] * self.out_size[1]
+
+    @property
     def multiply_adds(self) -> int:
         """Of one phase of the direct algorithm."""
-        height, width = self.out_size
-        return self.batch * height * width * self.in_channels * self.out_channels * self.taps
+        return self.positions * self.in_channels * self.out_channels * self.taps
 
     @property
     def is_pointwise(self) -> bool:
@@ -108,6 +112,12 @@ def column_pieces(shape: ConvolutionShape, cache_bytes: int | None = None) -> li
     return list(pieces(shape.batch, height, rows))
 
 
+def inside(padded: Tensor, padding: tuple[int, int], size: tuple[int, int]) -> Tensor:
+    """The images of ``size`` in the middle of (batch, height, width, channel) ``padded``, as a view."""
+    (top, left), (height, width) = padding, size
+    return padded[:, top : top + height, left : left + width]
+
+
 def pad_into(padded: Tensor, images: Tensor, padding: tuple[int, int]) -> None:
     """Writes (batch, height, width, channel) ``images`` into the middle of ``padded``, zeros around them."""
     top, left = padding
@@ -116,4 +126,4 @@ def pad_into(padded: Tensor, images: Tensor, padding: tuple[int, int]) -> None:
     padded[:, top + height :].zero_()
     padded[:, top : top + height, :left].zero_()
     padded[:, top : top + height, left + width :].zero_()
-    padded[:, top : top + height, left : left + width].copy_(images)
+    inside(padded, padding, (height, width)).copy_(images)
