@@ -1,5 +1,7 @@
 """Every kernel and phase of the CPU engine against autograd in float64, on small odd shapes."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -124,7 +126,10 @@ def test_what_is_divided_among_workers() -> None:
         assert [undivided(name) for name in divided] == list(whole)
     whole, divided = candidates(shape, WEIGHT_GRADIENT), candidates(shape, WEIGHT_GRADIENT, Workers(2))
     assert set(divided) > set(whole)
-    assert "winograd(5, by output)" in divided
+    assert "winograd(5, sum by image)" in divided  # 147 KB of weights for every worker
+    large = replace(shape, in_channels=512, out_channels=512)
+    assert "winograd(5, by output)" in candidates(large, WEIGHT_GRADIENT, Workers(2))
+    assert "winograd(5, by output)" in candidates(replace(shape, batch=1), WEIGHT_GRADIENT, Workers(2))
 
 
 @pytest.mark.parametrize("phase", [FORWARD, INPUT_GRADIENT])

@@ -4,7 +4,7 @@ import contextlib
 import copy
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from nets.engine import BACKENDS, CompileError, EnginePhases, StaleWeightError, compile
+from nets.engine.tuning import Candidates, Tuner
 from nets.layers import Concat, View
 from nets.net import Net
 from nets.registry import NETS, on_meta
@@ -242,6 +243,7 @@ def divided_from(multiply_adds: int, positions: int) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("nets.engine.plan._DIVIDED_MULTIPLY_ADDS", multiply_adds)
         patch.setattr("nets.engine.plan._WORKERS_POSITIONS", positions)
+        patch.setattr("nets.engine.plan._WORKERS_MM_POSITIONS", positions)
         try:
             yield
         finally:
@@ -258,6 +260,56 @@ def test_modules_divided_among_workers(name: str, backend: str) -> None:
     torch.manual_seed(1)
     with everything_divided():
         check(MODULES[name](), (5, 3, 9, 9) if name == "classifier" else (5, 3, 11, 11), backend)
+
+
+class OneBias(nn.Module):
+    """Two convolutions, one with a large and one with a small weight, and one bias."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(3, 4, 5, padding=2)
+        self.second = nn.Conv2d(4, 4, 3, padding=1)
+        self.second.bias = self.first.bias
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.second(torch.relu(self.first(x)))
+
+
+@pytest.mark.parametrize("summed_bytes", [0, 4 * 4 * 9 * 8, 1 << 20])
+@pytest.mark.parametrize("name", ["convolutions", "concat", "tied", "classifier", "frozen", "one bias"])
+def test_weight_gradients_divided_among_workers(
+    name: str, summed_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By output channel, by image, and some this and some that way, wherever there is one."""
+    torch.manual_seed(1)
+    monkeypatch.setattr("nets.engine.algorithms._SUMMED_BYTES", summed_bytes)
+    choose = Tuner.choose
+
+    def divided(self: Tuner, key: str, found: Candidates, preferred: Collection[str] = ()) -> str:
+        ways = {name: run for name, run in found.items() if name.endswith(("by output)", "sum by image)"))}
+        return choose(self, key, ways or found, preferred)
+
+    monkeypatch.setattr(Tuner, "choose", divided)
+    made = OneBias() if name == "one bias" else MODULES[name]()
+    shape = (5, 3, 9, 9) if name == "classifier" else (5, 3, 11, 11)
+    with everything_divided():
+        phases = check(made, shape, "mm")
+        picks = [layer.algorithms.get("accGradParameters", "") for layer in phases.report().layers]
+        assert any("sum by image" in pick or "by output" in pick for pick in picks)
+        if name == "one bias":
+            assert len(phases._weight_gradients) == 2, "both would add to the bias at the same time"
+        # Gradients that were there before, in an order that kernels cannot add to.
+        x = torch.randn(shape, dtype=torch.float64)
+        grad_out = torch.randn_like(phases.updateOutput(x))
+        exact = exact_results(made, x, grad_out)[2:]
+        for parameter in made.parameters():
+            grad = torch.ones_like(parameter).movedim(0, -1).contiguous().movedim(-1, 0)
+            parameter.grad = grad if parameter.requires_grad else None
+        phases.updateGradInput(x, grad_out)
+        phases.accGradParameters(x, grad_out)
+        found = [parameter.grad for parameter in made.parameters() if parameter.requires_grad]
+        for have, want in zip(found, exact, strict=True):
+            assert largest_error(have - 1, want) < 1e-10
 
 
 def test_workers_do_not_disturb_each_other() -> None:

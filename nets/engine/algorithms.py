@@ -24,7 +24,7 @@ from nets.engine.matrix_product import (
 )
 from nets.engine.memory import Memory
 from nets.engine.shapes import ConvolutionShape
-from nets.engine.shared_work import ByImage, ByOutput, ShareMaker
+from nets.engine.shared_work import ByImage, ByOutput, ShareMaker, SummedByImage
 from nets.engine.strided_input_gradient import StridedInputGradient
 from nets.engine.tile_transforms import TileTransforms
 from nets.engine.winograd import POINTS, winograd
@@ -37,9 +37,10 @@ FAMILIES = ("mm", "direct", "winograd", "fft")
 _BILINEAR_DTYPES = (torch.float32, torch.float64)
 _SLICED_ROWS = range(2, 33)
 _LARGEST_FFT_TILE = 24
-# Algorithms of many operations one after the other. Single calls of a library gain nothing.
-_DIVIDED_BY_OUTPUT = ("mm(", "winograd", "fft")
+# Weight gradients of many operations one after the other. Single calls of a library gain little.
+_DIVIDED = ("mm(", "winograd", "fft")
 _ONEDNN_CHANNELS = 128  # below, the cost of a call per matrix product is too high
+_SUMMED_BYTES = 4 << 20  # of a weight whose gradient workers add up each for themselves, at most
 _PACKED_COPIES = 6  # times the weight's memory: what packed copies for both directions may take
 
 
@@ -69,22 +70,35 @@ def linear_candidates(
 def candidates(shape: ConvolutionShape, phase: str, workers: Workers | None = None) -> dict[str, KernelMaker]:
     """Ways to run one phase of a convolution, the plainest first.
 
-    With ``workers`` they divide it: output and input gradient by image, always; the weight gradient by output
-    channel, beside the undivided ways.
+    With ``workers`` they divide it: output and input gradient by image, always; the weight gradient by image
+    or by output channel, beside the undivided ways.
     """
     found = _algorithms(shape, phase)
-    if workers is not None and phase != WEIGHT_GRADIENT:
-        found = {
-            _named(name, "by image"): partial(ByImage, workers=workers, make=make)
-            for name, make in found.items()
-        }
-    elif workers is not None and shape.out_channels >= workers.count:
-        found |= {
-            _named(name, "by output"): partial(ByOutput, workers=workers, make=make)
-            for name, make in found.items()
-            if name.startswith(_DIVIDED_BY_OUTPUT)
-        }
+    if workers is not None:
+        if phase == WEIGHT_GRADIENT:
+            found |= _divided_weight_gradients(shape, found, workers)
+        else:
+            found = {
+                _named(name, "by image"): partial(ByImage, workers=workers, make=make)
+                for name, make in found.items()
+            }
     return {name: partial(make, shape) for name, make in found.items()}
+
+
+def _divided_weight_gradients(
+    shape: ConvolutionShape, found: Mapping[str, ShareMaker], workers: Workers
+) -> dict[str, ShareMaker]:
+    """By image where every worker can keep a sum of its own, else by output channel: then all that depends on
+    the input alone is done by every worker."""
+    divided = [name for name in found if name.startswith(_DIVIDED)]
+    how: type[SummedByImage] | type[ByOutput]
+    if shape.batch >= workers.count and shape.weight_bytes <= _SUMMED_BYTES:
+        how, by = SummedByImage, "sum by image"
+    elif shape.out_channels >= workers.count:
+        how, by = ByOutput, "by output"
+    else:
+        return {}
+    return {_named(name, by): partial(how, workers=workers, make=found[name]) for name in divided}
 
 
 def _algorithms(shape: ConvolutionShape, phase: str) -> dict[str, ShareMaker]:
@@ -115,7 +129,7 @@ def _named(name: str, by: str) -> str:
 
 def undivided(name: str) -> str:
     """The name without how it is divided."""
-    return re.sub(r"\(by \w+\)$|, by \w+(?=\)$)", "", name)
+    return re.sub(r"\((sum )?by \w+\)$|, (sum )?by \w+(?=\)$)", "", name)
 
 
 def _as_product(make: "Callable[[Memory], MatrixProduct]", shape: ConvolutionShape, memory: Memory) -> Kernel:
@@ -196,8 +210,8 @@ def worth_timing(found: Mapping[str, KernelMaker], few_rows: bool) -> dict[str, 
         if any(better in plain for better in _SURPASSED.get(undivided(name), ())):
             return True
         if family(name) == "mm":  # dividing its weight gradient gains less than another family does
-            return name.endswith("by output)") and winograd_applies
-        return _named(name, "by output") in found
+            return winograd_applies and undivided(name) in found and undivided(name) != name
+        return _named(name, "by output") in found or _named(name, "sum by image") in found
 
     return {
         name: make

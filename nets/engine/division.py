@@ -5,13 +5,14 @@ long, for more to come: a worker that starts meanwhile has to share its core. So
 layer but a long run of them, and all weight gradients that are divided come last.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import groupby
 
 from nets.engine.algorithms import WEIGHT_GRADIENT
 from nets.engine.layers import Layer, WeightedLayer
-from nets.engine.shared_work import ByOutput
+from nets.engine.shared_work import Divided
 from nets.engine.values import Value
 from nets.engine.workers import Workers
 
@@ -59,24 +60,29 @@ class Division:
         return self._values[key]
 
 
-def weight_gradients(workers: Workers, layers: Sequence[Layer]) -> list[Callable[[], None]]:
-    """The steps of accGradParameters for ``layers``; those that are divided by output channel come last."""
+def weight_gradients(workers: Workers, layers: Sequence[Layer]) -> list[Callable[[], object]]:
+    """The steps of accGradParameters for ``layers``; those of layers that are divided come last, together."""
+    weighted = [layer for layer in layers if isinstance(layer, WeightedLayer)]
+    users = Counter(id(parameter) for layer in weighted for parameter in layer.parameters())
     divided = [
         layer
-        for layer in layers
-        if isinstance(layer, WeightedLayer) and isinstance(layer.kernels[WEIGHT_GRADIENT][1], ByOutput)
+        for layer in weighted
+        if isinstance(layer.kernels[WEIGHT_GRADIENT][1], Divided)
+        # Two layers with one parameter would add to it at the same time.
+        and all(users[id(parameter)] == 1 for parameter in layer.parameters())
     ]
-    found: list[Callable[[], None]] = [layer.weight_gradient for layer in layers if layer not in divided]
+    found: list[Callable[[], object]] = [layer.weight_gradient for layer in layers if layer not in divided]
     if divided:
-        found += [layer.make_gradients for layer in divided]
         jobs = [
-            partial(_run_all, [partial(layer.weight_gradient_of, worker) for layer in divided])
+            partial(_run_all, [partial(layer.share_of_gradients, worker) for layer in divided])
             for worker in range(workers.count)
         ]
+        found += [layer.make_gradients for layer in divided]
         found.append(partial(workers.run, jobs))
+        found += [layer.add_up_gradients for layer in divided]
     return found
 
 
-def _run_all(actions: Sequence[Callable[[], None]]) -> None:
+def _run_all(actions: Sequence[Callable[[], object]]) -> None:
     for action in actions:
         action()

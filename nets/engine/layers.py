@@ -16,7 +16,7 @@ from torch.nn import Parameter
 from nets.engine.algorithms import FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT, Kernel
 from nets.engine.memory import Memory
 from nets.engine.shapes import runs
-from nets.engine.shared_work import ByImage, ByOutput
+from nets.engine.shared_work import ByImage, Divided, add_bias_gradient
 from nets.engine.trace import Operation, Slot, map_leaves
 from nets.engine.values import Value, to_images
 
@@ -98,10 +98,14 @@ class WeightedLayer(Layer):
         self.weight, self.bias = parameters
         self.kernels = kernels
         self._memory = memory
+        self._contiguous: Tensor | None = None  # the weight's gradient, until it is added to ``.grad``
+
+    def parameters(self) -> list[Parameter]:
+        return [self.weight] if self.bias is None else [self.weight, self.bias]
 
     @property
     def has_parameters(self) -> bool:
-        return any(part is not None and part.requires_grad for part in (self.weight, self.bias))
+        return any(parameter.requires_grad for parameter in self.parameters())
 
     def of_images(self, images: slice, worker: int, part: Callable[[Value], Value]) -> "WeightedLayer":
         """Needs kernels that are divided by image; for updateOutput and updateGradInput."""
@@ -134,32 +138,54 @@ class WeightedLayer(Layer):
         )
 
     def weight_gradient(self) -> None:
-        self._add_gradients(self.kernels[WEIGHT_GRADIENT][1], slice(None))
+        grad_weight, grad_bias = self.make_gradients()
+        x, grad_out = self._operands()
+        if grad_weight is not None:
+            self.kernels[WEIGHT_GRADIENT][1].weight_gradient(x, grad_out, grad_weight)
+        if grad_bias is not None:
+            add_bias_gradient(grad_out, grad_bias)
+        self._keep(grad_weight)
 
-    def make_gradients(self) -> None:
-        """Makes the parameters' ``.grad`` where there is none."""
-        for parameter in (self.weight, self.bias):
-            if parameter is not None and parameter.requires_grad:
-                gradient_of(parameter, self._memory)
+    # With a kernel that is divided: make_gradients, then every worker's share, then what is left.
 
-    def weight_gradient_of(self, worker: int) -> None:
-        """A worker's share; needs a kernel that is divided by output channel."""
-        kernel = self.kernels[WEIGHT_GRADIENT][1]
-        assert isinstance(kernel, ByOutput)
+    def make_gradients(self) -> tuple[Tensor | None, Tensor | None]:
+        """What the gradients of weight and bias are to be added to, where they are wanted: their ``.grad``,
+        made where there is none. Kernels add to contiguous weights only."""
+        grad_weight, grad_bias = (
+            gradient_of(parameter, self._memory)
+            if parameter is not None and parameter.requires_grad
+            else None
+            for parameter in (self.weight, self.bias)
+        )
+        if grad_weight is not None and not grad_weight.is_contiguous():
+            if self._contiguous is None:
+                self._contiguous = torch.zeros_like(grad_weight, memory_format=torch.contiguous_format)
+            grad_weight = self._contiguous
+        return grad_weight, grad_bias
+
+    def share_of_gradients(self, worker: int) -> None:
+        kernel = self._divided_gradients()
         if worker < len(kernel.shares):
-            self._add_gradients(*kernel.shares[worker])
+            kernel.share_of_gradients(worker, *self._operands(), *self.make_gradients())
 
-    def _add_gradients(self, kernel: Kernel, outs: slice) -> None:
-        """Of these output channels."""
-        grad_out = self._rows(self.output.grad)[..., outs]
-        if self.weight.requires_grad:
-            total = gradient_of(self.weight, self._memory)[outs]
-            direct = total if total.is_contiguous() else torch.zeros_like(self.weight.detach()[outs])
-            kernel.weight_gradient(self._rows(self.inputs[0].data), grad_out, direct)
-            if direct is not total:
-                total.add_(direct)
-        if self.bias is not None and self.bias.requires_grad:
-            gradient_of(self.bias, self._memory)[outs].add_(grad_out.flatten(0, -2).sum(0))
+    def add_up_gradients(self) -> None:
+        grad_weight, grad_bias = self.make_gradients()
+        self._divided_gradients().add_up_gradients(grad_weight, grad_bias)
+        self._keep(grad_weight)
+
+    def _divided_gradients(self) -> Divided:
+        kernel = self.kernels[WEIGHT_GRADIENT][1]
+        assert isinstance(kernel, Divided)
+        return kernel
+
+    def _operands(self) -> tuple[Tensor, Tensor]:
+        return self._rows(self.inputs[0].data), self._rows(self.output.grad)
+
+    def _keep(self, grad_weight: Tensor | None) -> None:
+        """Adds to ``.grad`` what kernels could not add to it directly."""
+        if self._contiguous is not None and self._contiguous is grad_weight:
+            gradient_of(self.weight, self._memory).add_(grad_weight)
+        self._contiguous = None
 
     def algorithm(self, phase: str) -> str:
         if phase == WEIGHT_GRADIENT and not self.has_parameters:

@@ -1,7 +1,7 @@
 """Compiles a module for one input shape, and runs its three phases."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -10,11 +10,12 @@ import torch
 from torch import Tensor, nn
 
 from nets.engine import layers, recognise
-from nets.engine.algorithms import PHASES
+from nets.engine.algorithms import FORWARD, INPUT_GRADIENT, PHASES, WEIGHT_GRADIENT
 from nets.engine.division import Division, Step, weight_gradients
 from nets.engine.memory import Memory, return_free_memory
 from nets.engine.report import LayerReport, Report
 from nets.engine.selection import Selection
+from nets.engine.shapes import ConvolutionShape
 from nets.engine.trace import CompileError, Operation, Trace, trace
 from nets.engine.tuning import Tuner, cache_file
 from nets.engine.values import Block, GradientMemory, Value
@@ -39,8 +40,11 @@ _DIVIDED_MULTIPLY_ADDS = 16_000_000_000
 # Of a convolution's output, for each worker: with fewer, reading the weight is most of the work, and every
 # worker reads it.
 _WORKERS_POSITIONS = 1024
+# The same where all runs as im2col and GEMM: a product has as many rows as there are positions, where those
+# of Winograd's and the FFT's tiles have a fraction of them.
+_WORKERS_MM_POSITIONS = 512
 
-PhaseSteps = tuple[list[Callable[[], None]], list[Callable[[], None]], list[Callable[[], None]]]
+PhaseSteps = tuple[list[Callable[[], None]], list[Callable[[], None]], list[Callable[[], object]]]
 
 
 def compile(
@@ -245,46 +249,68 @@ class _Compiler:
             absorbed.add(i)
             producer[operation.result] = by
             self.values[operation.result] = self.values[source]  # the ReLU's result is the layer's output
-        by_image = self._by_image(kinds)
+        convolutions = [self._convolution(*pair) for pair in zip(self.trace.operations, kinds, strict=True)]
+        by_image = self._by_image(kinds, convolutions)
+        gradients = self._shares_weight_gradients(convolutions)
         plan, divided = [], []
         for i, operation in enumerate(self.trace.operations):
             if i not in absorbed:
                 inputs = [self.values[index] for index in operation.inputs]
                 output = self.values[operation.result]
-                layer = self._layer(kinds[i], operation, inputs, output, i in fused, i in by_image)
+                phases = [FORWARD, INPUT_GRADIENT] * (i in by_image) + [WEIGHT_GRADIENT] * gradients
+                layer = self._layer(kinds[i], operation, inputs, output, i in fused, phases)
                 plan.append(layer)
                 if i in by_image:
                     divided.append(layer)
         return plan, divided
 
-    def _by_image(self, kinds: list[type[layers.Layer]]) -> set[int]:
+    def _convolution(self, operation: Operation, kind: type[layers.Layer]) -> ConvolutionShape | None:
+        if kind is not layers.WeightedLayer:
+            return None
+        found = recognise.convolution(operation)
+        return (
+            None if found is None else found.shape(self.values[operation.inputs[0]].image_shape, self.dtype)
+        )
+
+    def _has_images_to_share(self) -> bool:
+        return self.image_dims == 4 and self.trace.shapes[0][0] >= self.workers.count > 1
+
+    def _shares_weight_gradients(self, convolutions: Sequence[ConvolutionShape | None]) -> bool:
+        """Whether weight gradients may be divided among worker threads: if all together are enough work."""
+        work = sum(shape.multiply_adds for shape in convolutions if shape)
+        return self._has_images_to_share() and work >= _DIVIDED_MULTIPLY_ADDS
+
+    def _by_image(
+        self, kinds: Sequence[type[layers.Layer]], convolutions: Sequence[ConvolutionShape | None]
+    ) -> set[int]:
         """The operations that worker threads go through by themselves, each with some of the images: runs of
         them that are long enough."""
-        batch = self.trace.shapes[0][0]
-        if self.image_dims != 4 or self.workers.count == 1 or batch < self.workers.count:
+        if not self._has_images_to_share():
             return set()
         found: set[int] = set()
-        works = [self._divisible_work(*pair) for pair in zip(self.trace.operations, kinds, strict=True)]
-        for divisible, run in groupby(range(len(works)), lambda i: works[i] is not None):
+        divisible = [
+            self._is_divisible(*one) for one in zip(self.trace.operations, kinds, convolutions, strict=True)
+        ]
+        for together, run in groupby(range(len(divisible)), divisible.__getitem__):
             indices = list(run)
-            if divisible and sum(works[i] or 0 for i in indices) >= _DIVIDED_MULTIPLY_ADDS:
+            work = sum(shape.multiply_adds for i in indices if (shape := convolutions[i]))
+            if together and work >= _DIVIDED_MULTIPLY_ADDS:
                 found.update(indices)
         return found
 
-    def _divisible_work(self, operation: Operation, kind: type[layers.Layer]) -> int | None:
-        """Its multiply-adds (of one phase), None where it is better done for all images at once."""
+    def _is_divisible(
+        self, operation: Operation, kind: type[layers.Layer], convolution: ConvolutionShape | None
+    ) -> bool:
+        """Whether it can be done by image, and is not better done for all images at once."""
         shapes = [self.trace.shapes[index] for index in (*operation.inputs, operation.result)]
         if not issubclass(kind, _DIVISIBLE) or any(
             len(shape) != 4 or shape[0] != self.trace.shapes[0][0] for shape in shapes
         ):
-            return None
+            return False
         if kind is not layers.WeightedLayer:
-            return 0
-        found = recognise.convolution(operation)
-        if found is None:
-            return None
-        shape = found.shape(self.values[operation.inputs[0]].image_shape, self.dtype)
-        return shape.multiply_adds if shape.positions >= self.workers.count * _WORKERS_POSITIONS else None
+            return True
+        enough = _WORKERS_MM_POSITIONS if self.backend == "mm" else _WORKERS_POSITIONS
+        return convolution is not None and convolution.positions >= self.workers.count * enough
 
     def _kind(self, operation: Operation) -> type[layers.Layer]:
         if self.backend == "stock":
@@ -298,7 +324,7 @@ class _Compiler:
         inputs: list[Value],
         output: Value,
         relu: bool,
-        divided: bool,
+        divided: Sequence[str],
     ) -> layers.Layer:
         common = (operation, inputs, output, relu)
         call = operation.call
@@ -328,9 +354,10 @@ class _Compiler:
         return kind(*common)
 
     def _weighted(
-        self, operation: Operation, inputs: list[Value], output: Value, relu: bool, divided: bool
+        self, operation: Operation, inputs: list[Value], output: Value, relu: bool, divided: Sequence[str]
     ) -> layers.WeightedLayer:
-        """A convolution or Linear with the kernels chosen for it."""
+        """A convolution or Linear with the kernels chosen for it. ``divided``: phases that worker threads
+        share."""
         found = recognise.convolution(operation)
         if found is not None:
             weight, bias = found.weight, found.bias

@@ -1,6 +1,6 @@
 """Chooses the kernels of a convolution or Linear layer: forced by family, or the fastest when timed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -36,6 +36,7 @@ class _Work:
     candidates: Callable[[int, str], dict[str, KernelMaker]]  # of a batch size and a phase
     sizes: Callable[[int], tuple[tuple[int, ...], ...]]  # of input, output and weight for a batch size
     few_rows: bool  # a matrix product with one row per image
+    divided: Collection[str] = ()  # phases that worker threads share
 
 
 class Selection:
@@ -59,18 +60,20 @@ class Selection:
         self._workers = workers
         self._check_weights = check_weights
 
-    def for_convolution(self, layer: str, shape: ConvolutionShape, divided: bool) -> Kernels:
-        """``divided``: among worker threads, see :func:`algorithms.candidates`."""
-        workers = self._workers if divided else None
+    def for_convolution(self, layer: str, shape: ConvolutionShape, divided: Collection[str]) -> Kernels:
+        """``divided``: the phases that worker threads share, see :func:`algorithms.candidates`."""
         weight = (shape.out_channels, shape.in_channels, *shape.kernel)
         work = _Work(
-            shape.describe() + (f" by {workers.count} workers" if workers else ""),
+            shape.describe(),
             shape.batch,
             shape.multiply_adds // shape.batch,
             shape.positions // shape.batch,
-            lambda batch, phase: algorithms.candidates(replace(shape, batch=batch), phase, workers),
+            lambda batch, phase: algorithms.candidates(
+                replace(shape, batch=batch), phase, self._workers if phase in divided else None
+            ),
             lambda batch: ((batch, *shape.input_shape[1:]), (batch, *shape.output_shape[1:]), weight),
             shape.covers_input,
+            divided,
         )
         return self._kernels(layer, work)
 
@@ -106,7 +109,9 @@ class Selection:
             timed = work.candidates(timed_batch, phase)
             runs = {name: partial(trial.prepare, phase, timed[name]) for name in found if name in timed}
             # A kernel that another phase has costs no memory: neither buffers nor copies of the weight.
-            name = self._tuner.choose(f"{work.name} batch {timed_batch} {dtype} {phase}", runs, made)
+            shared = f" by {self._workers.count} workers" if phase in work.divided else ""
+            key = f"{work.name}{shared} batch {timed_batch} {dtype} {phase}"
+            name = self._tuner.choose(key, runs, made)
             if name not in made:
                 made[name] = found[name](self._memory)
                 if self._check_weights:

@@ -59,6 +59,10 @@ class ConvolutionShape:
         return self.positions * self.in_channels * self.out_channels * self.taps
 
     @property
+    def weight_bytes(self) -> int:
+        return self.out_channels * self.in_channels * self.taps * self.dtype.itemsize
+
+    @property
     def is_pointwise(self) -> bool:
         """1x1, stride 1, no padding: already a matrix product."""
         return self.kernel == (1, 1) and self.stride == (1, 1) and self.padding == (0, 0)

@@ -1,4 +1,8 @@
-"""Kernels whose phases are divided among worker threads: by image, or by output channel."""
+"""Kernels whose phases are divided among worker threads: by image, or by output channel.
+
+A weight gradient is divided in two steps, so that workers can go through those of many layers without waiting
+for each other: every worker's share, then, when all are done, what is left to add up.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -31,10 +35,26 @@ class Divided(Kernel):
     def parts(self) -> list[Kernel]:
         return [kernel for kernel, _ in self.shares]
 
+    def weight_gradient(self, x: Tensor, grad_out: Tensor, grad_weight: Tensor) -> None:
+        shares = range(len(self.shares))
+        self.workers.run(
+            [partial(self.share_of_gradients, worker, x, grad_out, grad_weight, None) for worker in shares]
+        )
+        # By a worker too: PyTorch's own threads would wait in a busy loop for more, on the workers' cores.
+        self.workers.run([partial(self.add_up_gradients, grad_weight, None)])
+
+    def share_of_gradients(
+        self, worker: int, x: Tensor, grad_out: Tensor, grad_weight: Tensor | None, grad_bias: Tensor | None
+    ) -> None:
+        """What ``worker`` does, beside the others, of those gradients that are wanted."""
+        raise NotImplementedError
+
+    def add_up_gradients(self, grad_weight: Tensor | None, grad_bias: Tensor | None) -> None:
+        """What is done once all have done their shares."""
+
 
 class ByImage(Divided):
-    """Output and input gradient: every worker has some of the images. All use the same copies of the
-    weight."""
+    """Every worker has some of the images. All use the same copies of the weight."""
 
     def __init__(self, shape: ConvolutionShape, memory: Memory, workers: Workers, make: ShareMaker) -> None:
         parts = [(replace(shape, batch=some.stop - some.start), some) for some in workers.shares(shape.batch)]
@@ -57,6 +77,33 @@ class ByImage(Divided):
         )
 
 
+class SummedByImage(ByImage):
+    """Weight gradient: every worker but the first adds up its images' part by itself, for small weights."""
+
+    def __init__(self, shape: ConvolutionShape, memory: Memory, workers: Workers, make: ShareMaker) -> None:
+        super().__init__(shape, memory, workers, make)
+        weight = (shape.out_channels, shape.in_channels, *shape.kernel)
+        self._weight_sums = [memory.empty(weight, shape.dtype) for _ in self.shares[1:]]
+        self._bias_sums = [memory.empty((shape.out_channels,), shape.dtype) for _ in self.shares[1:]]
+
+    def share_of_gradients(
+        self, worker: int, x: Tensor, grad_out: Tensor, grad_weight: Tensor | None, grad_bias: Tensor | None
+    ) -> None:
+        kernel, some = self.shares[worker]
+        if grad_weight is not None:
+            total = self._weight_sums[worker - 1].zero_() if worker else grad_weight
+            kernel.weight_gradient(x[some], grad_out[some], total)
+        if grad_bias is not None:
+            total = self._bias_sums[worker - 1].zero_() if worker else grad_bias
+            add_bias_gradient(grad_out[some], total)
+
+    def add_up_gradients(self, grad_weight: Tensor | None, grad_bias: Tensor | None) -> None:
+        for total, sums in ((grad_weight, self._weight_sums), (grad_bias, self._bias_sums)):
+            if total is not None:
+                for one in sums:
+                    total.add_(one)
+
+
 class ByOutput(Divided):
     """Weight gradient: every worker has some of the output channels, so that nothing must be added up."""
 
@@ -65,10 +112,16 @@ class ByOutput(Divided):
         parts = [(replace(shape, out_channels=some.stop - some.start), some) for some in channels]
         super().__init__(workers, parts, memory, make)
 
-    def weight_gradient(self, x: Tensor, grad_out: Tensor, grad_weight: Tensor) -> None:
-        self.workers.run(
-            [
-                partial(kernel.weight_gradient, x, grad_out[..., some], grad_weight[some])
-                for kernel, some in self.shares
-            ]
-        )
+    def share_of_gradients(
+        self, worker: int, x: Tensor, grad_out: Tensor, grad_weight: Tensor | None, grad_bias: Tensor | None
+    ) -> None:
+        kernel, some = self.shares[worker]
+        if grad_weight is not None:
+            kernel.weight_gradient(x, grad_out[..., some], grad_weight[some])
+        if grad_bias is not None:
+            add_bias_gradient(grad_out[..., some], grad_bias[some])
+
+
+def add_bias_gradient(grad_out: Tensor, grad_bias: Tensor) -> None:
+    """Adds the gradients (..., channel) of all positions to ``grad_bias``."""
+    grad_bias.add_(grad_out.flatten(0, -2).sum(0))
