@@ -243,7 +243,6 @@ def divided_from(multiply_adds: int, positions: int) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("nets.engine.plan._DIVIDED_MULTIPLY_ADDS", multiply_adds)
         patch.setattr("nets.engine.plan._WORKERS_POSITIONS", positions)
-        patch.setattr("nets.engine.plan._WORKERS_MM_POSITIONS", positions)
         try:
             yield
         finally:

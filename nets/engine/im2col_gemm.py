@@ -11,12 +11,14 @@ output position. Two orders of its entries are of use:
 The first suits few positions and large weights, the second many positions.
 """
 
+from collections.abc import Sequence
+
 from torch import Tensor
 
 from nets.engine.kernel import Kernel
 from nets.engine.matrix_product import MatrixProduct
 from nets.engine.memory import Memory
-from nets.engine.shapes import ConvolutionShape, column_pieces, inside, pad_into
+from nets.engine.shapes import ConvolutionShape, column_pieces, fresh_column_pieces, inside, pad_into
 from nets.engine.weights import CachedWeight
 
 
@@ -113,30 +115,35 @@ class Im2colGemm(Kernel):
     def input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:
         shape = self.shape
         matrix = self._matrix(weight)
-        cut = column_pieces(self.shape)
+        cut = fresh_column_pieces(shape) if self._product.library == "onednn" else column_pieces(shape)
         columns, padded = self._scratch(cut)
         for images, rows in cut:
-            grad = grad_out[images, rows]
-            filled = columns[: grad.shape[0] * grad.shape[1] * grad.shape[2]]
-            self._product.input_gradient(grad.flatten(0, 2), matrix, filled)
-            if self.order == "tap":
-                by_tap = filled.view(*grad.shape[:3], *shape.kernel, shape.in_channels)
-            else:
-                by_tap = filled.view(*grad.shape[:3], shape.in_channels, *shape.kernel).movedim(3, 5)
-            summed = padded[: grad.shape[0]] if any(shape.padding) else grad_in[images]
+            summed = padded[: images.stop - images.start] if any(shape.padding) else grad_in[images]
             if rows.start == 0:
                 summed.zero_()
-            self._scatter(by_tap, rows.start, summed)
+            grad = grad_out[images, rows]
+            room = columns[: grad.shape[0] * grad.shape[1] * grad.shape[2]]
+            # Passed on without a name: fresh memory must be free again before the next piece needs some.
+            self._scatter(
+                self._product.input_gradient_somewhere(grad.flatten(0, 2), matrix, room),
+                grad.shape[:3],
+                rows.start,
+                summed,
+            )
             if any(shape.padding) and rows.stop == shape.out_size[0]:
                 grad_in[images].copy_(inside(summed, shape.padding, shape.in_size))
 
-    def _scatter(self, by_tap: Tensor, first_row: int, padded: Tensor) -> None:
-        """Adds (images, height, width, kernel_h, kernel_w, channel) window gradients where they came from.
+    def _scatter(self, columns: Tensor, positions: Sequence[int], first_row: int, padded: Tensor) -> None:
+        """Adds the columns of (images, height, width) ``positions`` where they came from.
 
         Of one kernel row, windows so far apart that they do not overlap are added at a time: their taps lie
         side by side in an image.
         """
         (kernel_h, kernel_w), (stride_h, stride_w) = self.shape.kernel, self.shape.stride
+        if self.order == "tap":
+            by_tap = columns.view(*positions, kernel_h, kernel_w, self.shape.in_channels)
+        else:
+            by_tap = columns.view(*positions, self.shape.in_channels, kernel_h, kernel_w).movedim(3, 5)
         image, row, column, channel = padded.stride()
         apart = -(-kernel_w // stride_w)
         strides = (image, stride_h * row, apart * stride_w * column, column, channel)

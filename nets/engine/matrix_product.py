@@ -35,6 +35,13 @@ class MatrixProduct(Kernel):
         else:
             torch.mm(grad_out, weight, out=grad_in)
 
+    def input_gradient_somewhere(self, grad_out: Tensor, weight: Tensor, room: Tensor) -> Tensor:
+        """The same in ``room``, or in fresh memory where the library gives it so."""
+        if self.library == "onednn":
+            return onednn.linear(grad_out, weight.t(), None, False)
+        self.input_gradient(grad_out, weight, room)
+        return room
+
     def weight_gradient(self, rows: Tensor, grad_out: Tensor, grad_weight: Tensor) -> None:
         if rows.shape[0] == 1:  # an outer product: memory-bound, and BLAS is half as fast at it
             grad_weight.addcmul_(grad_out.t(), rows)

@@ -40,9 +40,6 @@ _DIVIDED_MULTIPLY_ADDS = 16_000_000_000
 # Of a convolution's output, for each worker: with fewer, reading the weight is most of the work, and every
 # worker reads it.
 _WORKERS_POSITIONS = 1024
-# The same where all runs as im2col and GEMM: a product has as many rows as there are positions, where those
-# of Winograd's and the FFT's tiles have a fraction of them.
-_WORKERS_MM_POSITIONS = 512
 
 PhaseSteps = tuple[list[Callable[[], None]], list[Callable[[], None]], list[Callable[[], object]]]
 
@@ -309,8 +306,7 @@ class _Compiler:
             return False
         if kind is not layers.WeightedLayer:
             return True
-        enough = _WORKERS_MM_POSITIONS if self.backend == "mm" else _WORKERS_POSITIONS
-        return convolution is not None and convolution.positions >= self.workers.count * enough
+        return convolution is not None and convolution.positions >= self.workers.count * _WORKERS_POSITIONS
 
     def _kind(self, operation: Operation) -> type[layers.Layer]:
         if self.backend == "stock":

@@ -9,6 +9,8 @@ from torch import Tensor
 
 PIECE_BYTES = 8 << 20  # scratch of one piece of work: small enough to stay in a shared last-level cache
 _COLUMN_BYTES = 2 << 20  # of im2col's columns: small enough to stay in cache
+# Where columns come in fresh memory: the C library keeps so much, more it maps anew each time, page by page.
+_FRESH_COLUMN_BYTES = 16 << 20
 _POSITIONS = 768  # at least, in a matrix product of columns: fewer would move a large weight too often
 
 
@@ -114,6 +116,13 @@ def column_pieces(shape: ConvolutionShape, cache_bytes: int | None = None) -> li
     else:
         rows = -(-enough // height) * height
     return list(pieces(shape.batch, height, rows))
+
+
+def fresh_column_pieces(shape: ConvolutionShape) -> list[tuple[slice, slice]]:
+    """The :func:`pieces` where columns come in fresh memory: of a size that the allocator keeps."""
+    height, width = shape.out_size
+    row_bytes = width * shape.in_channels * shape.taps * shape.dtype.itemsize
+    return list(pieces(shape.batch, height, max(1, _FRESH_COLUMN_BYTES // row_bytes)))
 
 
 def inside(padded: Tensor, padding: tuple[int, int], size: tuple[int, int]) -> Tensor:
