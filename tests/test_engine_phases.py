@@ -199,6 +199,9 @@ MODULES: dict[str, Callable[[], nn.Module]] = {
     "shapes": lambda: nn.Sequential(nn.Conv2d(3, 4, 3), ReadsItsShape()),
     "one layer": lambda: nn.Conv2d(3, 4, 3, padding=2),
     "a ReLU alone": lambda: nn.ReLU(inplace=True),
+    "one bias": lambda: _one_bias(
+        nn.Sequential(nn.Conv2d(3, 4, 5, padding=2), nn.ReLU(), nn.Conv2d(4, 4, 3, padding=1))
+    ),
     "frozen": lambda: _frozen(nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Conv2d(4, 2, 3))),
 }
 
@@ -219,6 +222,12 @@ class NotTraceable4(NotTraceable):
     def __init__(self) -> None:
         super().__init__()
         self.scale = nn.Parameter(torch.rand(4, 1, 1))
+
+
+def _one_bias(module: nn.Sequential) -> nn.Module:
+    """For two convolutions, one with a large and one with a small weight."""
+    module[2].bias = module[0].bias
+    return module
 
 
 def _frozen(module: nn.Sequential) -> nn.Module:
@@ -261,19 +270,6 @@ def test_modules_divided_among_workers(name: str, backend: str) -> None:
         check(MODULES[name](), (5, 3, 9, 9) if name == "classifier" else (5, 3, 11, 11), backend)
 
 
-class OneBias(nn.Module):
-    """Two convolutions, one with a large and one with a small weight, and one bias."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first = nn.Conv2d(3, 4, 5, padding=2)
-        self.second = nn.Conv2d(4, 4, 3, padding=1)
-        self.second.bias = self.first.bias
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.second(torch.relu(self.first(x)))
-
-
 @pytest.mark.parametrize("summed_bytes", [0, 4 * 4 * 9 * 8, 1 << 20])
 @pytest.mark.parametrize("name", ["convolutions", "concat", "tied", "classifier", "frozen", "one bias"])
 def test_weight_gradients_divided_among_workers(
@@ -289,7 +285,7 @@ def test_weight_gradients_divided_among_workers(
         return choose(self, key, ways or found, preferred)
 
     monkeypatch.setattr(Tuner, "choose", divided)
-    made = OneBias() if name == "one bias" else MODULES[name]()
+    made = MODULES[name]()
     shape = (5, 3, 9, 9) if name == "classifier" else (5, 3, 11, 11)
     with everything_divided():
         phases = check(made, shape, "mm")

@@ -60,7 +60,7 @@ class Division:
         return self._values[key]
 
 
-def weight_gradients(workers: Workers, layers: Sequence[Layer]) -> list[Callable[[], object]]:
+def weight_gradients(workers: Workers, layers: Sequence[Layer]) -> list[Callable[[], None]]:
     """The steps of accGradParameters for ``layers``; those of layers that are divided come last, together."""
     weighted = [layer for layer in layers if isinstance(layer, WeightedLayer)]
     users = Counter(id(parameter) for layer in weighted for parameter in layer.parameters())
@@ -71,18 +71,18 @@ def weight_gradients(workers: Workers, layers: Sequence[Layer]) -> list[Callable
         # Two layers with one parameter would add to it at the same time.
         and all(users[id(parameter)] == 1 for parameter in layer.parameters())
     ]
-    found: list[Callable[[], object]] = [layer.weight_gradient for layer in layers if layer not in divided]
+    found: list[Callable[[], None]] = [layer.weight_gradient for layer in layers if layer not in divided]
     if divided:
         jobs = [
             partial(_run_all, [partial(layer.share_of_gradients, worker) for layer in divided])
             for worker in range(workers.count)
         ]
-        found += [layer.make_gradients for layer in divided]
+        found += [layer.begin_gradients for layer in divided]
         found.append(partial(workers.run, jobs))
         found += [layer.add_up_gradients for layer in divided]
     return found
 
 
-def _run_all(actions: Sequence[Callable[[], object]]) -> None:
+def _run_all(actions: Sequence[Callable[[], None]]) -> None:
     for action in actions:
         action()

@@ -98,7 +98,8 @@ class WeightedLayer(Layer):
         self.weight, self.bias = parameters
         self.kernels = kernels
         self._memory = memory
-        self._contiguous: Tensor | None = None  # the weight's gradient, until it is added to ``.grad``
+        # What kernels add the gradients of weight and bias to, where wanted, while they run.
+        self._gradients: tuple[Tensor | None, Tensor | None] = None, None
 
     def parameters(self) -> list[Parameter]:
         return [self.weight] if self.bias is None else [self.weight, self.bias]
@@ -138,19 +139,20 @@ class WeightedLayer(Layer):
         )
 
     def weight_gradient(self) -> None:
-        grad_weight, grad_bias = self.make_gradients()
+        self.begin_gradients()
+        grad_weight, grad_bias = self._gradients
         x, grad_out = self._operands()
         if grad_weight is not None:
             self.kernels[WEIGHT_GRADIENT][1].weight_gradient(x, grad_out, grad_weight)
         if grad_bias is not None:
             add_bias_gradient(grad_out, grad_bias)
-        self._keep(grad_weight)
+        self._end_gradients()
 
-    # With a kernel that is divided: make_gradients, then every worker's share, then what is left.
+    # With a kernel that is divided: begin_gradients, then every worker's share, then add_up_gradients.
 
-    def make_gradients(self) -> tuple[Tensor | None, Tensor | None]:
-        """What the gradients of weight and bias are to be added to, where they are wanted: their ``.grad``,
-        made where there is none. Kernels add to contiguous weights only."""
+    def begin_gradients(self) -> None:
+        """Makes the parameters' ``.grad`` where there is none, and what kernels add to: they need contiguous
+        weights."""
         grad_weight, grad_bias = (
             gradient_of(parameter, self._memory)
             if parameter is not None and parameter.requires_grad
@@ -158,20 +160,17 @@ class WeightedLayer(Layer):
             for parameter in (self.weight, self.bias)
         )
         if grad_weight is not None and not grad_weight.is_contiguous():
-            if self._contiguous is None:
-                self._contiguous = torch.zeros_like(grad_weight, memory_format=torch.contiguous_format)
-            grad_weight = self._contiguous
-        return grad_weight, grad_bias
+            grad_weight = torch.zeros_like(grad_weight, memory_format=torch.contiguous_format)
+        self._gradients = grad_weight, grad_bias
 
     def share_of_gradients(self, worker: int) -> None:
         kernel = self._divided_gradients()
         if worker < len(kernel.shares):
-            kernel.share_of_gradients(worker, *self._operands(), *self.make_gradients())
+            kernel.share_of_gradients(worker, *self._operands(), *self._gradients)
 
     def add_up_gradients(self) -> None:
-        grad_weight, grad_bias = self.make_gradients()
-        self._divided_gradients().add_up_gradients(grad_weight, grad_bias)
-        self._keep(grad_weight)
+        self._divided_gradients().add_up_gradients(*self._gradients)
+        self._end_gradients()
 
     def _divided_gradients(self) -> Divided:
         kernel = self.kernels[WEIGHT_GRADIENT][1]
@@ -181,11 +180,12 @@ class WeightedLayer(Layer):
     def _operands(self) -> tuple[Tensor, Tensor]:
         return self._rows(self.inputs[0].data), self._rows(self.output.grad)
 
-    def _keep(self, grad_weight: Tensor | None) -> None:
+    def _end_gradients(self) -> None:
         """Adds to ``.grad`` what kernels could not add to it directly."""
-        if self._contiguous is not None and self._contiguous is grad_weight:
+        grad_weight, _ = self._gradients
+        if grad_weight is not None and grad_weight is not self.weight.grad:
             gradient_of(self.weight, self._memory).add_(grad_weight)
-        self._contiguous = None
+        self._gradients = None, None
 
     def algorithm(self, phase: str) -> str:
         if phase == WEIGHT_GRADIENT and not self.has_parameters:

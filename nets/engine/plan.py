@@ -41,7 +41,7 @@ _DIVIDED_MULTIPLY_ADDS = 16_000_000_000
 # worker reads it.
 _WORKERS_POSITIONS = 1024
 
-PhaseSteps = tuple[list[Callable[[], None]], list[Callable[[], None]], list[Callable[[], object]]]
+PhaseSteps = tuple[list[Callable[[], None]], list[Callable[[], None]], list[Callable[[], None]]]
 
 
 def compile(

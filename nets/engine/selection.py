@@ -62,7 +62,6 @@ class Selection:
 
     def for_convolution(self, layer: str, shape: ConvolutionShape, divided: Collection[str]) -> Kernels:
         """``divided``: the phases that worker threads share, see :func:`algorithms.candidates`."""
-        weight = (shape.out_channels, shape.in_channels, *shape.kernel)
         work = _Work(
             shape.describe(),
             shape.batch,
@@ -71,7 +70,11 @@ class Selection:
             lambda batch, phase: algorithms.candidates(
                 replace(shape, batch=batch), phase, self._workers if phase in divided else None
             ),
-            lambda batch: ((batch, *shape.input_shape[1:]), (batch, *shape.output_shape[1:]), weight),
+            lambda batch: (
+                (batch, *shape.input_shape[1:]),
+                (batch, *shape.output_shape[1:]),
+                shape.weight_shape,
+            ),
             shape.covers_input,
             divided,
         )

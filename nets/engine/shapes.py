@@ -1,5 +1,6 @@
 """What a convolution's kernels need to know of it, and how work is cut into pieces that stay in cache."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -61,8 +62,17 @@ class ConvolutionShape:
         return self.positions * self.in_channels * self.out_channels * self.taps
 
     @property
+    def weight_shape(self) -> tuple[int, int, int, int]:
+        return (self.out_channels, self.in_channels, *self.kernel)
+
+    @property
     def weight_bytes(self) -> int:
-        return self.out_channels * self.in_channels * self.taps * self.dtype.itemsize
+        return math.prod(self.weight_shape) * self.dtype.itemsize
+
+    @property
+    def row_bytes(self) -> int:
+        """Of im2col's columns for one row of an image's output."""
+        return self.out_size[1] * self.in_channels * self.taps * self.dtype.itemsize
 
     @property
     def is_pointwise(self) -> bool:
@@ -107,8 +117,7 @@ def column_pieces(shape: ConvolutionShape, cache_bytes: int | None = None) -> li
     """The :func:`pieces` in which im2col goes through a batch: columns of a piece stay in cache, unless its
     matrix product would then have too few rows. ``cache_bytes``: of columns, if not the usual."""
     height, width = shape.out_size
-    row_bytes = width * shape.in_channels * shape.taps * shape.dtype.itemsize
-    in_cache, enough = max(1, (cache_bytes or _COLUMN_BYTES) // row_bytes), -(-_POSITIONS // width)
+    in_cache, enough = max(1, (cache_bytes or _COLUMN_BYTES) // shape.row_bytes), -(-_POSITIONS // width)
     if in_cache >= enough:
         rows = in_cache
     elif enough < height:
@@ -120,9 +129,7 @@ def column_pieces(shape: ConvolutionShape, cache_bytes: int | None = None) -> li
 
 def fresh_column_pieces(shape: ConvolutionShape) -> list[tuple[slice, slice]]:
     """The :func:`pieces` where columns come in fresh memory: of a size that the allocator keeps."""
-    height, width = shape.out_size
-    row_bytes = width * shape.in_channels * shape.taps * shape.dtype.itemsize
-    return list(pieces(shape.batch, height, max(1, _FRESH_COLUMN_BYTES // row_bytes)))
+    return list(pieces(shape.batch, shape.out_size[0], max(1, _FRESH_COLUMN_BYTES // shape.row_bytes)))
 
 
 def inside(padded: Tensor, padding: tuple[int, int], size: tuple[int, int]) -> Tensor:

@@ -82,8 +82,7 @@ class SummedByImage(ByImage):
 
     def __init__(self, shape: ConvolutionShape, memory: Memory, workers: Workers, make: ShareMaker) -> None:
         super().__init__(shape, memory, workers, make)
-        weight = (shape.out_channels, shape.in_channels, *shape.kernel)
-        self._weight_sums = [memory.empty(weight, shape.dtype) for _ in self.shares[1:]]
+        self._weight_sums = [memory.empty(shape.weight_shape, shape.dtype) for _ in self.shares[1:]]
         self._bias_sums = [memory.empty((shape.out_channels,), shape.dtype) for _ in self.shares[1:]]
 
     def share_of_gradients(
