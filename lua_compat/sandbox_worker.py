@@ -82,6 +82,7 @@ def _warm_up() -> None:
 
     a = torch.eye(64)
     torch.linalg.svd(a @ a)
+    torch.einsum("ij,jk,kl->il", a, a, a)
     torch.nn.functional.conv2d(torch.ones(1, 1, 8, 8), torch.ones(1, 1, 3, 3))
     x = torch.ones(2, requires_grad=True)
     torch.autograd.grad(x * x, x, torch.ones(2))

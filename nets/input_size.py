@@ -20,8 +20,13 @@ def failing_layer(
         first = inputs[0][0] if isinstance(inputs[0], (list, tuple)) else inputs[0]
         running.append((names[layer], tuple(first.shape)))
 
+    def leave(layer: nn.Module, inputs: object, output: object) -> None:
+        if isinstance(output, torch.Tensor) and output.numel() == 0:
+            raise ValueError("a kernel larger than its input")  # which PyTorch 2.4 lets pass on shapes alone
+
     leaves = [child for child in module.modules() if next(child.children(), None) is None]
     hooks = [leaf.register_forward_pre_hook(enter) for leaf in leaves]
+    hooks += [leaf.register_forward_hook(leave) for leaf in leaves]
     try:
         with torch.no_grad():
             module(torch.empty(shape, dtype=dtype, device="meta"))

@@ -442,7 +442,7 @@ def test_convert_writes_the_state_dict(convert, tmp_path, suffix):
         pytest.importorskip("safetensors")
         from safetensors.torch import load_file as load
     else:
-        from torch import load
+        load = functools.partial(torch.load, weights_only=True)
     code, stdout, stderr = convert(T7 / "tied.bin.t7", "--to", tmp_path / f"net{suffix}")
     assert (code, stderr) == (0, "")
     assert "Linear(in_features=3, out_features=3, bias=True)" in stdout
@@ -495,4 +495,4 @@ def test_convert_as_typed(run_python, tmp_path):
     done = run_python("-m", "convnet_benchmarks", "convert", model, "--to", str(tmp_path / "net.pt"))
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("Sequential(\n  (0): Conv2d(3, 4, kernel_size=(3, 3)")
-    assert torch.load(tmp_path / "net.pt")["6.weight"].shape == (5, 64)
+    assert torch.load(tmp_path / "net.pt", weights_only=True)["6.weight"].shape == (5, 64)

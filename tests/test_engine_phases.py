@@ -732,7 +732,9 @@ def test_phases_out_of_order_or_on_other_inputs() -> None:
         phases.updateOutput(x)
 
 
-def test_the_tuning_file_is_used(tmp_path: Path) -> None:
+def test_the_tuning_file_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # What is timed on a busy machine is timed once more on a quiet one.
+    monkeypatch.setattr("nets.engine.tuning._seconds_waited", lambda: 0.0)
     path = tmp_path / "tuning.json"
     module = nn.Conv2d(3, 4, 3)
     first = compile(module, (2, 3, 9, 9), "auto", tuning_file=path).report()

@@ -1,5 +1,7 @@
 """Every spelling that people type, and one clear line for what cannot be read."""
 
+import re
+
 import pytest
 
 from convnet_benchmarks.errors import UserError
@@ -99,5 +101,6 @@ def test_help_names_every_option_with_its_legacy_spelling(capsys):
     text = capsys.readouterr().out
     for legacy in ("-iter", "-x", "-y", "-z", "-relu_inplace", "-convMM", "-cuda", "-sync", "-cudnn"):
         assert f" {legacy} " in text
-    for pair in ("--batch-size N, -batch_size N", "--4d-tensor", "--legacy-timing", "--relu-inplace"):
-        assert pair in text
+    assert re.search(r"--batch-size( N)?, -batch_size N\s", text)  # Python 3.13 names the value once
+    for modern in ("--4d-tensor", "--legacy-timing", "--relu-inplace"):
+        assert modern in text

@@ -67,6 +67,12 @@ def _temporal_max_pooling(x: Tensor, kw: float, dw: float) -> Tensor:
     return x.unfold(-2, int(kw), int(dw)).max(-1).values
 
 
+def _temporal_max_pooling_gradient(x: Tensor, grad: Tensor, kw: float, dw: float) -> Tensor:
+    places = x.unfold(-2, int(kw), int(dw)).max(-1).indices
+    windows = torch.arange(places.shape[-2], device=x.device).unsqueeze(-1)
+    return torch.zeros_like(x).scatter_add_(-2, places + windows * int(dw), grad)
+
+
 def _max_pooling(
     x: Tensor, kw: int, kh: int, dw: int, dh: int, pw: int, ph: int, lw: int, lh: int, ceil: bool
 ) -> Tensor:
@@ -229,6 +235,7 @@ _LAYER_GRADIENTS: dict[str, Callable[..., Tensor]] = {
     "upsample_nearest": _upsample_nearest_gradient,
     "upsample_linear": _upsample_linear_gradient,
     "pixel_shuffle": lambda x, grad, factor: F.pixel_unshuffle(grad, int(factor)),
+    "temporal_max_pooling": _temporal_max_pooling_gradient,
     "volumetric_average_pooling": _volumetric_average_pooling_gradient,
     "feature_lp_pooling": _feature_lp_pooling_gradient,
     "gated_linear_unit": lambda x, grad, dimension: _aten.glu_backward(grad, x, int(dimension) - 1),
