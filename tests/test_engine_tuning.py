@@ -52,7 +52,8 @@ def test_the_fastest_is_chosen_and_remembered(tmp_path: Path) -> None:
 
 def test_a_slow_candidate_is_tried_once_more_than_prepared() -> None:
     runs: list[str] = []
-    Tuner(None).choose("layer", {"fast": busy(1, runs, "fast"), "slow": busy(30, runs, "slow")})
+    # The plainest comes first, and is timed last.
+    Tuner(None).choose("layer", {"slow": busy(30, runs, "slow"), "fast": busy(1, runs, "fast")})
     assert runs.count("slow") == 2
 
 
@@ -70,7 +71,7 @@ def test_a_slow_moment_of_the_machine_does_not_decide() -> None:
     """Who comes near the best one is timed again later: its first runs may have met a slow moment."""
     moment = iter([14] * 5 + [8] * 100)  # ms of the first runs: preparing and four timed ones
     picked = Tuner(None).choose(
-        "layer", {"unlucky": lambda: lambda: busy(next(moment))()(), "steady": busy(10)}
+        "layer", {"steady": busy(10), "unlucky": lambda: lambda: busy(next(moment))()()}
     )
     assert picked == "unlucky"
 
@@ -145,7 +146,7 @@ def test_on_a_busy_machine_one_threads_cpu_time_decides(busy_machine: None) -> N
         threads.append(torch.get_num_threads())
         time.sleep(0.02)
 
-    assert Tuner(None).choose("layer", {"computes": busy(4), "waits": lambda: waits}) == "waits"
+    assert Tuner(None).choose("layer", {"waits": lambda: waits, "computes": busy(4)}) == "waits"
     assert set(threads) == {1}  # "computes" was disturbed first, and that was enough
     assert torch.get_num_threads() == 2
 
@@ -154,7 +155,7 @@ def test_times_of_a_busy_machine_serve_until_it_is_quiet(
     tmp_path: Path, busy_machine: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runs: list[str] = []
-    candidates = {"a": busy(1, runs, "a"), "b": busy(5, runs, "b")}
+    candidates = {"b": busy(5, runs, "b"), "a": busy(1, runs, "a")}
     path = tmp_path / "tuning.json"
     for _ in range(2):
         tuner = Tuner(path)

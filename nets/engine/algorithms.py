@@ -51,6 +51,10 @@ def family(name: str) -> str:
     return name.partition("(")[0]
 
 
+def is_bilinear(name: str) -> bool:
+    return family(name) in ("winograd", "fft")
+
+
 def linear_candidates(
     rows: int, in_features: int, out_features: int, dtype: torch.dtype, phase: str
 ) -> "dict[str, Callable[[Memory], MatrixProduct]]":

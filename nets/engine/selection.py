@@ -18,11 +18,11 @@ from nets.engine.workers import Workers
 Kernels = dict[str, tuple[str, Kernel]]  # phase to algorithm's name and kernel
 
 _PLAIN = "mm"  # what runs where the forced family does not apply
-# A batch is timed on as many images as make this much work of the direct algorithm: what is fastest for them
-# is fastest for more, as every kernel works through a batch in pieces.
-_TIMED_MULTIPLY_ADDS = 12_000_000_000
-# But on no fewer positions than these: with few, algorithms with large weights look slower than they are.
-_TIMED_POSITIONS = 3200
+# A batch is timed on as many images as make this much work of the direct algorithm, and this many positions:
+# what is fastest for them is fastest for more, as every kernel works through a batch in pieces.
+_TIMED_MULTIPLY_ADDS, _TIMED_POSITIONS = 6_000_000_000, 1600
+# With few positions bilinear algorithms, whose weights are large, look slower than they are.
+_TIMED_MULTIPLY_ADDS_BILINEAR, _TIMED_POSITIONS_BILINEAR = 12_000_000_000, 3200
 
 
 @dataclass(frozen=True)
@@ -97,18 +97,16 @@ class Selection:
     def _kernels(self, layer: str, work: _Work) -> Kernels:
         """One kernel per phase; phases that chose the same algorithm share it and its copies of the
         weight."""
-        enough = max(
-            _TIMED_MULTIPLY_ADDS // work.multiply_adds,
-            -(-_TIMED_POSITIONS // work.positions),
-            self._workers.count,
-        )
-        timed_batch = min(work.batch, enough)
+        allowed = {
+            phase: self._allowed(layer, work.candidates(work.batch, phase), work.few_rows) for phase in PHASES
+        }
+        timed_batch = self._timed_batch(work, {name for names in allowed.values() for name in names})
         trial = Trial(work.sizes(timed_batch), self._dtype)
         dtype = str(self._dtype).removeprefix("torch.")
         made: dict[str, Kernel] = {}
         kernels: Kernels = {}
         for phase in PHASES:
-            found = self._allowed(layer, work.candidates(work.batch, phase), work.few_rows)
+            found = allowed[phase]
             timed = work.candidates(timed_batch, phase)
             runs = {name: partial(trial.prepare, phase, timed[name]) for name in found if name in timed}
             # A kernel that another phase has costs no memory: neither buffers nor copies of the weight.
@@ -122,6 +120,16 @@ class Selection:
                         copy.checked = True
             kernels[phase] = (name, made[name])
         return kernels
+
+    def _timed_batch(self, work: _Work, names: Collection[str]) -> int:
+        if any(algorithms.is_bilinear(name) for name in names):
+            multiply_adds, positions = _TIMED_MULTIPLY_ADDS_BILINEAR, _TIMED_POSITIONS_BILINEAR
+        else:
+            multiply_adds, positions = _TIMED_MULTIPLY_ADDS, _TIMED_POSITIONS
+        enough = max(
+            multiply_adds // work.multiply_adds, -(-positions // work.positions), self._workers.count
+        )
+        return min(work.batch, enough)
 
     def _allowed(self, layer: str, found: dict[str, KernelMaker], few_rows: bool) -> dict[str, KernelMaker]:
         if self.backend == "auto":

@@ -18,7 +18,7 @@ from pathlib import Path
 import torch
 
 VERSION = 5
-_REPEATS = 4
+_REPEATS, _REPEATS_LATER = 4, 2
 _SLOWER_IS_OUT = 1.3  # after its first timed run, a candidate this much slower than the best one is dropped
 _SECOND_LOOK = 1.8  # times the best one: who comes so near is timed again
 _PREFERENCE = 0.1
@@ -130,21 +130,21 @@ def _time_each(candidates: Candidates) -> dict[str, float]:
     best one are timed once more, some time later.
     """
     times = dict.fromkeys(candidates, float("inf"))
-    for name, prepare in candidates.items():
-        _time_one(name, prepare, times)
+    for name in reversed(list(candidates)):  # the plainest last: mostly it is slower, and one run tells
+        _time_one(name, candidates[name], times, _REPEATS)
     near = [name for name in candidates if times[name] <= _SECOND_LOOK * min(times.values()) < float("inf")]
-    for name in reversed(near if len(near) > 1 else []):
-        _time_one(name, candidates[name], times)
+    for name in near if len(near) > 1 else []:
+        _time_one(name, candidates[name], times, _REPEATS_LATER)
     return times
 
 
-def _time_one(name: str, prepare: Prepare, times: dict[str, float]) -> None:
-    """Lowers ``times[name]`` to the least time of some runs."""
+def _time_one(name: str, prepare: Prepare, times: dict[str, float], repeats: int) -> None:
+    """Lowers ``times[name]`` to the least time of up to ``repeats`` runs."""
     started = time.perf_counter()
     try:
         run = prepare()
         run()  # makes buffers and transformed weights
-        for _ in range(_REPEATS):
+        for _ in range(repeats):
             taken = _milliseconds(run)
             times[name] = min(times[name], taken)
             spent = time.perf_counter() - started
