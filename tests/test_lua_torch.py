@@ -248,3 +248,33 @@ assert(not ok and message:find('^Unwritable object <%a+> at <%?>%.tree%.leaf%.to
 
 def test_cases_worked_out_by_hand() -> None:
     assert Runtime().run_string(WORKED_OUT_BY_HAND) == 0
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [  # what Torch7 says, but for the folder of its source file
+        ("torch.mm(torch.Tensor(3), a, b)", "matrix expected, got 1D tensor for t at THTensorMath.c:1297"),
+        (
+            "torch.Tensor(5, 5):mm(a, b)",
+            "size mismatch, t: [5 x 5], m1: [2 x 3], m2: [3 x 4] at THTensorMath.c:1303",
+        ),
+        ("torch.mv(torch.Tensor(), a, v)", "vector expected, got t: 0D at THTensorMath.c:1199"),
+        ("torch.Tensor(5):mv(a, v)", "size mismatch, t: [5], mat: [2 x 3] at THTensorMath.c:1204"),
+        ("torch.ger(torch.Tensor(), v, v)", "expected matrix, got 0D tensor for t at THTensorMath.c:1412"),
+        (
+            "torch.ger(torch.Tensor(5, 5), v, v)",
+            "size mismatch, t: [5 x 5], vec1: [3], vec2: [3] at THTensorMath.c:1418",
+        ),
+        ("torch.bmm(torch.Tensor(5), c, c)", "output tensor of incorrect size at THTensorMath.c:1518"),
+    ],
+)
+def test_the_result_of_a_product_must_have_its_size(call: str, message: str) -> None:
+    runtime = Runtime()
+    code = f"""
+        local a, b, c, v = torch.ones(2, 3), torch.ones(3, 4), torch.ones(2, 3, 3), torch.ones(3)
+        local ok, problem = pcall(function() return {call} end)
+        assert(not ok)
+        local expected = {message!r}
+        assert(tostring(problem):find(expected, 1, true), problem)
+    """
+    assert runtime.run_string(code) == 0

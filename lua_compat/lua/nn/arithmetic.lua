@@ -232,8 +232,8 @@ end
 
 -- result = a * b for matrices or batches
 local function multiply(result, a, b)
-   if a:dim() == 2 then return result:mm(a, b) end
-   return result:bmm(a, b)
+   if a:dim() == 2 then return result:resize(a:size(1), b:size(2)):mm(a, b) end
+   return result:resize(a:size(1), a:size(2), b:size(3)):bmm(a, b)
 end
 
 function MM:updateOutput(input)
@@ -271,8 +271,8 @@ function MV:updateOutput(input)
    assert(m:dim() == 2 or m:dim() == 3, 'input matrix must be 2D or 3D')
    assert(v:dim() == m:dim() - 1, ('input vector must be %dD'):format(m:dim() - 1))
    m = transposed(m, self.trans)
-   if m:dim() == 2 then return self.output:mv(m, v) end
-   self.output:bmm(m, as_column(v))
+   if m:dim() == 2 then return self.output:resize(m:size(1)):mv(m, v) end
+   self.output:resize(m:size(1), m:size(2), 1):bmm(m, as_column(v))
    return self.output:resize(m:size(1), m:size(2))
 end
 
@@ -282,12 +282,12 @@ function MV:updateGradInput(input, gradOutput)
    local matrix = transposed(m, self.trans)
    if m:dim() == 2 then
       grad_m:resizeAs(m):copy(transposed(torch.ger(gradOutput, v), self.trans))
-      grad_v:mv(matrix:t(), gradOutput)
+      grad_v:resizeAs(v):mv(matrix:t(), gradOutput)
    else
       local column = as_column(gradOutput)
       local outer = torch.bmm(column, transposed(as_column(v), true))
       grad_m:resizeAs(m):copy(transposed(outer, self.trans))
-      grad_v:bmm(transposed(matrix, true), column)
+      grad_v:resize(v:size(1), v:size(2), 1):bmm(transposed(matrix, true), column)
       grad_v:resizeAs(v)
    end
    return self.gradInput

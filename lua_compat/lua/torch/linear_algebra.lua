@@ -27,6 +27,16 @@ local function mismatch(a, b, where)
    errors.raise(('size mismatch, m1: %s, m2: %s'):format(size_text(a), size_text(b)), where)
 end
 
+local function mismatched_sum(t, a, b, where)
+   errors.raise(('size mismatch, t: %s, m1: %s, m2: %s'):format(size_text(t), size_text(a), size_text(b)), where)
+end
+
+local function has_size(t, nd, sizes)
+   local right = t.nd == nd
+   for d = 1, nd do right = right and t[2 * d - 1] == sizes[d] end
+   return right
+end
+
 local function fit_mv(m, v)
    if m[3] ~= v[1] then
       errors.raise(('size mismatch, %s, %s'):format(size_text(m), size_text(v)), 'THTensorMath.c:1218')
@@ -57,19 +67,36 @@ local function apart(r, factor)
    return copy
 end
 
--- r = product of a and b
-local function product(name, fit)
-   return function(r, a, b)
+-- r = product of a and b. A result that is given must have the product's size already.
+local function product(name, fit, letters, wrong_size)
+   local function compute(r, a, b)
       local nd, sizes = fit(a, b)
       a, b = apart(r, a), apart(r, b)
       resize(r, nd, sizes)
       if not (nd < 3 and few.product(r, 0, r, 1, a, b)) then python[name](handle(r), handle(a), handle(b)) end
    end
+   local function into(r, a, b)
+      if not has_size(r, fit(a, b)) then wrong_size(r, a, b) end
+      compute(r, a, b)
+   end
+   define(name, { 'o ' .. letters, into, 'N ' .. letters, compute }, nil, { 'R ' .. letters, into })
 end
-define('mv', { 'R T2 T1', product('mv', fit_mv) })
-define('mm', { 'R T2 T2', product('mm', fit_mm) })
-define('bmm', { 'R T3 T3', product('bmm', fit_bmm) })
-define('ger', { 'R T1 T1', product('ger', fit_ger) })
+product('mv', fit_mv, 'T2 T1', function(r, m)
+   if r.nd ~= 1 then errors.raise(('vector expected, got t: %dD'):format(r.nd), 'THTensorMath.c:1199') end
+   errors.raise(('size mismatch, t: %s, mat: %s'):format(size_text(r), size_text(m)), 'THTensorMath.c:1204')
+end)
+product('mm', fit_mm, 'T2 T2', function(r, a, b)
+   if r.nd ~= 2 then errors.raise(('matrix expected, got %dD tensor for t'):format(r.nd), 'THTensorMath.c:1297') end
+   mismatched_sum(r, a, b, 'THTensorMath.c:1303')
+end)
+product('bmm', fit_bmm, 'T3 T3', function()
+   errors.argument(1, 'output tensor of incorrect size', 'THTensorMath.c:1518')
+end)
+product('ger', fit_ger, 'T1 T1', function(r, a, b)
+   if r.nd ~= 2 then errors.raise(('expected matrix, got %dD tensor for t'):format(r.nd), 'THTensorMath.c:1412') end
+   errors.raise(('size mismatch, t: %s, vec1: %s, vec2: %s'):format(size_text(r), size_text(a), size_text(b)),
+      'THTensorMath.c:1418')
+end)
 
 -- The squared distances between the rows of a and those of b, times a number; more dimensions count as one.
 define('match', { 'R T T n=1', function(r, a, b, gain)
@@ -85,13 +112,7 @@ end })
 -- r = beta * t + alpha * product of a and b
 local function sum_with_product(name, fit)
    return function(r, beta, t, alpha, a, b)
-      local nd, sizes = fit(a, b)
-      local right = t.nd == nd
-      for d = 1, nd do right = right and t[2 * d - 1] == sizes[d] end
-      if not right then
-         errors.raise(('size mismatch, t: %s, m1: %s, m2: %s'):format(size_text(t), size_text(a), size_text(b)),
-            'THTensorMath.c')
-      end
+      if not has_size(t, fit(a, b)) then mismatched_sum(t, a, b, 'THTensorMath.c') end
       a, b = apart(r, a), apart(r, b)
       resize_as(r, t)
       if not (a.nd < 3 and few.product(r, beta, t, alpha, a, b)) then
