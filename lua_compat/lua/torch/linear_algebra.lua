@@ -69,17 +69,21 @@ end
 
 -- r = product of a and b. A result that is given must have the product's size already.
 local function product(name, fit, letters, wrong_size)
-   local function compute(r, a, b)
-      local nd, sizes = fit(a, b)
+   local function compute(nd, r, a, b)
       a, b = apart(r, a), apart(r, b)
-      resize(r, nd, sizes)
       if not (nd < 3 and few.product(r, 0, r, 1, a, b)) then python[name](handle(r), handle(a), handle(b)) end
    end
-   local function into(r, a, b)
-      if not has_size(r, fit(a, b)) then wrong_size(r, a, b) end
-      compute(r, a, b)
+   local function into_new(r, a, b)
+      local nd, sizes = fit(a, b)
+      resize(r, nd, sizes)
+      compute(nd, r, a, b)
    end
-   define(name, { 'o ' .. letters, into, 'N ' .. letters, compute }, nil, { 'R ' .. letters, into })
+   local function into_given(r, a, b)
+      local nd, sizes = fit(a, b)
+      if not has_size(r, nd, sizes) then wrong_size(r, a, b) end
+      compute(nd, r, a, b)
+   end
+   define(name, { 'o ' .. letters, into_given, 'N ' .. letters, into_new }, nil, { 'R ' .. letters, into_given })
 end
 product('mv', fit_mv, 'T2 T1', function(r, m)
    if r.nd ~= 1 then errors.raise(('vector expected, got t: %dD'):format(r.nd), 'THTensorMath.c:1199') end
