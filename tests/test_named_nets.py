@@ -152,6 +152,7 @@ def test_benchmark_runs_a_net_with_a_table_of_outputs(folder):
     ("arguments", "message"),
     [
         (["--net", "zoo_models:fixed"], "'zoo_models:fixed' needs the size of one input"),
+        (["--net", "zoo_models:fixed", "--input-size", "3x9x9"], "fails on an input of 1x3x9x9: "),
         (
             ["--net", "zoo_models:fixed", "--input-size", "3x9x9"],
             "mat1 and mat2 shapes cannot be multiplied (1x243 and 192x5)",

@@ -105,8 +105,7 @@ class Selection:
         dtype = str(self._dtype).removeprefix("torch.")
         made: dict[str, Kernel] = {}
         kernels: Kernels = {}
-        for phase in PHASES:
-            found = allowed[phase]
+        for phase, found in allowed.items():
             timed = work.candidates(timed_batch, phase)
             runs = {name: partial(trial.prepare, phase, timed[name]) for name in found if name in timed}
             # A kernel that another phase has costs no memory: neither buffers nor copies of the weight.

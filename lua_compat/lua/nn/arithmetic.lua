@@ -272,7 +272,7 @@ function MV:updateOutput(input)
    assert(v:dim() == m:dim() - 1, ('input vector must be %dD'):format(m:dim() - 1))
    m = transposed(m, self.trans)
    if m:dim() == 2 then return self.output:resize(m:size(1)):mv(m, v) end
-   self.output:resize(m:size(1), m:size(2), 1):bmm(m, as_column(v))
+   multiply(self.output, m, as_column(v))
    return self.output:resize(m:size(1), m:size(2))
 end
 
@@ -287,7 +287,7 @@ function MV:updateGradInput(input, gradOutput)
       local column = as_column(gradOutput)
       local outer = torch.bmm(column, transposed(as_column(v), true))
       grad_m:resizeAs(m):copy(transposed(outer, self.trans))
-      grad_v:resize(v:size(1), v:size(2), 1):bmm(transposed(matrix, true), column)
+      multiply(grad_v, transposed(matrix, true), column)
       grad_v:resizeAs(v)
    end
    return self.gradInput
