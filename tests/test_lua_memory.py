@@ -203,3 +203,23 @@ C_STRUCTURES = """
 @pytest.mark.parametrize("mode", ["jit.on()", "jit.off()"])
 def test_c_structures_follow_their_tensors(mode: str) -> None:
     assert Runtime().run_string(mode + C_STRUCTURES) == 0
+
+
+def test_handles_live_until_the_kernel_that_they_are_for_has_run():
+    """An argument that is copied first may allocate, and so release what is dead: not the other arguments."""
+    code = """
+        local x, wrong = torch.zeros(6, 40), 0
+        for i = 1, 4000 do
+            local g = torch.randn(2, 6, 3)
+            local a, b = g:narrow(2, 1, 3), g:narrow(2, 4, 3)
+            local joined = torch.cat({a, b}, 4)
+            if joined[1][2][3][2] ~= b[1][2][3] then wrong = wrong + 1 end
+            local h = torch.randn(40, 6)
+            x[2] = h:select(2, 1)
+            x[{{2, 5}, {}}] = h:narrow(2, 1, 4):contiguous():view(40, 4):t()
+            x:sub(1, 2):addcmul(1, h:t():sub(1, 2), h:t():sub(2, 3))
+            if x[4][7] ~= h[7][3] then wrong = wrong + 1 end
+        end
+        assert(wrong == 0, wrong .. ' wrong results')
+    """
+    assert Runtime().run_string(code) == 0

@@ -15,6 +15,7 @@ local define = overloads.define
 local pointwise = {}
 
 -- t with the sizes of r, where the two have as many elements, and apart from r in memory, as r is written to.
+-- It allocates: to be called before the handles of a kernel's arguments are gathered.
 local function shaped_like(r, t)
    local overlaps = memory.may_overlap(r, t)
    if same_size(r, t) and not overlaps then return t end
@@ -63,7 +64,10 @@ local function with_tensor(kernel, expression)
       resize_as(r, t)
       check_counts(r, t, s)
       local n = count(t)
-      if n > 0 and not compute(r, t, s, nil, n) then run(handle(r), handle(t), handle(shaped_like(r, s))) end
+      if n > 0 and not compute(r, t, s, nil, n) then
+         s = shaped_like(r, s)
+         run(handle(r), handle(t), handle(s))
+      end
    end
 end
 
@@ -74,7 +78,10 @@ local function with_scaled_tensor(kernel, expression)
       resize_as(r, t)
       check_counts(r, t, s)
       local n = count(t)
-      if n > 0 and not compute(r, t, s, v, n) then run(handle(r), handle(t), v, handle(shaped_like(r, s))) end
+      if n > 0 and not compute(r, t, s, v, n) then
+         s = shaped_like(r, s)
+         run(handle(r), handle(t), v, handle(s))
+      end
    end
 end
 
@@ -88,7 +95,9 @@ local function copy(r, t)
          'THTensorCopy.c:86')
    end
    if n == 0 then return end
-   if not few.copy(r, t, n) then python.copy(handle(r), handle(shaped_like(r, t))) end
+   if few.copy(r, t, n) then return end
+   t = shaped_like(r, t)
+   python.copy(handle(r), handle(t))
 end
 pointwise.copy = copy
 
@@ -171,7 +180,9 @@ for name, kernel in pairs{ addcmul = 'addcmul', addcdiv = 'addcdiv' } do
       end
       check_counts(r, t, a)
       check_counts(r, t, b)
-      if count(r) > 0 then run(handle(r), v, handle(shaped_like(r, a)), handle(shaped_like(r, b))) end
+      if count(r) == 0 then return end
+      a, b = shaped_like(r, a), shaped_like(r, b)
+      run(handle(r), v, handle(a), handle(b))
    end })
 end
 
@@ -211,18 +222,15 @@ define('neg', { 'R t', unary 'neg' }, overloads.floating)
 define('cinv', { 'R t', unary 'reciprocal' }, overloads.floating)
 define('sign', { 'R t', unary 'sign' })
 
-define('lerp', {
-   'R t T n', function(r, t, s, v)
-      resize_as(r, t)
-      check_counts(r, t, s)
-      if count(t) > 0 then python.lerp(handle(r), handle(t), handle(shaped_like(r, s)), v) end
-   end,
-   'd d d', function(a, b, v) return a + v * (b - a) end,
-}, overloads.floating, { 'R t T n', function(r, t, s, v)
+local function lerp(r, t, s, v)
    resize_as(r, t)
    check_counts(r, t, s)
-   if count(t) > 0 then python.lerp(handle(r), handle(t), handle(shaped_like(r, s)), v) end
-end })
+   if count(t) == 0 then return end
+   s = shaped_like(r, s)
+   python.lerp(handle(r), handle(t), handle(s), v)
+end
+define('lerp', { 'R t T n', lerp, 'd d d', function(a, b, v) return a + v * (b - a) end }, overloads.floating,
+   { 'R t T n', lerp })
 define('atan2', { 'R t T', with_tensor('atan2'), 'd d', math.atan2 }, overloads.floating, { 'R t T', with_tensor('atan2') })
 
 local pow_scalar = with_scalar('pow')
@@ -243,7 +251,9 @@ for _, name in ipairs{ 'lt', 'gt', 'le', 'ge', 'eq', 'ne' } do
    local function with_other(r, t, s)
       resize_as(r, t)
       if count(t) ~= count(s) then errors.raise('inconsistent tensor size', 'THTensorMath.c') end
-      if count(t) > 0 then python.compare(handle(r), handle(t), handle(shaped_like(r, s)), name) end
+      if count(t) == 0 then return end
+      s = shaped_like(r, s)
+      python.compare(handle(r), handle(t), handle(s), name)
    end
    local variants = { 'b T n', with_value, 'o T n', with_value, 'b T T', with_other, 'o T T', with_other }
    define(name, variants)

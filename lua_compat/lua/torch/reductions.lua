@@ -87,7 +87,8 @@ define('renorm', { 'R t n i n', function(r, t, p, d, maximum)
 end }, floating)
 define('dist', { 'T T d=2', function(a, b, p)
    if count(a) ~= count(b) then errors.raise('inconsistent tensor size', 'THTensorMath.c') end
-   return python.dist(handle(a), handle(shaped_like(a, b)), p)
+   b = shaped_like(a, b)
+   return python.dist(handle(a), handle(b), p)
 end }, floating)
 define('all', { 'T', function(t)
    if t.nd == 0 then errors.argument(1, 'empty Tensor', 'THTensorMath.c') end

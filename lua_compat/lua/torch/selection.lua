@@ -116,7 +116,10 @@ local function install(T)
    function mt:maskedFill(mask, value)
       if value == nil then wrong_arguments('TENSOR, torch.ByteTensor, number') end
       local r, m = check(self, 1, T), check(mask, 2, Byte)
-      if r.nd > 0 then python.masked_fill(handle(r), handle(mask_for(r, m)), T.cast(tonumber(value))) end
+      if r.nd > 0 then
+         m = mask_for(r, m)
+         python.masked_fill(handle(r), handle(m), T.cast(tonumber(value)))
+      end
       return value -- not self: so it is in Torch7
    end
 
