@@ -1,9 +1,12 @@
 """How a command fails: one line on stderr, an exit code, never a traceback."""
 
 import errno
+import io
 import os
 import sys
 from collections.abc import Callable
+
+from lua_compat.standard_streams import open_closed_streams
 
 EXIT_USAGE = 2
 EXIT_OUT_OF_MEMORY = 3
@@ -26,8 +29,12 @@ def run_command(program: str, command: Callable[[], int]) -> int:
     """Runs ``command`` and turns what it raises into one line on stderr and an exit code.
 
     Returns the exit code: what ``command`` returned, 2 for bad input or an unwritable output, 3 for too
-    little device memory, 130 after Ctrl-C.
+    little device memory, 130 after Ctrl-C. What stdout's encoding has no character for is written as an
+    escape.
     """
+    open_closed_streams()
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         code = command()
         sys.stdout.flush()

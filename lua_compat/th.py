@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from lua_compat.standard_streams import open_closed_streams
+
 if TYPE_CHECKING:
     from lua_compat.runtime import Runtime
 
@@ -120,6 +122,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs ``th``; exit code: the script's own, 1 after an uncaught error, 2 for misuse, 4 where a limit of
     the sandbox ended it, 130 on Ctrl-C.
     """
+    open_closed_streams()
     words = sys.argv[1:] if argv is None else list(argv)
     if words and words[0] in ("-h", "--help"):
         sys.stdout.write(USAGE)
