@@ -38,8 +38,11 @@ class _Steps:
         """
         import torch
 
-        if not isinstance(self._output, torch.Tensor) or self._output.dim() > 2:
-            gives = "x".join(map(str, getattr(self._output, "shape", ()))) or "several tensors"
+        output = self._output
+        if not isinstance(output, torch.Tensor) or output.dim() not in (1, 2):
+            gives = "several tensors"
+            if isinstance(output, torch.Tensor):
+                gives = "x".join(map(str, output.shape)) or "a single number"
             raise UserError(
                 f"option --net: {self._run.workload.net.name} gives {gives}; "
                 "ClassNLLCriterion takes one row of class scores per sample"

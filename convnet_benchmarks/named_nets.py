@@ -4,7 +4,6 @@ import importlib
 import importlib.util
 import os
 import sys
-import traceback
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -13,6 +12,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.outside_nets import described
 from nets import registry
 from nets.net import Net
 
@@ -59,8 +59,8 @@ def _function(module: str, name: str, option: str) -> Callable[[], Any]:
     """The function ``name`` of a module that can be imported from here, or of a .py file."""
     try:
         imported = _from_file(module) if module.endswith(".py") else _imported(module)
-    except Exception as error:  # whatever the author's code raises
-        raise UserError(f"option {option}: cannot import '{module}': {_described(error)}") from None
+    except (Exception, SystemExit) as error:  # whatever the author's code raises
+        raise UserError(f"option {option}: cannot import '{module}': {described(error)}") from None
     found: Any = imported
     for part in name.split("."):
         found = getattr(found, part, None)
@@ -104,19 +104,10 @@ def _call(function: Callable[[], Any], name: str, option: str) -> "nn.Module":
 
     try:
         module = function()
-    except Exception as error:  # whatever the author's code raises
-        raise UserError(f"option {option}: {name}() failed: {_described(error)}") from None
+    except (Exception, SystemExit) as error:  # whatever the author's code raises
+        raise UserError(f"option {option}: {name}() failed: {described(error)}") from None
     if not isinstance(module, nn.Module):
         raise UserError(
             f"option {option}: {name}() returned a {type(module).__name__}; accepted: a torch.nn.Module"
         )
     return module
-
-
-def _described(error: Exception) -> str:
-    """One line: the error, and the place in the author's file that raised it."""
-    text = " ".join(str(error).split())
-    frame = traceback.extract_tb(error.__traceback__)[-1]
-    own = frame.filename not in (__file__, importlib.__file__) and not frame.filename.startswith("<")
-    place = f" ({frame.filename}:{frame.lineno})" if own else ""
-    return f"{type(error).__name__}: {text}{place}" if text else f"{type(error).__name__}{place}"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks import named_nets, study_backends
 from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.outside_nets import check_runs
 from convnet_benchmarks.points import Point
 from convnet_benchmarks.study_backends import Opened, UnsupportedError
 from convnet_benchmarks.timing import Clock, device_clock
@@ -53,6 +54,8 @@ def open_point(point: Point) -> Iterator[PointWorkload]:
         build = build_for_inference if point.mode == "inference" else registry.build
         module = build(net, point.seed).to(device, dtype)
         inputs = (to_device(sample_input(net, point.batch_size, point.seed), device, dtype),)
+        if net.own_parameters:
+            check_runs(net, module, inputs[0])
         training = point.mode == "training"
         with study_backends.open_backend(backend, module, inputs, training) as opened:
             yield PointWorkload(module, inputs, device, device_clock(device), opened)

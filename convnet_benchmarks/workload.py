@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from convnet_benchmarks import backends, named_nets
-from convnet_benchmarks.device_memory import available_bytes, is_out_of_memory
+from convnet_benchmarks.device_memory import available_bytes
 from convnet_benchmarks.errors import OutOfDeviceMemoryError, UserError
 from convnet_benchmarks.legacy_options import LegacyOptions
+from convnet_benchmarks.outside_nets import check_runs
 from nets import registry
 from nets.net import IMAGENET, Net
 
@@ -111,7 +112,7 @@ def prepare(options: LegacyOptions) -> Workload:
     else:
         input = normal_input(shape, Generator(options.seed + 1)).to(device, dtype)
     if net.own_parameters:
-        _check_runs(net, module, input)
+        check_runs(net, module, input)
     return Workload(
         net=net,
         module=module,
@@ -199,22 +200,6 @@ def _advice(on_meta: "nn.Module", shape: tuple[int, ...], size: tuple[int, ...])
         else:
             advice.append(f"the net's own {option} is {own[dimension]}")
     return ", ".join(advice)
-
-
-def _check_runs(net: Net, module: "nn.Module", input: "torch.Tensor") -> None:
-    """Whether a net from outside computes something from an input of this size."""
-    import torch
-
-    try:
-        with torch.no_grad():
-            module(input[:2])
-    except Exception as error:  # whatever the author's code raises
-        if is_out_of_memory(error):
-            raise
-        problem = " ".join(str(error).split()) or type(error).__name__
-        raise UserError(
-            f"option --net: {net.name} fails on an input of {_by(input.shape)}: {problem}"
-        ) from None
 
 
 def _by(sizes: Sequence[int]) -> str:

@@ -11,6 +11,10 @@ from torch import nn
 
 from convnet_benchmarks import named_nets
 from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.outside_nets import author_error
+from convnet_benchmarks.point_measurement import measure
+from convnet_benchmarks.points import Point
+from convnet_benchmarks.timing import Settling
 from nets import registry
 
 MODELS = '''
@@ -32,6 +36,26 @@ class Pair(nn.Module):
     def forward(self, x):
         return self.inner(x), x.sum()
 
+class Late(nn.Module):
+    """Fails at its fourth pass: when it is measured."""
+    passes = 0
+    def forward(self, x):
+        self.passes += 1
+        if self.passes == 4:
+            raise ValueError("enough")
+        return x * torch.ones(1, requires_grad=True)
+
+class Nothing(nn.Module):
+    def forward(self, x):
+        return None
+
+class Sum(nn.Module):
+    def forward(self, x):
+        return x.sum()
+
+def ends():
+    raise SystemExit(0)
+
 def breaks():
     return {}["layers"]
 
@@ -48,10 +72,11 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "zoo_models.py").write_text(MODELS)
     (tmp_path / "neighbour.py").write_text("def width():\n    return 4\n")
     (tmp_path / "zoo_broken.py").write_text("import no_such_thing\n")
+    (tmp_path / "zoo_exits.py").write_text("import sys\nsys.exit(3)\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     yield tmp_path
-    for name in ("zoo_models", "neighbour", "zoo_broken"):
+    for name in ("zoo_models", "neighbour", "zoo_broken", "zoo_exits"):
         sys.modules.pop(name, None)
 
 
@@ -92,7 +117,8 @@ def test_a_torch7_model(tmp_path):
         ("zoo_broken:net", r"No module named 'no_such_thing' \(.*zoo_broken.py:1\)"),
         (
             "zoo_models:lenet",
-            r"'lenet' is not there in 'zoo_models'; accepted: small, fixed, Pair, breaks, number$",
+            r"'lenet' is not there in 'zoo_models'; "
+            r"accepted: small, fixed, Pair, Late, Nothing, Sum, ends, breaks, number$",
         ),
         ("zoo_models:MODELS", "is not there in 'zoo_models'"),
         ("zoo_models:torch", "'torch' is not a function in 'zoo_models'"),
@@ -109,6 +135,7 @@ def test_what_is_not_there(folder, name, message):
     ("name", "message"),
     [
         ("zoo_models:breaks", r"zoo_models:breaks\(\) failed: KeyError: 'layers' \(.*zoo_models.py:\d+\)$"),
+        ("zoo_models:ends", r"zoo_models:ends\(\) failed: SystemExit: 0 \(.*zoo_models.py:\d+\)$"),
         ("zoo_models:number", r"zoo_models:number\(\) returned a int; accepted: a torch.nn.Module"),
     ],
 )
@@ -157,6 +184,11 @@ def test_benchmark_runs_a_net_with_a_table_of_outputs(folder):
             ["--net", "zoo_models:fixed", "--input-size", "3x9x9"],
             "mat1 and mat2 shapes cannot be multiplied (1x243 and 192x5)",
         ),
+        (
+            ["--net", "zoo_models:Nothing", "--input-size", "8"],
+            "zoo_models:Nothing gives nothing; accepted: a",
+        ),
+        (["--net", "zoo_exits:net", "--input-size", "8"], "cannot import 'zoo_exits': SystemExit: 3 ("),
         (["--net", "googlenet", "--input-size", "3x9"], "an input of googlenet is 3x224x224, not 3x9"),
         (["--net", "googlenet", "--input-size", "4x224x224"], "googlenet takes 3 input planes, not 4"),
         (
@@ -174,7 +206,35 @@ def test_bad_input_is_one_line(folder, arguments, message):
     assert message in done.stderr and done.stderr.count("\n") == 1
 
 
-def test_the_criterion_wants_rows_of_scores(folder):
-    done = benchmark(folder, "--net", "zoo_models:Pair", "--input-size", "8", script="benchmark_criterion.py")
+def test_a_net_that_fails_while_it_is_measured_is_told_in_one_line(folder):
+    done = benchmark(folder, "--net", "zoo_models:Late", "--input-size", "8", "--backend", "stock")
     assert done.returncode == 2 and "Traceback" not in done.stderr
-    assert "zoo_models:Pair gives several tensors; ClassNLLCriterion takes one row" in done.stderr
+    last = done.stderr.splitlines()[-1]
+    assert re.fullmatch(
+        r".*: option --net: zoo_models:Late failed: ValueError: enough \(.*zoo_models.py:\d+\)", last
+    )
+
+
+def test_an_error_of_ours_is_not_called_the_net_s(folder):
+    net = named_nets.find("zoo_models:small", (3, 8, 8))
+    with pytest.raises(KeyError) as ours:
+        registry.find("no such net")
+    ours.value.__traceback__ = ours.tb.tb_next  # without this function: it is none of ours
+    assert author_error(net, ours.value) is None
+
+
+@pytest.mark.parametrize(("net", "gives"), [("Pair", "several tensors"), ("Sum", "a single number")])
+def test_the_criterion_wants_rows_of_scores(folder, net, gives):
+    net = f"zoo_models:{net}"
+    done = benchmark(folder, "--net", net, "--input-size", "8", script="benchmark_criterion.py")
+    assert done.returncode == 2 and "Traceback" not in done.stderr
+    assert f"{net} gives {gives}; ClassNLLCriterion takes one row" in done.stderr
+
+
+def test_a_point_of_a_net_that_gives_nothing_fails(folder):
+    point = Point("zoo_models:Nothing", 2, input_size=(8,))
+    answer = measure(point, Settling(most_seconds=0.1))
+    assert (answer["status"], answer["reason"]) == (
+        "failed",
+        "option --net: zoo_models:Nothing gives nothing; accepted: a tensor, or several",
+    )
