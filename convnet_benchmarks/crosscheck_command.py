@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from convnet_benchmarks.errors import UserError
-from convnet_benchmarks.one_line_parser import OneLineParser
-from convnet_benchmarks.results import OutputFile
+from convnet_benchmarks.one_line_parser import OneLineParser, seed
+from convnet_benchmarks.results import OutputFile, check_distinct
 
 if TYPE_CHECKING:
     from convnet_benchmarks.crosscheck_report import Report
@@ -31,6 +31,9 @@ Exit code: 0 they agree, 1 they differ, 2 bad input."""
 
 def main(arguments: Sequence[str], program: str) -> int:
     options = _parser(program).parse_args(arguments)
+    if options.json:
+        inputs = (("A", options.a), ("B", options.b), ("option --lua", options.lua))
+        check_distinct([("--json", options.json)], [(name, path) for name, path in inputs if path])
     with OutputFile("--json", options.json) if options.json else nullcontext() as output:
         report = _compare(options)
         if output is not None:
@@ -81,7 +84,7 @@ def _parser(program: str) -> argparse.ArgumentParser:
     )
     lua.add_argument("--net", metavar="NAME", help="the Python net [the script's name]")
     lua.add_argument(
-        "--seed", type=int, default=1, metavar="N", help="of the parameters; the input's is N + 1 [1]"
+        "--seed", type=seed, default=1, metavar="N", help="of the parameters; the input's is N + 1 [1]"
     )
     lua.add_argument("--batch-size", type=int, default=2, metavar="N", help="images in the input [2]")
     lua.add_argument(

@@ -14,7 +14,7 @@ from typing import Annotated, Any, TypeVar
 from argparse_dataclass import ArgumentParser
 
 from convnet_benchmarks.errors import UserError
-from convnet_benchmarks.one_line_parser import OneLineParser, natural
+from convnet_benchmarks.one_line_parser import OneLineParser, natural, seed, thread_count
 from convnet_benchmarks.points import DTYPES
 
 # Field types are read by argparse-dataclass at run time, so this module must not postpone annotations.
@@ -139,10 +139,10 @@ class LegacyOptions:
         legacy=False,
         metavar="ZxXxY",
     )
-    seed: int = _option(
-        "seed", 1, natural, "parameters of torch.manualSeed(N); the input of N+1", legacy=False
+    seed: int = _option("seed", 1, seed, "parameters of torch.manualSeed(N); the input of N+1", legacy=False)
+    threads: int | None = _option(
+        "threads", None, thread_count, "CPU threads [PyTorch's choice]", legacy=False
     )
-    threads: int | None = _option("threads", None, _positive, "CPU threads [PyTorch's choice]", legacy=False)
     device: int = _option("device", 0, natural, "which GPU, counted from 0", legacy=False)
     dtype: str = _option(
         "dtype", "float32", str, "number format", legacy=False, metavar="|".join(DTYPES), choices=DTYPES

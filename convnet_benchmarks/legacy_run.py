@@ -216,11 +216,14 @@ def run_script(script: Script, arguments: Sequence[str], program: str) -> int:
         print(nets_table())
         return 0
     _check_together(options)
+    given = {
+        option: path for option, path in (("json", options.json), ("csv", options.csv)) if path is not None
+    }
+    results.check_distinct([(f"--{option}", path) for option, path in given.items()])
     with ExitStack() as files:
         outputs = {
             option: files.enter_context(results.OutputFile(f"--{option}", path))
-            for option, path in (("json", options.json), ("csv", options.csv))
-            if path is not None
+            for option, path in given.items()
         }
         _run(script, options, outputs)
     return 0
@@ -236,14 +239,18 @@ def _check_together(options: Any) -> None:
         raise UserError("option -iter: auto is for one process; under torchrun give a number of passes")
     if options.iter is None and options.legacy_timing:
         raise UserError("option -iter: auto and --legacy-timing exclude each other; give a number of passes")
+    if options.iter is None and getattr(options, "pass_times", False):
+        raise UserError("option -iter: auto and --pass-times exclude each other; give a number of passes")
 
 
 def _run(script: Script, options: Any, outputs: dict[str, results.OutputFile]) -> None:
     from convnet_benchmarks import backends
     from convnet_benchmarks.device_memory import is_out_of_memory, largest_batch_to_try
+    from convnet_benchmarks.outside_nets import author_error
     from convnet_benchmarks.workload import prepare
 
     processes = join(options.cuda)
+    workload: Workload | None = None
     run: LegacyRun | None = None
     status = "failed"
     try:
@@ -266,7 +273,10 @@ def _run(script: Script, options: Any, outputs: dict[str, results.OutputFile]) -
             raise
         except Exception as error:
             if not is_out_of_memory(error):
-                raise
+                told = author_error(workload.net, error) if workload else None
+                if told is None:
+                    raise
+                raise told from None
             status = "out of memory"
         if status == "out of memory":
             # Outside the except block: the exception's frames would keep the memory that is being counted.

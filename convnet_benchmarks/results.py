@@ -5,6 +5,7 @@ import csv
 import io
 import json
 import os
+import sys
 import tempfile
 from collections.abc import Sequence
 from typing import Any
@@ -18,29 +19,37 @@ class OutputFile:
     """A file to be written at the end of a run, opened for writing at its start.
 
     An unwritable place is so reported before the measuring, not after it. The content goes to a temporary
-    file beside the target and takes its name when it is complete; a device or pipe is written directly.
-    Raises UserError that names ``option`` and the path.
+    file beside the target and takes its name when it is complete; a device or pipe is written directly, and
+    so is the file that stdout or stderr goes to. A link stays: what it points to is written. Raises UserError
+    that names ``option`` and the path.
     """
 
     def __init__(self, option: str, path: str) -> None:
         self._option = option
         self._path = path
+        self._target = path
         self._temporary: str | None = None
         try:
             if not path or os.path.isdir(path):
                 raise OSError(0, "not the name of a file")
-            if os.path.exists(path) and not os.path.isfile(path):
-                self._stream = os.fdopen(os.open(path, os.O_WRONLY), "w", encoding="utf-8")
+            number = _own_stream(path)
+            if number is not None:
+                handle = os.dup(number)
+            elif _is_device(path):
+                handle = os.open(path, os.O_WRONLY)
             else:
-                folder, name = os.path.split(os.path.abspath(path))
+                self._target = os.path.realpath(path)
+                folder, name = os.path.split(self._target)
                 handle, self._temporary = tempfile.mkstemp(prefix=f".{name}.", dir=folder)
-                self._stream = os.fdopen(handle, "w", encoding="utf-8")
+            self._stream = os.fdopen(handle, "w", encoding="utf-8")
         except OSError as error:
             raise self._unwritable(error) from None
 
     def write(self, text: str) -> None:
         """Puts ``text`` in place of the file's content."""
         try:
+            sys.stdout.flush()  # they may be where this goes, and what was printed before comes first
+            sys.stderr.flush()
             self._stream.write(text)
             self._stream.flush()
             if self._temporary is not None:
@@ -48,7 +57,7 @@ class OutputFile:
                 os.chmod(self._temporary, 0o666 & ~_umask())
             self._stream.close()
             if self._temporary is not None:
-                os.replace(self._temporary, self._path)
+                os.replace(self._temporary, self._target)
                 self._temporary = None
         except OSError as error:
             self.discard()
@@ -70,6 +79,40 @@ class OutputFile:
 
     def _unwritable(self, error: OSError) -> UserError:
         return UserError(f"option {self._option}: cannot write '{self._path}': {error.strerror}")
+
+
+def check_distinct(outputs: Sequence[tuple[str, str]], inputs: Sequence[tuple[str, str]] = ()) -> None:
+    """Raises UserError where one file is to be written twice, or is read, too: something would be lost.
+
+    Both are pairs of what the user calls it (an option, or FILE) and the path.
+    """
+    seen = list(inputs)
+    for option, path in outputs:
+        for other, its_path in seen:
+            if not _is_device(path) and _own_stream(path) is None and _same_file(path, its_path):
+                raise UserError(f"option {option}: '{path}' is the file of {other}, too; give another name")
+        seen.append((f"option {option}", path))
+
+
+def _same_file(one: str, other: str) -> bool:
+    try:
+        return os.path.samefile(one, other)
+    except OSError:  # not both are there
+        return os.path.realpath(one) == os.path.realpath(other)
+
+
+def _is_device(path: str) -> bool:
+    """A device or a pipe: what is written there replaces nothing."""
+    return os.path.exists(path) and not os.path.isfile(path)
+
+
+def _own_stream(path: str) -> int | None:
+    """1 or 2 if ``path`` is where this process' stdout or stderr goes, by whatever name."""
+    for number in (1, 2):
+        with contextlib.suppress(OSError):
+            if os.path.samestat(os.stat(path), os.fstat(number)):
+                return number
+    return None
 
 
 def _umask() -> int:

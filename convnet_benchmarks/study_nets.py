@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks.errors import OutOfDeviceMemoryError, UserError
-from convnet_benchmarks.one_line_parser import natural
-from convnet_benchmarks.study_options import input_size, positive
+from convnet_benchmarks.one_line_parser import seed, thread_count
+from convnet_benchmarks.study_options import input_size
 
 if TYPE_CHECKING:
     import torch
@@ -27,8 +27,8 @@ def add_net_options(parser: argparse.ArgumentParser, default: str) -> None:
     parser.add_argument(
         "--input-size", type=input_size, metavar="SIZE", help="of one sample, as 3x224x224 [the net's own]"
     )
-    parser.add_argument("--seed", type=natural, default=1, help="of parameters and input [1]")
-    parser.add_argument("--threads", type=positive, metavar="N", help="PyTorch's threads on a CPU")
+    parser.add_argument("--seed", type=seed, default=1, help="of parameters and input [1]")
+    parser.add_argument("--threads", type=thread_count, metavar="N", help="PyTorch's threads on a CPU")
 
 
 def find_net(request: Mapping[str, Any]) -> "Net":

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from convnet_benchmarks import results
-from convnet_benchmarks.one_line_parser import OneLineParser
+from convnet_benchmarks.one_line_parser import OneLineParser, thread_count
 from convnet_benchmarks.results import OutputFile
 from convnet_benchmarks.tables import Table
 
@@ -36,7 +36,7 @@ def add_point_options(group: "argparse._ArgumentGroup", *, points: str, memory_b
 
     ``points``: the file's default name. ``memory_budget``: that option's help.
     """
-    group.add_argument("--threads", type=positive, metavar="N", help="CPU threads")
+    group.add_argument("--threads", type=thread_count, metavar="N", help="CPU threads")
     group.add_argument("--cores", type=cores, metavar="LIST", help="keep to these cores, as 0-3,6")
     group.add_argument("--memory-budget", type=memory_size, metavar="SIZE", help=memory_budget)
     group.add_argument(
@@ -81,14 +81,24 @@ class StudyOutput:
 
 
 @contextlib.contextmanager
-def open_output(kind: str, options: argparse.Namespace) -> Iterator[StudyOutput]:
-    """The output of the study ``kind``; raises UserError where a file of it cannot be written."""
+def open_output(
+    kind: str, options: argparse.Namespace, *, others: Sequence[str] = (), inputs: Sequence[str] = ()
+) -> Iterator[StudyOutput]:
+    """The output of the study ``kind``.
+
+    ``others``: what else of ``options`` is a file that the study writes; ``inputs``: paths that it reads.
+    Raises UserError where a file cannot be written, or is one of the others.
+    """
     with contextlib.ExitStack() as stack:
-        given = {name: getattr(options, name) for name in _FILES}
+        given = {name: getattr(options, name) for name in (*_FILES, *others)}
+        given = {name: path for name, path in given.items() if path is not None}
+        results.check_distinct(
+            [(f"--{name}", path) for name, path in given.items()], [("FILE", path) for path in inputs]
+        )
         files = {
-            name: stack.enter_context(OutputFile(f"--{name}", path))
-            for name, path in given.items()
-            if path is not None
+            name: stack.enter_context(OutputFile(f"--{name}", given[name]))
+            for name in _FILES
+            if name in given
         }
         yield StudyOutput(kind, files)
 
@@ -115,7 +125,7 @@ def sizes(text: str) -> list[int]:
 
 def memory_size(text: str) -> int:
     """An option's amount of memory, such as 8GiB, 512M or 1.5g, in bytes (1024 to the K)."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt])(?:i?b)?", text, re.IGNORECASE)
+    found = re.fullmatch(r"(\d{1,15}(?:\.\d+)?)\s*([kmgt])(?:i?b)?", text, re.IGNORECASE)
     if not found or float(found[1]) == 0:
         raise argparse.ArgumentTypeError(f"'{text}' is not an amount of memory such as 8GiB or 512MiB")
     return int(float(found[1]) * 1024 ** ("kmgt".index(found[2].lower()) + 1))
@@ -143,15 +153,17 @@ def input_size(text: str) -> tuple[int, int, int]:
 
 def cores(text: str) -> list[int]:
     """An option's processor cores, as 0-3,6; only those that this process may use."""
+    if not hasattr(os, "sched_getaffinity"):
+        raise argparse.ArgumentTypeError("this system does not let a process choose its cores")
+    usable = os.sched_getaffinity(0)
+    beyond = max(usable) + 1  # stands for all higher numbers: a range may name billions
     found: set[int] = set()
     for part in text.split(","):
         bounds = re.fullmatch(r"\s*(\d+)(?:-(\d+))?\s*", part)
         if not bounds:
             raise argparse.ArgumentTypeError(f"'{text}' is not a list of cores such as 0-3,6")
-        found.update(range(int(bounds[1]), int(bounds[2] or bounds[1]) + 1))
-    if not hasattr(os, "sched_getaffinity"):
-        raise argparse.ArgumentTypeError("this system does not let a process choose its cores")
-    usable = os.sched_getaffinity(0)
+        first, last = (min(int(bound), beyond) for bound in (bounds[1], bounds[2] or bounds[1]))
+        found.update(range(first, last + 1))
     if not found or not found <= usable:
         have = ",".join(map(str, sorted(usable)))
         raise argparse.ArgumentTypeError(f"'{text}' names cores that are not there; accepted: {have}")

@@ -161,6 +161,7 @@ def test_only_keeps_the_rows_that_contain_the_text(tmp_path, run_python):
         (["{run}", "{sweep}"], "nothing measured alike"),
         (["{run}", "{run}", "--margin", "-1"], "--margin: '-1' is not a number"),
         (["{run}", "{run}", "--json", "absent/x.json"], "option --json: cannot write"),
+        (["{run}", "{run}", "--json", "{run}"], "is the file of FILE, too; give another name"),
     ],
 )
 def test_bad_input_is_one_line(tmp_path, run_python, arguments, message):

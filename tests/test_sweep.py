@@ -152,6 +152,14 @@ def test_ctrl_c_keeps_and_shows_what_there_is(here, capsys, tmp_path):
         (["--nets", "vgg_a", "--input-size", "224"], "'224' is not an input size"),
         (["--nets", "vgg_a", "--seconds", "nan"], "'nan' is not a number of seconds"),
         (["--nets", "vgg_a", "--cores", "9999"], "cores that are not there"),
+        (["--nets", "vgg_a", "--cores", "0-99999999999"], "cores that are not there"),
+        (["--nets", "vgg_a", "--memory-budget", "9" * 400 + "g"], "is not an amount of memory"),
+        (["--nets", "vgg_a", "--threads", "99999999999"], "is not a whole number from 1 to 1024"),
+        (["--nets", "vgg_a", "--seed", "4294967296"], "is not a whole number from 0 to 4294967295"),
+        (
+            ["--nets", "vgg_a", "--points", "p.jsonl", "--json", "p.jsonl"],
+            "is the file of option --json, too",
+        ),
         (["--nets", "vgg_a", "--devices", "tpu"], "option --devices: device 'tpu': accepted: cpu, cuda"),
     ],
 )

@@ -54,7 +54,7 @@ def main(arguments: Sequence[str], program: str) -> int:
     options = parser.parse_args(arguments)
     if len(options.files) < 2:
         raise UserError("FILE: only one is given; accepted: two or more")
-    with open_output("compare", options) as output:
+    with open_output("compare", options, inputs=options.files) as output:
         return _compare(options, output)
 
 

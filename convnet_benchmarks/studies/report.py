@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.results import OutputFile
-from convnet_benchmarks.study_options import open_output, study_parser
+from convnet_benchmarks.study_options import names, open_output, study_parser
 
 if TYPE_CHECKING:
     from convnet_benchmarks.history import Source
@@ -36,7 +36,10 @@ def main(arguments: Sequence[str], program: str) -> int:
     _require("bokeh", "the page")
     if options.png is not None:
         _require("matplotlib", "option --png")
-    with OutputFile("--out", options.out) as page_file, open_output("report", options) as output:
+    with (
+        open_output("report", options, others=["out"], inputs=options.files) as output,
+        OutputFile("--out", options.out) as page_file,
+    ):
         sections, sources = _sections(options)
         pictures = _write_pictures(options, sections)
         _write_page(options, page_file, sections, sources)
@@ -53,7 +56,9 @@ def _parser(program: str) -> argparse.ArgumentParser:
     parser.add_argument("--out", default="report.html", metavar="FILE", help="the page [report.html]")
     parser.add_argument("--png", metavar="FOLDER", help="each plot as a PNG file in FOLDER, too")
     parser.add_argument("--title", default="Convnet benchmarks", help="of the page")
-    parser.add_argument("--plots", metavar="NAMES", help="only these, separated by commas (default: all)")
+    parser.add_argument(
+        "--plots", type=names, metavar="NAMES", help="only these, separated by commas (default: all)"
+    )
     return parser
 
 
@@ -68,10 +73,9 @@ def _sections(options: argparse.Namespace) -> "tuple[list[Section], list[Source]
     from convnet_benchmarks.plots import all_plots
     from convnet_benchmarks.report_data import ReportData
     from convnet_benchmarks.report_page import Section
-    from convnet_benchmarks.study_options import names
 
     plots = all_plots()
-    wanted = list(plots) if options.plots is None else names(options.plots)
+    wanted = list(plots) if options.plots is None else options.plots
     unknown = [name for name in wanted if name not in plots]
     if unknown:
         raise UserError(f"option --plots: unknown plot '{unknown[0]}'; accepted: {', '.join(plots)}")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks import study_backends, study_options, variants
 from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.one_line_parser import seed
 from convnet_benchmarks.points import DTYPES, FAILED, Point
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def parser(program: str) -> argparse.ArgumentParser:
     what.add_argument("--device", default="cpu", help="cpu, cuda or cuda:N [cpu]")
     what.add_argument("--dtype", choices=DTYPES, default="float32", help="where a variant names none")
     what.add_argument("--input-size", type=study_options.input_size, metavar="CxHxW", help="[the net's own]")
-    what.add_argument("--seed", type=study_options.positive, default=1, metavar="N", help="[1]")
+    what.add_argument("--seed", type=seed, default=1, metavar="N", help="[1]")
     what.add_argument(
         "--published", action="store_true", help="MXNet's published numbers for these nets, beside ours"
     )
@@ -100,7 +101,7 @@ def main(arguments: Sequence[str], program: str) -> int:
     from convnet_benchmarks.point_files import PointFile
 
     with (
-        study_options.open_output("backends", options) as output,
+        study_options.open_output("backends", options, others=["points"]) as output,
         PointFile("--points", options.points, fresh=options.fresh) as file,
     ):
         records: list[dict[str, Any]] = []

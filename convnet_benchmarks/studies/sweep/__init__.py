@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from convnet_benchmarks import study_backends, study_options
 from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.one_line_parser import seed
 from convnet_benchmarks.points import DTYPES, FAILED, MODES, Point
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def parser(program: str) -> argparse.ArgumentParser:
         "than --memory-budget",
     )
     what.add_argument("--input-size", type=study_options.input_size, metavar="CxHxW", help="[the net's own]")
-    what.add_argument("--seed", type=study_options.positive, default=1, metavar="N", help="[1]")
+    what.add_argument("--seed", type=seed, default=1, metavar="N", help="[1]")
     how = found.add_argument_group("how")
     how.add_argument(
         "--seconds",
@@ -106,7 +107,7 @@ def main(arguments: Sequence[str], program: str) -> int:
     from convnet_benchmarks.studies.sweep.tables import tables
 
     with (
-        study_options.open_output("sweep", options) as output,
+        study_options.open_output("sweep", options, others=["points"]) as output,
         PointFile("--points", options.points, fresh=options.fresh) as file,
     ):
         tasks = plan(options)
