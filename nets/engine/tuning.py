@@ -17,7 +17,7 @@ from pathlib import Path
 
 import torch
 
-VERSION = 5
+VERSION = 6
 _REPEATS, _REPEATS_LATER = 4, 2
 _SLOWER_IS_OUT = 1.3  # after its first timed run, a candidate this much slower than the best one is dropped
 _SECOND_LOOK = 1.8  # times the best one: who comes so near is timed again
