@@ -118,7 +118,13 @@ class PackedDirectConvolution(Kernel):
         return self._pack(reversed_weight, self._reversed_padding(), self.shape.output_shape, images)
 
     def _convolve(
-        self, x: Tensor, packed: Tensor, bias: Tensor | None, padding: tuple[int, int], relu: bool, out: Tensor
+        self,
+        x: Tensor,
+        packed: Tensor,
+        bias: Tensor | None,
+        padding: tuple[int, int],
+        relu: bool,
+        out: Tensor,
     ) -> None:
         """oneDNN's results come in fresh memory, but for those it adds to others: adding them to zeros takes
         less time than copying them."""
