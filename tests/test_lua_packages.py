@@ -372,3 +372,85 @@ def test_hdf5(tmp_path: Path) -> None:
         assert file["grows"].shape == (3, 4) and file["grows"].chunks == (2, 4)
         assert file["grows"].compression_opts == 4 and file["grows"][...].sum() == 8
         assert file["table/chars"].dtype == np.int8 and file["later"][0] == 255
+
+
+def test_a_line_search_sees_the_gradients_that_torch7_s_sees(tmp_path: Path) -> None:
+    """A function that gives one tensor again and again, as with getParameters: figures of real Torch7."""
+    run_lua(
+        tmp_path,
+        """
+        require 'optim'
+        local g = torch.Tensor(2)
+        local function f(z)
+           g[1], g[2] = (4 * z[1] ^ 3 + z[2]) / 50, (2 * z[2] + z[1]) / 50
+           return (z[1] ^ 4 + z[2] ^ 2 + z[1] * z[2]) / 50, g
+        end
+        local x, d = torch.Tensor{3, -2}, torch.Tensor{-3, 1}
+        local f0, g0 = f(x)
+        local value, gradient, at, t, evaluations = optim.lswolfe(f, x, 2, d, f0, g0, g0 * d)
+        assert(math.abs(value - 0.19601789568322) < 1e-13 and math.abs(t - 1.5755432216611) < 1e-12)
+        assert((gradient - torch.Tensor{-0.4203, -0.0515}):abs():max() < 5e-5)
+        assert((at - torch.Tensor{-1.7266, -0.4245}):abs():max() < 5e-5 and evaluations == 2)
+        """,
+    )
+
+
+TDS = """
+local tds = require 'tds'
+local v = tds.Vec(4, 5, torch.range(1, 2), nil, 'hello', { 1, { x = 'y' } })
+local h = tds.Hash{ a = 1, [3] = 'three' }
+"""
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        "assert(#v == 6 and v[4] == nil and v[5] == 'hello' and v[7] == nil)",
+        "assert(torch.type(v[6]) == 'tds.Vec' and torch.type(v[6][2]) == 'tds.Hash' and v[6][2].x == 'y')",
+        "v[9] = 1 assert(#v == 9 and v[8] == nil) v:resize(2) assert(#v == 2 and v[5] == nil)",
+        "v:insert(1, 'a') v:insert('z') assert(#v == 8 and v[1] == 'a' and v[2] == 4 and v[8] == 'z')",
+        "v:insert(9, 'far') assert(#v == 9 and v[9] == 'far')",
+        "v:remove(1) v:remove() v:remove(99) assert(#v == 4 and v[1] == 5 and v[4] == 'hello')",
+        "local n = 0 for i, x in ipairs(v) do n = n + 1 assert(i == n and x == v[i]) end assert(n == 6)",
+        "local n = 0 for i in pairs(v) do n = n + i end assert(n == 21)",
+        "local w = tds.Vec(3, 1, 2) w:sort(function(a, b) return a > b end) assert(w:concat(',') == '3,2,1')",
+        "assert(tds.Vec(1, true):concatstorage('-', 1, 2):string() == '1-true')",
+        "assert(#h == 2 and h.a == 1 and h.none == nil) h.a = nil h.none = nil assert(#h == 1)",
+        "h[true] = v local n = 0 for k, x in pairs(h) do assert(h[k] == x) n = n + 1 end assert(n == 3)",
+        "h.a = false h.a = false assert(#h == 2 and h.a == false)",
+        "for i, x in ipairs{ 7 } do assert(i == 1 and x == 7) end",
+        "for k, x in pairs{ z = 1 } do assert(k == 'z' and x == 1) end",
+        "local _, e = pcall(function() h.a = {} end) assert(e:find('unsupported key.value type <table>'))",
+        "local _, e = pcall(function() h[nil] = 1 end) assert(e:find('hash index is nil'))",
+        "local _, e = pcall(function() v[0] = 1 end) assert(e:find('positive number expected as key'))",
+        "local _, e = pcall(function() return v.size end) assert(e:find('invalid key .number. or method'))",
+        "local _, e = pcall(tds.Hash, 1) assert(e:find('lua table or nothing expected'))",
+        "local _, e = pcall(tds.Vec, { a = 1 }) assert(e:find('lua table with number keys expected'))",
+        "assert(tostring(tds.Vec(1, nil, 'x')) == 'tds.Vec[3]{\\n    1 : 1\\n    2 : nil\\n    3 : x\\n}')",
+        "assert(tostring(tds.Hash{ ab = tds.Vec(2) }) == "
+        "'tds.Hash[1]{\\nab : tds.Vec[1]{\\n         1 : 2\\n     }\\n}')",
+        "local w = tds.Vec() for i = 1, 25 do w:insert(i) end local s = tostring(w) "
+        "assert(s:find('   20 : 20\\n%.%.%.\\n}$') and not s:find('21'))",
+    ],
+)
+def test_tds(tmp_path: Path, check: str) -> None:
+    run_lua(tmp_path, TDS + check)
+
+
+@pytest.mark.parametrize("mode", ["binary", "ascii"])
+def test_tds_in_files(tmp_path: Path, mode: str) -> None:
+    """Of the layout that Torch7's has: its length, and objects."""
+    run_lua(
+        tmp_path,
+        TDS
+        + """
+        h.vec, h.same = v, v
+        torch.save(arg[1], h, arg[2])
+        local again = torch.load(arg[1], arg[2])
+        local w = again.vec
+        assert(torch.type(again) == 'tds.Hash' and #again == 4 and again[3] == 'three' and w == again.same)
+        assert(#w == 6 and w[4] == nil and w[3]:sum() == 3 and w[6][2].x == 'y')
+        """,
+        str(tmp_path / "h.t7"),
+        mode,
+    )

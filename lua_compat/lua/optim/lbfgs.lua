@@ -74,6 +74,7 @@ function optim.lbfgs(opfunc, x, config, state)
       return x, values
    end
    if not state.dir_bufs then
+      verbose('creating recyclable direction/step/history buffers')
       state.dir_bufs, state.stp_bufs = vectors(g, capacity + 1), vectors(g, capacity + 1)
    end
 

@@ -108,14 +108,14 @@ end
 
 local CLOSE = 0.1 -- of a bracket: nearer to its ends is no progress
 
--- Refines a bracket {one, other} until a point satisfies the conditions; the point with the lowest value.
-local function zoom(bracket, evaluate, start, c1, c2, tolerance, iterations)
+-- Refines a bracket {one, other} along d until a point satisfies the conditions; the point with the lowest value.
+local function zoom(bracket, d, evaluate, start, c1, c2, tolerance, iterations)
    local stuck = false
    while iterations > 0 do
       local one, other = unpack(bracket)
       local low = other.f < one.f and 2 or 1
       local LO, HI = bracket[low], bracket[3 - low]
-      local t = cubic_minimum{ { one.t, one.f, one.gtd }, { other.t, other.f, other.gtd } }
+      local t = cubic_minimum{ { one.t, one.f, one.g:dot(d) }, { other.t, other.f, other.g:dot(d) } }
       local left, right = ordered(one, other)
       local length = right.t - left.t
       if math.min(right.t - t, t - left.t) / length < CLOSE then
@@ -167,8 +167,11 @@ function optim.lswolfe(opfunc, x, t, d, f, g, gtd, options)
       return point(at, value, gradient:clone(), gradient:dot(d))
    end
 
+   local current = evaluate(t)
+   -- Not before: where opfunc gives the same tensor each time (as with getParameters), g is the gradient at t by now.
+   -- So it is in Torch7; the slope at x that is given counts until there is a bracket.
    local start = point(0, f, g:clone(), gtd)
-   local previous, current = start, evaluate(t)
+   local previous = start
    local iterations, bracket, accepted = max_iter, nil, nil
    while iterations > 0 do
       if current.f > f + c1 * current.t * gtd or (max_iter - iterations > 1 and current.f >= previous.f) then
@@ -187,8 +190,8 @@ function optim.lswolfe(opfunc, x, t, d, f, g, gtd, options)
       iterations = iterations - 1
    end
    if not accepted then
-      bracket = bracket or { start, current }
-      accepted, iterations = zoom(bracket, evaluate, start, c1, c2, options.tolX or 1e-9, iterations)
+      bracket = bracket or { point(0, f, g:clone(), gtd), current }
+      accepted, iterations = zoom(bracket, d, evaluate, start, c1, c2, options.tolX or 1e-9, iterations)
    end
    if iterations == 0 and options.verbose then
       print('<optim.lswolfe> ', 'reached max number of iterations')

@@ -1,0 +1,252 @@
+-- tds: hashes and vectors of numbers, strings, booleans, tensors, and hashes and vectors again. Torch7's kept them
+-- outside of Lua's memory, which was small; here they are Lua's own. Each is a userdata, so that # and pairs see it as
+-- one thing: its contents are kept beside it.
+local class = require 'torch.class'
+
+local tds = {}
+
+local SHOWN = 20 -- elements that tostring writes
+
+-- A hash: values by key, and n, how many. A vector: values by place, and n, its length; nil is a value, too.
+local contents = setmetatable({}, { __mode = 'k' })
+
+local function check_element(value)
+   local kind = type(value)
+   if kind == 'number' or kind == 'string' or kind == 'boolean' or contents[value] or torch.isTensor(value) then return end
+   error(('unsupported key/value type <%s> (set)'):format(torch.typename(value) or kind), 3)
+end
+
+local function has_numbers_only(t)
+   for key in pairs(t) do
+      if type(key) ~= 'number' then return false end
+   end
+   return true
+end
+
+-- A table as what it is best kept in; anything else as it is.
+local function converted(value)
+   if type(value) ~= 'table' then return value end
+   return has_numbers_only(value) and tds.Vec(value) or tds.Hash(value)
+end
+
+-- The metatable of a kind of object, and a function that makes an empty one.
+local function kind_of_object(name)
+   local prototype = newproxy(true)
+   local metatable = debug.getmetatable(prototype)
+   local function empty()
+      local object = newproxy(prototype)
+      contents[object] = { n = 0, values = {} }
+      return object
+   end
+   class.metatype(name, metatable)
+   metatable.__factory, metatable.__version = empty, 0
+   metatable.__len = function(self) return contents[self].n end
+   return metatable, empty
+end
+
+local function constructor(metatable, new)
+   return setmetatable({}, { __index = metatable, __newindex = metatable, __call = function(_, ...) return new(...) end })
+end
+
+-- A line that begins with start and a value, whose further lines are indented.
+local function add_line(lines, start, value)
+   local text = tostring(value):gsub('\n([^\n])', '\n' .. (' '):rep(#start) .. '%1')
+   lines[#lines + 1] = start .. text
+end
+
+-- Hashes
+
+local hash, empty_hash = kind_of_object 'tds.Hash'
+
+function hash.__newindex(self, key, value)
+   if key == nil then error('hash index is nil', 2) end
+   check_element(key)
+   if value ~= nil then check_element(value) end
+   local inside = contents[self]
+   local values = inside.values
+   if (values[key] == nil) ~= (value == nil) then inside.n = inside.n + (value == nil and -1 or 1) end
+   values[key] = value
+end
+
+function hash.__index(self, key)
+   if key == nil then error('hash index is nil', 2) end
+   return contents[self].values[key]
+end
+
+function hash.__pairs(self) return next, contents[self].values end
+
+function hash.__write(self, file)
+   file:writeLong(#self)
+   for key, value in hash.__pairs(self) do
+      file:writeObject(key)
+      file:writeObject(value)
+   end
+end
+
+function hash.__read(self, file)
+   for _ = 1, file:readLong() do
+      local key = file:readObject()
+      self[key] = file:readObject()
+   end
+end
+
+function hash.__tostring(self)
+   local keys, width = {}, 0
+   for key in hash.__pairs(self) do
+      if #keys == SHOWN then break end
+      keys[#keys + 1] = key
+      local text = type(key) == 'userdata' and torch.type(key) or tostring(key)
+      width = math.max(width, #text)
+   end
+   local lines = { ('tds.Hash[%d]{'):format(#self) }
+   for _, key in ipairs(keys) do
+      local text = type(key) == 'userdata' and torch.type(key) or tostring(key)
+      add_line(lines, text .. (' '):rep(width - #text) .. ' : ', self[key])
+   end
+   if #keys == SHOWN then lines[#lines + 1] = '...' end
+   lines[#lines + 1] = '}'
+   return table.concat(lines, '\n')
+end
+
+local function new_hash(...)
+   local n, from = select('#', ...), (...)
+   if n > 1 or (n == 1 and type(from) ~= 'table') then error('lua table or nothing expected', 3) end
+   local self = empty_hash()
+   for key, value in pairs(from or {}) do self[converted(key)] = converted(value) end
+   return self
+end
+
+tds.Hash = constructor(hash, new_hash)
+tds.hash = tds.Hash
+
+-- Vectors
+
+local vec, empty_vec = kind_of_object 'tds.Vec'
+local methods = {}
+
+local function check_place(place)
+   if type(place) ~= 'number' or place < 1 then error('positive number expected as key', 3) end
+   return math.floor(place)
+end
+
+function vec.__newindex(self, place, value)
+   place = check_place(place)
+   if value ~= nil then check_element(value) end
+   local inside = contents[self]
+   inside.values[place] = value
+   if place > inside.n then inside.n = place end
+end
+
+function vec.__index(self, key)
+   if type(key) == 'number' then
+      local inside = contents[self]
+      key = check_place(key)
+      if key <= inside.n then return inside.values[key] end
+      return nil
+   end
+   return methods[key] or error('invalid key (number) or method name', 2)
+end
+
+local function next_place(inside, place)
+   if place < inside.n then return place + 1, inside.values[place + 1] end
+end
+
+function vec.__ipairs(self) return next_place, contents[self], 0 end
+vec.__pairs = vec.__ipairs
+
+function methods:resize(n)
+   if type(n) ~= 'number' or n < 0 then error('size must be a positive number', 2) end
+   local inside = contents[self]
+   for place = n + 1, inside.n do inside.values[place] = nil end
+   inside.n = n
+end
+
+-- insert([place,] value): what is from there on moves up.
+function methods:insert(...)
+   local count, inside = select('#', ...), contents[self]
+   if count ~= 1 and count ~= 2 then error('[key] value expected', 2) end
+   local place, value = ...
+   if count == 1 then place, value = inside.n + 1, place end
+   place = check_place(place)
+   for k = inside.n, place, -1 do inside.values[k + 1] = inside.values[k] end
+   if place <= inside.n then inside.n = inside.n + 1 end
+   self[place] = value
+end
+
+-- remove([place]): what is behind it moves down.
+function methods:remove(place)
+   local inside = contents[self]
+   if place == nil and inside.n == 0 then return end
+   place = check_place(place or inside.n)
+   if place > inside.n then return end
+   for k = place, inside.n do inside.values[k] = inside.values[k + 1] end
+   inside.n = inside.n - 1
+end
+
+-- sort(compare): compare(a, b) says whether a comes first.
+function methods:sort(compare)
+   if type(compare) ~= 'function' then error('compare function must be a lua function', 2) end
+   local inside = contents[self]
+   local boxes = {} -- Lua's sort has no nil
+   for place = 1, inside.n do boxes[place] = { inside.values[place] } end
+   table.sort(boxes, function(a, b) return compare(a[1], b[1]) end)
+   for place = 1, inside.n do inside.values[place] = boxes[place][1] end
+end
+
+function methods:concat(separator, first, last)
+   local texts = {}
+   for place = first or 1, last or #self do texts[#texts + 1] = tostring(self[place]) end
+   return table.concat(texts, separator)
+end
+
+function methods:concatstorage(...) return torch.CharStorage():string(self:concat(...)) end
+
+function vec.__write(self, file)
+   file:writeLong(#self)
+   for place = 1, #self do file:writeObject(self[place]) end
+end
+
+function vec.__read(self, file)
+   for place = 1, file:readLong() do self[place] = file:readObject() end
+end
+
+function vec.__tostring(self)
+   local lines = { ('tds.Vec[%d]{'):format(#self) }
+   for place = 1, math.min(#self, SHOWN) do add_line(lines, ('%5d : '):format(place), self[place]) end
+   if #self >= SHOWN then lines[#lines + 1] = '...' end
+   lines[#lines + 1] = '}'
+   return table.concat(lines, '\n')
+end
+
+local function new_vec(...)
+   local n, from = select('#', ...), (...)
+   if n ~= 1 or type(from) ~= 'table' then from = { ... } end
+   if not has_numbers_only(from) then error('lua table with number keys expected', 3) end
+   local self = empty_vec()
+   for place, value in pairs(from) do self[place] = converted(value) end
+   return self
+end
+
+tds.Vec = constructor(vec, new_vec)
+tds.vec = tds.Vec
+
+-- What old files have for a hash
+class.metatype('tds_hash', { __factory = empty_hash })
+
+-- pairs and ipairs know them, as in the Lua that Torch7 came with, which asks an object's metatable.
+local raw_pairs, raw_ipairs = pairs, ipairs
+
+function pairs(object)
+   if contents[object] then return debug.getmetatable(object).__pairs(object) end
+   return raw_pairs(object)
+end
+
+function ipairs(object)
+   if contents[object] then
+      local walk = debug.getmetatable(object).__ipairs
+      if walk then return walk(object) end
+   end
+   return raw_ipairs(object)
+end
+
+return tds
