@@ -278,3 +278,39 @@ def test_the_result_of_a_product_must_have_its_size(call: str, message: str) -> 
         assert(tostring(problem):find(expected, 1, true), problem)
     """
     assert runtime.run_string(code) == 0
+
+
+def test_the_norm_of_nothing_is_zero() -> None:
+    assert (
+        Runtime().run_string("assert(torch.Tensor():norm() == 0 and torch.FloatTensor():norm(1) == 0)") == 0
+    )
+
+
+NUMBERS_AS_TEXT = """
+    local function read(text, kind, n)
+        local file = torch.MemoryFile()
+        file:writeString(text)
+        file:seek(1)
+        file:quiet()
+        return file['read' .. kind](file, n), file:hasError(), file:readString('*a')
+    end
+"""
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        "local s, e = read(' 1.5\\t-2e-3\\n+7\\n', 'Double', 3) "
+        "assert(not e and s[1] == 1.5 and s[2] == -2e-3 and s[3] == 7)",
+        "local s = read('inf -inf nan 0x10', 'Float', 4) "
+        "assert(s[1] == 1 / 0 and s[2] == -1 / 0 and s[3] ~= s[3] and s[4] == 16)",
+        "local s = read('12 -3 1e3', 'Int', 3) assert(s[1] == 12 and s[2] == -3 and s[3] == 1000)",
+        "local s = read('9007199254740993 -9007199254740993 2.5', 'Long', 3) local p = s:data() "
+        "assert(p[0] == 9007199254740993LL and p[1] == -9007199254740993LL and p[2] == 2)",
+        "local s, e, rest = read('1 2 x 4', 'Double', 4) assert(e and s:size() == 2 and rest == ' 4')",
+        "local s, e = read('1', 'Double', 2) assert(e and s:size() == 1)",
+        "local s, e = read(('1'):rep(600) .. ' 2', 'Double', 2) assert(e and s:size() == 0)",
+    ],
+)
+def test_numbers_are_read_from_text(check: str) -> None:
+    assert Runtime().run_string(NUMBERS_AS_TEXT + check) == 0

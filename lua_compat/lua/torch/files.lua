@@ -25,6 +25,8 @@ int fflush(FILE *file);
 int fseek(FILE *file, long offset, int whence);
 long ftell(FILE *file);
 int setvbuf(FILE *file, char *buffer, int mode, size_t size);
+double strtod(const char *text, char **rest);
+long long strtoll(const char *text, char **rest, int base);
 ]]
 local C = ffi.C
 local SEEK_SET, SEEK_END, UNBUFFERED = 0, 2, 2
@@ -200,20 +202,42 @@ local function binary_write(state, p, size, n)
    return math.floor(state.stream:write(p, n * size) / size)
 end
 
-local SPACE = { [9] = true, [10] = true, [11] = true, [12] = true, [13] = true, [32] = true }
+-- Numbers as text. A word is read into word_text, ended by a zero; no number has as many bytes as there is room for.
+local LONGEST_WORD = 511
+local word_text, word_rest = ffi.new('char[?]', LONGEST_WORD + 1), ffi.new('char *[1]')
 
--- The next word that is not space, or nil.
-local function word(stream)
-   local byte
-   repeat byte = stream:byte() until not SPACE[byte]
-   if not byte then return nil end
-   local bytes = {}
-   while byte and not SPACE[byte] do
-      bytes[#bytes + 1] = string.char(byte)
+local function is_space(byte) return byte == 32 or (byte >= 9 and byte <= 13) end
+
+-- The next bytes that are not space; how many there are, none at the end of the file.
+local function read_word(stream)
+   local byte, n = nil, 0
+   repeat byte = stream:byte() until not byte or not is_space(byte)
+   while byte and not is_space(byte) do
+      if n < LONGEST_WORD then word_text[n] = byte end
+      n = n + 1
       byte = stream:byte()
    end
    if byte then stream:unread() end
-   return table.concat(bytes)
+   word_text[math.min(n, LONGEST_WORD)] = 0
+   return n
+end
+
+-- Whether C's function for numbers took all of a word.
+local function was_whole(n) return n > 0 and word_rest[0] - word_text == n end
+
+local function read_number(stream)
+   local n = read_word(stream)
+   local value = C.strtod(word_text, word_rest)
+   if was_whole(n) then return value == value and value or 0 / 0 end
+end
+
+-- A whole number, digits beyond 2^53 kept; others without their fraction.
+local function read_whole_number(stream)
+   local n = read_word(stream)
+   local value = C.strtoll(word_text, word_rest, 10)
+   if was_whole(n) then return value end
+   value = C.strtod(word_text, word_rest)
+   if was_whole(n) then return value end
 end
 
 local function end_of_line(state, n)
@@ -225,19 +249,11 @@ end
 
 local function write_text(state, text) return state.stream:write(text, #text) end
 
-local function number_of(text)
-   local bare = text:lower():gsub('^[+-]', '')
-   if bare == 'nan' then return 0 / 0 end
-   if bare == 'inf' or bare == 'infinity' then return text:sub(1, 1) == '-' and -math.huge or math.huge end
-   return tonumber(text)
-end
-
-local long_type = ffi.typeof('int64_t')
-
 local function install(name, T, text_format)
    local size, get, set = T.size, T.get, T.set
    local raw = size == 1 -- bytes and chars are themselves in ascii too
    local is_long = name == 'Long'
+   local read_one = is_long and read_whole_number or read_number
    local element = ffi.typeof(T.pointer)
 
    local function text_of(p, i)
@@ -260,22 +276,9 @@ local function install(name, T, text_format)
          end_of_line(state, n)
       else
          while read < n do
-            local text = word(state.stream)
-            local value = text and number_of(text)
+            local value = read_one(state.stream)
             if not value then break end
-            if is_long then
-               -- digits beyond 2^53 are kept
-               local digits = text:match('^%-?%d+$')
-               local number = long_type(0)
-               if digits and #digits > 15 then
-                  for digit in digits:gmatch('%d') do number = number * 10 + tonumber(digit) end
-                  p[read] = digits:sub(1, 1) == '-' and -number or number
-               else
-                  p[read] = value
-               end
-            else
-               set(p, read, value)
-            end
+            if is_long then p[read] = value else set(p, read, value) end
             read = read + 1
          end
          end_of_line(state, n)

@@ -63,7 +63,7 @@ for _, name in ipairs{ 'std', 'var' } do
    }, floating)
 end
 local add_up_squares = few.reduction('local x = X result = result + x * x')
-local norm_of_many = of_all('norm_all')
+local norm_of_many = of_all('norm_all', 0)
 local function norm_all(t, p)
    local squares = p == 2 and add_up_squares(t, t, 0)
    return squares and math.sqrt(squares) or norm_of_many(t, p)
