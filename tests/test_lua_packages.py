@@ -454,3 +454,15 @@ def test_tds_in_files(tmp_path: Path, mode: str) -> None:
         str(tmp_path / "h.t7"),
         mode,
     )
+
+
+def test_colours_are_for_terminals(tmp_path: Path) -> None:
+    script = tmp_path / "script.lua"
+    script.write_text("local c = require 'trepl.colorize' print(c.red 'a' .. c._blue(1) .. c.underline 'b')")
+    assert th(str(script)).stdout == "a1b\n"
+    reader, terminal = os.openpty()
+    command = [sys.executable, "-m", "lua_compat", str(script)]
+    subprocess.run(command, stdout=terminal, check=True, cwd=ROOT, timeout=100)
+    assert os.read(reader, 1000) == b"\x1b[0;31ma\x1b[0m\x1b[44m1\x1b[0m\x1b[4mb\x1b[0m\r\n"
+    os.close(reader)
+    os.close(terminal)
