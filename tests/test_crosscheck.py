@@ -227,6 +227,33 @@ def test_labels_counted_from_0_and_from_1():
     assert likely_cause(labels - 1, labels, 0) == "index base: B counts from 1 (Lua), A from 0"
 
 
+LARGE, INFINITE = 1e308, np.inf
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "said"),
+    [
+        (
+            [np.nan, INFINITE, -INFINITE, 1],
+            [np.nan, INFINITE, INFINITE, 1],
+            "1 values, first at [2] A -inf, B inf",
+        ),
+        ([LARGE, -LARGE, LARGE], [-LARGE, LARGE, LARGE], "2 values, first at [0] A 1e+308, B -1e+308"),
+        ([LARGE, -LARGE], [-LARGE, LARGE], "reversed along dimension 0"),
+        ([[LARGE, 1], [INFINITE, 2]], [[LARGE, INFINITE], [1, 2]], "transposed"),
+        ([1e10], [1e-300], "scale: B is A * 1e-310"),
+        ([1e-150 + 0j], [1.5e158 + 1.5e158j], "1 values, first at [0]"),
+    ],
+)
+def test_infinities_and_the_largest_numbers_say_nothing_on_stderr(run_python, tmp_path, a, b, said):
+    paths = [tmp_path / name for name in ("a.npy", "b.npy")]
+    for path, values in zip(paths, (a, b), strict=True):
+        np.save(path, np.array(values))
+    done = run_python("-m", "convnet_benchmarks", "crosscheck", *map(str, paths))
+    assert (done.returncode, done.stderr) == (1, "")
+    assert said in done.stdout
+
+
 # ---- runs
 
 
