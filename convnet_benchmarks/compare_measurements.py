@@ -1,6 +1,7 @@
 """The same measurements of several files, side by side, and what may be said of their ratio."""
 
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -21,7 +22,7 @@ class Ratio:
     ``low`` and ``high`` bound it with at least 95 % confidence; None where there are too few samples.
     """
 
-    value: float | None  # None where A is zero or the units differ
+    value: float | None  # None where A is zero, the units differ or no number holds the quotient
     low: float | None
     high: float | None
     verdict: str
@@ -86,7 +87,10 @@ def ratio(a: Measurement | None, b: Measurement | None, margin: float = MARGIN) 
         reason = f"{fewest} samples, {FEWEST_SAMPLES} needed" if fewest else "a single number has no interval"
         return Ratio(value, None, None, UNSURE, reason)
     # Whatever the two medians are within their intervals, their ratio is within these bounds.
-    low, high = slow.interval[0] / fast.interval[1], slow.interval[1] / fast.interval[0]
+    low = _quotient(slow.interval[0], fast.interval[1])
+    high = _quotient(slow.interval[1], fast.interval[0])
+    if low is None or high is None:
+        return Ratio(value, None, None, UNSURE, "one is too many times the other")
     return Ratio(value, low, high, *_verdict(low, high, margin))
 
 
@@ -105,7 +109,8 @@ def _lower_is_faster(measurement: Measurement) -> bool | None:
 
 
 def _quotient(a: float, b: float) -> float | None:
-    return a / b if b else None
+    quotient = a / b if b else math.inf
+    return quotient if math.isfinite(quotient) else None
 
 
 def _may_be_ignored(name: str, files: Sequence[Sequence[Measurement]]) -> bool:

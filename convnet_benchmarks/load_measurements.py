@@ -9,13 +9,17 @@ from typing import Any
 
 from convnet_benchmarks import measurements
 from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.fields import FieldError, Fields, is_finite, is_whole, shown
 from convnet_benchmarks.legacy_logs import LoggedRun
 from convnet_benchmarks.measurements import Measurement
-from convnet_benchmarks.point_files import is_point_file, latest, read_points
-from convnet_benchmarks.point_measurements import of_points
+from convnet_benchmarks.point_files import is_point_file, latest_lines
+from convnet_benchmarks.point_measurements import of_point
 from convnet_benchmarks.results import SCHEMA
 from convnet_benchmarks.run_files import load_runs
 from convnet_benchmarks.study_measurements import environment_device, study_measurements
+
+_TEXTS = ("quantity", "unit", "net", "phase", "op", "device", "software")
+_NEVER_NEGATIVE = (measurements.TIME, measurements.THROUGHPUT, measurements.MEMORY)
 
 # The lines of the legacy scripts that are sums of others.
 _SUMS = {
@@ -45,20 +49,29 @@ class ResultFile:
 def load(path: str) -> ResultFile:
     """Reads a result file or legacy log; raises UserError where it is neither, or holds nothing measured."""
     if is_point_file(path):
-        found = of_points(latest(read_points(path)).values())
-        return _nothing_lost(ResultFile(path, "points", tuple(found)))
+        found = [m for number, record in latest_lines(path) for m in _of_line(path, number, record)]
+        return _checked(ResultFile(path, "points", tuple(found)))
     document = _json_document(path)
     if document is None:
         found = [m for run in load_runs(path) for m in _of_log(run)]
-        return _nothing_lost(ResultFile(path, "log", tuple(found)))
+        return _checked(ResultFile(path, "log", tuple(found)))
     schema, kind = document.get("schema"), document.get("kind")
     if schema != SCHEMA or not isinstance(kind, str):
         raise UserError(f'{path}: not a result of this program; accepted: "schema": "{SCHEMA}", a "kind"')
     try:
         found = _of_run(document) if kind in ("benchmark", "criterion") else study_measurements(document)
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
+    except FieldError as error:
+        raise UserError(f"{path}: {error}") from None
+    except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
         raise UserError(f"{path}: kind {kind}: {type(error).__name__} {error} in it") from None
-    return _nothing_lost(ResultFile(path, kind, tuple(found), document))
+    return _checked(ResultFile(path, kind, tuple(found), document))
+
+
+def _of_line(path: str, number: int, record: Mapping[str, Any]) -> list[Measurement]:
+    try:
+        return of_point(record)
+    except FieldError as error:
+        raise UserError(f"{path}, line {number}: {error}") from None
 
 
 def load_all(paths: list[str]) -> list[ResultFile]:
@@ -78,10 +91,37 @@ def _json_document(path: str) -> dict[str, Any] | None:
     return document if isinstance(document, dict) else None
 
 
-def _nothing_lost(file: ResultFile) -> ResultFile:
+def _checked(file: ResultFile) -> ResultFile:
+    """The file, if it measured anything and all of that can be compared and drawn."""
     if not file.measurements:
         raise UserError(f"{file.path}: nothing measured in it")
+    for one in file.measurements:
+        wrong = _wrong(one)
+        if wrong:
+            known = (one.phase, one.op, one.quantity)
+            what = " ".join(text for text in known if text and isinstance(text, str))
+            raise UserError(f"{file.path}: {what}: {wrong}")
     return file
+
+
+def _wrong(one: Measurement) -> str:
+    """Which field is not what ``Measurement`` says it is, '' where all are."""
+    for name in _TEXTS:
+        if not isinstance(getattr(one, name), str):
+            return f"{name} is {shown(getattr(one, name))}; accepted: a text"
+    for name in ("value", "low", "high"):
+        value = getattr(one, name)
+        if not (is_finite(value) or (value is None and name != "value")):
+            return f"{name} is {shown(value)}; accepted: a finite number"
+        if one.quantity in _NEVER_NEGATIVE and value is not None and value < 0:
+            return f"{name} is {shown(value)}; accepted: a number from 0 up"
+    if one.low is not None and one.high is not None and one.low > one.high:
+        return f"its interval is from {one.low:g} to {one.high:g}; accepted: from the lower end to the higher"
+    if not (one.batch is None or is_whole(one.batch)):
+        return f"batch size is {shown(one.batch)}; accepted: a whole number from 1 up"
+    if not is_whole(one.samples, least=0):
+        return f"samples is {shown(one.samples)}; accepted: a whole number from 0 up"
+    return ""
 
 
 def _of_log(run: LoggedRun) -> list[Measurement]:
@@ -111,7 +151,7 @@ def _net_of_log(title: str) -> str:
 def _of_run(document: Mapping[str, Any]) -> list[Measurement]:
     """What benchmark.py --json wrote: medians with their intervals where a loop was timed."""
     options, environment, kind = document["options"], document["environment"], document["kind"]
-    batch = 1 if options["tensor_4d"] is False else int(options["batch_size"])
+    batch = 1 if options["tensor_4d"] is False else Fields(options, "options").whole("batch_size")
     summaries = {label: phase["summary"] for label, phase in document["phases"].items()}
     for label, parts in (_SUMS | {":TOTAL:": _CRITERION_SUM} if kind == "criterion" else _SUMS).items():
         if label in document["lines"] and all(part in summaries for part in parts):
@@ -126,8 +166,9 @@ def _of_run(document: Mapping[str, Any]) -> list[Measurement]:
         software=f"{document['backend']['name']}, {options['dtype']}",
     )
     found = []
-    for label, line in document["lines"].items():
-        one = replace(about, phase=_phase(label, kind), value=float(line))
+    lines = Fields(document["lines"], "lines")
+    for label in lines:
+        one = replace(about, phase=_phase(label, kind), value=lines.positive(label))
         if label in summaries:
             summary = summaries[label]
             one = replace(

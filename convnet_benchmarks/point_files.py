@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.fields import FieldError, Fields
 from convnet_benchmarks.points import Point
 
 SCHEMA = "convnet-benchmarks/points/1"
@@ -78,7 +79,8 @@ class PointFile:
     def _repair(self) -> list[dict[str, Any]]:
         content = Path(self._path).read_bytes()
         whole = content.rfind(b"\n") + 1
-        records, rest = _records(self._path, content[:whole]), content[whole:]
+        records = [record for _, record in _records(self._path, content[:whole])]
+        rest = content[whole:]
         if rest:
             if not rest.startswith(_LINE_START[: len(rest)]):  # not what append() began
                 raise _not_a_point(self._path, len(records) + 1)
@@ -91,11 +93,12 @@ def read_points(path: str) -> list[dict[str, Any]]:
 
     docs/results.md describes them. Raises UserError for a file that cannot be read or is of another kind.
     """
-    try:
-        content = Path(path).read_bytes()
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}") from None
-    return _records(path, content[: content.rfind(b"\n") + 1])
+    return [record for _, record in _numbered(path)]
+
+
+def latest_lines(path: str) -> list[tuple[int, dict[str, Any]]]:
+    """``latest`` of a file of points, each record with the number of its line. Raises as ``read_points``."""
+    return list({identity(record): (number, record) for number, record in _numbered(path)}.values())
 
 
 def latest(records: list[dict[str, Any]]) -> dict[Identity, dict[str, Any]]:
@@ -104,13 +107,17 @@ def latest(records: list[dict[str, Any]]) -> dict[Identity, dict[str, Any]]:
 
 
 def identity(record: dict[str, Any]) -> Identity:
-    """What two records share that are about the same thing: kind, point, variants compared, and machine."""
-    machine = record["machine"]
+    """What two records share that are about the same thing: kind, point, variants compared, and machine.
+
+    Raises FieldError where one of them is not as docs/results.md describes it.
+    """
+    fields = Fields(record)
+    machine = fields.inner("machine")
     return (
-        record["kind"],
-        Point.from_dict(record["point"]).key,
+        fields.text("kind"),
+        Point.from_fields(fields.inner("point")).key,
         json.dumps(record.get("variants")),
-        f"{machine['device']}, torch {machine['torch']}",
+        f"{machine.text('device')}, torch {machine.text('torch')}",
     )
 
 
@@ -122,8 +129,16 @@ def is_point_file(path: str) -> bool:
     return False
 
 
-def _records(path: str, content: bytes) -> list[dict[str, Any]]:
-    return [_record(path, number, line) for number, line in _lines(content)]
+def _numbered(path: str) -> list[tuple[int, dict[str, Any]]]:
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}") from None
+    return _records(path, content[: content.rfind(b"\n") + 1])
+
+
+def _records(path: str, content: bytes) -> list[tuple[int, dict[str, Any]]]:
+    return [(number, _record(path, number, line)) for number, line in _lines(content)]
 
 
 def _lines(content: bytes) -> Iterator[tuple[int, bytes]]:
@@ -138,6 +153,8 @@ def _record(path: str, number: int, line: bytes) -> dict[str, Any]:
         if record["schema"] != SCHEMA:
             raise ValueError
         identity(record)
+    except FieldError as error:
+        raise UserError(f"{path}, line {number}: {error}") from None
     except (ValueError, KeyError, TypeError, RecursionError):
         raise _not_a_point(path, number) from None
     assert isinstance(record, dict)

@@ -1,97 +1,109 @@
 """Measurements from the records of a sweep (docs/results.md)."""
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from convnet_benchmarks import measurements
+from convnet_benchmarks.fields import Fields
 from convnet_benchmarks.measurements import LARGEST_BATCH, Measurement
-from convnet_benchmarks.points import OK
+from convnet_benchmarks.points import OK, STATUSES, Point
 
 Record = Mapping[str, Any]
 
 
-def of_points(records: Iterable[Record]) -> list[Measurement]:
-    """Of the records of a file of points, or of a sweep's JSON; what did not run has nothing measured."""
-    found: list[Measurement] = []
-    for record in records:
-        if "results" in record:
-            found += _of_comparison(record)
-        elif record["status"] == OK:
-            found += _of_search(record) if record["kind"] == LARGEST_BATCH else _of_point(record)
-    return found
+def of_points(records: Iterable[Record], name: str) -> list[Measurement]:
+    """Of the records in the field ``name`` of a study's JSON."""
+    found = (of_point(record, f"{name}[{number}]") for number, record in enumerate(records))
+    return list(itertools.chain.from_iterable(found))
 
 
-def _of_comparison(record: Record) -> list[Measurement]:
+def of_point(record: Record, place: str = "") -> list[Measurement]:
+    """Of one record of a sweep; what did not run has nothing measured.
+
+    Raises FieldError for a record that lacks a field or has one of the wrong type. ``place``: where in its
+    file it is, '' for a record on a line of its own.
+    """
+    fields = Fields(record, place)
+    status, kind = fields.text("status", *STATUSES), fields.text("kind")
+    if kind not in ("point", LARGEST_BATCH):
+        return _of_comparison(fields)
+    if status != OK:
+        return []
+    return _of_search(fields) if kind == LARGEST_BATCH else _of_pass(fields)
+
+
+def _of_comparison(record: Fields) -> list[Measurement]:
     """The throughput of every variant that ran; its name stands for backend and number format."""
-    return [
-        _throughput(_about(record, [variant]), result)
-        for variant, result in record["results"].items()
-        if "samples_per_second" in result
-    ]
+    results = record.inner("results")
+    ran = [name for name in results if results.inner(name).text("status", *STATUSES) == OK]
+    return [_throughput(_about(record, [variant]), results.inner(variant)) for variant in ran]
 
 
-def _of_point(record: Record) -> list[Measurement]:
+def _of_pass(record: Fields) -> list[Measurement]:
     """Throughput, latency, memory, and the phases of training."""
     about = _about(record)
-    batch = record["point"]["batch_size"]
     found = [_throughput(about, record)]
-    for name, milliseconds in record["latency_ms"].items():
-        found.append(replace(about, quantity=f"{measurements.LATENCY} {name}", unit="ms", value=milliseconds))
-    if record["peak_memory_bytes"] is not None:
-        mebibytes = record["peak_memory_bytes"] / 2**20
+    latencies = record.inner("latency_ms")
+    for name in latencies:
+        quantity = f"{measurements.LATENCY} {name}"
+        found.append(replace(about, quantity=quantity, unit="ms", value=latencies.positive(name)))
+    if not record.is_null("peak_memory_bytes", "a number of bytes"):
+        mebibytes = record.number("peak_memory_bytes") / 2**20
         found.append(replace(about, quantity=measurements.MEMORY, unit=measurements.MIB, value=mebibytes))
-    for phase, summary in record["phases_ms"].items():
-        found.append(
-            replace(
-                about,
-                quantity=measurements.TIME,
-                unit=measurements.MS_PER_SAMPLE,
-                phase=phase,
-                value=summary["median"] / batch,
-                low=summary["low"] / batch,
-                high=summary["high"] / batch,
-                samples=summary["samples"],
-            )
-        )
-    return found
+    phases = record.inner("phases_ms")
+    return found + [_phase(replace(about, phase=name), phases.inner(name)) for name in phases]
 
 
-def _throughput(about: Measurement, figures: Record) -> Measurement:
-    passes = figures["pass_ms"]
+def _phase(about: Measurement, summary: Fields) -> Measurement:
+    assert about.batch is not None
+    return replace(
+        about,
+        quantity=measurements.TIME,
+        unit=measurements.MS_PER_SAMPLE,
+        value=summary.positive("median") / about.batch,
+        low=summary.positive("low") / about.batch,
+        high=summary.positive("high") / about.batch,
+        samples=summary.whole("samples"),
+    )
+
+
+def _throughput(about: Measurement, figures: Fields) -> Measurement:
+    passes = figures.inner("pass_ms")
     assert about.batch is not None
     return replace(
         about,
         quantity=measurements.THROUGHPUT,
         unit=measurements.IMAGES_PER_SECOND,
-        value=figures["samples_per_second"],
-        low=1e3 * about.batch / passes["high"],
-        high=1e3 * about.batch / passes["low"],
-        samples=passes["samples"],
+        value=figures.positive("samples_per_second"),
+        low=1e3 * about.batch / passes.positive("high"),
+        high=1e3 * about.batch / passes.positive("low"),
+        samples=passes.whole("samples"),
     )
 
 
-def _about(record: Record, kernels: Sequence[str] = ()) -> Measurement:
+def _about(record: Fields, kernels: Sequence[str] = ()) -> Measurement:
     """``kernels``: what the point ran on where that is not its backend and number format."""
-    point = record["point"]
-    conditions = [*(kernels or (point["backend"], point["dtype"]))]
-    if point["threads"] is not None:
-        conditions.append(f"{point['threads']} threads")
-    if point["input_size"] is not None:
-        conditions.append("x".join(map(str, point["input_size"])))
+    point = Point.from_fields(record.inner("point"))
+    conditions = [*(kernels or (point.backend, point.dtype))]
+    if point.threads is not None:
+        conditions.append(f"{point.threads} threads")
+    if point.input_size is not None:
+        conditions.append("x".join(map(str, point.input_size)))
     return Measurement(
         quantity="",
         unit="",
         value=0.0,
-        net=point["net"],
-        batch=point["batch_size"],
-        phase=point["mode"],
-        device=record["machine"]["device"],
+        net=point.net,
+        batch=point.batch_size,
+        phase=point.mode,
+        device=record.inner("machine").text("device"),
         software=", ".join(conditions),
     )
 
 
-def _of_search(record: Record) -> list[Measurement]:
+def _of_search(record: Fields) -> list[Measurement]:
     """The largest batch that ran."""
-    largest = float(record["largest_batch"])
+    largest = float(record.whole("largest_batch", least=0))
     return [replace(_about(record), quantity=LARGEST_BATCH, unit="images", value=largest, batch=None)]

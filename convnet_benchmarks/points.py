@@ -1,14 +1,18 @@
 """One measured point: a net with a batch on a device, and what is found out about it."""
 
+import dataclasses
 import json
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any
+
+from convnet_benchmarks.fields import FieldError, Fields
 
 DTYPES = ("float32", "float64", "bfloat16", "float16")
 MODES = ("inference", "training")
 
 # What became of a point. The first three are final; a failed point is measured again when a study resumes.
 OK, OUT_OF_MEMORY, UNSUPPORTED, FAILED = "ok", "out of memory", "unsupported", "failed"
+STATUSES = (OK, OUT_OF_MEMORY, UNSUPPORTED, FAILED)
 
 
 @dataclass(frozen=True)
@@ -50,9 +54,27 @@ class Point:
 
     @staticmethod
     def from_dict(content: dict[str, Any]) -> "Point":
-        """The point that ``as_dict`` described; raises ValueError or TypeError for anything else."""
-        unknown = set(content) - {field.name for field in fields(Point)}
+        """The point that ``as_dict`` described; raises ValueError for anything else."""
+        return Point.from_fields(Fields(content, "point"))
+
+    @staticmethod
+    def from_fields(given: Fields) -> "Point":
+        """The same; raises FieldError, which is a ValueError."""
+        unknown = set(given) - {field.name for field in dataclasses.fields(Point)}
         if unknown:
-            raise ValueError(f"unknown fields of a point: {', '.join(sorted(unknown))}")
-        size = content.get("input_size")
-        return Point(**{**content, "input_size": None if size is None else tuple(size)})
+            raise FieldError(f"unknown fields of a point: {', '.join(sorted(map(str, unknown)))}")
+        size = None
+        if not given.is_null("input_size", "planes, height and width"):
+            planes, height, width = given.wholes("input_size", 3)
+            size = planes, height, width
+        return Point(
+            net=given.text("net"),
+            batch_size=given.whole("batch_size"),
+            device=given.text("device"),
+            dtype=given.text("dtype", *DTYPES),
+            backend=given.text("backend"),
+            mode=given.text("mode", *MODES),
+            threads=None if given.is_null("threads", "a whole number") else given.whole("threads"),
+            input_size=size,
+            seed=given.seed("seed"),
+        )

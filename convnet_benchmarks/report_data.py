@@ -1,8 +1,7 @@
 """What the plots of a report are made from, and the selections that several of them need."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from convnet_benchmarks import history
 from convnet_benchmarks.charts import Tips
@@ -29,9 +28,9 @@ class ReportData:
     def published(self) -> list[Measurement]:
         return [measurement for source in self.sources for measurement in source.measurements]
 
-    def documents(self, kind: str) -> list[Mapping[str, Any]]:
-        """The JSON documents of the study ``kind``."""
-        return [file.document for file in self.files if file.kind == kind and file.document is not None]
+    def of_study(self, kind: str) -> list[ResultFile]:
+        """The files of the study ``kind``, each with its JSON document."""
+        return [file for file in self.files if file.kind == kind and file.document is not None]
 
 
 def of_quantity(found: Iterable[Measurement], quantity: str) -> list[Measurement]:

@@ -102,11 +102,11 @@ def from_samples(about: Measurement, samples: Sequence[float]) -> Measurement:
 
 
 def _of_sweep(document: Document) -> Iterator[Measurement]:
-    yield from of_points(document["points"])
+    yield from of_points(document["points"], "points")
 
 
 def _of_backends(document: Document) -> Iterator[Measurement]:
-    yield from of_points(document["comparisons"])
+    yield from of_points(document["comparisons"], "comparisons")
 
 
 def _of_flops(document: Document) -> Iterator[Measurement]:
@@ -128,7 +128,8 @@ def _of_flops(document: Document) -> Iterator[Measurement]:
         speed = replace(about, quantity="attained", unit="GFLOP/s", op=layer["path"])
         yield replace(speed, value=layer["gflops"])
     machine = {"kind": "point", "machine": {"device": about.device}}
-    yield from of_points({**machine, **point} for point in document.get("throughput", {}).get("points", ()))
+    points = document.get("throughput", {}).get("points", ())
+    yield from of_points(({**machine, **point} for point in points), "throughput.points")
 
 
 def _of_accuracy(document: Document) -> Iterator[Measurement]:

@@ -206,7 +206,7 @@ def test_the_published_numbers_stand_in_our_layout():
 
 
 def test_comparisons_are_measurements(net):
-    from convnet_benchmarks.point_measurements import of_points
+    from convnet_benchmarks.point_measurements import of_point
 
     point = Point(net, 4, input_size=(3, 8, 8), threads=1)
     record = {
@@ -215,6 +215,6 @@ def test_comparisons_are_measurements(net):
         "point": point.as_dict(),
         **compare(point, variant("stock"), [variant("mm"), variant("tf32")], Sitting(2, 60.0, False, {})),
     }
-    found = of_points([record])
+    found = of_point(record)
     assert [m.software for m in found] == ["stock, 1 threads, 3x8x8", "mm, 1 threads, 3x8x8"]
     assert all(m.low <= m.value <= m.high and m.batch == 4 for m in found)

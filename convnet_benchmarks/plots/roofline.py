@@ -1,9 +1,12 @@
 """The layers of nets under the measured roofs of the machine (Williams, Waterman, Patterson 2009)."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from convnet_benchmarks.charts import Axis, Chart, Guide, Mark, Panel, Series
+from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.fields import FieldError, Fields
+from convnet_benchmarks.load_measurements import ResultFile
 from convnet_benchmarks.report_data import ReportData, number
 from convnet_benchmarks.study_measurements import environment_device
 from convnet_benchmarks.tables import Cell, Column, Table
@@ -24,59 +27,118 @@ _COLUMNS = (
 )
 
 
+@dataclass(frozen=True)
+class _Layer:
+    """``share``: of the roof, None for a layer without arithmetic."""
+
+    path: str
+    kind: str
+    operations: float
+    intensity: float
+    gflops: float
+    share: float | None
+    bound: str
+    ms: float
+
+
+@dataclass(frozen=True)
+class _Roofline:
+    """What one file has."""
+
+    net: str
+    batch: int
+    device: str
+    gflops: float
+    gbytes: float
+    layers: Sequence[_Layer]
+
+
 def chart(data: ReportData) -> Chart | None:
-    documents = [document for document in data.documents("flops") if "roofline" in document]
-    if not documents:
+    found = [one for file in data.of_study("flops") for one in _read(file)]
+    if not found:
         return None
     rows: list[Sequence[Cell]] = [
         (
-            document["net"],
-            layer["path"],
-            layer["kind"],
-            layer["intensity"],
-            layer["gflops"],
-            None if layer["share_of_roof"] is None else 100 * layer["share_of_roof"],
-            layer["bound"],
-            layer["ms"],
+            one.net,
+            layer.path,
+            layer.kind,
+            layer.intensity,
+            layer.gflops,
+            None if layer.share is None else 100 * layer.share,
+            layer.bound,
+            layer.ms,
         )
-        for document in documents
-        for layer in document["roofline"]["layers"]
+        for one in found
+        for layer in one.layers
     ]
     return Chart(
         "What each layer attains against its arithmetic per byte moved. The dashed roof is what the machine "
         "was measured to do: memory bandwidth where it slopes, matrix products where it is flat. Layers "
         "without arithmetic are only in the table.",
-        [_panel(document) for document in documents],
+        [_panel(one) for one in found],
         Table(TITLE, _COLUMNS, rows),
     )
 
 
-def _panel(document: Mapping[str, Any]) -> Panel:
-    roofs, options = document["roofline"]["roofs"], document["options"]
-    layers = [layer for layer in document["roofline"]["layers"] if layer["operations"]]
-    kinds = dict.fromkeys(layer["kind"] for layer in layers)
-    ridge = roofs["gflops"] / roofs["gbytes"]
-    ends = [ridge, *(layer["intensity"] for layer in layers)]
-    left, right = min(ends) / 2, max(ends) * 2
-    roof = [(left, left * roofs["gbytes"]), (ridge, roofs["gflops"]), (right, roofs["gflops"])]
-    device = environment_device(document["environment"])
-    return Panel(
-        title=f"{document['net']}, batch {options['batch_size']}, {device}",
-        kind="points",
-        x=Axis("arithmetic intensity [FLOP/byte]", log=True),
-        y=Axis("attained [GFLOP/s]", log=True),
-        series=[Series(kind, [_mark(layer) for layer in layers if layer["kind"] == kind]) for kind in kinds],
-        guides=[Guide(f"{roofs['gflops']:.4g} GFLOP/s, {roofs['gbytes']:.4g} GB/s", roof)],
+def _read(file: ResultFile) -> Iterator[_Roofline]:
+    """The file's roofline, if it has one. Raises UserError that names the file and the field at fault."""
+    try:
+        content = file.document or {}
+        if "roofline" not in content:
+            return
+        document = Fields(content)
+        roofline = document.inner("roofline")
+        yield _Roofline(
+            document.text("net"),
+            document.inner("options").whole("batch_size"),
+            environment_device(content["environment"]),
+            roofline.inner("roofs").positive("gflops"),
+            roofline.inner("roofs").positive("gbytes"),
+            [_layer(layer) for layer in roofline.each("layers")],
+        )
+    except FieldError as error:
+        raise UserError(f"{file.path}: {error}") from None
+
+
+def _layer(fields: Fields) -> _Layer:
+    moves_data = fields.is_null("share_of_roof", "a number")
+    return _Layer(
+        path=fields.text("path"),
+        kind=fields.text("kind"),
+        operations=fields.number("operations"),
+        intensity=fields.number("intensity"),
+        gflops=fields.number("gflops"),
+        share=None if moves_data else fields.number("share_of_roof"),
+        bound=fields.text("bound"),
+        ms=fields.number("ms"),
     )
 
 
-def _mark(layer: Mapping[str, Any]) -> Mark:
+def _panel(one: _Roofline) -> Panel:
+    # What is 0 has no place on a logarithmic axis.
+    layers = [layer for layer in one.layers if layer.operations and layer.intensity and layer.gflops]
+    kinds = dict.fromkeys(layer.kind for layer in layers)
+    ridge = one.gflops / one.gbytes
+    ends = [ridge, *(layer.intensity for layer in layers)]
+    left, right = min(ends) / 2, max(ends) * 2
+    roof = [(left, left * one.gbytes), (ridge, one.gflops), (right, one.gflops)]
+    return Panel(
+        title=f"{one.net}, batch {one.batch}, {one.device}",
+        kind="points",
+        x=Axis("arithmetic intensity [FLOP/byte]", log=True),
+        y=Axis("attained [GFLOP/s]", log=True),
+        series=[Series(kind, [_mark(layer) for layer in layers if layer.kind == kind]) for kind in kinds],
+        guides=[Guide(f"{one.gflops:.4g} GFLOP/s, {one.gbytes:.4g} GB/s", roof)],
+    )
+
+
+def _mark(layer: _Layer) -> Mark:
     tips = [
-        ("layer", f"{layer['path']} {layer['kind']}"),
-        ("attained", f"{number(layer['gflops'])} GFLOP/s"),
-        ("intensity", f"{number(layer['intensity'])} FLOP/byte"),
-        ("of the roof", f"{number(100 * layer['share_of_roof'])} %"),
-        ("bound", layer["bound"]),
-        ("time", f"{number(layer['ms'])} ms"),
+        ("layer", f"{layer.path} {layer.kind}"),
+        ("attained", f"{number(layer.gflops)} GFLOP/s"),
+        ("intensity", f"{number(layer.intensity)} FLOP/byte"),
+        ("of the roof", "" if layer.share is None else f"{number(100 * layer.share)} %"),
+        ("bound", layer.bound),
+        ("time", f"{number(layer.ms)} ms"),
     ]
-    return Mark(layer["intensity"], layer["gflops"], tips=tips)
+    return Mark(layer.intensity, layer.gflops, tips=tips)
