@@ -6,6 +6,7 @@ soumith/convnet-benchmarks' ``imagenet_winners`` and ``layerwise_benchmarks``. A
 """
 
 import itertools
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -207,6 +208,8 @@ class _Parser:
         self._add(label, milliseconds, PER_BATCH)
 
     def _add(self, label: str, milliseconds: float, unit: str) -> None:
+        if not 0 <= milliseconds < math.inf:
+            return  # no time, as little as 'nan'. A time rounded to nothing may be 0.
         if label in self._samples and label not in ("t1", "dry_run"):
             # The first label again, without a title in between: the next run of a pasted log.
             self.finish_run()

@@ -2,9 +2,9 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.fields import is_finite, shown
 from convnet_benchmarks.legacy_logs import PER_SAMPLE, LoggedRun, parse_log, parse_model
 from convnet_benchmarks.results import SCHEMA
 
@@ -43,14 +43,13 @@ def _run_of_json(path: str, text: str) -> LoggedRun:
     kind, lines = document.get("kind"), document.get("lines")
     if kind not in ("benchmark", "criterion"):
         raise UserError(f"{path}: kind is {kind!r}; accepted: 'benchmark', 'criterion'")
-    if not isinstance(lines, dict) or not lines or not all(_is_time(value) for value in lines.values()):
+    if not isinstance(lines, dict) or not lines:
         raise UserError(f"{path}: 'lines' must hold a number of milliseconds for each label")
+    for label, value in lines.items():
+        if not (is_finite(value) and value > 0):
+            raise UserError(f"{path}: label '{label}' is {shown(value)}; accepted: milliseconds above 0")
     try:
         model = parse_model(str(document.get("model", "")))
     except ValueError as error:
         raise UserError(f"{path}: 'model': {error}") from None
     return LoggedRun(kind, PER_SAMPLE, {label: float(value) for label, value in lines.items()}, model=model)
-
-
-def _is_time(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -2,6 +2,7 @@
 
 import functools
 import json
+import re
 from pathlib import Path
 
 import h5py
@@ -342,6 +343,27 @@ def test_published_runs_are_paired_by_net_and_kernels(crosscheck, tmp_path):
     code, stdout, *_ = crosscheck(log, fewer)
     assert code == 1
     assert "no such run in B" in stdout
+
+
+@pytest.mark.parametrize("time", ["NaN", "Infinity", "-5", "0", "null", "true", '"5"', "1" + 400 * "0"])
+def test_what_is_no_time_in_a_runs_json_is_refused_by_label(run_python, tmp_path, time):
+    path = run_json(tmp_path)
+    text = path.read_text()
+    assert text.count('":TOTAL:": ') == 1
+    path.write_text(re.sub(r'(":TOTAL:": )[^,}]+', rf"\g<1>{time}", text))
+    done = run_python("-m", "convnet_benchmarks", "crosscheck", str(LOGS / "benchmark_cpu.log"), str(path))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"convnet-benchmarks: {path}: label ':TOTAL:' is ")
+    assert done.stderr.endswith("; accepted: milliseconds above 0\n") and len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("time", ["nan", "-5", "1e999"])
+def test_what_is_no_time_in_a_log_is_missing(crosscheck, tmp_path, time):
+    log = tmp_path / "b.log"
+    text = (LOGS / "benchmark_cpu.log").read_text()
+    log.write_text(re.sub(r"(?m)^(:TOTAL:\s+).*$", rf"\g<1>{time}", text))
+    code, stdout, *_ = crosscheck(LOGS / "benchmark_cpu.log", log)
+    assert code == 1 and ":TOTAL: is missing in B" in stdout
 
 
 def test_times_of_a_batch_and_of_a_sample_are_brought_together(crosscheck, tmp_path):
