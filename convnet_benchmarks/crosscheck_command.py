@@ -147,14 +147,16 @@ def _compare_model(options: argparse.Namespace) -> "Report | None":
     from convnet_benchmarks.compare_tensors import Tolerance
     from convnet_benchmarks.crosscheck_model import RELATIVE_TOLERANCES, compare_model, find_recorded
     from convnet_benchmarks.crosscheck_report import tensor_report
-    from convnet_benchmarks.result_files import load_results, load_t7
+    from convnet_benchmarks.result_files import load_results
+    from convnet_benchmarks.result_readers import load_t7
 
     other = None if options.b is None else load_results(options.b)
-    recorded = find_recorded(load_t7(options.a), other)
-    if recorded is None:
-        return None
+    value = load_t7(options.a)
     tolerance = Tolerance(options.rtol, options.atol, RELATIVE_TOLERANCES)
     try:
+        recorded = find_recorded(value, other)
+        if recorded is None:
+            return None
         comparisons, notes = compare_model(recorded, tolerance, options.mode)
     except UserError as error:
         raise UserError(f"{options.a}: {error}") from None

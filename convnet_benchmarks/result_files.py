@@ -5,7 +5,8 @@ Read are .t7, .h5 / .hdf5, .npz, .npy, .pt / .pth, .safetensors and .json. Place
 counts as the '.' between names.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,11 @@ from typing import Any
 import numpy as np
 
 from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.result_readers import READERS
 
 ROOT = "root"
+SUFFIXES = tuple(READERS)
+_TEXT_KINDS = "US"  # of numpy
 
 
 @dataclass(frozen=True)
@@ -58,22 +62,35 @@ class ResultTree:
 def load_results(path: str) -> ResultTree:
     """Reads a result file by its suffix; raises UserError for one that is missing, broken or of no kind."""
     suffix = Path(path).suffix.lower()
-    if suffix not in _READERS:
-        raise UserError(f"{path}: unknown kind of result file; accepted: {', '.join(_READERS)}")
+    if suffix not in READERS:
+        raise UserError(f"{path}: unknown kind of result file; accepted: {', '.join(READERS)}")
     if not Path(path).is_file():
         raise UserError(f"{path}: {'is a folder' if Path(path).is_dir() else 'no such file'}")
-    return _READERS[suffix](path)
+    try:
+        value = READERS[suffix](path)
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror or error}") from None
+    try:
+        return tree_of(value)
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None
 
 
 def tree_of(value: Any) -> ResultTree:
-    """The tree of a value: Lua objects, mappings, lists, arrays, torch tensors, numbers and texts, nested."""
+    """The tree of a value: Lua objects, mappings, lists, arrays, torch tensors, numbers and texts, nested.
+
+    Raises UserError that names the path of what cannot be compared.
+    """
     tree = ResultTree()
     seen: dict[int, str] = {}
     # Children are pushed in reverse, so that entries come in the file's order; no recursion, however deep.
     stack: list[tuple[str, Any]] = [("", value)]
     while stack:
         path, item = stack.pop()
-        entry = _leaf(item)
+        try:
+            entry = _leaf(item)
+        except _UncomparableError as error:
+            raise UserError(f"{path or ROOT}: {error}") from None
         if entry is not None:
             _add(tree, path or ROOT, entry)
             continue
@@ -95,18 +112,31 @@ def _add(tree: ResultTree, path: str, entry: Entry) -> None:
     tree.entries[path] = entry
 
 
+class _UncomparableError(Exception):
+    """Says of a leaf why it cannot be compared, and what can."""
+
+
 def _leaf(item: Any) -> Entry | None:
+    if isinstance(item, np.ndarray) and item.dtype.kind in _TEXT_KINDS:
+        if item.dtype.kind == "U" and not _is_unicode(item):
+            raise _UncomparableError("holds a text with what is no character; accepted: Unicode")
+        if item.ndim:
+            return None  # its texts are leaves
+        item = item.item()
     if isinstance(item, bool | np.bool_):
         return Entry(bool(item), "boolean")
     if isinstance(item, int | float):
         return Entry(np.asarray(item, dtype=np.float64), "number")
     if isinstance(item, str):
-        return Entry(item, "text")
+        return Entry(str(item), "text")  # of numpy, too
     if isinstance(item, bytes):
         return Entry(item.decode("latin-1"), "text")
     if item is None:
         return Entry("nil", "text")
     if isinstance(item, np.ndarray | np.generic):
+        if item.dtype.kind not in "biufc" or item.real.itemsize > 8:
+            accepted = "numbers of up to 64 bits (complex ones of 128), booleans and texts"
+            raise _UncomparableError(f"holds elements of type {item.dtype}; accepted: {accepted}")
         return Entry(np.asarray(item), item.dtype.name)
     module = type(item).__module__
     if module.startswith("lua_compat.t7"):
@@ -114,6 +144,12 @@ def _leaf(item: Any) -> Entry | None:
     if module.startswith("torch"):
         return _torch_leaf(item)
     return None
+
+
+def _is_unicode(texts: np.ndarray) -> bool:
+    """numpy takes any 32 bits for a character; Python's own are fewer."""
+    code_points = np.frombuffer(texts.tobytes(), np.dtype(np.uint32).newbyteorder(texts.dtype.byteorder))
+    return bool(code_points.max(initial=0) <= sys.maxunicode)
 
 
 def _lua_leaf(item: Any) -> Entry | None:
@@ -133,13 +169,30 @@ def _torch_leaf(item: Any) -> Entry | None:
 
     if not isinstance(item, torch.Tensor):
         return Entry(str(item), "text") if isinstance(item, torch.dtype | torch.device | torch.Size) else None
-    tensor = item.detach().cpu()
-    if tensor.is_quantized or tensor.is_sparse:
-        raise UserError("a sparse or quantized tensor cannot be compared; save it dense")
+    kind = _without_plain_values(item)
+    if kind:
+        raise _UncomparableError(f"holds a {kind} tensor; accepted: dense tensors, saved with their values")
+    tensor = item.detach().cpu().resolve_conj().resolve_neg()
     precision = str(tensor.dtype).removeprefix("torch.")
-    # numpy has no bfloat16 and no 8-bit floats: float32 holds all of them exactly.
-    holds = tensor.float() if tensor.dtype.itemsize <= 2 and tensor.dtype.is_floating_point else tensor
-    return Entry(holds.numpy(), precision)
+    # numpy has no bfloat16, no 8-bit floats and no complex32: larger types hold all of them exactly.
+    if tensor.dtype.itemsize <= 2 and tensor.dtype.is_floating_point:
+        tensor = tensor.float()
+    elif tensor.dtype == torch.complex32:
+        tensor = tensor.to(torch.complex64)
+    return Entry(tensor.numpy(), precision)
+
+
+def _without_plain_values(tensor: Any) -> str:
+    """What kind of tensor it is, where it is not one that numpy can have; '' where it is."""
+    import torch
+
+    if tensor.is_nested:
+        return "nested"
+    if tensor.is_quantized:
+        return "quantized"
+    if tensor.layout != torch.strided:
+        return "sparse"
+    return "meta" if tensor.is_meta else ""
 
 
 def _children(item: Any) -> Iterable[tuple[str, Any]] | None:
@@ -149,6 +202,8 @@ def _children(item: Any) -> Iterable[tuple[str, Any]] | None:
         return [(_name(key), child) for key, child in item.items()]
     if isinstance(item, list | tuple):
         return [(str(place), child) for place, child in enumerate(item, 1)]
+    if isinstance(item, np.ndarray):  # of texts: as a list of them, or lists of lists
+        return [(".".join(str(i + 1) for i in index), item[index]) for index in np.ndindex(item.shape)]
     return None
 
 
@@ -166,122 +221,3 @@ def _name(key: Any) -> str:
     if isinstance(key, bool):
         return "true" if key else "false"
     return (key.decode("latin-1") if isinstance(key, bytes) else str(key)).replace("/", ".")
-
-
-def load_t7(path: str) -> Any:
-    """The Lua object in a .t7 file; raises UserError for one that is broken or cannot be read."""
-    from lua_compat import t7
-
-    try:
-        return t7.load(path)
-    except t7.T7FormatError as error:
-        raise UserError(f"{path}: {error}") from None
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror or error}") from None
-
-
-def _read_t7(path: str) -> ResultTree:
-    return tree_of(load_t7(path))
-
-
-def _read_hdf5(path: str) -> ResultTree:
-    from lua_compat import hdf5
-
-    try:
-        return tree_of(hdf5.load(path))
-    except hdf5.HDF5Error as error:
-        raise UserError(str(error)) from None
-
-
-def _read_numpy(path: str) -> ResultTree:
-    try:
-        loaded = np.load(path, allow_pickle=False)
-        if isinstance(loaded, np.ndarray):
-            return tree_of(loaded)
-        with loaded:
-            return tree_of({name: loaded[name] for name in loaded.files})
-    except (ValueError, OSError, EOFError, _bad_zip()) as error:
-        raise UserError(f"{path}: not a numpy file of plain arrays ({error})") from None
-
-
-def _bad_zip() -> type[Exception]:
-    import zipfile
-
-    return zipfile.BadZipFile
-
-
-def _read_torch(path: str) -> ResultTree:
-    import pickle
-
-    import torch
-
-    try:
-        return tree_of(torch.load(path, map_location="cpu", weights_only=True))
-    except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise UserError(
-            f"{path}: not a file of tensors that torch.load(weights_only=True) reads, such as a state_dict "
-            f"({reason})"
-        ) from None
-
-
-def _read_safetensors(path: str) -> ResultTree:
-    try:
-        import safetensors
-        from safetensors.torch import load_file
-    except ImportError:
-        raise UserError(f"{path}: needs the package safetensors (pip install safetensors)") from None
-    try:
-        return tree_of(load_file(path))
-    except (safetensors.SafetensorError, OSError) as error:
-        raise UserError(f"{path}: not a safetensors file ({error})") from None
-
-
-def _read_json(path: str) -> ResultTree:
-    import json
-
-    try:
-        with open(path, encoding="utf-8") as file:
-            return tree_of(_arrays(json.load(file)))
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"{path}: not a JSON file ({error})") from None
-
-
-def _arrays(value: Any) -> Any:
-    """JSON's nested lists of numbers as arrays, where they are rectangular."""
-    if isinstance(value, dict):
-        return {name: _arrays(child) for name, child in value.items()}
-    if isinstance(value, list):
-        if value and all(_is_number(number) for number in _flattened(value)):
-            try:
-                return np.asarray(value, dtype=np.float64)
-            except ValueError:  # ragged
-                pass
-        return [_arrays(child) for child in value]
-    return value
-
-
-def _flattened(value: list[Any]) -> Iterator[Any]:
-    for item in value:
-        if isinstance(item, list):
-            yield from _flattened(item)
-        else:
-            yield item
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-_READERS: dict[str, Callable[[str], ResultTree]] = {
-    ".t7": _read_t7,
-    ".h5": _read_hdf5,
-    ".hdf5": _read_hdf5,
-    ".npz": _read_numpy,
-    ".npy": _read_numpy,
-    ".pt": _read_torch,
-    ".pth": _read_torch,
-    ".safetensors": _read_safetensors,
-    ".json": _read_json,
-}
-SUFFIXES = tuple(_READERS)

@@ -28,7 +28,7 @@ def load_module(file: str, place: str | None, option: str) -> "nn.Module":
 def _find_model(file: str, place: str | None, option: str) -> tuple[str, Any]:
     """The model and its path: at ``place``, the file's only object, or the only model in its table."""
     from convnet_benchmarks.crosscheck_model import is_model
-    from convnet_benchmarks.result_files import load_t7
+    from convnet_benchmarks.result_readers import load_t7
     from lua_compat.t7 import LuaTable
     from lua_compat.t7.paths import lookup
 

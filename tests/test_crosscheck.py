@@ -191,6 +191,115 @@ def test_nan_equals_nan_only(crosscheck, tmp_path):
     assert report["comparisons"][0]["max_error"] == "inf"
 
 
+def test_texts_in_arrays_are_compared_as_texts(crosscheck, tmp_path):
+    texts = {
+        "name": np.array("net"),
+        "classes": np.array([["cat", "dog"], ["eel", ""]]),
+        "raw": np.array([b"x"]),
+    }
+    a = write(tmp_path / "a.npz", texts)
+    lists = {"name": "net", "classes": [["cat", "dog"], ["eel", ""]], "raw": ["x"]}
+    (tmp_path / "b.json").write_text(json.dumps(lists))
+    assert crosscheck(a, tmp_path / "b.json")[0] == 0
+    code, stdout, stderr, report = crosscheck(
+        a, write(tmp_path / "c.npz", texts | {"classes": np.array([["cat", "cow"], ["eel", ""]])})
+    )
+    assert (code, stderr) == (1, "")
+    assert "classes.1.2: A 'dog', B 'cow'" in stdout
+    assert [row["path"] for row in report["comparisons"] if row["verdict"] != "same"] == ["classes.1.2"]
+
+
+@pytest.mark.parametrize(
+    ("values", "held"),
+    [
+        (np.array(["2015-12-01"], dtype="M8[D]"), "elements of type datetime64[D]"),
+        (np.zeros(2, dtype=[("a", int), ("b", float)]), "elements of type [('a', '<i8'), ('b', '<f8')]"),
+        (np.zeros(2, dtype=np.clongdouble), "elements of type complex256"),
+        (np.array([0x7FFFFFFF], dtype="<u4").view("<U1"), "a text with what is no character"),
+    ],
+)
+def test_arrays_of_neither_numbers_nor_texts_are_refused_by_place(run_python, tmp_path, values, held):
+    if values.dtype == np.complex128:
+        pytest.skip("a long double is a double here")
+    path = str(write(tmp_path / "a.npz", {"x": np.ones(2), "y": values}))
+    done = run_python("-m", "convnet_benchmarks", "crosscheck", path, path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"convnet-benchmarks: {path}: y: holds {held}; accepted: ")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_arrays_of_objects_are_refused_by_file(crosscheck, tmp_path):
+    path = write(tmp_path / "a.npz", {"x": np.array([None, 1], dtype=object)})
+    code, _, stderr, _ = crosscheck(path, path)
+    assert code == 2 and str(path) in stderr and len(stderr.splitlines()) == 1
+
+
+def tensors_of_kinds():
+    """Tensors that torch.save keeps as they are, and what a message says of them."""
+    ones = torch.ones(3)
+    return {
+        "sparse": ones.to_sparse(),
+        "quantized": torch.quantize_per_tensor(ones, 0.1, 0, torch.qint8),
+        "meta": torch.ones(3, device="meta"),
+    }
+
+
+@pytest.mark.filterwarnings("ignore")  # PyTorch's, of making them
+@pytest.mark.parametrize("kind", ["sparse", "quantized", "meta"])
+def test_tensors_without_plain_values_are_refused_by_place(run_python, tmp_path, kind):
+    path = str(tmp_path / "a.pt")
+    torch.save({"net": {"x": tensors_of_kinds()[kind]}}, path)
+    done = run_python("-m", "convnet_benchmarks", "crosscheck", path, path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        f"convnet-benchmarks: {path}: net.x: holds a {kind} tensor; "
+        "accepted: dense tensors, saved with their values\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ({"x": {1, 2}}, "x: holds a set, which cannot be compared"),
+        ({"a.b": 1, "a": {"b": 2}}, "a.b: two values have this path"),
+        (
+            torch.nn.Linear(2, 2),
+            "it holds a torch.nn.modules.linear.Linear; accepted: tensors, numbers and texts",
+        ),
+    ],
+)
+def test_what_is_in_a_pt_file_is_refused_by_name_in_plain_words(run_python, tmp_path, value, message):
+    path = str(tmp_path / "a.pt")
+    torch.save(value, path)
+    done = run_python("-m", "convnet_benchmarks", "crosscheck", path, path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"convnet-benchmarks: {path}: ") and message in done.stderr
+    assert done.stderr.removesuffix("\n").isprintable()
+
+
+def test_conjugate_and_negative_views_are_read(crosscheck, tmp_path):
+    z = torch.tensor([1 + 2j, 3 - 1j])
+    torch.save({"conjugate": z.conj(), "negative": z.clone().conj().imag}, tmp_path / "a.pt")
+    b = write(tmp_path / "b.npz", {"conjugate": z.numpy().conj(), "negative": -z.numpy().imag})
+    assert crosscheck(tmp_path / "a.pt", b)[0] == 0
+
+
+@pytest.mark.parametrize("kind", [".npz", ".npy", ".pt"])
+def test_a_file_with_broken_bytes_is_read_or_refused(crosscheck, tmp_path, kind):
+    path = tmp_path / f"a{kind}"
+    if kind == ".npy":
+        np.save(path, np.arange(6.0))
+    else:
+        write(path, {"x": np.arange(6.0)})
+    whole, random = path.read_bytes(), np.random.default_rng(4)
+    for _ in range(150):
+        broken = bytearray(whole)
+        broken[random.integers(len(whole))] = random.integers(256)
+        path.write_bytes(broken)
+        code, _, stderr, _ = crosscheck(path, path)
+        assert code == 0 or (code == 2 and stderr.startswith(f"convnet-benchmarks: {path}: "))
+
+
 IMAGES = np.random.default_rng(2).standard_normal((2, 3, 4, 5))
 
 
