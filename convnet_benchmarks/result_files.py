@@ -15,6 +15,7 @@ import numpy as np
 
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.result_readers import READERS
+from convnet_benchmarks.whole_numbers import exact_type
 
 ROOT = "root"
 SUFFIXES = tuple(READERS)
@@ -25,11 +26,12 @@ _TEXT_KINDS = "US"  # of numpy
 class Entry:
     """One leaf of a result file.
 
-    ``precision``: the element type as it was stored; 'number' for a plain number of Lua or JSON, 'text' and
-    'boolean' for what ``value`` holds as such. bfloat16 arrays are held as float32.
+    ``precision``: the element type as it was stored; 'number' for a plain number of Lua or JSON, 'text',
+    'boolean' and 'integer' (one that no number type holds) for what ``value`` holds as such. bfloat16 arrays
+    are held as float32.
     """
 
-    value: Any  # numpy array, str or bool
+    value: Any  # numpy array, str, bool or int
     precision: str
 
     @property
@@ -125,7 +127,9 @@ def _leaf(item: Any) -> Entry | None:
         item = item.item()
     if isinstance(item, bool | np.bool_):
         return Entry(bool(item), "boolean")
-    if isinstance(item, int | float):
+    if isinstance(item, int):
+        return _whole_number(item)
+    if isinstance(item, float):
         return Entry(np.asarray(item, dtype=np.float64), "number")
     if isinstance(item, str):
         return Entry(str(item), "text")  # of numpy, too
@@ -144,6 +148,14 @@ def _leaf(item: Any) -> Entry | None:
     if module.startswith("torch"):
         return _torch_leaf(item)
     return None
+
+
+def _whole_number(item: int) -> Entry:
+    """Never rounded: a double, a 64-bit integer or, where neither holds it, Python's number."""
+    dtype = exact_type([item])
+    if dtype is None:
+        return Entry(item, "integer")
+    return Entry(np.asarray(item, dtype), "number" if dtype is np.float64 else dtype.__name__)
 
 
 def _is_unicode(texts: np.ndarray) -> bool:

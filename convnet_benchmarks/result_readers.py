@@ -3,12 +3,14 @@
 Raises UserError for a file that is broken or holds what its kind of file should not.
 """
 
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.whole_numbers import exact_type
 
 _LONGEST_REASON = 120
 _BROKEN_PICKLE = (LookupError, TypeError, AttributeError, AssertionError)
@@ -102,8 +104,11 @@ def _read_json(path: str) -> Any:
     try:
         with open(path, encoding="utf-8") as file:
             return _arrays(json.load(file))
-    except (ValueError, RecursionError) as error:
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UserError(f"{path}: not a JSON file ({error})") from None
+    except ValueError:  # of int(), lest it take minutes
+        most = sys.get_int_max_str_digits()
+        raise UserError(f"{path}: holds a whole number of more than {most} digits") from None
 
 
 def _arrays(value: Any) -> Any:
@@ -113,8 +118,8 @@ def _arrays(value: Any) -> Any:
     if isinstance(value, list):
         if value and all(_is_number(number) for number in _flattened(value)):
             try:
-                return np.asarray(value, dtype=np.float64)
-            except ValueError:  # ragged
+                return np.asarray(value, _number_type(list(_flattened(value))))
+            except (ValueError, OverflowError):  # ragged; or no type of numpy holds them
                 pass
         return [_arrays(child) for child in value]
     return value
@@ -126,6 +131,17 @@ def _flattened(value: list[Any]) -> Iterator[Any]:
             yield from _flattened(item)
         else:
             yield item
+
+
+def _number_type(numbers: list[int | float]) -> type[np.float64 | np.int64 | np.uint64]:
+    """double, but for whole numbers that it would round; raises OverflowError where no type holds them."""
+    whole = [number for number in numbers if isinstance(number, int)]
+    if not whole or len(whole) < len(numbers):  # measured or computed: whole only by chance
+        return np.float64
+    dtype = exact_type(whole)
+    if dtype is None:
+        raise OverflowError
+    return dtype
 
 
 def _is_number(value: Any) -> bool:

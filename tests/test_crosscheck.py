@@ -234,6 +234,48 @@ def test_arrays_of_objects_are_refused_by_file(crosscheck, tmp_path):
     assert code == 2 and str(path) in stderr and len(stderr.splitlines()) == 1
 
 
+FAR = 10**30 + 1  # what no number type holds
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "error"),
+    [
+        (2**53, 2**53 + 1, 1),
+        ([1, 2**53], [1, 2**53 + 1], 1),
+        (-(2**63), -(2**63) + 1, 1),
+        (2**64 - 1, 2**64 - 2, 1),
+        ([[2**53 + 1, 1]], [[2**53 + 3, 2]], 2),
+        (10**22, 10**22 + 1, None),
+        (FAR, FAR + 1, None),
+        ([FAR, 1], [FAR, 2], 1),
+        ([0.5, 1e9], [0.5, 1e9 + 2], 2),
+        (10**400, 10**400 + 1, None),
+    ],
+)
+def test_whole_numbers_are_never_rounded(crosscheck, tmp_path, a, b, error):
+    paths = tmp_path / "a.json", tmp_path / "b.json"
+    for path, number in zip(paths, (a, b), strict=True):
+        path.write_text(json.dumps({"n": number}))
+    assert crosscheck(paths[0], paths[0])[0] == 0
+    code, _, stderr, report = crosscheck(*paths)
+    assert (code, stderr) == (1, "")
+    assert [row["max_error"] for row in report["comparisons"] if row["verdict"] == "differs"] == [error]
+
+
+def test_a_large_whole_number_equals_the_double_of_another_file(crosscheck, tmp_path):
+    (tmp_path / "a.json").write_text('{"seed": 9007199254740993, "far": 10000000000000000000000}')
+    t7.save(tmp_path / "b.t7", t7.LuaTable({"seed": 2.0**53, "far": 1e22}))
+    code, _, _, report = crosscheck(tmp_path / "a.json", tmp_path / "b.t7")
+    assert code == 0
+    assert [row["max_error"] for row in report["comparisons"]] == [1, 0]
+
+
+def test_a_number_of_too_many_digits_is_named(crosscheck, tmp_path):
+    (tmp_path / "a.json").write_text(5000 * "1")
+    code, _, stderr, _ = crosscheck(tmp_path / "a.json", tmp_path / "a.json")
+    assert code == 2 and stderr.endswith("a.json: holds a whole number of more than 4300 digits\n")
+
+
 def tensors_of_kinds():
     """Tensors that torch.save keeps as they are, and what a message says of them."""
     ones = torch.ones(3)
