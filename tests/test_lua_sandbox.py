@@ -32,12 +32,13 @@ def test_torch_and_nn_work_and_values_come_back(tmp_path: Path) -> None:
         local counter = torch.class('Counter')
         function counter:__init(n) self.n = n end
         print(arg[1], Counter(5).n, torch.typename(_G.Counter(1)))
+        print({ t = torch.ones(2), {} })
         a_global = 1
         return require('neighbour').three, 'text', output, nil, a_global
     """
     outcome, printed = sandboxed(tmp_path, code)
     assert (outcome.exit_code, outcome.message) == (0, "")
-    assert printed == "an argument\t5\tCounter\n"
+    assert printed == "an argument\t5\tCounter\n{\n  1 : {}\n  t : DoubleTensor - size: 2\n}\n"
     three, text, output, nothing, one = outcome.values
     assert (three, text, nothing, one) == (3, "text", None, 1)
     assert output.numpy().shape == (2, 4) and np.abs(output.numpy()).max() < 1

@@ -41,6 +41,41 @@ def test_a_package_that_is_not_there_is_a_wrong_command_line() -> None:
     assert (result.returncode, result.stdout, result.stderr) == (2, "", message)
 
 
+def test_print_writes_tables_out_in_their_place(tmp_path: Path) -> None:
+    """As trepl's print does; numbers and strings as Lua's own prints them."""
+    script = tmp_path / "prints.lua"
+    script.write_text(
+        "io.write('before ')\n"
+        "print({ rate = 0.5, name = 'x', { 1, {} }, t = torch.FloatTensor(2, 3) }, 'after', {})\n"
+        "print('a', 1, nil)\n"
+        "print(setmetatable({}, { __tostring = function() return 'its text' end }), nil)\n"
+        "print({ { { { { { 1 } } } } } })\n"
+        "setprintlevel(1) print({ {1} })\n"
+        "setprintlevel(0) print({}) print(pcall(setprintlevel, -1))\n"
+    )
+    expected = (
+        'before {\n  1 : \n    {\n      1 : 1\n      2 : {}\n    }\n  name : "x"\n  rate : 0.5\n'
+        "  t : FloatTensor - size: 2x3\n}\nafter\t{}\na\t1\tnil\nits text\tnil\n"
+    )
+    result = th("-gg", str(script))
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout.startswith(expected)
+    rest = result.stdout.removeprefix(expected)
+    assert "\n                  1 : {...}\n                }\n" in rest  # the fifth table
+    assert "\n}\n{\n  1 : {...}\n}\ntable: 0x" in rest
+    assert "a number from 0 up expected" in rest
+
+
+def test_who_and_import_are_for_scripts_too() -> None:
+    code = "require 'nn' mine = torch.ones(2) import 'sys' print(tic == sys.tic) who()"
+    result = th("-e", code)
+    assert (result.returncode, result.stderr) == (0, "")
+    first, *names = result.stdout.splitlines()
+    assert first == "true"
+    assert "mine                 torch.DoubleTensor of size 2" in names
+    assert not any(line.split()[0] in ("nn", "torch", "print", "arg") for line in names)
+
+
 @pytest.mark.parametrize(
     ("code", "status"), [("os.exit(3)", 3), ("os.exit()", 0), ("os.exit(false)", 1), ("pcall(os.exit, 4)", 4)]
 )

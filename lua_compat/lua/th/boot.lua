@@ -96,9 +96,9 @@ local function guarded(f, ...)
    if not ok then return problem end
 end
 
--- th has Torch and its small companions loaded before the script starts.
+-- th has Torch and its small companions loaded before the script starts, and trepl's globals.
 local function load_torch()
-   for _, name in ipairs{ 'torch', 'paths', 'sys', 'xlua' } do require(name) end
+   for _, name in ipairs{ 'torch', 'paths', 'sys', 'xlua', 'th.trepl' } do require(name) end
 end
 
 local actions = {}

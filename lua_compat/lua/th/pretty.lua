@@ -1,11 +1,14 @@
--- print as the prompt has it: plain tables are shown with what is in them.
+-- print as trepl has it, in scripts and at the prompt: plain tables are shown with what is in them.
+-- What is used here is kept in locals: the sandbox takes some of it from the globals.
 local DEEPEST = 5
-local stdout = io.stdout
+local stdout, metatable_of = io.stdout, debug.getmetatable
+local plain_print, select, type = print, select, type
+local typename, isTensor, isStorage = torch.typename, torch.isTensor, torch.isStorage
 
 local pretty = { depth = DEEPEST, paint = function(text) return text end }
 
 local function has_text(object)
-   local metatable = debug.getmetatable(object)
+   local metatable = metatable_of(object)
    return metatable and metatable.__tostring
 end
 
@@ -26,9 +29,9 @@ end
 
 -- One value in one line: a tensor or storage by its type and size, a string in quotes.
 local function brief(value)
-   local name = torch.typename(value)
-   if name and (torch.isTensor(value) or torch.isStorage(value)) then
-      local size = torch.isStorage(value) and tostring(value:size()) or table.concat(value:size():totable(), 'x')
+   local name = typename(value)
+   if name and (isTensor(value) or isStorage(value)) then
+      local size = isStorage(value) and tostring(value:size()) or table.concat(value:size():totable(), 'x')
       return pretty.paint(('%s - %s'):format(name:gsub('^torch%.', ''), size == '' and 'empty' or 'size: ' .. size),
          'object')
    end
@@ -67,14 +70,25 @@ function pretty.text(t)
    return table.concat(lines, '\n')
 end
 
--- print, plain tables written out.
-function pretty.print(...)
-   local texts = {}
-   for place = 1, select('#', ...) do
+-- A table that is written out ends its line; the rest is parted by tabs.
+local function print_with_tables(n, ...)
+   local pieces = {}
+   for place = 1, n do
       local value = select(place, ...)
-      texts[place] = is_plain_table(value) and pretty.depth > 0 and pretty.text(value) or tostring(value)
+      local written_out = is_plain_table(value)
+      pieces[#pieces + 1] = written_out and pretty.text(value) or tostring(value)
+      pieces[#pieces + 1] = (written_out or place == n) and '\n' or '\t'
    end
-   stdout:write(table.concat(texts, '\t'), '\n')
+   stdout:write(table.concat(pieces))
+end
+
+-- print, plain tables written out. Lua's own prints whatever holds none: it is as fast as it was.
+function pretty.print(...)
+   local n = select('#', ...)
+   for place = 1, n do
+      if is_plain_table((select(place, ...))) and pretty.depth > 0 then return print_with_tables(n, ...) end
+   end
+   return plain_print(...)
 end
 
 return pretty

@@ -4,9 +4,6 @@ local colored = ...
 
 local pretty = require 'th.pretty'
 
-print = pretty.print
-_RESULTS, _LAST = {}, ''
-
 local COLORS = { number = 36, boolean = 34, string = 32, ['function'] = 35, object = 31, ['nil'] = 90, time = 90,
    heading = 34, error = 31 }
 local function paint(text, kind)
@@ -14,46 +11,6 @@ local function paint(text, kind)
    return colored and color and ('\27[%dm%s\27[0m'):format(color, text) or text
 end
 pretty.paint = paint
-
-local initial = {}
-
--- How deep print goes into tables; 0: not at all.
-function setprintlevel(depth)
-   if type(depth) ~= 'number' or depth < 0 then error('a number from 0 up expected', 2) end
-   pretty.depth = math.floor(depth)
-end
-
--- Shows the globals that were made since the prompt began; who(true) shows those from before, too.
-function who(all)
-   local names = {}
-   for name in pairs(_G) do
-      if all or not initial[name] then names[#names + 1] = tostring(name) end
-   end
-   table.sort(names)
-   for _, name in ipairs(names) do
-      local value = _G[name]
-      local text = torch.typename(value) or type(value)
-      if torch.isTensor(value) then
-         text = ('%s of size %s'):format(text, table.concat(value:size():totable(), 'x'))
-      elseif type(value) == 'number' or type(value) == 'boolean' then
-         text = tostring(value)
-      elseif type(value) == 'string' then
-         text = ('%q'):format(#value > 40 and value:sub(1, 40) .. '...' or value)
-      end
-      print(('%-20s %s'):format(name, text))
-   end
-end
-
--- Requires a package and makes what is in it global; what exists stays, unless forced.
-function import(package_name, forced)
-   local found = require(package_name)
-   local symbols = type(found) == 'table' and found or _G[package_name]
-   for name, value in pairs(type(symbols) == 'table' and symbols or {}) do
-      if forced or rawget(_G, name) == nil then rawset(_G, name, value) end
-   end
-end
-
-for name in pairs(_G) do initial[name] = true end
 
 -- Lines
 

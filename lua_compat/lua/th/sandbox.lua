@@ -126,8 +126,8 @@ string.dump = refused('string.dump')
 
 local kept = {}
 for _, name in ipairs{ '_VERSION', 'assert', 'bit', 'collectgarbage', 'coroutine', 'error', 'ipairs', 'math', 'next',
-   'pairs', 'pcall', 'print', 'rawequal', 'rawget', 'rawset', 'select', 'setmetatable', 'string', 'table', 'tonumber',
-   'tostring', 'type', 'unpack', 'xpcall', 'arg' } do
+   'pairs', 'pcall', 'print', 'rawequal', 'rawget', 'rawset', 'select', 'setmetatable', 'setprintlevel', 'string',
+   'table', 'tonumber', 'tostring', 'type', 'unpack', 'xpcall', 'arg' } do
    kept[name] = rawget(_G, name)
 end
 for _, name in ipairs(packages) do kept[name] = rawget(_G, name) end
