@@ -118,7 +118,7 @@ class Runtime:
             to_lua(str(LUA_FOLDER)),
             table(dict(enumerate(map(to_lua, [program, *args])))),
         )
-        self._call("start")
+        self._call("start", sandboxed)
 
     def run_file(self, path: str) -> int:
         """Runs a script; its exit code. Raises LuaError."""

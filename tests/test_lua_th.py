@@ -76,6 +76,39 @@ def test_who_and_import_are_for_scripts_too() -> None:
     assert not any(line.split()[0] in ("nn", "torch", "print", "arg") for line in names)
 
 
+PENLIGHT = """
+return function(globals)
+   rawset(globals, 'utils', { version = 'a stand-in' })
+   setmetatable(globals, { __index = function(_, name)
+      if name == 'stringx' or name == 'text' then
+         local found = require('pl.' .. name)
+         rawset(globals, name, found)
+         return found
+      end
+   end })
+end
+"""
+
+
+@pytest.mark.parametrize("options", [[], ["-g"], ["-gg"]])
+def test_names_of_penlight_are_global_where_it_is_installed(tmp_path: Path, options: list[str]) -> None:
+    folder = tmp_path / "pl"
+    folder.mkdir()
+    (folder / "import_into.lua").write_text(PENLIGHT)
+    (folder / "stringx.lua").write_text("return { loaded = true }")
+    (folder / "text.lua").write_text(
+        "return { format_operator = function() getmetatable('').__mod = string.format end }"
+    )
+    (tmp_path / "pl.lua").write_text("error('the script has a file of this name')")
+    code = "print(utils.version, stringx.loaded, '<%s>' % 'x', pcall(function() return nothing end))"
+    (tmp_path / "main.lua").write_text(code)
+    result = th(*options, str(tmp_path / "main.lua"))
+    unknown = "false\t" if options == ["-gg"] else "true\tnil\n"
+    assert result.stdout.startswith("a stand-in\ttrue\t<x>\t" + unknown)
+    assert ("undeclared variable: nothing" in result.stderr) == (options == ["-g"])
+    assert result.returncode == 0 and "stringx" not in result.stderr
+
+
 @pytest.mark.parametrize(
     ("code", "status"), [("os.exit(3)", 3), ("os.exit()", 0), ("os.exit(false)", 1), ("pcall(os.exit, 4)", 4)]
 )

@@ -96,14 +96,17 @@ local function guarded(f, ...)
    if not ok then return problem end
 end
 
--- th has Torch and its small companions loaded before the script starts, and trepl's globals.
-local function load_torch()
-   for _, name in ipairs{ 'torch', 'paths', 'sys', 'xlua', 'th.trepl' } do require(name) end
+-- th has Torch and its small companions loaded before the script starts, Penlight's names (not in the sandbox) and
+-- trepl's globals.
+local function load_torch(sandboxed)
+   for _, name in ipairs{ 'torch', 'paths', 'sys', 'xlua' } do require(name) end
+   if not sandboxed then require 'th.penlight' end
+   require 'th.trepl'
 end
 
 local actions = {}
 
-function actions.start() return guarded(load_torch) end
+function actions.start(sandboxed) return guarded(load_torch, sandboxed) end
 
 function actions.file(path)
    local chunk, problem = loadfile(path)

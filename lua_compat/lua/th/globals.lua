@@ -1,6 +1,11 @@
 -- Options -g and -gg of th: says, or raises an error, where a global is created or read before it exists.
 local strict = ...
 
+-- Penlight's names are loaded by a metatable of the globals: trepl loads these before it watches, the others are
+-- found as they are read.
+local before = (getmetatable(_G) or {}).__index or function() end
+for _, name in ipairs{ 'stringx', 'tablex', 'path', 'dir', 'text' } do before(_G, name) end
+
 local known = {}
 for name in pairs(_G) do known[name] = true end
 
@@ -20,7 +25,9 @@ setmetatable(_G, {
       end
       rawset(globals, name, value)
    end,
-   __index = function(_, name)
-      if not known[name] then report('attempt to read undeclared variable', name) end
+   __index = function(globals, name)
+      local value = before(globals, name)
+      if value == nil and not known[name] then report('attempt to read undeclared variable', name) end
+      return value
    end,
 })
