@@ -290,6 +290,7 @@ def test_lfs(tmp_path: Path) -> None:
         tmp_path,
         """
         local lfs = require 'lfs'
+        assert(_G.lfs == lfs)
         assert(lfs.attributes(arg[1], 'mode') == 'directory')
         local attributes = lfs.attributes(arg[1] .. '/file')
         assert(attributes.mode == 'file' and attributes.size == 5 and attributes.modification > 1e9)

@@ -61,4 +61,5 @@ end
 
 function lfs.setmode() return true, 'binary' end
 
+rawset(_G, 'lfs', lfs) -- as LuaFileSystem does
 return lfs
