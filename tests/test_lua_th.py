@@ -145,6 +145,15 @@ def test_errors_of_python_are_strings_that_lua_can_catch() -> None:
     assert th("-e", code).stdout == expected
 
 
+def test_the_first_load_of_nn_draws_what_it_draws_in_torch7() -> None:
+    """Facts of Torch7: its nn makes a layer of four parameters as it is loaded."""
+    code = """
+        local function next_after(name) torch.manualSeed(1) require(name) return torch.random() end
+        print(next_after 'optim', next_after 'nngraph', next_after 'nn')
+    """
+    assert th("-e", code).stdout == "1791095845\t491263\t1791095845\n"
+
+
 def test_python_is_out_of_reach() -> None:
     code = """
         local python_object = require('th.python').functions.wall_clock
