@@ -122,6 +122,7 @@ FORBIDDEN = {
     "os.getenv('HOME')": "os.getenv",
     "os.remove('x')": "os.remove",
     "require('ffi')": "ffi",
+    "require('./script')": "./script",
     "require('torch.memory')": "torch.memory",
     "require('th.python')": "th.python",
     "package.loadlib('x', 'y')": "package.loadlib",

@@ -30,6 +30,41 @@ def test_script_gets_its_arguments_and_finds_its_neighbours(tmp_path: Path) -> N
     assert result.stdout == "main.lua\t2\t-iter\t3\n42\n"
 
 
+def test_require_of_paths_as_trepl_has_it(tmp_path: Path) -> None:
+    files = {
+        "main.lua": """
+            print(require './sub/counts', require('./sub/counts.lua'), package.loaded['./sub/counts'])
+            print((require './sub')) -- its init.lua
+            print(require('./sub/numbers').x, (pcall(require, './sub/counts')))
+            torch.save(arg[1] .. '/saved.th', torch.ones(3))
+            torch.save(arg[1] .. '/saved.net', { 7 })
+            print(require('./saved'):sum(), require('./saved.net')[1])
+            for _, name in ipairs{ './nothing', 'nothing' } do
+               local ok, problem = pcall(require, name)
+               print(ok, problem:match('(.-):\\n'), problem:find(arg[1] .. '/nothing', 1, true) ~= nil)
+            end
+            print(pcall(require, './broken'))
+        """,
+        "up.lua": "return 'up'",
+        "broken.lua": "return {",
+        "sub/counts.lua": "count = (count or 0) + 1 assert(... == nil) return count",
+        "sub/init.lua": "return require '../up' .. ', ' .. require 'beside' .. ', ' .. require './deep'",
+        "sub/beside.lua": "return ...",
+        "sub/deep/init.lua": "local here = require('.up') return here",
+        "sub/deep/.up.lua": "return 'a hidden file'",
+        "sub/numbers.json": '{"x": 5}',
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    result = th(str(tmp_path / "main.lua"), str(tmp_path))
+    assert (result.returncode, result.stderr) == (0, "")
+    lines = result.stdout.splitlines()
+    assert lines[:4] == ["1\t2\tnil", "up, beside, a hidden file", "5\ttrue", "3\t7"]
+    assert lines[4:6] == [f"false\tmodule '{name}' not found\ttrue" for name in ("./nothing", "nothing")]
+    assert lines[6].startswith("false\t") and "broken.lua:1: unexpected symbol" in lines[6]
+
+
 def test_code_and_packages_on_the_command_line() -> None:
     result = th("-l", "paths", "-e", "print(torch.Tensor{1, 2}:sum(), type(paths.cwd))")
     assert (result.stdout, result.returncode) == ("3\tfunction\n", 0)

@@ -99,7 +99,7 @@ end
 -- th has Torch and its small companions loaded before the script starts, Penlight's names (not in the sandbox) and
 -- trepl's globals.
 local function load_torch(sandboxed)
-   for _, name in ipairs{ 'torch', 'paths', 'sys', 'xlua' } do require(name) end
+   for _, name in ipairs{ 'torch', 'paths', 'sys', 'xlua', 'th.require' } do require(name) end
    if not sandboxed then require 'th.penlight' end
    require 'th.trepl'
 end

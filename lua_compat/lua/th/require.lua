@@ -1,0 +1,74 @@
+-- require as trepl has it: a name that starts with a dot is a path beside the requiring file; files of data are
+-- loaded, too; a plain name that is nowhere in package.path may lie beside the requiring file.
+local paths = require 'paths'
+local plain_require, getinfo = require, debug.getinfo
+
+-- Frames that do not ask for themselves: these functions, and boot's protected calls.
+local passed_over = { [getinfo(1, 'S').source] = true, ['@th/boot.lua'] = true }
+
+-- The folder of the file that calls require; of code that is in no file, the working folder.
+local function requiring_folder()
+   for level = 2, math.huge do
+      local frame = getinfo(level, 'S')
+      if not frame then return '.' end
+      if frame.what ~= 'C' and not passed_over[frame.source] then
+         local file = frame.source:match('^@(.*)')
+         return file and paths.filep(file) and paths.dirname(file) or '.'
+      end
+   end
+end
+
+local function read_json(path)
+   local file = assert(io.open(path))
+   local text = file:read('*a')
+   file:close()
+   return plain_require('cjson').decode(text)
+end
+
+local readers = {
+   th = function(path) return torch.load(path) end,
+   net = function(path)
+      plain_require 'nn'
+      return torch.load(path)
+   end,
+   json = read_json,
+}
+
+-- What gives the value of a file: the code in it, or what reads the data in it.
+local function loader_of(path)
+   local read = readers[path:match('%.(%w+)$')]
+   if read then return function() return read(path) end end
+   local chunk, problem = loadfile(path)
+   if not chunk then error(problem, 0) end
+   return chunk
+end
+
+local ENDINGS = { '.lua', '.th', '.net', '.json', '/init.lua' }
+
+local function find(path, ending)
+   if paths.filep(path .. ending) then return path .. ending end
+end
+
+-- The file that is meant by a path without its ending; or nil and, for the message, what was looked for.
+local function file_for(path)
+   for _, ending in ipairs(ENDINGS) do
+      local found = find(path, ending)
+      if found then return found end
+   end
+   return nil, ("\n\tno file '%s' with %s after it"):format(path, table.concat(ENDINGS, ', '))
+end
+
+-- Such files are not kept in package.loaded: each require runs them again.
+function require(name)
+   if type(name) ~= 'string' or name:byte() ~= 46 then return plain_require(name) end -- 46: a dot
+   local path = paths.concat(requiring_folder(), name)
+   local found, missing = find(path, '.lua') or find(path, '')
+   if not found then found, missing = file_for(path) end
+   if not found then error(("module '%s' not found:%s"):format(name, missing), 2) end
+   return loader_of(found)()
+end
+
+package.loaders[#package.loaders + 1] = function(name)
+   local found, missing = file_for(paths.concat(requiring_folder(), name))
+   return found and loader_of(found) or missing
+end
