@@ -246,6 +246,23 @@ assert(not ok and message:find('^Unwritable object <%a+> at <%?>%.tree%.leaf%.to
 """
 
 
+def test_a_factory_put_in_place_of_torchs_own_is_asked_when_a_file_is_read() -> None:
+    code = """
+        torch.class('Known')
+        function Known:__init() self.x = 5 end
+        local bytes = torch.serialize{ Known(), torch.ones(2) }:gsub('Known', 'Gone!')
+        local ok, problem = pcall(torch.deserialize, bytes)
+        assert(not ok and problem:match('unknown Torch class <Gone!>'))
+        local original = torch.factory
+        function torch.factory(name)
+           return original(name) or function() return setmetatable({}, torch.getmetatable('Known')) end
+        end
+        local loaded = torch.deserialize(bytes)
+        assert(torch.typename(loaded[1]) == 'Known' and loaded[1].x == 5 and loaded[2]:sum() == 2)
+    """
+    assert Runtime().run_string(code) == 0
+
+
 def test_cases_worked_out_by_hand() -> None:
     assert Runtime().run_string(WORKED_OUT_BY_HAND) == 0
 

@@ -46,7 +46,7 @@ function File:isWritableObject(object)
    local kind = type(object)
    if object == nil then return NIL end
    local name = typename(object)
-   if name and class.factory(name) and not is_prototype[object] then return TORCH end
+   if name and torch.factory(name) and not is_prototype[object] then return TORCH end
    if kind == 'table' then return TABLE
    elseif kind == 'number' then return NUMBER
    elseif kind == 'string' then return STRING
@@ -201,7 +201,7 @@ local function read_torch_object(self, session, number)
    else
       version, name = 0, text -- written before there were versions
    end
-   local factory = class.factory(name)
+   local factory = torch.factory(name) -- scripts replace it, to load classes that they lack
    if not factory then error(('unknown Torch class <%s>'):format(name), 0) end
    local object = factory(self)
    if not session.force then session.read[number] = object end
