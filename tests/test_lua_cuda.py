@@ -315,6 +315,42 @@ def test_what_does_not_belong_on_the_device_is_refused(
     assert "invalid arguments: CudaTensor FloatTensor" in lines[3]
 
 
+def test_indices_may_be_of_the_types_that_cutorch_takes(
+    runtime: Runtime, capfd: pytest.CaptureFixture[str]
+) -> None:
+    code = """
+        local x, host = torch.CudaTensor{{1, 2, 3}, {4, 5, 6}}, torch.FloatTensor{{1, 2, 3}, {4, 5, 6}}
+        local long = torch.LongTensor{2, 1}
+        local function same(a, b) assert(a:float():equal(b)) end
+        for _, index in ipairs{ long, long:cuda(), long:cudaLong() } do
+           same(x:index(1, index), host:index(1, long))
+           local y, expected = x:clone(), host:clone()
+           for _, call in ipairs{ { 'indexCopy', x, host }, { 'indexAdd', x, host }, { 'indexFill', 7, 7 }} do
+              y[call[1]](y, 1, index, call[2])
+              expected[call[1]](expected, 1, long, call[3])
+              same(y, expected)
+           end
+        end
+        local places = torch.LongTensor{{1}, {3}}
+        for _, index in ipairs{ places:cuda(), places:cudaLong() } do
+           same(x:gather(2, index), host:gather(2, places))
+           same(torch.gather(x, 2, index), host:gather(2, places))
+           same(x:clone():scatter(2, index, 0), host:clone():scatter(2, places, 0))
+           same(x:clone():scatter(2, index, x), host:clone():scatter(2, places, host))
+        end
+        print(select(2, pcall(x.index, x, 1)))
+        print(select(2, pcall(x.index, x, 1, torch.FloatTensor{1})))
+        print(select(2, pcall(x.gather, x, 2, places)))
+        local bytes = x:cudaByte()
+        print(select(2, pcall(bytes.index, bytes, 1, torch.CudaByteTensor{1})))
+    """
+    lines = printed(runtime, capfd, code).splitlines()
+    assert lines[0].startswith("torch.CudaTensor, number, torch.CudaLongTensor | ")
+    assert lines[1].endswith("(torch.CudaLongTensor expected, got torch.FloatTensor)")
+    assert "CudaTensor index CudaLongTensor | [*CudaTensor*] CudaTensor index CudaTensor" in lines[3]
+    assert "ByteTensor" in lines[4] and len(lines) == 5
+
+
 def test_data_parallel_table_on_two_devices_that_are_one(runtime: Runtime) -> None:
     """Both parts of the batch, gathered: what the module gives alone."""
     runtime.run_string("""

@@ -160,7 +160,7 @@ local function described(p, T, method)
    elseif letter == 'A' then text = ('{%sTensor+}'):format(T.name)
    elseif letter == 'c' then text = '(' .. p.detail:gsub('.', '%0|'):sub(1, -2) .. ')'
    else
-      text = (of or T.name) .. 'Tensor'
+      text = (of and types.beside(T, of) or T).name .. 'Tensor'
       if p.detail ~= '' then text = text .. '~' .. p.detail .. 'D' end
    end
    if is_result[letter] then text = '*' .. text .. '*' end

@@ -24,11 +24,33 @@ local function check_range(index, size, where)
    if python.out_of_range(handle(index), size) then errors.raise('index out of range', where) end
 end
 
+-- Indices as a tensor of the type that the kernels want.
+local function as_long(index, Long)
+   if index.T == Long then return index end
+   local copy = memory.temporary(Long)
+   memory.resize_as(copy, index)
+   if index.nd > 0 then python.copy(handle(copy), handle(index)) end
+   return copy
+end
+
 local function install(T)
    local mt = T.tensor_metatable
    local Long, Byte = types.beside(T, 'Long'), types.beside(T, 'Byte')
 
-   local function wrong_arguments(text) errors.raise(text:gsub('TENSOR', T.tensor) .. ' expected') end
+   local function wrong_arguments(text)
+      text = text:gsub('TENSOR', T.tensor):gsub('torch.LongTensor', Long.tensor):gsub('torch.ByteTensor', Byte.tensor)
+      errors.raise(text .. ' expected')
+   end
+
+   -- For tensors on a device, indices in main memory or of the tensor's own type will do, too: so they were once given.
+   local function check_long(index, position)
+      local i = records[index]
+      if not (T.device and i and (i.tag == types.Long.tensor_tag or i.tag == T.tensor_tag)) then
+         return check(index, position, Long)
+      end
+      if i.T.size == 1 then errors.raise('indices in a ByteTensor or CharTensor are not allowed') end
+      return as_long(i, Long)
+   end
 
    -- [result,] source, dimension, index
    function mt.index(...)
@@ -39,7 +61,7 @@ local function install(T)
       elseif n ~= 4 then
          wrong_arguments('TENSOR, number, torch.LongTensor | TENSOR, TENSOR, number, torch.LongTensor')
       end
-      local r, s, i = check(result, 1, T), check(source, n - 2, T), check(index, n, Long)
+      local r, s, i = check(result, 1, T), check(source, n - 2, T), check_long(index, n)
       d = integer(d, n - 1)
       check_index(i, s, d, 'THTensorMath.c:252')
       check_range(i, s[2 * d - 1], 'THTensorMath.c:277')
@@ -59,7 +81,7 @@ local function install(T)
    local function write_by_index(name, kernel)
       mt[name] = function(self, d, index, source)
          if source == nil then wrong_arguments('TENSOR, number, torch.LongTensor, TENSOR') end
-         local r, i, s = check(self, 1, T), check(index, 3, Long), check(source, 4, T)
+         local r, i, s = check(self, 1, T), check_long(index, 3), check(source, 4, T)
          d = integer(d, 2)
          check_index(i, s, d, 'THTensorMath.c:316')
          if count(i) ~= s[2 * d - 1] then
@@ -75,7 +97,7 @@ local function install(T)
 
    function mt:indexFill(d, index, value)
       if value == nil then wrong_arguments('TENSOR, number, torch.LongTensor, number') end
-      local r, i = check(self, 1, T), check(index, 3, Long)
+      local r, i = check(self, 1, T), check_long(index, 3)
       d = integer(d, 2)
       check_index(i, r, d, 'THTensorMath.c:389')
       check_range(i, r[2 * d - 1], 'THTensor.c:458')
@@ -147,12 +169,12 @@ local function check_gather(whole, index, d, what)
    if d > whole.nd then errors.argument(3, 'Index dimension is out of bounds', 'THTensorMath.c') end
 end
 
-define('gather', { 'r T i L', function(r, t, d, index)
+local function gather(r, t, d, index)
    check_gather(t, index, d, 'Index tensor must have same dimensions as input tensor')
    memory.resize_as(r, index)
    if python.out_of_range(handle(index), t[2 * d - 1]) then errors.raise('Invalid index in gather', 'THTensorMath.c:456') end
    python.gather(handle(r), handle(t), d, handle(index))
-end })
+end
 
 local function scatter(kernel)
    return function(r, d, index, source)
@@ -163,8 +185,28 @@ local function scatter(kernel)
       python[kernel](handle(r), d, handle(index), type(source) == 'table' and handle(source) or source)
    end
 end
-define('scatter', { 'o i L T', scatter('scatter'), 'o i L n', scatter('scatter_fill') })
+local scatter_tensor, scatter_number = scatter('scatter'), scatter('scatter_fill')
+
+define('gather', { 'r T i L', gather })
+define('scatter', { 'o i L T', scatter_tensor, 'o i L n', scatter_number })
 define('scatterAdd', { 'o i L T', scatter('scatter_add') })
+
+-- On a device the indices may be of the tensor's own type.
+local on_device = {}
+for _, T in ipairs(overloads.all_but_half) do
+   if T.device then on_device[#on_device + 1] = T end
+end
+local function long_beside(index) return as_long(index, types.beside(index.T, 'Long')) end
+
+define('gather', { 'r T i L', gather, 'r T i T', function(r, t, d, index)
+   gather(r, t, d, long_beside(index))
+end }, on_device)
+define('scatter', {
+   'o i L T', scatter_tensor,
+   'o i T T', function(r, d, index, source) scatter_tensor(r, d, long_beside(index), source) end,
+   'o i L n', scatter_number,
+   'o i T n', function(r, d, index, value) scatter_number(r, d, long_beside(index), value) end,
+}, on_device)
 
 define('nonzero', { 'l T', function(l, t)
    local n = t.nd > 0 and python.count_nonzero(handle(t)) or 0
