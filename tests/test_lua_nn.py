@@ -157,3 +157,43 @@ def test_kernels_are_usable_from_python_alone() -> None:
     values, places = torch.empty(2, 1), torch.empty(2, 1, dtype=torch.int64)
     kernels["max"](values, places, torch.tensor([[1.0, 3.0], [5.0, 2.0]]), 2)
     assert values.tolist() == [[3.0], [5.0]] and places.tolist() == [[2], [1]]
+
+
+CLASS_TARGETS = """
+require 'nn'
+local row, rows = torch.Tensor{-1, -2, -3}, torch.Tensor{{-1, -2, -3}, {-4, -5, -6}}
+local weights, classes = torch.Tensor{0.5, 2, 4}, torch.LongTensor{2, 9, 0} -- only the first is used
+local function check(criterion, loss, weight, gradient)
+   local got = criterion:forward(row, classes)
+   assert(math.abs(got - loss) < 1e-12, got)
+   assert((criterion:backward(row, classes) - torch.Tensor(gradient)):abs():max() < 1e-12)
+   assert((criterion.nll or criterion).total_weight_tensor[1] == weight)
+end
+check(nn.ClassNLLCriterion(), 2, 1, { 0, -1, 0 })
+check(nn.ClassNLLCriterion(nil, false), 2, 1, { 0, -1, 0 })
+check(nn.ClassNLLCriterion(weights), 2, 2, { 0, -1, 0 })
+check(nn.ClassNLLCriterion(weights, false), 4, 2, { 0, -2, 0 })
+check(nn.CrossEntropyCriterion(weights, false), 2.8152119288887608, 2,
+   { 1.3304819115496398, -1.5105430578904006, 0.1800611463407607 })
+
+local function refused(expected, criterion, input, target)
+   local ok, problem = pcall(criterion.forward, criterion, input, target)
+   assert(not ok and tostring(problem):find(expected, 1, true), problem)
+end
+local nll, spatial = nn.ClassNLLCriterion(), nn.SpatialClassNLLCriterion()
+refused('multi-target not supported', nll, row, torch.ones(1, 1))
+refused('multi-target not supported', nll, rows, torch.ones(2, 1))
+refused('input tensor should be 1D or 2D', nll, torch.ones(2, 2, 3), torch.ones(2))
+refused("(target, 0) == batch_size' failed", nll, rows, torch.ones(3))
+refused("(target, 0) == batch_size' failed", nll, rows, 1)
+refused("cur_target < n_classes' failed", nll, row, torch.Tensor{ 4, 1 })
+local image = torch.ones(1, 3, 2, 2)
+refused('(3D tensors) but got targets of dimension: 2', spatial, image, torch.ones(2, 2))
+refused('(4D tensors), but got input of dimension: 3', spatial, image[1], torch.ones(1, 2, 2))
+refused('size mismatch (got input: 1x3x2x2, target: 1x3x2)', spatial, image, torch.ones(1, 3, 2))
+"""
+
+
+def test_one_row_takes_the_first_of_several_classes_and_other_targets_are_refused() -> None:
+    """Values and messages of Torch7."""
+    assert Runtime().run_string(CLASS_TARGETS) == 0

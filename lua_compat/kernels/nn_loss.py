@@ -65,7 +65,7 @@ def class_nll_gradient(
         one, batch, classes, weights, reduction, ignored - 1, total_weight.to(x.dtype).reshape(())
     )
     grad.resize_(x.shape)
-    if total_weight.item() == 0:
+    if not total_weight.item() > 0:
         grad.zero_()
     else:
         grad.copy_(result.reshape(x.shape))

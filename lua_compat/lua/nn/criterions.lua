@@ -32,17 +32,37 @@ end
 
 function ClassNLL:__len() return self.weights and #self.weights or 0 end
 
-function ClassNLL:updateOutput(input, target)
-   self.output = kernel.class_nll(self.total_weight_tensor, input, class_target(self, input, target), self.weights,
-      self.sizeAverage, self.ignoreIndex or -100)
+-- The classes of the input's rows. One row takes the first of several classes, but on a device, where Torch7 counts.
+local function classes_of_rows(self, input, target)
+   target = class_target(self, input, target)
+   assert(target:dim() <= 1, 'multi-target not supported')
+   assert(input:dim() <= 2, 'input tensor should be 1D or 2D')
+   local rows, classes = input:dim() == 2 and input:size(1) or 1, target:nElement()
+   if rows == classes then return target end
+   if input:type():find('Cuda', 1, true) then
+      error(('mismatch between the batch size of input (%d) and that of target (%d)'):format(rows, classes), 0)
+   end
+   assert(input:dim() == 1 and classes > 0, "Assertion `THIndexTensor_(size)(target, 0) == batch_size' failed.")
+   return target:narrow(1, 1, 1)
+end
+
+local function nll_output(self, input, classes)
+   self.output = kernel.class_nll(self.total_weight_tensor, input, classes, self.weights, self.sizeAverage,
+      self.ignoreIndex or -100)
    self.output_tensor:resize(1):fill(self.output)
    return self.output, self.total_weight_tensor[1]
 end
 
-function ClassNLL:updateGradInput(input, target)
-   kernel.class_nll_gradient(self.gradInput, input, class_target(self, input, target), self.weights,
-      self.total_weight_tensor, self.sizeAverage, self.ignoreIndex or -100)
+local function nll_gradient(self, input, classes)
+   kernel.class_nll_gradient(self.gradInput, input, classes, self.weights, self.total_weight_tensor, self.sizeAverage,
+      self.ignoreIndex or -100)
    return self.gradInput
+end
+
+function ClassNLL:updateOutput(input, target) return nll_output(self, input, classes_of_rows(self, input, target)) end
+
+function ClassNLL:updateGradInput(input, target)
+   return nll_gradient(self, input, classes_of_rows(self, input, target))
 end
 
 -- LogSoftMax and ClassNLLCriterion in one.
@@ -185,10 +205,26 @@ function SpatialClassNLL:__init(weights, sizeAverage)
    self.ignoreIndex = nil
 end
 SpatialClassNLL.__len = ClassNLL.__len
-function SpatialClassNLL:updateOutput(input, target) return ClassNLL.updateOutput(self, pixels_last(input), target) end
+local function classes_of_pixels(self, input, target)
+   target = class_target(self, input, target)
+   assert(target:dim() == 3, ('only batches of spatial targets supported (3D tensors) but got targets of dimension: %d')
+      :format(target:dim()))
+   assert(input:dim() == 4, ('only batches of spatial inputs supported (4D tensors), but got input of dimension: %d')
+      :format(input:dim()))
+   assert(not self.weights or self.weights:nElement() == input:size(2),
+      'weight tensor should be defined either for all or no classes')
+   local sizes, wanted = table.concat(target:size():totable(), 'x'), input:size():totable()
+   assert(sizes == table.concat({ wanted[1], wanted[3], wanted[4] }, 'x'),
+      ('size mismatch (got input: %s, target: %s)'):format(table.concat(wanted, 'x'), sizes))
+   return target
+end
+function SpatialClassNLL:updateOutput(input, target)
+   local classes = classes_of_pixels(self, input, target)
+   return nll_output(self, pixels_last(input), classes)
+end
 function SpatialClassNLL:updateGradInput(input, target)
-   local gradient = ClassNLL.updateGradInput(self, pixels_last(input), target)
-   self.gradInput = gradient:transpose(3, 4):transpose(2, 3):contiguous()
+   local classes = classes_of_pixels(self, input, target)
+   self.gradInput = nll_gradient(self, pixels_last(input), classes):transpose(3, 4):transpose(2, 3):contiguous()
    return self.gradInput
 end
 
