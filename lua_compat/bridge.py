@@ -136,13 +136,31 @@ def _is_tensor(annotation: Any) -> bool:
 
 
 def _lua_parameters(kernel: Callable[..., Any]) -> list[inspect.Parameter]:
-    parameters = list(inspect.signature(kernel).parameters.values())
+    parameters = _parameters(kernel)
     return parameters[1:] if _wants_workspace(kernel) else parameters
 
 
 def _wants_workspace(kernel: Callable[..., Any]) -> bool:
-    first = next(iter(inspect.signature(kernel).parameters.values()), None)
-    return first is not None and first.annotation is Workspace
+    parameters = _parameters(kernel)
+    return len(parameters) > 0 and parameters[0].annotation is Workspace
+
+
+def _parameters(kernel: Callable[..., Any]) -> list[inspect.Parameter]:
+    # methods belong to one Lua state: they are not kept
+    return _kept_parameters(kernel) if isinstance(kernel, types.FunctionType) else _read_parameters(kernel)
+
+
+def _read_parameters(kernel: Callable[..., Any]) -> list[inspect.Parameter]:
+    return list(inspect.signature(kernel).parameters.values())
+
+
+# Every thread of a script has a Lua state, and wants them again.
+_kept_parameters = functools.cache(_read_parameters)
+
+
+@functools.cache
+def _compiled(source: str) -> types.CodeType:
+    return compile(source, "<adapter of a kernel>", "exec")
 
 
 def kernel_signature(kernel: Callable[..., Any]) -> str:
@@ -213,5 +231,5 @@ def for_lua(kernel: Callable[..., Any], handles: Handles) -> Callable[..., Any]:
         "layout": _layout,
         "state": _state,
     }
-    exec("\n".join(lines), scope)
+    exec(_compiled("\n".join(lines)), scope)
     return typing.cast(Callable[..., Any], scope["adapter"])
