@@ -8,6 +8,7 @@ import time
 import torch
 
 from lua_compat.lua_strings import from_lua, to_lua
+from nets.engine.workers import can_limit_threads, limit_this_thread
 
 __all__ = [
     "change_folder", "get_num_cores", "get_num_threads", "is_terminal", "list_folder", "make_folder",
@@ -19,6 +20,15 @@ __all__ = [
 def set_num_threads(count: float) -> None:
     """No more than there are cores: old scripts ask for eight anywhere, and kernels would wait for turns."""
     torch.set_num_threads(max(1, min(int(count), get_num_cores())))
+
+
+def set_num_threads_here(count: float) -> None:
+    """``set_num_threads`` for the calling thread alone, also for what PyTorch gives to threads made later."""
+    wanted = max(1, min(int(count), get_num_cores()))
+    if can_limit_threads():
+        limit_this_thread(wanted)
+    else:
+        torch.set_num_threads(wanted)
 
 
 def get_num_threads() -> int:

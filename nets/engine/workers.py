@@ -39,7 +39,7 @@ class Workers:
                 job()
             return
         if self._pool is None:
-            self._pool = ThreadPoolExecutor(self.count, "nets-engine", _limit_this_thread)
+            self._pool = ThreadPoolExecutor(self.count, "nets-engine", limit_this_thread)
         futures = [self._pool.submit(_without_gradients, job) for job in jobs]
         wait(futures)
         for future in futures:
@@ -51,13 +51,13 @@ def _without_gradients(job: Callable[[], None]) -> None:
         job()
 
 
-def _limit_this_thread() -> None:
-    """To one core, whatever the other threads use."""
+def limit_this_thread(count: int = 1) -> None:
+    """To ``count`` cores, whatever the other threads use. Raises where ``can_limit_threads`` says no."""
     torch.get_num_threads()  # the first question makes PyTorch give a new thread the count of all
     library = _library()
-    library.omp_set_num_threads(1)
+    library.omp_set_num_threads(count)
     if torch.backends.mkl.is_available():
-        library.MKL_Set_Num_Threads_Local(1)
+        library.MKL_Set_Num_Threads_Local(count)
 
 
 @cache
@@ -73,7 +73,7 @@ def can_limit_threads() -> bool:
 
     def attempt() -> None:
         try:
-            _limit_this_thread()
+            limit_this_thread()
         except (StopIteration, OSError, AttributeError):  # no such file, not to be opened, no such function
             found.append(False)
         else:
