@@ -9,7 +9,8 @@
 --   h     the handle of the same view in Python, made when a kernel first wants it; dropped when the view changes
 -- A storage's record: T, p (pointer to the first element), n (elements), capacity, h (handle in Python, nil without
 -- memory), base (elements before p[0] in Python's storage: not 0 for a storage that views another), spare (the list
--- that its memory goes to when it is no longer used), removed (the file of a shared-memory object, which goes with it).
+-- that its memory goes to when it is no longer used), removed (the file of a shared-memory object, which goes with it),
+-- fixed (it cannot grow: it is a file's memory, or, shared, that of another Lua state, too).
 -- Both may have c, the C structure that stands for them (torch/cdata.lua).
 local ffi = require 'ffi'
 local types = require 'torch.types'
@@ -237,15 +238,35 @@ function memory.map_storage(T, filename, shared, n)
    return push_storage(T, S), S
 end
 
+-- Makes a storage ready to be used by other Lua states, too: its memory stays where it is until the last of them lets go
+-- of it. What stands for it in Python: handle, elements before the first, elements.
+function memory.pin(S)
+   local pinned = S
+   while pinned do
+      pinned.fixed, pinned.shared, pinned.spare = true, true, nil
+      pinned = pinned.parent
+   end
+   return S.h, S.base, S.n
+end
+
+-- Gives a storage without memory that of another Lua state's.
+function memory.adopt(S, handle, address, base, n)
+   S.h, S.base, S.n, S.capacity, S.spare = handle, base, n, n, nil
+   S.fixed, S.shared = true, true
+   S.p = cast(S.T.pointer, address) + base
+   account(n * S.T.size)
+end
+
 -- Who is told when a record that has a C structure (torch/cdata.lua) has changed.
 local tensor_changed, storage_changed
 function memory.on_change(tensor, storage) tensor_changed, storage_changed = tensor, storage end
 
--- The storage's memory now lies at an address and holds count elements.
+-- The memory of a storage, from Python's first element, now lies at an address and holds count elements.
 local function moved(S, address, count)
+   count = count - S.base
    in_use = in_use + (count - S.capacity) * S.T.size
    if count ~= S.capacity then S.spare = nil end
-   S.p, S.capacity = cast(S.T.pointer, address), count
+   S.p, S.capacity = cast(S.T.pointer, address) + S.base, count
    if S.c then storage_changed(S) end
    if S.views then
       for view in pairs(S.views) do
@@ -257,7 +278,9 @@ end
 
 function memory.resize_storage(S, n)
    if n > S.capacity then
-      if S.parent or S.fixed then error('Trying to resize storage that is not resizable', 0) end
+      if S.parent or S.fixed then
+         error('Trying to resize storage that is not resizable' .. (S.shared and ': threads share it' or ''), 0)
+      end
       local grown = (n - S.capacity) * S.T.size
       if S.h then
          local count = n
