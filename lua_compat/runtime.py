@@ -7,10 +7,14 @@ import threading
 import types
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lua_compat.lua_strings import to_lua
+
+if TYPE_CHECKING:
+    from lua_compat.crew import Crew
 
 LUA_FOLDER = Path(__file__).parent / "lua"
 
@@ -57,6 +61,8 @@ class Runtime:
     ``cpu_as_cuda``: CUDA's packages and types are there, on the CPU; otherwise where PyTorch has CUDA.
     ``sandboxed``: no Python function that reaches files, processes or the machine can be called from it.
     ``lock_down`` takes the rest away from scripts.
+    ``crew``: what the threads of a script share; whoever gives one calls its ``leave`` when the script has
+    ended. ``in_thread``: this is the state of one of those threads.
     """
 
     def __init__(
@@ -66,12 +72,18 @@ class Runtime:
         *,
         sandboxed: bool = False,
         cpu_as_cuda: bool = False,
+        crew: "Crew | None" = None,
+        in_thread: bool = False,
     ) -> None:
         from lupa import luajit21
 
         from lua_compat.bridge import Handles, for_lua, kernel_signature
+        from lua_compat.crew import Crew
         from lua_compat.cuda import Cuda, why_not
         from lua_compat.kernels import all_kernels, kernels_of_a_state, outside_kernels
+        from lua_compat.kernels.system import set_num_threads_here
+
+        self.exited = False  # by os.exit
 
         place = "cpu" if cpu_as_cuda else None if why_not() or sandboxed else "cuda"
         self.handles = Handles(place)
@@ -97,11 +109,20 @@ class Runtime:
             "alive": lambda: len(handles),
             **Cuda(place).functions(),
         }
+        crew = crew or Crew()
+        # of what makes one more state nothing may lead to this one: that would keep it
+        new_state = partial(Runtime, program, cpu_as_cuda=cpu_as_cuda, crew=crew, in_thread=True)
+        for_threads = crew.functions(handles, new_state)
+        functions.update(for_threads)
         kernels = {**all_kernels(), **kernels_of_a_state()}
+        if in_thread:
+            functions["exit"] = crew.exit_from_thread
+            kernels["set_num_threads"] = set_num_threads_here
         if sandboxed:
             for name in outside_kernels():
                 kernels[name] = _refused(name)
             functions["storage_map"] = _refused("mapping a file")
+            functions.update({name: _refused("threads") for name in for_threads})
         functions.update({name: for_lua(kernel, handles) for name, kernel in kernels.items()})
         signatures = {name: kernel_signature(kernel) for name, kernel in kernels.items()}
         # The state keeps these functions for its whole life: objects that came and went would hit a defect of
@@ -153,6 +174,10 @@ class Runtime:
         result = self._run("result")
         return exit_code, None if result is None else result.encode("latin-1")
 
+    def finish(self) -> int:
+        """The end of the script: the pools of threads that it has left end their jobs; the exit code."""
+        return self._call("finish")
+
     def collect(self) -> int:
         """A full collection; how many handles are then alive."""
         self._run("collect")
@@ -171,6 +196,7 @@ class Runtime:
         try:
             self._protected("evaluate", to_lua(text))
         except SystemExit as stop:
+            self.exited = True
             return _exit_code(stop)
         return None
 
@@ -186,6 +212,7 @@ class Runtime:
         try:
             self._protected(what, *arguments)
         except SystemExit as stop:
+            self.exited = True
             return _exit_code(stop)
         return 0
 
@@ -248,9 +275,18 @@ def run(path: str | os.PathLike[str], args: Sequence[str] = ()) -> int:
     """Runs a Lua script of Torch7 as ``th path args...`` does, in this process.
 
     Returns the exit code (``os.exit`` ends the script only). Raises LuaError for an error that the
-    script did not catch, FileNotFoundError if there is no script.
+    script did not catch, FileNotFoundError if there is no script. Threads of the script that still work
+    when it has failed or called ``os.exit`` are waited for.
     """
+    from lua_compat.crew import Crew
+
     script = os.fspath(path)
     if not os.path.isfile(script):
         raise FileNotFoundError(f"no Lua script {script!r}")
-    return Runtime(script, args).run_file(script)
+    crew = Crew()
+    try:
+        runtime = Runtime(script, args, crew=crew)
+        code = runtime.run_file(script)
+        return code if runtime.exited else runtime.finish()
+    finally:
+        crew.leave(1)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from lua_compat.standard_streams import open_closed_streams
 
 if TYPE_CHECKING:
+    from lua_compat.crew import Crew
     from lua_compat.runtime import Runtime
 
 USAGE = """\
@@ -132,20 +133,35 @@ def main(argv: Sequence[str] | None = None) -> int:
     except UsageError as error:
         print(f"th: {error}", file=sys.stderr)
         return USAGE_ERROR
-    from lua_compat.runtime import INTERRUPTED, LuaError, interruptible
+    from lua_compat.runtime import INTERRUPTED
 
     try:
         if command.sandbox:
             return _run_in_sandbox(command)
-        if _wants_prompt(command) and not _has_prompt_toolkit():
-            print(
-                "th: the prompt needs the package prompt_toolkit: pip install prompt_toolkit", file=sys.stderr
-            )
-            return USAGE_ERROR
-        if argv is None:  # a program of its own ends when the reader of its stdout goes away (| head)
-            signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    except KeyboardInterrupt:
+        print("th: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    if _wants_prompt(command) and not _has_prompt_toolkit():
+        print("th: the prompt needs the package prompt_toolkit: pip install prompt_toolkit", file=sys.stderr)
+        return USAGE_ERROR
+    own_process = argv is None
+    if own_process:  # a program of its own ends when the reader of its stdout goes away (| head)
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    from lua_compat.crew import Crew
+
+    crew = Crew(owns_process=own_process)
+    code = _run(command, crew)
+    crew.leave(code)
+    return code
+
+
+def _run(command: Command, crew: "Crew") -> int:
+    """The exit code, after a message where an error or Ctrl-C ended it."""
+    from lua_compat.runtime import INTERRUPTED, LuaError, interruptible
+
+    try:
         with interruptible():
-            return _execute(command)
+            return _execute(command, crew)
     except LuaError as error:
         print(f"th: {error}", file=sys.stderr)
         return 1
@@ -178,18 +194,18 @@ def _run_in_sandbox(command: Command) -> int:
     return outcome.exit_code
 
 
-def _execute(command: Command) -> int:
+def _execute(command: Command, crew: "Crew") -> int:
     from lua_compat.runtime import Runtime
 
-    runtime = Runtime(command.script or "th", command.arguments, cpu_as_cuda=command.cpu_as_cuda)
+    runtime = Runtime(command.script or "th", command.arguments, cpu_as_cuda=command.cpu_as_cuda, crew=crew)
     if command.globals is not None:
         runtime.watch_globals(strict=command.globals == "strict")
     code = _run_steps(runtime, command)
     if code == 0 and _wants_prompt(command):
         from lua_compat.prompt import run_prompt
 
-        return run_prompt(runtime)
-    return code
+        code = run_prompt(runtime)
+    return code if runtime.exited else code or runtime.finish()
 
 
 def _run_steps(runtime: "Runtime", command: Command) -> int:

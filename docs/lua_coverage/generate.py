@@ -60,6 +60,7 @@ REASONS = [
     (r"ccn2\.(Jacobian\..*|inputcheck|typecheck)", "helpers of ccn2's own tests and layers"),
     (r"ccn2\..*", "the layer is not written yet"),
     (r"hdf5\..*", "steps inside reading and writing; a file is written by path"),
+    (r"threads\.queue:(arg|callback)", "steps inside the queue: a job goes in and out as one message"),
     (r"lfs\..*", "locks of files are not written yet"),
     (r"tds\.AtomicCounter", "for counting in several threads"),
 ]

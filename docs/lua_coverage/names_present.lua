@@ -13,6 +13,7 @@ local function present(prefix, name)
    local path, kind = prefix:match('^(.-)([.:])$')
    local holder
    if kind == ':' then holder = torch.getmetatable(path) or item(path) else holder = item(path) end
+   holder = holder or package.loaded[path]
    return type(holder) == 'table' and holder[name] ~= nil
 end
 

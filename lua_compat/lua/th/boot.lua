@@ -153,6 +153,12 @@ function actions.add(file, ...)
    end, ...)
 end
 
+-- The script has come to its end: so do the pools of threads that it has not terminated.
+function actions.finish()
+   local pools = package.loaded['threads.threads']
+   if pools then return guarded(pools.finish) end
+end
+
 function actions.flush() io.stdout:flush() end
 
 function actions.collect()

@@ -1,0 +1,13 @@
+-- Calls f(...) while a mutex is locked, and gives back what it did; an error unlocks it, too.
+local python = require('th.python').functions
+
+local function unlock(id, ok, ...)
+   python.mutex_unlock(id)
+   if not ok then error(..., 0) end
+   return ...
+end
+
+return function(id, f, ...)
+   python.mutex_lock(id)
+   return unlock(id, pcall(f, ...))
+end

@@ -1,0 +1,38 @@
+-- As threads.serialize, but for the elements of tensors and storages: they are the same memory in both Lua states.
+-- Such a storage cannot grow any more, in neither of them. What save gives can be loaded once.
+local memory = require 'torch.memory'
+local serialization = require 'torch.serialization'
+local python = require('th.python').functions
+
+local storages = {}
+
+function storages.write(file, S)
+   local handle, base = memory.pin(S)
+   file:writeLong(python.lend(handle))
+   file:writeLong(base)
+end
+
+function storages.read(file, S, n)
+   local number, base = file:readLong(), file:readLong()
+   local handle, address = python.borrow(number)
+   memory.adopt(S, handle, address, base, n)
+end
+
+local function save(object)
+   local file = torch.MemoryFile():binary()
+   serialization.elements_by(file, storages)
+   file:writeObject(object)
+   local bytes = file:storage()
+   file:close()
+   return bytes
+end
+
+local function load(bytes)
+   local file = torch.MemoryFile(bytes, 'r'):binary()
+   serialization.elements_by(file, storages)
+   local object = file:readObject()
+   file:close()
+   return object
+end
+
+return { save = save, load = load }

@@ -1,0 +1,12 @@
+-- threads.Thread(code): a thread with a Lua state of its own that runs Lua source. free() waits for its end.
+local points = require 'threads.points'
+local python = require('th.python').functions
+
+local Thread = points.class('Thread', function(code)
+   if type(code) ~= 'string' then error('threads.Thread: Lua source expected, got ' .. type(code), 3) end
+   return python.thread_start(code)
+end)
+
+function Thread:free() python.thread_join(self:id()) end
+
+return Thread

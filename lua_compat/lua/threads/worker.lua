@@ -1,0 +1,45 @@
+-- What a thread of a pool does: jobs, from the pool's queue or from its own, until the queues are closed.
+local messages = require 'threads.messages'
+local python = require('th.python').functions
+
+-- A message's tag where it is no job's: from now on the thread listens to its other queue.
+local SWITCH = 0
+
+-- With the numbers of the queues; a pool begins with jobs for certain threads (specific).
+local function serve(id, serialization, common, own, results)
+   __threadid = id
+   local serializer = require(serialization)
+   local function answer(tag, ok, ...)
+      messages.put(results, tag, serializer.save{ ok, id, select('#', ...), ... })
+   end
+   local function do_job(bytes)
+      local job = serializer.load(bytes)
+      return job[1](unpack(job, 3, 2 + job[2]))
+   end
+
+   local queue = own
+   while true do
+      local tag, bytes = messages.take(queue)
+      if tag == nil then return end
+      if tag == SWITCH then
+         queue = queue == own and common or own
+      else
+         -- what a job gives back may be nothing that can be sent
+         local function result(...) answer(tag, ...) end
+         local function do_and_answer() result(xpcall(do_job, messages.with_traceback, bytes)) end
+         local sent, problem = xpcall(do_and_answer, messages.with_traceback)
+         if not sent then answer(tag, false, problem) end
+      end
+   end
+end
+
+-- Called in the thread. Where it cannot go on, whoever waits for a result is told.
+local function work(id, serialization, common, own, results)
+   local ok, problem = xpcall(serve, messages.with_traceback, id, serialization, common, own, results)
+   if not ok then
+      python.queue_close(results)
+      error(problem, 0)
+   end
+end
+
+return { work = work, SWITCH = SWITCH }
