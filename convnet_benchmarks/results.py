@@ -33,6 +33,7 @@ class OutputFile:
             if not path or os.path.isdir(path):
                 raise OSError(0, "not the name of a file")
             number = _own_stream(path)
+            self._is_own_stream = number is not None
             if number is not None:
                 handle = os.dup(number)
             elif _is_device(path):
@@ -48,8 +49,9 @@ class OutputFile:
     def write(self, text: str) -> None:
         """Puts ``text`` in place of the file's content."""
         try:
-            sys.stdout.flush()  # they may be where this goes, and what was printed before comes first
-            sys.stderr.flush()
+            if self._is_own_stream:  # what was printed before comes first
+                sys.stdout.flush()
+                sys.stderr.flush()
             self._stream.write(text)
             self._stream.flush()
             if self._temporary is not None:

@@ -4,6 +4,7 @@ import argparse
 import contextlib
 import os
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -65,10 +66,16 @@ class StudyOutput:
 
     def write(self, tables: Sequence[Table], content: dict[str, Any]) -> None:
         """Shows ``tables`` and keeps them; ``content`` is what else the JSON has (plain JSON values)."""
-        for number, table in enumerate(tables):
-            if number:
-                print()
-            table.show()
+        try:
+            for number, table in enumerate(tables):
+                if number:
+                    print()
+                table.show()
+            sys.stdout.flush()
+        finally:  # also where nobody reads stdout any more
+            self._write_files(tables, content)
+
+    def _write_files(self, tables: Sequence[Table], content: dict[str, Any]) -> None:
         if "json" in self._files:
             document = {"kind": self._kind, **content, "tables": [table.as_dict() for table in tables]}
             self._files["json"].write(results.as_json(document))

@@ -1,10 +1,14 @@
 """compare: what is matched, the verdicts, and the command as a person types it."""
 
 import json
+import os
+import subprocess
+import sys
 from dataclasses import replace
 
 import made_results
 import pytest
+from conftest import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -172,6 +176,17 @@ def test_bad_input_is_one_line(tmp_path, run_python, arguments, message):
     done = run_python(*COMMAND, *(paths.get(argument, argument) for argument in arguments))
     assert done.returncode == 2 and done.stdout == ""
     assert len(done.stderr.splitlines()) == 1 and message in done.stderr
+
+
+def test_files_are_written_though_nobody_reads_the_table(tmp_path):
+    run = made_results.write(tmp_path / "run.json", made_results.benchmark())
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, *COMMAND, run, run, "--json", str(tmp_path / "out.json")]
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, cwd=ROOT, text=True)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads((tmp_path / "out.json").read_text())["kind"] == "compare"
 
 
 def test_help_has_examples_and_does_not_load_torch(run_python):
