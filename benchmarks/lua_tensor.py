@@ -6,13 +6,7 @@ COMMAND runs a Lua script under real Torch7 ('th', or 'luajit' with its paths se
 turns; printed are the medians over the rounds, in nanoseconds, and the ratio of the medians.
 """
 
-import argparse
-import shlex
-import statistics
-import subprocess
-import sys
-import tempfile
-from pathlib import Path
+from lua_in_turns import medians, options
 
 SCRIPT = """
 require 'torch'
@@ -48,38 +42,15 @@ measure('large:add(1), per 1000 elements', 1e5, function(n) for i = 1, n / 1000 
 """
 
 
-def run(command: list[str], script: Path) -> dict[str, float]:
-    output = subprocess.run([*command, str(script)], capture_output=True, text=True, check=True).stdout
-    rows = (line.split("\t") for line in output.splitlines() if "\t" in line)
-    return {name: float(cost) for name, cost in rows}
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--torch7", help="a command that runs Lua scripts under real Torch7")
-    parser.add_argument("--rounds", type=int, default=9)
-    options = parser.parse_args()
-    commands = {"th": [sys.executable, "-m", "lua_compat"]}
-    if options.torch7:
-        commands["Torch7"] = shlex.split(options.torch7)
-    samples: dict[str, list[dict[str, float]]] = {name: [] for name in commands}
-    with tempfile.TemporaryDirectory() as folder:
-        script = Path(folder) / "lua_tensor.lua"
-        script.write_text(SCRIPT)
-        for _ in range(options.rounds):
-            for name, command in commands.items():
-                samples[name].append(run(command, script))
-    print(
-        f"{'':34}"
-        + "".join(f"{name + ', ns':>14}" for name in commands)
-        + ("  ratio" if options.torch7 else "")
-    )
-    for what in samples["th"][0]:
-        medians = [statistics.median(sample[what] for sample in rounds) for rounds in samples.values()]
-        ratio = f"{medians[0] / medians[1]:7.2f}" if len(medians) == 2 else ""
-        print(f"{what:34}" + "".join(f"{cost:14.1f}" for cost in medians) + ratio)
+    given = options(__doc__, rounds=9)
+    found = medians(SCRIPT, given.torch7, given.rounds)
+    heading = "".join(f"{name + ', ns':>14}" for name in found)
+    print(f"{'':34}" + heading + ("  ratio" if given.torch7 else ""))
+    for what in found["th"]:
+        costs = [one[what] for one in found.values()]
+        ratio = f"{costs[0] / costs[1]:7.2f}" if len(costs) == 2 else ""
+        print(f"{what:34}" + "".join(f"{cost:14.1f}" for cost in costs) + ratio)
 
 
 if __name__ == "__main__":

@@ -6,13 +6,7 @@ COMMAND runs a Lua script under real Torch7 with its package threads. The two ru
 medians over the rounds, in microseconds.
 """
 
-import argparse
-import shlex
-import statistics
-import subprocess
-import sys
-import tempfile
-from pathlib import Path
+from lua_in_turns import medians, options
 
 SCRIPT = """
 require 'torch'
@@ -51,33 +45,12 @@ end)
 """
 
 
-def run(command: list[str], script: Path) -> dict[str, float]:
-    output = subprocess.run([*command, str(script)], capture_output=True, text=True, check=True).stdout
-    rows = (line.split("\t") for line in output.splitlines() if "\t" in line)
-    return {name: float(cost) for name, cost in rows}
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--torch7", help="a command that runs Lua scripts under real Torch7")
-    parser.add_argument("--rounds", type=int, default=5)
-    options = parser.parse_args()
-    commands = {"th": [sys.executable, "-m", "lua_compat"]}
-    if options.torch7:
-        commands["Torch7"] = shlex.split(options.torch7)
-    samples: dict[str, list[dict[str, float]]] = {name: [] for name in commands}
-    with tempfile.TemporaryDirectory() as folder:
-        script = Path(folder) / "lua_threads.lua"
-        script.write_text(SCRIPT)
-        for _ in range(options.rounds):
-            for name, command in commands.items():
-                samples[name].append(run(command, script))
-    print(f"{'':28}" + "".join(f"{name + ', us':>14}" for name in commands))
-    for what in samples["th"][0]:
-        medians = [statistics.median(sample[what] for sample in rounds) for rounds in samples.values()]
-        print(f"{what:28}" + "".join(f"{cost:14.1f}" for cost in medians))
+    given = options(__doc__, rounds=5)
+    found = medians(SCRIPT, given.torch7, given.rounds)
+    print(f"{'':28}" + "".join(f"{name + ', us':>14}" for name in found))
+    for what in found["th"]:
+        print(f"{what:28}" + "".join(f"{costs[what]:14.1f}" for costs in found.values()))
 
 
 if __name__ == "__main__":

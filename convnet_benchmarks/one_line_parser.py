@@ -14,20 +14,22 @@ class OneLineParser(argparse.ArgumentParser):
 
 
 _MOST_THREADS = 1024
-_SEEDS = 1 << 32
+_LARGEST_SEED = 2**32 - 1
 
 
 def thread_count(text: str) -> int:
     """An option's number of CPU threads. PyTorch takes any, and fails later where there are too many."""
-    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= _MOST_THREADS:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from 1 to {_MOST_THREADS}")
-    return int(text)
+    return _whole_number(text, 1, _MOST_THREADS)
 
 
 def seed(text: str) -> int:
     """An option's seed: Torch7's generator takes 32 bits."""
-    if not text.isascii() or not text.isdigit() or int(text) >= _SEEDS:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from 0 to {_SEEDS - 1}")
+    return _whole_number(text, 0, _LARGEST_SEED)
+
+
+def _whole_number(text: str, least: int, most: int) -> int:
+    if not text.isascii() or not text.isdigit() or not least <= int(text) <= most:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from {least} to {most}")
     return int(text)
 
 

@@ -32,10 +32,10 @@ def author_error(net: Net, error: Exception) -> UserError | None:
     return UserError(f"option --net: {net.name} failed: {described(error)}")
 
 
-def check_runs(net: Net, module: "nn.Module", input: "torch.Tensor", option: str = "--net") -> None:
+def check_runs(net: Net, module: "nn.Module", input: "torch.Tensor") -> None:
     """Whether a net from outside computes something from an input of this size, two samples of it.
 
-    Raises UserError that names ``option`` and what went wrong.
+    Raises UserError that names --net and what went wrong.
     """
     import torch
     from torch.utils._pytree import tree_leaves
@@ -48,10 +48,10 @@ def check_runs(net: Net, module: "nn.Module", input: "torch.Tensor", option: str
         if is_out_of_memory(error):
             raise
         problem = " ".join(str(error).split()) or type(error).__name__
-        raise UserError(f"option {option}: {net.name} fails on an input of {size}: {problem}") from None
+        raise UserError(f"option --net: {net.name} fails on an input of {size}: {problem}") from None
     if not any(isinstance(leaf, torch.Tensor) for leaf in tree_leaves(output)):
         given = "nothing" if output is None else f"a {type(output).__name__} without a tensor"
-        raise UserError(f"option {option}: {net.name} gives {given}; accepted: a tensor, or several")
+        raise UserError(f"option --net: {net.name} gives {given}; accepted: a tensor, or several")
 
 
 def _author_frame(error: BaseException) -> traceback.FrameSummary | None:

@@ -91,17 +91,16 @@ function hash.__read(self, file)
 end
 
 function hash.__tostring(self)
-   local keys, width = {}, 0
+   local keys, names, width = {}, {}, 0
    for key in hash.__pairs(self) do
       if #keys == SHOWN then break end
       keys[#keys + 1] = key
-      local text = type(key) == 'userdata' and torch.type(key) or tostring(key)
-      width = math.max(width, #text)
+      names[#keys] = type(key) == 'userdata' and torch.type(key) or tostring(key)
+      width = math.max(width, #names[#keys])
    end
    local lines = { ('tds.Hash[%d]{'):format(#self) }
-   for _, key in ipairs(keys) do
-      local text = type(key) == 'userdata' and torch.type(key) or tostring(key)
-      add_line(lines, text .. (' '):rep(width - #text) .. ' : ', self[key])
+   for i, key in ipairs(keys) do
+      add_line(lines, names[i] .. (' '):rep(width - #names[i]) .. ' : ', self[key])
    end
    if #keys == SHOWN then lines[#lines + 1] = '...' end
    lines[#lines + 1] = '}'

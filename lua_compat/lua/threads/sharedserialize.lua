@@ -18,21 +18,4 @@ function storages.read(file, S, n)
    memory.adopt(S, handle, address, base, n)
 end
 
-local function save(object)
-   local file = torch.MemoryFile():binary()
-   serialization.elements_by(file, storages)
-   file:writeObject(object)
-   local bytes = file:storage()
-   file:close()
-   return bytes
-end
-
-local function load(bytes)
-   local file = torch.MemoryFile(bytes, 'r'):binary()
-   serialization.elements_by(file, storages)
-   local object = file:readObject()
-   file:close()
-   return object
-end
-
-return { save = save, load = load }
+return require('threads.serializer')(function(file) serialization.elements_by(file, storages) end)

@@ -1,0 +1,46 @@
+"""A Lua script that times things, run by ``th`` and by real Torch7 in turns."""
+
+import argparse
+import shlex
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+
+def options(description: str, rounds: int) -> argparse.Namespace:
+    """``torch7`` and ``rounds`` from the command line. ``rounds``: how many unless told."""
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--torch7", help="a command that runs Lua scripts under real Torch7")
+    parser.add_argument("--rounds", type=int, default=rounds)
+    return parser.parse_args()
+
+
+def medians(source: str, torch7: str | None, rounds: int) -> dict[str, dict[str, float]]:
+    """What ``source`` prints as name, tab and number: its median over the rounds, by name, th first.
+
+    By program: "th", and "Torch7" where ``torch7`` is the command for it.
+    """
+    commands = {"th": [sys.executable, "-m", "lua_compat"]}
+    if torch7:
+        commands["Torch7"] = shlex.split(torch7)
+    samples: dict[str, list[dict[str, float]]] = {name: [] for name in commands}
+    with tempfile.TemporaryDirectory() as folder:
+        script = Path(folder) / "timed.lua"
+        script.write_text(source)
+        for _ in range(rounds):
+            for name, command in commands.items():
+                samples[name].append(_run(command, script))
+    return {
+        name: {what: statistics.median(sample[what] for sample in taken) for what in taken[0]}
+        for name, taken in samples.items()
+    }
+
+
+def _run(command: list[str], script: Path) -> dict[str, float]:
+    output = subprocess.run([*command, str(script)], capture_output=True, text=True, check=True).stdout
+    rows = (line.split("\t") for line in output.splitlines() if "\t" in line)
+    return {name: float(cost) for name, cost in rows}
