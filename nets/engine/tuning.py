@@ -17,7 +17,9 @@ from pathlib import Path
 
 import torch
 
-VERSION = 6
+from nets.engine.user_cache import user_cache
+
+VERSION = 7
 _REPEATS, _REPEATS_LATER = 4, 2
 _SLOWER_IS_OUT = 1.3  # after its first timed run, a candidate this much slower than the best one is dropped
 _SECOND_LOOK = 1.8  # times the best one: who comes so near is timed again
@@ -33,9 +35,8 @@ Candidates = Mapping[str, Prepare]
 
 
 def cache_file() -> Path:
-    """``$XDG_CACHE_HOME/convnet-benchmarks/engine-tuning.json``, by default below ``~/.cache``."""
-    folder = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return Path(folder) / "convnet-benchmarks" / "engine-tuning.json"
+    """``engine-tuning.json`` in the user's cache folder."""
+    return user_cache() / "engine-tuning.json"
 
 
 def machine_key() -> str:

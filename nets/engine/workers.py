@@ -54,14 +54,14 @@ def _without_gradients(job: Callable[[], None]) -> None:
 def limit_this_thread(count: int = 1) -> None:
     """To ``count`` cores, whatever the other threads use. Raises where ``can_limit_threads`` says no."""
     torch.get_num_threads()  # the first question makes PyTorch give a new thread the count of all
-    library = _library()
+    library = torch_library()
     library.omp_set_num_threads(count)
     if torch.backends.mkl.is_available():
         library.MKL_Set_Num_Threads_Local(count)
 
 
 @cache
-def _library() -> ctypes.CDLL:
+def torch_library() -> ctypes.CDLL:
     """PyTorch's CPU library, and through it the OpenMP that it is linked with."""
     return ctypes.CDLL(str(next((Path(torch.__file__).parent / "lib").glob("*torch_cpu.*"))))
 

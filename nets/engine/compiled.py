@@ -1,0 +1,155 @@
+"""C code that the machine's own C compiler turns into a library, when it is first needed.
+
+What PyTorch's operators cannot do in one pass over memory is written in C. The library is made for the very
+processor it runs on and kept in the user's cache folder; without a compiler there is none, and the engine
+does the same work with PyTorch's operators.
+"""
+
+import contextlib
+import ctypes
+import hashlib
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from nets.engine.user_cache import user_cache
+from nets.engine.workers import torch_library
+
+_COMPILERS = ("cc", "gcc", "clang")
+_FLAGS = ("-O3", "-march=native", "-std=gnu11", "-shared", "-fPIC")
+_SECONDS = 60
+
+
+class NotCompiled(RuntimeError):
+    """There is no library; the message says why."""
+
+
+def library(source: str) -> ctypes.CDLL:
+    """The library of C ``source``, compiled now or earlier. Raises :class:`NotCompiled`."""
+    found = _library(source, os.environ.get("CC", ""))
+    if isinstance(found, str):
+        raise NotCompiled(found)
+    return found
+
+
+@cache
+def _library(source: str, wanted: str) -> ctypes.CDLL | str:
+    """The library, or why there is none: no second attempt would end otherwise."""
+    try:
+        command, version = _compiler(wanted)
+        told = "\0".join((source, *command, *_FLAGS, version, _processor()))
+        kept = user_cache() / "compiled" / f"{hashlib.sha256(told.encode()).hexdigest()[:32]}.so"
+        return _load(kept) or _make(source, command, kept)
+    except NotCompiled as error:
+        return str(error)
+
+
+def _load(kept: Path) -> ctypes.CDLL | None:
+    """None where it is missing or damaged."""
+    try:
+        return ctypes.CDLL(str(kept)) if kept.exists() else None
+    except OSError:
+        return None
+
+
+def _make(source: str, command: tuple[str, ...], kept: Path) -> ctypes.CDLL:
+    with tempfile.TemporaryDirectory() as folder:
+        made = Path(folder) / kept.name
+        _run((*command, *_FLAGS, "-x", "c", "-", "-o", str(made)), source)
+        with contextlib.suppress(OSError):  # a folder that cannot be written to
+            _keep(made, kept)
+        try:
+            return ctypes.CDLL(str(made))
+        except OSError as error:
+            raise NotCompiled(str(error)) from error
+
+
+def compiler() -> str:
+    """The C compiler's first line about itself. Raises :class:`NotCompiled` where there is none."""
+    return _compiler(os.environ.get("CC", ""))[1]
+
+
+@cache
+def _compiler(wanted: str) -> tuple[tuple[str, ...], str]:
+    """Its command, and its first line about itself; ``wanted`` instead of the usual ones, if given."""
+    commands = [tuple(shlex.split(wanted))] if wanted.strip() else [(name,) for name in _COMPILERS]
+    for command in commands:
+        if shutil.which(command[0]):
+            return command, _run((*command, "--version")).partition("\n")[0]
+    tried = ", ".join(command[0] for command in commands)
+    raise NotCompiled(f"no C compiler found (tried {tried})")
+
+
+def _run(command: tuple[str, ...], text: str = "") -> str:
+    try:
+        done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=_SECONDS)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise NotCompiled(f"{command[0]}: {error}") from error
+    if done.returncode:
+        lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+        told = next((line for line in lines if "error" in line), lines[0])
+        raise NotCompiled(f"{command[0]} failed: {told}")
+    return done.stdout
+
+
+def _keep(made: Path, kept: Path) -> None:
+    """Copies ``made`` to ``kept``, which is there whole or not at all."""
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=kept.parent, prefix=kept.name)
+    os.close(handle)
+    try:
+        shutil.copy(made, name)
+        os.replace(name, kept)
+    except BaseException:
+        os.unlink(name)
+        raise
+
+
+@cache
+def _processor() -> str:
+    """What ``-march=native`` depends on: a home folder may be shared by different machines."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return f"{platform.machine()} {platform.processor()}"
+    told = {
+        line for line in lines if line.startswith(("vendor_id", "cpu family", "model", "flags", "Features"))
+    }
+    return f"{platform.machine()} {sorted(told)}"
+
+
+def run_on_all_threads(function: Any, job: ctypes.Structure) -> None:
+    """Calls ``function(&job)`` on every thread that PyTorch's operators would use here, at the same time.
+
+    The threads are PyTorch's own: others would compete with them for the cores.
+    """
+    threads = torch.get_num_threads()
+    if threads == 1:
+        function(ctypes.byref(job))
+    else:
+        _parallel()(ctypes.cast(function, ctypes.c_void_p), ctypes.byref(job), threads, 0)
+
+
+@cache
+def _parallel() -> Any:
+    """GNU OpenMP's entry to a parallel region, which LLVM's has too. Raises :class:`NotCompiled`."""
+    try:
+        found = torch_library().GOMP_parallel
+    except (StopIteration, OSError, AttributeError) as error:
+        raise NotCompiled("this PyTorch's threads cannot be called from here") from error
+    found.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint]
+    found.restype = None
+    return found
+
+
+def check_threads() -> None:
+    """Raises :class:`NotCompiled` where :func:`run_on_all_threads` could not."""
+    _parallel()
