@@ -320,8 +320,11 @@ def _report(run: LegacyRun, status: str, outputs: dict[str, results.OutputFile])
         f"torch {torch.__version__}, {torch.get_num_threads()} threads"
     )
     run.note(f"backend {backend.name}: {backend.description}{_what_ran(run)}")
-    if backend.forced and run.opened.engine is not None:
-        run.note("\n".join(run.opened.engine.lines()))
+    engine = run.opened.engine
+    if engine is not None and backend.forced:
+        run.note("\n".join(engine.lines()))
+    elif engine is not None and engine.compiled.startswith("no "):
+        run.note(f"{engine.compiled}; with it the engine is faster (docs/engine.md)")
     if run.scaling is not None:
         run.note(run.scaling["text"])
     if run.loops:

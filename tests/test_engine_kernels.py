@@ -1,6 +1,10 @@
 """Every kernel and phase of the CPU engine against autograd in float64, on small odd shapes."""
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from unittest import mock
 
 import pytest
 import torch
@@ -25,7 +29,7 @@ from nets.engine.memory import Memory
 from nets.engine.shapes import ConvolutionShape, pieces
 from nets.engine.tile_transforms import TileMap, TileTransforms
 from nets.engine.weights import StaleWeightError
-from nets.engine.winograd import POINTS, winograd
+from nets.engine.winograd import OUTPUT_TILES, winograd
 from nets.engine.workers import Workers
 
 # Largest error over the largest value, for the sizes drawn here.
@@ -94,13 +98,24 @@ def shapes(draw: st.DrawFn) -> ConvolutionShape:
     )
 
 
+@contextmanager
+def c_compiler(command: str) -> Iterator[None]:
+    """``command`` as the machine's C compiler: the usual one if empty."""
+    with mock.patch.dict(os.environ, CC=command):
+        yield
+
+
+WITH_AND_WITHOUT = ("", "no-such-compiler")
+
+
 @settings(max_examples=120, deadline=None)
-@given(shapes(), st.integers(0, 1000), st.booleans())
-def test_every_candidate_of_any_shape(shape: ConvolutionShape, seed: int, relu: bool) -> None:
+@given(shapes(), st.integers(0, 1000), st.booleans(), st.sampled_from(WITH_AND_WITHOUT))
+def test_every_candidate_of_any_shape(shape: ConvolutionShape, seed: int, relu: bool, compiler: str) -> None:
     reference = Reference(shape, seed)
-    for phase in PHASES:
-        for make in candidates(shape, phase).values():
-            reference.check(make(Memory()), phase, relu)
+    with c_compiler(compiler):
+        for phase in PHASES:
+            for make in candidates(shape, phase).values():
+                reference.check(make(Memory()), phase, relu)
 
 
 @settings(max_examples=60, deadline=None)
@@ -148,9 +163,11 @@ def test_workers_share_one_copy_of_the_weight(phase: str) -> None:
 @pytest.mark.parametrize("phase", PHASES)
 @pytest.mark.parametrize("piece_bytes", [1, 3000])
 @pytest.mark.parametrize("batch", [1, 5])
+@pytest.mark.parametrize("compiler", WITH_AND_WITHOUT)
 def test_work_cut_into_small_pieces(
-    phase: str, piece_bytes: int, batch: int, monkeypatch: pytest.MonkeyPatch
+    phase: str, piece_bytes: int, batch: int, compiler: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("CC", compiler)
     for module in (
         "shapes._COLUMN_BYTES",
         "shapes._FRESH_COLUMN_BYTES",
@@ -161,7 +178,7 @@ def test_work_cut_into_small_pieces(
     monkeypatch.setattr("nets.engine.shapes._POSITIONS", 1)
     monkeypatch.setattr("nets.engine.bilinear.TILES_PER_PIECE", 4)
     monkeypatch.setattr("nets.engine.bilinear.PIECE_BYTES", 1)
-    monkeypatch.setattr("nets.engine.bilinear.STEP_BYTES", 50 * piece_bytes)
+    monkeypatch.setattr("nets.engine.operator_tiles.STEP_BYTES", 50 * piece_bytes)
     for stride in ((1, 1), (2, 2)):
         shape = ConvolutionShape(batch, 3, 4, (11, 10), (3, 3), stride, (1, 0), torch.float64)
         reference = Reference(shape, seed=1)
@@ -228,12 +245,15 @@ def test_the_weight_gradient_in_blocks_and_whole(
     monkeypatch.setattr("nets.engine.bilinear.FEW_TILES", few_tiles)
     monkeypatch.setattr("nets.engine.bilinear.PRODUCT_BYTES", product_bytes)
     monkeypatch.setattr("nets.engine.bilinear.BLOCK_BYTES", 1)
+    monkeypatch.setattr("nets.engine.operator_tiles.WEIGHT_BYTES", 1)
     shape = ConvolutionShape(2, 37, 20, (11, 10), (3, 3), (1, 1), (1, 0), torch.float64)
     reference = Reference(shape, seed=5)
     for transforms in (winograd(3), winograd(5), fft(4, 3)):
         for pieces_of in (4, 1000):
-            kernel = BilinearConvolution(shape, Memory(), transforms, tiles_per_piece=pieces_of)
-            reference.check(kernel, WEIGHT_GRADIENT)
+            for compiler in WITH_AND_WITHOUT:
+                with c_compiler(compiler):
+                    kernel = BilinearConvolution(shape, Memory(), transforms, tiles_per_piece=pieces_of)
+                    reference.check(kernel, WEIGHT_GRADIENT)
 
 
 @pytest.mark.parametrize("rows", [1, 5, 33])
@@ -287,7 +307,7 @@ def room_of(tile_map: TileMap, count: int) -> Tensor:
 
 
 TRANSFORMS = [
-    *(winograd(tile) for tile in POINTS),
+    *(winograd(tile, kernel) for kernel, tiles in OUTPUT_TILES.items() for tile in tiles),
     *(fft(tile, kernel) for tile, kernel in ((2, 3), (3, 3), (5, 4), (6, 7), (10, 7), (9, 5))),
 ]
 
@@ -333,12 +353,16 @@ def test_a_real_fourier_transform_multiplies_three_times_per_pair_of_frequencies
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("tile", sorted(POINTS))
-def test_winograd_keeps_1e4_at_full_size(tile: int) -> None:
-    shape = ConvolutionShape(8, 512, 512, (15, 15), (3, 3), (1, 1), (1, 1), torch.float32)
+@pytest.mark.parametrize("compiler", WITH_AND_WITHOUT)
+@pytest.mark.parametrize(("kernel", "channels"), [(3, 512), (5, 128)])
+def test_winograd_keeps_1e4_at_full_size(kernel: int, channels: int, compiler: str) -> None:
+    shape = ConvolutionShape(8, channels, channels, (15, 15), (kernel, kernel), (1, 1), (1, 1), torch.float32)
     reference = Reference(shape, seed=4)
-    for phase in PHASES:
-        reference.check(BilinearConvolution(shape, Memory(), winograd(tile)), phase, tolerance=3e-5)
+    with c_compiler(compiler):
+        for tile in OUTPUT_TILES[kernel]:
+            for phase in PHASES:
+                made = BilinearConvolution(shape, Memory(), winograd(tile, kernel))
+                reference.check(made, phase, tolerance=3e-5)
 
 
 @given(st.integers(1, 9), st.integers(1, 40), st.integers(1, 200))

@@ -116,6 +116,16 @@ def test_a_forced_backend_shows_what_runs_each_layer(run_python, tmp_path):
     assert re.search(r"Conv2d.*winograd", done.stderr)
 
 
+def test_a_missing_compiler_is_said(run_python):
+    said = "no compiled code: no C compiler found (tried no-such-compiler); with it the engine is faster"
+    for backend in ((), ("--backend", "winograd")):
+        arguments = ("benchmark.py", *SMALL, "-batch_size", "2", "-iter", "1", *backend)
+        done = run_python(*arguments, CC="no-such-compiler")
+        assert done.returncode == 0, done.stderr
+        assert said.partition(";")[0] in done.stderr
+        assert (said in done.stderr) == (not backend)  # below the table that shows what ran each layer
+
+
 def test_stock_is_pytorchs_autograd(run_python, tmp_path):
     path = tmp_path / "r.json"
     done = run_python("benchmark.py", "-iter", "1", *SMALL, "--backend", "stock", "--json", str(path))

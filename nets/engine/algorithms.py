@@ -11,7 +11,7 @@ from functools import partial
 
 import torch
 
-from nets.engine import onednn
+from nets.engine import compiled_products, onednn
 from nets.engine.bilinear import BilinearConvolution
 from nets.engine.fft_convolution import fft
 from nets.engine.im2col_gemm import Im2colGemm
@@ -27,7 +27,7 @@ from nets.engine.shapes import ConvolutionShape
 from nets.engine.shared_work import ByImage, ByOutput, ShareMaker, SummedByImage
 from nets.engine.strided_input_gradient import StridedInputGradient
 from nets.engine.tile_transforms import TileTransforms
-from nets.engine.winograd import POINTS, winograd
+from nets.engine.winograd import OUTPUT_TILES, winograd
 from nets.engine.workers import Workers
 
 FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT = PHASES = ("updateOutput", "updateGradInput", "accGradParameters")
@@ -36,6 +36,7 @@ FAMILIES = ("mm", "direct", "winograd", "fft")
 # Winograd and FFT cancel large terms: with bfloat16's 8 bits nothing would be left.
 _BILINEAR_DTYPES = (torch.float32, torch.float64)
 _SLICED_ROWS = range(2, 33)
+_COMPILED_ROWS = 32  # fewer are not worth packing a weight for
 _LARGEST_FFT_TILE = 24
 # Weight gradients of many operations one after the other. Single calls of a library gain little.
 _DIVIDED = ("mm(", "winograd", "fft")
@@ -60,6 +61,8 @@ def linear_candidates(
 ) -> "dict[str, Callable[[Memory], MatrixProduct]]":
     """Ways to run a Linear layer of (rows, in_features) inputs."""
     found: dict[str, Callable[[Memory], MatrixProduct]] = {"mm": lambda memory: MatrixProduct("blas")}
+    if rows >= _COMPILED_ROWS and not compiled_products.why_not(dtype):
+        found["mm(compiled)"] = lambda memory: MatrixProduct("compiled")
     if phase == WEIGHT_GRADIENT:
         return found
     if onednn.has_linear(dtype):
@@ -115,6 +118,10 @@ def _algorithms(shape: ConvolutionShape, phase: str) -> dict[str, ShareMaker]:
     else:
         found["mm(tap)"] = partial(Im2colGemm, order="tap")
         found["mm(channel)"] = partial(Im2colGemm, order="channel")
+        if not compiled_products.why_not(shape.dtype):
+            found["mm(tap, compiled)"] = partial(Im2colGemm, order="tap", library="compiled")
+            if phase == WEIGHT_GRADIENT:
+                found["mm(channel, compiled)"] = partial(Im2colGemm, order="channel", library="compiled")
         if onednn.has_linear(shape.dtype):
             found["mm(tap, onednn)"] = partial(Im2colGemm, order="tap", library="onednn")
             if phase == WEIGHT_GRADIENT:
@@ -161,12 +168,20 @@ def _bilinear(shape: ConvolutionShape, phase: str) -> dict[str, ShareMaker]:
     if shape.dtype not in _BILINEAR_DTYPES:
         return {}
     kernel = shape.kernel[0]
-    transforms = [winograd(tile, kernel) for tile in sorted(POINTS)] if kernel == 3 else []
+    by_compiler = not compiled_products.why_not(shape.dtype)
+    # For larger kernels PyTorch's operators are faster at FFT.
+    tiles = OUTPUT_TILES.get(kernel, ()) if kernel == 3 or by_compiler else ()
+    transforms = [winograd(tile, kernel) for tile in tiles]
     fourier = (fft(tile, kernel) for tile in range(2, _LARGEST_FFT_TILE - kernel + 2))
     transforms += sorted(fourier, key=lambda one: bilinear_operations(shape, one))[:2]
     found: dict[str, ShareMaker] = {
         one.name: partial(BilinearConvolution, transforms=one) for one in transforms
     }
+    if by_compiler:
+        for one in transforms:
+            found[_named(one.name, "compiled")] = partial(
+                BilinearConvolution, transforms=one, library="compiled"
+            )
     large = min(shape.in_channels, shape.out_channels) >= _ONEDNN_CHANNELS
     if large and phase != WEIGHT_GRADIENT and onednn.has_linear(shape.dtype):
         packs = onednn.has_packed_linear(shape.dtype)
@@ -174,9 +189,7 @@ def _bilinear(shape: ConvolutionShape, phase: str) -> dict[str, ShareMaker]:
         for one in transforms:
             if packs and 2 * one.products > _PACKED_COPIES * shape.taps:
                 continue
-            found[f"{one.name[:-1]}, {library})"] = partial(
-                BilinearConvolution, transforms=one, library=library
-            )
+            found[_named(one.name, library)] = partial(BilinearConvolution, transforms=one, library=library)
     return found
 
 
@@ -212,6 +225,8 @@ def worth_timing(found: Mapping[str, KernelMaker], few_rows: bool) -> dict[str, 
 
     def surpassed(name: str) -> bool:
         if any(better in plain for better in _SURPASSED.get(undivided(name), ())):
+            return True
+        if is_bilinear(name) and _named(undivided(name), "compiled") in plain:
             return True
         if family(name) == "mm":  # dividing its weight gradient gains less than another family does
             return winograd_applies and undivided(name) in found and undivided(name) != name

@@ -25,7 +25,8 @@ from nets.engine.weights import CachedWeight
 class Im2colGemm(Kernel):
     """The three phases by im2col and GEMM.
 
-    ``order`` is "channel" or "tap" (see the module's text), ``library`` what multiplies: "blas" or "onednn".
+    ``order`` is "channel" or "tap" (see the module's text), ``library`` what multiplies: "blas",
+    "onednn" or "compiled".
     """
 
     def __init__(self, shape: ConvolutionShape, memory: Memory, order: str, library: str = "blas") -> None:

@@ -6,14 +6,15 @@ The weight (out, in, kernel) is used as it is, as an (out, in * kernel) matrix, 
 import torch
 from torch import Tensor
 
-from nets.engine import onednn
+from nets.engine import compiled_products, onednn
 from nets.engine.kernel import Kernel
 from nets.engine.memory import Memory
 from nets.engine.shapes import ConvolutionShape
 
 
 class MatrixProduct(Kernel):
-    """The three phases of rows (m, k) times weight (n, k) transposed. ``library`` is "blas" or "onednn"."""
+    """The three phases of rows (m, k) times weight (n, k) transposed. ``library`` is "blas", "onednn" or
+    "compiled"."""
 
     def __init__(self, library: str) -> None:
         self.library = library
@@ -21,6 +22,8 @@ class MatrixProduct(Kernel):
     def forward(self, rows: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool) -> None:
         if self.library == "onednn":
             out.copy_(onednn.linear(rows, weight, bias, relu))
+        elif self.library == "compiled":
+            compiled_products.mm(rows, weight.t(), out, bias=bias, relu=relu)
         else:
             if bias is None:
                 torch.mm(rows, weight.t(), out=out)
@@ -32,6 +35,8 @@ class MatrixProduct(Kernel):
     def input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:
         if self.library == "onednn":
             grad_in.copy_(self.input_gradient_somewhere(grad_out, weight, grad_in))
+        elif self.library == "compiled":
+            compiled_products.mm(grad_out, weight, grad_in)
         else:
             torch.mm(grad_out, weight, out=grad_in)
 
@@ -49,6 +54,8 @@ class MatrixProduct(Kernel):
             by_output = grad_out.t().contiguous()
             for outs in onednn.parts_to_add(grad_weight):
                 grad_weight[outs].add_(onednn.linear(by_output[outs], rows.t(), None, False))
+        elif self.library == "compiled":
+            compiled_products.mm(grad_out.t(), rows, grad_weight, add=True)
         else:
             grad_weight.addmm_(grad_out.t(), rows)
 

@@ -9,8 +9,9 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from nets.engine import layers, recognise
+from nets.engine import compiled_products, layers, recognise
 from nets.engine.algorithms import FORWARD, INPUT_GRADIENT, PHASES, WEIGHT_GRADIENT
+from nets.engine.compiled import compiler
 from nets.engine.division import Division, Step, weight_gradients
 from nets.engine.memory import Memory, return_free_memory
 from nets.engine.report import LayerReport, Report
@@ -485,7 +486,20 @@ class _Compiler:
                 )
             )
         dtype = str(self.dtype).removeprefix("torch.")
-        return Report(self.backend, dtype, torch.get_num_threads(), tuple(found), self.memory.report())
+        return Report(
+            self.backend,
+            dtype,
+            torch.get_num_threads(),
+            tuple(found),
+            self.memory.report(),
+            self._compiled(),
+        )
+
+    def _compiled(self) -> str:
+        if self.backend == "stock" or self.dtype not in compiled_products.DTYPES:
+            return ""
+        why_not = compiled_products.why_not(self.dtype)
+        return f"no compiled code: {why_not}" if why_not else f"compiled code by {compiler()}"
 
 
 def _forward(layer: layers.Layer) -> None:

@@ -21,17 +21,20 @@ class LayerReport:
 
 @dataclass(frozen=True)
 class Report:
+    """``compiled``: who compiled the C code that layers may run, or why there is none; empty for "stock"."""
+
     backend: str
     dtype: str
     threads: int
     layers: tuple[LayerReport, ...]
     memory: MemoryReport
+    compiled: str
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
 
     def lines(self) -> list[str]:
-        """A plain table: one line per layer, one column per phase."""
+        """A plain table: one line per layer, one column per phase; below it, who compiled."""
         from nets.engine.algorithms import PHASES
 
         rows: list[tuple[str, ...]] = [("layer", "kind", *PHASES, "")]
@@ -42,4 +45,4 @@ class Report:
         return [
             "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
             for row in rows
-        ]
+        ] + [self.compiled] * bool(self.compiled)

@@ -1,7 +1,7 @@
 """What a convolution's kernels need to know of it, and how work is cut into pieces that stay in cache."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -130,6 +130,20 @@ def column_pieces(shape: ConvolutionShape, cache_bytes: int | None = None) -> li
 def fresh_column_pieces(shape: ConvolutionShape) -> list[tuple[slice, slice]]:
     """The :func:`pieces` where columns come in fresh memory: of a size that the allocator keeps."""
     return list(pieces(shape.batch, shape.out_size[0], max(1, _FRESH_COLUMN_BYTES // shape.row_bytes)))
+
+
+def even_share(count: int, most: int) -> int:
+    """The size of equal shares of ``count``, each at most ``most``."""
+    return -(-count // -(-count // most))
+
+
+def shifted(part: slice, by: int) -> slice:
+    return slice(part.start + by, part.stop + by)
+
+
+def take(room: Tensor, shape: Sequence[int]) -> Tensor:
+    """The start of flat ``room`` as a tensor of ``shape``."""
+    return room[: math.prod(shape)].view(*shape)
 
 
 def inside(padded: Tensor, padding: tuple[int, int], size: tuple[int, int]) -> Tensor:

@@ -115,7 +115,8 @@ class TileTransforms:
     """One algorithm, in float64: y = output^T (weight(w) * input(d)), element by element.
 
     ``output_adjoint`` maps m x m tiles, ``weight`` k x k kernels and ``input`` t x t tiles to R values each,
-    t = m + k - 1. The output's tile is the adjoint of the first.
+    t = m + k - 1. The output's tile is the adjoint of the first. ``along_axes``: the matrices of ``input``,
+    ``output_adjoint`` and ``weight`` along one axis, in float64, where each map is one along both.
     """
 
     name: str
@@ -124,6 +125,7 @@ class TileTransforms:
     output_adjoint: TileMap
     weight: TileMap
     input: TileMap
+    along_axes: tuple[Tensor, Tensor, Tensor] | None = None
 
     @property
     def input_tile(self) -> int:
@@ -136,4 +138,4 @@ class TileTransforms:
 
     def to(self, dtype: torch.dtype) -> "TileTransforms":
         maps = (self.output_adjoint.to(dtype), self.weight.to(dtype), self.input.to(dtype))
-        return TileTransforms(self.name, self.output_tile, self.kernel, *maps)
+        return TileTransforms(self.name, self.output_tile, self.kernel, *maps, self.along_axes)

@@ -1,0 +1,250 @@
+/* Winograd's transforms of tiles, in one pass over memory each.
+
+   Compiled when first needed (compiled_tiles.py), once per algorithm and element type, with these defined in
+   front: REAL; TILE, OUTPUT and KERNEL, the widths of an input tile, of an output tile and of the kernel; the
+   matrices input_matrix [TILE][TILE], output_matrix [TILE][OUTPUT] and weight_matrix [TILE][KERNEL], each of
+   which maps along one axis. With them constant, the compiler unrolls every product and leaves the zeros out.
+
+   Images are (batch, row, column, channel). Transformed tiles are TILE * TILE planes of (tile, channel), the
+   weight's (output channel, input channel). Every entry point is called by all threads that share a job, with
+   the same job, and takes units of work from it until none is left. */
+
+#include <string.h>
+
+#if defined(__AVX512F__)
+#define VECTOR_BYTES 64
+#elif defined(__AVX__)
+#define VECTOR_BYTES 32
+#else
+#define VECTOR_BYTES 16
+#endif
+
+#define INLINE static inline __attribute__((always_inline))
+#define VALUES (TILE * TILE)
+
+typedef REAL vector __attribute__((vector_size(VECTOR_BYTES)));
+typedef REAL unaligned __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(REAL)), may_alias));
+
+typedef __typeof__((vector){0} < (vector){0}) mask;
+
+enum { LANES = VECTOR_BYTES / sizeof(REAL) };
+
+typedef struct {
+    REAL *image;                    /* the first image's first element */
+    long strides[3];                /* of image, row and column */
+    long height, width;
+    long top, left;                 /* where in the image the first tile starts; negative: in the padding */
+    long first_row, rows, columns;  /* of tiles */
+    long images, channels;
+    REAL *values;
+    long plane;                     /* elements from one plane of values to the next */
+    const REAL *bias;               /* or NULL */
+    long relu;
+    long at_once;                   /* units that a thread takes together */
+    long next;                      /* unit that nobody has taken */
+} tiles_job;
+
+typedef struct {
+    const REAL *values;
+    long plane, row;                /* elements from one plane, and one output channel, to the next */
+    REAL *gradient;                 /* (output channel, input channel, KERNEL * KERNEL) */
+    long gradient_row;
+    long outputs, inputs;
+    long at_once, next;
+} weight_job;
+
+INLINE long least(long a, long b) { return a < b ? a : b; }
+
+INLINE vector load(const REAL *from, long lanes) {
+    if (lanes == LANES) return *(const unaligned *)from;
+    vector found = {0};
+    memcpy(&found, from, lanes * sizeof(REAL));
+    return found;
+}
+
+INLINE void store(REAL *to, vector value, long lanes) {
+    if (lanes == LANES) *(unaligned *)to = value;
+    else memcpy(to, &value, lanes * sizeof(REAL));
+}
+
+/* out = matrix (rows, columns) times in. */
+INLINE void product(const REAL *matrix, int rows, int columns, const vector *in, int in_step, vector *out,
+                    int out_step) {
+#pragma GCC unroll 16
+    for (int a = 0; a < rows; a++) {
+        vector sum = {0};
+#pragma GCC unroll 16
+        for (int j = 0; j < columns; j++)
+            if (matrix[a * columns + j] != 0) sum += matrix[a * columns + j] * in[j * in_step];
+        out[a * out_step] = sum;
+    }
+}
+
+/* out = the transpose of matrix (rows, columns) times in. */
+INLINE void adjoint(const REAL *matrix, int rows, int columns, const vector *in, int in_step, vector *out,
+                    int out_step) {
+#pragma GCC unroll 16
+    for (int j = 0; j < columns; j++) {
+        vector sum = {0};
+#pragma GCC unroll 16
+        for (int a = 0; a < rows; a++)
+            if (matrix[a * columns + j] != 0) sum += matrix[a * columns + j] * in[a * in_step];
+        out[j * out_step] = sum;
+    }
+}
+
+/* The transform of a size x size tile, in place of its pixels that lie outside of the image zeros. */
+INLINE void transform(const tiles_job *job, const REAL *matrix, int size, const REAL *image, long y, long x,
+                      REAL *values, int whole, long lanes) {
+    vector mixed[TILE * size];
+    for (int j = 0; j < size; j++) {
+        vector column[size];
+        for (int i = 0; i < size; i++) {
+            int within = whole || (y + i >= 0 && y + i < job->height && x + j >= 0 && x + j < job->width);
+            column[i] = within ? load(image + (y + i) * job->strides[1] + (x + j) * job->strides[2], lanes)
+                               : (vector){0};
+        }
+        product(matrix, TILE, size, column, 1, mixed + j, size);
+    }
+    for (int a = 0; a < TILE; a++) {
+        vector found[TILE];
+        product(matrix, TILE, size, mixed + a * size, 1, found, 1);
+        for (int b = 0; b < TILE; b++) store(values + (a * TILE + b) * job->plane, found[b], lanes);
+    }
+}
+
+/* The transposed transform, from planes of values to a size x size tile of pixels. */
+INLINE void transform_back(const REAL *matrix, int size, const REAL *values, long plane, vector *pixels,
+                           long lanes) {
+    vector mixed[TILE * size];
+    for (int a = 0; a < TILE; a++) {
+        vector row[TILE];
+        for (int b = 0; b < TILE; b++) row[b] = load(values + (a * TILE + b) * plane, lanes);
+        adjoint(matrix, TILE, size, row, 1, mixed + a * size, 1);
+    }
+    for (int j = 0; j < size; j++) adjoint(matrix, TILE, size, mixed + j, size, pixels + j, size);
+}
+
+/* Units are tiles. */
+INLINE void transform_tiles(tiles_job *job, const REAL *matrix, int size) {
+    const long per_image = job->rows * job->columns, count = job->images * per_image;
+    for (;;) {
+        long tile = __atomic_fetch_add(&job->next, job->at_once, __ATOMIC_RELAXED);
+        if (tile >= count) return;
+        for (long last = least(count, tile + job->at_once); tile < last; tile++) {
+            const REAL *image = job->image + tile / per_image * job->strides[0];
+            const long y = job->top + (job->first_row + tile % per_image / job->columns) * OUTPUT;
+            const long x = job->left + tile % job->columns * OUTPUT;
+            const int whole = y >= 0 && x >= 0 && y + size <= job->height && x + size <= job->width;
+            REAL *values = job->values + tile * job->channels;
+            for (long c = 0; c < job->channels; c += LANES) {
+                const long lanes = least(LANES, job->channels - c);
+                if (lanes < LANES) transform(job, matrix, size, image + c, y, x, values + c, 0, lanes);
+                else if (whole) transform(job, matrix, size, image + c, y, x, values + c, 1, LANES);
+                else transform(job, matrix, size, image + c, y, x, values + c, 0, LANES);
+            }
+        }
+    }
+}
+
+void transform_input(tiles_job *job) { transform_tiles(job, &input_matrix[0][0], TILE); }
+
+void transform_output_gradient(tiles_job *job) { transform_tiles(job, &output_matrix[0][0], OUTPUT); }
+
+INLINE void make_output_tile(const tiles_job *job, REAL *image, long y, long x, const REAL *values, long c,
+                             long lanes) {
+    vector pixels[OUTPUT * OUTPUT];
+    transform_back(&output_matrix[0][0], OUTPUT, values + c, job->plane, pixels, lanes);
+    const vector bias = job->bias ? load(job->bias + c, lanes) : (vector){0};
+    const long height = least(OUTPUT, job->height - y), width = least(OUTPUT, job->width - x);
+    for (long i = 0; i < height; i++)
+        for (long j = 0; j < width; j++) {
+            vector pixel = pixels[i * OUTPUT + j] + bias;
+            if (job->relu) pixel = (vector)((mask)pixel & ~(mask)(pixel < 0));
+            store(image + (y + i) * job->strides[1] + (x + j) * job->strides[2] + c, pixel, lanes);
+        }
+}
+
+/* Units are tiles. */
+void make_output(tiles_job *job) {
+    const long per_image = job->rows * job->columns, count = job->images * per_image;
+    for (;;) {
+        long tile = __atomic_fetch_add(&job->next, job->at_once, __ATOMIC_RELAXED);
+        if (tile >= count) return;
+        for (long last = least(count, tile + job->at_once); tile < last; tile++) {
+            REAL *image = job->image + tile / per_image * job->strides[0];
+            const long y = (job->first_row + tile % per_image / job->columns) * OUTPUT;
+            const long x = tile % job->columns * OUTPUT;
+            const REAL *values = job->values + tile * job->channels;
+            for (long c = 0; c < job->channels; c += LANES) {
+                const long lanes = least(LANES, job->channels - c);
+                if (lanes == LANES) make_output_tile(job, image, y, x, values, c, LANES);
+                else make_output_tile(job, image, y, x, values, c, lanes);
+            }
+        }
+    }
+}
+
+INLINE void add_input_tile(const tiles_job *job, REAL *image, long y, long x, const REAL *values, long lanes) {
+    vector pixels[TILE * TILE];
+    transform_back(&input_matrix[0][0], TILE, values, job->plane, pixels, lanes);
+    for (long i = 0; i < TILE; i++)
+        for (long j = 0; j < TILE; j++)
+            if (y + i >= 0 && y + i < job->height && x + j >= 0 && x + j < job->width) {
+                REAL *pixel = image + (y + i) * job->strides[1] + (x + j) * job->strides[2];
+                store(pixel, load(pixel, lanes) + pixels[i * TILE + j], lanes);
+            }
+}
+
+/* Adds overlapping tiles up; the image must hold zeros before its first row of tiles. Units are some channels
+   of one image: no two threads add to the same pixel. */
+void add_input_gradient(tiles_job *job) {
+    const long group = 2 * LANES, groups = (job->channels + group - 1) / group, count = job->images * groups;
+    for (;;) {
+        const long unit = __atomic_fetch_add(&job->next, 1, __ATOMIC_RELAXED);
+        if (unit >= count) return;
+        REAL *image = job->image + unit / groups * job->strides[0];
+        const long from = unit % groups * group, to = least(job->channels, from + group);
+        if (job->first_row == 0)
+            for (long y = 0; y < job->height; y++)
+                for (long x = 0; x < job->width; x++)
+                    memset(image + y * job->strides[1] + x * job->strides[2] + from, 0,
+                           (to - from) * sizeof(REAL));
+        for (long row = 0; row < job->rows; row++)
+            for (long column = 0; column < job->columns; column++) {
+                const long tile = (unit / groups * job->rows + row) * job->columns + column;
+                const long y = job->top + (job->first_row + row) * OUTPUT, x = job->left + column * OUTPUT;
+                for (long c = from; c < to; c += LANES) {
+                    const REAL *values = job->values + tile * job->channels + c;
+                    const long lanes = least(LANES, to - c);
+                    if (lanes == LANES) add_input_tile(job, image + c, y, x, values, LANES);
+                    else add_input_tile(job, image + c, y, x, values, lanes);
+                }
+            }
+    }
+}
+
+INLINE void add_weights(const weight_job *job, const REAL *values, REAL *gradient, long lanes) {
+    vector weights[KERNEL * KERNEL];
+    transform_back(&weight_matrix[0][0], KERNEL, values, job->plane, weights, lanes);
+    for (long lane = 0; lane < lanes; lane++)
+#pragma GCC unroll 32
+        for (int tap = 0; tap < KERNEL * KERNEL; tap++)
+            gradient[lane * KERNEL * KERNEL + tap] += ((const REAL *)&weights[tap])[lane];
+}
+
+/* Units are output channels. */
+void add_weight_gradient(weight_job *job) {
+    for (;;) {
+        long output = __atomic_fetch_add(&job->next, job->at_once, __ATOMIC_RELAXED);
+        if (output >= job->outputs) return;
+        for (long last = least(job->outputs, output + job->at_once); output < last; output++)
+            for (long input = 0; input < job->inputs; input += LANES) {
+                const REAL *values = job->values + output * job->row + input;
+                REAL *gradient = job->gradient + output * job->gradient_row + input * KERNEL * KERNEL;
+                const long lanes = least(LANES, job->inputs - input);
+                if (lanes == LANES) add_weights(job, values, gradient, LANES);
+                else add_weights(job, values, gradient, lanes);
+            }
+    }
+}

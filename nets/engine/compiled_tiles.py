@@ -1,0 +1,176 @@
+"""The transforms of tiles in one pass over memory each, by compiled code (compiled_tiles.c)."""
+
+import ctypes
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from nets.engine import compiled
+from nets.engine.compiled import NotCompiled
+from nets.engine.tile_transforms import TileTransforms
+from nets.engine.tiles import Piece, TileGrid
+
+_SOURCE = Path(__file__).with_suffix(".c")
+_ELEMENTS = {torch.float32: "float", torch.float64: "double"}
+_ROUNDED = 1e-13  # of a matrix: what should be 0
+_UNITS = 16  # of work for each thread
+
+_Long, _Pointer = ctypes.c_long, ctypes.c_void_p
+
+
+class _TilesJob(ctypes.Structure):
+    _fields_ = [
+        ("image", _Pointer),
+        ("strides", _Long * 3),
+        ("height", _Long),
+        ("width", _Long),
+        ("top", _Long),
+        ("left", _Long),
+        ("first_row", _Long),
+        ("rows", _Long),
+        ("columns", _Long),
+        ("images", _Long),
+        ("channels", _Long),
+        ("values", _Pointer),
+        ("plane", _Long),
+        ("bias", _Pointer),
+        ("relu", _Long),
+        ("at_once", _Long),
+        ("next", _Long),
+    ]
+
+
+class _WeightJob(ctypes.Structure):
+    _fields_ = [
+        ("values", _Pointer),
+        ("plane", _Long),
+        ("row", _Long),
+        ("gradient", _Pointer),
+        ("gradient_row", _Long),
+        ("outputs", _Long),
+        ("inputs", _Long),
+        ("at_once", _Long),
+        ("next", _Long),
+    ]
+
+
+class CompiledTiles:
+    """See :class:`nets.engine.tiles.Tiles`. It needs no scratch. Raises :class:`NotCompiled` when made where
+    there is no compiler, or for transforms that are not a product of two along one axis each."""
+
+    def __init__(self, grid: TileGrid, transforms: TileTransforms) -> None:
+        self._grid = grid
+        self._library = _library(transforms, grid.shape.dtype)
+
+    def room(self, piece: Piece) -> list[int]:
+        return []
+
+    def weight_room(self, outputs: int, inputs: int) -> list[int]:
+        return []
+
+    def transform_input(self, x: Tensor, piece: Piece, values: Tensor, room: Sequence[Tensor]) -> None:
+        job = self._job(x, piece, values, self._grid.shape.padding)
+        compiled.run_on_all_threads(self._library.transform_input, job)
+
+    def transform_output_gradient(
+        self, grad_out: Tensor, piece: Piece, values: Tensor, room: Sequence[Tensor]
+    ) -> None:
+        job = self._job(grad_out, piece, values)
+        compiled.run_on_all_threads(self._library.transform_output_gradient, job)
+
+    def make_output(
+        self,
+        values: Tensor,
+        piece: Piece,
+        bias: Tensor | None,
+        relu: bool,
+        out: Tensor,
+        room: Sequence[Tensor],
+    ) -> None:
+        job = self._job(out, piece, values)
+        job.bias = None if bias is None else bias.data_ptr()
+        job.relu = relu
+        compiled.run_on_all_threads(self._library.make_output, job)
+
+    def make_input_gradient(
+        self, values: Tensor, piece: Piece, grad_in: Tensor, room: Sequence[Tensor]
+    ) -> None:
+        job = self._job(grad_in, piece, values, self._grid.shape.padding)
+        compiled.run_on_all_threads(self._library.add_input_gradient, job)
+
+    def add_weight_gradient(self, values: Tensor, grad_weight: Tensor, room: Sequence[Tensor]) -> None:
+        outputs, inputs, _ = grad_weight.shape
+        job = _WeightJob(
+            values=values.data_ptr(),
+            plane=values.stride(0),
+            row=values.stride(1),
+            gradient=grad_weight.data_ptr(),
+            gradient_row=grad_weight.stride(0),
+            outputs=outputs,
+            inputs=inputs,
+            at_once=_units_at_once(outputs),
+        )
+        compiled.run_on_all_threads(self._library.add_weight_gradient, job)
+
+    def _job(
+        self, images: Tensor, piece: Piece, values: Tensor, padding: tuple[int, int] = (0, 0)
+    ) -> _TilesJob:
+        """``padding``: how far above and left of the image its first tile starts."""
+        some, rows = piece
+        part = images[some]
+        return _TilesJob(
+            image=part.data_ptr(),
+            strides=(_Long * 3)(*part.stride()[:3]),
+            height=part.shape[1],
+            width=part.shape[2],
+            top=-padding[0],
+            left=-padding[1],
+            first_row=rows.start,
+            rows=rows.stop - rows.start,
+            columns=self._grid.columns,
+            images=part.shape[0],
+            channels=part.shape[3],
+            values=values.data_ptr(),
+            plane=values.stride(0),
+            at_once=_units_at_once(self._grid.tiles_in(piece)),
+        )
+
+
+def why_not(transforms: TileTransforms, dtype: torch.dtype) -> str:
+    """Why there are no compiled ``transforms``; empty if there are."""
+    try:
+        _library(transforms, dtype)
+    except NotCompiled as error:
+        return str(error)
+    return ""
+
+
+def _units_at_once(count: int) -> int:
+    """Few enough that a slow thread leaves work to others; as far as possible neighbours in memory."""
+    return max(1, count // (_UNITS * torch.get_num_threads()))
+
+
+def _library(transforms: TileTransforms, dtype: torch.dtype) -> ctypes.CDLL:
+    if transforms.along_axes is None or dtype not in _ELEMENTS:
+        raise NotCompiled(f"no compiled transforms for {transforms.name} in {dtype}")
+    compiled.check_threads()
+    return compiled.library(_constants(transforms, dtype) + _SOURCE.read_text())
+
+
+def _constants(transforms: TileTransforms, dtype: torch.dtype) -> str:
+    """The definitions that compiled_tiles.c asks for."""
+    assert transforms.along_axes is not None
+    lines = [
+        f"#define REAL {_ELEMENTS[dtype]}",
+        f"#define TILE {transforms.input_tile}",
+        f"#define OUTPUT {transforms.output_tile}",
+        f"#define KERNEL {transforms.kernel}",
+    ]
+    for name, matrix in zip(("input", "output", "weight"), transforms.along_axes, strict=True):
+        exact = matrix.where(matrix.abs() > _ROUNDED, torch.zeros_like(matrix)).tolist()
+        rows = ", ".join("{" + ", ".join(map(repr, row)) + "}" for row in exact)
+        size = f"[{matrix.shape[0]}][{matrix.shape[1]}]"
+        lines.append(f"static const REAL {name}_matrix{size} = {{{rows}}};")
+    return "\n".join(lines) + "\n"
