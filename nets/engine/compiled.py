@@ -23,6 +23,9 @@ import torch
 from nets.engine.user_cache import user_cache
 from nets.engine.workers import torch_library
 
+ELEMENTS = {torch.float32: "float", torch.float64: "double"}
+
+_VECTORS = Path(__file__).with_name("vectors.h")
 _COMPILERS = ("cc", "gcc", "clang")
 _FLAGS = ("-O3", "-march=native", "-std=gnu11", "-shared", "-fPIC")
 _SECONDS = 60
@@ -30,6 +33,16 @@ _SECONDS = 60
 
 class NotCompiled(RuntimeError):
     """There is no library; the message says why."""
+
+
+def vector_library(file: Path, dtype: torch.dtype, constants: str = "") -> ctypes.CDLL:
+    """The library of a C file that is written with vectors.h, for elements of ``dtype``; its functions run on
+    all threads. ``constants``: definitions that it asks for. Raises :class:`NotCompiled`."""
+    if dtype not in ELEMENTS:
+        raise NotCompiled(f"no compiled code in {dtype}")
+    check_threads()
+    definitions = f"#define REAL {ELEMENTS[dtype]}\n{_VECTORS.read_text()}\n{constants}"
+    return library(definitions + file.read_text())
 
 
 def library(source: str) -> ctypes.CDLL:

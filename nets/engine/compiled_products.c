@@ -1,35 +1,18 @@
 /* Batches of matrix products, out = a b or out += a b.
 
-   Compiled when first needed (compiled_products.py), once per element type, with REAL defined in front. All
+   Compiled when first needed (compiled_products.py), once per element type, with vectors.h in front. All
    matrices are given by strides, in elements; out's columns are neighbours. The columns of b are packed a panel
    at a time, so that the innermost loop reads it in order from the cache, whatever its layout is. The entry
    point is called by all threads that share a job, and takes units of work from it until none is left: blocks
    of rows of one panel of one product. */
 
-#include <string.h>
-
-#if defined(__AVX512F__)
-#define VECTOR_BYTES 64
+#if defined(__AVX512F__) || defined(__aarch64__)
 #define VECTORS 4               /* of a panel's row; with them ROWS x VECTORS sums fit the registers */
-#elif defined(__AVX__)
-#define VECTOR_BYTES 32
-#define VECTORS 2
-#elif defined(__aarch64__)
-#define VECTOR_BYTES 16
-#define VECTORS 4
 #else
-#define VECTOR_BYTES 16
 #define VECTORS 2
 #endif
 
-#define INLINE static inline __attribute__((always_inline))
-
-typedef REAL vector __attribute__((vector_size(VECTOR_BYTES)));
-typedef REAL unaligned __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(REAL)), may_alias));
-
-typedef __typeof__((vector){0} < (vector){0}) lanes_of_two, mask;
-
-enum { LANES = VECTOR_BYTES / sizeof(REAL), PANEL = VECTORS * LANES, ROWS = 6, INNER = 256, AHEAD = 8 };
+enum { PANEL = VECTORS * LANES, ROWS = 6, INNER = 256, AHEAD = 8 };
 
 typedef struct {
     const REAL *a;
@@ -46,8 +29,6 @@ typedef struct {
     long next;                      /* unit that nobody has taken */
 } products_job;
 
-INLINE long least(long a, long b) { return a < b ? a : b; }
-
 #if defined(__clang__)  /* has no __builtin_shuffle */
 enum { SHUFFLES = 0 };
 INLINE void transpose(vector *block) { (void)block; }
@@ -59,7 +40,7 @@ enum { SHUFFLES = 1 };
 INLINE void transpose(vector *block) {
 #pragma GCC unroll 8
     for (int size = 1; size < LANES; size *= 2) {
-        lanes_of_two low, high;  /* which lanes of two rows, one after the other, make their new values */
+        mask low, high;  /* which lanes of two rows, one after the other, make their new values */
 #pragma GCC unroll 16
         for (int lane = 0; lane < LANES; lane++) {
             low[lane] = lane & size ? LANES + lane - size : lane;
@@ -117,7 +98,7 @@ typedef struct {
 INLINE vector finished(vector value, vector before, vector bias, finish how) {
     if (how.add) value += before;
     if (how.bias) value += bias;
-    if (how.relu) value = (vector)((mask)value & ~(mask)(value < 0));
+    if (how.relu) value = rectified(value);
     return value;
 }
 

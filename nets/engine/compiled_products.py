@@ -14,12 +14,11 @@ from nets.engine import compiled
 from nets.engine.compiled import NotCompiled
 
 _SOURCE = Path(__file__).with_suffix(".c")
-_ELEMENTS = {torch.float32: "float", torch.float64: "double"}
 _ROWS = 1020  # of a unit, at most: enough to be worth packing what they are multiplied with
 _ROWS_TOGETHER = 6  # in compiled_products.c
 _UNITS = 4  # of work for each thread, at least
 
-DTYPES = tuple(_ELEMENTS)
+DTYPES = tuple(compiled.ELEMENTS)
 
 _Long, _Pointer = ctypes.c_long, ctypes.c_void_p
 
@@ -108,7 +107,4 @@ def _rows_at_once(rows: int, panels: int) -> int:
 
 
 def _library(dtype: torch.dtype) -> ctypes.CDLL:
-    if dtype not in _ELEMENTS:
-        raise NotCompiled(f"no compiled products in {dtype}")
-    compiled.check_threads()
-    return compiled.library(f"#define REAL {_ELEMENTS[dtype]}\n{_SOURCE.read_text()}")
+    return compiled.vector_library(_SOURCE, dtype)

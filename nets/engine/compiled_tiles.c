@@ -1,7 +1,7 @@
 /* Winograd's transforms of tiles, in one pass over memory each.
 
-   Compiled when first needed (compiled_tiles.py), once per algorithm and element type, with these defined in
-   front: REAL; TILE, OUTPUT and KERNEL, the widths of an input tile, of an output tile and of the kernel; the
+   Compiled when first needed (compiled_tiles.py), once per algorithm and element type, with vectors.h and
+   these in front: TILE, OUTPUT and KERNEL, the widths of an input tile, of an output tile and of the kernel; the
    matrices input_matrix [TILE][TILE], output_matrix [TILE][OUTPUT] and weight_matrix [TILE][KERNEL], each of
    which maps along one axis. With them constant, the compiler unrolls every product and leaves the zeros out.
 
@@ -9,25 +9,7 @@
    weight's (output channel, input channel). Every entry point is called by all threads that share a job, with
    the same job, and takes units of work from it until none is left. */
 
-#include <string.h>
-
-#if defined(__AVX512F__)
-#define VECTOR_BYTES 64
-#elif defined(__AVX__)
-#define VECTOR_BYTES 32
-#else
-#define VECTOR_BYTES 16
-#endif
-
-#define INLINE static inline __attribute__((always_inline))
 #define VALUES (TILE * TILE)
-
-typedef REAL vector __attribute__((vector_size(VECTOR_BYTES)));
-typedef REAL unaligned __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(REAL)), may_alias));
-
-typedef __typeof__((vector){0} < (vector){0}) mask;
-
-enum { LANES = VECTOR_BYTES / sizeof(REAL) };
 
 typedef struct {
     REAL *image;                    /* the first image's first element */
@@ -52,20 +34,6 @@ typedef struct {
     long outputs, inputs;
     long at_once, next;
 } weight_job;
-
-INLINE long least(long a, long b) { return a < b ? a : b; }
-
-INLINE vector load(const REAL *from, long lanes) {
-    if (lanes == LANES) return *(const unaligned *)from;
-    vector found = {0};
-    memcpy(&found, from, lanes * sizeof(REAL));
-    return found;
-}
-
-INLINE void store(REAL *to, vector value, long lanes) {
-    if (lanes == LANES) *(unaligned *)to = value;
-    else memcpy(to, &value, lanes * sizeof(REAL));
-}
 
 /* out = matrix (rows, columns) times in. */
 INLINE void product(const REAL *matrix, int rows, int columns, const vector *in, int in_step, vector *out,
@@ -160,7 +128,7 @@ INLINE void make_output_tile(const tiles_job *job, REAL *image, long y, long x, 
     for (long i = 0; i < height; i++)
         for (long j = 0; j < width; j++) {
             vector pixel = pixels[i * OUTPUT + j] + bias;
-            if (job->relu) pixel = (vector)((mask)pixel & ~(mask)(pixel < 0));
+            if (job->relu) pixel = rectified(pixel);
             store(image + (y + i) * job->strides[1] + (x + j) * job->strides[2] + c, pixel, lanes);
         }
 }

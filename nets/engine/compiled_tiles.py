@@ -13,7 +13,6 @@ from nets.engine.tile_transforms import TileTransforms
 from nets.engine.tiles import Piece, TileGrid
 
 _SOURCE = Path(__file__).with_suffix(".c")
-_ELEMENTS = {torch.float32: "float", torch.float64: "double"}
 _ROUNDED = 1e-13  # of a matrix: what should be 0
 _UNITS = 16  # of work for each thread
 
@@ -153,17 +152,15 @@ def _units_at_once(count: int) -> int:
 
 
 def _library(transforms: TileTransforms, dtype: torch.dtype) -> ctypes.CDLL:
-    if transforms.along_axes is None or dtype not in _ELEMENTS:
-        raise NotCompiled(f"no compiled transforms for {transforms.name} in {dtype}")
-    compiled.check_threads()
-    return compiled.library(_constants(transforms, dtype) + _SOURCE.read_text())
+    if transforms.along_axes is None:
+        raise NotCompiled(f"no compiled transforms for {transforms.name}")
+    return compiled.vector_library(_SOURCE, dtype, _constants(transforms))
 
 
-def _constants(transforms: TileTransforms, dtype: torch.dtype) -> str:
+def _constants(transforms: TileTransforms) -> str:
     """The definitions that compiled_tiles.c asks for."""
     assert transforms.along_axes is not None
     lines = [
-        f"#define REAL {_ELEMENTS[dtype]}",
         f"#define TILE {transforms.input_tile}",
         f"#define OUTPUT {transforms.output_tile}",
         f"#define KERNEL {transforms.kernel}",

@@ -1,0 +1,42 @@
+/* Vectors as wide as the processor's registers: put in front of the C files, with REAL defined (compiled.py). */
+
+#include <string.h>
+
+#if defined(__AVX512F__)
+#define VECTOR_BYTES 64
+#elif defined(__AVX__)
+#define VECTOR_BYTES 32
+#else
+#define VECTOR_BYTES 16
+#endif
+
+#define INLINE static inline __attribute__((always_inline))
+
+typedef REAL vector __attribute__((vector_size(VECTOR_BYTES)));
+typedef REAL unaligned __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(REAL)), may_alias));
+
+/* Integers of an element's size; of a mask all bits are the same. */
+typedef __typeof__(__builtin_choose_expr(sizeof(REAL) == sizeof(int), 0, 0L)) integer;
+typedef integer mask __attribute__((vector_size(VECTOR_BYTES)));
+
+enum { LANES = VECTOR_BYTES / sizeof(REAL) };
+
+INLINE long least(long a, long b) { return a < b ? a : b; }
+
+INLINE vector load(const REAL *from, long lanes) {
+    if (lanes == LANES) return *(const unaligned *)from;
+    vector found = {0};
+    memcpy(&found, from, lanes * sizeof(REAL));
+    return found;
+}
+
+INLINE void store(REAL *to, vector value, long lanes) {
+    if (lanes == LANES) *(unaligned *)to = value;
+    else memcpy(to, &value, lanes * sizeof(REAL));
+}
+
+/* Zeros where not. */
+INLINE vector where(mask these, vector value) { return (vector)((mask)value & these); }
+
+/* Negative values become 0; what is not a number stays. */
+INLINE vector rectified(vector value) { return where(~(mask)(value < 0), value); }
