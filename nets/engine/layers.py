@@ -2,7 +2,7 @@
 
 A layer reads ``value.data`` of its inputs and fills its output's; in the input gradient it reads
 ``output.grad`` and fills the tensors in ``grad_inputs``. ReLU directly after a layer is part of it: applied
-to the output in place, and the plan masks ``output.grad`` before the layer sees it.
+to the output in place, and the plan masks ``output.grad`` before the layer sees it, unless the layer does.
 """
 
 import copy
@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn import Parameter
 
 from nets.engine.algorithms import FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT, Kernel
+from nets.engine.compiled_pooling import max_pooling
 from nets.engine.memory import Memory
 from nets.engine.shapes import runs
 from nets.engine.shared_work import ByImage, Divided, add_bias_gradient
@@ -32,6 +33,9 @@ class Layer:
 
     # Whether a ReLU may overwrite the output: the layer's own gradients do not read it.
     relu_in_place = False
+
+    # Whether its input gradient includes that of its ReLU: the plan does not mask ``output.grad`` then.
+    masks_gradient = False
 
     def __init__(self, operation: Operation, inputs: list[Value], output: Value, relu: bool) -> None:
         self.name = operation.name
@@ -301,33 +305,27 @@ class MaxPool2d(Layer):
         self, operation: Operation, inputs: list[Value], output: Value, relu: bool, pool: nn.MaxPool2d
     ) -> None:
         super().__init__(operation, inputs, output, relu)
-        stride = pool.kernel_size if pool.stride is None else pool.stride
-        self._window = [_pair(item) for item in (pool.kernel_size, stride, pool.padding, pool.dilation)]
-        self._ceil_mode = pool.ceil_mode
-        self._indices = torch.empty(0)
+        self._pooling = max_pooling(pool, output.dtype)
+        self.masks_gradient = self._pooling.masks_gradient
+        self._places = torch.empty(0)
 
     def allocate(self, memory: Memory) -> None:
-        self._indices = memory.empty(self.output.image_shape, torch.int64).permute(0, 3, 1, 2)
+        self._places = memory.empty(self.output.image_shape, self._pooling.places_dtype)
 
     def of_images(self, images: slice, worker: int, part: Callable[[Value], Value]) -> "MaxPool2d":
         layer = super().of_images(images, worker, part)
-        layer._indices = self._indices[images]
+        layer._places = self._places[images]
         return layer
 
     def forward(self) -> None:
-        x, out = _nchw(self.inputs[0].data), _nchw(self.output.data)
-        aten.max_pool2d_with_indices.out(x, *self._window, self._ceil_mode, out=out, indices=self._indices)
-        if self.relu:
-            out.clamp_min_(0)
+        self._pooling.forward(self.inputs[0].data_images, self.output.data_images, self._places, self.relu)
 
     def input_gradient(self) -> None:
-        aten.max_pool2d_with_indices_backward.grad_input(
-            _nchw(self.output.grad),
-            _nchw(self.inputs[0].data),
-            *self._window,
-            self._ceil_mode,
-            self._indices,
-            grad_input=_nchw(self.grad_inputs[0]),
+        self._pooling.input_gradient(
+            self.output.grad_images,
+            self.inputs[0].data_images,
+            self._places,
+            to_images(self.grad_inputs[0]),
         )
 
 

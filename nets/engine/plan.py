@@ -449,7 +449,7 @@ class _Compiler:
                 else:
                     give(value, *fresh(value))
                 layer.grad_inputs.append(value.grad)
-            if layer.relu:
+            if layer.relu and not layer.masks_gradient:
                 steps.append((layer, _mask_output))
             steps.append((layer, _input_gradient))
             for index, block in added:

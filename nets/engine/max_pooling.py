@@ -1,0 +1,71 @@
+"""Max-pooling of images: its geometry, and how PyTorch's operators run it."""
+
+from typing import NamedTuple, Protocol
+
+import torch
+from torch import Tensor, nn
+
+aten = torch.ops.aten
+
+Pair = tuple[int, int]
+
+
+class Window(NamedTuple):
+    """A pooling's geometry, vertically and horizontally, in pixels."""
+
+    kernel: Pair
+    stride: Pair
+    padding: Pair
+    dilation: Pair
+    ceil_mode: bool
+
+
+class MaxPooling(Protocol):
+    """Max-pooling of images (N, H, W, C) with neighbouring channels to ``out`` (N, H', W', C).
+
+    ``places`` is of the size of ``out`` and of ``places_dtype``: where in the image every result was found,
+    which the gradient goes by. ``masks_gradient``: whether :meth:`input_gradient` knows of a ReLU that
+    :meth:`forward` applied; otherwise the ReLU's gradient has to be applied before.
+    """
+
+    places_dtype: torch.dtype
+    masks_gradient: bool
+
+    def forward(self, x: Tensor, out: Tensor, places: Tensor, relu: bool) -> None: ...
+
+    def input_gradient(self, grad_out: Tensor, x: Tensor, places: Tensor, grad_in: Tensor) -> None: ...
+
+
+class OperatorMaxPooling:
+    """See :class:`MaxPooling`; for any dtype."""
+
+    places_dtype = torch.int64
+    masks_gradient = False
+
+    def __init__(self, window: Window) -> None:
+        self._window = window
+
+    def forward(self, x: Tensor, out: Tensor, places: Tensor, relu: bool) -> None:
+        aten.max_pool2d_with_indices.out(_nchw(x), *self._window, out=_nchw(out), indices=_nchw(places))
+        if relu:
+            out.clamp_min_(0)
+
+    def input_gradient(self, grad_out: Tensor, x: Tensor, places: Tensor, grad_in: Tensor) -> None:
+        aten.max_pool2d_with_indices_backward.grad_input(
+            _nchw(grad_out), _nchw(x), *self._window, _nchw(places), grad_input=_nchw(grad_in)
+        )
+
+
+def window_of(pool: nn.MaxPool2d) -> Window:
+    stride = pool.kernel_size if pool.stride is None else pool.stride
+    return Window(
+        _pair(pool.kernel_size), _pair(stride), _pair(pool.padding), _pair(pool.dilation), pool.ceil_mode
+    )
+
+
+def _pair(value: int | tuple[int, ...]) -> Pair:
+    return (value, value) if isinstance(value, int) else (value[0], value[1])
+
+
+def _nchw(images: Tensor) -> Tensor:
+    return images.permute(0, 3, 1, 2)
