@@ -1,5 +1,6 @@
 """Layers of the CPU engine that run on compiled code: the same results as PyTorch's operators give."""
 
+import copy
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -13,7 +14,9 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from nets.engine import compile, compiled_products
+from nets.engine.batch_norm import OperatorBatchNorm
 from nets.engine.compiled import NotCompiled
+from nets.engine.compiled_batch_norm import CompiledBatchNorm, batch_norm
 from nets.engine.compiled_pooling import CompiledMaxPooling
 from nets.engine.max_pooling import Window
 from nets.layers import Concat
@@ -156,6 +159,107 @@ def test_what_pooling_is_not_compiled() -> None:
         )
 
 
+@needs_compiler
+@settings(max_examples=200, deadline=None)
+@given(
+    st.tuples(st.integers(2, 700), st.integers(1, 150)),
+    st.sampled_from(DTYPES),
+    st.sampled_from([0.0, 1.0, 1e3]),
+    st.booleans(),
+    st.booleans(),
+    st.integers(1, 3),
+    st.integers(0, 1000),
+)
+def test_batch_norm_of_any_size(
+    size: tuple[int, int],
+    dtype: torch.dtype,
+    mean: float,
+    relu: bool,
+    by_batch: bool,
+    count: int,
+    seed: int,
+) -> None:
+    rows, channels = size
+    generator = torch.Generator().manual_seed(seed)
+
+    def random(*size: int) -> Tensor:
+        return torch.randn(size, generator=generator, dtype=torch.float64).to(dtype).double()
+
+    x, grad_out = random(*size) + mean, random(*size)
+    x = x.to(dtype)  # what is left of it next to a large mean is exact
+    norm = nn.BatchNorm1d(channels, dtype=torch.float64).train(by_batch)
+    with torch.no_grad():
+        for tensor in (norm.weight, norm.bias, norm.running_mean, norm.running_var):
+            assert tensor is not None
+            tensor.copy_(random(channels))
+        norm.running_mean.add_(mean)
+        norm.running_var.abs_().add_(0.1)
+    ours = copy.deepcopy(norm).requires_grad_(False)
+    leaf = x.double().requires_grad_()
+    exact = norm(leaf)
+
+    kernel = CompiledBatchNorm(channels, relu, norm.eps, dtype)
+    weight, bias = ours.weight.to(dtype), ours.bias.to(dtype)
+    out, grad_in = (torch.full((rows, channels + 3), 7.0, dtype=dtype)[:, :channels] for _ in range(2))
+    with threads(count), torch.no_grad():
+        assert ours.running_mean is not None and ours.running_var is not None
+        statistics = ours.running_mean, ours.running_var
+        if by_batch:
+            statistics = kernel.statistics(x, *statistics, 0.1)
+        kernel.forward(x, *statistics, by_batch, weight, bias, out)
+        gradients = kernel.input_gradient(x, grad_out.to(dtype), weight, grad_in)
+
+    let_through = grad_out * (out > 0) if relu else grad_out  # one rounding may decide what is positive
+    wanted = torch.autograd.grad(exact, [leaf, norm.weight, norm.bias], let_through)
+    wanted = (exact.detach().relu() if relu else exact.detach(), *wanted)
+    tolerance = 1e-10 if dtype == torch.float64 else 1e-5
+    scale = 1 + float(ours.weight.abs().max())
+    for have, want in zip((out, grad_in, *gradients), wanted, strict=True):
+        assert float((have.double() - want).abs().max()) <= tolerance * (scale + float(want.abs().max()))
+    for have, want in zip(ours.buffers(), norm.buffers(), strict=True):
+        if have.is_floating_point():
+            torch.testing.assert_close(have, want, rtol=tolerance, atol=tolerance)
+    for written in (out, grad_in):
+        assert written._base is not None
+        assert bool((written._base[:, channels:] == 7).all())
+
+
+@needs_compiler
+@pytest.mark.parametrize("values", ["large mean", "outlier first", "drift", "constant"])
+def test_batch_norm_statistics_of_difficult_numbers(values: str) -> None:
+    x = torch.randn(5000, 33, generator=torch.Generator().manual_seed(1))
+    if values == "large mean":
+        x = x + 1e4
+    elif values == "outlier first":
+        x[0] = 1e4
+    elif values == "drift":
+        x = x + torch.arange(5000.0)[:, None] * 10
+    else:
+        x = torch.full_like(x, 0.1)
+    kernel = CompiledBatchNorm(33, False, 1e-5, torch.float32)
+    found = []
+    for count in (1, 2, 2, 3):
+        with threads(count):
+            found.append(kernel.statistics(x, None, None, 0.1))
+        mean, variance = found[-1]
+        exact = x.double().var(0, correction=0)
+        assert bool(((mean - x.double().mean(0)).abs() <= 1e-7 * exact.sqrt() + 1e-9).all())
+        torch.testing.assert_close(variance, exact, rtol=1e-5, atol=1e-12)
+    assert all(map(torch.equal, found[1], found[2])), "the same threads do not give the same results"
+
+
+@needs_compiler
+def test_what_normalisation_is_compiled() -> None:
+    assert isinstance(batch_norm(3, 4, True, 1e-5, torch.float32), CompiledBatchNorm)
+    assert isinstance(batch_norm(3, 2, True, 1e-5, torch.float64), CompiledBatchNorm)
+    assert isinstance(batch_norm(3, 3, True, 1e-5, torch.float32), OperatorBatchNorm)
+    assert isinstance(batch_norm(3, 4, True, 1e-5, torch.bfloat16), OperatorBatchNorm)
+    with without_compiler():
+        assert isinstance(batch_norm(3, 4, True, 1e-5, torch.float32), OperatorBatchNorm)
+    with pytest.raises(ValueError, match="must be neighbours"):
+        CompiledBatchNorm(3, True, 1e-5, torch.float32).statistics(torch.ones(3, 4).t(), None, None, 0.1)
+
+
 NETS: dict[str, Callable[[], nn.Module]] = {
     "pooling": lambda: nn.Sequential(
         nn.Conv2d(3, 20, 3),
@@ -163,6 +267,21 @@ NETS: dict[str, Callable[[], nn.Module]] = {
         nn.ReLU(),
         Concat(-3, nn.Sequential(nn.MaxPool2d(3, 1, 1), nn.ReLU()), nn.Conv2d(20, 5, 1), nn.MaxPool2d(1)),
         nn.MaxPool2d((2, 3), (2, 1), (1, 0), dilation=(1, 2)),
+    ),
+    "norms": lambda: nn.Sequential(
+        nn.BatchNorm2d(3),
+        nn.Conv2d(3, 20, 3, 2, bias=False),
+        nn.BatchNorm2d(20, momentum=None),
+        nn.ReLU(),
+        Concat(-3, nn.BatchNorm2d(20, affine=False), nn.Sequential(nn.BatchNorm2d(20).eval(), nn.ReLU())),
+        nn.BatchNorm2d(40, track_running_stats=False),
+        nn.Flatten(2),
+        nn.BatchNorm1d(40),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(40 * 64, 10),
+        nn.BatchNorm1d(10),
+        nn.ReLU(),
     ),
 }
 
@@ -175,8 +294,11 @@ NETS: dict[str, Callable[[], nn.Module]] = {
 def test_nets_with_and_without_a_compiler(
     name: str, shape: tuple[int, ...], divided: bool, compiler: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if name == "norms" and len(shape) == 3:
+        pytest.skip("PyTorch normalises batches only")
     torch.manual_seed(1)
     net = NETS[name]().double()
+    same = copy.deepcopy(net)
     if divided:
         monkeypatch.setattr("nets.engine.plan._DIVIDED_MULTIPLY_ADDS", 0)
         monkeypatch.setattr("nets.engine.plan._WORKERS_POSITIONS", 0)
@@ -184,9 +306,9 @@ def test_nets_with_and_without_a_compiler(
         phases = compile(net, shape, "mm")
         for _ in range(2):
             x = torch.randn(shape, dtype=torch.float64, requires_grad=True)
-            exact = net(x)
+            exact = same(x)
             grad_out = torch.randn_like(exact)
-            wanted = torch.autograd.grad(exact, [x, *net.parameters()], grad_out)
+            wanted = torch.autograd.grad(exact, [x, *same.parameters()], grad_out)
             input = x.detach()
             torch.testing.assert_close(phases.updateOutput(input), exact.detach())
             phases.zeroGradParameters()
@@ -194,3 +316,4 @@ def test_nets_with_and_without_a_compiler(
             phases.accGradParameters(input, grad_out)
             found = [grad_in, *(parameter.grad for parameter in net.parameters())]
             torch.testing.assert_close(found, list(wanted))
+            torch.testing.assert_close(list(net.buffers()), list(same.buffers()))

@@ -586,13 +586,15 @@ def test_float32_and_bfloat16_stay_close_to_float64() -> None:
             module.zero_grad()
 
 
+@pytest.mark.parametrize("compiler", ["", "no-such-compiler"])
 @pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-5), (torch.bfloat16, 5e-2)])
 def test_batch_norm_far_from_zero(
-    dtype: torch.dtype, tolerance: float, training: bool, monkeypatch: pytest.MonkeyPatch
+    dtype: torch.dtype, tolerance: float, training: bool, compiler: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Means several deviations large, images normalised one at a time."""
-    monkeypatch.setattr("nets.engine.layers._CACHED_BYTES", 1)
+    """Means several deviations large; without compiled code, images normalised one at a time."""
+    monkeypatch.setenv("CC", compiler)
+    monkeypatch.setattr("nets.engine.batch_norm._CACHED_BYTES", 1)
     torch.manual_seed(0)
     module = nn.Sequential(nn.BatchNorm2d(6), nn.Conv2d(6, 6, 3, padding=1)).to(dtype)
     with torch.no_grad():

@@ -14,9 +14,9 @@ from torch import Tensor, nn
 from torch.nn import Parameter
 
 from nets.engine.algorithms import FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT, Kernel
+from nets.engine.compiled_batch_norm import batch_norm
 from nets.engine.compiled_pooling import max_pooling
 from nets.engine.memory import Memory
-from nets.engine.shapes import runs
 from nets.engine.shared_work import ByImage, Divided, add_bias_gradient
 from nets.engine.trace import Operation, Slot, map_leaves
 from nets.engine.values import Value, to_images
@@ -24,8 +24,6 @@ from nets.engine.values import Value, to_images
 aten = torch.ops.aten
 
 SomeLayer = TypeVar("SomeLayer", bound="Layer")
-
-_CACHED_BYTES = 2 << 20
 
 
 class Layer:
@@ -397,10 +395,9 @@ class BatchNorm(Layer):
         self._norm = norm
         self._memory = memory
         self._by_batch = norm.training or norm.running_mean is None
-        self._mean = self._variance = self._inverse_deviation = torch.empty(0)
+        self._kernel = batch_norm(norm.num_features, len(output.shape), relu, norm.eps, output.dtype)
+        self.masks_gradient = self._kernel.masks_gradient
         self._gradients: tuple[Tensor, Tensor] = (torch.empty(0), torch.empty(0))
-        # Statistics that an operator gives once more.
-        self._unused = (torch.empty(0, dtype=output.dtype), torch.empty(0, dtype=output.dtype))
 
     @property
     def has_parameters(self) -> bool:
@@ -423,70 +420,18 @@ class BatchNorm(Layer):
         return (self._norm.running_mean, self._norm.running_var) if tracked else (None, None)
 
     def forward(self) -> None:
-        x, out = self.inputs[0].data, self.output.data
+        x = self.inputs[0].data
         mean, variance = self._running()
         momentum = self._momentum()
         if self._by_batch:
-            mean, variance = aten.batch_norm_update_stats(x, mean, variance, momentum)
-        # With the statistics known a batch is normalised image by image, and the ReLU finds them in cache.
-        for part in _in_cache(out):
-            aten.native_batch_norm.out(
-                x[part],
-                *self._affine(),
-                mean,
-                variance,
-                False,
-                0.0,
-                self._norm.eps,
-                out=out[part],
-                save_mean=self._unused[0],
-                save_invstd=self._unused[1],
-            )
-            if self.relu:
-                out[part].clamp_min_(0)
+            mean, variance = self._kernel.statistics(x, mean, variance, momentum)
         assert mean is not None and variance is not None
-        self._mean, self._variance = mean, variance
-        self._inverse_deviation = (variance + self._norm.eps).rsqrt_()
+        self._kernel.forward(x, mean, variance, self._by_batch, *self._affine(), self.output.data)
 
     def input_gradient(self) -> None:
-        """With n values per channel, d = x - mean and s the inverse deviation:
-
-        grad_in = weight s (grad_out - sum(grad_out) / n - d s^2 sum(grad_out d) / n)
-
-        The two sums are the bias' gradient, and the weight's over s. Running statistics are constants: their
-        gradient is the first term alone.
-        """
-        x, grad_out, grad_in = self.inputs[0].data, self.output.grad, self.grad_inputs[0]
-        weight, _ = self._affine()
-        in_stages = x.dtype is not torch.bfloat16  # whose 8 bits must not be rounded to in between
-        found, of_weight, of_bias = aten.native_batch_norm_backward(
-            grad_out,
-            x,
-            weight,
-            self._mean,
-            self._variance,
-            self._mean,
-            self._inverse_deviation,
-            self._by_batch,
-            self._norm.eps,
-            [not in_stages, True, True],
+        self._gradients = self._kernel.input_gradient(
+            self.inputs[0].data, self.output.grad, self._affine()[0], self.grad_inputs[0]
         )
-        self._gradients = (of_weight, of_bias)
-        if not in_stages:
-            grad_in.copy_(found)
-            return
-        per_channel = (-1, 1, 1) if x.dim() == 4 else (-1,)
-        scale = self._inverse_deviation if weight is None else self._inverse_deviation * weight
-        count = x.numel() // scale.numel()
-        by_x = -of_weight * self._inverse_deviation * scale / count
-        constant = (-of_bias * scale / count - self._mean * by_x).view(per_channel)
-        by_x, scale = by_x.view(per_channel), scale.view(per_channel)
-        for part in _in_cache(grad_in):
-            if self._by_batch:
-                torch.addcmul(constant, x[part], by_x, out=grad_in[part])
-                grad_in[part].addcmul_(grad_out[part], scale)
-            else:
-                torch.mul(grad_out[part], scale, out=grad_in[part])
 
     def weight_gradient(self) -> None:
         """The sums that updateGradInput needed are these gradients."""
@@ -600,12 +545,6 @@ class StockLayer(Layer):
 
     def algorithm(self, phase: str) -> str:
         return "stock" if phase != WEIGHT_GRADIENT or self.has_parameters else ""
-
-
-def _in_cache(tensor: Tensor) -> list[slice]:
-    """Slices of the first dimension, each of a size that stays in cache between two operators."""
-    count = tensor.shape[0]
-    return runs(count, max(1, count * _CACHED_BYTES // max(1, tensor.numel() * tensor.element_size())))
 
 
 def _pair(value: Any) -> list[int]:
