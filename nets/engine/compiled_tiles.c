@@ -64,9 +64,9 @@ INLINE void adjoint(const REAL *matrix, int rows, int columns, const vector *in,
 /* The transform of a size x size tile, in place of its pixels that lie outside of the image zeros. */
 INLINE void transform(const tiles_job *job, const REAL *matrix, int size, const REAL *image, long y, long x,
                       REAL *values, int whole, long lanes) {
-    vector mixed[TILE * size];
+    vector mixed[TILE * TILE];  /* of constant size: else it would stay in memory */
     for (int j = 0; j < size; j++) {
-        vector column[size];
+        vector column[TILE];
         for (int i = 0; i < size; i++) {
             int within = whole || (y + i >= 0 && y + i < job->height && x + j >= 0 && x + j < job->width);
             column[i] = within ? load(image + (y + i) * job->strides[1] + (x + j) * job->strides[2], lanes)
@@ -84,7 +84,7 @@ INLINE void transform(const tiles_job *job, const REAL *matrix, int size, const 
 /* The transposed transform, from planes of values to a size x size tile of pixels. */
 INLINE void transform_back(const REAL *matrix, int size, const REAL *values, long plane, vector *pixels,
                            long lanes) {
-    vector mixed[TILE * size];
+    vector mixed[TILE * TILE];  /* of constant size: else it would stay in memory */
     for (int a = 0; a < TILE; a++) {
         vector row[TILE];
         for (int b = 0; b < TILE; b++) row[b] = load(values + (a * TILE + b) * plane, lanes);

@@ -1,0 +1,98 @@
+"""Every kernel of the CPU engine on one convolution, side by side, with and without a C compiler.
+
+    python benchmarks/cpu_kernels.py --channels 64 64 --size 56 --kernel 3 --padding 1 --batch 16
+
+Shown per phase: the median ms of interleaved runs, and the GFLOP/s that a direct convolution would have to do
+to be as fast (above the machine's peak for algorithms that save multiplications). Winograd and FFT marked *
+are as they are without a compiler: PyTorch's operators alone.
+"""
+
+import argparse
+import contextlib
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+from unittest import mock
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+if TYPE_CHECKING:
+    from nets.engine.shapes import ConvolutionShape
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--channels", type=int, nargs=2, default=(64, 64), metavar=("IN", "OUT"))
+    parser.add_argument("--size", type=int, default=56, help="height and width of the input")
+    parser.add_argument("--kernel", type=int, default=3)
+    parser.add_argument("--stride", type=int, default=1)
+    parser.add_argument("--padding", type=int, default=1)
+    parser.add_argument("--batch", type=int, default=16)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--only", default="", help="kernels whose name contains this")
+    options = parser.parse_args()
+
+    import torch
+
+    from nets.engine.algorithms import PHASES
+    from nets.engine.shapes import ConvolutionShape
+
+    torch.set_num_threads(options.threads)
+    torch.set_grad_enabled(False)
+    ins, outs = options.channels
+    pair = {name: (getattr(options, name),) * 2 for name in ("size", "kernel", "stride", "padding")}
+    shape = ConvolutionShape(
+        options.batch, ins, outs, pair["size"], pair["kernel"], pair["stride"], pair["padding"], torch.float32
+    )
+    print(f"{shape.describe()}, batch {options.batch}, {options.threads} threads, float32")
+    for phase in PHASES:
+        print(phase)
+        times = medians(runs_of(shape, phase, options.only), options.rounds)
+        for name, taken in sorted(times.items(), key=lambda item: item[1]):
+            print(f"  {name:28} {taken * 1e3:9.2f} ms {2 * shape.multiply_adds / taken / 1e9:6.0f} GFLOP/s")
+    return 0
+
+
+def runs_of(shape: "ConvolutionShape", phase: str, only: str) -> dict[str, Callable[[], None]]:
+    """Name to a run of one kernel, which has run once."""
+    from nets.engine.algorithms import candidates
+    from nets.engine.selection import Trial
+
+    trial = Trial((shape.input_shape, shape.output_shape, shape.weight_shape), shape.dtype)
+    found = {}
+    for mark, compiler in (("", contextlib.nullcontext()), (" *", without_compiler())):
+        with compiler:
+            for name, make in candidates(shape, phase).items():
+                made_of_operators = mark and name.startswith(("winograd", "fft"))
+                if only in name and (not mark or made_of_operators):
+                    found[name + mark] = trial.prepare(phase, make)
+                    found[name + mark]()
+    return found
+
+
+@contextlib.contextmanager
+def without_compiler() -> Iterator[None]:
+    with mock.patch.dict(os.environ, CC="no-such-compiler"):
+        yield
+
+
+def medians(runs: dict[str, Callable[[], None]], rounds: int) -> dict[str, float]:
+    """Seconds of each run: the median of ``rounds``, in turns."""
+    times: dict[str, list[float]] = {name: [] for name in runs}
+    for _ in range(rounds):
+        for name, run in runs.items():
+            started = time.perf_counter()
+            run()
+            times[name].append(time.perf_counter() - started)
+    return {name: statistics.median(taken) for name, taken in times.items()}
+
+
+if __name__ == "__main__":
+    sys.exit(main())
