@@ -20,7 +20,8 @@ import math
 import torch
 from torch import Tensor
 
-from nets.engine import compiled_products, compiled_tiles, onednn
+from nets.engine import compiled_products, onednn
+from nets.engine.compiled import NotCompiled
 from nets.engine.compiled_tiles import CompiledTiles
 from nets.engine.kernel import Kernel
 from nets.engine.memory import Memory
@@ -148,16 +149,21 @@ class BilinearConvolution(Kernel):
 
     def _multiply(self, rows: Tensor, matrices: Tensor | list[Tensor], into: Tensor) -> None:
         """Fills (R, T, b) with (R, T, a) times the transposes of R matrices (b, a)."""
-        if self.library == "blas":
+        if self.library in ("blas", "compiled"):
             assert isinstance(matrices, Tensor)
-            torch.bmm(rows, matrices.transpose(1, 2), out=into)
-            return
-        if self.library == "compiled":
-            assert isinstance(matrices, Tensor)
-            compiled_products.bmm(rows, matrices.transpose(1, 2), into)
+            self._products(rows, matrices.transpose(1, 2), into)
             return
         for row, matrix, target in zip(rows, matrices, into, strict=True):
             target.copy_(onednn.linear(row, matrix, None, False))
+
+    def _products(self, a: Tensor, b: Tensor, into: Tensor, add: bool = False) -> None:
+        """Fills (R, n, m) with, or adds to it, (R, n, k) times (R, k, m)."""
+        if self.library == "compiled":
+            compiled_products.bmm(a, b, into, add)
+        elif add:
+            into.baddbmm_(a, b)
+        else:
+            torch.bmm(a, b, out=into)
 
     # Phases -------------------------------------------------------------------------------------------------
 
@@ -202,19 +208,13 @@ class BilinearConvolution(Kernel):
             gradient = gradient.transpose(1, 2)
             if len(cut) > 1:
                 summed = products.view(r, shape.out_channels, shape.in_channels)
-                if self.library == "compiled":
-                    compiled_products.bmm(gradient, transformed, summed, add=index > 0)
-                else:
-                    summed.baddbmm_(gradient, transformed, beta=min(index, 1))
+                self._products(gradient, transformed, summed, add=index > 0)
         grad_by_tap = grad_weight.view(shape.out_channels, shape.in_channels, shape.taps)
         for outs in runs(shape.out_channels, outs_at_once):
             for ins in runs(shape.in_channels, ins_at_once):
                 if len(cut) == 1:
                     summed = take(products, (r, outs.stop - outs.start, ins.stop - ins.start))
-                    if self.library == "compiled":
-                        compiled_products.bmm(gradient[:, outs], transformed[:, :, ins], summed)
-                    else:
-                        torch.bmm(gradient[:, outs], transformed[:, :, ins], out=summed)
+                    self._products(gradient[:, outs], transformed[:, :, ins], summed)
                 self.tiles.add_weight_gradient(summed, grad_by_tap[outs, ins], weight_scratch)
 
     def _channels_of_a_product(self, few: bool, count: int) -> tuple[int, int]:
@@ -243,6 +243,7 @@ class BilinearConvolution(Kernel):
 
 def make_tiles(grid: TileGrid, transforms: TileTransforms) -> Tiles:
     """Compiled transforms where they can be had."""
-    if compiled_tiles.why_not(transforms, grid.shape.dtype):
+    try:
+        return CompiledTiles(grid, transforms)
+    except NotCompiled:
         return OperatorTiles(grid, transforms)
-    return CompiledTiles(grid, transforms)

@@ -137,15 +137,6 @@ class CompiledTiles:
         )
 
 
-def why_not(transforms: TileTransforms, dtype: torch.dtype) -> str:
-    """Why there are no compiled ``transforms``; empty if there are."""
-    try:
-        _library(transforms, dtype)
-    except NotCompiled as error:
-        return str(error)
-    return ""
-
-
 def _units_at_once(count: int) -> int:
     """Few enough that a slow thread leaves work to others; as far as possible neighbours in memory."""
     return max(1, count // (_UNITS * torch.get_num_threads()))
