@@ -13,7 +13,7 @@ import os
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 from unittest import mock
@@ -67,7 +67,8 @@ def runs_of(shape: "ConvolutionShape", phase: str, only: str) -> dict[str, Calla
 
     trial = Trial((shape.input_shape, shape.output_shape, shape.weight_shape), shape.dtype)
     found = {}
-    for mark, compiler in (("", contextlib.nullcontext()), (" *", without_compiler())):
+    without_compiler = mock.patch.dict(os.environ, CC="no-such-compiler")
+    for mark, compiler in (("", contextlib.nullcontext()), (" *", without_compiler)):
         with compiler:
             for name, make in candidates(shape, phase).items():
                 made_of_operators = mark and name.startswith(("winograd", "fft"))
@@ -75,12 +76,6 @@ def runs_of(shape: "ConvolutionShape", phase: str, only: str) -> dict[str, Calla
                     found[name + mark] = trial.prepare(phase, make)
                     found[name + mark]()
     return found
-
-
-@contextlib.contextmanager
-def without_compiler() -> Iterator[None]:
-    with mock.patch.dict(os.environ, CC="no-such-compiler"):
-        yield
 
 
 def medians(runs: dict[str, Callable[[], None]], rounds: int) -> dict[str, float]:

@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
-from nets.engine.user_cache import user_cache
+from nets.engine.user_cache import replace_whole, user_cache
 from nets.engine.workers import torch_library
 
 ELEMENTS = {torch.float32: "float", torch.float64: "double"}
@@ -29,6 +30,7 @@ _VECTORS = Path(__file__).with_name("vectors.h")
 _COMPILERS = ("cc", "gcc", "clang")
 _FLAGS = ("-O3", "-march=native", "-std=gnu11", "-shared", "-fPIC")
 _SECONDS = 60
+_UNITS = 16  # of work for each thread
 
 
 class NotCompiled(RuntimeError):
@@ -40,9 +42,14 @@ def vector_library(file: Path, dtype: torch.dtype, constants: str = "") -> ctype
     all threads. ``constants``: definitions that it asks for. Raises :class:`NotCompiled`."""
     if dtype not in ELEMENTS:
         raise NotCompiled(f"no compiled code in {dtype}")
-    check_threads()
+    _parallel()
+    return library(_source(file, dtype, constants))
+
+
+@cache  # every product asks for its library
+def _source(file: Path, dtype: torch.dtype, constants: str) -> str:
     definitions = f"#define REAL {ELEMENTS[dtype]}\n{_VECTORS.read_text()}\n{constants}"
-    return library(definitions + file.read_text())
+    return definitions + file.read_text()
 
 
 def library(source: str) -> ctypes.CDLL:
@@ -78,7 +85,7 @@ def _make(source: str, command: tuple[str, ...], kept: Path) -> ctypes.CDLL:
         made = Path(folder) / kept.name
         _run((*command, *_FLAGS, "-x", "c", "-", "-o", str(made)), source)
         with contextlib.suppress(OSError):  # a folder that cannot be written to
-            _keep(made, kept)
+            replace_whole(kept, made.read_bytes())
         try:
             return ctypes.CDLL(str(made))
         except OSError as error:
@@ -113,19 +120,6 @@ def _run(command: tuple[str, ...], text: str = "") -> str:
     return done.stdout
 
 
-def _keep(made: Path, kept: Path) -> None:
-    """Copies ``made`` to ``kept``, which is there whole or not at all."""
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=kept.parent, prefix=kept.name)
-    os.close(handle)
-    try:
-        shutil.copy(made, name)
-        os.replace(name, kept)
-    except BaseException:
-        os.unlink(name)
-        raise
-
-
 @cache
 def _processor() -> str:
     """What ``-march=native`` depends on: a home folder may be shared by different machines."""
@@ -137,6 +131,18 @@ def _processor() -> str:
         line for line in lines if line.startswith(("vendor_id", "cpu family", "model", "flags", "Features"))
     }
     return f"{platform.machine()} {sorted(told)}"
+
+
+def units_at_once(count: int) -> int:
+    """How many of ``count`` units a thread takes: few enough that a slow one leaves work to others; as far as
+    possible neighbours in memory."""
+    return max(1, count // (_UNITS * torch.get_num_threads()))
+
+
+def check_channels(tensor: Tensor) -> None:
+    """Raises ValueError where the numbers of the last dimension are not neighbours in memory."""
+    if tensor.shape[-1] > 1 and tensor.stride(-1) != 1:
+        raise ValueError("channels must be neighbours in memory")
 
 
 def run_on_all_threads(function: Any, job: ctypes.Structure) -> None:
@@ -161,8 +167,3 @@ def _parallel() -> Any:
     found.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint]
     found.restype = None
     return found
-
-
-def check_threads() -> None:
-    """Raises :class:`NotCompiled` where :func:`run_on_all_threads` could not."""
-    _parallel()

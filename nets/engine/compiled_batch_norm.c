@@ -26,7 +26,7 @@ typedef struct {
     long by_batch;
     double *sums;                   /* (unit, 2, channel) */
     long at_once;                   /* rows of a unit: a multiple of BLOCK */
-    long next;                      /* unit that nobody has taken */
+    long next;                      /* row that nobody has taken */
 } norm_job;
 
 /* Into the second cache: a block of many channels would not find room in the first. */
@@ -115,13 +115,11 @@ INLINE void add_some(const norm_job *job, int kind, long row, long rows, long c,
 }
 
 INLINE void add_all(norm_job *job, int kind) {
-    for (;;) {
-        const long unit = __atomic_fetch_add(&job->next, 1, __ATOMIC_RELAXED);
-        if (unit * job->at_once >= job->rows) return;
-        const long last = least(job->rows, (unit + 1) * job->at_once);
-        double *sums = job->sums + unit * 2 * job->channels;
+    long first, last;
+    while (take(&job->next, job->at_once, job->rows, &first, &last)) {
+        double *sums = job->sums + first / job->at_once * 2 * job->channels;
         memset(sums, 0, 2 * job->channels * sizeof(double));
-        for (long row = unit * job->at_once; row < last; row += BLOCK) {
+        for (long row = first; row < last; row += BLOCK) {
             const long rows = least(BLOCK, last - row);
             long c = 0;
             for (; c + GROUP * LANES <= job->channels; c += GROUP * LANES)
@@ -162,11 +160,9 @@ INLINE void make_some(const norm_job *job, int backward, long row, long c, long 
 
 /* Row by row, as the numbers lie in memory. */
 INLINE void make_all(norm_job *job, int backward, int relu, int by_batch) {
-    for (;;) {
-        const long unit = __atomic_fetch_add(&job->next, 1, __ATOMIC_RELAXED);
-        if (unit * job->at_once >= job->rows) return;
-        const long last = least(job->rows, (unit + 1) * job->at_once);
-        for (long row = unit * job->at_once; row < last; row++) {
+    long first, last;
+    while (take(&job->next, job->at_once, job->rows, &first, &last)) {
+        for (long row = first; row < last; row++) {
             long c = 0;
             for (; c + LANES <= job->channels; c += LANES) make_some(job, backward, row, c, LANES, relu, by_batch);
             if (c < job->channels) make_some(job, backward, row, c, job->channels - c, relu, by_batch);

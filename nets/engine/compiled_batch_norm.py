@@ -168,6 +168,5 @@ def batch_norm(channels: int, dimensions: int, relu: bool, eps: float, dtype: to
 def _rows(tensor: Tensor) -> Tensor:
     """(N, C, H, W), channels last, or (N, C), as rows with neighbouring channels; a view."""
     rows = tensor.permute(0, 2, 3, 1).view(-1, tensor.shape[1]) if tensor.dim() == 4 else tensor
-    if rows.shape[1] > 1 and rows.stride(1) != 1:
-        raise ValueError("channels must be neighbours in memory")
+    compiled.check_channels(rows)
     return rows

@@ -139,10 +139,9 @@ static void pool_row(const pooling_job *job, long image, long row) {
 /* Units are rows of the pooled images. */
 void pool(pooling_job *job) {
     const long rows = job->small.height, count = job->images * rows;
-    for (;;) {
-        long row = __atomic_fetch_add(&job->next, job->at_once, __ATOMIC_RELAXED);
-        if (row >= count) return;
-        for (const long last = least(count, row + job->at_once); row < last; row++)
+    long row, last;
+    while (take(&job->next, job->at_once, count, &row, &last)) {
+        for (; row < last; row++)
             pool_row(job, row / rows, row % rows);
     }
 }
@@ -209,10 +208,9 @@ static void gradient_of_row(const pooling_job *job, long image, long row) {
    the same one, and overlapping windows are added in one order. */
 void pool_gradient(pooling_job *job) {
     const long rows = job->large.height, count = job->images * rows;
-    for (;;) {
-        long row = __atomic_fetch_add(&job->next, job->at_once, __ATOMIC_RELAXED);
-        if (row >= count) return;
-        for (const long last = least(count, row + job->at_once); row < last; row++)
+    long row, last;
+    while (take(&job->next, job->at_once, count, &row, &last)) {
+        for (; row < last; row++)
             gradient_of_row(job, row / rows, row % rows);
     }
 }

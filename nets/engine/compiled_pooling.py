@@ -12,7 +12,6 @@ from nets.engine.max_pooling import MaxPooling, OperatorMaxPooling, Window, wind
 
 _SOURCE = Path(__file__).with_suffix(".c")
 _PLACES = 255  # that a byte can number, besides none
-_UNITS = 16  # of work for each thread
 
 _Long, _Pointer = ctypes.c_long, ctypes.c_void_p
 
@@ -64,7 +63,6 @@ class CompiledMaxPooling:
         self, function: object, image: Tensor, pooled: Tensor, places: Tensor, relu: bool, written: Tensor
     ) -> None:
         window = self._window
-        rows = written.shape[0] * written.shape[1]
         job = _Job(
             image=image.data_ptr(),
             large=_layout(image),
@@ -78,7 +76,7 @@ class CompiledMaxPooling:
             padding=window.padding,
             dilation=window.dilation,
             relu=relu,
-            at_once=max(1, rows // (_UNITS * torch.get_num_threads())),
+            at_once=compiled.units_at_once(written.shape[0] * written.shape[1]),
         )
         compiled.run_on_all_threads(function, job)
 
@@ -93,6 +91,5 @@ def max_pooling(pool: nn.MaxPool2d, dtype: torch.dtype) -> MaxPooling:
 
 
 def _layout(images: Tensor) -> _Layout:
-    if images.shape[3] > 1 and images.stride(3) != 1:
-        raise ValueError("channels must be neighbours in memory")
+    compiled.check_channels(images)
     return _Layout(images.shape[1], images.shape[2], images.stride()[:3])

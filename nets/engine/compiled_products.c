@@ -78,7 +78,7 @@ static void pack(const REAL *b, long b_inner, long b_column, long inner, long co
                 for (int i = 0; i < LANES; i++) {
                     const REAL *from = b + k + (column + i) * b_column;
                     __builtin_prefetch(from + 2 * LANES);
-                    block[i] = *(const unaligned *)from;
+                    block[i] = load(from, LANES);
                 }
                 transpose(block);
                 for (int i = 0; i < LANES; i++) *(vector *)(panel + (k + i) * PANEL + column) = block[i];
@@ -95,11 +95,11 @@ typedef struct {
     const REAL *bias;
 } finish;
 
-INLINE vector finished(vector value, vector before, vector bias, finish how) {
-    if (how.add) value += before;
-    if (how.bias) value += bias;
+INLINE void put(REAL *to, vector value, long column, long lanes, finish how) {
+    if (how.add) value += load(to, lanes);
+    if (how.bias) value += load(how.bias + column, lanes);
     if (how.relu) value = rectified(value);
-    return value;
+    store(to, value, lanes);
 }
 
 /* A part of out that does not fill a whole block of sums. A function of its own: what it calls would take the
@@ -107,15 +107,8 @@ INLINE vector finished(vector value, vector before, vector bias, finish how) {
 __attribute__((noinline)) static void put_part(const vector *sums, long vectors, REAL *out, long out_row, long rows,
                                                long columns, finish how) {
     for (long i = 0; i < rows; i++)
-        for (long j = 0; j < columns; j += LANES) {
-            REAL *to = out + i * out_row + j;
-            const long bytes = least(LANES, columns - j) * sizeof(REAL);
-            vector before = {0}, bias = {0};
-            if (how.add) memcpy(&before, to, bytes);
-            if (how.bias) memcpy(&bias, how.bias + j, bytes);
-            const vector value = finished(sums[i * vectors + j / LANES], before, bias, how);
-            memcpy(to, &value, bytes);
-        }
+        for (long j = 0; j < columns; j += LANES)
+            put(out + i * out_row + j, sums[i * vectors + j / LANES], j, least(LANES, columns - j), how);
 }
 
 /* Up to ROWS rows of out, with so many columns, from as many of a and a panel of so many vectors. */
@@ -148,13 +141,8 @@ INLINE void multiply(const products_job *job, const REAL *a, const REAL *panel, 
 #pragma GCC unroll 8
     for (int i = 0; i < ROWS; i++)
 #pragma GCC unroll 8
-        for (int j = 0; j < vectors; j++) {
-            unaligned *to = (unaligned *)(out + i * job->out_row + j * LANES);
-            vector before = {0}, bias = {0};
-            if (how.add) before = *to;
-            if (how.bias) bias = *(const unaligned *)(how.bias + j * LANES);
-            *to = finished(sums[i * vectors + j], before, bias, how);
-        }
+        for (int j = 0; j < vectors; j++)
+            put(out + i * job->out_row + j * LANES, sums[i * vectors + j], j * LANES, LANES, how);
 }
 
 INLINE void multiply_rows(const products_job *job, const REAL *a, const REAL *panel, long inner, REAL *out, int whole,
@@ -188,9 +176,8 @@ void multiply_all(products_job *job) {
     const long blocks = (job->rows + job->rows_at_once - 1) / job->rows_at_once;
     vector room[INNER * VECTORS];
     REAL *panel = (REAL *)room;
-    for (;;) {
-        const long unit = __atomic_fetch_add(&job->next, 1, __ATOMIC_RELAXED);
-        if (unit >= job->products * panels * blocks) return;
+    long unit, end;
+    while (take(&job->next, 1, job->products * panels * blocks, &unit, &end)) {
         const long product = unit / (panels * blocks), first = unit % blocks * job->rows_at_once;
         const long from = unit / blocks % panels * width, columns = least(width, job->columns - from);
         const long rows = least(job->rows_at_once, job->rows - first);

@@ -18,8 +18,6 @@ _ROWS = 1020  # of a unit, at most: enough to be worth packing what they are mul
 _ROWS_TOGETHER = 6  # in compiled_products.c
 _UNITS = 4  # of work for each thread, at least
 
-DTYPES = tuple(compiled.ELEMENTS)
-
 _Long, _Pointer = ctypes.c_long, ctypes.c_void_p
 
 

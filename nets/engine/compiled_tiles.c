@@ -9,8 +9,6 @@
    weight's (output channel, input channel). Every entry point is called by all threads that share a job, with
    the same job, and takes units of work from it until none is left. */
 
-#define VALUES (TILE * TILE)
-
 typedef struct {
     REAL *image;                    /* the first image's first element */
     long strides[3];                /* of image, row and column */
@@ -35,29 +33,19 @@ typedef struct {
     long at_once, next;
 } weight_job;
 
-/* out = matrix (rows, columns) times in. */
-INLINE void product(const REAL *matrix, int rows, int columns, const vector *in, int in_step, vector *out,
-                    int out_step) {
+/* out (rows) = a matrix times in (columns). Entries of the matrix lie row_step and column_step apart: with the two
+   exchanged it is the transpose. */
+INLINE void product(const REAL *matrix, int rows, int row_step, int columns, int column_step, const vector *in,
+                    int in_step, vector *out, int out_step) {
 #pragma GCC unroll 16
     for (int a = 0; a < rows; a++) {
         vector sum = {0};
 #pragma GCC unroll 16
-        for (int j = 0; j < columns; j++)
-            if (matrix[a * columns + j] != 0) sum += matrix[a * columns + j] * in[j * in_step];
+        for (int j = 0; j < columns; j++) {
+            const REAL entry = matrix[a * row_step + j * column_step];
+            if (entry != 0) sum += entry * in[j * in_step];
+        }
         out[a * out_step] = sum;
-    }
-}
-
-/* out = the transpose of matrix (rows, columns) times in. */
-INLINE void adjoint(const REAL *matrix, int rows, int columns, const vector *in, int in_step, vector *out,
-                    int out_step) {
-#pragma GCC unroll 16
-    for (int j = 0; j < columns; j++) {
-        vector sum = {0};
-#pragma GCC unroll 16
-        for (int a = 0; a < rows; a++)
-            if (matrix[a * columns + j] != 0) sum += matrix[a * columns + j] * in[a * in_step];
-        out[j * out_step] = sum;
     }
 }
 
@@ -72,11 +60,11 @@ INLINE void transform(const tiles_job *job, const REAL *matrix, int size, const 
             column[i] = within ? load(image + (y + i) * job->strides[1] + (x + j) * job->strides[2], lanes)
                                : (vector){0};
         }
-        product(matrix, TILE, size, column, 1, mixed + j, size);
+        product(matrix, TILE, size, size, 1, column, 1, mixed + j, size);
     }
     for (int a = 0; a < TILE; a++) {
         vector found[TILE];
-        product(matrix, TILE, size, mixed + a * size, 1, found, 1);
+        product(matrix, TILE, size, size, 1, mixed + a * size, 1, found, 1);
         for (int b = 0; b < TILE; b++) store(values + (a * TILE + b) * job->plane, found[b], lanes);
     }
 }
@@ -88,21 +76,30 @@ INLINE void transform_back(const REAL *matrix, int size, const REAL *values, lon
     for (int a = 0; a < TILE; a++) {
         vector row[TILE];
         for (int b = 0; b < TILE; b++) row[b] = load(values + (a * TILE + b) * plane, lanes);
-        adjoint(matrix, TILE, size, row, 1, mixed + a * size, 1);
+        product(matrix, size, 1, TILE, size, row, 1, mixed + a * size, 1);
     }
-    for (int j = 0; j < size; j++) adjoint(matrix, TILE, size, mixed + j, size, pixels + j, size);
+    for (int j = 0; j < size; j++) product(matrix, size, 1, TILE, size, mixed + j, size, pixels + j, size);
+}
+
+INLINE int take_tiles(tiles_job *job, long *first, long *last) {
+    return take(&job->next, job->at_once, job->images * job->rows * job->columns, first, last);
+}
+
+/* The image that a tile is of, and where in it the tile starts. */
+INLINE REAL *image_of(const tiles_job *job, long tile, long *y, long *x) {
+    const long per_image = job->rows * job->columns;
+    *y = job->top + (job->first_row + tile % per_image / job->columns) * OUTPUT;
+    *x = job->left + tile % job->columns * OUTPUT;
+    return job->image + tile / per_image * job->strides[0];
 }
 
 /* Units are tiles. */
 INLINE void transform_tiles(tiles_job *job, const REAL *matrix, int size) {
-    const long per_image = job->rows * job->columns, count = job->images * per_image;
-    for (;;) {
-        long tile = __atomic_fetch_add(&job->next, job->at_once, __ATOMIC_RELAXED);
-        if (tile >= count) return;
-        for (long last = least(count, tile + job->at_once); tile < last; tile++) {
-            const REAL *image = job->image + tile / per_image * job->strides[0];
-            const long y = job->top + (job->first_row + tile % per_image / job->columns) * OUTPUT;
-            const long x = job->left + tile % job->columns * OUTPUT;
+    long tile, last;
+    while (take_tiles(job, &tile, &last)) {
+        for (; tile < last; tile++) {
+            long y, x;
+            const REAL *image = image_of(job, tile, &y, &x);
             const int whole = y >= 0 && x >= 0 && y + size <= job->height && x + size <= job->width;
             REAL *values = job->values + tile * job->channels;
             for (long c = 0; c < job->channels; c += LANES) {
@@ -135,14 +132,11 @@ INLINE void make_output_tile(const tiles_job *job, REAL *image, long y, long x, 
 
 /* Units are tiles. */
 void make_output(tiles_job *job) {
-    const long per_image = job->rows * job->columns, count = job->images * per_image;
-    for (;;) {
-        long tile = __atomic_fetch_add(&job->next, job->at_once, __ATOMIC_RELAXED);
-        if (tile >= count) return;
-        for (long last = least(count, tile + job->at_once); tile < last; tile++) {
-            REAL *image = job->image + tile / per_image * job->strides[0];
-            const long y = (job->first_row + tile % per_image / job->columns) * OUTPUT;
-            const long x = tile % job->columns * OUTPUT;
+    long tile, last;
+    while (take_tiles(job, &tile, &last)) {
+        for (; tile < last; tile++) {
+            long y, x;
+            REAL *image = image_of(job, tile, &y, &x);
             const REAL *values = job->values + tile * job->channels;
             for (long c = 0; c < job->channels; c += LANES) {
                 const long lanes = least(LANES, job->channels - c);
@@ -168,9 +162,8 @@ INLINE void add_input_tile(const tiles_job *job, REAL *image, long y, long x, co
    of one image: no two threads add to the same pixel. */
 void add_input_gradient(tiles_job *job) {
     const long group = 2 * LANES, groups = (job->channels + group - 1) / group, count = job->images * groups;
-    for (;;) {
-        const long unit = __atomic_fetch_add(&job->next, 1, __ATOMIC_RELAXED);
-        if (unit >= count) return;
+    long unit, last;
+    while (take(&job->next, 1, count, &unit, &last)) {
         REAL *image = job->image + unit / groups * job->strides[0];
         const long from = unit % groups * group, to = least(job->channels, from + group);
         if (job->first_row == 0)
@@ -203,10 +196,9 @@ INLINE void add_weights(const weight_job *job, const REAL *values, REAL *gradien
 
 /* Units are output channels. */
 void add_weight_gradient(weight_job *job) {
-    for (;;) {
-        long output = __atomic_fetch_add(&job->next, job->at_once, __ATOMIC_RELAXED);
-        if (output >= job->outputs) return;
-        for (long last = least(job->outputs, output + job->at_once); output < last; output++)
+    long output, last;
+    while (take(&job->next, job->at_once, job->outputs, &output, &last)) {
+        for (; output < last; output++)
             for (long input = 0; input < job->inputs; input += LANES) {
                 const REAL *values = job->values + output * job->row + input;
                 REAL *gradient = job->gradient + output * job->gradient_row + input * KERNEL * KERNEL;

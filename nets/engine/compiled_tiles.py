@@ -14,7 +14,6 @@ from nets.engine.tiles import Piece, TileGrid
 
 _SOURCE = Path(__file__).with_suffix(".c")
 _ROUNDED = 1e-13  # of a matrix: what should be 0
-_UNITS = 16  # of work for each thread
 
 _Long, _Pointer = ctypes.c_long, ctypes.c_void_p
 
@@ -109,7 +108,7 @@ class CompiledTiles:
             gradient_row=grad_weight.stride(0),
             outputs=outputs,
             inputs=inputs,
-            at_once=_units_at_once(outputs),
+            at_once=compiled.units_at_once(outputs),
         )
         compiled.run_on_all_threads(self._library.add_weight_gradient, job)
 
@@ -117,6 +116,7 @@ class CompiledTiles:
         self, images: Tensor, piece: Piece, values: Tensor, padding: tuple[int, int] = (0, 0)
     ) -> _TilesJob:
         """``padding``: how far above and left of the image its first tile starts."""
+        compiled.check_channels(images)
         some, rows = piece
         part = images[some]
         return _TilesJob(
@@ -133,13 +133,8 @@ class CompiledTiles:
             channels=part.shape[3],
             values=values.data_ptr(),
             plane=values.stride(0),
-            at_once=_units_at_once(self._grid.tiles_in(piece)),
+            at_once=compiled.units_at_once(self._grid.tiles_in(piece)),
         )
-
-
-def _units_at_once(count: int) -> int:
-    """Few enough that a slow thread leaves work to others; as far as possible neighbours in memory."""
-    return max(1, count // (_UNITS * torch.get_num_threads()))
 
 
 def _library(transforms: TileTransforms, dtype: torch.dtype) -> ctypes.CDLL:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from nets.engine import compiled_products, layers, recognise
 from nets.engine.algorithms import FORWARD, INPUT_GRADIENT, PHASES, WEIGHT_GRADIENT
-from nets.engine.compiled import compiler
+from nets.engine.compiled import ELEMENTS, compiler
 from nets.engine.division import Division, Step, weight_gradients
 from nets.engine.memory import Memory, return_free_memory
 from nets.engine.report import LayerReport, Report
@@ -496,7 +496,7 @@ class _Compiler:
         )
 
     def _compiled(self) -> str:
-        if self.backend == "stock" or self.dtype not in compiled_products.DTYPES:
+        if self.backend == "stock" or self.dtype not in ELEMENTS:
             return ""
         why_not = compiled_products.why_not(self.dtype)
         return f"no compiled code: {why_not}" if why_not else f"compiled code by {compiler()}"

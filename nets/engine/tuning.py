@@ -10,14 +10,13 @@ import hashlib
 import json
 import os
 import platform
-import tempfile
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 
 import torch
 
-from nets.engine.user_cache import user_cache
+from nets.engine.user_cache import replace_whole, user_cache
 
 VERSION = 7
 _REPEATS, _REPEATS_LATER = 4, 2
@@ -108,7 +107,8 @@ class Tuner:
             with _locked(self._path):
                 machines = _read(self._path)
                 machines[self._machine] = {**machines.get(self._machine, {}), **self._new}
-                _replace(self._path, json.dumps({"version": VERSION, "machines": machines}, indent=1))
+                text = json.dumps({"version": VERSION, "machines": machines}, indent=1)
+                replace_whole(self._path, text.encode())
 
 
 def _time_on_one_thread(candidates: Candidates) -> dict[str, float]:
@@ -213,14 +213,3 @@ def _locked(path: Path) -> Iterator[None]:
         except ImportError:
             pass
         yield
-
-
-def _replace(path: Path, text: str) -> None:
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
-    try:
-        with os.fdopen(handle, "w") as file:
-            file.write(text)
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise

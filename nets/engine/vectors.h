@@ -40,3 +40,11 @@ INLINE vector where(mask these, vector value) { return (vector)((mask)value & th
 
 /* Negative values become 0; what is not a number stays. */
 INLINE vector rectified(vector value) { return where(~(mask)(value < 0), value); }
+
+/* Takes units of work, up to at_once of count, that no thread has taken yet: the first, and the one behind the last.
+   0 when none is left. */
+INLINE int take(long *next, long at_once, long count, long *first, long *last) {
+    *first = __atomic_fetch_add(next, at_once, __ATOMIC_RELAXED);
+    *last = least(count, *first + at_once);
+    return *first < count;
+}
