@@ -4,12 +4,11 @@ import _ctypes
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from unittest import mock
 
 import pytest
 import torch
+from engine_conditions import NO_COMPILER, c_compiler, needs_compiler, threads
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
@@ -25,18 +24,6 @@ from nets.engine.operator_tiles import OperatorTiles
 from nets.engine.shapes import ConvolutionShape
 from nets.engine.tiles import TileGrid
 from nets.engine.winograd import winograd
-
-MISSING = "no-such-compiler"
-
-needs_compiler = pytest.mark.skipif(
-    bool(compiled_products.why_not(torch.float32)), reason="there is no C compiler"
-)
-
-
-@contextmanager
-def compiler(command: str) -> Iterator[None]:
-    with mock.patch.dict(os.environ, CC=command):
-        yield
 
 
 def source(value: int) -> str:
@@ -96,21 +83,13 @@ def test_why_there_is_no_library(cache: Path) -> None:
     with pytest.raises(NotCompiled, match=r"failed: .*error"):
         compiled.library("this is not C")
     for command, told in (
-        (MISSING, r"no C compiler found \(tried no-such-compiler\)"),
+        (NO_COMPILER, r"no C compiler found \(tried no-such-compiler\)"),
         ("false", "false failed: exit code 1"),
         (os.fspath(cache.parent), "no C compiler found"),
     ):
-        with compiler(command), pytest.raises(NotCompiled, match=told):
+        with c_compiler(command), pytest.raises(NotCompiled, match=told):
             compiled.library(source(4))
     assert not cache.exists()
-
-
-@pytest.fixture(params=[1, 2, 3])
-def threads(request: pytest.FixtureRequest) -> Iterator[int]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(request.param)
-    yield request.param
-    torch.set_num_threads(before)
 
 
 def strided(size: tuple[int, ...], order: int, dtype: torch.dtype, seed: int) -> Tensor:
@@ -152,12 +131,8 @@ def test_products_of_any_size_and_layout(
     exact = a.double() @ b.double() + (out.double() if add else 0) + (bias.double() if with_bias else 0)
     exact = exact.clamp_min(0) if relu else exact
     beside = out.as_strided((products, rows, columns + 3), out.stride())[:, :, columns:].clone()
-    before = torch.get_num_threads()
-    torch.set_num_threads(count)
-    try:
+    with threads(count):
         compiled_products.bmm(a, b, out, add, bias if with_bias else None, relu)
-    finally:
-        torch.set_num_threads(before)
     tolerance = 1e-12 if dtype == torch.float64 else 2e-6
     assert float((out.double() - exact).abs().max()) <= tolerance * (inner + 10)
     assert torch.equal(out.as_strided((products, rows, columns + 3), out.stride())[:, :, columns:], beside)
@@ -177,22 +152,24 @@ def test_products_pass_on_what_is_not_a_number_and_refuse_scattered_results() ->
 
 
 @needs_compiler
-def test_which_transforms_are_compiled(threads: int) -> None:
-    shape = ConvolutionShape(1, 4, 4, (8, 8), (3, 3), (1, 1), (1, 1), torch.float32)
-    assert isinstance(BilinearConvolution(shape, Memory(), winograd(3)).tiles, CompiledTiles)
-    assert isinstance(BilinearConvolution(shape, Memory(), fft(3, 3)).tiles, OperatorTiles)
-    transforms = fft(3, 3)
-    with pytest.raises(NotCompiled, match=r"no compiled transforms for fft\(3\)"):
-        CompiledTiles(TileGrid(shape, transforms.output_tile, transforms.input_tile), transforms)
-    with compiler(MISSING):
-        assert isinstance(BilinearConvolution(shape, Memory(), winograd(3)).tiles, OperatorTiles)
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_which_transforms_are_compiled(count: int) -> None:
+    with threads(count):
+        shape = ConvolutionShape(1, 4, 4, (8, 8), (3, 3), (1, 1), (1, 1), torch.float32)
+        assert isinstance(BilinearConvolution(shape, Memory(), winograd(3)).tiles, CompiledTiles)
+        assert isinstance(BilinearConvolution(shape, Memory(), fft(3, 3)).tiles, OperatorTiles)
+        transforms = fft(3, 3)
+        with pytest.raises(NotCompiled, match=r"no compiled transforms for fft\(3\)"):
+            CompiledTiles(TileGrid(shape, transforms.output_tile, transforms.input_tile), transforms)
+        with c_compiler(NO_COMPILER):
+            assert isinstance(BilinearConvolution(shape, Memory(), winograd(3)).tiles, OperatorTiles)
 
 
 def test_without_a_compiler_the_engine_runs_and_says_so() -> None:
     net = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.ReLU(), nn.Conv2d(8, 4, 3))
     x = torch.randn(2, 3, 9, 9)
     exact = net(x)
-    with compiler(MISSING):
+    with c_compiler(NO_COMPILER):
         phases = compile(net, tuple(x.shape), "winograd")
         report = phases.report()
         assert float((phases.updateOutput(x) - exact).detach().abs().max()) < 1e-5

@@ -1,19 +1,17 @@
 """Layers of the CPU engine that run on compiled code: the same results as PyTorch's operators give."""
 
 import copy
-import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
-from unittest import mock
+from collections.abc import Callable
 
 import pytest
 import torch
 import torch.nn.functional as F
+from engine_conditions import NO_COMPILER, c_compiler, needs_compiler, threads
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from nets.engine import compile, compiled_products
+from nets.engine import compile
 from nets.engine.batch_norm import OperatorBatchNorm
 from nets.engine.compiled import NotCompiled
 from nets.engine.compiled_batch_norm import CompiledBatchNorm, batch_norm
@@ -21,24 +19,7 @@ from nets.engine.compiled_pooling import CompiledMaxPooling
 from nets.engine.max_pooling import Window
 from nets.layers import Concat
 
-needs_compiler = pytest.mark.skipif(
-    bool(compiled_products.why_not(torch.float32)), reason="there is no C compiler"
-)
 DTYPES = [torch.float32, torch.float64]
-
-
-@contextmanager
-def threads(count: int) -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(count)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
-def without_compiler() -> mock._patch_dict:
-    return mock.patch.dict(os.environ, CC="no-such-compiler")
 
 
 def sliced(images: Tensor) -> Tensor:
@@ -254,7 +235,7 @@ def test_what_normalisation_is_compiled() -> None:
     assert isinstance(batch_norm(3, 2, True, 1e-5, torch.float64), CompiledBatchNorm)
     assert isinstance(batch_norm(3, 3, True, 1e-5, torch.float32), OperatorBatchNorm)
     assert isinstance(batch_norm(3, 4, True, 1e-5, torch.bfloat16), OperatorBatchNorm)
-    with without_compiler():
+    with c_compiler(NO_COMPILER):
         assert isinstance(batch_norm(3, 4, True, 1e-5, torch.float32), OperatorBatchNorm)
     with pytest.raises(ValueError, match="must be neighbours"):
         CompiledBatchNorm(3, True, 1e-5, torch.float32).statistics(torch.ones(3, 4).t(), None, None, 0.1)
@@ -305,7 +286,7 @@ def test_nets_with_and_without_a_compiler(
     if divided:
         monkeypatch.setattr("nets.engine.plan._DIVIDED_MULTIPLY_ADDS", 0)
         monkeypatch.setattr("nets.engine.plan._WORKERS_POSITIONS", 0)
-    with threads(2), nullcontext() if compiler else without_compiler():
+    with threads(2), c_compiler("" if compiler else NO_COMPILER):
         phases = compile(net, shape, "mm")
         for _ in range(2):
             x = torch.randn(shape, dtype=torch.float64, requires_grad=True)

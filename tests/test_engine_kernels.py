@@ -1,14 +1,11 @@
 """Every kernel and phase of the CPU engine against autograd in float64, on small odd shapes."""
 
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
-from unittest import mock
 
 import pytest
 import torch
 import torch.nn.functional as F
+from engine_conditions import WITH_AND_WITHOUT, c_compiler
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
@@ -98,16 +95,6 @@ def shapes(draw: st.DrawFn) -> ConvolutionShape:
     )
 
 
-@contextmanager
-def c_compiler(command: str) -> Iterator[None]:
-    """``command`` as the machine's C compiler: the usual one if empty."""
-    with mock.patch.dict(os.environ, CC=command):
-        yield
-
-
-WITH_AND_WITHOUT = ("", "no-such-compiler")
-
-
 @settings(max_examples=120, deadline=None)
 @given(shapes(), st.integers(0, 1000), st.booleans(), st.sampled_from(WITH_AND_WITHOUT))
 def test_every_candidate_of_any_shape(shape: ConvolutionShape, seed: int, relu: bool, compiler: str) -> None:
@@ -167,7 +154,8 @@ def test_workers_share_one_copy_of_the_weight(phase: str) -> None:
 def test_work_cut_into_small_pieces(
     phase: str, piece_bytes: int, batch: int, compiler: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("CC", compiler)
+    if compiler:
+        monkeypatch.setenv("CC", compiler)
     for module in (
         "shapes._COLUMN_BYTES",
         "shapes._FRESH_COLUMN_BYTES",
