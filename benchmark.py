@@ -3,7 +3,7 @@
 
 import sys
 
-from convnet_benchmarks.legacy_benchmark import command
+from convnet_benchmarks.commands.benchmark import command
 
 if __name__ == "__main__":
     sys.exit(command(sys.argv[1:]))

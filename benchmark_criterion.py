@@ -3,7 +3,7 @@
 
 import sys
 
-from convnet_benchmarks.legacy_criterion import command
+from convnet_benchmarks.commands.criterion import command
 
 if __name__ == "__main__":
     sys.exit(command(sys.argv[1:]))

@@ -56,7 +56,7 @@ def layer_errors(
     import torch.nn.functional as F
     from torch import Tensor
 
-    from nets.engine.algorithms import FORWARD, INPUT_GRADIENT, PHASES, candidates
+    from nets.engine.choice.algorithms import FORWARD, INPUT_GRADIENT, PHASES, candidates
     from nets.engine.memory import Memory
     from nets.engine.shapes import ConvolutionShape
 

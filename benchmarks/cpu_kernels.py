@@ -41,7 +41,7 @@ def main() -> int:
 
     import torch
 
-    from nets.engine.algorithms import PHASES
+    from nets.engine.choice.algorithms import PHASES
     from nets.engine.shapes import ConvolutionShape
 
     torch.set_num_threads(options.threads)
@@ -62,8 +62,8 @@ def main() -> int:
 
 def runs_of(shape: "ConvolutionShape", phase: str, only: str) -> dict[str, Callable[[], None]]:
     """Name to a run of one kernel, which has run once."""
-    from nets.engine.algorithms import candidates
-    from nets.engine.selection import Trial
+    from nets.engine.choice.algorithms import candidates
+    from nets.engine.choice.selection import Trial
 
     trial = Trial((shape.input_shape, shape.output_shape, shape.weight_shape), shape.dtype)
     found = {}

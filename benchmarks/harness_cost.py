@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.graph import get_gradient_edge
 
-from convnet_benchmarks.timing import HostClock, run_loop
+from convnet_benchmarks.timing.loops import HostClock, run_loop
 from nets.phases import AutogradPhases
 
 PLANES = 8

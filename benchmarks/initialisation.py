@@ -14,8 +14,8 @@ import time
 from pathlib import Path
 
 from nets import registry
-from nets.torch7_init import initialise
-from nets.torch7_random import Generator
+from nets.torch7.initialisation import initialise
+from nets.torch7.random import Generator
 
 NET = "overfeat_accurate"
 LUA = """

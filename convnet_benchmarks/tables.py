@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, TextIO
 
-from convnet_benchmarks import results
+from convnet_benchmarks import output
 
 Cell = str | int | float | None  # None: not measured, an empty cell
 
@@ -77,7 +77,7 @@ class Table:
 
     def csv(self) -> str:
         """The numbers in full, empty where not measured."""
-        return results.as_csv([column.name for column in self.columns], self.rows)
+        return output.as_csv([column.name for column in self.columns], self.rows)
 
     def as_dict(self) -> dict[str, Any]:
         names = [column.name for column in self.columns]

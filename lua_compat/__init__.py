@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 
 def run(path: str | os.PathLike[str], args: Sequence[str] = ()) -> int:
-    """Runs a Lua script of Torch7 as ``th path args...`` does (``lua_compat.runtime.run``); the exit code."""
-    from lua_compat.runtime import run as run_script
+    """Runs a Lua script of Torch7 as ``th path args...`` does ; returns the exit code."""
+    from lua_compat.runtime.state import run as run_script
 
     return run_script(path, args)

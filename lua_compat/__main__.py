@@ -2,6 +2,6 @@
 
 import sys
 
-from lua_compat.th import main
+from lua_compat.cli.th import main
 
 sys.exit(main())

@@ -56,8 +56,8 @@ def build(net: Net, seed: int) -> "nn.Module":
     """
     import torch
 
-    from nets.torch7_init import initialise
-    from nets.torch7_random import Generator
+    from nets.torch7.initialisation import initialise
+    from nets.torch7.random import Generator
 
     if net.own_parameters:
         with torch.random.fork_rng(devices=[]):

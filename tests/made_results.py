@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from convnet_benchmarks.point_files import SCHEMA as POINTS_SCHEMA
-from convnet_benchmarks.points import Point
-from convnet_benchmarks.results import SCHEMA
-from convnet_benchmarks.sample_statistics import summarise
+from convnet_benchmarks.output import SCHEMA
+from convnet_benchmarks.points.file import SCHEMA as POINTS_SCHEMA
+from convnet_benchmarks.points.point import Point
+from convnet_benchmarks.timing.statistics import summarise
 
 ENVIRONMENT = {"cpu": {"model": "Testor 9000"}, "gpu": None}
 PHASES = (":updateOutput():", ":updateGradInput():", ":accGradParameters():")

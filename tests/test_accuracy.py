@@ -8,13 +8,13 @@ import pytest
 import torch
 
 from convnet_benchmarks.cli import main
+from convnet_benchmarks.commands.accuracy import digits, image_folder
+from convnet_benchmarks.commands.accuracy.agreement import compare
+from convnet_benchmarks.commands.accuracy.examples import check_labels
+from convnet_benchmarks.commands.accuracy.image_folder import Preprocessing
 from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.options.nets import find_net
 from convnet_benchmarks.progress import Progress
-from convnet_benchmarks.studies.accuracy import digits, image_folder
-from convnet_benchmarks.studies.accuracy.agreement import compare
-from convnet_benchmarks.studies.accuracy.examples import check_labels
-from convnet_benchmarks.studies.accuracy.image_folder import Preprocessing
-from convnet_benchmarks.study_nets import find_net
 from nets import registry
 
 COMMAND = ("-m", "convnet_benchmarks", "accuracy", "--threads", "1")
@@ -103,7 +103,7 @@ def test_an_interrupted_backend_is_compared_on_what_it_answered():
 
 
 def test_ctrl_c_in_the_second_backend_keeps_what_was_answered(trained, monkeypatch, capsys, tmp_path):
-    from convnet_benchmarks.studies.accuracy import study
+    from convnet_benchmarks.commands.accuracy import study
 
     def answer(variant, module, examples, batch_size, device, progress, answers):
         answers.append(torch.eye(10)[examples.labels[:40]])

@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch import nn
 
-from convnet_benchmarks import backends
 from convnet_benchmarks.errors import UserError
-from convnet_benchmarks.legacy_options import BenchmarkOptions, parse
+from convnet_benchmarks.legacy import backends
+from convnet_benchmarks.legacy.options import BenchmarkOptions, parse
 from nets import registry
 from nets.phases import AutogradPhases
 

@@ -7,13 +7,13 @@ import pytest
 import torch
 from torch import nn
 
+from convnet_benchmarks.commands import backends
+from convnet_benchmarks.commands.backends.run import Sitting, compare, output_difference
 from convnet_benchmarks.errors import UserError
-from convnet_benchmarks.point_files import read_points
-from convnet_benchmarks.points import Point
-from convnet_benchmarks.studies import backends
-from convnet_benchmarks.studies.backends.run import Sitting, compare, output_difference
-from convnet_benchmarks.variants import find
-from convnet_benchmarks.verdicts import FASTER, SAME, SLOWER, UNSURE, speed_up, verdict
+from convnet_benchmarks.points.file import read_points
+from convnet_benchmarks.points.point import Point
+from convnet_benchmarks.timing.verdicts import FASTER, SAME, SLOWER, UNSURE, speed_up, verdict
+from convnet_benchmarks.workload.variants import find
 from nets import registry
 from nets.batch_norm_statistics import set_running_statistics
 
@@ -189,7 +189,7 @@ def test_libraries_on_and_off_on_a_gpu():
 
 
 def test_the_published_numbers_stand_in_our_layout():
-    from convnet_benchmarks.studies.backends.published import NETS, published_table
+    from convnet_benchmarks.commands.backends.published import NETS, published_table
 
     table = published_table(["vgg16", "inceptionv4", "alexnet_owt"])
     assert [row[1] for row in table.rows] == ["inceptionv4", "vgg16"]
@@ -206,7 +206,7 @@ def test_the_published_numbers_stand_in_our_layout():
 
 
 def test_comparisons_are_measurements(net):
-    from convnet_benchmarks.point_measurements import of_point
+    from convnet_benchmarks.results.from_points import of_point
 
     point = Point(net, 4, input_size=(3, 8, 8), threads=1)
     record = {

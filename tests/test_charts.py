@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from convnet_benchmarks.chart_style import styles
-from convnet_benchmarks.charts import (
+from convnet_benchmarks.commands.report.chart import (
     Axis,
     Chart,
     Guide,
@@ -19,6 +18,7 @@ from convnet_benchmarks.charts import (
     layout_rows,
     point_names,
 )
+from convnet_benchmarks.commands.report.style import styles
 from convnet_benchmarks.tables import Column, Table
 
 
@@ -80,7 +80,7 @@ def test_bokeh_figures_follow_the_width_and_have_tooltips(kind):
     pytest.importorskip("bokeh")
     from bokeh.models import GlyphRenderer, HoverTool
 
-    from convnet_benchmarks.bokeh_charts import draw
+    from convnet_benchmarks.commands.report.bokeh import draw
 
     tips = [("net", "<b>&"), ("time", "1.5 ms")]
     series = Series("s", [Mark(1.0, 2.0, "a", tips, 1.9, 2.1), Mark(10.0, 3.0, "b", tips, 2.9, 3.1)])
@@ -98,7 +98,7 @@ def test_bokeh_figures_follow_the_width_and_have_tooltips(kind):
 
 def test_png(tmp_path):
     pytest.importorskip("matplotlib")
-    from convnet_benchmarks.matplotlib_charts import save_png
+    from convnet_benchmarks.commands.report.matplotlib import save_png
 
     points = Panel(
         "points",

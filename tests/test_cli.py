@@ -9,7 +9,7 @@ import sys
 import pytest
 from conftest import ROOT
 
-from convnet_benchmarks.cli import SUBCOMMANDS, study_names
+from convnet_benchmarks.cli import command_names
 from convnet_benchmarks.errors import OutOfDeviceMemoryError, UserError, run_command
 from lua_compat import t7
 
@@ -34,10 +34,10 @@ SMALL = (
 def test_help_lists_the_commands(run_python, arguments):
     done = run_python(*COMMAND, *arguments)
     assert done.returncode == 0
-    assert all(name in done.stdout for name in SUBCOMMANDS)
+    assert all(name in done.stdout for name in command_names())
 
 
-@pytest.mark.parametrize("name", SUBCOMMANDS)
+@pytest.mark.parametrize("name", command_names())
 def test_every_command_explains_itself(run_python, name):
     done = run_python(*COMMAND, name, "--help")
     assert done.returncode == 0 and "usage: convnet-benchmarks " + name in done.stdout
@@ -46,7 +46,7 @@ def test_every_command_explains_itself(run_python, name):
 def test_an_unknown_command_is_one_line_and_exit_2(run_python):
     done = run_python(*COMMAND, "bnechmark")
     assert done.returncode == 2
-    accepted = ", ".join([*SUBCOMMANDS, *study_names()])
+    accepted = ", ".join(command_names())
     assert done.stderr == f"convnet-benchmarks: unknown command 'bnechmark'; accepted: {accepted}\n"
 
 

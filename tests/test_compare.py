@@ -12,9 +12,9 @@ from conftest import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
 
-from convnet_benchmarks.compare_measurements import DIFFERS, EQUAL, compare, ratio
-from convnet_benchmarks.measurements import FEWEST_SAMPLES, Measurement
-from convnet_benchmarks.verdicts import FASTER, SAME, SLOWER, UNSURE
+from convnet_benchmarks.commands.compare.rows import DIFFERS, EQUAL, compare, ratio
+from convnet_benchmarks.results.measurement import FEWEST_SAMPLES, Measurement
+from convnet_benchmarks.timing.verdicts import FASTER, SAME, SLOWER, UNSURE
 
 COMMAND = ("-m", "convnet_benchmarks", "compare")
 TIME = Measurement("time", "ms per sample", 10.0, "alexnet", 1, "forward", samples=20, low=9.95, high=10.05)

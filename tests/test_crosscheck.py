@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from convnet_benchmarks.cli import main
-from convnet_benchmarks.likely_cause import likely_cause
+from convnet_benchmarks.commands.crosscheck.likely_cause import likely_cause
 from lua_compat import t7
 from lua_compat.conversion import to_torch
 from nets.registry import NETS, build

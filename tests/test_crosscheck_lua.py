@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from convnet_benchmarks.cli import main
-from convnet_benchmarks.compare_tensors import Tolerance, compare_trees
-from convnet_benchmarks.result_files import load_results
+from convnet_benchmarks.commands.crosscheck.tensors import Tolerance, compare_trees
+from convnet_benchmarks.commands.crosscheck.tree import load_results
 from lua_compat import run
 
 GOLDEN = Path(__file__).parent / "golden"

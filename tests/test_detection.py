@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from test_nets import check_phases
 
 from nets import registry
-from nets.detection import Proposals, RegionPooling, ScaledUnitNorm, decode, suppress
 from nets.families.faster_rcnn import faster_rcnn_vgg16
-from nets.torch7_init import initialise
-from nets.torch7_random import Generator
+from nets.modules.detection import Proposals, RegionPooling, ScaledUnitNorm, decode, suppress
+from nets.torch7.initialisation import initialise
+from nets.torch7.random import Generator
 
 
 @pytest.mark.parametrize(

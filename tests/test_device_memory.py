@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from convnet_benchmarks.device_memory import fitting_batch, is_out_of_memory
+from convnet_benchmarks.workload.memory import fitting_batch, is_out_of_memory
 
 
 def test_pytorchs_own_refusal_on_a_cpu_is_recognised():
@@ -27,16 +27,16 @@ def test_the_fitting_batch_fits_and_one_more_does_not():
     assert fixed + batch * sample <= capacity < fixed + (batch + 1) * sample
 
 
-@pytest.mark.parametrize("place", ["convnet_benchmarks.workload.prepare", "nets.engine.compile"])
+@pytest.mark.parametrize("place", ["convnet_benchmarks.legacy.workload.prepare", "nets.engine.compile"])
 def test_running_out_anywhere_is_one_line_and_exit_3(monkeypatch, capsys, tmp_path, place):
-    from convnet_benchmarks import legacy_benchmark
+    from convnet_benchmarks.commands import benchmark
 
     def refuse(*_, **__):
         raise MemoryError
 
     monkeypatch.setattr(place, refuse)
     arguments = ["--net", "googlenet", "-batch_size", "6", "--json", str(tmp_path / "r.json")]
-    assert legacy_benchmark.command(arguments) == 3
+    assert benchmark.command(arguments) == 3
     message = capsys.readouterr().err
     assert message.count("\n") == 1 and "the largest batch to try is 3" in message
     assert not list(tmp_path.iterdir())
@@ -45,7 +45,7 @@ def test_running_out_anywhere_is_one_line_and_exit_3(monkeypatch, capsys, tmp_pa
 def test_running_out_in_a_phase_keeps_what_was_measured(monkeypatch, capsys, tmp_path):
     import json
 
-    from convnet_benchmarks import legacy_benchmark
+    from convnet_benchmarks.commands import benchmark
     from nets.engine import EnginePhases
 
     def refuse(*_):
@@ -54,7 +54,7 @@ def test_running_out_in_a_phase_keeps_what_was_measured(monkeypatch, capsys, tmp
     monkeypatch.setattr(EnginePhases, "updateGradInput", refuse)
     path = tmp_path / "r.json"
     arguments = ["--net", "googlenet", "-x", "193", "-y", "193", "-batch_size", "2", "--json", str(path)]
-    assert legacy_benchmark.command(arguments) == 3
+    assert benchmark.command(arguments) == 3
     assert "the largest batch to try is 1" in capsys.readouterr().err
     result = json.loads(path.read_text())
     assert result["status"] == "out of memory" and result["lines"] == {}

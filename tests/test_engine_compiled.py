@@ -13,17 +13,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from nets.engine import compile, compiled, compiled_products
-from nets.engine.algorithms import WEIGHT_GRADIENT, candidates
-from nets.engine.bilinear import BilinearConvolution
-from nets.engine.compiled import NotCompiled
-from nets.engine.compiled_tiles import CompiledTiles
-from nets.engine.fft_convolution import fft
+from nets.engine import compile
+from nets.engine.choice.algorithms import WEIGHT_GRADIENT, candidates
+from nets.engine.kernels.bilinear import BilinearConvolution
+from nets.engine.kernels.compiled import library
+from nets.engine.kernels.compiled import products as compiled_products
+from nets.engine.kernels.compiled.library import NotCompiled
+from nets.engine.kernels.compiled.tiles import CompiledTiles
+from nets.engine.kernels.fft_convolution import fft
+from nets.engine.kernels.operator_tiles import OperatorTiles
+from nets.engine.kernels.tiles import TileGrid
+from nets.engine.kernels.winograd import winograd
 from nets.engine.memory import Memory
-from nets.engine.operator_tiles import OperatorTiles
 from nets.engine.shapes import ConvolutionShape
-from nets.engine.tiles import TileGrid
-from nets.engine.winograd import winograd
 
 
 def source(value: int) -> str:
@@ -39,19 +41,19 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def forgetful() -> Iterator[None]:
     """As in a new process: no library is loaded yet."""
-    compiled._library.cache_clear()
+    library._library.cache_clear()
     yield
-    compiled._library.cache_clear()
+    library._library.cache_clear()
 
 
 @needs_compiler
 def test_a_library_is_kept_and_made_again_when_it_is_gone_or_damaged(cache: Path, forgetful: None) -> None:
     def answer(value: int) -> int:
         """As a new process gets it."""
-        compiled._library.cache_clear()
-        library = compiled.library(source(value))
-        found: int = library.answer()
-        _ctypes.dlclose(library._handle)  # else a library of the same path would not be read again
+        library._library.cache_clear()
+        made = library.library(source(value))
+        found: int = made.answer()
+        _ctypes.dlclose(made._handle)  # else a library of the same path would not be read again
         return found
 
     assert answer(1) == 1
@@ -75,20 +77,20 @@ def test_a_cache_that_cannot_be_written_to_costs_only_time(
 ) -> None:
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    assert compiled.library(source(3)).answer() == 3
+    assert library.library(source(3)).answer() == 3
 
 
 @needs_compiler
 def test_why_there_is_no_library(cache: Path) -> None:
     with pytest.raises(NotCompiled, match=r"failed: .*error"):
-        compiled.library("this is not C")
+        library.library("this is not C")
     for command, told in (
         (NO_COMPILER, r"no C compiler found \(tried no-such-compiler\)"),
         ("false", "false failed: exit code 1"),
         (os.fspath(cache.parent), "no C compiler found"),
     ):
         with c_compiler(command), pytest.raises(NotCompiled, match=told):
-            compiled.library(source(4))
+            library.library(source(4))
     assert not cache.exists()
 
 
@@ -183,6 +185,6 @@ def test_without_a_compiler_the_engine_runs_and_says_so() -> None:
 def test_the_report_names_the_compiler() -> None:
     net = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1))
     assert (
-        compile(net, (2, 3, 9, 9), "winograd").report().compiled == f"compiled code by {compiled.compiler()}"
+        compile(net, (2, 3, 9, 9), "winograd").report().compiled == f"compiled code by {library.compiler()}"
     )
     assert compile(net, (2, 3, 9, 9), "stock").report().compiled == ""

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from nets.engine import compile
-from nets.engine.batch_norm import OperatorBatchNorm
-from nets.engine.compiled import NotCompiled
-from nets.engine.compiled_batch_norm import CompiledBatchNorm, batch_norm
-from nets.engine.compiled_pooling import CompiledMaxPooling
-from nets.engine.max_pooling import Window
-from nets.layers import Concat
+from nets.engine.kernels.batch_norm import OperatorBatchNorm
+from nets.engine.kernels.compiled.batch_norm import CompiledBatchNorm, batch_norm
+from nets.engine.kernels.compiled.library import NotCompiled
+from nets.engine.kernels.compiled.pooling import CompiledMaxPooling
+from nets.engine.kernels.max_pooling import Window
+from nets.modules.torch7 import Concat
 
 DTYPES = [torch.float32, torch.float64]
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from nets.engine import BACKENDS, CompileError, EnginePhases, StaleWeightError, compile
-from nets.engine.tuning import Candidates, Tuner
-from nets.layers import Concat, View
+from nets.engine.choice.tuning import Candidates, Tuner
+from nets.modules.torch7 import Concat, View
 from nets.net import Net
 from nets.registry import NETS, on_meta
 
@@ -277,7 +277,7 @@ def test_weight_gradients_divided_among_workers(
 ) -> None:
     """By output channel, by image, and some this and some that way, wherever there is one."""
     torch.manual_seed(1)
-    monkeypatch.setattr("nets.engine.algorithms._SUMMED_BYTES", summed_bytes)
+    monkeypatch.setattr("nets.engine.choice.algorithms._SUMMED_BYTES", summed_bytes)
     choose = Tuner.choose
 
     def divided(self: Tuner, key: str, found: Candidates, preferred: Collection[str] = ()) -> str:
@@ -594,7 +594,7 @@ def test_batch_norm_far_from_zero(
 ) -> None:
     """Means several deviations large; without compiled code, images normalised one at a time."""
     monkeypatch.setenv("CC", compiler)
-    monkeypatch.setattr("nets.engine.batch_norm._CACHED_BYTES", 1)
+    monkeypatch.setattr("nets.engine.kernels.batch_norm._CACHED_BYTES", 1)
     torch.manual_seed(0)
     module = nn.Sequential(nn.BatchNorm2d(6), nn.Conv2d(6, 6, 3, padding=1)).to(dtype)
     with torch.no_grad():
@@ -736,7 +736,7 @@ def test_phases_out_of_order_or_on_other_inputs() -> None:
 
 def test_the_tuning_file_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # What is timed on a busy machine is timed once more on a quiet one.
-    monkeypatch.setattr("nets.engine.tuning._seconds_waited", lambda: 0.0)
+    monkeypatch.setattr("nets.engine.choice.tuning._seconds_waited", lambda: 0.0)
     path = tmp_path / "tuning.json"
     module = nn.Conv2d(3, 4, 3)
     first = compile(module, (2, 3, 9, 9), "auto", tuning_file=path).report()

@@ -10,12 +10,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from nets.engine.algorithms import FORWARD, INPUT_GRADIENT
-from nets.engine.bilinear import BilinearConvolution
-from nets.engine.selection import Trial
+from nets.engine.choice.algorithms import FORWARD, INPUT_GRADIENT
+from nets.engine.choice.selection import Trial
+from nets.engine.choice.tuning import VERSION, Tuner, cache_file, machine_key
+from nets.engine.kernels.bilinear import BilinearConvolution
+from nets.engine.kernels.winograd import winograd
 from nets.engine.shapes import ConvolutionShape
-from nets.engine.tuning import VERSION, Tuner, cache_file, machine_key
-from nets.engine.winograd import winograd
 
 
 def busy(
@@ -134,7 +134,7 @@ def test_other_errors_are_not_swallowed() -> None:
 def busy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two threads, and other programs that always wait for a core."""
     clock = iter(range(10**6))
-    monkeypatch.setattr("nets.engine.tuning._seconds_waited", lambda: float(next(clock)))
+    monkeypatch.setattr("nets.engine.choice.tuning._seconds_waited", lambda: float(next(clock)))
     torch.set_num_threads(2)
 
 
@@ -162,7 +162,7 @@ def test_times_of_a_busy_machine_serve_until_it_is_quiet(
         assert tuner.choose("layer", candidates) == "a"
         tuner.save()
     assert runs.count("b") == 2  # by the first tuner; the second found the machine busy with "a"
-    monkeypatch.setattr("nets.engine.tuning._seconds_waited", lambda: 0.0)
+    monkeypatch.setattr("nets.engine.choice.tuning._seconds_waited", lambda: 0.0)
     tuner = Tuner(path)
     assert tuner.choose("layer", {"a": busy(5), "b": busy(1)}) == "b"
     tuner.save()

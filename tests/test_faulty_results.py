@@ -7,12 +7,12 @@ import math
 import made_results
 import pytest
 
-from convnet_benchmarks.compare_measurements import compare
+from convnet_benchmarks.commands.compare.rows import compare
+from convnet_benchmarks.commands.report.data import ReportData
+from convnet_benchmarks.commands.report.plots import all_plots
 from convnet_benchmarks.errors import UserError
-from convnet_benchmarks.load_measurements import load
-from convnet_benchmarks.plots import all_plots
-from convnet_benchmarks.report_data import ReportData
-from convnet_benchmarks.results import SCHEMA
+from convnet_benchmarks.output import SCHEMA
+from convnet_benchmarks.results.load import load
 
 MISSING = object()
 FAULTS = (MISSING, None, "x", -1, 0, math.nan, 10**400, [])

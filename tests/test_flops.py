@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from torch import nn
 
 from convnet_benchmarks.cli import main
+from convnet_benchmarks.commands.flops import counters
+from convnet_benchmarks.commands.flops.counting import OUTSIDE, count_forward, count_phases
+from convnet_benchmarks.commands.flops.formulas import Operations
+from convnet_benchmarks.commands.flops.knee import find_knee
+from convnet_benchmarks.commands.flops.roofline import Roofs, layer_points
+from convnet_benchmarks.commands.flops.slope import measure_slope, repeated
 from convnet_benchmarks.errors import UserError
-from convnet_benchmarks.studies.flops import counters
-from convnet_benchmarks.studies.flops.counting import OUTSIDE, count_forward, count_phases
-from convnet_benchmarks.studies.flops.formulas import Operations
-from convnet_benchmarks.studies.flops.knee import find_knee
-from convnet_benchmarks.studies.flops.roofline import Roofs, layer_points
-from convnet_benchmarks.studies.flops.slope import measure_slope, repeated
-from convnet_benchmarks.timing import HostClock
+from convnet_benchmarks.timing.loops import HostClock
 from nets import registry
 
 COMMAND = ("-m", "convnet_benchmarks", "flops")
@@ -125,7 +125,7 @@ def test_an_operator_without_a_formula_is_named():
 
 @pytest.mark.parametrize("name", sorted(registry.NETS))
 def test_every_operator_of_every_net_has_a_formula_that_agrees_with_flop_counter(name):
-    from convnet_benchmarks.study_nets import meta_input
+    from convnet_benchmarks.options.nets import meta_input
 
     net = registry.NETS[name]
     count = count_forward(registry.on_meta(net).eval(), meta_input(net, 1))
@@ -146,7 +146,7 @@ def test_the_slope_of_a_stacked_layer_is_what_the_layer_does(training, wanted):
 
 def test_the_slope_finds_a_layer_that_is_counted_too_low(monkeypatch):
     """The test can fail: with half of the products counted the slope is half of what it should be."""
-    from convnet_benchmarks.studies.flops import slope as slope_module
+    from convnet_benchmarks.commands.flops import slope as slope_module
 
     whole = slope_module.count_forward
 
@@ -250,7 +250,7 @@ def test_hardware_counts_are_those_of_a_pass(folder_with_perf, monkeypatch):
     monkeypatch.setenv("PATH", f"{folder_with_perf}:/usr/bin:/bin")
     events = counters.check_counters()
     request = {"net": "any", "passes": 3, "repeats": 2}
-    monkeypatch.setattr(counters, "own_process", FakeProcess(folder_with_perf))
+    monkeypatch.setattr(counters, "child_process", FakeProcess(folder_with_perf))
     count = counters.count_passes(request, events)
     assert count.operations == (100 + 10 * 2) * next(iter(events.values()))
     assert count.slow_down == 4.0
@@ -306,7 +306,7 @@ def test_throughput_against_batch(capsys, tmp_path):
 
 
 def test_ctrl_c_keeps_the_measured_batches(monkeypatch, capsys, tmp_path):
-    from convnet_benchmarks import point_process
+    from convnet_benchmarks.points import process as point_process
 
     def measure_apart(point, settling):
         if point.batch_size == 4:

@@ -15,7 +15,7 @@ from torch import nn
 from lua_compat import t7
 from lua_compat.conversion import ConversionError, from_torch, to_torch
 from lua_compat.torch_modules.tables import CAddTable
-from nets.layers import Concat, View
+from nets.modules.torch7 import Concat, View
 
 GOLDEN = Path(__file__).parent / "golden"
 CASES = {

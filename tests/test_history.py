@@ -5,8 +5,8 @@ import re
 import pytest
 
 from convnet_benchmarks.history import Source, read_source, read_sources
-from convnet_benchmarks.legacy_logs import parse_log
-from convnet_benchmarks.measurements import Measurement, images_per_second, net_key
+from convnet_benchmarks.legacy.logs import parse_log
+from convnet_benchmarks.results.measurement import Measurement, images_per_second, net_key
 
 
 @pytest.fixture(scope="module")

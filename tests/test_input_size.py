@@ -6,7 +6,7 @@ from torch import nn
 
 from nets import registry
 from nets.input_size import activation_elements, failing_layer, smallest_accepted
-from nets.layers import View
+from nets.modules.torch7 import View
 
 NET = nn.Sequential(nn.Conv2d(3, 4, 5), nn.MaxPool2d(2), nn.Conv2d(4, 2, 3)).to("meta")
 

@@ -5,9 +5,9 @@ import time
 import torch
 from torch import nn
 
-from convnet_benchmarks.layer_times import Layer, empty_layer_ms, time_layers
-from convnet_benchmarks.phase_times import PHASES, layer_phases, time_phases
-from convnet_benchmarks.timing import HostClock
+from convnet_benchmarks.timing.layers import Layer, empty_layer_ms, time_layers
+from convnet_benchmarks.timing.loops import HostClock
+from convnet_benchmarks.timing.phases import PHASES, layer_phases, time_phases
 
 
 class TickingClock(HostClock):

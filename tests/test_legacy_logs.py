@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from convnet_benchmarks.legacy_logs import PER_BATCH, PER_SAMPLE, parse_log, parse_model
+from convnet_benchmarks.legacy.logs import PER_BATCH, PER_SAMPLE, parse_log, parse_model
 
 HERE = Path(__file__).parent
 LOGS = HERE / "golden" / "logs"

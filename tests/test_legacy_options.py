@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from convnet_benchmarks.errors import UserError
-from convnet_benchmarks.legacy_options import BenchmarkOptions, CriterionOptions, parse
+from convnet_benchmarks.legacy.options import BenchmarkOptions, CriterionOptions, parse
 
 
 def options(*arguments, kind=BenchmarkOptions):

@@ -6,8 +6,8 @@ import made_results
 import pytest
 
 from convnet_benchmarks.errors import UserError
-from convnet_benchmarks.load_measurements import load
-from convnet_benchmarks.results import SCHEMA
+from convnet_benchmarks.output import SCHEMA
+from convnet_benchmarks.results.load import load
 
 
 def only(file, **about):

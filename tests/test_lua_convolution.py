@@ -7,11 +7,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lua_compat.kernels import all_kernels, im2col
+from lua_compat.kernels import all_kernels
+from lua_compat.kernels.nn import im2col
 from lua_compat.kernels.workspace import Workspace
-from lua_compat.runtime import Runtime
+from lua_compat.runtime.state import Runtime
 from nets.engine import shapes
-from nets.engine.algorithms import FORWARD, INPUT_GRADIENT, PHASES
+from nets.engine.choice.algorithms import FORWARD, INPUT_GRADIENT, PHASES
 from nets.engine.shapes import ConvolutionShape
 
 TOLERANCE = {torch.float32: 2e-5, torch.float64: 1e-12}

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from lua_compat.runtime import Runtime
+from lua_compat.runtime.state import Runtime
 
 STEPS = 3_000
 SLOTS = 6

@@ -13,8 +13,10 @@ import torch
 from lua_golden import differences
 
 from lua_compat import run, t7
-from lua_compat.kernels import image_colors, image_files, image_geometry
-from lua_compat.runtime import LuaError
+from lua_compat.kernels.image import colors as image_colors
+from lua_compat.kernels.image import files as image_files
+from lua_compat.kernels.image import geometry as image_geometry
+from lua_compat.runtime.state import LuaError
 
 ROOT = Path(__file__).parent.parent
 GOLDEN = Path(__file__).parent / "golden" / "packages"

@@ -11,7 +11,7 @@ from lua_golden import differences
 from lua_compat import run, t7
 from lua_compat.kernels import all_kernels
 from lua_compat.kernels.workspace import Workspace
-from lua_compat.runtime import Runtime
+from lua_compat.runtime.state import Runtime
 
 GOLDEN = Path(__file__).parent / "golden"
 CASES = t7.load(GOLDEN / "nn.t7").array()

@@ -10,7 +10,7 @@ import pytest
 from lua_golden import differences
 
 from lua_compat import run, t7
-from lua_compat.runtime import LuaError
+from lua_compat.runtime.state import LuaError
 
 ROOT = Path(__file__).parent.parent
 GOLDEN = Path(__file__).parent / "golden" / "packages"

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from lua_compat.runtime import Runtime
+from lua_compat.runtime.state import Runtime
 
 ROOT = Path(__file__).parent.parent
 

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence
 
 from lua_compat import t7
-from lua_compat.kernels.nn_recurrent import recurrent, recurrent_gradient
-from lua_compat.runtime import Runtime
+from lua_compat.kernels.nn.recurrent import recurrent, recurrent_gradient
+from lua_compat.runtime.state import Runtime
 
 LAYERS: dict[str, tuple[type[nn.RNNBase], dict[str, Any]]] = {
     "RNNReLU": (nn.RNN, {"nonlinearity": "relu"}),

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from conftest import GOLDEN, ROOT
 
+from lua_compat.cli.th import main
 from lua_compat.sandbox import STOPPED, Limits, Outcome, run
-from lua_compat.th import main
 
 
 def sandboxed(folder: Path, code: str, **limits: float) -> tuple[Outcome, str]:

@@ -212,7 +212,7 @@ def test_usage_errors_are_one_line_and_exit_code_2(words: list[str], named: str)
 
 
 def test_help_answers_without_loading_pytorch() -> None:
-    code = "import sys; from lua_compat.th import main; main(['-h']); sys.exit('torch' in sys.modules)"
+    code = "import sys; from lua_compat.cli.th import main; main(['-h']); sys.exit('torch' in sys.modules)"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
     assert result.returncode == 0 and result.stdout.startswith("usage: th")
 
@@ -246,7 +246,7 @@ def test_a_reader_that_goes_away_ends_a_script() -> None:
 
 def test_run_from_python_ends_the_script_only(tmp_path: Path) -> None:
     from lua_compat import run
-    from lua_compat.runtime import LuaError
+    from lua_compat.runtime.state import LuaError
 
     script = tmp_path / "exits.lua"
     script.write_text("assert(arg[1] == 'x') os.exit(7)")

@@ -17,8 +17,8 @@ import pytest
 from conftest import ROOT
 
 from lua_compat import run
-from lua_compat.meeting_points import Condition, Ending, Mutex, Queue, Stopped
-from lua_compat.runtime import LuaError, Runtime
+from lua_compat.runtime.state import LuaError, Runtime
+from lua_compat.runtime.synchronisation import Condition, Ending, Mutex, Queue, Stopped
 from lua_compat.sandbox import run as run_in_sandbox
 
 HEAD = "local threads = require 'threads'\nlocal SHARED = 'threads.sharedserialize'\n"
@@ -872,7 +872,7 @@ def test_from_python_threads_end_with_the_script(tmp_path: Path) -> None:
 
 def test_a_state_that_nobody_finishes_does_not_keep_python(tmp_path: Path) -> None:
     code = """
-from lua_compat.runtime import Runtime
+from lua_compat.runtime.state import Runtime
 state = Runtime()
 state.run_string("pool = require 'threads'(2)")
 print("done")

@@ -9,7 +9,7 @@ import pytest
 from lua_golden import differences, message, same_up_to_sign_of_columns
 
 from lua_compat import run, t7
-from lua_compat.runtime import Runtime
+from lua_compat.runtime.state import Runtime
 
 GOLDEN = Path(__file__).parent / "golden"
 

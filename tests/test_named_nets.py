@@ -9,12 +9,12 @@ import torch
 from conftest import GOLDEN, ROOT
 from torch import nn
 
-from convnet_benchmarks import named_nets
 from convnet_benchmarks.errors import UserError
-from convnet_benchmarks.outside_nets import author_error
-from convnet_benchmarks.point_measurement import measure
-from convnet_benchmarks.points import Point
-from convnet_benchmarks.timing import Settling
+from convnet_benchmarks.points.measure import measure
+from convnet_benchmarks.points.point import Point
+from convnet_benchmarks.timing.loops import Settling
+from convnet_benchmarks.workload import nets as named_nets
+from convnet_benchmarks.workload.author_errors import author_error
 from nets import registry
 
 MODELS = '''

@@ -13,8 +13,8 @@ from torch.utils._pytree import tree_leaves
 import nets.engine
 from nets import registry
 from nets.phases import AutogradPhases
-from nets.torch7_init import initialise
-from nets.torch7_random import Generator
+from nets.torch7.initialisation import initialise
+from nets.torch7.random import Generator
 
 ROOT = Path(__file__).parents[1]
 

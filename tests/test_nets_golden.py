@@ -8,9 +8,9 @@ from conftest import GOLDEN
 from lua_compat import t7
 from nets import registry
 from nets.phases import AutogradPhases
-from nets.torch7_init import normal_input
-from nets.torch7_print import torch7_string
-from nets.torch7_random import Generator
+from nets.torch7.initialisation import normal_input
+from nets.torch7.printing import torch7_string
+from nets.torch7.random import Generator
 
 RECORDED = {record["name"]: record for record in t7.load(GOLDEN / "nets.t7").array()}
 

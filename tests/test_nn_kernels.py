@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lua_compat.kernels import all_kernels
-from lua_compat.kernels.nn_layers import gradients
+from lua_compat.kernels.nn.layers import gradients
 
 KERNELS = all_kernels()
 DOUBLE = torch.float64
@@ -75,7 +75,7 @@ def test_convolution(
 def test_gradients_that_are_written_out_agree_with_autograd(
     name: str, sizes: tuple[int, ...], numbers: tuple[int, ...]
 ) -> None:
-    from lua_compat.kernels.nn_layers import _LAYERS
+    from lua_compat.kernels.nn.layers import _LAYERS
 
     x = randn(*sizes).abs() + 0.1
     y = result("layer", x, name, *numbers)

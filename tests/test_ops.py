@@ -9,9 +9,9 @@ import time
 
 import pytest
 
-from convnet_benchmarks import own_process
+from convnet_benchmarks import child_process
 from convnet_benchmarks.cli import main
-from convnet_benchmarks.studies.ops.show import mean_of_runs
+from convnet_benchmarks.commands.ops.show import mean_of_runs
 from tests.conftest import ROOT
 
 COMMAND = ("-m", "convnet_benchmarks", "ops")
@@ -76,7 +76,7 @@ def test_an_interruption_keeps_the_finished_runs(monkeypatch, capsys, tmp_path):
             return answer
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(own_process, "call", call)
+    monkeypatch.setattr(child_process, "call", call)
     path = tmp_path / "ops.json"
     assert main(["ops", "--batch-sizes", "1", "--tables", "total", "--json", str(path)]) == 130
     said = capsys.readouterr()

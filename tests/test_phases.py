@@ -9,7 +9,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from nets import registry
-from nets.layers import Concat, View
+from nets.modules.torch7 import Concat, View
 from nets.phases import AutogradPhases
 
 

@@ -6,10 +6,10 @@ import shlex
 import made_results
 import pytest
 
+from convnet_benchmarks.commands.report.data import ReportData
+from convnet_benchmarks.commands.report.plots import all_plots
 from convnet_benchmarks.history import read_sources
-from convnet_benchmarks.load_measurements import load
-from convnet_benchmarks.plots import all_plots
-from convnet_benchmarks.report_data import ReportData
+from convnet_benchmarks.results.load import load
 
 PLOTS = all_plots()
 

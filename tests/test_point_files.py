@@ -5,8 +5,8 @@ import os
 import pytest
 
 from convnet_benchmarks.errors import UserError
-from convnet_benchmarks.point_files import SCHEMA, PointFile, is_point_file, latest, read_points
-from convnet_benchmarks.points import Point
+from convnet_benchmarks.points.file import SCHEMA, PointFile, is_point_file, latest, read_points
+from convnet_benchmarks.points.point import Point
 
 MACHINE = {"device": "a CPU", "torch": "2.4"}
 

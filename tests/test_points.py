@@ -9,13 +9,14 @@ import pytest
 import torch
 from torch import nn
 
-from convnet_benchmarks import point_measurement, point_workload
 from convnet_benchmarks.errors import UserError
-from convnet_benchmarks.point_process import PointWorker, WorkerEndedError, describe_device, measure_apart
-from convnet_benchmarks.points import Point
-from convnet_benchmarks.sample_statistics import percentile
-from convnet_benchmarks.study_backends import BACKENDS
-from convnet_benchmarks.timing import Settling
+from convnet_benchmarks.points import measure as point_measurement
+from convnet_benchmarks.points import workload as point_workload
+from convnet_benchmarks.points.point import Point
+from convnet_benchmarks.points.process import PointWorker, WorkerEndedError, describe_device, measure_apart
+from convnet_benchmarks.timing.loops import Settling
+from convnet_benchmarks.timing.statistics import percentile
+from convnet_benchmarks.workload.backends import BACKENDS
 from nets import registry
 from nets.net import Net
 
@@ -139,7 +140,7 @@ def test_an_exception_of_the_worker_itself_is_its_last_line():
 def test_a_worker_ends_with_its_parent():
     script = (
         "import os, signal, sys\n"
-        "from convnet_benchmarks.point_process import PointWorker\n"
+        "from convnet_benchmarks.points.process import PointWorker\n"
         "worker = PointWorker()\n"
         "print(worker.pid, flush=True)\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from convnet_benchmarks.processes import Processes
+from convnet_benchmarks.legacy.torchrun import Processes
 
 SMALL = ("--net", "squeezenet1.1", "-x", "64", "-y", "64", "-iter", "2")
 TORCHRUN = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
@@ -34,7 +34,7 @@ def test_gradients_are_the_mean_over_the_processes(run_python, tmp_path):
     script = tmp_path / "averaging.py"
     script.write_text(
         "import torch\n"
-        "from convnet_benchmarks.processes import join\n"
+        "from convnet_benchmarks.legacy.torchrun import join\n"
         "processes = join(cuda=False)\n"
         "net = torch.nn.Linear(3, 2)\n"
         "for p in net.parameters(): p.grad = torch.full_like(p, float(processes.rank + 1))\n"

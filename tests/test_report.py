@@ -8,11 +8,11 @@ import re
 import made_results
 import pytest
 
-from convnet_benchmarks.charts import Chart
+from convnet_benchmarks.commands import report
+from convnet_benchmarks.commands.report.chart import Chart
+from convnet_benchmarks.commands.report.page import Section, page, table_html
+from convnet_benchmarks.commands.report.plots import all_plots
 from convnet_benchmarks.errors import UserError
-from convnet_benchmarks.plots import all_plots
-from convnet_benchmarks.report_page import Section, page, table_html
-from convnet_benchmarks.studies import report
 from convnet_benchmarks.tables import Column, Table
 
 COMMAND = ("-m", "convnet_benchmarks", "report")

@@ -31,7 +31,7 @@ function deep(root, selector) {
 def report(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A page with every plot, as a file:// address."""
     pytest.importorskip("bokeh")
-    from convnet_benchmarks.studies import report
+    from convnet_benchmarks.commands import report
 
     folder = tmp_path_factory.mktemp("report")
     rates = {"cpu": 1.0, "cuda": 90.0}

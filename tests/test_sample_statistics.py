@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from convnet_benchmarks.sample_statistics import median_interval, summarise
+from convnet_benchmarks.timing.statistics import median_interval, summarise
 
 positive = st.floats(1e-3, 1e6)
 

@@ -14,13 +14,13 @@ import torch
 from conftest import ROOT
 from torch import nn
 
-from convnet_benchmarks import point_measurement
+from convnet_benchmarks.commands import sweep
+from convnet_benchmarks.commands.sweep import run as sweep_run
+from convnet_benchmarks.commands.sweep.largest_batch import TOLERANCE, find_largest_batch, search
 from convnet_benchmarks.errors import UserError
-from convnet_benchmarks.largest_batch import TOLERANCE, find_largest_batch, search
-from convnet_benchmarks.point_files import read_points
-from convnet_benchmarks.points import Point
-from convnet_benchmarks.studies import sweep
-from convnet_benchmarks.studies.sweep import run as sweep_run
+from convnet_benchmarks.points import measure as point_measurement
+from convnet_benchmarks.points.file import read_points
+from convnet_benchmarks.points.point import Point
 from nets import registry
 from nets.net import Net
 

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from convnet_benchmarks.errors import UserError
-from convnet_benchmarks.study_options import names, open_output, positive, sizes, study_parser
+from convnet_benchmarks.options.study import names, open_output, positive, sizes, study_parser
 from convnet_benchmarks.tables import Column, Table
 
 

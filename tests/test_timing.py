@@ -2,8 +2,8 @@
 
 import pytest
 
-from convnet_benchmarks import timing
-from convnet_benchmarks.timing import HostClock, Settling, run_loop, run_until_settled, warm_up
+from convnet_benchmarks.timing import loops as timing
+from convnet_benchmarks.timing.loops import HostClock, Settling, run_loop, run_until_settled, warm_up
 
 
 class Device:

@@ -6,8 +6,8 @@ import pytest
 from conftest import GOLDEN
 from torch import nn
 
-from nets.layers import Concat, View
-from nets.torch7_print import ClassNames, torch7_path, torch7_string
+from nets.modules.torch7 import Concat, View
+from nets.torch7.printing import ClassNames, torch7_path, torch7_string
 
 RECORDED = dict(
     re.findall(r"^## (nn\..*)\n((?:(?!## ).*\n)+)", (GOLDEN / "print.txt").read_text(), re.MULTILINE)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lua_compat import t7
-from nets.torch7_random import Generator
+from nets.torch7.random import Generator
 
 SEEDS = ("0", "1", "42", "123456789", "4294967295")
 

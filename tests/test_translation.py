@@ -6,10 +6,10 @@ from test_nets import check_phases
 
 from nets import registry
 from nets.families.gnmt import gnmt
+from nets.modules.translation import AdditiveAttention
 from nets.net import Net
-from nets.torch7_init import initialise
-from nets.torch7_random import Generator
-from nets.translation import AdditiveAttention
+from nets.torch7.initialisation import initialise
+from nets.torch7.random import Generator
 
 TOKENS = 40
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 from importlib import resources
 from typing import Any
 
-from convnet_benchmarks.measurements import Measurement
+from convnet_benchmarks.results.measurement import Measurement
 
 _FIELDS = {field.name for field in fields(Measurement)}
 

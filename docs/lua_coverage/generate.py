@@ -9,7 +9,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
-from lua_compat.runtime import Runtime
+from lua_compat.runtime.state import Runtime
 
 HERE = Path(__file__).parent
 

@@ -6,8 +6,8 @@ from typing import Any
 from torch import Tensor, nn
 
 from lua_compat import t7
-from lua_compat.conversion.fields import Fields
 from lua_compat.conversion.from_torch import ModuleWriter
+from lua_compat.conversion.reading import Fields
 from lua_compat.torch_modules.base import Torch7Module, declared_fields, is_parameter
 
 Conversion = Callable[[Fields], nn.Module]

@@ -8,10 +8,10 @@ from torch import nn
 
 from lua_compat import t7
 from lua_compat.conversion.declared import Conversion, Export, declared_exports, declared_table
-from lua_compat.conversion.fields import Fields
 from lua_compat.conversion.from_torch import ModuleWriter
+from lua_compat.conversion.reading import Fields
 from lua_compat.torch_modules import shapes
-from nets.layers import View
+from nets.modules.torch7 import View
 
 
 def _view(f: Fields) -> nn.Module:

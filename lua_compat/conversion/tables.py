@@ -6,7 +6,7 @@ from lua_compat import t7
 from lua_compat.conversion.declared import Conversion, Export, declared_exports, declared_table
 from lua_compat.conversion.from_torch import ModuleWriter
 from lua_compat.torch_modules import tables
-from nets.layers import CAddTable
+from nets.modules.torch7 import CAddTable
 
 CONVERSIONS: dict[str, Conversion] = {
     **declared_table(

@@ -9,7 +9,7 @@ from torch import nn
 
 from lua_compat import t7
 from lua_compat.conversion.errors import ConversionError
-from lua_compat.conversion.fields import Fields
+from lua_compat.conversion.reading import Fields
 
 # torch.nn refuses sizes in many ways, and fields of another kind fail where they are used.
 _REFUSALS = (

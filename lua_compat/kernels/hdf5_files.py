@@ -6,9 +6,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lua_compat.bridge import DTYPES, Out
 from lua_compat.kernels.arrays import array_of
-from lua_compat.lua_strings import from_lua, to_lua
+from lua_compat.runtime.bridge import DTYPES, Out
+from lua_compat.runtime.strings import from_lua, to_lua
 
 if TYPE_CHECKING:
     from lua_compat import hdf5

@@ -1,4 +1,4 @@
-"""Torch7's random numbers, from ``nets.torch7_random``: tensors filled in the order of their elements."""
+"""Torch7's random numbers, from ``nets.torch7.random``: tensors filled in the order of their elements."""
 
 from collections.abc import Callable
 
@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from lua_compat.kernels.arrays import array_of
-from nets.torch7_random import Generator
+from nets.torch7.random import Generator
 
 __all__ = [
     "alias_draw", "alias_setup", "draw_bernoulli", "draw_cauchy", "draw_exponential", "draw_geometric",

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 
 import torch
 
+from nets.engine.choice.tuning import Tuner, cache_file
 from nets.engine.memory import Memory
-from nets.engine.tuning import Tuner, cache_file
 
 
 class Workspace:

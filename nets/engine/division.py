@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import groupby
 
-from nets.engine.algorithms import WEIGHT_GRADIENT
+from nets.engine.choice.algorithms import WEIGHT_GRADIENT
 from nets.engine.layers import Layer, WeightedLayer
 from nets.engine.shared_work import Divided
 from nets.engine.values import Value

@@ -13,9 +13,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import Parameter
 
-from nets.engine.algorithms import FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT, Kernel
-from nets.engine.compiled_batch_norm import batch_norm
-from nets.engine.compiled_pooling import max_pooling
+from nets.engine.choice.algorithms import FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT, Kernel
+from nets.engine.kernels.compiled.batch_norm import batch_norm
+from nets.engine.kernels.compiled.pooling import max_pooling
 from nets.engine.memory import Memory
 from nets.engine.shared_work import ByImage, Divided, add_bias_gradient
 from nets.engine.trace import Operation, Slot, map_leaves

@@ -9,16 +9,17 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from nets.engine import compiled_products, layers, recognise
-from nets.engine.algorithms import FORWARD, INPUT_GRADIENT, PHASES, WEIGHT_GRADIENT
-from nets.engine.compiled import ELEMENTS, compiler
+from nets.engine import layers, recognise
+from nets.engine.choice.algorithms import FORWARD, INPUT_GRADIENT, PHASES, WEIGHT_GRADIENT
+from nets.engine.choice.selection import Selection
+from nets.engine.choice.tuning import Tuner, cache_file
 from nets.engine.division import Division, Step, weight_gradients
+from nets.engine.kernels.compiled import products as compiled_products
+from nets.engine.kernels.compiled.library import ELEMENTS, compiler
 from nets.engine.memory import Memory, return_free_memory
 from nets.engine.report import LayerReport, Report
-from nets.engine.selection import Selection
 from nets.engine.shapes import ConvolutionShape
 from nets.engine.trace import CompileError, Operation, Trace, trace
-from nets.engine.tuning import Tuner, cache_file
 from nets.engine.values import Block, GradientMemory, Value
 from nets.engine.workers import Workers
 

@@ -35,7 +35,7 @@ class Report:
 
     def lines(self) -> list[str]:
         """A plain table: one line per layer, one column per phase; below it, who compiled."""
-        from nets.engine.algorithms import PHASES
+        from nets.engine.choice.algorithms import PHASES
 
         rows: list[tuple[str, ...]] = [("layer", "kind", *PHASES, "")]
         for layer in self.layers:

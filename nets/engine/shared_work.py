@@ -10,7 +10,7 @@ from functools import partial
 
 from torch import Tensor
 
-from nets.engine.kernel import Kernel
+from nets.engine.kernels.kernel import Kernel
 from nets.engine.memory import Memory
 from nets.engine.shapes import ConvolutionShape
 from nets.engine.workers import Workers

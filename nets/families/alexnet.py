@@ -12,7 +12,7 @@ def alexnet_owt() -> "nn.Module":
     """As soumith/convnet-benchmarks ran it: 3x224x224 to 1000 scores."""
     from torch import nn
 
-    from nets.layers import fully_connected
+    from nets.modules.torch7 import fully_connected
 
     return nn.Sequential(_features(), fully_connected(256 * 6 * 6, 4096, 4096))
 
@@ -21,7 +21,7 @@ def alexnet() -> "nn.Module":
     """As in the MXNet gluon model zoo: with dropout, and ReLUs all through."""
     from torch import nn
 
-    from nets.layers import dropout_classifier
+    from nets.modules.torch7 import dropout_classifier
 
     return nn.Sequential(_features(), dropout_classifier(256 * 6 * 6, 4096))
 
@@ -29,7 +29,7 @@ def alexnet() -> "nn.Module":
 def _features() -> "nn.Sequential":
     from torch import nn
 
-    from nets.layers import conv_relu
+    from nets.modules.torch7 import conv_relu
 
     return nn.Sequential(
         *conv_relu(3, 64, 11, stride=4, padding=2),

@@ -12,12 +12,12 @@ _STRIDE = 16  # image pixels per element of the last feature map
 
 
 def faster_rcnn_vgg16(classes: int = _VOC, proposals: int = 300, hidden: int = 4096) -> "nn.Module":
-    """3x600x800 (or another size) to what both of its losses take: see ``nets.detection.FasterRCNN``."""
+    """3x600x800 (or another size) to the inputs of both losses: see ``nets.modules.detection.FasterRCNN``."""
     from torch import nn
 
-    from nets.detection import FasterRCNN, Proposals, RegionPooling
     from nets.families.vgg import stages
-    from nets.layers import View
+    from nets.modules.detection import FasterRCNN, Proposals, RegionPooling
+    from nets.modules.torch7 import View
 
     *pooled, last = stages(16)
     features = [layer for stage in pooled for layer in (*stage, nn.MaxPool2d(2, 2))]

@@ -20,8 +20,8 @@ def gnmt(tokens: int = _WORDPIECES, width: int = 1024, layers: int = 8) -> "nn.M
     """
     from torch import nn
 
-    from nets.layers import residual
-    from nets.translation import AttentionDecoder, LSTMSequence, Translator
+    from nets.modules.torch7 import residual
+    from nets.modules.translation import AttentionDecoder, LSTMSequence, Translator
 
     encoder = nn.Sequential(
         nn.Embedding(tokens, width),

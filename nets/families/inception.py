@@ -134,7 +134,7 @@ def inception_resnet_v2() -> "nn.Module":
 def _with_classifier(path: list[Any], dropout: float) -> "nn.Sequential":
     from torch import nn
 
-    from nets.layers import global_average_pooling
+    from nets.modules.torch7 import global_average_pooling
 
     features, planes = _path(3, path)
     classifier = [*global_average_pooling(planes), nn.Dropout(dropout), nn.Linear(planes, 1000)]
@@ -153,7 +153,7 @@ def _path(planes: int, steps: list[Any]) -> tuple[list["nn.Module"], int]:
 def _step(planes: int, step: Any) -> tuple[list["nn.Module"], int]:
     from torch import nn
 
-    from nets.layers import MulConstant, residual
+    from nets.modules.torch7 import MulConstant, residual
 
     if step == MAX:
         return [nn.MaxPool2d(3, 2)], planes
@@ -172,7 +172,7 @@ def _step(planes: int, step: Any) -> tuple[list["nn.Module"], int]:
 def _join(planes: int, paths: list[Any]) -> tuple["nn.Module", int]:
     from torch import nn
 
-    from nets.layers import Concat
+    from nets.modules.torch7 import Concat
 
     built = [_path(planes, path) for path in paths]
     return Concat(-3, *(nn.Sequential(*layers) for layers, _ in built)), sum(out for _, out in built)
@@ -181,7 +181,7 @@ def _join(planes: int, paths: list[Any]) -> tuple["nn.Module", int]:
 def _convolution(
     planes: int, out: int, kernel: int | tuple[int, int], stride: int | None = None
 ) -> list["nn.Module"]:
-    from nets.layers import conv_bn_relu
+    from nets.modules.torch7 import conv_bn_relu
 
     height, width = (kernel, kernel) if isinstance(kernel, int) else kernel
     padding = (height // 2, width // 2) if stride is None else 0

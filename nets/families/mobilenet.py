@@ -35,7 +35,7 @@ def mobilenet(width: float) -> "nn.Module":
     """3x224x224 to 1000 scores; ``width`` multiplies the planes of every layer."""
     from torch import nn
 
-    from nets.layers import global_average_pooling
+    from nets.modules.torch7 import global_average_pooling
 
     layers, planes = features(width)
     return nn.Sequential(*layers, *global_average_pooling(planes), nn.Linear(planes, 1000))
@@ -43,7 +43,7 @@ def mobilenet(width: float) -> "nn.Module":
 
 def features(width: float) -> "tuple[list[nn.Module], int]":
     """The convolutions of ``mobilenet``, and the planes of the last one."""
-    from nets.layers import conv_bn_relu
+    from nets.modules.torch7 import conv_bn_relu
 
     planes = int(32 * width)
     layers = conv_bn_relu(3, planes, 3, stride=2, padding=1)
@@ -59,7 +59,7 @@ def mobilenet_v2(width: float) -> "nn.Module":
     """3x224x224 to 1000 scores; ``width`` multiplies the planes of every layer but the last."""
     from torch import nn
 
-    from nets.layers import conv_bn, global_average_pooling
+    from nets.modules.torch7 import conv_bn, global_average_pooling
 
     planes = int(32 * width)
     layers = [*conv_bn(3, planes, 3, stride=2, padding=1), nn.ReLU6(inplace=True)]
@@ -77,7 +77,7 @@ def _inverted_residual(planes: int, out: int, expansion: int, stride: int) -> "n
     """1x1 to ``expansion`` times the planes, depthwise 3x3, 1x1 to ``out``; a residual where shapes agree."""
     from torch import nn
 
-    from nets.layers import conv_bn, residual
+    from nets.modules.torch7 import conv_bn, residual
 
     width = planes * expansion
     body = [

@@ -12,7 +12,7 @@ def overfeat_accurate() -> "nn.Module":
     """The net of the legacy benchmark scripts: all convolutions, 3x221x221 to 1000 log-probabilities."""
     from torch import nn
 
-    from nets.layers import View, conv_relu
+    from nets.modules.torch7 import View, conv_relu
 
     return nn.Sequential(
         *conv_relu(3, 96, 7, stride=2),
@@ -36,7 +36,7 @@ def overfeat_fast() -> "nn.Module":
     """The fast model as soumith/convnet-benchmarks ran it: 3x231x231 to 1000 scores."""
     from torch import nn
 
-    from nets.layers import conv_relu, fully_connected
+    from nets.modules.torch7 import conv_relu, fully_connected
 
     features = nn.Sequential(
         *conv_relu(3, 96, 11, stride=4),

@@ -12,7 +12,7 @@ def recognize_digits() -> "nn.Module":
     """1x28x28 to 10 log-probabilities: conv, ReLU, pool, batch norm, conv, ReLU, pool, fully connected."""
     from torch import nn
 
-    from nets.layers import View, conv_relu
+    from nets.modules.torch7 import View, conv_relu
 
     return nn.Sequential(
         *conv_relu(1, 20, 5),

@@ -27,7 +27,7 @@ def resnet_v1(depth: int) -> "nn.Module":
     """3x224x224 to 1000 scores. ``depth``: 18, 34, 50, 101 or 152."""
     from torch import nn
 
-    from nets.layers import conv_bn_relu, global_average_pooling
+    from nets.modules.torch7 import conv_bn_relu, global_average_pooling
 
     layers = [*conv_bn_relu(3, 64, 7, stride=2, padding=3), nn.MaxPool2d(3, 2, 1)]
     planes = 64
@@ -41,7 +41,7 @@ def resnet_v2(depth: int) -> "nn.Module":
     """3x224x224 to 1000 scores. ``depth``: 18, 34, 50, 101 or 152."""
     from torch import nn
 
-    from nets.layers import conv_bn_relu, global_average_pooling
+    from nets.modules.torch7 import conv_bn_relu, global_average_pooling
 
     input_norm = nn.BatchNorm2d(3)
     input_norm.requires_grad_(False)
@@ -67,7 +67,7 @@ def _blocks(depth: int) -> list[tuple[int, int, int]]:
 def _block_v1(planes: int, width: int, out: int, stride: int) -> list["nn.Module"]:
     from torch import nn
 
-    from nets.layers import conv_bn, conv_bn_relu, residual
+    from nets.modules.torch7 import conv_bn, conv_bn_relu, residual
 
     if out == width:
         body = [*conv_bn_relu(planes, width, 3, stride, 1), *conv_bn(width, out, 3, padding=1)]
@@ -85,7 +85,7 @@ def _block_v2(planes: int, width: int, out: int, stride: int) -> list["nn.Module
     """Where the shape changes, the shortcut starts after the first activation, else before it."""
     from torch import nn
 
-    from nets.layers import bn_relu_conv, residual
+    from nets.modules.torch7 import bn_relu_conv, residual
 
     activation = [nn.BatchNorm2d(planes), nn.ReLU(inplace=True)]
     if out == width:

@@ -19,9 +19,9 @@ def ssd_vgg16(classes: int = _VOC) -> "nn.Module":
     """SSD300: 3x300x300 to scores (8732, classes) and offsets (8732, 4)."""
     from torch import nn
 
-    from nets.detection import SSD, ScaledUnitNorm
     from nets.families.vgg import stages
-    from nets.layers import conv_relu
+    from nets.modules.detection import SSD, ScaledUnitNorm
+    from nets.modules.torch7 import conv_relu
 
     one, two, three, four, five = stages(16)
     up_to_conv4 = [
@@ -50,8 +50,8 @@ def ssd_mobilenet(classes: int = _COCO) -> "nn.Module":
     """3x300x300 to scores (1917, classes) and offsets (1917, 4); predictions by 1x1 convolutions."""
     from torch import nn
 
-    from nets.detection import SSD
     from nets.families.mobilenet import features
+    from nets.modules.detection import SSD
 
     layers, _ = features(1.0)
     last_two_pairs = 2 * 6  # six layers in each pair of convolutions
@@ -70,7 +70,7 @@ def _narrowing(planes: int, width: int, out: int, stride: int = 1, padding: int 
     """A 1x1 and a 3x3 convolution to a smaller map."""
     from torch import nn
 
-    from nets.layers import conv_relu
+    from nets.modules.torch7 import conv_relu
 
     return nn.Sequential(*conv_relu(planes, width, 1), *conv_relu(width, out, 3, stride, padding))
 

@@ -21,7 +21,7 @@ def vgg_a() -> "nn.Module":
     """Configuration A (11 weight layers) as soumith/convnet-benchmarks ran it: 3x224x224 to 1000 scores."""
     from torch import nn
 
-    from nets.layers import fully_connected
+    from nets.modules.torch7 import fully_connected
 
     return nn.Sequential(_features(11), fully_connected(512 * 7 * 7, 4096, 4096))
 
@@ -30,14 +30,14 @@ def vgg(depth: int, batch_norm: bool = False) -> "nn.Module":
     """As in the MXNet gluon model zoo: the convolutions keep their biases under batch normalisation."""
     from torch import nn
 
-    from nets.layers import dropout_classifier
+    from nets.modules.torch7 import dropout_classifier
 
     return nn.Sequential(_features(depth, batch_norm), dropout_classifier(512 * 7 * 7, 4096))
 
 
 def stages(depth: int, batch_norm: bool = False) -> "list[list[nn.Module]]":
     """The convolutions of the five stages, without the pooling between them."""
-    from nets.layers import conv_bn_relu, conv_relu
+    from nets.modules.torch7 import conv_bn_relu, conv_relu
 
     found = []
     planes = 3

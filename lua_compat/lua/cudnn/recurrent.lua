@@ -1,5 +1,5 @@
 -- cudnn.RNN and the layers it stands for: a whole stack over a whole sequence, computed by PyTorch's recurrent
--- operators (lua_compat/kernels/nn_recurrent.py, which says how the one vector of parameters is laid out).
+-- operators (lua_compat/kernels/nn/recurrent.py, which says how the one vector of parameters is laid out).
 --
 -- Input is time x batch x features, batch x time x features with batchFirst, or what packPaddedSequence returns.
 -- hiddenInput, cellInput (nil: zero) and gradHiddenOutput, gradCellOutput are given by the script; hiddenOutput,

@@ -1,4 +1,4 @@
--- The package cutorch: CUDA's tensor types, devices and streams, on PyTorch's CUDA (lua_compat/cuda.py), or with
+-- The package cutorch: CUDA's tensor types, devices and streams, on PyTorch's CUDA (lua_compat/runtime/cuda.py), or with
 -- th --cpu-as-cuda on the CPU. Devices and user streams count from 1; stream 0 is the default one.
 require 'torch'
 local types = require 'torch.types'

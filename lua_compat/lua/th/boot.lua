@@ -1,5 +1,5 @@
 -- What every script finds: protected calls that turn Python's exceptions into strings, os.exit, require.
--- Called by lua_compat/runtime.py with the Python functions, the signatures of the kernels among them, the
+-- Called by lua_compat/runtime/state.py with the Python functions, the signatures of the kernels among them, the
 -- folder of the Lua packages and the table arg; gives back the function that Python runs scripts with.
 local python_functions, signatures, folder, script_arguments = ...
 

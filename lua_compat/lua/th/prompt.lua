@@ -1,5 +1,5 @@
 -- The prompt's Lua side: what a typed line does, what may follow a word, what is known of a name.
--- Called by lua_compat/prompt.py with whether to use colours; gives back the functions it calls.
+-- Called by lua_compat/cli/prompt.py with whether to use colours; gives back the functions it calls.
 local colored = ...
 
 local pretty = require 'th.pretty'

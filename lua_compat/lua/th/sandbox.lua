@@ -1,6 +1,6 @@
 -- Takes from a Lua state what a script that is not trusted must not have. The packages it may use are loaded
 -- before, with everything in reach; afterwards only what is listed here is left in the globals.
--- Called by lua_compat/runtime.py with the names of the packages and the Lua sources beside the script
+-- Called by lua_compat/runtime/state.py with the names of the packages and the Lua sources beside the script
 -- (name for require -> text).
 local packages, sources = ...
 

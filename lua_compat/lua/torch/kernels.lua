@@ -1,5 +1,5 @@
 -- Python's kernels, called with tensors: what the arguments are follows from each kernel's signature
--- (lua_compat/bridge.py). kernels.of_records[name] takes records, kernels.of_tensors[name] takes userdata; nil stands
+-- (lua_compat/runtime/bridge.py). kernels.of_records[name] takes records, kernels.of_tensors[name] takes userdata; nil stands
 -- for a tensor that is left out. Tensors that the kernel resized are brought up to date.
 local memory = require 'torch.memory'
 local shared = require 'th.python'

@@ -447,7 +447,7 @@ function memory.storage_handle(S)
    return h
 end
 
--- A kernel resized the tensor: its layout now, as lua_compat/bridge.py says it.
+-- A kernel resized the tensor: its layout now, as lua_compat/runtime/bridge.py says it.
 function memory.relaid(r, nd, address, count, ...)
    r.nd = nd
    local last = r.off + 1 -- elements the storage must have

@@ -1,0 +1,79 @@
+"""A function called in a Python process of its own; its argument and its result are JSON values."""
+
+import contextlib
+import importlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TextIO
+
+from convnet_benchmarks.errors import EXIT_INTERRUPTED, OutOfDeviceMemoryError, UserError
+
+_ERRORS = {kind.__name__: kind for kind in (UserError, OutOfDeviceMemoryError)}
+
+
+def environment(variables: Mapping[str, str] | None = None) -> dict[str, str]:
+    """This process's, with this package where the child imports from; ``variables`` on top."""
+    package = str(Path(__file__).resolve().parent.parent)
+    path = os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))
+    return {**os.environ, "PYTHONPATH": path, **(variables or {})}
+
+
+def stdout_for_answers() -> TextIO:
+    """The child's stdout; whatever else writes there, such as a library, writes to stderr from now on."""
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    return answers
+
+
+def call(function: str, argument: Any, *, wrapper: Sequence[str] = ()) -> Any:
+    """The result of ``function`` ("module:name") called with ``argument`` in a new process.
+
+    ``wrapper`` is a command that runs another one, such as ``perf stat``. A UserError of the function is
+    raised here; so is one when the process was killed. RuntimeError for what else went wrong there.
+    """
+    command = [*wrapper, sys.executable, "-m", __name__, function]
+    done = subprocess.run(
+        command,
+        input=json.dumps(argument),
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode == 0 and done.stdout:
+        answer = json.loads(done.stdout)
+        if "error" in answer:
+            raise _ERRORS[answer["error"]](answer["message"])
+        return answer["result"]
+    if done.returncode in (EXIT_INTERRUPTED, -signal.SIGINT):
+        raise KeyboardInterrupt
+    if done.returncode == -signal.SIGKILL:
+        raise OutOfDeviceMemoryError(f"the process of {function} was killed, most likely for lack of memory")
+    raise RuntimeError(f"the process of {function} ended with code {done.returncode}: {done.stderr.strip()}")
+
+
+def _answer() -> int:
+    """The new process: the argument comes on stdin, the answer goes to stdout, and nothing else does."""
+    module, name = sys.argv[1].split(":")
+    answers = stdout_for_answers()
+    argument = json.load(sys.stdin)
+    try:
+        answer = {"result": getattr(importlib.import_module(module), name)(argument)}
+    except UserError as error:
+        answer = {"error": type(error).__name__, "message": str(error)}
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+    with answers:
+        json.dump(answer, answers)
+    return 0
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(KeyboardInterrupt):
+        sys.exit(_answer())
+    sys.exit(EXIT_INTERRUPTED)

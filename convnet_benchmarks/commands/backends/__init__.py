@@ -1,0 +1,201 @@
+"""backends: a net with a library on and off, timed in turns; the speed-up and the outputs' difference.
+
+What MXNet's table "with and without MKL-DNN" showed: latency at batch 1 and throughput at a large batch.
+"""
+
+import argparse
+import itertools
+import sys
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.options import study
+from convnet_benchmarks.options.parser import seed
+from convnet_benchmarks.points.point import DTYPES, FAILED, Point
+from convnet_benchmarks.workload import backends, variants
+
+if TYPE_CHECKING:
+    from convnet_benchmarks.points.file import PointFile
+    from convnet_benchmarks.tables import Table
+    from convnet_benchmarks.workload.variants import Variant
+
+SUMMARY = "a net with a library on and off (oneDNN, cuDNN, bf16, ...): speed-up and difference"
+EXAMPLES = (
+    "--nets mxnet --batch-size 128 --threads 18 --cores 0-17 --published",
+    "--nets resnet50_v1,alexnet --without stock --with auto,channels-last,bf16,compile",
+    "--nets vgg16 --device cuda --without no-cudnn --with stock,tf32,stock:float16",
+    "--nets googlenet --without stock+ONEDNN_MAX_CPU_ISA=AVX2 --with stock",
+)
+LATENCY, THROUGHPUT = "latency comparison", "throughput comparison"
+
+
+def parser(program: str) -> argparse.ArgumentParser:
+    described = "\n".join(f"  {b.name:14} {b.description}" for b in backends.BACKENDS.values())
+    found = study.study_parser(
+        program,
+        "Times each net under several variants in turns, each variant in a process of its own that stays.\n"
+        "A verdict (FASTER, SLOWER, SAME, UNSURE) needs 9 pairs at least. Finished nets are kept in the\n"
+        f"file of --points, and the same command continues.\n\nA variant is {variants.FORM}; the backends:\n"
+        f"{described}\n  {'bf16':14} short for stock:bfloat16\n\n"
+        "MKL is part of PyTorch and cannot be left out: no-onednn is what MKL alone does. Variables reach\n"
+        "what a library lets them choose, such as ONEDNN_MAX_CPU_ISA=AVX2, KMP_AFFINITY=...",
+        EXAMPLES,
+    )
+    what = found.add_argument_group("what is compared (lists are separated by commas)")
+    what.add_argument(
+        "--nets",
+        type=study.names,
+        required=True,
+        metavar="LIST",
+        help="nets by name, module:function, file.py:function or model.t7; mxnet: those of MXNet's table",
+    )
+    what.add_argument("--without", default="no-onednn", metavar="VARIANT", help="the reference [no-onednn]")
+    what.add_argument(
+        "--with", type=study.names, default=["stock"], dest="others", metavar="LIST", help="[stock]"
+    )
+    what.add_argument("--latency-batch", type=study.positive, default=1, metavar="N", help="for latency [1]")
+    what.add_argument(
+        "--batch-size", type=study.positive, default=32, metavar="N", help="for throughput [32]"
+    )
+    what.add_argument("--device", default="cpu", help="cpu, cuda or cuda:N [cpu]")
+    what.add_argument("--dtype", choices=DTYPES, default="float32", help="where a variant names none")
+    what.add_argument("--input-size", type=study.input_size, metavar="CxHxW", help="[the net's own]")
+    what.add_argument("--seed", type=seed, default=1, metavar="N", help="[1]")
+    what.add_argument(
+        "--published", action="store_true", help="MXNet's published numbers for these nets, beside ours"
+    )
+    what.add_argument(
+        "--accuracy",
+        action="store_true",
+        help="then the command accuracy with the same variants: on the digits, example by example",
+    )
+    how = found.add_argument_group("how")
+    how.add_argument("--pairs", type=study.positive, default=15, metavar="N", help="rounds of samples [15]")
+    how.add_argument(
+        "--seconds", type=study.seconds, default=120.0, metavar="S", help="most for a sitting [120]"
+    )
+    study.add_point_options(
+        how,
+        points="backends.jsonl",
+        memory_budget="main memory that each variant's process may take, as 4GiB [an equal share of 90 %% of "
+        "what is available]",
+    )
+    return found
+
+
+def main(arguments: Sequence[str], program: str) -> int:
+    """Returns 0, or 1 when a variant failed; Ctrl-C shows what was measured before it ends the command."""
+    options = parser(program).parse_args(arguments)
+    without = variants.find(options.without, options.dtype, "--without")
+    others = [variants.find(name, options.dtype, "--with") for name in options.others]
+    if without.name in options.others:
+        raise UserError(f"option --with: '{without.name}' is what it is to be compared with (--without)")
+    if options.accuracy and (changed := [v.name for v in (without, *others) if v.variables]):
+        raise UserError(f"option --accuracy: is not for variants with variables ({', '.join(changed)})")
+    options.nets = _nets(options)
+
+    from convnet_benchmarks.points.file import PointFile
+
+    with (
+        study.open_output("backends", options, others=["points"]) as output,
+        PointFile("--points", options.points, fresh=options.fresh) as file,
+    ):
+        records: list[dict[str, Any]] = []
+        interrupted = False
+        try:
+            for record in _sittings(options, without, others, file):
+                records.append(record)
+        except KeyboardInterrupt:
+            interrupted = True
+        output.write([*_tables(records, others), *_published(options)], {"comparisons": records})
+    if interrupted:
+        print(f"what was finished is in {options.points}; the same command continues", file=sys.stderr)
+        raise KeyboardInterrupt
+    if options.accuracy:
+        from convnet_benchmarks.commands import accuracy
+
+        print()
+        compared = ",".join(f"{v.backend.name}:{v.dtype}" for v in (without, *others))
+        accuracy.main(["--backends", compared, "--device", options.device], program)
+    return 1 if any(record["status"] == FAILED for record in records) else 0
+
+
+def _nets(options: argparse.Namespace) -> list[str]:
+    from convnet_benchmarks.commands.backends.published import NETS
+    from convnet_benchmarks.workload import nets as named_nets
+    from nets import registry
+
+    if options.nets == ["mxnet"]:
+        return [name for name in NETS.values() if name in registry.NETS]
+    for name in options.nets:
+        named_nets.find(name, options.input_size, "--nets")
+    return list(options.nets)
+
+
+def _sittings(
+    options: argparse.Namespace, without: "Variant", others: "Sequence[Variant]", file: "PointFile"
+) -> Iterator[dict[str, Any]]:
+    """The records of every net at both batch sizes, from ``file`` or measured now and appended to it."""
+    from convnet_benchmarks.commands.backends.run import Sitting, compare, variant_point
+    from convnet_benchmarks.points.file import identity, latest
+    from convnet_benchmarks.points.process import describe_device
+    from convnet_benchmarks.progress import Progress
+
+    machine = describe_device(options.device, "--device")
+    limits = {"memory_budget": _memory_budget(options), "cores": options.cores}
+    about = {
+        "device": options.device,
+        "threads": options.threads,
+        "input_size": options.input_size,
+        "seed": options.seed,
+    }
+    names = [without.name, *(other.name for other in others)]
+    batches = {LATENCY: options.latency_batch, THROUGHPUT: options.batch_size}
+    sittings = []
+    for net, (kind, batch) in itertools.product(options.nets, batches.items()):
+        point = Point(net, batch, **about)
+        asked = variant_point(point, without).as_dict()
+        sittings.append((point, {"kind": kind, "point": asked, "machine": machine, "variants": names}))
+    found = {key: record for key, record in latest(file.records).items() if record["status"] != FAILED}
+    missing = [point for point, head in sittings if identity(head) not in found]
+    progress = Progress(len(missing), time_left=True, seconds_between_lines=10.0)
+    try:
+        for point, head in sittings:
+            if identity(head) not in found:
+                progress.start(f"{point.net}, batch {point.batch_size}")
+                sitting = Sitting(options.pairs, options.seconds, head["kind"] == LATENCY, limits)
+                record = {**head, "cores": options.cores, **compare(point, without, others, sitting)}
+                file.append(record)
+                found[identity(head)] = record
+            yield found[identity(head)]
+    finally:
+        progress.clear()
+
+
+def _memory_budget(options: argparse.Namespace) -> int | None:
+    """Bytes for each variant's process on a CPU: as told, or an equal share of what is available."""
+    from convnet_benchmarks.workload.memory import SHARE_OF_MEMORY, available_bytes
+
+    if options.device != "cpu":
+        return None
+    budget: int | None = options.memory_budget
+    available = available_bytes()
+    if budget is None and available is not None:
+        budget = int(available * SHARE_OF_MEMORY / (1 + len(options.others)))
+    return budget
+
+
+def _published(options: argparse.Namespace) -> "list[Table]":
+    from convnet_benchmarks.commands.backends.published import published_table
+
+    return [published_table(options.nets)] if options.published else []
+
+
+def _tables(records: list[dict[str, Any]], others: "Sequence[Variant]") -> "list[Table]":
+    from convnet_benchmarks.commands.backends.tables import details_table, speed_table
+
+    if not records:
+        return []
+    latencies, throughputs = ([r for r in records if r["kind"] == kind] for kind in (LATENCY, THROUGHPUT))
+    return [*(speed_table(other.name, latencies, throughputs) for other in others), details_table(records)]

@@ -1,0 +1,203 @@
+"""``convnet-benchmarks compare``: what several result files have measured alike, with a verdict on each."""
+
+import argparse
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.options.study import open_output, study_parser
+
+if TYPE_CHECKING:
+    from convnet_benchmarks.commands.compare.rows import ComparedRow, Comparison
+    from convnet_benchmarks.options.study import StudyOutput
+    from convnet_benchmarks.results.load import ResultFile
+    from convnet_benchmarks.tables import Cell, Table
+
+SUMMARY = "results and legacy logs side by side: FASTER, SLOWER, SAME or UNSURE"
+EXIT_NONE_SLOWER, EXIT_SLOWER = 0, 1
+
+_DESCRIPTION = """\
+Compares result files with the first one, A: the --json of any command, a sweep's file of points, or a log of
+the Lua scripts, in any mixture. Speeds get a verdict from the 95 % intervals of the medians:
+
+  FASTER, SLOWER  the intervals lie apart
+  SAME            they lie within --margin of each other
+  UNSURE          they overlap, or there are fewer than 9 samples (a legacy log has single numbers)
+
+Other quantities are EQUAL or DIFFER.
+
+Exit code: 0 nothing is SLOWER than in A, 1 something is, 2 bad input or nothing in common."""
+_EXAMPLES = (
+    "before.json after.json",
+    "titanx_2015.log ours.json --only forward+backward",
+    "monday.jsonl tuesday.jsonl wednesday.jsonl --only throughput --md table.md",
+)
+
+
+def main(arguments: Sequence[str], program: str) -> int:
+    """Runs the command. Returns the exit code; raises UserError for bad input."""
+    parser = study_parser(program, _DESCRIPTION, _EXAMPLES)
+    parser.usage = f"{program} A B [C ...] [options]"
+    parser.add_argument(
+        "files", nargs="+", metavar="FILE", help="results and logs; the first is the reference"
+    )
+    parser.add_argument(
+        "--only",
+        metavar="TEXT",
+        action="append",
+        default=[],
+        help="only rows that contain TEXT (may be repeated)",
+    )
+    parser.add_argument(
+        "--margin", type=_per_cent, default=2.0, metavar="PERCENT", help="closer than this is SAME [2]"
+    )
+    options = parser.parse_args(arguments)
+    if len(options.files) < 2:
+        raise UserError("FILE: only one is given; accepted: two or more")
+    with open_output("compare", options, inputs=options.files) as output:
+        return _compare(options, output)
+
+
+def _per_cent(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < 100:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number from 0 to below 100")
+    return value
+
+
+def _compare(options: argparse.Namespace, output: "StudyOutput") -> int:
+    from dataclasses import asdict
+
+    from convnet_benchmarks.commands.compare.rows import compare
+    from convnet_benchmarks.results.load import load_all
+    from convnet_benchmarks.timing.verdicts import SLOWER
+
+    files = load_all(options.files)
+    comparison = compare([file.measurements for file in files], options.margin / 100)
+    rows = [row for row in comparison.rows if all(text.lower() in _described(row) for text in options.only)]
+    if not any(any(row.ratios) for row in rows):
+        raise UserError(_nothing_shared(files, rows, options.only))
+    table = _table(files, comparison, rows)
+    content = {
+        "files": [{"path": file.path, "kind": file.kind} for file in files],
+        "margin_percent": options.margin,
+        "matched_by": comparison.matched_by,
+        "rows": [
+            {
+                "values": [value and asdict(value) for value in row.values],
+                "ratios": [found and asdict(found) for found in row.ratios],
+            }
+            for row in rows
+        ],
+    }
+    output.write([table], content)
+    slower = any(found and found.verdict == SLOWER for row in rows for found in row.ratios)
+    return EXIT_SLOWER if slower else EXIT_NONE_SLOWER
+
+
+def _described(row: "ComparedRow") -> str:
+    """What --only searches, in lower case."""
+    one = row.about
+    batch = "" if one.batch is None else f"batch {one.batch}"
+    conditions = [text for value in row.values if value for text in (value.software, value.device)]
+    return " ".join([one.net, batch, one.phase, one.op, one.quantity, one.unit, *conditions]).lower()
+
+
+def _nothing_shared(files: "Sequence[ResultFile]", rows: "Sequence[ComparedRow]", only: Sequence[str]) -> str:
+    if only and not rows:
+        return f"option --only: no row contains {' and '.join(map(repr, only))}"
+    measured = "; ".join(f"{file.path}: {_contents(file)}" for file in files)
+    return f"nothing measured alike in A and another file ({measured})"
+
+
+def _contents(file: "ResultFile") -> str:
+    """The first few things that a file has measured."""
+    found = dict.fromkeys(
+        " ".join(filter(None, (one.net, one.phase, one.quantity))) for one in file.measurements
+    )
+    names = list(found)
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def _table(files: "Sequence[ResultFile]", comparison: "Comparison", rows: "Sequence[ComparedRow]") -> "Table":
+    from convnet_benchmarks.tables import Column, Table
+
+    letters = [_letter(place) for place in range(len(files))]
+    shared = [row for row in rows if any(row.ratios)]
+    about = _about_columns(comparison, shared)
+    columns = [Column(heading) for heading, _ in about] + [Column("unit"), Column("A", digits=5)]
+    for letter in letters[1:]:
+        columns += [
+            Column(letter, digits=5),
+            Column(f"{letter} : A", digits=3, key=f"{letter} over A"),
+            Column("from", digits=3, key=f"{letter} over A, from"),
+            Column("to", digits=3, key=f"{letter} over A, to"),
+            Column("verdict", key=f"verdict of {letter}"),
+        ]
+    table = Table("", columns)
+    for row in shared:
+        cells: list[Cell] = [cell(row) for _, cell in about]
+        cells += [row.about.unit, row.values[0].value if row.values[0] else None]
+        for value, found in zip(row.values[1:], row.ratios, strict=True):
+            cells.append(value.value if value else None)
+            cells += [found.value, found.low, found.high, found.verdict] if found else [None, None, None, ""]
+        table.rows.append(cells)
+    table.notes = [_file_note(letter, file) for letter, file in zip(letters, files, strict=True)]
+    table.notes += _notes(rows, shared, letters)
+    return table
+
+
+def _letter(place: int) -> str:
+    return chr(ord("A") + place) if place < 26 else f"F{place + 1}"
+
+
+def _about_columns(
+    comparison: "Comparison", rows: "Sequence[ComparedRow]"
+) -> list[tuple[str, "Callable[[ComparedRow], Cell]"]]:
+    """The columns that say what was measured: those that tell the rows apart, and the quantity."""
+    names = ["net", "batch", "phase", "op", *comparison.matched_by]
+    varied = [name for name in names if len({getattr(row.about, name) for row in rows}) > 1]
+    chosen = varied or ["phase"]
+
+    def cell(name: str) -> "Callable[[ComparedRow], Cell]":
+        return lambda row: getattr(row.about, name) or None
+
+    headings = {"op": "layer"}
+    return [(headings.get(name, name), cell(name)) for name in [*chosen, "quantity"]]
+
+
+def _file_note(letter: str, file: "ResultFile") -> str:
+    """The file, and the conditions that all its measurements have."""
+    constant = []
+    for name in ("net", "batch", "device", "software"):
+        values = {getattr(one, name) for one in file.measurements}
+        if len(values) == 1 and (value := values.pop()):
+            constant.append(f"batch {value}" if name == "batch" else str(value))
+    return f"{letter}: {file.path} ({file.kind})" + (f": {'; '.join(constant)}" if constant else "")
+
+
+def _notes(
+    rows: "Sequence[ComparedRow]", shared: "Sequence[ComparedRow]", letters: Sequence[str]
+) -> list[str]:
+    from collections import Counter
+
+    from convnet_benchmarks.timing.verdicts import FASTER, SAME, SLOWER
+
+    notes = ["B : A is how many times as fast B is; of what is no speed, the quotient of the values."]
+    for place, letter in enumerate(letters[1:]):
+        found = [row.ratios[place] for row in shared]
+        counts = Counter(one.verdict for one in found if one)
+        notes.append(
+            f"{letter}: " + (", ".join(f"{n} {verdict}" for verdict, n in counts.items()) or "nothing alike")
+        )
+        reasons = Counter(one.reason for one in found if one and one.reason)
+        notes += [f"{letter}: {n} UNSURE because {reason}" for reason, n in reasons.items()]
+    alone = len(rows) - len(shared)
+    if alone:
+        notes.append(f"{alone} more measurements are not in A and another file both")
+    if any(one and one.verdict in (FASTER, SLOWER, SAME) for row in shared for one in row.ratios):
+        notes.append("The files are separate runs: what else changed between them is in the difference, too.")
+    return notes

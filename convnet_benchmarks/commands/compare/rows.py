@@ -1,0 +1,152 @@
+"""The same measurements of several files, side by side, and what may be said of their ratio."""
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from convnet_benchmarks.results.measurement import (
+    FEWEST_SAMPLES,
+    LATENCY,
+    THROUGHPUT,
+    TIME,
+    Measurement,
+    net_key,
+)
+from convnet_benchmarks.timing.verdicts import MARGIN, UNSURE, verdict
+
+# Of quantities that are no speed: whether the numbers are the same, and no more.
+EQUAL, DIFFERS = "EQUAL", "DIFFERS"
+
+Key = tuple[object, ...]
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """B against A: of speeds, how many times as fast B is, else the quotient of the values.
+
+    ``low`` and ``high`` bound it with at least 95 % confidence; None where there are too few samples.
+    """
+
+    value: float | None  # None where A is zero, the units differ or no number holds the quotient
+    low: float | None
+    high: float | None
+    verdict: str
+    reason: str = ""  # why the verdict is UNSURE
+
+
+@dataclass(frozen=True)
+class ComparedRow:
+    """One thing measured. ``values``: by file, None where it lacks it. ``ratios``: of the second file on."""
+
+    values: tuple[Measurement | None, ...]
+    ratios: tuple[Ratio | None, ...]
+
+    @property
+    def about(self) -> Measurement:
+        return next(value for value in self.values if value is not None)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """``matched_by``: the conditions (software, device) that tell rows apart; the others are compared."""
+
+    rows: tuple[ComparedRow, ...]
+    matched_by: tuple[str, ...]
+
+    @property
+    def shared(self) -> tuple[ComparedRow, ...]:
+        """The rows that the first file and another one have."""
+        return tuple(row for row in self.rows if any(row.ratios))
+
+
+def compare(files: Sequence[Sequence[Measurement]], margin: float = MARGIN) -> Comparison:
+    """The measurements of ``files``, matched by what they are of; the first file is the reference.
+
+    A net or batch size that a file does not know (a legacy log) matches the only one there is in the others.
+    Software and device are matched only where a file has the same measurement under several of them.
+    """
+    ignored = [name for name in ("net", "batch") if _may_be_ignored(name, files)]
+    matched_by = _conditions_needed(files, ignored)
+    tables = [_by_key(file, ignored, matched_by) for file in files]
+    rows = []
+    for key in dict.fromkeys(itertools.chain.from_iterable(tables)):
+        values = tuple(table.get(key) for table in tables)
+        first, *others = values
+        rows.append(ComparedRow(values, tuple(ratio(first, one, margin) for one in others)))
+    return Comparison(tuple(rows), matched_by)
+
+
+def ratio(a: Measurement | None, b: Measurement | None, margin: float = MARGIN) -> Ratio | None:
+    """B against A; None where one of them is missing."""
+    if a is None or b is None:
+        return None
+    if a.unit != b.unit:
+        return Ratio(None, None, None, UNSURE, f"A is in {a.unit or 'no unit'}, B in {b.unit or 'no unit'}")
+    lower_is_faster = _lower_is_faster(a)
+    if lower_is_faster is None:
+        return Ratio(_quotient(b.value, a.value), None, None, EQUAL if a.value == b.value else DIFFERS)
+    slow, fast = (a, b) if lower_is_faster else (b, a)
+    value = _quotient(slow.value, fast.value)
+    if slow.interval is None or fast.interval is None or min(slow.interval[0], fast.interval[0]) <= 0:
+        fewest = min(a.samples, b.samples)
+        reason = f"{fewest} samples, {FEWEST_SAMPLES} needed" if fewest else "a single number has no interval"
+        return Ratio(value, None, None, UNSURE, reason)
+    # Whatever the two medians are within their intervals, their ratio is within these bounds.
+    low = _quotient(slow.interval[0], fast.interval[1])
+    high = _quotient(slow.interval[1], fast.interval[0])
+    if low is None or high is None:
+        return Ratio(value, None, None, UNSURE, "one is too many times the other")
+    return Ratio(value, low, high, *_verdict(low, high, margin))
+
+
+def _verdict(low: float, high: float, margin: float) -> tuple[str, str]:
+    found = verdict(low, high, margin)
+    return found, "the intervals overlap" if found == UNSURE else ""
+
+
+def _lower_is_faster(measurement: Measurement) -> bool | None:
+    """Whether a smaller value is a higher speed; None for what is no speed."""
+    if measurement.quantity.startswith((TIME, LATENCY)):
+        return True
+    if measurement.quantity == THROUGHPUT or measurement.unit.endswith("/s"):
+        return False
+    return True if measurement.unit in ("ms", "s", "us", "ns") else None
+
+
+def _quotient(a: float, b: float) -> float | None:
+    quotient = a / b if b else math.inf
+    return quotient if math.isfinite(quotient) else None
+
+
+def _may_be_ignored(name: str, files: Sequence[Sequence[Measurement]]) -> bool:
+    """Whether some file does not know the field at all, and no file has it in more than one value."""
+    known = [{getattr(one, name) for one in file} - {"", None} for file in files]
+    return any(not values for values in known) and all(len(values) <= 1 for values in known)
+
+
+def _conditions_needed(files: Sequence[Sequence[Measurement]], ignored: Sequence[str]) -> tuple[str, ...]:
+    """The fewest conditions that tell a file's measurements apart."""
+    choices: tuple[tuple[str, ...], ...] = ((), ("software",), ("device",), ("software", "device"))
+    for conditions in choices:
+        if all(len({_key(one, ignored, conditions) for one in file}) == len(file) for file in files):
+            return conditions
+    return choices[-1]
+
+
+def _key(one: Measurement, ignored: Sequence[str], conditions: Sequence[str]) -> Key:
+    identity = {"net": net_key(one.net), "batch": one.batch}
+    kept = tuple(value for name, value in identity.items() if name not in ignored)
+    return (one.quantity, one.phase, one.op, *kept, *(getattr(one, name) for name in conditions))
+
+
+def _by_key(
+    file: Sequence[Measurement], ignored: Sequence[str], conditions: Sequence[str]
+) -> dict[Key, Measurement]:
+    """What is still there twice (a log of two equal runs) is told apart by its number in the file."""
+    found: dict[Key, Measurement] = {}
+    for one in file:
+        key = _key(one, ignored, conditions)
+        number = next(n for n in itertools.count(1) if (*key, n) not in found)
+        found[(*key, number)] = one
+    return found

@@ -1,0 +1,63 @@
+"""``convnet-benchmarks convert MODEL --to FILE``: Torch7 models to PyTorch, and named nets to Torch7."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.options.parser import OneLineParser
+from convnet_benchmarks.workload.model_files import TARGETS, check_target, net_with_state, write_model
+from convnet_benchmarks.workload.torch7_models import load_module
+
+if TYPE_CHECKING:
+    from torch import nn
+
+SUMMARY = "a Torch7 model to PyTorch, or a net for Torch7"
+
+_EXAMPLES = """examples:
+  %(prog)s model.t7 --to model.pt                    the state_dict; the module's text goes to stdout
+  %(prog)s results.t7 --get net --to net.safetensors
+  %(prog)s gpu_model.t7 --to cpu_model.t7            cudnn and CUDA become nn on the CPU
+  %(prog)s weights.pt --net alexnet_owt --to alexnet.t7   a net of --list-nets, for real Torch7
+"""
+
+
+def main(arguments: Sequence[str], program: str) -> int:
+    """Runs the command. Returns 0; raises UserError for what cannot be read, converted or written."""
+    options = _parser(program).parse_args(arguments)
+    check_target(options.to, "--to")
+    module = _read(options.model, options.net, options.get)
+    write_model(module, options.to, "--to")
+    print(module)
+    return 0
+
+
+def _parser(program: str) -> argparse.ArgumentParser:
+    parser = OneLineParser(
+        prog=program,
+        description="Converts a Torch7 model (nn, cudnn, nngraph) to PyTorch, or writes one for Torch7.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "model", metavar="MODEL", help="a .t7 file; with --net a state_dict (.pt, .safetensors)"
+    )
+    parser.add_argument("--to", metavar="FILE", required=True, help=f"what to write: {', '.join(TARGETS)}")
+    parser.add_argument("--get", metavar="PATH", help="where the model is in the file: net, models.2")
+    parser.add_argument("--net", metavar="NAME", help="the net that the state_dict belongs to")
+    return parser
+
+
+def _read(file: str, net: str | None, place: str | None) -> "nn.Module":
+    if net is None:
+        if Path(file).suffix.lower() != ".t7":
+            raise UserError(f"{file}: must be a .t7 file; a state_dict needs --net")
+        return load_module(file, place, "--get")
+    from nets import registry
+
+    try:
+        return net_with_state(registry.find(net), file)
+    except KeyError as error:
+        raise UserError(f"--net: {error.args[0]}") from None

@@ -1,0 +1,163 @@
+"""benchmark_criterion.py: net and criterion, forward and backward, as the Lua script printed them."""
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from convnet_benchmarks.errors import UserError, run_command
+from convnet_benchmarks.legacy.options import CriterionOptions
+from convnet_benchmarks.legacy.run import LegacyRun, Script, lua_number, run_script
+from convnet_benchmarks.legacy.scaling import measure_scaling
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+SUMMARY = "time a net and its criterion, as the Lua script did"
+
+
+class _Steps:
+    """The four steps that are timed, each working on what the last one left."""
+
+    def __init__(self, run: LegacyRun) -> None:
+        import torch
+
+        from nets.criterions import ClassNLLCriterion
+
+        self._run = run
+        self._criterion = ClassNLLCriterion()
+        self._input = run.workload.input
+        self._output: Tensor = self._input
+        self._gradient: Tensor = self._input
+        self._target: Tensor = torch.zeros((), dtype=torch.long)
+
+    def net_forward(self) -> None:
+        self._output = self._run.phases.updateOutput(self._input)
+
+    def prepare_target(self) -> None:
+        """All targets are Torch7's class 1, index 0; one per row of the output.
+
+        Raises UserError for a net that gives anything else than rows of scores.
+        """
+        import torch
+
+        output = self._output
+        if not isinstance(output, torch.Tensor) or output.dim() not in (1, 2):
+            gives = "several tensors"
+            if isinstance(output, torch.Tensor):
+                gives = "x".join(map(str, output.shape)) or "a single number"
+            raise UserError(
+                f"option --net: {self._run.workload.net.name} gives {gives}; "
+                "ClassNLLCriterion takes one row of class scores per sample"
+            )
+        rows = self._output.shape[:-1]
+        self._target = torch.zeros(rows, dtype=torch.long, device=self._output.device)
+
+    def criterion_forward(self) -> None:
+        self._criterion.updateOutput(self._output, self._target)
+
+    def criterion_backward(self) -> None:
+        self._gradient = self._criterion.updateGradInput(self._output, self._target)
+
+    def net_backward(self) -> None:
+        phases = self._run.phases
+        phases.updateGradInput(self._input, self._gradient)
+        phases.accGradParameters(self._input, self._gradient)
+
+    def net_backward_together(self) -> None:
+        self.net_backward()
+        self._run.average_gradients()
+
+    def one_process_pass(self) -> None:
+        self.net_forward()
+        self.criterion_forward()
+        self.criterion_backward()
+        self.net_backward()
+
+    def whole_pass(self) -> None:
+        self.one_process_pass()
+        self._run.average_gradients()
+
+
+def measure(run: LegacyRun) -> None:
+    """Prints and measures the form that the run's options ask for."""
+    run.text(run.workload.model_text)
+    run.phases.zeroGradParameters()
+    steps = _Steps(run)
+
+    def first_pass() -> None:
+        steps.net_forward()
+        steps.prepare_target()
+        steps.criterion_forward()
+        steps.criterion_backward()
+        steps.net_backward_together()
+
+    dry_run = run.dry_run(first_pass)
+    if run.options.pass_times:
+        _pass_times(run, steps, dry_run)
+    else:
+        _phases(run, steps, dry_run)
+    run.text()
+    measure_scaling(run, steps.one_process_pass)
+
+
+def _phases(run: LegacyRun, steps: _Steps, dry_run: float) -> None:
+    """Each step in a loop of its own."""
+    run.line(":dry-run():", dry_run)
+    run.text()
+    run.settle(steps.whole_pass)
+    legacy = run.options.legacy_timing
+    # The original counted its loops from 0 to -iter, one pass more than it divided by, and waited for the
+    # GPU only after the last of them, so that one step's work could be charged to the next.
+    passes = run.options.iter + 1 if legacy else None
+    total = 0.0
+    for label, work in (
+        (":Net Forward:", steps.net_forward),
+        (":Criterion Forward:", steps.criterion_forward),
+        (":Criterion Backward:", steps.criterion_backward),
+        (":Net Backward:", steps.net_backward_together),
+    ):
+        ms = run.loop(label, work, free=legacy, passes=passes)
+        if passes is not None:
+            ms *= passes / run.options.iter
+        total += ms
+        run.line(label, ms)
+    run.line(":TOTAL:", total)
+
+
+def _pass_times(run: LegacyRun, steps: _Steps, dry_run: float) -> None:
+    """The later version: seconds of each pass and their mean; unbatched, -batch_size passes per turn."""
+    run.text(f"dry_run {lua_number(dry_run * run.samples_per_pass / 1e3)} seconds")
+    run.text()
+    run.settle(steps.whole_pass)
+    turns = run.options.iter
+    passes = run.options.batch_size if run.workload.input.dim() == 3 else 1
+    run.text(f"opt.iter\t{turns}")
+    run.text(f"iter\t{passes}")
+    start = time.perf_counter()
+    for turn in range(turns):
+        for each in range(passes):
+            ms = run.loop(f"t1 {turn * passes + each + 1}", steps.whole_pass, passes=1)
+            run.text(f"t1 {lua_number(ms * run.samples_per_pass / 1e3)} seconds")
+    seconds = run.processes.largest(time.perf_counter() - start)
+    run.lines["feed moyen"] = seconds * 1e3 / turns / passes / run.samples_per_pass
+    run.text(f"feed moyen {lua_number(seconds / turns)} seconds")
+
+
+SCRIPT = Script(
+    kind="criterion",
+    description="Times a net and ClassNLLCriterion, forward and backward, as benchmark_criterion.lua did. "
+    "Lines on stdout are milliseconds per sample.",
+    options_class=CriterionOptions,
+    measure=measure,
+    loops=6,
+)
+
+
+def main(arguments: Sequence[str], program: str) -> int:
+    """The subcommand of ``convnet-benchmarks``: returns an exit code, raises UserError."""
+    return run_script(SCRIPT, arguments, program)
+
+
+def command(arguments: Sequence[str]) -> int:
+    """The script benchmark_criterion.py: returns an exit code, fails with one line on stderr."""
+    return run_command("benchmark_criterion.py", lambda: main(arguments, "benchmark_criterion.py"))

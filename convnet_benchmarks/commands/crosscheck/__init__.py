@@ -1,0 +1,214 @@
+"""``convnet-benchmarks crosscheck A [B]``: do two results agree, and where not, by how much."""
+
+import argparse
+import json
+from collections.abc import Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.options.parser import OneLineParser, seed
+from convnet_benchmarks.output import OutputFile, check_distinct
+
+if TYPE_CHECKING:
+    from convnet_benchmarks.commands.crosscheck.report import Report
+
+SUMMARY = "compare results with those of a Torch7 machine"
+
+EXIT_AGREE, EXIT_DIFFER = 0, 1
+
+_DESCRIPTION = """\
+Compares two results, A being the reference:
+
+  two result files (.t7 .h5 .npz .npy .pt .safetensors .json), tensor by tensor;
+  two benchmark runs (a legacy log, or the --json of benchmark.py), label by label;
+  a Lua script (--lua), run by our th: with A, against the file that it wrote under Torch7; without A, the net
+  that it defines against the Python net of the same name, from one seed;
+  a Torch7 model (.t7) with the input and output recorded beside it (fields net, input, output of one
+  file, or B holding input and output): the model is converted to PyTorch and run.
+
+Exit code: 0 they agree, 1 they differ, 2 bad input."""
+
+
+def main(arguments: Sequence[str], program: str) -> int:
+    options = _parser(program).parse_args(arguments)
+    if options.json:
+        inputs = (("A", options.a), ("B", options.b), ("option --lua", options.lua))
+        check_distinct([("--json", options.json)], [(name, path) for name, path in inputs if path])
+    with OutputFile("--json", options.json) if options.json else nullcontext() as output:
+        report = _compare(options)
+        if output is not None:
+            output.write(json.dumps(report.document, indent=1, allow_nan=False) + "\n")
+    print("\n".join(report.lines))
+    return EXIT_AGREE if report.agrees else EXIT_DIFFER
+
+
+def _parser(program: str) -> argparse.ArgumentParser:
+    parser = OneLineParser(
+        prog=program,
+        description=_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("a", metavar="A", nargs="?", help="the reference")
+    parser.add_argument("b", metavar="B", nargs="?", help="what is compared with it")
+    parser.add_argument(
+        "--rtol",
+        type=_not_negative,
+        metavar="X",
+        help="largest error accepted, over the tensor's largest value "
+        "[double 1e-9, float 1e-5, half 1e-3, bfloat16 1e-2, integers 0; a model: double 1e-6, float 1e-5]",
+    )
+    parser.add_argument("--atol", type=_not_negative, default=0.0, metavar="X", help="added to it [0]")
+    parser.add_argument(
+        "--only",
+        action="append",
+        default=[],
+        metavar="PATTERN",
+        help="compare only paths such as '*.weight' (may be given again)",
+    )
+    parser.add_argument(
+        "--max-slowdown",
+        type=_not_negative,
+        metavar="X",
+        help="of two runs: differ where a phase of B takes more than X times as long as in A",
+    )
+    parser.add_argument(
+        "--mode",
+        choices=("recorded", "train", "evaluate"),
+        default="recorded",
+        help="of a model: run it in this mode [as the file says]",
+    )
+    lua = parser.add_argument_group("a Lua script")
+    lua.add_argument(
+        "--lua", metavar="SCRIPT", help="a script that returns a net, or that writes what A holds"
+    )
+    lua.add_argument("--net", metavar="NAME", help="the Python net [the script's name]")
+    lua.add_argument(
+        "--seed", type=seed, default=1, metavar="N", help="of the parameters; the input's is N + 1 [1]"
+    )
+    lua.add_argument("--batch-size", type=int, default=2, metavar="N", help="images in the input [2]")
+    lua.add_argument(
+        "--lua-args",
+        default="{out}",
+        metavar="WORDS",
+        help="with A: the script's arguments, {out} being the file it is to write [{out}]",
+    )
+    parser.add_argument("--json", metavar="FILE", help="keep everything found in FILE")
+    return parser
+
+
+def _not_negative(text: str) -> float:
+    """An option's finite number from 0 up."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number from 0 up")
+    return value
+
+
+def _compare(options: argparse.Namespace) -> "Report":
+    for path in filter(None, (options.a, options.b, options.lua)):
+        if not Path(path).is_file():
+            raise UserError(f"{path}: {'is a folder' if Path(path).is_dir() else 'no such file'}")
+    if options.lua is not None:
+        return _compare_lua(options)
+    if options.a is None:
+        raise UserError("A is missing: the file to compare with, or --lua SCRIPT")
+    if options.b is None and not _is_result_file(options.a):
+        raise UserError("B is missing: a log is compared with another log or with a run's JSON")
+    if Path(options.a).suffix.lower() == ".t7" and (options.b is None or _is_result_file(options.b)):
+        report = _compare_model(options)
+        if report is not None:
+            return report
+    if options.b is None:
+        raise UserError(
+            f"{options.a}: B is missing: a single file is a .t7 with a model (field net, model, module or "
+            "network) and its input and output"
+        )
+    kinds = [_is_result_file(path) for path in (options.a, options.b)]
+    if kinds[0] != kinds[1]:
+        log, results = (options.b, options.a) if kinds[0] else (options.a, options.b)
+        raise UserError(f"{log} is a run and {results} a result file: give two of one kind")
+    return _compare_results(options) if kinds[0] else _compare_runs(options)
+
+
+def _is_result_file(path: str) -> bool:
+    from convnet_benchmarks.commands.crosscheck.tree import SUFFIXES
+    from convnet_benchmarks.results.runs import is_run_json
+
+    suffix = Path(path).suffix.lower()
+    return suffix in SUFFIXES and not (suffix == ".json" and is_run_json(path))
+
+
+def _compare_model(options: argparse.Namespace) -> "Report | None":
+    """None where A holds no model, or neither A nor B the input and output of one."""
+    from convnet_benchmarks.commands.crosscheck.model import RELATIVE_TOLERANCES, compare_model, find_recorded
+    from convnet_benchmarks.commands.crosscheck.readers import load_t7
+    from convnet_benchmarks.commands.crosscheck.report import tensor_report
+    from convnet_benchmarks.commands.crosscheck.tensors import Tolerance
+    from convnet_benchmarks.commands.crosscheck.tree import load_results
+
+    other = None if options.b is None else load_results(options.b)
+    value = load_t7(options.a)
+    tolerance = Tolerance(options.rtol, options.atol, RELATIVE_TOLERANCES)
+    try:
+        recorded = find_recorded(value, other)
+        if recorded is None:
+            return None
+        comparisons, notes = compare_model(recorded, tolerance, options.mode)
+    except UserError as error:
+        raise UserError(f"{options.a}: {error}") from None
+    names = (options.b or options.a, f"{options.a} converted to PyTorch")
+    return tensor_report(names, comparisons, "model", notes)
+
+
+def _compare_lua(options: argparse.Namespace) -> "Report":
+    from convnet_benchmarks.commands.crosscheck import lua as crosscheck_lua
+    from convnet_benchmarks.commands.crosscheck.report import tensor_report
+    from convnet_benchmarks.commands.crosscheck.tensors import Tolerance
+
+    tolerance, only = Tolerance(options.rtol, options.atol), tuple(options.only)
+    if options.b is not None:
+        raise UserError(f"{options.b}: --lua is B already; give A, or neither")
+    if options.a is not None:
+        if options.net is not None:
+            raise UserError(
+                f"option --net: {options.a} is what the script is compared with; leave one of them away"
+            )
+        comparisons = crosscheck_lua.compare_with_recorded(
+            options.a, options.lua, options.lua_args, tolerance, only
+        )
+        return tensor_report((options.a, f"{options.lua} run by th"), comparisons, "lua script")
+    if options.batch_size < 1:
+        raise UserError(f"option --batch-size: {options.batch_size} is not a number from 1 up")
+    comparisons, net = crosscheck_lua.compare_net(
+        options.lua, options.net, options.seed, options.batch_size, tolerance, only
+    )
+    return tensor_report((options.lua, f"{net}, seed {options.seed}"), comparisons, "lua net")
+
+
+def _compare_runs(options: argparse.Namespace) -> "Report":
+    from convnet_benchmarks.commands.crosscheck.report import log_report
+    from convnet_benchmarks.commands.crosscheck.runs import compare_logs
+    from convnet_benchmarks.results.runs import load_runs
+
+    runs = compare_logs(load_runs(options.a), load_runs(options.b), options.max_slowdown)
+    return log_report((options.a, options.b), runs)
+
+
+def _compare_results(options: argparse.Namespace) -> "Report":
+    from convnet_benchmarks.commands.crosscheck.report import tensor_report
+    from convnet_benchmarks.commands.crosscheck.tensors import Tolerance, compare_trees
+    from convnet_benchmarks.commands.crosscheck.tree import load_results
+
+    tolerance = Tolerance(options.rtol, options.atol)
+    a, b = load_results(options.a), load_results(options.b)
+    comparisons = compare_trees(a, b, tolerance, tuple(options.only))
+    if not comparisons:
+        wanted = f" that --only {' '.join(options.only)} names" if options.only else ""
+        raise UserError(f"nothing to compare: no value{wanted} in {options.a} or {options.b}")
+    return tensor_report((options.a, options.b), comparisons)

@@ -1,0 +1,161 @@
+"""What a result file holds, as Python values, by its suffix: one function for each kind of file.
+
+Raises UserError for a file that is broken or holds what its kind of file should not.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from convnet_benchmarks.commands.crosscheck.exact_numbers import exact_type
+from convnet_benchmarks.errors import UserError
+
+_LONGEST_REASON = 120
+_BROKEN_PICKLE = (LookupError, TypeError, AttributeError, AssertionError)
+
+
+def load_t7(path: str) -> Any:
+    """The Lua object in a .t7 file; raises UserError for one that is broken or cannot be read."""
+    from lua_compat import t7
+
+    try:
+        return t7.load(path)
+    except t7.T7FormatError as error:
+        raise UserError(f"{path}: {error}") from None
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror or error}") from None
+
+
+def _read_hdf5(path: str) -> Any:
+    from lua_compat import hdf5
+
+    try:
+        return hdf5.load(path)
+    except hdf5.HDF5Error as error:
+        raise UserError(str(error)) from None
+
+
+def _read_numpy(path: str) -> Any:
+    try:
+        with open(path, "rb") as file:  # numpy forgets to close a broken one
+            loaded = np.load(file, allow_pickle=False)
+            if isinstance(loaded, np.ndarray):
+                return loaded
+            return {name: loaded[name] for name in loaded.files}
+    except _numpy_errors() as error:
+        raise UserError(f"{path}: not a numpy file of plain arrays ({_in_short(error)})") from None
+
+
+def _numpy_errors() -> tuple[type[Exception], ...]:
+    """What numpy.load raises for a file that is broken, encrypted, or claims to be larger than memory."""
+    import tokenize
+    import zipfile
+    import zlib
+
+    of_arrays = (ValueError, OSError, EOFError, OverflowError, MemoryError, tokenize.TokenError)
+    return (*of_arrays, zipfile.BadZipFile, zlib.error, RuntimeError)
+
+
+def _in_short(error: BaseException) -> str:
+    """The first line of a foreign message, cut where it is long."""
+    line = next(iter(str(error).splitlines()), type(error).__name__)
+    text = "".join(character if character.isprintable() else "?" for character in line)
+    return text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}..."
+
+
+def _read_torch(path: str) -> Any:
+    import pickle
+    import re
+    import warnings
+
+    import torch
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of what may change in PyTorch: not the user's concern
+            return torch.load(path, map_location="cpu", weights_only=True)
+    except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError, *_BROKEN_PICKLE) as error:
+        # PyTorch's own message is a page about what to do in Python.
+        foreign = re.search(r"GLOBAL ([\w.]+)", str(error))
+        raise UserError(
+            f"{path}: not a file that torch.load(weights_only=True) reads"
+            + (f": it holds a {foreign[1]}" if foreign else "")
+            + "; accepted: tensors, numbers and texts in lists and dicts, such as a state_dict"
+        ) from None
+
+
+def _read_safetensors(path: str) -> Any:
+    try:
+        import safetensors
+        from safetensors.torch import load_file
+    except ImportError:
+        raise UserError(f"{path}: needs the package safetensors (pip install safetensors)") from None
+    try:
+        return load_file(path)
+    except (safetensors.SafetensorError, OSError) as error:
+        raise UserError(f"{path}: not a safetensors file ({_in_short(error)})") from None
+
+
+def _read_json(path: str) -> Any:
+    import json
+
+    try:
+        with open(path, encoding="utf-8") as file:
+            return _arrays(json.load(file))
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise UserError(f"{path}: not a JSON file ({error})") from None
+    except ValueError:  # of int(), lest it take minutes
+        most = sys.get_int_max_str_digits()
+        raise UserError(f"{path}: holds a whole number of more than {most} digits") from None
+
+
+def _arrays(value: Any) -> Any:
+    """JSON's nested lists of numbers as arrays, where they are rectangular."""
+    if isinstance(value, dict):
+        return {name: _arrays(child) for name, child in value.items()}
+    if isinstance(value, list):
+        if value and all(_is_number(number) for number in _flattened(value)):
+            try:
+                return np.asarray(value, _number_type(list(_flattened(value))))
+            except (ValueError, OverflowError):  # ragged; or no type of numpy holds them
+                pass
+        return [_arrays(child) for child in value]
+    return value
+
+
+def _flattened(value: list[Any]) -> Iterator[Any]:
+    for item in value:
+        if isinstance(item, list):
+            yield from _flattened(item)
+        else:
+            yield item
+
+
+def _number_type(numbers: list[int | float]) -> type[np.float64 | np.int64 | np.uint64]:
+    """double, but for whole numbers that it would round; raises OverflowError where no type holds them."""
+    whole = [number for number in numbers if isinstance(number, int)]
+    if not whole or len(whole) < len(numbers):  # measured or computed: whole only by chance
+        return np.float64
+    dtype = exact_type(whole)
+    if dtype is None:
+        raise OverflowError
+    return dtype
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+READERS: dict[str, Callable[[str], Any]] = {
+    ".t7": load_t7,
+    ".h5": _read_hdf5,
+    ".hdf5": _read_hdf5,
+    ".npz": _read_numpy,
+    ".npy": _read_numpy,
+    ".pt": _read_torch,
+    ".pth": _read_torch,
+    ".safetensors": _read_safetensors,
+    ".json": _read_json,
+}

@@ -1,0 +1,151 @@
+"""What ``crosscheck`` found, as a plain table and as JSON."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from convnet_benchmarks.commands.crosscheck.runs import RunComparison
+    from convnet_benchmarks.commands.crosscheck.tensors import Comparison
+
+SCHEMA = "convnet-benchmarks/crosscheck-1"
+
+
+@dataclass(frozen=True)
+class Report:
+    """``lines`` for stdout, ``document`` for --json."""
+
+    agrees: bool
+    lines: tuple[str, ...]
+    document: dict[str, Any]
+
+
+def tensor_report(
+    names: tuple[str, str],
+    comparisons: Sequence["Comparison"],
+    kind: str = "tensors",
+    notes: Sequence[str] = (),
+) -> Report:
+    """One row for each path; ``notes`` follow the table."""
+    agrees = bool(comparisons) and all(row.verdict == "same" for row in comparisons)
+    same = sum(row.verdict == "same" for row in comparisons)
+    rows: list[tuple[str, ...]] = [("path", "type", "shape", "max error", "relative", "verdict")]
+    rows += [_tensor_row(row) for row in comparisons]
+    lines = [*_heading(names), *_table(rows, right=(3, 4)), ""]
+    details = [line for row in comparisons for line in _details(row)]
+    lines += [*details, *notes]
+    lines.append(f"{_verdict(agrees)}: {same} of {len(comparisons)} values are the same")
+    return Report(agrees, tuple(lines), _document(kind, names, agrees, [asdict(row) for row in comparisons]))
+
+
+def log_report(names: tuple[str, str], comparisons: Sequence["RunComparison"]) -> Report:
+    """A table for each run: milliseconds in A and B, and how many times as fast B is."""
+    agrees = bool(comparisons) and all(run.agrees for run in comparisons)
+    lines = _heading(names)
+    for run in comparisons:
+        lines.append(f"{run.title}{f' ({run.unit})' if run.unit else ''}")
+        rows = [("label", "A", "B", "A / B")]
+        rows += [
+            (row.label, _number(row.a), _number(row.b), _ratio(row.speedup, run.unit)) for row in run.labels
+        ]
+        lines += [f"  {line}" for line in _table(rows, right=(1, 2, 3))] if run.labels else []
+        if run.model is not None and not run.model.differences:
+            lines.append(f"  model: the same {run.model.layers} modules")
+        if run.model is not None:
+            lines += [f"  model: {a} in A is {b} in B" for a, b in run.model.implementations]
+        lines += [f"  {problem}" for problem in run.problems]
+        lines.append("")
+    agreeing = sum(run.agrees for run in comparisons)
+    lines.append(
+        f"{_verdict(agrees)}: {agreeing} of {len(comparisons)} runs have the same labels and structure"
+    )
+    found = [
+        {**asdict(run), "labels": [{**asdict(row), "speedup": row.speedup} for row in run.labels]}
+        for run in comparisons
+    ]
+    return Report(agrees, tuple(lines), _document("logs", names, agrees, found))
+
+
+def _heading(names: tuple[str, str]) -> list[str]:
+    return [f"A: {names[0]}", f"B: {names[1]}", ""]
+
+
+def _verdict(agrees: bool) -> str:
+    return "AGREE" if agrees else "DIFFER"
+
+
+def _document(
+    kind: str, names: tuple[str, str], agrees: bool, comparisons: list[dict[str, Any]]
+) -> dict[str, Any]:
+    return {
+        "schema": SCHEMA,
+        "kind": kind,
+        "a": names[0],
+        "b": names[1],
+        "verdict": "agree" if agrees else "differ",
+        "comparisons": _plain(comparisons),
+    }
+
+
+def _plain(value: Any) -> Any:
+    """With JSON's means: NaN and the infinities become texts, complex numbers pairs."""
+    if isinstance(value, dict):
+        return {name: _plain(child) for name, child in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(child) for child in value]
+    if isinstance(value, complex):
+        return [_plain(value.real), _plain(value.imag)]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value
+
+
+def _tensor_row(row: "Comparison") -> tuple[str, ...]:
+    return (
+        row.path,
+        _both(row.precisions),
+        _both(tuple("" if s is None else "x".join(map(str, s)) or "-" for s in row.shapes or ())),
+        _number(row.max_error),
+        _number(row.relative_error),
+        row.verdict,
+    )
+
+
+def _both(pair: tuple[str, ...] | None) -> str:
+    return " | ".join(dict.fromkeys(pair or ()))
+
+
+def _details(row: "Comparison") -> list[str]:
+    """What is said of a difference under the table."""
+    if row.verdict != "differs":
+        return []
+    said = []
+    if row.first_difference is not None and row.values is not None:
+        place = f"at {list(row.first_difference)} " if row.first_difference else ""
+        said.append(f"{row.differing} values, first {place}A {row.values[0]!r}, B {row.values[1]!r}")
+    elif row.values is not None:
+        said.append(f"A {row.values[0]!r}, B {row.values[1]!r}")
+    if row.cause:
+        said.append(row.cause)
+    return [f"{row.path}: {'; '.join(said)}"] if said else []
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else "0" if value == 0 else f"{value:.4g}"
+
+
+def _ratio(value: float | None, unit: str) -> str:
+    return "" if value is None or not unit else f"{value:.3g}"
+
+
+def _table(rows: Sequence[tuple[str, ...]], right: tuple[int, ...]) -> list[str]:
+    """Columns as wide as their content, two blanks apart; those in ``right`` are right-aligned."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell.rjust(width) if place in right else cell.ljust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]

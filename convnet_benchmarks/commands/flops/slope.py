@@ -1,0 +1,111 @@
+"""The slope test: a net with 1, 2 and 4 of one layer; what is counted must grow by what the layer does."""
+
+import copy
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from convnet_benchmarks.commands.flops.counting import count_forward, count_phases
+from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.timing.layers import called_layers
+
+REPEATS = (1, 2, 4)
+
+
+@dataclass(frozen=True)
+class SlopePoint:
+    """The net with ``repeats`` of the layer. ``total``: all operations; ``matrix``: flop_counter's.
+
+    ``multiply_adds``: matrix / 2 for one sample and one product (training does three with each weight).
+    ``slope``: the growth of multiply_adds for one layer more, since the point before.
+    """
+
+    repeats: int
+    total: int
+    matrix: int
+    multiply_adds: float
+    slope: float | None
+    ratio: float | None  # slope / expected
+
+
+@dataclass(frozen=True)
+class Slope:
+    """``expected``: the multiply-adds of the layer for one sample, from its sizes."""
+
+    path: str
+    kind: str
+    expected: int
+    points: tuple[SlopePoint, ...]
+
+
+def repeatable_layer(module: nn.Module, input: torch.Tensor, wanted: str | None) -> tuple[str, int]:
+    """A convolution or Linear layer whose output has its input's shape, and its multiply-adds for a sample.
+
+    The one called ``wanted``, else the one with the most multiply-adds. Raises UserError where there is none.
+    """
+    found: dict[str, int] = {}
+    hooks = []
+    for path, layer in called_layers(module):
+        if not isinstance(layer, (nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.Linear)):
+            continue
+
+        def record(
+            layer: nn.Module, args: tuple[torch.Tensor, ...], output: torch.Tensor, path: str = path
+        ) -> None:
+            if args[0].shape == output.shape:
+                found[path] = expected_multiply_adds(layer, tuple(output.shape))
+
+        hooks.append(layer.register_forward_hook(record))
+    try:
+        with torch.no_grad():
+            module(input)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    if not found:
+        raise UserError("--parts slope: the net has no convolution or Linear layer that can follow itself")
+    if wanted is None:
+        wanted = max(found, key=lambda path: found[path])
+    if wanted not in found:
+        raise UserError(f"--slope-layer: '{wanted}' cannot follow itself; accepted: {', '.join(found)}")
+    return wanted, found[wanted]
+
+
+def expected_multiply_adds(layer: nn.Module, output_shape: tuple[int, ...]) -> int:
+    """Every weight of a Linear layer once; those of a convolution once for each position of the output."""
+    assert isinstance(layer.weight, torch.Tensor)
+    per_sample = torch.Size(output_shape[1:]).numel()
+    return per_sample * layer.weight[0].numel()
+
+
+def repeated(module: nn.Module, path: str, times: int) -> nn.Module:
+    """A copy of ``module`` with ``times`` of the layer at ``path``, one after the other."""
+    whole = copy.deepcopy(module)
+    parent, _, name = path.rpartition(".")
+    layer = whole.get_submodule(path)
+    copies = [copy.deepcopy(layer) for _ in range(times)]
+    setattr(whole.get_submodule(parent), name, nn.Sequential(*copies))
+    return whole
+
+
+def measure_slope(module: nn.Module, input: torch.Tensor, wanted: str | None, training: bool) -> Slope:
+    """The slope test by counting, on tensors that may lie on the meta device."""
+    path, expected = repeatable_layer(module, input, wanted)
+    points: list[SlopePoint] = []
+    for repeats in REPEATS:
+        net = repeated(module, path, repeats)
+        if training:
+            phases = count_phases(net, input).values()
+            matrix, total = sum(counted for counted, _ in phases), sum(f.total for _, f in phases)
+        else:
+            forward = count_forward(net, input)
+            matrix, total = forward.counted, forward.formula.total
+        multiply_adds = matrix / 2 / input.shape[0] / (3 if training else 1)
+        slope = None
+        if points:
+            last = points[-1]
+            slope = (multiply_adds - last.multiply_adds) / (repeats - last.repeats)
+        ratio = None if slope is None else slope / expected
+        points.append(SlopePoint(repeats, total, matrix, multiply_adds, slope, ratio))
+    return Slope(path, type(module.get_submodule(path)).__name__, expected, tuple(points))

@@ -1,0 +1,111 @@
+"""``convnet-benchmarks ops``: where a net's time goes, by layer and by operator."""
+
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from convnet_benchmarks.options.nets import add_net_options
+from convnet_benchmarks.options.study import names, open_output, positive, sizes, study_parser, without_files
+from convnet_benchmarks.points.point import DTYPES
+
+if TYPE_CHECKING:
+    from convnet_benchmarks.options.study import StudyOutput
+
+SUMMARY = "times by layer and by operator, for a list of batch sizes, on CPU and GPU"
+_BATCHES = [1, 2, 8, 32, 64, 128, 256]
+_TABLES = ("total", "layers", "operators")
+_EXAMPLES = (
+    "                               the recognize_digits tables of PaddlePaddle",
+    "--net resnet50_v1 --batch-sizes 1,32 --runs 3 --csv ops.csv",
+    "--net alexnet --batch-sizes 16 --mode training --tables total,layers",
+    "--devices cpu --threads 1 --json ops.json",
+)
+
+
+def main(arguments: Sequence[str], program: str) -> int:
+    """Runs the command. Returns 0; raises UserError for bad options."""
+    options = _parser(program).parse_args(arguments)
+    unknown = [name for name in options.tables if name not in _TABLES]
+    if unknown:
+        from convnet_benchmarks.errors import UserError
+
+        raise UserError(f"--tables: unknown table '{unknown[0]}'; accepted: {', '.join(_TABLES)}")
+    from convnet_benchmarks.options.nets import find_devices, find_net
+
+    find_net(vars(options))
+    with open_output("ops", options) as output:
+        options.devices = [str(device) for device in find_devices(options.devices)]
+        _study(options, output)
+    return 0
+
+
+def _parser(program: str) -> argparse.ArgumentParser:
+    parser = study_parser(
+        program,
+        "Times a net by layer (inside whole passes of the net) and by PyTorch operator. Each of --runs runs\n"
+        "is a process of its own; a run's figure is the median of its passes, the tables show the mean of\n"
+        "the runs. The time to set up the input is apart.",
+        _EXAMPLES,
+    )
+    add_net_options(parser, default="recognize_digits")
+    parser.add_argument(
+        "--batch-sizes", type=sizes, default=_BATCHES, metavar="N,N", help="[1,2,8,32,64,128,256]"
+    )
+    parser.add_argument("--devices", type=names, metavar="NAMES", help="cpu, cuda, cuda:N [what is there]")
+    parser.add_argument("--dtype", choices=DTYPES, default="float32")
+    parser.add_argument("--mode", choices=("inference", "training"), default="inference")
+    parser.add_argument("--runs", type=positive, default=10, help="independent runs [10]")
+    parser.add_argument("--passes", type=positive, default=10, help="passes per run and batch [10]")
+    parser.add_argument(
+        "--tables", type=names, default=_TABLES, metavar="NAMES", help=f"[{','.join(_TABLES)}]"
+    )
+    parser.add_argument(
+        "--layout",
+        choices=("auto", "columns", "rows"),
+        default="auto",
+        help="a column for each layer, or a row [columns for nets of few layers]",
+    )
+    return parser
+
+
+def _study(options: argparse.Namespace, output: "StudyOutput") -> None:
+    from convnet_benchmarks.child_process import call
+    from convnet_benchmarks.progress import Progress
+
+    request = without_files(options)
+    runs: list[list[dict[str, Any]]] = []
+    progress = Progress(options.runs, time_left=True)
+    status = "interrupted"
+    try:
+        for number in range(1, options.runs + 1):
+            progress.start(f"run {number}")
+            runs.append(call("convnet_benchmarks.commands.ops.measure:run", request))
+        status = "complete"
+    finally:
+        progress.clear()
+        if runs:
+            _report(options, request, output, runs, status)
+
+
+def _report(
+    options: argparse.Namespace,
+    request: dict[str, Any],
+    output: "StudyOutput",
+    runs: list[list[dict[str, Any]]],
+    status: str,
+) -> None:
+    import torch
+
+    from convnet_benchmarks import environment
+    from convnet_benchmarks.commands.ops.show import mean_of_runs, tables
+
+    mean = mean_of_runs(runs)
+    content = {
+        "status": status,
+        "net": options.net,
+        "options": request,
+        "mean": mean,
+        "runs": runs,
+        "environment": environment.collect(torch.device(options.devices[-1])),
+    }
+    output.write(tables(mean, runs, options), content)

@@ -1,0 +1,125 @@
+"""One run of the study: a net at every batch size on every device, in a process of its own."""
+
+import statistics
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from convnet_benchmarks.options.nets import build_net, find_devices, find_net, one_line_errors
+from convnet_benchmarks.points.workload import sample_input, to_device
+from convnet_benchmarks.timing.loops import device_clock
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+    from convnet_benchmarks.timing.loops import Clock
+
+
+def run(request: dict[str, Any]) -> list[dict[str, Any]]:
+    """Measures what ``request`` says (the study's options); a list with one entry per device and batch.
+
+    ``setup_ms``: the input drawn and put on the device. ``layers``: path, kind and milliseconds. In mode
+    ``training`` a layer's milliseconds are by phase, and so is ``total_ms``. ``operators``: PyTorch's
+    operators by name, with calls per pass and their own milliseconds. Raises UserError where the net
+    does not run.
+    """
+    import torch
+
+    if request["threads"] is not None:
+        torch.set_num_threads(request["threads"])
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cudnn.benchmark = True
+    dtype = getattr(torch, request["dtype"])
+    net = find_net(request)
+    measure = _training if request["mode"] == "training" else _inference
+    measured = []
+    for device in find_devices(request["devices"]):
+        module = build_net(net, request["seed"], device, dtype)
+        clock = device_clock(device)
+        for batch in request["batch_sizes"]:
+            start = time.perf_counter()
+            with one_line_errors(f"{request['net']}, batch {batch}, {request['dtype']}, {device}"):
+                input = to_device(sample_input(net, batch, request["seed"]), device, dtype)
+                clock.synchronise()
+                setup_ms = (time.perf_counter() - start) * 1e3
+                found = measure(module, input, clock, request)
+            measured.append({"device": str(device), "batch": batch, "setup_ms": setup_ms, **found})
+    return measured
+
+
+def _inference(
+    module: "nn.Module", input: "torch.Tensor", clock: "Clock", request: dict[str, Any]
+) -> dict[str, Any]:
+    import torch
+
+    from convnet_benchmarks.timing.layers import empty_layer_ms, time_layers
+    from convnet_benchmarks.timing.loops import warm_up
+
+    def forward() -> None:
+        module(input)
+
+    found: dict[str, Any] = {}
+    with torch.inference_mode():
+        warm_up(forward, clock)
+        times = time_layers(module, input, clock, request["passes"])
+        found["total_ms"] = times.plain_ms
+        found["hooked_ms"] = times.hooked_ms
+        found["outside_ms"] = times.outside_ms
+        found["empty_layer_ms"] = empty_layer_ms(clock, input)
+        found["layers"] = [
+            {"path": layer.path, "kind": layer.kind, "ms": ms}
+            for layer, ms in zip(times.layers, times.layer_ms, strict=True)
+        ]
+        if "operators" in request["tables"]:
+            found |= _operators(forward, clock, request["passes"], input.device.type)
+    return found
+
+
+def _training(
+    module: "nn.Module", input: "torch.Tensor", clock: "Clock", request: dict[str, Any]
+) -> dict[str, Any]:
+    from convnet_benchmarks.timing.phases import layer_phases, time_phases
+    from nets.phases import AutogradPhases
+
+    module.train()
+    found: dict[str, Any] = {"total_ms": time_phases(module, input, clock, request["passes"])}
+    found["layers"] = [
+        {"path": layer.path, "kind": layer.kind, "ms": ms}
+        for layer, ms in layer_phases(module, input, clock, request["passes"])
+    ]
+    if "operators" in request["tables"]:
+        with AutogradPhases(module) as phases:
+
+            def training_pass() -> None:
+                output = phases.updateOutput(input)
+                phases.updateGradInput(input, output)
+                phases.accGradParameters(input, output)
+
+            found |= _operators(training_pass, clock, request["passes"], input.device.type)
+    return found
+
+
+def _operators(work: Callable[[], None], clock: "Clock", passes: int, device_type: str) -> dict[str, Any]:
+    """PyTorch's operators by its profiler: calls per pass and own time, that of operators inside left out."""
+    from torch.profiler import ProfilerActivity, profile
+
+    from convnet_benchmarks.timing.loops import run_loop
+
+    activities = [ProfilerActivity.CPU]
+    if device_type == "cuda":
+        activities.append(ProfilerActivity.CUDA)
+    with profile(activities=activities):  # the first profile also starts the profiler
+        work()
+    with profile(activities=activities) as profiler:
+        profiled_ms = statistics.median(run_loop(work, passes, clock).samples_ms)
+    operators = {
+        event.key: {
+            "calls": event.count / passes,
+            "cpu_ms": event.self_cpu_time_total / 1e3 / passes,
+            "device_ms": event.self_device_time_total / 1e3 / passes if device_type == "cuda" else None,
+        }
+        for event in profiler.key_averages()
+        if event.device_type.name == "CPU"  # a kernel's time is that of the operator that launched it
+    }
+    return {"operators": operators, "profiled_ms": profiled_ms}

@@ -1,0 +1,128 @@
+"""``convnet-benchmarks report``: results as one HTML page of charts, and as pictures."""
+
+import argparse
+import importlib.util
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.options.study import names, open_output, study_parser
+from convnet_benchmarks.output import OutputFile
+
+if TYPE_CHECKING:
+    from convnet_benchmarks.commands.report.page import Section
+    from convnet_benchmarks.history import Source
+    from convnet_benchmarks.tables import Table
+
+SUMMARY = "results as one HTML page of charts (and PNG), beside the published numbers"
+
+_DESCRIPTION = """\
+Draws every chart that the files have data for: throughput and memory against batch size, the largest batch,
+throughput across hardware, accuracy against throughput, time by layer, roofline, and published numbers of
+2015 to 2018 beside new ones. The page loads nothing from anywhere. What is absent is named, with the command
+that makes its data. Needs bokeh, and --png matplotlib: pip install 'convnet-benchmarks[report]'."""
+_EXAMPLES = (
+    "sweep.jsonl --out report.html",
+    "sweep.jsonl ops.json roofline.json alexnet.json titanx_2015.log --out report.html --png pictures",
+    "cpu.jsonl h200.jsonl --title 'Two machines' --plots throughput_batch,throughput_hardware",
+)
+
+
+def main(arguments: Sequence[str], program: str) -> int:
+    """Runs the command. Returns 0; raises UserError for bad input."""
+    options = _parser(program).parse_args(arguments)
+    _require("bokeh", "the page")
+    if options.png is not None:
+        _require("matplotlib", "option --png")
+    with (
+        open_output("report", options, others=["out"], inputs=options.files) as output,
+        OutputFile("--out", options.out) as page_file,
+    ):
+        sections, sources = _sections(options)
+        pictures = _write_pictures(options, sections)
+        _write_page(options, page_file, sections, sources)
+        written = [options.out, *pictures]
+        output.write([_table(sections)], {"files": options.files, "written": written})
+    print(f"written: {', '.join(written)}", file=sys.stderr)
+    return 0
+
+
+def _parser(program: str) -> argparse.ArgumentParser:
+    parser = study_parser(program, _DESCRIPTION, _EXAMPLES)
+    parser.usage = f"{program} FILE [FILE ...] [options]"
+    parser.add_argument("files", nargs="+", metavar="FILE", help="results: --json, a sweep's points, logs")
+    parser.add_argument("--out", default="report.html", metavar="FILE", help="the page [report.html]")
+    parser.add_argument("--png", metavar="FOLDER", help="each plot as a PNG file in FOLDER, too")
+    parser.add_argument("--title", default="Convnet benchmarks", help="of the page")
+    parser.add_argument(
+        "--plots", type=names, metavar="NAMES", help="only these, separated by commas (default: all)"
+    )
+    return parser
+
+
+def _require(package: str, what: str) -> None:
+    if importlib.util.find_spec(package) is None:
+        raise UserError(f"{what} needs {package}: pip install 'convnet-benchmarks[report]'")
+
+
+def _sections(options: argparse.Namespace) -> "tuple[list[Section], list[Source]]":
+    from convnet_benchmarks.commands.report.data import ReportData
+    from convnet_benchmarks.commands.report.page import Section
+    from convnet_benchmarks.commands.report.plots import all_plots
+    from convnet_benchmarks.history import read_sources
+    from convnet_benchmarks.results.load import load_all
+
+    plots = all_plots()
+    wanted = list(plots) if options.plots is None else options.plots
+    unknown = [name for name in wanted if name not in plots]
+    if unknown:
+        raise UserError(f"option --plots: unknown plot '{unknown[0]}'; accepted: {', '.join(plots)}")
+    data = ReportData(load_all(options.files), read_sources())
+    sections = [
+        Section(name, plot.TITLE, plot.COMMAND, plot.chart(data))
+        for name, plot in plots.items()
+        if name in wanted
+    ]
+    return sections, list(data.sources)
+
+
+def _write_page(
+    options: argparse.Namespace, file: OutputFile, sections: "Sequence[Section]", sources: "Sequence[Source]"
+) -> None:
+    from convnet_benchmarks.commands.report.page import page
+
+    file.write(page(options.title, [Path(path).name for path in options.files], sections, sources))
+
+
+def _write_pictures(options: argparse.Namespace, sections: "Sequence[Section]") -> list[str]:
+    """The paths of the PNG files."""
+    if options.png is None:
+        return []
+    from convnet_benchmarks.commands.report.matplotlib import save_png
+
+    written = []
+    try:
+        Path(options.png).mkdir(parents=True, exist_ok=True)
+        for section in sections:
+            if section.chart:
+                path = str(Path(options.png, f"{section.name}.png"))
+                save_png(section.chart, section.title, path)
+                written.append(path)
+    except OSError as error:
+        raise UserError(f"option --png: cannot write '{error.filename}': {error.strerror}") from None
+    return written
+
+
+def _table(sections: "Sequence[Section]") -> "Table":
+    from convnet_benchmarks.tables import Column, Table
+
+    table = Table(
+        "Plots", [Column("plot"), Column("panels"), Column("numbers"), Column("absent; to make its data")]
+    )
+    for section in sections:
+        chart = section.chart
+        panels, numbers = (len(chart.panels), len(chart.table.rows)) if chart else (None, None)
+        table.rows.append((section.name, panels, numbers, None if chart else section.command))
+    return table

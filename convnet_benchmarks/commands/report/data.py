@@ -1,0 +1,97 @@
+"""What the plots of a report are made from, and the selections that several of them need."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from convnet_benchmarks import history
+from convnet_benchmarks.commands.report.chart import Tips
+from convnet_benchmarks.results.load import ResultFile
+from convnet_benchmarks.results.measurement import Measurement, net_key
+from convnet_benchmarks.tables import Cell, Column, Table
+
+# Values whose quotient is larger than this need a logarithmic axis.
+FAR_APART = 30.0
+
+
+@dataclass(frozen=True)
+class ReportData:
+    """``files``: the results given; ``sources``: the published ones."""
+
+    files: Sequence[ResultFile]
+    sources: Sequence[history.Source]
+
+    @property
+    def measured(self) -> list[Measurement]:
+        return [measurement for file in self.files for measurement in file.measurements]
+
+    @property
+    def published(self) -> list[Measurement]:
+        return [measurement for source in self.sources for measurement in source.measurements]
+
+    def of_study(self, kind: str) -> list[ResultFile]:
+        """The files of the study ``kind``, each with its JSON document."""
+        return [file for file in self.files if file.kind == kind and file.document is not None]
+
+
+def of_quantity(found: Iterable[Measurement], quantity: str) -> list[Measurement]:
+    """Those of whole nets, without repeats of the same point: the last one counts."""
+    latest: dict[tuple[object, ...], Measurement] = {}
+    for one in found:
+        if one.quantity == quantity and not one.op:
+            latest[net_key(one.net), one.batch, one.phase, one.device, one.software] = one
+    return list(latest.values())
+
+
+def by_net(found: Iterable[Measurement]) -> dict[str, list[Measurement]]:
+    """Grouped by net, however its name is spelt; the first spelling is the group's."""
+    groups: dict[str, list[Measurement]] = {}
+    spelling: dict[str, str] = {}
+    for one in found:
+        groups.setdefault(spelling.setdefault(net_key(one.net), one.net), []).append(one)
+    return groups
+
+
+def naming(found: Sequence[Measurement]) -> Callable[[Measurement], str]:
+    """A short name for each measurement's conditions: of device, software and phase what differs at all."""
+    conditions = [
+        name for name in ("device", "software", "phase") if len({getattr(m, name) for m in found}) > 1
+    ]
+    shown = conditions or ["device"]
+    return lambda one: ", ".join(filter(None, (getattr(one, name) for name in shown))) or "measured"
+
+
+def tips(one: Measurement, *more: tuple[str, str]) -> Tips:
+    """A tooltip's lines: what was measured, exactly."""
+    interval = ""
+    if one.low is not None and one.high is not None:
+        interval = f"{number(one.low)} to {number(one.high)}"
+    lines = [
+        ("net", one.net),
+        ("batch", "" if one.batch is None else f"{one.batch:,}"),
+        (one.quantity, f"{number(one.value)} {one.unit}".strip()),
+        ("95 % interval", interval),
+        *more,
+        ("phase", one.phase),
+        ("layer", one.op),
+        ("device", one.device),
+        ("software", one.software),
+        ("published", one.source),
+    ]
+    return [(name, text) for name, text in lines if text]
+
+
+def number(value: float) -> str:
+    """A value in full as far as it means anything: 6 significant digits."""
+    return f"{value:,.0f}" if abs(value) >= 1e6 else f"{value:,.6g}"
+
+
+def measurement_table(title: str, found: Sequence[Measurement], names: Sequence[str]) -> Table:
+    """A row for each measurement with the fields ``names``; ``value`` is headed by its quantity and unit."""
+    first = found[0]
+    one_unit = all(one.unit == first.unit for one in found)
+    headings = {"op": "layer", "low": "95 % from", "high": "to"}
+    fields = [*names, *([] if one_unit else ["unit"])]
+    value = Column(first.quantity, first.unit if one_unit else "", digits=5)
+    columns = [value if name == "value" else Column(headings.get(name, name)) for name in fields]
+    rows: list[Sequence[Cell]] = [[getattr(one, name) for name in fields] for one in found]
+    return Table(title, columns, rows)

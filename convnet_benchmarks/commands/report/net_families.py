@@ -1,0 +1,17 @@
+"""The family of a net by its name."""
+
+from functools import cache
+
+from convnet_benchmarks.results.measurement import net_key
+
+
+def net_family(name: str) -> str:
+    """As the registry of nets says; a net that is not in it is a family of its own."""
+    return _families().get(net_key(name), name)
+
+
+@cache
+def _families() -> dict[str, str]:
+    from nets import registry
+
+    return {net_key(net.name): net.family or net.name for net in registry.NETS.values()}

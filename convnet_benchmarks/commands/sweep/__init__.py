@@ -1,0 +1,168 @@
+"""sweep: throughput, latency and memory of nets over batch sizes, devices, number formats and backends.
+
+What dlmark did for Gluon's model zoo: throughput against batch size, and the largest batch size.
+"""
+
+import argparse
+import itertools
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.options import study
+from convnet_benchmarks.options.parser import seed
+from convnet_benchmarks.points.point import DTYPES, FAILED, MODES, Point
+from convnet_benchmarks.workload import backends
+
+if TYPE_CHECKING:
+    from convnet_benchmarks.commands.sweep.run import Task
+
+SUMMARY = "throughput, latency, memory over nets, batch sizes, devices; the largest batch"
+EXAMPLES = (
+    "--nets alexnet_owt,googlenet --batch-sizes 1,2,4,8,16",
+    "--nets vgg_a --backends stock,no-onednn,auto --modes inference,training --threads 2",
+    "--nets all --devices cpu,cuda --dtypes float32,bfloat16 --points zoo.jsonl --csv zoo.csv",
+    "--nets googlenet --batch-sizes none --largest-batch --memory-budget 4GiB",
+)
+
+
+def parser(program: str) -> argparse.ArgumentParser:
+    found = study.study_parser(
+        program,
+        "Measures every combination of the lists below, each in a process of its own. Every finished point\n"
+        "is kept in the file of --points: after a kill or Ctrl-C the same command continues where it was.",
+        EXAMPLES,
+    )
+    what = found.add_argument_group("what is measured (lists are separated by commas)")
+    what.add_argument(
+        "--nets",
+        type=study.names,
+        required=True,
+        metavar="LIST",
+        help="nets by name, module:function, file.py:function or model.t7; or all",
+    )
+    what.add_argument(
+        "--batch-sizes",
+        type=lambda text: [] if text == "none" else study.sizes(text),
+        default=[1, 2, 4, 8, 16, 32, 64],
+        metavar="LIST",
+        help="batch sizes, or none [1,2,4,8,16,32,64]",
+    )
+    what.add_argument(
+        "--devices", type=study.names, default=["cpu"], metavar="LIST", help="cpu, cuda, cuda:N [cpu]"
+    )
+    what.add_argument(
+        "--dtypes",
+        type=study.names,
+        default=["float32"],
+        metavar="LIST",
+        help=f"{', '.join(DTYPES)} [float32]",
+    )
+    what.add_argument(
+        "--backends",
+        type=study.names,
+        default=["stock"],
+        metavar="LIST",
+        help=f"{', '.join(backends.BACKENDS)} [stock]",
+    )
+    what.add_argument(
+        "--modes",
+        type=study.names,
+        default=["inference"],
+        metavar="LIST",
+        help=f"{', '.join(MODES)} [inference]",
+    )
+    what.add_argument(
+        "--largest-batch",
+        action="store_true",
+        help="search for the largest batch, too: until a GPU is out of memory, or a CPU's process takes more "
+        "than --memory-budget",
+    )
+    what.add_argument("--input-size", type=study.input_size, metavar="CxHxW", help="[the net's own]")
+    what.add_argument("--seed", type=seed, default=1, metavar="N", help="[1]")
+    how = found.add_argument_group("how")
+    how.add_argument(
+        "--seconds",
+        type=study.seconds,
+        default=10.0,
+        metavar="S",
+        help="the most for a timed loop, which ends sooner when the median is known to 1 %% [10]",
+    )
+    how.add_argument("--time-limit", type=study.seconds, metavar="S", help="the most for a point")
+    study.add_point_options(
+        how,
+        points="sweep.jsonl",
+        memory_budget="main memory that a point's process may take, as 4GiB [90 %% of what is available]",
+    )
+    return found
+
+
+def main(arguments: Sequence[str], program: str) -> int:
+    """Returns 0, or 1 when a point failed; Ctrl-C shows what has been measured before it ends the command."""
+    options = parser(program).parse_args(arguments)
+    _check(options)
+
+    from convnet_benchmarks.commands.sweep.run import run
+    from convnet_benchmarks.commands.sweep.tables import tables
+    from convnet_benchmarks.points.file import PointFile, latest
+
+    with (
+        study.open_output("sweep", options, others=["points"]) as output,
+        PointFile("--points", options.points, fresh=options.fresh) as file,
+    ):
+        tasks = plan(options)
+        interrupted = False
+        try:
+            run(tasks, file, options)
+        except KeyboardInterrupt:
+            interrupted = True
+        found = latest(file.records)
+        records = [found[task.identity] for task in tasks if task.identity in found]
+        output.write(tables(records), {"points": records})
+    if interrupted:
+        counted = f"{len(records)} of {len(tasks)} points are in {options.points}"
+        print(f"{counted}; the same command continues", file=sys.stderr)
+        raise KeyboardInterrupt
+    return 1 if any(record["status"] == FAILED for record in records) else 0
+
+
+def _check(options: argparse.Namespace) -> None:
+    """Names that there are not, said before anything is opened."""
+    from convnet_benchmarks.workload import nets as named_nets
+    from nets import registry
+
+    if options.nets == ["all"]:
+        options.nets = list(registry.NETS)
+    for name in options.nets:
+        named_nets.find(name, options.input_size, "--nets")
+    for option, given, accepted in (
+        ("--dtypes", options.dtypes, DTYPES),
+        ("--backends", options.backends, backends.BACKENDS),
+        ("--modes", options.modes, MODES),
+    ):
+        for name in given:
+            if name not in accepted:
+                raise UserError(f"option {option}: unknown '{name}'; accepted: {', '.join(accepted)}")
+    if not options.batch_sizes and not options.largest_batch:
+        raise UserError("option --batch-sizes: none leaves nothing to do without --largest-batch")
+
+
+def plan(options: argparse.Namespace) -> "list[Task]":
+    """Everything asked for; a combination's batch sizes from small to large, then its search."""
+    from convnet_benchmarks.commands.sweep.run import LARGEST_BATCH, THROUGHPUT, Task
+    from convnet_benchmarks.points.process import describe_device
+
+    machines = {device: describe_device(device, "--devices") for device in options.devices}
+    kinds = [(THROUGHPUT, batch) for batch in sorted(options.batch_sizes)]
+    if options.largest_batch:
+        kinds.append((LARGEST_BATCH, 1))
+    tasks = []
+    for net, device, dtype, backend, mode in itertools.product(
+        options.nets, options.devices, options.dtypes, options.backends, options.modes
+    ):
+        for kind, batch in kinds:
+            size = options.input_size
+            point = Point(net, batch, device, dtype, backend, mode, options.threads, size, options.seed)
+            tasks.append(Task(kind, point, machines[device]))
+    return tasks

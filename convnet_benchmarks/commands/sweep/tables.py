@@ -1,0 +1,122 @@
+"""The tables of a sweep, from its records."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from convnet_benchmarks.commands.sweep.run import LARGEST_BATCH, THROUGHPUT
+from convnet_benchmarks.points.point import OK
+from convnet_benchmarks.tables import Cell, Column, Table
+
+Records = Sequence[dict[str, Any]]
+_MIB = 2**20
+_COMBINATION = (
+    Column("net", key="net"),
+    Column("device", key="device"),
+    Column("dtype", key="dtype"),
+    Column("backend", key="backend"),
+    Column("mode", key="mode"),
+)
+
+
+def tables(records: Records) -> list[Table]:
+    """Throughput against batch size, then every point, then the largest batches; those that have rows."""
+    points = [record for record in records if record["kind"] == THROUGHPUT]
+    searches = [record for record in records if record["kind"] == LARGEST_BATCH]
+    found = [_throughput(points), _details(points), _largest_batches(searches)]
+    return [table for table in found if table.rows]
+
+
+def _throughput(points: Records) -> Table:
+    batches = sorted({record["point"]["batch_size"] for record in points})
+    rows: dict[tuple[Cell, ...], dict[int, Cell]] = {}
+    for record in points:
+        row = rows.setdefault(_combination(record), {})
+        row[record["point"]["batch_size"]] = record.get("samples_per_second") or record["status"]
+    columns = [Column(f"batch {batch}", key=f"batch_{batch}") for batch in batches]
+    return Table(
+        "Throughput in samples/s against batch size",
+        [*_COMBINATION, *columns],
+        [[*names, *(row.get(batch) for batch in batches)] for names, row in rows.items()],
+        _machines(points),
+    )
+
+
+def _details(points: Records) -> Table:
+    columns = [
+        *_COMBINATION,
+        Column("batch", key="batch_size"),
+        Column("throughput", "samples/s", key="samples_per_second"),
+        *(Column(f"latency p{p}", "ms", key=f"latency_p{p}_ms") for p in (50, 90, 99)),
+        *(Column(phase, "ms", key=f"{phase}_ms") for phase in _phases(points)),
+        Column("peak memory", "MiB", key="peak_memory_mib"),
+        Column("verdict", key="verdict"),
+    ]
+    rows = [_detail(record, points) for record in points]
+    return Table("Latency of a pass, and memory", columns, rows)
+
+
+def _detail(record: dict[str, Any], points: Records) -> Sequence[Cell]:
+    names = [*_combination(record), record["point"]["batch_size"]]
+    phases = _phases(points)
+    if record["status"] != OK:
+        return [*names, *[None] * (5 + len(phases)), f"{record['status']}: {record['reason']}"]
+    latency = record["latency_ms"]
+    return [
+        *names,
+        record["samples_per_second"],
+        *(latency[percentile] for percentile in ("p50", "p90", "p99")),
+        *(record["phases_ms"].get(phase, {}).get("median") for phase in phases),
+        _mebibytes(record["peak_memory_bytes"]),
+        record["pass_ms"]["verdict"],
+    ]
+
+
+def _phases(points: Records) -> list[str]:
+    """The phases that any of the points has: none without training."""
+    return list(dict.fromkeys(phase for record in points for phase in record.get("phases_ms", ())))
+
+
+def _largest_batches(searches: Records) -> Table:
+    columns = [
+        *_COMBINATION,
+        Column("largest batch", key="largest_batch"),
+        Column("smallest that did not run", key="smallest_failing_batch"),
+        Column("peak memory", "MiB", key="peak_memory_mib"),
+        Column("memory budget", "MiB", key="memory_budget_mib"),
+        Column("tries", key="tries"),
+        Column("status", key="status"),
+    ]
+    rows: list[Sequence[Cell]] = [
+        [
+            *_combination(record),
+            record.get("largest_batch"),
+            record.get("smallest_failing_batch"),
+            _mebibytes(record.get("peak_memory_bytes")),
+            _mebibytes(record["memory_budget_bytes"]),
+            len(record.get("tried", ())),
+            record["status"] + (f": {record['reason']}" if record["reason"] else ""),
+        ]
+        for record in searches
+    ]
+    return Table("Largest batch size", columns, rows)
+
+
+def _combination(record: dict[str, Any]) -> tuple[Cell, ...]:
+    point = record["point"]
+    return point["net"], point["device"], point["dtype"], point["backend"], point["mode"]
+
+
+def _machines(records: Records) -> list[str]:
+    """What each device is, and the threads, for below the table."""
+    found: dict[str, None] = {}
+    for record in records:
+        if record["status"] == OK:
+            point, machine = record["point"], record["machine"]
+            threads = f", {record['environment']['torch']['threads']} threads"
+            on_cpu = threads if point["device"] == "cpu" else ""
+            found[f"{point['device']}: {machine['device']}, torch {machine['torch']}{on_cpu}"] = None
+    return list(found)
+
+
+def _mebibytes(size: int | None) -> float | None:
+    return None if size is None else size / _MIB

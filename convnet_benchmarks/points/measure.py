@@ -1,0 +1,180 @@
+"""Measuring a point in this process: throughput, latency, the phases of training, and memory."""
+
+import contextlib
+import gc
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+
+from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.points.point import FAILED, OK, OUT_OF_MEMORY, UNSUPPORTED, Point
+from convnet_benchmarks.points.workload import PointWorkload, open_point
+from convnet_benchmarks.timing.loops import (
+    Clock,
+    HostClock,
+    Loop,
+    Settling,
+    run_loop,
+    run_until_settled,
+    warm_up,
+)
+from convnet_benchmarks.timing.statistics import percentile
+from convnet_benchmarks.workload.backends import UnsupportedError
+from convnet_benchmarks.workload.memory import is_out_of_memory, resident_bytes
+
+if TYPE_CHECKING:
+    import torch
+
+PERCENTILES = (50, 90, 99)
+# Below this many passes a point takes longer rather than say less.
+_FEWEST_PASSES = 3
+
+
+def measure(point: Point, settling: Settling | None = None) -> dict[str, Any]:
+    """What docs/results.md calls a point: plain JSON values, whatever happens to the point.
+
+    A point that does not run (out of memory, unsupported, any error of PyTorch) has its ``status`` and
+    ``reason`` and no figures; the memory it took is given back.
+    """
+    begin = time.perf_counter()
+    with outcome_of() as outcome:
+        outcome.figures = _measured(point, settling or Settling(most_seconds=10.0))
+    _give_memory_back()
+    return {
+        "point": point.as_dict(),
+        "status": outcome.status,
+        "reason": outcome.reason,
+        "time": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "seconds": time.perf_counter() - begin,
+        **outcome.figures,
+    }
+
+
+def try_point(point: Point) -> dict[str, Any]:
+    """Runs ``point`` twice, untimed: its ``status``, ``reason`` and ``peak_memory_bytes``."""
+    with outcome_of() as outcome:
+        outcome.figures = _tried(point)
+    _give_memory_back()
+    return {"status": outcome.status, "reason": outcome.reason, **outcome.figures}
+
+
+# Functions of their own, so that no variable of a caller still holds the net when memory is given back.
+def _measured(point: Point, settling: Settling) -> dict[str, Any]:
+    with open_point(point) as workload:
+        return _figures(point, workload, settling)
+
+
+def _tried(point: Point) -> dict[str, Any]:
+    with open_point(point) as workload, _memory_counted(workload.device) as memory:
+        run = workload.opened.train if point.mode == "training" else workload.opened.infer
+        for _ in range(2):  # the second pass meets the buffers that the first has left
+            run()
+            workload.clock.synchronise()
+    return dict(memory)
+
+
+@dataclass
+class Outcome:
+    """What has become of a point."""
+
+    status: str
+    reason: str
+    figures: dict[str, Any]
+
+
+@contextlib.contextmanager
+def outcome_of() -> Iterator[Outcome]:
+    """Turns what its block raises into a status and a reason."""
+    outcome = Outcome(OK, "", {})
+    try:
+        yield outcome
+    except UnsupportedError as error:
+        outcome.status, outcome.reason = UNSUPPORTED, str(error)
+    except UserError as error:
+        outcome.status, outcome.reason = FAILED, str(error)
+    except Exception as error:
+        first_line = next(iter(str(error).splitlines()), "")
+        outcome.reason = f"{type(error).__name__}: {first_line}" if first_line else type(error).__name__
+        if is_out_of_memory(error):
+            outcome.status = OUT_OF_MEMORY
+        elif isinstance(error, NotImplementedError) or "not implemented for" in first_line:
+            outcome.status = (
+                UNSUPPORTED  # as PyTorch says of an operator without a kernel for a number format
+            )
+        else:
+            outcome.status = FAILED
+
+
+def _give_memory_back() -> None:
+    """Once the exception and its frames are gone: what the point held can be used by the next one."""
+    import torch
+
+    gc.collect()
+    if torch.cuda.is_initialized():
+        torch.cuda.empty_cache()
+
+
+def _figures(point: Point, workload: PointWorkload, settling: Settling) -> dict[str, Any]:
+    from convnet_benchmarks import environment
+    from nets.registry import parameter_count
+
+    opened, clock = workload.opened, workload.clock
+    run = opened.train if point.mode == "training" else opened.infer
+    with _memory_counted(workload.device) as memory:
+        passes = warm_up(run, clock, most_seconds=settling.most_seconds)
+        throughput = _settled(run, clock, settling)
+    latency = throughput
+    if workload.device.type == "cuda":  # a pass that nothing waits for overlaps the issue of the next one
+
+        def run_and_wait() -> None:
+            run()
+            clock.synchronise()
+
+        latency = _settled(run_and_wait, HostClock(), settling)
+    phases = {}
+    if point.mode == "training":
+        third = replace(settling, most_seconds=settling.most_seconds / 3)
+        phases = {name: _settled(phase, clock, third) for name, phase in opened.phases.items()}
+    return {
+        "parameters": parameter_count(workload.module),
+        "input_shapes": [list(input.shape) for input in workload.inputs],
+        "samples_per_second": point.batch_size * 1e3 / throughput.summary().median,
+        "latency_ms": {f"p{percent}": percentile(latency.samples_ms, percent) for percent in PERCENTILES},
+        "pass_ms": throughput.summary().without_advice(),
+        "phases_ms": {name: loop.summary().without_advice() for name, loop in phases.items()},
+        "warm_up_passes": passes,
+        **memory,
+        "engine": opened.facts,
+        "environment": environment.collect(workload.device),
+    }
+
+
+def _settled(work: Callable[[], object], clock: Clock, settling: Settling) -> Loop:
+    """As many passes as ``settling`` wants, fewer to begin with where it has no time for them."""
+    seconds = run_loop(work, 1, clock).seconds
+    affordable = int(settling.most_seconds / max(seconds, 1e-9))
+    fewest = max(_FEWEST_PASSES, min(settling.fewest_passes, affordable))
+    return run_until_settled(work, clock, replace(settling, fewest_passes=fewest))
+
+
+@contextlib.contextmanager
+def _memory_counted(device: "torch.device") -> Iterator[dict[str, int | None]]:
+    """Fills in, on leaving, the peak of the device's memory in bytes since the point was opened.
+
+    On a GPU what PyTorch's allocator gave out and (``reserved``) held; on a CPU the resident memory of this
+    process, Python and PyTorch included, since its start.
+    """
+    import torch
+
+    memory: dict[str, int | None] = {}
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)
+    yield memory
+    if device.type == "cuda":
+        memory["peak_memory_bytes"] = torch.cuda.max_memory_allocated(device)
+        memory["reserved_memory_bytes"] = torch.cuda.max_memory_reserved(device)
+    else:
+        memory["peak_memory_bytes"] = resident_bytes(peak=True)
+        memory["reserved_memory_bytes"] = None

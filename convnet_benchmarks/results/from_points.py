@@ -1,0 +1,118 @@
+"""Measurements from the records of a sweep (docs/results.md)."""
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from convnet_benchmarks.fields import Fields
+from convnet_benchmarks.points.point import OK, STATUSES, Point
+from convnet_benchmarks.results.measurement import (
+    IMAGES_PER_SECOND,
+    LARGEST_BATCH,
+    LATENCY,
+    MEMORY,
+    MIB,
+    MS_PER_SAMPLE,
+    THROUGHPUT,
+    TIME,
+    Measurement,
+)
+
+Record = Mapping[str, Any]
+
+
+def of_points(records: Iterable[Record], name: str) -> list[Measurement]:
+    """Of the records in the field ``name`` of a study's JSON."""
+    found = (of_point(record, f"{name}[{number}]") for number, record in enumerate(records))
+    return list(itertools.chain.from_iterable(found))
+
+
+def of_point(record: Record, place: str = "") -> list[Measurement]:
+    """Of one record of a sweep; what did not run has nothing measured.
+
+    Raises FieldError for a record that lacks a field or has one of the wrong type. ``place``: where in its
+    file it is, '' for a record on a line of its own.
+    """
+    fields = Fields(record, place)
+    status, kind = fields.text("status", *STATUSES), fields.text("kind")
+    if kind not in ("point", LARGEST_BATCH):
+        return _of_comparison(fields)
+    if status != OK:
+        return []
+    return _of_search(fields) if kind == LARGEST_BATCH else _of_pass(fields)
+
+
+def _of_comparison(record: Fields) -> list[Measurement]:
+    """The throughput of every variant that ran; its name stands for backend and number format."""
+    results = record.inner("results")
+    ran = [name for name in results if results.inner(name).text("status", *STATUSES) == OK]
+    return [_throughput(_about(record, [variant]), results.inner(variant)) for variant in ran]
+
+
+def _of_pass(record: Fields) -> list[Measurement]:
+    """Throughput, latency, memory, and the phases of training."""
+    about = _about(record)
+    found = [_throughput(about, record)]
+    latencies = record.inner("latency_ms")
+    for name in latencies:
+        quantity = f"{LATENCY} {name}"
+        found.append(replace(about, quantity=quantity, unit="ms", value=latencies.positive(name)))
+    if not record.is_null("peak_memory_bytes", "a number of bytes"):
+        mebibytes = record.number("peak_memory_bytes") / 2**20
+        found.append(replace(about, quantity=MEMORY, unit=MIB, value=mebibytes))
+    phases = record.inner("phases_ms")
+    return found + [_phase(replace(about, phase=name), phases.inner(name)) for name in phases]
+
+
+def _phase(about: Measurement, summary: Fields) -> Measurement:
+    assert about.batch is not None
+    return replace(
+        about,
+        quantity=TIME,
+        unit=MS_PER_SAMPLE,
+        value=summary.positive("median") / about.batch,
+        low=summary.positive("low") / about.batch,
+        high=summary.positive("high") / about.batch,
+        samples=summary.whole("samples"),
+    )
+
+
+def _throughput(about: Measurement, figures: Fields) -> Measurement:
+    passes = figures.inner("pass_ms")
+    assert about.batch is not None
+    return replace(
+        about,
+        quantity=THROUGHPUT,
+        unit=IMAGES_PER_SECOND,
+        value=figures.positive("samples_per_second"),
+        low=1e3 * about.batch / passes.positive("high"),
+        high=1e3 * about.batch / passes.positive("low"),
+        samples=passes.whole("samples"),
+    )
+
+
+def _about(record: Fields, kernels: Sequence[str] = ()) -> Measurement:
+    """``kernels``: what the point ran on where that is not its backend and number format."""
+    point = Point.from_fields(record.inner("point"))
+    conditions = [*(kernels or (point.backend, point.dtype))]
+    if point.threads is not None:
+        conditions.append(f"{point.threads} threads")
+    if point.input_size is not None:
+        conditions.append("x".join(map(str, point.input_size)))
+    return Measurement(
+        quantity="",
+        unit="",
+        value=0.0,
+        net=point.net,
+        batch=point.batch_size,
+        phase=point.mode,
+        device=record.inner("machine").text("device"),
+        software=", ".join(conditions),
+    )
+
+
+def _of_search(record: Fields) -> list[Measurement]:
+    """The largest batch that ran."""
+    largest = float(record.whole("largest_batch", least=0))
+    return [replace(_about(record), quantity=LARGEST_BATCH, unit="images", value=largest, batch=None)]

@@ -1,0 +1,210 @@
+"""Measurements from result files of every kind: runs, points of a sweep, studies, legacy logs."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.fields import FieldError, Fields, is_finite, is_whole, shown
+from convnet_benchmarks.legacy.logs import LoggedRun
+from convnet_benchmarks.output import SCHEMA
+from convnet_benchmarks.points.file import is_point_file, latest_lines
+from convnet_benchmarks.results.from_points import of_point
+from convnet_benchmarks.results.from_studies import environment_device, study_measurements
+from convnet_benchmarks.results.measurement import (
+    MEMORY,
+    MS_PER_BATCH,
+    MS_PER_SAMPLE,
+    THROUGHPUT,
+    TIME,
+    Measurement,
+)
+from convnet_benchmarks.results.runs import load_runs
+
+_TEXTS = ("quantity", "unit", "net", "phase", "op", "device", "software")
+_NEVER_NEGATIVE = (TIME, THROUGHPUT, MEMORY)
+
+# The lines of the legacy scripts that are sums of others.
+_SUMS = {
+    ":Forward:": (":updateOutput():",),
+    ":Backward:": (":updateGradInput():", ":accGradParameters():"),
+    ":TOTAL:": (":updateOutput():", ":updateGradInput():", ":accGradParameters():"),
+}
+_CRITERION_SUM = (":Net Forward:", ":Criterion Forward:", ":Criterion Backward:", ":Net Backward:")
+_PHASES = {":Forward:": "forward", ":Backward:": "backward", ":TOTAL:": "forward+backward"}
+_CRITERION_TOTAL = "net and criterion"
+
+_INPUT_SHAPE = re.compile(r" \d+(x\d+)+$")
+# What soumith/convnet-benchmarks calls nets that have another name here.
+_NETS_OF_LOGS = {"AlexNet": "alexnet_owt", "VGG Model-A": "vgg_a"}
+
+
+@dataclass(frozen=True)
+class ResultFile:
+    """``kind``: log, points, benchmark, criterion, or the study's name. ``document``: a study's JSON."""
+
+    path: str
+    kind: str
+    measurements: tuple[Measurement, ...]
+    document: Mapping[str, Any] | None = None
+
+
+def load(path: str) -> ResultFile:
+    """Reads a result file or legacy log; raises UserError where it is neither, or holds nothing measured."""
+    if is_point_file(path):
+        found = [m for number, record in latest_lines(path) for m in _of_line(path, number, record)]
+        return _checked(ResultFile(path, "points", tuple(found)))
+    document = _json_document(path)
+    if document is None:
+        found = [m for run in load_runs(path) for m in _of_log(run)]
+        return _checked(ResultFile(path, "log", tuple(found)))
+    schema, kind = document.get("schema"), document.get("kind")
+    if schema != SCHEMA or not isinstance(kind, str):
+        raise UserError(f'{path}: not a result of this program; accepted: "schema": "{SCHEMA}", a "kind"')
+    try:
+        found = _of_run(document) if kind in ("benchmark", "criterion") else study_measurements(document)
+    except FieldError as error:
+        raise UserError(f"{path}: {error}") from None
+    except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
+        raise UserError(f"{path}: kind {kind}: {type(error).__name__} {error} in it") from None
+    return _checked(ResultFile(path, kind, tuple(found), document))
+
+
+def _of_line(path: str, number: int, record: Mapping[str, Any]) -> list[Measurement]:
+    try:
+        return of_point(record)
+    except FieldError as error:
+        raise UserError(f"{path}, line {number}: {error}") from None
+
+
+def load_all(paths: list[str]) -> list[ResultFile]:
+    return [load(path) for path in paths]
+
+
+def _json_document(path: str) -> dict[str, Any] | None:
+    """The file's one JSON object; None where it is something else (a log, a file of points)."""
+    try:
+        document = json.loads(Path(path).read_bytes())
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        if Path(path).suffix.lower() == ".json":
+            raise UserError(f"{path}: not a JSON file ({error})") from None
+        return None
+    return document if isinstance(document, dict) else None
+
+
+def _checked(file: ResultFile) -> ResultFile:
+    """The file, if it measured anything and all of that can be compared and drawn."""
+    if not file.measurements:
+        raise UserError(f"{file.path}: nothing measured in it")
+    for one in file.measurements:
+        wrong = _wrong(one)
+        if wrong:
+            known = (one.phase, one.op, one.quantity)
+            what = " ".join(text for text in known if text and isinstance(text, str))
+            raise UserError(f"{file.path}: {what}: {wrong}")
+    return file
+
+
+def _wrong(one: Measurement) -> str:
+    """Which field is not what ``Measurement`` says it is, '' where all are."""
+    for name in _TEXTS:
+        if not isinstance(getattr(one, name), str):
+            return f"{name} is {shown(getattr(one, name))}; accepted: a text"
+    for name in ("value", "low", "high"):
+        value = getattr(one, name)
+        if not (is_finite(value) or (value is None and name != "value")):
+            return f"{name} is {shown(value)}; accepted: a finite number"
+        if one.quantity in _NEVER_NEGATIVE and value is not None and value < 0:
+            return f"{name} is {shown(value)}; accepted: a number from 0 up"
+    if one.low is not None and one.high is not None and one.low > one.high:
+        return f"its interval is from {one.low:g} to {one.high:g}; accepted: from the lower end to the higher"
+    if not (one.batch is None or is_whole(one.batch)):
+        return f"batch size is {shown(one.batch)}; accepted: a whole number from 1 up"
+    if not is_whole(one.samples, least=0):
+        return f"samples is {shown(one.samples)}; accepted: a whole number from 0 up"
+    return ""
+
+
+def _of_log(run: LoggedRun) -> list[Measurement]:
+    """A log's lines: single numbers, or means, without statistics."""
+    title = "" if run.command else run.title
+    layer = title if title.startswith("input = ") else ""
+    about = Measurement(
+        quantity=TIME,
+        unit=run.unit,
+        value=0.0,
+        net="one convolution" if layer else _net_of_log(title),
+        batch=run.batch_size,
+        op=layer,
+        device=run.device or "",
+        software=run.kernels or run.command or "",
+    )
+    times = run.times.items()
+    return [_per_sample(replace(about, phase=_phase(label, run.kind), value=time)) for label, time in times]
+
+
+def _net_of_log(title: str) -> str:
+    """'alexnet_owt' of 'AlexNet 128x3x224x224'."""
+    net = _INPUT_SHAPE.sub("", title)
+    return _NETS_OF_LOGS.get(net, net)
+
+
+def _of_run(document: Mapping[str, Any]) -> list[Measurement]:
+    """What benchmark.py --json wrote: medians with their intervals where a loop was timed."""
+    options, environment, kind = document["options"], document["environment"], document["kind"]
+    batch = 1 if options["tensor_4d"] is False else Fields(options, "options").whole("batch_size")
+    summaries = {label: phase["summary"] for label, phase in document["phases"].items()}
+    for label, parts in (_SUMS | {":TOTAL:": _CRITERION_SUM} if kind == "criterion" else _SUMS).items():
+        if label in document["lines"] and all(part in summaries for part in parts):
+            summaries[label] = _sum([summaries[part] for part in parts])
+    about = Measurement(
+        quantity=TIME,
+        unit=MS_PER_SAMPLE,
+        value=0.0,
+        net=document["net"]["name"],
+        batch=batch,
+        device=environment_device(environment),
+        software=f"{document['backend']['name']}, {options['dtype']}",
+    )
+    found = []
+    lines = Fields(document["lines"], "lines")
+    for label in lines:
+        one = replace(about, phase=_phase(label, kind), value=lines.positive(label))
+        if label in summaries:
+            summary = summaries[label]
+            one = replace(
+                one,
+                value=summary["median"] / batch,
+                low=summary["low"] / batch,
+                high=summary["high"] / batch,
+                samples=summary["samples"],
+            )
+        found.append(one)
+    return found
+
+
+def _sum(summaries: list[Mapping[str, Any]]) -> dict[str, Any]:
+    """Of phases timed one after the other. The sums of the intervals' ends bound the sum as surely."""
+    total: dict[str, Any] = {
+        name: sum(summary[name] for summary in summaries) for name in ("median", "low", "high")
+    }
+    return total | {"samples": min(summary["samples"] for summary in summaries)}
+
+
+def _phase(label: str, kind: str) -> str:
+    """'free updateOutput' of 'free :updateOutput():'."""
+    if kind == "criterion" and label == ":TOTAL:":
+        return _CRITERION_TOTAL
+    return _PHASES.get(label) or re.sub(r":|\(\)", "", label).strip()
+
+
+def _per_sample(measurement: Measurement) -> Measurement:
+    if measurement.unit != MS_PER_BATCH or not measurement.batch:
+        return measurement
+    value = measurement.value / measurement.batch
+    return replace(measurement, unit=MS_PER_SAMPLE, value=value)

@@ -1,0 +1,55 @@
+"""Benchmark runs from a file: a legacy log, or what ``benchmark.py --json`` wrote."""
+
+import json
+from pathlib import Path
+
+from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.fields import is_finite, shown
+from convnet_benchmarks.legacy.logs import PER_SAMPLE, LoggedRun, parse_log, parse_model
+from convnet_benchmarks.output import SCHEMA
+
+
+def is_run_json(path: str) -> bool:
+    """Whether the file is JSON that names this project's schema, in whatever version."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            document = json.load(file)
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(document, dict) and str(document.get("schema", "")).startswith("convnet-benchmarks/")
+
+
+def load_runs(path: str) -> tuple[LoggedRun, ...]:
+    """The runs of a log or a JSON result. Raises UserError where the file is neither."""
+    try:
+        text = Path(path).read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}") from None
+    if Path(path).suffix.lower() == ".json":
+        return (_run_of_json(path, text),)
+    try:
+        return parse_log(text)
+    except ValueError as error:
+        raise UserError(f"{path}: {error}") from None
+
+
+def _run_of_json(path: str, text: str) -> LoggedRun:
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{path}: not a JSON file ({error})") from None
+    if not isinstance(document, dict) or document.get("schema") != SCHEMA:
+        raise UserError(f'{path}: not a result of benchmark.py --json; accepted: "schema": "{SCHEMA}"')
+    kind, lines = document.get("kind"), document.get("lines")
+    if kind not in ("benchmark", "criterion"):
+        raise UserError(f"{path}: kind is {kind!r}; accepted: 'benchmark', 'criterion'")
+    if not isinstance(lines, dict) or not lines:
+        raise UserError(f"{path}: 'lines' must hold a number of milliseconds for each label")
+    for label, value in lines.items():
+        if not (is_finite(value) and value > 0):
+            raise UserError(f"{path}: label '{label}' is {shown(value)}; accepted: milliseconds above 0")
+    try:
+        model = parse_model(str(document.get("model", "")))
+    except ValueError as error:
+        raise UserError(f"{path}: 'model': {error}") from None
+    return LoggedRun(kind, PER_SAMPLE, {label: float(value) for label, value in lines.items()}, model=model)

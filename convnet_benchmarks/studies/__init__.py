@@ -1,6 +1,0 @@
-"""The studies: each module of this package is a command of its own name.
-
-A study has ``SUMMARY``, one line for ``convnet-benchmarks --help``, and
-``main(arguments, program) -> exit code``. It imports torch and other heavy packages only where it uses
-them, so that ``--help`` answers at once.
-"""

@@ -1,0 +1,164 @@
+"""Timed loops: so many passes of some work, every pass kept as a sample."""
+
+import itertools
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from convnet_benchmarks.timing.statistics import STABLE_HALF_WIDTH, Summary, summarise
+
+if TYPE_CHECKING:
+    import torch
+
+
+class Clock(Protocol):
+    """How passes are marked and the device waited for."""
+
+    def synchronise(self) -> None:
+        """Waits until the device has done all it was given."""
+
+    def mark(self) -> Any:
+        """Notes the present moment in the device's stream of work."""
+
+    def milliseconds(self, marks: list[Any]) -> list[float]:
+        """The times between consecutive marks, once the device is idle."""
+
+
+class HostClock:
+    """The CPU's: work is done when the call returns."""
+
+    def synchronise(self) -> None:
+        pass
+
+    def mark(self) -> float:
+        return time.perf_counter()
+
+    def milliseconds(self, marks: list[float]) -> list[float]:
+        return [(b - a) * 1e3 for a, b in itertools.pairwise(marks)]
+
+
+class CudaClock:
+    """A GPU's: passes are marked by events in its stream."""
+
+    def __init__(self, device: "torch.device", synchronises: bool) -> None:
+        self._device = device
+        self._synchronises = synchronises
+
+    def synchronise(self) -> None:
+        import torch
+
+        if self._synchronises:
+            torch.cuda.synchronize(self._device)
+
+    def mark(self) -> "torch.cuda.Event":
+        import torch
+
+        event = torch.cuda.Event(enable_timing=True)
+        event.record()
+        return event
+
+    def milliseconds(self, marks: list[Any]) -> list[float]:
+        import torch
+
+        torch.cuda.synchronize(self._device)
+        return [a.elapsed_time(b) for a, b in itertools.pairwise(marks)]
+
+
+def device_clock(device: "torch.device") -> Clock:
+    """What times work on ``device``: the device's own events on a GPU."""
+    return CudaClock(device, synchronises=True) if device.type == "cuda" else HostClock()
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A timed loop: ``seconds`` by the host's clock from its start to its end, and a sample per pass."""
+
+    passes: int
+    seconds: float
+    samples_ms: tuple[float, ...]
+    timed_out: bool = False
+
+    @property
+    def ms_per_pass(self) -> float:
+        return self.seconds * 1e3 / self.passes
+
+    def summary(self) -> Summary:
+        return summarise(self.samples_ms, timed_out=self.timed_out)
+
+
+@dataclass(frozen=True)
+class Settling:
+    """When sampling without a fixed number of passes may stop."""
+
+    fewest_passes: int = 10
+    least_seconds: float = 0.5
+    most_seconds: float = 60.0
+    # Four times the samples halve the interval; less than this gain from doubling them is the noise's floor.
+    plateau_gain: float = 0.9
+
+
+def run_loop(
+    work: Callable[[], object],
+    passes: int,
+    clock: Clock,
+    *,
+    free: bool = False,
+    clock_before_synchronise: bool = False,
+) -> Loop:
+    """``passes`` passes of ``work`` between two readings of the host's clock.
+
+    ``free``: the device is waited for neither before nor after, so that only the time to issue the work
+    counts. ``clock_before_synchronise``: the clock is read before the device is waited for at the end (a
+    mistake of the original, for --legacy-timing).
+    """
+    if not free:
+        clock.synchronise()
+    marks = [clock.mark()]
+    start = time.perf_counter()
+    for _ in range(passes):
+        work()
+        marks.append(clock.mark())
+    end = time.perf_counter()
+    if not free:
+        clock.synchronise()
+        if not clock_before_synchronise:
+            end = time.perf_counter()
+    return Loop(passes, end - start, tuple(clock.milliseconds(marks)))
+
+
+def run_until_settled(
+    work: Callable[[], object], clock: Clock, settling: Settling | None = None, *, free: bool = False
+) -> Loop:
+    """Passes until the median is known to 1 %, the noise has reached its floor, or time is up."""
+    settling = settling or Settling()
+    begin = time.perf_counter()
+    loops = [run_loop(work, settling.fewest_passes, clock, free=free)]
+    last_width = float("inf")
+    while True:
+        samples = tuple(sample for loop in loops for sample in loop.samples_ms)
+        width = summarise(samples).half_width
+        elapsed = time.perf_counter() - begin
+        timed_out = elapsed >= settling.most_seconds
+        settled = width <= STABLE_HALF_WIDTH or width > settling.plateau_gain * last_width
+        if timed_out or (settled and elapsed >= settling.least_seconds):
+            seconds = sum(loop.seconds for loop in loops)
+            return Loop(len(samples), seconds, samples, timed_out and not settled)
+        last_width = width
+        # Doubling keeps the checks few; the rest of the time caps the last one.
+        affordable = (settling.most_seconds - elapsed) / (elapsed / len(samples))
+        loops.append(run_loop(work, max(1, min(len(samples), int(affordable))), clock, free=free))
+
+
+def warm_up(
+    work: Callable[[], object], clock: Clock, *, fewest: int = 2, most: int = 10, most_seconds: float = 5.0
+) -> int:
+    """Passes of ``work`` until they stop getting faster (autotuner, allocator, caches); how many it took."""
+    begin = time.perf_counter()
+    best = float("inf")
+    for done in range(1, most + 1):
+        ms = run_loop(work, 1, clock).ms_per_pass
+        if done >= fewest and (ms > 0.95 * best or time.perf_counter() - begin > most_seconds):
+            return done
+        best = min(best, ms)
+    return most

@@ -1,0 +1,79 @@
+"""How long the three phases of training take: of a whole net, and of each of its layers alone."""
+
+import copy
+import itertools
+import statistics
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from convnet_benchmarks.timing.layers import Layer, called_layers, numbered
+from convnet_benchmarks.timing.loops import Clock
+from nets.phases import AutogradPhases
+
+PHASES = ("updateOutput", "updateGradInput", "accGradParameters")
+
+
+def time_phases(module: nn.Module, input: Tensor, clock: Clock, passes: int) -> dict[str, float]:
+    """Milliseconds of each phase: medians of ``passes`` after a warm-up; the output is its gradient."""
+    samples = []
+    with AutogradPhases(module) as phases:
+        for number in range(2 + passes):
+            clock.synchronise()
+            marks = [clock.mark()]
+            output = phases.updateOutput(input)
+            marks.append(clock.mark())
+            phases.updateGradInput(input, output)
+            marks.append(clock.mark())
+            phases.accGradParameters(input, output)
+            marks.append(clock.mark())
+            if number >= 2:
+                samples.append(clock.milliseconds(marks))
+    medians = [statistics.median(phase) for phase in zip(*samples, strict=True)]
+    return dict(zip(PHASES, medians, strict=True))
+
+
+def layer_phases(
+    module: nn.Module, input: Tensor, clock: Clock, passes: int
+) -> Iterator[tuple[Layer, dict[str, float]]]:
+    """Each layer with the milliseconds of its phases, run alone on the input it has in the net.
+
+    Without accGradParameters for a layer without parameters, and without any for a layer that does not map
+    one tensor to one tensor. In-place layers run out of place.
+    """
+    for layer, child, args, plain in _recorded_calls(module, input):
+        if not plain:
+            yield layer, {}
+            continue
+        alone = copy.copy(child)
+        if getattr(alone, "inplace", False):
+            alone.inplace = False  # type: ignore[assignment]
+        times = time_phases(alone, args[0].detach(), clock, passes)
+        if not any(parameter.requires_grad for parameter in child.parameters()):
+            del times["accGradParameters"]
+        yield layer, times
+
+
+def _recorded_calls(module: nn.Module, input: Tensor) -> list[tuple[Layer, nn.Module, tuple[Any, ...], bool]]:
+    """Every layer call of a pass: its module, its inputs, and whether it maps one tensor to one."""
+    calls: list[tuple[Layer, nn.Module, tuple[Any, ...], bool]] = []
+    counts: dict[str, int] = {}
+    hooks = []
+    for path, child in called_layers(module):
+
+        def record(child: nn.Module, args: Any, kwargs: Any, output: Any, path: str = path) -> None:
+            layer = Layer(numbered(path, counts), type(child).__name__)
+            tensors = itertools.chain(args, [output])
+            plain = len(args) == 1 and not kwargs and all(isinstance(tensor, Tensor) for tensor in tensors)
+            calls.append((layer, child, args, plain))
+
+        hooks.append(child.register_forward_hook(record, with_kwargs=True))
+    try:
+        with torch.no_grad():
+            module(input)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return calls

@@ -1,0 +1,53 @@
+"""Whether one thing is faster than another, from pairs of times taken in turns."""
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from convnet_benchmarks.timing.statistics import median_interval
+
+FASTER, SLOWER, SAME, UNSURE = "FASTER", "SLOWER", "SAME", "UNSURE"
+# Fewer pairs than this decide nothing.
+FEWEST_PAIRS = 9
+# Speeds closer than this are called the same: runs of one program differ by as much.
+MARGIN = 0.02
+
+
+@dataclass(frozen=True)
+class SpeedUp:
+    """``value``: how many times as fast, the median over the pairs; ``low``, ``high``: its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+    pairs: int
+    verdict: str
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def speed_up(before: Sequence[float], after: Sequence[float], margin: float = MARGIN) -> SpeedUp:
+    """Of ``after`` over ``before``, times of the same rounds in the same order, at least one of each.
+
+    A round's two times met the same machine, so their ratio is free of its drift.
+    """
+    ratios = [a / b for a, b in zip(before, after, strict=True)]
+    low, high = median_interval(ratios)
+    decided = verdict(low, high, margin) if len(ratios) >= FEWEST_PAIRS else UNSURE
+    return SpeedUp(statistics.median(ratios), low, high, len(ratios), decided)
+
+
+def verdict(low: float, high: float, margin: float = MARGIN) -> str:
+    """What may be said of a speed-up that lies between ``low`` and ``high``."""
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return UNSURE
+    if 1 / (1 + margin) <= low and high <= 1 + margin:
+        return SAME
+    if low > 1:
+        return FASTER
+    if high < 1:
+        return SLOWER
+    return UNSURE

@@ -1,0 +1,113 @@
+"""What ``--net`` can name: a net of the registry, a function of one's own, a Torch7 model in a file."""
+
+import importlib
+import importlib.util
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.workload.author_errors import described
+from nets import registry
+from nets.net import Net
+
+if TYPE_CHECKING:
+    from torch import nn
+
+FORMS = "a name of --list-nets, module:function, file.py:function, model.t7 or model.t7:place"
+
+
+def find(name: str, input_size: tuple[int, ...] | None = None, option: str = "--net") -> Net:
+    """The net that ``option`` names (see ``FORMS``), with ``input_size`` as the size of one sample.
+
+    A net from outside the registry needs ``input_size``, keeps the parameters it comes with, and is not built
+    yet. Raises UserError for a name, file or function that is not there.
+    """
+    file, colon, inner = name.rpartition(":")
+    if name in registry.NETS:
+        net = registry.NETS[name]
+        return net if input_size is None else replace(net, input_size=input_size)
+    if name.endswith(".t7") or file.endswith(".t7"):
+        source, place = (name, None) if name.endswith(".t7") else (file, inner)
+        if not os.path.isfile(source):
+            raise UserError(f"option {option}: there is no file '{source}'")
+        definition: Callable[[], nn.Module] = partial(_torch7_model, source, place, option)
+    elif colon:
+        definition = partial(_call, _function(file, inner, option), name, option)
+    else:
+        try:
+            registry.find(name)
+        except KeyError as error:
+            raise UserError(f"option {option}: {error.args[0]}; or {FORMS.partition(', ')[2]}") from None
+    if input_size is None:
+        raise UserError(f"option {option}: '{name}' needs the size of one input, as --input-size 3x224x224")
+    return Net(name, definition, input_size, name, own_parameters=True)
+
+
+def _torch7_model(file: str, place: str | None, option: str) -> "nn.Module":
+    from convnet_benchmarks.workload.torch7_models import load_module
+
+    return load_module(file, place, f"option {option}")
+
+
+def _function(module: str, name: str, option: str) -> Callable[[], Any]:
+    """The function ``name`` of a module that can be imported from here, or of a .py file."""
+    try:
+        imported = _from_file(module) if module.endswith(".py") else _imported(module)
+    except (Exception, SystemExit) as error:  # whatever the author's code raises
+        raise UserError(f"option {option}: cannot import '{module}': {described(error)}") from None
+    found: Any = imported
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if not callable(found):
+        problem = "is not a function" if found is not None else "is not there"
+        accepted = ", ".join(_functions_of(imported)) or "none defined there"
+        raise UserError(f"option {option}: '{name}' {problem} in '{module}'; accepted: {accepted}")
+    return found
+
+
+def _imported(module: str) -> ModuleType:
+    folder = os.getcwd()
+    if folder not in sys.path:
+        sys.path.append(folder)  # stays: the module may import its neighbours when it is called
+    return importlib.import_module(module)
+
+
+def _from_file(path: str) -> ModuleType:
+    if not os.path.isfile(path):
+        raise FileNotFoundError(f"there is no file '{path}'")
+    spec = importlib.util.spec_from_file_location(Path(path).stem, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _functions_of(module: ModuleType) -> list[str]:
+    """The public functions and classes that ``module`` itself defines."""
+    return [
+        name
+        for name, value in vars(module).items()
+        if callable(value)
+        and not name.startswith("_")
+        and getattr(value, "__module__", None) == module.__name__
+    ]
+
+
+def _call(function: Callable[[], Any], name: str, option: str) -> "nn.Module":
+    from torch import nn
+
+    try:
+        module = function()
+    except (Exception, SystemExit) as error:  # whatever the author's code raises
+        raise UserError(f"option {option}: {name}() failed: {described(error)}") from None
+    if not isinstance(module, nn.Module):
+        raise UserError(
+            f"option {option}: {name}() returned a {type(module).__name__}; accepted: a torch.nn.Module"
+        )
+    return module

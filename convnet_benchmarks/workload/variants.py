@@ -1,0 +1,39 @@
+"""What studies compare: a backend, its number format, and variables of its process's environment."""
+
+from dataclasses import dataclass, field
+
+from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.points.point import DTYPES
+from convnet_benchmarks.workload import backends
+
+FORM = "BACKEND[:DTYPE][+VARIABLE=VALUE...]"
+SHORT = {"bf16": "stock:bfloat16"}
+
+
+@dataclass(frozen=True)
+class Variant:
+    """``name`` as it was typed."""
+
+    name: str
+    backend: backends.StudyBackend
+    dtype: str
+    variables: dict[str, str] = field(default_factory=dict)
+
+
+def find(text: str, dtype: str, option: str) -> Variant:
+    """The variant that ``option`` names as FORM says; ``dtype`` where it names none. Raises UserError."""
+    parts = SHORT.get(text, text).split("+")
+    name, colon, own_dtype = parts[0].partition(":")
+    if name not in backends.BACKENDS:
+        accepted = ", ".join([*backends.BACKENDS, *SHORT])
+        raise UserError(f"option {option}: unknown backend '{name}'; accepted: {accepted}")
+    if colon and own_dtype not in DTYPES:
+        accepted = ", ".join(DTYPES)
+        raise UserError(f"option {option}: unknown number format '{own_dtype}'; accepted: {accepted}")
+    variables = {}
+    for part in parts[1:]:
+        variable, equals, value = part.partition("=")
+        if not variable or not equals:
+            raise UserError(f"option {option}: '{part}' in '{text}' is not VARIABLE=VALUE")
+        variables[variable] = value
+    return Variant(text, backends.BACKENDS[name], own_dtype or dtype, variables)

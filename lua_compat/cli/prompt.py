@@ -1,0 +1,115 @@
+"""``th`` without a script: the interactive prompt, on prompt_toolkit."""
+
+import os
+import re
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from prompt_toolkit import PromptSession
+    from prompt_toolkit.completion import Completer
+    from prompt_toolkit.key_binding import KeyBindings
+
+    from lua_compat.runtime.state import Runtime
+
+PROMPT, CONTINUATION = "th> ", "..> "
+
+_WORD = re.compile(r"[A-Za-z_][\w.:]*$")
+_OPEN_STRING = re.compile(r"""(?:^|[^\w])(["'])((?:(?!\1).)*)$""")
+
+
+def history_file() -> Path:
+    """Where typed lines are kept: $TREPL_HISTORY, or in the user's folder for such things."""
+    named = os.environ.get("TREPL_HISTORY")
+    if named:
+        return Path(named)
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(state) / "convnet-benchmarks" / "th_history"
+
+
+def run_prompt(runtime: "Runtime") -> int:
+    """Reads and runs lines until Ctrl-D or ``os.exit``; the exit code. Needs prompt_toolkit."""
+    from prompt_toolkit.output import ColorDepth
+
+    runtime.open_prompt(colored=sys.stdout.isatty() and "NO_COLOR" not in os.environ)
+    session = _session(runtime)
+    print("Torch7 on PyTorch. ? shows what the prompt can do, Ctrl-D leaves.")
+    while True:
+        try:
+            text = session.prompt(PROMPT, color_depth=ColorDepth.default())
+        except KeyboardInterrupt:
+            continue
+        except EOFError:
+            return 0
+        try:
+            code = runtime.evaluate(text)
+        except KeyboardInterrupt:
+            print("interrupted", file=sys.stderr)
+            continue
+        if code is not None:
+            return code
+
+
+def _session(runtime: "Runtime") -> "PromptSession[str]":
+    from prompt_toolkit import PromptSession
+    from prompt_toolkit.history import FileHistory, InMemoryHistory
+
+    path = history_file()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+        history: FileHistory | InMemoryHistory = FileHistory(str(path))
+    except OSError as error:
+        print(f"th: lines are not kept: {path}: {error.strerror}", file=sys.stderr)
+        history = InMemoryHistory()
+    return PromptSession(
+        history=history,
+        completer=_completer(runtime),
+        complete_while_typing=False,
+        enable_history_search=True,
+        multiline=True,
+        prompt_continuation=lambda *_: CONTINUATION,
+        key_bindings=_keys(runtime),
+    )
+
+
+def _keys(runtime: "Runtime") -> "KeyBindings":
+    """Enter runs what is whole, and begins a new line in what is not."""
+    from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+
+    keys = KeyBindings()
+
+    @keys.add("enter")
+    def _(event: KeyPressEvent) -> None:
+        buffer = event.current_buffer
+        if runtime.is_whole(buffer.text):
+            buffer.validate_and_handle()
+        else:
+            buffer.insert_text("\n")
+
+    return keys
+
+
+def _completer(runtime: "Runtime") -> "Completer":
+    from prompt_toolkit.completion import CompleteEvent, Completer, Completion, PathCompleter
+    from prompt_toolkit.document import Document
+
+    paths = PathCompleter(expanduser=True)
+
+    class LuaCompleter(Completer):
+        """Names that Lua knows; inside quotes, files."""
+
+        def get_completions(self, document: Document, event: CompleteEvent) -> Iterable[Completion]:
+            line = document.current_line_before_cursor
+            quoted = _OPEN_STRING.search(line)
+            if quoted:
+                yield from paths.get_completions(Document(quoted[2]), event)
+                return
+            found = _WORD.search(line)
+            word = found[0] if found else ""
+            for name in runtime.complete(word):
+                yield Completion(name, start_position=-len(word))
+
+    return LuaCompleter()

@@ -1,0 +1,224 @@
+"""The command ``th``: runs Lua scripts of Torch7 on PyTorch."""
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from lua_compat.standard_streams import open_closed_streams
+
+if TYPE_CHECKING:
+    from lua_compat.runtime.state import Runtime
+    from lua_compat.runtime.threads import Crew
+
+USAGE = """\
+usage: th [options] [SCRIPT [ARGUMENT...]]
+
+Runs a Lua script written for Torch7, on PyTorch; without a script, an interactive prompt.
+  -l PACKAGE         require PACKAGE first and keep it in a global of its name
+  -e CODE            run CODE (before the script, if there is one)
+  -i, --interactive  the prompt after the script or CODE
+  -g, --globals      say where a global is created, or read before it exists
+  -gg, --gglobals    make that an error
+  --cpu-as-cuda      run a CUDA script on the CPU: cutorch, cunn, cudnn and ccn2 are there, without a GPU
+  --sandbox          run SCRIPT without files, processes, ffi, debug, bytecode and Python, within
+  --memory MB          so much memory [1024],
+  --time SECONDS       so much time [60],
+  --output MB          printing so much [64]; exit code 4 where a limit ends it
+  -h, --help         show this text
+Everything after SCRIPT goes to the script, which finds it in the table arg.
+"""
+USAGE_ERROR = 2
+
+_LIMITS = {"--memory": "memory_mb", "--time": "seconds", "--output": "output_mb"}
+
+
+@dataclass
+class Command:
+    """What the command line asks for; ``steps`` are ('-l', package) and ('-e', code) in their order."""
+
+    steps: list[tuple[str, str]] = field(default_factory=list)
+    script: str | None = None
+    arguments: list[str] = field(default_factory=list)
+    interactive: bool = False
+    globals: str | None = None  # None, 'watch' or 'strict'
+    cpu_as_cuda: bool = False
+    sandbox: bool = False
+    limits: dict[str, float] = field(default_factory=dict)
+
+
+class UsageError(Exception):
+    """The command line cannot be understood."""
+
+
+def parse(argv: Sequence[str]) -> Command:
+    """Raises UsageError; -h is left to ``main``."""
+    command = Command()
+    words = list(argv)
+    while words:
+        word = words.pop(0)
+        if word in ("-l", "-e"):
+            if not words:
+                raise UsageError(
+                    f"option {word} needs {'a package' if word == '-l' else 'Lua code'} after it"
+                )
+            command.steps.append((word, words.pop(0)))
+        elif word.startswith("-l") and len(word) > 2:
+            command.steps.append(("-l", word[2:]))
+        elif word in ("-i", "--interactive"):
+            command.interactive = True
+        elif word in ("-g", "--globals"):
+            command.globals = "watch"
+        elif word in ("-gg", "--gglobals"):
+            command.globals = "strict"
+        elif word == "--cpu-as-cuda":
+            command.cpu_as_cuda = True
+        elif word == "--sandbox":
+            command.sandbox = True
+        elif word.partition("=")[0] in _LIMITS:
+            option, equals, value = word.partition("=")
+            if not equals:
+                value = words.pop(0) if words else ""
+            command.limits[_LIMITS[option]] = _positive(option, value)
+        elif word.startswith("-") and word != "-":
+            raise UsageError(f"unknown option {word}; th -h lists what is accepted before the script")
+        else:
+            command.script, command.arguments = word, words
+            break
+    _check(command)
+    return command
+
+
+def _positive(option: str, text: str) -> float:
+    try:
+        value = float(text) if option == "--time" else int(text)
+    except ValueError:
+        value = 0
+    if not 0 < value < 1e9:
+        raise UsageError(f"option {option} needs a number above 0 after it, not '{text}'")
+    return value
+
+
+def _check(command: Command) -> None:
+    if command.script is not None and not os.path.isfile(command.script):
+        raise UsageError(f"no script {command.script!r}: give the path of a Lua file")
+    if command.sandbox:
+        if (
+            command.script is None
+            or command.steps
+            or command.interactive
+            or command.globals
+            or command.cpu_as_cuda
+        ):
+            raise UsageError(
+                "--sandbox runs one script: give its path, and none of -l, -e, -i, -g, --cpu-as-cuda"
+            )
+    elif command.limits:
+        raise UsageError("--memory, --time and --output are limits of --sandbox: give that, too")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs ``th``; exit code: the script's own, 1 after an uncaught error, 2 for misuse, 4 where a limit of
+    the sandbox ended it, 130 on Ctrl-C.
+    """
+    open_closed_streams()
+    words = sys.argv[1:] if argv is None else list(argv)
+    if words and words[0] in ("-h", "--help"):
+        sys.stdout.write(USAGE)
+        return 0
+    try:
+        command = parse(words)
+    except UsageError as error:
+        print(f"th: {error}", file=sys.stderr)
+        return USAGE_ERROR
+    from lua_compat.runtime.state import INTERRUPTED
+
+    try:
+        if command.sandbox:
+            return _run_in_sandbox(command)
+    except KeyboardInterrupt:
+        print("th: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    if _wants_prompt(command) and not _has_prompt_toolkit():
+        print("th: the prompt needs the package prompt_toolkit: pip install prompt_toolkit", file=sys.stderr)
+        return USAGE_ERROR
+    own_process = argv is None
+    if own_process:  # a program of its own ends when the reader of its stdout goes away (| head)
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    from lua_compat.runtime.threads import Crew
+
+    crew = Crew(owns_process=own_process)
+    code = _run(command, crew)
+    crew.leave(code)
+    return code
+
+
+def _run(command: Command, crew: "Crew") -> int:
+    """The exit code, after a message where an error or Ctrl-C ended it."""
+    from lua_compat.runtime.state import INTERRUPTED, LuaError, interruptible
+
+    try:
+        with interruptible():
+            return _execute(command, crew)
+    except LuaError as error:
+        print(f"th: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("th: interrupted", file=sys.stderr)
+        return INTERRUPTED
+
+
+def _wants_prompt(command: Command) -> bool:
+    return command.interactive or (command.script is None and not command.steps and sys.stdin.isatty())
+
+
+def _has_prompt_toolkit() -> bool:
+    from importlib.util import find_spec
+
+    return find_spec("prompt_toolkit") is not None
+
+
+def _run_in_sandbox(command: Command) -> int:
+    from lua_compat.sandbox import Limits, run
+
+    assert command.script is not None
+    try:
+        outcome = run(command.script, command.arguments, Limits(**command.limits))  # type: ignore[arg-type]
+    except BrokenPipeError:  # the reader of our stdout went away (| head): the script has been ended
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes again at exit
+        return 0
+    if outcome.message:
+        print(f"th: sandbox: {outcome.message}", file=sys.stderr)
+    return outcome.exit_code
+
+
+def _execute(command: Command, crew: "Crew") -> int:
+    from lua_compat.runtime.state import Runtime
+
+    runtime = Runtime(command.script or "th", command.arguments, cpu_as_cuda=command.cpu_as_cuda, crew=crew)
+    if command.globals is not None:
+        runtime.watch_globals(strict=command.globals == "strict")
+    code = _run_steps(runtime, command)
+    if code == 0 and _wants_prompt(command):
+        from lua_compat.cli.prompt import run_prompt
+
+        code = run_prompt(runtime)
+    return code if runtime.exited else code or runtime.finish()
+
+
+def _run_steps(runtime: "Runtime", command: Command) -> int:
+    """The packages, code and script in their order, up to the first that ends th; its exit code."""
+    for option, text in command.steps:
+        if option == "-l" and not runtime.finds(text):
+            print(f"th: -l {text}: no package '{text}' here or in Lua's path", file=sys.stderr)
+            return USAGE_ERROR
+        code = runtime.require(text) if option == "-l" else runtime.run_string(text)
+        if code != 0:
+            return code
+    if command.script is not None:
+        return runtime.run_file(command.script)
+    if not command.steps and not command.interactive and not sys.stdin.isatty():
+        return runtime.run_string(sys.stdin.read(), "=stdin")
+    return 0

@@ -1,0 +1,112 @@
+"""Convolutions in which a table says which input plane goes to which output plane, and gradients.
+
+table: connections x (input plane, output plane), from 1; weight: connections x kernel height x kernel width.
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from lua_compat.kernels.results import write
+from lua_compat.runtime.bridge import Out
+
+__all__ = [
+    "mapped_convolution", "mapped_convolution_grad_input", "mapped_convolution_grad_parameters",
+]  # fmt: skip
+
+
+def _filters(weight: Tensor, table: Tensor, outputs: int) -> Tensor:
+    """The filters of an ordinary convolution, output x input x kh x kw: zero where nothing is connected."""
+    inputs, places = _places(table)
+    dense = weight.new_zeros(outputs * inputs, *weight.shape[1:])
+    dense.index_add_(0, places, weight)
+    return dense.view(outputs, inputs, *weight.shape[1:])
+
+
+def _places(table: Tensor) -> tuple[int, Tensor]:
+    """How many input planes are connected, and which filter each connection is: output * inputs + input."""
+    entries = table.long() - 1
+    inputs = int(entries[:, 0].max()) + 1
+    return inputs, entries[:, 1] * inputs + entries[:, 0]
+
+
+def _check(x: Tensor, inputs: int, weight: Tensor, full: bool) -> None:
+    if x.shape[-3] < inputs:
+        raise ValueError("invalid number of input planes")
+    if not full and (x.shape[-1] < weight.shape[-1] or x.shape[-2] < weight.shape[-2]):
+        raise ValueError("input image smaller than kernel size")
+
+
+def _batch(x: Tensor) -> Tensor:
+    return x if x.dim() == 4 else x.unsqueeze(0)
+
+
+def mapped_convolution(
+    out: Out, x: Tensor, weight: Tensor, bias: Tensor, table: Tensor, dw: int, dh: int, full: bool
+) -> None:
+    """``full``: every position where image and kernel overlap, dw and dh apart in the output; otherwise those
+    where the kernel lies within the image, dw and dh apart in the input."""
+    filters = _filters(weight, table, len(bias))
+    inputs, steps = filters.shape[1], (int(dh), int(dw))
+    _check(x, inputs, weight, full)
+    used = x.narrow(-3, 0, inputs)
+    if full:
+        write(out, F.conv_transpose2d(used, filters.transpose(0, 1), bias, steps))
+    else:
+        write(out, F.conv2d(used, filters, bias, steps))
+
+
+def _gradients(
+    x: Tensor, grad_output: Tensor, filters: Tensor, dw: int, dh: int, full: bool, mask: list[bool]
+) -> tuple[Tensor, ...]:
+    """Of the input planes that are connected, the filters (transposed if ``full``), and the bias."""
+    used = _batch(x.narrow(-3, 0, filters.shape[1]))
+    if full:
+        filters = filters.transpose(0, 1)
+    result: tuple[Tensor, ...] = torch.ops.aten.convolution_backward.default(
+        _batch(grad_output), used, filters, [grad_output.shape[-3]], [int(dh), int(dw)], [0, 0], [1, 1],
+        full, [0, 0], 1, mask,
+    )  # fmt: skip
+    return result
+
+
+def mapped_convolution_grad_input(
+    grad: Out,
+    x: Tensor,
+    grad_output: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    table: Tensor,
+    dw: int,
+    dh: int,
+    full: bool,
+) -> None:
+    filters = _filters(weight, table, len(bias))
+    found = _gradients(x, grad_output, filters, dw, dh, full, [True, False, False])[0]
+    if found.shape[1] < x.shape[-3]:  # the other planes are not connected
+        found = F.pad(found, (0, 0, 0, 0, 0, x.shape[-3] - found.shape[1]))
+    write(grad, found, x)
+
+
+def mapped_convolution_grad_parameters(
+    grad_weight: Tensor,
+    grad_bias: Tensor,
+    x: Tensor,
+    grad_output: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    table: Tensor,
+    dw: int,
+    dh: int,
+    full: bool,
+    scale: float,
+) -> None:
+    """Adds scale times the gradients to grad_weight and grad_bias."""
+    inputs, places = _places(table)
+    filters = weight.new_empty(len(bias), inputs, *weight.shape[1:])  # only their sizes count
+    _, of_filters, of_bias = _gradients(x, grad_output, filters, dw, dh, full, [False, True, True])
+    if full:
+        of_filters = of_filters.transpose(0, 1)
+    of_weight = of_filters.reshape(-1, *weight.shape[1:]).index_select(0, places)
+    grad_weight.add_(of_weight, alpha=scale)
+    grad_bias.add_(of_bias, alpha=scale)

@@ -1,0 +1,222 @@
+"""Losses and their gradients with respect to the input, as nn's criterions want them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from lua_compat.kernels.nn.layers import gradients
+from lua_compat.runtime.bridge import Out
+
+__all__ = [
+    "binary_cross_entropy", "binary_cross_entropy_gradient", "class_nll", "class_nll_gradient",
+    "cosine_embedding",
+    "cosine_embedding_gradients", "elementwise_loss", "elementwise_loss_gradient", "lookup_grad_weight",
+    "lookup_renorm", "loss", "loss_gradient",
+]  # fmt: skip
+
+_MEAN, _SUM = 1, 2
+_aten = torch.ops.aten
+
+
+def _classes(x: Tensor, target: Tensor, ignored: int) -> Tensor:
+    """Classes from 0; Torch7 counts from 1."""
+    low, high = torch.aminmax(target)
+    if low < 1 or high > x.shape[-1]:  # ignored ones, or wrong ones
+        wrong = target[(target != ignored) & ((target < 1) | (target > x.shape[-1]))]
+        if wrong.numel():
+            raise ValueError(
+                f"Assertion `cur_target >= 0 && cur_target < n_classes' failed: class {wrong[0].item()}"
+            )
+    return target - 1
+
+
+def class_nll(
+    total_weight: Out, x: Tensor, target: Tensor, weights: Tensor | None, average: bool, ignored: int
+) -> float:
+    """-x[target], weighted, summed over the batch or (``average``) divided by the sum of the weights, which
+    total_weight gets."""
+    batch = x.reshape(-1, x.shape[-1])
+    classes = _classes(batch, target.reshape(-1), ignored)
+    loss, total = _aten.nll_loss_forward(batch, classes, weights, _MEAN if average else _SUM, ignored - 1)
+    if not average:
+        total = (torch.ones_like(batch[0]) if weights is None else weights)[classes].sum()
+    total_weight.resize_(1)
+    total_weight.copy_(total)
+    return loss.item() if total.item() != 0 else 0.0  # all was ignored
+
+
+def class_nll_gradient(
+    grad: Out,
+    x: Tensor,
+    target: Tensor,
+    weights: Tensor | None,
+    total_weight: Tensor,
+    average: bool,
+    ignored: int,
+) -> None:
+    batch = x.reshape(-1, x.shape[-1])
+    classes = _classes(batch, target.reshape(-1), ignored)
+    reduction = _MEAN if average else _SUM
+    one = x.new_ones(())
+    result = _aten.nll_loss_backward(
+        one, batch, classes, weights, reduction, ignored - 1, total_weight.to(x.dtype).reshape(())
+    )
+    grad.resize_(x.shape)
+    if not total_weight.item() > 0:
+        grad.zero_()
+    else:
+        grad.copy_(result.reshape(x.shape))
+
+
+def _soft_margin_gradient(x: Tensor, y: Tensor) -> Tensor:
+    return -y * torch.sigmoid(-x * y)
+
+
+_LOSSES = {
+    "mse": (lambda x, y: (x - y).square(), lambda x, y: 2 * (x - y)),
+    "absolute": (lambda x, y: (x - y).abs(), lambda x, y: torch.where(x >= y, 1.0, -1.0).to(x.dtype)),
+    "smooth_l1": (
+        lambda x, y: F.smooth_l1_loss(x, y, reduction="none"),
+        lambda x, y: (x - y).clamp(-1, 1),
+    ),
+    "soft_margin": (lambda x, y: F.softplus(-x * y), _soft_margin_gradient),
+    "kl_divergence": (
+        lambda x, y: torch.where(y > 0, y * (torch.log(y) - x), 0.0),
+        lambda x, y: torch.where(y > 0, -y, 0.0),
+    ),
+}
+
+
+def elementwise_loss(x: Tensor, target: Tensor, name: str, average: bool) -> float:
+    """The sum, or mean, of a function of each element of input and target."""
+    values = _LOSSES[name][0](x, target.reshape(x.shape)).double()
+    return (values.mean() if average else values.sum()).item()
+
+
+def elementwise_loss_gradient(grad: Out, x: Tensor, target: Tensor, name: str, average: bool) -> None:
+    result = _LOSSES[name][1](x, target.reshape(x.shape))
+    grad.resize_(x.shape)
+    grad.copy_(result / x.numel() if average else result)
+
+
+_BCE_EPSILON = 1e-12  # keeps the logarithms finite
+
+
+def _per_element(weights: Tensor | None, x: Tensor) -> Tensor | float:
+    return 1.0 if weights is None else weights.expand_as(x)
+
+
+def binary_cross_entropy(x: Tensor, target: Tensor, weights: Tensor | None, average: bool) -> float:
+    """Of probabilities x and targets between 0 and 1; ``weights``: one per column."""
+    y = target.reshape(x.shape)
+    logs = torch.log(x + _BCE_EPSILON) * y + torch.log(1 - x + _BCE_EPSILON) * (1 - y)
+    values = -(logs * _per_element(weights, x)).double()
+    return (values.mean() if average else values.sum()).item()
+
+
+def binary_cross_entropy_gradient(
+    grad: Out, x: Tensor, target: Tensor, weights: Tensor | None, average: bool
+) -> None:
+    y = target.reshape(x.shape)
+    result = (x - y) / ((1 - x + _BCE_EPSILON) * (x + _BCE_EPSILON)) * _per_element(weights, x)
+    grad.resize_(x.shape)
+    grad.copy_(result / x.numel() if average else result)
+
+
+def _margin(x: Tensor, y: Tensor, weights: None, average: bool, margin: float) -> Tensor:
+    values = (margin - x * y).clamp(min=0)
+    return values.mean() if average else values.sum()
+
+
+def _hinge_embedding(x: Tensor, y: Tensor, weights: None, average: bool, margin: float) -> Tensor:
+    y = y.reshape(x.shape)
+    values = torch.where(y == -1, 0.0, x) + torch.where(y == 1, 0.0, (margin - x).clamp(min=0))
+    return values.mean() if average else values.sum()
+
+
+def _multi_margin(
+    x: Tensor, y: Tensor, weights: Tensor | None, average: bool, p: int, margin: float
+) -> Tensor:
+    rows = x.reshape(-1, x.shape[-1])
+    classes = y.reshape(-1).long() - 1
+    return F.multi_margin_loss(rows, classes, int(p), margin, weights, reduction="mean" if average else "sum")
+
+
+def _multi_label_margin(x: Tensor, y: Tensor, weights: None, average: bool) -> Tensor:
+    """y: the classes of each row, from 1; a 0 ends them."""
+    return F.multilabel_margin_loss(x, y.long() - 1, reduction="mean" if average else "sum")
+
+
+def _multi_label_soft_margin(x: Tensor, y: Tensor, weights: Tensor | None, average: bool) -> Tensor:
+    values = F.binary_cross_entropy_with_logits(x, y.reshape(x.shape), reduction="none") * _per_element(
+        weights, x
+    )
+    return values.mean() if average else values.sum()
+
+
+_DIFFERENTIATED: dict[str, Callable[..., Tensor]] = {
+    "margin": _margin,
+    "hinge_embedding": _hinge_embedding,
+    "multi_margin": _multi_margin,
+    "multi_label_margin": _multi_label_margin,
+    "multi_label_soft_margin": _multi_label_soft_margin,
+}
+
+
+def loss(x: Tensor, target: Tensor, weights: Tensor | None, name: str, average: bool, *numbers: Any) -> float:
+    return _DIFFERENTIATED[name](x, target.to(x.dtype), weights, average, *numbers).item()
+
+
+def loss_gradient(
+    grad: Out, x: Tensor, target: Tensor, weights: Tensor | None, name: str, average: bool, *numbers: Any
+) -> None:
+    f = _DIFFERENTIATED[name]
+    one = x.new_ones(())
+    inputs = [x, target.to(x.dtype), weights]
+    (result,) = gradients(lambda t, y, w: f(t, y, w, average, *numbers), inputs, [0], one)
+    grad.resize_(x.shape)
+    grad.copy_(result)
+
+
+def _cosine_embedding(a: Tensor, b: Tensor, y: Tensor, margin: float, average: bool) -> Tensor:
+    squares = (a.square().sum(-1) + 1e-12) * (b.square().sum(-1) + 1e-12)
+    cosines = ((a * b).sum(-1) / squares.sqrt()).reshape(-1)
+    values = torch.where(y.reshape(-1) == 1, 1 - cosines, (cosines - margin).clamp(min=0))
+    return values.mean() if average else values.sum()
+
+
+def cosine_embedding(a: Tensor, b: Tensor, y: Tensor, margin: float, average: bool) -> float:
+    """1 - the cosine of the rows where y is 1, what the cosine exceeds margin by where y is -1."""
+    return _cosine_embedding(a, b, y, margin, average).item()
+
+
+def cosine_embedding_gradients(
+    grad_a: Out, grad_b: Out, a: Tensor, b: Tensor, y: Tensor, margin: float, average: bool
+) -> None:
+    one = a.new_ones(())
+    results = gradients(lambda s, t, z: _cosine_embedding(s, t, z, margin, average), [a, b, y], [0, 1], one)
+    for grad, result in zip((grad_a, grad_b), results, strict=True):
+        grad.resize_(result.shape)
+        grad.copy_(result)
+
+
+def lookup_renorm(weight: Tensor, index: Tensor, maximum: float, p: float) -> None:
+    """The rows of weight that index (from 1) names are scaled to a p-norm of at most ``maximum``."""
+    rows = torch.unique(index) - 1
+    weight[rows] = torch.renorm(weight[rows], p, 0, maximum)
+
+
+def lookup_grad_weight(
+    grad_weight: Tensor, index: Tensor, grad_output: Tensor, padding: float, scale: float, by_frequency: bool
+) -> None:
+    """Adds scale * grad_output to the rows of the indices, from 1; not for the index ``padding``;
+    ``by_frequency``: divided by how often the index occurs."""
+    rows = grad_output.reshape(-1, grad_weight.shape[1])
+    kept = index != int(padding)
+    places, values = index[kept] - 1, rows[kept]
+    if by_frequency:
+        values = values / torch.bincount(places)[places].unsqueeze(1)
+    grad_weight.index_add_(0, places, values, alpha=scale)

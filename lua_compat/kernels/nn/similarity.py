@@ -1,0 +1,122 @@
+"""Vectors compared with stored ones, forward and gradients. Inputs: vectors or batches of them."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from lua_compat.kernels.results import write
+from lua_compat.runtime.bridge import Out
+
+__all__ = [
+    "bilinear", "bilinear_grad_inputs", "bilinear_grad_parameters", "cosine", "cosine_grad_input",
+    "cosine_grad_weight", "euclidean", "euclidean_grad_input", "euclidean_grad_parameters", "nearest",
+]  # fmt: skip
+
+# What Torch7 adds to lengths, so that none is zero
+_COSINE_EPSILON = 1e-12
+_DISTANCE_EPSILON = 1e-7
+
+
+def bilinear(out: Out, a: Tensor, b: Tensor, weight: Tensor, bias: Tensor | None) -> None:
+    """out[n, k] = a[n]' weight[k] b[n] + bias[k]"""
+    write(out, F.bilinear(a, b, weight, bias))
+
+
+def bilinear_grad_inputs(
+    grad_a: Out, grad_b: Out, a: Tensor, b: Tensor, grad_output: Tensor, weight: Tensor
+) -> None:
+    write(grad_a, torch.einsum("nk,kij,nj->ni", grad_output, weight, b))
+    write(grad_b, torch.einsum("nk,kij,ni->nj", grad_output, weight, a))
+
+
+def bilinear_grad_parameters(
+    grad_weight: Tensor, grad_bias: Tensor | None, a: Tensor, b: Tensor, grad_output: Tensor, scale: float
+) -> None:
+    """Adds scale times the gradients to grad_weight and grad_bias."""
+    grad_weight.add_(torch.einsum("nk,ni,nj->kij", grad_output, a, b), alpha=scale)
+    if grad_bias is not None:
+        grad_bias.add_(grad_output.sum(0), alpha=scale)
+
+
+def _lengths(x: Tensor) -> Tensor:
+    return torch.linalg.vector_norm(x, dim=-1, keepdim=True) + _COSINE_EPSILON
+
+
+def _cosines(x: Tensor, weight: Tensor) -> Tensor:
+    return F.linear(x, weight / _lengths(weight)) / _lengths(x)
+
+
+def cosine(out: Out, x: Tensor, weight: Tensor) -> None:
+    """The cosines of the angles between x and the rows of weight."""
+    write(out, _cosines(x, weight))
+
+
+def cosine_grad_input(grad: Out, x: Tensor, grad_output: Tensor, weight: Tensor) -> None:
+    length = _lengths(x)
+    along = (grad_output * _cosines(x, weight)).sum(-1, keepdim=True)
+    write(grad, (grad_output @ (weight / _lengths(weight)) - along * x / length) / length)
+
+
+def cosine_grad_weight(
+    grad_weight: Tensor, x: Tensor, grad_output: Tensor, weight: Tensor, scale: float
+) -> None:
+    """Adds scale times the gradient."""
+    x, grad_output = torch.atleast_2d(x), torch.atleast_2d(grad_output)
+    length = _lengths(weight)
+    along = (grad_output * _cosines(x, weight)).sum(0).unsqueeze(1)
+    grad_weight.add_((grad_output.t() @ (x / _lengths(x)) - along * weight / length) / length, alpha=scale)
+
+
+def _differences(x: Tensor, weight: Tensor) -> Tensor:
+    """batch x input x output"""
+    return torch.atleast_2d(x).unsqueeze(-1) - weight
+
+
+def _scaled(differences: Tensor, scales: Tensor | None) -> Tensor:
+    return differences if scales is None else differences * scales
+
+
+def euclidean(out: Out, x: Tensor, weight: Tensor, scales: Tensor | None) -> None:
+    """The distances of x to the columns of weight, each difference multiplied by its scale."""
+    distances = torch.linalg.vector_norm(_scaled(_differences(x, weight), scales), dim=1)
+    write(out, distances.reshape(*x.shape[:-1], weight.shape[1]))
+
+
+def _slopes(differences: Tensor, scales: Tensor | None, grad_output: Tensor) -> Tensor:
+    """The gradients with respect to the scaled differences."""
+    scaled = _scaled(differences, scales)
+    distances = torch.linalg.vector_norm(scaled, dim=1, keepdim=True) + _DISTANCE_EPSILON
+    return scaled * (torch.atleast_2d(grad_output).unsqueeze(1) / distances)
+
+
+def euclidean_grad_input(
+    grad: Out, x: Tensor, grad_output: Tensor, weight: Tensor, scales: Tensor | None
+) -> None:
+    slopes = _scaled(_slopes(_differences(x, weight), scales, grad_output), scales)
+    write(grad, slopes.sum(-1).reshape(x.shape))
+
+
+def euclidean_grad_parameters(
+    grad_weight: Tensor,
+    grad_scales: Tensor | None,
+    x: Tensor,
+    grad_output: Tensor,
+    weight: Tensor,
+    scales: Tensor | None,
+    scale: float,
+) -> None:
+    """Adds scale times the gradients to grad_weight and grad_scales."""
+    differences = _differences(x, weight)
+    slopes = _slopes(differences, scales, grad_output)
+    of_scales = (slopes * differences).sum(0)
+    grad_weight.sub_(_scaled(slopes, scales).sum(0), alpha=scale)
+    if grad_scales is not None:
+        grad_scales.add_(of_scales, alpha=scale)
+
+
+def nearest(scores: Out, index: Out, x: Tensor, centres: Tensor) -> None:
+    """For each row of x the squared distance to the nearest centre (a row), and which it is, from 1."""
+    squares = (x.unsqueeze(1) - centres).square().sum(-1)
+    best, places = squares.min(1)
+    write(scores, best)
+    write(index, places + 1)

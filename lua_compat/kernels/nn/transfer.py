@@ -1,0 +1,101 @@
+"""Transfer functions and soft maxima, forward and gradient, as nn's modules want them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from lua_compat.runtime.bridge import Out
+
+__all__ = [
+    "class_softmax", "class_softmax_gradient", "transfer", "transfer_gradient",
+]  # fmt: skip
+
+_aten = torch.ops.aten
+
+
+def _soft_sign(x: Tensor) -> Tensor:
+    return x / (1 + x.abs())
+
+
+# name -> (function of the input, gradient of (input or output, gradient of the output)), then the parameters.
+# The modules say which of input and output the gradient wants (``of_output`` in nn/transfer.lua).
+_FUNCTIONS: dict[str, tuple[Callable[..., Tensor], Callable[..., Tensor]]] = {
+    "abs": (torch.abs, lambda x, g: g * torch.where(x >= 0, 1, -1)),
+    "exp": (torch.exp, lambda y, g: g * y),
+    "log": (torch.log, lambda x, g: g / x),
+    "sigmoid": (torch.sigmoid, lambda y, g: _aten.sigmoid_backward(g, y)),
+    "square": (torch.square, lambda x, g: 2 * g * x),
+    "sqrt": (torch.sqrt, lambda y, g: torch.where(y == 0, torch.zeros_like(y), 0.5 * g / y)),
+    "tanh": (torch.tanh, lambda y, g: _aten.tanh_backward(g, y)),
+    "tanh_shrink": (lambda x: x - torch.tanh(x), lambda x, g: g * torch.tanh(x).square()),
+    "soft_sign": (_soft_sign, lambda x, g: g / (1 + x.abs()).square()),
+    "log_sigmoid": (lambda x: -F.softplus(-x), lambda x, g: g * torch.sigmoid(-x)),
+    "soft_plus": (
+        lambda x, beta: F.softplus(x, beta, 20),
+        lambda x, g, beta: _aten.softplus_backward(g, x, beta, 20),
+    ),
+    "hard_shrink": (F.hardshrink, lambda x, g, limit: _aten.hardshrink_backward(g, x, limit)),
+    "soft_shrink": (F.softshrink, lambda x, g, limit: _aten.softshrink_backward(g, x, limit)),
+    "elu": (F.elu, lambda y, g, alpha: _aten.elu_backward(g, alpha, 1, 1, True, y)),
+    "leaky_relu": (F.leaky_relu, lambda x, g, slope: _aten.leaky_relu_backward(g, x, slope, False)),
+    "hard_tanh": (F.hardtanh, lambda x, g, low, high: _aten.hardtanh_backward(g, x, low, high)),
+    "relu6": (lambda x: F.hardtanh(x, 0, 6), lambda x, g: _aten.hardtanh_backward(g, x, 0, 6)),
+    "power": (torch.pow, lambda x, g, exponent: g * exponent * torch.pow(x, exponent - 1)),
+}
+
+
+def transfer(out: Out, x: Tensor, name: str, *parameters: Any) -> None:
+    """out = name(x, parameters...); out may be x."""
+    out.resize_(x.shape)
+    if name == "threshold":
+        _aten.threshold.out(x, *parameters, out=out)
+    else:
+        out.copy_(_FUNCTIONS[name][0](x, *parameters))
+
+
+def transfer_gradient(grad: Out, x: Tensor, grad_output: Tensor, name: str, *parameters: Any) -> None:
+    """The gradient with respect to the input; ``x`` is the input or the output; grad may be grad_output."""
+    grad.resize_(x.shape)
+    if name == "threshold":
+        _aten.threshold_backward.grad_input(grad_output, x, parameters[0], grad_input=grad)
+    else:
+        grad.copy_(_FUNCTIONS[name][1](x, grad_output, *parameters))
+
+
+def _class_dimension(x: Tensor) -> int:
+    """1-D: the only one; 2-D: the second; 3-D (an image): the first; 4-D: the second."""
+    return (0, 1, 0, 1)[x.dim() - 1]
+
+
+def _exact(x: Tensor) -> Tensor:
+    """In double precision, in which Torch7 adds up on a CPU."""
+    return x if x.is_cuda else x.double()
+
+
+def class_softmax(out: Out, x: Tensor, name: str) -> None:
+    """Softmax, log_softmax, or softmin over the classes."""
+    dimension = _class_dimension(x)
+    out.resize_(x.shape)
+    if name == "log_softmax":
+        # A sum in single precision would put all logarithms, and so sums of gradients, off alike.
+        out.copy_(_aten._log_softmax(_exact(x), dimension, False))
+    else:
+        _aten._softmax.out(-x if name == "softmin" else x, dimension, False, out=out)
+
+
+def class_softmax_gradient(grad: Out, y: Tensor, grad_output: Tensor, name: str) -> None:
+    """Its gradient with respect to the input, from its output y."""
+    dimension = _class_dimension(y)
+    grad.resize_(y.shape)
+    if name == "log_softmax":
+        exact = _exact(y)
+        grad.copy_(
+            _aten._log_softmax_backward_data(grad_output.to(exact.dtype), exact, dimension, exact.dtype)
+        )
+        return
+    _aten._softmax_backward_data.out(grad_output, y, dimension, y.dtype, grad_input=grad)
+    if name == "softmin":
+        grad.neg_()

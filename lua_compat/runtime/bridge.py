@@ -1,0 +1,235 @@
+"""Tensors that Lua holds, and kernels as functions Lua can call.
+
+Lua never sees a Python object that is a tensor: it holds numbers, the handles of this table. A kernel is
+a plain function of tensors and numbers; its annotations say which arguments arrive as handles:
+
+- ``Tensor``: a handle; ``Tensor | None``: 0 stands for None; ``*tensors: Tensor``: any number of handles.
+- ``Out``: a handle of a tensor that the kernel may resize (``resize_``). When it did, Lua is told the new
+  shape and where the storage now lies.
+- ``Generator``: the number of a random generator.
+- ``Workspace``: not an argument for Lua: the Lua state's own is passed.
+- anything else (numbers, strings, booleans) arrives as it is.
+"""
+
+import functools
+import inspect
+import os
+import types
+import typing
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import torch
+from torch import Tensor
+
+from lua_compat.kernels.workspace import Workspace
+from lua_compat.runtime.strings import from_lua
+from nets.torch7.random import Generator
+
+Out = Annotated[Tensor, "resized by the kernel"]
+
+# Torch7's element types in the order of their codes on the Lua side (torch/types.lua), from 1.
+DTYPES = (
+    None,
+    torch.uint8,
+    torch.int8,
+    torch.int16,
+    torch.int32,
+    torch.int64,
+    torch.float16,
+    torch.float32,
+    torch.float64,
+)
+
+# CUDA's types follow in the same order (torch/types.lua).
+HOST_TYPES = len(DTYPES) - 1
+
+_UNCHANGED = -1
+
+
+class Handles:
+    """The tensors that live in one Lua state, by handle. Handle 0 is None.
+
+    ``cuda``: where tensors of CUDA's types lie ('cuda', or 'cpu' to run CUDA scripts there); None: no such
+    types.
+    """
+
+    def __init__(self, cuda: str | None = None) -> None:
+        self.cuda = cuda
+        self.tensors: list[Tensor | None] = [None]
+        self._free: list[int] = []
+        self.generators: list[Generator] = []
+        self.workspace = Workspace()
+
+    def __len__(self) -> int:
+        """How many handles are alive."""
+        return len(self.tensors) - 1 - len(self._free)
+
+    def add(self, tensor: Tensor) -> int:
+        if self._free:
+            handle = self._free.pop()
+            self.tensors[handle] = tensor
+            return handle
+        self.tensors.append(tensor)
+        return len(self.tensors) - 1
+
+    def release(self, *handles: int) -> None:
+        for handle in handles:
+            self.tensors[handle] = None
+        self._free.extend(handles)
+
+    def tensor(self, handle: int) -> Tensor:
+        held = self.tensors[handle]
+        assert held is not None, "a released handle was used"
+        return held
+
+    def new_generator(self) -> int:
+        """A random generator with a seed from the system; its number. It lives as long as the Lua state."""
+        self.generators.append(Generator(int.from_bytes(os.urandom(4), "little")))
+        return len(self.generators) - 1
+
+    def new(self, code: int, *size: int) -> tuple[int, int, int]:
+        """A contiguous tensor of uninitialised memory: its handle, its storage's handle, its address."""
+        tensor = self._made(code, *size)
+        return self.add(tensor), self.add(tensor), tensor.data_ptr()
+
+    def _made(self, code: int, *size: int) -> Tensor:
+        if code <= HOST_TYPES:
+            return torch.empty(size, dtype=DTYPES[code])
+        return torch.empty(size, dtype=DTYPES[code - HOST_TYPES], device=self.cuda)
+
+    def empty(self, code: int) -> int:
+        """A tensor without elements and without a storage."""
+        return self.add(self._made(code, 0))
+
+    def storage_of(self, handle: int) -> int:
+        """A handle for the storage of a tensor: what keeps the storage alive."""
+        return self.add(self.tensor(handle))
+
+    def storage_resize(self, handle: int, count: int) -> int:
+        """Gives a storage room for ``count`` elements, contents kept; its address, perhaps a new one."""
+        tensor = self.tensor(handle)
+        tensor.untyped_storage().resize_(count * tensor.element_size())
+        return tensor.untyped_storage().data_ptr()
+
+    def storage_map(self, code: int, filename: str, shared: bool, count: int) -> tuple[int, int, int]:
+        """A file as a storage: its handle, address and number of elements. ``count`` 0: the whole file."""
+        filename = from_lua(filename)
+        itemsize = torch.empty(0, dtype=DTYPES[code]).element_size()
+        if count == 0:
+            with open(filename, "rb") as file:
+                count = file.seek(0, 2) // itemsize
+        tensor = torch.from_file(filename, shared=shared, size=count, dtype=DTYPES[code])
+        return self.add(tensor), tensor.data_ptr(), count
+
+    def view(self, handle: int, offset: int, *sizes_then_strides: int) -> int:
+        """A handle for a view of a storage; ``offset`` counts elements from the storage's start."""
+        half = len(sizes_then_strides) // 2
+        size, stride = sizes_then_strides[:half], sizes_then_strides[half:]
+        return self.add(torch.as_strided(self.tensor(handle), size, stride, offset))
+
+
+def _is_tensor(annotation: Any) -> bool:
+    if typing.get_origin(annotation) in (typing.Union, types.UnionType):
+        return Tensor in typing.get_args(annotation)
+    return annotation is Tensor
+
+
+def _lua_parameters(kernel: Callable[..., Any]) -> list[inspect.Parameter]:
+    parameters = _parameters(kernel)
+    return parameters[1:] if _wants_workspace(kernel) else parameters
+
+
+def _wants_workspace(kernel: Callable[..., Any]) -> bool:
+    parameters = _parameters(kernel)
+    return len(parameters) > 0 and parameters[0].annotation is Workspace
+
+
+def _parameters(kernel: Callable[..., Any]) -> list[inspect.Parameter]:
+    # methods belong to one Lua state: they are not kept
+    return _kept_parameters(kernel) if isinstance(kernel, types.FunctionType) else _read_parameters(kernel)
+
+
+def _read_parameters(kernel: Callable[..., Any]) -> list[inspect.Parameter]:
+    return list(inspect.signature(kernel).parameters.values())
+
+
+# Every thread of a script has a Lua state, and wants them again.
+_kept_parameters = functools.cache(_read_parameters)
+
+
+@functools.cache
+def _compiled(source: str) -> types.CodeType:
+    return compile(source, "<adapter of a kernel>", "exec")
+
+
+def kernel_signature(kernel: Callable[..., Any]) -> str:
+    """One letter per argument: t tensor, o resized tensor, g generator, x anything else; at the end ``*``:
+    more tensors, ``+``: more of anything else. A workspace, the first argument, is not among them."""
+    letters = []
+    for parameter in _lua_parameters(kernel):
+        annotation = parameter.annotation
+        if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+            letters.append("*" if _is_tensor(annotation) else "+")
+        elif annotation == Out:
+            letters.append("o")
+        elif annotation is Generator:
+            letters.append("g")
+        else:
+            letters.append("t" if _is_tensor(annotation) else "x")
+    return "".join(letters)
+
+
+def _state(tensor: Tensor) -> tuple[torch.Size, tuple[int, ...], int]:
+    return tensor.shape, tensor.stride(), tensor.untyped_storage().data_ptr()
+
+
+def _layout(tensor: Tensor, before: tuple[torch.Size, tuple[int, ...], int]) -> tuple[int, ...]:
+    if _state(tensor) == before:
+        return (_UNCHANGED,)
+    storage = tensor.untyped_storage()
+    count = storage.nbytes() // tensor.element_size()
+    return (tensor.dim(), storage.data_ptr(), count, *tensor.shape, *tensor.stride())
+
+
+def for_lua(kernel: Callable[..., Any], handles: Handles) -> Callable[..., Any]:
+    """``kernel`` with handles in place of tensors.
+
+    If a resized tensor changed, the result is (result, layout of each Out...); a layout is -1 (unchanged)
+    or dimensions, storage address, storage elements, sizes..., strides...
+    """
+    signature = kernel_signature(kernel)
+    names = [f"a{i}" for i in range(len(signature))]
+    looked_up = {"t": "tensors[{}]", "o": "tensors[{}]", "g": "generators[{}]"}
+    passed = [looked_up.get(letter, "{}").format(n) for n, letter in zip(names, signature, strict=True)]
+    parameters = list(names)
+    if signature.endswith(("*", "+")):
+        parameters[-1] = "*" + names[-1]
+        passed[-1] = f"*[tensors[h] for h in {names[-1]}]" if signature.endswith("*") else "*" + names[-1]
+    outs = [name for name, letter in zip(names, signature, strict=True) if letter == "o"]
+    defaults = [p.default for p in _lua_parameters(kernel)]
+    parameters = [
+        f"{n}={default!r}" if default is not inspect.Parameter.empty else n
+        for n, default in zip(parameters, defaults, strict=True)
+    ]
+    call = f"kernel({', '.join(passed)})"
+    lines = [f"def adapter({', '.join(parameters)}):"]
+    if outs:
+        lines += [f"    before_{o} = state(tensors[{o}])" for o in outs]
+        same = " and ".join(f"state(tensors[{o}]) == before_{o}" for o in outs)
+        layouts = ", ".join(f"*layout(tensors[{o}], before_{o})" for o in outs)
+        lines += [f"    result = {call}", f"    if {same}: return result", f"    return result, {layouts}"]
+    else:
+        lines.append(f"    return {call}")
+    if _wants_workspace(kernel):
+        kernel = functools.partial(kernel, handles.workspace)
+    # A closure made for the signature: a loop over annotations would cost more than most small kernels.
+    scope: dict[str, Any] = {
+        "kernel": kernel,
+        "tensors": handles.tensors,
+        "generators": handles.generators,
+        "layout": _layout,
+        "state": _state,
+    }
+    exec(_compiled("\n".join(lines)), scope)
+    return typing.cast(Callable[..., Any], scope["adapter"])

@@ -1,0 +1,230 @@
+"""What ``cutorch`` needs of CUDA: devices, streams, single elements. Lua counts devices and streams from 1.
+
+``Cuda('cuda')`` is PyTorch's CUDA; ``Cuda('cpu')`` stands in for a device, whatever its number, on the CPU
+(``th --cpu-as-cuda``): what a script asks of the device has an answer, and nothing is asynchronous.
+"""
+
+import ctypes
+import os
+import sys
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+import torch
+
+from lua_compat.runtime.bridge import DTYPES, HOST_TYPES
+
+NOT_FOUND = (
+    "cutorch needs a CUDA GPU, and {why}. To check a CUDA script on the CPU, run it with: th --cpu-as-cuda"
+)
+
+# In the order in which getDeviceProperties hands them over.
+PROPERTIES = (
+    "name", "totalGlobalMem", "freeGlobalMem", "major", "minor", "multiProcessorCount", "warpSize",
+    "maxThreadsPerBlock", "clockRate", "computeMode",
+)  # fmt: skip
+
+_HOST_TO_DEVICE, _DEVICE_TO_HOST = 1, 2
+
+
+def why_not() -> str:
+    """Why there is no CUDA here; empty if there is."""
+    if torch.cuda.is_available():
+        return ""
+    return "this build of PyTorch has no CUDA" if torch.version.cuda is None else "no CUDA GPU was found"
+
+
+class Cuda:
+    """The functions of ``functions()`` for one Lua state. Errors are RuntimeError with cutorch's sense."""
+
+    def __init__(self, place: str | None) -> None:
+        self._place = place
+        self._device = 1
+        self._stood_in = {1}  # devices that the CPU has been announced for
+        self._stream = 0
+        self._stream_count = 0
+        self._streams: dict[tuple[int, int], Any] = {}  # by device and number, made when first used
+        self._events: dict[int, Any] = {}
+        self._event_numbers = count(1)
+
+    def functions(self) -> dict[str, Callable[..., Any]]:
+        """The functions by the names that Lua calls them."""
+        return {
+            "has_cuda": lambda: self._place is not None,
+            "cuda_why_not": lambda: "" if self._place else NOT_FOUND.format(why=why_not()),
+            "cuda_is_cpu": lambda: self._place == "cpu",
+            "device_read": self.read,
+            "device_write": self.write,
+            "device_count": self.device_count,
+            "get_device": lambda: self._device,
+            "set_device": self.set_device,
+            "device_properties": self.properties,
+            "device_memory": self.memory,
+            "device_synchronize": self.synchronize,
+            "device_seed": self.seed,
+            "reserve_streams": self.reserve_streams,
+            "stream_count": lambda: self._stream_count,
+            "get_stream": lambda: self._stream,
+            "set_stream": self.set_stream,
+            "stream_wait": self.stream_wait,
+            "stream_synchronize": self.stream_synchronize,
+            "event_record": self.event_record,
+            "event_wait": self.event_wait,
+            "event_release": self.event_release,
+            "cuda_versions": self.versions,
+            "cudnn_benchmark": self.cudnn_benchmark,
+        }
+
+    @property
+    def _on_gpu(self) -> bool:
+        return self._place == "cuda"
+
+    # Elements
+
+    def read(self, code: int, address: int) -> float:
+        """The element of type ``code`` at an address of the device, as a number."""
+        cell = torch.empty(1, dtype=DTYPES[int(code) - HOST_TYPES])
+        self._move(cell.data_ptr(), int(address), cell.element_size(), _DEVICE_TO_HOST)
+        return cell.item()
+
+    def write(self, code: int, address: int, value: float) -> None:
+        cell = torch.tensor([value], dtype=DTYPES[int(code) - HOST_TYPES])
+        self._move(int(address), cell.data_ptr(), cell.element_size(), _HOST_TO_DEVICE)
+
+    def _move(self, to: int, source: int, count: int, kind: int) -> None:
+        if self._place is None:
+            raise RuntimeError("no CUDA tensors in this Lua state")
+        if not self._on_gpu:
+            ctypes.memmove(to, source, count)
+            return
+        torch.cuda.synchronize()  # what is under way may still write there
+        runtime = ctypes.CDLL(f"libcudart.so.{str(torch.version.cuda).split('.')[0]}")
+        status = runtime.cudaMemcpy(
+            ctypes.c_void_p(to), ctypes.c_void_p(source), ctypes.c_size_t(count), ctypes.c_int(kind)
+        )
+        if status != 0:
+            raise RuntimeError(f"cuda runtime error ({status}) while one element was copied")
+
+    # Devices
+
+    def device_count(self) -> int:
+        return torch.cuda.device_count() if self._on_gpu else 1
+
+    def set_device(self, index: float) -> None:
+        """The stream keeps its number: it is that of the new device."""
+        self._device = self._checked(index)
+        if self._on_gpu:
+            torch.cuda.set_device(self._device - 1)
+            torch.cuda.set_stream(self._stream_of(self._stream))
+
+    def _checked(self, index: float | None) -> int:
+        number = self._device if index is None else int(index)
+        if self._place == "cpu" and number >= 1:  # a script may name the GPU of the machine it was written on
+            if number not in self._stood_in:
+                self._stood_in.add(number)
+                print(f"th: --cpu-as-cuda: the CPU stands in for device {number}, too", file=sys.stderr)
+        elif not 1 <= number <= self.device_count():
+            raise RuntimeError(
+                f"cuda runtime error: device {number} is not one of 1 to {self.device_count()}"
+            )
+        return number
+
+    def properties(self, index: float | None = None) -> tuple[Any, ...]:
+        """The values of ``PROPERTIES``."""
+        number = self._checked(index)
+        free, total = self.memory(number)
+        if not self._on_gpu:
+            return ("CPU (as CUDA)", total, free, 0, 0, torch.get_num_threads(), 1, 1, 0, 0)
+        found = torch.cuda.get_device_properties(number - 1)
+        clock = getattr(found, "clock_rate", 0)
+        threads = getattr(found, "max_threads_per_block", 1024)
+        processors = found.multi_processor_count
+        warp = getattr(found, "warp_size", 32)
+        return (found.name, total, free, found.major, found.minor, processors, warp, threads, clock, 0)
+
+    def memory(self, index: float | None = None) -> tuple[int, int]:
+        """Free and total bytes of a device."""
+        number = self._checked(index)
+        if self._on_gpu:
+            return torch.cuda.mem_get_info(number - 1)
+        page = os.sysconf("SC_PAGE_SIZE")
+        return os.sysconf("SC_AVPHYS_PAGES") * page, os.sysconf("SC_PHYS_PAGES") * page
+
+    def synchronize(self, everywhere: bool = False) -> None:
+        if self._on_gpu:
+            for number in range(self.device_count()) if everywhere else [self._device - 1]:
+                torch.cuda.synchronize(number)
+
+    def seed(self, seed: float) -> None:
+        """Seeds PyTorch's generators on the devices; those draw for dropout and the like."""
+        torch.manual_seed(int(seed))
+
+    # Streams
+
+    def reserve_streams(self, number: float, nonblocking: bool = False) -> None:
+        """At least so many on every device. PyTorch's never wait for the default stream."""
+        self._stream_count = max(self._stream_count, int(number))
+
+    def set_stream(self, number: float) -> None:
+        """0 is the default stream."""
+        chosen = self._stream_of(number)
+        if self._on_gpu:
+            torch.cuda.set_stream(chosen)
+        self._stream = int(number)
+
+    def _stream_of(self, number: float, device: float | None = None) -> Any:
+        """Of the current device, if none is named. None where there is no GPU."""
+        place = self._checked(device), int(number)
+        if not 0 <= place[1] <= self._stream_count:
+            raise RuntimeError(f"stream {place[1]} is not one of 0 to {self._stream_count}")
+        if not self._on_gpu:
+            return None
+        if place[1] == 0:
+            return torch.cuda.default_stream(place[0] - 1)
+        if place not in self._streams:
+            self._streams[place] = torch.cuda.Stream(place[0] - 1)
+        return self._streams[place]
+
+    def stream_wait(self, device: float, waiting: float, *others: float) -> None:
+        """What comes on a stream waits for what is on the others now: device, stream, device, stream..."""
+        stream = self._stream_of(waiting, device)
+        awaited = [self._stream_of(n, d) for d, n in zip(others[::2], others[1::2], strict=True)]
+        if self._on_gpu:
+            for other in awaited:
+                stream.wait_stream(other)
+
+    def stream_synchronize(self, number: float) -> None:
+        stream = self._stream_of(number)
+        if self._on_gpu:
+            stream.synchronize()
+
+    def event_record(self) -> int:
+        """The number of an event on the current stream, after what is there now."""
+        number = next(self._event_numbers)
+        self._events[number] = torch.cuda.current_stream().record_event() if self._on_gpu else None
+        return number
+
+    def event_wait(self, number: float) -> None:
+        """What comes on the current stream waits for the event."""
+        event = self._events[int(number)]
+        if self._on_gpu:
+            torch.cuda.current_stream().wait_event(event)
+
+    def event_release(self, *numbers: float) -> None:
+        for number in numbers:
+            del self._events[int(number)]
+
+    # Libraries
+
+    def versions(self) -> tuple[int, int]:
+        """Of the CUDA runtime and of cuDNN, as their libraries number them; 0 without."""
+        if not torch.version.cuda:
+            return 0, 0
+        major, minor = str(torch.version.cuda).split(".")[:2]
+        return int(major) * 1000 + int(minor) * 10, torch.backends.cudnn.version() or 0
+
+    def cudnn_benchmark(self, on: bool) -> None:
+        """Whether cuDNN times its algorithms for each new shape (cudnn.benchmark)."""
+        if self._on_gpu:
+            torch.backends.cudnn.benchmark = bool(on)

@@ -1,0 +1,292 @@
+"""A LuaJIT state with Torch7 in it, and how scripts run there."""
+
+import os
+import signal
+import sys
+import threading
+import types
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lua_compat.runtime.strings import to_lua
+
+if TYPE_CHECKING:
+    from lua_compat.runtime.threads import Crew
+
+LUA_FOLDER = Path(__file__).parents[1] / "lua"
+
+# How long a Ctrl-C may take to reach Python before the process is ended from outside of Lua.
+_INTERRUPT_GRACE_SECONDS = 0.5
+INTERRUPTED = 130
+
+
+class LuaError(Exception):
+    """A Lua script raised an error; the text is Lua's message with its traceback."""
+
+
+def _deny(*_: object) -> Any:
+    raise AttributeError("attributes of Python objects are not reachable from Lua")
+
+
+def _exit(code: int) -> None:
+    raise SystemExit(code)
+
+
+def _message(error: object) -> tuple[str, bool]:
+    """What Lua is told of a Python exception: its text, and whether it must not be caught."""
+    if isinstance(error, Exception):
+        text = str(error) or type(error).__name__
+        # most texts hold bytes of Lua's already; what is not bytes becomes UTF-8
+        return text if text.isascii() or max(text) <= "\xff" else to_lua(text), False
+    return type(error).__name__, True
+
+
+def _refused(name: str) -> Callable[..., Any]:
+    def refuse(*_: object) -> Any:
+        raise PermissionError(f"{name} is not available in the sandbox")
+
+    return refuse
+
+
+def _exit_code(stop: SystemExit) -> int:
+    return stop.code if isinstance(stop.code, int) else 1
+
+
+class Runtime:
+    """One Lua state. ``program`` and ``args`` are what Lua sees as ``arg[0]`` and ``arg[1...]``.
+
+    ``cpu_as_cuda``: CUDA's packages and types are there, on the CPU; otherwise where PyTorch has CUDA.
+    ``sandboxed``: no Python function that reaches files, processes or the machine can be called from it.
+    ``lock_down`` takes the rest away from scripts.
+    ``crew``: what the threads of a script share; whoever gives one calls its ``leave`` when the script has
+    ended. ``in_thread``: this is the state of one of those threads.
+    """
+
+    def __init__(
+        self,
+        program: str = "th",
+        args: Sequence[str] = (),
+        *,
+        sandboxed: bool = False,
+        cpu_as_cuda: bool = False,
+        crew: "Crew | None" = None,
+        in_thread: bool = False,
+    ) -> None:
+        from lupa import luajit21
+
+        from lua_compat.kernels import all_kernels, kernels_of_a_state, outside_kernels
+        from lua_compat.kernels.system import set_num_threads_here
+        from lua_compat.runtime.bridge import Handles, for_lua, kernel_signature
+        from lua_compat.runtime.cuda import Cuda, why_not
+        from lua_compat.runtime.threads import Crew
+
+        self.exited = False  # by os.exit
+
+        place = "cpu" if cpu_as_cuda else None if why_not() or sandboxed else "cuda"
+        self.handles = Handles(place)
+        self._lua = luajit21.LuaRuntime(
+            encoding="latin-1",
+            unpack_returned_tuples=True,
+            register_eval=False,
+            register_builtins=False,
+            attribute_handlers=(_deny, _deny),
+        )
+        handles = self.handles
+        functions: dict[str, Callable[..., Any]] = {
+            "exit": _exit,
+            "message": _message,
+            "new_generator": handles.new_generator,
+            "new": handles.new,
+            "empty": handles.empty,
+            "storage_of": handles.storage_of,
+            "storage_resize": handles.storage_resize,
+            "storage_map": handles.storage_map,
+            "view": handles.view,
+            "release": handles.release,
+            "alive": lambda: len(handles),
+            **Cuda(place).functions(),
+        }
+        crew = crew or Crew()
+        # of what makes one more state nothing may lead to this one: that would keep it
+        new_state = partial(Runtime, program, cpu_as_cuda=cpu_as_cuda, crew=crew, in_thread=True)
+        for_threads = crew.functions(handles, new_state)
+        functions.update(for_threads)
+        kernels = {**all_kernels(), **kernels_of_a_state()}
+        if in_thread:
+            functions["exit"] = crew.exit_from_thread
+            kernels["set_num_threads"] = set_num_threads_here
+        if sandboxed:
+            for name in outside_kernels():
+                kernels[name] = _refused(name)
+            functions["storage_map"] = _refused("mapping a file")
+            functions.update({name: _refused("threads") for name in for_threads})
+        functions.update({name: for_lua(kernel, handles) for name, kernel in kernels.items()})
+        signatures = {name: kernel_signature(kernel) for name, kernel in kernels.items()}
+        # The state keeps these functions for its whole life: objects that came and went would hit a defect of
+        # lupa's (an object handed out again while its dead wrapper awaits collection loses a reference).
+        self._functions = functions
+        boot = (LUA_FOLDER / "th" / "boot.lua").read_text(encoding="utf-8")
+        table = self._lua.table_from
+        self._run = self._lua.eval(
+            "function(source, ...) return assert(loadstring(source, '@th/boot.lua'))(...) end"
+        )(
+            boot,
+            table(functions),
+            table(signatures),
+            to_lua(str(LUA_FOLDER)),
+            table(dict(enumerate(map(to_lua, [program, *args])))),
+        )
+        self._call("start", sandboxed)
+
+    def run_file(self, path: str) -> int:
+        """Runs a script; its exit code. Raises LuaError."""
+        return self._call("file", to_lua(path))
+
+    def run_string(self, code: str, name: str = "=(command line)") -> int:
+        """Runs Lua source; its exit code. Raises LuaError."""
+        return self._call("string", to_lua(code), to_lua(name))
+
+    def finds(self, package: str) -> bool:
+        """Whether ``require`` would find a package."""
+        return bool(self._run("finds", to_lua(package)))
+
+    def require(self, package: str) -> int:
+        """``require(package)``, the package kept in a global of its name. Raises LuaError."""
+        return self._call("require", to_lua(package))
+
+    def lock_down(self, packages: Sequence[str], sources: dict[str, str]) -> None:
+        """Loads ``packages``, then leaves scripts only what cannot reach files, processes or memory.
+
+        ``sources``: Lua text that ``require`` may find, by module name. Raises LuaError.
+        """
+        table = self._lua.table_from
+        self._call("add", "sandbox.lua", table(list(packages)), table(sources))
+
+    def run_for_result(self, code: str, name: str) -> tuple[int, bytes | None]:
+        """Runs Lua source; its exit code and the table {n=, values...} it returned, as the bytes of a .t7.
+
+        None where it ended by ``os.exit``. Raises LuaError.
+        """
+        exit_code = self._call("keep_result", code, name)
+        result = self._run("result")
+        return exit_code, None if result is None else result.encode("latin-1")
+
+    def finish(self) -> int:
+        """The end of the script: the pools of threads that it has left end their jobs; the exit code."""
+        return self._call("finish")
+
+    def collect(self) -> int:
+        """A full collection; how many handles are then alive."""
+        self._run("collect")
+        return len(self.handles)
+
+    def watch_globals(self, strict: bool) -> None:
+        """From now on a new or unknown global is told of on stderr, or (``strict``) an error."""
+        self._call("add", "globals.lua", strict)
+
+    def open_prompt(self, colored: bool) -> None:
+        """Makes ``evaluate``, ``is_whole``, ``complete`` and the prompt's own globals."""
+        self._call("add", "prompt.lua", colored)
+
+    def evaluate(self, text: str) -> int | None:
+        """Runs a typed text, shows its values or its error; the exit code if it called ``os.exit``."""
+        try:
+            self._protected("evaluate", to_lua(text))
+        except SystemExit as stop:
+            self.exited = True
+            return _exit_code(stop)
+        return None
+
+    def is_whole(self, text: str) -> bool:
+        """Whether a typed text can be run; False where more of it has to come."""
+        return bool(self._run("is_whole", to_lua(text)))
+
+    def complete(self, word: str) -> list[str]:
+        """What a typed name, such as ``torch.ran`` or ``t:si``, may become."""
+        return [name for name in self._run("complete", to_lua(word)).split("\n") if name]
+
+    def _call(self, what: str, *arguments: Any) -> int:
+        try:
+            self._protected(what, *arguments)
+        except SystemExit as stop:
+            self.exited = True
+            return _exit_code(stop)
+        return 0
+
+    def _protected(self, what: str, *arguments: Any) -> None:
+        import torch
+
+        # Lua writes through C's stdout and Python through its own: each hands over what it still holds.
+        sys.stdout.flush()
+        try:
+            with torch.inference_mode():
+                trouble = self._run(what, *arguments)
+        finally:
+            self._flush()
+        if trouble is not None:
+            raise LuaError(trouble.encode("latin-1").decode("utf-8", "replace"))
+
+    def _flush(self) -> None:
+        self._run("flush")
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Makes Ctrl-C work inside Lua: a loop that never calls Python does not see Python's signal handler.
+
+    Python's handler raises KeyboardInterrupt as soon as Lua comes back to Python. If that does not happen
+    within the grace period, a watching thread ends the process with exit code 130.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    handled = threading.Event()
+
+    def on_interrupt(_number: int, _frame: types.FrameType | None) -> None:
+        handled.set()
+        raise KeyboardInterrupt
+
+    def watch() -> None:
+        while signals := os.read(reader, 64):
+            if signal.SIGINT in signals and not handled.wait(_INTERRUPT_GRACE_SECONDS):
+                os.write(sys.stderr.fileno(), b"th: interrupted\n")
+                os._exit(INTERRUPTED)
+
+    previous_handler = signal.signal(signal.SIGINT, on_interrupt)
+    previous_descriptor = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    watcher = threading.Thread(target=watch, name="interrupts of Lua", daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(previous_descriptor)
+        signal.signal(signal.SIGINT, previous_handler)
+        os.close(writer)
+        watcher.join()
+        os.close(reader)
+
+
+def run(path: str | os.PathLike[str], args: Sequence[str] = ()) -> int:
+    """Runs a Lua script of Torch7 as ``th path args...`` does, in this process.
+
+    Returns the exit code (``os.exit`` ends the script only). Raises LuaError for an error that the
+    script did not catch, FileNotFoundError if there is no script. Threads of the script that still work
+    when it has failed or called ``os.exit`` are waited for.
+    """
+    from lua_compat.runtime.threads import Crew
+
+    script = os.fspath(path)
+    if not os.path.isfile(script):
+        raise FileNotFoundError(f"no Lua script {script!r}")
+    crew = Crew()
+    try:
+        runtime = Runtime(script, args, crew=crew)
+        code = runtime.run_file(script)
+        return code if runtime.exited else runtime.finish()
+    finally:
+        crew.leave(1)

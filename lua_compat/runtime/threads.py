@@ -1,0 +1,222 @@
+"""The Lua states of one script, when its package ``threads`` makes more than one.
+
+Each has a thread and a ``Runtime`` of its own. They share nothing of Lua; what they share is here, by number:
+where they meet (meeting_points.py) and the memory of tensors on its way from one to another.
+"""
+
+import ctypes
+import os
+import sys
+import threading
+from collections.abc import Callable
+from itertools import count
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import torch
+from torch import Tensor
+
+from lua_compat.runtime.synchronisation import Condition, Ending, MeetingPoint, Mutex, Queue, Stopped
+
+if TYPE_CHECKING:
+    from lua_compat.runtime.bridge import Handles
+    from lua_compat.runtime.state import Runtime
+
+# Numbers that cannot be taken for the size of a queue: Queue(n) makes one, Queue(number) finds one.
+FIRST_NUMBER = 1 << 40
+
+# How long what was printed may take to reach a file or pipe before the process is ended nevertheless.
+_FLUSH_SECONDS = 1.0
+
+Point = TypeVar("Point", bound=MeetingPoint)
+_KINDS: dict[str, type[MeetingPoint]] = {"Mutex": Mutex, "Condition": Condition, "Queue": Queue}
+
+
+class Crew:
+    """What the threads of one script share.
+
+    ``owns_process``: the process is the script's, and may be ended without waiting for its threads. Otherwise
+    whoever runs the script waits until the last of them has noticed the end: a thread cannot be ended from
+    outside.
+    """
+
+    def __init__(self, *, owns_process: bool = False) -> None:
+        self._owns_process = owns_process
+        self._ending = Ending()
+        self._numbers = count(FIRST_NUMBER)
+        self._lock = threading.Lock()
+        self._points: dict[int, MeetingPoint] = {}
+        self._users: dict[int, int] = {}  # of a point: it goes with the last one
+        self._lent: dict[int, Tensor] = {}
+        self._threads: dict[int, threading.Thread] = {}
+
+    # Ends
+
+    def leave(self, exit_code: int) -> None:
+        """Ends the threads that still run: with the process, where it is the script's own."""
+        with self._lock:
+            running = [thread for thread in self._threads.values() if thread.is_alive()]
+        if running and self._owns_process:
+            end_process(exit_code)
+        self._ending.end(Stopped())
+        for thread in running:
+            thread.join()
+
+    def exit_from_thread(self, exit_code: int) -> None:
+        """``os.exit`` of a thread: the whole script ends."""
+        if self._owns_process:
+            end_process(exit_code)
+        self._ending.end(SystemExit(exit_code))
+        raise SystemExit(exit_code)
+
+    # What Lua calls
+
+    def functions(
+        self, handles: "Handles", new_state: "Callable[[], Runtime]"
+    ) -> dict[str, Callable[..., Any]]:
+        """For one Lua state; ``new_state`` makes one more, in the thread that is to run it."""
+
+        def lend(handle: int) -> int:
+            number = next(self._numbers)
+            self._lent[number] = pinned(handles.tensor(handle))
+            return number
+
+        def borrow(number: float) -> tuple[int, int]:
+            tensor = self._lent.pop(int(number), None)
+            if tensor is None:
+                raise RuntimeError("threads: what shares memory can be loaded once only")
+            return handles.add(tensor), tensor.data_ptr()
+
+        def queue_put(queue: int, tag: int, handle: int, base: int, elements: int) -> None:
+            self._point(queue, Queue).put((tag, pinned(handles.tensor(handle)), base, elements))
+
+        def queue_take(queue: int) -> tuple[int, int, int, int, int] | None:
+            item = self._point(queue, Queue).take()
+            if item is None:
+                return None
+            tag, tensor, base, elements = item
+            return tag, handles.add(tensor), tensor.data_ptr(), base, elements
+
+        return {
+            "threads_new": self._new,
+            "threads_retain": self._retain,
+            "threads_free": self._free,
+            "mutex_lock": lambda number: self._point(number, Mutex).lock(),
+            "mutex_unlock": lambda number: self._point(number, Mutex).unlock(),
+            "condition_wait": lambda number, mutex: self._point(number, Condition).wait(
+                self._point(mutex, Mutex)
+            ),
+            "condition_signal": lambda number: self._point(number, Condition).signal(),
+            "queue_put": queue_put,
+            "queue_take": queue_take,
+            "queue_length": lambda number: len(self._point(number, Queue)),
+            "queue_size": lambda number: self._point(number, Queue).size,
+            "queue_label": lambda number: self._point(number, Queue).label,
+            "queue_close": lambda number: self._point(number, Queue).close(),
+            "lend": lend,
+            "borrow": borrow,
+            "thread_start": lambda code: self._start(new_state, code),
+            "thread_join": self._join,
+            "threads_alive": self._alive,
+            "threads_first": lambda: FIRST_NUMBER,
+        }
+
+    def _point(self, number: float, kind: type[Point]) -> Point:
+        point = self._points.get(int(number))
+        if not isinstance(point, kind):
+            raise RuntimeError(f"threads: no {kind.__name__} has the number {int(number)}, or it was freed")
+        return point
+
+    def _new(self, kind: str, *arguments: Any) -> int:
+        number = next(self._numbers)
+        self._points[number] = _KINDS[kind](self._ending, *arguments)
+        self._users[number] = 1
+        return number
+
+    def _retain(self, kind: str, number: float) -> None:
+        """One more user of a point; that there is one of this kind is checked."""
+        with self._lock:
+            self._point(number, _KINDS[kind])
+            self._users[int(number)] += 1
+
+    def _free(self, kind: str, number: float) -> None:
+        with self._lock:
+            self._point(number, _KINDS[kind])
+            self._users[int(number)] -= 1
+            if self._users[int(number)] == 0:
+                del self._users[int(number)], self._points[int(number)]
+
+    # Threads
+
+    def _start(self, new_state: "Callable[[], Runtime]", code: str) -> int:
+        """Runs Lua source in a thread of its own, on as many cores as the calling one; the thread's number.
+
+        Python waits for such threads before it takes itself apart: none may still be in Lua or PyTorch then.
+        """
+        number = next(self._numbers)
+        thread = threading.Thread(
+            target=self._work,
+            args=(new_state, code, torch.get_num_threads()),
+            name="threads of Lua",
+            daemon=False,
+        )
+        with self._lock:
+            self._threads[number] = thread
+        thread.start()
+        return number
+
+    def _work(self, new_state: "Callable[[], Runtime]", code: str, cores: int) -> None:
+        from lua_compat.kernels.system import set_num_threads_here
+        from lua_compat.runtime.state import LuaError
+
+        try:
+            self._ending.check()
+            set_num_threads_here(cores)
+            state = new_state()
+            if state.run_string(code, "=thread") == 0 and not state.exited:
+                state.finish()
+        except LuaError as error:
+            print(f"FATAL THREAD PANIC: {error}", file=sys.stderr)
+        except Stopped:
+            pass
+        except (
+            BaseException
+        ) as error:  # no state could be made: who waits for the thread must not wait for ever
+            self._ending.end(RuntimeError(f"threads: a thread ended: {type(error).__name__}: {error}"))
+
+    def _join(self, number: float) -> None:
+        with self._lock:
+            thread = self._threads.pop(int(number), None)
+        if thread is not None:
+            thread.join()
+
+    def _alive(self) -> int:
+        with self._lock:
+            return sum(thread.is_alive() for thread in self._threads.values())
+
+
+def pinned(tensor: Tensor) -> Tensor:
+    """The whole storage of ``tensor``, which from now on never moves: other threads have its address.
+
+    NumPy's view of a tensor makes PyTorch refuse to resize the storage for good; it is wanted for that only.
+    """
+    if tensor.device.type != "cpu":
+        raise RuntimeError("threads: CUDA tensors cannot be shared between threads; send a copy on the CPU")
+    tensor.numpy()
+    storage = tensor.untyped_storage()
+    assert not storage.resizable()
+    return torch.as_strided(tensor, (storage.nbytes() // tensor.element_size(),), (1,), 0)
+
+
+def end_process(exit_code: int) -> None:
+    """Ends the process at once, whatever its threads do; what was printed or written to files comes out."""
+
+    def flush() -> None:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        ctypes.CDLL(None).fflush(None)
+
+    # In a thread: a stream that another one has locked (it waits for input, say) must not keep us here.
+    flushing = threading.Thread(target=flush, daemon=True)
+    flushing.start()
+    flushing.join(_FLUSH_SECONDS)
+    os._exit(exit_code & 255)

@@ -1,0 +1,112 @@
+"""The process of ``th --sandbox``: loads Torch7, gives up what a script must not have, runs the script.
+
+Called with two descriptors: the order (JSON) is read from the first; to the second go one byte when the
+script begins and, when it has ended, a line of JSON and what the script returned.
+"""
+
+import json
+import os
+import resource
+import sys
+from pathlib import Path
+
+PACKAGES = ("torch", "paths", "sys", "xlua", "nn", "optim", "graph", "nngraph")
+
+# Lua files beside the script that require can find.
+_MOST_SOURCES = 500
+_MOST_SOURCE_BYTES = 16 << 20
+
+_OUT_OF_MEMORY = ("not enough memory", "can't allocate memory", "MemoryError", "Cannot allocate memory")
+
+
+def main() -> None:
+    order_descriptor, report_descriptor = map(int, sys.argv[1:3])
+    with os.fdopen(order_descriptor, "rb") as pipe:
+        order = json.loads(pipe.read())
+    script = Path(order["script"])
+    text = script.read_bytes().decode("latin-1")
+    sources = _sources_beside(script)
+
+    from lua_compat.runtime.state import LuaError, Runtime
+
+    runtime = Runtime(str(script), order["args"], sandboxed=True)
+    runtime.lock_down(PACKAGES, sources)
+    _warm_up()
+    _set_limits(order["limits"])
+    os.write(report_descriptor, b"+")
+    message, result, code = "", None, 1
+    try:
+        code, result = runtime.run_for_result(_without_hash_bang(text), f"@{script}")
+    except LuaError as error:
+        message = str(error)
+    except MemoryError:
+        message = "MemoryError"
+    ended = {
+        "exit_code": code,
+        "message": message,
+        "out_of_memory": any(text in message.partition("\n")[0] for text in _OUT_OF_MEMORY),
+    }
+    _write(report_descriptor, json.dumps(ended).encode() + b"\n" + (result or b""))
+    sys.stdout.flush()
+    os._exit(0)  # finalisers have nothing left to do, and the limits might make them fail
+
+
+def _sources_beside(script: Path) -> dict[str, str]:
+    """The Lua files in the script's folder and below, by the name that require gives them."""
+    folder = script.resolve().parent
+    found: dict[str, str] = {}
+    room = _MOST_SOURCE_BYTES
+    for path in sorted(folder.glob("*.lua")) + sorted(folder.glob("*/*.lua")):
+        if len(found) >= _MOST_SOURCES:
+            break
+        size = path.stat().st_size
+        if size > room or not path.is_file():
+            continue
+        room -= size
+        parts = list(path.relative_to(folder).with_suffix("").parts)
+        if parts[-1] == "init" and len(parts) > 1:
+            parts.pop()
+        found[".".join(parts)] = path.read_bytes().decode("latin-1")
+    return found
+
+
+def _without_hash_bang(text: str) -> str:
+    return "--" + text if text.startswith("#") else text
+
+
+def _warm_up() -> None:
+    """What Python and PyTorch load on first use must be there before no more files can be opened."""
+    import traceback  # noqa: F401  (used by the interpreter when it reports an error)
+
+    import torch
+
+    a = torch.eye(64)
+    torch.linalg.svd(a @ a)
+    torch.einsum("ij,jk,kl->il", a, a, a)
+    torch.nn.functional.conv2d(torch.ones(1, 1, 8, 8), torch.ones(1, 1, 3, 3))
+    x = torch.ones(2, requires_grad=True)
+    torch.autograd.grad(x * x, x, torch.ones(2))
+
+
+def _set_limits(limits: dict[str, float]) -> None:
+    size_pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    size = size_pages * resource.getpagesize()
+    bounds = {
+        resource.RLIMIT_AS: size + (int(limits["memory_mb"]) << 20),
+        resource.RLIMIT_CPU: int(limits["seconds"] * (os.cpu_count() or 1)) + 5,
+        resource.RLIMIT_FSIZE: 0,
+        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_NOFILE: 0,  # what is open stays open; nothing more can be opened
+    }
+    for kind, bound in bounds.items():
+        resource.setrlimit(kind, (bound, bound))
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+if __name__ == "__main__":
+    main()

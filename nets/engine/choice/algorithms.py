@@ -1,0 +1,242 @@
+"""Which algorithms can run a layer, by name.
+
+The part of a name before the bracket is its family, what ``backend=`` forces; the bracket tells its
+variants apart.
+"""
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from functools import partial
+
+import torch
+
+from nets.engine.kernels import onednn
+from nets.engine.kernels.bilinear import BilinearConvolution
+from nets.engine.kernels.compiled import products as compiled_products
+from nets.engine.kernels.fft_convolution import fft
+from nets.engine.kernels.im2col_gemm import Im2colGemm
+from nets.engine.kernels.kernel import Kernel
+from nets.engine.kernels.matrix_product import (
+    CoveringConvolution,
+    MatrixProduct,
+    PointwiseConvolution,
+    SlicedProduct,
+)
+from nets.engine.kernels.strided_input_gradient import StridedInputGradient
+from nets.engine.kernels.tile_transforms import TileTransforms
+from nets.engine.kernels.winograd import OUTPUT_TILES, winograd
+from nets.engine.memory import Memory
+from nets.engine.shapes import ConvolutionShape
+from nets.engine.shared_work import ByImage, ByOutput, ShareMaker, SummedByImage
+from nets.engine.workers import Workers
+
+FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT = PHASES = ("updateOutput", "updateGradInput", "accGradParameters")
+FAMILIES = ("mm", "direct", "winograd", "fft")
+
+# Winograd and FFT cancel large terms: with bfloat16's 8 bits nothing would be left.
+_BILINEAR_DTYPES = (torch.float32, torch.float64)
+_SLICED_ROWS = range(2, 33)
+_COMPILED_ROWS = 32  # fewer are not worth packing a weight for
+_LARGEST_FFT_TILE = 24
+# Weight gradients of many operations one after the other. Single calls of a library gain little.
+_DIVIDED = ("mm(", "winograd", "fft")
+_ONEDNN_CHANNELS = 128  # below, the cost of a call per matrix product is too high
+_SUMMED_BYTES = 4 << 20  # of a weight whose gradient workers add up each for themselves, at most
+_PACKED_COPIES = 6  # times the weight's memory: what packed copies for both directions may take
+
+
+KernelMaker = Callable[[Memory], Kernel]
+
+
+def family(name: str) -> str:
+    return name.partition("(")[0]
+
+
+def is_bilinear(name: str) -> bool:
+    return family(name) in ("winograd", "fft")
+
+
+def linear_candidates(
+    rows: int, in_features: int, out_features: int, dtype: torch.dtype, phase: str
+) -> "dict[str, Callable[[Memory], MatrixProduct]]":
+    """Ways to run a Linear layer of (rows, in_features) inputs."""
+    found: dict[str, Callable[[Memory], MatrixProduct]] = {"mm": lambda memory: MatrixProduct("blas")}
+    if rows >= _COMPILED_ROWS and not compiled_products.why_not(dtype):
+        found["mm(compiled)"] = lambda memory: MatrixProduct("compiled")
+    if phase == WEIGHT_GRADIENT:
+        return found
+    if onednn.has_linear(dtype):
+        found["mm(onednn)"] = lambda memory: MatrixProduct("onednn")
+    sliced = out_features if phase == FORWARD else in_features
+    for slices in (8, 32):
+        if rows in _SLICED_ROWS and sliced % slices == 0 and sliced // slices >= 32:
+            found[f"mm(sliced {slices})"] = partial(SlicedProduct, slices)
+    return found
+
+
+def candidates(shape: ConvolutionShape, phase: str, workers: Workers | None = None) -> dict[str, KernelMaker]:
+    """Ways to run one phase of a convolution, the plainest first.
+
+    With ``workers`` they divide it: output and input gradient by image, always; the weight gradient by image
+    or by output channel, beside the undivided ways.
+    """
+    found = _algorithms(shape, phase)
+    if workers is not None:
+        if phase == WEIGHT_GRADIENT:
+            found |= _divided_weight_gradients(shape, found, workers)
+        else:
+            found = {
+                _named(name, "by image"): partial(ByImage, workers=workers, make=make)
+                for name, make in found.items()
+            }
+    return {name: partial(make, shape) for name, make in found.items()}
+
+
+def _divided_weight_gradients(
+    shape: ConvolutionShape, found: Mapping[str, ShareMaker], workers: Workers
+) -> dict[str, ShareMaker]:
+    """By image where every worker can keep a sum of its own, else by output channel: then all that depends on
+    the input alone is done by every worker."""
+    divided = [name for name in found if name.startswith(_DIVIDED)]
+    how: type[SummedByImage] | type[ByOutput]
+    if shape.batch >= workers.count and shape.weight_bytes <= _SUMMED_BYTES:
+        how, by = SummedByImage, "sum by image"
+    elif shape.out_channels >= workers.count:
+        how, by = ByOutput, "by output"
+    else:
+        return {}
+    return {_named(name, by): partial(how, workers=workers, make=found[name]) for name in divided}
+
+
+def _algorithms(shape: ConvolutionShape, phase: str) -> dict[str, ShareMaker]:
+    found: dict[str, ShareMaker] = {}
+    if shape.is_pointwise or shape.covers_input:
+        for name, make in linear_candidates(
+            shape.positions, shape.in_channels * shape.taps, shape.out_channels, shape.dtype, phase
+        ).items():
+            found[name] = partial(_as_product, make)
+    else:
+        found["mm(tap)"] = partial(Im2colGemm, order="tap")
+        found["mm(channel)"] = partial(Im2colGemm, order="channel")
+        if not compiled_products.why_not(shape.dtype):
+            found["mm(tap, compiled)"] = partial(Im2colGemm, order="tap", library="compiled")
+            if phase == WEIGHT_GRADIENT:
+                found["mm(channel, compiled)"] = partial(Im2colGemm, order="channel", library="compiled")
+        if onednn.has_linear(shape.dtype):
+            found["mm(tap, onednn)"] = partial(Im2colGemm, order="tap", library="onednn")
+            if phase == WEIGHT_GRADIENT:
+                found["mm(channel, onednn)"] = partial(Im2colGemm, order="channel", library="onednn")
+        if phase == INPUT_GRADIENT and shape.stride != (1, 1):
+            found["mm(phases)"] = partial(StridedInputGradient, inner="mm")
+    found.update(_direct(shape, phase))
+    if shape.stride == (1, 1) and shape.kernel[0] == shape.kernel[1] > 1 and not shape.covers_input:
+        found.update(_bilinear(shape, phase))
+    return found
+
+
+def _named(name: str, by: str) -> str:
+    return f"{name[:-1]}, {by})" if name.endswith(")") else f"{name}({by})"
+
+
+def undivided(name: str) -> str:
+    """The name without how it is divided."""
+    return re.sub(r"\((sum )?by \w+\)$|, (sum )?by \w+(?=\)$)", "", name)
+
+
+def _as_product(make: "Callable[[Memory], MatrixProduct]", shape: ConvolutionShape, memory: Memory) -> Kernel:
+    if shape.is_pointwise:
+        return PointwiseConvolution(make(memory))
+    return CoveringConvolution(shape, memory, make(memory))
+
+
+def _direct(shape: ConvolutionShape, phase: str) -> dict[str, ShareMaker]:
+    found: dict[str, ShareMaker] = {"direct": onednn.DirectConvolution}
+    reversible = all(pad < kernel for pad, kernel in zip(shape.padding, shape.kernel, strict=True))
+    # PyTorch 2.13 misreads a packed weight where one pixel of one channel comes out.
+    result = shape.out_size if phase == FORWARD else shape.in_size
+    packable = result != (1, 1) and (
+        phase == FORWARD or (phase == INPUT_GRADIENT and shape.stride == (1, 1) and reversible)
+    )
+    if packable and onednn.has_packed_weights(shape.dtype):
+        found["direct(packed)"] = onednn.PackedDirectConvolution
+    if phase == INPUT_GRADIENT and shape.stride != (1, 1):
+        found["direct(phases)"] = partial(StridedInputGradient, inner="direct")
+    return found
+
+
+def _bilinear(shape: ConvolutionShape, phase: str) -> dict[str, ShareMaker]:
+    if shape.dtype not in _BILINEAR_DTYPES:
+        return {}
+    kernel = shape.kernel[0]
+    by_compiler = not compiled_products.why_not(shape.dtype)
+    # For larger kernels PyTorch's operators are faster at FFT.
+    tiles = OUTPUT_TILES.get(kernel, ()) if kernel == 3 or by_compiler else ()
+    transforms = [winograd(tile, kernel) for tile in tiles]
+    fourier = (fft(tile, kernel) for tile in range(2, _LARGEST_FFT_TILE - kernel + 2))
+    transforms += sorted(fourier, key=lambda one: bilinear_operations(shape, one))[:2]
+    found: dict[str, ShareMaker] = {
+        one.name: partial(BilinearConvolution, transforms=one) for one in transforms
+    }
+    if by_compiler:
+        for one in transforms:
+            found[_named(one.name, "compiled")] = partial(
+                BilinearConvolution, transforms=one, library="compiled"
+            )
+    large = min(shape.in_channels, shape.out_channels) >= _ONEDNN_CHANNELS
+    if large and phase != WEIGHT_GRADIENT and onednn.has_linear(shape.dtype):
+        packs = onednn.has_packed_linear(shape.dtype)
+        library = "packed" if packs else "onednn"
+        for one in transforms:
+            if packs and 2 * one.products > _PACKED_COPIES * shape.taps:
+                continue
+            found[_named(one.name, library)] = partial(BilinearConvolution, transforms=one, library=library)
+    return found
+
+
+def bilinear_operations(shape: ConvolutionShape, transforms: TileTransforms) -> int:
+    """Multiply-adds of one phase, those of the transforms' thin matrix products counted twice."""
+    tiles = math.prod(-(-size // transforms.output_tile) for size in shape.out_size)
+    by_input = transforms.input.multiply_adds * shape.in_channels
+    by_output = transforms.output_adjoint.multiply_adds * shape.out_channels
+    products = transforms.products * shape.in_channels * shape.out_channels
+    return shape.batch * tiles * (products + 2 * (by_input + by_output))
+
+
+def of_family(found: Mapping[str, KernelMaker], wanted: str) -> dict[str, KernelMaker]:
+    return {name: make for name, make in found.items() if family(name) == wanted}
+
+
+# Candidates that "auto" does not time where one of those named here is there: it was never found slower.
+_SURPASSED = {
+    "direct": ("direct(packed)",),
+    "mm(channel)": ("direct(packed)",),
+    "mm(tap, onednn)": ("direct(packed)",),
+    "winograd(2)": ("winograd(3)",),
+    "winograd(2, onednn)": ("winograd(3)",),
+    "winograd(2, packed)": ("winograd(3)",),
+}
+
+
+def worth_timing(found: Mapping[str, KernelMaker], few_rows: bool) -> dict[str, KernelMaker]:
+    """The candidates among which "auto" chooses. ``few_rows``: one row of a matrix product per image, with a
+    weight so large that whatever copies it is out."""
+    plain = {undivided(name) for name in found}
+    winograd_applies = any(family(name) == "winograd" for name in found)
+
+    def surpassed(name: str) -> bool:
+        if any(better in plain for better in _SURPASSED.get(undivided(name), ())):
+            return True
+        if is_bilinear(name) and _named(undivided(name), "compiled") in plain:
+            return True
+        if family(name) == "mm":  # dividing its weight gradient gains less than another family does
+            return winograd_applies and undivided(name) in found and undivided(name) != name
+        return _named(name, "by output") in found or _named(name, "sum by image") in found
+
+    return {
+        name: make
+        for name, make in found.items()
+        if not surpassed(name)
+        and not (family(name) == "fft" and winograd_applies)
+        and not (family(name) == "direct" and few_rows)
+    }

@@ -1,0 +1,250 @@
+"""Bilinear convolution algorithms (Winograd, FFT) as matrix products, forward and both gradients.
+
+A bilinear algorithm computes an m x m tile of outputs from a t x t tile of inputs (t = m + k - 1) and k x k
+weights with R multiplications per pair of channels:
+
+    y = A ((G w) * (B d))        A: (m m, R)   G: (R, k k)   B: (R, t t)
+
+Over C input channels, O output channels and T tiles the element-wise product becomes R matrix products
+(T, C) x (C, O), one per coordinate of the transformed domain. As y is linear in d and in w, the gradients
+are the exact adjoints, built from the same three maps:
+
+    input gradient    d'  = B^T ((G w) * (A^T y'))
+    weight gradient   w' += G^T sum over tiles (A^T y') * (B d)
+
+Pieces of many tiles are multiplied at a time, as each piece reads the whole transformed weight.
+"""
+
+import math
+
+import torch
+from torch import Tensor
+
+from nets.engine.kernels import onednn
+from nets.engine.kernels.compiled import products as compiled_products
+from nets.engine.kernels.compiled.library import NotCompiled
+from nets.engine.kernels.compiled.tiles import CompiledTiles
+from nets.engine.kernels.kernel import Kernel
+from nets.engine.kernels.operator_tiles import OperatorTiles
+from nets.engine.kernels.tile_transforms import TileMap, TileTransforms
+from nets.engine.kernels.tiles import Piece, TileGrid, Tiles
+from nets.engine.memory import Memory
+from nets.engine.shapes import ConvolutionShape, even_share, pieces, runs, take
+from nets.engine.weights import CachedWeight
+
+# Of a piece: transformed inputs and outputs, unless that makes fewer tiles than the weights are worth.
+PIECE_BYTES = 30 << 20
+TILES_PER_PIECE = 256
+BLOCK_BYTES = 4 << 20  # transformed weight gradient that is made and used up at a time
+PRODUCT_BYTES = 48 << 20  # of it that one matrix product makes, where the tiles make one piece
+# Below this ratio of transformed activations to transformed weights the weight gradient is made in blocks.
+FEW_TILES = 0.1
+
+
+class BilinearConvolution(Kernel):
+    """The three phases of a stride-1 convolution with a square kernel by ``transforms``.
+
+    ``library`` is what multiplies in the transformed domain: "blas", "compiled", "onednn", or "packed", which
+    is oneDNN with the transformed weight kept in its own layout, one copy for each direction.
+    """
+
+    def __init__(
+        self,
+        shape: ConvolutionShape,
+        memory: Memory,
+        transforms: TileTransforms,
+        library: str = "blas",
+        tiles_per_piece: int | None = None,
+    ) -> None:
+        if shape.stride != (1, 1) or shape.kernel != (transforms.kernel, transforms.kernel):
+            raise ValueError(f"{transforms.name} needs stride 1 and a {transforms.kernel}-wide square kernel")
+        self.shape = shape
+        self.memory = memory
+        self.transforms = transforms.to(shape.dtype)
+        self.library = library
+        tile_bytes = transforms.products * (shape.in_channels + shape.out_channels) * shape.dtype.itemsize
+        self.tiles_per_piece = tiles_per_piece or max(TILES_PER_PIECE, PIECE_BYTES // tile_bytes)
+        self.grid = TileGrid(shape, transforms.output_tile, transforms.input_tile)
+        self.tiles = make_tiles(self.grid, self.transforms)
+        self._transformed: CachedWeight[Tensor] = CachedWeight()
+        self._packed_forward: CachedWeight[list[Tensor]] = CachedWeight()
+        self._packed_backward: CachedWeight[list[Tensor]] = CachedWeight()
+
+    # Weights ------------------------------------------------------------------------------------------------
+
+    def _forward_matrices(self, weight: Tensor) -> Tensor | list[Tensor]:
+        """R matrices (out, in)."""
+        if self.library == "packed":
+            return self._packed_forward.get(weight, self._pack_forward)
+        return self._transformed.get(weight, self._transform_weight)
+
+    def _backward_matrices(self, weight: Tensor) -> Tensor | list[Tensor]:
+        """R matrices (in, out)."""
+        if self.library == "packed":
+            return self._packed_backward.get(weight, self._pack_backward)
+        return self._transformed.get(weight, self._transform_weight).transpose(1, 2)
+
+    def _pack_forward(self, weight: Tensor, out: list[Tensor] | None) -> list[Tensor]:
+        return self._pack(weight, out, transposed=False)
+
+    def _pack_backward(self, weight: Tensor, out: list[Tensor] | None) -> list[Tensor]:
+        return self._pack(weight, out, transposed=True)
+
+    def _pack(self, weight: Tensor, out: list[Tensor] | None, transposed: bool) -> list[Tensor]:
+        """Some matrices after the other: all of them would take as much scratch memory again."""
+        packed = [] if out is None else out
+        packed.clear()  # frees the old copies before the new ones are made
+        for map_ in self.transforms.weight.parts():
+            for matrix in self._apply_to_weight(weight, map_, None):
+                packed.append(
+                    onednn.pack(matrix.t() if transposed else matrix, self.grid.tiles_in(self._pieces()[0]))
+                )
+        return packed
+
+    def _transform_weight(self, weight: Tensor, out: Tensor | None) -> Tensor:
+        """(out, in, k, k) to (R, out, in)."""
+        map_ = self.transforms.weight
+        if out is None:
+            size = (map_.values, self.shape.out_channels, self.shape.in_channels)
+            out = self.memory.empty(size, self.shape.dtype)
+        return self._apply_to_weight(weight, map_, out)
+
+    def _apply_to_weight(self, weight: Tensor, map_: TileMap, out: Tensor | None) -> Tensor:
+        """(out, in, k, k) to (values of ``map_``, out, in), in scratch memory where there is no ``out``."""
+        shape = self.shape
+        size = (map_.values, shape.out_channels, shape.in_channels)
+        width = self._block_width(shape.in_channels, shape.out_channels)
+        by_tap, room, passing = self.memory.scratch(
+            shape.dtype,
+            (shape.taps, width * shape.in_channels),
+            (map_.between * width * shape.in_channels,),
+            size if out is None else (0,),
+        )
+        found = passing if out is None else out
+        for first in range(0, shape.out_channels, width):
+            part = weight[first : first + width]
+            taps = take(by_tap.flatten(), (shape.taps, part.numel() // shape.taps))
+            taps.copy_(part.reshape(-1, shape.taps).t())
+            map_.apply(taps, found[:, first : first + width].flatten(1), room)
+        return found
+
+    # Pieces and scratch -------------------------------------------------------------------------------------
+
+    def _pieces(self) -> list[Piece]:
+        rows = max(1, self.tiles_per_piece // self.grid.columns)
+        return list(pieces(self.shape.batch, self.grid.rows, rows))
+
+    def _scratch(self, piece: Piece, *others: int) -> tuple[Tensor, Tensor, list[Tensor], list[Tensor]]:
+        """Flat room for the transformed inputs and outputs of ``piece``, the largest; for its transforms; and
+        for so many numbers each of ``others``."""
+        shape = self.shape
+        values = self.transforms.products * self.grid.tiles_in(piece)
+        room = self.tiles.room(piece)
+        sizes = (values * shape.in_channels, values * shape.out_channels, *room, *others)
+        inputs, outputs, *rest = self.memory.scratch(shape.dtype, *((size,) for size in sizes))
+        return inputs, outputs, rest[: len(room)], rest[len(room) :]
+
+    def _values(self, flat: Tensor, piece: Piece, channels: int) -> Tensor:
+        """(R, tiles of ``piece``, channels) in ``flat``."""
+        return take(flat, (self.transforms.products, self.grid.tiles_in(piece), channels))
+
+    def _multiply(self, rows: Tensor, matrices: Tensor | list[Tensor], into: Tensor) -> None:
+        """Fills (R, T, b) with (R, T, a) times the transposes of R matrices (b, a)."""
+        if self.library in ("blas", "compiled"):
+            assert isinstance(matrices, Tensor)
+            self._products(rows, matrices.transpose(1, 2), into)
+            return
+        for row, matrix, target in zip(rows, matrices, into, strict=True):
+            target.copy_(onednn.linear(row, matrix, None, False))
+
+    def _products(self, a: Tensor, b: Tensor, into: Tensor, add: bool = False) -> None:
+        """Fills (R, n, m) with, or adds to it, (R, n, k) times (R, k, m)."""
+        if self.library == "compiled":
+            compiled_products.bmm(a, b, into, add)
+        elif add:
+            into.baddbmm_(a, b)
+        else:
+            torch.bmm(a, b, out=into)
+
+    # Phases -------------------------------------------------------------------------------------------------
+
+    def forward(self, x: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool) -> None:
+        matrices = self._forward_matrices(weight)
+        cut = self._pieces()
+        inputs, outputs, room, _ = self._scratch(cut[0])
+        for piece in cut:
+            transformed = self._values(inputs, piece, self.shape.in_channels)
+            product = self._values(outputs, piece, self.shape.out_channels)
+            self.tiles.transform_input(x, piece, transformed, room)
+            self._multiply(transformed, matrices, product)
+            self.tiles.make_output(product, piece, bias, relu, out, room)
+
+    def input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:
+        matrices = self._backward_matrices(weight)
+        cut = self._pieces()
+        inputs, outputs, room, _ = self._scratch(cut[0])
+        for piece in cut:
+            gradient = self._values(outputs, piece, self.shape.out_channels)
+            product = self._values(inputs, piece, self.shape.in_channels)
+            self.tiles.transform_output_gradient(grad_out, piece, gradient, room)
+            self._multiply(gradient, matrices, product)
+            self.tiles.make_input_gradient(product, piece, grad_in, room)
+
+    def weight_gradient(self, x: Tensor, grad_out: Tensor, grad_weight: Tensor) -> None:
+        shape, r = self.shape, self.transforms.products
+        whole = (slice(0, shape.batch), slice(0, self.grid.rows))
+        both = shape.in_channels + shape.out_channels
+        few = self.grid.tiles_in(whole) * both <= FEW_TILES * shape.in_channels * shape.out_channels
+        cut = [whole] if few else self._pieces()
+        outs_at_once, ins_at_once = self._channels_of_a_product(few, len(cut))
+        weight_room = self.tiles.weight_room(outs_at_once, ins_at_once)
+        inputs, outputs, room, (products, *weight_scratch) = self._scratch(
+            cut[0], r * outs_at_once * ins_at_once, *weight_room
+        )
+        for index, piece in enumerate(cut):
+            transformed = self._values(inputs, piece, shape.in_channels)
+            gradient = self._values(outputs, piece, shape.out_channels)
+            self.tiles.transform_input(x, piece, transformed, room)
+            self.tiles.transform_output_gradient(grad_out, piece, gradient, room)
+            gradient = gradient.transpose(1, 2)
+            if len(cut) > 1:
+                summed = products.view(r, shape.out_channels, shape.in_channels)
+                self._products(gradient, transformed, summed, add=index > 0)
+        grad_by_tap = grad_weight.view(shape.out_channels, shape.in_channels, shape.taps)
+        for outs in runs(shape.out_channels, outs_at_once):
+            for ins in runs(shape.in_channels, ins_at_once):
+                if len(cut) == 1:
+                    summed = take(products, (r, outs.stop - outs.start, ins.stop - ins.start))
+                    self._products(gradient[:, outs], transformed[:, :, ins], summed)
+                self.tiles.add_weight_gradient(summed, grad_by_tap[outs, ins], weight_scratch)
+
+    def _channels_of_a_product(self, few: bool, count: int) -> tuple[int, int]:
+        """How many output and input channels of the weight gradient one matrix product makes.
+
+        The products of ``few`` tiles are made a small block at a time, and used up while they are in cache:
+        moving them would take longer than making them. Those of ``count`` > 1 pieces are added up whole.
+        """
+        shape = self.shape
+        if few:
+            ins = even_share(shape.in_channels, self._block_side())
+            return self._block_width(ins, shape.out_channels), ins
+        if count > 1:
+            return shape.out_channels, shape.in_channels
+        row_bytes = self.transforms.products * shape.in_channels * shape.dtype.itemsize
+        return even_share(shape.out_channels, max(16, PRODUCT_BYTES // row_bytes)), shape.in_channels
+
+    def _block_side(self) -> int:
+        """Channels in and out of a square block of the transformed weight."""
+        return max(16, math.isqrt(BLOCK_BYTES // (self.transforms.products * self.shape.dtype.itemsize)))
+
+    def _block_width(self, in_channels: int, most: int) -> int:
+        """How many output channels make a block of the transformed weight with so many input channels."""
+        return even_share(most, max(16, self._block_side() ** 2 // in_channels))
+
+
+def make_tiles(grid: TileGrid, transforms: TileTransforms) -> Tiles:
+    """Compiled transforms where they can be had."""
+    try:
+        return CompiledTiles(grid, transforms)
+    except NotCompiled:
+        return OperatorTiles(grid, transforms)

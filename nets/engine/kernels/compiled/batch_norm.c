@@ -1,0 +1,180 @@
+/* Batch normalisation of rows of channels, and its gradient.
+
+   Compiled when first needed (compiled/batch_norm.py), once per element type, with vectors.h in front. Channels
+   are neighbours in memory. Every entry point is called by all threads that share a job, and takes units of work
+   from it until none is left: some rows each. Sums are kept by unit, so that they do not depend on which thread
+   took it. */
+
+enum {
+    BLOCK = 16,     /* rows that are summed in REAL; few enough that nothing is lost */
+    GROUP = 4,      /* vectors that are summed together */
+};
+
+typedef struct {
+    const REAL *x;
+    long x_row;                     /* elements from one row to the next */
+    const REAL *grad_out;
+    long grad_out_row;
+    REAL *result;                   /* the output, or the input's gradient */
+    long result_row;
+    long rows, channels;
+    /* One number per channel: the result is (x - mean) scale + bias, then the ReLU, if there is one. */
+    const REAL *mean, *scale, *bias;
+    long relu;
+    /* The gradient is grad_out gain + (x - mean) slope + offset, or with by_batch 0 the first term alone. */
+    const REAL *gain, *slope, *offset;
+    long by_batch;
+    double *sums;                   /* (unit, 2, channel) */
+    long at_once;                   /* rows of a unit: a multiple of BLOCK */
+    long next;                      /* row that nobody has taken */
+} norm_job;
+
+/* Into the second cache: a block of many channels would not find room in the first. */
+INLINE void prefetch(const REAL *from) { __builtin_prefetch(from, 0, 2); }
+
+INLINE vector normalised(const norm_job *job, vector x, long c, long lanes) {
+    return (x - load(job->mean + c, lanes)) * load(job->scale + c, lanes) + load(job->bias + c, lanes);
+}
+
+/* The gradient before the ReLU. */
+INLINE vector let_through(const norm_job *job, vector gradient, vector x, long c, long lanes) {
+    return where(~(mask)(normalised(job, x, c, lanes) <= 0), gradient);
+}
+
+/* Sums of deviations from the first row and of their squares, of up to BLOCK rows. Within the block they are
+   taken from its own first row: what is far from zero, or from the first row, is small there. */
+INLINE void add_moments(const norm_job *job, long row, long rows, long c, int vectors, long lanes, double *sums) {
+    const REAL *x = job->x + row * job->x_row + c;
+    vector origin[GROUP], sum[GROUP], squares[GROUP];
+#pragma GCC unroll 8
+    for (int v = 0; v < vectors; v++) {
+        origin[v] = load(x + v * LANES, lanes);
+        sum[v] = squares[v] = (vector){0};
+    }
+    for (long i = 0; i < rows; i++)
+#pragma GCC unroll 8
+        for (int v = 0; v < vectors; v++) {
+            const REAL *from = x + i * job->x_row + v * LANES;
+            prefetch(from + BLOCK * job->x_row);
+            const vector deviation = load(from, lanes) - origin[v];
+            sum[v] += deviation;
+            squares[v] += deviation * deviation;
+        }
+#pragma GCC unroll 8
+    for (int v = 0; v < vectors; v++) {
+        const vector first = load(job->x + c + v * LANES, lanes);
+        double *totals = sums + c + v * LANES;
+        for (long i = 0; i < lanes; i++) {
+            const double moved = (double)origin[v][i] - (double)first[i], found = sum[v][i];
+            totals[i] += found + rows * moved;
+            totals[job->channels + i] += squares[v][i] + moved * (2 * found + rows * moved);
+        }
+    }
+}
+
+/* Sums of grad_out, and of it times x - mean, of up to BLOCK rows. */
+INLINE void add_gradients(const norm_job *job, long row, long rows, long c, int vectors, long lanes, double *sums,
+                          int relu) {
+    const REAL *x = job->x + row * job->x_row + c, *grad_out = job->grad_out + row * job->grad_out_row + c;
+    vector mean[GROUP], sum[GROUP], products[GROUP];
+#pragma GCC unroll 8
+    for (int v = 0; v < vectors; v++) {
+        mean[v] = load(job->mean + c + v * LANES, lanes);
+        sum[v] = products[v] = (vector){0};
+    }
+    for (long i = 0; i < rows; i++)
+#pragma GCC unroll 8
+        for (int v = 0; v < vectors; v++) {
+            const REAL *from = x + i * job->x_row + v * LANES;
+            const REAL *gradient_from = grad_out + i * job->grad_out_row + v * LANES;
+            prefetch(from + BLOCK * job->x_row);
+            prefetch(gradient_from + BLOCK * job->grad_out_row);
+            const vector value = load(from, lanes);
+            vector gradient = load(gradient_from, lanes);
+            if (relu) gradient = let_through(job, gradient, value, c + v * LANES, lanes);
+            sum[v] += gradient;
+            products[v] += gradient * (value - mean[v]);
+        }
+#pragma GCC unroll 8
+    for (int v = 0; v < vectors; v++) {
+        double *totals = sums + c + v * LANES;
+        for (long i = 0; i < lanes; i++) {
+            totals[i] += sum[v][i];
+            totals[job->channels + i] += products[v][i];
+        }
+    }
+}
+
+/* What a block's sums are: moments, or those of the gradient, before a ReLU or not. */
+enum { MOMENTS, GRADIENTS, RELU_GRADIENTS };
+
+INLINE void add_some(const norm_job *job, int kind, long row, long rows, long c, int vectors, long lanes,
+                     double *sums) {
+    if (kind == MOMENTS) add_moments(job, row, rows, c, vectors, lanes, sums);
+    else add_gradients(job, row, rows, c, vectors, lanes, sums, kind == RELU_GRADIENTS);
+}
+
+INLINE void add_all(norm_job *job, int kind) {
+    long first, last;
+    while (take(&job->next, job->at_once, job->rows, &first, &last)) {
+        double *sums = job->sums + first / job->at_once * 2 * job->channels;
+        memset(sums, 0, 2 * job->channels * sizeof(double));
+        for (long row = first; row < last; row += BLOCK) {
+            const long rows = least(BLOCK, last - row);
+            long c = 0;
+            for (; c + GROUP * LANES <= job->channels; c += GROUP * LANES)
+                add_some(job, kind, row, rows, c, GROUP, LANES, sums);
+            for (; c + LANES <= job->channels; c += LANES) add_some(job, kind, row, rows, c, 1, LANES, sums);
+            if (c < job->channels) add_some(job, kind, row, rows, c, 1, job->channels - c, sums);
+        }
+    }
+}
+
+void sum_moments(norm_job *job) { add_all(job, MOMENTS); }
+
+void sum_gradients(norm_job *job) {
+    if (job->relu) add_all(job, RELU_GRADIENTS);
+    else add_all(job, GRADIENTS);
+}
+
+INLINE void normalise_some(const norm_job *job, long row, long c, long lanes) {
+    vector value = normalised(job, load(job->x + row * job->x_row + c, lanes), c, lanes);
+    if (job->relu) value = rectified(value);
+    store(job->result + row * job->result_row + c, value, lanes);
+}
+
+INLINE void differentiate_some(const norm_job *job, long row, long c, long lanes, int relu, int by_batch) {
+    vector gradient = load(job->grad_out + row * job->grad_out_row + c, lanes), x = {0};
+    if (relu || by_batch) x = load(job->x + row * job->x_row + c, lanes);
+    if (relu) gradient = let_through(job, gradient, x, c, lanes);
+    gradient *= load(job->gain + c, lanes);
+    if (by_batch)
+        gradient += (x - load(job->mean + c, lanes)) * load(job->slope + c, lanes) + load(job->offset + c, lanes);
+    store(job->result + row * job->result_row + c, gradient, lanes);
+}
+
+INLINE void make_some(const norm_job *job, int backward, long row, long c, long lanes, int relu, int by_batch) {
+    if (backward) differentiate_some(job, row, c, lanes, relu, by_batch);
+    else normalise_some(job, row, c, lanes);
+}
+
+/* Row by row, as the numbers lie in memory. */
+INLINE void make_all(norm_job *job, int backward, int relu, int by_batch) {
+    long first, last;
+    while (take(&job->next, job->at_once, job->rows, &first, &last)) {
+        for (long row = first; row < last; row++) {
+            long c = 0;
+            for (; c + LANES <= job->channels; c += LANES) make_some(job, backward, row, c, LANES, relu, by_batch);
+            if (c < job->channels) make_some(job, backward, row, c, job->channels - c, relu, by_batch);
+        }
+    }
+}
+
+void normalise(norm_job *job) { make_all(job, 0, 0, 0); }
+
+void input_gradient(norm_job *job) {
+    if (job->relu && job->by_batch) make_all(job, 1, 1, 1);
+    else if (job->relu) make_all(job, 1, 1, 0);
+    else if (job->by_batch) make_all(job, 1, 0, 1);
+    else make_all(job, 1, 0, 0);
+}

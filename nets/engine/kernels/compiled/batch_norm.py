@@ -1,0 +1,172 @@
+"""Batch normalisation by compiled code (batch_norm.c): the statistics in one pass over memory, every
+result in another."""
+
+import contextlib
+import ctypes
+import math
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from nets.engine.kernels.batch_norm import BatchNormKernel, OperatorBatchNorm
+from nets.engine.kernels.compiled import library
+from nets.engine.kernels.compiled.library import NotCompiled
+
+_SOURCE = Path(__file__).with_suffix(".c")
+_BLOCK = 16  # in batch_norm.c
+_LEAST_BLOCKS = 8  # of a unit: its sums are memory too
+_CACHE_LINE = 64  # bytes, beside rows: a power of two apart, they would compete for places in the cache
+_UNITS = 8  # of work for each thread
+
+_Long, _Pointer = ctypes.c_long, ctypes.c_void_p
+
+
+class _Job(ctypes.Structure):
+    _fields_ = [
+        ("x", _Pointer),
+        ("x_row", _Long),
+        ("grad_out", _Pointer),
+        ("grad_out_row", _Long),
+        ("result", _Pointer),
+        ("result_row", _Long),
+        ("rows", _Long),
+        ("channels", _Long),
+        ("mean", _Pointer),
+        ("scale", _Pointer),
+        ("bias", _Pointer),
+        ("relu", _Long),
+        ("gain", _Pointer),
+        ("slope", _Pointer),
+        ("offset", _Pointer),
+        ("by_batch", _Long),
+        ("sums", _Pointer),
+        ("at_once", _Long),
+        ("next", _Long),
+    ]
+
+
+class CompiledBatchNorm:
+    """See :class:`nets.engine.kernels.batch_norm.BatchNormKernel`.
+
+    Raises :class:`NotCompiled` when made where there is no compiler, or for other dtypes than float32 and
+    float64.
+    """
+
+    masks_gradient = True
+
+    def __init__(self, channels: int, relu: bool, eps: float, dtype: torch.dtype) -> None:
+        self._library = library.vector_library(_SOURCE, dtype)
+        self._relu, self._eps = relu, eps
+        self._by_batch = False
+        self._mean = self._inverse_deviation = torch.zeros(channels, dtype=torch.float64)
+        # mean, scale and bias of the result; gain, slope and offset of the gradient.
+        rows = torch.zeros(6, channels + _CACHE_LINE // dtype.itemsize, dtype=dtype)
+        self._coefficients = rows[:, :channels]
+        self._room = torch.empty(0, dtype=torch.float64)  # for sums
+
+    def statistics(
+        self, x: Tensor, running_mean: Tensor | None, running_variance: Tensor | None, momentum: float
+    ) -> tuple[Tensor, Tensor]:
+        """In float64."""
+        rows = _rows(x)
+        count = rows.shape[0]
+        from_first, squares = self._sums(self._library.sum_moments, self._job(rows)) / count
+        variance = (squares - from_first * from_first).clamp_min_(0)
+        mean = from_first + rows[0]
+        if running_mean is not None and running_variance is not None:
+            unbiased = count / (count - 1) if count > 1 else math.nan
+            running_mean.mul_(1 - momentum).add_(mean, alpha=momentum)
+            running_variance.mul_(1 - momentum).add_(variance, alpha=momentum * unbiased)
+        return mean, variance
+
+    def forward(
+        self,
+        x: Tensor,
+        mean: Tensor,
+        variance: Tensor,
+        by_batch: bool,
+        weight: Tensor | None,
+        bias: Tensor | None,
+        out: Tensor,
+    ) -> None:
+        self._by_batch = by_batch
+        self._mean, self._inverse_deviation = mean.double(), (variance.double() + self._eps).rsqrt_()
+        scale = self._inverse_deviation if weight is None else self._inverse_deviation * weight
+        self._coefficients[0] = self._mean
+        self._coefficients[1] = scale
+        shift = -scale * self._rounded_off()
+        self._coefficients[2] = shift if bias is None else shift.add_(bias)
+        self._make(self._library.normalise, self._job(_rows(x)), _rows(out))
+
+    def input_gradient(
+        self, x: Tensor, grad_out: Tensor, weight: Tensor | None, grad_in: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        rows, gradients = _rows(x), _rows(grad_out)
+        job = self._job(rows)
+        job.grad_out, job.grad_out_row = gradients.data_ptr(), gradients.stride(0)
+        of_bias, products = self._sums(self._library.sum_gradients, job)
+        inverse = self._inverse_deviation
+        of_weight = (products - self._rounded_off() * of_bias) * inverse
+        gain = inverse if weight is None else inverse * weight
+        self._coefficients[3] = gain
+        if self._by_batch:
+            mean_gain = gain / -rows.shape[0]
+            slope = of_weight * inverse * mean_gain
+            self._coefficients[4] = slope
+            self._coefficients[5] = of_bias * mean_gain - self._rounded_off() * slope
+        self._make(self._library.input_gradient, job, _rows(grad_in))
+        return of_weight.to(x.dtype), of_bias.to(x.dtype)
+
+    def _rounded_off(self) -> Tensor:
+        """What the means lost in x's dtype: more than a deviation, perhaps, where they are large."""
+        return self._mean - self._coefficients[0]
+
+    def _sums(self, function: object, job: _Job) -> Tensor:
+        """(2, C), in float64: those of all units, always added in the same order."""
+        units = -(-job.rows // job.at_once)
+        if self._room.shape[0] < units:
+            self._room = torch.empty(units, 2, job.channels, dtype=torch.float64)
+        job.sums = self._room.data_ptr()
+        library.run_on_all_threads(function, job)
+        return self._room[:units].sum(0)
+
+    def _make(self, function: object, job: _Job, result: Tensor) -> None:
+        job.result, job.result_row = result.data_ptr(), result.stride(0)
+        job.next = 0
+        library.run_on_all_threads(function, job)
+
+    def _job(self, rows: Tensor) -> _Job:
+        count, channels = rows.shape
+        start, step = self._coefficients.data_ptr(), self._coefficients.stride(0) * rows.element_size()
+        blocks = -(-count // (_BLOCK * _UNITS * torch.get_num_threads()))
+        return _Job(
+            x=rows.data_ptr(),
+            x_row=rows.stride(0),
+            rows=count,
+            channels=channels,
+            mean=start,
+            scale=start + step,
+            bias=start + 2 * step,
+            relu=self._relu,
+            gain=start + 3 * step,
+            slope=start + 4 * step,
+            offset=start + 5 * step,
+            by_batch=self._by_batch,
+            at_once=_BLOCK * max(_LEAST_BLOCKS, blocks),
+        )
+
+
+def batch_norm(channels: int, dimensions: int, relu: bool, eps: float, dtype: torch.dtype) -> BatchNormKernel:
+    """What normalises tensors of so many dimensions: compiled code, or else PyTorch's operators."""
+    if dimensions in (2, 4):
+        with contextlib.suppress(NotCompiled):
+            return CompiledBatchNorm(channels, relu, eps, dtype)
+    return OperatorBatchNorm(relu, eps, dtype)
+
+
+def _rows(tensor: Tensor) -> Tensor:
+    """(N, C, H, W), channels last, or (N, C), as rows with neighbouring channels; a view."""
+    rows = tensor.permute(0, 2, 3, 1).view(-1, tensor.shape[1]) if tensor.dim() == 4 else tensor
+    library.check_channels(rows)
+    return rows

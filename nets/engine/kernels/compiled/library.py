@@ -1,0 +1,169 @@
+"""C code that the machine's own C compiler turns into a library, when it is first needed.
+
+What PyTorch's operators cannot do in one pass over memory is written in C. The library is made for the very
+processor it runs on and kept in the user's cache folder; without a compiler there is none, and the engine
+does the same work with PyTorch's operators.
+"""
+
+import contextlib
+import ctypes
+import hashlib
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nets.engine.choice.user_cache import replace_whole, user_cache
+from nets.engine.workers import torch_library
+
+ELEMENTS = {torch.float32: "float", torch.float64: "double"}
+
+_VECTORS = Path(__file__).with_name("vectors.h")
+_COMPILERS = ("cc", "gcc", "clang")
+_FLAGS = ("-O3", "-march=native", "-std=gnu11", "-shared", "-fPIC")
+_SECONDS = 60
+_UNITS = 16  # of work for each thread
+
+
+class NotCompiled(RuntimeError):
+    """There is no library; the message says why."""
+
+
+def vector_library(file: Path, dtype: torch.dtype, constants: str = "") -> ctypes.CDLL:
+    """The library of a C file that is written with vectors.h, for elements of ``dtype``; its functions run on
+    all threads. ``constants``: definitions that it asks for. Raises :class:`NotCompiled`."""
+    if dtype not in ELEMENTS:
+        raise NotCompiled(f"no compiled code in {dtype}")
+    _parallel()
+    return library(_source(file, dtype, constants))
+
+
+@cache  # every product asks for its library
+def _source(file: Path, dtype: torch.dtype, constants: str) -> str:
+    definitions = f"#define REAL {ELEMENTS[dtype]}\n{_VECTORS.read_text()}\n{constants}"
+    return definitions + file.read_text()
+
+
+def library(source: str) -> ctypes.CDLL:
+    """The library of C ``source``, compiled now or earlier. Raises :class:`NotCompiled`."""
+    found = _library(source, os.environ.get("CC", ""))
+    if isinstance(found, str):
+        raise NotCompiled(found)
+    return found
+
+
+@cache
+def _library(source: str, wanted: str) -> ctypes.CDLL | str:
+    """The library, or why there is none: no second attempt would end otherwise."""
+    try:
+        command, version = _compiler(wanted)
+        told = "\0".join((source, *command, *_FLAGS, version, _processor()))
+        kept = user_cache() / "compiled" / f"{hashlib.sha256(told.encode()).hexdigest()[:32]}.so"
+        return _load(kept) or _make(source, command, kept)
+    except NotCompiled as error:
+        return str(error)
+
+
+def _load(kept: Path) -> ctypes.CDLL | None:
+    """None where it is missing or damaged."""
+    try:
+        return ctypes.CDLL(str(kept)) if kept.exists() else None
+    except OSError:
+        return None
+
+
+def _make(source: str, command: tuple[str, ...], kept: Path) -> ctypes.CDLL:
+    with tempfile.TemporaryDirectory() as folder:
+        made = Path(folder) / kept.name
+        _run((*command, *_FLAGS, "-x", "c", "-", "-o", str(made)), source)
+        with contextlib.suppress(OSError):  # a folder that cannot be written to
+            replace_whole(kept, made.read_bytes())
+        try:
+            return ctypes.CDLL(str(made))
+        except OSError as error:
+            raise NotCompiled(str(error)) from error
+
+
+def compiler() -> str:
+    """The C compiler's first line about itself. Raises :class:`NotCompiled` where there is none."""
+    return _compiler(os.environ.get("CC", ""))[1]
+
+
+@cache
+def _compiler(wanted: str) -> tuple[tuple[str, ...], str]:
+    """Its command, and its first line about itself; ``wanted`` instead of the usual ones, if given."""
+    commands = [tuple(shlex.split(wanted))] if wanted.strip() else [(name,) for name in _COMPILERS]
+    for command in commands:
+        if shutil.which(command[0]):
+            return command, _run((*command, "--version")).partition("\n")[0]
+    tried = ", ".join(command[0] for command in commands)
+    raise NotCompiled(f"no C compiler found (tried {tried})")
+
+
+def _run(command: tuple[str, ...], text: str = "") -> str:
+    try:
+        done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=_SECONDS)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise NotCompiled(f"{command[0]}: {error}") from error
+    if done.returncode:
+        lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+        told = next((line for line in lines if "error" in line), lines[0])
+        raise NotCompiled(f"{command[0]} failed: {told}")
+    return done.stdout
+
+
+@cache
+def _processor() -> str:
+    """What ``-march=native`` depends on: a home folder may be shared by different machines."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return f"{platform.machine()} {platform.processor()}"
+    told = {
+        line for line in lines if line.startswith(("vendor_id", "cpu family", "model", "flags", "Features"))
+    }
+    return f"{platform.machine()} {sorted(told)}"
+
+
+def units_at_once(count: int) -> int:
+    """How many of ``count`` units a thread takes: few enough that a slow one leaves work to others; as far as
+    possible neighbours in memory."""
+    return max(1, count // (_UNITS * torch.get_num_threads()))
+
+
+def check_channels(tensor: Tensor) -> None:
+    """Raises ValueError where the numbers of the last dimension are not neighbours in memory."""
+    if tensor.shape[-1] > 1 and tensor.stride(-1) != 1:
+        raise ValueError("channels must be neighbours in memory")
+
+
+def run_on_all_threads(function: Any, job: ctypes.Structure) -> None:
+    """Calls ``function(&job)`` on every thread that PyTorch's operators would use here, at the same time.
+
+    The threads are PyTorch's own: others would compete with them for the cores.
+    """
+    threads = torch.get_num_threads()
+    if threads == 1:
+        function(ctypes.byref(job))
+    else:
+        _parallel()(ctypes.cast(function, ctypes.c_void_p), ctypes.byref(job), threads, 0)
+
+
+@cache
+def _parallel() -> Any:
+    """GNU OpenMP's entry to a parallel region, which LLVM's has too. Raises :class:`NotCompiled`."""
+    try:
+        found = torch_library().GOMP_parallel
+    except (StopIteration, OSError, AttributeError) as error:
+        raise NotCompiled("this PyTorch's threads cannot be called from here") from error
+    found.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint]
+    found.restype = None
+    return found

@@ -1,0 +1,216 @@
+/* Max-pooling of images, and its gradient.
+
+   Compiled when first needed (compiled/pooling.py), once per element type, with vectors.h in front. Images are
+   (batch, row, column, channel), channels are neighbours in memory. The places of a window are numbered row by
+   row; where its largest value is, is kept in a byte. Every entry point is called by all threads that share a
+   job, and takes units of work from it until none is left: some rows of what it writes. */
+
+enum {
+    NONE = 255,     /* no place: the window lies in the padding, or the ReLU let nothing through */
+    GROUP = 4,      /* vectors that are worked on together */
+};
+
+typedef unsigned char byte;
+typedef byte bytes __attribute__((vector_size(LANES)));
+
+typedef struct {
+    long height, width;
+    long strides[3];                        /* of image, row and column */
+} layout;
+
+typedef struct {
+    REAL *image;                            /* or its gradient; the smaller images are the pooled ones */
+    layout large;
+    REAL *pooled;
+    layout small;
+    byte *places;                           /* (batch, row, column, channel) of the pooled images */
+    long images, channels;
+    long kernel[2], stride[2], padding[2], dilation[2];
+    long relu;
+    long at_once;                           /* rows that a thread takes together */
+    long next;                              /* row that nobody has taken */
+} pooling_job;
+
+/* What one result is made of. */
+typedef struct {
+    long count;
+    long offsets[NONE];                     /* elements from where the image or the window starts */
+    long place_offsets[NONE];
+    integer places[NONE];
+} terms;
+
+/* The quotient rounded up, or 0 if that is more. */
+INLINE long quotient(long numerator, long denominator) {
+    return numerator <= 0 ? 0 : (numerator + denominator - 1) / denominator;
+}
+
+/* Along one axis, the part of the window at start that lies within the image: its first place and the one
+   behind its last. */
+INLINE void within(long start, long kernel, long dilation, long size, long *from, long *to) {
+    *from = quotient(-start, dilation);
+    *to = start + (kernel - 1) * dilation < size ? kernel : quotient(size - start, dilation);
+}
+
+INLINE void keep_places(byte *to, mask places, long lanes) {
+    const bytes found = __builtin_convertvector(places, bytes);
+    memcpy(to, &found, lanes);
+}
+
+INLINE mask load_places(const byte *from, long lanes) {
+    byte found[LANES] = {0};
+    mask wide;
+    memcpy(found, from, lanes);
+    for (int i = 0; i < LANES; i++) ((integer *)&wide)[i] = found[i];  /* unlike a conversion, one instruction */
+    return wide;
+}
+
+/* The largest of the window's values and its place: the first of equal ones, the last that is not a number.
+   Several vectors together, because each comparison has to wait for the one before. */
+INLINE void take_largest(const pooling_job *job, const terms *window, const REAL *image, REAL *pooled, byte *places,
+                         int vectors, long lanes) {
+    const long ahead = job->stride[1] * job->large.strides[2];  /* to the next window */
+    vector largest[GROUP];
+    mask place[GROUP];
+#pragma GCC unroll 8
+    for (int v = 0; v < vectors; v++) {
+        largest[v] = load(image + window->offsets[0] + v * LANES, lanes);
+        place[v] = (mask){0} + window->places[0];
+    }
+    for (long i = 1; i < window->count; i++)
+#pragma GCC unroll 8
+        for (int v = 0; v < vectors; v++) {
+            const vector value = load(image + window->offsets[i] + v * LANES, lanes);
+            __builtin_prefetch(image + window->offsets[i] + ahead + v * LANES);
+            const mask better = (mask)(value > largest[v]) | (mask)(value != value);
+            largest[v] = (vector)(((mask)value & better) | ((mask)largest[v] & ~better));
+            place[v] = (window->places[i] & better) | (place[v] & ~better);
+        }
+#pragma GCC unroll 8
+    for (int v = 0; v < vectors; v++) {
+        if (job->relu) {
+            place[v] |= (mask)(largest[v] <= 0) & NONE;
+            largest[v] = rectified(largest[v]);
+        }
+        store(pooled + v * LANES, largest[v], lanes);
+        keep_places(places + v * LANES, place[v], lanes);
+    }
+}
+
+static void pool_window(const pooling_job *job, const terms *window, const REAL *image, REAL *pooled, byte *places) {
+    long c = 0;
+    if (window->count == 0) {
+        for (; c < job->channels; c++) pooled[c] = job->relu ? 0 : -__builtin_inf();
+        memset(places, NONE, job->channels);
+    }
+    for (; c + GROUP * LANES <= job->channels; c += GROUP * LANES)
+        take_largest(job, window, image + c, pooled + c, places + c, GROUP, LANES);
+    for (; c + LANES <= job->channels; c += LANES)
+        take_largest(job, window, image + c, pooled + c, places + c, 1, LANES);
+    if (c < job->channels) take_largest(job, window, image + c, pooled + c, places + c, 1, job->channels - c);
+}
+
+static void pool_row(const pooling_job *job, long image, long row) {
+    const long *in = job->large.strides, *out = job->small.strides;
+    const long top = row * job->stride[0] - job->padding[0];
+    const REAL *from = job->image + image * in[0] + top * in[1];
+    REAL *to = job->pooled + image * out[0] + row * out[1];
+    byte *places = job->places + (image * job->small.height + row) * job->small.width * job->channels;
+    long i_from, i_to, known_from = 0, known_to = 0;
+    terms window;
+    window.count = 0;
+    within(top, job->kernel[0], job->dilation[0], job->large.height, &i_from, &i_to);
+    for (long column = 0; column < job->small.width; column++, to += out[2], places += job->channels) {
+        const long left = column * job->stride[1] - job->padding[1];
+        long j_from, j_to;
+        within(left, job->kernel[1], job->dilation[1], job->large.width, &j_from, &j_to);
+        if (j_from != known_from || j_to != known_to) {
+            window.count = 0;
+            for (long i = i_from; i < i_to; i++)
+                for (long j = j_from; j < j_to; j++) {
+                    window.offsets[window.count] = i * job->dilation[0] * in[1] + j * job->dilation[1] * in[2];
+                    window.places[window.count++] = i * job->kernel[1] + j;
+                }
+            known_from = j_from, known_to = j_to;
+        }
+        pool_window(job, &window, from + left * in[2], to, places);
+    }
+}
+
+/* Units are rows of the pooled images. */
+void pool(pooling_job *job) {
+    const long rows = job->small.height, count = job->images * rows;
+    long row, last;
+    while (take(&job->next, job->at_once, count, &row, &last)) {
+        for (; row < last; row++)
+            pool_row(job, row / rows, row % rows);
+    }
+}
+
+/* The sum of the gradients of those results that one pixel was the largest for. */
+INLINE void add_up(const terms *windows, const REAL *pooled, const byte *places, REAL *pixel, int vectors,
+                   long lanes) {
+    vector sums[GROUP];
+#pragma GCC unroll 8
+    for (int v = 0; v < vectors; v++) sums[v] = (vector){0};
+    for (long i = 0; i < windows->count; i++)
+#pragma GCC unroll 8
+        for (int v = 0; v < vectors; v++) {
+            const mask place = load_places(places + windows->place_offsets[i] + v * LANES, lanes);
+            const vector gradient = load(pooled + windows->offsets[i] + v * LANES, lanes);
+            sums[v] += where((mask)(place == windows->places[i]), gradient);
+        }
+#pragma GCC unroll 8
+    for (int v = 0; v < vectors; v++) store(pixel + v * LANES, sums[v], lanes);
+}
+
+/* Along one axis, the windows that a pixel may be in: the first and the one behind the last. */
+INLINE void windows_of(long pixel, const pooling_job *job, int axis, long windows, long *from, long *to) {
+    const long padded = pixel + job->padding[axis];
+    *from = quotient(padded - (job->kernel[axis] - 1) * job->dilation[axis], job->stride[axis]);
+    *to = least(windows, padded / job->stride[axis] + 1);
+}
+
+/* A pixel's place in a window along one axis; -1 where the dilated kernel leaves it out. */
+INLINE long place_in(long pixel, const pooling_job *job, int axis, long window) {
+    const long distance = pixel + job->padding[axis] - window * job->stride[axis];
+    if (job->dilation[axis] == 1) return distance;
+    return distance % job->dilation[axis] ? -1 : distance / job->dilation[axis];
+}
+
+static void gradient_of_row(const pooling_job *job, long image, long row) {
+    const long *in = job->large.strides, *out = job->small.strides;
+    const REAL *from = job->pooled + image * out[0];
+    const byte *places = job->places + image * job->small.height * job->small.width * job->channels;
+    REAL *to = job->image + image * in[0] + row * in[1];
+    long y_from, y_to;
+    windows_of(row, job, 0, job->small.height, &y_from, &y_to);
+    for (long column = 0; column < job->large.width; column++, to += in[2]) {
+        long x_from, x_to, c = 0;
+        windows_of(column, job, 1, job->small.width, &x_from, &x_to);
+        terms windows;
+        windows.count = 0;
+        for (long y = y_from; y < y_to; y++)
+            for (long x = x_from; x < x_to; x++) {
+                const long i = place_in(row, job, 0, y), j = place_in(column, job, 1, x);
+                if (i < 0 || j < 0) continue;
+                windows.offsets[windows.count] = y * out[1] + x * out[2];
+                windows.place_offsets[windows.count] = (y * job->small.width + x) * job->channels;
+                windows.places[windows.count++] = i * job->kernel[1] + j;
+            }
+        for (; c + GROUP * LANES <= job->channels; c += GROUP * LANES)
+            add_up(&windows, from + c, places + c, to + c, GROUP, LANES);
+        for (; c + LANES <= job->channels; c += LANES) add_up(&windows, from + c, places + c, to + c, 1, LANES);
+        if (c < job->channels) add_up(&windows, from + c, places + c, to + c, 1, job->channels - c);
+    }
+}
+
+/* Units are rows of the large images: each pixel asks the windows that it is in, so that no two threads write to
+   the same one, and overlapping windows are added in one order. */
+void pool_gradient(pooling_job *job) {
+    const long rows = job->large.height, count = job->images * rows;
+    long row, last;
+    while (take(&job->next, job->at_once, count, &row, &last)) {
+        for (; row < last; row++)
+            gradient_of_row(job, row / rows, row % rows);
+    }
+}

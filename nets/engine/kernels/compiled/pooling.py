@@ -1,0 +1,97 @@
+"""Max-pooling by compiled code (pooling.c): vectors of channels, a byte for each place."""
+
+import ctypes
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from nets.engine.kernels.compiled import library
+from nets.engine.kernels.compiled.library import NotCompiled
+from nets.engine.kernels.max_pooling import MaxPooling, OperatorMaxPooling, Window, window_of
+
+_SOURCE = Path(__file__).with_suffix(".c")
+_PLACES = 255  # that a byte can number, besides none
+
+_Long, _Pointer = ctypes.c_long, ctypes.c_void_p
+
+
+class _Layout(ctypes.Structure):
+    _fields_ = [("height", _Long), ("width", _Long), ("strides", _Long * 3)]
+
+
+class _Job(ctypes.Structure):
+    _fields_ = [
+        ("image", _Pointer),
+        ("large", _Layout),
+        ("pooled", _Pointer),
+        ("small", _Layout),
+        ("places", _Pointer),
+        ("images", _Long),
+        ("channels", _Long),
+        ("kernel", _Long * 2),
+        ("stride", _Long * 2),
+        ("padding", _Long * 2),
+        ("dilation", _Long * 2),
+        ("relu", _Long),
+        ("at_once", _Long),
+        ("next", _Long),
+    ]
+
+
+class CompiledMaxPooling:
+    """Runs max-pooling as :class:`nets.engine.kernels.max_pooling.MaxPooling` says. ``places`` is contiguous.
+
+    Raises :class:`NotCompiled` when made where there is no compiler, for other dtypes than float32 and
+    float64, and for windows of more than 255 places.
+    """
+
+    places_dtype = torch.uint8
+    masks_gradient = True
+
+    def __init__(self, window: Window, dtype: torch.dtype) -> None:
+        if window.kernel[0] * window.kernel[1] > _PLACES:
+            raise NotCompiled(f"no compiled pooling with windows of {window.kernel[0]} x {window.kernel[1]}")
+        self._library = library.vector_library(_SOURCE, dtype)
+        self._window = window
+
+    def forward(self, x: Tensor, out: Tensor, places: Tensor, relu: bool) -> None:
+        self._run(self._library.pool, x, out, places, relu, out)
+
+    def input_gradient(self, grad_out: Tensor, x: Tensor, places: Tensor, grad_in: Tensor) -> None:
+        self._run(self._library.pool_gradient, grad_in, grad_out, places, False, grad_in)
+
+    def _run(
+        self, function: object, image: Tensor, pooled: Tensor, places: Tensor, relu: bool, written: Tensor
+    ) -> None:
+        window = self._window
+        job = _Job(
+            image=image.data_ptr(),
+            large=_layout(image),
+            pooled=pooled.data_ptr(),
+            small=_layout(pooled),
+            places=places.data_ptr(),
+            images=image.shape[0],
+            channels=image.shape[3],
+            kernel=window.kernel,
+            stride=window.stride,
+            padding=window.padding,
+            dilation=window.dilation,
+            relu=relu,
+            at_once=library.units_at_once(written.shape[0] * written.shape[1]),
+        )
+        library.run_on_all_threads(function, job)
+
+
+def max_pooling(pool: nn.MaxPool2d, dtype: torch.dtype) -> MaxPooling:
+    """What runs ``pool`` on images of ``dtype``: compiled code, or else PyTorch's operators."""
+    window = window_of(pool)
+    try:
+        return CompiledMaxPooling(window, dtype)
+    except NotCompiled:
+        return OperatorMaxPooling(window)
+
+
+def _layout(images: Tensor) -> _Layout:
+    library.check_channels(images)
+    return _Layout(images.shape[1], images.shape[2], images.stride()[:3])

@@ -1,0 +1,201 @@
+/* Batches of matrix products, out = a b or out += a b.
+
+   Compiled when first needed (compiled/products.py), once per element type, with vectors.h in front. All
+   matrices are given by strides, in elements; out's columns are neighbours. The columns of b are packed a panel
+   at a time, so that the innermost loop reads it in order from the cache, whatever its layout is. The entry
+   point is called by all threads that share a job, and takes units of work from it until none is left: blocks
+   of rows of one panel of one product. */
+
+#if defined(__AVX512F__) || defined(__aarch64__)
+#define VECTORS 4               /* of a panel's row; with them ROWS x VECTORS sums fit the registers */
+#else
+#define VECTORS 2
+#endif
+
+enum { PANEL = VECTORS * LANES, ROWS = 6, INNER = 256, AHEAD = 8 };
+
+typedef struct {
+    const REAL *a;
+    long a_product, a_row, a_inner;
+    const REAL *b;
+    long b_product, b_inner, b_column;
+    REAL *out;
+    long out_product, out_row;
+    long products, rows, inner, columns;
+    long rows_at_once;              /* of a unit */
+    long add;                       /* whether to add to out */
+    const REAL *bias;               /* one number per column to add, or NULL */
+    long relu;                      /* whether negative results become 0 */
+    long next;                      /* unit that nobody has taken */
+} products_job;
+
+#if defined(__clang__)  /* has no __builtin_shuffle */
+enum { SHUFFLES = 0 };
+INLINE void transpose(vector *block) { (void)block; }
+#else
+enum { SHUFFLES = 1 };
+
+/* block (LANES, LANES) = its transpose. Step by step, parts of twice the size change places across the
+   diagonal. */
+INLINE void transpose(vector *block) {
+#pragma GCC unroll 8
+    for (int size = 1; size < LANES; size *= 2) {
+        mask low, high;  /* which lanes of two rows, one after the other, make their new values */
+#pragma GCC unroll 16
+        for (int lane = 0; lane < LANES; lane++) {
+            low[lane] = lane & size ? LANES + lane - size : lane;
+            high[lane] = lane & size ? LANES + lane : lane + size;
+        }
+#pragma GCC unroll 16
+        for (int i = 0; i < LANES; i++) {
+            if (i & size) continue;
+            const vector upper = block[i], lower = block[i + size];
+            block[i] = __builtin_shuffle(upper, lower, low);
+            block[i + size] = __builtin_shuffle(upper, lower, high);
+        }
+    }
+}
+
+#endif
+
+/* panel (inner, PANEL) = a part of b with so many columns, zeros beside them. Processors foresee none of these
+   many short runs through memory. */
+static void pack(const REAL *b, long b_inner, long b_column, long inner, long columns, REAL *panel) {
+    if (columns < PANEL) memset(panel, 0, inner * PANEL * sizeof(REAL));
+    if (b_column == 1) {
+        for (long k = 0; k < inner; k++) {
+            for (long j = 0; j < columns; j += LANES) __builtin_prefetch(b + (k + AHEAD) * b_inner + j);
+            if (columns == PANEL) memcpy(panel + k * PANEL, b + k * b_inner, sizeof(vector) * VECTORS);
+            else memcpy(panel + k * PANEL, b + k * b_inner, columns * sizeof(REAL));
+        }
+        return;
+    }
+    for (long column = 0; column < columns; column += LANES)
+        for (long k = 0; k < inner; k += LANES) {
+            const long deep = least(LANES, inner - k), wide = least(LANES, columns - column);
+            if (SHUFFLES && b_inner == 1 && deep == LANES && wide == LANES) {
+                vector block[LANES];
+                for (int i = 0; i < LANES; i++) {
+                    const REAL *from = b + k + (column + i) * b_column;
+                    __builtin_prefetch(from + 2 * LANES);
+                    block[i] = load(from, LANES);
+                }
+                transpose(block);
+                for (int i = 0; i < LANES; i++) *(vector *)(panel + (k + i) * PANEL + column) = block[i];
+            } else {
+                for (long j = column; j < column + wide; j++)
+                    for (long i = k; i < k + deep; i++) panel[i * PANEL + j] = b[i * b_inner + j * b_column];
+            }
+        }
+}
+
+/* What is done with sums besides storing them. */
+typedef struct {
+    int add, relu;
+    const REAL *bias;
+} finish;
+
+INLINE void put(REAL *to, vector value, long column, long lanes, finish how) {
+    if (how.add) value += load(to, lanes);
+    if (how.bias) value += load(how.bias + column, lanes);
+    if (how.relu) value = rectified(value);
+    store(to, value, lanes);
+}
+
+/* A part of out that does not fill a whole block of sums. A function of its own: what it calls would take the
+   registers from the sums. */
+__attribute__((noinline)) static void put_part(const vector *sums, long vectors, REAL *out, long out_row, long rows,
+                                               long columns, finish how) {
+    for (long i = 0; i < rows; i++)
+        for (long j = 0; j < columns; j += LANES)
+            put(out + i * out_row + j, sums[i * vectors + j / LANES], j, least(LANES, columns - j), how);
+}
+
+/* Up to ROWS rows of out, with so many columns, from as many of a and a panel of so many vectors. */
+INLINE void multiply(const products_job *job, const REAL *a, const REAL *panel, long inner, REAL *out, int whole,
+                     long rows, int vectors, long columns, finish how) {
+    vector sums[ROWS * VECTORS];
+    const REAL *row[ROWS];
+#pragma GCC unroll 8
+    for (int i = 0; i < ROWS; i++) {
+        /* Beyond the last row it once more, not stored. */
+        row[i] = a + (whole ? i : least(i, rows - 1)) * job->a_row;
+#pragma GCC unroll 8
+        for (int j = 0; j < vectors; j++) sums[i * vectors + j] = (vector){0};
+    }
+    for (long k = 0; k < inner; k++) {
+        vector right[VECTORS];
+#pragma GCC unroll 8
+        for (int j = 0; j < vectors; j++) right[j] = *(const vector *)(panel + k * PANEL + j * LANES);
+#pragma GCC unroll 8
+        for (int i = 0; i < ROWS; i++) {
+            const REAL left = row[i][k * job->a_inner];
+#pragma GCC unroll 8
+            for (int j = 0; j < vectors; j++) sums[i * vectors + j] += left * right[j];
+        }
+    }
+    if (!whole) {
+        put_part(sums, vectors, out, job->out_row, rows, columns, how);
+        return;
+    }
+#pragma GCC unroll 8
+    for (int i = 0; i < ROWS; i++)
+#pragma GCC unroll 8
+        for (int j = 0; j < vectors; j++)
+            put(out + i * job->out_row + j * LANES, sums[i * vectors + j], j * LANES, LANES, how);
+}
+
+INLINE void multiply_rows(const products_job *job, const REAL *a, const REAL *panel, long inner, REAL *out, int whole,
+                          long rows, long columns, finish how) {
+    switch ((columns + LANES - 1) / LANES) {
+    case 1: multiply(job, a, panel, inner, out, whole, rows, 1, columns, how); break;
+    case 2: multiply(job, a, panel, inner, out, whole, rows, 2, columns, how); break;
+#if VECTORS == 4
+    case 3: multiply(job, a, panel, inner, out, whole, rows, 3, columns, how); break;
+    case 4: multiply(job, a, panel, inner, out, whole, rows, 4, columns, how); break;
+#endif
+    }
+}
+
+static void multiply_panel(const products_job *job, const REAL *a, const REAL *panel, long inner, REAL *out,
+                           long rows, long columns, finish how) {
+    for (long i = 0; i < rows; i += ROWS) {
+        const REAL *from = a + i * job->a_row;
+        REAL *to = out + i * job->out_row;
+        if (i + ROWS <= rows && columns % LANES == 0)
+            multiply_rows(job, from, panel, inner, to, 1, ROWS, columns, how);
+        else
+            multiply_rows(job, from, panel, inner, to, 0, least(ROWS, rows - i), columns, how);
+    }
+}
+
+void multiply_all(products_job *job) {
+    const long panels = (job->columns + PANEL - 1) / PANEL;
+    const long vectors = (job->columns + LANES - 1) / LANES;
+    const long width = (vectors + panels - 1) / panels * LANES;  /* equal shares: a narrow panel is slow */
+    const long blocks = (job->rows + job->rows_at_once - 1) / job->rows_at_once;
+    vector room[INNER * VECTORS];
+    REAL *panel = (REAL *)room;
+    long unit, end;
+    while (take(&job->next, 1, job->products * panels * blocks, &unit, &end)) {
+        const long product = unit / (panels * blocks), first = unit % blocks * job->rows_at_once;
+        const long from = unit / blocks % panels * width, columns = least(width, job->columns - from);
+        const long rows = least(job->rows_at_once, job->rows - first);
+        const REAL *a = job->a + product * job->a_product + first * job->a_row;
+        const REAL *b = job->b + product * job->b_product + from * job->b_column;
+        REAL *out = job->out + product * job->out_product + first * job->out_row + from;
+        for (long k = 0; k < job->inner; k += INNER) {
+            const long inner = least(INNER, job->inner - k);
+            const int last = k + inner == job->inner;
+            const finish how = {
+                .add = job->add || k > 0,
+                .relu = last && job->relu,
+                .bias = last && job->bias ? job->bias + from : NULL,
+            };
+            pack(b + k * job->b_inner, job->b_inner, job->b_column, inner, columns, panel);
+            multiply_panel(job, a + k * job->a_inner, panel, inner, out, rows, columns, how);
+        }
+    }
+}
+
+long panel_columns(void) { return PANEL; }

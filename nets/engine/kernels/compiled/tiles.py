@@ -1,0 +1,162 @@
+"""The transforms of tiles in one pass over memory each, by compiled code (tiles.c)."""
+
+import ctypes
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from nets.engine.kernels.compiled import library
+from nets.engine.kernels.compiled.library import NotCompiled
+from nets.engine.kernels.tile_transforms import TileTransforms
+from nets.engine.kernels.tiles import Piece, TileGrid
+
+_SOURCE = Path(__file__).with_suffix(".c")
+_ROUNDED = 1e-13  # of a matrix: what should be 0
+
+_Long, _Pointer = ctypes.c_long, ctypes.c_void_p
+
+
+class _TilesJob(ctypes.Structure):
+    _fields_ = [
+        ("image", _Pointer),
+        ("strides", _Long * 3),
+        ("height", _Long),
+        ("width", _Long),
+        ("top", _Long),
+        ("left", _Long),
+        ("first_row", _Long),
+        ("rows", _Long),
+        ("columns", _Long),
+        ("images", _Long),
+        ("channels", _Long),
+        ("values", _Pointer),
+        ("plane", _Long),
+        ("bias", _Pointer),
+        ("relu", _Long),
+        ("at_once", _Long),
+        ("next", _Long),
+    ]
+
+
+class _WeightJob(ctypes.Structure):
+    _fields_ = [
+        ("values", _Pointer),
+        ("plane", _Long),
+        ("row", _Long),
+        ("gradient", _Pointer),
+        ("gradient_row", _Long),
+        ("outputs", _Long),
+        ("inputs", _Long),
+        ("at_once", _Long),
+        ("next", _Long),
+    ]
+
+
+class CompiledTiles:
+    """Transforms tiles as :class:`nets.engine.kernels.tiles.Tiles` says; needs no scratch.
+
+    Raises :class:`NotCompiled` when made where there is no compiler, or for transforms that are not a
+    product of two along one axis each.
+    """
+
+    def __init__(self, grid: TileGrid, transforms: TileTransforms) -> None:
+        self._grid = grid
+        self._library = _library(transforms, grid.shape.dtype)
+
+    def room(self, piece: Piece) -> list[int]:
+        return []
+
+    def weight_room(self, outputs: int, inputs: int) -> list[int]:
+        return []
+
+    def transform_input(self, x: Tensor, piece: Piece, values: Tensor, room: Sequence[Tensor]) -> None:
+        job = self._job(x, piece, values, self._grid.shape.padding)
+        library.run_on_all_threads(self._library.transform_input, job)
+
+    def transform_output_gradient(
+        self, grad_out: Tensor, piece: Piece, values: Tensor, room: Sequence[Tensor]
+    ) -> None:
+        job = self._job(grad_out, piece, values)
+        library.run_on_all_threads(self._library.transform_output_gradient, job)
+
+    def make_output(
+        self,
+        values: Tensor,
+        piece: Piece,
+        bias: Tensor | None,
+        relu: bool,
+        out: Tensor,
+        room: Sequence[Tensor],
+    ) -> None:
+        job = self._job(out, piece, values)
+        job.bias = None if bias is None else bias.data_ptr()
+        job.relu = relu
+        library.run_on_all_threads(self._library.make_output, job)
+
+    def make_input_gradient(
+        self, values: Tensor, piece: Piece, grad_in: Tensor, room: Sequence[Tensor]
+    ) -> None:
+        job = self._job(grad_in, piece, values, self._grid.shape.padding)
+        library.run_on_all_threads(self._library.add_input_gradient, job)
+
+    def add_weight_gradient(self, values: Tensor, grad_weight: Tensor, room: Sequence[Tensor]) -> None:
+        outputs, inputs, _ = grad_weight.shape
+        job = _WeightJob(
+            values=values.data_ptr(),
+            plane=values.stride(0),
+            row=values.stride(1),
+            gradient=grad_weight.data_ptr(),
+            gradient_row=grad_weight.stride(0),
+            outputs=outputs,
+            inputs=inputs,
+            at_once=library.units_at_once(outputs),
+        )
+        library.run_on_all_threads(self._library.add_weight_gradient, job)
+
+    def _job(
+        self, images: Tensor, piece: Piece, values: Tensor, padding: tuple[int, int] = (0, 0)
+    ) -> _TilesJob:
+        """``padding``: how far above and left of the image its first tile starts."""
+        library.check_channels(images)
+        some, rows = piece
+        part = images[some]
+        return _TilesJob(
+            image=part.data_ptr(),
+            strides=(_Long * 3)(*part.stride()[:3]),
+            height=part.shape[1],
+            width=part.shape[2],
+            top=-padding[0],
+            left=-padding[1],
+            first_row=rows.start,
+            rows=rows.stop - rows.start,
+            columns=self._grid.columns,
+            images=part.shape[0],
+            channels=part.shape[3],
+            values=values.data_ptr(),
+            plane=values.stride(0),
+            at_once=library.units_at_once(self._grid.tiles_in(piece)),
+        )
+
+
+def _library(transforms: TileTransforms, dtype: torch.dtype) -> ctypes.CDLL:
+    if transforms.along_axes is None:
+        raise NotCompiled(f"no compiled transforms for {transforms.name}")
+    return library.vector_library(_SOURCE, dtype, _constants(transforms))
+
+
+def _constants(transforms: TileTransforms) -> str:
+    """The definitions that tiles.c asks for."""
+    assert transforms.along_axes is not None
+    lines = [
+        f"#define TILE {transforms.input_tile}",
+        f"#define OUTPUT {transforms.output_tile}",
+        f"#define KERNEL {transforms.kernel}",
+    ]
+    for name, matrix in zip(("input", "output", "weight"), transforms.along_axes, strict=True):
+        exact = matrix.where(matrix.abs() > _ROUNDED, torch.zeros_like(matrix)).tolist()
+        rows = ", ".join("{" + ", ".join(map(repr, row)) + "}" for row in exact)
+        size = f"[{matrix.shape[0]}][{matrix.shape[1]}]"
+        lines.append(f"static const REAL {name}_matrix{size} = {{{rows}}};")
+    return "\n".join(lines) + "\n"

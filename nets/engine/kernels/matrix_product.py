@@ -1,0 +1,130 @@
+"""What is one matrix product: Linear, 1x1 convolutions, and those whose kernel covers the whole input.
+
+The weight (out, in, kernel) is used as it is, as an (out, in * kernel) matrix, and so is its gradient.
+"""
+
+import torch
+from torch import Tensor
+
+from nets.engine.kernels import onednn
+from nets.engine.kernels.compiled import products as compiled_products
+from nets.engine.kernels.kernel import Kernel
+from nets.engine.memory import Memory
+from nets.engine.shapes import ConvolutionShape
+
+
+class MatrixProduct(Kernel):
+    """The three phases of rows (m, k) times weight (n, k) transposed. ``library`` is "blas", "onednn" or
+    "compiled"."""
+
+    def __init__(self, library: str) -> None:
+        self.library = library
+
+    def forward(self, rows: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool) -> None:
+        if self.library == "onednn":
+            out.copy_(onednn.linear(rows, weight, bias, relu))
+        elif self.library == "compiled":
+            compiled_products.mm(rows, weight.t(), out, bias=bias, relu=relu)
+        else:
+            if bias is None:
+                torch.mm(rows, weight.t(), out=out)
+            else:
+                torch.addmm(bias, rows, weight.t(), out=out)
+            if relu:
+                out.clamp_min_(0)
+
+    def input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:
+        if self.library == "onednn":
+            grad_in.copy_(self.input_gradient_somewhere(grad_out, weight, grad_in))
+        elif self.library == "compiled":
+            compiled_products.mm(grad_out, weight, grad_in)
+        else:
+            torch.mm(grad_out, weight, out=grad_in)
+
+    def input_gradient_somewhere(self, grad_out: Tensor, weight: Tensor, room: Tensor) -> Tensor:
+        """The same in ``room``, or in fresh memory where the library gives it so."""
+        if self.library == "onednn":
+            return onednn.linear(grad_out, weight.t(), None, False)
+        self.input_gradient(grad_out, weight, room)
+        return room
+
+    def weight_gradient(self, rows: Tensor, grad_out: Tensor, grad_weight: Tensor) -> None:
+        if rows.shape[0] == 1:  # an outer product: memory-bound, and BLAS is half as fast at it
+            grad_weight.addcmul_(grad_out.t(), rows)
+        elif self.library == "onednn":
+            by_output = grad_out.t().contiguous()
+            for outs in onednn.parts_to_add(grad_weight):
+                grad_weight[outs].add_(onednn.linear(by_output[outs], rows.t(), None, False))
+        elif self.library == "compiled":
+            compiled_products.mm(grad_out.t(), rows, grad_weight, add=True)
+        else:
+            grad_weight.addmm_(grad_out.t(), rows)
+
+
+class SlicedProduct(MatrixProduct):
+    """Few rows against a large weight, as a batch of products over slices of it.
+
+    A BLAS that packs a large weight for a few rows moves it twice; slices that fit the cache move once.
+    """
+
+    def __init__(self, slices: int, memory: Memory) -> None:
+        super().__init__("blas")
+        self.memory = memory
+        self.slices = slices
+
+    def forward(self, rows: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool) -> None:
+        (m, k), n = rows.shape, weight.shape[0]
+        transposed, found = self.memory.scratch(rows.dtype, (k, m), (self.slices, n // self.slices, m))
+        transposed.copy_(rows.t())
+        torch.bmm(weight.view(self.slices, -1, k), transposed.expand(self.slices, k, m), out=found)
+        if bias is None:
+            out.copy_(found.view(n, m).t())
+        else:
+            torch.add(found.view(n, m).t(), bias, out=out)
+        if relu:
+            out.clamp_min_(0)
+
+    def input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:
+        (m, n), k = grad_out.shape, weight.shape[1]
+        (found,) = self.memory.scratch(grad_out.dtype, (self.slices, m, k // self.slices))
+        by_slice = weight.view(n, self.slices, -1).transpose(0, 1)
+        torch.bmm(grad_out.expand(self.slices, m, n), by_slice, out=found)
+        grad_in.view(m, self.slices, -1).copy_(found.transpose(0, 1))
+
+
+class PointwiseConvolution(Kernel):
+    """A 1x1 convolution: one row per position, on the activations as they are."""
+
+    def __init__(self, product: MatrixProduct) -> None:
+        self.product = product
+
+    def forward(self, x: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool) -> None:
+        self.product.forward(x.flatten(0, 2), weight.flatten(1), bias, out.flatten(0, 2), relu)
+
+    def input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:
+        self.product.input_gradient(grad_out.flatten(0, 2), weight.flatten(1), grad_in.flatten(0, 2))
+
+    def weight_gradient(self, x: Tensor, grad_out: Tensor, grad_weight: Tensor) -> None:
+        self.product.weight_gradient(x.flatten(0, 2), grad_out.flatten(0, 2), grad_weight.flatten(1))
+
+
+class CoveringConvolution(Kernel):
+    """A kernel as large as its input: one row per image, in the weight's order (channel, row, column)."""
+
+    def __init__(self, shape: ConvolutionShape, memory: Memory, product: MatrixProduct) -> None:
+        self.product = product
+        # The product has scratch of its own to ask for: these rows need a place of their own.
+        self._rows = memory.empty((shape.batch, shape.in_channels, *shape.in_size), shape.dtype)
+
+    def _gather(self, x: Tensor) -> Tensor:
+        return self._rows.copy_(x.permute(0, 3, 1, 2)).flatten(1)
+
+    def forward(self, x: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool) -> None:
+        self.product.forward(self._gather(x), weight.flatten(1), bias, out.flatten(1), relu)
+
+    def input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:
+        self.product.input_gradient(grad_out.flatten(1), weight.flatten(1), self._rows.flatten(1))
+        grad_in.copy_(self._rows.permute(0, 2, 3, 1))
+
+    def weight_gradient(self, x: Tensor, grad_out: Tensor, grad_weight: Tensor) -> None:
+        self.product.weight_gradient(self._gather(x), grad_out.flatten(1), grad_weight.flatten(1))

@@ -1,0 +1,77 @@
+"""How a convolution's images are cut into tiles, and the transforms of whole pieces of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+from torch import Tensor
+
+from nets.engine.kernels.tile_transforms import TileTransforms
+from nets.engine.shapes import ConvolutionShape
+
+Piece = tuple[slice, slice]  # images and rows of tiles
+
+
+@dataclass(frozen=True)
+class TileGrid:
+    """The tiles of a stride-1 convolution's output: m x m positions each, made from t x t of the input."""
+
+    shape: ConvolutionShape
+    m: int
+    t: int
+
+    @cached_property
+    def rows(self) -> int:
+        return -(-self.shape.out_size[0] // self.m)
+
+    @cached_property
+    def columns(self) -> int:
+        return -(-self.shape.out_size[1] // self.m)
+
+    def tiles_in(self, piece: Piece) -> int:
+        images, rows = piece
+        return (images.stop - images.start) * (rows.stop - rows.start) * self.columns
+
+
+class Tiles(Protocol):
+    """The linear maps around the matrix products of a bilinear algorithm, on pieces of a batch.
+
+    Images are (batch, row, column, channel); ``values`` are (R, tiles of the piece, channels), transformed
+    weights (R, output channels, input channels). ``room`` is scratch of the sizes that :meth:`room` told.
+    """
+
+    def __init__(self, grid: TileGrid, transforms: TileTransforms) -> None: ...
+
+    def room(self, piece: Piece) -> list[int]:
+        """Numbers of scratch that the transforms of ``piece``, the largest, need."""
+
+    def weight_room(self, outputs: int, inputs: int) -> list[int]:
+        """What :meth:`add_weight_gradient` needs for so many channels."""
+
+    def transform_input(self, x: Tensor, piece: Piece, values: Tensor, room: Sequence[Tensor]) -> None:
+        """Fills ``values`` with the transformed input tiles."""
+
+    def transform_output_gradient(
+        self, grad_out: Tensor, piece: Piece, values: Tensor, room: Sequence[Tensor]
+    ) -> None:
+        """Fills ``values`` with the adjoint of the output's transform."""
+
+    def make_output(
+        self,
+        values: Tensor,
+        piece: Piece,
+        bias: Tensor | None,
+        relu: bool,
+        out: Tensor,
+        room: Sequence[Tensor],
+    ) -> None:
+        """Fills the piece's part of ``out``."""
+
+    def make_input_gradient(
+        self, values: Tensor, piece: Piece, grad_in: Tensor, room: Sequence[Tensor]
+    ) -> None:
+        """Fills the piece's part of ``grad_in``; an image's pieces come from the top down."""
+
+    def add_weight_gradient(self, values: Tensor, grad_weight: Tensor, room: Sequence[Tensor]) -> None:
+        """Adds the adjoint of the weight's transform to ``grad_weight`` (outputs, inputs, taps)."""

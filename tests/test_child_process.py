@@ -1,0 +1,48 @@
+"""Functions in a process of their own: results, errors, and processes that die."""
+
+import os
+import signal
+
+import pytest
+
+from convnet_benchmarks import child_process
+from convnet_benchmarks.errors import OutOfDeviceMemoryError, UserError
+
+HERE = "tests.test_own_process"
+
+
+def pid_and(argument):
+    print("this must not spoil the answer")
+    return [os.getpid(), argument]
+
+
+def fails(kind):
+    raise {"user": UserError, "memory": OutOfDeviceMemoryError, "defect": ZeroDivisionError}[kind]("why")
+
+
+def dies(number):
+    os.kill(os.getpid(), number)
+
+
+def test_the_result_comes_from_another_process():
+    pid, echoed = child_process.call(f"{HERE}:pid_and", {"a": [1, None, "ü"]})
+    assert pid != os.getpid() and echoed == {"a": [1, None, "ü"]}
+
+
+@pytest.mark.parametrize(
+    ("kind", "error"), [("user", UserError), ("memory", OutOfDeviceMemoryError), ("defect", RuntimeError)]
+)
+def test_errors_come_back(kind, error):
+    with pytest.raises(error, match="why") as caught:
+        child_process.call(f"{HERE}:fails", kind)
+    assert type(caught.value) is error
+
+
+def test_a_killed_process_is_named_as_such():
+    with pytest.raises(OutOfDeviceMemoryError, match="killed"):
+        child_process.call(f"{HERE}:dies", signal.SIGKILL)
+
+
+def test_ctrl_c_in_it_is_ctrl_c_here():
+    with pytest.raises(KeyboardInterrupt):
+        child_process.call(f"{HERE}:dies", signal.SIGINT)
