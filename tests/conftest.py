@@ -1,4 +1,4 @@
-"""Where the recorded facts are, and how a test runs a command as a person types it."""
+"""How a test runs a command as a person types it, and what every test starts with."""
 
 import os
 import subprocess
@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
-GOLDEN = Path(__file__).resolve().parent / "golden"
+from tests.helpers.places import GOLDEN, ROOT
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -1,0 +1,174 @@
+"""report: the page, the pictures, and the command as a person types it."""
+
+import html.parser
+import importlib.util
+import json
+import re
+
+import pytest
+
+from convnet_benchmarks.commands import report
+from convnet_benchmarks.commands.report.chart import Chart
+from convnet_benchmarks.commands.report.page import Section, page, table_html
+from convnet_benchmarks.commands.report.plots import all_plots
+from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.tables import Column, Table
+from tests.helpers import made_results
+
+COMMAND = ("-m", "convnet_benchmarks", "report")
+VOID = {"meta", "link", "br", "img", "input", "hr"}
+
+
+class Page(html.parser.HTMLParser):
+    """Reads a page and notes what it would load, its ids and its text; a tag that does not close fails."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.loads: list[str] = []
+        self.ids: list[str] = []
+        self.tags: list[str] = []
+        self.policy = ""
+        self._open: list[str] = []
+        self.words: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        given = dict(attributes)
+        if "id" in given:
+            self.ids.append(given["id"])
+        if given.get("http-equiv") == "Content-Security-Policy":
+            self.policy = given["content"]
+        for name in ("src", "href", "data", "action", "poster", "srcset"):
+            # A link that is followed only when it is pressed loads nothing.
+            if given.get(name) and tag != "a":
+                self.loads.append(given[name])
+        if tag not in VOID:
+            self._open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self._open.pop() == tag
+
+    def handle_data(self, data):
+        if not self._open or self._open[-1] not in ("script", "style"):
+            self.words.append(data)
+
+    @property
+    def text(self):
+        return " ".join(" ".join(self.words).split())
+
+
+def every_kind(folder):
+    """Result files that every plot has data in."""
+    points = [
+        made_results.point(net, batch, 10.0 * batch) for net in ("alexnet", "vgg16") for batch in (1, 8)
+    ]
+    return [
+        made_results.write(folder / "sweep.jsonl", *points, made_results.search("alexnet", 64)),
+        made_results.write(folder / "ops.json", made_results.ops()),
+        made_results.write(folder / "flops.json", made_results.flops()),
+        made_results.write(folder / "run.json", made_results.benchmark()),
+    ]
+
+
+@pytest.fixture
+def needs_bokeh():
+    pytest.importorskip("bokeh")
+
+
+@pytest.mark.usefixtures("needs_bokeh")
+def test_the_page_has_every_plot_and_loads_nothing(tmp_path, run_python):
+    out, csv = tmp_path / "report.html", tmp_path / "plots.csv"
+    done = run_python(*COMMAND, *every_kind(tmp_path), "--out", str(out), "--csv", str(csv))
+    assert done.returncode == 0 and str(out) in done.stderr
+    content = out.read_text(encoding="utf-8")
+    read = Page(content)
+    assert set(all_plots()) <= set(read.ids) and "absent" not in read.ids
+    assert len(read.ids) == len(set(read.ids))
+    assert read.loads == ["data:,"] and "@import" not in content
+    assert "default-src 'none'" in read.policy and "http" not in read.policy
+    assert read.tags.count("table") >= len(all_plots())  # the numbers of every plot
+    (figures,) = re.findall(r'<script type="application/json" id="figures">(.*?)</script>', content)
+    assert set(re.findall(r'data-figure="([^"]+)"', content)) == set(json.loads(figures))
+    assert csv.read_text().count("\n") == 1 + len(all_plots())
+
+
+@pytest.mark.usefixtures("needs_bokeh")
+def test_what_is_absent_is_named_with_the_command_that_makes_it(tmp_path, run_python):
+    out = tmp_path / "report.html"
+    run = made_results.write(tmp_path / "run.json", made_results.benchmark())
+    done = run_python(*COMMAND, run, "--out", str(out), "--plots", "history,roofline")
+    read = Page(out.read_text(encoding="utf-8"))
+    assert "history" in read.ids and "roofline" not in read.ids and "absent" in read.ids
+    assert all_plots()["roofline"].COMMAND in read.text and all_plots()["roofline"].COMMAND in done.stdout
+
+
+@pytest.mark.usefixtures("needs_bokeh")
+def test_pictures(tmp_path, run_python):
+    pytest.importorskip("matplotlib")
+    folder, out = tmp_path / "deep" / "pictures", str(tmp_path / "report.html")
+    plots = "throughput_batch,largest_batch,op_bars,roofline"
+    done = run_python(*COMMAND, *every_kind(tmp_path), "--out", out, "--png", str(folder), "--plots", plots)
+    assert done.returncode == 0
+    assert {path.stem for path in folder.iterdir()} == set(plots.split(","))
+    assert all(path.read_bytes().startswith(b"\x89PNG") for path in folder.iterdir())
+
+
+@pytest.mark.usefixtures("needs_bokeh")
+def test_names_from_files_are_no_html():
+    evil = "</script><script>alert(1)</script>"
+    chart = Chart(evil, [], Table(evil, [Column(evil)], [[evil]], [evil]), [evil])
+    read = Page(page(evil, [evil], [Section("x", evil, evil, chart), Section("y", evil, evil, None)], []))
+    assert read.tags.count("script") == 3 and read.text.count(evil) >= 6
+
+
+def test_a_table_keeps_its_alignment_and_caption():
+    table = table_html(Table("T", [Column("net"), Column("time", "ms")], [["<a>", 1.23456]], ["a note"]))
+    assert "<caption>T</caption>" in table and '<th scope="col">net</th>' in table
+    assert '<td class="number">1.235</td>' in table and "&lt;a&gt;" in table and "a note" in table
+
+
+@pytest.mark.parametrize(
+    ("missing", "arguments", "message"),
+    [
+        ("bokeh", ["x.json"], "the page needs bokeh: pip install 'convnet-benchmarks[report]'"),
+        ("matplotlib", ["x.json", "--png", "p"], "option --png needs matplotlib: pip install"),
+    ],
+)
+def test_without_its_packages_it_says_what_to_install(monkeypatch, missing, arguments, message):
+    found = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == missing else found("json"))
+    with pytest.raises(UserError, match=re.escape(message)):
+        report.main(arguments, "report")
+
+
+@pytest.mark.usefixtures("needs_bokeh")
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "required: FILE"),
+        (["absent.json"], "absent.json: No such file"),
+        (["{run}", "--plots", "pie"], "option --plots: unknown plot 'pie'; accepted: throughput_batch"),
+        (["{run}", "--plots", ""], "--plots: no name given; accepted: names separated by commas"),
+        (["{run}", "--out", "{run}"], "is the file of FILE, too; give another name"),
+        (["{run}", "--out", "r.html", "--json", "r.html"], "'r.html' is the file of option --json, too"),
+        (["{run}", "--out", "absent/report.html"], "option --out: cannot write"),
+        (["{run}", "--out", "{folder}/r.html", "--png", "{run}/x"], "option --png: cannot write"),
+    ],
+)
+def test_bad_input_is_one_line_and_leaves_no_page(tmp_path, run_python, arguments, message):
+    run = made_results.write(tmp_path / "run.json", made_results.benchmark())
+    out = tmp_path / "page"
+    out.mkdir()
+    given = [text.replace("{run}", run).replace("{folder}", str(out)) for text in arguments]
+    done = run_python(*COMMAND, *given)
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1 and message in done.stderr
+    assert list(out.iterdir()) == []
+
+
+def test_help_has_examples_and_loads_nothing_heavy(run_python):
+    done = run_python("-X", "importtime", *COMMAND, "--help")
+    assert "examples:" in done.stdout and "bokeh" in done.stdout
+    assert not re.search(r"\| +(torch|numpy|bokeh|matplotlib)", done.stderr)

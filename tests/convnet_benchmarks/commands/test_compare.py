@@ -1,0 +1,195 @@
+"""compare: what is matched, the verdicts, and the command as a person types it."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from convnet_benchmarks.commands.compare.rows import DIFFERS, EQUAL, compare, ratio
+from convnet_benchmarks.results.measurement import FEWEST_SAMPLES, Measurement
+from convnet_benchmarks.timing.verdicts import FASTER, SAME, SLOWER, UNSURE
+from tests.helpers import made_results
+from tests.helpers.places import ROOT
+
+COMMAND = ("-m", "convnet_benchmarks", "compare")
+TIME = Measurement("time", "ms per sample", 10.0, "alexnet", 1, "forward", samples=20, low=9.95, high=10.05)
+SPEED = Measurement("throughput", "images/s", 100.0, "alexnet", 1, samples=20, low=99.5, high=100.5)
+
+
+def scaled(one, factor):
+    return replace(one, value=one.value * factor, low=one.low * factor, high=one.high * factor)
+
+
+@pytest.mark.parametrize(
+    ("factor", "of_time", "of_speed"),
+    [
+        (1.0, SAME, SAME),
+        (1.005, SAME, SAME),
+        (0.5, FASTER, SLOWER),
+        (1.5, SLOWER, FASTER),
+    ],
+)
+def test_verdicts(factor, of_time, of_speed):
+    assert ratio(TIME, scaled(TIME, factor), margin=0.02).verdict == of_time
+    assert ratio(SPEED, scaled(SPEED, factor), margin=0.02).verdict == of_speed
+
+
+def test_intervals_that_overlap_are_unsure():
+    noisy = replace(TIME, low=9.0, high=11.0)
+    found = ratio(noisy, scaled(noisy, 1.1))
+    assert found.verdict == UNSURE and found.low < 1 < found.high and "overlap" in found.reason
+    assert ratio(noisy, noisy).verdict == UNSURE
+
+
+def test_the_ratio_of_speeds_is_how_many_times_as_fast():
+    assert ratio(TIME, scaled(TIME, 0.5)).value == pytest.approx(2)
+    assert ratio(SPEED, scaled(SPEED, 2)).value == pytest.approx(2)
+
+
+def test_fewer_than_nine_samples_decide_nothing():
+    few = replace(scaled(TIME, 0.1), samples=FEWEST_SAMPLES - 1)
+    found = ratio(TIME, few)
+    assert (
+        found.verdict == UNSURE and found.value == pytest.approx(10) and "8 samples, 9 needed" in found.reason
+    )
+    assert ratio(TIME, replace(few, samples=FEWEST_SAMPLES)).verdict == FASTER
+
+
+def test_single_numbers_are_unsure_with_their_ratio():
+    log = Measurement("time", "ms per sample", 5.0, phase="forward")
+    found = ratio(TIME, log)
+    assert (found.verdict, found.value, found.low) == (UNSURE, 2.0, None)
+
+
+def test_what_is_no_speed_is_equal_or_differs():
+    memory = Measurement("memory", "MiB", 100.0)
+    assert ratio(memory, memory).verdict == EQUAL
+    found = ratio(memory, replace(memory, value=150.0))
+    assert (found.verdict, found.value) == (DIFFERS, 1.5)
+
+
+def test_units_that_differ_are_not_compared():
+    found = ratio(TIME, replace(TIME, unit="ms per batch"))
+    assert found.verdict == UNSURE and found.value is None and "ms per batch" in found.reason
+
+
+intervals = st.tuples(st.floats(0.1, 100), st.floats(0.1, 100)).map(sorted)
+
+
+@given(intervals, intervals)
+def test_verdicts_mirror_each_other(a, b):
+    one, other = (replace(TIME, value=sum(ends) / 2, low=ends[0], high=ends[1]) for ends in (a, b))
+    there, back = ratio(one, other, 0.02).verdict, ratio(other, one, 0.02).verdict
+    assert {FASTER: SLOWER, SLOWER: FASTER}.get(there, there) == back
+    if there == FASTER:
+        assert other.high < one.low
+    assert ratio(one, one, 0.02).verdict in (SAME, UNSURE)
+
+
+def test_unknown_nets_and_batches_match_the_only_one():
+    log = Measurement("time", "ms per sample", 5.0, phase="forward")
+    (row,) = compare([[log], [TIME]]).rows
+    assert row.ratios[0].value == 0.5
+    two = [TIME, replace(TIME, net="vgg_a")]
+    assert compare([[log], two]).shared == ()
+
+
+def test_nets_are_matched_however_spelt():
+    assert compare([[TIME], [replace(TIME, net="AlexNet")]]).shared
+    assert not compare([[TIME], [replace(TIME, net="alexnet_owt")]]).shared
+
+
+def test_conditions_tell_rows_apart_only_where_a_file_has_several():
+    stock, engine = (replace(TIME, software=name) for name in ("stock", "engine"))
+    across = compare([[stock], [engine]])
+    assert across.matched_by == () and len(across.shared) == 1
+    within = compare([[stock, engine], [stock]])
+    assert within.matched_by == ("software",)
+    assert [row.about.software for row in within.shared] == ["stock"] and len(within.rows) == 2
+
+
+def test_equal_runs_in_one_log_are_matched_in_order():
+    first, second = replace(TIME, value=1.0, low=1.0, high=1.0), replace(TIME, value=2.0, low=2.0, high=2.0)
+    rows = compare([[first, second], [first, second]]).rows
+    assert [row.ratios[0].value for row in rows] == [1.0, 1.0]
+
+
+def test_three_files_each_against_the_first():
+    (row,) = compare([[TIME], [scaled(TIME, 0.5)], [scaled(TIME, 2)]]).rows
+    assert [found.verdict for found in row.ratios] == [FASTER, SLOWER]
+
+
+def test_the_command_says_slower_with_its_exit_code(tmp_path, run_python):
+    fast, slow = (
+        made_results.write(tmp_path / f"{ms}.json", made_results.benchmark(ms)) for ms in (10.0, 12.0)
+    )
+    done = run_python(*COMMAND, fast, slow)
+    assert done.returncode == 1 and done.stderr == ""
+    total = next(line for line in done.stdout.splitlines() if line.startswith("forward+backward"))
+    assert "SLOWER" in total and "0.833" in total
+    assert run_python(*COMMAND, slow, fast).returncode == 0
+
+
+def test_the_command_compares_a_log_with_a_result(tmp_path, golden, run_python):
+    result = made_results.write(tmp_path / "run.json", made_results.benchmark(batch=1))
+    files = {name: tmp_path / f"out.{name}" for name in ("json", "csv", "md")}
+    output = [part for name, path in files.items() for part in (f"--{name}", str(path))]
+    done = run_python(*COMMAND, str(golden / "logs" / "benchmark_cpu.log"), result, *output)
+    assert (
+        done.returncode == 0 and "UNSURE" in done.stdout and "a single number has no interval" in done.stdout
+    )
+    document = json.loads(files["json"].read_text())
+    verdicts = [found["verdict"] for row in document["rows"] for found in row["ratios"] if found]
+    assert document["kind"] == "compare" and set(verdicts) == {UNSURE}
+    assert "verdict of B" in files["csv"].read_text() and "| UNSURE |" in files["md"].read_text()
+
+
+def test_only_keeps_the_rows_that_contain_the_text(tmp_path, run_python):
+    path = made_results.write(tmp_path / "run.json", made_results.benchmark())
+    done = run_python(*COMMAND, path, path, "--only", "updategrad")
+    rows = [line for line in done.stdout.splitlines() if "SAME" in line and "ms per" in line]
+    assert len(rows) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["a"], "two or more"),
+        (["{run}", "absent.json"], "absent.json: No such file"),
+        (["{run}", "{run}", "--only", "nonsense"], "option --only: no row contains 'nonsense'"),
+        (["{run}", "{sweep}"], "nothing measured alike"),
+        (["{run}", "{run}", "--margin", "-1"], "--margin: '-1' is not a number"),
+        (["{run}", "{run}", "--json", "absent/x.json"], "option --json: cannot write"),
+        (["{run}", "{run}", "--json", "{run}"], "is the file of FILE, too; give another name"),
+    ],
+)
+def test_bad_input_is_one_line(tmp_path, run_python, arguments, message):
+    paths = {
+        "{run}": made_results.write(tmp_path / "run.json", made_results.benchmark()),
+        "{sweep}": made_results.write(tmp_path / "s.jsonl", made_results.point("alexnet", 1, 5.0)),
+    }
+    done = run_python(*COMMAND, *(paths.get(argument, argument) for argument in arguments))
+    assert done.returncode == 2 and done.stdout == ""
+    assert len(done.stderr.splitlines()) == 1 and message in done.stderr
+
+
+def test_files_are_written_though_nobody_reads_the_table(tmp_path):
+    run = made_results.write(tmp_path / "run.json", made_results.benchmark())
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, *COMMAND, run, run, "--json", str(tmp_path / "out.json")]
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, cwd=ROOT, text=True)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads((tmp_path / "out.json").read_text())["kind"] == "compare"
+
+
+def test_help_has_examples_and_does_not_load_torch(run_python):
+    done = run_python("-X", "importtime", *COMMAND, "--help")
+    assert "examples:" in done.stdout and "Exit code" in done.stdout
+    assert "torch" not in done.stderr and "numpy" not in done.stderr

@@ -1,0 +1,272 @@
+"""The sweep: what it measures, what it leaves alone when it continues, the largest batch."""
+
+import contextlib
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+from subprocess import PIPE
+
+import pytest
+import torch
+from torch import nn
+
+from convnet_benchmarks.commands import sweep
+from convnet_benchmarks.commands.sweep import run as sweep_run
+from convnet_benchmarks.commands.sweep.largest_batch import TOLERANCE, find_largest_batch, search
+from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.points import measure as point_measurement
+from convnet_benchmarks.points.file import read_points
+from convnet_benchmarks.points.point import Point
+from nets import registry
+from nets.net import Net
+from tests.helpers.places import ROOT
+
+# A net of one's own, so that a process has its figures in no time.
+NET_FILE = """
+from torch import nn
+
+def tiny():
+    return nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU(), nn.Flatten(), nn.Linear(8 * 6 * 6, 5))
+"""
+
+
+def command(folder, *arguments):
+    """A sweep of a net of one's own, as Python's arguments."""
+    file = folder / "own.py"
+    file.write_text(NET_FILE)
+    net = ("--nets", f"{file}:tiny", "--input-size", "3x8x8", "--threads", "1", "--seconds", "0.05")
+    return ("-m", "convnet_benchmarks", "sweep", *net, *arguments)
+
+
+def tiny() -> nn.Module:
+    return nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU(), nn.Flatten(), nn.Linear(8 * 6 * 6, 5))
+
+
+@pytest.fixture
+def here(monkeypatch, tmp_path):
+    """Runs a sweep of a tiny net in this process; ``here.measured`` counts the points that were measured."""
+
+    class Here:
+        def __init__(self):
+            self.path = tmp_path / "p.jsonl"
+            self.measured = []
+            self.results = {}
+
+        def __call__(self, *arguments):
+            self.measured = []
+            given = ("--nets", "tiny", "--seconds", "0.01", "--threads", "1", "--points", str(self.path))
+            return sweep.main([*given, *arguments], "sweep")
+
+        def measure(self, point, settling, **limits):
+            self.measured.append(point)
+            if point.batch_size in self.results:
+                outcome = self.results[point.batch_size]
+                if isinstance(outcome, BaseException):
+                    raise outcome
+                return {"point": point.as_dict(), "time": "", "seconds": 0.0, **outcome}
+            return point_measurement.measure(point, settling)
+
+        @property
+        def batches(self):
+            return [point.batch_size for point in self.measured]
+
+    found = Here()
+    net = Net("tiny", tiny, (3, 8, 8), "this test")
+    monkeypatch.setitem(registry.NETS, "tiny", net)
+    monkeypatch.setattr(sweep_run, "measure_apart", found.measure)
+    return found
+
+
+def test_every_combination_is_measured_once_and_shown(here, capsys, tmp_path):
+    path = tmp_path / "r.json"
+    lists = ("--batch-sizes", "2,1", "--backends", "stock,mm,no-cudnn", "--modes", "inference,training")
+    assert here(*lists, "--dtypes", "float32,float64", "--json", str(path)) == 0
+    assert len(here.measured) == 2 * 2 * 2 * 2  # no-cudnn is known not to run on a CPU
+    output = capsys.readouterr().out
+    assert output.startswith("Throughput in samples/s against batch size\nnet   device  dtype")
+    assert "updateGradInput [ms]" in output and "unsupported: backend no-cudnn is for cuda" in output
+    records = json.loads(path.read_text())["points"]
+    assert len(records) == 3 * 2 * 2 * 2
+    assert [r["point"]["batch_size"] for r in records[:2]] == [1, 2]
+    assert {r["status"] for r in records} == {"ok", "unsupported"}
+    assert len(read_points(str(here.path))) == len(records)
+
+
+def test_the_same_command_continues_and_fresh_begins_again(here, capsys):
+    assert here("--batch-sizes", "1,2") == 0
+    before = capsys.readouterr().out
+    assert here("--batch-sizes", "1,2") == 0 and here.batches == []
+    after = capsys.readouterr()
+    assert after.out == before and "2 of 2 points are in" in after.err
+    assert here("--batch-sizes", "1,2,4") == 0 and here.batches == [4]
+    assert here("--batch-sizes", "1,2", "--seed", "2") == 0 and here.batches == [1, 2]
+    assert here("--batch-sizes", "1,2", "--fresh") == 0 and here.batches == [1, 2]
+    assert len(read_points(str(here.path))) == 2
+
+
+def test_a_failed_point_is_tried_again_and_others_go_on(here, capsys):
+    here.results = {2: {"status": "failed", "reason": "the device is on fire"}}
+    assert here("--batch-sizes", "1,2,4") == 1 and here.batches == [1, 2, 4]
+    assert "failed: tiny, batch 2, cpu, float32, stock: the device is on fire" in capsys.readouterr().err
+    here.results = {}
+    assert here("--batch-sizes", "1,2,4") == 0 and here.batches == [2]
+
+
+def test_what_is_larger_than_too_large_is_not_tried(here):
+    here.results = {2: {"status": "out of memory", "reason": "full"}}
+    assert here("--batch-sizes", "1,2,4,8") == 0 and here.batches == [1, 2]
+    *_, last = read_points(str(here.path))
+    assert (last["status"], last["reason"]) == ("out of memory", "batch 2 was out of memory already")
+    # A known budget that is another one may give another answer; the same one cannot.
+    assert here("--batch-sizes", "1,2,4", "--memory-budget", "1GiB") == 0 and here.batches == [2]
+    assert here("--batch-sizes", "1,2,4", "--memory-budget", "1GiB") == 0 and here.batches == []
+    here.results = {}
+    assert here("--batch-sizes", "1,2,4", "--memory-budget", "2GiB") == 0 and here.batches == [2, 4]
+
+
+def test_ctrl_c_keeps_and_shows_what_there_is(here, capsys, tmp_path):
+    here.results = {4: KeyboardInterrupt()}
+    path = tmp_path / "r.csv"
+    with pytest.raises(KeyboardInterrupt):
+        here("--batch-sizes", "1,2,4,8", "--csv", str(path))
+    shown = capsys.readouterr()
+    assert "batch 1  batch 2\n" in shown.out and "2 of 4 points are in" in shown.err
+    assert "batch_1,batch_2\n" in path.read_text()
+    here.results = {}
+    assert here("--batch-sizes", "1,2,4,8") == 0 and here.batches == [4, 8]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--nets", "vgg_z"], "option --nets: unknown net 'vgg_z'"),
+        (["--nets", "vgg_a", "--dtypes", "int3"], "option --dtypes: unknown 'int3'; accepted: float32"),
+        (["--nets", "vgg_a", "--backends", "cuda"], "option --backends: unknown 'cuda'; accepted: stock"),
+        (["--nets", "vgg_a", "--modes", "dreaming"], "option --modes: unknown 'dreaming'"),
+        (["--nets", "vgg_a", "--batch-sizes", "none"], "without --largest-batch"),
+        (["--nets", "vgg_a", "--batch-sizes", "0"], "'0' is not a whole number from 1 up"),
+        (["--nets", "vgg_a", "--memory-budget", "much"], "'much' is not an amount of memory"),
+        (["--nets", "vgg_a", "--input-size", "224"], "'224' is not an input size"),
+        (["--nets", "vgg_a", "--seconds", "nan"], "'nan' is not a number of seconds"),
+        (["--nets", "vgg_a", "--cores", "9999"], "cores that are not there"),
+        (["--nets", "vgg_a", "--cores", "0-99999999999"], "cores that are not there"),
+        (["--nets", "vgg_a", "--memory-budget", "9" * 400 + "g"], "is not an amount of memory"),
+        (["--nets", "vgg_a", "--threads", "99999999999"], "is not a whole number from 1 to 1024"),
+        (["--nets", "vgg_a", "--seed", "4294967296"], "is not a whole number from 0 to 4294967295"),
+        (
+            ["--nets", "vgg_a", "--points", "p.jsonl", "--json", "p.jsonl"],
+            "is the file of option --json, too",
+        ),
+        (["--nets", "vgg_a", "--devices", "tpu"], "option --devices: device 'tpu': accepted: cpu, cuda"),
+    ],
+)
+def test_bad_input_is_one_line(tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError) as error:
+        sweep.main(arguments, "sweep")
+    assert message in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("limit", [0, 1, 2, 3, 63, 64, 65, 100, 1000, 12345])
+def test_the_search_ends_beside_the_limit(limit):
+    asked = []
+
+    def fits(batch):
+        asked.append(batch)
+        return batch <= limit
+
+    fitting, failing = search(fits)
+    assert fitting <= limit < failing
+    assert failing - fitting <= max(1, fitting * TOLERANCE)
+    assert len(asked) == len(set(asked)) <= 26
+    assert fitting == limit or limit > 64
+
+
+def test_the_search_has_an_end_without_a_limit():
+    assert search(lambda batch: True, most=100) == (100, None)
+
+
+def test_the_largest_batch_on_a_cpu_is_within_its_budget():
+    budget = 290 << 20
+    point = Point("googlenet", input_size=(3, 193, 193), threads=1)
+    found = find_largest_batch(point, budget)
+    assert found["status"] == "ok"
+    tried = {entry["batch_size"]: entry for entry in found["tried"]}
+    largest, failing = found["largest_batch"], found["smallest_failing_batch"]
+    assert failing == largest + 1
+    assert tried[failing]["status"] == "out of memory"
+    if largest:
+        assert tried[largest]["status"] == "ok"
+        assert found["peak_memory_bytes"] == tried[largest]["peak_memory_bytes"] <= budget
+
+
+def test_a_search_that_fails_says_why():
+    found = find_largest_batch(Point("googlenet", input_size=(3, 8, 8)), None)
+    assert found["status"] == "failed" and found["largest_batch"] is None
+    assert "RuntimeError" in found["reason"] or "UserError" in found["reason"]
+
+
+def test_the_command_as_typed(run_python, tmp_path):
+    path = str(tmp_path / "p.jsonl")
+    arguments = command(tmp_path, "--batch-sizes", "1", "--points", path)
+    done = run_python(*arguments, "--largest-batch", "--memory-budget", "100MiB")
+    assert done.returncode == 0, done.stderr
+    assert "Largest batch size" in done.stdout and "tiny, batch 1, cpu" in done.stderr
+    kinds = [record["kind"] for record in read_points(path)]
+    assert kinds == ["point", "largest batch"]
+
+
+@pytest.mark.parametrize("kills", [2, pytest.param(20, marks=pytest.mark.slow)])
+def test_kills_at_any_moment_lose_no_finished_point(run_python, tmp_path, kills):
+    path = tmp_path / "p.jsonl"
+    lists = ("--batch-sizes", ",".join(map(str, range(1, kills + 2))), "--points", str(path))
+    arguments = command(tmp_path, *lists)
+    chance = random.Random(1)
+    finished: list[bytes] = []
+    for _ in range(kills):
+        # From the start of Python to some points later.
+        with subprocess.Popen([sys.executable, *arguments], cwd=ROOT, stdout=PIPE, stderr=PIPE) as process:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=chance.uniform(0.1, 4.0))
+            process.kill()
+        lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
+        whole = [line for line in lines if line.endswith(b"\n")]
+        assert whole[: len(finished)] == finished
+        finished = whole
+    done = run_python(*arguments)
+    assert done.returncode == 0, done.stderr
+    lines = path.read_bytes().splitlines(keepends=True)
+    assert lines[: len(finished)] == finished
+    records = read_points(str(path))
+    assert [record["point"]["batch_size"] for record in records] == list(range(1, kills + 2))
+    assert {record["status"] for record in records} == {"ok"}
+
+
+def test_a_real_ctrl_c_ends_the_worker_and_keeps_the_points(tmp_path):
+    path = tmp_path / "p.jsonl"
+    arguments = command(tmp_path, "--points", str(path), "--batch-sizes", "1,2,3,4,5,6,7,8,9,10,11,12")
+    with subprocess.Popen(
+        [sys.executable, *arguments], cwd=ROOT, stdout=PIPE, stderr=PIPE, text=True
+    ) as process:
+        deadline = time.monotonic() + 60
+        while (not path.exists() or path.read_bytes().count(b"\n") < 2) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert out.startswith("Throughput in samples/s against batch size")
+    assert "of 12 points are in" in err and "Traceback" not in err
+    assert [record["status"] for record in read_points(str(path))][:2] == ["ok", "ok"]
+
+
+@pytest.mark.gpu
+def test_the_largest_batch_on_a_gpu_leaves_it_usable():
+    torch.cuda.empty_cache()
+    torch.cuda.set_per_process_memory_fraction(1.0)
+    found = find_largest_batch(Point("googlenet", device="cuda", input_size=(3, 193, 193)), None)
+    assert found["status"] == "ok" and found["largest_batch"] > 64
+    assert found["smallest_failing_batch"] > found["largest_batch"]
+    assert [entry["status"] for entry in found["tried"]].count("out of memory") > 0

@@ -1,0 +1,158 @@
+"""Logs of the original scripts, and published ones, as values."""
+
+import pytest
+
+from convnet_benchmarks.legacy.logs import PER_BATCH, PER_SAMPLE, parse_log, parse_model
+from tests.helpers.places import DATA, GOLDEN
+
+LOGS = GOLDEN / "logs"
+
+
+def runs_of(path):
+    return parse_log(path.read_text(encoding="utf-8"))
+
+
+def test_benchmark_lines_options_and_model():
+    (run,) = runs_of(LOGS / "benchmark_cpu_4d_b4.log")
+    assert run.kind == "benchmark"
+    assert run.unit == PER_SAMPLE
+    assert list(run.times) == [
+        ":dry-run():",
+        "free :updateOutput():",
+        ":updateOutput():",
+        "free :updateGradInput():",
+        "free :accGradParameters():",
+        ":updateGradInput():",
+        ":accGradParameters():",
+        ":Forward:",
+        ":Backward:",
+        ":TOTAL:",
+    ]
+    assert run.times["free :updateGradInput():"] == 191.45113229752
+    assert run.times[":updateGradInput():"] == 178.95275354385
+    assert run.options == {"sync": "false", "iter": "2", "4d_tensor": "true", "batch_size": "4"}
+    assert run.batch_size == 4
+    assert len(run.model) == 23
+    assert run.model[0].text == "nn.Sequential"
+    assert (run.model[1].place, run.model[1].text) == ("1", "nn.SpatialConvolutionMM(3 -> 96, 7x7, 2,2)")
+    assert (run.model[-1].place, run.model[-1].text) == ("22", "nn.LogSoftMax")
+
+
+def test_criterion_in_its_phases():
+    (run,) = runs_of(LOGS / "criterion_phases_cpu_4d_b4.log")
+    assert (run.kind, run.unit) == ("criterion", PER_SAMPLE)
+    assert list(run.times) == [
+        ":dry-run():",
+        ":Net Forward:",
+        ":Criterion Forward:",
+        ":Criterion Backward:",
+        ":Net Backward:",
+        ":TOTAL:",
+    ]
+    assert run.times[":Criterion Backward:"] == 241.57422780991
+
+
+def test_criterion_in_seconds_becomes_milliseconds_of_the_whole_batch():
+    (run,) = runs_of(LOGS / "criterion_cpu_4d_b4.log")
+    assert (run.kind, run.unit) == ("criterion", PER_BATCH)
+    assert run.times["feed moyen"] == pytest.approx(3748.0425834656)
+    assert run.samples == {"t1": pytest.approx((3817.1689510345, 3678.8601875305))}
+    assert run.times["t1"] == pytest.approx(sum(run.samples["t1"]) / 2)
+    assert run.options["iter"] == "2"  # not the loop's own counter, which is printed after it
+
+
+def test_soumith_nets_among_other_programs_lines():
+    runs = runs_of(DATA / "soumith_imagenet_excerpt.log")
+    assert {run.title for run in runs} == {"AlexNet 128x3x224x224"}
+    assert [run.kernels for run in runs] == ["cudnn", "nn", "fbfft"]
+    assert {run.batch_size for run in runs} == {128}
+    assert {run.device for run in runs} == {"Graphics Device"}
+    assert [run.times[":TOTAL:"] for run in runs] == [229.76, 339.72, 134.45]
+    assert {run.unit for run in runs} == {PER_BATCH}
+
+
+def test_soumith_layers_are_a_run_for_each_implementation():
+    runs = runs_of(DATA / "soumith_layerwise_excerpt.log")
+    assert len(runs) == 4
+    assert runs[1].title == "input = 3x128x128 * ker = 3x96x11x11 (bs = 128, stride = 1)"
+    assert (runs[1].kernels, runs[1].batch_size) == ("nn.SpatialConvolutionMM", 128)
+    assert runs[2].times == {
+        ":updateOutput():": 13.75,
+        ":updateGradInput():": 100.08,
+        ":accGradParameters():": 19.74,
+        ":TOTAL:": 133.57,
+    }
+
+
+def test_lines_pasted_into_a_markdown_list():
+    runs = runs_of(DATA / "readme_excerpt.md")
+    assert [run.title for run in runs] == [
+        "benchmark.lua",
+        "benchmark.lua -cuda true -convMM true",
+        "benchmark_criterion.lua -cuda true -4d_tensor true -batch_size 60 -cudnn true -sync true -iter 1",
+    ]
+    assert [run.batch_size for run in runs] == [1, 1, 60]
+    assert [run.kind for run in runs] == ["benchmark", "benchmark", "criterion"]
+    assert runs[1].times["free :updateOutput():"] == 0.59740543365479
+    assert runs[2].times[":TOTAL:"] == 13.220194975535
+
+
+def test_runs_printed_one_after_the_other_without_a_title():
+    text = ":updateOutput():\t1\n:TOTAL:\t3\n:updateOutput():\t2\n:TOTAL:\t5\n"
+    assert [run.times[":TOTAL:"] for run in parse_log(text)] == [3, 5]
+
+
+def test_batch_size_counts_only_for_four_dimensional_input_as_in_the_original():
+    (run,) = parse_log("$ th benchmark.lua -batch_size 64\n:TOTAL:\t3\n")
+    assert run.batch_size == 1
+
+
+def test_without_its_command_a_logs_batch_size_is_not_known():
+    (run,) = parse_log("t1 0.5 seconds\nfeed moyen 0.5 seconds\n")
+    assert run.batch_size is None
+
+
+def test_an_option_without_a_value_is_true():
+    (run,) = parse_log("$ th benchmark.lua -cuda -batch_size 4 -cudnn\n:TOTAL:\t3\n")
+    assert run.options == {"cuda": "true", "batch_size": "4", "cudnn": "true"}
+
+
+def nested_models():
+    """The printed containers among the golden facts, by their constructor."""
+    blocks = (GOLDEN / "print.txt").read_text().split("## ")
+    return dict(block.split("\n", 1) for block in blocks if "{\n" in block.split("\n", 1)[-1])
+
+
+def test_nested_containers_keep_their_places():
+    (text,) = (text for name, text in nested_models().items() if "nn.Concat(2)" in name)
+    assert [(layer.place, layer.text) for layer in parse_model(text)] == [
+        ("root", "nn.Sequential"),
+        ("1", "nn.Concat"),
+        ("1.1", "nn.Linear(2 -> 3)"),
+        ("1.2", "nn.Sequential"),
+        ("1.2.1", "nn.Linear(2 -> 4)"),
+        ("1.2.2", "nn.ReLU"),
+        ("2", "nn.Linear(7 -> 1)"),
+    ]
+
+
+def test_every_container_of_the_golden_prints_is_read():
+    models = nested_models()
+    assert len(models) >= 5
+    for name, text in models.items():
+        modules_added = name.count("add(")
+        assert len(parse_model(text)) == modules_added + 1, name
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "no line of a convnet benchmark"),
+        ("hello\n1 2 3\n", "no line of a convnet benchmark"),
+        ((LOGS / "benchmark_help.log").read_text(), "no line of a convnet benchmark"),
+        ("nn.Sequential {\n  (1): nn.ReLU\n", "ends before its last"),
+    ],
+)
+def test_what_is_no_log_is_refused(text, problem):
+    with pytest.raises(ValueError, match=problem):
+        parse_log(text)

@@ -1,0 +1,62 @@
+"""Two processes under torchrun on one machine, with gloo."""
+
+import json
+
+import pytest
+
+from convnet_benchmarks.legacy.torchrun import Processes
+
+SMALL = ("--net", "squeezenet1.1", "-x", "64", "-y", "64", "-iter", "2")
+TORCHRUN = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
+
+
+@pytest.mark.parametrize("mode", ["train", "instances"])
+def test_two_processes_print_once_and_report_their_scaling(run_python, tmp_path, mode):
+    path = tmp_path / "r.json"
+    done = run_python(
+        *TORCHRUN, "benchmark.py", "--parallel", mode, "-batch_size", "2", *SMALL, "--json", str(path)
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count(":TOTAL:") == 1
+    assert "scaling efficiency" in done.stderr
+    result = json.loads(path.read_text())
+    assert result["processes"]["world_size"] == 2 and result["processes"]["backend"] == "gloo"
+    scaling = result["scaling"]
+    together, alone = scaling["samples_per_second_together"], scaling["samples_per_second_alone"]
+    assert scaling["efficiency"] == pytest.approx(together / (2 * alone))
+    # The printed time is per sample of both processes' batches.
+    loop = result["phases"][":updateOutput():"]
+    own = loop["seconds"] * 1e3 / loop["passes"] / 4
+    assert result["lines"][":updateOutput():"] >= own * 0.999
+
+
+def test_gradients_are_the_mean_over_the_processes(run_python, tmp_path):
+    script = tmp_path / "averaging.py"
+    script.write_text(
+        "import torch\n"
+        "from convnet_benchmarks.legacy.torchrun import join\n"
+        "processes = join(cuda=False)\n"
+        "net = torch.nn.Linear(3, 2)\n"
+        "for p in net.parameters(): p.grad = torch.full_like(p, float(processes.rank + 1))\n"
+        "processes.average_gradients(net)\n"
+        "assert all((p.grad == 1.5).all() for p in net.parameters())\n"
+        "assert processes.largest(processes.rank) == 1.0\n"
+        "processes.end_together()\n"
+    )
+    from tests.helpers.places import ROOT
+
+    done = run_python(*TORCHRUN, str(script), PYTHONPATH=str(ROOT))
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_second_process_is_as_quiet_about_bad_input_as_the_first(run_python):
+    done = run_python(*TORCHRUN, "benchmark.py", "-iter", "auto", "--net", "googlenet")
+    assert done.returncode != 0
+    assert "option -iter: auto is for one process" in done.stderr
+
+
+def test_one_process_is_without_effect():
+    alone = Processes()
+    alone.barrier()
+    assert alone.largest(3.0) == 3.0 and alone.prints
+    alone.close()

@@ -1,0 +1,109 @@
+"""The command ``convnet-benchmarks``: help, unknown commands, how failures end."""
+
+import errno
+import json
+import shlex
+import subprocess
+import sys
+
+import pytest
+
+from convnet_benchmarks.cli import command_names
+from convnet_benchmarks.errors import OutOfDeviceMemoryError, UserError, run_command
+from lua_compat import t7
+from tests.helpers.places import ROOT
+
+COMMAND = ("-m", "convnet_benchmarks")
+SMALL = (
+    "-iter",
+    "1",
+    "--net",
+    "squeezenet1.1",
+    "-x",
+    "64",
+    "-y",
+    "64",
+    "--threads",
+    "1",
+    "--backend",
+    "stock",
+)
+
+
+@pytest.mark.parametrize("arguments", [(), ("--help",), ("-h",), ("help",)])
+def test_help_lists_the_commands(run_python, arguments):
+    done = run_python(*COMMAND, *arguments)
+    assert done.returncode == 0
+    assert all(name in done.stdout for name in command_names())
+
+
+@pytest.mark.parametrize("name", command_names())
+def test_every_command_explains_itself(run_python, name):
+    done = run_python(*COMMAND, name, "--help")
+    assert done.returncode == 0 and "usage: convnet-benchmarks " + name in done.stdout
+
+
+def test_an_unknown_command_is_one_line_and_exit_2(run_python):
+    done = run_python(*COMMAND, "bnechmark")
+    assert done.returncode == 2
+    accepted = ", ".join(command_names())
+    assert done.stderr == f"convnet-benchmarks: unknown command 'bnechmark'; accepted: {accepted}\n"
+
+
+def raising(error):
+    def command():
+        raise error
+
+    return command
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (UserError("option -x: no"), 2, "p: option -x: no\n"),
+        (OutOfDeviceMemoryError("too much"), 3, "p: too much\n"),
+        (KeyboardInterrupt(), 130, "p: interrupted\n"),
+        (BrokenPipeError(), 0, ""),
+        (
+            OSError(errno.ENOSPC, "No space left on device"),
+            2,
+            "p: cannot write to standard output: No space left on device\n",
+        ),
+    ],
+)
+def test_failures_end_as_promised(capsys, error, code, message):
+    assert run_command("p", raising(error)) == code
+    assert capsys.readouterr().err == message
+
+
+@pytest.mark.parametrize(
+    ("closed", "code"),
+    [("<&-", 2), (">&-", 0), ("2>&-", 0), ("<&- >&- 2>&-", 0)],
+    ids=["in", "out", "err", "all"],
+)
+def test_streams_that_are_closed(tmp_path, closed, code):
+    """What is read is empty, what is written is lost, the result file has all of it."""
+    words = (
+        [*COMMAND, "t7", "-"] if closed == "<&-" else ["benchmark.py", *SMALL, "--json", str(tmp_path / "r")]
+    )
+    command = shlex.join([sys.executable, *words])
+    done = subprocess.run(["sh", "-c", f"{command} {closed}"], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+    if code == 0:
+        assert json.loads((tmp_path / "r").read_text())["status"] == "complete"
+    else:
+        assert done.stderr.startswith("convnet-benchmarks: standard input: ")
+
+
+def test_text_that_the_locale_cannot_write_is_escaped(tmp_path, run_python):
+    t7.save(str(tmp_path / "name.t7"), {"name": "Zürich"})
+    plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    done = run_python(*COMMAND, "t7", str(tmp_path / "name.t7"), **plain)
+    assert done.returncode == 0, done.stderr
+    assert "rich" in done.stdout and done.stdout.isascii()
+
+
+def test_a_defect_of_ours_is_not_hidden():
+    with pytest.raises(ZeroDivisionError):
+        run_command("p", raising(ZeroDivisionError()))

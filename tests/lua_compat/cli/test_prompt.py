@@ -1,0 +1,234 @@
+"""th's prompt: its Lua side on its own, and the whole in a terminal."""
+
+import contextlib
+import os
+import pty
+import re
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lua_compat.runtime.state import Runtime
+from tests.helpers.places import ROOT
+
+
+@pytest.fixture(scope="module")
+def runtime() -> Runtime:
+    opened = Runtime()
+    opened.open_prompt(colored=False)
+    return opened
+
+
+def shown(runtime: Runtime, capfd: pytest.CaptureFixture[str], text: str) -> str:
+    assert runtime.evaluate(text) is None
+    captured = capfd.readouterr()
+    return captured.out + captured.err
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("1 + 1", "2\n"),
+        ("= 'a'", "a\n"),
+        ("y = 3", ""),
+        ("5;", ""),
+        ("nil", ""),
+        ("1, nil, 'b'", "1\nb\n"),
+        ("{1, k = {}}", "{\n  1 : 1\n  k : {}\n}\n"),
+        ("error('no')", "no\n"),
+        ("x y", "stdin:1: '=' expected near 'y'\n"),
+        ("$ echo hello", "hello\n"),
+        ("? nothing.at.all", "nothing is called nothing.at.all\n"),
+    ],
+)
+def test_a_line_shows(runtime: Runtime, capfd: pytest.CaptureFixture[str], text: str, expected: str) -> None:
+    assert shown(runtime, capfd, text) == expected
+
+
+def test_results_are_kept(runtime: Runtime, capfd: pytest.CaptureFixture[str]) -> None:
+    shown(runtime, capfd, "'first'")
+    shown(runtime, capfd, "7")
+    assert shown(runtime, capfd, "_RESULTS[#_RESULTS - 1], _LAST") == "first\n7\n"
+
+
+def test_tables_of_tensors_and_circles_are_printed(
+    runtime: Runtime, capfd: pytest.CaptureFixture[str]
+) -> None:
+    shown(runtime, capfd, "t = { torch.FloatTensor(2, 3), 'text' }; t.t = t")
+    expected = '{\n  1 : FloatTensor - size: 2x3\n  2 : "text"\n  t : {...}\n}\n'
+    assert shown(runtime, capfd, "t") == expected
+
+
+def test_help_has_the_comment_and_the_parameters(
+    runtime: Runtime, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    source = tmp_path / "twice.lua"
+    source.write_text("-- Gives twice x.\nfunction twice(x, ...) return 2 * x end\n")
+    shown(runtime, capfd, f"dofile '{source}'")
+    text = shown(runtime, capfd, "? twice")
+    assert "function(x, ...)" in text and "Gives twice x." in text and "twice.lua:2" in text
+    assert "methods:" in shown(runtime, capfd, "? torch.FloatTensor")
+    assert "Ctrl" in shown(runtime, capfd, "?") or "^C" in shown(runtime, capfd, "?")
+
+
+def test_who_shows_what_was_made_here(runtime: Runtime, capfd: pytest.CaptureFixture[str]) -> None:
+    shown(runtime, capfd, "mine = torch.ones(2)")
+    text = shown(runtime, capfd, "who()")
+    assert re.search(r"^mine +torch.DoubleTensor of size 2$", text, re.MULTILINE)
+    assert "torch " not in text
+
+
+@pytest.mark.parametrize(
+    ("text", "whole"),
+    [("for i = 1, 2 do", False), ("for i = 1, 2 do end", True), ("x = = 1", True), ("{", False)],
+)
+def test_more_lines_are_asked_for_where_needed(runtime: Runtime, text: str, whole: bool) -> None:
+    assert runtime.is_whole(text) is whole
+
+
+def test_names_are_completed(runtime: Runtime, capfd: pytest.CaptureFixture[str]) -> None:
+    shown(runtime, capfd, "some_tensor = torch.ones(1)")
+    assert "torch.randn" in runtime.complete("torch.ran")
+    assert "some_tensor:size" in runtime.complete("some_tensor:siz")
+    assert runtime.complete("some_ten") == ["some_tensor"]
+    assert "while" in runtime.complete("whi")
+    assert runtime.complete("nothing.at.all") == []
+
+
+def test_os_exit_leaves_with_its_code(runtime: Runtime) -> None:
+    assert runtime.evaluate("os.exit(9)") == 9
+    assert runtime.evaluate("os.exit()") == 0
+
+
+def test_globals_are_watched() -> None:
+    for option, code, out in (("-g", 0, "after\n"), ("-gg", 1, "")):
+        result = subprocess.run(
+            [sys.executable, "-m", "lua_compat", option, "-e", "fresh = 1 print('after')"],
+            capture_output=True, text=True, cwd=ROOT,
+        )  # fmt: skip
+        assert (result.returncode, result.stdout) == (code, out)
+        assert "created global variable: fresh" in result.stderr
+
+
+def test_a_script_comes_from_a_pipe() -> None:
+    command = [sys.executable, "-m", "lua_compat"]
+    result = subprocess.run(command, input="print(6 * 7)", capture_output=True, text=True, cwd=ROOT)
+    assert (result.returncode, result.stdout) == (0, "42\n")
+
+
+class Terminal:
+    """th in a pseudo-terminal."""
+
+    def __init__(self, state: Path) -> None:
+        variables = {"XDG_STATE_HOME": str(state), "PROMPT_TOOLKIT_NO_CPR": "1", "TERM": "xterm"}
+        self.child, self.descriptor = pty.fork()
+        if self.child == 0:
+            os.chdir(ROOT)
+            os.environ.pop("TREPL_HISTORY", None)
+            os.execve(sys.executable, [sys.executable, "-m", "lua_compat"], {**os.environ, **variables})
+        self.seen = ""
+
+    def type(self, keys: str) -> None:
+        os.write(self.descriptor, keys.encode())
+
+    def wait_for(self, text: str, seconds: float = 60) -> str:
+        """Reads until ``text`` is on the screen (colours aside); what came with it."""
+        deadline = time.monotonic() + seconds
+        while text not in self.seen:
+            ready, _, _ = select.select([self.descriptor], [], [], max(0, deadline - time.monotonic()))
+            assert ready, f"no {text!r} in {self.seen!r}"
+            data = os.read(self.descriptor, 65536).decode(errors="replace")
+            self.seen += re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", data)
+        before, _, self.seen = self.seen.partition(text)
+        return before
+
+    def exit_code(self) -> int:
+        """Once the prompt has gone: reading what it leaves ends in an error then."""
+        with contextlib.suppress(OSError):
+            self.wait_for("what is never printed")
+        return os.waitstatus_to_exitcode(os.waitpid(self.child, 0)[1])
+
+    def close(self) -> None:
+        with contextlib.suppress(ProcessLookupError, ChildProcessError):
+            os.kill(self.child, signal.SIGKILL)
+            os.waitpid(self.child, 0)
+        os.close(self.descriptor)
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Iterator[Terminal]:
+    opened = Terminal(tmp_path)
+    yield opened
+    opened.close()
+
+
+def test_prompt_in_a_terminal(terminal: Terminal, tmp_path: Path) -> None:
+    steps = (
+        ("th>", "torch.randpe\t"),
+        ("rm", "(20):size(1)\r"),  # what TAB adds to the word
+        ("20\r\n", ""),
+        ("th>", "for i = 1, 2 do\r"),
+        ("..>", "print('turn ' .. i) end\r"),
+        ("turn 2\r\n", ""),
+        ("th>", "error('an error of ours')\r"),
+        ("an error of ours\r\n", ""),
+        ("th>", "print('running') while true do torch.ones(1):double() end\r"),
+        ("running\r\n", "\x03"),
+        ("interrupted\r\n", ""),
+        ("th>", "40 + 2\r"),
+        ("42\r\n", ""),
+        ("th>", "half a line"),
+        ("half a line", "\x03"),  # drops what is typed
+        ("th>", "\x1b[A .. ' again'\r"),  # the last line that was run
+        ("42 again\r\n", ""),
+        ("th>", "\x04"),
+    )
+    for awaited, keys in steps:
+        terminal.wait_for(awaited)
+        time.sleep(0.1)  # the prompt is shown a moment before the keys are its own
+        terminal.type(keys)
+    assert terminal.exit_code() == 0
+    assert "+40 + 2" in (tmp_path / "convnet-benchmarks" / "th_history").read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
+def test_prompt_in_tmux(tmp_path: Path) -> None:
+
+    def tmux(*words: str) -> str:
+        command = ["tmux", "-S", str(tmp_path / "socket"), *words]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+    def wait_for(text: str) -> None:
+        for _ in range(300):
+            if text in tmux("capture-pane", "-p", "-t", "th"):
+                return
+            time.sleep(0.1)
+        pytest.fail(f"no {text!r} in:\n{tmux('capture-pane', '-p', '-t', 'th')}")
+
+    tmux("new-session", "-d", "-s", "th", "-x", "100", "-y", "40", "-c", str(ROOT), "bash --norc")
+    try:
+        command = f"XDG_STATE_HOME={tmp_path} PS1='$ ' {sys.executable} -m lua_compat; echo left with $?"
+        tmux("send-keys", "-t", "th", command, "Enter")
+        wait_for("th>")
+        for keys, text in (
+            (["6 * 7", "Enter"], "42"),
+            (["Up", "Up", "C-c"], "th> "),
+            (["torch.randp", "Tab"], "torch.randperm"),
+            (["(20):size(1)", "Enter"], "\n20\n"),
+            (["nothing.here", "Enter"], "attempt to index global 'nothing'"),
+            (["unfinished", "C-c"], "th> unfinished\nth>"),
+            (["C-d"], "left with 0"),
+        ):
+            time.sleep(0.1)  # the prompt is shown a moment before the keys are its own
+            tmux("send-keys", "-t", "th", *keys)
+            wait_for(text)
+    finally:
+        tmux("kill-server")

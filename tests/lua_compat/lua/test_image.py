@@ -1,0 +1,261 @@
+"""The package image under our th."""
+
+import os
+import struct
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from lua_compat import run, t7
+from lua_compat.kernels.image import colors as image_colors
+from lua_compat.kernels.image import files as image_files
+from lua_compat.kernels.image import geometry as image_geometry
+from lua_compat.runtime.state import LuaError
+from tests.helpers import places
+from tests.helpers.lua_golden import differences
+from tests.helpers.places import ROOT
+
+GOLDEN = places.GOLDEN / "packages"
+
+
+def run_lua(tmp_path: Path, code: str, *args: str) -> None:
+    """Runs Lua that asserts what it expects."""
+    script = tmp_path / "script.lua"
+    script.write_text("require 'image'\n" + code)
+    assert run(script, args) == 0
+
+
+def test_recorded_results(tmp_path: Path) -> None:
+    """Images of doubles, floats and bytes as Torch7's C code makes them; bytes exactly."""
+    out = tmp_path / "out.t7"
+    assert run(GOLDEN / "probe_image.lua", [str(out)]) == 0
+    expected, got = t7.load(GOLDEN / "image.t7").array(), t7.load(out).array()
+    assert len(expected) == len(got) == 260
+    for a, b in zip(expected, got, strict=True):
+        assert not list(differences(a, b, 2e-6)), a["name"]
+
+
+def test_png_and_jpeg(tmp_path: Path) -> None:
+    pillow = pytest.importorskip("PIL.Image")
+    (tmp_path / "words").write_text("neither")
+    run_lua(
+        tmp_path,
+        """
+        torch.manualSeed(1)
+        local picture = torch.rand(3, 20, 30)
+        local smooth = image.scale(torch.rand(3, 4, 5), 30, 20)
+        for _, name in ipairs{ 'a.png', 'a.jpg', 'a.ppm' } do
+           local path = arg[1] .. '/' .. name
+           image.save(path, name == 'a.jpg' and smooth or picture)
+           local size = image.getSize(path)
+           assert(size[1] == 3 and size[2] == 20 and size[3] == 30, name)
+        end
+        local bytes = (picture * 255):byte()
+        local function same(a, b) return (a:double() - b:double()):abs():max() == 0 end
+        for _, name in ipairs{ 'a.png', 'a.ppm' } do
+           local path = arg[1] .. '/' .. name
+           assert(same(image.load(path, 3, 'byte'), bytes), name)
+           assert((image.load(path) * 255 - bytes:double()):abs():max() < 1e-9)
+           assert(image.load(path, 3, 'float'):type() == 'torch.FloatTensor')
+           assert(image.load(path, 1):dim() == 2)
+        end
+        assert((image.load(arg[1] .. '/a.jpg') - smooth):abs():mean() < 0.06)
+        assert(same(image.decompress(image.compressPNG(picture), 3, 'byte'), bytes))
+        local small, large = image.compressJPG(smooth, 20), image.compressJPG(smooth, 95)
+        assert(small:type() == 'torch.ByteTensor' and small:size(1) < large:size(1))
+        assert((image.decompressJPG(large) - smooth):abs():mean() < 0.06)
+
+        -- one channel, two dimensions, four channels
+        image.save(arg[1] .. '/g.png', picture[1])
+        assert(image.load(arg[1] .. '/g.png', 3):size(1) == 3 and image.load(arg[1] .. '/g.png'):size(1) == 1)
+        image.save(arg[1] .. '/g.pgm', picture[1])
+        assert(same(image.load(arg[1] .. '/g.pgm', 1, 'byte')[1], bytes[1]))
+        image.save(arg[1] .. '/alpha.png', torch.rand(4, 3, 3))
+        assert(image.load(arg[1] .. '/alpha.png'):size(1) == 4)
+        assert(image.load(arg[1] .. '/alpha.png', 3):size(1) == 3)
+
+        for problem, f in pairs{
+           ['1, 3 or 4 channels'] = function() image.save(arg[1] .. '/x.png', torch.rand(2, 3, 3)) end,
+           ['between 0 and 100'] = function() image.compressJPG(smooth, 101) end,
+           ['unknown image type: gif'] = function() image.save(arg[1] .. '/x.gif', smooth) end,
+           ['unable to determine image type'] = function() image.load(arg[2]) end,
+           ['cannot be read as PNG or JPEG'] = function() image.decompressJPG(torch.ByteTensor{ 1, 2 }) end,
+           ['No such file'] = function() image.load(arg[1] .. '/none.png') end,
+           ['must be byte, float or double'] = function() image.load(arg[1] .. '/a.png', 3, 'int') end,
+        } do
+           local ok, said = pcall(f)
+           assert(not ok and tostring(said):find(problem, 1, true), problem .. ' but: ' .. tostring(said))
+        end
+        """,
+        str(tmp_path),
+        str(tmp_path / "words"),
+    )
+    with pillow.open(tmp_path / "a.png") as written:
+        assert written.mode == "RGB" and written.size == (30, 20)
+
+
+def png_16_bits(pixels: np.ndarray, filters: list[int]) -> bytes:
+    """A PNG of 16-bit RGB, its rows filtered as told."""
+    height, width, _ = pixels.shape
+    lines = [line.astype(">u2").tobytes() for line in pixels]
+    raw, above = b"", bytes(6 * width)
+    for kind, line in zip(filters, lines, strict=True):
+        coded = bytearray()
+        for i, value in enumerate(line):
+            a, b, c = (line[i - 6] if i > 5 else 0), above[i], (above[i - 6] if i > 5 else 0)
+            nearest = min((a, b, c), key=lambda v, p=a + b - c: abs(p - v))
+            coded.append((value - [0, a, b, (a + b) // 2, nearest][kind]) % 256)
+        raw, above = raw + bytes([kind]) + bytes(coded), line
+
+    def chunk(name: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+    header = struct.pack(">IIBBBBB", width, height, 16, 2, 0, 0, 0)
+    body = zlib.compress(raw)
+    parts = [
+        chunk(b"IHDR", header),
+        chunk(b"IDAT", body[:20]),
+        chunk(b"IDAT", body[20:]),
+        chunk(b"IEND", b""),
+    ]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
+
+
+def test_png_with_16_bits_per_colour(tmp_path: Path) -> None:
+    pixels = np.random.default_rng(1).integers(0, 65536, (5, 4, 3)).astype(np.uint16)
+    path = tmp_path / "deep.png"
+    path.write_bytes(png_16_bits(pixels, [0, 1, 2, 3, 4]))
+    out, high = torch.empty(0, dtype=torch.float64), torch.empty(0, dtype=torch.uint8)
+    assert image_files.image_read_file(out, str(path)) == 65535
+    np.testing.assert_array_equal(out.numpy().transpose(1, 2, 0), pixels)
+    image_files.image_read_file(high, str(path))
+    np.testing.assert_array_equal(high.numpy().transpose(1, 2, 0), pixels >> 8)
+    path.write_bytes(path.read_bytes()[:90])
+    with pytest.raises(ValueError, match="Error during read_image"):
+        image_files.image_read_file(out, str(path))
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (b"P2\n# a comment\n3 1\n15\n0 3 15\n", [[0, 51, 255]]),
+        (b"P5 2 1 255\n\x07\xff", [[7, 255]]),
+        (b"P5\n1 2\n65535\n\x01\x02\xff\xff", [[258], [65535]]),
+    ],
+)
+def test_ppm(data: bytes, expected: list[list[int]], tmp_path: Path) -> None:
+    path = tmp_path / "x.pgm"
+    path.write_bytes(data)
+    out = torch.empty(0, dtype=torch.float64)
+    image_files.image_read_ppm(out, str(path))
+    assert out[0].tolist() == expected
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"P5 9 9 255\n\x07", b"P2 2 1 255\n1 x", b"P5 a 1 255\n", b"P5", b"P4 1 1\n\x00", b"P5 1 1 0\n1"],
+)
+def test_bad_ppm(data: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "x.pgm"
+    path.write_bytes(data)
+    with pytest.raises(ValueError, match=r"corrupted file|unsupported magic number: P4"):
+        image_files.image_read_ppm(torch.empty(0), str(path))
+
+
+def test_without_pillow(tmp_path: Path) -> None:
+    """One line says what to install; PPM works without."""
+    (tmp_path / "PIL").mkdir()
+    (tmp_path / "PIL" / "__init__.py").write_text("raise ImportError")
+    code = (
+        "require 'image' image.save('x.ppm', torch.rand(3, 2, 2)) assert(image.load('x.ppm'):size(2) == 2) "
+        "print(pcall(image.save, 'x.png', torch.rand(3, 2, 2)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "lua_compat", "-e", code],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}"},
+    )
+    assert done.stdout.startswith("false\timage: PNG, JPEG and text need Pillow: pip install"), done
+
+
+def test_text(tmp_path: Path) -> None:
+    pytest.importorskip("PIL.Image")
+    run_lua(
+        tmp_path,
+        """
+        local blank = torch.zeros(3, 24, 40)
+        local plain = image.drawText(blank, 'foo\\nbar', 2, 4, { color = { 255, 255, 255 } })
+        assert(blank:max() == 0 and plain:max() == 1)
+        assert(plain:narrow(2, 1, 4):max() == 0)
+        assert(plain:narrow(2, 5, 8):max() == 1 and plain:narrow(2, 13, 8):max() == 1)
+        assert(plain:narrow(3, 21, 20):max() == 0, 'three cells of six')
+        local large = image.drawText(blank, 'f', 0, 0, { size = 2, bg = { 0, 0, 255 } })
+        local ink = large[1]:gt(0):sum()
+        assert(ink % 4 == 0 and large[3]:narrow(1, 1, 16):narrow(2, 1, 12):eq(0):sum() == ink)
+        local bytes = blank:byte()
+        local options = { inplace = true, wrap = false }
+        assert(image.drawText(bytes, 'beyond the border it is cut', 30, 20, options) == bytes)
+        assert(bytes:max() == 255)
+        """,
+    )
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("image.display(torch.rand(3, 3))", "image.display: th has no window"),
+        ("image.window()", "th has no window"),
+        ("image.lena()", "grace_hopper_512.jpg is not part of this package"),
+        ("image.scale(torch.rand(3, 3), 'big')", "could not find valid dest size"),
+        ("image.scale(torch.rand(3, 3), 2, 2, 'cubic')", "mode must be one of: bilinear | bicubic | simple"),
+        ("image.scale(torch.rand(2, 3, 3), torch.rand(3, 3, 3))", "depths do not match"),
+        ("image.crop(torch.rand(3, 3), 0, 0, 4, 2)", "crop goes outside bounds of src"),
+        ("image.crop(torch.rand(3, 3), 'xx', 1, 1)", "crop format must be"),
+        ("image.rotate(torch.rand(3, 3))", "incorrect arguments; it takes [destination,] source, theta"),
+        ("local x = torch.rand(3, 3) image.rotate(x, x, 1)", "in-place rotate not supported"),
+        ("image.warp(torch.rand(3, 3), torch.rand(2, 3, 3), 'nearest')", "mode must be one of"),
+        ("image.rgb2lab(torch.ByteTensor(3, 2, 2))", "not supported for torch.ByteTensor"),
+        ("image.rgb2hsv(torch.rand(2, 2))", "3 x height x width is expected"),
+        ("image.load()", "it takes filename"),
+    ],
+)
+def test_what_cannot_be_done_is_said(code: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(LuaError) as error:
+        run_lua(tmp_path, code)
+    assert said in str(error.value)
+
+
+def test_pictures_of_torch7s_package_are_found(tmp_path: Path) -> None:
+    pillow = pytest.importorskip("PIL.Image")
+    assets = tmp_path / "image" / "assets"
+    assets.mkdir(parents=True)
+    pillow.new("RGB", (4, 2), (255, 0, 0)).save(assets / "grace_hopper_512.jpg")
+    run_lua(tmp_path, "package.path = arg[1] .. '/?.lua' assert(image.lena():size(3) == 4)", str(tmp_path))
+
+
+@pytest.mark.parametrize("space", ["hsl", "hsv", "lab"])
+def test_colours_there_and_back(space: str) -> None:
+    image = torch.rand(3, 5, 6, dtype=torch.float64)
+    there, back = torch.empty_like(image), torch.empty_like(image)
+    getattr(image_colors, f"image_rgb_to_{space}")(there, image)
+    getattr(image_colors, f"image_{space}_to_rgb")(back, there)
+    torch.testing.assert_close(back, image, atol=1e-4 if space == "lab" else 1e-12, rtol=0)
+
+
+def test_turning_and_warping_by_nothing() -> None:
+    image = torch.rand(2, 6, 7)
+    for turn in (image_geometry.image_rotate, image_geometry.image_rotate_bilinear):
+        out = torch.empty_like(image)
+        turn(out, image, 0.0)
+        torch.testing.assert_close(out, image)
+    for mode in ("simple", "bilinear", "bicubic", "lanczos"):
+        out = torch.empty_like(image)
+        image_geometry.image_warp(out, image, torch.zeros(2, 6, 7), mode, True, False, 0.0)
+        torch.testing.assert_close(out, image, atol=1e-5, rtol=0)

@@ -1,0 +1,199 @@
+"""The package nn under our th: every recorded case of Torch7's nn."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from lua_compat import run, t7
+from lua_compat.kernels import all_kernels
+from lua_compat.kernels.workspace import Workspace
+from lua_compat.runtime.state import Runtime
+from tests.helpers.lua_golden import differences
+from tests.helpers.places import GOLDEN
+
+CASES = t7.load(GOLDEN / "nn.t7").array()
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> list[t7.LuaTable]:
+    out = tmp_path_factory.mktemp("lua") / "nn.t7"
+    assert run(GOLDEN / "probe_nn.lua", [str(GOLDEN / "cases_nn.lua"), str(out)]) == 0
+    return t7.load(out).array()
+
+
+@pytest.mark.parametrize("index", range(len(CASES)), ids=lambda i: CASES[i]["expr"][:60])
+def test_case(results: list[t7.LuaTable], index: int) -> None:
+    expected, got = CASES[index], results[index]
+    assert "error" not in got, got["error"]
+    assert not list(differences(expected, got, 1e-9))
+
+
+def test_printed_modules_are_byte_for_byte() -> None:
+    command = [sys.executable, "-m", "lua_compat", str(GOLDEN / "probe_print.lua")]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True, cwd=GOLDEN.parent.parent)
+
+    def modules(text: str) -> str:
+        return text[text.index("## nn.Linear(10, 5)") :]
+
+    assert modules(printed.stdout) == modules((GOLDEN / "print.txt").read_text())
+
+
+@pytest.mark.parametrize("name", ["net", "residual", "tied"])
+@pytest.mark.parametrize("form", ["bin", "ascii", "long4"])
+def test_saved_nets_compute_what_they_computed(name: str, form: str, tmp_path: Path) -> None:
+    script = tmp_path / "check.lua"
+    script.write_text(
+        "require 'nn'\n"
+        "local file = torch.DiskFile(arg[1], 'r') file[arg[2]](file)\n"
+        "if arg[3] == 'long4' then file:longSize(4) end\n"
+        "local saved = file:readObject() file:close()\n"
+        "local difference = (saved.net:forward(saved.input) - saved.output):abs():max()\n"
+        "assert(difference < 1e-6, difference)\n"
+        "local copy = saved.net:clone()\n"
+        "assert((copy:forward(saved.input) - saved.output):abs():max() < 1e-6)\n"
+    )
+    mode = "ascii" if form == "ascii" else "binary"
+    assert run(script, [str(GOLDEN / "t7" / f"{name}.{form}.t7"), mode, form]) == 0
+
+
+MODULE_METHODS = """
+require 'nn'
+torch.manualSeed(1)
+local net = nn.Sequential():add(nn.Linear(4, 3)):add(nn.Tanh()):add(nn.Linear(3, 2)):add(nn.LogSoftMax())
+local x, target = torch.randn(5, 4), torch.Tensor{1, 2, 1, 2, 1}
+local criterion = nn.ClassNLLCriterion()
+local before = net:forward(x):clone()
+
+-- getParameters: one vector, of which the layers' tensors are views
+local p, g = net:getParameters()
+assert(p:nElement() == 4 * 3 + 3 + 3 * 2 + 2 and g:nElement() == p:nElement())
+assert((net:forward(x) - before):abs():max() == 0)
+p:mul(2)
+assert((net:get(1).weight - p:narrow(1, 1, 12):view(3, 4)):abs():max() == 0)
+p:div(2)
+
+-- a clone is independent, a sharing clone is not
+local copy, twin = net:clone(), net:clone('weight', 'bias')
+net:get(1).weight:zero()
+assert((copy:forward(x) - before):abs():max() == 0)
+assert(twin:get(1).weight:abs():max() == 0)
+net = copy
+
+-- types
+local single = net:clone():float()
+assert(single:type() == 'torch.FloatTensor' and torch.type(single:get(3).bias) == 'torch.FloatTensor')
+assert((single:forward(x:float()):double() - before):abs():max() < 1e-6)
+
+-- finding, replacing, listing, applying
+assert(#net:findModules('nn.Linear') == 2 and #net:listModules() == 5)
+local count = 0
+net:apply(function() count = count + 1 end)
+assert(count == 5)
+net:replace(function(m) return torch.type(m) == 'nn.Tanh' and nn.Sigmoid() or m end)
+assert(torch.type(net:get(2)) == 'nn.Sigmoid')
+
+-- descent lowers the loss
+local first, last
+for step = 1, 50 do
+    local loss = criterion:forward(net:forward(x), target)
+    first, last = first or loss, loss
+    net:zeroGradParameters()
+    net:backward(x, criterion:backward(net.output, target))
+    net:updateParameters(0.5)
+end
+assert(last < first * 0.7, last)
+
+-- training and evaluation; state that can be let go
+net:add(nn.Dropout()):evaluate()
+assert(net:get(5).train == false and net.train == false)
+net:training()
+net:clearState()
+assert(net:get(1).output:nElement() == 0)
+
+-- an error names the module
+local ok, problem = pcall(function() net:forward(torch.randn(5, 7)) end)
+assert(not ok and problem:find('In 1 module of nn.Sequential', 1, true))
+assert(problem:find('size mismatch', 1, true))
+"""
+
+
+def test_module_methods() -> None:
+    assert Runtime().run_string(MODULE_METHODS) == 0
+
+
+LAYERS_IN_FLOAT = """
+require 'nn'
+torch.manualSeed(2)
+local function check(module, ...)
+    local x = torch.randn(...)
+    local y = module:forward(x):clone()
+    local g = torch.randn(y:size())
+    local gradient = module:backward(x, g):clone()
+    local single = module:clone():float()
+    assert((single:forward(x:float()):double() - y):abs():max() < 1e-4)
+    assert((single:backward(x:float(), g:float()):double() - gradient):abs():max() < 1e-4)
+end
+check(nn.Linear(5, 3), 4, 5)
+check(nn.SpatialConvolution(3, 4, 3, 3, 2, 1, 1, 1), 2, 3, 7, 8)
+check(nn.SpatialMaxPooling(2, 2), 2, 3, 6, 6)
+check(nn.SpatialBatchNormalization(3), 4, 3, 5, 5)
+check(nn.Sequential():add(nn.SpatialConvolutionMM(2, 3, 3, 3)):add(nn.ReLU(true)):add(nn.View(-1)), 2, 6, 6)
+"""
+
+
+def test_layers_in_single_precision() -> None:
+    assert Runtime().run_string(LAYERS_IN_FLOAT) == 0
+
+
+def test_kernels_are_usable_from_python_alone() -> None:
+    kernels = all_kernels()
+    x, weight = torch.randn(2, 3, 5, 5), torch.randn(4, 3, 3, 3)
+    out = torch.empty(0)
+    kernels["spatial_convolution"](Workspace(), out, x, weight, None, 3, 3, 1, 1, 1, 1)
+    assert torch.allclose(out, torch.conv2d(x, weight, padding=1), atol=1e-5)
+    values, places = torch.empty(2, 1), torch.empty(2, 1, dtype=torch.int64)
+    kernels["max"](values, places, torch.tensor([[1.0, 3.0], [5.0, 2.0]]), 2)
+    assert values.tolist() == [[3.0], [5.0]] and places.tolist() == [[2], [1]]
+
+
+CLASS_TARGETS = """
+require 'nn'
+local row, rows = torch.Tensor{-1, -2, -3}, torch.Tensor{{-1, -2, -3}, {-4, -5, -6}}
+local weights, classes = torch.Tensor{0.5, 2, 4}, torch.LongTensor{2, 9, 0} -- only the first is used
+local function check(criterion, loss, weight, gradient)
+   local got = criterion:forward(row, classes)
+   assert(math.abs(got - loss) < 1e-12, got)
+   assert((criterion:backward(row, classes) - torch.Tensor(gradient)):abs():max() < 1e-12)
+   assert((criterion.nll or criterion).total_weight_tensor[1] == weight)
+end
+check(nn.ClassNLLCriterion(), 2, 1, { 0, -1, 0 })
+check(nn.ClassNLLCriterion(nil, false), 2, 1, { 0, -1, 0 })
+check(nn.ClassNLLCriterion(weights), 2, 2, { 0, -1, 0 })
+check(nn.ClassNLLCriterion(weights, false), 4, 2, { 0, -2, 0 })
+check(nn.CrossEntropyCriterion(weights, false), 2.8152119288887608, 2,
+   { 1.3304819115496398, -1.5105430578904006, 0.1800611463407607 })
+
+local function refused(expected, criterion, input, target)
+   local ok, problem = pcall(criterion.forward, criterion, input, target)
+   assert(not ok and tostring(problem):find(expected, 1, true), problem)
+end
+local nll, spatial = nn.ClassNLLCriterion(), nn.SpatialClassNLLCriterion()
+refused('multi-target not supported', nll, row, torch.ones(1, 1))
+refused('multi-target not supported', nll, rows, torch.ones(2, 1))
+refused('input tensor should be 1D or 2D', nll, torch.ones(2, 2, 3), torch.ones(2))
+refused("(target, 0) == batch_size' failed", nll, rows, torch.ones(3))
+refused("(target, 0) == batch_size' failed", nll, rows, 1)
+refused("cur_target < n_classes' failed", nll, row, torch.Tensor{ 4, 1 })
+local image = torch.ones(1, 3, 2, 2)
+refused('(3D tensors) but got targets of dimension: 2', spatial, image, torch.ones(2, 2))
+refused('(4D tensors), but got input of dimension: 3', spatial, image[1], torch.ones(1, 2, 2))
+refused('size mismatch (got input: 1x3x2x2, target: 1x3x2)', spatial, image, torch.ones(1, 3, 2))
+"""
+
+
+def test_one_row_takes_the_first_of_several_classes_and_other_targets_are_refused() -> None:
+    """Values and messages of Torch7."""
+    assert Runtime().run_string(CLASS_TARGETS) == 0

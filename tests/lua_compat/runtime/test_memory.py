@@ -1,0 +1,224 @@
+"""The memory of tensors in Lua: bounded, released, never used after it was freed."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lua_compat.runtime.state import Runtime
+from tests.helpers.places import ROOT
+
+RESIDENT = """
+local function resident_mb()
+    for line in io.lines('/proc/self/status') do
+        local kb = line:match('^VmRSS:%s+(%d+)')
+        if kb then return tonumber(kb) / 1024 end
+    end
+end
+"""
+
+
+def _growth_mb(body: str) -> float:
+    """Runs Lua code in a process of its own; by how many MB its resident memory grew, at its largest."""
+    code = f"""{RESIDENT}
+        local start, most = resident_mb(), 0
+        local function note() most = math.max(most, resident_mb() - start) end
+        {body}
+        note() print(most)
+    """
+    command = [sys.executable, "-m", "lua_compat", "-e", code]
+    result = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=600)
+    assert result.returncode == 0, result.stderr
+    return float(result.stdout)
+
+
+SMALL = """
+    local a, b = torch.ones(3, 4), torch.ones(3, 4)
+    for i = 1, {count} do
+        local c = a + b
+        local row = c[2]
+        if i % 10000 == 0 then note() end
+    end
+"""
+LARGE = """
+    for i = 1, {count} do
+        local t = torch.FloatTensor(512, 512):fill(i)
+        if i % 1000 == 0 then note() end
+    end
+"""
+
+
+def test_small_temporaries_stay_bounded() -> None:
+    assert _growth_mb(SMALL.format(count=100_000)) < 150
+
+
+def test_large_temporaries_stay_bounded() -> None:
+    assert _growth_mb(LARGE.format(count=2_000)) < 300
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("body", "count"), [(SMALL, 1_000_000), (LARGE, 100_000)])
+def test_a_great_many_temporaries_stay_bounded(body: str, count: int) -> None:
+    assert _growth_mb(body.format(count=count)) < 300
+
+
+def test_nothing_is_alive_after_a_full_collection() -> None:
+    runtime = Runtime()
+    before = runtime.collect()
+    runtime.run_string(
+        """
+        local kept = {}
+        for i = 1, 2000 do
+            local t = torch.randn(4, 5)
+            local u = torch.cat(t:t(), t:t(), 1)
+            t[{{1, 2}, 3}] = u[{1, {1, 2}}]
+            t:index(1, torch.LongTensor{1, 3}):maskedSelect(torch.gt(t:narrow(1, 1, 2), 0))
+            torch.inverse(torch.mm(t:t(), t) + torch.eye(5))
+            t:resize(7, 7):storage():resize(100)
+            if i % 100 == 0 then kept[#kept + 1] = t end
+        end
+        """
+    )
+    assert runtime.collect() == before
+
+
+def test_collections_at_every_moment_do_no_harm() -> None:
+    """Finalisers run in the middle of things: what is used stays alive."""
+    code = """
+        collectgarbage('setpause', 50) collectgarbage('setstepmul', 1000)
+        local alive = {}
+        for i = 1, 20000 do
+            local slot = i % 64
+            local old = alive[slot]
+            if old then assert(old.tensor:sum() == old.sum, 'a live tensor changed') end
+            local t = torch.DoubleTensor(slot + 1):fill(i)
+            local view = slot > 1 and t:narrow(1, 1, 2) or t
+            if i % 3 == 0 then t:resize(2 * slot + 3):fill(i) end
+            alive[slot] = { tensor = t, sum = t:nElement() * i }
+            if i % 5 == 0 then t, view = view:clone(), nil end
+            if i % 7 == 0 then collectgarbage('step') end
+        end
+    """
+    assert Runtime().run_string(code) == 0
+
+
+def test_small_storages_are_as_large_as_asked_for() -> None:
+    """Their memory comes in a few sizes, and is used again."""
+    code = """
+        require 'nn'
+        for count = 1, 200 do
+            local t = torch.FloatTensor(count):fill(count)
+            assert(t:storage():size() == count)
+            local y = nn.Tanh():float():forward(t)
+            assert(y:storage():size() == count)
+            t:resize(count + 1)
+            assert(t:storage():size() == count + 1 and t:narrow(1, 1, count):sum() == count * count)
+            t = nil
+            if count % 20 == 0 then collectgarbage() end
+        end
+    """
+    assert Runtime().run_string(code) == 0
+
+
+EVERY_PATTERN = """
+    local ffi = require 'ffi'
+    {mode}
+    local floats, doubles = torch.FloatTensor(65536), torch.DoubleTensor(65536)
+    local halves = torch.HalfTensor(65536)
+    local f, d = ffi.cast('uint32_t*', floats:data()), ffi.cast('uint32_t*', doubles:data())
+    local h = ffi.cast('uint16_t*', halves:data())
+    for _, low in ipairs{{ 1, 0xffff }} do
+        for i = 0, 65535 do
+            f[i], h[i] = bit.bor(bit.lshift(i, 16), low), i
+            d[2 * i], d[2 * i + 1] = low, bit.bor(bit.lshift(i, 16), low)
+        end
+        for _, t in ipairs{{ floats, doubles, halves }} do
+            local read = 0
+            for i = 1, 65536 do
+                assert(type(t[i]) == 'number')
+                if t[i] == t[i] then read = read + 1 end
+            end
+            assert(read > 60000)
+        end
+        for _, t in ipairs{{ floats, doubles }} do
+            t:apply(function(x) assert(type(x) == 'number') end)
+            t:map(t:clone(), function(x, y) assert(type(x) == 'number' and type(y) == 'number') end)
+            for i = 1, 65536, 256 do
+                local few = t:narrow(1, i, 64)
+                assert(type(few:sum()) == 'number')
+                few = few:clone()
+                assert(type((few:add(1):mul(2):cmul(few) + few):sum()) == 'number')
+            end
+            local copy = torch.DoubleStorage(65536):copy(torch.FloatStorage(65536):copy(t:storage()))
+            assert(#copy == 65536)
+        end
+    end
+"""
+
+
+@pytest.mark.parametrize("mode", ["jit.on()", "jit.off()"])
+def test_whatever_lies_in_memory_is_read_as_a_number(mode: str) -> None:
+    """Some NaNs are to LuaJIT what it marks strings and tables with."""
+    assert Runtime().run_string(EVERY_PATTERN.format(mode=mode)) == 0
+
+
+@pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="shared memory is elsewhere")
+def test_a_shared_memory_object_goes_with_its_storage() -> None:
+    name = f"storage_of_{os.getpid()}"
+    runtime = Runtime()
+    make = f"s = torch.FloatStorage('{name}', true, 10, true); t = torch.FloatTensor(s); s[3] = 7; s = nil"
+    assert runtime.run_string(make) == 0
+    runtime.collect()
+    assert (Path("/dev/shm") / name).stat().st_size == 40
+    assert runtime.run_string("assert(t[3] == 7); t = nil") == 0
+    runtime.collect()
+    assert not (Path("/dev/shm") / name).exists()
+
+
+C_STRUCTURES = """
+    local ffi = require 'ffi'
+    local t = torch.range(1, 12):float():view(3, 4)
+    local c = t:cdata()
+    assert(ffi.istype('THFloatTensor *', c) and torch.cdata(t, true) == ffi.cast('intptr_t', c))
+    assert(c.nDimension == 2 and c.size[1] == 4 and c.stride[0] == 4 and c.storageOffset == 0)
+    local view = t:narrow(2, 2, 2):t():cdata()
+    assert(view.size[0] == 2 and view.stride[0] == 1 and view.storageOffset == 1)
+    assert(view.storage == c.storage and view.storage == t:storage():cdata())
+    t:resize(500, 600):fill(7) -- elsewhere in memory, by then
+    assert(c.size[0] == 500 and c.storage.size == 300000 and c.storage.data[299999] == 7)
+    assert(ffi.cast('intptr_t', c.storage.data) == torch.data(t, true))
+    torch.cumsum(t, torch.ones(2, 3):float(), 2) -- resized by a kernel
+    assert(c.size[0] == 2 and c.size[1] == 3 and c.storage.data[2] == 3)
+    t:set(torch.FloatTensor{5, 6})
+    assert(c.nDimension == 1 and c.size[0] == 2 and c.storage.data[1] == 6)
+    t:set()
+    assert(c.nDimension == 0 and c.storage == nil)
+    assert(torch.HalfTensor{1}:cdata().storage.data[0].x == 0x3c00)
+"""
+
+
+@pytest.mark.parametrize("mode", ["jit.on()", "jit.off()"])
+def test_c_structures_follow_their_tensors(mode: str) -> None:
+    assert Runtime().run_string(mode + C_STRUCTURES) == 0
+
+
+def test_handles_live_until_the_kernel_that_they_are_for_has_run():
+    """An argument that is copied first may allocate, and so release what is dead: not the other arguments."""
+    code = """
+        local x, wrong = torch.zeros(6, 40), 0
+        for i = 1, 4000 do
+            local g = torch.randn(2, 6, 3)
+            local a, b = g:narrow(2, 1, 3), g:narrow(2, 4, 3)
+            local joined = torch.cat({a, b}, 4)
+            if joined[1][2][3][2] ~= b[1][2][3] then wrong = wrong + 1 end
+            local h = torch.randn(40, 6)
+            x[2] = h:select(2, 1)
+            x[{{2, 5}, {}}] = h:narrow(2, 1, 4):contiguous():view(40, 4):t()
+            x:sub(1, 2):addcmul(1, h:t():sub(1, 2), h:t():sub(2, 3))
+            if x[4][7] ~= h[7][3] then wrong = wrong + 1 end
+        end
+        assert(wrong == 0, wrong .. ' wrong results')
+    """
+    assert Runtime().run_string(code) == 0

@@ -1,0 +1,263 @@
+"""th --sandbox: what a script that is not trusted can and cannot do."""
+
+import io
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lua_compat.cli.th import main
+from lua_compat.sandbox import STOPPED, Limits, Outcome, run
+from tests.helpers.places import GOLDEN, ROOT
+
+
+def sandboxed(folder: Path, code: str, **limits: float) -> tuple[Outcome, str]:
+    script = folder / "script.lua"
+    script.write_text(code)
+    out = io.BytesIO()
+    outcome = run(script, ["an argument"], Limits(**limits), stdout=out, stderr=out)  # type: ignore[arg-type]
+    return outcome, out.getvalue().decode()
+
+
+def test_torch_and_nn_work_and_values_come_back(tmp_path: Path) -> None:
+    (tmp_path / "neighbour.lua").write_text("return { three = 3 }")
+    code = """
+        local net = nn.Sequential():add(nn.Linear(3, 4)):add(nn.Tanh())
+        local output = net:clone():forward(torch.ones(2, 3))
+        net:forward(torch.ones(2, 3))
+        net:backward(torch.ones(2, 3), output)
+        local counter = torch.class('Counter')
+        function counter:__init(n) self.n = n end
+        print(arg[1], Counter(5).n, torch.typename(_G.Counter(1)))
+        print({ t = torch.ones(2), {} })
+        a_global = 1
+        return require('neighbour').three, 'text', output, nil, a_global
+    """
+    outcome, printed = sandboxed(tmp_path, code)
+    assert (outcome.exit_code, outcome.message) == (0, "")
+    assert printed == "an argument\t5\tCounter\n{\n  1 : {}\n  t : DoubleTensor - size: 2\n}\n"
+    three, text, output, nothing, one = outcome.values
+    assert (three, text, nothing, one) == (3, "text", None, 1)
+    assert output.numpy().shape == (2, 4) and np.abs(output.numpy()).max() < 1
+
+
+# Runs every case of cases_tensor.lua and cases_nn.lua and a training; returns what the sandbox refused, and
+# how much was tried.
+EVERYTHING = """
+local refused, tried = {}, 0
+local function try(what, f)
+   tried = tried + 1
+   local ok, problem = pcall(f)
+   problem = tostring(problem)
+   if not ok and (problem:find('the sandbox', 1, true) or problem:find('Errno', 1, true)) then
+      refused[#refused + 1] = what
+   end
+end
+for _, expression in ipairs(require 'cases_tensor') do
+   a, b, v, w = torch.randn(3, 4), torch.randn(3, 4), torch.randn(4), torch.randn(3)
+   sq, l, m = torch.randn(3, 3), torch.LongTensor{ 2, 1, 4, 3 }, torch.gt(a, 0)
+   spd, f = sq * sq:t() + torch.eye(3), torch.FloatTensor{ { 1, 2, 3 }, { 4, 5, 6 } }
+   try(expression, assert(loadstring('return ' .. expression) or loadstring(expression)))
+end
+for _, case in ipairs(require 'cases_nn') do
+   local options = case[3] or {}
+   try(case[1], function()
+      local module = assert(loadstring('return ' .. case[1]))()
+      local input = {}
+      for i, shape in ipairs(case[2]) do
+         input[i] = torch.rand(torch.LongStorage(shape))
+         if options.labels then input[i]:mul(options.labels):ceil() end
+      end
+      if #input == 1 and not options.table then input = input[1] end
+      local target = options.target and assert(loadstring('return ' .. options.target))()
+      local output = module:forward(input, target)
+      if not options.forward_only then module:backward(input, target or output) end
+      tostring(module:clone())
+   end)
+end
+local x, y = torch.rand(5, 3), torch.LongTensor{ 1, 2, 1, 2, 1 }
+for name in pairs(optim) do
+   if name:match('^%l+$') and name ~= 'checkgrad' then
+      try('optim.' .. name, function()
+         local input = - nn.Identity()
+         local net = nn.gModule({ input }, { input - nn.Linear(3, 2) - nn.LogSoftMax() })
+         nngraph.annotateNodes()
+         local criterion, confusion = nn.ClassNLLCriterion(), optim.ConfusionMatrix(2)
+         local parameters, gradients = net:getParameters()
+         optim[name](function()
+            gradients:zero()
+            local loss = criterion:forward(net:forward(x), y)
+            net:backward(x, criterion:backward(net.output, y))
+            return loss, gradients
+         end, parameters, { maxIter = 2, maxEval = 10, maxFEs = 50, verb_disp = 0 })
+         confusion:batchAdd(net.output, y)
+         tostring(confusion)
+         net:float():clearState()
+         torch.deserialize(torch.serialize(net))
+      end)
+   end
+end
+return refused, tried
+"""
+
+
+def test_the_packages_need_nothing_that_is_refused(tmp_path: Path) -> None:
+    for cases in ("cases_tensor.lua", "cases_nn.lua"):
+        shutil.copy(GOLDEN / cases, tmp_path)
+    outcome, _ = sandboxed(tmp_path, EVERYTHING)
+    assert (outcome.exit_code, outcome.message) == (0, "")
+    refused, tried = outcome.values
+    assert sorted(refused.values()) == ["a:data() ~= nil", "torch.data(a)[1]"]  # raw pointers
+    assert tried > 328 + 190
+
+
+FORBIDDEN = {
+    "io.open('/etc/passwd')": "io.open",
+    "io.popen('ls')": "io.popen",
+    "io.lines('/etc/passwd')": "io.lines",
+    "os.execute('ls')": "os.execute",
+    "os.getenv('HOME')": "os.getenv",
+    "os.remove('x')": "os.remove",
+    "require('ffi')": "ffi",
+    "require('./script')": "./script",
+    "require('torch.memory')": "torch.memory",
+    "require('th.python')": "th.python",
+    "package.loadlib('x', 'y')": "package.loadlib",
+    "debug.getinfo(1)": "debug.getinfo",
+    "debug.getregistry()": "debug.getregistry",
+    "getfenv(1)": "getfenv",
+    "dofile('/etc/passwd')": "dofile",
+    "loadfile('/etc/passwd')": "loadfile",
+    "string.dump(print)": "string.dump",
+    "assert(loadstring('\\27LJ'))": "bytecode",
+    "assert(load(coroutine.wrap(function() coroutine.yield('\\27') coroutine.yield('LJ') end)))": "bytecode",
+    "jit.off()": "jit.off",
+    "python.eval('1')": "python.eval",
+    "torch.load('x')": "torch.load",
+    "torch.save('x', 1)": "torch.save",
+    "torch.DiskFile('x', 'w')": "torch.DiskFile",
+    "torch.PipeFile('ls')": "torch.PipeFile",
+    "torch.FloatStorage('/etc/passwd')": "mapping a file",
+    "torch.ones(2):data()": "data",
+    "torch.ones(2):storage():data()": "data",
+    "torch.data(torch.ones(2))": "torch.data",
+    "torch.getenv(print)": "torch.getenv",
+    "paths.mkdir('x')": "make_folder",
+    "paths.cwd()": "working_folder",
+    "sys.execute('ls')": "io.popen",
+    "include('x.lua')": "include",
+    "getmetatable(torch.ones(1)).__gc(1)": "nil value",
+    "torch.ones(1).__gc(1)": "nil value",
+    "torch.FloatTensor.__gc(1)": "nil value",
+    "torch.getmetatable('torch.FloatStorage').__gc(1)": "nil value",
+}
+
+
+def test_what_reaches_outside_is_refused_by_name(tmp_path: Path) -> None:
+    tries = "\n".join(f"try(function() return {code} end)" for code in FORBIDDEN)
+    code = f"local function try(f) local ok, e = pcall(f) print(ok and 'DONE' or tostring(e)) end\n{tries}"
+    outcome, printed = sandboxed(tmp_path, code)
+    assert (outcome.exit_code, outcome.message) == (0, "")
+    answers = printed.splitlines()
+    assert len(answers) == len(FORBIDDEN)
+    for (tried, named), answer in zip(FORBIDDEN.items(), answers, strict=True):
+        assert named in answer, f"{tried}: {answer}"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["script.lua"]
+
+
+def test_nothing_that_is_reachable_is_forbidden(tmp_path: Path) -> None:
+    """Walks every table and metatable a script can reach, looking for pointers, Python and finalisers."""
+    code = """
+        local seen, count, bad = {}, 0, {}
+        local function walk(value, path)
+           if type(value) == 'cdata' then bad[#bad + 1] = path .. ' is cdata' end
+           if type(value) == 'userdata' and tostring(value):match('^<') then bad[#bad + 1] = path end
+           if type(value) ~= 'table' and type(value) ~= 'userdata' or seen[value] then return end
+           seen[value] = true
+           count = count + 1
+           local metatable = getmetatable(value)
+           if metatable then walk(metatable, path .. '<metatable>') end
+           if type(value) == 'table' then
+              for key, inner in next, value do
+                 if key == '__gc' then bad[#bad + 1] = path .. '.__gc' end
+                 walk(key, path .. '<key>')
+                 walk(inner, path .. '.' .. tostring(key))
+              end
+           end
+        end
+        walk(_G, '_G')
+        for name in pairs(package.loaded) do walk(require(name), name) end
+        for _, name in ipairs{'ffi', 'jit', 'debug', 'package', 'io', 'os', 'python'} do
+           walk(_G[name], name)
+        end
+        return count, table.concat(bad, '; ')
+    """
+    outcome, _ = sandboxed(tmp_path, code)
+    assert outcome.message == ""
+    count, bad = outcome.values
+    assert count > 100
+    assert bad == ""
+
+
+@pytest.mark.parametrize(
+    ("code", "limits", "named"),
+    [
+        ("while true do end", {"seconds": 1}, "longer than 1 s"),
+        ("while true do pcall(function() while true do end end) end", {"seconds": 1}, "longer than 1 s"),
+        (
+            "local t = {} for i = 1, 1e9 do t[i] = ('x'):rep(1e6) .. i end",
+            {"memory_mb": 256},
+            "256 MB of memory",
+        ),
+        ("local t = {} for i = 1, 1e9 do t[i] = torch.ones(1e6) end", {"memory_mb": 256}, "256 MB of memory"),
+        ("return ('x'):rep(1e9)", {"memory_mb": 256}, "256 MB of memory"),
+        ("while true do print(('x'):rep(1000)) end", {"output_mb": 1}, "more than 1 MB"),
+        ("return ('x'):rep(3e6)", {"output_mb": 1}, "more than 1 MB"),
+    ],
+)
+def test_limits_stop_a_script(tmp_path: Path, code: str, limits: dict[str, float], named: str) -> None:
+    outcome, _ = sandboxed(tmp_path, code, **{"seconds": 60, **limits})
+    assert outcome.exit_code == STOPPED
+    assert outcome.message.startswith("stopped: ") and named in outcome.message
+
+
+def test_deep_recursion_is_an_error(tmp_path: Path) -> None:
+    outcome, _ = sandboxed(tmp_path, "local function f() return 1 + f() end f()")
+    assert outcome.exit_code == 1 and "stack overflow" in outcome.message
+
+
+def test_command_line(tmp_path: Path) -> None:
+    script = tmp_path / "script.lua"
+
+    def th(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "lua_compat", *words]
+        return subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+
+    script.write_text("print(...) os.exit(tonumber(arg[1]))")
+    result = th("--sandbox", str(script), "7")
+    assert (result.returncode, result.stdout, result.stderr) == (7, "7\n", "")
+    script.write_text("while true do end")
+    result = th("--sandbox", "--time", "1", str(script))
+    assert result.returncode == STOPPED
+    assert "sandbox" in result.stderr and "longer than 1 s" in result.stderr
+    script.write_text("while true do print('more than the reader wants') end")
+    reader = f"{sys.executable} -m lua_compat --sandbox {script} | head -1"
+    result = subprocess.run(["bash", "-c", reader], capture_output=True, text=True, cwd=ROOT, timeout=60)
+    assert (result.stdout, result.stderr) == ("more than the reader wants\n", "")
+
+
+def test_a_command_line_that_cannot_be(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    script = str(tmp_path / "script.lua")
+    Path(script).touch()
+    for words, named in (
+        (["--sandbox"], "--sandbox"),
+        (["--time", "1", script], "--sandbox"),
+        (["--sandbox", "--memory", "none", script], "--memory"),
+        (["--sandbox", "-e", "1", script], "-e"),
+    ):
+        assert main(words) == 2
+        printed = capsys.readouterr()
+        assert printed.out == "" and named in printed.err and printed.err.count("\n") == 1

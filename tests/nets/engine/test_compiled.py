@@ -1,0 +1,190 @@
+"""Code that the machine's C compiler makes for the CPU engine: that it is right; what happens without it."""
+
+import _ctypes
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor, nn
+
+from nets.engine import compile
+from nets.engine.choice.algorithms import WEIGHT_GRADIENT, candidates
+from nets.engine.kernels.bilinear import BilinearConvolution
+from nets.engine.kernels.compiled import library
+from nets.engine.kernels.compiled import products as compiled_products
+from nets.engine.kernels.compiled.library import NotCompiled
+from nets.engine.kernels.compiled.tiles import CompiledTiles
+from nets.engine.kernels.fft_convolution import fft
+from nets.engine.kernels.operator_tiles import OperatorTiles
+from nets.engine.kernels.tiles import TileGrid
+from nets.engine.kernels.winograd import winograd
+from nets.engine.memory import Memory
+from nets.engine.shapes import ConvolutionShape
+from tests.helpers.engine_conditions import NO_COMPILER, c_compiler, needs_compiler, threads
+
+
+def source(value: int) -> str:
+    return f"int answer(void) {{ return {value}; }}\n"
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path / "convnet-benchmarks" / "compiled"
+
+
+@pytest.fixture
+def forgetful() -> Iterator[None]:
+    """As in a new process: no library is loaded yet."""
+    library._library.cache_clear()
+    yield
+    library._library.cache_clear()
+
+
+@needs_compiler
+def test_a_library_is_kept_and_made_again_when_it_is_gone_or_damaged(cache: Path, forgetful: None) -> None:
+    def answer(value: int) -> int:
+        """As a new process gets it."""
+        library._library.cache_clear()
+        made = library.library(source(value))
+        found: int = made.answer()
+        _ctypes.dlclose(made._handle)  # else a library of the same path would not be read again
+        return found
+
+    assert answer(1) == 1
+    (kept,) = cache.iterdir()
+    made = kept.stat().st_mtime_ns
+    assert answer(1) == 1
+    assert kept.stat().st_mtime_ns == made  # loaded, not made again
+    assert answer(2) == 2
+    assert len(list(cache.iterdir())) == 2
+    for text in (b"", b"no library"):
+        kept.write_bytes(text)
+        assert answer(1) == 1
+        assert kept.stat().st_size > 1000
+    shutil.rmtree(cache)
+    assert answer(1) == 1
+
+
+@needs_compiler
+def test_a_cache_that_cannot_be_written_to_costs_only_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forgetful: None
+) -> None:
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert library.library(source(3)).answer() == 3
+
+
+@needs_compiler
+def test_why_there_is_no_library(cache: Path) -> None:
+    with pytest.raises(NotCompiled, match=r"failed: .*error"):
+        library.library("this is not C")
+    for command, told in (
+        (NO_COMPILER, r"no C compiler found \(tried no-such-compiler\)"),
+        ("false", "false failed: exit code 1"),
+        (os.fspath(cache.parent), "no C compiler found"),
+    ):
+        with c_compiler(command), pytest.raises(NotCompiled, match=told):
+            library.library(source(4))
+    assert not cache.exists()
+
+
+def strided(size: tuple[int, ...], order: int, dtype: torch.dtype, seed: int) -> Tensor:
+    """Random numbers with a gap after each row, the last two dimensions in memory as given or swapped."""
+    generator = torch.Generator().manual_seed(seed)
+    products, rows, columns = size
+    if order:
+        return strided((products, columns, rows), 0, dtype, seed).transpose(1, 2)
+    whole = torch.randn(products, rows, columns + 3, generator=generator, dtype=torch.float64)
+    return whole.to(dtype)[:, :, :columns]
+
+
+@needs_compiler
+@settings(max_examples=150, deadline=None)
+@given(
+    st.tuples(st.integers(1, 4), st.integers(1, 40), st.integers(1, 600), st.integers(1, 150)),
+    st.tuples(st.integers(0, 1), st.integers(0, 1)),
+    st.sampled_from([torch.float32, torch.float64]),
+    st.booleans(),
+    st.booleans(),
+    st.booleans(),
+    st.integers(1, 3),
+)
+def test_products_of_any_size_and_layout(
+    size: tuple[int, int, int, int],
+    orders: tuple[int, int],
+    dtype: torch.dtype,
+    add: bool,
+    with_bias: bool,
+    relu: bool,
+    count: int,
+) -> None:
+    products, rows, inner, columns = size
+    a, b = (
+        strided((products, rows, inner), orders[0], dtype, 1),
+        strided((products, inner, columns), orders[1], dtype, 2),
+    )
+    out, bias = strided((products, rows, columns), 0, dtype, 3), torch.randn(columns, dtype=dtype)
+    exact = a.double() @ b.double() + (out.double() if add else 0) + (bias.double() if with_bias else 0)
+    exact = exact.clamp_min(0) if relu else exact
+    beside = out.as_strided((products, rows, columns + 3), out.stride())[:, :, columns:].clone()
+    with threads(count):
+        compiled_products.bmm(a, b, out, add, bias if with_bias else None, relu)
+    tolerance = 1e-12 if dtype == torch.float64 else 2e-6
+    assert float((out.double() - exact).abs().max()) <= tolerance * (inner + 10)
+    assert torch.equal(out.as_strided((products, rows, columns + 3), out.stride())[:, :, columns:], beside)
+
+
+@needs_compiler
+def test_products_pass_on_what_is_not_a_number_and_refuse_scattered_results() -> None:
+    a, b = torch.ones(1, 2, 3), torch.ones(1, 3, 4)
+    a[0, 1, 1] = float("nan")
+    out = torch.empty(1, 2, 4)
+    compiled_products.bmm(a, b, out, relu=True)
+    assert torch.equal(out[0, 0], torch.full((4,), 3.0)) and bool(out[0, 1].isnan().all())
+    with pytest.raises(ValueError, match="must be neighbours"):
+        compiled_products.bmm(a, b, torch.empty(1, 4, 2).transpose(1, 2))
+    with pytest.raises(NotCompiled, match="bfloat16"):
+        compiled_products.bmm(a.bfloat16(), b.bfloat16(), out.bfloat16())
+
+
+@needs_compiler
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_which_transforms_are_compiled(count: int) -> None:
+    with threads(count):
+        shape = ConvolutionShape(1, 4, 4, (8, 8), (3, 3), (1, 1), (1, 1), torch.float32)
+        assert isinstance(BilinearConvolution(shape, Memory(), winograd(3)).tiles, CompiledTiles)
+        assert isinstance(BilinearConvolution(shape, Memory(), fft(3, 3)).tiles, OperatorTiles)
+        transforms = fft(3, 3)
+        with pytest.raises(NotCompiled, match=r"no compiled transforms for fft\(3\)"):
+            CompiledTiles(TileGrid(shape, transforms.output_tile, transforms.input_tile), transforms)
+        with c_compiler(NO_COMPILER):
+            assert isinstance(BilinearConvolution(shape, Memory(), winograd(3)).tiles, OperatorTiles)
+
+
+def test_without_a_compiler_the_engine_runs_and_says_so() -> None:
+    net = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.ReLU(), nn.Conv2d(8, 4, 3))
+    x = torch.randn(2, 3, 9, 9)
+    exact = net(x)
+    with c_compiler(NO_COMPILER):
+        phases = compile(net, tuple(x.shape), "winograd")
+        report = phases.report()
+        assert float((phases.updateOutput(x) - exact).detach().abs().max()) < 1e-5
+        assert report.compiled == "no compiled code: no C compiler found (tried no-such-compiler)"
+        assert report.lines()[-1] == report.compiled
+        shape = ConvolutionShape(2, 3, 8, (9, 9), (3, 3), (1, 1), (1, 1), torch.float32)
+        assert not [name for name in candidates(shape, WEIGHT_GRADIENT) if "compiled" in name]
+
+
+@needs_compiler
+def test_the_report_names_the_compiler() -> None:
+    net = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1))
+    assert (
+        compile(net, (2, 3, 9, 9), "winograd").report().compiled == f"compiled code by {library.compiler()}"
+    )
+    assert compile(net, (2, 3, 9, 9), "stock").report().compiled == ""

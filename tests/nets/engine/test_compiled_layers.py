@@ -1,0 +1,303 @@
+"""Layers of the CPU engine that run on compiled code: the same results as PyTorch's operators give."""
+
+import copy
+from collections.abc import Callable
+
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from torch import Tensor, nn
+
+from nets.engine import compile
+from nets.engine.kernels.batch_norm import OperatorBatchNorm
+from nets.engine.kernels.compiled.batch_norm import CompiledBatchNorm, batch_norm
+from nets.engine.kernels.compiled.library import NotCompiled
+from nets.engine.kernels.compiled.pooling import CompiledMaxPooling
+from nets.engine.kernels.max_pooling import Window
+from nets.modules.torch7 import Concat
+from tests.helpers.engine_conditions import NO_COMPILER, c_compiler, needs_compiler, threads
+
+DTYPES = [torch.float32, torch.float64]
+
+
+def sliced(images: Tensor) -> Tensor:
+    """The same images (N, H, W, C) as some channels of wider ones, which are 7."""
+    wide = torch.full((*images.shape[:3], images.shape[3] + 5), 7.0, dtype=images.dtype)
+    part = wide[..., 2:-3]
+    part.copy_(images)
+    return part
+
+
+def beside(part: Tensor) -> Tensor:
+    """What is next to the channels of ``sliced`` images."""
+    assert part._base is not None
+    whole = part._base
+    return torch.cat([whole[..., :2], whole[..., -3:]], dim=-1)
+
+
+pairs = st.tuples(st.integers(1, 3), st.integers(1, 3))
+
+
+@st.composite
+def windows(draw: st.DrawFn) -> Window:
+    kernel = draw(st.tuples(st.integers(1, 4), st.integers(1, 4)))
+    padding = (draw(st.integers(0, kernel[0] // 2)), draw(st.integers(0, kernel[1] // 2)))
+    return Window(
+        kernel,
+        draw(st.tuples(st.integers(1, 5), st.integers(1, 5))),
+        padding,
+        draw(pairs),
+        draw(st.booleans()),
+    )
+
+
+def pooled(x: Tensor, window: Window) -> tuple[Tensor, Tensor]:
+    """By PyTorch: the results and where they were found, (N, H, W, C)."""
+    out, places = F.max_pool2d(
+        x.permute(0, 3, 1, 2), *window[:4], ceil_mode=window.ceil_mode, return_indices=True
+    )
+    return out.permute(0, 2, 3, 1), places.permute(0, 2, 3, 1)
+
+
+@needs_compiler
+@settings(max_examples=300, deadline=None)
+@given(
+    windows(),
+    st.tuples(st.integers(1, 3), st.integers(1, 12), st.integers(1, 12), st.integers(1, 90)),
+    st.sampled_from(DTYPES),
+    st.sampled_from(["random", "ties", "nan", "infinite"]),
+    st.booleans(),
+    st.integers(1, 3),
+    st.integers(0, 1000),
+)
+def test_max_pooling_of_any_geometry(
+    window: Window,
+    size: tuple[int, int, int, int],
+    dtype: torch.dtype,
+    values: str,
+    relu: bool,
+    count: int,
+    seed: int,
+) -> None:
+    for extent, kernel, padding, dilation in zip(
+        size[1:3], window.kernel, window.padding, window.dilation, strict=True
+    ):
+        assume(extent + 2 * padding >= (kernel - 1) * dilation + 1)
+        # PyTorch writes anywhere where nothing of a window lies within the image.
+        assume(padding == 0 or extent >= dilation)
+    generator = torch.Generator().manual_seed(seed)
+    x = torch.randn(size, generator=generator, dtype=dtype)
+    if values == "ties":
+        x = x.round()
+    elif values == "nan":
+        x[torch.rand(size, generator=generator) < 0.2] = float("nan")
+    elif values == "infinite":
+        x[torch.rand(size, generator=generator) < 0.7] = -float("inf")
+    leaf = x.clone().requires_grad_()
+    exact, _ = pooled(leaf, window)
+    exact = exact.relu() if relu else exact
+    grad_out = torch.randn(exact.shape, generator=generator, dtype=dtype)
+    exact.backward(grad_out)
+    assert leaf.grad is not None
+
+    pooling = CompiledMaxPooling(window, dtype)
+    out, grad_in = sliced(torch.full_like(exact, 5)), sliced(torch.full_like(x, 5))
+    places = torch.empty(exact.shape, dtype=pooling.places_dtype)
+    with threads(count), torch.no_grad():
+        pooling.forward(sliced(x), out, places, relu)
+        pooling.input_gradient(sliced(grad_out), x, places, grad_in)
+    assert torch.equal(out.nan_to_num(99), exact.nan_to_num(99))
+    torch.testing.assert_close(grad_in, leaf.grad)
+    for written in (out, grad_in):
+        assert bool((beside(written) == 7).all())
+
+
+@needs_compiler
+def test_a_window_in_the_padding_has_no_gradient() -> None:
+    window = Window((2, 2), (1, 1), (1, 1), (3, 3), False)
+    pooling = CompiledMaxPooling(window, torch.float32)
+    x, out, grad_in = torch.ones(1, 2, 2, 3), torch.empty(1, 1, 1, 3), torch.full((1, 2, 2, 3), 5.0)
+    places = torch.empty(1, 1, 1, 3, dtype=torch.uint8)
+    pooling.forward(x[:, 2:], out, places, False)
+    assert torch.equal(out, torch.full_like(out, -float("inf")))
+    pooling.input_gradient(torch.ones(1, 1, 1, 3), x, places, grad_in)
+    assert torch.equal(grad_in, torch.zeros_like(grad_in))
+
+
+@needs_compiler
+def test_what_pooling_is_not_compiled() -> None:
+    with pytest.raises(NotCompiled, match="windows of 16 x 16"):
+        CompiledMaxPooling(Window((16, 16), (1, 1), (0, 0), (1, 1), False), torch.float32)
+    plain = Window((2, 2), (2, 2), (0, 0), (1, 1), False)
+    with pytest.raises(NotCompiled, match="bfloat16"):
+        CompiledMaxPooling(plain, torch.bfloat16)
+    x = torch.ones(1, 3, 4, 4).permute(0, 2, 3, 1)
+    with pytest.raises(ValueError, match="must be neighbours"):
+        CompiledMaxPooling(plain, torch.float32).forward(
+            x, torch.empty(1, 2, 2, 3), torch.empty(1, 2, 2, 3, dtype=torch.uint8), False
+        )
+
+
+@needs_compiler
+@settings(max_examples=200, deadline=None)
+@given(
+    st.tuples(st.integers(2, 700), st.integers(1, 150)),
+    st.sampled_from(DTYPES),
+    st.sampled_from([0.0, 1.0, 1e3]),
+    st.booleans(),
+    st.booleans(),
+    st.integers(1, 3),
+    st.integers(0, 1000),
+)
+def test_batch_norm_of_any_size(
+    size: tuple[int, int],
+    dtype: torch.dtype,
+    mean: float,
+    relu: bool,
+    by_batch: bool,
+    count: int,
+    seed: int,
+) -> None:
+    rows, channels = size
+    generator = torch.Generator().manual_seed(seed)
+
+    def random(*size: int) -> Tensor:
+        return torch.randn(size, generator=generator, dtype=torch.float64).to(dtype).double()
+
+    x, grad_out = random(*size) + mean, random(*size)
+    x = x.to(dtype)  # what is left of it next to a large mean is exact
+    norm = nn.BatchNorm1d(channels, dtype=torch.float64).train(by_batch)
+    with torch.no_grad():
+        for tensor in (norm.weight, norm.bias, norm.running_mean, norm.running_var):
+            assert tensor is not None
+            tensor.copy_(random(channels))
+        norm.running_mean.add_(mean)
+        norm.running_var.abs_().add_(0.1)
+    ours = copy.deepcopy(norm).requires_grad_(False)
+    leaf = x.double().requires_grad_()
+    exact = norm(leaf)
+
+    kernel = CompiledBatchNorm(channels, relu, norm.eps, dtype)
+    weight, bias = ours.weight.to(dtype), ours.bias.to(dtype)
+    out, grad_in = (torch.full((rows, channels + 3), 7.0, dtype=dtype)[:, :channels] for _ in range(2))
+    with threads(count), torch.no_grad():
+        assert ours.running_mean is not None and ours.running_var is not None
+        statistics = ours.running_mean, ours.running_var
+        if by_batch:
+            statistics = kernel.statistics(x, *statistics, 0.1)
+        kernel.forward(x, *statistics, by_batch, weight, bias, out)
+        gradients = kernel.input_gradient(x, grad_out.to(dtype), weight, grad_in)
+
+    let_through = grad_out * (out > 0) if relu else grad_out  # one rounding may decide what is positive
+    wanted = torch.autograd.grad(exact, [leaf, norm.weight, norm.bias], let_through)
+    wanted = (exact.detach().relu() if relu else exact.detach(), *wanted)
+    tolerance = 1e-10 if dtype == torch.float64 else 1e-5
+    scale = 1 + float(ours.weight.abs().max())
+    for have, want in zip((out, grad_in, *gradients), wanted, strict=True):
+        assert float((have.double() - want).abs().max()) <= tolerance * (scale + float(want.abs().max()))
+    for have, want in zip(ours.buffers(), norm.buffers(), strict=True):
+        if have.is_floating_point():
+            torch.testing.assert_close(have, want, rtol=tolerance, atol=tolerance)
+    for written in (out, grad_in):
+        assert written._base is not None
+        assert bool((written._base[:, channels:] == 7).all())
+
+
+@needs_compiler
+@pytest.mark.parametrize("values", ["large mean", "outlier first", "drift", "constant"])
+def test_batch_norm_statistics_of_difficult_numbers(values: str) -> None:
+    x = torch.randn(5000, 33, generator=torch.Generator().manual_seed(1))
+    if values == "large mean":
+        x = x + 1e4
+    elif values == "outlier first":
+        x[0] = 1e4
+    elif values == "drift":
+        x = x + torch.arange(5000.0)[:, None] * 10
+    else:
+        x = torch.full_like(x, 0.1)
+    kernel = CompiledBatchNorm(33, False, 1e-5, torch.float32)
+    found = []
+    for count in (1, 2, 2, 3):
+        with threads(count):
+            found.append(kernel.statistics(x, None, None, 0.1))
+        mean, variance = found[-1]
+        exact = x.double().var(0, correction=0)
+        assert bool(((mean - x.double().mean(0)).abs() <= 1e-7 * exact.sqrt() + 1e-9).all())
+        torch.testing.assert_close(variance, exact, rtol=1e-5, atol=1e-12)
+    assert all(map(torch.equal, found[1], found[2])), "the same threads do not give the same results"
+
+
+@needs_compiler
+def test_what_normalisation_is_compiled() -> None:
+    assert isinstance(batch_norm(3, 4, True, 1e-5, torch.float32), CompiledBatchNorm)
+    assert isinstance(batch_norm(3, 2, True, 1e-5, torch.float64), CompiledBatchNorm)
+    assert isinstance(batch_norm(3, 3, True, 1e-5, torch.float32), OperatorBatchNorm)
+    assert isinstance(batch_norm(3, 4, True, 1e-5, torch.bfloat16), OperatorBatchNorm)
+    with c_compiler(NO_COMPILER):
+        assert isinstance(batch_norm(3, 4, True, 1e-5, torch.float32), OperatorBatchNorm)
+    with pytest.raises(ValueError, match="must be neighbours"):
+        CompiledBatchNorm(3, True, 1e-5, torch.float32).statistics(torch.ones(3, 4).t(), None, None, 0.1)
+
+
+NETS: dict[str, Callable[[], nn.Module]] = {
+    "pooling": lambda: nn.Sequential(
+        nn.Conv2d(3, 20, 3),
+        nn.MaxPool2d(3, 2, ceil_mode=True),
+        nn.ReLU(),
+        Concat(-3, nn.Sequential(nn.MaxPool2d(3, 1, 1), nn.ReLU()), nn.Conv2d(20, 5, 1), nn.MaxPool2d(1)),
+        nn.MaxPool2d((2, 3), (2, 1), (1, 0), dilation=(1, 2)),
+    ),
+    "norms": lambda: nn.Sequential(
+        nn.BatchNorm2d(3),
+        nn.Conv2d(3, 20, 3, 2, bias=False),
+        nn.BatchNorm2d(20, momentum=None),
+        nn.ReLU(),
+        Concat(-3, nn.BatchNorm2d(20, affine=False), nn.Sequential(nn.BatchNorm2d(20).eval(), nn.ReLU())),
+        nn.BatchNorm2d(40, track_running_stats=False),
+        nn.Flatten(2),
+        nn.BatchNorm1d(40),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(40 * 64, 10),
+        nn.BatchNorm1d(10),
+        nn.ReLU(),
+    ),
+}
+
+
+@needs_compiler
+@pytest.mark.parametrize("compiler", [True, False])
+@pytest.mark.parametrize("divided", [False, True])
+@pytest.mark.parametrize(
+    ("name", "shape"),
+    [
+        *((name, (5, 3, 17, 17)) for name in NETS),
+        *((name, (3, 17, 17)) for name in NETS if name != "norms"),  # PyTorch normalises batches only
+    ],
+)
+def test_nets_with_and_without_a_compiler(
+    name: str, shape: tuple[int, ...], divided: bool, compiler: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch.manual_seed(1)
+    net = NETS[name]().double()
+    same = copy.deepcopy(net)
+    if divided:
+        monkeypatch.setattr("nets.engine.plan._DIVIDED_MULTIPLY_ADDS", 0)
+        monkeypatch.setattr("nets.engine.plan._WORKERS_POSITIONS", 0)
+    with threads(2), c_compiler("" if compiler else NO_COMPILER):
+        phases = compile(net, shape, "mm")
+        for _ in range(2):
+            x = torch.randn(shape, dtype=torch.float64, requires_grad=True)
+            exact = same(x)
+            grad_out = torch.randn_like(exact)
+            wanted = torch.autograd.grad(exact, [x, *same.parameters()], grad_out)
+            input = x.detach()
+            torch.testing.assert_close(phases.updateOutput(input), exact.detach())
+            phases.zeroGradParameters()
+            grad_in = phases.updateGradInput(input, grad_out)
+            phases.accGradParameters(input, grad_out)
+            found = [grad_in, *(parameter.grad for parameter in net.parameters())]
+            torch.testing.assert_close(found, list(wanted))
+            torch.testing.assert_close(list(net.buffers()), list(same.buffers()))
