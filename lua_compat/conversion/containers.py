@@ -7,9 +7,8 @@ import torch
 from torch import nn
 
 from lua_compat import t7
-from lua_compat.conversion.declared import Conversion, Export
-from lua_compat.conversion.from_torch import ModuleWriter
-from lua_compat.conversion.reading import Fields
+from lua_compat.conversion.reading import Conversion, Fields
+from lua_compat.conversion.writing import Export, ModuleWriter
 from lua_compat.torch_modules import containers
 from nets.modules.torch7 import Concat, ConcatTable
 

@@ -6,12 +6,10 @@ from typing import Any
 from torch import Tensor, nn
 
 from lua_compat import t7
-from lua_compat.conversion.from_torch import ModuleWriter
-from lua_compat.conversion.reading import Fields
+from lua_compat.conversion.reading import Conversion, Fields
+from lua_compat.conversion.writing import Export, ModuleWriter
 from lua_compat.torch_modules.base import Torch7Module, declared_fields, is_parameter
 
-Conversion = Callable[[Fields], nn.Module]
-Export = Callable[[ModuleWriter, Any], t7.TorchObject]
 Extra = Callable[[ModuleWriter, Any], dict[str, Any]]
 
 

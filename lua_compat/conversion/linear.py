@@ -5,9 +5,9 @@ from typing import Any
 from torch import nn
 
 from lua_compat import t7
-from lua_compat.conversion.declared import Conversion, Export, declared_exports, declared_table
-from lua_compat.conversion.from_torch import ModuleWriter
-from lua_compat.conversion.reading import Fields
+from lua_compat.conversion.declared import declared_exports, declared_table
+from lua_compat.conversion.reading import Conversion, Fields
+from lua_compat.conversion.writing import Export, ModuleWriter
 from lua_compat.torch_modules import linear
 
 

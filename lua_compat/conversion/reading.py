@@ -1,7 +1,9 @@
-"""The fields of one Torch7 module, read as what a torch.nn Module is made of."""
+"""Reads the modules of a Torch7 model: one converter for a model, one Fields for each module in it."""
 
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Callable
+from typing import Any, NoReturn
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -9,14 +11,95 @@ from lua_compat import t7
 from lua_compat.conversion.errors import ConversionError
 from lua_compat.t7.paths import step
 
-if TYPE_CHECKING:
-    from lua_compat.conversion.to_torch import Converter
+# torch.nn refuses sizes in many ways, and fields of another kind fail where they are used.
+_REFUSALS = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
+_DEEPEST = 100  # containers in containers; no real model comes near
 
 _REQUIRED = object()
 
+Conversion = Callable[["Fields"], nn.Module]
+FindConversion = Callable[[str], Conversion | None]
+
+
+class Converter:
+    """Converts the modules of one model: what is one object or one memory there is one here."""
+
+    def __init__(self, find_conversion: FindConversion) -> None:
+        self._find_conversion = find_conversion
+        self.places: list[tuple[str, t7.TorchObject, nn.Module]] = []
+        self._modules: dict[int, nn.Module | None] = {}  # by id of the source; None while being converted
+        self._memories: dict[int, torch.Tensor] = {}  # by id of the t7.Storage
+        self._parameters: dict[tuple[Any, ...], nn.Parameter] = {}
+        self._depth = 0
+
+    def module(self, source: Any, path: str) -> nn.Module:
+        if not isinstance(source, t7.TorchObject):
+            raise ConversionError(f"a module is expected, not {type(source).__name__}", path)
+        known = self._modules.get(id(source), source)
+        if isinstance(known, nn.Module):
+            return known
+        if known is None:
+            raise ConversionError("the module contains itself", path)
+        if self._depth >= _DEEPEST:
+            raise ConversionError(f"more than {_DEEPEST} modules inside one another", path)
+        self._modules[id(source)] = None
+        self._depth += 1
+        module = self._convert(source, path)
+        self._depth -= 1
+        # Not .train(): the children have a mode of their own.
+        module.training = source.get("train") is not False
+        self._modules[id(source)] = module
+        self.places.append((path, source, module))
+        return module
+
+    def _convert(self, source: t7.TorchObject, path: str) -> nn.Module:
+        conversion = self._find_conversion(source.typename)
+        if conversion is None:
+            raise ConversionError(f"{source.typename} has no counterpart in PyTorch here", path)
+        if not isinstance(source.fields, t7.LuaTable):
+            raise ConversionError(f"{source.typename}: its fields were not read", path)
+        fields = Fields(self, source, path)
+        try:
+            return conversion(fields)
+        except ConversionError:
+            raise
+        except _REFUSALS as error:
+            fields.fail(str(error).splitlines()[0] if str(error) else type(error).__name__)
+
+    def parameter(self, tensor: t7.Tensor, shape: tuple[int, ...] | None) -> nn.Parameter:
+        """Raises ValueError for a shape of another number of elements, and for whole numbers."""
+        view = self._view(tensor)
+        if not view.is_floating_point():
+            raise ValueError(f"a {tensor.typename} cannot be trained")
+        view = view if shape is None else view.view(shape)
+        key = (id(tensor.storage), view.storage_offset(), view.shape, view.stride())
+        if key not in self._parameters:
+            self._parameters[key] = nn.Parameter(view)
+        return self._parameters[key]
+
+    def tensor(self, tensor: t7.Tensor) -> torch.Tensor:
+        return torch.from_numpy(np.array(tensor.numpy()))
+
+    def _view(self, tensor: t7.Tensor) -> torch.Tensor:
+        """The tensor over its storage's copy: views that overlap in the file overlap here."""
+        if tensor.storage is None:
+            return torch.empty(0)
+        if id(tensor.storage) not in self._memories:
+            self._memories[id(tensor.storage)] = torch.from_numpy(np.array(tensor.storage.array))
+        memory = self._memories[id(tensor.storage)]
+        return memory.as_strided(tensor.size, tensor.stride, tensor.storage_offset - 1)
+
 
 class Fields:
-    """What a conversion of one class reads. Every failure is a ConversionError with the module's path."""
+    """Gives a conversion the fields of its module. Every failure is a ConversionError with the module's path."""
 
     def __init__(self, converter: "Converter", source: t7.TorchObject, path: str) -> None:
         self._converter = converter

@@ -11,7 +11,8 @@ from lua_compat.conversion import (
     tables,
     transfer,
 )
-from lua_compat.conversion.declared import Conversion, Export
+from lua_compat.conversion.reading import Conversion
+from lua_compat.conversion.writing import Export
 
 CONVERSIONS: dict[str, Conversion] = {
     **containers.CONVERSIONS,

@@ -3,8 +3,9 @@
 from typing import Any
 
 from lua_compat import t7
-from lua_compat.conversion.declared import Conversion, Export, declared_exports, declared_table
-from lua_compat.conversion.from_torch import ModuleWriter
+from lua_compat.conversion.declared import declared_exports, declared_table
+from lua_compat.conversion.reading import Conversion
+from lua_compat.conversion.writing import Export, ModuleWriter
 from lua_compat.torch_modules import tables
 from nets.modules.torch7 import CAddTable
 
