@@ -1,6 +1,6 @@
-"""Prints docs/lua-coverage.md: which public names of Torch7's packages lua_compat has, why not the others.
+"""Prints docs/lua-coverage.md: Torch7's public names that lua_compat has, and why the others are missing.
 
-``python docs/lua_coverage/generate.py > docs/lua-coverage.md``; torch7_names.txt says where names come from.
+``python docs/lua_coverage/generate.py > docs/lua-coverage.md``; the source of the names is in torch7_names.txt.
 """
 
 import re
@@ -15,7 +15,7 @@ HERE = Path(__file__).parent
 
 
 class Name(NamedTuple):
-    """``prefix`` ends with ``.`` (a table) or ``:`` (a class)."""
+    """A public name; ``prefix`` ends with ``.`` (a table) or ``:`` (a class)."""
 
     package: str
     prefix: str
@@ -25,8 +25,8 @@ class Name(NamedTuple):
         return self.name if self.prefix == "_G." else self.prefix + self.name
 
 
-WINDOW = "needs a window: calling it is an error that says so"
-# There, but only to say why they do not work.
+WINDOW = "needs a window: calling it raises an error that says so"
+# These exist, but only to say why they do not work.
 REFUSING = {
     "image.display": WINDOW,
     "image.window": WINDOW,
@@ -35,12 +35,18 @@ REFUSING = {
 }
 # The first pattern that matches the whole name gives the reason.
 REASONS = [
-    (r"torch\.Cuda.*:cdata", "C structures of THC, which is not there"),
-    (r"torch\.(pushudata|Allocator)", "for C libraries that make tensors with TH, which is not there"),
-    (r"torch\.test|nn\.test\w*|image\.test", "the suite of Torch7 itself, run from its own file"),
-    (r"paths\.(execdir|getregistryvalue|require)", "about Torch7's own installation, Windows and C modules"),
-    (r"dok\..*|browse|help", "the help browser; the prompt has `? name`"),
-    (r"image\.(byte|float|double)\..*", "C functions behind `image`'s own, one set for each element type"),
+    (r"torch\.Cuda.*:cdata", "C structures of THC, which does not exist here"),
+    (r"torch\.(pushudata|Allocator)", "for C libraries that make tensors with TH, which does not exist here"),
+    (r"torch\.test|nn\.test\w*|image\.test", "Torch7's own test suite, which runs from its own file"),
+    (
+        r"paths\.(execdir|getregistryvalue|require)",
+        "concerns Torch7's own installation, Windows or C modules",
+    ),
+    (r"dok\..*|browse|help", "the help browser; the prompt has `? name` instead"),
+    (
+        r"image\.(byte|float|double)\..*",
+        "C functions behind the functions of `image`, one set for each element type",
+    ),
     (r"nn\.GPU:.*", "modules are not moved between devices"),
     (
         r"nn\..*:(backCompatibility|makeInputContiguous|validateParameters|longTensor|setSize"
@@ -50,19 +56,19 @@ REASONS = [
     (r"nn\.DataParallelTable:.*", "a step inside the layer, done elsewhere"),
     (
         r"cutorch\..*(UVA|[mM]anaged).*|cutorch\.CudaHostAllocator",
-        "UVA tensors and allocators: PyTorch has its own memory",
+        "UVA tensors and allocators: PyTorch manages its own memory",
     ),
     (
         r"cudnn\.SpatialDivisiveNormalization.*",
-        "in cudnn.torch it calls functions that are not there, and cannot run; nn has the layer",
+        "calls functions missing from cudnn.torch, so it cannot run there, either; nn has the layer",
     ),
-    (r"cudnn\..*", "cuDNN's own handles, descriptors and workspaces: PyTorch keeps them"),
+    (r"cudnn\..*", "cuDNN's handles, descriptors and workspaces, which PyTorch manages itself"),
     (r"ccn2\.(Jacobian\..*|inputcheck|typecheck)", "helpers of ccn2's own tests and layers"),
     (r"ccn2\..*", "the layer is not written yet"),
-    (r"hdf5\..*", "steps inside reading and writing; a file is written by path"),
-    (r"threads\.queue:(arg|callback)", "steps inside the queue: a job goes in and out as one message"),
-    (r"lfs\..*", "locks of files are not written yet"),
-    (r"tds\.AtomicCounter", "for counting in several threads"),
+    (r"hdf5\..*", "steps inside reading and writing; here a file is read and written by path"),
+    (r"threads\.queue:(arg|callback)", "steps inside the queue; here a job goes in and out as one message"),
+    (r"lfs\..*", "file locks are not written yet"),
+    (r"tds\.AtomicCounter", "a counter shared by several threads; not written yet"),
 ]
 
 
@@ -78,7 +84,7 @@ def torch7_names() -> list[Name]:
 
 
 def missing_names(names: list[Name]) -> set[Name]:
-    """Those that a Lua state with all packages, CUDA's too, does not have."""
+    """Returns the names missing from a Lua state with all packages, CUDA's included."""
     with tempfile.TemporaryDirectory() as folder:
         wanted, missing = Path(folder, "wanted"), Path(folder, "missing")
         wanted.write_text("".join("\t".join(name) + "\n" for name in names), encoding="utf-8")
@@ -88,7 +94,7 @@ def missing_names(names: list[Name]) -> set[Name]:
 
 
 def reason(name: Name) -> str:
-    """Raises KeyError where nobody has written down why ``name`` is missing."""
+    """Returns why ``name`` is missing. Raises KeyError if no reason is written down."""
     for pattern, text in REASONS:
         if re.fullmatch(pattern, str(name)):
             return text
@@ -113,13 +119,13 @@ def coverage_page() -> str:
             rows = [
                 f"| {', '.join(f'`{name}`' for name in names)} | {text} |" for text, names in left_out.items()
             ]
-            details += ["", f"## {package}", "", "| Not there | Why |", "|---|---|", *rows]
+            details += ["", f"## {package}", "", "| Missing | Why |", "|---|---|", *rows]
     head = [
         "# Lua: names covered, package by package",
         "",
-        "Written by `docs/lua_coverage/generate.py`: do not edit. Counted are the public functions, classes",
-        "and methods that each package adds in Torch7 (`docs/lua_coverage/torch7_names.txt`), of the tensor",
-        "types one of CPU and one of CUDA. That a name is there does not yet say that it agrees: docs/lua.md",
+        "Written by `docs/lua_coverage/generate.py`; do not edit. The table counts the public functions,",
+        "classes and methods that each package adds in Torch7 (`docs/lua_coverage/torch7_names.txt`), with one",
+        "tensor type for the CPU and one for CUDA. A name that is present need not behave the same: docs/lua.md",
         "says what was compared.",
         "",
     ]

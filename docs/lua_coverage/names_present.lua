@@ -1,4 +1,4 @@
--- arg[1] holds lines "package<TAB>prefix<TAB>name"; those whose name is not there are written to arg[2].
+-- arg[1] holds lines "package<TAB>prefix<TAB>name"; the missing ones are written to arg[2].
 
 local function item(path)
    local value = _G

@@ -1,5 +1,5 @@
 -- Run by Torch7 itself: prints the first part of torch7_names.txt, what each package adds when it is loaded.
--- Of the tensor and storage types DoubleTensor and DoubleStorage have their methods listed: no other has more.
+-- Of the tensor and storage types, only DoubleTensor and DoubleStorage have their methods listed: no other has more.
 local packages = {'paths', 'torch', 'sys', 'xlua', 'dok', 'nn', 'optim', 'image', 'graph', 'nngraph'}
 local extended = {'string', 'table', 'math', 'io', 'os'}
 local width = 110
