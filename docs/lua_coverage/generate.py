@@ -1,6 +1,6 @@
 """Prints docs/lua-coverage.md: Torch7's public names that lua_compat has, and why the others are missing.
 
-``python docs/lua_coverage/generate.py > docs/lua-coverage.md``; the source of the names is in torch7_names.txt.
+``python docs/lua_coverage/generate.py > docs/lua-coverage.md``; torch7_names.txt says where names come from.
 """
 
 import re
@@ -124,9 +124,9 @@ def coverage_page() -> str:
         "# Lua: names covered, package by package",
         "",
         "Written by `docs/lua_coverage/generate.py`; do not edit. The table counts the public functions,",
-        "classes and methods that each package adds in Torch7 (`docs/lua_coverage/torch7_names.txt`), with one",
-        "tensor type for the CPU and one for CUDA. A name that is present need not behave the same: docs/lua.md",
-        "says what was compared.",
+        "classes and methods that each package adds in Torch7 (`docs/lua_coverage/torch7_names.txt`), with",
+        "one tensor type for the CPU and one for CUDA. A name that is present need not behave the same:",
+        "docs/lua.md says what was compared.",
         "",
     ]
     return "\n".join([*head, *summary, *details]) + "\n"
