@@ -5,8 +5,13 @@ import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from lua_compat.runtime.errors import LuaError
+from lua_compat.runtime.interrupts import INTERRUPTED, interruptible
+from lua_compat.sandbox import Limits
+from lua_compat.sandbox import run as run_in_sandbox
 from lua_compat.standard_streams import open_closed_streams
 
 if TYPE_CHECKING:
@@ -133,8 +138,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     except UsageError as error:
         print(f"th: {error}", file=sys.stderr)
         return USAGE_ERROR
-    from lua_compat.runtime.state import INTERRUPTED
-
     try:
         if command.sandbox:
             return _run_in_sandbox(command)
@@ -157,8 +160,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(command: Command, crew: "Crew") -> int:
     """The exit code, after a message where an error or Ctrl-C ended it."""
-    from lua_compat.runtime.state import INTERRUPTED, LuaError, interruptible
-
     try:
         with interruptible():
             return _execute(command, crew)
@@ -175,17 +176,13 @@ def _wants_prompt(command: Command) -> bool:
 
 
 def _has_prompt_toolkit() -> bool:
-    from importlib.util import find_spec
-
     return find_spec("prompt_toolkit") is not None
 
 
 def _run_in_sandbox(command: Command) -> int:
-    from lua_compat.sandbox import Limits, run
-
     assert command.script is not None
     try:
-        outcome = run(command.script, command.arguments, Limits(**command.limits))  # type: ignore[arg-type]
+        outcome = run_in_sandbox(command.script, command.arguments, Limits(**command.limits))  # type: ignore[arg-type]
     except BrokenPipeError:  # the reader of our stdout went away (| head): the script has been ended
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes again at exit
         return 0

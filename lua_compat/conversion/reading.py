@@ -99,7 +99,7 @@ class Converter:
 
 
 class Fields:
-    """Gives a conversion the fields of its module. Every failure is a ConversionError with the module's path."""
+    """Gives a conversion its module's fields. Every failure is a ConversionError with the module's path."""
 
     def __init__(self, converter: "Converter", source: t7.TorchObject, path: str) -> None:
         self._converter = converter

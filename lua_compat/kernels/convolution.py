@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from lua_compat.runtime.bridge import Out
+from lua_compat.kernels.results import Out
 
 __all__ = ["correlate"]
 

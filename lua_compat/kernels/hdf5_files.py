@@ -1,17 +1,14 @@
 """HDF5 files that a Lua state has open, by number; what the Lua package hdf5 is made of."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 from torch import Tensor
 
+from lua_compat import hdf5
 from lua_compat.kernels.arrays import array_of
-from lua_compat.runtime.bridge import DTYPES, Out
-from lua_compat.runtime.strings import from_lua, to_lua
-
-if TYPE_CHECKING:
-    from lua_compat import hdf5
+from lua_compat.kernels.element_types import DTYPES
+from lua_compat.kernels.results import Out
+from lua_compat.kernels.strings import from_lua, to_lua
 
 # Elements that Torch7 does not have become those of the next larger type.
 _READ_AS = {
@@ -38,14 +35,12 @@ class OpenFiles:
 
     def hdf5_open(self, path: str, mode: str) -> int:
         """Opens a file; its number."""
-        from lua_compat import hdf5
-
         file = hdf5.File(from_lua(path), mode)  # type: ignore[arg-type]
         self._opened += 1
         self._files[self._opened] = file
         return self._opened
 
-    def _file(self, number: int) -> "hdf5.File":
+    def _file(self, number: int) -> hdf5.File:
         if number not in self._files:
             raise ValueError("the HDF5 file is closed")
         return self._files[number]
@@ -56,23 +51,19 @@ class OpenFiles:
 
     def hdf5_names(self, number: int, datapath: str) -> str | None:
         """The names in a group, each ended by a zero byte; None for a dataset."""
-        from lua_compat import hdf5
-
         found = self._file(number).read(from_lua(datapath))
         if isinstance(found, hdf5.DataSet):
             return None
         return "".join(to_lua(name) + "\0" for name in found.keys())  # noqa: SIM118
 
-    def _dataset(self, number: int, datapath: str) -> "hdf5.DataSet":
-        from lua_compat import hdf5
-
+    def _dataset(self, number: int, datapath: str) -> hdf5.DataSet:
         found = self._file(number).read(from_lua(datapath))
         if not isinstance(found, hdf5.DataSet):
             raise ValueError(f"{datapath} is a group, not a dataset")
         return found
 
     def hdf5_shape(self, number: int, datapath: str) -> tuple[int, ...]:
-        """The code of a dataset's element type (bridge.DTYPES), then its sizes."""
+        """The code of a dataset's element type (element_types.DTYPES), then its sizes."""
         dataset = self._dataset(number, datapath)
         dtype = _READ_AS.get(dataset.dtype.name)
         if dtype is None:
@@ -97,8 +88,6 @@ class OpenFiles:
         self, number: int, datapath: str, t: Tensor, append: bool, deflate: int, *chunks: float
     ) -> None:
         """Writes or appends a tensor; ``deflate`` -1: not compressed; no ``chunks``: in one piece."""
-        from lua_compat import hdf5
-
         chunking = tuple(int(size) for size in chunks) or None
         options = hdf5.DataSetOptions(chunking, None if deflate < 0 else int(deflate))
         file = self._file(number)

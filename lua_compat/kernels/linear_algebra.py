@@ -6,7 +6,7 @@ LAPACK's results may have any size, so they are ``Out``. ``uplo`` 'U' or 'L' say
 import torch
 from torch import Tensor
 
-from lua_compat.runtime.bridge import Out
+from lua_compat.kernels.results import Out
 
 __all__ = [
     "addbmm", "addmm", "addmv", "addr", "baddbmm", "bmm", "dot", "eig", "gels", "geqrf", "ger", "gesv",

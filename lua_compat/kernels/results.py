@@ -1,6 +1,11 @@
 """How kernels hand over what PyTorch computed: into the tensor that the caller gave."""
 
+from typing import Annotated
+
 from torch import Tensor
+
+# The annotation of a result that the kernel gives its size itself.
+Out = Annotated[Tensor, "resized by the kernel"]
 
 
 def write(out: Tensor, result: Tensor, like: Tensor | None = None) -> None:

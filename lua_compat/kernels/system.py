@@ -7,7 +7,7 @@ import time
 
 import torch
 
-from lua_compat.runtime.strings import from_lua, to_lua
+from lua_compat.kernels.strings import from_lua, to_lua
 from nets.engine.workers import can_limit_threads, limit_this_thread
 
 __all__ = [

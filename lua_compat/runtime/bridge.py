@@ -17,32 +17,16 @@ import os
 import types
 import typing
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from lua_compat.kernels.element_types import DTYPES, HOST_TYPES
+from lua_compat.kernels.results import Out
+from lua_compat.kernels.strings import from_lua
 from lua_compat.kernels.workspace import Workspace
-from lua_compat.runtime.strings import from_lua
 from nets.torch7.random import Generator
-
-Out = Annotated[Tensor, "resized by the kernel"]
-
-# Torch7's element types in the order of their codes on the Lua side (torch/types.lua), from 1.
-DTYPES = (
-    None,
-    torch.uint8,
-    torch.int8,
-    torch.int16,
-    torch.int32,
-    torch.int64,
-    torch.float16,
-    torch.float32,
-    torch.float64,
-)
-
-# CUDA's types follow in the same order (torch/types.lua).
-HOST_TYPES = len(DTYPES) - 1
 
 _UNCHANGED = -1
 

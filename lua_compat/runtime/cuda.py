@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from lua_compat.runtime.bridge import DTYPES, HOST_TYPES
+from lua_compat.kernels.element_types import DTYPES, HOST_TYPES
 
 NOT_FOUND = (
     "cutorch needs a CUDA GPU, and {why}. To check a CUDA script on the CPU, run it with: th --cpu-as-cuda"

@@ -1,30 +1,24 @@
 """A LuaJIT state with Torch7 in it, and how scripts run there."""
 
 import os
-import signal
 import sys
-import threading
-import types
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from lua_compat.runtime.strings import to_lua
+import torch
+from lupa import luajit21
 
-if TYPE_CHECKING:
-    from lua_compat.runtime.threads import Crew
+from lua_compat.kernels import all_kernels, kernels_of_a_state, outside_kernels
+from lua_compat.kernels.strings import to_lua
+from lua_compat.kernels.system import set_num_threads_here
+from lua_compat.runtime.bridge import Handles, for_lua, kernel_signature
+from lua_compat.runtime.cuda import Cuda, why_not
+from lua_compat.runtime.errors import LuaError
+from lua_compat.runtime.threads import Crew
 
 LUA_FOLDER = Path(__file__).parents[1] / "lua"
-
-# How long a Ctrl-C may take to reach Python before the process is ended from outside of Lua.
-_INTERRUPT_GRACE_SECONDS = 0.5
-INTERRUPTED = 130
-
-
-class LuaError(Exception):
-    """A Lua script raised an error; the text is Lua's message with its traceback."""
 
 
 def _deny(*_: object) -> Any:
@@ -72,17 +66,9 @@ class Runtime:
         *,
         sandboxed: bool = False,
         cpu_as_cuda: bool = False,
-        crew: "Crew | None" = None,
+        crew: Crew | None = None,
         in_thread: bool = False,
     ) -> None:
-        from lupa import luajit21
-
-        from lua_compat.kernels import all_kernels, kernels_of_a_state, outside_kernels
-        from lua_compat.kernels.system import set_num_threads_here
-        from lua_compat.runtime.bridge import Handles, for_lua, kernel_signature
-        from lua_compat.runtime.cuda import Cuda, why_not
-        from lua_compat.runtime.threads import Crew
-
         self.exited = False  # by os.exit
 
         place = "cpu" if cpu_as_cuda else None if why_not() or sandboxed else "cuda"
@@ -217,8 +203,6 @@ class Runtime:
         return 0
 
     def _protected(self, what: str, *arguments: Any) -> None:
-        import torch
-
         # Lua writes through C's stdout and Python through its own: each hands over what it still holds.
         sys.stdout.flush()
         try:
@@ -233,44 +217,6 @@ class Runtime:
         self._run("flush")
 
 
-@contextmanager
-def interruptible() -> Iterator[None]:
-    """Makes Ctrl-C work inside Lua: a loop that never calls Python does not see Python's signal handler.
-
-    Python's handler raises KeyboardInterrupt as soon as Lua comes back to Python. If that does not happen
-    within the grace period, a watching thread ends the process with exit code 130.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    reader, writer = os.pipe()
-    os.set_blocking(writer, False)
-    handled = threading.Event()
-
-    def on_interrupt(_number: int, _frame: types.FrameType | None) -> None:
-        handled.set()
-        raise KeyboardInterrupt
-
-    def watch() -> None:
-        while signals := os.read(reader, 64):
-            if signal.SIGINT in signals and not handled.wait(_INTERRUPT_GRACE_SECONDS):
-                os.write(sys.stderr.fileno(), b"th: interrupted\n")
-                os._exit(INTERRUPTED)
-
-    previous_handler = signal.signal(signal.SIGINT, on_interrupt)
-    previous_descriptor = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-    watcher = threading.Thread(target=watch, name="interrupts of Lua", daemon=True)
-    watcher.start()
-    try:
-        yield
-    finally:
-        signal.set_wakeup_fd(previous_descriptor)
-        signal.signal(signal.SIGINT, previous_handler)
-        os.close(writer)
-        watcher.join()
-        os.close(reader)
-
-
 def run(path: str | os.PathLike[str], args: Sequence[str] = ()) -> int:
     """Runs a Lua script of Torch7 as ``th path args...`` does, in this process.
 
@@ -278,8 +224,6 @@ def run(path: str | os.PathLike[str], args: Sequence[str] = ()) -> int:
     script did not catch, FileNotFoundError if there is no script. Threads of the script that still work
     when it has failed or called ``os.exit`` are waited for.
     """
-    from lua_compat.runtime.threads import Crew
-
     script = os.fspath(path)
     if not os.path.isfile(script):
         raise FileNotFoundError(f"no Lua script {script!r}")

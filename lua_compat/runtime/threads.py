@@ -1,7 +1,7 @@
 """The Lua states of one script, when its package ``threads`` makes more than one.
 
 Each has a thread and a ``Runtime`` of its own. They share nothing of Lua; what they share is here, by number:
-where they meet (meeting_points.py) and the memory of tensors on its way from one to another.
+where they meet (synchronisation.py) and the memory of tensors on its way from one to another.
 """
 
 import ctypes
@@ -10,16 +10,15 @@ import sys
 import threading
 from collections.abc import Callable
 from itertools import count
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import torch
 from torch import Tensor
 
+from lua_compat.kernels.system import set_num_threads_here
+from lua_compat.runtime.bridge import Handles
+from lua_compat.runtime.errors import LuaError
 from lua_compat.runtime.synchronisation import Condition, Ending, MeetingPoint, Mutex, Queue, Stopped
-
-if TYPE_CHECKING:
-    from lua_compat.runtime.bridge import Handles
-    from lua_compat.runtime.state import Runtime
 
 # Numbers that cannot be taken for the size of a queue: Queue(n) makes one, Queue(number) finds one.
 FIRST_NUMBER = 1 << 40
@@ -29,6 +28,16 @@ _FLUSH_SECONDS = 1.0
 
 Point = TypeVar("Point", bound=MeetingPoint)
 _KINDS: dict[str, type[MeetingPoint]] = {"Mutex": Mutex, "Condition": Condition, "Queue": Queue}
+
+
+class LuaState(Protocol):
+    """The part of a ``Runtime`` that a thread needs to run its code."""
+
+    exited: bool
+
+    def run_string(self, code: str, name: str, /) -> int: ...
+
+    def finish(self) -> int: ...
 
 
 class Crew:
@@ -70,9 +79,7 @@ class Crew:
 
     # What Lua calls
 
-    def functions(
-        self, handles: "Handles", new_state: "Callable[[], Runtime]"
-    ) -> dict[str, Callable[..., Any]]:
+    def functions(self, handles: Handles, new_state: Callable[[], LuaState]) -> dict[str, Callable[..., Any]]:
         """For one Lua state; ``new_state`` makes one more, in the thread that is to run it."""
 
         def lend(handle: int) -> int:
@@ -147,7 +154,7 @@ class Crew:
 
     # Threads
 
-    def _start(self, new_state: "Callable[[], Runtime]", code: str) -> int:
+    def _start(self, new_state: Callable[[], LuaState], code: str) -> int:
         """Runs Lua source in a thread of its own, on as many cores as the calling one; the thread's number.
 
         Python waits for such threads before it takes itself apart: none may still be in Lua or PyTorch then.
@@ -164,10 +171,7 @@ class Crew:
         thread.start()
         return number
 
-    def _work(self, new_state: "Callable[[], Runtime]", code: str, cores: int) -> None:
-        from lua_compat.kernels.system import set_num_threads_here
-        from lua_compat.runtime.state import LuaError
-
+    def _work(self, new_state: Callable[[], LuaState], code: str, cores: int) -> None:
         try:
             self._ending.check()
             set_num_threads_here(cores)

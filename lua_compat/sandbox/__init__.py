@@ -161,7 +161,7 @@ def _outcome(answer: bytes, status: int, limits: Limits) -> Outcome:
 def _values(data: bytes) -> tuple[Any, ...]:
     if not data:
         return ()
-    from lua_compat import t7
+    from lua_compat import t7  # loads numpy
 
     table = t7.load(BytesIO(data))
     return tuple(table.get(place) for place in range(1, int(table["n"]) + 1))

@@ -8,7 +8,13 @@ import json
 import os
 import resource
 import sys
+import traceback  # noqa: F401  (the interpreter needs it to report an error, and cannot load it any more then)
 from pathlib import Path
+
+import torch
+
+from lua_compat.runtime.errors import LuaError
+from lua_compat.runtime.state import Runtime
 
 PACKAGES = ("torch", "paths", "sys", "xlua", "nn", "optim", "graph", "nngraph")
 
@@ -26,8 +32,6 @@ def main() -> None:
     script = Path(order["script"])
     text = script.read_bytes().decode("latin-1")
     sources = _sources_beside(script)
-
-    from lua_compat.runtime.state import LuaError, Runtime
 
     runtime = Runtime(str(script), order["args"], sandboxed=True)
     runtime.lock_down(PACKAGES, sources)
@@ -76,10 +80,6 @@ def _without_hash_bang(text: str) -> str:
 
 def _warm_up() -> None:
     """What Python and PyTorch load on first use must be there before no more files can be opened."""
-    import traceback  # noqa: F401  (used by the interpreter when it reports an error)
-
-    import torch
-
     a = torch.eye(64)
     torch.linalg.svd(a @ a)
     torch.einsum("ij,jk,kl->il", a, a, a)

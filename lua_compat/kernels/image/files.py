@@ -7,6 +7,7 @@ a uint8 ``out`` gets the higher byte of 16 bits. What is written is uint8.
 import io
 import re
 import types
+import zlib
 from typing import BinaryIO
 
 import numpy as np
@@ -14,8 +15,8 @@ import torch
 from torch import Tensor
 
 from lua_compat.kernels.arrays import array_of
-from lua_compat.runtime.bridge import Out
-from lua_compat.runtime.strings import from_lua
+from lua_compat.kernels.results import Out
+from lua_compat.kernels.strings import from_lua
 
 __all__ = [
     "image_compress", "image_decompress", "image_file_size", "image_read_file", "image_read_ppm",
@@ -76,8 +77,6 @@ def _png_16_bits(data: bytes) -> np.ndarray | None:
 
     The chunks and filters are those of the PNG specification (W3C), sections 5 and 9.
     """
-    import zlib
-
     header = data[8:33]
     if len(header) < 25 or header[4:8] != b"IHDR":
         return None

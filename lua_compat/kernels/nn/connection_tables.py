@@ -7,8 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from lua_compat.kernels.results import write
-from lua_compat.runtime.bridge import Out
+from lua_compat.kernels.results import Out, write
 
 __all__ = [
     "mapped_convolution", "mapped_convolution_grad_input", "mapped_convolution_grad_parameters",

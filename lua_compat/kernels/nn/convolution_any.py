@@ -9,8 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lua_compat.kernels.results import write
-from lua_compat.runtime.bridge import Out
+from lua_compat.kernels.results import Out, write
 
 __all__ = ["convolution", "convolution_grad_input", "convolution_grad_parameters"]
 

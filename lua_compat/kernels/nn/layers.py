@@ -9,8 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from lua_compat.kernels.results import write
-from lua_compat.runtime.bridge import Out
+from lua_compat.kernels.results import Out, write
 
 __all__ = [
     "layer", "layer_gradient", "pair_layer", "pair_layer_gradients", "parametric_layer",

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lua_compat.kernels.nn.layers import gradients
-from lua_compat.runtime.bridge import Out
+from lua_compat.kernels.results import Out
 
 __all__ = [
     "binary_cross_entropy", "binary_cross_entropy_gradient", "class_nll", "class_nll_gradient",

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from lua_compat.runtime.bridge import Out
+from lua_compat.kernels.results import Out
 
 __all__ = ["batch_normalization", "batch_normalization_gradients"]
 

@@ -9,8 +9,7 @@ import math
 import torch
 from torch import Tensor
 
-from lua_compat.kernels.results import write
-from lua_compat.runtime.bridge import Out
+from lua_compat.kernels.results import Out, write
 
 __all__ = [
     "fractional_max_pooling", "fractional_max_pooling_grad_input", "max_unpooling",

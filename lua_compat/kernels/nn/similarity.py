@@ -4,8 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from lua_compat.kernels.results import write
-from lua_compat.runtime.bridge import Out
+from lua_compat.kernels.results import Out, write
 
 __all__ = [
     "bilinear", "bilinear_grad_inputs", "bilinear_grad_parameters", "cosine", "cosine_grad_input",

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from lua_compat.runtime.bridge import Out
+from lua_compat.kernels.results import Out
 
 __all__ = [
     "index_linear", "index_linear_grad_parameters", "index_linear_update", "index_linear_update_parameters",

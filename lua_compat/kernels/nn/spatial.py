@@ -10,9 +10,8 @@ import torch
 from torch import Tensor
 
 from lua_compat.kernels.nn import gpu_convolution, im2col
-from lua_compat.kernels.results import write
+from lua_compat.kernels.results import Out, write
 from lua_compat.kernels.workspace import Workspace
-from lua_compat.runtime.bridge import Out
 from nets.engine.shapes import PIECE_BYTES, ConvolutionShape, runs
 
 __all__ = [

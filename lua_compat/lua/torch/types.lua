@@ -78,7 +78,7 @@ for code, row in ipairs{
    local name, ctype, size = unpack(row)
    local T = {
       name = name,
-      code = code, -- the index in lua_compat.runtime.bridge.DTYPES
+      code = code, -- the index in lua_compat.kernels.element_types.DTYPES
       tensor = 'torch.' .. name .. 'Tensor',
       storage = 'torch.' .. name .. 'Storage',
       size = size,

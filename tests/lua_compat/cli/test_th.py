@@ -246,7 +246,7 @@ def test_a_reader_that_goes_away_ends_a_script() -> None:
 
 def test_run_from_python_ends_the_script_only(tmp_path: Path) -> None:
     from lua_compat import run
-    from lua_compat.runtime.state import LuaError
+    from lua_compat.runtime.errors import LuaError
 
     script = tmp_path / "exits.lua"
     script.write_text("assert(arg[1] == 'x') os.exit(7)")

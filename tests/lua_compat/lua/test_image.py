@@ -15,7 +15,7 @@ from lua_compat import run, t7
 from lua_compat.kernels.image import colors as image_colors
 from lua_compat.kernels.image import files as image_files
 from lua_compat.kernels.image import geometry as image_geometry
-from lua_compat.runtime.state import LuaError
+from lua_compat.runtime.errors import LuaError
 from tests.helpers import places
 from tests.helpers.lua_golden import differences
 from tests.helpers.places import ROOT

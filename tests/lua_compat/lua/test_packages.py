@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lua_compat import run, t7
-from lua_compat.runtime.state import LuaError
+from lua_compat.runtime.errors import LuaError
 from tests.helpers import places
 from tests.helpers.lua_golden import differences
 from tests.helpers.places import ROOT

@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 
 from lua_compat import run
-from lua_compat.runtime.state import LuaError, Runtime
+from lua_compat.runtime.errors import LuaError
+from lua_compat.runtime.state import Runtime
 from lua_compat.runtime.synchronisation import Condition, Ending, Mutex, Queue, Stopped
 from lua_compat.sandbox import run as run_in_sandbox
 from tests.helpers.places import ROOT

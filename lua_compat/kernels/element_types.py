@@ -1,0 +1,18 @@
+"""Torch7's element types in the order of their codes on the Lua side (torch/types.lua), from 1."""
+
+import torch
+
+DTYPES = (
+    None,
+    torch.uint8,
+    torch.int8,
+    torch.int16,
+    torch.int32,
+    torch.int64,
+    torch.float16,
+    torch.float32,
+    torch.float64,
+)
+
+# CUDA's types follow in the same order.
+HOST_TYPES = len(DTYPES) - 1
