@@ -3,9 +3,13 @@
 import os
 from collections.abc import Sequence
 
+from lua_compat import name_of_nets
+
+name_of_nets.reserve()
+
 
 def run(path: str | os.PathLike[str], args: Sequence[str] = ()) -> int:
-    """Runs a Lua script of Torch7 as ``th path args...`` does ; returns the exit code."""
+    """Runs a Lua script of Torch7 as ``th path args...`` does; returns the exit code."""
     from lua_compat.runtime.state import run as run_script
 
     return run_script(path, args)

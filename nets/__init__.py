@@ -1,1 +1,12 @@
-"""The networks: plain ``torch.nn`` modules, a registry, Torch7's generator and initialisation."""
+"""The networks: plain ``torch.nn`` modules, a registry, Torch7's generator and initialisation.
+
+Other folders called ``nets`` on Python's path, such as one of the user's, add their modules to this package;
+where both have a module of the same name, this project's is the one that is imported.
+"""
+
+import sys
+from pathlib import Path
+
+_ours = Path(__path__[0]).resolve()
+_others = (Path(entry).resolve() / "nets" for entry in sys.path)
+__path__ += [str(folder) for folder in _others if folder != _ours and folder.is_dir()]

@@ -3,7 +3,6 @@
 import importlib
 import importlib.util
 import os
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.workload.author_errors import described
+from lua_compat.name_of_nets import working_directory_first
 from nets import registry
 from nets.net import Net
 
@@ -38,7 +38,8 @@ def find(name: str, input_size: tuple[int, ...] | None = None, option: str = "--
             raise UserError(f"option {option}: there is no file '{source}'")
         definition: Callable[[], nn.Module] = partial(_torch7_model, source, place, option)
     elif colon:
-        definition = partial(_call, _function(file, inner, option), name, option)
+        theirs: dict[str, ModuleType] = {}
+        definition = partial(_call, _function(file, inner, option, theirs), name, option, theirs)
     else:
         try:
             registry.find(name)
@@ -55,10 +56,11 @@ def _torch7_model(file: str, place: str | None, option: str) -> "nn.Module":
     return load_module(file, place, f"option {option}")
 
 
-def _function(module: str, name: str, option: str) -> Callable[[], Any]:
-    """The function ``name`` of a module that can be imported from here, or of a .py file."""
+def _function(module: str, name: str, option: str, theirs: dict[str, ModuleType]) -> Callable[[], Any]:
+    """Returns the function ``name`` of a module that can be imported from here, or of a .py file."""
     try:
-        imported = _from_file(module) if module.endswith(".py") else _imported(module)
+        with working_directory_first(theirs):
+            imported = _from_file(module) if module.endswith(".py") else importlib.import_module(module)
     except (Exception, SystemExit) as error:  # whatever the author's code raises
         raise UserError(f"option {option}: cannot import '{module}': {described(error)}") from None
     found: Any = imported
@@ -69,13 +71,6 @@ def _function(module: str, name: str, option: str) -> Callable[[], Any]:
         accepted = ", ".join(_functions_of(imported)) or "none defined there"
         raise UserError(f"option {option}: '{name}' {problem} in '{module}'; accepted: {accepted}")
     return found
-
-
-def _imported(module: str) -> ModuleType:
-    folder = os.getcwd()
-    if folder not in sys.path:
-        sys.path.append(folder)  # stays: the module may import its neighbours when it is called
-    return importlib.import_module(module)
 
 
 def _from_file(path: str) -> ModuleType:
@@ -99,11 +94,12 @@ def _functions_of(module: ModuleType) -> list[str]:
     ]
 
 
-def _call(function: Callable[[], Any], name: str, option: str) -> "nn.Module":
+def _call(function: Callable[[], Any], name: str, option: str, theirs: dict[str, ModuleType]) -> "nn.Module":
     from torch import nn
 
     try:
-        module = function()
+        with working_directory_first(theirs):
+            module = function()
     except (Exception, SystemExit) as error:  # whatever the author's code raises
         raise UserError(f"option {option}: {name}() failed: {described(error)}") from None
     if not isinstance(module, nn.Module):
