@@ -16,7 +16,7 @@ from pathlib import Path
 
 import torch
 
-from nets.engine.choice.user_cache import replace_whole, user_cache
+from nets.engine.user_cache import replace_whole, user_cache
 
 VERSION = 7
 _REPEATS, _REPEATS_LATER = 4, 2

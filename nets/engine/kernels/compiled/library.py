@@ -21,7 +21,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nets.engine.choice.user_cache import replace_whole, user_cache
+from nets.engine.user_cache import replace_whole, user_cache
 from nets.engine.workers import torch_library
 
 ELEMENTS = {torch.float32: "float", torch.float64: "double"}
