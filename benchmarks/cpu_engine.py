@@ -1,20 +1,20 @@
-"""The CPU engine against stock PyTorch and, where there is one, a real Torch7: time per phase and memory.
+"""Compares the CPU engine with stock PyTorch and, if given, real Torch7: time per phase, and memory.
 
     python benchmarks/cpu_engine.py --net overfeat_accurate --batch 1 8 64 --torch7 "th benchmark.lua"
     python benchmarks/cpu_engine.py --net alexnet vgg_a googlenet resnet50_v1 --batch 1 16 64
     python benchmarks/cpu_engine.py --net vgg_a --batch 64 --rounds 5 --minutes 4 --peers stock-best auto
 
-Every peer has a process of its own that is alone in memory while it runs: it is started, runs some rounds of
-the three phases and ends, then the next one does; so they go on in turns, that all meet the same machine.
-(Side by side in a virtual machine they do not get the same memory: accGradParameters of OverFeat, batch 1,
-took up to half again as long in a process that was started after others.) Its first seconds are not timed. A
-sample during which other programs held the cores (Linux's pressure figures) is taken again. Shown: medians of
-all rounds of all turns, in ms per image. On a machine that is never quiet, ``--threads 1 --clock cpu`` shows
-the CPU time of one thread, which other programs hardly change.
+Every peer runs in a process of its own that is alone in memory: it starts, runs some rounds of the three
+phases and ends, then the next peer does. The peers take turns, so that all of them meet the same machine.
+(Processes side by side in a virtual machine do not get equally fast memory: accGradParameters of OverFeat at
+batch 1 took up to 1.5 times as long in a process started after others.) The first seconds of a process are
+not timed. A sample taken while other programs held the cores (according to Linux's pressure figures) is
+repeated. The output shows medians over all rounds of all turns, in ms per image. On a machine that is never quiet,
+``--threads 1 --clock cpu`` shows the CPU time of one thread, which other programs hardly change.
 
-``--minutes`` begins no new turn of a net and batch size after so long; ``--json`` is written after each turn,
-so that an interrupted run keeps what it has. ``--torch7`` runs a legacy script (OverFeat) under a Torch7 of
-your own, once a turn.
+After ``--minutes``, no new turn of a net and batch size begins. ``--json`` is written after each turn, so an
+interrupted run keeps its results. ``--torch7`` runs a legacy script (OverFeat) under your own Torch7, once a
+turn.
 """
 
 import argparse
@@ -40,8 +40,8 @@ from nets.registry import NETS
 PHASES = ("updateOutput", "updateGradInput", "accGradParameters")
 PEERS = ("stock", "stock-best", "mm", "auto")
 RETRIES = 5
-LONG = 2.0  # seconds: a longer sample always meets some other program, and is not taken again
-WARM_UP = 3.0  # seconds of untimed rounds: a virtual machine's memory is slow when a process first has it
+LONG = 2.0  # seconds: a longer sample always meets some other program and is not repeated
+WARM_UP = 3.0  # seconds of untimed rounds: in a virtual machine, memory is slow when a process first gets it
 PRESSURE = Path("/proc/pressure/cpu")
 
 
@@ -89,7 +89,7 @@ def write_json(path: Path | None, results: list[dict[str, object]]) -> None:
 
 
 class Worker:
-    """A peer's process: "run" is answered with a round's times, anything else with its peak memory."""
+    """A peer's process: it answers "run" with a round's times, anything else with its peak memory."""
 
     def __init__(self, peer: str, net: str, batch: int, options: argparse.Namespace) -> None:
         context = multiprocessing.get_context("spawn")
@@ -100,7 +100,7 @@ class Worker:
         self.facts: dict[str, object] = self._answer()
 
     def run(self) -> tuple[list[float], int, int]:
-        """ms per image by phase, samples taken again, peak memory in MiB."""
+        """Runs a round; returns ms per image by phase, the samples repeated, and the peak memory in MiB."""
         self._pipe.send("run")
         return self._answer()
 
@@ -117,7 +117,7 @@ class Worker:
 
 
 def compare(net: str, batch: int, options: argparse.Namespace) -> Iterator[dict[str, object]]:
-    """What is known after each turn."""
+    """Yields what is known after each turn."""
     started = time.monotonic()
     with_torch7 = options.torch7 is not None and net == "overfeat_accurate"
     names = [*options.peers, "torch7"] if with_torch7 else options.peers
@@ -179,7 +179,7 @@ def table(result: dict[str, object]) -> list[str]:
 
 
 def run_torch7(command: str, batch: int) -> list[float]:
-    """One run of a legacy script; its ms per image by phase."""
+    """Runs a legacy script once; returns its ms per image by phase."""
     # On a CPU the original fails on the lines that synchronise a GPU.
     iterations = 3 if batch < 16 else 1
     arguments = [*shlex.split(command), "-sync", "false", "-iter", str(iterations), "-batch_size", str(batch)]
@@ -194,7 +194,7 @@ def run_torch7(command: str, batch: int) -> list[float]:
 
 
 def work(pipe: Connection, peer: str, net: str, batch: int, options: argparse.Namespace) -> None:
-    """What a peer's process does: see :class:`Worker`."""
+    """Runs a peer in its process; see :class:`Worker`."""
     if peer == "stock-best":
         tune_malloc()
     import torch
@@ -263,7 +263,7 @@ def round_to(value: float) -> float:
 
 
 def pressure() -> float:
-    """Seconds in which some thread that was ready waited for a core; 0 where that is not counted."""
+    """Returns for how many seconds some ready thread has waited for a core; 0 where that is not counted."""
     try:
         return int(PRESSURE.read_text().splitlines()[0].rpartition("=")[2]) / 1e6
     except (OSError, ValueError):
@@ -271,7 +271,7 @@ def pressure() -> float:
 
 
 def tune_malloc() -> None:
-    """glibc keeps what is freed: no mapping and unmapping, hence no page faults, after the first round."""
+    """Makes glibc keep freed memory: after the first round nothing is mapped, so no page faults occur."""
     m_mmap_max, m_trim_threshold, m_top_pad = -4, -1, -2
     libc = ctypes.CDLL(None)
     libc.mallopt(m_mmap_max, 0)

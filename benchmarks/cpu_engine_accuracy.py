@@ -1,11 +1,11 @@
-"""The error of every algorithm of the CPU engine against float64, beside stock PyTorch's own in float32.
+"""Measures the error of the CPU engine's algorithms against float64, next to stock PyTorch's in float32.
 
     python benchmarks/cpu_engine_accuracy.py [--batch 2] [--json FILE]
 
-Each layer gets the same inputs in every algorithm: inputs as a ReLU leaves them, weights as Torch7
-initialises them, normal gradients. Shown: the largest error over the largest value, for output / input
-gradient / weight gradient. Over a whole net such figures mean little: ReLU and pooling flip on ties in any
-arithmetic.
+Every algorithm gets the same inputs for a layer: inputs as a ReLU leaves them, weights as Torch7 initialises
+them, normal gradients. The output is the largest error relative to the largest value, for output / input
+gradient / weight gradient. For a whole net such figures mean little, because near ties in ReLU and pooling
+flip in any arithmetic.
 """
 
 import argparse
@@ -51,7 +51,7 @@ def main() -> int:
 def layer_errors(
     geometry: tuple[int, int, int, int, int, int], batch: int, dtype_name: str
 ) -> dict[str, list[float | None]]:
-    """Algorithm to errors of the three phases; None for a phase that it is not for."""
+    """Returns the errors of the three phases by algorithm; None for a phase it does not apply to."""
     import torch
     import torch.nn.functional as F
     from torch import Tensor

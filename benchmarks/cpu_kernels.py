@@ -1,10 +1,10 @@
-"""Every kernel of the CPU engine on one convolution, side by side, with and without a C compiler.
+"""Times every kernel of the CPU engine on one convolution, with and without a C compiler.
 
     python benchmarks/cpu_kernels.py --channels 64 64 --size 56 --kernel 3 --padding 1 --batch 16
 
-Shown per phase: the median ms of interleaved runs, and the GFLOP/s that a direct convolution would have to do
+For each phase it prints the median time of interleaved runs, and the GFLOP/s a direct convolution would need
 to be as fast (above the machine's peak for algorithms that save multiplications). Winograd and FFT marked *
-are as they are without a compiler: PyTorch's operators alone.
+run as they do without a compiler, on PyTorch's operators alone.
 """
 
 import argparse
@@ -36,7 +36,7 @@ def main() -> int:
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--only", default="", help="kernels whose name contains this")
+    parser.add_argument("--only", default="", help="only kernels whose name contains this")
     options = parser.parse_args()
 
     import torch
@@ -61,7 +61,7 @@ def main() -> int:
 
 
 def runs_of(shape: "ConvolutionShape", phase: str, only: str) -> dict[str, Callable[[], None]]:
-    """Name to a run of one kernel, which has run once."""
+    """Returns, by name, functions that each run a kernel; every kernel has already run once."""
     from nets.engine.choice.algorithms import candidates
     from nets.engine.choice.selection import Trial
 
@@ -79,7 +79,7 @@ def runs_of(shape: "ConvolutionShape", phase: str, only: str) -> dict[str, Calla
 
 
 def medians(runs: dict[str, Callable[[], None]], rounds: int) -> dict[str, float]:
-    """Seconds of each run: the median of ``rounds``, in turns."""
+    """Returns the seconds of each run by name: the median of ``rounds`` interleaved rounds."""
     times: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(rounds):
         for name, run in runs.items():

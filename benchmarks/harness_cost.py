@@ -1,8 +1,8 @@
-"""What the harness costs: our phases in our timed loop against a hand-written loop of the same kernels.
+"""Measures what the harness costs: our phases in our loop against a hand-written loop of the same kernels.
 
 A net of 50 tiny layers (25 convolutions of 8 planes with their ReLUs) makes the work per layer so small that
-any cost per layer shows. Both sides run in one process, pass by pass in turn; the figure is the ratio of the
-medians of each phase.
+any cost per layer shows. Both sides run in one process, taking turns pass by pass; the figure is the ratio of
+the medians of each phase.
 
     python benchmarks/harness_cost.py [--size 16] [--batch-size 4] [--pairs 400]
 """

@@ -1,9 +1,9 @@
-"""How long a net's parameters take: Torch7's generator on OverFeat accurate, 144.7 million numbers.
+"""Times the initialisation of a net: Torch7's generator on OverFeat accurate, 144.7 million numbers.
 
     python benchmarks/initialisation.py [--runs 9] [--torch7 "COMMAND"]
 
-COMMAND runs a Lua file under real Torch7 (``th``), if one is at hand; it then draws as many numbers, and both
-are timed in turn, each as one process does it: memory fresh from the system, touched for the first time.
+COMMAND runs a Lua file under real Torch7 (``th``). If given, it draws as many numbers, and the two take
+turns, each in the conditions of a new process: memory fresh from the system, touched for the first time.
 """
 
 import argparse
@@ -29,7 +29,7 @@ print(timer:time().real)
 
 
 def ours() -> float:
-    """Seconds to fill the net's parameters."""
+    """Returns the seconds it takes to fill the net's parameters."""
     module = registry.on_meta(registry.find(NET)).to_empty(device="cpu")
     start = time.perf_counter()
     initialise(module, Generator(1))
@@ -37,7 +37,7 @@ def ours() -> float:
 
 
 def theirs(command: str, numbers: int) -> float:
-    """Seconds real Torch7 takes for as many numbers."""
+    """Returns the seconds real Torch7 takes for as many numbers."""
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder) / "draw.lua"
         script.write_text(LUA % numbers)

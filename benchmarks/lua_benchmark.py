@@ -1,10 +1,10 @@
-"""benchmark.lua under our th beside benchmark.py: the same net, the same kernels, in turns.
+"""Compares benchmark.lua under our th with benchmark.py: the same net and kernels, interleaved.
 
     python benchmarks/lua_benchmark.py --script benchmark.lua [--torch7 COMMAND] [--batch 1] [--rounds 9]
 
-SCRIPT is the original benchmark.lua (Cadene/DeepRecipes), unmodified; COMMAND runs a Lua script under real
-Torch7. A first round, which may time kernels for the tuning file, is not counted. Printed are the medians of
-each line over the rounds, in milliseconds per sample, and the ratio of th's to each other's.
+``--script`` names the original benchmark.lua (Cadene/DeepRecipes), unmodified; COMMAND runs a Lua script
+under real Torch7. The first round, which may time kernels for the tuning file, is not counted. The output shows the
+median of each line over the rounds, in milliseconds per sample, and th's time divided by each of the others'.
 """
 
 import argparse
@@ -19,7 +19,7 @@ LINES = (":updateOutput():", ":updateGradInput():", ":accGradParameters():", ":T
 
 
 def run(command: list[str]) -> dict[str, float]:
-    """What a run of the script printed on the lines of interest."""
+    """Runs the script; returns what it printed on the lines of interest, in ms per sample."""
     result = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
     if result.returncode:
         sys.exit(f"{shlex.join(command)} failed:\n{result.stderr}")

@@ -1,4 +1,4 @@
-"""A Lua script that times things, run by ``th`` and by real Torch7 in turns."""
+"""Runs a Lua script that times things under ``th`` and under real Torch7, in turns."""
 
 import argparse
 import shlex
@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def options(description: str, rounds: int) -> argparse.Namespace:
-    """``torch7`` and ``rounds`` from the command line. ``rounds``: how many unless told."""
+    """Parses ``torch7`` and ``rounds`` from the command line; ``rounds`` is the default number of rounds."""
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -20,9 +20,9 @@ def options(description: str, rounds: int) -> argparse.Namespace:
 
 
 def medians(source: str, torch7: str | None, rounds: int) -> dict[str, dict[str, float]]:
-    """What ``source`` prints as name, tab and number: its median over the rounds, by name, th first.
+    """Returns the medians over the rounds of what ``source`` prints, as lines of name, tab and number.
 
-    By program: "th", and "Torch7" where ``torch7`` is the command for it.
+    By program ("th", then "Torch7" if ``torch7`` is the command for it), then by name.
     """
     commands = {"th": [sys.executable, "-m", "lua_compat"]}
     if torch7:

@@ -1,10 +1,10 @@
-"""How long the tests of nn.test() take under our th; under real Torch7 beside it if given.
+"""Times the tests of nn.test() under our th and, if given, under real Torch7.
 
     python benchmarks/lua_nn_suite.py --nn FOLDER [--torch7 COMMAND] [--seed 3] [--slowest 15]
 
-FOLDER: a checkout of torch/nn, whose test.lua is run. COMMAND runs a Lua script under real Torch7 ('th', or
-'luajit' with its paths set). Both want the package moses in LUA_PATH. Every test starts from the seed, as the
-sizes in the tests are random: so both do the same. Printed are seconds.
+FOLDER is a checkout of torch/nn, whose test.lua is run. COMMAND runs a Lua script under real Torch7 ('th', or
+'luajit' with its paths set). Both need the package moses in LUA_PATH. The sizes in the tests are random, so
+every test starts from the seed, and both do the same work. The output is in seconds.
 """
 
 import argparse

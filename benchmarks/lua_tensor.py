@@ -1,9 +1,9 @@
-"""What tensors cost in Lua: element access, apply, small operations; real Torch7's beside it if given.
+"""Measures what tensors cost in Lua: element access, apply, small operations; also under real Torch7 if given.
 
     python benchmarks/lua_tensor.py [--torch7 COMMAND] [--rounds 9]
 
-COMMAND runs a Lua script under real Torch7 ('th', or 'luajit' with its paths set). The two run in
-turns; printed are the medians over the rounds, in nanoseconds, and the ratio of the medians.
+COMMAND runs a Lua script under real Torch7 ('th', or 'luajit' with its paths set). The two take turns; the
+output shows the medians over the rounds, in nanoseconds, and the ratio of the medians.
 """
 
 from lua_in_turns import medians, options

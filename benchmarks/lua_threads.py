@@ -1,8 +1,8 @@
-"""What the package threads costs in Lua: jobs of no work, threads, handing a batch of images over.
+"""Measures what the Lua package threads costs: empty jobs, threads, handing over a batch of images.
 
     python benchmarks/lua_threads.py [--torch7 COMMAND] [--rounds 5]
 
-COMMAND runs a Lua script under real Torch7 with its package threads. The two run in turns; printed are the
+COMMAND runs a Lua script under real Torch7 with its package threads. The two take turns; the output shows the
 medians over the rounds, in microseconds.
 """
 

@@ -1,10 +1,10 @@
-"""How fast .t7 files are read: a large model, and tables of a million entries against torchfile.
+"""Measures how fast .t7 files are read: a large model, and tables of a million entries against torchfile.
 
     python benchmarks/t7_reading.py [--megabytes 578] [--rounds 9] [--directory DIR]
 
 Prints, as medians of interleaved rounds:
-- the time to open a file of weights (mapped), and to read it whole with a cold cache, beside a plain read;
-- the peak memory of loading it and touching every element, over the size of the file;
+- the time to open a file of weights (mapped), and to read all of it with a cold cache, next to a plain read;
+- the peak memory of loading it and touching every element, divided by the size of the file;
 - the time to load tables of a million entries, and to load and use all of them (scalars are decoded when
   a table is first used), ours and torchfile's (pip install torchfile), with the ratios.
 """
