@@ -9,8 +9,8 @@ phases and ends, then the next peer does. The peers take turns, so that all of t
 (Processes side by side in a virtual machine do not get equally fast memory: accGradParameters of OverFeat at
 batch 1 took up to 1.5 times as long in a process started after others.) The first seconds of a process are
 not timed. A sample taken while other programs held the cores (according to Linux's pressure figures) is
-repeated. The output shows medians over all rounds of all turns, in ms per image. On a machine that is never quiet,
-``--threads 1 --clock cpu`` shows the CPU time of one thread, which other programs hardly change.
+repeated. The output shows medians over all rounds of all turns, in ms per image. On a machine that is never
+quiet, ``--threads 1 --clock cpu`` shows the CPU time of one thread, which other programs hardly change.
 
 After ``--minutes``, no new turn of a net and batch size begins. ``--json`` is written after each turn, so an
 interrupted run keeps its results. ``--torch7`` runs a legacy script (OverFeat) under your own Torch7, once a

@@ -3,8 +3,9 @@
     python benchmarks/lua_benchmark.py --script benchmark.lua [--torch7 COMMAND] [--batch 1] [--rounds 9]
 
 ``--script`` names the original benchmark.lua (Cadene/DeepRecipes), unmodified; COMMAND runs a Lua script
-under real Torch7. The first round, which may time kernels for the tuning file, is not counted. The output shows the
-median of each line over the rounds, in milliseconds per sample, and th's time divided by each of the others'.
+under real Torch7. The first round, which may time kernels for the tuning file, is not counted. The output
+shows the median of each line over the rounds, in milliseconds per sample, and th's time divided by each
+other's.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Measures what tensors cost in Lua: element access, apply, small operations; also under real Torch7 if given.
+"""Measures what tensors cost in Lua: element access, apply, small operations, also under real Torch7.
 
     python benchmarks/lua_tensor.py [--torch7 COMMAND] [--rounds 9]
 
