@@ -60,3 +60,8 @@ def declared_exports(kinds: dict[type[Torch7Module], Extra | None]) -> dict[type
 
 def torch7_name(kind: type[Torch7Module]) -> str:
     return kind.typename or f"nn.{kind.__name__}"
+
+
+def pair_gradient(w: ModuleWriter, m: Any) -> dict[str, Any]:
+    """The extra field of a layer of two inputs."""
+    return {"gradInput": t7.LuaTable.from_list([w.empty(), w.empty()])}

@@ -1,48 +1,20 @@
 """Which class is converted how, in both directions: the tables of all families in one."""
 
-from lua_compat.conversion import (
-    containers,
-    convolution,
-    graph,
-    linear,
-    normalisation,
-    pooling,
-    shapes,
-    tables,
-    transfer,
-)
+from lua_compat.conversion import families
 from lua_compat.conversion.reading import Conversion
 from lua_compat.conversion.writing import Export
+from lua_compat.packages import modules_of
 
-CONVERSIONS: dict[str, Conversion] = {
-    **containers.CONVERSIONS,
-    **convolution.CONVERSIONS,
-    **graph.CONVERSIONS,
-    **linear.CONVERSIONS,
-    **normalisation.CONVERSIONS,
-    **pooling.CONVERSIONS,
-    **shapes.CONVERSIONS,
-    **tables.CONVERSIONS,
-    **transfer.CONVERSIONS,
-}
+CONVERSIONS: dict[str, Conversion] = {}
+EXPORTS: dict[type, Export] = {}
+for _family in modules_of(families):
+    CONVERSIONS.update(_family.CONVERSIONS)
+    EXPORTS.update(_family.EXPORTS)
 
 
 def find_conversion(typename: str) -> Conversion | None:
     """cudnn's classes have nn's fields: one without an entry of its own is converted as nn's of that name."""
     return CONVERSIONS.get(typename) or CONVERSIONS.get(typename.replace("cudnn.", "nn.", 1))
-
-
-EXPORTS: dict[type, Export] = {
-    **containers.EXPORTS,
-    **convolution.EXPORTS,
-    **graph.EXPORTS,
-    **linear.EXPORTS,
-    **normalisation.EXPORTS,
-    **pooling.EXPORTS,
-    **shapes.EXPORTS,
-    **tables.EXPORTS,
-    **transfer.EXPORTS,
-}
 
 
 def find_export(kind: type) -> Export | None:

@@ -1,7 +1,7 @@
 """The Lua states of one script, when its package ``threads`` makes more than one.
 
 Each has a thread and a ``Runtime`` of its own. They share nothing of Lua; what they share is here, by number:
-where they meet (synchronisation.py) and the memory of tensors on its way from one to another.
+where they meet (synchronization.py) and the memory of tensors on its way from one to another.
 """
 
 import ctypes
@@ -18,7 +18,7 @@ from torch import Tensor
 from lua_compat.kernels.system import set_num_threads_here
 from lua_compat.runtime.bridge import Handles
 from lua_compat.runtime.errors import LuaError
-from lua_compat.runtime.synchronisation import Condition, Ending, MeetingPoint, Mutex, Queue, Stopped
+from lua_compat.runtime.synchronization import Condition, Ending, MeetingPoint, Mutex, Queue, Stopped
 
 # Numbers that cannot be taken for the size of a queue: Queue(n) makes one, Queue(number) finds one.
 FIRST_NUMBER = 1 << 40

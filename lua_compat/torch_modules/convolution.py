@@ -1,4 +1,4 @@
-"""Convolutions that torch.nn has not, or lays out otherwise."""
+"""Convolutions."""
 
 from typing import Any
 
@@ -110,13 +110,6 @@ class TemporalRowConvolution(nn.Conv1d):
         return super().forward(input) if self.featFirst else super().forward(input.mT).mT
 
 
-class TemporalMaxPooling(nn.MaxPool1d):
-    """nn.MaxPool1d of frames in rows."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return super().forward(input.mT).mT
-
-
 class TemporalSubSampling(Torch7Module):
     """The sum over each kW frames, times the feature's weight, plus its bias."""
 
@@ -127,16 +120,3 @@ class TemporalSubSampling(Torch7Module):
 
     def forward(self, input: Tensor) -> Tensor:
         return input.unfold(-2, self.kW, self.dW).sum(-1) * self.weight + self.bias
-
-
-class TemporalDynamicKMaxPooling(Torch7Module):
-    """The max(minK, ceil(factor * frames)) largest values of each feature, in their order."""
-
-    minK: int
-    factor: float = 0
-
-    def forward(self, input: Tensor) -> Tensor:
-        frames = input.shape[-2]
-        count = max(self.minK, int(-(-self.factor * frames // 1)))
-        places = input.topk(count, -2).indices.sort(-2).values
-        return input.gather(-2, places)

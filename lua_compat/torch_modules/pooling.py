@@ -1,4 +1,4 @@
-"""Pooling with Torch7's size rounding, and upsampling with its conventions."""
+"""Pooling."""
 
 import math
 from typing import Any
@@ -10,6 +10,30 @@ from torch.nn import functional
 from lua_compat.torch_modules.base import Torch7Module
 
 _IMAGE_DIMS = 2
+
+
+class TemporalMaxPooling(nn.MaxPool1d):
+    """nn.MaxPool1d of frames in rows."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return super().forward(input.mT).mT
+
+
+class TemporalDynamicKMaxPooling(Torch7Module):
+    """The max(minK, ceil(factor * frames)) largest values of each feature, in their order."""
+
+    minK: int
+    factor: float = 0
+
+    def forward(self, input: Tensor) -> Tensor:
+        frames = input.shape[-2]
+        count = max(self.minK, int(-(-self.factor * frames // 1)))
+        places = input.topk(count, -2).indices.sort(-2).values
+        return input.gather(-2, places)
+
+
+def _pair(value: Any) -> tuple[int, int]:
+    return (value, value) if isinstance(value, int) else (value[0], value[1])
 
 
 class CeilMaxPool2d(nn.MaxPool2d):
@@ -30,31 +54,8 @@ class CeilMaxPool2d(nn.MaxPool2d):
         return functional.max_pool2d(padded, sizes, steps)
 
 
-def _pair(value: Any) -> tuple[int, int]:
-    return (value, value) if isinstance(value, int) else (value[0], value[1])
-
-
 class SumPool2d(nn.AvgPool2d):
     """nn.AvgPool2d times the window's size (SpatialAveragePooling with divide = false)."""
 
     def forward(self, input: Tensor) -> Tensor:
         return super().forward(input) * math.prod(_pair(self.kernel_size))
-
-
-class SpatialUpSampling(Torch7Module):
-    """Resizes images: nearest, or linear with the corners kept; to ``size`` (height, width) or by a scale."""
-
-    scale_factor: int | None = None
-    size: tuple[int, ...] | None = None
-    linear: bool = False
-
-    def forward(self, input: Tensor) -> Tensor:
-        batch = input if input.dim() > 3 else input.unsqueeze(0)
-        spatial = batch.shape[2:]
-        size = list(self.size or (n * (self.scale_factor or 1) for n in spatial))
-        if not self.linear:
-            output = functional.interpolate(batch, size, mode="nearest")
-        else:
-            mode = "bilinear" if len(spatial) == _IMAGE_DIMS else "trilinear"
-            output = functional.interpolate(batch, size, mode=mode, align_corners=True)
-        return output if input.dim() > 3 else output.squeeze(0)

@@ -1,4 +1,4 @@
-"""Layers that take or give tables; a table is a list."""
+"""Layers that take or give tables."""
 
 import functools
 import operator
@@ -111,58 +111,6 @@ class ZipTableOneToMany(Torch7Module):
     def forward(self, input: list[Any]) -> list[list[Any]]:
         one, many = input
         return [[one, element] for element in many]
-
-
-class MM(Torch7Module):
-    """The product of two matrices, or of two batches of them."""
-
-    transA: bool = False
-    transB: bool = False
-
-    def forward(self, input: list[Tensor]) -> Tensor:
-        a, b = input
-        return (a.mT if self.transA else a) @ (b.mT if self.transB else b)
-
-
-class MV(Torch7Module):
-    """The product of a matrix and a vector, or of two batches of them."""
-
-    trans: bool = False
-
-    def forward(self, input: list[Tensor]) -> Tensor:
-        matrix, vector = input
-        return ((matrix.mT if self.trans else matrix) @ vector.unsqueeze(-1)).squeeze(-1)
-
-
-def _rows(tensor: Tensor) -> Tensor:
-    return tensor.unsqueeze(0) if tensor.dim() == 1 else tensor
-
-
-class DotProduct(Torch7Module):
-    """Of the rows of two tensors; a vector is one row."""
-
-    def forward(self, input: list[Tensor]) -> Tensor:
-        a, b = map(_rows, input)
-        return (a * b).sum(1)
-
-
-class CosineDistance(Torch7Module):
-    """The cosine of the angle between the rows of two tensors; 1e-12 keeps zero rows from dividing by 0."""
-
-    def forward(self, input: list[Tensor]) -> Tensor:
-        a, b = map(_rows, input)
-        squares = (a.square().sum(1) + 1e-12) * (b.square().sum(1) + 1e-12)
-        return (a * b).sum(1) * squares.rsqrt()
-
-
-class PairwiseDistance(Torch7Module):
-    """The ``norm``-distance of the rows of two tensors."""
-
-    norm: float = 2
-
-    def forward(self, input: list[Tensor]) -> Tensor:
-        a, b = map(_rows, input)
-        return (a - b).abs().pow(self.norm).sum(1).pow(1 / self.norm)
 
 
 class MixtureTable(Torch7Module):

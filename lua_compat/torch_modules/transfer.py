@@ -42,24 +42,6 @@ class Power(Torch7Module):
         return input.pow(self.pow)
 
 
-class AddConstant(Torch7Module):
-    """Adds a number, or a vector to each row."""
-
-    constant_scalar: float | Tensor
-    inplace: bool = False
-
-    def forward(self, input: Tensor) -> Tensor:
-        return input.add_(self.constant_scalar) if self.inplace else input + self.constant_scalar
-
-
-class MulConstant(Torch7Module):
-    constant_scalar: float
-    inplace: bool = False
-
-    def forward(self, input: Tensor) -> Tensor:
-        return input.mul_(self.constant_scalar) if self.inplace else input * self.constant_scalar
-
-
 class TanhShrink(Torch7Module):
     def forward(self, input: Tensor) -> Tensor:
         return input - input.tanh()

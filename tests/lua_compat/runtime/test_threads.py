@@ -18,7 +18,7 @@ import pytest
 from lua_compat import run
 from lua_compat.runtime.errors import LuaError
 from lua_compat.runtime.state import Runtime
-from lua_compat.runtime.synchronisation import Condition, Ending, Mutex, Queue, Stopped
+from lua_compat.runtime.synchronization import Condition, Ending, Mutex, Queue, Stopped
 from lua_compat.sandbox import run as run_in_sandbox
 from tests.helpers.places import ROOT
 

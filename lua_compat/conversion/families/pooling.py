@@ -1,13 +1,14 @@
-"""Pooling, padding and upsampling."""
+"""Pooling."""
 
 from typing import Any
 
 from torch import nn
 
 from lua_compat import t7
+from lua_compat.conversion.declared import declared_exports, declared_table
 from lua_compat.conversion.reading import Conversion, Fields
 from lua_compat.conversion.writing import Export, ModuleWriter
-from lua_compat.torch_modules import convolution, pooling
+from lua_compat.torch_modules import pooling
 
 
 def _max2d(f: Fields) -> nn.Module:
@@ -63,38 +64,21 @@ def _average3d(f: Fields) -> nn.Module:
     )
 
 
-def _upsampling(f: Fields, linear: bool) -> nn.Module:
-    size = [f.get(name) for name in ("odepth", "oheight", "owidth")]
-    scale = f.get("scale_factor")
-    return pooling.SpatialUpSampling(
-        scale_factor=None if scale is None else f.integer("scale_factor"),
-        size=None if scale is not None else tuple(int(n) for n in size if n is not None),
-        linear=linear,
-    )
-
-
-_EDGES = ("pad_l", "pad_r", "pad_t", "pad_b")
-_FACES = ("pleft", "pright", "ptop", "pbottom", "pfront", "pback")
-
 CONVERSIONS: dict[str, Conversion] = {
+    **declared_table(
+        pooling.TemporalDynamicKMaxPooling,
+    ),
+    "nn.SpatialLPPooling": lambda f: nn.Sequential(*f.children()),
     "nn.SpatialMaxPooling": _max2d,
     "nn.SpatialDilatedMaxPooling": _max2d,
     "nn.SpatialAveragePooling": _average2d,
     "cudnn.SpatialAveragePooling": _cudnn_average2d,
     "nn.SpatialAdaptiveMaxPooling": lambda f: nn.AdaptiveMaxPool2d(f.integers("H", "W")),
     "nn.SpatialAdaptiveAveragePooling": lambda f: nn.AdaptiveAvgPool2d(f.integers("H", "W")),
-    "nn.TemporalMaxPooling": lambda f: convolution.TemporalMaxPooling(f.integer("kW"), f.integer("dW")),
+    "nn.TemporalMaxPooling": lambda f: pooling.TemporalMaxPooling(f.integer("kW"), f.integer("dW")),
     "nn.VolumetricMaxPooling": _max3d,
     "nn.VolumetricDilatedMaxPooling": _max3d,
     "nn.VolumetricAveragePooling": _average3d,
-    "nn.SpatialZeroPadding": lambda f: nn.ZeroPad2d(f.integers(*_EDGES)),
-    "nn.SpatialReflectionPadding": lambda f: nn.ReflectionPad2d(f.integers(*_EDGES)),
-    "nn.SpatialReplicationPadding": lambda f: nn.ReplicationPad2d(f.integers(*_EDGES)),
-    "nn.VolumetricReplicationPadding": lambda f: nn.ReplicationPad3d(f.integers(*_FACES)),
-    "nn.SpatialUpSamplingNearest": lambda f: _upsampling(f, linear=False),
-    "nn.SpatialUpSamplingBilinear": lambda f: _upsampling(f, linear=True),
-    "nn.UpSampling": lambda f: _upsampling(f, linear=f.get("mode") == "linear"),
-    "nn.PixelShuffle": lambda f: nn.PixelShuffle(f.integer("upscaleFactor")),
 }
 
 
@@ -161,7 +145,7 @@ def _average3d_export(w: ModuleWriter, m: Any) -> t7.TorchObject:
     return w.object("nn.VolumetricAveragePooling", **sizes)
 
 
-def _temporal_max_export(w: ModuleWriter, m: convolution.TemporalMaxPooling) -> t7.TorchObject:
+def _temporal_max_export(w: ModuleWriter, m: pooling.TemporalMaxPooling) -> t7.TorchObject:
     sizes = _windows(m, "W")
     indices = w.empty_of("torch.LongTensor")
     return w.object("nn.TemporalMaxPooling", kW=sizes["kW"], dW=sizes["dW"], indices=indices)
@@ -176,66 +160,19 @@ def _adaptive_export(typename: str) -> Export:
     return export
 
 
-def _padding_export(typename: str, names: tuple[str, ...]) -> Export:
-    def export(w: ModuleWriter, m: Any) -> t7.TorchObject:
-        return w.object(typename, **dict(zip(names, m.padding, strict=True)))
-
-    return export
-
-
-def _upsampling_export(w: ModuleWriter, m: pooling.SpatialUpSampling) -> t7.TorchObject:
-    names = ("odepth", "oheight", "owidth")[-len(m.size) :] if m.size else ()
-    return w.object(
-        "nn.UpSampling" if len(names) == 3 else _upsampling_name(m.linear),
-        scale_factor=m.scale_factor,
-        mode="linear" if m.linear else "nearest",
-        inputSize=(0,) * 5,
-        outputSize=(0,) * 5,
-        **dict(zip(names, m.size or (), strict=True)),
-    )
-
-
-def _upsample_export(w: ModuleWriter, m: Any) -> t7.TorchObject:
-    """nn.Upsample of images, by a whole factor or, bilinear, to a size."""
-    linear = m.mode == "bilinear"
-    w.require(m.mode == "nearest" or (linear and m.align_corners), f"mode={m.mode!r} has no counterpart")
-    scale = m.scale_factor if m.scale_factor is None or isinstance(m.scale_factor, int | float) else None
-    w.require((m.size is None and scale == int(scale or 0)) or (linear and m.size is not None),
-              "only a whole scale_factor, or a size for bilinear, has a counterpart")  # fmt: skip
-    size = (m.size,) * 2 if isinstance(m.size, int) else m.size
-    fields = {} if size is None else {"oheight": size[0], "owidth": size[1]}
-    return w.object(
-        _upsampling_name(linear),
-        scale_factor=None if scale is None else int(scale),
-        inputSize=(0,) * 4,
-        outputSize=(0,) * 4,
-        **fields,
-    )
-
-
-def _upsampling_name(linear: bool) -> str:
-    return f"nn.SpatialUpSampling{'Bilinear' if linear else 'Nearest'}"
-
-
 EXPORTS: dict[type, Export] = {
+    **declared_exports(
+        {
+            pooling.TemporalDynamicKMaxPooling: None,
+        }
+    ),
     nn.MaxPool2d: _max_export("Spatial", "HW"),
     nn.MaxPool3d: _max_export("Volumetric", "THW"),
     pooling.CeilMaxPool2d: _ceil_max_export,
     nn.AvgPool2d: _average_export,
     pooling.SumPool2d: _average_export,
     nn.AvgPool3d: _average3d_export,
-    convolution.TemporalMaxPooling: _temporal_max_export,
+    pooling.TemporalMaxPooling: _temporal_max_export,
     nn.AdaptiveMaxPool2d: _adaptive_export("nn.SpatialAdaptiveMaxPooling"),
     nn.AdaptiveAvgPool2d: _adaptive_export("nn.SpatialAdaptiveAveragePooling"),
-    nn.ZeroPad2d: _padding_export("nn.SpatialZeroPadding", _EDGES),
-    nn.ReflectionPad2d: _padding_export("nn.SpatialReflectionPadding", _EDGES),
-    nn.ReplicationPad2d: _padding_export("nn.SpatialReplicationPadding", _EDGES),
-    nn.ReplicationPad3d: _padding_export("nn.VolumetricReplicationPadding", _FACES),
-    pooling.SpatialUpSampling: _upsampling_export,
-    nn.Upsample: _upsample_export,
-    nn.UpsamplingNearest2d: _upsample_export,
-    nn.UpsamplingBilinear2d: _upsample_export,
-    nn.PixelShuffle: lambda w, m: w.object(
-        "nn.PixelShuffle", upscaleFactor=m.upscale_factor, upscaleFactorSquared=m.upscale_factor**2
-    ),
 }

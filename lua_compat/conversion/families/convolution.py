@@ -123,7 +123,6 @@ CONVERSIONS: dict[str, Conversion] = {
         convolution.SpatialConvolutionMap,
         convolution.SpatialSubSampling,
         convolution.TemporalSubSampling,
-        convolution.TemporalDynamicKMaxPooling,
     ),
     "nn.SpatialConvolution": _spatial,
     "nn.SpatialConvolutionMM": _spatial,
@@ -271,7 +270,6 @@ EXPORTS: dict[type, Export] = {
             convolution.SpatialConvolutionMap: _kernel_sizes,
             convolution.SpatialSubSampling: _planes,
             convolution.TemporalSubSampling: lambda w, m: {"inputFrameSize": m.weight.shape[0]},
-            convolution.TemporalDynamicKMaxPooling: None,
         }
     ),
     nn.Conv2d: _convolution_export("SpatialConvolution", _IMAGE),

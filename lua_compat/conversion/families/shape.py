@@ -1,4 +1,4 @@
-"""Views, selections and reductions of one tensor."""
+"""Views and selections of one tensor."""
 
 import math
 from typing import Any
@@ -10,7 +10,7 @@ from lua_compat import t7
 from lua_compat.conversion.declared import declared_exports, declared_table
 from lua_compat.conversion.reading import Conversion, Fields
 from lua_compat.conversion.writing import Export, ModuleWriter
-from lua_compat.torch_modules import shapes
+from lua_compat.torch_modules import shape
 from nets.modules.torch7 import View
 
 
@@ -21,27 +21,20 @@ def _view(f: Fields) -> nn.Module:
 
 CONVERSIONS: dict[str, Conversion] = {
     **declared_table(
-        shapes.Reshape,
-        shapes.Collapse,
-        shapes.Contiguous,
-        shapes.Narrow,
-        shapes.Select,
-        shapes.Transpose,
-        shapes.Unsqueeze,
-        shapes.Squeeze,
-        shapes.Replicate,
-        shapes.Padding,
-        shapes.Max,
-        shapes.Min,
-        shapes.Sum,
-        shapes.Mean,
-        shapes.Index,
-        shapes.MaskedSelect,
-        shapes.Constant,
+        shape.Reshape,
+        shape.Collapse,
+        shape.Contiguous,
+        shape.Narrow,
+        shape.Select,
+        shape.Transpose,
+        shape.Unsqueeze,
+        shape.Squeeze,
+        shape.Replicate,
+        shape.Index,
+        shape.MaskedSelect,
     ),
     "nn.View": _view,
-    "nn.Copy": lambda f: shapes.Copy(like=f.tensor("output")[:0]),
-    "nn.OneHot": lambda f: shapes.OneHot(
+    "nn.OneHot": lambda f: shape.OneHot(
         outputSize=f.integer("outputSize"), like=torch.empty(0, dtype=f.dtype)
     ),
 }
@@ -64,44 +57,33 @@ def _unflatten_export(w: ModuleWriter, m: Any) -> t7.TorchObject:
     return w.object("nn.View", size=tuple(sizes), numElements=abs(math.prod(sizes)), numInputDims=1)
 
 
-def _copy_export(w: ModuleWriter, m: Any) -> t7.TorchObject:
-    return w.object("nn.Copy", output=m.like, dontCast=True)
-
-
 EXPORTS: dict[type, Export] = {
     **declared_exports(
         {
-            shapes.Reshape: lambda w, m: {
+            shape.Reshape: lambda w, m: {
                 "nelement": math.prod(m.size),
                 "batchsize": (0, *m.size),
             },
-            shapes.Collapse: None,
-            shapes.Contiguous: None,
-            shapes.Narrow: None,
-            shapes.Select: None,
-            shapes.Transpose: None,
-            shapes.Unsqueeze: None,
-            shapes.Squeeze: None,
-            shapes.Replicate: None,
-            shapes.Padding: lambda w, m: {"outputSize": ()},
-            shapes.Max: None,
-            shapes.Min: None,
-            shapes.Sum: None,
-            shapes.Mean: None,
-            shapes.Index: lambda w, m: {"gradInput": t7.LuaTable.from_list([w.empty(), w.empty()])},
-            shapes.MaskedSelect: lambda w, m: {
+            shape.Collapse: None,
+            shape.Contiguous: None,
+            shape.Narrow: None,
+            shape.Select: None,
+            shape.Transpose: None,
+            shape.Unsqueeze: None,
+            shape.Squeeze: None,
+            shape.Replicate: None,
+            shape.Index: lambda w, m: {"gradInput": t7.LuaTable.from_list([w.empty(), w.empty()])},
+            shape.MaskedSelect: lambda w, m: {
                 "_maskIndices": w.empty_of("torch.LongTensor"),
                 "_maskIndexBuffer": w.empty_of("torch.LongTensor"),
                 "_maskIndexBufferCPU": w.empty_of("torch.FloatTensor"),
                 "_gradBuffer": w.empty(),
                 "_gradMask": w.empty_of("torch.ByteTensor"),
             },
-            shapes.Constant: None,
         }
     ),
     View: _view_export,
     nn.Flatten: _flatten_export,
     nn.Unflatten: _unflatten_export,
-    shapes.Copy: _copy_export,
-    shapes.OneHot: lambda w, m: w.object("nn.OneHot", outputSize=m.outputSize),
+    shape.OneHot: lambda w, m: w.object("nn.OneHot", outputSize=m.outputSize),
 }

@@ -1,11 +1,11 @@
-"""Layers with a parameter for each feature, dropout, and layers that only act on gradients."""
+"""Layers with a weight for each pair of features."""
 
 from typing import Any
 
 from torch import nn
 
 from lua_compat import t7
-from lua_compat.conversion.declared import declared_exports, declared_table
+from lua_compat.conversion.declared import declared_table
 from lua_compat.conversion.reading import Conversion, Fields
 from lua_compat.conversion.writing import Export, ModuleWriter
 from lua_compat.torch_modules import linear
@@ -46,55 +46,19 @@ def _partial_linear(f: Fields) -> nn.Module:
     )
 
 
-def _gradient_reversal(f: Fields) -> nn.Module:
-    return linear.GradientReversal(factor=1 if f.version < 2 else f.number("lambda", 1))
-
-
-def _dropout(f: Fields) -> nn.Module:
-    if f.boolean("v2", False) and not f.boolean("stochastic_inference"):
-        return nn.Dropout(f.number("p"), f.boolean("inplace"))
-    return linear.Dropout(
-        p=f.number("p"),
-        v2=f.boolean("v2", False),
-        inplace=f.boolean("inplace"),
-        stochastic_inference=f.boolean("stochastic_inference"),
-    )
-
-
 CONVERSIONS: dict[str, Conversion] = {
     **declared_table(
-        linear.Add,
-        linear.CAdd,
-        linear.Mul,
-        linear.CMul,
-        linear.Bilinear,
-        linear.Cosine,
-        linear.Euclidean,
-        linear.WeightedEuclidean,
         linear.LinearWeightNorm,
-        linear.L1Penalty,
-        linear.ZeroGrad,
-        linear.SpatialDropout,
-        linear.VolumetricDropout,
-        linear.WhiteNoise,
     ),
+    "nn.Maxout": lambda f: nn.Sequential(*f.children()),
     "nn.Linear": _linear,
-    "nn.Dropout": _dropout,
     "nn.PartialLinear": _partial_linear,
     "nn.LookupTable": _lookup_table,
-    "nn.GradientReversal": _gradient_reversal,
-    "nn.Identity": lambda f: nn.Identity(),
-    "nn.PrintSize": lambda f: nn.Identity(),
 }
 
 
 def _linear_export(w: ModuleWriter, m: Any) -> t7.TorchObject:
     return w.object("nn.Linear", weight=m.weight, bias=m.bias)
-
-
-def _bilinear_export(w: ModuleWriter, m: Any) -> t7.TorchObject:
-    pair = t7.LuaTable.from_list([w.empty(), w.empty()])
-    return w.object("nn.Bilinear", weight=m.weight, bias=m.bias, gradInput=pair)
 
 
 def _lookup_table_export(w: ModuleWriter, m: Any) -> t7.TorchObject:
@@ -152,53 +116,9 @@ def _partial_linear_export(w: ModuleWriter, m: linear.PartialLinear) -> t7.Torch
     )
 
 
-def _dropout_export(w: ModuleWriter, m: Any) -> t7.TorchObject:
-    return w.object(
-        "nn.Dropout", p=m.p, v2=True, inplace=m.inplace, stochastic_inference=False, noise=w.empty()
-    )
-
-
-def _plane_dropout_export(typename: str) -> Export:
-    """torch.nn scales what it keeps when training, Torch7 everything when evaluating: a factor makes up."""
-
-    def export(w: ModuleWriter, m: Any) -> t7.TorchObject:
-        drop = w.object(typename, p=m.p, stochastic_inference=False, noise=w.empty())
-        factor = w.object("nn.MulConstant", constant_scalar=1 / (1 - m.p), inplace=False)
-        return w.object("nn.Sequential", modules=[drop, factor])
-
-    return export
-
-
-def _noise(w: ModuleWriter, m: Any) -> dict[str, Any]:
-    return {"noise": w.empty()}
-
-
 EXPORTS: dict[type, Export] = {
-    **declared_exports(
-        {
-            linear.Add: lambda w, m: {"_ones": w.buffer(1)},
-            linear.CAdd: lambda w, m: {"size": tuple(m.bias.shape)},
-            linear.Mul: None,
-            linear.CMul: lambda w, m: {"size": tuple(m.weight.shape)},
-            linear.Cosine: None,
-            linear.Euclidean: lambda w, m: {"fastBackward": True},
-            linear.WeightedEuclidean: lambda w, m: {"fastBackward": True},
-            linear.L1Penalty: None,
-            linear.ZeroGrad: None,
-            linear.Dropout: _noise,
-            linear.SpatialDropout: _noise,
-            linear.VolumetricDropout: _noise,
-            linear.WhiteNoise: _noise,
-        }
-    ),
-    nn.Identity: lambda w, m: w.object("nn.Identity"),
     nn.Linear: _linear_export,
-    linear.Bilinear: _bilinear_export,
     linear.LookupTable: _lookup_table_export,
     linear.LinearWeightNorm: _linear_weight_norm_export,
     linear.PartialLinear: _partial_linear_export,
-    linear.GradientReversal: lambda w, m: w.object("nn.GradientReversal", **{"lambda": m.factor}),
-    nn.Dropout: _dropout_export,
-    nn.Dropout2d: _plane_dropout_export("nn.SpatialDropout"),
-    nn.Dropout3d: _plane_dropout_export("nn.VolumetricDropout"),
 }

@@ -7,7 +7,7 @@ from torch import nn
 from lua_compat import t7
 from lua_compat.conversion.reading import Conversion, Fields
 from lua_compat.conversion.writing import Export, ModuleWriter
-from lua_compat.torch_modules.containers import GraphModule
+from lua_compat.torch_modules.graph import GraphModule
 from lua_compat.torch_modules.tables import FlattenTable
 
 Step = tuple[int | None, tuple[int, ...], int | None]
@@ -61,13 +61,6 @@ def _sources(f: Fields, data: t7.LuaTable, places: dict[int, int]) -> tuple[int,
     return tuple(places[id(source)] for source in inputs)
 
 
-CONVERSIONS: dict[str, Conversion] = {
-    "nn.gModule": _graph_module,
-    "nngraph.JustElement": lambda f: _Element(),
-    "nngraph.JustTable": lambda f: _Table(),
-}
-
-
 class _Element(FlattenTable):
     """{x} -> x."""
 
@@ -80,6 +73,13 @@ class _Table(FlattenTable):
 
     def forward(self, input: Any) -> Any:
         return [input]
+
+
+CONVERSIONS: dict[str, Conversion] = {
+    "nn.gModule": _graph_module,
+    "nngraph.JustElement": lambda f: _Element(),
+    "nngraph.JustTable": lambda f: _Table(),
+}
 
 
 class _Nodes:

@@ -1,4 +1,4 @@
-"""Batch, local and contrast normalisation, and norms of rows."""
+"""Batch, local and contrast normalization, and norms of rows."""
 
 import torch
 from torch import Tensor, nn

@@ -1,6 +1,4 @@
-"""Views, selections and reductions of one tensor."""
-
-from typing import Any
+"""Views and selections of one tensor."""
 
 import torch
 from torch import Tensor
@@ -31,15 +29,6 @@ class Collapse(Torch7Module):
 
     def forward(self, input: Tensor) -> Tensor:
         return input.reshape(input.shape[0], -1) if input.dim() > self.nInputDim else input.reshape(-1)
-
-
-class Copy(Torch7Module):
-    """The input in the number type of ``like``."""
-
-    like: Tensor
-
-    def forward(self, input: Tensor) -> Tensor:
-        return input.to(self.like.dtype)
 
 
 class Contiguous(Torch7Module):
@@ -121,62 +110,6 @@ class Replicate(Torch7Module):
         return input.unsqueeze(place).expand(*input.shape[:place], self.nfeatures, *input.shape[place:])
 
 
-class Padding(Torch7Module):
-    """``|pad|`` slices of ``value``, before (negative) or after (positive) the ``index``-th from that end."""
-
-    dim: int
-    pad: int
-    nInputDim: int | None = None
-    value: float = 0
-    index: int = 1
-
-    def forward(self, input: Tensor) -> Tensor:
-        dim = self.dim - 1 + (self.nInputDim is not None and input.dim() != self.nInputDim)
-        place = input.shape[dim] - self.index + 1 if self.pad > 0 else self.index - 1
-        shape = list(input.shape)
-        shape[dim] = abs(self.pad)
-        padding = input.new_full(shape, self.value)
-        rest = input.shape[dim] - place
-        return torch.cat((input.narrow(dim, 0, place), padding, input.narrow(dim, place, rest)), dim)
-
-
-class _Reduction(Torch7Module):
-    """Takes one dimension away; a vector becomes one element."""
-
-    dimension: int = 1
-    nInputDims: int | None = None
-
-    def reduce(self, input: Tensor, dim: int) -> Tensor:
-        raise NotImplementedError
-
-    def forward(self, input: Tensor) -> Tensor:
-        reduced = self.reduce(input, axis(self.dimension, input, self.nInputDims))
-        return reduced if reduced.dim() else reduced.reshape(1)
-
-
-class Max(_Reduction):
-    def reduce(self, input: Tensor, dim: int) -> Tensor:
-        return input.max(dim).values
-
-
-class Min(_Reduction):
-    def reduce(self, input: Tensor, dim: int) -> Tensor:
-        return input.min(dim).values
-
-
-class Sum(_Reduction):
-    sizeAverage: bool = False
-    squeeze: bool = True
-
-    def reduce(self, input: Tensor, dim: int) -> Tensor:
-        keep = not self.squeeze
-        return input.mean(dim, keep) if self.sizeAverage else input.sum(dim, keep)
-
-
-class Mean(Sum):
-    sizeAverage: bool = True
-
-
 class Index(Torch7Module):
     """{tensor, 1-based indices}: the slices of ``dimension`` with these indices."""
 
@@ -204,15 +137,3 @@ class OneHot(Torch7Module):
     def forward(self, input: Tensor) -> Tensor:
         zeros = self.like.new_zeros(*input.shape, self.outputSize)
         return zeros.scatter(-1, (input.long() - 1).unsqueeze(-1), 1)
-
-
-class Constant(Torch7Module):
-    """``value`` whatever the input; for each sample where that has more than ``nInputDim`` dimensions."""
-
-    value: Tensor
-    nInputDim: int | None = None
-
-    def forward(self, input: Any) -> Tensor:
-        if self.nInputDim is not None and input.dim() > self.nInputDim:
-            return self.value.expand(input.shape[0], *self.value.shape)
-        return self.value

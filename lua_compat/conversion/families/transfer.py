@@ -9,7 +9,6 @@ from lua_compat.conversion.declared import declared_exports, declared_table
 from lua_compat.conversion.reading import Conversion, Fields
 from lua_compat.conversion.writing import Export, ModuleWriter
 from lua_compat.torch_modules import transfer
-from nets.modules.torch7 import MulConstant
 
 
 def _hard_tanh(f: Fields) -> nn.Module:
@@ -31,8 +30,6 @@ CONVERSIONS: dict[str, Conversion] = {
         transfer.Square,
         transfer.Sqrt,
         transfer.Power,
-        transfer.AddConstant,
-        transfer.MulConstant,
         transfer.TanhShrink,
         transfer.CReLU,
         transfer.GatedLinearUnit,
@@ -112,14 +109,11 @@ EXPORTS: dict[type, Export] = {
             transfer.Square: None,
             transfer.Sqrt: lambda w, m: {"eps": 0},
             transfer.Power: None,
-            transfer.AddConstant: None,
-            transfer.MulConstant: None,
             transfer.TanhShrink: lambda w, m: {"tanh": w.object("nn.Tanh")},
             transfer.GatedLinearUnit: None,
         }
     ),
     transfer.CReLU: _crelu_export,
-    MulConstant: lambda w, m: w.object("nn.MulConstant", constant_scalar=m.constant, inplace=False),
     nn.Tanh: lambda w, m: w.object("nn.Tanh"),
     nn.Sigmoid: lambda w, m: w.object("nn.Sigmoid"),
     nn.LogSigmoid: lambda w, m: w.object("nn.LogSigmoid", buffer=w.empty()),

@@ -1,4 +1,4 @@
-"""Batch, local and contrast normalisation."""
+"""Batch, local and contrast normalization, and norms of rows."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,7 +9,7 @@ from lua_compat import t7
 from lua_compat.conversion.declared import declared_exports, declared_table
 from lua_compat.conversion.reading import Conversion, Fields
 from lua_compat.conversion.writing import Export, ModuleWriter
-from lua_compat.torch_modules import normalisation
+from lua_compat.torch_modules import normalization
 
 
 def _batch_norm(kind: Callable[..., Any]) -> Callable[[Fields], nn.Module]:
@@ -40,26 +40,27 @@ def _cross_map_lrn(f: Fields) -> nn.Module:
     if size % 2 == 0:
         f.fail(f"size must be odd, not {size}")
     k = f.number("K" if f.typename.startswith("cudnn.") else "k", 1)
-    return normalisation.SpatialCrossMapLRN(size, f.number("alpha", 1e-4), f.number("beta", 0.75), k)
+    return normalization.SpatialCrossMapLRN(size, f.number("alpha", 1e-4), f.number("beta", 0.75), k)
 
 
 CONVERSIONS: dict[str, Conversion] = {
     **declared_table(
-        normalisation.Normalize,
-        normalisation.SpatialSubtractiveNormalization,
-        normalisation.SpatialDivisiveNormalization,
+        normalization.Normalize,
+        normalization.SpatialSubtractiveNormalization,
+        normalization.SpatialDivisiveNormalization,
     ),
-    "nn.BatchNormalization": _batch_norm(normalisation.BatchNormalization),
-    "nn.SpatialBatchNormalization": _batch_norm(normalisation.SpatialBatchNormalization),
-    "nn.VolumetricBatchNormalization": _batch_norm(normalisation.VolumetricBatchNormalization),
+    "nn.LayerNormalization": lambda f: nn.Sequential(*f.children()),
+    "nn.BatchNormalization": _batch_norm(normalization.BatchNormalization),
+    "nn.SpatialBatchNormalization": _batch_norm(normalization.SpatialBatchNormalization),
+    "nn.VolumetricBatchNormalization": _batch_norm(normalization.VolumetricBatchNormalization),
     "cudnn.BatchNormalization": _batch_norm(nn.BatchNorm1d),
     "cudnn.SpatialBatchNormalization": _batch_norm(nn.BatchNorm2d),
     "cudnn.VolumetricBatchNormalization": _batch_norm(nn.BatchNorm3d),
+    # cudnn's class of this name normalizes across planes: another function than nn's.
+    "cudnn.SpatialDivisiveNormalization": lambda f: f.fail("has no counterpart in PyTorch here"),
     "nn.SpatialCrossMapLRN": _cross_map_lrn,
     "nn.SpatialContrastiveNormalization": lambda f: f.child("normalizer"),
 }
-# cudnn's class of this name normalises across planes: another function than nn's.
-CONVERSIONS["cudnn.SpatialDivisiveNormalization"] = lambda f: f.fail("has no counterpart in PyTorch here")
 
 
 def _batch_norm_export(typename: str, dimensions: int) -> Export:
@@ -107,17 +108,17 @@ def _divisive_tables(w: ModuleWriter, m: Any) -> dict[str, Any]:
 EXPORTS: dict[type, Export] = {
     **declared_exports(
         {
-            normalisation.Normalize: None,
-            normalisation.SpatialSubtractiveNormalization: _subtractive_tables,
-            normalisation.SpatialDivisiveNormalization: _divisive_tables,
+            normalization.Normalize: None,
+            normalization.SpatialSubtractiveNormalization: _subtractive_tables,
+            normalization.SpatialDivisiveNormalization: _divisive_tables,
         }
     ),
     nn.BatchNorm1d: _batch_norm_export("nn.BatchNormalization", 2),
     nn.BatchNorm2d: _batch_norm_export("nn.SpatialBatchNormalization", 4),
     nn.BatchNorm3d: _batch_norm_export("nn.VolumetricBatchNormalization", 5),
-    normalisation.BatchNormalization: _batch_norm_export("nn.BatchNormalization", 2),
-    normalisation.SpatialBatchNormalization: _batch_norm_export("nn.SpatialBatchNormalization", 4),
-    normalisation.VolumetricBatchNormalization: _batch_norm_export("nn.VolumetricBatchNormalization", 5),
+    normalization.BatchNormalization: _batch_norm_export("nn.BatchNormalization", 2),
+    normalization.SpatialBatchNormalization: _batch_norm_export("nn.SpatialBatchNormalization", 4),
+    normalization.VolumetricBatchNormalization: _batch_norm_export("nn.VolumetricBatchNormalization", 5),
     nn.LocalResponseNorm: _lrn_export,
-    normalisation.SpatialCrossMapLRN: _lrn_export,
+    normalization.SpatialCrossMapLRN: _lrn_export,
 }

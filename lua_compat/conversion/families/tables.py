@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from lua_compat import t7
 from lua_compat.conversion.declared import declared_exports, declared_table
 from lua_compat.conversion.reading import Conversion
 from lua_compat.conversion.writing import Export, ModuleWriter
@@ -25,11 +24,6 @@ CONVERSIONS: dict[str, Conversion] = {
         tables.CAddTensorTable,
         tables.ZipTable,
         tables.ZipTableOneToMany,
-        tables.MM,
-        tables.MV,
-        tables.DotProduct,
-        tables.CosineDistance,
-        tables.PairwiseDistance,
         tables.MixtureTable,
     ),
 }
@@ -43,12 +37,7 @@ def _table_both(w: ModuleWriter, m: Any) -> dict[str, Any]:
     return {"output": [], "gradInput": []}
 
 
-def _pair_gradient(w: ModuleWriter, m: Any) -> dict[str, Any]:
-    return {"gradInput": t7.LuaTable.from_list([w.empty(), w.empty()])}
-
-
 EXPORTS: dict[type, Export] = {
-    CAddTable: lambda w, m: w.object("nn.CAddTable", gradInput=[]),
     **declared_exports(
         {
             tables.JoinTable: lambda w, m: {"size": (), "gradInput": []},
@@ -77,11 +66,6 @@ EXPORTS: dict[type, Export] = {
             tables.CAddTensorTable: _table_gradient,
             tables.ZipTable: _table_both,
             tables.ZipTableOneToMany: lambda w, m: {"output": [], "gradInput": [], "gradInputEl": w.empty()},
-            tables.MM: _pair_gradient,
-            tables.MV: _pair_gradient,
-            tables.DotProduct: _pair_gradient,
-            tables.CosineDistance: _pair_gradient,
-            tables.PairwiseDistance: lambda w, m: {"gradInput": [], "diff": w.empty()},
             tables.MixtureTable: lambda w, m: {
                 "size": (),
                 "size2": (),
@@ -91,4 +75,5 @@ EXPORTS: dict[type, Export] = {
             },
         }
     ),
+    CAddTable: lambda w, m: w.object("nn.CAddTable", gradInput=[]),
 }

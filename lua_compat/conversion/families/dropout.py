@@ -1,0 +1,68 @@
+"""Dropout and noise."""
+
+from typing import Any
+
+from torch import nn
+
+from lua_compat import t7
+from lua_compat.conversion.declared import declared_exports, declared_table
+from lua_compat.conversion.reading import Conversion, Fields
+from lua_compat.conversion.writing import Export, ModuleWriter
+from lua_compat.torch_modules import dropout
+
+
+def _dropout(f: Fields) -> nn.Module:
+    if f.boolean("v2", False) and not f.boolean("stochastic_inference"):
+        return nn.Dropout(f.number("p"), f.boolean("inplace"))
+    return dropout.Dropout(
+        p=f.number("p"),
+        v2=f.boolean("v2", False),
+        inplace=f.boolean("inplace"),
+        stochastic_inference=f.boolean("stochastic_inference"),
+    )
+
+
+CONVERSIONS: dict[str, Conversion] = {
+    **declared_table(
+        dropout.SpatialDropout,
+        dropout.VolumetricDropout,
+        dropout.WhiteNoise,
+    ),
+    "nn.Dropout": _dropout,
+}
+
+
+def _dropout_export(w: ModuleWriter, m: Any) -> t7.TorchObject:
+    return w.object(
+        "nn.Dropout", p=m.p, v2=True, inplace=m.inplace, stochastic_inference=False, noise=w.empty()
+    )
+
+
+def _plane_dropout_export(typename: str) -> Export:
+    """torch.nn scales what it keeps when training, Torch7 everything when evaluating: a factor makes up."""
+
+    def export(w: ModuleWriter, m: Any) -> t7.TorchObject:
+        drop = w.object(typename, p=m.p, stochastic_inference=False, noise=w.empty())
+        factor = w.object("nn.MulConstant", constant_scalar=1 / (1 - m.p), inplace=False)
+        return w.object("nn.Sequential", modules=[drop, factor])
+
+    return export
+
+
+def _noise(w: ModuleWriter, m: Any) -> dict[str, Any]:
+    return {"noise": w.empty()}
+
+
+EXPORTS: dict[type, Export] = {
+    **declared_exports(
+        {
+            dropout.Dropout: _noise,
+            dropout.SpatialDropout: _noise,
+            dropout.VolumetricDropout: _noise,
+            dropout.WhiteNoise: _noise,
+        }
+    ),
+    nn.Dropout: _dropout_export,
+    nn.Dropout2d: _plane_dropout_export("nn.SpatialDropout"),
+    nn.Dropout3d: _plane_dropout_export("nn.VolumetricDropout"),
+}
