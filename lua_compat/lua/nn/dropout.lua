@@ -1,4 +1,4 @@
--- Elements left out at random while training.
+-- Elements left out at random while training, and noise.
 local Dropout, Module = torch.class('nn.Dropout', 'nn.Module')
 
 -- p: how likely an element is left out. v1: scale when evaluating, not when training. stochastic: leave out when
@@ -72,4 +72,28 @@ for name, dims in pairs{ SpatialDropout = 4, VolumetricDropout = 5 } do
       return self.gradInput:resizeAs(gradOutput):copy(gradOutput):cmul(torch.expandAs(self.noise, input))
    end
    class.setp, class.clearState, class.__tostring__ = Dropout.setp, Dropout.clearState, Dropout.__tostring__
+end
+
+-- Normal noise while training, its mean when evaluating
+local WhiteNoise = torch.class('nn.WhiteNoise', 'nn.Module')
+function WhiteNoise:__init(mean, std)
+   Module.__init(self)
+   self.mean, self.std = mean or 0, std or 0.1
+   self.noise = torch.Tensor()
+end
+function WhiteNoise:updateOutput(input)
+   self.output:resizeAs(input):copy(input)
+   if self.train == false then return self.mean ~= 0 and self.output:add(self.mean) or self.output end
+   return self.output:add(self.noise:resizeAs(input):normal(self.mean, self.std))
+end
+function WhiteNoise:updateGradInput(_, gradOutput)
+   if self.train == false then error('backprop only defined while training') end
+   return self.gradInput:resizeAs(gradOutput):copy(gradOutput)
+end
+function WhiteNoise:clearState()
+   self.noise:set()
+   return Module.clearState(self)
+end
+function WhiteNoise:__tostring__()
+   return ('%s mean: %f, std: %f'):format(torch.type(self), self.mean, self.std)
 end

@@ -1,4 +1,4 @@
--- Layers that hand on what they get, and one that hands on something else.
+-- Layers that hand on what they get, some with another gradient, and one that hands on something else.
 local Module = torch.getmetatable('nn.Module')
 
 local Identity = torch.class('nn.Identity', 'nn.Module')
@@ -93,3 +93,41 @@ function Constant:updateOutput(input)
    return self.output:copy(self.value:view(1, unpack(sizes)):expandAs(self.output))
 end
 function Constant:updateGradInput(input) return self.gradInput:resizeAs(input):zero() end
+
+-- The input, and a gradient that makes it sparse
+local L1Penalty = torch.class('nn.L1Penalty', 'nn.Module')
+function L1Penalty:__init(l1weight, sizeAverage, provideOutput)
+   Module.__init(self)
+   self.l1weight, self.sizeAverage = l1weight, sizeAverage or false
+   self.provideOutput = provideOutput == nil or provideOutput
+end
+local function penalty(self, input)
+   return self.sizeAverage and self.l1weight / input:nElement() or self.l1weight
+end
+function L1Penalty:updateOutput(input)
+   self.loss = penalty(self, input) * input:norm(1)
+   self.output = input
+   return self.output
+end
+function L1Penalty:updateGradInput(input, gradOutput)
+   self.gradInput:resizeAs(input):copy(input):sign():mul(penalty(self, input))
+   if self.provideOutput then self.gradInput:add(gradOutput) end
+   return self.gradInput
+end
+
+-- The input, and the gradient times -lambda
+local GradientReversal = torch.class('nn.GradientReversal', 'nn.Module')
+GradientReversal.__version = 2
+function GradientReversal:__init(lambda)
+   Module.__init(self)
+   self.lambda = lambda or 1
+end
+function GradientReversal:setLambda(lambda) self.lambda = lambda end
+function GradientReversal:updateOutput(input) return self.output:set(input) end
+function GradientReversal:updateGradInput(_, gradOutput)
+   return self.gradInput:resizeAs(gradOutput):copy(gradOutput):mul(-self.lambda)
+end
+function GradientReversal:read(file, version)
+   Module.read(self, file)
+   if version < 2 then self.lambda = 1 end
+end

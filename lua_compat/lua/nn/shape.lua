@@ -1,4 +1,6 @@
--- The same elements in another shape.
+-- The same elements in another shape, and some of the elements: chosen by place, by indices or by a mask.
+local whole_numbers = require 'nn.whole_numbers'
+
 local View, Module = torch.class('nn.View', 'nn.Module')
 
 function View:__init(...)
@@ -277,42 +279,6 @@ function Squeeze:updateGradInput(input, gradOutput)
    return self.gradInput:set(gradOutput:contiguous():view(input:size()))
 end
 
--- pad values (negative: in front) along a dimension
-local Padding = torch.class('nn.Padding', 'nn.Module')
-function Padding:__init(dim, pad, nInputDim, value, index)
-   Module.__init(self)
-   self.value = value or 0
-   self.index = index or 1
-   self.dim, self.pad, self.nInputDim = dim, pad, nInputDim
-   self.outputSize = torch.LongStorage()
-end
--- Where the values go: the parts of a padded tensor that are the input's.
-local function parts(self, input, padded)
-   local d = self.dim
-   if self.nInputDim and input:dim() ~= self.nInputDim then d = d + 1 end
-   local n, pad = input:size(d), math.abs(self.pad)
-   local index = self.pad > 0 and n - self.index + 2 or self.index -- the padding stands before this index
-   local list = {}
-   if index > 1 then list[1] = { input:narrow(d, 1, index - 1), padded and padded:narrow(d, 1, index - 1) } end
-   if index <= n then
-      list[#list + 1] = { input:narrow(d, index, n - index + 1), padded and padded:narrow(d, index + pad, n - index + 1) }
-   end
-   return list, d, pad
-end
-function Padding:updateOutput(input)
-   local _, d, pad = parts(self, input)
-   self.outputSize = input:size()
-   self.outputSize[d] = self.outputSize[d] + pad
-   self.output:resize(self.outputSize):fill(self.value)
-   for _, pair in ipairs(parts(self, input, self.output)) do pair[2]:copy(pair[1]) end
-   return self.output
-end
-function Padding:updateGradInput(input, gradOutput)
-   self.gradInput:resizeAs(input)
-   for _, pair in ipairs(parts(self, self.gradInput, gradOutput)) do pair[1]:copy(pair[2]) end
-   return self.gradInput
-end
-
 -- All but the first dimension, if that is the batch's, as one
 local Collapse = torch.class('nn.Collapse', 'nn.Module')
 function Collapse:__init(nInputDim)
@@ -328,4 +294,87 @@ function Collapse:updateGradInput(input, gradOutput) return self.gradInput:view(
 function Collapse:clearState()
    self._input = nil
    return self
+end
+
+-- input { tensor, indices along dimension }
+local Index = torch.class('nn.Index', 'nn.Module')
+function Index:__init(dimension)
+   Module.__init(self)
+   self.dimension = dimension
+   self.gradInput = { self.gradInput, self.gradInput.new() }
+end
+function Index:updateOutput(input) return self.output:index(input[1], self.dimension, input[2]) end
+function Index:updateGradInput(input, gradOutput)
+   self.gradInput[1]:resizeAs(input[1]):zero():indexAdd(self.dimension, input[2], gradOutput)
+   self.gradInput[2]:resize(input[2]:size()):zero()
+   return self.gradInput
+end
+function Index:clearState()
+   self.gradInput[1]:set()
+   self.gradInput[2]:set()
+   self.output:set()
+   return self
+end
+
+-- input { tensor, ByteTensor that is 1 where an element is wanted }
+local MaskedSelect = torch.class('nn.MaskedSelect', 'nn.Module')
+function MaskedSelect:__init()
+   Module.__init(self)
+   self._maskIndices = torch.LongTensor()
+   self._maskIndexBuffer = torch.LongTensor()
+   self._maskIndexBufferCPU = torch.FloatTensor()
+   self._gradBuffer = torch.Tensor()
+   self._gradMask = torch.ByteTensor()
+end
+function MaskedSelect:updateOutput(input) return self.output:maskedSelect(input[1], input[2]) end
+function MaskedSelect:updateGradInput(input, gradOutput)
+   local t, mask = unpack(input)
+   self._gradBuffer:resize(t:size()):zero():maskedCopy(mask, gradOutput)
+   self.gradInput = { self._gradBuffer, self._gradMask:resize(mask:size()):zero() }
+   return self.gradInput
+end
+-- The indices and the mask keep their types.
+function MaskedSelect:type(name)
+   if not name then return self._type end
+   for _, field in ipairs{ '_gradBuffer', 'gradInput', 'output' } do
+      if torch.isTensor(self[field]) then self[field] = self[field]:type(name) end
+   end
+   if torch.type(self.gradInput) == 'table' then self.gradInput = { self._gradBuffer, self._gradMask } end
+   self._type = name
+   return self
+end
+function MaskedSelect:clearState()
+   return nn.utils.clear(self, 'output', 'gradInput', '_maskIndexBuffer', '_maskIndexBufferCPU', '_maskIndices',
+      '_gradBuffer', '_gradMask')
+end
+
+-- Classes, from 1, or a class as a number, each as a vector that is 1 at the class
+local OneHot = torch.class('nn.OneHot', 'nn.Module')
+function OneHot:__init(outputSize)
+   Module.__init(self)
+   self.outputSize = outputSize
+end
+function OneHot:updateOutput(input)
+   local sizes = {}
+   if type(input) == 'number' then
+      input = torch.LongTensor{ input }
+   else
+      sizes = input:size():totable()
+   end
+   sizes[#sizes + 1] = self.outputSize
+   self.output:resize(unpack(sizes)):zero()
+   sizes[#sizes] = 1
+   return self.output:scatter(#sizes, whole_numbers.beside(self.output, input):view(unpack(sizes)), 1)
+end
+function OneHot:updateGradInput(input)
+   if type(input) == 'number' then return 0 end
+   return self.gradInput:resize(input:size()):zero()
+end
+function OneHot:clearState()
+   self._single, self._input = nil, nil
+   return self
+end
+function OneHot:type(name, cache)
+   self:clearState()
+   return Module.type(self, name, cache)
 end

@@ -1,5 +1,6 @@
--- Vectors compared with stored ones.
+-- Vectors compared with stored ones, or with each other.
 local kernel = require('torch.kernels').of_tensors
+local layer = require 'nn.layer'
 local whole_numbers = require 'nn.whole_numbers'
 local Module = torch.getmetatable('nn.Module')
 
@@ -240,3 +241,13 @@ function Kmeans:type(name, cache)
    if name then self:clearState() end
    return Module.type(self, name, cache)
 end
+
+-- Two inputs compared row by row
+layer.pair{ name = 'DotProduct', f = 'dot_product' }
+layer.pair{ name = 'CosineDistance', f = 'cosine_distance' }
+layer.pair{ name = 'PairwiseDistance', f = 'pairwise_distance',
+   init = function(self, p)
+      self.norm = p or 2
+      self.gradInput, self.diff = {}, torch.Tensor()
+   end,
+   arguments = function(self) return self.norm end }

@@ -4,6 +4,7 @@
 --    of_output: whether the derivative is computed from the output
 --    init: more fields that Torch7's module has
 local kernel = require('torch.kernels').of_tensors
+local layer = require 'nn.layer'
 
 local Module = torch.getmetatable('nn.Module')
 
@@ -95,3 +96,85 @@ function ReLU:__init(inplace) Threshold.__init(self, 0, 0, inplace) end
 
 local Clamp, HardTanh = torch.class('nn.Clamp', 'nn.HardTanh')
 function Clamp:__init(low, high) HardTanh.__init(self, low, high) end
+
+-- Soft maxima over the classes: the last dimension of a vector or matrix, the third last of images
+for name, f in pairs{ SoftMax = 'softmax', LogSoftMax = 'log_softmax', SoftMin = 'softmin',
+   SpatialSoftMax = 'softmax', SpatialLogSoftMax = 'log_softmax' } do
+   local class = torch.class('nn.' .. name, 'nn.Module')
+   function class:updateOutput(input)
+      kernel.class_softmax(self.output, input, f)
+      return self.output
+   end
+   function class:updateGradInput(_, gradOutput)
+      kernel.class_softmax_gradient(self.gradInput, self.output, gradOutput, f)
+      return self.gradInput
+   end
+end
+
+-- The first half of dim (by default the last) times the sigmoid of its second half
+layer.plain{ name = 'GatedLinearUnit', f = 'gated_linear_unit', init = function(self, dim) self.dim = dim end,
+   arguments = function(self, input) return self.dim or input:dim() end }
+
+-- f(x) = x for x > 0, else weight * x
+local PReLU = layer.with_parameters{ name = 'PReLU', f = 'prelu',
+   init = function(self, planes) self.nOutputPlane = planes or 0 end,
+   weight = function(self) return math.max(self.nOutputPlane, 1) end }
+function PReLU:reset() self.weight:fill(0.25) end
+
+-- f(x) = x for x > 0, else x times a number drawn between lower and upper (their mean when evaluating)
+local RReLU = torch.class('nn.RReLU', 'nn.Module')
+function RReLU:__init(lower, upper, inplace)
+   Module.__init(self)
+   self.lower, self.upper = lower or 1 / 8, upper or 1 / 3
+   assert(self.lower <= self.upper and self.lower >= 0 and self.upper >= 0)
+   self.noise = torch.Tensor()
+   self.train = true
+   self.inplace = inplace or false
+end
+function RReLU:updateOutput(input)
+   local slope = (self.lower + self.upper) / 2
+   self.noise:resizeAs(input):fill(slope)
+   if self.train then -- a draw for each element that is not positive, in their order
+      local noise, lower, upper = self.noise, self.lower, self.upper
+      noise:map(input, function(_, x) return x <= 0 and torch.uniform(lower, upper) or 1 end)
+   end
+   local positive = torch.gt(input, 0):typeAs(input)
+   self.noise:cmul(positive:clone():mul(-1):add(1)):add(positive)
+   if self.inplace then return self.output:set(input:cmul(self.noise)) end
+   return self.output:resizeAs(input):copy(input):cmul(self.noise)
+end
+function RReLU:updateGradInput(_, gradOutput)
+   if self.inplace then return self.gradInput:set(gradOutput:cmul(self.noise)) end
+   return self.gradInput:resizeAs(gradOutput):copy(gradOutput):cmul(self.noise)
+end
+function RReLU:clearState()
+   if self.noise then self.noise:set() end
+   return Module.clearState(self)
+end
+function RReLU:__tostring__() return ('%s (l:%f, u:%f)'):format(torch.type(self), self.lower, self.upper) end
+
+-- max(x, 0) and max(-x, 0) side by side
+local CReLU, Sequential = torch.class('nn.CReLU', 'nn.Sequential')
+function CReLU:__init(nInputDims, inplace)
+   Sequential.__init(self)
+   self.nInputDims, self.inplace = nInputDims, inplace or false
+   self:add(nn.ConcatTable():add(nn.Identity()):add(nn.MulConstant(-1)))
+   self:add(nn.JoinTable(2))
+   self:add(nn.ReLU(self.inplace))
+end
+local function flat(self, t, input)
+   return t:contiguous():view(input:dim() == self.nInputDims + 1 and input:size(1) or 1, -1)
+end
+function CReLU:updateOutput(input)
+   Sequential.updateOutput(self, flat(self, input, input))
+   local sizes = input:size()
+   local d = input:dim() == self.nInputDims + 1 and 2 or 1
+   sizes[d] = 2 * sizes[d]
+   return self.output:resize(sizes)
+end
+function CReLU:updateGradInput(input, gradOutput)
+   Sequential.updateGradInput(self, flat(self, input, input), flat(self, gradOutput, input))
+   return self.gradInput:resizeAs(input)
+end
+function CReLU:backward(input, gradOutput) return self:updateGradInput(input, gradOutput) end
+function CReLU:__tostring__() return 'CReLU()' end

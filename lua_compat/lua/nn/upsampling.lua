@@ -68,3 +68,6 @@ layer.plain{ name = 'UpSampling', f = function(self) return 'upsample_' .. self.
       local sizes = ('%dx%d'):format(self.oheight, self.owidth)
       return ('(%s%s, %s)'):format(self.odepth and self.odepth .. 'x' or '', sizes, self.mode)
    end }
+
+layer.plain{ name = 'PixelShuffle', f = 'pixel_shuffle', arguments = function(self) return self.upscaleFactor end,
+   init = function(self, factor) self.upscaleFactor, self.upscaleFactorSquared = factor, factor * factor end }

@@ -1,0 +1,20 @@
+-- Fields of modules for volumes, which come in threes: kernel, steps, paddings.
+local volumes = {
+   KERNEL = { 'kT', 'kW', 'kH' },
+   STEP = { 'dT', 'dW', 'dH' },
+   PAD = { 'padT', 'padW', 'padH' },
+   ADJUST = { 'adjT', 'adjW', 'adjH' },
+   DILATION = { 'dilationT', 'dilationW', 'dilationH' },
+}
+
+function volumes.dilations(t, w, h) return t or 1, w or 1, h or 1 end
+
+function volumes.triple(self, names) return self[names[1]], self[names[2]], self[names[3]] end
+
+-- Whether one of them is not neutral
+function volumes.any(self, names, neutral)
+   local a, b, c = volumes.triple(self, names)
+   return a ~= neutral or b ~= neutral or c ~= neutral
+end
+
+return volumes
