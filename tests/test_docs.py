@@ -5,14 +5,23 @@ import contextlib
 import functools
 import importlib
 import io
+import json
 import re
 import shlex
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
+
+import pytest
 
 from convnet_benchmarks import cli
 from convnet_benchmarks.commands import benchmark, criterion
+from convnet_benchmarks.commands.report.data import ReportData
+from convnet_benchmarks.results.load import load
 from lua_compat.cli import th
+from nets import registry
+from tests.helpers import made_results
 from tests.helpers.places import ROOT
 
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
@@ -21,7 +30,7 @@ FOLDERS = ("benchmarks", "convnet_benchmarks", "docs", "lua_compat", "nets", "te
 PACKAGES = ("convnet_benchmarks", "lua_compat", "nets")
 SCRIPTS = {"benchmark.py": benchmark.command, "benchmark_criterion.py": criterion.command}
 
-FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+FENCE = re.compile(r"^```\w*\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 INDENTED = re.compile(r"(?:^ {4}.*\n|^\n(?= {4}))+", re.MULTILINE)
 SPAN = re.compile(r"`([^`]+)`", re.DOTALL)
 LINK = re.compile(r"\[[^\]]+\]\(([^)\s]+)\)")
@@ -32,8 +41,8 @@ OPTION = re.compile(r"(?<![\w-])--?[A-Za-z4][\w-]*")
 def blocks(page: Path) -> list[str]:
     """Returns the code blocks of a page, fenced and indented, continued lines joined."""
     text = page.read_text(encoding="utf-8")
-    indented = [re.sub(r"^ {4}", "", block, flags=re.MULTILINE) for block in INDENTED.findall(text)]
-    return [block.replace("\\\n", " ") for block in [body for _, body in FENCE.findall(text)] + indented]
+    found = [textwrap.dedent(block) for block in INDENTED.findall(FENCE.sub("", text))]
+    return [block.replace("\\\n", " ") for block in [*FENCE.findall(text), *found]]
 
 
 def spans(page: Path) -> list[str]:
@@ -78,7 +87,7 @@ def options_by_program() -> Iterator[tuple[str, str, set[str]]]:
     for page, words in command_lines():
         program, rest = words[0], words[1:]
         script = next((word for word in words if Path(word).name in SCRIPTS), None)
-        if program == "convnet-benchmarks" and rest:
+        if program == "convnet-benchmarks" and rest and rest[0] != "--help":
             program, rest = rest[0], rest[1:]
         elif program in ("python", "torchrun", ".venv/bin/python") and script:
             program, rest = Path(script).name, words[words.index(script) + 1 :]
@@ -194,3 +203,29 @@ def test_links_lead_somewhere() -> None:
 def test_the_readme_leads_to_every_page() -> None:
     linked = set(LINK.findall((ROOT / "README.md").read_text(encoding="utf-8")))
     assert [page.name for page in PAGES[1:] if page.relative_to(ROOT).as_posix() not in linked] == []
+
+
+def example(page: str, containing: str) -> ModuleType:
+    """Returns the Python example of a page as a module."""
+    (source,) = [block for block in blocks(ROOT / page) if containing in block]
+    module = ModuleType("example")
+    exec(compile(source, page, "exec"), module.__dict__)
+    return module
+
+
+def test_the_example_of_a_command_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = example("CONTRIBUTING.md", "study_parser(program")
+    file = tmp_path / "parameters.json"
+    assert command.main(["--net", "recognize_digits", "--json", str(file)], "parameters") == 0
+    rows = json.loads(file.read_text())["tables"][0]["rows"]
+    assert sum(row["parameters"] for row in rows) == registry.NETS["recognize_digits"].parameters
+    assert "4.weight      25,000" in capsys.readouterr().out
+
+
+def test_the_example_of_a_plot_draws(tmp_path: Path) -> None:
+    plot = example("CONTRIBUTING.md", "def chart(data")
+    points = [made_results.point("alexnet", batch, 10.0) for batch in (1, 8)]
+    chart = plot.chart(ReportData([load(made_results.write(tmp_path / "sweep.jsonl", *points))], []))
+    (mark,) = chart.panels[0].series[0].marks
+    assert (mark.name, mark.x) == ("alexnet", points[0]["latency_ms"]["p50"])
+    assert plot.chart(ReportData([], [])) is None
