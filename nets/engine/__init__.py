@@ -1,6 +1,7 @@
 """The fast CPU engine: runs the three phases of any torch.nn.Module on buffers and kernels of its own."""
 
-from nets.engine.plan import BACKENDS, EnginePhases, compile
+from nets.engine.compilation import BACKENDS, compile
+from nets.engine.plan import EnginePhases
 from nets.engine.report import LayerReport, Report
 from nets.engine.trace import CompileError
 from nets.engine.weights import StaleWeightError

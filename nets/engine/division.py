@@ -6,18 +6,41 @@ layer but a long run of them, and all weight gradients that are divided come las
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import groupby
 
-from nets.engine.choice.algorithms import WEIGHT_GRADIENT
-from nets.engine.layers import Layer, WeightedLayer
-from nets.engine.shared_work import Divided
+from nets.engine.layers.layer import Layer
 from nets.engine.values import Value
 from nets.engine.workers import Workers
 
 Action = Callable[[Layer], None]
 Step = tuple[Layer, Action]
+
+# In one phase of a run of layers: some twenty times what changing between PyTorch's threads and ours costs.
+_DIVIDED_MULTIPLY_ADDS = 16_000_000_000
+
+
+def enough_to_divide(layers: Iterable[Layer]) -> bool:
+    """Whether ``layers``, run one after the other, are enough work to be divided among worker threads."""
+    return sum(layer.multiply_adds for layer in layers) >= _DIVIDED_MULTIPLY_ADDS
+
+
+def divided_by_image(layers: Sequence[Layer], workers: Workers, batch: int) -> list[Layer]:
+    """The layers that worker threads go through by themselves, each with some of the images: runs of them
+    that are long enough."""
+
+    def divisible(layer: Layer) -> bool:
+        shapes = [value.shape for value in (*layer.inputs, layer.output)]
+        of_batch = all(len(shape) == 4 and shape[0] == batch for shape in shapes)
+        return layer.divisible and of_batch and layer.worth_dividing(workers)
+
+    found: list[Layer] = []
+    for together, run in groupby(layers, divisible):
+        some = list(run)
+        if together and enough_to_divide(some):
+            found += some
+    return found
 
 
 class Division:
@@ -62,12 +85,11 @@ class Division:
 
 def weight_gradients(workers: Workers, layers: Sequence[Layer]) -> list[Callable[[], None]]:
     """The steps of accGradParameters for ``layers``; those of layers that are divided come last, together."""
-    weighted = [layer for layer in layers if isinstance(layer, WeightedLayer)]
-    users = Counter(id(parameter) for layer in weighted for parameter in layer.parameters())
+    users = Counter(id(parameter) for layer in layers for parameter in layer.parameters())
     divided = [
         layer
-        for layer in weighted
-        if isinstance(layer.kernels[WEIGHT_GRADIENT][1], Divided)
+        for layer in layers
+        if layer.divides_gradients
         # Two layers with one parameter would add to it at the same time.
         and all(users[id(parameter)] == 1 for parameter in layer.parameters())
     ]

@@ -48,6 +48,16 @@ class Operation:
             return type(self.call).__name__
         return getattr(self.call, "__name__", str(self.call))
 
+    def calls(self, *modules: type[nn.Module]) -> bool:
+        """Whether it calls one of these modules, or a subclass that computes the same."""
+        return isinstance(self.call, modules) and any(
+            type(self.call).forward is module.forward for module in modules
+        )
+
+    def arguments(self, *names: str) -> dict[str, Any]:
+        """The arguments that were given, by name; ``names`` are the function's parameters in order."""
+        return {**dict(zip(names, self.args, strict=False)), **self.kwargs}
+
 
 @dataclass
 class Trace:

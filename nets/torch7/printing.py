@@ -7,6 +7,7 @@ from typing import Any
 from torch import nn
 
 from nets.modules.torch7 import CAddTable, Concat, ConcatTable, MulConstant, View
+from nets.pair import pair
 
 _SEQUENTIAL_INDENT = "  "
 _BRANCH_INDENT = "  |    "
@@ -33,13 +34,8 @@ def torch7_path(name: str) -> str:
     return "".join(f"({int(part) + 1})" for part in name.split(".") if part.isdigit()) or name
 
 
-def _pair(value: Any) -> tuple[int, int]:
-    """(height, width) of a size that torch.nn takes as one number or two."""
-    return (value, value) if isinstance(value, int) else (value[0], value[1])
-
-
 def _width_height(value: Any) -> str:
-    height, width = _pair(value)
+    height, width = pair(value)
     return f"{width},{height}"
 
 
@@ -59,20 +55,21 @@ def _kernel(name: str, module: nn.Conv2d | nn.ConvTranspose2d, adjusted: Any, mo
     """Planes, kernel, and of stride, padding and adjustment those up to the last that Torch7 shows."""
     height, width = module.kernel_size
     text = f"{name}({module.in_channels} -> {module.out_channels}, {width}x{height}"
-    padding = _pair(module.padding)
+    assert not isinstance(module.padding, str)  # such a convolution keeps its PyTorch text
+    padding = pair(module.padding)
     if module.stride != (1, 1) or padding != (0, 0):
         text += f", {_width_height(module.stride)}"
     if padding != (0, 0):
         text += f", {_width_height(padding)}"
-    if _pair(adjusted) != (0, 0):
+    if pair(adjusted) != (0, 0):
         text += f", {_width_height(adjusted)}"
     return text + more + (")" if module.bias is not None else ") without bias")
 
 
 def _pooling(name: str, module: Any) -> str:
-    height, width = _pair(module.kernel_size)
+    height, width = pair(module.kernel_size)
     text = f"{name}({width}x{height}, {_width_height(module.stride)}"
-    if _pair(module.padding) != (0, 0):
+    if pair(module.padding) != (0, 0):
         text += f", {_width_height(module.padding)}"
     return text + ")"
 

@@ -5,6 +5,8 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import Tensor, nn
 
+from nets.pair import pair
+
 aten = torch.ops.aten
 
 Pair = tuple[int, int]
@@ -59,12 +61,8 @@ class OperatorMaxPooling:
 def window_of(pool: nn.MaxPool2d) -> Window:
     stride = pool.kernel_size if pool.stride is None else pool.stride
     return Window(
-        _pair(pool.kernel_size), _pair(stride), _pair(pool.padding), _pair(pool.dilation), pool.ceil_mode
+        pair(pool.kernel_size), pair(stride), pair(pool.padding), pair(pool.dilation), pool.ceil_mode
     )
-
-
-def _pair(value: int | tuple[int, ...]) -> Pair:
-    return (value, value) if isinstance(value, int) else (value[0], value[1])
 
 
 def _nchw(images: Tensor) -> Tensor:

@@ -284,8 +284,8 @@ def test_nets_with_and_without_a_compiler(
     net = NETS[name]().double()
     same = copy.deepcopy(net)
     if divided:
-        monkeypatch.setattr("nets.engine.plan._DIVIDED_MULTIPLY_ADDS", 0)
-        monkeypatch.setattr("nets.engine.plan._WORKERS_POSITIONS", 0)
+        monkeypatch.setattr("nets.engine.division._DIVIDED_MULTIPLY_ADDS", 0)
+        monkeypatch.setattr("nets.engine.layers.weighted._WORKERS_POSITIONS", 0)
     with threads(2), c_compiler("" if compiler else NO_COMPILER):
         phases = compile(net, shape, "mm")
         for _ in range(2):

@@ -250,8 +250,8 @@ def divided_from(multiply_adds: int, positions: int) -> Iterator[None]:
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("nets.engine.plan._DIVIDED_MULTIPLY_ADDS", multiply_adds)
-        patch.setattr("nets.engine.plan._WORKERS_POSITIONS", positions)
+        patch.setattr("nets.engine.division._DIVIDED_MULTIPLY_ADDS", multiply_adds)
+        patch.setattr("nets.engine.layers.weighted._WORKERS_POSITIONS", positions)
         try:
             yield
         finally:

@@ -1,0 +1,183 @@
+"""Compiles a module for one input shape: from its trace to a plan."""
+
+from collections import Counter
+from functools import partial
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from nets.engine.choice.algorithms import FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT
+from nets.engine.choice.selection import Selection
+from nets.engine.choice.tuning import Tuner, cache_file
+from nets.engine.division import Division, divided_by_image, enough_to_divide, weight_gradients
+from nets.engine.kernels.compiled import products as compiled_products
+from nets.engine.kernels.compiled.library import ELEMENTS, compiler
+from nets.engine.layers.layer import Layer
+from nets.engine.layers.stock import StockLayer
+from nets.engine.memory import Memory, return_free_memory
+from nets.engine.placement import place_data, place_gradients
+from nets.engine.plan import EnginePhases
+from nets.engine.recognise import recognise
+from nets.engine.report import Report
+from nets.engine.trace import CompileError, Trace, trace
+from nets.engine.values import Value
+from nets.engine.workers import Workers
+
+BACKENDS = ("auto", "mm", "direct", "winograd", "fft", "stock")
+DTYPES = (torch.float32, torch.bfloat16, torch.float64)
+
+
+def compile(
+    module: nn.Module,
+    input_shape: tuple[int, ...],
+    backend: str = "auto",
+    dtype: torch.dtype | None = None,
+    tuning_file: Path | None = None,
+    check_weights: bool = False,
+) -> EnginePhases:
+    """The three phases of ``module`` for inputs of ``input_shape``: (C, H, W), or with a batch in front.
+
+    ``backend``: "auto" times every algorithm on every layer and phase once, and keeps the timings in
+    ``tuning_file`` (by default in the user's cache folder); "mm", "direct", "winograd" or "fft" forces a
+    family of algorithms, with matrix products where it does not apply; "stock" runs PyTorch's own operators.
+    ``dtype`` is float32, bfloat16 or float64, and must be that of the parameters (the default).
+    ``check_weights`` compares every kept copy of a weight with the weight on every use (slow; for debugging).
+
+    The module stays as it is; its parameters are read on every call, and gradients go to their ``.grad``.
+    Its mode (training or not) is fixed with the plan. Raises :class:`CompileError` for a module that the
+    engine cannot run, and ValueError for a bad argument.
+    """
+    if backend not in BACKENDS:
+        raise ValueError(f"unknown backend '{backend}'; accepted: {', '.join(BACKENDS)}")
+    found = {parameter.dtype for parameter in module.parameters()}
+    chosen = dtype or (found.pop() if len(found) == 1 else torch.float32)
+    if chosen not in DTYPES:
+        raise ValueError(f"dtype {chosen} is not supported; accepted: {', '.join(map(str, DTYPES))}")
+    for name, parameter in module.named_parameters():
+        if parameter.dtype != chosen or parameter.device.type != "cpu":
+            raise CompileError(
+                f"{name}: a parameter of {parameter.dtype} on {parameter.device}; "
+                f"a plan in {chosen} needs {chosen} on cpu"
+            )
+    if len(input_shape) not in (2, 3, 4) or min(input_shape) < 1:
+        raise ValueError(
+            f"input shape {input_shape}: needs (C, H, W), (N, C, H, W) or (N, features), all positive"
+        )
+    traced = trace(module, torch.zeros(input_shape, dtype=chosen))
+    with torch.no_grad():
+        return _Compiler(module, traced, backend, chosen, tuning_file or cache_file(), check_weights).phases()
+
+
+class _Compiler:
+    """Turns a trace into layers over values, and places the values in memory."""
+
+    def __init__(
+        self,
+        module: nn.Module,
+        traced: Trace,
+        backend: str,
+        dtype: torch.dtype,
+        tuning_file: Path,
+        check_weights: bool,
+    ) -> None:
+        self.module = module
+        self.trace = traced
+        self.backend = backend
+        self.dtype = dtype
+        self.memory = Memory()
+        self.tuner = Tuner(tuning_file if backend != "stock" else None)
+        self.workers = Workers(torch.get_num_threads())
+        self.selection = Selection(backend, dtype, self.tuner, self.memory, self.workers, check_weights)
+        image_dims = 3 if len(traced.shapes[0]) == 3 else 4
+        self.values = [Value(shape, len(shape) == image_dims, dtype) for shape in traced.shapes]
+
+    def phases(self) -> EnginePhases:
+        plan = self._layers()
+        divided = self._choose_kernels(plan)
+        return_free_memory()  # of the candidates that were timed
+        input, output = self.values[0], self.values[self.trace.output]
+        place_data(plan, input, self.memory)
+        backward = place_gradients(plan, output, self.memory, by_image=bool(divided))
+        if not input.has_grad:
+            raise CompileError(f"{type(self.module).__name__}: its output does not depend on its input")
+        self.tuner.save()
+        division = Division(self.workers, input.shape[0], divided)
+        steps = (
+            division.by_image([(layer, _forward) for layer in plan]),
+            division.by_image(backward),
+            weight_gradients(self.workers, [layer for layer in plan if layer.has_parameters]),
+        )
+        return EnginePhases(self.module, input, output, plan, steps, self.memory, partial(self._report, plan))
+
+    def _layers(self) -> list[Layer]:
+        """One layer per operation. A ReLU that is the only reader of a layer's output becomes part of it."""
+        operations = self.trace.operations
+        readers = Counter(index for operation in operations for index in operation.inputs)
+        readers[self.trace.output] += 1
+        kinds = [
+            recognise(
+                operation,
+                [self.values[index] for index in operation.inputs],
+                self.values[operation.result],
+            )
+            if self.backend != "stock"
+            else StockLayer
+            for operation in operations
+        ]
+        producer = {operation.result: i for i, operation in enumerate(operations)}
+        fused: set[int] = set()  # operations that end in a ReLU
+        absorbed: set[int] = set()
+        for i, operation in enumerate(operations):
+            if not kinds[i].is_relu:
+                continue
+            source = operation.inputs[0]
+            by = producer.get(source)
+            if by is None or by in fused or readers[source] > 1 or not kinds[by].relu_in_place:
+                continue
+            fused.add(by)
+            absorbed.add(i)
+            producer[operation.result] = by
+            self.values[operation.result] = self.values[source]  # the ReLU's result is the layer's output
+        return [
+            kind(
+                operation,
+                [self.values[index] for index in operation.inputs],
+                self.values[operation.result],
+                i in fused,
+                self.memory,
+            )
+            for i, (operation, kind) in enumerate(zip(operations, kinds, strict=True))
+            if i not in absorbed
+        ]
+
+    def _choose_kernels(self, plan: list[Layer]) -> list[Layer]:
+        """Has every layer choose its kernels, and returns the layers that are divided by image."""
+        shape = self.values[0].shape
+        has_images_to_share = len(shape) != 3 and shape[0] >= self.workers.count > 1
+        divided = divided_by_image(plan, self.workers, shape[0]) if has_images_to_share else []
+        shares_gradients = has_images_to_share and enough_to_divide(plan)
+        for layer in plan:
+            phases = [FORWARD, INPUT_GRADIENT] * (layer in divided) + [WEIGHT_GRADIENT] * shares_gradients
+            layer.choose_kernels(self.selection, phases)
+        return divided
+
+    def _report(self, plan: list[Layer]) -> Report:
+        return Report(
+            self.backend,
+            str(self.dtype).removeprefix("torch."),
+            torch.get_num_threads(),
+            tuple(layer.report() for layer in plan),
+            self.memory.report(),
+            self._compiled(),
+        )
+
+    def _compiled(self) -> str:
+        if self.backend == "stock" or self.dtype not in ELEMENTS:
+            return ""
+        why_not = compiled_products.why_not(self.dtype)
+        return f"no compiled code: {why_not}" if why_not else f"compiled code by {compiler()}"
+
+
+def _forward(layer: Layer) -> None:
+    layer.forward()

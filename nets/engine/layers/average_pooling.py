@@ -1,0 +1,86 @@
+"""Average pooling of images: of windows, and of whole images."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from nets.engine.layers.layer import Layer
+from nets.engine.memory import Memory
+from nets.engine.trace import Operation
+from nets.engine.values import Value
+from nets.pair import pair
+
+aten = torch.ops.aten
+
+
+class AvgPool2d(Layer):
+    """The mean of each window."""
+
+    relu_in_place = True
+    divisible = True
+    writes_in_place = True
+
+    def __init__(
+        self, operation: Operation, inputs: list[Value], output: Value, relu: bool, memory: Memory
+    ) -> None:
+        super().__init__(operation, inputs, output, relu, memory)
+        pool = operation.call
+        assert isinstance(pool, nn.AvgPool2d)
+        self._options = (
+            pair(pool.kernel_size),
+            pair(pool.kernel_size if pool.stride is None else pool.stride),
+            pair(pool.padding),
+            pool.ceil_mode,
+            pool.count_include_pad,
+            pool.divisor_override,
+        )
+
+    @classmethod
+    def recognises(cls, operation: Operation, inputs: Sequence[Value], output: Value) -> bool:
+        return inputs[0].is_image and operation.calls(nn.AvgPool2d)
+
+    def forward(self) -> None:
+        out = _batched(self.output.data)
+        aten.avg_pool2d.out(_batched(self.inputs[0].data), *self._options, out=out)
+        if self.relu:
+            out.clamp_min_(0)
+
+    def input_gradient(self) -> None:
+        aten.avg_pool2d_backward.grad_input(
+            _batched(self.output.grad),
+            _batched(self.inputs[0].data),
+            *self._options,
+            grad_input=_batched(self.grad_inputs[0]),
+        )
+
+
+class GlobalAvgPool(Layer):
+    """The mean over each channel's whole image."""
+
+    relu_in_place = True
+    divisible = True
+
+    @classmethod
+    def recognises(cls, operation: Operation, inputs: Sequence[Value], output: Value) -> bool:
+        return inputs[0].is_image and operation.calls(nn.AdaptiveAvgPool2d) and output.shape[-2:] == (1, 1)
+
+    def forward(self) -> None:
+        out = _batched(self.output.data)
+        torch.mean(_batched(self.inputs[0].data), (2, 3), keepdim=True, out=out)
+        if self.relu:
+            out.clamp_min_(0)
+
+    def input_gradient(self) -> None:
+        grad_in = _batched(self.grad_inputs[0])
+        torch.div(
+            _batched(self.output.grad).expand_as(grad_in), grad_in.shape[2] * grad_in.shape[3], out=grad_in
+        )
+
+
+LAYERS = (AvgPool2d, GlobalAvgPool)
+
+
+def _batched(tensor: Tensor) -> Tensor:
+    """With a batch dimension, for operators that want one; a view."""
+    return tensor if tensor.dim() == 4 else tensor.unsqueeze(0)

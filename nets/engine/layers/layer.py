@@ -1,0 +1,171 @@
+"""The protocol of a layer: all that the engine asks of one.
+
+A kind of layer is a subclass of :class:`Layer`, alone in a file of this folder; the file's ``LAYERS`` lists
+the classes it offers, and nothing else in the engine knows them.
+"""
+
+import copy
+from collections.abc import Callable, Collection, Sequence
+from typing import TypeVar
+
+from torch import Tensor
+from torch.nn import Parameter
+
+from nets.engine.choice.algorithms import PHASES, WEIGHT_GRADIENT
+from nets.engine.choice.selection import Selection
+from nets.engine.memory import Memory
+from nets.engine.report import LayerReport
+from nets.engine.trace import Operation
+from nets.engine.values import Value
+from nets.engine.workers import Workers
+
+SomeLayer = TypeVar("SomeLayer", bound="Layer")
+
+
+class Layer:
+    """Runs one operation in the three phases, on values that the plan has placed in memory.
+
+    It reads ``value.data`` of its inputs and fills its output's; in the input gradient it reads
+    ``output.grad`` and fills the tensors in ``grad_inputs``. ReLU directly after a layer is part of it:
+    applied to the output in place, and the plan masks ``output.grad`` before the layer sees it, unless the
+    layer does.
+    """
+
+    # Whether it is a ReLU, which may become part of the layer before it.
+    is_relu = False
+
+    # Whether a ReLU may overwrite the output: the layer's own gradients do not read it.
+    relu_in_place = False
+
+    # Whether its input gradient includes that of its ReLU: the plan does not mask ``output.grad`` then.
+    masks_gradient = False
+
+    # Whether a worker thread can run it for some of the images, whatever the others hold.
+    divisible = False
+
+    # Whether it fills its output wherever that lies: it may be a part of a larger tensor.
+    writes_in_place = False
+
+    # Whether each input makes up a part of the output, and can live there: see :meth:`part`.
+    joins_inputs = False
+
+    def __init__(
+        self, operation: Operation, inputs: list[Value], output: Value, relu: bool, memory: Memory
+    ) -> None:
+        self.name = operation.name
+        self.kind = operation.kind
+        self.inputs = inputs
+        self.output = output
+        self.relu = relu
+        # Where each input's gradient goes, in the module's shape; set by the plan.
+        self.grad_inputs: list[Tensor] = []
+        # Why it does not run as the chosen backend wants; for the report.
+        self.fallback = ""
+        self._memory = memory
+
+    @classmethod
+    def recognises(cls, operation: Operation, inputs: Sequence[Value], output: Value) -> bool:
+        """Whether this kind of layer runs ``operation``. At most one kind says so."""
+        raise NotImplementedError
+
+    # Preparation --------------------------------------------------------------------------------------------
+
+    @property
+    def multiply_adds(self) -> int:
+        """The work of one phase, where it is enough to count."""
+        return 0
+
+    def worth_dividing(self, workers: Workers) -> bool:
+        """Whether a ``divisible`` layer is not better run for all images at once."""
+        return True
+
+    def choose_kernels(self, selection: Selection, divided: Collection[str]) -> None:
+        """Chooses among several algorithms. ``divided``: the phases that worker threads share."""
+
+    def shared_output(self) -> Tensor | None:
+        """The output as a view of an input's data, where the two are the same numbers in the same layout."""
+        return None
+
+    def allocate(self, memory: Memory) -> None:
+        """Gets the buffers it needs besides its values, which have been placed."""
+
+    def shared_gradient(self, index: int) -> Tensor | None:
+        """The gradient of input ``index`` as a view of the output's, where the two are the same numbers."""
+        return self.part(self.output.grad, index) if self.joins_inputs else None
+
+    def part(self, of_output: Tensor, index: int) -> Tensor:
+        """The part of ``of_output`` (in the module's shape) that input ``index`` makes up, as a view."""
+        raise NotImplementedError
+
+    def of_images(self: SomeLayer, images: slice, worker: int, part: Callable[[Value], Value]) -> SomeLayer:
+        """The same layer for some images of the batch. ``part`` gives the values' parts, ``worker`` is who
+        runs it."""
+        layer = copy.copy(self)
+        layer.inputs = [part(value) for value in self.inputs]
+        layer.output = part(self.output)
+        layer.grad_inputs = [grad[images] for grad in self.grad_inputs]
+        return layer
+
+    # The phases ---------------------------------------------------------------------------------------------
+
+    def forward(self) -> None:
+        """Fills the output."""
+        raise NotImplementedError
+
+    def input_gradient(self) -> None:
+        """Fills ``grad_inputs``."""
+        raise NotImplementedError
+
+    def weight_gradient(self) -> None:
+        """Adds the parameters' gradients to their ``.grad``."""
+
+    # Parameters ---------------------------------------------------------------------------------------------
+
+    def parameters(self) -> list[Parameter]:
+        """The parameters it reads."""
+        return []
+
+    @property
+    def has_parameters(self) -> bool:
+        """Whether it has any to compute gradients for."""
+        return any(parameter.requires_grad for parameter in self.parameters())
+
+    @property
+    def divides_gradients(self) -> bool:
+        """Whether workers share its weight gradient: begin_gradients, then every worker's
+        share_of_gradients, then add_up_gradients take the place of weight_gradient."""
+        return False
+
+    def begin_gradients(self) -> None:
+        """Prepares what the workers add to."""
+        raise NotImplementedError
+
+    def share_of_gradients(self, worker: int) -> None:
+        """Runs the share of ``worker``, beside the others."""
+        raise NotImplementedError
+
+    def add_up_gradients(self) -> None:
+        """Adds the shares to the parameters' ``.grad``."""
+        raise NotImplementedError
+
+    def invalidate(self) -> None:
+        """Forgets every transformed copy of a weight."""
+
+    # The report ---------------------------------------------------------------------------------------------
+
+    def algorithm(self, phase: str) -> str:
+        """The name of what runs ``phase``; empty where there is nothing to run."""
+        return self.kind if phase != WEIGHT_GRADIENT or self.has_parameters else ""
+
+    def report(self) -> LayerReport:
+        algorithms = {phase: name for phase in PHASES if (name := self.algorithm(phase))}
+        return LayerReport(
+            self.name, f"{self.kind}+ReLU" if self.relu else self.kind, algorithms, self.fallback
+        )
+
+
+def gradient_of(parameter: Parameter, memory: Memory) -> Tensor:
+    """The parameter's ``.grad``, made (zeroed, on huge pages) where there is none."""
+    if parameter.grad is None:
+        parameter.grad = memory.lasting(parameter.shape, parameter.dtype)
+    return parameter.grad

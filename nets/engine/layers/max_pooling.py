@@ -1,0 +1,56 @@
+"""Max-pooling of images."""
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import nn
+
+from nets.engine.kernels.compiled.pooling import max_pooling
+from nets.engine.layers.layer import Layer
+from nets.engine.memory import Memory
+from nets.engine.trace import Operation
+from nets.engine.values import Value, to_images
+
+
+class MaxPool2d(Layer):
+    """The largest number of each window; where it was found is kept for the gradient."""
+
+    relu_in_place = True
+    divisible = True
+    writes_in_place = True
+
+    def __init__(
+        self, operation: Operation, inputs: list[Value], output: Value, relu: bool, memory: Memory
+    ) -> None:
+        super().__init__(operation, inputs, output, relu, memory)
+        assert isinstance(operation.call, nn.MaxPool2d)
+        self._pooling = max_pooling(operation.call, output.dtype)
+        self.masks_gradient = self._pooling.masks_gradient
+        self._places = torch.empty(0)
+
+    @classmethod
+    def recognises(cls, operation: Operation, inputs: Sequence[Value], output: Value) -> bool:
+        # One that returns indices gives two tensors, which no plan takes.
+        return inputs[0].is_image and operation.calls(nn.MaxPool2d)
+
+    def allocate(self, memory: Memory) -> None:
+        self._places = memory.empty(self.output.image_shape, self._pooling.places_dtype)
+
+    def of_images(self, images: slice, worker: int, part: Callable[[Value], Value]) -> "MaxPool2d":
+        layer = super().of_images(images, worker, part)
+        layer._places = self._places[images]
+        return layer
+
+    def forward(self) -> None:
+        self._pooling.forward(self.inputs[0].data_images, self.output.data_images, self._places, self.relu)
+
+    def input_gradient(self) -> None:
+        self._pooling.input_gradient(
+            self.output.grad_images,
+            self.inputs[0].data_images,
+            self._places,
+            to_images(self.grad_inputs[0]),
+        )
+
+
+LAYERS = (MaxPool2d,)

@@ -1,0 +1,35 @@
+"""ReLU where its input is needed by others too; any other is part of the layer before it."""
+
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from nets.engine.layers.layer import Layer
+from nets.engine.trace import Operation
+from nets.engine.values import Value
+
+_FUNCTIONS = {F.relu, torch.relu, Tensor.relu}
+
+
+class ReLU(Layer):
+    """The larger of input and 0."""
+
+    is_relu = True
+    divisible = True
+
+    @classmethod
+    def recognises(cls, operation: Operation, inputs: Sequence[Value], output: Value) -> bool:
+        return operation.call in _FUNCTIONS or operation.calls(nn.ReLU)
+
+    def forward(self) -> None:
+        torch.clamp_min(self.inputs[0].data, 0, out=self.output.data)
+
+    def input_gradient(self) -> None:
+        torch.ops.aten.threshold_backward.grad_input(
+            self.output.grad, self.output.data, 0, grad_input=self.grad_inputs[0]
+        )
+
+
+LAYERS = (ReLU,)

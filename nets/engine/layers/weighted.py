@@ -1,0 +1,233 @@
+"""Convolution and Linear: the layers with several algorithms to choose from."""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.nn import Parameter
+
+from nets.engine.choice.algorithms import FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT
+from nets.engine.choice.selection import Kernels, Selection
+from nets.engine.layers.layer import Layer, gradient_of
+from nets.engine.memory import Memory
+from nets.engine.shapes import ConvolutionShape
+from nets.engine.shared_work import ByImage, Divided, add_bias_gradient
+from nets.engine.trace import Operation, Slot
+from nets.engine.values import Value, to_images
+from nets.engine.workers import Workers
+from nets.pair import pair
+
+# Of a convolution's output, for each worker: with fewer, reading the weight is most of the work, and every
+# worker reads it.
+_WORKERS_POSITIONS = 1024
+
+
+class WeightedLayer(Layer):
+    """Convolution or Linear: a weight (out, in, ...), perhaps a bias, and one kernel per phase."""
+
+    relu_in_place = True
+    divisible = True
+    writes_in_place = True
+
+    def __init__(
+        self, operation: Operation, inputs: list[Value], output: Value, relu: bool, memory: Memory
+    ) -> None:
+        super().__init__(operation, inputs, output, relu, memory)
+        found = _convolution(operation) if inputs[0].is_image else None
+        parameters = (found.weight, found.bias) if found else _linear(operation)
+        assert parameters is not None
+        self.weight, self.bias = parameters
+        self._convolution = found.shape(inputs[0].image_shape, output.dtype) if found else None
+        self._kernels: Kernels = {}
+        # What kernels add the gradients of weight and bias to, where wanted, while they run.
+        self._gradients: tuple[Tensor | None, Tensor | None] = None, None
+
+    @classmethod
+    def recognises(cls, operation: Operation, inputs: Sequence[Value], output: Value) -> bool:
+        is_convolution = inputs[0].is_image and _convolution(operation) is not None
+        return is_convolution or _linear(operation) is not None
+
+    @property
+    def multiply_adds(self) -> int:
+        return self._convolution.multiply_adds if self._convolution else 0
+
+    def worth_dividing(self, workers: Workers) -> bool:
+        shape = self._convolution
+        return shape is not None and shape.positions >= workers.count * _WORKERS_POSITIONS
+
+    def choose_kernels(self, selection: Selection, divided: Collection[str]) -> None:
+        if self._convolution is not None:
+            self._kernels = selection.for_convolution(self.name, self._convolution, divided)
+        else:
+            outputs, features = self.weight.shape
+            self._kernels = selection.for_linear(
+                self.name, self.inputs[0].numel // features, features, outputs
+            )
+        self.fallback = selection.fallbacks.get(self.name, "")
+
+    def parameters(self) -> list[Parameter]:
+        return [self.weight] if self.bias is None else [self.weight, self.bias]
+
+    def of_images(self, images: slice, worker: int, part: Callable[[Value], Value]) -> "WeightedLayer":
+        """Needs kernels that are divided by image; for updateOutput and updateGradInput."""
+        layer = super().of_images(images, worker, part)
+        layer._kernels = dict(self._kernels)
+        for phase in (FORWARD, INPUT_GRADIENT):
+            name, kernel = self._kernels[phase]
+            assert isinstance(kernel, ByImage)
+            layer._kernels[phase] = (name, kernel.shares[worker][0])
+        return layer
+
+    def _rows(self, tensor: Tensor) -> Tensor:
+        """As the kernels take activations: channels last images, or (rows, features)."""
+        if self.output.is_image:
+            return to_images(tensor)
+        return tensor.reshape(-1, tensor.shape[-1])
+
+    def forward(self) -> None:
+        self._kernels[FORWARD][1].forward(
+            self._rows(self.inputs[0].data),
+            self.weight.detach(),
+            None if self.bias is None else self.bias.detach(),
+            self._rows(self.output.data),
+            self.relu,
+        )
+
+    def input_gradient(self) -> None:
+        self._kernels[INPUT_GRADIENT][1].input_gradient(
+            self._rows(self.output.grad), self.weight.detach(), self._rows(self.grad_inputs[0])
+        )
+
+    def weight_gradient(self) -> None:
+        self.begin_gradients()
+        grad_weight, grad_bias = self._gradients
+        x, grad_out = self._operands()
+        if grad_weight is not None:
+            self._kernels[WEIGHT_GRADIENT][1].weight_gradient(x, grad_out, grad_weight)
+        if grad_bias is not None:
+            add_bias_gradient(grad_out, grad_bias)
+        self._end_gradients()
+
+    @property
+    def divides_gradients(self) -> bool:
+        return isinstance(self._kernels[WEIGHT_GRADIENT][1], Divided)
+
+    def begin_gradients(self) -> None:
+        """Makes the parameters' ``.grad`` where there is none, and what kernels add to: they need contiguous
+        weights."""
+        grad_weight, grad_bias = (
+            gradient_of(parameter, self._memory)
+            if parameter is not None and parameter.requires_grad
+            else None
+            for parameter in (self.weight, self.bias)
+        )
+        if grad_weight is not None and not grad_weight.is_contiguous():
+            grad_weight = torch.zeros_like(grad_weight, memory_format=torch.contiguous_format)
+        self._gradients = grad_weight, grad_bias
+
+    def share_of_gradients(self, worker: int) -> None:
+        kernel = self._divided_kernel()
+        if worker < len(kernel.shares):
+            kernel.share_of_gradients(worker, *self._operands(), *self._gradients)
+
+    def add_up_gradients(self) -> None:
+        self._divided_kernel().add_up_gradients(*self._gradients)
+        self._end_gradients()
+
+    def _divided_kernel(self) -> Divided:
+        kernel = self._kernels[WEIGHT_GRADIENT][1]
+        assert isinstance(kernel, Divided)
+        return kernel
+
+    def _operands(self) -> tuple[Tensor, Tensor]:
+        return self._rows(self.inputs[0].data), self._rows(self.output.grad)
+
+    def _end_gradients(self) -> None:
+        """Adds to ``.grad`` what kernels could not add to it directly."""
+        grad_weight, _ = self._gradients
+        if grad_weight is not None and grad_weight is not self.weight.grad:
+            gradient_of(self.weight, self._memory).add_(grad_weight)
+        self._gradients = None, None
+
+    def algorithm(self, phase: str) -> str:
+        if phase == WEIGHT_GRADIENT and not self.has_parameters:
+            return ""
+        return self._kernels[phase][0]
+
+    def invalidate(self) -> None:
+        for _, kernel in self._kernels.values():
+            kernel.invalidate()
+
+
+LAYERS = (WeightedLayer,)
+
+
+@dataclass(frozen=True)
+class _Convolution:
+    """A convolution's parameters and geometry, whether it was a module or a function call."""
+
+    weight: Parameter
+    bias: Parameter | None
+    stride: tuple[int, int]
+    padding: tuple[int, int]
+
+    def shape(self, image_shape: tuple[int, int, int, int], dtype: torch.dtype) -> ConvolutionShape:
+        """On inputs of ``image_shape`` (batch, height, width, channel)."""
+        batch, height, width, _ = image_shape
+        out_channels, in_channels, *kernel = self.weight.shape
+        return ConvolutionShape(
+            batch,
+            in_channels,
+            out_channels,
+            (height, width),
+            (kernel[0], kernel[1]),
+            self.stride,
+            self.padding,
+            dtype,
+        )
+
+
+def _convolution(operation: Operation) -> _Convolution | None:
+    """The convolution that ``operation`` is, if the engine has kernels for its kind."""
+    call: Any = operation.call
+    if operation.calls(nn.Conv2d):
+        plain = call.padding_mode == "zeros" and not isinstance(call.padding, str)
+        options = (call.weight, call.bias, call.stride, call.padding, call.dilation, call.groups)
+    elif call in (F.conv2d, torch.conv2d):
+        defaults = {"bias": None, "stride": 1, "padding": 0, "dilation": 1, "groups": 1}
+        given = {**defaults, **operation.arguments("input", "weight", *defaults)}
+        options = tuple(given[name] for name in ("weight", *defaults))
+        plain = isinstance(given["input"], Slot) and not isinstance(given["padding"], str)
+    else:
+        return None
+    weight, bias, stride, padding, dilation, groups = options
+    if not plain or pair(dilation) != (1, 1) or groups != 1 or not _usable(weight, bias):
+        return None
+    return _Convolution(weight, bias, pair(stride), pair(padding))
+
+
+def _linear(operation: Operation) -> tuple[Parameter, Parameter | None] | None:
+    """The weight and bias of the Linear layer that ``operation`` is."""
+    call: Any = operation.call
+    if operation.calls(nn.Linear):
+        weight, bias = call.weight, call.bias
+    elif call is F.linear:
+        given = operation.arguments("input", "weight", "bias")
+        if not isinstance(given["input"], Slot):
+            return None
+        weight, bias = given["weight"], given.get("bias")
+    else:
+        return None
+    return (weight, bias) if _usable(weight, bias) else None
+
+
+def _usable(weight: Any, bias: Any) -> bool:
+    """Plain parameters in PyTorch's usual layout (a parametrised weight is computed, and not a Parameter)."""
+    return (
+        isinstance(weight, Parameter)
+        and weight.is_contiguous()
+        and (bias is None or isinstance(bias, Parameter))
+    )
