@@ -1,5 +1,5 @@
 -- The package ccn2: cuda-convnet2's layers, whose images are planes x height x width x batch. Its kernels no longer
--- exist; the images are turned to nn's layout and back, and computed by nn's.
+-- exist: images are converted to nn's layout and back, and nn's kernels compute them.
 require 'cunn'
 
 ccn2 = ccn2 or {}

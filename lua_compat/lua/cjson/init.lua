@@ -25,7 +25,8 @@ local function utf8(code)
       0x80 + code % 64)
 end
 
--- How many elements a table has as a list; nil if it is an object. Sparse lists are objects or errors, as set.
+-- Returns how many elements a table has as a list, or nil if it is an object. Sparse lists are objects or errors, as
+-- set.
 local function list_length(t, settings)
    local largest, count = 0, 0
    for key in pairs(t) do

@@ -5,7 +5,7 @@ local python = require('th.python').functions
 cudnn = cudnn or {}
 cudnn.benchmark, cudnn.fastest, cudnn.verbose, cudnn.useFindEx = false, false, false, false
 local _, version = python.cuda_versions()
-cudnn.version = version > 0 and version or 5110 -- scripts ask what it can do: without a GPU, what R5 could
+cudnn.version = version > 0 and version or 5110 -- scripts query its version; without a GPU this is R5's
 cudnn.typemap = { ['torch.CudaHalfTensor'] = 'CUDNN_DATA_HALF', ['torch.CudaTensor'] = 'CUDNN_DATA_FLOAT',
    ['torch.CudaDoubleTensor'] = 'CUDNN_DATA_DOUBLE' }
 
@@ -15,7 +15,7 @@ local function check_input(self, input)
    end
 end
 
--- Whether cuDNN times its algorithms is a switch of the script's, read where a layer runs.
+-- The script chooses whether cuDNN times its algorithms; the choice is read when a layer runs.
 local tuned
 local function follow_switches()
    local wanted = cudnn.benchmark or cudnn.fastest
@@ -68,7 +68,7 @@ function Convolution:__init(nInputPlane, nOutputPlane, kW, kH, dW, dH, padW, pad
       if planes % self.groups ~= 0 then error(name .. ' should be divisible by nGroups', 2) end
    end
    local delayed = self.reset
-   self.reset = function() end -- the parameters are drawn once they have their own shape
+   self.reset = function() end -- the parameters are drawn when they have their final shape
    SpatialConvolution.__init(self, nInputPlane, nOutputPlane, kW, kH, dW, dH, padW or 0, padH or 0)
    self.reset = delayed
    if self.groups > 1 then
@@ -143,7 +143,7 @@ for _, name in ipairs{ 'SpatialFullConvolution', 'VolumetricConvolution', 'Volum
    if nn[name] then with_modes((on_top(name))) end
 end
 
--- The rest: nn's by another name
+-- The rest are nn's layers under other names
 for _, name in ipairs{ 'SpatialMaxPooling', 'SpatialAveragePooling', 'VolumetricMaxPooling', 'VolumetricAveragePooling',
    'BatchNormalization', 'SpatialBatchNormalization', 'VolumetricBatchNormalization', 'ReLU', 'SoftMax', 'LogSoftMax',
    'SpatialSoftMax', 'SpatialLogSoftMax' } do
@@ -216,7 +216,8 @@ end
 
 require 'cudnn.recurrent'
 
--- A net's layers under the other package's names, dst being nn or cudnn; exclude(module): leave that one as it is.
+-- Renames a net's layers to the other package's names; dst is nn or cudnn. Modules for which exclude(module) is true
+-- stay.
 local CONVERTIBLE = {}
 for _, name in ipairs{ 'BatchNormalization', 'SpatialBatchNormalization', 'SpatialConvolution', 'SpatialCrossMapLRN',
    'SpatialFullConvolution', 'SpatialMaxPooling', 'SpatialAveragePooling', 'ReLU', 'Tanh', 'Sigmoid', 'SoftMax',

@@ -54,7 +54,7 @@ function RNN:reset(stdv)
    self.gradWeight:resizeAs(self.weight):zero()
 end
 
--- PyTorch describes tensors to cuDNN, and waits, by itself.
+-- PyTorch describes tensors to cuDNN and synchronises by itself.
 for _, name in ipairs{ 'setSync', 'clearDesc', 'resetDropoutDescriptor', 'resetRNNDescriptor', 'resetInputDescriptor',
    'resetOutputDescriptor', 'resetHiddenDescriptors', 'resetCellDescriptors', 'resetWeightDescriptor' } do
    RNN[name] = function() end
@@ -97,8 +97,8 @@ function RNN:resetStates()
    self.cellOutput:zero()
 end
 
--- Sequences of different lengths: the longest first, their steps at each time one after the other, and how many
--- sequences have that step. lengths falls.
+-- Packs sequences of different lengths (sorted, the longest first): the steps of each time one after the other, and how
+-- many sequences have that step.
 function RNN:packPaddedSequence(input, lengths, batchFirst)
    if batchFirst then input = input:transpose(1, 2) end
    if input:size(2) ~= #lengths then
@@ -166,7 +166,7 @@ local function time_first(self, t)
    return self.batchFirst and not self.inputPacked and t:dim() == 3 and t:transpose(1, 2) or t
 end
 
--- What dropout leaves of each layer's output but the last one's, as cuDNN keeps it, in reserve; nil without.
+-- What dropout keeps of the output of each layer but the last, which cuDNN stores in its reserve; nil without dropout.
 local function masks(self)
    return self.train and self.dropout > 0 and self.numLayers > 1 and self.reserve or nil
 end
@@ -196,7 +196,7 @@ function RNN:updateOutput(input)
    return self.output
 end
 
--- Both gradients come from one pass over the sequence: that of the input if of_input, that of the parameters if scale.
+-- One pass over the sequence computes both gradients: the input's if of_input, the parameters' if scale is given.
 local function gradients(self, input, gradOutput, of_input, scale)
    check(self.train, 'gradients are there when training only')
    check(gradOutput:isSameSizeAs(self.output), 'gradOutput has incorrect size!')

@@ -1,8 +1,8 @@
 -- nn.DataParallelTable: one module on several GPUs, each with a part of the batch.
 --
--- The first device holds the module that was added; the others hold clones. A pass gives each its part, one after
--- the other: CUDA runs them at the same time. Gradients of parameters are gathered on the first device, and
--- syncParameters brings its parameters to the others.
+-- The first device holds the module that was added; the others hold clones. A pass hands each its part, one after the
+-- other, and CUDA runs them at the same time. Parameter gradients are gathered on the first device, and syncParameters
+-- copies its parameters to the others.
 local DataParallelTable, parent = torch.class('nn.DataParallelTable', 'nn.Container')
 
 function DataParallelTable:__init(dimension, flattenParams, usenccl)
@@ -28,8 +28,8 @@ function DataParallelTable:add(module, gpus)
    return self
 end
 
--- In cunn every device gets a thread of its own, in which init runs first (to load cudnn and set it up). Here one thread
--- hands out the work, which the devices do at the same time: init runs in it.
+-- In cunn every device has a thread of its own, in which init runs first (to load cudnn and set it up). Here a single
+-- thread hands out the work, which the devices do at the same time; init runs in that thread.
 function DataParallelTable:threads(init)
    if init then init(1) end
    return self
@@ -62,7 +62,7 @@ end
 
 local function module_at(self, place) return place == 1 and self.modules[1] or self.replicas[place] end
 
--- Part number ``place`` of a tensor, or of each tensor of a table, on its device; nil where nothing is left.
+-- Part number ``place`` of a tensor, or of each tensor of a table, on its device; nil if nothing is left for it.
 local function part(self, value, place)
    if type(value) == 'table' then
       local parts = {}
@@ -154,7 +154,7 @@ function DataParallelTable:updateParameters(rate)
    self.needsSync = true
 end
 
--- The parameters change outside from here on: each pass brings them to the other devices first.
+-- From here on the parameters are changed from outside: each pass first copies them to the other devices.
 function DataParallelTable:getParameters()
    local parameters, gradients = self.modules[1]:getParameters()
    self.needsSync = true
@@ -167,7 +167,7 @@ function DataParallelTable:zeroGradParameters()
    self.needsSync = true -- a new step begins: an optimiser may have changed the parameters
 end
 
--- To the host and back, and to files, goes the module alone.
+-- Only the module is moved to the host and back, and written to files.
 function DataParallelTable:clearState()
    self.replicas, self.needsSync = {}, true
    return parent.clearState(self)

@@ -1,5 +1,5 @@
--- The package cutorch: CUDA's tensor types, devices and streams, on PyTorch's CUDA (lua_compat/runtime/cuda.py), or with
--- th --cpu-as-cuda on the CPU. Devices and user streams count from 1; stream 0 is the default one.
+-- The package cutorch: CUDA's tensor types, devices and streams, on PyTorch's CUDA (lua_compat/runtime/cuda.py), or
+-- with th --cpu-as-cuda on the CPU. Devices and user streams count from 1; stream 0 is the default one.
 require 'torch'
 local types = require 'torch.types'
 local python = require('th.python').functions
@@ -20,7 +20,7 @@ local function device_of(tensor)
    return kernel.tensor_device(tensor)
 end
 
--- The types exist from the start; scripts see them once cutorch is there.
+-- The types exist from the start; scripts see them once cutorch is loaded.
 for code = 1, types.count do
    local T = types[code]
    if T.device then
@@ -28,12 +28,12 @@ for code = 1, types.count do
       torch[T.name .. 'Storage'] = torch.getconstructortable(T.storage)
       torch.getmetatable(T.tensor).getDevice = device_of
    end
-   -- Without pinned memory, copies from and to the device wait.
+   -- Without pinned memory, copies from and to the device are synchronous.
    local tensor = torch.getmetatable(T.tensor)
    tensor.copyAsync = tensor.copy
 end
 
--- cutorch has MAGMA's functions as methods, too: t:inverse() is torch.inverse(t).
+-- cutorch also has MAGMA's functions as methods: t:inverse() is torch.inverse(t).
 for _, type_name in ipairs{ 'torch.CudaTensor', 'torch.CudaDoubleTensor' } do
    local tensor = torch.getmetatable(type_name)
    for _, name in ipairs{ 'eig', 'gels', 'gesv', 'inverse', 'potrf', 'potri', 'potrs', 'qr', 'svd', 'symeig' } do
@@ -75,8 +75,8 @@ cutorch.getDriverVersion = cutorch.getRuntimeVersion
 function cutorch.hasHalfInstructions() return cutorch.getDeviceProperties().major >= 6 end
 cutorch.hasFastHalfInstructions = cutorch.hasHalfInstructions
 
--- PyTorch gives a tensor's memory back to its cache when the collector takes the tensor, and lets devices copy from
--- each other: there is nothing to set.
+-- PyTorch returns a tensor's memory to its cache when the tensor is collected, and lets devices copy from each other:
+-- there is nothing to set.
 function cutorch.setHeapTracking() end
 function cutorch.isCachingAllocatorEnabled() return true end
 function cutorch.setPeerToPeerAccess() end
@@ -121,9 +121,10 @@ function cutorch.streamWaitFor(waiting, others)
 end
 function cutorch.streamBarrier(streams) cutorch.streamBarrierMultiDevice{ [cutorch.getDevice()] = streams } end
 
--- cutorch.Event() is what the current stream has to do now; event:waitOn() lets the then current one wait for that.
+-- cutorch.Event() marks the work the current stream has so far; event:waitOn() makes the then current stream wait for
+-- it.
 local Event = torch.class('cutorch.Event')
-local dead = {} -- a finaliser may run anywhere, and calls nothing
+local dead = {} -- a finaliser may run anywhere, so it calls nothing
 function Event:__init()
    local gone
    gone, dead = dead, {}
@@ -135,8 +136,8 @@ function Event:__init()
 end
 function Event:waitOn() python.event_wait(self.number) end
 
--- Random numbers: tensors on a device are filled from Torch7's own generator, the one of torch.manualSeed, so that a
--- script draws the same numbers with and without CUDA.
+-- Random numbers: tensors on a device are filled by Torch7's own generator, the one that torch.manualSeed seeds, so
+-- that a script draws the same numbers with and without CUDA.
 function cutorch.manualSeed(seed)
    torch.manualSeed(seed)
    python.device_seed(seed)
@@ -152,7 +153,7 @@ function cutorch.initialSeed() return torch.initialSeed() end
 function cutorch.getRNGState() return torch.getRNGState() end
 function cutorch.setRNGState(state) torch.setRNGState(state) end
 
--- Tensors of the host; pinned memory is not needed for PyTorch's copies to work.
+-- Ordinary tensors in main memory: PyTorch's copies do not need pinned memory.
 for _, name in ipairs{ 'Float', 'Double', 'Int', 'Long', 'Byte', 'Half' } do
    cutorch[('createCudaHost%sTensor'):format(name)] = torch[name .. 'Tensor']
 end

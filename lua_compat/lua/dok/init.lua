@@ -1,4 +1,4 @@
--- The package dok: what other packages use of it. Its help browser is not here.
+-- The package dok: the parts that other packages use. Its help browser is missing.
 require 'xlua'
 
 dok = dok or {}

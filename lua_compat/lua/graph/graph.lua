@@ -1,4 +1,4 @@
--- Graphs as lists of nodes and edges; the lists also tell places: nodes[node] = index.
+-- Graphs as lists of nodes and edges; the lists also map each item to its index: nodes[node] = index.
 local Graph = torch.class('graph.Graph')
 
 function Graph:__init()
@@ -14,7 +14,7 @@ local function enlist(list, item)
    return list[item]
 end
 
--- Adds an edge, or a list of them, with its nodes; a node's id is its place.
+-- Adds an edge, or a list of edges, with its nodes; a node's id is its index.
 function Graph:add(edge)
    if type(edge) ~= 'table' then error('graph.Edge or {graph.Edges} expected', 2) end
    if not torch.typename(edge) then
@@ -37,7 +37,7 @@ function Graph:clone()
    return clone
 end
 
--- A graph of new nodes with the same data, its edges the other way round; and which node became which.
+-- Returns a graph of new nodes with the same data and reversed edges, and a map from old nodes to new ones.
 function Graph:reverse()
    local reversed, counterpart = graph.Graph(), {}
    local function of(node)
@@ -66,7 +66,7 @@ local function only_at(self, there, elsewhere)
    return found
 end
 
--- The nodes no edge leads to, and those no edge leaves.
+-- The nodes that no edge leads to, and those that no edge leaves.
 function Graph:roots() return only_at(self, 'from', 'to') end
 function Graph:leaves() return only_at(self, 'to', 'from') end
 
@@ -78,7 +78,7 @@ function Graph:hasCycle()
    return #roots == 0
 end
 
--- The nodes in an order in which every edge leads forward; then the reversed graph and its roots.
+-- Returns the nodes in an order in which every edge leads forward, then the reversed graph and its roots.
 function Graph:topsort()
    local reversed, counterpart = self:reverse()
    local original = {}

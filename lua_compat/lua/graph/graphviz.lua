@@ -1,7 +1,7 @@
 -- Graphs in graphviz's language, and drawn by its programs, if they are installed.
 local paths = require 'paths'
 
--- A word of letters as it is, anything else in quotes.
+-- Leaves a word of letters as it is, and quotes anything else.
 function graph._dotEscape(text)
    if not text:find('[^a-zA-Z]') then return text end
    return '"' .. text:gsub('\n', '\\n'):gsub('"', '\\"') .. '"'
@@ -84,7 +84,7 @@ function graph.graphvizFile(g, algorithm, filename)
    draw(program(algorithm or 'dot'), g:todot(), format, filename)
 end
 
--- Writes basename.dot and, drawn by graphviz, basename.svg. Without graphviz the text alone, and says so.
+-- Writes basename.dot and, drawn by graphviz, basename.svg. Without graphviz it writes only the text, and says so.
 local function write_drawing(text, basename)
    write_file(basename .. '.dot', text)
    local dot = paths.findprogram('dot')

@@ -1,4 +1,4 @@
--- Nodes know their children; the list also tells a child's place: children[child] = index.
+-- Nodes know their children; the list also maps each child to its index: children[child] = index.
 local Node = torch.class('graph.Node')
 
 function Node:__init(data)
@@ -19,7 +19,8 @@ function Node:add(child)
    end
 end
 
--- Depth first: before(node), the children, after(node). Nodes marked `visited` are left out; marking is up to them.
+-- Visits depth first: before(node), the children, after(node). Skips nodes marked `visited`; the functions do the
+-- marking.
 function Node:visit(before, after)
    if self.visited then return end
    if before then before(self) end
@@ -29,7 +30,7 @@ end
 
 function Node:label() return tostring(self.data) end
 
--- The graph of what can be reached from here.
+-- The graph of the nodes that can be reached from here.
 function Node:graph()
    local g = graph.Graph()
    self:bfs(function(node)
@@ -38,7 +39,8 @@ function Node:graph()
    return g
 end
 
--- f(node) for every node that can be reached, children first; they stay marked as visited. The list of them.
+-- Calls f(node) for every node that can be reached, children first, leaves them marked as visited, and returns their
+-- list.
 function Node:dfs_dirty(f)
    local nodes = {}
    self:visit(function(node) node.visited = true end, function(node)
@@ -52,7 +54,7 @@ function Node:dfs(f)
    for _, node in ipairs(self:dfs_dirty(f)) do node.visited = false end
 end
 
--- f(node) for every node that can be reached, the nearest first; they stay marked. The list of them.
+-- Calls f(node) for every node that can be reached, nearest first, leaves them marked, and returns their list.
 function Node:bfs_dirty(f)
    local nodes = { self }
    self.marked = true
@@ -75,7 +77,7 @@ function Node:bfs(f)
    for _, node in ipairs(self:bfs_dirty(f)) do node.marked = false end
 end
 
--- Whether a way from here leads back to one of its nodes.
+-- Whether some path from here leads back to one of its nodes.
 function Node:hasCycle()
    local open, done = {}, {}
    local function explore(node)

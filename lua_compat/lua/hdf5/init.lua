@@ -34,7 +34,7 @@ function DataSet:__init(file, path) self._file, self._path = file, path end
 
 local function shape(self) return python.hdf5_shape(self._file, self._path) end
 
--- What makes a tensor of the dataset's type.
+-- The constructor for tensors of the dataset's type.
 function DataSet:getTensorFactory() return torch.factory(types[(shape(self))].tensor) end
 
 -- The sizes, in a table.
@@ -121,7 +121,7 @@ end
 
 function File:filename() return self._filename end
 
--- Writes a tensor, or a table of tensors and tables, at a path where there is nothing yet. At the root: a table.
+-- Writes a tensor, or a table of tensors and tables, at a path that does not exist yet; at the root, a table.
 function File:write(path, data, options)
    write(self._file, '/' .. path:gsub('^/+', ''), data, options, false)
 end
@@ -135,7 +135,8 @@ function File:close() python.hdf5_close(self._file) end
 
 function File:__tostring__() return ('[HDF5File: %s]'):format(self._filename) end
 
--- Modes: 'a' read and write, made if absent (the default); 'r'; 'r+'; 'w' new; 'w-' new, but not over another.
+-- Modes: 'a' reads and writes, creating the file if it is missing (the default); 'r'; 'r+'; 'w' creates a new file;
+-- 'w-' creates one but never overwrites.
 function hdf5.open(filename, mode)
    local path = filename:gsub('^~/', (os.getenv('HOME') or '.'):gsub('%%', '%%%%') .. '/')
    return hdf5.HDF5File(path, python.hdf5_open(path, mode or 'a'))

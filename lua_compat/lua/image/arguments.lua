@@ -1,4 +1,4 @@
--- The arguments that the functions of image have in common.
+-- Arguments that several functions of image share.
 local arguments = {}
 
 function arguments.wrong(name, forms)

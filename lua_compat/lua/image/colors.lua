@@ -51,7 +51,7 @@ function image.rgb2nrgb(...)
    return dst
 end
 
--- Colours from blue over green to red, n x 3.
+-- Colours from blue through green to red, n x 3.
 function image.jetColormap(n)
    local map = torch.Tensor(n, 3)
    local function level(x) return math.max(math.min(x, 1), 0) end
@@ -64,7 +64,7 @@ function image.jetColormap(n)
    return map
 end
 
--- n colours that differ, n x 3: steps around the circle of hues.
+-- n distinct colours, n x 3: steps around the colour wheel.
 function image.colormap(n)
    local colors = torch.Tensor(3, 1, n)
    for i = 1, n do

@@ -34,7 +34,7 @@ function image.drawRect(src, x1, y1, x2, y2, opts)
    local before = math.floor(width / 2) + 1
    local r, g, b = in_units(src, opts.color or { 255, 0, 0 })
    local colors = { r, g, b }
-   -- places from 1: what a line at `at` covers, cut to the image
+   -- positions from 1: the part of the image that a line at `at` covers
    local function span(at, most) return math.max(0, at - before) + 1, math.min(most, at + width - before) end
    local function fill(left, right, top, bottom)
       if right < left or bottom < top then return end
@@ -53,8 +53,8 @@ function image.drawRect(src, x1, y1, x2, y2, opts)
    return out
 end
 
--- Values brought to the range from 0 to 1. args: tensor, min, max (by default the tensor's), symm (min = -max),
--- inplace, saturate (cut what is outside of a given range), tensorOut.
+-- Scales values to the range from 0 to 1. args: tensor, min, max (by default the tensor's), symm (min = -max), inplace,
+-- saturate (clamp values outside a given range), tensorOut.
 function image.minmax(args)
    local tensor, min, max = args.tensor, args.min, args.max
    local saturate = args.saturate and (min ~= nil or max ~= nil)
@@ -97,7 +97,7 @@ local function packed_list(images)
    return packed
 end
 
--- images: n x [channels x] height x width, beside one another.
+-- images: n x [channels x] height x width, side by side.
 local function on_a_grid(images, padding, nrow)
    local n, d = images:size(1), images:dim()
    local columns = math.min(nrow, n)
@@ -115,7 +115,7 @@ local function on_a_grid(images, padding, nrow)
 end
 
 -- Images to look at: one (height x width, 1 or 3 channels), many in a tensor (n x height x width, n x 1 or 3 x height x
--- width) or a list. Many are laid out on a grid; values are brought to the range from 0 to 1.
+-- width) or a list. Many are laid out on a grid; values are scaled to the range from 0 to 1.
 function image.toDisplayTensor(...)
    local a = dok.unpack({ ... }, 'image.toDisplayTensor',
       'given a pack of tensors, returns a single tensor that contains a grid of all in the pack',

@@ -27,7 +27,7 @@ local function with_depth(img, depth)
    return img
 end
 
--- What a kernel reads, as values from 0 to 1 unless bytes are wanted.
+-- What a kernel has read, as values from 0 to 1 unless bytes are wanted.
 local function read(kernel_name, source, depth, kind)
    local img = new_tensor(kind)
    local largest = kernel[kernel_name](img, source)
@@ -91,7 +91,7 @@ image.supported_filetypes = { png = png, PNG = png, jpg = jpg, JPG = jpg, jpeg =
 
 function image.is_supported(suffix) return image.supported_filetypes[suffix] ~= nil end
 
--- The file's type by what it starts with, else by its suffix.
+-- The file's type, from its first bytes or else from its suffix.
 local function filetype(filename, name)
    local file = assert(io.open(filename, 'rb'))
    local start = file:read(4) or ''
@@ -143,7 +143,7 @@ function image.decompress(tensor, depth, tensortype)
    dok.error('Input must be either jpg or png format', 'image.decompress')
 end
 
--- Pictures that came with Torch7's package; they are looked for where that package may be installed.
+-- Pictures that come with Torch7's package, if it is installed.
 local function sample(name, file, depth)
    image[name] = function()
       for folder in package.path:gmatch('([^;]*)/%?%.lua') do

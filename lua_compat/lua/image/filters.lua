@@ -1,4 +1,4 @@
--- Kernels, convolution, and what is made of them.
+-- Kernels, convolution, and filters made of them.
 local arguments = require 'image.arguments'
 local kernel = require('torch.kernels').of_tensors
 
@@ -21,7 +21,7 @@ local function shape_arguments(sigma)
       { arg = 'tensor', type = 'torch.Tensor', help = 'result (width and height are then its own)' }
 end
 
--- A bell, height x width.
+-- A Gaussian bell, height x width.
 function image.gaussian(...)
    local a = dok.unpack({ ... }, 'image.gaussian', 'returns a 2D gaussian kernel', shape_arguments(0.25))
    if a.tensor then
@@ -55,7 +55,7 @@ function image.gaussian1D(...)
    return gauss
 end
 
--- A bell with a ring of negative values, height x width.
+-- A Laplacian: a bell with a ring of negative values, height x width.
 function image.laplacian(...)
    local a = dok.unpack({ ... }, 'image.laplacian', 'returns a 2D Laplacian kernel', shape_arguments(0.1))
    local x0, y0 = a.mean_horz * a.width + 0.5, a.mean_vert * a.height + 0.5
@@ -114,8 +114,8 @@ function image.gaussianpyramid(...)
    return dst
 end
 
--- Local contrast normalisation of a grey image with a kernel (a 9 x 9 bell): what the kernel covers is taken to mean 0
--- and, where it is larger, deviation 1.
+-- Local contrast normalisation of a grey image with a kernel (a 9 x 9 bell): the neighbourhood a kernel covers gets
+-- mean 0 and, where its deviation is larger, deviation 1.
 function image.lcn(img, filter)
    filter = filter or image.gaussian{ size = 9, sigma = 1.591 / 9, normalize = true }
    if not (img:dim() == 2 or (img:dim() == 3 and img:size(1) == 1)) then error('grayscale image expected', 2) end

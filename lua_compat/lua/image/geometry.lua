@@ -24,9 +24,9 @@ end
 
 local CROP = '[destination,] source, startx, starty [, endx, endy] or [destination,] source, format, width, height'
 
--- From (startx, starty), counted from 0, up to but not with (endx, endy): by default as much as the destination
--- holds. Or a width and height at a place: "c" centre, "tl", "tr", "bl", "br" corners. What is cut out is scaled to
--- the size of the destination.
+-- From (startx, starty), counted from 0, up to but excluding (endx, endy), by default as much as the destination holds;
+-- or a width and height at a place: "c" centre, "tl", "tr", "bl", "br" corners. The cut-out is scaled to the size of
+-- the destination.
 function image.crop(...)
    local dst, src, startx, starty, endx, endy = arguments.source('image.crop', CROP, ...)
    if type(startx) == 'string' then
@@ -50,7 +50,7 @@ function image.crop(...)
    return cut:clone()
 end
 
--- [destination,] source, x, y: moved right and down; zeros come in.
+-- [destination,] source, x, y: moves the image right and down and fills with zeros.
 function image.translate(...)
    local forms = '[destination,] source, x, y'
    local dst, src, x, y = arguments.source('image.translate', forms, ...)
@@ -128,7 +128,7 @@ image.polar, image.logpolar = to_polar('image.polar', false), to_polar('image.lo
 
 local modes = { 'bilinear', 'simple', 'bicubic', 'lanczos' }
 
--- The image with its channels first, and a function that takes the result back to its form.
+-- Returns the image with its channels first, and a function that restores the original layout.
 local function with_channels(src)
    if src:dim() == 3 then return src, function(dst) return dst end end
    return src:contiguous():view(1, src:size(1), src:size(2)), function(dst) return dst[1] end
@@ -144,7 +144,7 @@ local function warp(name, dst, src, field, mode, offset, clamp, pad)
    return back(dst)
 end
 
--- [destination,] source, field, ...: here the field is a tensor, too.
+-- [destination,] source, field, ...: the field is a tensor as well.
 local function with_field(name, forms, ...)
    local list, n = { ... }, select('#', ...)
    if not torch.isTensor(list[3]) then
@@ -167,7 +167,7 @@ function image.affinetransform(...)
    local dst, src, matrix, mode, translation, clamp, pad = with_field('image.affinetransform',
       '[destination,] source, matrix [, mode [, translation [, clamp mode [, pad value]]]]', ...)
    local width, height = size_of(src)
-   -- (y, x) of each pixel, from the middle, the other way round
+   -- (y, x) of each pixel relative to the centre, negated
    local down = torch.linspace(1, -1, height):mul((height - 1) / 2)
    local across = torch.linspace(1, -1, width):mul((width - 1) / 2)
    local grid = torch.Tensor(2, height, width)

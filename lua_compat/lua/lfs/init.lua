@@ -38,7 +38,7 @@ end
 
 function lfs.rmdir(path) return paths.rmdir(path) end
 
--- Iterates over the names in a folder, . and .. too; the second result has the methods next and close.
+-- Iterates over the names in a folder, including . and ..; the second result has the methods next and close.
 function lfs.dir(path)
    local list = paths.dir(path)
    if not list then error(('cannot open %s: No such directory'):format(path), 2) end

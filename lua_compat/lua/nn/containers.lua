@@ -452,7 +452,7 @@ for _, method in ipairs{ 'accGradParameters', 'accUpdateGradParameters' } do
    end
 end
 
--- One module for every entry of a table; its copies share its parameters
+-- One module applied to every entry of a table; its copies share its parameters
 local MapTable = torch.class('nn.MapTable', 'nn.Container')
 
 function MapTable:__init(module, shared)

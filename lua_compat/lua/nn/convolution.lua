@@ -136,7 +136,7 @@ function DepthWise:updateOutput(input)
    return depthwise_output(self, input)
 end
 
--- The steps that a target's sizes leave over, for an input { image, target }
+-- The adjustment (adjW, adjH) that a target's sizes require, for an input { image, target }
 local function image_adjustment(self, input)
    if torch.isTensor(input) then return self.adjW or 0, self.adjH or 0 end
    local target = input[2]
@@ -266,7 +266,7 @@ function Dilated:__tostring__()
       self.dilationH, self.bias and '' or ' without bias')
 end
 
--- The steps that a target's sizes leave over, for an input { volume, target }
+-- The adjustment (adjT, adjW, adjH) that a target's sizes require, for an input { volume, target }
 local function volume_adjustment(self, input)
    if torch.isTensor(input) then return triple(self, ADJUST) end
    local target, rest = input[2], {}

@@ -32,7 +32,8 @@ end
 
 function ClassNLL:__len() return self.weights and #self.weights or 0 end
 
--- The classes of the input's rows. One row takes the first of several classes, but on a device, where Torch7 counts.
+-- The classes of the input's rows. A single row takes the first of several classes, except on a device, where Torch7
+-- requires as many classes as rows.
 local function classes_of_rows(self, input, target)
    target = class_target(self, input, target)
    assert(target:dim() <= 1, 'multi-target not supported')
@@ -75,7 +76,7 @@ function CrossEntropy:__init(weights, sizeAverage)
    self.sizeAverage, self.oldSizeAverage = self.nll.sizeAverage, self.nll.sizeAverage
 end
 
--- Without single dimensions; sizeAverage is handed to the inner criterion when it was changed here.
+-- Dimensions of size 1 are dropped; sizeAverage is passed on to the inner criterion when it was changed here.
 local function prepared(self, input, target)
    if self.sizeAverage ~= self.oldSizeAverage then self.nll.sizeAverage = self.sizeAverage end
    self.oldSizeAverage = self.sizeAverage
@@ -99,7 +100,7 @@ function CrossEntropy:updateGradInput(input, target)
    return self.gradInput
 end
 
--- Losses that are a sum (or mean) over the elements of a function of input and target.
+-- Losses that are the sum (or mean) of a function of input and target over all elements.
 for name, f in pairs{ MSECriterion = 'mse', AbsCriterion = 'absolute', SmoothL1Criterion = 'smooth_l1',
    SoftMarginCriterion = 'soft_margin', DistKLDivCriterion = 'kl_divergence' } do
    local class = torch.class('nn.' .. name, 'nn.Criterion')

@@ -127,7 +127,7 @@ function NaN:accGradParameters(input, gradOutput, scale)
 end
 function NaN:__tostring__() return ('%s(%s) @ %s'):format(torch.type(self), self.id, tostring(self.modules[1])) end
 
--- Prints how long every print_interval passes took.
+-- Prints the time of every print_interval passes.
 local Profile = torch.class('nn.Profile', 'nn.Decorator')
 function Profile:__init(module, print_interval, name)
    Decorator.__init(self, module)
@@ -158,8 +158,8 @@ Timer.__factory = torch.Timer
 function Timer.write() end
 function Timer.read() end
 
--- The decorated module keeps its type when the net is cast; castin, castout: what it gets is cast to its type, what it
--- gives to the net's.
+-- The decorated module keeps its type when the net is cast; castin and castout convert its inputs to its type and its
+-- outputs to the net's.
 local DontCast = torch.class('nn.DontCast', 'nn.Decorator')
 
 -- The type of the first tensor found in nested tables
@@ -342,7 +342,7 @@ function WeightNorm:read(file)
    self.gradWeight:copy(self:permuteOut(self.gradV:view(self.viewOut)))
 end
 
--- A module that Torch7 runs on one GPU. Here all modules are where their tensors are: the number is kept only.
+-- A module that Torch7 runs on one GPU. Here every module runs where its tensors are; the number is only stored.
 local GPU = torch.class('nn.GPU', 'nn.Container')
 function GPU:__init(module, device, outdevice)
    Container.__init(self)

@@ -2,7 +2,7 @@
 local hessian = {}
 nn.hessian = hessian
 
--- f with the fields of a module exchanged for others: swaps { name = value }.
+-- Calls f while some fields of a module are replaced: swaps { name = value }.
 local function with_fields(module, swaps, f)
    local originals = {}
    for name, value in pairs(swaps) do originals[name], module[name] = module[name], value end

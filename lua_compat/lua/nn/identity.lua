@@ -1,4 +1,4 @@
--- Layers that hand on what they get, some with another gradient, and one that hands on something else.
+-- Layers that pass on their input, some with another gradient, and one that passes on something else.
 local Module = torch.getmetatable('nn.Module')
 
 local Identity = torch.class('nn.Identity', 'nn.Module')
@@ -12,7 +12,7 @@ function Identity:updateGradInput(_, gradOutput)
    return self.gradInput
 end
 function Identity:clearState()
-   -- they are other modules' tensors: let go, do not empty
+   -- they are other modules' tensors: drop them, do not empty them
    for _, name in ipairs{ 'output', 'gradInput' } do
       if torch.isTensor(self[name]) then self[name] = self[name].new() else self[name] = {} end
    end

@@ -9,8 +9,8 @@ for _, family in ipairs{ 'utils', 'module', 'containers', 'decorators', 'identit
    require('nn.' .. family)
 end
 
--- Torch7's nn loads its tests along with it, and they begin by making such a layer: a script that seeds before it first
--- requires nn goes on from the random numbers after this one's four.
+-- Torch7's nn loads its tests, which begin by making such a layer: a script that seeds before it first requires nn
+-- continues after this layer's four random numbers.
 nn.Linear(1, 2)
 
 return nn

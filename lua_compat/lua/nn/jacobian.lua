@@ -100,7 +100,7 @@ end
 
 local function largest_difference(a, b) return (a - b):abs():max() end
 
--- What to fill at random of an input
+-- The part of an input to fill at random
 local function whole(input) return input end
 
 for jacobian, variable in pairs{ [Jacobian] = whole, [SparseJacobian] = values_of } do
@@ -125,7 +125,7 @@ for jacobian, variable in pairs{ [Jacobian] = whole, [SparseJacobian] = values_o
    end
 end
 
--- The module written to a file and read back: the largest differences of outputs and of gradInputs.
+-- Writes the module to a file and reads it back; returns the largest differences of outputs and of gradInputs.
 function Jacobian.testIO(module, input, minval, maxval)
    minval, maxval = minval or -2, maxval or 2
    local input_copy = input:clone()

@@ -1,4 +1,4 @@
--- Making layers out of functions of lua_compat/kernels/nn/layers.py, which knows their gradients.
+-- Makes layers from the functions of lua_compat/kernels/nn/layers.py, which knows their gradients.
 --    name   the class, without nn.
 --    parent its parent class, by default nn.Module
 --    init   function(self, ...): sets the fields from the constructor's arguments

@@ -27,7 +27,7 @@ function Linear:reset(stdv)
    return self
 end
 
--- As many ones in addBuffer as there are rows.
+-- Fills addBuffer with ones, one for each row.
 function Linear:updateAddBuffer(input)
    self.addBuffer = self.addBuffer or input.new()
    if self.addBuffer:nElement() ~= input:size(1) then self.addBuffer:resize(input:size(1)):fill(1) end
@@ -153,7 +153,7 @@ function LookupTable:clearState()
    return Module.clearState(self)
 end
 
--- Some columns of the output only, those of setPartition
+-- Only some columns of the output, chosen by setPartition
 local PartialLinear = torch.class('nn.PartialLinear', 'nn.Module')
 
 function PartialLinear:__init(inputsize, outputsize, bias)

@@ -28,7 +28,7 @@ function Module:backward(input, gradOutput, scale)
    return self.gradInput
 end
 
--- backward and a step of gradient descent in one.
+-- backward and a gradient descent step in one.
 function Module:backwardUpdate(input, gradOutput, rate)
    self:updateGradInput(input, gradOutput)
    self:accUpdateGradParameters(input, gradOutput, rate)
@@ -152,7 +152,7 @@ end
 -- Another type for the temporary copy made below, by type name.
 Module._flattenTensorBuffer = {}
 
--- Moves tensors into one new storage, in their order; elements that several share are there once. The vector of all.
+-- Moves tensors into one new storage, in their order; shared elements occur once. Returns the vector of all elements.
 function Module.flatten(parameters)
    if not parameters or #parameters == 0 then return torch.Tensor() end
    local new = parameters[1].new
@@ -183,7 +183,7 @@ function Module.flatten(parameters)
    end
    starts = nil
    for _, parameter in ipairs(parameters) do parameter:set(new()) end
-   if count ~= total then -- leave out what no tensor refers to
+   if count ~= total then -- skip elements that no tensor refers to
       assert(compact, 'Cannot gather tensors that are not compact')
       row = row:maskedSelect(used)
       for _, place in ipairs(places) do place.offset = position[place.offset] end
@@ -194,7 +194,7 @@ function Module.flatten(parameters)
    return row
 end
 
--- All parameters as one vector, all gradients as another; the module's tensors become views of them.
+-- Returns all parameters as one vector and all gradients as another; the module's tensors become views of them.
 function Module:getParameters()
    local parameters, gradients = self:parameters()
    local p, g = Module.flatten(parameters), Module.flatten(gradients)
@@ -214,7 +214,7 @@ function Module:__call__(input, gradOutput)
    return self.output
 end
 
--- f of this module, then of those in it.
+-- Calls f on this module, then on those inside it.
 function Module:apply(f)
    f(self)
    for _, module in ipairs(self.modules or {}) do module:apply(f) end
@@ -235,7 +235,7 @@ function Module:findModules(name, container)
    return found, containers
 end
 
--- This module and all in it.
+-- This module and all inside it.
 function Module:listModules()
    local list = { self }
    for _, module in ipairs(self.modules or {}) do
@@ -244,7 +244,7 @@ function Module:listModules()
    return list
 end
 
--- Each module becomes f of it.
+-- Replaces each module by f of it.
 function Module:replace(f)
    local replaced = f(self)
    for i, module in ipairs(self.modules or {}) do self.modules[i] = module:replace(f) end

@@ -32,7 +32,7 @@ function Padding:__init(dim, pad, nInputDim, value, index)
    self.dim, self.pad, self.nInputDim = dim, pad, nInputDim
    self.outputSize = torch.LongStorage()
 end
--- Where the values go: the parts of a padded tensor that are the input's.
+-- The parts of a padded tensor that hold the input.
 local function parts(self, input, padded)
    local d = self.dim
    if self.nInputDim and input:dim() ~= self.nInputDim then d = d + 1 end

@@ -337,7 +337,7 @@ local function define_fractional(name, axes)
       return unpack(sizes)
    end
 
-   -- Whether the places stay as they are from now on.
+   -- Whether the positions stay the same from now on.
    function class:fixPoolingRegions(fixed)
       self.newRandomPool = fixed == nil or fixed
       return self
@@ -377,7 +377,7 @@ end
 define_fractional('SpatialFractionalMaxPooling', { 'W', 'H' })
 define_fractional('VolumetricFractionalMaxPooling', { 'T', 'W', 'H' })
 
--- The inverse of max pooling: each element goes to where a pooling module found it, all else is zero.
+-- The inverse of max pooling: each element goes back to where a pooling module found it; all others are zero.
 
 for pooling_name, axes in pairs{ SpatialMaxPooling = { H = 'height', W = 'width' },
    VolumetricMaxPooling = { T = 'time', H = 'height', W = 'width' } } do

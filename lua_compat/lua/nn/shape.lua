@@ -30,13 +30,13 @@ function View:resetSize(...)
    return self
 end
 
--- How many dimensions of the input are one example's.
+-- How many dimensions of the input belong to one example.
 function View:setNumInputDims(count)
    self.numInputDims = count
    return self
 end
 
--- How many examples the input holds; nil if it is to be seen as one without a batch dimension.
+-- How many examples the input holds; nil if it is a single example without a batch dimension.
 local function batch_size(self, input)
    local sizes = input:size():totable()
    local dims = self.numInputDims or #sizes
@@ -48,7 +48,7 @@ local function batch_size(self, input)
    end
    batch = elements / self.numElements
    for _, size in ipairs(self.size:totable()) do
-      if size == -1 then batch = 1 end -- what is left over goes there
+      if size == -1 then batch = 1 end -- the remaining elements go there
    end
    for d = #sizes - dims, 1, -1 do batch = batch * sizes[d] end
    if batch == 1 and (not self.numInputDims or #sizes <= self.numInputDims) then return nil end
@@ -121,7 +121,7 @@ function Reshape:__tostring__() return ('%s(%s)'):format(torch.type(self), table
 
 -- Parts and arrangements of the input
 
--- dimension may be negative, and counts from the first one that is not the batch's.
+-- dimension may be negative, and counts from the first dimension that is not the batch's.
 local function positive_dimension(dimension, input)
    return dimension < 0 and input:dim() + dimension + 1 or dimension
 end

@@ -1,4 +1,4 @@
--- Linear layers of sparse inputs: what is not listed is zero.
+-- Linear layers for sparse inputs: elements that are not listed are zero.
 local kernel = require('torch.kernels').of_tensors
 local whole_numbers = require 'nn.whole_numbers'
 local Module = torch.getmetatable('nn.Module')
@@ -12,7 +12,8 @@ end
 -- Input: a tensor entries x (index, value); a table of them, the batch; or a tensor batch x entries x (index, value)
 local SparseLinear = torch.class('nn.SparseLinear', 'nn.Module')
 
--- How often gradients were accumulated since they were zero: after once, only the columns that input touched are not.
+-- How often gradients were accumulated since they were zero: after one time, only the columns of that input are not
+-- zero.
 local NEVER, ONCE, OFTEN = 0, 1, 2
 
 function SparseLinear:__init(inputSize, outputSize, doGradInput)
@@ -167,7 +168,7 @@ function IndexLinear:reset(stdv)
    if self.normalize > 0 then self.weight:narrow(2, 1, self.normalize):zero() end
 end
 
--- Keys, values, and if they are of a whole batch their sizes; what kind of input it is goes to isFlat and noBatch.
+-- Returns keys, values and, for a whole batch, their sizes; isFlat and noBatch are set to the kind of input.
 function IndexLinear:reshapeInput(input)
    assert(torch.type(input) == 'table' and (#input == 2 or #input == 3))
    local keys, values, sizes = unpack(input)

@@ -1,4 +1,4 @@
--- Layers that take or give tables: tensors taken apart and put together, and arithmetic element by element.
+-- Layers that take or return tables: splitting and joining tensors, and arithmetic element by element.
 local layer = require 'nn.layer'
 local gradient_entry, drop_rest = layer.gradient_entry, layer.drop_rest
 local Module = torch.getmetatable('nn.Module')
@@ -85,7 +85,7 @@ function SelectTable:updateOutput(input)
    self.output = input[index]
    return self.output
 end
--- target gets the structure of source, all zero.
+-- Gives target the structure of source, filled with zeros.
 local function zeros_like(target, source)
    for key, value in pairs(source) do
       if torch.type(value) == 'table' then
@@ -192,7 +192,7 @@ function FlattenTable:type(name)
    return self
 end
 
--- A table of tables, the other way round: { { a1, a2 }, { b1, b2 } } becomes { { a1, b1 }, { a2, b2 } }
+-- A table of tables, transposed: { { a1, a2 }, { b1, b2 } } becomes { { a1, b1 }, { a2, b2 } }
 local function zipped(lists)
    local result = {}
    for i, list in ipairs(lists) do

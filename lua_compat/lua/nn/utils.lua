@@ -38,7 +38,7 @@ local function mismatch(a, b)
    error(('expecting nested tensors or tables. Got %s and %s instead'):format(torch.type(a), torch.type(b)), 3)
 end
 
--- a gets the structure and the sizes of b.
+-- Gives a the structure and the sizes of b.
 function utils.recursiveResizeAs(a, b)
    if torch.type(b) == 'table' then
       a = torch.type(a) == 'table' and a or { a }
@@ -66,7 +66,7 @@ function utils.recursiveFill(t, value)
    return t
 end
 
--- a = a + value * b; utils.recursiveAdd(a, b) is for 1.
+-- a = a + value * b; the value of utils.recursiveAdd(a, b) is 1.
 function utils.recursiveAdd(a, value, b)
    if not b then
       assert(value, 'expecting at least two arguments')

@@ -11,7 +11,7 @@ function volumes.dilations(t, w, h) return t or 1, w or 1, h or 1 end
 
 function volumes.triple(self, names) return self[names[1]], self[names[2]], self[names[3]] end
 
--- Whether one of them is not neutral
+-- Whether one of them differs from the neutral value
 function volumes.any(self, names, neutral)
    local a, b, c = volumes.triple(self, names)
    return a ~= neutral or b ~= neutral or c ~= neutral

@@ -1,5 +1,5 @@
 -- nn.gModule(inputs, outputs): the network between two lists of nodes.
--- fg is the graph in the direction of the forward pass, bg the other way round; forwardnodes and backwardnodes are
+-- fg is the graph in the direction of the forward pass, bg the reverse; forwardnodes and backwardnodes are
 -- their nodes sorted so that each comes after what it needs. The nodes of fg and bg share their data.
 local not_a_node = require('nngraph.node').not_a_node
 local nesting = require 'nngraph.nesting'
@@ -43,7 +43,7 @@ local function find_input(roots, innode)
    return assert(found, 'input node not found among roots')
 end
 
--- Every output of a split is used, and every node that uses this one leads to an output.
+-- Checks that every output of a split is used, and that every node that uses this one leads to an output.
 local function check_use(node, used)
    local data = node.data
    if data.nSplitOutputs and data.nSplitOutputs ~= #node.children then
@@ -101,7 +101,7 @@ function gModule:replace(callback)
    return replacement
 end
 
--- f(module, counterpart) for each module and the one at its place in another gModule of the same structure.
+-- Calls f(module, counterpart) for each module and its counterpart in another gModule of the same structure.
 function gModule:map(other, f)
    for i, node in ipairs(self.forwardnodes) do
       local counterpart = other.forwardnodes[i]
@@ -147,14 +147,14 @@ local function empty(list)
    for i = #(list or {}), 1, -1 do list[i] = nil end
 end
 
--- What a module is called with: its only input, or the list of them; nodes of parameters have none.
+-- The argument of a module: its only input, or the list of inputs; nodes of parameters have none.
 local function input_of(data)
    local input = data.input or {}
    if #input == 1 then return input[1] end
    return input
 end
 
--- Does evaluate(node) for all nodes; which one is running is known to nngraph.setDebug.
+-- Calls evaluate(node) for all nodes; nngraph.setDebug knows which one is running.
 local function run(self, nodes, evaluate)
    for _, node in ipairs(nodes) do
       running.node_of[self] = node

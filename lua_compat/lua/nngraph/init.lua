@@ -1,4 +1,4 @@
--- The package nngraph: networks as graphs. Calling a module with nodes gives a node: nn.Tanh()(nn.Linear(2, 3)()).
+-- The package nngraph: networks as graphs. Calling a module with nodes returns a node: nn.Tanh()(nn.Linear(2, 3)()).
 require 'nn'
 require 'graph'
 

@@ -7,7 +7,7 @@ local getinfo = debug.getinfo -- the sandbox takes it from scripts
 local here = getinfo(1, 'S').source
 local packages = here:sub(1, #here - #'nngraph/node.lua')
 
--- Where the script is that asked for a node: the first function on the stack outside of the Lua packages.
+-- The place in the script that asked for a node: the first function on the stack outside the Lua packages.
 local function place_of_caller()
    for level = 3, math.huge do
       local info = getinfo(level, 'Sl')
@@ -55,7 +55,7 @@ function Node:split(n)
    return unpack(parts)
 end
 
--- Annotations: name, description, graphAttributes, or one's own.
+-- Annotations: name, description, graphAttributes, or custom ones.
 function Node:annotate(annotations)
    for key, value in pairs(annotations) do self.data.annotations[key] = value end
    return self
@@ -112,7 +112,7 @@ function Node:label()
    return (description and 'desc = ' .. description .. '\\n' or '') .. table.concat(lines, '\\l')
 end
 
--- The error for what is not a node at list[i].
+-- The error for a list[i] that is not a node.
 local function not_a_node(value, list, i)
    local place = ('%s[%d]'):format(list, i)
    if value == nil then return place .. ' is nil (typo / bad index?)' end

@@ -1,4 +1,4 @@
--- Counts how often each class was taken for each other: mat[target][prediction].
+-- Counts how often each class was predicted for each target: mat[target][prediction].
 local ConfusionMatrix = torch.class('optim.ConfusionMatrix')
 
 -- The number of classes, or their names, or both.
@@ -35,7 +35,8 @@ local function likeliest(self, values, buffer, index)
    return index[1]
 end
 
--- One sample: the prediction a class or a vector of likelihoods, the target a class or, for the latter, a vector.
+-- Adds one sample. The prediction is a class or a vector of likelihoods; the target is a class or, for likelihoods, a
+-- vector.
 function ConfusionMatrix:add(prediction, target)
    if type(prediction) ~= 'number' then
       prediction = likeliest(self, prediction, self._prediction, self._pred_idx)
@@ -75,8 +76,8 @@ function ConfusionMatrix:zero()
    self.averageValid = 0
 end
 
--- valids: the part of each class that was found; unionvalids: intersection over union; their averages over the classes
--- that occur; totalValid: the part of all samples.
+-- valids: the fraction of each class that was found; unionvalids: intersection over union; their averages over the
+-- classes that occur; totalValid: the fraction of all samples.
 function ConfusionMatrix:updateValids()
    local right, valid, n_valid, union, n_union = 0, 0, 0, 0, 0
    for t = 1, self.nclasses do

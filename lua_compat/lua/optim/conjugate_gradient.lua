@@ -37,8 +37,8 @@ local function extrapolated(z1, f2, d2, f3, d3, z3, limit, int, ext)
    return z2
 end
 
--- From a point with value f1 and slope d1, a first step of z1 and at most `left` more. move(z) goes on by z and gives
--- value and slope there. Whether a good point was found, how far away, and its value.
+-- From a point with value f1 and slope d1, takes a first step of z1 and at most `left` more. move(z) moves on by z and
+-- returns value and slope there. Returns whether a good point was found, how far away, and its value.
 local function line_search(f1, d1, z1, left, options, move)
    local rho, sig, int, ext = options.rho or 0.01, options.sig or 0.5, options.int or 0.1, options.ext or 3
    local f2, d2 = move(z1)

@@ -37,7 +37,7 @@ function Search.new(x, settings)
    }, Search)
 end
 
--- Draws the candidates. The matrix is decomposed only now and then: that is what costs.
+-- Draws the candidates. The matrix is decomposed only now and then, because that is expensive.
 function Search:ask()
    local s = self.constants
    if self.evaluations - self.decomposed > self.population / (s.c1 + s.cmu) / self.n / 10 then
@@ -54,7 +54,7 @@ function Search:ask()
    end
 end
 
--- Moves the mean to the better half of the candidates, and learns from the step.
+-- Moves the mean to the better half of the candidates, and adapts to the step.
 function Search:tell()
    local s = self.constants
    self.evaluations = self.evaluations + self.population

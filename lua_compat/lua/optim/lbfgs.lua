@@ -9,7 +9,7 @@ end
 
 local function sum_of_magnitudes(buffer, t) return buffer:copy(t):abs():sum() end
 
--- The last step and change of gradient are kept if they show positive curvature; the scale of the inverse Hessian.
+-- Keeps the last step and change of gradient if they show positive curvature; returns the scale of the inverse Hessian.
 local function remember(state, g, capacity)
    local y, s = table.remove(state.dir_bufs), table.remove(state.stp_bufs)
    y:add(g, -1, state.g_old)
@@ -100,7 +100,7 @@ function optim.lbfgs(opfunc, x, config, state)
          values[#values + 1] = f
       else
          x:add(t, state.d)
-         -- after the last step there is no use for the value
+         -- after the last step the value is not needed
          if iteration ~= max_iter then
             f, g = opfunc(x)
             used = 1

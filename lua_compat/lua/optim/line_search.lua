@@ -1,6 +1,6 @@
 -- Interpolating polynomials, and a line search that uses them.
 
--- Two points with values and slopes: the minimum of the cubic through them, between them.
+-- Returns the minimum, between two points, of the cubic through them with their values and slopes.
 local function cubic_minimum(points)
    local low = points[1][1] <= points[2][1] and points[1] or points[2]
    local high = low == points[1] and points[2] or points[1]
@@ -106,9 +106,11 @@ local function ordered(a, b)
    return b, a
 end
 
-local CLOSE = 0.1 -- of a bracket: nearer to its ends is no progress
+local CLOSE = 0.1 -- of a bracket: a point nearer to its ends is no progress
 
--- Refines a bracket {one, other} along d until a point satisfies the conditions; the point with the lowest value.
+-- Refines a bracket {one, other} along d until a point satisfies the conditions; returns the point with the lowest
+-- value. Not before: where opfunc gives the same tensor each time (as with getParameters), g is the gradient at t by
+-- now.
 local function zoom(bracket, d, evaluate, start, c1, c2, tolerance, iterations)
    local stuck = false
    while iterations > 0 do
@@ -169,7 +171,8 @@ function optim.lswolfe(opfunc, x, t, d, f, g, gtd, options)
 
    local current = evaluate(t)
    -- Not before: where opfunc gives the same tensor each time (as with getParameters), g is the gradient at t by now.
-   -- So it is in Torch7; the slope at x that is given counts until there is a bracket.
+   -- Not earlier: if opfunc returns the same tensor each time (as with getParameters), g is by now the gradient at t.
+-- Torch7 does the same; the given slope at x is used until there is a bracket.
    local start = point(0, f, g:clone(), gtd)
    local previous = start
    local iterations, bracket, accepted = max_iter, nil, nil

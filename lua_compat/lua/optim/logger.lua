@@ -1,4 +1,4 @@
--- Writes named numbers to a file, a row for each step.
+-- Writes named numbers to a file, one row per step.
 local paths = require 'paths'
 
 local Logger = torch.class('optim.Logger')
@@ -43,7 +43,7 @@ function Logger:setNames(names)
    return self
 end
 
--- A row: a list if there are names, else a table by title. The first one without names writes the titles.
+-- Adds a row: a list if there are names, otherwise a table by title. The first row without names writes the titles.
 function Logger:add(symbols)
    if self.empty then
       self.empty = false
@@ -105,8 +105,8 @@ local function draw(self, plots)
    gnuplot.title('<Logger::' .. self.name .. '>')
 end
 
--- Plots the symbols named (all) with the package gnuplot, to the screen and to name.eps. Without that package it says
--- so, once.
+-- Plots the named symbols (default: all) with the package gnuplot, to the screen and to name.eps. Without that package
+-- it says so, once.
 function Logger:plot(...)
    if not xlua.installed('gnuplot') then
       if not self.warned then

@@ -1,4 +1,4 @@
--- What the optimisers that take one step per call have in common.
+-- Functions shared by the optimisers that take one step per call.
 local step = {}
 
 function step.tables(config, state)

@@ -13,7 +13,7 @@ function paths.is_win() return nil end
 function paths.is_mac() return jit.os == 'OSX' and 'Darwin' or nil end
 function paths.uname() return jit.os == 'OSX' and 'Darwin' or jit.os end
 
--- The absolute path of the parts put together; an absolute part starts over.
+-- The absolute path of the joined parts; an absolute part starts over.
 function paths.concat(...)
    local path = paths.cwd()
    for i = 1, select('#', ...) do
@@ -30,7 +30,7 @@ function paths.dirname(path)
    return folder == '' and '/' or folder
 end
 
--- The last part of a path, without a suffix if it ends so.
+-- The last part of a path, without the given suffix if it ends in it.
 function paths.basename(path, suffix)
    local name = path:gsub('(.)/+$', '%1'):match('([^/]*)$')
    if suffix then
@@ -42,7 +42,7 @@ end
 
 function paths.extname(path) return path:match('[^/.][^/]*%.([^/.]*)$') end
 
--- The names in a folder, . and .. too; nil if it cannot be read.
+-- The names in a folder, including . and ..; nil if it cannot be read.
 function paths.dir(folder)
    local names = python.list_folder(folder)
    if not names then return nil end

@@ -17,7 +17,7 @@ function sys.toc(verbose)
    return elapsed
 end
 
--- What a command prints (errors too), without the space around it.
+-- The output of a command (errors included), without surrounding white space.
 local function output_of(command, what)
    io.stdout:flush()
    local pipe = assert(io.popen(command .. ' 2>&1'))
@@ -39,7 +39,7 @@ function sys.usleep(microseconds) python.sleep(microseconds / 1e6) end
 
 function sys.isNaN(number) return number ~= number end
 
--- Folder and name of the file in which the caller is written.
+-- Folder and name of the caller's source file.
 function sys.fpath()
    local source = debug.getinfo(2, 'S').source:gsub('^@', '')
    local folder, name = source:match('^(.*)/([^/]*)$')

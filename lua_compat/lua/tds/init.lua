@@ -1,13 +1,13 @@
--- tds: hashes and vectors of numbers, strings, booleans, tensors, and hashes and vectors again. Torch7's kept them
--- outside of Lua's memory, which was small; here they are Lua's own. Each is a userdata, so that # and pairs see it as
--- one thing: its contents are kept beside it.
+-- tds: hashes and vectors of numbers, strings, booleans, tensors, and other hashes and vectors. Torch7's kept them
+-- outside Lua's memory, which was limited; here they live in it. Each is a userdata, so that # and pairs treat it as
+-- one object; its contents are kept in a separate table.
 local class = require 'torch.class'
 
 local tds = {}
 
-local SHOWN = 20 -- elements that tostring writes
+local SHOWN = 20 -- elements that tostring shows
 
--- A hash: values by key, and n, how many. A vector: values by place, and n, its length; nil is a value, too.
+-- A hash: values by key, and their number n. A vector: values by index, and its length n; nil counts as a value.
 local contents = setmetatable({}, { __mode = 'k' })
 
 local function check_element(value)
@@ -23,7 +23,7 @@ local function has_numbers_only(t)
    return true
 end
 
--- A table as what it is best kept in; anything else as it is.
+-- A table as a hash or vector, whichever suits it; anything else unchanged.
 local function converted(value)
    if type(value) ~= 'table' then return value end
    return has_numbers_only(value) and tds.Vec(value) or tds.Hash(value)
@@ -229,10 +229,10 @@ end
 tds.Vec = constructor(vec, new_vec)
 tds.vec = tds.Vec
 
--- What old files have for a hash
+-- The name of a hash in old files
 class.metatype('tds_hash', { __factory = empty_hash })
 
--- pairs and ipairs know them, as in the Lua that Torch7 came with, which asks an object's metatable.
+-- pairs and ipairs accept them, as in the Lua that came with Torch7, which asks an object's metatable.
 local raw_pairs, raw_ipairs = pairs, ipairs
 
 function pairs(object)

@@ -1,6 +1,6 @@
--- What every script finds: protected calls that turn Python's exceptions into strings, os.exit, require.
+-- The environment of every script: protected calls that turn Python's exceptions into strings, os.exit, require.
 -- Called by lua_compat/runtime/state.py with the Python functions, the signatures of the kernels among them, the
--- folder of the Lua packages and the table arg; gives back the function that Python runs scripts with.
+-- folder of the Lua packages and the table arg; returns the function that Python runs scripts with.
 local python_functions, signatures, folder, script_arguments = ...
 
 local raw_pcall, raw_xpcall, raw_resume = pcall, xpcall, coroutine.resume
@@ -86,18 +86,18 @@ local function with_traceback(problem)
          return '(error object is a table value)'
       end
    end
-   -- without what lies below the script: this file
+   -- without the frames below the script, which are this file's
    return (debug.traceback(tostring(problem), 2):gsub("\n\t%[C%]: in function 'raw_xpcall'.*$", ''))
 end
 
--- The uncaught error of f(...) as text with a traceback, or nil.
+-- Calls f(...); returns an uncaught error as text with a traceback, or nil.
 local function guarded(f, ...)
    local ok, problem = xpcall(f, with_traceback, ...)
    if not ok then return problem end
 end
 
--- th has Torch and its small companions loaded before the script starts, Penlight's names (not in the sandbox) and
--- trepl's globals.
+-- th loads Torch and its small companions, Penlight's names (not in the sandbox) and trepl's globals before the script
+-- starts.
 local function load_torch(sandboxed)
    for _, name in ipairs{ 'torch', 'paths', 'sys', 'xlua', 'th.require' } do require(name) end
    if not sandboxed then require 'th.penlight' end
@@ -133,7 +133,7 @@ function actions.require(package_name)
    end)
 end
 
--- Runs source text; what it returned, as one Torch7 object { n = how many, values... }, is kept for ``result``.
+-- Runs source text and keeps its results for ``result``, as one Torch7 object { n = how many, values... }.
 local result
 function actions.keep_result(code, name)
    local chunk, problem = loadstring(code, name)
@@ -146,14 +146,14 @@ end
 
 function actions.result() return result end
 
--- Functions of a file of ours become actions: of the prompt, or of what watches the globals.
+-- Adds the functions of one of our files as actions: the prompt's, or those that watch the globals.
 function actions.add(file, ...)
    return guarded(function(...)
       for name, action in pairs(assert(loadfile(folder .. '/th/' .. file))(...) or {}) do actions[name] = action end
    end, ...)
 end
 
--- The script has come to its end: so do the pools of threads that it has not terminated.
+-- Called at the end of the script: ends the pools of threads that it has not terminated.
 function actions.finish()
    local pools = package.loaded['threads.threads']
    if pools then return guarded(pools.finish) end

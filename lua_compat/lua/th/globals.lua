@@ -1,4 +1,4 @@
--- Options -g and -gg of th: says, or raises an error, where a global is created or read before it exists.
+-- Options -g and -gg of th: reports, or raises an error, where a global is created or read before it exists.
 local strict = ...
 
 -- Penlight's names are loaded by a metatable of the globals: trepl loads these before it watches, the others are

@@ -1,5 +1,5 @@
--- Penlight's names (stringx, tablex, path, List ...) as globals that are loaded when first read, where Penlight is
--- installed: Torch7's th looks for it at every start. A script's own pl.lua is not taken for it.
+-- Penlight's names (stringx, tablex, path, List ...) as globals that are loaded when first read, if Penlight is
+-- installed: Torch7's th looks for it at every start. A script's own pl.lua is not mistaken for it.
 local INTO_GLOBALS = 'pl.import_into'
 if not package.searchpath(INTO_GLOBALS, package.path) or not pcall(function() require(INTO_GLOBALS)(_G) end) then
    return

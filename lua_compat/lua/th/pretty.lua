@@ -1,5 +1,5 @@
--- print as trepl has it, in scripts and at the prompt: plain tables are shown with what is in them.
--- What is used here is kept in locals: the sandbox takes some of it from the globals.
+-- trepl's print, in scripts and at the prompt: plain tables are shown with their contents.
+-- Everything used here is kept in locals, because the sandbox removes some of it from the globals.
 local DEEPEST = 5
 local stdout, metatable_of = io.stdout, debug.getmetatable
 local plain_print, select, type = print, select, type
@@ -14,7 +14,7 @@ end
 
 local function is_plain_table(object) return type(object) == 'table' and not has_text(object) end
 
--- Numbers first, then the rest by their text.
+-- Sorts numbers first, then the rest by their text.
 local function sorted_keys(t)
    local keys = {}
    for key in pairs(t) do keys[#keys + 1] = key end
@@ -63,14 +63,14 @@ local function add_lines(lines, t, depth, seen)
    seen[t] = nil
 end
 
--- The text of a table, its tables down to ``pretty.depth``.
+-- The text of a table, with nested tables down to ``pretty.depth``.
 function pretty.text(t)
    local lines = {}
    add_lines(lines, t, 0, {})
    return table.concat(lines, '\n')
 end
 
--- A table that is written out ends its line; the rest is parted by tabs.
+-- A table that is written out ends its line; other values are separated by tabs.
 local function print_with_tables(n, ...)
    local pieces = {}
    for place = 1, n do
@@ -82,7 +82,7 @@ local function print_with_tables(n, ...)
    stdout:write(table.concat(pieces))
 end
 
--- print, plain tables written out. Lua's own prints whatever holds none: it is as fast as it was.
+-- print, with plain tables written out. Lua's own print handles calls without tables, so they are as fast as before.
 function pretty.print(...)
    local n = select('#', ...)
    for place = 1, n do

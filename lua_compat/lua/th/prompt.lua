@@ -1,5 +1,5 @@
--- The prompt's Lua side: what a typed line does, what may follow a word, what is known of a name.
--- Called by lua_compat/cli/prompt.py with whether to use colours; gives back the functions it calls.
+-- The prompt's Lua side: evaluates a typed line, completes a word, shows help on a name.
+-- Called by lua_compat/cli/prompt.py with a flag for colours; returns the functions it calls.
 local colored = ...
 
 local pretty = require 'th.pretty'
@@ -14,7 +14,7 @@ pretty.paint = paint
 
 -- Lines
 
--- The text as an expression, else as statements; or nil, what is wrong, and whether more of it may mend that.
+-- Compiles the text as an expression or as statements; or returns nil, the error, and whether more text could fix it.
 local function compile(text)
    local bare = text:gsub('^%s*=', '', 1)
    local chunk, of_expression = loadstring('return ' .. bare, '=stdin')
@@ -26,7 +26,7 @@ end
 
 local function is_command(text) return text:match('^%s*[?$]') end
 
--- Whether a typed text can be run; false where more has to come.
+-- Whether a typed text can be run; false if it continues on the next line.
 local function is_whole(text)
    if is_command(text) or text:match('^%s*$') then return true end
    local _, _, unfinished = compile(text)
@@ -163,7 +163,7 @@ local function evaluate(text)
    local timer = torch.Timer()
    local silent = text:match(';%s*$')
    local function report(message)
-      -- without what lies below the typed text, and without a heading of nothing
+      -- without the frames below the typed text, and without an empty heading
       local trace = debug.traceback(tostring(message), 2):gsub("\n\t%[C%]: in function 'raw_xpcall'.*$", '')
       return (trace:gsub('\n\tstdin:%d+: in main chunk.*$', ''):gsub('\n\t%[builtin#%d+%][^\n]*', '')
          :gsub('\nstack traceback:$', ''))
@@ -198,7 +198,7 @@ local function add_keys(found, value, prefix, methods_only)
    end
 end
 
--- The names that may stand where ``word`` (such as torch.ran or t:si) stands, one per line.
+-- The names that complete ``word`` (such as torch.ran or t:si), one per line.
 local function complete(word)
    local path, separator, prefix = word:match('^(.*)([.:])([%w_]*)$')
    local found = {}

@@ -1,12 +1,12 @@
--- require as trepl has it: a name that starts with a dot is a path beside the requiring file; files of data are
--- loaded, too; a plain name that is nowhere in package.path may lie beside the requiring file.
+-- require as in trepl: a name that starts with a dot is a path relative to the requiring file; data files are loaded,
+-- too; a plain name that is nowhere in package.path is also looked for next to the requiring file.
 local paths = require 'paths'
 local plain_require, getinfo = require, debug.getinfo
 
--- Frames that do not ask for themselves: these functions, and boot's protected calls.
+-- Frames to skip when looking for the caller: these functions, and boot's protected calls.
 local passed_over = { [getinfo(1, 'S').source] = true, ['@th/boot.lua'] = true }
 
--- The folder of the file that calls require; of code that is in no file, the working folder.
+-- The folder of the file that calls require; for code that is not in a file, the working folder.
 local function requiring_folder()
    for level = 2, math.huge do
       local frame = getinfo(level, 'S')
@@ -34,7 +34,7 @@ local readers = {
    json = read_json,
 }
 
--- What gives the value of a file: the code in it, or what reads the data in it.
+-- A function that returns the value of a file: runs the code in it, or reads the data in it.
 local function loader_of(path)
    local read = readers[path:match('%.(%w+)$')]
    if read then return function() return read(path) end end
@@ -49,7 +49,7 @@ local function find(path, ending)
    if paths.filep(path .. ending) then return path .. ending end
 end
 
--- The file that is meant by a path without its ending; or nil and, for the message, what was looked for.
+-- The file that a path without its ending means; or nil and, for the message, the files that were tried.
 local function file_for(path)
    for _, ending in ipairs(ENDINGS) do
       local found = find(path, ending)
@@ -58,7 +58,7 @@ local function file_for(path)
    return nil, ("\n\tno file '%s' with %s after it"):format(path, table.concat(ENDINGS, ', '))
 end
 
--- Such files are not kept in package.loaded: each require runs them again.
+-- Such files are not entered in package.loaded: each require runs them again.
 function require(name)
    if type(name) ~= 'string' or name:byte() ~= 46 then return plain_require(name) end -- 46: a dot
    local path = paths.concat(requiring_folder(), name)

@@ -1,7 +1,7 @@
--- Takes from a Lua state what a script that is not trusted must not have. The packages it may use are loaded
--- before, with everything in reach; afterwards only what is listed here is left in the globals.
--- Called by lua_compat/runtime/state.py with the names of the packages and the Lua sources beside the script
--- (name for require -> text).
+-- Removes from a Lua state whatever an untrusted script must not have. The packages it may use are loaded first, with
+-- everything in reach; afterwards only what is listed here remains in the globals.
+-- Called by lua_compat/runtime/state.py with the names of the packages and the Lua sources next to the script (by name
+-- for require).
 local packages, sources = ...
 
 local real_require, loaded = require, package.loaded
@@ -30,7 +30,7 @@ for _, name in ipairs(packages) do
    if type(result) == 'table' and rawget(_G, name) == nil then rawset(_G, name, result) end
 end
 
--- The globals as scripts see them: those of the packages, and what scripts add.
+-- The globals as scripts see them: those of the packages, and those that scripts add.
 local script_globals = raw_setmetatable({}, { __index = globals, __metatable = false })
 
 -- Source text only: bytecode can do what the language cannot.
@@ -51,7 +51,7 @@ local function load_pieces(piece, name)
    return compile(table.concat(pieces), name)
 end
 
--- The modules that require gives: the packages above, and what lies beside the script.
+-- The modules that require returns: the packages above, and those next to the script.
 local modules = { string = string, table = table, math = math, bit = bit, coroutine = coroutine }
 for _, name in ipairs(packages) do modules[name] = loaded[name] end
 

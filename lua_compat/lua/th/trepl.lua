@@ -1,4 +1,4 @@
--- The globals that trepl, which Torch7's th always loads, gives to every script.
+-- The globals that every script gets from trepl, which Torch7's th always loads.
 local pretty = require 'th.pretty'
 
 print = pretty.print
@@ -12,7 +12,7 @@ end
 
 local initial = {}
 
--- Shows the globals that were made since th began, packages aside; who(true) shows those, too.
+-- Shows the globals made since th started, without packages; who(true) includes them.
 function who(all)
    local names = {}
    for name, value in pairs(_G) do
@@ -33,7 +33,7 @@ function who(all)
    end
 end
 
--- Requires a package and makes what is in it global; what exists stays, unless forced.
+-- Requires a package and makes its contents global; existing globals stay, unless forced.
 function import(package_name, forced)
    local found = require(package_name)
    local symbols = type(found) == 'table' and found or rawget(_G, package_name)

@@ -1,5 +1,5 @@
 -- Threads with a Lua state each, and pools of them that do jobs.
--- threads.points: what they meet at; threads.threads: pools; threads.worker: what a thread of a pool does.
+-- threads.points: mutexes and conditions; threads.threads: pools; threads.worker: what a thread of a pool does.
 local points = require 'threads.points'
 
 local threads = {

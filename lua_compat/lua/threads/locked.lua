@@ -1,4 +1,4 @@
--- Calls f(...) while a mutex is locked, and gives back what it did; an error unlocks it, too.
+-- Calls f(...) while a mutex is locked and returns its results; an error unlocks it, too.
 local python = require('th.python').functions
 
 local function unlock(id, ok, ...)

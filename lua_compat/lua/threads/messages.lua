@@ -1,5 +1,5 @@
--- Serialised objects in the queues that all threads of a script know. What is put there is a CharStorage: its memory is
--- handed over, not copied.
+-- Serialised objects in the queues that all threads of a script share. Each is a CharStorage whose memory is handed
+-- over, not copied.
 local types = require 'torch.types'
 local memory = require 'torch.memory'
 local storage = require 'torch.storage'
@@ -7,7 +7,7 @@ local python = require('th.python').functions
 
 local messages = {}
 
--- tag: a number that goes with it.
+-- tag: a number sent along with it.
 function messages.put(queue, tag, bytes)
    python.queue_put(queue, tag, memory.pin(storage.check(bytes, 1, types.Char)))
 end

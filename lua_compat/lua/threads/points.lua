@@ -1,11 +1,11 @@
--- Mutexes and condition variables. All threads of a script know one by the same number, its id.
+-- Mutexes and condition variables. All threads of a script refer to one by the same number, its id.
 local python = require('th.python').functions
 
 local numbers = setmetatable({}, { __mode = 'k' })
 
 local points = {}
 
--- A class of userdata that stand for numbers; new(...) gives the number of a new one.
+-- A class of userdata that stand for numbers; new(...) returns the number of a new one.
 function points.class(name, new)
    local proto = newproxy(true)
    local metatable = debug.getmetatable(proto)
@@ -30,7 +30,7 @@ function points.number(object, name, metatable)
    return numbers[object]
 end
 
--- Such a class of which new(id) finds the one that another thread has made.
+-- A class like that, whose new(id) finds the object that another thread has made.
 function points.shared_class(name, make)
    local class, metatable = points.class(name, function(...)
       local id = points.existing(...)
@@ -44,7 +44,7 @@ function points.shared_class(name, make)
    return class, metatable
 end
 
--- The number, if it is one that new(number) finds: none is as small as the size of a queue.
+-- The number, if new(number) finds an object by it; ids are larger than any size of a queue.
 function points.existing(first, second)
    if type(first) == 'number' and second == nil and first >= python.threads_first() then return first end
 end
@@ -65,7 +65,7 @@ function Mutex:unlock() python.mutex_unlock(points.number(self, 'Mutex', mutex_m
 local Condition, condition_metatable = points.shared_class('Condition', without_size('Condition'))
 points.Condition = Condition
 
--- Unlocks the mutex while it waits for a signal.
+-- Unlocks the mutex while waiting for a signal.
 function Condition:wait(mutex)
    local id = points.number(self, 'Condition', condition_metatable)
    python.condition_wait(id, points.number(mutex, 'Mutex', mutex_metatable))

@@ -1,4 +1,4 @@
--- threads.queue: jobs that one thread adds and any thread does, at most so many at a time.
+-- threads.queue: a bounded queue of jobs that one thread adds and any thread does.
 local points = require 'threads.points'
 local messages = require 'threads.messages'
 local python = require('th.python').functions
@@ -19,7 +19,7 @@ function Queue:addjob(callback, ...)
    messages.put(number(self), 0, serializer(self).save{ callback, select('#', ...), ... })
 end
 
--- Waits for a job, does it, and gives back its results.
+-- Waits for a job, does it, and returns its results.
 function Queue:dojob()
    local _, bytes = messages.take(number(self))
    local job = serializer(self).load(bytes)

@@ -1,4 +1,4 @@
--- A pair of functions: objects as bytes (a CharStorage), and back. prepare(file) is done to the files they go through.
+-- A pair of functions: from objects to bytes (a CharStorage) and back. prepare(file) is called on the files they use.
 return function(prepare)
    local function save(object)
       local file = torch.MemoryFile():binary()

@@ -1,5 +1,5 @@
--- As threads.serialize, but for the elements of tensors and storages: they are the same memory in both Lua states.
--- Such a storage cannot grow any more, in neither of them. What save gives can be loaded once.
+-- Like threads.serialize, except that the elements of tensors and storages are the same memory in both Lua states. Such
+-- a storage can no longer grow, in either of them. What save returns can be loaded once.
 local memory = require 'torch.memory'
 local serialization = require 'torch.serialization'
 local python = require('th.python').functions

@@ -1,4 +1,4 @@
--- Pools of threads: jobs go to them as serialised functions, what they give back comes to a function here.
+-- Pools of threads: jobs are sent to them as serialised functions, and their results are passed to a function here.
 local messages = require 'threads.messages'
 local worker = require 'threads.worker'
 local python = require('th.python').functions
@@ -16,8 +16,8 @@ function Threads.serialization(name)
    serialization_name = name
 end
 
--- Pools that nobody has terminated. One that nobody refers to any more is noted by its finaliser, and terminated when it
--- is safe to do so: a finaliser may run between any two steps of anything.
+-- Pools that were not terminated. The finaliser of a pool that nothing refers to any more only takes note of it; it is
+-- terminated when that is safe, because a finaliser may run at any moment.
 local running = setmetatable({}, { __mode = 'k' })
 local count = 0
 local forsaken = {}
@@ -42,12 +42,12 @@ local function terminate_forsaken()
    for _, pool in ipairs(take_forsaken()) do terminate_or_say_why_not(pool) end
 end
 
--- Threads beyond these are made only after a look whether others are forsaken: a state takes a few MB.
+-- Before more threads than these are made, abandoned pools are looked for: a state takes a few MB.
 local PLENTY = 16
 
 local THREAD = [[require('threads.worker').work(%d, %q, %d, %d, %d)]]
 
--- N threads, which each call f1(id), then f2(id)...; also gives what the last of these functions gave in each.
+-- N threads, which each call f1(id), then f2(id)...; also returns the results of the last of these functions in each.
 function Threads.new(N, ...)
    if type(N) ~= 'number' or N < 1 then error('number of threads expected', 2) end
    if python.threads_alive() + N > PLENTY then collectgarbage() end
@@ -102,7 +102,7 @@ local function queue_of(self, id)
    return queue
 end
 
--- Whether a job would go to a certain thread; specific(flag) makes it so, or not, after the jobs that there are.
+-- Whether a job goes to a certain thread; specific(flag) changes that, after the jobs already added.
 function Threads:specific(flag)
    check_running(self)
    if flag == nil then return self.is_specific end
@@ -115,7 +115,7 @@ function Threads:specific(flag)
    self.is_specific = flag
 end
 
--- Whether addjob would not have to wait.
+-- Whether addjob would return without waiting.
 function Threads:acceptsjob(id)
    check_running(self)
    return python.queue_length(queue_of(self, id)) < self.N
@@ -126,12 +126,12 @@ function Threads:hasjob()
    return self.unfinished > 0
 end
 
--- Errors are raised where they are met.
+-- Errors are raised where they are found.
 function Threads:haserror() return false end
 
 local function nothing() end
 
--- addjob([id,] callback [, endcallback [, arguments...]]); endcallback gets what callback gives back.
+-- addjob([id,] callback [, endcallback [, arguments...]]); endcallback receives callback's results.
 local function add(self, id, callback, endcallback, ...)
    if type(callback) ~= 'function' then error('function callback expected', 3) end
    if endcallback ~= nil and type(endcallback) ~= 'function' then
@@ -171,7 +171,7 @@ function Threads:synchronize()
    while self.unfinished > 0 do self:dojob() end
 end
 
--- Ends the threads after what they are at.
+-- Ends the threads after their current jobs.
 function Threads:close()
    running[self] = nil
    local queues = { self.common, self.results, unpack(self.own) }
@@ -180,7 +180,7 @@ function Threads:close()
    for _, queue in ipairs(queues) do python.threads_free('Queue', queue) end
 end
 
--- Synchronizes, then ends the threads, also where a job failed.
+-- Synchronizes, then ends the threads, even if a job failed.
 function Threads:terminate()
    if not running[self] then return end
    local ok, problem = pcall(self.synchronize, self)
@@ -188,7 +188,7 @@ function Threads:terminate()
    if not ok then error(problem, 0) end
 end
 
--- For the end of the script: no pool is left.
+-- Called at the end of the script: ends all pools.
 function Threads.finish()
    local left = take_forsaken()
    for pool in pairs(running) do left[#left + 1] = pool end

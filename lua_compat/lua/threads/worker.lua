@@ -2,10 +2,10 @@
 local messages = require 'threads.messages'
 local python = require('th.python').functions
 
--- A message's tag where it is no job's: from now on the thread listens to its other queue.
+-- The tag of a message that is not a job: from now on the thread listens to its other queue.
 local SWITCH = 0
 
--- With the numbers of the queues; a pool begins with jobs for certain threads (specific).
+-- Called with the ids of the queues; a pool begins with jobs for certain threads (specific).
 local function serve(id, serialization, common, own, results)
    __threadid = id
    local serializer = require(serialization)
@@ -24,7 +24,7 @@ local function serve(id, serialization, common, own, results)
       if tag == SWITCH then
          queue = queue == own and common or own
       else
-         -- what a job gives back may be nothing that can be sent
+         -- a job's results may be impossible to send
          local function result(...) answer(tag, ...) end
          local function do_and_answer() result(xpcall(do_job, messages.with_traceback, bytes)) end
          local sent, problem = xpcall(do_and_answer, messages.with_traceback)
@@ -33,7 +33,7 @@ local function serve(id, serialization, common, own, results)
    end
 end
 
--- Called in the thread. Where it cannot go on, whoever waits for a result is told.
+-- Called in the thread. If it cannot go on, whoever waits for a result is told.
 local function work(id, serialization, common, own, results)
    local ok, problem = xpcall(serve, messages.with_traceback, id, serialization, common, own, results)
    if not ok then

@@ -1,6 +1,6 @@
 -- The C structures of Torch7's tensors and storages, for scripts that read them through LuaJIT's FFI:
--- tensor:cdata(), storage:cdata(), torch.cdata. They follow their tensor or storage and live as long as it does; what
--- is written into them changes nothing.
+-- tensor:cdata(), storage:cdata(), torch.cdata. They follow their tensor or storage and live as long as it does;
+-- writing into them changes nothing.
 local ffi = require 'ffi'
 local types = require 'torch.types'
 local memory = require 'torch.memory'
@@ -30,7 +30,7 @@ typedef struct TH%sTensor {
 local element = { Byte = 'unsigned char', Char = 'char', Short = 'short', Int = 'int', Long = 'long', Half = 'THHalf',
    Float = 'float', Double = 'double' }
 
--- A record's structure is in its field c: what keeps the memory of it, and pointers to fill in.
+-- A record's structure is in its field c: the objects that keep its memory, and pointers to fill in.
 
 local function fill_storage(S)
    local c = S.c.structure
@@ -41,7 +41,7 @@ local function storage_structure(S)
    if not S.c then
       local T = S.T
       S.c = { structure = ffi.new(T.c_storage), pointer = T.c_pointer }
-      S.c.structure.refcount, S.c.structure.flag = 1, 7 -- as of those that Torch7 allocates
+      S.c.structure.refcount, S.c.structure.flag = 1, 7 -- like those that Torch7 allocates
       fill_storage(S)
    end
    return S.c.structure

@@ -23,7 +23,7 @@ local typename = class.typename
 
 -- Looking up obj[key] for an object of a class: the hook __index__, then the class and its parents.
 local function class_index(self, key)
-   if key == '__gc' then return nil end -- for the collector alone: called by hand it would free what is in use
+   if key == '__gc' then return nil end -- for the collector only: called by a script, it would free memory in use
    local mt = getmetatable(self)
    local level, hook = mt, nil
    repeat
@@ -52,7 +52,7 @@ local function class_newindex(self, key, value)
    end
 end
 
--- An operator looks for the method __NAME__; otherwise it is an error, or what missing(...) says.
+-- An operator looks for the method __NAME__; without one it raises an error, or returns missing(...).
 local function operator(name, missing)
    local method_name = '__' .. name .. '__'
    return function(a, b, ...)
@@ -229,7 +229,7 @@ function class.isTypeOf(object, class_or_pattern)
    return false
 end
 
--- A number that is the same for the same object only.
+-- A number that identifies an object.
 function class.pointer(object)
    local kind = type(object)
    if kind == 'cdata' then return tonumber(ffi.cast('intptr_t', object)) end

@@ -50,7 +50,7 @@ function CmdLine:text(text)
    table.insert(self.helplines, text)
 end
 
--- Prints what is wrong and the help, and ends the script.
+-- Prints an error and the help, and ends the script.
 function CmdLine:error(message)
    print('')
    io.stderr:write(message)
@@ -65,7 +65,7 @@ function CmdLine:default()
    return values
 end
 
--- Both read from words[i] on into values, and give the number of words read.
+-- Both read from words[i] on into values, and return the number of words read.
 function CmdLine:__readArgument__(values, words, i, number)
    local argument = self.arguments[number]
    if not argument then self:error('invalid argument: ' .. words[i]) end
@@ -154,7 +154,7 @@ function CmdLine:string(prefix, values, ignore)
    return table.concat(parts, self.argseparator)
 end
 
--- From now on print also writes to a file (open, or its name).
+-- From now on print also writes to a file, given as an open file or by name.
 local original_print
 function CmdLine:log(file, values)
    local log = io.type(file) == 'file' and file or io.open(file, 'w')

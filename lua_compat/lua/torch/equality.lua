@@ -1,5 +1,5 @@
--- Deep comparison with a tolerance, for torch.Tester. Each function gives whether the two are equal within the
--- tolerance (negated: whether they are not), and if that is not so, why.
+-- Deep comparison with a tolerance, for torch.Tester. Each function returns whether the two are equal within the
+-- tolerance (negated: whether they are not) and, if not, why.
 local memory = require 'torch.memory'
 local few = require 'torch.few'
 
@@ -28,7 +28,7 @@ local function compare_elements(a, b, tolerance, negate, what)
       tostring(difference), tostring(tolerance))
 end
 
--- ignore_dims: tensors of as many elements count as of the same size.
+-- ignore_dims: tensors with equally many elements count as having the same size.
 function equality.tensors(a, b, tolerance, negate, ignore_dims)
    if not ignore_dims and a:dim() ~= b:dim() then return negate, 'The tensors have different dimensions' end
    if a:type() ~= b:type() then return negate, 'The tensors have different types' end
@@ -57,7 +57,7 @@ local function numbers(a, b, tolerance, negate)
    return false, message
 end
 
--- Level by level, so that the shallowest difference is the one that is told.
+-- Level by level, so that the shallowest difference is reported.
 local function tables(a, b, tolerance, negate)
    local queue, head = { { a, b, nil } }, 1
    while queue[head] do

@@ -21,9 +21,9 @@ local newproxy, setmetatable, cast, select, remove = newproxy, setmetatable, ffi
 local records = setmetatable({}, { __mode = 'k' })
 local memory = { records = records }
 
--- What finalisers and the rest of the code both change. A finaliser may run at any allocation, and also where a
--- compiled trace is left: between the parts of "n = n + 1; list[n] = x". In the interpreter it runs at allocations
--- only, so the functions below are not compiled and do not allocate between reading and writing.
+-- State that both finalisers and the rest of the code change. A finaliser may run at any allocation, and also where a
+-- compiled trace exits: between the parts of "n = n + 1; list[n] = x". In the interpreter it runs only at allocations,
+-- so the functions below are not compiled and do not allocate between reading and writing.
 local RELEASE_AT = 256 -- handles; and no more at a time, as arguments of one call
 local dead, ndead = {}, 0 -- handles to be released
 local freed = 0           -- bytes of storages that are gone
@@ -52,9 +52,9 @@ local function take_freed()
 end
 jit.off(take_freed)
 
--- Memory of small storages is kept for the next one of its type and size: asking Python for it costs ten times as
--- much as all else about a small tensor. spares[code][size class] is a list of handles and pointers in turn.
-local SMALLEST, LARGEST = 64, 1024 -- bytes of a class; each is twice the one before
+-- Memory of small storages is kept for the next one of its type and size: requesting it from Python costs ten times as
+-- much as everything else about a small tensor. spares[code][size class] is a list of alternating handles and pointers.
+local SMALLEST, LARGEST = 64, 1024 -- bytes of a size class; each is twice the previous one
 local SPARES_KEPT = 16384           -- storages, of all types and sizes
 local spares, nspares = {}, 0
 for code = 1, types.count do
@@ -83,7 +83,7 @@ local function take_spare(list) -- handle, pointer; nil if there is none
 end
 jit.off(take_spare)
 
--- Lets go of all of them.
+-- Releases all of them.
 function memory.release_spares()
    for code = 1, types.count do
       for _, list in pairs(spares[code]) do
@@ -114,7 +114,7 @@ local COLLECT_AT = 96 * 2 ^ 20
 local RECORD_BYTES = 1024
 local since_collection, in_use, limit = 0, 0, COLLECT_AT
 
--- Lua's own collector: at its usual pace tens of thousands of dead tensors lie about before their memory is used anew.
+-- Lua's own collector: at its usual pace, tens of thousands of dead tensors pile up before their memory is reused.
 collectgarbage('setpause', 130)
 collectgarbage('setstepmul', 400)
 
@@ -133,7 +133,7 @@ local function account(bytes)
    if ndead >= RELEASE_AT then release_dead() end
 end
 
-local function drop(r) -- the Python view no longer is what the record says
+local function drop(r) -- the Python view no longer matches the record
    local h = r.h
    if h then
       r.h = nil
@@ -187,7 +187,7 @@ local function push_storage(T, S)
    return ud
 end
 
--- A storage of n elements, not more than fit the largest class of spare memory.
+-- A storage of n elements, at most as many as fit the largest class of spare memory.
 local function small_storage(T, n)
    local bytes, class = n * T.size, SMALLEST
    while class < bytes do class = class + class end
@@ -238,8 +238,8 @@ function memory.map_storage(T, filename, shared, n)
    return push_storage(T, S), S
 end
 
--- Makes a storage ready to be used by other Lua states, too: its memory stays where it is until the last of them lets go
--- of it. What stands for it in Python: handle, elements before the first, elements.
+-- Makes a storage ready for use by other Lua states, too: its memory stays where it is until the last of them drops it.
+-- Returns what stands for it in Python: handle, elements before the first, elements.
 function memory.pin(S)
    local pinned = S
    while pinned do
@@ -249,7 +249,7 @@ function memory.pin(S)
    return S.h, S.base, S.n
 end
 
--- Gives a storage without memory that of another Lua state's.
+-- Gives a storage without memory the memory of another Lua state's storage.
 function memory.adopt(S, handle, address, base, n)
    S.h, S.base, S.n, S.capacity, S.spare = handle, base, n, n, nil
    S.fixed, S.shared = true, true
@@ -257,7 +257,7 @@ function memory.adopt(S, handle, address, base, n)
    account(n * S.T.size)
 end
 
--- Who is told when a record that has a C structure (torch/cdata.lua) has changed.
+-- Called when a record that has a C structure (torch/cdata.lua) has changed.
 local tensor_changed, storage_changed
 function memory.on_change(tensor, storage) tensor_changed, storage_changed = tensor, storage end
 
@@ -325,7 +325,7 @@ local function copy_view(r)
 end
 memory.copy_view = copy_view
 
--- Fresh memory for a record that has no storage yet, sizes filled in: one call makes storage and Python view.
+-- Fresh memory for a record without a storage whose sizes are filled in: one call makes both storage and Python view.
 local function allocate(r, count)
    local T, nd = r.T, r.nd
    if count * T.size <= LARGEST then
@@ -413,7 +413,7 @@ function memory.set_storage(r, S, owner, off, nd, sizes, strides)
    if off < 0 then error('Tensor: invalid storage offset', 0) end
    drop(r)
    r.S, r.owner, r.off = S, owner, off
-   r.nd = 0 -- so that resize looks at the storage's size in any case
+   r.nd = 0 -- so that resize checks the storage's size in any case
    memory.resize(r, nd, sizes, strides)
    if r.c and nd == 0 then tensor_changed(r) end
 end
@@ -447,7 +447,7 @@ function memory.storage_handle(S)
    return h
 end
 
--- A kernel resized the tensor: its layout now, as lua_compat/runtime/bridge.py says it.
+-- A kernel resized the tensor: takes over its new layout, in the form that lua_compat/runtime/bridge.py passes it.
 function memory.relaid(r, nd, address, count, ...)
    r.nd = nd
    local last = r.off + 1 -- elements the storage must have

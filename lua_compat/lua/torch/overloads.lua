@@ -58,7 +58,7 @@ local function optional(p, method)
    return p.optional
 end
 
--- Every way to leave optional arguments out, the fewest given first.
+-- Every way to leave out optional arguments, fewest arguments first.
 local function choices(parameters, method)
    local all = { {} }
    for index, p in ipairs(parameters) do
@@ -294,7 +294,7 @@ local function dispatcher(name)
    end
 end
 
--- A function written by hand for each type: f(T, ...); method too unless told otherwise.
+-- A function written by hand for each type: f(T, ...); also as a method, unless told otherwise.
 function overloads.define_plain(name, f, for_types, no_method)
    for _, T in ipairs(for_types or all_but_half) do
       local function of_type(...) return f(T, ...) end

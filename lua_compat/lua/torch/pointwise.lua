@@ -14,8 +14,8 @@ local define = overloads.define
 
 local pointwise = {}
 
--- t with the sizes of r, where the two have as many elements, and apart from r in memory, as r is written to.
--- It allocates: to be called before the handles of a kernel's arguments are gathered.
+-- t with the sizes of r (the two have equally many elements) and without memory in common with r, which is written to.
+-- This allocates: call it before gathering the handles of a kernel's arguments.
 local function shaped_like(r, t)
    local overlaps = memory.may_overlap(r, t)
    if same_size(r, t) and not overlaps then return t end
@@ -129,7 +129,7 @@ for code = 1, types.count do
       copy(c, r)
       return ud
    end
-   -- Torch7 gives back another object for the same tensor; here it is the object itself.
+   -- Torch7 returns another object for the same tensor; here it is the object itself.
    function mt:contiguous()
       if is_contiguous(tensors.check(self, 1)) then return self end
       return self:clone()
@@ -193,7 +193,7 @@ define('cmin', { 'r t T', with_tensor('cmin'), 'r t n', with_scalar('cmin_value'
 
 -- Functions of one element
 
--- Those of which Lua's result is the same to the last bit
+-- Those for which Lua's result is the same to the last bit
 local exact = { abs = 'abs(X)', sqrt = 'sqrt(X)', floor = 'floor(X)', ceil = 'ceil(X)', neg = '-X', reciprocal = '1 / X' }
 
 local function unary(kernel)

@@ -19,7 +19,7 @@ local function number_format(values)
          break
       end
    end
-   -- As in Torch7, a NaN takes over the extrema.
+   -- As in Torch7, a NaN replaces the extrema.
    local low, high = abs(values[1]), abs(values[1])
    for i = 1, n do
       local size = abs(values[i])

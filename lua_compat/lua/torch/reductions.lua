@@ -1,4 +1,4 @@
--- Sums, extrema, orders: over all elements or along a dimension, which stays with size 1.
+-- Sums, extrema, sorting: over all elements or along a dimension, which keeps size 1.
 local types = require 'torch.types'
 local memory = require 'torch.memory'
 local errors = require 'torch.errors'

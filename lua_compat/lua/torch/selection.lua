@@ -1,4 +1,4 @@
--- Elements picked by their indices or by a mask.
+-- Elements selected by their indices or by a mask.
 local types = require 'torch.types'
 local memory = require 'torch.memory'
 local errors = require 'torch.errors'
@@ -42,7 +42,8 @@ local function install(T)
       errors.raise(text .. ' expected')
    end
 
-   -- For tensors on a device, indices in main memory or of the tensor's own type will do, too: so they were once given.
+   -- For tensors on a device, indices in main memory or of the tensor's own type are accepted, too: scripts used to
+   -- pass them.
    local function check_long(index, position)
       local i = records[index]
       if not (T.device and i and (i.tag == types.Long.tensor_tag or i.tag == T.tensor_tag)) then
@@ -89,7 +90,7 @@ local function install(T)
          end
          check_range(i, r[2 * d - 1], 'THTensor.c:458')
          python[kernel](handle(r), d, handle(i), handle(s))
-         return source -- not self: so it is in Torch7
+         return source -- not self, as in Torch7
       end
    end
    write_by_index('indexCopy', 'index_copy')
@@ -102,7 +103,7 @@ local function install(T)
       check_index(i, r, d, 'THTensorMath.c:389')
       check_range(i, r[2 * d - 1], 'THTensor.c:458')
       python.index_fill(handle(r), d, handle(i), T.cast(tonumber(value)))
-      return value -- not self: so it is in Torch7
+      return value -- not self, as in Torch7
    end
 
    local function check_mask(mask)
@@ -142,7 +143,7 @@ local function install(T)
          m = mask_for(r, m)
          python.masked_fill(handle(r), handle(m), T.cast(tonumber(value)))
       end
-      return value -- not self: so it is in Torch7
+      return value -- not self, as in Torch7
    end
 
    function mt:maskedCopy(mask, source)
@@ -163,7 +164,7 @@ end
 
 for _, T in ipairs(overloads.all_but_half) do install(T) end
 
--- The other tensors may be smaller than what they go along with, in every dimension but d.
+-- The other tensors may be smaller than their counterpart, in every dimension but d.
 local function check_gather(whole, index, d, what)
    if index.nd ~= whole.nd then errors.argument(4, what, 'THTensorMath.c') end
    if d > whole.nd then errors.argument(3, 'Index dimension is out of bounds', 'THTensorMath.c') end

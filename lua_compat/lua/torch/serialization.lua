@@ -15,7 +15,7 @@ local OLD_FUNCTION, LEGACY_FUNCTION, FUNCTION = 6, 7, 8
 function File:writeBool(value) self:writeInt(value and 1 or 0) end
 function File:readBool() return self:readInt() == 1 end
 
--- What a file knows of the objects that went through it.
+-- What a file knows about the objects read or written through it.
 local function session_of(self)
    local session = torch.getenv(self)
    if not session.written then
@@ -29,8 +29,8 @@ local function session_of(self)
    return session
 end
 
--- A closed file lets go of those objects at once: as the value of a dead key they would live for one more collection,
--- and what they hold for another one.
+-- A closed file drops those objects at once: as the value of a dead key they would survive one more collection, and
+-- what they hold another one.
 local close = File.close
 function File:close()
    close(self)
@@ -38,14 +38,14 @@ function File:close()
    return self
 end
 
--- Whether an object met again is written as a reference (so by default) or once more.
+-- Whether an object met again is written as a reference (the default) or once more.
 function File:referenced(value)
    session_of(self).force = not value
    return self
 end
 function File:isReferenced() return not session_of(self).force end
 
--- What tensors and storages are made from has their metatable, but is none of them.
+-- The constructors of tensors and storages have their metatable, but are neither.
 local is_prototype = {}
 for code = 1, types.count do
    is_prototype[types[code].tensor_proto], is_prototype[types[code].storage_proto] = true, true
@@ -210,7 +210,7 @@ local function read_torch_object(self, session, number)
    else
       version, name = 0, text -- written before there were versions
    end
-   local factory = torch.factory(name) -- scripts replace it, to load classes that they lack
+   local factory = torch.factory(name) -- scripts replace it, to load classes they do not have
    if not factory then error(('unknown Torch class <%s>'):format(name), 0) end
    local object = factory(self)
    if not session.force then session.read[number] = object end

@@ -216,7 +216,7 @@ function Tensor:data()
    if S and S.p then return S.p + r.off end
 end
 
--- Changing what a tensor looks at
+-- Changing a tensor's view
 
 function Tensor:set(...)
    local r = check(self, 1)
@@ -252,7 +252,7 @@ function Tensor:narrow(d, first, size)
    return push_tensor(r.T, v)
 end
 
--- Dimension d of a record cut to the one index i (from 0), and gone.
+-- Selects index i (from 0) of dimension d of a record and removes the dimension.
 local function select_dimension(v, d, i)
    v.off = v.off + i * v[2 * d]
    for k = 2 * d - 1, 2 * v.nd - 2 do v[k] = v[k + 2] end
@@ -379,7 +379,7 @@ function Tensor.expandAs(result, tensor, template)
    return result:expand(tensor:size())
 end
 
--- Sizes with one -1 worked out for n elements.
+-- Sizes with a -1 replaced, for n elements.
 local function complete_sizes(sizes, nd, n)
    local covered, open = 1, nil
    for d = 1, nd do

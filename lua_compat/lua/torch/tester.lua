@@ -1,5 +1,5 @@
 -- torch.Tester: runs tests, counts assertions, reports. torch.TestSuite: a table of tests that refuses duplicates.
--- What it prints goes through io.write, one string at a time: scripts put their own in its place.
+-- Its output goes through io.write, one string at a time, because scripts replace that function.
 local equality = require 'torch.equality'
 
 local COLUMNS = 80
@@ -13,7 +13,7 @@ function Tester:__init()
    self._warningCount = {}
    self.disabledTests = {}
    self._currentTestName = ''
-   -- assertTensorEq takes {{1}} for {1}, as it always did; eq does not.
+   -- assertTensorEq accepts {{1}} for {1}, as it always did; eq does not.
    self._assertTensorEqIgnoresDims = true
 end
 
@@ -243,7 +243,7 @@ function Tester:run(patterns)
    end
    self:_run(tests)
    self:_report(tests)
-   -- a script that ran failing tests ends with an error
+   -- a script whose tests failed ends with an error
    for name in pairs(tests) do
       assert(self.assertionFail[name] == 0, 'An error was found while running tests!')
       assert(self.testError[name] == 0, 'An error was found while running tests!')
@@ -253,7 +253,7 @@ end
 
 local function plural(n, word) return n .. ' ' .. word .. (n == 1 and '' or 's') end
 
--- Colours, if the package sys is there.
+-- Colours, if the package sys is available.
 local function painter()
    local found, colors = pcall(require, 'sys.colors')
    if not (arg and found) then return function(text) return text end end

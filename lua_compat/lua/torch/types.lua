@@ -6,8 +6,8 @@ local tonumber, floor, ceil = tonumber, math.floor, math.ceil
 
 local function read(p, i) return p[i] end
 
--- A NaN with other bits than LuaJIT's own may be to it, as such or after arithmetic, a string, a table and so on; it
--- takes what it reads from memory as it is. Nobody knows what uninitialised memory holds.
+-- LuaJIT uses values from memory as they are, and may take a NaN with bits other than its own, as such or after
+-- arithmetic, for a string, a table and so on. Uninitialised memory may hold anything.
 local NAN = 0 / 0
 local band = bit.band
 local words = ffi.typeof('int32_t*')
@@ -22,7 +22,7 @@ local function read_double(p, i)
    return p[i]
 end
 
--- Gives such NaNs LuaJIT's bits, in memory: then all of p[first] to p[last] can be read as they are.
+-- Gives such NaNs LuaJIT's bits, in memory; then p[first] to p[last] can be read as they are.
 local function tidy_with(get)
    return function(p, first, last)
       for i = first, last do
@@ -36,7 +36,7 @@ local function write(p, i, v) p[i] = v end
 
 local function truncate(v) return v >= 0 and floor(v) or ceil(v) end
 
--- A number as C's cast to the element type makes it.
+-- A number converted as by C's cast to the element type.
 local cell = ffi.new('union { int64_t int64; uint8_t uint8; int8_t int8; int16_t int16; int32_t int32; float single; }')
 local cast = {
    Byte = function(v) cell.int64 = truncate(v) return cell.uint8 end,
@@ -100,8 +100,8 @@ types.Half.get, types.Half.set = read_half, write_half
 types.Float.get, types.Double.get = read_float, read_double
 types.Float.tidy, types.Double.tidy = tidy_with(read_float), tidy_with(read_double)
 
--- CUDA's types, in a state that has CUDA. Elements are read and written one at a time through Python: what a pointer
--- of theirs points to is not memory that Lua may touch.
+-- CUDA's types, in a state that has CUDA. Elements are read and written one at a time through Python, because their
+-- pointers do not point to memory that Lua may touch.
 local hosts = { 'Byte', 'Char', 'Short', 'Int', 'Long', 'Half', 'Float', 'Double' }
 local function add_device_types()
    for position, host_name in ipairs(hosts) do

@@ -1,4 +1,4 @@
--- What else torch offers: questions about objects, threads, clocks, including files.
+-- Other functions of torch: queries about objects, threads, clocks, including files.
 local ffi = require 'ffi'
 local memory = require 'torch.memory'
 local class = require 'torch.class'
@@ -60,7 +60,7 @@ function torch.toc(start) return python.wall_clock() - start end
 
 function torch.isatty(file) return python.is_terminal(file == io.stdin and 0 or file == io.stderr and 2 or 1) end
 
--- The collector follows the memory of tensors by itself; kept for scripts that ask.
+-- The collector tracks tensor memory by itself; this is kept for scripts that call it.
 function torch.setheaptracking(enabled) torch._heaptracking = enabled end
 function torch.updateerrorhandlers() end
 function torch.updatethreadlocals() end
@@ -80,7 +80,7 @@ end
 
 function torch.include(package_name, file) dofile(torch.packageLuaPath(package_name) .. '/' .. file) end
 
--- Runs a file of the folder in which the calling script lies.
+-- Runs a file in the folder of the calling script.
 function include(file)
    local source = debug.getinfo(2, 'S').source
    local folder = source:match('^@(.*)/[^/]*$') or '.'

@@ -62,7 +62,7 @@ function xlua.usage(name, description, example, ...)
    return table.concat(parts, '\n')
 end
 
--- Printing it makes the text: it is only needed when something is wrong.
+-- The text is made only when it is printed, because it is only needed for errors.
 local function usage_of(name, description, parameters)
    return setmetatable({}, { __tostring = function()
       local example
@@ -110,7 +110,7 @@ local function collect(arguments, name, description, ...)
 end
 
 -- A function's arguments, given in order or as one table by name: a table of them, then each in order. Prints the
--- usage and raises an error if one that is required is missing, or if there are none.
+-- usage and raises an error if a required one is missing, or if there are none.
 function xlua.unpack(arguments, name, description, ...)
    if #arguments == 0 then
       print(usage_of(name, description, { ... }))

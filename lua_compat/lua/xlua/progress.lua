@@ -6,7 +6,7 @@ local TEXT = 34    -- columns beside the bar
 local KEPT = 100   -- calls from which the time of a step is estimated
 
 local width
-local bar -- nil between two bars: timer, filled, and the calls and times that are kept
+local bar -- nil between two bars: timer, filled part, and the recorded calls and times
 
 local function draw(filled, length)
    local marks = {}

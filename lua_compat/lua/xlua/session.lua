@@ -18,7 +18,7 @@ local function print_fields(t)
    io.write('}')
 end
 
--- Prints a table with its fields, anything else as it is; further arguments follow on the same line.
+-- Prints a table with its fields, and anything else unchanged; further arguments follow on the same line.
 function xlua.print(object, ...)
    local metatable = type(object) == 'table' and getmetatable(object)
    if type(object) ~= 'table' then
@@ -41,7 +41,7 @@ function xlua.print(object, ...)
 end
 xprint = xlua.print
 
--- From now on what io.write and print write goes to a file, too.
+-- From now on the output of io.write and print also goes to a file.
 function xlua.log(filename, append)
    local folder = sys.dirname(filename)
    if not sys.dirp(folder) then assert(require('paths').mkdir(folder)) end
@@ -93,7 +93,7 @@ xrequire = xlua.require
 local given = {}
 for name in pairs(_G) do given[name] = true end
 
--- Forgets the globals that came after xlua, packages included.
+-- Removes the globals defined after xlua was loaded, packages included.
 function xlua.clearall()
    for name in pairs(_G) do
       if not given[name] then

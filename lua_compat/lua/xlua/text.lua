@@ -1,6 +1,6 @@
 -- Helpers for strings and tables; those named string.* and table.* are found there by every script.
 
--- What lies between the matches of a pattern, without an empty first piece and an empty last one.
+-- The pieces between the matches of a pattern, without an empty first or last piece.
 function string.split(text, pattern)
    local pieces, start = {}, 1
    while true do
@@ -24,7 +24,7 @@ function string.tosymbol(expression)
    return value
 end
 
--- The list without the `length` (1) elements from `start` (1) on, and these.
+-- Returns the list without the `length` (1) elements from `start` (1) on, and the removed elements.
 function table.splice(list, start, length)
    start, length = start or 1, length or 1
    local kept, removed = {}, {}
@@ -35,8 +35,8 @@ function table.splice(list, start, length)
    return kept, removed
 end
 
--- One element for each value of `hash` (the element itself): what `merge(later, earlier)` makes of two, else the
--- last one.
+-- Keeps one element for each value of `hash` (default: the element itself): `merge(later, earlier)` of two, or the last
+-- one.
 function table.prune(list, hash, merge)
    local place, pruned = {}, {}
    for _, element in ipairs(list) do
@@ -66,7 +66,7 @@ local function key_text(key)
    return '[' .. value_text(key) .. ']'
 end
 
--- A table as Lua would write it; with `newline` one entry a line, as "key : value".
+-- A table as Lua source; with `newline`, one entry per line, as "key : value".
 function xlua.table2string(t, newline)
    local entries, listed = {}, {}
    for i, value in ipairs(t) do
@@ -96,7 +96,7 @@ function xlua.formatTime(seconds)
    return text == '' and '0ms' or text
 end
 
--- The table of defaults with what the environment variables of the same names say, as the default's type.
+-- The table of defaults, overridden by environment variables of the same names, converted to the default's type.
 function xlua.envparams(defaults)
    local parameters = {}
    for name, default in pairs(defaults) do
