@@ -6,8 +6,8 @@ from importlib import import_module
 from types import ModuleType
 
 
-def modules_of(package: ModuleType) -> Iterator[ModuleType]:
+def modules_of(package: str) -> Iterator[ModuleType]:
     """Imports and yields every module of a package and of the packages in it, in the order of their names."""
-    for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+    for found in pkgutil.walk_packages(import_module(package).__path__, f"{package}."):
         if not found.ispkg:
             yield import_module(found.name)

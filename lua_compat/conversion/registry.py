@@ -1,13 +1,12 @@
 """Which class is converted how, in both directions: the tables of all families in one."""
 
-from lua_compat.conversion import families
 from lua_compat.conversion.reading import Conversion
 from lua_compat.conversion.writing import Export
 from lua_compat.packages import modules_of
 
 CONVERSIONS: dict[str, Conversion] = {}
 EXPORTS: dict[type, Export] = {}
-for _family in modules_of(families):
+for _family in modules_of("lua_compat.conversion.families"):
     CONVERSIONS.update(_family.CONVERSIONS)
     EXPORTS.update(_family.EXPORTS)
 

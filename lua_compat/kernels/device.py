@@ -3,6 +3,7 @@
 from torch import Tensor
 
 __all__ = ["tensor_device"]
+SANDBOXED = __all__
 
 
 def tensor_device(t: Tensor) -> int:

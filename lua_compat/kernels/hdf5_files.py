@@ -1,5 +1,8 @@
 """HDF5 files that a Lua state has open, by number; what the Lua package hdf5 is made of."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -32,6 +35,14 @@ class OpenFiles:
     def __init__(self) -> None:
         self._files: dict[int, hdf5.File] = {}
         self._opened = 0
+
+    def kernels(self) -> dict[str, Callable[..., Any]]:
+        """Returns the kernels by name. They reach files: none is for untrusted scripts."""
+        found = (
+            self.hdf5_open, self.hdf5_close, self.hdf5_names, self.hdf5_shape, self.hdf5_read,
+            self.hdf5_write, self.hdf5_make_group,
+        )  # fmt: skip
+        return {kernel.__name__: kernel for kernel in found}
 
     def hdf5_open(self, path: str, mode: str) -> int:
         """Opens a file; its number."""

@@ -14,6 +14,7 @@ __all__ = [
     "fmod", "half_bits", "half_values", "lerp", "log1p", "lshift", "mul", "pow", "remainder", "rshift",
     "scalar_pow", "unary",
 ]  # fmt: skip
+SANDBOXED = __all__
 
 Number = int | float
 

@@ -16,6 +16,7 @@ __all__ = [
     "fill_normal", "fill_random", "fill_uniform", "get_rng_state", "initial_seed", "least_row_sum",
     "manual_seed", "multinomial", "randperm", "seed", "set_rng_state",
 ]  # fmt: skip
+SANDBOXED = __all__
 
 # The layout of Torch7's generator in memory, which getRNGState gives as bytes.
 _STATE = np.dtype(

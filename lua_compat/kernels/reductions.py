@@ -11,6 +11,7 @@ __all__ = [
     "max_all", "mean", "mean_all", "median", "min", "min_all", "mode", "norm", "norm_all", "prod",
     "prod_all", "renorm", "sort", "std", "std_all", "sum", "sum_all", "topk", "trace", "var", "var_all",
 ]  # fmt: skip
+SANDBOXED = __all__
 
 
 def _accumulator(t: Tensor) -> torch.dtype:

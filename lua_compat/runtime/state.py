@@ -10,7 +10,8 @@ from typing import Any
 import torch
 from lupa import luajit21
 
-from lua_compat.kernels import all_kernels, kernels_of_a_state, outside_kernels
+from lua_compat.kernels import all_kernels, sandboxed_kernels
+from lua_compat.kernels.hdf5_files import OpenFiles
 from lua_compat.kernels.strings import to_lua
 from lua_compat.kernels.system import set_num_threads_here
 from lua_compat.runtime.bridge import Handles, for_lua, kernel_signature
@@ -19,6 +20,14 @@ from lua_compat.runtime.errors import LuaError
 from lua_compat.runtime.threads import Crew
 
 LUA_FOLDER = Path(__file__).parents[1] / "lua"
+
+# Beside the kernels that their modules name, the functions that an untrusted script may call.
+_SANDBOXED = frozenset(
+    {
+        "exit", "message", "new_generator", "new", "empty", "storage_of", "storage_resize", "view", "release",
+        "alive", "has_cuda", "cuda_why_not", "cuda_is_cpu",
+    }
+)  # fmt: skip
 
 
 def _deny(*_: object) -> Any:
@@ -45,6 +54,13 @@ def _refused(name: str) -> Callable[..., Any]:
     return refuse
 
 
+def _only(
+    allowed: frozenset[str], functions: dict[str, Callable[..., Any]], called: dict[str, str]
+) -> dict[str, Callable[..., Any]]:
+    """Refuses all functions but the allowed; ``called``: how an error names them to whoever knows Torch7."""
+    return {name: f if name in allowed else _refused(called.get(name, name)) for name, f in functions.items()}
+
+
 def _exit_code(stop: SystemExit) -> int:
     return stop.code if isinstance(stop.code, int) else 1
 
@@ -53,7 +69,7 @@ class Runtime:
     """One Lua state. ``program`` and ``args`` are what Lua sees as ``arg[0]`` and ``arg[1...]``.
 
     ``cpu_as_cuda``: CUDA's packages and types are there, on the CPU; otherwise where PyTorch has CUDA.
-    ``sandboxed``: no Python function that reaches files, processes or the machine can be called from it.
+    ``sandboxed``: of Python's functions only those can be called that are named as harmless.
     ``lock_down`` takes the rest away from scripts.
     ``crew``: what the threads of a script share; whoever gives one calls its ``leave`` when the script has
     ended. ``in_thread``: this is the state of one of those threads.
@@ -100,15 +116,14 @@ class Runtime:
         new_state = partial(Runtime, program, cpu_as_cuda=cpu_as_cuda, crew=crew, in_thread=True)
         for_threads = crew.functions(handles, new_state)
         functions.update(for_threads)
-        kernels = {**all_kernels(), **kernels_of_a_state()}
+        kernels = {**all_kernels(), **OpenFiles().kernels()}
         if in_thread:
             functions["exit"] = crew.exit_from_thread
             kernels["set_num_threads"] = set_num_threads_here
         if sandboxed:
-            for name in outside_kernels():
-                kernels[name] = _refused(name)
-            functions["storage_map"] = _refused("mapping a file")
-            functions.update({name: _refused("threads") for name in for_threads})
+            called = {"storage_map": "mapping a file", **dict.fromkeys(for_threads, "threads")}
+            functions = _only(_SANDBOXED, functions, called)
+            kernels = _only(sandboxed_kernels(), kernels, {})
         functions.update({name: for_lua(kernel, handles) for name, kernel in kernels.items()})
         signatures = {name: kernel_signature(kernel) for name, kernel in kernels.items()}
         # The state keeps these functions for its whole life: objects that came and went would hit a defect of

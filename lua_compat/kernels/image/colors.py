@@ -16,6 +16,7 @@ __all__ = [
     "image_gaussian", "image_hsl_to_rgb", "image_hsv_to_rgb", "image_lab_to_rgb", "image_rgb_to_hsl",
     "image_rgb_to_hsv", "image_rgb_to_lab", "image_rgb_to_y",
 ]  # fmt: skip
+SANDBOXED = __all__
 
 
 def _convert(out: Tensor, image: Tensor, formula: Callable[..., tuple[np.ndarray, ...]]) -> None:

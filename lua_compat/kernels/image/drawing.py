@@ -7,6 +7,7 @@ from torch import Tensor
 from lua_compat.kernels.image.files import pillow
 
 __all__ = ["image_draw_text"]
+SANDBOXED = __all__
 
 _CELL = (6, 8)  # width and height of a character
 

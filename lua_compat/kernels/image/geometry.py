@@ -15,6 +15,7 @@ __all__ = [
     "image_flip", "image_polar", "image_rotate", "image_rotate_bilinear", "image_scale_bicubic",
     "image_scale_bilinear", "image_scale_simple", "image_translate", "image_warp",
 ]  # fmt: skip
+SANDBOXED = __all__
 
 _f32 = np.float32
 

@@ -1,11 +1,17 @@
-"""Batch normalisation, forward and gradients; features are the second dimension."""
+"""Normalization over a batch, whose features are the second dimension, over planes, and of vectors."""
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
+from lua_compat.kernels.nn.layers import batched, layer_kernels
 from lua_compat.kernels.results import Out
 
-__all__ = ["batch_normalization", "batch_normalization_gradients"]
+__all__ = [
+    "batch_normalization", "batch_normalization_gradients", "cross_map_lrn", "cross_map_lrn_gradient",
+    "normalize", "normalize_gradient",
+]  # fmt: skip
+SANDBOXED = __all__
 
 _aten = torch.ops.aten
 
@@ -61,3 +67,46 @@ def batch_normalization_gradients(
         grad_weight.add_(weights, alpha=scale)
     if grad_bias is not None:
         grad_bias.add_(biases, alpha=scale)
+
+
+def _normalize(x: Tensor, p: float, eps: float) -> Tensor:
+    """Rows divided by (sum |x|^p + eps)^(1/p); p infinite: by max |x| + eps."""
+    if p == float("inf"):
+        return x / (x.abs().amax(-1, keepdim=True) + eps)
+    return x / (x.abs().pow(p).sum(-1, keepdim=True) + eps).pow(1 / p)
+
+
+normalize, normalize_gradient = layer_kernels(_normalize)
+
+
+def _sums_of_planes(x: Tensor, before: int, after: int) -> Tensor:
+    """Of a batch of images, for each plane the sum of it, those before and those after it."""
+    padded = F.pad(x.unsqueeze(1), (0, 0, 0, 0, before, after))
+    return F.avg_pool3d(padded, (before + after + 1, 1, 1), 1, divisor_override=1).squeeze(1)
+
+
+def _single(x: Tensor) -> Tensor:
+    """Halves in single precision: their squares do not fit, and PyTorch does not pool them on a CPU."""
+    return x.float() if x.dtype == torch.float16 else x
+
+
+def _cross_map_lrn(x: Tensor, size: float, alpha: float, beta: float, k: float) -> Tensor:
+    return batched(lambda images: F.local_response_norm(images, int(size), alpha, beta, k), _single(x), 3).to(
+        x.dtype
+    )
+
+
+def _cross_map_lrn_gradient(
+    x: Tensor, grad: Tensor, size: float, alpha: float, beta: float, k: float
+) -> Tensor:
+    """x is multiplied by s^-beta, where s is k + alpha times the mean of the squares in a window."""
+    before, after = int(size) // 2, (int(size) - 1) // 2
+    images, grads = (_single(t if t.dim() == 4 else t.unsqueeze(0)) for t in (x, grad))
+    s = k + alpha / size * _sums_of_planes(images.square(), before, after)
+    power = s.pow(-beta)
+    # each plane is in the windows of those from ``after`` before it to ``before`` after it
+    through = _sums_of_planes(grads * images * power / s, after, before)
+    return (grads * power - 2 * alpha * beta / size * images * through).view(x.shape).to(x.dtype)
+
+
+cross_map_lrn, cross_map_lrn_gradient = layer_kernels(_cross_map_lrn, _cross_map_lrn_gradient)

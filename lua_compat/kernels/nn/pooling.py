@@ -1,4 +1,4 @@
-"""Pooling that remembers where the maxima were, and its inverse, forward and gradients.
+"""Pooling of images, volumes, sequences and features, and its inverse; forward and gradients.
 
 An image is planes x height x width, a volume planes x time x height x width; a batch has one more dimension
 in front, and so have its results. Positions count from 1 within each plane, row after row.
@@ -7,20 +7,29 @@ in front, and so have its results. Positions count from 1 within each plane, row
 import math
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
+from lua_compat.kernels.nn.layers import layer_kernels, whole
 from lua_compat.kernels.results import Out, write
+from lua_compat.kernels.workspace import Workspace
+from nets.engine.shapes import PIECE_BYTES, runs
 
 __all__ = [
-    "fractional_max_pooling", "fractional_max_pooling_grad_input", "max_unpooling",
-    "max_unpooling_grad_input", "volumetric_max_pooling", "volumetric_max_pooling_grad_input",
+    "adaptive_average_pooling", "adaptive_average_pooling_gradient", "adaptive_max_pooling",
+    "adaptive_max_pooling_gradient", "feature_lp_pooling", "feature_lp_pooling_gradient",
+    "fractional_max_pooling", "fractional_max_pooling_grad_input", "max_pooling", "max_pooling_gradient",
+    "max_unpooling", "max_unpooling_grad_input", "spatial_average_pooling",
+    "spatial_average_pooling_grad_input", "spatial_max_pooling", "spatial_max_pooling_grad_input",
+    "temporal_max_pooling", "temporal_max_pooling_gradient", "volumetric_average_pooling",
+    "volumetric_average_pooling_gradient", "volumetric_max_pooling", "volumetric_max_pooling_grad_input",
 ]  # fmt: skip
+SANDBOXED = __all__
 
 _aten = torch.ops.aten
 
-
-def _whole(*numbers: float) -> tuple[int, ...]:
-    return tuple(int(n) for n in numbers)
+# Below these, images are pooled as they lie.
+_FEW_PIXELS, _FEW_PLANES = 1 << 15, 16
 
 
 def _batch(x: Tensor, axes: int) -> Tensor:
@@ -32,9 +41,184 @@ def _batch(x: Tensor, axes: int) -> Tensor:
     return x if x.dim() == axes + 2 else x.unsqueeze(0)
 
 
+# Images
+
+
+def _pooled(size: int, kernel: int, step: int, padding: int, ceil: bool) -> int:
+    """How many windows there are along a dimension; with ``ceil`` the last one may reach over the end."""
+    room = size + 2 * padding - kernel
+    count = (room + step - 1 if ceil else room) // step + 1
+    return count - 1 if ceil and (count - 1) * step >= size + padding else count
+
+
+def _planes_last(x: Tensor) -> Tensor:
+    """(image, row, column, plane) memory seen as images."""
+    return x.permute(0, 3, 1, 2)
+
+
+def spatial_max_pooling(
+    workspace: Workspace,
+    out: Out,
+    indices: Out,
+    x: Tensor,
+    kw: int,
+    kh: int,
+    dw: int,
+    dh: int,
+    pw: int,
+    ph: int,
+    ceil: bool,
+) -> None:
+    """Maxima, and where they were: from 1, within each plane of the input."""
+    images = _batch(x, 2)
+    batch, planes, height, width = images.shape
+    rows, columns = _pooled(height, kh, dh, ph, ceil), _pooled(width, kw, dw, pw, ceil)
+    for result in (out, indices):
+        result.resize_((batch, planes, rows, columns)[4 - x.dim() :])
+    window = [kh, kw], [dh, dw], [ph, pw], [1, 1], ceil
+    values, places = _batch(out, 2), _batch(indices, 2)
+    if images.numel() < _FEW_PIXELS or planes < _FEW_PLANES or images.is_cuda:
+        _aten.max_pool2d_with_indices.out(images, *window, out=values, indices=places)
+    else:
+        # PyTorch finds maxima of many planes at once where the planes lie last: ten times as fast, with the
+        # copies three times.
+        count = max(1, min(batch, PIECE_BYTES // images[0].nbytes))
+        for part in runs(batch, count):
+            n = part.stop - part.start
+            source, found = workspace.memory.scratch(
+                x.dtype, (n, height, width, planes), (n, rows, columns, planes)
+            )
+            where = torch.empty(n, rows, columns, planes, dtype=torch.int64)
+            _aten.max_pool2d_with_indices.out(
+                _planes_last(source).copy_(images[part]),
+                *window,
+                out=_planes_last(found),
+                indices=_planes_last(where),
+            )
+            values[part].copy_(_planes_last(found))
+            places[part].copy_(_planes_last(where))
+    indices.add_(1)
+
+
+def spatial_max_pooling_grad_input(
+    grad: Out,
+    x: Tensor,
+    grad_output: Tensor,
+    indices: Tensor,
+    kw: int,
+    kh: int,
+    dw: int,
+    dh: int,
+    pw: int,
+    ph: int,
+    ceil: bool,
+) -> None:
+    grad.resize_(x.shape)
+    _aten.max_pool2d_with_indices_backward.grad_input(
+        grad_output, x, [kh, kw], [dh, dw], [ph, pw], [1, 1], ceil, indices - 1, grad_input=grad
+    )
+
+
+def spatial_average_pooling(
+    out: Out, x: Tensor, kw: int, kh: int, dw: int, dh: int, pw: int, ph: int, ceil: bool, include_pad: bool
+) -> None:
+    """``include_pad``: padding counts as elements that are zero."""
+    write(out, _aten.avg_pool2d(_batch(x, 2), [kh, kw], [dh, dw], [ph, pw], ceil, include_pad), x)
+
+
+def spatial_average_pooling_grad_input(
+    grad: Out,
+    x: Tensor,
+    grad_output: Tensor,
+    kw: int,
+    kh: int,
+    dw: int,
+    dh: int,
+    pw: int,
+    ph: int,
+    ceil: bool,
+    include_pad: bool,
+) -> None:
+    result = _aten.avg_pool2d_backward(
+        _batch(grad_output, 2), _batch(x, 2), [kh, kw], [dh, dw], [ph, pw], ceil, include_pad, None
+    )
+    write(grad, result, x)
+
+
+def _max_pooling(
+    x: Tensor, kw: int, kh: int, dw: int, dh: int, pw: int, ph: int, lw: int, lh: int, ceil: bool
+) -> Tensor:
+    sizes = whole(kh, kw), whole(dh, dw), whole(ph, pw), whole(lh, lw)
+    return F.max_pool2d(x, *sizes, ceil_mode=ceil)
+
+
+max_pooling, max_pooling_gradient = layer_kernels(_max_pooling)
+adaptive_max_pooling, adaptive_max_pooling_gradient = layer_kernels(
+    lambda x, h, w: F.adaptive_max_pool2d(x, whole(h, w))
+)
+adaptive_average_pooling, adaptive_average_pooling_gradient = layer_kernels(
+    lambda x, h, w: F.adaptive_avg_pool2d(x, (int(h), int(w)))
+)
+
+
+# Sequences and features
+
+
+def _temporal_max_pooling(x: Tensor, kw: float, dw: float) -> Tensor:
+    return x.unfold(-2, int(kw), int(dw)).max(-1).values
+
+
+def _temporal_max_pooling_gradient(x: Tensor, grad: Tensor, kw: float, dw: float) -> Tensor:
+    places = x.unfold(-2, int(kw), int(dw)).max(-1).indices
+    windows = torch.arange(places.shape[-2], device=x.device).unsqueeze(-1)
+    return torch.zeros_like(x).scatter_add_(-2, places + windows * int(dw), grad)
+
+
+def _feature_lp_pooling(x: Tensor, width: float, step: float, power: float, axis: float) -> Tensor:
+    """(sum x^power)^(1/power) over windows of features."""
+    return x.unfold(int(axis), int(width), int(step)).pow(power).sum(-1).pow(1 / power)
+
+
+def _feature_lp_pooling_gradient(
+    x: Tensor, grad: Tensor, width: float, step: float, power: float, axis: float
+) -> Tensor:
+    """None where the result is 0."""
+    windows = x.unfold(int(axis), int(width), int(step))
+    y = windows.pow(power).sum(-1, keepdim=True).pow(1 / power)
+    slopes = torch.where(y == 0, 0.0, (windows / y).pow(power - 1))
+    return _aten.unfold_backward(slopes * grad.unsqueeze(-1), x.shape, int(axis), int(width), int(step))
+
+
+temporal_max_pooling, temporal_max_pooling_gradient = layer_kernels(
+    _temporal_max_pooling, _temporal_max_pooling_gradient
+)
+feature_lp_pooling, feature_lp_pooling_gradient = layer_kernels(
+    _feature_lp_pooling, _feature_lp_pooling_gradient
+)
+
+
+# Volumes
+
+
+def _volumetric_average_pooling(x: Tensor, *numbers: float) -> Tensor:
+    kt, kw, kh, dt, dw, dh = whole(*numbers)
+    return F.avg_pool3d(x, (kt, kh, kw), (dt, dh, dw))
+
+
+def _volumetric_average_pooling_gradient(x: Tensor, grad: Tensor, *numbers: float) -> Tensor:
+    kt, kw, kh, dt, dw, dh = whole(*numbers)
+    kernel, steps = [kt, kh, kw], [dt, dh, dw]
+    return _aten.avg_pool3d_backward(grad, x, kernel, steps, [0, 0, 0], False, True, None)
+
+
+volumetric_average_pooling, volumetric_average_pooling_gradient = layer_kernels(
+    _volumetric_average_pooling, _volumetric_average_pooling_gradient
+)
+
+
 def _volume(numbers: tuple[float, ...]) -> list[list[int]]:
     """Kernel, steps, paddings, dilations: time, width and height each, as time, height, width."""
-    n = _whole(*numbers)
+    n = whole(*numbers)
     return [[n[i], n[i + 2], n[i + 1]] for i in (0, 3, 6, 9)]
 
 
@@ -65,7 +249,7 @@ def fractional_max_pooling(out: Out, indices: Out, x: Tensor, samples: Tensor, *
     ``samples``: batch x planes x dimensions, uniform in [0, 1), for the last dimension of the image first.
     """
     axes = len(numbers) // 2
-    sizes, kernel = _whole(*numbers[:axes]), _whole(*numbers[axes:])
+    sizes, kernel = whole(*numbers[:axes]), whole(*numbers[axes:])
     batch = _batch(x, axes)
     for size, width, room in zip(sizes, kernel, batch.shape[2:], strict=True):
         if size + width - 1 >= room:
@@ -99,7 +283,7 @@ def _check_same(x: Tensor, indices: Tensor) -> None:
 def max_unpooling(out: Out, x: Tensor, indices: Tensor, *sizes: float) -> None:
     """``sizes``: those of the output's last dimensions."""
     _check_same(x, indices)
-    shape = _whole(*sizes)
+    shape = whole(*sizes)
     batch, places = _batch(x, len(shape)), _batch(indices, len(shape)).flatten(2) - 1
     result = x.new_zeros(*batch.shape[:2], *shape)
     low, high = (int(end) for end in torch.aminmax(places))
@@ -114,7 +298,7 @@ def max_unpooling_grad_input(
     grad: Out, x: Tensor, grad_output: Tensor, indices: Tensor, *sizes: float
 ) -> None:
     _check_same(x, indices)
-    shape = _whole(*sizes)
+    shape = whole(*sizes)
     if tuple(grad_output.shape[-len(shape) :]) != shape:
         expected, got = ("x".join(map(str, s)) for s in (shape, grad_output.shape[-len(shape) :]))
         raise ValueError(f"Inconsistent gradOutput size. output: {expected}, gradOutput: {got}")

@@ -17,6 +17,7 @@ from torch import Tensor
 from lua_compat.kernels.results import Out, write
 
 __all__ = ["recurrent", "recurrent_gradient", "recurrent_parameters"]
+SANDBOXED = __all__
 
 _aten = torch.ops.aten
 

@@ -1,15 +1,19 @@
-"""Vectors compared with stored ones, forward and gradients. Inputs: vectors or batches of them."""
+"""Vectors compared with stored ones or with each other. Inputs: vectors or batches of them."""
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from lua_compat.kernels.nn.layers import pair_kernels
 from lua_compat.kernels.results import Out, write
 
 __all__ = [
-    "bilinear", "bilinear_grad_inputs", "bilinear_grad_parameters", "cosine", "cosine_grad_input",
-    "cosine_grad_weight", "euclidean", "euclidean_grad_input", "euclidean_grad_parameters", "nearest",
+    "bilinear", "bilinear_grad_inputs", "bilinear_grad_parameters", "cosine", "cosine_distance",
+    "cosine_distance_gradients", "cosine_grad_input", "cosine_grad_weight", "dot_product",
+    "dot_product_gradients", "euclidean", "euclidean_grad_input", "euclidean_grad_parameters", "nearest",
+    "pairwise_distance", "pairwise_distance_gradients",
 ]  # fmt: skip
+SANDBOXED = __all__
 
 # What Torch7 adds to lengths, so that none is zero
 _COSINE_EPSILON = 1e-12
@@ -119,3 +123,33 @@ def nearest(scores: Out, index: Out, x: Tensor, centres: Tensor) -> None:
     best, places = squares.min(1)
     write(scores, best)
     write(index, places + 1)
+
+
+# Two inputs compared row by row: one number for each row of a batch
+
+
+def _cosine_distance(a: Tensor, b: Tensor) -> Tensor:
+    """The cosine of the angle between the rows of a and b."""
+    squares = (a.square().sum(-1) + 1e-12) * (b.square().sum(-1) + 1e-12)
+    return ((a * b).sum(-1) / squares.sqrt()).reshape(-1)
+
+
+def _pairwise_distance_gradients(
+    a: Tensor, b: Tensor, grad_output: Tensor, p: float
+) -> tuple[Tensor, Tensor]:
+    """As in Torch7 a distance counts as 1e-6 more, so that equal rows do no harm."""
+    difference = a - b
+    if p == 1:
+        slope = torch.where(difference >= 0, 1.0, -1.0).to(a.dtype)
+    else:
+        length = torch.linalg.vector_norm(difference, p, dim=-1, keepdim=True) + 1e-6
+        slope = difference * difference.abs().pow(p - 2) * length.pow(1 - p)
+    result = slope * grad_output.reshape(*a.shape[:-1], 1)
+    return result, -result
+
+
+dot_product, dot_product_gradients = pair_kernels(lambda a, b: (a * b).sum(-1).reshape(-1))
+cosine_distance, cosine_distance_gradients = pair_kernels(_cosine_distance)
+pairwise_distance, pairwise_distance_gradients = pair_kernels(
+    lambda a, b, p: torch.linalg.vector_norm(a - b, p, dim=-1).reshape(-1), _pairwise_distance_gradients
+)

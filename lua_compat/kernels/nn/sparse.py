@@ -12,6 +12,7 @@ __all__ = [
     "index_linear", "index_linear_grad_parameters", "index_linear_update", "index_linear_update_parameters",
     "sparse_linear", "sparse_linear_columns", "sparse_linear_grad_parameters",
 ]  # fmt: skip
+SANDBOXED = __all__
 
 
 def _entries(table: Tensor, columns: int) -> tuple[Tensor, Tensor, Tensor]:

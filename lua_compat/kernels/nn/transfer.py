@@ -7,11 +7,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from lua_compat.kernels.nn.layers import batched, layer_kernels, parametric_kernels
 from lua_compat.kernels.results import Out
 
 __all__ = [
-    "class_softmax", "class_softmax_gradient", "transfer", "transfer_gradient",
+    "class_softmax", "class_softmax_gradient", "gated_linear_unit", "gated_linear_unit_gradient", "prelu",
+    "prelu_grad_input", "prelu_grad_parameters", "transfer", "transfer_gradient",
 ]  # fmt: skip
+SANDBOXED = __all__
 
 _aten = torch.ops.aten
 
@@ -99,3 +102,39 @@ def class_softmax_gradient(grad: Out, y: Tensor, grad_output: Tensor, name: str)
     _aten._softmax_backward_data.out(grad_output, y, dimension, y.dtype, grad_input=grad)
     if name == "softmin":
         grad.neg_()
+
+
+def _prelu(x: Tensor, weight: Tensor, bias: None) -> Tensor:
+    """Planes are the first dimension of a vector or an image, the second of anything else."""
+    return batched(lambda b: F.prelu(b, weight), x, 3 if x.dim() == 3 else 1)
+
+
+def _slope_places(x: Tensor, weight: Tensor) -> tuple[int, list[int]]:
+    """Of a parametric ReLU: the planes' dimension, and the sizes of a weight that fits the input."""
+    planes = 0 if x.dim() in (1, 3) else 1
+    sizes = [1] * x.dim()
+    sizes[planes] = weight.numel()
+    return planes, sizes
+
+
+def _prelu_grad_input(x: Tensor, grad: Tensor, weight: Tensor, bias: None) -> Tensor:
+    _, sizes = _slope_places(x, weight)
+    return torch.where(x > 0, grad, grad * weight.view(sizes))
+
+
+def _prelu_grad_parameters(x: Tensor, grad: Tensor, weight: Tensor, bias: None) -> tuple[Tensor, None]:
+    planes, _ = _slope_places(x, weight)
+    each = grad * x.clamp(max=0)
+    if weight.numel() == 1:
+        return each.sum().view(1), None
+    return each.sum([d for d in range(x.dim()) if d != planes]) if x.dim() > 1 else each, None
+
+
+prelu, prelu_grad_input, prelu_grad_parameters = parametric_kernels(
+    _prelu, _prelu_grad_input, _prelu_grad_parameters
+)
+
+gated_linear_unit, gated_linear_unit_gradient = layer_kernels(
+    lambda x, dimension: F.glu(x, int(dimension) - 1),
+    lambda x, grad, dimension: _aten.glu_backward(grad, x, int(dimension) - 1),
+)

@@ -108,7 +108,7 @@ local function image_text(extra)
    end
 end
 
-layer.with_parameters{ name = 'SpatialDilatedConvolution', parent = 'nn.SpatialConvolution', kernel = 'convolution', f = 'plain',
+layer.with_parameters{ name = 'SpatialDilatedConvolution', parent = 'nn.SpatialConvolution', f = 'convolution',
    init = function(self, nInputPlane, nOutputPlane, kW, kH, dW, dH, padW, padH, dilationW, dilationH)
       image_fields(self, nInputPlane, nOutputPlane, kW, kH, dW, dH, padW, padH)
       self.dilationW, self.dilationH = dilationW or 1, dilationH or 1
@@ -116,11 +116,12 @@ layer.with_parameters{ name = 'SpatialDilatedConvolution', parent = 'nn.SpatialC
    weight = function(self) return self.nOutputPlane, self.nInputPlane, self.kH, self.kW end,
    bias = output_planes, fan_in = fan_in,
    arguments = function(self)
-      return self.dW, self.dH, self.padW, self.padH, self.dilationW, self.dilationH
+      return 'plain', self.dW, self.dH, self.padW, self.padH, self.dilationW, self.dilationH
    end,
    text = image_text(function(self) return ', ' .. self.dilationW .. ',' .. self.dilationH end) }
 
-local DepthWise = layer.with_parameters{ name = 'SpatialDepthWiseConvolution', f = 'depthwise_convolution', init = image_fields,
+local DepthWise = layer.with_parameters{ name = 'SpatialDepthWiseConvolution', f = 'depthwise_convolution',
+   init = image_fields,
    weight = function(self) return self.nOutputPlane, self.nInputPlane * self.kH * self.kW end,
    bias = function(self) return self.nOutputPlane, self.nInputPlane end,
    fan_in = fan_in, arguments = image_values, text = image_text() }
@@ -144,7 +145,7 @@ local function image_adjustment(self, input)
    return (width + 2 * self.padW - self.kW) % self.dW, (height + 2 * self.padH - self.kH) % self.dH
 end
 
-layer.with_parameters{ name = 'SpatialFullConvolution', kernel = 'convolution', f = 'transposed', takes_target = true,
+layer.with_parameters{ name = 'SpatialFullConvolution', f = 'convolution', takes_target = true,
    init = function(self, nInputPlane, nOutputPlane, kW, kH, dW, dH, padW, padH, adjW, adjH)
       image_fields(self, nInputPlane, nOutputPlane, kW, kH, dW, dH, padW, padH or 0)
       self.adjW, self.adjH = adjW or 0, adjH or 0
@@ -156,7 +157,7 @@ layer.with_parameters{ name = 'SpatialFullConvolution', kernel = 'convolution', 
    weight = function(self) return self.nInputPlane, self.nOutputPlane, self.kH, self.kW end,
    bias = output_planes, fan_in = fan_in,
    arguments = function(self, input)
-      return self.dW, self.dH, self.padW, self.padH, image_adjustment(self, input)
+      return 'transposed', self.dW, self.dH, self.padW, self.padH, image_adjustment(self, input)
    end,
    text = image_text(function(self)
       return (self.adjW ~= 0 or self.adjH ~= 0) and ', ' .. self.adjW .. ',' .. self.adjH or ''
@@ -246,12 +247,12 @@ local function volume_fields(self, nInputPlane, nOutputPlane, kT, kW, kH, dT, dW
 end
 local function weight_sizes(self) return self.nOutputPlane, self.nInputPlane, self.kT, self.kH, self.kW end
 
-layer.with_parameters{ name = 'VolumetricConvolution', kernel = 'convolution', f = 'plain', init = volume_fields,
+layer.with_parameters{ name = 'VolumetricConvolution', f = 'convolution', init = volume_fields,
    weight = weight_sizes, bias = output_planes, fan_in = volume, text = function(self) return volume_text(self) end,
-   arguments = function(self) return self.dT, self.dW, self.dH, triple(self, PAD) end }
+   arguments = function(self) return 'plain', self.dT, self.dW, self.dH, triple(self, PAD) end }
 
 local Dilated = layer.with_parameters{ name = 'VolumetricDilatedConvolution', parent = 'nn.VolumetricConvolution',
-   kernel = 'convolution', f = 'plain', weight = weight_sizes, bias = output_planes, fan_in = volume,
+   f = 'convolution', weight = weight_sizes, bias = output_planes, fan_in = volume,
    init = function(self, ...)
       volume_fields(self, ...)
       layer.fields(self, DILATION, dilations(select(12, ...)))
@@ -259,7 +260,7 @@ local Dilated = layer.with_parameters{ name = 'VolumetricDilatedConvolution', pa
    arguments = function(self)
       local dT, dW, dH = triple(self, STEP)
       local padT, padW, padH = triple(self, PAD)
-      return dT, dW, dH, padT, padW, padH, triple(self, DILATION)
+      return 'plain', dT, dW, dH, padT, padW, padH, triple(self, DILATION)
    end }
 function Dilated:__tostring__()
    return ('%s%s, %d,%d,%d)%s'):format(torch.type(self), volume_text(self):sub(1, -2), self.dilationT, self.dilationW,
@@ -276,7 +277,7 @@ local function volume_adjustment(self, input)
    return rest.T, rest.W, rest.H
 end
 
-layer.with_parameters{ name = 'VolumetricFullConvolution', kernel = 'convolution', f = 'transposed', takes_target = true,
+layer.with_parameters{ name = 'VolumetricFullConvolution', f = 'convolution', takes_target = true,
    init = function(self, nInputPlane, nOutputPlane, kT, kW, kH, dT, dW, dH, padT, padW, padH, adjT, adjW, adjH)
       self.nInputPlane, self.nOutputPlane = nInputPlane, nOutputPlane
       layer.fields(self, KERNEL, kT, kW, kH)
@@ -291,7 +292,7 @@ layer.with_parameters{ name = 'VolumetricFullConvolution', kernel = 'convolution
    weight = function(self) return self.nInputPlane, self.nOutputPlane, self.kT, self.kH, self.kW end,
    bias = output_planes, fan_in = volume, text = function(self) return volume_text(self) end,
    arguments = function(self, input)
-      return self.dT, self.dW, self.dH, self.padT, self.padW, self.padH, volume_adjustment(self, input)
+      return 'transposed', self.dT, self.dW, self.dH, self.padT, self.padW, self.padH, volume_adjustment(self, input)
    end }
 
 -- nn.tables: which input plane goes to which output plane, as connections x (input, output); convolutions with them.

@@ -1,8 +1,8 @@
--- Makes layers from the functions of lua_compat/kernels/nn/layers.py, which knows their gradients.
+-- Makes layers from kernels: lua_compat/kernels/nn/layers.py says which belong together, and under which names.
 --    name   the class, without nn.
 --    parent its parent class, by default nn.Module
 --    init   function(self, ...): sets the fields from the constructor's arguments
---    f      the function, or what gives it for a module and its input; arguments(self, input) are its numbers
+--    f      the kernel's name, or what gives it for a module and its input; arguments(self, input) are its numbers
 --    text   function(self): what is printed after the type name
 local kernel = require('torch.kernels').of_tensors
 local Module = torch.getmetatable('nn.Module')
@@ -33,12 +33,12 @@ function layer.plain(row)
       if row.init then row.init(self, ...) end
    end
    function class:updateOutput(input)
-      kernel.layer(self.output, input, f(self, input), arguments(self, input))
+      kernel[f(self, input)](self.output, input, arguments(self, input))
       return self.output
    end
    function class:updateGradInput(input, gradOutput)
       if not self.gradInput then return end
-      kernel.layer_gradient(self.gradInput, input, gradOutput, f(self, input), arguments(self, input))
+      kernel[f(self, input) .. '_gradient'](self.gradInput, input, gradOutput, arguments(self, input))
       return self.gradInput
    end
    return class
@@ -47,36 +47,33 @@ end
 -- A layer of two inputs, a table
 function layer.pair(row)
    local class = class_of(row)
-   local arguments = row.arguments or none
+   local arguments, f, gradients = row.arguments or none, kernel[row.f], kernel[row.f .. '_gradients']
    function class:__init(...)
       Module.__init(self)
       self.gradInput = { torch.Tensor(), torch.Tensor() }
       if row.init then row.init(self, ...) end
    end
    function class:updateOutput(input)
-      kernel.pair_layer(self.output, input[1], input[2], row.f, arguments(self))
+      f(self.output, input[1], input[2], arguments(self))
       return self.output
    end
    function class:updateGradInput(input, gradOutput)
       self.gradInput[1] = self.gradInput[1] or input[1].new()
       self.gradInput[2] = self.gradInput[2] or input[1].new()
-      kernel.pair_layer_gradients(self.gradInput[1], self.gradInput[2], input[1], input[2], gradOutput, row.f,
-         arguments(self))
+      gradients(self.gradInput[1], self.gradInput[2], input[1], input[2], gradOutput, arguments(self))
       return self.gradInput
    end
    return class
 end
 
--- A layer with a weight, and a bias unless row.bias is nil. kernel: where f is to be found, by default nn_layers.py's
--- parametric_layer. weight(self), bias(self): sizes; fan_in(self): the
--- default initialisation is uniform within 1 / sqrt of it. takes_target: the input may be { tensor, target }, where
--- the target's sizes count (arguments sees the table) and its gradient is zero.
+-- A layer with a weight, and a bias unless row.bias is nil. weight(self), bias(self): sizes; fan_in(self): the default
+-- initialization is uniform within 1 / sqrt of it. takes_target: the input may be { tensor, target }, where the target's
+-- sizes count (arguments sees the table) and its gradient is zero.
 function layer.with_parameters(row)
    local class = class_of(row)
    local arguments = row.arguments or none
-   local name = row.kernel or 'parametric_layer'
-   local forward, grad_input = kernel[name], kernel[name .. '_grad_input']
-   local grad_parameters = kernel[name .. '_grad_parameters']
+   local forward, grad_input = kernel[row.f], kernel[row.f .. '_grad_input']
+   local grad_parameters = kernel[row.f .. '_grad_parameters']
    local tensor_of = row.takes_target and function(input) return torch.isTensor(input) and input or input[1] end
       or function(input) return input end
 
@@ -104,14 +101,14 @@ function layer.with_parameters(row)
    end
 
    function class:updateOutput(input)
-      forward(self.output, tensor_of(input), self.weight, self.bias, row.f, arguments(self, input))
+      forward(self.output, tensor_of(input), self.weight, self.bias, arguments(self, input))
       return self.output
    end
    function class:updateGradInput(input, gradOutput)
       if not self.gradInput then return end
       if type(self.gradInput) == 'table' then self.gradInput = self.gradInput[1] or gradOutput.new() end
       local tensor = tensor_of(input)
-      grad_input(self.gradInput, tensor, gradOutput, self.weight, self.bias, row.f, arguments(self, input))
+      grad_input(self.gradInput, tensor, gradOutput, self.weight, self.bias, arguments(self, input))
       if tensor ~= input then
          local target = input[2]
          local ones = torch.LongStorage(target:dim()):fill(1)
@@ -121,7 +118,7 @@ function layer.with_parameters(row)
    end
    function class:accGradParameters(input, gradOutput, scale)
       grad_parameters(self.gradWeight, self.gradBias, tensor_of(input), gradOutput, self.weight, self.bias, scale or 1,
-         row.f, arguments(self, input))
+         arguments(self, input))
    end
    return class
 end

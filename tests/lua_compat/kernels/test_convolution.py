@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lua_compat.kernels import all_kernels
-from lua_compat.kernels.nn import im2col
+from lua_compat.kernels.nn.convolution import im2col
 from lua_compat.kernels.workspace import Workspace
 from lua_compat.runtime.state import Runtime
 from nets.engine import shapes

@@ -30,6 +30,17 @@ def result(name: str, *arguments: Any) -> Tensor:
     return out
 
 
+def slopes(name: str, x: Tensor, grad_output: Tensor, *numbers: float, step: float = 1e-6) -> Tensor:
+    """Returns the gradient with respect to x by central differences of the kernel ``name``."""
+    grad = torch.empty_like(x)
+    for place in range(x.numel()):
+        bump = torch.zeros_like(x)
+        bump.view(-1)[place] = step
+        difference = result(name, x + bump, *numbers) - result(name, x - bump, *numbers)
+        grad.view(-1)[place] = (difference * grad_output).sum() / (2 * step)
+    return grad
+
+
 @pytest.mark.parametrize("batch", [(), (2,)])
 @pytest.mark.parametrize(
     ("kind", "axes", "numbers", "reference"),
@@ -72,24 +83,21 @@ def test_convolution(
         ("feature_lp_pooling", (3, 8, 2), (3, 2, 2, 1)),
     ],
 )
-def test_gradients_that_are_written_out_agree_with_autograd(
+def test_gradients_that_are_written_out_agree_with_differences(
     name: str, sizes: tuple[int, ...], numbers: tuple[int, ...]
 ) -> None:
-    from lua_compat.kernels.nn.layers import _LAYERS
-
     x = randn(*sizes).abs() + 0.1
-    y = result("layer", x, name, *numbers)
+    y = result(name, x, *numbers)
     grad_output = randn(*y.shape)
-    (expected,) = gradients(lambda t: _LAYERS[name](t, *numbers), [x], [0], grad_output)
-    assert torch.allclose(result("layer_gradient", x, grad_output, name, *numbers), expected)
+    assert torch.allclose(
+        result(f"{name}_gradient", x, grad_output, *numbers), slopes(name, x, grad_output, *numbers)
+    )
 
 
 def test_feature_lp_pooling_has_no_gradient_where_it_is_zero() -> None:
     x = torch.zeros(4, dtype=DOUBLE)
-    assert (
-        result("layer_gradient", x, torch.ones(2, dtype=DOUBLE), "feature_lp_pooling", 2, 2, 2, 0).tolist()
-        == [0] * 4
-    )
+    grad_output = torch.ones(2, dtype=DOUBLE)
+    assert result("feature_lp_pooling_gradient", x, grad_output, 2, 2, 2, 0).tolist() == [0] * 4
 
 
 @pytest.mark.parametrize("sizes", [(3, 6, 8), (2, 3, 6, 8)])

@@ -499,8 +499,8 @@ def test_tensor_expressions_run_where_their_tensors_lie(
 
 
 def test_the_gpu_s_convolutions_agree_with_the_cpu_s() -> None:
-    """device_convolution runs anywhere; what a GPU would run is compared here with im2col."""
-    from lua_compat.kernels.nn import gpu_convolution, im2col
+    """The convolutions for a GPU run anywhere: here they are compared with im2col."""
+    from lua_compat.kernels.nn.convolution import gpu, im2col
     from lua_compat.kernels.workspace import Workspace
     from nets.engine.shapes import ConvolutionShape
 
@@ -509,13 +509,13 @@ def test_the_gpu_s_convolutions_agree_with_the_cpu_s() -> None:
     batch, height, width, planes = shape.output_shape
     grad_out, workspace = torch.randn(batch, planes, height, width).double(), Workspace()
     outs = [torch.empty_like(grad_out) for _ in range(2)]
-    gpu_convolution.forward(shape, x, weight, bias, outs[0])
+    gpu.forward(shape, x, weight, bias, outs[0])
     im2col.forward(workspace, shape, x, weight, bias, outs[1])
     grads = [torch.empty_like(x) for _ in range(2)]
-    gpu_convolution.input_gradient(shape, x, grad_out, weight, grads[0])
+    gpu.input_gradient(shape, x, grad_out, weight, grads[0])
     im2col.input_gradient(workspace, shape, grad_out, weight, grads[1])
     sums = [torch.ones_like(weight) for _ in range(2)]
-    gpu_convolution.weight_gradient(shape, x, grad_out, sums[0])
+    gpu.weight_gradient(shape, x, grad_out, sums[0])
     im2col.weight_gradient(workspace, shape, x, grad_out, sums[1])
     for ours, theirs in (outs, grads, sums):
         torch.testing.assert_close(ours, theirs)

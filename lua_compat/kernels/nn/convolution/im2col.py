@@ -22,8 +22,6 @@ from nets.engine.kernels.matrix_product import MatrixProduct
 from nets.engine.memory import Memory
 from nets.engine.shapes import PIECE_BYTES, ConvolutionShape, column_pieces, pad_into, runs
 
-__all__ = ["Im2col", "candidates", "forward", "input_gradient", "weight_gradient"]
-
 # Multiply-adds of an image from which on candidates are timed: about half a millisecond of work.
 _WORTH_TIMING = 50_000_000
 # Weights of a kernel that covers its input from which on candidates are timed: the cache does not hold them.

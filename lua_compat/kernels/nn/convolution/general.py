@@ -12,6 +12,7 @@ from torch import Tensor
 from lua_compat.kernels.results import Out, write
 
 __all__ = ["convolution", "convolution_grad_input", "convolution_grad_parameters"]
+SANDBOXED = __all__
 
 
 def _by_dimension(numbers: tuple[float, ...]) -> list[int]:

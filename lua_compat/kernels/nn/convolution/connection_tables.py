@@ -12,6 +12,7 @@ from lua_compat.kernels.results import Out, write
 __all__ = [
     "mapped_convolution", "mapped_convolution_grad_input", "mapped_convolution_grad_parameters",
 ]  # fmt: skip
+SANDBOXED = __all__
 
 
 def _filters(weight: Tensor, table: Tensor, outputs: int) -> Tensor:

@@ -1,0 +1,30 @@
+"""Convolution of images with weights of its own at each place."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from lua_compat.kernels.nn.layers import parametric_kernels
+
+__all__ = [
+    "local_convolution", "local_convolution_grad_input", "local_convolution_grad_parameters",
+]  # fmt: skip
+SANDBOXED = __all__
+
+
+def _local_convolution(
+    x: Tensor, weight: Tensor, bias: Tensor | None, kw: int, kh: int, dw: int, dh: int, pw: int, ph: int
+) -> Tensor:
+    """A convolution whose weight (rows x columns x output x input x kh x kw in this order, whatever its
+    sizes) differs from place to place."""
+    padded = F.pad(x, (int(pw), int(pw), int(ph), int(ph)))
+    windows = padded.unfold(-2, int(kh), int(dh)).unfold(-2, int(kw), int(dw))
+    inputs, rows, columns = windows.shape[-5:-2]
+    filters = weight.reshape(rows, columns, -1, inputs, int(kh), int(kw))
+    result = torch.einsum("...iyxhw,yxoihw->...oyx", windows, filters)
+    return result if bias is None else result + bias.reshape(-1, rows, columns)
+
+
+local_convolution, local_convolution_grad_input, local_convolution_grad_parameters = parametric_kernels(
+    _local_convolution
+)

@@ -1,0 +1,51 @@
+"""Sums over windows, with a weight and a bias for each plane of an image or feature of a sequence."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from lua_compat.kernels.nn.layers import parametric_kernels, whole
+
+__all__ = [
+    "spatial_subsampling", "spatial_subsampling_grad_input", "spatial_subsampling_grad_parameters",
+    "temporal_subsampling", "temporal_subsampling_grad_input", "temporal_subsampling_grad_parameters",
+]  # fmt: skip
+SANDBOXED = __all__
+
+_aten = torch.ops.aten
+
+
+def _spatial_subsampling(
+    x: Tensor, weight: Tensor, bias: Tensor, kw: int, kh: int, dw: int, dh: int
+) -> Tensor:
+    sums = F.avg_pool2d(x, whole(kh, kw), whole(dh, dw), divisor_override=1)
+    return sums * weight[:, None, None] + bias[:, None, None]
+
+
+def _spatial_subsampling_grad_input(
+    x: Tensor, grad: Tensor, weight: Tensor, bias: Tensor, kw: int, kh: int, dw: int, dh: int
+) -> Tensor:
+    scaled = grad * weight[:, None, None]
+    kernel, steps = whole(kh, kw), whole(dh, dw)
+    result: Tensor = _aten.avg_pool2d_backward(scaled, x, kernel, steps, [0, 0], False, True, 1)
+    return result
+
+
+def _spatial_subsampling_grad_parameters(
+    x: Tensor, grad: Tensor, weight: Tensor, bias: Tensor, kw: int, kh: int, dw: int, dh: int
+) -> tuple[Tensor, Tensor]:
+    sums = F.avg_pool2d(x, whole(kh, kw), whole(dh, dw), divisor_override=1)
+    but_planes = [d for d in range(x.dim()) if d != x.dim() - 3]
+    return (grad * sums).sum(but_planes), grad.sum(but_planes)
+
+
+def _temporal_subsampling(x: Tensor, weight: Tensor, bias: Tensor, kw: float, dw: float) -> Tensor:
+    return x.unfold(-2, int(kw), int(dw)).sum(-1) * weight + bias
+
+
+spatial_subsampling, spatial_subsampling_grad_input, spatial_subsampling_grad_parameters = parametric_kernels(
+    _spatial_subsampling, _spatial_subsampling_grad_input, _spatial_subsampling_grad_parameters
+)
+temporal_subsampling, temporal_subsampling_grad_input, temporal_subsampling_grad_parameters = (
+    parametric_kernels(_temporal_subsampling)
+)

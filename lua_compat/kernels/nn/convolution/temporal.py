@@ -1,0 +1,57 @@
+"""Convolution of sequences: (batch x) frames x features."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from lua_compat.kernels.nn.layers import parametric_kernels
+
+__all__ = [
+    "temporal_convolution", "temporal_convolution_grad_input", "temporal_convolution_grad_parameters",
+    "temporal_row_convolution", "temporal_row_convolution_grad_input",
+    "temporal_row_convolution_grad_parameters",
+]  # fmt: skip
+SANDBOXED = __all__
+
+_aten = torch.ops.aten
+
+
+def _temporal_convolution(x: Tensor, weight: Tensor, bias: Tensor | None, kw: float, dw: float) -> Tensor:
+    """weight: output x (frame by frame, input)."""
+    windows = x.unfold(-2, int(kw), int(dw)).transpose(-1, -2).flatten(-2)
+    return F.linear(windows, weight, bias)
+
+
+def _temporal_convolution_grad_input(
+    x: Tensor, grad: Tensor, weight: Tensor, bias: Tensor | None, kw: float, dw: float
+) -> Tensor:
+    windows = (grad @ weight).unflatten(-1, (int(kw), -1)).transpose(-1, -2)
+    result: Tensor = _aten.unfold_backward(windows, x.shape, x.dim() - 2, int(kw), int(dw))
+    return result
+
+
+def _temporal_convolution_grad_parameters(
+    x: Tensor, grad: Tensor, weight: Tensor, bias: Tensor | None, kw: float, dw: float
+) -> tuple[Tensor, Tensor]:
+    windows = x.unfold(-2, int(kw), int(dw)).transpose(-1, -2).flatten(-2)
+    rows = grad.reshape(-1, grad.shape[-1])
+    return rows.t() @ windows.reshape(len(rows), -1), rows.sum(0)
+
+
+def _temporal_row_convolution(
+    x: Tensor, weight: Tensor, bias: Tensor | None, dw: float, features_first: bool
+) -> Tensor:
+    """Each feature by itself."""
+    rows = x if features_first else x.transpose(-1, -2)
+    result = F.conv1d(rows, weight, bias, int(dw), groups=rows.shape[-2])
+    return result if features_first else result.transpose(-1, -2)
+
+
+temporal_convolution, temporal_convolution_grad_input, temporal_convolution_grad_parameters = (
+    parametric_kernels(
+        _temporal_convolution, _temporal_convolution_grad_input, _temporal_convolution_grad_parameters
+    )
+)
+temporal_row_convolution, temporal_row_convolution_grad_input, temporal_row_convolution_grad_parameters = (
+    parametric_kernels(_temporal_row_convolution)
+)

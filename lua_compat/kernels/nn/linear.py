@@ -1,0 +1,26 @@
+"""Tables of vectors that indices choose from."""
+
+import torch
+from torch import Tensor
+
+__all__ = ["lookup_grad_weight", "lookup_renorm"]
+SANDBOXED = __all__
+
+
+def lookup_renorm(weight: Tensor, index: Tensor, maximum: float, p: float) -> None:
+    """The rows of weight that index (from 1) names are scaled to a p-norm of at most ``maximum``."""
+    rows = torch.unique(index) - 1
+    weight[rows] = torch.renorm(weight[rows], p, 0, maximum)
+
+
+def lookup_grad_weight(
+    grad_weight: Tensor, index: Tensor, grad_output: Tensor, padding: float, scale: float, by_frequency: bool
+) -> None:
+    """Adds scale * grad_output to the rows of the indices, from 1; not for the index ``padding``;
+    ``by_frequency``: divided by how often the index occurs."""
+    rows = grad_output.reshape(-1, grad_weight.shape[1])
+    kept = index != int(padding)
+    places, values = index[kept] - 1, rows[kept]
+    if by_frequency:
+        values = values / torch.bincount(places)[places].unsqueeze(1)
+    grad_weight.index_add_(0, places, values, alpha=scale)

@@ -1,0 +1,87 @@
+"""Larger images and volumes."""
+
+import functools
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from lua_compat.kernels.nn.layers import batched, layer_kernels, whole
+
+__all__ = [
+    "pixel_shuffle", "pixel_shuffle_gradient", "upsample_linear", "upsample_linear_gradient",
+    "upsample_nearest", "upsample_nearest_gradient",
+]  # fmt: skip
+SANDBOXED = __all__
+
+_SMALL_MATRIX = 1 << 15  # elements
+
+
+@functools.lru_cache(maxsize=64)
+def _interpolation(
+    inner: tuple[int, ...], sizes: tuple[int, ...], dtype: torch.dtype, device: torch.device
+) -> list[Tensor]:
+    """The matrices that interpolate along the last dimensions, of sizes ``inner``, to ``sizes``; where one
+    matrix for all of them is small, that one."""
+    each = [_interpolation_matrix(n, size, dtype) for n, size in zip(inner, sizes, strict=True)]
+    if math.prod(inner) * math.prod(sizes) <= _SMALL_MATRIX:
+        each = [functools.reduce(torch.kron, each)]
+    return [matrix.to(device) for matrix in each]
+
+
+def _interpolation_matrix(n: int, size: int, dtype: torch.dtype) -> Tensor:
+    """The matrix (size x n) that interpolates n points linearly at ``size`` points, ends on ends.
+
+    Torch7 works the places out in single precision, whatever the type of the tensor.
+    """
+    step = torch.tensor((n - 1) / (size - 1) if size > 1 else 0.0, dtype=torch.float32)
+    places = step * torch.arange(size, dtype=torch.float32)
+    lower = places.long().clamp(max=n - 1)
+    fraction = (places - lower).to(dtype)
+    matrix = torch.zeros(size, n, dtype=dtype)
+    rows = torch.arange(size)
+    matrix[rows, lower] += 1 - fraction
+    matrix[rows, (lower + 1).clamp(max=n - 1)] += fraction
+    return matrix
+
+
+def _multiplied(x: Tensor, matrices: list[Tensor], sizes: tuple[int, ...]) -> Tensor:
+    """Along the last dimensions of x, which become ``sizes``, a matrix each, or one for all of them."""
+    axes = len(sizes)
+    if len(matrices) == 1:
+        return F.linear(x.flatten(-axes), matrices[0]).unflatten(-1, sizes)
+    for axis, matrix in zip(range(-axes, 0), matrices, strict=True):
+        x = F.linear(x.transpose(axis, -1), matrix).transpose(axis, -1)
+    return x
+
+
+def _upsample_linear(x: Tensor, *sizes: float) -> Tensor:
+    """To ``sizes``, those of the last dimensions."""
+    outer = whole(*sizes)
+    return _multiplied(x, _interpolation(tuple(x.shape[-len(sizes) :]), outer, x.dtype, x.device), outer)
+
+
+def _upsample_linear_gradient(x: Tensor, grad: Tensor, *sizes: float) -> Tensor:
+    inner = tuple(x.shape[-len(sizes) :])
+    return _multiplied(grad, [m.T for m in _interpolation(inner, whole(*sizes), x.dtype, x.device)], inner)
+
+
+def _upsample_nearest_gradient(x: Tensor, grad: Tensor, *sizes: float) -> Tensor:
+    """For ``sizes`` that are multiples of the input's: the sums of the blocks that they became."""
+    blocks = [int(size) // n for size, n in zip(sizes, x.shape[-len(sizes) :], strict=True)]
+    pool = F.avg_pool2d if len(sizes) == 2 else F.avg_pool3d
+    return pool(grad, blocks, divisor_override=1)
+
+
+upsample_nearest, upsample_nearest_gradient = layer_kernels(
+    lambda x, *sizes: batched(
+        lambda b: F.interpolate(b, size=whole(*sizes), mode="nearest"), x, len(sizes) + 1
+    ),
+    _upsample_nearest_gradient,
+)
+upsample_linear, upsample_linear_gradient = layer_kernels(_upsample_linear, _upsample_linear_gradient)
+pixel_shuffle, pixel_shuffle_gradient = layer_kernels(
+    lambda x, factor: F.pixel_shuffle(x, int(factor)),
+    lambda x, grad, factor: F.pixel_unshuffle(grad, int(factor)),
+)
