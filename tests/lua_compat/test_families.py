@@ -1,0 +1,119 @@
+"""A class of nn is found in files of one name: in lua/nn, conversion/families, torch_modules, kernels/nn."""
+
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+from lua_compat import torch_modules
+from lua_compat.conversion.registry import CONVERSIONS
+from lua_compat.kernels import all_kernels
+from lua_compat.packages import modules_of
+from lua_compat.runtime.state import LUA_FOLDER, Runtime
+from lua_compat.torch_modules import base
+
+# The file of lua/nn that declares each class: the outermost one at work when torch.class is called.
+DECLARING_FILES = """
+local real = torch.class
+function torch.class(name, ...)
+   local file, level = nil, 2
+   while debug.getinfo(level, 'S') do
+      local found = debug.getinfo(level, 'S').source:match('lua/nn/([%w_]+)%.lua$')
+      if found and found ~= 'init' and found ~= 'layer' then file = found end
+      level = level + 1
+   end
+   print(name .. ' ' .. file)
+   return real(name, ...)
+end
+require 'nn'
+"""
+
+# Families of other packages of Lua's: nngraph's modules and cudnn's recurrent layers.
+ELSEWHERE = {"graph": "graph/init.lua", "recurrent": "cudnn/recurrent.lua"}
+
+
+@pytest.fixture
+def family_in_lua(capfd: pytest.CaptureFixture[str]) -> dict[str, str]:
+    """The family of each class, by its name with nn."""
+    capfd.readouterr()
+    assert Runtime().run_string(DECLARING_FILES) == 0
+    return dict(line.split() for line in capfd.readouterr().out.splitlines())
+
+
+def family_of(module: str, package: str) -> str:
+    """The name below ``package`` in a dotted name of a module: a file's, or a folder's."""
+    assert module.startswith(f"{package}."), module
+    return module[len(package) + 1 :].split(".")[0]
+
+
+def test_every_conversion_lies_in_the_family_that_declares_its_class(family_in_lua: dict[str, str]) -> None:
+    wrong = {
+        typename: (family, family_in_lua[typename])
+        for module in modules_of("lua_compat.conversion.families")
+        for family in [family_of(module.__name__, "lua_compat.conversion.families")]
+        for typename in module.CONVERSIONS
+        if family_in_lua.get(typename, family) != family
+    }
+    assert wrong == {}
+    assert len(CONVERSIONS.keys() & family_in_lua.keys()) > 110
+
+
+def test_every_torch_module_lies_in_the_family_that_declares_its_class(
+    family_in_lua: dict[str, str],
+) -> None:
+    found, wrong = 0, {}
+    for module in modules_of(torch_modules.__name__):
+        family = family_of(module.__name__, torch_modules.__name__)
+        for name, value in vars(module).items():
+            declared = family_in_lua.get(f"nn.{name}")
+            if not inspect.isclass(value) or value.__module__ != module.__name__ or declared is None:
+                continue
+            found += 1
+            if declared != family:
+                wrong[name] = (family, declared)
+    assert wrong == {}
+    assert found > 70
+
+
+def test_an_export_is_beside_the_module_that_it_writes() -> None:
+    for module in modules_of("lua_compat.conversion.families"):
+        family = family_of(module.__name__, "lua_compat.conversion.families")
+        for kind in module.EXPORTS:
+            if kind.__module__.startswith(torch_modules.__name__):
+                assert family_of(kind.__module__, torch_modules.__name__) == family, kind
+
+
+def kernels_used(file: Path) -> set[str]:
+    """The kernels that a file of lua/nn names: ``kernel.name``, or 'name' where a layer is made of it."""
+    text = file.read_text(encoding="utf-8")
+    quoted = {name for name in re.findall(r"'(\w+)'", text) if "_" in name}
+    return {*re.findall(r"\bkernel\.(\w+)", text), *re.findall(r"\bf = '(\w+)'", text), *quoted}
+
+
+def test_every_kernel_lies_in_the_family_that_calls_it() -> None:
+    users = {file.stem: kernels_used(file) for file in (LUA_FOLDER / "nn").glob("*.lua")}
+    package = "lua_compat.kernels.nn"
+    checked = set()
+    for module in modules_of(package):
+        family = family_of(module.__name__, package)
+        if family in ELSEWHERE:
+            continue
+        for name in getattr(module, "__all__", ()):
+            base = re.sub(r"_(gradients?|grad_input|grad_parameters)$", "", name)
+            calling = {stem for stem, used in users.items() if used & {name, base}}
+            assert calling == {family}, f"{name} of kernels/nn/{family} is called by {calling}"
+            checked.add(name)
+    assert len(checked) > 80 and checked <= all_kernels().keys()
+
+
+@pytest.mark.parametrize(
+    "package", ["lua_compat.conversion.families", "lua_compat.torch_modules", "lua_compat.kernels.nn"]
+)
+def test_no_family_has_a_name_that_lua_does_not_know(package: str) -> None:
+    for module in modules_of(package):
+        if module is base or (package == "lua_compat.kernels.nn" and not hasattr(module, "__all__")):
+            continue  # what families have in common
+        family = family_of(module.__name__, package)
+        place = ELSEWHERE.get(family, f"nn/{family}.lua")
+        assert (LUA_FOLDER / place).is_file(), f"{package}: {family}"
