@@ -1,16 +1,13 @@
-"""How a test runs a command as a person types it, and what every test starts with."""
+"""What every test starts with."""
 
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.helpers.places import GOLDEN, ROOT
-
-Command = Callable[..., subprocess.CompletedProcess[str]]
+from tests.helpers import commands
+from tests.helpers.places import GOLDEN
 
 
 def pytest_configure() -> None:
@@ -44,19 +41,6 @@ def golden() -> Path:
 
 
 @pytest.fixture
-def run_python() -> Command:
-    """``run_python("benchmark.py", "-iter", "1")``: a finished process with its stdout and stderr."""
-
-    def run(*arguments: str, stdin: str | None = None, **variables: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, *arguments],
-            cwd=ROOT,
-            env={**os.environ, **variables},
-            input=stdin,
-            capture_output=True,
-            text=True,
-            timeout=600,
-            check=False,
-        )
-
-    return run
+def run_python() -> Callable[..., commands.Finished]:
+    """``commands.run_python``."""
+    return commands.run_python

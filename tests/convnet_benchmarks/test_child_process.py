@@ -2,6 +2,7 @@
 
 import os
 import signal
+from typing import Any
 
 import pytest
 
@@ -16,15 +17,15 @@ def pid_and(argument):
     return [os.getpid(), argument]
 
 
-def fails(kind):
+def fails(kind) -> None:
     raise {"user": UserError, "memory": OutOfDeviceMemoryError, "defect": ZeroDivisionError}[kind]("why")
 
 
-def dies(number):
+def dies(number) -> None:
     os.kill(os.getpid(), number)
 
 
-def test_the_result_comes_from_another_process():
+def test_the_result_comes_from_another_process() -> None:
     pid, echoed = child_process.call(f"{HERE}:pid_and", {"a": [1, None, "ü"]})
     assert pid != os.getpid() and echoed == {"a": [1, None, "ü"]}
 
@@ -32,17 +33,17 @@ def test_the_result_comes_from_another_process():
 @pytest.mark.parametrize(
     ("kind", "error"), [("user", UserError), ("memory", OutOfDeviceMemoryError), ("defect", RuntimeError)]
 )
-def test_errors_come_back(kind, error):
+def test_errors_come_back(kind: str, error: Any) -> None:
     with pytest.raises(error, match="why") as caught:
         child_process.call(f"{HERE}:fails", kind)
     assert type(caught.value) is error
 
 
-def test_a_killed_process_is_named_as_such():
+def test_a_killed_process_is_named_as_such() -> None:
     with pytest.raises(OutOfDeviceMemoryError, match="killed"):
         child_process.call(f"{HERE}:dies", signal.SIGKILL)
 
 
-def test_ctrl_c_in_it_is_ctrl_c_here():
+def test_ctrl_c_in_it_is_ctrl_c_here() -> None:
     with pytest.raises(KeyboardInterrupt):
         child_process.call(f"{HERE}:dies", signal.SIGINT)

@@ -5,12 +5,15 @@ import json
 import shlex
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from convnet_benchmarks.cli import command_names
 from convnet_benchmarks.errors import OutOfDeviceMemoryError, UserError, run_command
 from lua_compat import t7
+from tests.helpers.commands import run_python
 from tests.helpers.places import ROOT
 
 COMMAND = ("-m", "convnet_benchmarks")
@@ -31,19 +34,19 @@ SMALL = (
 
 
 @pytest.mark.parametrize("arguments", [(), ("--help",), ("-h",), ("help",)])
-def test_help_lists_the_commands(run_python, arguments):
+def test_help_lists_the_commands(arguments: tuple[str, ...]) -> None:
     done = run_python(*COMMAND, *arguments)
     assert done.returncode == 0
     assert all(name in done.stdout for name in command_names())
 
 
 @pytest.mark.parametrize("name", command_names())
-def test_every_command_explains_itself(run_python, name):
+def test_every_command_explains_itself(name) -> None:
     done = run_python(*COMMAND, name, "--help")
     assert done.returncode == 0 and "usage: convnet-benchmarks " + name in done.stdout
 
 
-def test_an_unknown_command_is_one_line_and_exit_2(run_python):
+def test_an_unknown_command_is_one_line_and_exit_2() -> None:
     done = run_python(*COMMAND, "bnechmark")
     assert done.returncode == 2
     accepted = ", ".join(command_names())
@@ -51,7 +54,7 @@ def test_an_unknown_command_is_one_line_and_exit_2(run_python):
 
 
 def raising(error):
-    def command():
+    def command() -> None:
         raise error
 
     return command
@@ -71,7 +74,9 @@ def raising(error):
         ),
     ],
 )
-def test_failures_end_as_promised(capsys, error, code, message):
+def test_failures_end_as_promised(
+    capsys: pytest.CaptureFixture[str], error: Any, code: int, message: str
+) -> None:
     assert run_command("p", raising(error)) == code
     assert capsys.readouterr().err == message
 
@@ -81,7 +86,7 @@ def test_failures_end_as_promised(capsys, error, code, message):
     [("<&-", 2), (">&-", 0), ("2>&-", 0), ("<&- >&- 2>&-", 0)],
     ids=["in", "out", "err", "all"],
 )
-def test_streams_that_are_closed(tmp_path, closed, code):
+def test_streams_that_are_closed(tmp_path: Path, closed: str, code: int) -> None:
     """What is read is empty, what is written is lost, the result file has all of it."""
     words = (
         [*COMMAND, "t7", "-"] if closed == "<&-" else ["benchmark.py", *SMALL, "--json", str(tmp_path / "r")]
@@ -96,14 +101,14 @@ def test_streams_that_are_closed(tmp_path, closed, code):
         assert done.stderr.startswith("convnet-benchmarks: standard input: ")
 
 
-def test_text_that_the_locale_cannot_write_is_escaped(tmp_path, run_python):
+def test_text_that_the_locale_cannot_write_is_escaped(tmp_path: Path) -> None:
     t7.save(str(tmp_path / "name.t7"), {"name": "Zürich"})
     plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-    done = run_python(*COMMAND, "t7", str(tmp_path / "name.t7"), **plain)
+    done = run_python(*COMMAND, "t7", str(tmp_path / "name.t7"), environment=plain)
     assert done.returncode == 0, done.stderr
     assert "rich" in done.stdout and done.stdout.isascii()
 
 
-def test_a_defect_of_ours_is_not_hidden():
+def test_a_defect_of_ours_is_not_hidden() -> None:
     with pytest.raises(ZeroDivisionError):
         run_command("p", raising(ZeroDivisionError()))

@@ -2,12 +2,13 @@
 
 import json
 
+import pytest
 import torch
 
 from convnet_benchmarks import environment
 
 
-def test_it_is_json_and_names_what_matters():
+def test_it_is_json_and_names_what_matters() -> None:
     found = environment.collect(torch.device("cpu"))
     assert json.loads(json.dumps(found)) == found
     assert found["torch"]["version"] == torch.__version__
@@ -17,7 +18,7 @@ def test_it_is_json_and_names_what_matters():
     assert found["gpu"] is None
 
 
-def test_variables_that_change_allocation_and_threads_are_kept(monkeypatch):
+def test_variables_that_change_allocation_and_threads_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
     monkeypatch.setenv("HOME_SWEET_HOME", "no")
     variables = environment.collect(torch.device("cpu"))["variables"]
@@ -25,7 +26,7 @@ def test_variables_that_change_allocation_and_threads_are_kept(monkeypatch):
     assert "HOME_SWEET_HOME" not in variables
 
 
-def test_denormals_are_seen():
+def test_denormals_are_seen() -> None:
     torch.set_flush_denormal(True)
     try:
         assert environment.collect(torch.device("cpu"))["torch"]["flush_denormals"]

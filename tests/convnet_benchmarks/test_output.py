@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -11,7 +12,7 @@ from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.output import SCHEMA, OutputFile, as_csv, as_json, check_distinct
 
 
-def test_a_written_file_replaces_the_old_one(tmp_path):
+def test_a_written_file_replaces_the_old_one(tmp_path: Path) -> None:
     path = tmp_path / "r.json"
     path.write_text("old")
     with OutputFile("--json", str(path)) as output:
@@ -24,7 +25,7 @@ def test_a_written_file_replaces_the_old_one(tmp_path):
     assert path.stat().st_mode & 0o777 == 0o666 & ~mask
 
 
-def test_a_run_that_fails_leaves_the_old_file_and_nothing_else(tmp_path):
+def test_a_run_that_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
     path = tmp_path / "r.json"
     path.write_text("old")
     with pytest.raises(KeyError), OutputFile("--json", str(path)):
@@ -34,18 +35,18 @@ def test_a_run_that_fails_leaves_the_old_file_and_nothing_else(tmp_path):
 
 
 @pytest.mark.parametrize("path", ["/nowhere/r.json", "/", "/dev/null/r.json", ""])
-def test_an_unwritable_place_is_named_at_once(path):
+def test_an_unwritable_place_is_named_at_once(path: str) -> None:
     with pytest.raises(UserError, match="option --json: cannot write"):
         OutputFile("--json", path)
 
 
-def test_a_full_device_is_named():
+def test_a_full_device_is_named() -> None:
     output = OutputFile("--json", "/dev/full")
     with pytest.raises(UserError, match="No space left on device"):
         output.write("x" * 100_000)
 
 
-def test_a_link_stays_and_its_file_is_written(tmp_path):
+def test_a_link_stays_and_its_file_is_written(tmp_path: Path) -> None:
     path, link = tmp_path / "folder" / "r.json", tmp_path / "link.json"
     path.parent.mkdir()
     path.write_text("old")
@@ -57,7 +58,7 @@ def test_a_link_stays_and_its_file_is_written(tmp_path):
 
 
 @pytest.mark.parametrize(("name", "written"), [("stdout", "before new after"), ("stderr", "new ")])
-def test_a_stream_that_goes_to_a_file_is_written_as_a_stream(tmp_path, name, written):
+def test_a_stream_that_goes_to_a_file_is_written_as_a_stream(tmp_path: Path, name: str, written: str) -> None:
     """By its device's name, which a temporary file must not take, or by the file's own."""
     program = """
 import sys
@@ -76,7 +77,7 @@ print("after", end="")
         assert target.read_text() == written
 
 
-def test_no_file_is_written_twice_or_over_what_is_read(tmp_path):
+def test_no_file_is_written_twice_or_over_what_is_read(tmp_path: Path) -> None:
     one, link, other = (str(tmp_path / name) for name in ("one", "link", "other"))
     os.symlink(one, link)
     check_distinct([("--json", one), ("--csv", other)], [("FILE", str(tmp_path / "third"))])
@@ -87,11 +88,11 @@ def test_no_file_is_written_twice_or_over_what_is_read(tmp_path):
         check_distinct([("--json", one)], [("FILE", link)])
 
 
-def test_json_has_the_schema_and_refuses_what_json_cannot_say():
+def test_json_has_the_schema_and_refuses_what_json_cannot_say() -> None:
     assert json.loads(as_json({"a": 1})) == {"schema": SCHEMA, "a": 1}
     with pytest.raises(ValueError):
         as_json({"a": float("nan")})
 
 
-def test_csv():
+def test_csv() -> None:
     assert as_csv(("a", "b"), [(1, "x,y")]) == 'a,b\n1,"x,y"\n'

@@ -14,13 +14,13 @@ class Terminal(io.StringIO):
 
 
 @pytest.fixture
-def now(monkeypatch):
+def now(monkeypatch: pytest.MonkeyPatch):
     clock = [0.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
     return clock
 
 
-def test_a_terminal_line_is_overwritten_and_taken_away():
+def test_a_terminal_line_is_overwritten_and_taken_away() -> None:
     stream = Terminal()
     line = Progress(2, stream=stream)
     line.start("first")
@@ -29,7 +29,7 @@ def test_a_terminal_line_is_overwritten_and_taken_away():
     assert stream.getvalue() == "\r\033[K[1/2] first\r\033[K[2/2] second\r\033[K"
 
 
-def test_a_pipe_gets_nothing_or_a_line_now_and_then(now):
+def test_a_pipe_gets_nothing_or_a_line_now_and_then(now) -> None:
     silent, spoken = io.StringIO(), io.StringIO()
     lines = [Progress(4, stream=silent), Progress(4, stream=spoken, seconds_between_lines=10.0)]
     for what in ("a", "b", "c", "d"):
@@ -41,7 +41,7 @@ def test_a_pipe_gets_nothing_or_a_line_now_and_then(now):
     assert spoken.getvalue() == "[1/4] a\n[3/4] c\n"
 
 
-def test_the_time_left_is_that_of_the_steps_so_far(now):
+def test_the_time_left_is_that_of_the_steps_so_far(now) -> None:
     stream = io.StringIO()
     line = Progress(4, stream=stream, time_left=True, seconds_between_lines=0.0)
     line.start("a")
@@ -52,5 +52,5 @@ def test_the_time_left_is_that_of_the_steps_so_far(now):
     assert stream.getvalue() == "[1/4] a\n[2/4] b; about 60 s left\n[3/4] c; about 60 s left\n"
 
 
-def test_durations_have_the_unit_that_suits():
+def test_durations_have_the_unit_that_suits() -> None:
     assert [duration(s) for s in (0.2, 89, 91, 600, 9000)] == ["1 s", "89 s", "2 min", "10 min", "2.5 h"]

@@ -4,6 +4,7 @@ import argparse
 import csv
 import io
 import json
+from pathlib import Path
 
 import pytest
 
@@ -18,7 +19,7 @@ def example() -> Table:
     return Table("Times", columns, rows, ["a note"])
 
 
-def test_plain_aligns_numbers_to_the_right():
+def test_plain_aligns_numbers_to_the_right() -> None:
     assert example().plain().splitlines() == [
         "Times",
         "net  time [ms]     images",
@@ -28,7 +29,7 @@ def test_plain_aligns_numbers_to_the_right():
     ]
 
 
-def test_markdown_escapes_bars():
+def test_markdown_escapes_bars() -> None:
     lines = example().markdown().splitlines()
     assert lines[2:6] == [
         "| net | time [ms] | images |",
@@ -38,7 +39,7 @@ def test_markdown_escapes_bars():
     ]
 
 
-def test_csv_keeps_the_numbers_in_full():
+def test_csv_keeps_the_numbers_in_full() -> None:
     assert list(csv.reader(io.StringIO(example().csv()))) == [
         ["net", "time [ms]", "count"],
         ["a|b", "1.23456", "1234567"],
@@ -46,7 +47,7 @@ def test_csv_keeps_the_numbers_in_full():
     ]
 
 
-def test_rich_on_a_terminal_shows_the_same_cells():
+def test_rich_on_a_terminal_shows_the_same_cells() -> None:
     pytest.importorskip("rich")
 
     class Terminal(io.StringIO):
@@ -59,7 +60,7 @@ def test_rich_on_a_terminal_shows_the_same_cells():
     assert "[bold]T" in text and "[red]" in text and "x [ms]" in text
 
 
-def test_output_goes_to_stdout_and_every_file(tmp_path, capsys):
+def test_output_goes_to_stdout_and_every_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     paths = {name: tmp_path / f"out.{name}" for name in ("json", "csv", "md")}
     options = study_parser("p", "d", ["--csv x"]).parse_args(
         [part for name, path in paths.items() for part in (f"--{name}", str(path))]
@@ -74,13 +75,13 @@ def test_output_goes_to_stdout_and_every_file(tmp_path, capsys):
     assert paths["md"].read_text().count("**Times**") == 2
 
 
-def test_an_unwritable_file_is_refused_before_the_work(tmp_path):
+def test_an_unwritable_file_is_refused_before_the_work(tmp_path: Path) -> None:
     options = study_parser("p", "d", []).parse_args(["--md", str(tmp_path / "absent" / "x.md")])
     with pytest.raises(UserError, match="option --md: cannot write"), open_output("example", options):
         pytest.fail("opened")
 
 
-def test_lists_are_read_without_repeats():
+def test_lists_are_read_without_repeats() -> None:
     assert names("a, b,a") == ["a", "b"]
     assert sizes("1, 8,8") == [1, 8]
     for read, bad in ((names, " , "), (sizes, "1,0"), (sizes, "1,x"), (positive, "-1")):

@@ -21,7 +21,7 @@ def differences(
         if type(expected) is not type(got):
             yield f"{path}: {expected!r} became {got!r}"
             return
-        if isinstance(expected, t7.TorchObject):
+        if isinstance(expected, t7.TorchObject) and isinstance(got, t7.TorchObject):
             if expected.typename != got.typename:
                 yield f"{path}: {expected.typename} became {got.typename}"
             expected, got = expected.fields, got.fields

@@ -20,13 +20,13 @@ RECORDED = {record["name"]: record for record in t7.load(GOLDEN / "nets.t7").arr
 NORM_TOLERANCE = {"googlenet": 1e-3}
 
 
-def check_size(tensor, digest):
+def check_size(tensor, digest) -> None:
     """SpatialConvolutionMM keeps its weight as a matrix (output planes, the rest)."""
     size = digest["size"].array()
     assert list(tensor.shape) == size or list(tensor.flatten(1).shape) == size
 
 
-def check_exactly(tensor, digest):
+def check_exactly(tensor, digest) -> None:
     """Every element has entered sum and norm; the first ones are compared one by one."""
     check_size(tensor, digest)
     flat = tensor.detach().numpy().reshape(-1)
@@ -39,13 +39,13 @@ def check_exactly(tensor, digest):
     assert wide.sum().item() == pytest.approx(digest["sum"], rel=0, abs=rounding)
 
 
-def check_norm(tensor, digest, tolerance):
+def check_norm(tensor, digest, tolerance) -> None:
     check_size(tensor, digest)
     assert tensor.double().norm().item() == pytest.approx(digest["norm"], rel=tolerance)
 
 
 @pytest.mark.parametrize("name", sorted(RECORDED))
-def test_net_from_seed_1_is_torch7s(name):
+def test_net_from_seed_1_is_torch7s(name) -> None:
     record = RECORDED[name]
     net = registry.build(registry.find(name), seed=1)
     assert torch7_string(net) == record["string"]

@@ -11,28 +11,28 @@ from nets.modules.torch7 import View
 NET = nn.Sequential(nn.Conv2d(3, 4, 5), nn.MaxPool2d(2), nn.Conv2d(4, 2, 3)).to("meta")
 
 
-def test_the_failing_layer_and_what_it_got():
+def test_the_failing_layer_and_what_it_got() -> None:
     assert failing_layer(NET, (1, 3, 10, 10)) is None
     assert failing_layer(NET, (1, 3, 9, 8)) == ("2", (1, 4, 2, 2))
     assert failing_layer(NET, (3, 4, 20)) == ("0", (3, 4, 20))
 
 
 @pytest.mark.parametrize("dimension", [2, 3])
-def test_the_smallest_size_is_accepted_and_one_less_is_not(dimension):
+def test_the_smallest_size_is_accepted_and_one_less_is_not(dimension: int) -> None:
     shape = (1, 3, 12, 12)
     smallest = smallest_accepted(NET, shape, dimension, 12)
     assert smallest == 10
     assert smallest_accepted(NET, shape, dimension, 9) is None
 
 
-def test_activations_are_counted_per_sample():
+def test_activations_are_counted_per_sample() -> None:
     one, two = (activation_elements(NET, (batch, 3, 12, 12)) for batch in (1, 2))
     assert one == 3 * 12 * 12 + 4 * 8 * 8 + 4 * 4 * 4 + 2 * 2 * 2
     assert two == 2 * one
 
 
 @pytest.mark.parametrize("name", registry.NETS)
-def test_every_nets_own_size_is_accepted(name):
+def test_every_nets_own_size_is_accepted(name) -> None:
     """The scripts rely on it: they check only other sizes."""
     net = registry.find(name)
     module = registry.on_meta(net)
@@ -54,13 +54,15 @@ def test_every_nets_own_size_is_accepted(name):
         ((3, 4), None, (24,), (2, 3, 4)),
     ],
 )
-def test_view_is_torch7s(sizes, dims, shape, result):
+def test_view_is_torch7s(
+    sizes: tuple[int, ...], dims: int | None, shape: tuple[int, ...], result: tuple[int, ...]
+) -> None:
     input = torch.arange(torch.Size(shape).numel())
     output = View(*sizes, num_input_dims=dims)(input.reshape(shape))
     assert output.shape == result
     assert torch.equal(output.reshape(-1), input)
 
 
-def test_view_refuses_what_does_not_divide():
+def test_view_refuses_what_does_not_divide() -> None:
     with pytest.raises(ValueError, match=r"input view \(2x5\) and desired view \(3\) do not match"):
         View(3)(torch.zeros(2, 5))

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -55,27 +56,27 @@ GLUON_COUNTS = {
 }
 
 
-def test_the_whole_table_is_here():
+def test_the_whole_table_is_here() -> None:
     assert len(GLUON_COUNTS) == 34
 
 
 @pytest.mark.parametrize("name", GLUON_COUNTS)
-def test_parameters_as_mxnet_counted_them(name):
+def test_parameters_as_mxnet_counted_them(name) -> None:
     assert registry.count_with_statistics(registry.on_meta(registry.find(name))) == GLUON_COUNTS[name]
 
 
 @pytest.mark.parametrize("net", registry.NETS.values(), ids=lambda net: net.name)
-def test_parameters_are_those_the_registry_states(net):
+def test_parameters_are_those_the_registry_states(net) -> None:
     assert registry.parameter_count(registry.on_meta(net)) == net.parameters
 
 
-def test_names_are_known_without_torch():
+def test_names_are_known_without_torch() -> None:
     code = "import sys; from nets import registry; registry.NETS; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
 
 
-def test_an_unknown_name_gets_suggestions():
+def test_an_unknown_name_gets_suggestions() -> None:
     with pytest.raises(
         KeyError, match=r"'resnet50' \(did you mean .*resnet50_v1.*\); accepted: alexnet_owt,"
     ):
@@ -94,11 +95,11 @@ PUBLISHED = {
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_parameters_as_others_counted_them(name):
+def test_parameters_as_others_counted_them(name) -> None:
     assert registry.find(name).parameters == PUBLISHED[name]
 
 
-def test_parameters_that_were_published_in_millions():
+def test_parameters_that_were_published_in_millions() -> None:
     assert round(registry.find("ssd_mobilenet").parameters / 1e6, 1) == 6.8  # arXiv:1704.04861, table 13
     assert registry.find("gnmt").parameters == pytest.approx(278e6, rel=0.005)  # arXiv:1701.06538, table 2
 
@@ -138,7 +139,7 @@ def relative_error(found, exact):
     return float((found - exact).abs().max() / exact.abs().max().clamp_min(1e-12))
 
 
-def check_phases(module, input):
+def check_phases(module, input) -> None:
     """The three phases against one backward pass, in training mode (dropout, which draws anew, is off)."""
     for child in module.modules():
         if isinstance(child, nn.Dropout):
@@ -160,13 +161,13 @@ def check_phases(module, input):
             assert relative_error(parameter.grad, gradient) <= 1e-3 or gradient.abs().max() < 1e-6
 
 
-def check_net(net, size):
+def check_net(net, size) -> None:
     generator = torch.Generator().manual_seed(2)
     check_phases(registry.build(net, seed=1), net.sample((2, *size), generator))
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_three_phases_on_a_small_input(name):
+def test_three_phases_on_a_small_input(name) -> None:
     check_net(registry.find(name), SMALL[name])
 
 
@@ -175,7 +176,7 @@ TOO_LARGE = {"gnmt", "faster_rcnn_vgg16"}  # tested small in test_translation.py
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in registry.NETS if name not in {*SMALL, *TOO_LARGE}])
-def test_three_phases_of_the_larger_nets(name):
+def test_three_phases_of_the_larger_nets(name) -> None:
     net = registry.find(name)
     any_size = ("DenseNet", "MobileNet", "MobileNetV2", "ResNet v1", "ResNet v2", "SqueezeNet")
     check_net(net, (3, 64, 64) if net.family in any_size else net.input_size)
@@ -186,7 +187,7 @@ def initialised(module):
     return module
 
 
-def test_a_transposed_convolution_starts_as_torch7s():
+def test_a_transposed_convolution_starts_as_torch7s() -> None:
     """SpatialFullConvolution's bound counts all input planes: real Torch7's reset()."""
     layer = initialised(nn.ConvTranspose2d(3, 2, 4))
     bound = 1 / (3 * 4 * 4) ** 0.5
@@ -194,25 +195,25 @@ def test_a_transposed_convolution_starts_as_torch7s():
     np.testing.assert_array_equal(values, drawn_uniform(values.size, bound))
 
 
-def test_a_depthwise_convolution_counts_its_groups_planes():
+def test_a_depthwise_convolution_counts_its_groups_planes() -> None:
     layer = initialised(nn.Conv2d(8, 8, 3, groups=8, bias=False))
     np.testing.assert_array_equal(layer.weight.detach().numpy().ravel(), drawn_uniform(72, 1 / 3))
 
 
-def test_an_lstm_is_uniform_in_the_hidden_sizes_bound():
+def test_an_lstm_is_uniform_in_the_hidden_sizes_bound() -> None:
     layer = initialised(nn.LSTM(3, 4, bidirectional=True))
     values = np.concatenate([parameter.detach().numpy().ravel() for parameter in layer.parameters()])
     np.testing.assert_array_equal(values, drawn_uniform(values.size, 0.5))
 
 
-def test_an_embedding_is_normal():
+def test_an_embedding_is_normal() -> None:
     layer = initialised(nn.Embedding(7, 3))
     expected = np.empty(21, np.float32)
     Generator(1).fill_normal(expected)
     np.testing.assert_array_equal(layer.weight.detach().numpy().ravel(), expected)
 
 
-def test_batch_normalisation_starts_with_statistics_of_0_and_1():
+def test_batch_normalisation_starts_with_statistics_of_0_and_1() -> None:
     trained, fixed, bare = (
         nn.BatchNorm2d(3),
         nn.BatchNorm2d(3).requires_grad_(False),
@@ -230,7 +231,7 @@ def test_batch_normalisation_starts_with_statistics_of_0_and_1():
     assert torch.equal(trained.bias, torch.zeros(3)) and torch.equal(fixed.bias, torch.zeros(3))
 
 
-def test_a_layer_without_a_rule_is_refused():
+def test_a_layer_without_a_rule_is_refused() -> None:
     with pytest.raises(TypeError, match="no initialisation for PReLU at '1'"):
         initialised(nn.Sequential(nn.ReLU(), nn.PReLU()))
 
@@ -242,7 +243,7 @@ def drawn_uniform(size, bound):
     return values
 
 
-def test_samples_follow_from_their_generator():
+def test_samples_follow_from_their_generator() -> None:
     image, text = registry.find("recognize_digits"), registry.find("gnmt")
     for net, dtype in ((image, torch.float32), (text, torch.int64)):
         shape = (4, *net.input_size)
@@ -252,7 +253,9 @@ def test_samples_follow_from_their_generator():
 
 
 @pytest.mark.parametrize("name", ["resnet18_v1", "resnet50_v2", "mobilenetv2_0.25"])
-def test_the_cpu_engine_runs_residual_nets(name, monkeypatch, tmp_path):
+def test_the_cpu_engine_runs_residual_nets(
+    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     net = registry.find(name)
     module = registry.build(net, seed=1).double()

@@ -1,6 +1,7 @@
 """The three phases: together a full backward, apart nothing of each other's work."""
 
 import copy
+from typing import Any
 
 import pytest
 import torch
@@ -16,7 +17,7 @@ from nets.phases import AutogradPhases
 class Residual(nn.Module):
     """A block whose convolution is used twice, with a shortcut."""
 
-    def __init__(self, planes):
+    def __init__(self, planes) -> None:
         super().__init__()
         self.convolution = nn.Conv2d(planes, planes, 3, padding=1)
         self.normalisation = nn.BatchNorm2d(planes)
@@ -29,7 +30,7 @@ class Residual(nn.Module):
 class Scale(nn.Module):
     """A module with a parameter of its own and a child: a unit as a whole."""
 
-    def __init__(self, features):
+    def __init__(self, features) -> None:
         super().__init__()
         self.scale = nn.Parameter(torch.rand(features) + 0.5)
         self.inner = nn.Linear(features, features)
@@ -39,7 +40,7 @@ class Scale(nn.Module):
 
 
 class TwoOutputs(nn.Module):
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.rand(6) + 0.5)
 
@@ -48,7 +49,7 @@ class TwoOutputs(nn.Module):
 
 
 class UsesTwoOutputs(nn.Module):
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.two = TwoOutputs()
 
@@ -136,7 +137,7 @@ def full_backward(net, input, gradOutput=None):
 
 
 @pytest.mark.parametrize("name", NETS)
-def test_phases_are_autograds_full_backward(name):
+def test_phases_are_autograds_full_backward(name) -> None:
     make, shape = NETS[name]
     torch.manual_seed(0)
     net = make().double()
@@ -161,7 +162,7 @@ def test_phases_are_autograds_full_backward(name):
 
 
 @pytest.mark.parametrize("name", ["alexnet_owt", "googlenet"])
-def test_phases_of_the_registrys_nets_unbatched(name):
+def test_phases_of_the_registrys_nets_unbatched(name: str) -> None:
     entry = registry.find(name)
     net = registry.build(entry, seed=3)
     input = torch.randn(entry.input_size)
@@ -190,7 +191,7 @@ class Trace(TorchDispatchMode):
         return function(*args, **(kwargs or {}))
 
 
-def test_each_phase_computes_its_own_gradients_only():
+def test_each_phase_computes_its_own_gradients_only() -> None:
     net = nn.Sequential(
         nn.Conv2d(3, 8, 3),
         nn.ReLU(inplace=True),
@@ -224,7 +225,7 @@ def test_each_phase_computes_its_own_gradients_only():
     assert not any("threshold_backward" in name for name, _ in grad_parameters.operators)
 
 
-def test_phases_in_the_wrong_order_are_refused():
+def test_phases_in_the_wrong_order_are_refused() -> None:
     net, input = nn.Linear(3, 2), torch.randn(4, 3)
     with AutogradPhases(net) as phases:
         with pytest.raises(RuntimeError, match="updateOutput"):
@@ -236,9 +237,9 @@ def test_phases_in_the_wrong_order_are_refused():
             phases.updateGradInput(input.clone(), output)
 
 
-def test_an_input_changed_after_its_use_is_refused():
+def test_an_input_changed_after_its_use_is_refused() -> None:
     class ChangesInput(nn.Module):
-        def __init__(self):
+        def __init__(self) -> None:
             super().__init__()
             self.first, self.second = nn.Linear(3, 3), nn.Linear(3, 3, bias=False)
 
@@ -258,7 +259,7 @@ def test_an_input_changed_after_its_use_is_refused():
 class Recurrent(nn.Module):
     """An LSTM started from a state that has a gradient: tuples go in and come out."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.start = nn.Linear(4, 5)
         self.lstm = nn.LSTM(4, 5, batch_first=True)
@@ -271,7 +272,7 @@ class Recurrent(nn.Module):
 
 
 class Gate(nn.Module):
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.rand(4))
 
@@ -280,7 +281,7 @@ class Gate(nn.Module):
 
 
 class Gated(nn.Module):
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.gate = Gate()
 
@@ -289,7 +290,7 @@ class Gated(nn.Module):
 
 
 @pytest.mark.parametrize("make", [Recurrent, Gated])
-def test_tensors_by_keyword_and_in_tables_are_followed(make):
+def test_tensors_by_keyword_and_in_tables_are_followed(make: Any) -> None:
     torch.manual_seed(0)
     net = make().double()
     input = torch.randn(3, 6, 4, dtype=torch.float64)
@@ -309,7 +310,7 @@ def test_tensors_by_keyword_and_in_tables_are_followed(make):
         torch.testing.assert_close(parameter.grad, gradient)
 
 
-def test_a_gradient_of_another_structure_is_refused():
+def test_a_gradient_of_another_structure_is_refused() -> None:
     input = torch.randn(2, 4)
     with AutogradPhases(Gated()) as phases:
         first, _ = phases.updateOutput(input)
@@ -317,7 +318,7 @@ def test_a_gradient_of_another_structure_is_refused():
             phases.updateGradInput(input, first)
 
 
-def test_an_integer_input_has_a_gradient_of_zeros():
+def test_an_integer_input_has_a_gradient_of_zeros() -> None:
     net = nn.Sequential(nn.Embedding(5, 3), nn.Linear(3, 2))
     input = torch.tensor([0, 3, 3])
     with AutogradPhases(net) as phases:
@@ -334,7 +335,7 @@ def test_an_integer_input_has_a_gradient_of_zeros():
         torch.testing.assert_close(ours, parameter.grad)
 
 
-def test_closing_gives_the_module_back():
+def test_closing_gives_the_module_back() -> None:
     net = nn.Sequential(nn.Linear(3, 2), nn.PReLU())
     with AutogradPhases(net) as phases:
         phases.updateOutput(torch.randn(1, 3))

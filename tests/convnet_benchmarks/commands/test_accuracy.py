@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+from pathlib import Path
 
 import pytest
 import torch
@@ -16,6 +17,7 @@ from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.options.nets import find_net
 from convnet_benchmarks.progress import Progress
 from nets import registry
+from tests.helpers.commands import run_python
 
 COMMAND = ("-m", "convnet_benchmarks", "accuracy", "--threads", "1")
 
@@ -29,7 +31,7 @@ def run_here(*arguments):
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory):
+def trained(tmp_path_factory: pytest.TempPathFactory):
     """A folder with the trained net's file, and what the command said and wrote."""
     pytest.importorskip("sklearn")
     folder = tmp_path_factory.mktemp("digits")
@@ -39,7 +41,7 @@ def trained(tmp_path_factory):
     return folder, stdout, json.loads(result.read_text())
 
 
-def test_digits_are_learnt_to_97_percent_and_all_backends_agree(trained):
+def test_digits_are_learnt_to_97_percent_and_all_backends_agree(trained) -> None:
     _, stdout, result = trained
     assert result["examples"] == 360 and result["parameters"] == 33660
     for backend in result["backends"]:
@@ -52,7 +54,7 @@ def test_digits_are_learnt_to_97_percent_and_all_backends_agree(trained):
 
 
 @pytest.mark.parametrize("suffix", [".safetensors", ".t7"])
-def test_weights_in_every_format_give_the_same_answers(trained, tmp_path, suffix):
+def test_weights_in_every_format_give_the_same_answers(trained, tmp_path: Path, suffix: str) -> None:
     folder, _, before = trained
     if suffix == ".safetensors":
         pytest.importorskip("safetensors")
@@ -65,7 +67,7 @@ def test_weights_in_every_format_give_the_same_answers(trained, tmp_path, suffix
     assert backend["largest_output"] == pytest.approx(before["backends"][0]["largest_output"], rel=1e-5)
 
 
-def test_the_same_seed_trains_the_same_net():
+def test_the_same_seed_trains_the_same_net() -> None:
     pytest.importorskip("sklearn")
     net = find_net({"net": "recognize_digits", "input_size": None})
     training, _ = digits.load(net.input_size, seed=3)
@@ -77,7 +79,7 @@ def test_the_same_seed_trains_the_same_net():
     assert all(torch.equal(states[0][name], states[1][name]) for name in states[0])
 
 
-def test_held_out_digits_are_not_trained_on():
+def test_held_out_digits_are_not_trained_on() -> None:
     pytest.importorskip("sklearn")
     training, held_out = digits.load((1, 8, 8), seed=1)
     assert len(training) == 1437 and len(held_out) == 360
@@ -85,7 +87,7 @@ def test_held_out_digits_are_not_trained_on():
     assert {held_out.labels.count(digit) for digit in range(10)} <= {34, 35, 36, 37}
 
 
-def test_answers_are_compared_example_by_example():
+def test_answers_are_compared_example_by_example() -> None:
     reference = torch.tensor([[9.0, 1, 0, 0, 0, 0, 0], [0, 5, 4, 3, 2, 1, 6], [3, 2, 0, 0, 0, 0, 0]])
     other = reference.clone()
     other[0, 1] = 9.5
@@ -96,16 +98,18 @@ def test_answers_are_compared_example_by_example():
     assert second.largest_output == 9
 
 
-def test_an_interrupted_backend_is_compared_on_what_it_answered():
+def test_an_interrupted_backend_is_compared_on_what_it_answered() -> None:
     outputs = torch.eye(4)
     first, second = compare([("a", outputs), ("b", outputs[:2])], [0, 1, 0, 0])
     assert first.top1 == second.top1 == 1
 
 
-def test_ctrl_c_in_the_second_backend_keeps_what_was_answered(trained, monkeypatch, capsys, tmp_path):
+def test_ctrl_c_in_the_second_backend_keeps_what_was_answered(
+    trained, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     from convnet_benchmarks.commands.accuracy import study
 
-    def answer(variant, module, examples, batch_size, device, progress, answers):
+    def answer(variant, module, examples, batch_size, device, progress, answers) -> None:
         answers.append(torch.eye(10)[examples.labels[:40]])
         if variant.name == "mm":
             raise KeyboardInterrupt
@@ -122,7 +126,7 @@ def test_ctrl_c_in_the_second_backend_keeps_what_was_answered(trained, monkeypat
 
 
 @pytest.fixture
-def images(tmp_path):
+def images(tmp_path: Path):
     """Two classes, b before a in the order of the outputs: b is white, a is black."""
     image = pytest.importorskip("PIL.Image")
     for name, grey in (("a", 0), ("b", 255)):
@@ -136,7 +140,7 @@ def images(tmp_path):
 GREY = Preprocessing(32, (28, 28), [0.5], [0.5])
 
 
-def test_class_folders(images):
+def test_class_folders(images) -> None:
     found = image_folder.load(str(images), None, None, GREY)
     assert found.names == ["a/0.png", "a/1.png", "b/0.png", "b/1.png"] and found.labels == [0, 0, 1, 1]
     assert found.image(0).shape == (1, 28, 28)
@@ -145,14 +149,14 @@ def test_class_folders(images):
     assert named.labels == [1, 1, 0, 0]
 
 
-def test_a_file_of_labels(images):
+def test_a_file_of_labels(images) -> None:
     labels = images / "val.txt"
     labels.write_text("b/0.png 7\na/1.png a\n")
     found = image_folder.load(str(images), str(labels), str(images / "classes.txt"), GREY)
     assert found.names == ["b/0.png", "a/1.png"] and found.labels == [7, 1]
 
 
-def test_preprocessing_scales_crops_the_centre_and_standardises(tmp_path):
+def test_preprocessing_scales_crops_the_centre_and_standardises(tmp_path: Path) -> None:
     image = pytest.importorskip("PIL.Image")
     picture = image.new("RGB", (60, 20), (0, 0, 0))
     picture.paste((255, 0, 51), (25, 5, 35, 15))  # the centre
@@ -171,13 +175,13 @@ def test_preprocessing_scales_crops_the_centre_and_standardises(tmp_path):
         ("", "is empty"),
     ],
 )
-def test_bad_label_files(images, labels, message):
+def test_bad_label_files(images, labels: str, message: str) -> None:
     (images / "labels.txt").write_text(labels)
     with pytest.raises(UserError, match=message):
         image_folder.load(str(images), str(images / "labels.txt"), None, GREY)
 
 
-def test_a_broken_image_and_a_label_without_an_output(images):
+def test_a_broken_image_and_a_label_without_an_output(images) -> None:
     (images / "a" / "0.png").write_bytes(b"not a picture")
     found = image_folder.load(str(images), None, None, GREY)
     with pytest.raises(UserError, match=r"a/0\.png: not an image"):
@@ -186,7 +190,7 @@ def test_a_broken_image_and_a_label_without_an_output(images):
         check_labels(found, 1)
 
 
-def test_the_command_on_an_image_folder(images, trained, tmp_path):
+def test_the_command_on_an_image_folder(images, trained, tmp_path: Path) -> None:
     result = tmp_path / "accuracy.json"
     folder, _, _ = trained
     run_here(
@@ -203,7 +207,7 @@ def garbage(folder, suffix):
 
 
 @pytest.mark.parametrize("suffix", [".pt", ".safetensors", ".t7", ".bin"])
-def test_weights_that_are_none(capsys, tmp_path, suffix):
+def test_weights_that_are_none(capsys: pytest.CaptureFixture[str], tmp_path: Path, suffix: str) -> None:
     assert main(["accuracy", "--weights", garbage(tmp_path, suffix)]) == 2
     said = capsys.readouterr().err
     assert said.count("\n") == 1 and f"garbage{suffix}" in said
@@ -223,16 +227,18 @@ def test_weights_that_are_none(capsys, tmp_path, suffix):
         (("--mean", "a"), "--mean"),
     ],
 )
-def test_bad_options_are_one_line(capsys, arguments, message):
+def test_bad_options_are_one_line(
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], message: str
+) -> None:
     assert main(["accuracy", *arguments]) == 2
     said = capsys.readouterr().err
     assert message in said and said.count("\n") == 1
 
 
 @pytest.mark.parametrize(("package", "arguments"), [("sklearn", ()), ("PIL", ("--images", "."))])
-def test_a_missing_package_is_one_line(run_python, tmp_path, package, arguments):
+def test_a_missing_package_is_one_line(tmp_path: Path, package: str, arguments: tuple[str, ...]) -> None:
     (tmp_path / package).mkdir()
     (tmp_path / package / "__init__.py").write_text("raise ImportError('not here')\n")
     weights = ("--weights", "w.pt") if arguments else ()
-    done = run_python(*COMMAND, *arguments, *weights, PYTHONPATH=str(tmp_path))
+    done = run_python(*COMMAND, *arguments, *weights, environment={"PYTHONPATH": str(tmp_path)})
     assert done.returncode == 2 and "pip install" in done.stderr and done.stderr.count("\n") == 1

@@ -1,6 +1,8 @@
 """Libraries on and off: variants, verdicts, the differences of outputs, and the command."""
 
 import json
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ from convnet_benchmarks.timing.verdicts import FASTER, SAME, SLOWER, UNSURE, spe
 from convnet_benchmarks.workload.variants import find
 from nets import registry
 from nets.batch_norm_statistics import set_running_statistics
+from tests.helpers.commands import run_python
 
 NET_FILE = """
 from torch import nn
@@ -29,7 +32,7 @@ def variant(text):
     return find(text, "float32", "--with")
 
 
-def test_variants_are_read():
+def test_variants_are_read() -> None:
     assert (variant("stock").backend.name, variant("stock").dtype) == ("stock", "float32")
     assert variant("bf16").dtype == "bfloat16" and variant("bf16").name == "bf16"
     found = variant("auto:float64+OMP_PROC_BIND=true+ONEDNN_MAX_CPU_ISA=AVX2")
@@ -45,7 +48,7 @@ def test_variants_are_read():
         ("stock+X", "'X' in 'stock+X' is not VARIABLE=VALUE"),
     ],
 )
-def test_other_variants_are_refused(text, message):
+def test_other_variants_are_refused(text: str, message: str) -> None:
     with pytest.raises(UserError, match="option --with") as error:
         variant(text)
     assert message in str(error.value)
@@ -64,24 +67,24 @@ def test_other_variants_are_refused(text, message):
         (float("nan"), 1.0, UNSURE),
     ],
 )
-def test_a_verdict_follows_from_the_interval(low, high, expected):
+def test_a_verdict_follows_from_the_interval(low: Any, high: float, expected: Any) -> None:
     assert verdict(low, high) == expected
 
 
-def test_nothing_is_decided_on_fewer_than_nine_pairs():
+def test_nothing_is_decided_on_fewer_than_nine_pairs() -> None:
     before, after = [2.0] * 9, [1.0] * 9
     assert speed_up(before, after).verdict == FASTER and speed_up(after, before).verdict == SLOWER
     assert speed_up(before[:8], after[:8]).verdict == UNSURE
     assert speed_up(before[:8], after[:8]).value == 2.0
 
 
-def test_pairs_are_free_of_the_machines_drift():
+def test_pairs_are_free_of_the_machines_drift() -> None:
     drift = [1.0, 3.0, 10.0, 2.0, 5.0, 1.0, 7.0, 1.0, 2.0]
     found = speed_up([1.10 * d for d in drift], drift)
     assert found.value == pytest.approx(1.10) and found.verdict == FASTER
 
 
-def test_outputs_are_compared_over_the_largest():
+def test_outputs_are_compared_over_the_largest() -> None:
     a = np.array([1.0, -4.0], dtype=np.float32)
     assert output_difference([a], [a + np.float32(0.5)]) == {"absolute": 0.5, "relative": 0.125}
     assert output_difference([a], [a[:1]]) == {"absolute": None, "relative": None}
@@ -91,13 +94,13 @@ def test_outputs_are_compared_over_the_largest():
 
 
 @pytest.fixture
-def net(tmp_path):
+def net(tmp_path: Path):
     file = tmp_path / "own.py"
     file.write_text(NET_FILE)
     return f"{file}:tiny"
 
 
-def test_a_sitting_times_variants_in_turns(net):
+def test_a_sitting_times_variants_in_turns(net) -> None:
     point = Point(net, 4, input_size=(3, 8, 8), threads=1)
     others = [variant(name) for name in ("mm", "bf16", "no-cudnn")]
     found = compare(point, variant("stock"), others, Sitting(9, 60.0, True, {}))
@@ -114,7 +117,7 @@ def test_a_sitting_times_variants_in_turns(net):
     assert json.loads(json.dumps(found, allow_nan=False)) == found
 
 
-def test_a_variant_that_crashes_fails_alone(net):
+def test_a_variant_that_crashes_fails_alone(net) -> None:
     point = Point(net, 4, input_size=(3, 8, 8), threads=1)
     # Without its standard library Python does not start.
     broken = variant("stock+PYTHONHOME=/nowhere")
@@ -124,7 +127,7 @@ def test_a_variant_that_crashes_fails_alone(net):
     assert found["results"]["no-onednn"]["speed_up"]["verdict"] == UNSURE  # two pairs
 
 
-def test_the_command_as_typed_and_once_more(net, run_python, tmp_path):
+def test_the_command_as_typed_and_once_more(net, tmp_path: Path) -> None:
     points, table = tmp_path / "b.jsonl", tmp_path / "b.md"
     arguments = ("--nets", net, "--input-size", "3x8x8", "--batch-size", "8")
     arguments += ("--pairs", "2", "--threads", "1", "--points", str(points), "--md", str(table))
@@ -156,14 +159,16 @@ def test_the_command_as_typed_and_once_more(net, run_python, tmp_path):
         (["--nets", "vgg_a", "--pairs", "0"], "'0' is not a whole number from 1 up"),
     ],
 )
-def test_bad_input_is_one_line(tmp_path, monkeypatch, arguments, message):
+def test_bad_input_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
+) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UserError) as error:
         backends.main(arguments, "backends")
     assert message in str(error.value) and "\n" not in str(error.value)
 
 
-def test_statistics_make_the_output_depend_on_the_input():
+def test_statistics_make_the_output_depend_on_the_input() -> None:
     torch.manual_seed(0)
     layers = [layer for _ in range(8) for layer in (nn.Conv2d(4, 4, 3, padding=1), nn.BatchNorm2d(4))]
     net = nn.Sequential(*layers, nn.Dropout()).eval()
@@ -180,7 +185,7 @@ def test_statistics_make_the_output_depend_on_the_input():
 
 
 @pytest.mark.gpu
-def test_libraries_on_and_off_on_a_gpu():
+def test_libraries_on_and_off_on_a_gpu() -> None:
     point = Point("googlenet", 8, "cuda")
     others = [variant(name) for name in ("stock", "tf32", "stock:float16", "channels-last")]
     found = compare(point, variant("no-cudnn"), others, Sitting(9, 60.0, False, {}))
@@ -188,7 +193,7 @@ def test_libraries_on_and_off_on_a_gpu():
     assert found["results"]["stock"]["output_difference"]["relative"] < 1e-3
 
 
-def test_the_published_numbers_stand_in_our_layout():
+def test_the_published_numbers_stand_in_our_layout() -> None:
     from convnet_benchmarks.commands.backends.published import NETS, published_table
 
     table = published_table(["vgg16", "inceptionv4", "alexnet_owt"])
@@ -205,7 +210,7 @@ def test_the_published_numbers_stand_in_our_layout():
     assert set(NETS.values()) <= set(registry.NETS)
 
 
-def test_comparisons_are_measurements(net):
+def test_comparisons_are_measurements(net) -> None:
     from convnet_benchmarks.results.from_points import of_point
 
     point = Point(net, 4, input_size=(3, 8, 8), threads=1)

@@ -5,6 +5,8 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,6 +16,7 @@ from convnet_benchmarks.commands.compare.rows import DIFFERS, EQUAL, compare, ra
 from convnet_benchmarks.results.measurement import FEWEST_SAMPLES, Measurement
 from convnet_benchmarks.timing.verdicts import FASTER, SAME, SLOWER, UNSURE
 from tests.helpers import made_results
+from tests.helpers.commands import run_python
 from tests.helpers.places import ROOT
 
 COMMAND = ("-m", "convnet_benchmarks", "compare")
@@ -34,24 +37,24 @@ def scaled(one, factor):
         (1.5, SLOWER, FASTER),
     ],
 )
-def test_verdicts(factor, of_time, of_speed):
+def test_verdicts(factor: float, of_time: Any, of_speed: Any) -> None:
     assert ratio(TIME, scaled(TIME, factor), margin=0.02).verdict == of_time
     assert ratio(SPEED, scaled(SPEED, factor), margin=0.02).verdict == of_speed
 
 
-def test_intervals_that_overlap_are_unsure():
+def test_intervals_that_overlap_are_unsure() -> None:
     noisy = replace(TIME, low=9.0, high=11.0)
     found = ratio(noisy, scaled(noisy, 1.1))
     assert found.verdict == UNSURE and found.low < 1 < found.high and "overlap" in found.reason
     assert ratio(noisy, noisy).verdict == UNSURE
 
 
-def test_the_ratio_of_speeds_is_how_many_times_as_fast():
+def test_the_ratio_of_speeds_is_how_many_times_as_fast() -> None:
     assert ratio(TIME, scaled(TIME, 0.5)).value == pytest.approx(2)
     assert ratio(SPEED, scaled(SPEED, 2)).value == pytest.approx(2)
 
 
-def test_fewer_than_nine_samples_decide_nothing():
+def test_fewer_than_nine_samples_decide_nothing() -> None:
     few = replace(scaled(TIME, 0.1), samples=FEWEST_SAMPLES - 1)
     found = ratio(TIME, few)
     assert (
@@ -60,20 +63,20 @@ def test_fewer_than_nine_samples_decide_nothing():
     assert ratio(TIME, replace(few, samples=FEWEST_SAMPLES)).verdict == FASTER
 
 
-def test_single_numbers_are_unsure_with_their_ratio():
+def test_single_numbers_are_unsure_with_their_ratio() -> None:
     log = Measurement("time", "ms per sample", 5.0, phase="forward")
     found = ratio(TIME, log)
     assert (found.verdict, found.value, found.low) == (UNSURE, 2.0, None)
 
 
-def test_what_is_no_speed_is_equal_or_differs():
+def test_what_is_no_speed_is_equal_or_differs() -> None:
     memory = Measurement("memory", "MiB", 100.0)
     assert ratio(memory, memory).verdict == EQUAL
     found = ratio(memory, replace(memory, value=150.0))
     assert (found.verdict, found.value) == (DIFFERS, 1.5)
 
 
-def test_units_that_differ_are_not_compared():
+def test_units_that_differ_are_not_compared() -> None:
     found = ratio(TIME, replace(TIME, unit="ms per batch"))
     assert found.verdict == UNSURE and found.value is None and "ms per batch" in found.reason
 
@@ -82,7 +85,7 @@ intervals = st.tuples(st.floats(0.1, 100), st.floats(0.1, 100)).map(sorted)
 
 
 @given(intervals, intervals)
-def test_verdicts_mirror_each_other(a, b):
+def test_verdicts_mirror_each_other(a, b) -> None:
     one, other = (replace(TIME, value=sum(ends) / 2, low=ends[0], high=ends[1]) for ends in (a, b))
     there, back = ratio(one, other, 0.02).verdict, ratio(other, one, 0.02).verdict
     assert {FASTER: SLOWER, SLOWER: FASTER}.get(there, there) == back
@@ -91,7 +94,7 @@ def test_verdicts_mirror_each_other(a, b):
     assert ratio(one, one, 0.02).verdict in (SAME, UNSURE)
 
 
-def test_unknown_nets_and_batches_match_the_only_one():
+def test_unknown_nets_and_batches_match_the_only_one() -> None:
     log = Measurement("time", "ms per sample", 5.0, phase="forward")
     (row,) = compare([[log], [TIME]]).rows
     assert row.ratios[0].value == 0.5
@@ -99,12 +102,12 @@ def test_unknown_nets_and_batches_match_the_only_one():
     assert compare([[log], two]).shared == ()
 
 
-def test_nets_are_matched_however_spelt():
+def test_nets_are_matched_however_spelt() -> None:
     assert compare([[TIME], [replace(TIME, net="AlexNet")]]).shared
     assert not compare([[TIME], [replace(TIME, net="alexnet_owt")]]).shared
 
 
-def test_conditions_tell_rows_apart_only_where_a_file_has_several():
+def test_conditions_tell_rows_apart_only_where_a_file_has_several() -> None:
     stock, engine = (replace(TIME, software=name) for name in ("stock", "engine"))
     across = compare([[stock], [engine]])
     assert across.matched_by == () and len(across.shared) == 1
@@ -113,18 +116,18 @@ def test_conditions_tell_rows_apart_only_where_a_file_has_several():
     assert [row.about.software for row in within.shared] == ["stock"] and len(within.rows) == 2
 
 
-def test_equal_runs_in_one_log_are_matched_in_order():
+def test_equal_runs_in_one_log_are_matched_in_order() -> None:
     first, second = replace(TIME, value=1.0, low=1.0, high=1.0), replace(TIME, value=2.0, low=2.0, high=2.0)
     rows = compare([[first, second], [first, second]]).rows
     assert [row.ratios[0].value for row in rows] == [1.0, 1.0]
 
 
-def test_three_files_each_against_the_first():
+def test_three_files_each_against_the_first() -> None:
     (row,) = compare([[TIME], [scaled(TIME, 0.5)], [scaled(TIME, 2)]]).rows
     assert [found.verdict for found in row.ratios] == [FASTER, SLOWER]
 
 
-def test_the_command_says_slower_with_its_exit_code(tmp_path, run_python):
+def test_the_command_says_slower_with_its_exit_code(tmp_path: Path) -> None:
     fast, slow = (
         made_results.write(tmp_path / f"{ms}.json", made_results.benchmark(ms)) for ms in (10.0, 12.0)
     )
@@ -135,7 +138,7 @@ def test_the_command_says_slower_with_its_exit_code(tmp_path, run_python):
     assert run_python(*COMMAND, slow, fast).returncode == 0
 
 
-def test_the_command_compares_a_log_with_a_result(tmp_path, golden, run_python):
+def test_the_command_compares_a_log_with_a_result(tmp_path: Path, golden: Path) -> None:
     result = made_results.write(tmp_path / "run.json", made_results.benchmark(batch=1))
     files = {name: tmp_path / f"out.{name}" for name in ("json", "csv", "md")}
     output = [part for name, path in files.items() for part in (f"--{name}", str(path))]
@@ -149,7 +152,7 @@ def test_the_command_compares_a_log_with_a_result(tmp_path, golden, run_python):
     assert "verdict of B" in files["csv"].read_text() and "| UNSURE |" in files["md"].read_text()
 
 
-def test_only_keeps_the_rows_that_contain_the_text(tmp_path, run_python):
+def test_only_keeps_the_rows_that_contain_the_text(tmp_path: Path) -> None:
     path = made_results.write(tmp_path / "run.json", made_results.benchmark())
     done = run_python(*COMMAND, path, path, "--only", "updategrad")
     rows = [line for line in done.stdout.splitlines() if "SAME" in line and "ms per" in line]
@@ -168,7 +171,7 @@ def test_only_keeps_the_rows_that_contain_the_text(tmp_path, run_python):
         (["{run}", "{run}", "--json", "{run}"], "is the file of FILE, too; give another name"),
     ],
 )
-def test_bad_input_is_one_line(tmp_path, run_python, arguments, message):
+def test_bad_input_is_one_line(tmp_path: Path, arguments: list[str], message: str) -> None:
     paths = {
         "{run}": made_results.write(tmp_path / "run.json", made_results.benchmark()),
         "{sweep}": made_results.write(tmp_path / "s.jsonl", made_results.point("alexnet", 1, 5.0)),
@@ -178,7 +181,7 @@ def test_bad_input_is_one_line(tmp_path, run_python, arguments, message):
     assert len(done.stderr.splitlines()) == 1 and message in done.stderr
 
 
-def test_files_are_written_though_nobody_reads_the_table(tmp_path):
+def test_files_are_written_though_nobody_reads_the_table(tmp_path: Path) -> None:
     run = made_results.write(tmp_path / "run.json", made_results.benchmark())
     reader, writer = os.pipe()
     os.close(reader)
@@ -189,7 +192,7 @@ def test_files_are_written_though_nobody_reads_the_table(tmp_path):
     assert json.loads((tmp_path / "out.json").read_text())["kind"] == "compare"
 
 
-def test_help_has_examples_and_does_not_load_torch(run_python):
+def test_help_has_examples_and_does_not_load_torch() -> None:
     done = run_python("-X", "importtime", *COMMAND, "--help")
     assert "examples:" in done.stdout and "Exit code" in done.stdout
     assert "torch" not in done.stderr and "numpy" not in done.stderr

@@ -3,6 +3,7 @@
 import json
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,7 +26,7 @@ print('printed by the script')
 
 
 @pytest.fixture
-def crosscheck(capfd, tmp_path):
+def crosscheck(capfd: pytest.CaptureFixture[str], tmp_path: Path):
     """Runs the command in this process, which has PyTorch loaded, and the script in one of its own, as ever;
     gives the exit code, stdout, stderr and what --json wrote."""
 
@@ -47,7 +48,7 @@ def script(folder: Path, text: str, name: str = "recognize_digits.lua") -> Path:
 
 
 @pytest.mark.parametrize("ending", ["return net", "model = net", "return function(lib) return net end"])
-def test_a_net_defined_in_lua_is_the_python_net(crosscheck, tmp_path, ending):
+def test_a_net_defined_in_lua_is_the_python_net(crosscheck, tmp_path: Path, ending: str) -> None:
     if "function" in ending:  # the parameters are drawn when the function is called
         body = DIGITS.replace("local net", "return function(lib) local net").replace("nn.ReLU", "lib[3]")
         path = script(tmp_path, f"{body} return net end")
@@ -63,7 +64,7 @@ def test_a_net_defined_in_lua_is_the_python_net(crosscheck, tmp_path, ending):
     assert all(row["precisions"] == ["float64", "float64"] for row in report["comparisons"])
 
 
-def test_a_net_that_differs_is_told_where(crosscheck, tmp_path):
+def test_a_net_that_differs_is_told_where(crosscheck, tmp_path: Path) -> None:
     average = DIGITS.replace("nn.SpatialMaxPooling", "nn.SpatialAveragePooling")
     code, out, _, report = crosscheck(
         "--lua", script(tmp_path, average + "return net", "mine.lua"), "--net", "recognize_digits"
@@ -88,13 +89,15 @@ def test_a_net_that_differs_is_told_where(crosscheck, tmp_path):
         (DIGITS + "return net", ["a.t7", "b.t7"], "a.t7: no such file"),
     ],
 )
-def test_what_cannot_be_compared_is_one_line_and_exit_code_2(crosscheck, tmp_path, text, options, said):
+def test_what_cannot_be_compared_is_one_line_and_exit_code_2(
+    crosscheck, tmp_path: Path, text: Any, options: list[str], said: str
+) -> None:
     code, out, err, _ = crosscheck("--lua", script(tmp_path, text), *options)
     last = err.splitlines()[-1]
     assert (code, out) == (2, "") and said in last and "Traceback" not in err
 
 
-def test_a_script_is_compared_with_what_it_wrote_under_torch7(crosscheck, tmp_path):
+def test_a_script_is_compared_with_what_it_wrote_under_torch7(crosscheck, tmp_path: Path) -> None:
     code, out, *_ = crosscheck(GOLDEN / "random.t7", "--lua", GOLDEN / "probe_random.lua")
     assert code == 0 and "AGREE: 120 of 120 values" in out
     source = (GOLDEN / "probe_random.lua").read_text()
@@ -107,7 +110,7 @@ def test_a_script_is_compared_with_what_it_wrote_under_torch7(crosscheck, tmp_pa
     assert code == 2 and "it wrote no file" in err
 
 
-def test_the_probe_of_tensors_gives_the_recorded_file(crosscheck):
+def test_the_probe_of_tensors_gives_the_recorded_file(crosscheck) -> None:
     """But for the signs of singular vectors, what symeig leaves in a result nobody asked for, and the file
     and line that Torch7's own Lua code puts before an error's text."""
     arguments = f"{GOLDEN / 'cases_tensor.lua'} {{out}}"
@@ -123,7 +126,7 @@ def test_the_probe_of_tensors_gives_the_recorded_file(crosscheck):
 LEFT_OPEN = ("*.gradWeight", "*.gradBias", "*.finput", "*.fgradInput")
 
 
-def test_the_probe_of_files_gives_the_recorded_files(tmp_path):
+def test_the_probe_of_files_gives_the_recorded_files(tmp_path: Path) -> None:
     assert run(GOLDEN / "probe_serialize.lua", [str(tmp_path)]) == 0
     compared = 0
     for path in sorted((GOLDEN / "t7").glob("*.t7")):
@@ -135,7 +138,7 @@ def test_the_probe_of_files_gives_the_recorded_files(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_probe_of_whole_nets_gives_the_recorded_file(crosscheck):
+def test_the_probe_of_whole_nets_gives_the_recorded_file(crosscheck) -> None:
     """Five full-size nets in single precision: digests of all parameters, outputs and gradients."""
     code, out, err, _ = crosscheck(
         GOLDEN / "nets.t7", "--lua", GOLDEN / "probe_nets.lua", "--rtol", "1e-4", "--atol", "1e-4"

@@ -5,6 +5,7 @@ import math
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -22,6 +23,7 @@ from convnet_benchmarks.commands.flops.slope import measure_slope, repeated
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.timing.loops import HostClock
 from nets import registry
+from tests.helpers.commands import run_python
 
 COMMAND = ("-m", "convnet_benchmarks", "flops")
 
@@ -52,7 +54,7 @@ def convolutions(draw):
 
 @settings(deadline=None, max_examples=60)
 @given(convolutions())
-def test_the_formula_of_a_convolution_is_flop_counters_count_in_every_phase(case):
+def test_the_formula_of_a_convolution_is_flop_counters_count_in_every_phase(case) -> None:
     layer, shape = case
     phases = count_phases(*on_meta(layer, *shape))
     for counted, formula in (phases["updateOutput"], phases["updateGradInput"]):
@@ -65,7 +67,7 @@ def test_the_formula_of_a_convolution_is_flop_counters_count_in_every_phase(case
 
 @settings(deadline=None, max_examples=30)
 @given(st.integers(1, 40), st.integers(1, 40), st.integers(1, 5), st.booleans())
-def test_the_formula_of_linear_is_flop_counters_count(n_in, n_out, batch, bias):
+def test_the_formula_of_linear_is_flop_counters_count(n_in, n_out, batch, bias) -> None:
     count = count_forward(*on_meta(nn.Linear(n_in, n_out, bias), batch, n_in))
     assert count.counted == count.formula.matrix == 2 * batch * n_in * n_out
     assert count.formula.other == batch * n_out * bias
@@ -91,19 +93,19 @@ def comparisons_and_sums(module, *shape):
         (nn.Dropout(), 0),
     ],
 )
-def test_formulas_of_other_layers(module, other):
+def test_formulas_of_other_layers(module: Any, other: Any) -> None:
     assert comparisons_and_sums(module, 1, 2, 8, 8) == Operations(0, other)
 
 
-def test_batch_normalisation_does_more_in_training():
+def test_batch_normalisation_does_more_in_training() -> None:
     module, input = on_meta(nn.BatchNorm2d(2), 3, 2, 8, 8)
     phases = count_phases(module.train(), input)
     assert phases["updateOutput"][1] == Operations(0, 6 * input.numel())
 
 
-def test_arithmetic_between_the_layers_is_counted_apart():
+def test_arithmetic_between_the_layers_is_counted_apart() -> None:
     class Residual(nn.Module):
-        def __init__(self):
+        def __init__(self) -> None:
             super().__init__()
             self.inner = nn.Linear(4, 4)
 
@@ -115,7 +117,7 @@ def test_arithmetic_between_the_layers_is_counted_apart():
     assert count.layers[1].formula == Operations(0, 2 * 20)
 
 
-def test_an_operator_without_a_formula_is_named():
+def test_an_operator_without_a_formula_is_named() -> None:
     class Spectrum(nn.Module):
         def forward(self, input):
             return torch.fft.rfft(input)
@@ -124,7 +126,7 @@ def test_an_operator_without_a_formula_is_named():
 
 
 @pytest.mark.parametrize("name", sorted(registry.NETS))
-def test_every_operator_of_every_net_has_a_formula_that_agrees_with_flop_counter(name):
+def test_every_operator_of_every_net_has_a_formula_that_agrees_with_flop_counter(name) -> None:
     from convnet_benchmarks.options.nets import meta_input
 
     net = registry.NETS[name]
@@ -135,7 +137,7 @@ def test_every_operator_of_every_net_has_a_formula_that_agrees_with_flop_counter
 
 @pytest.mark.parametrize("training", [False, True])
 @pytest.mark.parametrize("wanted", ["1", "4", None])
-def test_the_slope_of_a_stacked_layer_is_what_the_layer_does(training, wanted):
+def test_the_slope_of_a_stacked_layer_is_what_the_layer_does(training: bool, wanted: str | None) -> None:
     layers = nn.Conv2d(3, 8, 3), nn.Conv2d(8, 8, 3, padding=1), nn.ReLU(), nn.Flatten()
     module, input = on_meta(nn.Sequential(*layers, nn.Linear(288, 288)), 2, 3, 8, 8)
     slope = measure_slope(module, input, wanted, training)
@@ -144,7 +146,7 @@ def test_the_slope_of_a_stacked_layer_is_what_the_layer_does(training, wanted):
     assert [point.ratio for point in slope.points] == [None, 1.0, 1.0]
 
 
-def test_the_slope_finds_a_layer_that_is_counted_too_low(monkeypatch):
+def test_the_slope_finds_a_layer_that_is_counted_too_low(monkeypatch: pytest.MonkeyPatch) -> None:
     """The test can fail: with half of the products counted the slope is half of what it should be."""
     from convnet_benchmarks.commands.flops import slope as slope_module
 
@@ -161,30 +163,30 @@ def test_the_slope_finds_a_layer_that_is_counted_too_low(monkeypatch):
     assert [point.ratio for point in found.points] == [None, 0.5, 0.5]
 
 
-def test_the_slope_of_a_grouped_convolution_shows_flop_counters_mistake_in_training():
+def test_the_slope_of_a_grouped_convolution_shows_flop_counters_mistake_in_training() -> None:
     case = on_meta(nn.Sequential(nn.Conv2d(8, 8, 3, padding=1, groups=4)), 2, 8, 6, 6)
     assert [point.ratio for point in measure_slope(*case, None, training=False).points] == [None, 1.0, 1.0]
     assert measure_slope(*case, None, training=True).points[1].ratio in (1.0, (1 + 1 + 4) / 3)
 
 
-def test_a_net_without_a_repeatable_layer():
+def test_a_net_without_a_repeatable_layer() -> None:
     with pytest.raises(UserError, match="no convolution or Linear"):
         measure_slope(*on_meta(nn.Sequential(nn.Linear(6, 5)), 1, 6), None, training=False)
 
 
-def test_repeated_leaves_the_net_as_it_was():
+def test_repeated_leaves_the_net_as_it_was() -> None:
     net = nn.Sequential(nn.Linear(6, 6), nn.ReLU())
     assert len(repeated(net, "0", 4)[0]) == 4 and isinstance(net[0], nn.Linear)
 
 
-def test_the_knee():
+def test_the_knee() -> None:
     assert find_knee([(1, 50.0), (2, 91.0), (4, 100.0), (8, 99.0)]).batch == 2
     plateau, rising = [(1, 50.0), (2, 97.0), (4, 100.0)], [(1, 50.0), (2, 80.0), (4, 100.0)]
     assert not find_knee(plateau).still_rising
     assert find_knee(rising).still_rising and find_knee(rising).batch == 4
 
 
-def test_the_roofline():
+def test_the_roofline() -> None:
     roofs = Roofs(100.0, "test", 10.0)
     assert roofs.ridge == 10 and roofs.attainable(5) == 50 and roofs.attainable(20) == 100
     net = nn.Sequential(nn.Conv2d(16, 16, 3, bias=False), nn.ReLU(), nn.Flatten()).eval()
@@ -196,19 +198,19 @@ def test_the_roofline():
     assert math.isclose(relu.share_of_roof, relu.gflops / (10 / 8))
 
 
-def test_events_of_processors():
+def test_events_of_processors() -> None:
     assert 16 in counters.processor_events("processor\t: 0\nvendor_id\t: GenuineIntel\n").values()
     with pytest.raises(UserError, match="accepted: GenuineIntel, AuthenticAMD"):
         counters.processor_events("CPU implementer\t: 0x41\n")
 
 
 @pytest.mark.parametrize("state", ["<not supported>", "<not counted>"])
-def test_counters_that_do_not_count(state):
+def test_counters_that_do_not_count(state: str) -> None:
     with pytest.raises(UserError, match=state.strip("<>")):
         counters.parse_report(f"# started\n\n{state};;event;0;100.00;;\n", {"event": 1})
 
 
-def test_counts_are_weighted_operations():
+def test_counts_are_weighted_operations() -> None:
     text = "# started\n\n10;;scalar;5;100.00;;\n3;;packed;5;100.00;;\n"
     assert counters.parse_report(text, {"scalar": 1, "packed": 8}) == 34
     with pytest.raises(UserError, match="2 of 3 events"):
@@ -232,7 +234,7 @@ sys.exit(code)
 
 
 @pytest.fixture
-def folder_with_perf(tmp_path):
+def folder_with_perf(tmp_path: Path):
     perf = tmp_path / "perf"
     perf.write_text(FAKE_PERF)
     perf.chmod(0o755)
@@ -246,7 +248,7 @@ def has_known_processor():
 
 
 @pytest.mark.skipif(not has_known_processor(), reason="no events are known for this processor")
-def test_hardware_counts_are_those_of_a_pass(folder_with_perf, monkeypatch):
+def test_hardware_counts_are_those_of_a_pass(folder_with_perf, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"{folder_with_perf}:/usr/bin:/bin")
     events = counters.check_counters()
     request = {"net": "any", "passes": 3, "repeats": 2}
@@ -259,7 +261,7 @@ def test_hardware_counts_are_those_of_a_pass(folder_with_perf, monkeypatch):
 class FakeProcess:
     """Runs the wrapper around ``true`` in place of a net, and says how long that took."""
 
-    def __init__(self, folder):
+    def __init__(self, folder) -> None:
         self.folder = folder
 
     def call(self, function, request, wrapper=()):
@@ -271,13 +273,13 @@ class FakeProcess:
 
 
 @pytest.mark.skipif(not has_known_processor(), reason="no events are known for this processor")
-def test_without_perf_one_line_says_so(run_python, tmp_path):
-    done = run_python(*COMMAND, "--parts", "counters", PATH=str(tmp_path))
+def test_without_perf_one_line_says_so(tmp_path: Path) -> None:
+    done = run_python(*COMMAND, "--parts", "counters", environment={"PATH": str(tmp_path)})
     assert done.returncode == 2
     assert "perf was not found" in done.stderr and done.stderr.count("\n") == 1
 
 
-def test_the_command_counts_and_writes_files(run_python, tmp_path):
+def test_the_command_counts_and_writes_files(tmp_path: Path) -> None:
     files = {name: tmp_path / f"flops.{name}" for name in ("json", "csv", "md")}
     options = [part for name, path in files.items() for part in (f"--{name}", str(path))]
     wanted = ("--parts", "counts,slope", "--mode", "training", "--slope-layer", "1.3", "--batch-size", "2")
@@ -295,7 +297,7 @@ def test_the_command_counts_and_writes_files(run_python, tmp_path):
 SMALL = ("flops", "--net", "recognize_digits", "--threads", "1")
 
 
-def test_throughput_against_batch(capsys, tmp_path):
+def test_throughput_against_batch(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = tmp_path / "flops.json"
     options = ("--parts", "throughput", "--batch-sizes", "4,1", "--seconds", "1", "--json", str(path))
     assert main([*SMALL, *options]) == 0
@@ -305,7 +307,9 @@ def test_throughput_against_batch(capsys, tmp_path):
     assert "images/s" in capsys.readouterr().out
 
 
-def test_ctrl_c_keeps_the_measured_batches(monkeypatch, capsys, tmp_path):
+def test_ctrl_c_keeps_the_measured_batches(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     from convnet_benchmarks.points import process as point_process
 
     def measure_apart(point, settling):
@@ -327,7 +331,7 @@ def test_ctrl_c_keeps_the_measured_batches(monkeypatch, capsys, tmp_path):
     assert [point["point"]["batch_size"] for point in result["throughput"]["points"]] == [1, 2]
 
 
-def test_the_roofline_of_a_net(capsys, tmp_path):
+def test_the_roofline_of_a_net(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = tmp_path / "flops.json"
     assert main([*SMALL, "--parts", "roofline", "--passes", "1", "--json", str(path)]) == 0
     result = json.loads(path.read_text())["roofline"]
@@ -347,7 +351,9 @@ def test_the_roofline_of_a_net(capsys, tmp_path):
         (("--json", "/nowhere/f.json"), "--json"),
     ],
 )
-def test_bad_options_are_one_line(capsys, arguments, message):
+def test_bad_options_are_one_line(
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], message: str
+) -> None:
     assert main(["flops", *arguments]) == 2
     said = capsys.readouterr().err
     assert message in said and said.count("\n") == 1

@@ -6,20 +6,22 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
 from convnet_benchmarks import child_process
 from convnet_benchmarks.cli import main
 from convnet_benchmarks.commands.ops.show import mean_of_runs
-from tests.conftest import ROOT
+from tests.helpers.commands import run_python
+from tests.helpers.places import ROOT
 
 COMMAND = ("-m", "convnet_benchmarks", "ops")
 SMALL = ("--batch-sizes", "1,3", "--passes", "2", "--threads", "1", "--devices", "cpu")
 LAYERS = ["conv2d", "Relu", "pool2d", "batchnorm", "conv2d", "Relu", "pool2d"]
 
 
-def test_the_tables_have_the_layout_of_the_original_study(run_python, tmp_path):
+def test_the_tables_have_the_layout_of_the_original_study(tmp_path: Path) -> None:
     files = {name: tmp_path / f"ops.{name}" for name in ("json", "csv", "md")}
     options = [part for name, path in files.items() for part in (f"--{name}", str(path))]
     done = run_python(*COMMAND, *SMALL, "--runs", "2", *options)
@@ -40,7 +42,7 @@ def test_the_tables_have_the_layout_of_the_original_study(run_python, tmp_path):
     assert "| CPU |" in files["md"].read_text()
 
 
-def test_training_has_three_phases_and_a_row_for_each_layer_if_asked(run_python, tmp_path):
+def test_training_has_three_phases_and_a_row_for_each_layer_if_asked(tmp_path: Path) -> None:
     path = tmp_path / "ops.json"
     options = ("--mode", "training", "--runs", "1", "--layout", "rows", "--tables", "total,layers")
     done = run_python(*COMMAND, *SMALL, *options, "--json", str(path))
@@ -52,7 +54,7 @@ def test_training_has_three_phases_and_a_row_for_each_layer_if_asked(run_python,
     assert "accGradParameters" not in phases["MaxPool2d"]
 
 
-def test_the_mean_of_runs_is_over_every_number():
+def test_the_mean_of_runs_is_over_every_number() -> None:
     runs = [
         [{"device": "cpu", "batch": 2, "layers": [{"path": "a", "ms": ms}], "operators": operators}]
         for ms, operators in ((1.0, {"x": {"calls": 2.0}, "y": {"calls": 1.0}}), (3.0, {"x": {"calls": 4.0}}))
@@ -67,7 +69,9 @@ def test_the_mean_of_runs_is_over_every_number():
     ]
 
 
-def test_an_interruption_keeps_the_finished_runs(monkeypatch, capsys, tmp_path):
+def test_an_interruption_keeps_the_finished_runs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     finished = [{"device": "cpu", "batch": 1, "setup_ms": 2.0, "total_ms": 5.0}]
     answers = iter([finished, finished])
 
@@ -86,7 +90,7 @@ def test_an_interruption_keeps_the_finished_runs(monkeypatch, capsys, tmp_path):
 
 
 @pytest.mark.slow
-def test_ctrl_c_keeps_the_finished_runs(tmp_path):
+def test_ctrl_c_keeps_the_finished_runs(tmp_path: Path) -> None:
     path = tmp_path / "ops.json"
     process = subprocess.Popen(
         [sys.executable, *COMMAND, *SMALL, "--runs", "1000", "--json", str(path)],
@@ -116,7 +120,9 @@ def test_ctrl_c_keeps_the_finished_runs(tmp_path):
         (("--csv", "/nowhere/f.csv"), "--csv"),
     ],
 )
-def test_bad_options_are_one_line(capsys, arguments, message):
+def test_bad_options_are_one_line(
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], message: str
+) -> None:
     assert main(["ops", *arguments]) == 2
     said = capsys.readouterr().err
     assert message in said and said.count("\n") == 1

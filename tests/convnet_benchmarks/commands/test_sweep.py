@@ -7,7 +7,9 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 from subprocess import PIPE
+from typing import Any
 
 import pytest
 import torch
@@ -22,6 +24,7 @@ from convnet_benchmarks.points.file import read_points
 from convnet_benchmarks.points.point import Point
 from nets import registry
 from nets.net import Net
+from tests.helpers.commands import run_python
 from tests.helpers.places import ROOT
 
 # A net of one's own, so that a process has its figures in no time.
@@ -46,11 +49,11 @@ def tiny() -> nn.Module:
 
 
 @pytest.fixture
-def here(monkeypatch, tmp_path):
+def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     """Runs a sweep of a tiny net in this process; ``here.measured`` counts the points that were measured."""
 
     class Here:
-        def __init__(self):
+        def __init__(self) -> None:
             self.path = tmp_path / "p.jsonl"
             self.measured = []
             self.results = {}
@@ -80,7 +83,9 @@ def here(monkeypatch, tmp_path):
     return found
 
 
-def test_every_combination_is_measured_once_and_shown(here, capsys, tmp_path):
+def test_every_combination_is_measured_once_and_shown(
+    here, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     path = tmp_path / "r.json"
     lists = ("--batch-sizes", "2,1", "--backends", "stock,mm,no-cudnn", "--modes", "inference,training")
     assert here(*lists, "--dtypes", "float32,float64", "--json", str(path)) == 0
@@ -95,7 +100,7 @@ def test_every_combination_is_measured_once_and_shown(here, capsys, tmp_path):
     assert len(read_points(str(here.path))) == len(records)
 
 
-def test_the_same_command_continues_and_fresh_begins_again(here, capsys):
+def test_the_same_command_continues_and_fresh_begins_again(here, capsys: pytest.CaptureFixture[str]) -> None:
     assert here("--batch-sizes", "1,2") == 0
     before = capsys.readouterr().out
     assert here("--batch-sizes", "1,2") == 0 and here.batches == []
@@ -107,7 +112,7 @@ def test_the_same_command_continues_and_fresh_begins_again(here, capsys):
     assert len(read_points(str(here.path))) == 2
 
 
-def test_a_failed_point_is_tried_again_and_others_go_on(here, capsys):
+def test_a_failed_point_is_tried_again_and_others_go_on(here, capsys: pytest.CaptureFixture[str]) -> None:
     here.results = {2: {"status": "failed", "reason": "the device is on fire"}}
     assert here("--batch-sizes", "1,2,4") == 1 and here.batches == [1, 2, 4]
     assert "failed: tiny, batch 2, cpu, float32, stock: the device is on fire" in capsys.readouterr().err
@@ -115,7 +120,7 @@ def test_a_failed_point_is_tried_again_and_others_go_on(here, capsys):
     assert here("--batch-sizes", "1,2,4") == 0 and here.batches == [2]
 
 
-def test_what_is_larger_than_too_large_is_not_tried(here):
+def test_what_is_larger_than_too_large_is_not_tried(here) -> None:
     here.results = {2: {"status": "out of memory", "reason": "full"}}
     assert here("--batch-sizes", "1,2,4,8") == 0 and here.batches == [1, 2]
     *_, last = read_points(str(here.path))
@@ -127,7 +132,9 @@ def test_what_is_larger_than_too_large_is_not_tried(here):
     assert here("--batch-sizes", "1,2,4", "--memory-budget", "2GiB") == 0 and here.batches == [2, 4]
 
 
-def test_ctrl_c_keeps_and_shows_what_there_is(here, capsys, tmp_path):
+def test_ctrl_c_keeps_and_shows_what_there_is(
+    here, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     here.results = {4: KeyboardInterrupt()}
     path = tmp_path / "r.csv"
     with pytest.raises(KeyboardInterrupt):
@@ -163,7 +170,9 @@ def test_ctrl_c_keeps_and_shows_what_there_is(here, capsys, tmp_path):
         (["--nets", "vgg_a", "--devices", "tpu"], "option --devices: device 'tpu': accepted: cpu, cuda"),
     ],
 )
-def test_bad_input_is_one_line(tmp_path, monkeypatch, arguments, message):
+def test_bad_input_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[Any] | list[str], message: str
+) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UserError) as error:
         sweep.main(arguments, "sweep")
@@ -171,7 +180,7 @@ def test_bad_input_is_one_line(tmp_path, monkeypatch, arguments, message):
 
 
 @pytest.mark.parametrize("limit", [0, 1, 2, 3, 63, 64, 65, 100, 1000, 12345])
-def test_the_search_ends_beside_the_limit(limit):
+def test_the_search_ends_beside_the_limit(limit: int) -> None:
     asked = []
 
     def fits(batch):
@@ -185,11 +194,11 @@ def test_the_search_ends_beside_the_limit(limit):
     assert fitting == limit or limit > 64
 
 
-def test_the_search_has_an_end_without_a_limit():
+def test_the_search_has_an_end_without_a_limit() -> None:
     assert search(lambda batch: True, most=100) == (100, None)
 
 
-def test_the_largest_batch_on_a_cpu_is_within_its_budget():
+def test_the_largest_batch_on_a_cpu_is_within_its_budget() -> None:
     budget = 290 << 20
     point = Point("googlenet", input_size=(3, 193, 193), threads=1)
     found = find_largest_batch(point, budget)
@@ -203,13 +212,13 @@ def test_the_largest_batch_on_a_cpu_is_within_its_budget():
         assert found["peak_memory_bytes"] == tried[largest]["peak_memory_bytes"] <= budget
 
 
-def test_a_search_that_fails_says_why():
+def test_a_search_that_fails_says_why() -> None:
     found = find_largest_batch(Point("googlenet", input_size=(3, 8, 8)), None)
     assert found["status"] == "failed" and found["largest_batch"] is None
     assert "RuntimeError" in found["reason"] or "UserError" in found["reason"]
 
 
-def test_the_command_as_typed(run_python, tmp_path):
+def test_the_command_as_typed(tmp_path: Path) -> None:
     path = str(tmp_path / "p.jsonl")
     arguments = command(tmp_path, "--batch-sizes", "1", "--points", path)
     done = run_python(*arguments, "--largest-batch", "--memory-budget", "100MiB")
@@ -220,7 +229,7 @@ def test_the_command_as_typed(run_python, tmp_path):
 
 
 @pytest.mark.parametrize("kills", [2, pytest.param(20, marks=pytest.mark.slow)])
-def test_kills_at_any_moment_lose_no_finished_point(run_python, tmp_path, kills):
+def test_kills_at_any_moment_lose_no_finished_point(tmp_path: Path, kills: int) -> None:
     path = tmp_path / "p.jsonl"
     lists = ("--batch-sizes", ",".join(map(str, range(1, kills + 2))), "--points", str(path))
     arguments = command(tmp_path, *lists)
@@ -245,7 +254,7 @@ def test_kills_at_any_moment_lose_no_finished_point(run_python, tmp_path, kills)
     assert {record["status"] for record in records} == {"ok"}
 
 
-def test_a_real_ctrl_c_ends_the_worker_and_keeps_the_points(tmp_path):
+def test_a_real_ctrl_c_ends_the_worker_and_keeps_the_points(tmp_path: Path) -> None:
     path = tmp_path / "p.jsonl"
     arguments = command(tmp_path, "--points", str(path), "--batch-sizes", "1,2,3,4,5,6,7,8,9,10,11,12")
     with subprocess.Popen(
@@ -263,7 +272,7 @@ def test_a_real_ctrl_c_ends_the_worker_and_keeps_the_points(tmp_path):
 
 
 @pytest.mark.gpu
-def test_the_largest_batch_on_a_gpu_leaves_it_usable():
+def test_the_largest_batch_on_a_gpu_leaves_it_usable() -> None:
     torch.cuda.empty_cache()
     torch.cuda.set_per_process_memory_fraction(1.0)
     found = find_largest_batch(Point("googlenet", device="cuda", input_size=(3, 193, 193)), None)

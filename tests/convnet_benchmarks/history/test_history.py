@@ -1,6 +1,7 @@
 """The published numbers: every file is whole, and says what its source says."""
 
 import re
+from typing import Any
 
 import pytest
 
@@ -26,7 +27,7 @@ def find(sources: list[Source], source: str, **about: object) -> Measurement:
     return found
 
 
-def test_every_source_is_described_and_measured(sources):
+def test_every_source_is_described_and_measured(sources) -> None:
     assert len(sources) == len({source.title for source in sources}) == 6
     for source in sources:
         assert source.title and source.author and source.machine and source.measurements
@@ -35,7 +36,7 @@ def test_every_source_is_described_and_measured(sources):
             assert one.value > 0 and one.quantity and one.source == source.title
 
 
-def test_nothing_was_published_twice(sources):
+def test_nothing_was_published_twice(sources) -> None:
     for source in sources:
         keys = [
             (o.quantity, o.net, o.batch, o.phase, o.op, o.device, o.software) for o in source.measurements
@@ -65,11 +66,11 @@ def test_nothing_was_published_twice(sources):
         ("Performance", {"op": "4 layers", "quantity": "slope over expected value"}, 1.000244),
     ],
 )
-def test_facts(sources, source, about, value):
+def test_facts(sources, source: str, about: dict[str, Any], value: float) -> None:
     assert find(sources, source, **about).value == value
 
 
-def test_the_accuracy_table_has_its_34_rows(sources):
+def test_the_accuracy_table_has_its_34_rows(sources) -> None:
     (mxnet,) = [source for source in sources if source.title.startswith("MXNet")]
     top1 = [one for one in mxnet.measurements if one.quantity == "top-1 accuracy"]
     without, with_mkldnn = (
@@ -80,7 +81,7 @@ def test_the_accuracy_table_has_its_34_rows(sources):
     assert without["resnet152_v2"] == 0.78554688
 
 
-def test_parameters_are_those_of_the_nets_here(sources):
+def test_parameters_are_those_of_the_nets_here(sources) -> None:
     from nets import registry
 
     (mxnet,) = [source for source in sources if source.title.startswith("MXNet")]
@@ -89,7 +90,7 @@ def test_parameters_are_those_of_the_nets_here(sources):
     assert {name for name in published if net_key(name) not in ours} == set()
 
 
-def test_mxnet_speed_ups_follow_from_what_was_measured(sources):
+def test_mxnet_speed_ups_follow_from_what_was_measured(sources) -> None:
     """The check by which the run-together rows were taken apart; three rows fail it, as noted."""
     (mxnet,) = [source for source in sources if source.title.startswith("MXNet")]
     broken = set()
@@ -103,7 +104,7 @@ def test_mxnet_speed_ups_follow_from_what_was_measured(sources):
     assert broken == {"SSD-VGG16", "SSD-MobileNet", "GNMT"}
 
 
-def test_the_numbers_agree_with_the_published_logs(sources):
+def test_the_numbers_agree_with_the_published_logs(sources) -> None:
     """With the excerpts of the logs themselves that the parser is tested with."""
     from tests.helpers.places import ROOT
 
@@ -120,7 +121,7 @@ def test_the_numbers_agree_with_the_published_logs(sources):
     assert ("forward+backward", benchmark.times[":TOTAL:"]) in known
 
 
-def test_a_sum_is_the_sum_of_its_parts(sources):
+def test_a_sum_is_the_sum_of_its_parts(sources) -> None:
     """Forward and backward make the total, in every source that has all three."""
     checked = 0
     for source in sources:
@@ -138,7 +139,7 @@ def test_a_sum_is_the_sum_of_its_parts(sources):
     assert checked > 100
 
 
-def test_a_null_is_no_measurement():
+def test_a_null_is_no_measurement() -> None:
     document = {
         "title": "t",
         "author": "a",
@@ -159,7 +160,7 @@ def test_a_null_is_no_measurement():
     assert (one.net, one.phase, one.value, one.device, one.source) == ("n", "forward", 1.5, "d", "t")
 
 
-def test_speeds():
+def test_speeds() -> None:
     time = Measurement("time", "ms per batch", 50.0, batch=4)
     assert images_per_second(time) == 80
     assert images_per_second(Measurement("time", "ms per sample", 50.0)) == 20
@@ -169,6 +170,6 @@ def test_speeds():
     assert images_per_second(Measurement("memory", "MiB", 50.0)) is None
 
 
-def test_net_names_are_matched_however_spelt():
+def test_net_names_are_matched_however_spelt() -> None:
     assert net_key("ResNet-50 V1") == net_key("resnet50_v1") and net_key("vgg16") != net_key("vgg16_bn")
     assert not re.search(r"\W", net_key("OverFeat [accurate]"))

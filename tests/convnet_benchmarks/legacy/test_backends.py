@@ -25,13 +25,13 @@ def chosen(*arguments):
         (["-cuda", "true", "-cudnn", "true", "-ccn2", "true"], "ccn2", "ccn2.SpatialConvolution"),
     ],
 )
-def test_switches_select_as_the_original_did(arguments, name, convolution):
+def test_switches_select_as_the_original_did(arguments: list[str], name: str, convolution: str) -> None:
     backend = chosen(*arguments)
     assert backend.name == name
     assert backend.class_names(False).convolution == convolution
 
 
-def test_relu_cudnn_changes_the_relus_class():
+def test_relu_cudnn_changes_the_relus_class() -> None:
     backend = chosen("-cuda", "true", "-cudnn", "true")
     assert backend.class_names(True).relu == "cudnn.ReLU"
     assert backend.class_names(False).relu == "nn.ReLU"
@@ -40,7 +40,7 @@ def test_relu_cudnn_changes_the_relus_class():
 class Half(nn.Module):
     """Not to be traced: what it does depends on the numbers in its input."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.convolution = nn.Conv2d(16, 16, 3)
 
@@ -49,7 +49,7 @@ class Half(nn.Module):
 
 
 @pytest.mark.parametrize(("arguments", "kernel"), [([], "Slow2d"), (["-convMM", "false"], "Mkldnn")])
-def test_where_the_engine_cannot_the_same_kernels_run_in_autograd(arguments, kernel):
+def test_where_the_engine_cannot_the_same_kernels_run_in_autograd(arguments: list[str], kernel: str) -> None:
     net, shape = Half(), (4, 16, 12, 12)
     with (
         backends.open_phases(chosen(*arguments), net, shape, torch.float32, False) as opened,
@@ -61,7 +61,7 @@ def test_where_the_engine_cannot_the_same_kernels_run_in_autograd(arguments, ker
     assert not net.convolution._forward_pre_hooks
 
 
-def test_a_forced_backend_is_not_replaced():
+def test_a_forced_backend_is_not_replaced() -> None:
     forced = chosen("--backend", "mm")
     with (
         pytest.raises(UserError, match="option --backend mm"),
@@ -70,7 +70,7 @@ def test_a_forced_backend_is_not_replaced():
         pass
 
 
-def test_the_frameworks_switches_are_put_back_after_an_error():
+def test_the_frameworks_switches_are_put_back_after_an_error() -> None:
     def state():
         return (
             torch.backends.cuda.matmul.allow_tf32,
@@ -97,10 +97,10 @@ def test_the_frameworks_switches_are_put_back_after_an_error():
         ("overfeat_accurate", (32, 3, 221, 221), "4096 -> 1000.*multiple of 16 output planes"),
     ],
 )
-def test_ccn2s_constraints(net, shape, message):
+def test_ccn2s_constraints(net: str, shape: tuple[int, ...], message: str) -> None:
     with pytest.raises(UserError, match=message):
         backends.check_ccn2(registry.on_meta(registry.find(net)), shape)
 
 
-def test_ccn2_accepts_what_it_could_run():
+def test_ccn2_accepts_what_it_could_run() -> None:
     backends.check_ccn2(registry.on_meta(registry.find("alexnet_owt")), (64, 3, 224, 224))

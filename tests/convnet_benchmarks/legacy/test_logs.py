@@ -1,5 +1,7 @@
 """Logs of the original scripts, and published ones, as values."""
 
+from typing import Any
+
 import pytest
 
 from convnet_benchmarks.legacy.logs import PER_BATCH, PER_SAMPLE, parse_log, parse_model
@@ -12,7 +14,7 @@ def runs_of(path):
     return parse_log(path.read_text(encoding="utf-8"))
 
 
-def test_benchmark_lines_options_and_model():
+def test_benchmark_lines_options_and_model() -> None:
     (run,) = runs_of(LOGS / "benchmark_cpu_4d_b4.log")
     assert run.kind == "benchmark"
     assert run.unit == PER_SAMPLE
@@ -38,7 +40,7 @@ def test_benchmark_lines_options_and_model():
     assert (run.model[-1].place, run.model[-1].text) == ("22", "nn.LogSoftMax")
 
 
-def test_criterion_in_its_phases():
+def test_criterion_in_its_phases() -> None:
     (run,) = runs_of(LOGS / "criterion_phases_cpu_4d_b4.log")
     assert (run.kind, run.unit) == ("criterion", PER_SAMPLE)
     assert list(run.times) == [
@@ -52,7 +54,7 @@ def test_criterion_in_its_phases():
     assert run.times[":Criterion Backward:"] == 241.57422780991
 
 
-def test_criterion_in_seconds_becomes_milliseconds_of_the_whole_batch():
+def test_criterion_in_seconds_becomes_milliseconds_of_the_whole_batch() -> None:
     (run,) = runs_of(LOGS / "criterion_cpu_4d_b4.log")
     assert (run.kind, run.unit) == ("criterion", PER_BATCH)
     assert run.times["feed moyen"] == pytest.approx(3748.0425834656)
@@ -61,7 +63,7 @@ def test_criterion_in_seconds_becomes_milliseconds_of_the_whole_batch():
     assert run.options["iter"] == "2"  # not the loop's own counter, which is printed after it
 
 
-def test_soumith_nets_among_other_programs_lines():
+def test_soumith_nets_among_other_programs_lines() -> None:
     runs = runs_of(DATA / "soumith_imagenet_excerpt.log")
     assert {run.title for run in runs} == {"AlexNet 128x3x224x224"}
     assert [run.kernels for run in runs] == ["cudnn", "nn", "fbfft"]
@@ -71,7 +73,7 @@ def test_soumith_nets_among_other_programs_lines():
     assert {run.unit for run in runs} == {PER_BATCH}
 
 
-def test_soumith_layers_are_a_run_for_each_implementation():
+def test_soumith_layers_are_a_run_for_each_implementation() -> None:
     runs = runs_of(DATA / "soumith_layerwise_excerpt.log")
     assert len(runs) == 4
     assert runs[1].title == "input = 3x128x128 * ker = 3x96x11x11 (bs = 128, stride = 1)"
@@ -84,7 +86,7 @@ def test_soumith_layers_are_a_run_for_each_implementation():
     }
 
 
-def test_lines_pasted_into_a_markdown_list():
+def test_lines_pasted_into_a_markdown_list() -> None:
     runs = runs_of(DATA / "readme_excerpt.md")
     assert [run.title for run in runs] == [
         "benchmark.lua",
@@ -97,22 +99,22 @@ def test_lines_pasted_into_a_markdown_list():
     assert runs[2].times[":TOTAL:"] == 13.220194975535
 
 
-def test_runs_printed_one_after_the_other_without_a_title():
+def test_runs_printed_one_after_the_other_without_a_title() -> None:
     text = ":updateOutput():\t1\n:TOTAL:\t3\n:updateOutput():\t2\n:TOTAL:\t5\n"
     assert [run.times[":TOTAL:"] for run in parse_log(text)] == [3, 5]
 
 
-def test_batch_size_counts_only_for_four_dimensional_input_as_in_the_original():
+def test_batch_size_counts_only_for_four_dimensional_input_as_in_the_original() -> None:
     (run,) = parse_log("$ th benchmark.lua -batch_size 64\n:TOTAL:\t3\n")
     assert run.batch_size == 1
 
 
-def test_without_its_command_a_logs_batch_size_is_not_known():
+def test_without_its_command_a_logs_batch_size_is_not_known() -> None:
     (run,) = parse_log("t1 0.5 seconds\nfeed moyen 0.5 seconds\n")
     assert run.batch_size is None
 
 
-def test_an_option_without_a_value_is_true():
+def test_an_option_without_a_value_is_true() -> None:
     (run,) = parse_log("$ th benchmark.lua -cuda -batch_size 4 -cudnn\n:TOTAL:\t3\n")
     assert run.options == {"cuda": "true", "batch_size": "4", "cudnn": "true"}
 
@@ -123,7 +125,7 @@ def nested_models():
     return dict(block.split("\n", 1) for block in blocks if "{\n" in block.split("\n", 1)[-1])
 
 
-def test_nested_containers_keep_their_places():
+def test_nested_containers_keep_their_places() -> None:
     (text,) = (text for name, text in nested_models().items() if "nn.Concat(2)" in name)
     assert [(layer.place, layer.text) for layer in parse_model(text)] == [
         ("root", "nn.Sequential"),
@@ -136,7 +138,7 @@ def test_nested_containers_keep_their_places():
     ]
 
 
-def test_every_container_of_the_golden_prints_is_read():
+def test_every_container_of_the_golden_prints_is_read() -> None:
     models = nested_models()
     assert len(models) >= 5
     for name, text in models.items():
@@ -153,6 +155,6 @@ def test_every_container_of_the_golden_prints_is_read():
         ("nn.Sequential {\n  (1): nn.ReLU\n", "ends before its last"),
     ],
 )
-def test_what_is_no_log_is_refused(text, problem):
+def test_what_is_no_log_is_refused(text: Any, problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
         parse_log(text)

@@ -12,7 +12,7 @@ def options(*arguments, kind=BenchmarkOptions):
     return parse(kind, arguments, "benchmark.py", "")
 
 
-def test_defaults_are_the_originals():
+def test_defaults_are_the_originals() -> None:
     o = options()
     assert (o.iter, o.z, o.batch_size) == (10, None, 1)  # the net's own planes: OverFeat's 3
     assert (o.relu_inplace, o.convMM, o.sync) == (True, True, True)
@@ -33,7 +33,7 @@ def test_defaults_are_the_originals():
         ["-batch_size", "1", "--batch-size", "64"],
     ],
 )
-def test_spellings_of_a_number(spelling):
+def test_spellings_of_a_number(spelling: list[str]) -> None:
     assert options(*spelling).batch_size == 64
 
 
@@ -49,22 +49,22 @@ def test_spellings_of_a_number(spelling):
         (["-convMM", "false", "--cuda"], False),
     ],
 )
-def test_spellings_of_a_switch(spelling, value):
+def test_spellings_of_a_switch(spelling: list[str], value: bool) -> None:
     assert options(*spelling).convMM is value
 
 
-def test_the_modern_command_line():
+def test_the_modern_command_line() -> None:
     o = options("--cuda", "--cudnn", "--batch-size", "64")
     assert (o.cuda, o.cudnn, o.batch_size) == (True, True, 64)
 
 
 @pytest.mark.parametrize(("value", "meaning"), [("true", True), ("false", False), ("auto", None)])
-def test_4d_tensor(value, meaning):
+def test_4d_tensor(value: str, meaning: bool | None) -> None:
     assert options("-4d_tensor", value).tensor_4d is meaning
     assert options("--4d-tensor", value).tensor_4d is meaning
 
 
-def test_names_that_begin_with_no_are_not_negations():
+def test_names_that_begin_with_no_are_not_negations() -> None:
     with pytest.raises(UserError, match="unknown option --no-batch-size"):
         options("--no-batch-size", "3")
 
@@ -90,13 +90,13 @@ def test_names_that_begin_with_no_are_not_negations():
         (["-cuda", "true", "false"], "unexpected argument 'false'; options start with '-' (see --help)"),
     ],
 )
-def test_bad_input_names_the_option_and_what_is_accepted(arguments, message):
+def test_bad_input_names_the_option_and_what_is_accepted(arguments: list[str], message: str) -> None:
     with pytest.raises(UserError) as error:
         options(*arguments)
     assert str(error.value) == message
 
 
-def test_help_names_every_option_with_its_legacy_spelling(capsys):
+def test_help_names_every_option_with_its_legacy_spelling(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as end:
         options("-help")
     assert end.value.code == 0

@@ -7,9 +7,11 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
+from tests.helpers.commands import run_python
 from tests.helpers.places import GOLDEN, ROOT
 
 NUMBER = re.compile(r"\d+(\.\d+)?(e[+-]\d+)?$")
@@ -34,20 +36,20 @@ def one_line_failure(done, code=2):
     return done.stderr
 
 
-def test_benchmark_prints_the_recorded_lines(run_python):
+def test_benchmark_prints_the_recorded_lines() -> None:
     done = run_python("benchmark.py", "-sync", "false", "-iter", "1")
     assert done.returncode == 0, done.stderr
     assert masked(done.stdout) == recorded("benchmark_cpu.log")
 
 
-def test_batched_benchmark_prints_the_recorded_lines(run_python):
+def test_batched_benchmark_prints_the_recorded_lines() -> None:
     arguments = ("-sync", "false", "-iter", "1", "-4d_tensor", "true", "-batch_size", "4", "--legacy-timing")
     done = run_python("benchmark.py", *arguments)
     assert done.returncode == 0, done.stderr
     assert masked(done.stdout) == recorded("benchmark_cpu_4d_b4.log")
 
 
-def test_criterion_prints_the_recorded_lines(run_python):
+def test_criterion_prints_the_recorded_lines() -> None:
     arguments = ("-iter", "1", "-4d_tensor", "true", "-batch_size", "4", "--legacy-timing")
     done = run_python("benchmark_criterion.py", *arguments)
     assert done.returncode == 0, done.stderr
@@ -56,13 +58,13 @@ def test_criterion_prints_the_recorded_lines(run_python):
     assert masked(done.stdout) == expected
 
 
-def test_criterion_pass_times_print_the_recorded_lines(run_python):
+def test_criterion_pass_times_print_the_recorded_lines() -> None:
     done = run_python("benchmark_criterion.py", "-iter", "2", "--pass-times")
     assert done.returncode == 0, done.stderr
     assert masked(done.stdout) == recorded("criterion_cpu.log")
 
 
-def test_lines_add_up_and_the_result_files_hold_them(run_python, tmp_path):
+def test_lines_add_up_and_the_result_files_hold_them(tmp_path: Path) -> None:
     files = ("--json", str(tmp_path / "r.json"), "--csv", str(tmp_path / "r.csv"))
     done = run_python("benchmark.py", "-iter", "3", "-batch_size", "2", *SMALL, *files)
     assert done.returncode == 0, done.stderr
@@ -100,7 +102,7 @@ def test_lines_add_up_and_the_result_files_hold_them(run_python, tmp_path):
     assert all(float(row["ms_per_sample"]) == result["lines"][row["label"]] for row in rows)
 
 
-def test_switches_choose_kernels_and_class_names(run_python, tmp_path):
+def test_switches_choose_kernels_and_class_names(tmp_path: Path) -> None:
     path = tmp_path / "r.json"
     arguments = ("-iter", "1", "-convMM", "false", "-batch_size", "2", *SMALL, "--json", str(path))
     done = run_python("benchmark.py", *arguments)
@@ -110,24 +112,24 @@ def test_switches_choose_kernels_and_class_names(run_python, tmp_path):
     assert "backend direct" in done.stderr
 
 
-def test_a_forced_backend_shows_what_runs_each_layer(run_python, tmp_path):
+def test_a_forced_backend_shows_what_runs_each_layer(tmp_path: Path) -> None:
     done = run_python("benchmark.py", *SMALL, "-batch_size", "2", "-iter", "1", "--backend", "winograd")
     assert done.returncode == 0, done.stderr
     assert "nn.SpatialConvolution(3 -> 64" in done.stdout  # not a faster algorithm under MM's name
     assert re.search(r"Conv2d.*winograd", done.stderr)
 
 
-def test_a_missing_compiler_is_said(run_python):
+def test_a_missing_compiler_is_said() -> None:
     said = "no compiled code: no C compiler found (tried no-such-compiler); with it the engine is faster"
     for backend in ((), ("--backend", "winograd")):
         arguments = ("benchmark.py", *SMALL, "-batch_size", "2", "-iter", "1", *backend)
-        done = run_python(*arguments, CC="no-such-compiler")
+        done = run_python(*arguments, environment={"CC": "no-such-compiler"})
         assert done.returncode == 0, done.stderr
         assert said.partition(";")[0] in done.stderr
         assert (said in done.stderr) == (not backend)  # below the table that shows what ran each layer
 
 
-def test_stock_is_pytorchs_autograd(run_python, tmp_path):
+def test_stock_is_pytorchs_autograd(tmp_path: Path) -> None:
     path = tmp_path / "r.json"
     done = run_python("benchmark.py", "-iter", "1", *SMALL, "--backend", "stock", "--json", str(path))
     assert done.returncode == 0, done.stderr
@@ -135,7 +137,7 @@ def test_stock_is_pytorchs_autograd(run_python, tmp_path):
     assert backend["engine"] is None and sum(backend["convolutions"].values()) == 26
 
 
-def test_a_format_the_engine_has_not_is_run_by_autograd_and_said(run_python):
+def test_a_format_the_engine_has_not_is_run_by_autograd_and_said() -> None:
     # a small net: PyTorch convolves float16 on a CPU slowly
     arguments = ("-iter", "1", "--net", "squeezenet1.1", "-x", "64", "-y", "64", "--dtype", "float16")
     done = run_python("benchmark.py", *arguments)
@@ -146,14 +148,14 @@ def test_a_format_the_engine_has_not_is_run_by_autograd_and_said(run_python):
     )
 
 
-def test_one_sample_where_4d_tensor_is_false(run_python):
+def test_one_sample_where_4d_tensor_is_false() -> None:
     done = run_python("benchmark.py", "-iter", "1", "-batch_size", "8", "-4d_tensor", "false", *SMALL)
     assert done.returncode == 0
     assert "-4d_tensor false: one sample" in done.stderr and "-batch_size 8 is ignored" in done.stderr
 
 
 @pytest.mark.parametrize("script", ["benchmark.py", "benchmark_criterion.py"])
-def test_legacy_timing_and_auto_run(run_python, script):
+def test_legacy_timing_and_auto_run(script: str) -> None:
     done = run_python(script, "-iter", "1", "--legacy-timing", *SMALL)
     assert done.returncode == 0, done.stderr
     assert ":TOTAL:\t" in done.stdout
@@ -177,30 +179,30 @@ def test_legacy_timing_and_auto_run(run_python, script):
         (["-iter", "auto", "--legacy-timing"], "option -iter"),
     ],
 )
-def test_bad_input_is_one_line_and_exit_2(run_python, arguments, expected):
+def test_bad_input_is_one_line_and_exit_2(arguments: list[str], expected: str) -> None:
     assert expected in one_line_failure(run_python("benchmark.py", *arguments))
 
 
-def test_a_batch_that_cannot_fit_is_one_line_and_exit_3(run_python):
+def test_a_batch_that_cannot_fit_is_one_line_and_exit_3() -> None:
     message = one_line_failure(run_python("benchmark.py", "-batch_size", "10000000"), code=3)
     assert re.search(r"the largest batch to try is \d+", message)
 
 
 @pytest.mark.skipif("__import__('torch').cuda.is_available()", reason="this machine has CUDA")
 @pytest.mark.parametrize("script", ["benchmark.py", "benchmark_criterion.py"])
-def test_cuda_without_cuda_is_one_line_and_exit_2(run_python, script):
+def test_cuda_without_cuda_is_one_line_and_exit_2(script: str) -> None:
     message = one_line_failure(run_python(script, "--cuda", "--cudnn", "--batch-size", "64"))
     assert "option -cuda true" in message and "accepted here: -cuda false" in message
 
 
-def test_a_full_disk_is_one_line_and_leaves_nothing_half_written(run_python):
+def test_a_full_disk_is_one_line_and_leaves_nothing_half_written() -> None:
     done = run_python("benchmark.py", "-iter", "1", *SMALL, "--json", "/dev/full")
     assert done.returncode == 2
     assert "cannot write '/dev/full': No space left on device" in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_a_full_stdout_is_one_line(run_python):
+def test_a_full_stdout_is_one_line() -> None:
     with open("/dev/full", "w") as full:
         command = [sys.executable, "benchmark.py", "-iter", "1", *SMALL]
         done = subprocess.run(command, cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
@@ -209,7 +211,7 @@ def test_a_full_stdout_is_one_line(run_python):
     assert "Traceback" not in done.stderr
 
 
-def test_ctrl_c_keeps_the_results_so_far(tmp_path):
+def test_ctrl_c_keeps_the_results_so_far(tmp_path: Path) -> None:
     path = tmp_path / "r.json"
     command = [sys.executable, "benchmark.py", "-iter", "300", *SMALL, "--json", str(path)]
     process = subprocess.Popen(
@@ -235,19 +237,19 @@ def test_ctrl_c_keeps_the_results_so_far(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_the_legacy_lines_are_all_there_is_on_stdout(run_python):
+def test_the_legacy_lines_are_all_there_is_on_stdout() -> None:
     done = run_python("benchmark.py", "-iter", "1", *SMALL)
     tail = done.stdout.split("\n}\n", 1)[1].splitlines()
     assert all(line == "" or NUMBER.search(line.split("\t")[1]) for line in tail)
 
 
-def test_list_nets(run_python):
+def test_list_nets() -> None:
     done = run_python("benchmark.py", "--list-nets")
     assert done.returncode == 0
     assert re.search(r"^overfeat_accurate +144,656,488  3x221x221 +arXiv", done.stdout, re.MULTILINE)
 
 
-def test_help_is_quick_because_nothing_heavy_is_imported(run_python):
+def test_help_is_quick_because_nothing_heavy_is_imported() -> None:
     code = (
         "import sys, runpy\nsys.argv = ['benchmark.py', '--help']\n"
         "try: runpy.run_path('benchmark.py', run_name='__main__')\n"
@@ -258,7 +260,7 @@ def test_help_is_quick_because_nothing_heavy_is_imported(run_python):
 
 
 @pytest.mark.gpu
-def test_the_modern_command_line_on_a_gpu(run_python):
+def test_the_modern_command_line_on_a_gpu() -> None:
     done = run_python("benchmark.py", "--cuda", "--cudnn", "--batch-size", "64", "-iter", "3")
     assert done.returncode == 0, done.stderr
     assert "cudnn.SpatialConvolution(3 -> 96, 7x7, 2,2)" in done.stdout
@@ -266,7 +268,7 @@ def test_the_modern_command_line_on_a_gpu(run_python):
 
 
 @pytest.mark.gpu
-def test_too_large_a_batch_on_a_gpu_is_one_line_and_exit_3(run_python):
+def test_too_large_a_batch_on_a_gpu_is_one_line_and_exit_3() -> None:
     done = run_python(
         "benchmark.py", "--cuda", "--batch-size", "100000", "-iter", "1", "--net", "alexnet_owt"
     )
@@ -294,7 +296,7 @@ benchmark_criterion.py -cuda false -4d_tensor true -batch_size 60 -cudnn false -
 
 @pytest.mark.slow
 @pytest.mark.parametrize("line", OLD_COMMAND_LINES)
-def test_the_command_lines_of_2015_run_unchanged(run_python, line):
+def test_the_command_lines_of_2015_run_unchanged(line) -> None:
     """The lines that the original's README shows, with `th x.lua` as `python x.py`."""
     import torch
 

@@ -1,17 +1,19 @@
 """Two processes under torchrun on one machine, with gloo."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from convnet_benchmarks.legacy.torchrun import Processes
+from tests.helpers.commands import run_python
 
 SMALL = ("--net", "squeezenet1.1", "-x", "64", "-y", "64", "-iter", "2")
 TORCHRUN = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
 
 
 @pytest.mark.parametrize("mode", ["train", "instances"])
-def test_two_processes_print_once_and_report_their_scaling(run_python, tmp_path, mode):
+def test_two_processes_print_once_and_report_their_scaling(tmp_path: Path, mode: str) -> None:
     path = tmp_path / "r.json"
     done = run_python(
         *TORCHRUN, "benchmark.py", "--parallel", mode, "-batch_size", "2", *SMALL, "--json", str(path)
@@ -30,7 +32,7 @@ def test_two_processes_print_once_and_report_their_scaling(run_python, tmp_path,
     assert result["lines"][":updateOutput():"] >= own * 0.999
 
 
-def test_gradients_are_the_mean_over_the_processes(run_python, tmp_path):
+def test_gradients_are_the_mean_over_the_processes(tmp_path: Path) -> None:
     script = tmp_path / "averaging.py"
     script.write_text(
         "import torch\n"
@@ -43,19 +45,18 @@ def test_gradients_are_the_mean_over_the_processes(run_python, tmp_path):
         "assert processes.largest(processes.rank) == 1.0\n"
         "processes.end_together()\n"
     )
-    from tests.helpers.places import ROOT
 
-    done = run_python(*TORCHRUN, str(script), PYTHONPATH=str(ROOT))
+    done = run_python(*TORCHRUN, str(script))
     assert done.returncode == 0, done.stderr
 
 
-def test_the_second_process_is_as_quiet_about_bad_input_as_the_first(run_python):
+def test_the_second_process_is_as_quiet_about_bad_input_as_the_first() -> None:
     done = run_python(*TORCHRUN, "benchmark.py", "-iter", "auto", "--net", "googlenet")
     assert done.returncode != 0
     assert "option -iter: auto is for one process" in done.stderr
 
 
-def test_one_process_is_without_effect():
+def test_one_process_is_without_effect() -> None:
     alone = Processes()
     alone.barrier()
     assert alone.largest(3.0) == 3.0 and alone.prints

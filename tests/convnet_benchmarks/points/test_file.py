@@ -1,6 +1,7 @@
 """Files of points: what a kill leaves of them, and what is refused."""
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -15,7 +16,7 @@ def record(batch, status="ok"):
     return {"kind": "point", "point": Point("n", batch).as_dict(), "machine": MACHINE, "status": status}
 
 
-def write(path, *batches):
+def write(path, *batches) -> None:
     with PointFile("--points", str(path)) as file:
         for batch in batches:
             file.append(record(batch))
@@ -25,7 +26,7 @@ def batches(records):
     return [entry["point"]["batch_size"] for entry in records]
 
 
-def test_points_are_appended_and_read(tmp_path):
+def test_points_are_appended_and_read(tmp_path: Path) -> None:
     path = tmp_path / "p.jsonl"
     write(path, 1, 2)
     write(path, 4)
@@ -34,7 +35,7 @@ def test_points_are_appended_and_read(tmp_path):
     assert is_point_file(str(path))
 
 
-def test_a_file_cut_anywhere_keeps_its_whole_lines(tmp_path):
+def test_a_file_cut_anywhere_keeps_its_whole_lines(tmp_path: Path) -> None:
     path = tmp_path / "p.jsonl"
     write(path, 1, 2, 4)
     content = path.read_bytes()
@@ -49,7 +50,7 @@ def test_a_file_cut_anywhere_keeps_its_whole_lines(tmp_path):
 
 
 @pytest.mark.parametrize("content", ["not ours", "not ours\n", '{"schema": "other"}\n', "[1]\n", '{"sch_ma'])
-def test_other_files_are_refused_and_left_alone(tmp_path, content):
+def test_other_files_are_refused_and_left_alone(tmp_path: Path, content: str) -> None:
     path = tmp_path / "p.jsonl"
     path.write_text(content)
     for fresh in (False, True):
@@ -58,7 +59,7 @@ def test_other_files_are_refused_and_left_alone(tmp_path, content):
     assert path.read_text() == content and not is_point_file(str(path))
 
 
-def test_a_broken_line_is_named(tmp_path):
+def test_a_broken_line_is_named(tmp_path: Path) -> None:
     path = tmp_path / "p.jsonl"
     write(path, 1, 2)
     lines = path.read_text().splitlines()
@@ -67,7 +68,7 @@ def test_a_broken_line_is_named(tmp_path):
         read_points(str(path))
 
 
-def test_the_last_record_of_a_point_counts(tmp_path):
+def test_the_last_record_of_a_point_counts(tmp_path: Path) -> None:
     records = [record(1, "failed"), record(2), record(1, "ok")]
     other = {**record(1), "machine": {"device": "another CPU", "torch": "2.4"}}
     found = latest([*records, other])
@@ -75,7 +76,7 @@ def test_the_last_record_of_a_point_counts(tmp_path):
     assert len(found) == 3
 
 
-def test_fresh_begins_anew(tmp_path):
+def test_fresh_begins_anew(tmp_path: Path) -> None:
     path = tmp_path / "p.jsonl"
     write(path, 1, 2)
     with PointFile("--points", str(path), fresh=True) as file:
@@ -83,7 +84,7 @@ def test_fresh_begins_anew(tmp_path):
     assert path.read_bytes() == b""
 
 
-def test_two_runs_do_not_share_a_file(tmp_path):
+def test_two_runs_do_not_share_a_file(tmp_path: Path) -> None:
     path = str(tmp_path / "p.jsonl")
     with PointFile("--points", path), pytest.raises(UserError, match="another run is writing"):
         PointFile("--points", path)
@@ -91,7 +92,7 @@ def test_two_runs_do_not_share_a_file(tmp_path):
         pass
 
 
-def test_places_that_cannot_be_written_are_named(tmp_path):
+def test_places_that_cannot_be_written_are_named(tmp_path: Path) -> None:
     for path in (str(tmp_path), str(tmp_path / "none" / "p.jsonl"), os.devnull):
         with pytest.raises(UserError, match="option --points"):
             PointFile("--points", path)
@@ -99,14 +100,14 @@ def test_places_that_cannot_be_written_are_named(tmp_path):
         read_points(str(tmp_path / "none.jsonl"))
 
 
-def test_what_cannot_be_written_whole_is_an_error(tmp_path, monkeypatch):
+def test_what_cannot_be_written_whole_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with PointFile("--points", str(tmp_path / "p.jsonl")) as file:
         monkeypatch.setattr(os, "write", lambda *_: 3)
         with pytest.raises(UserError, match="only 3 of"):
             file.append(record(1))
 
 
-def test_no_number_that_json_lacks_is_written(tmp_path):
+def test_no_number_that_json_lacks_is_written(tmp_path: Path) -> None:
     with PointFile("--points", str(tmp_path / "p.jsonl")) as file, pytest.raises(ValueError):
         file.append({**record(1), "seconds": float("nan")})
     assert (tmp_path / "p.jsonl").read_bytes() == b""

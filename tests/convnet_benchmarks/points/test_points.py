@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import time
+from typing import Any
 
 import pytest
 import torch
@@ -30,7 +31,7 @@ def tiny() -> nn.Module:
 
 
 @pytest.fixture
-def tiny_net(monkeypatch):
+def tiny_net(monkeypatch: pytest.MonkeyPatch):
     net = Net("tiny", tiny, (3, 8, 8), "this test")
     monkeypatch.setitem(registry.NETS, "tiny", net)
     return "tiny"
@@ -38,7 +39,7 @@ def tiny_net(monkeypatch):
 
 @pytest.mark.parametrize("backend", ["stock", "no-onednn", "channels-last", "auto", "mm"])
 @pytest.mark.parametrize("mode", ["inference", "training"])
-def test_a_point_has_its_figures(tiny_net, backend, mode):
+def test_a_point_has_its_figures(tiny_net, backend: str, mode: str) -> None:
     result = point_measurement.measure(Point(tiny_net, 4, backend=backend, mode=mode, threads=1), BRIEF)
     assert (result["status"], result["reason"]) == ("ok", "")
     assert result["samples_per_second"] == pytest.approx(4e3 / result["pass_ms"]["median"])
@@ -64,7 +65,7 @@ def test_a_point_has_its_figures(tiny_net, backend, mode):
         (Point("tiny", 2**40), "out of memory", "memory"),
     ],
 )
-def test_what_cannot_run_says_why(tiny_net, point, status, reason):
+def test_what_cannot_run_says_why(tiny_net, point: Any, status: str, reason: str) -> None:
     if point.device == "cuda" and torch.cuda.is_available():
         pytest.skip("this machine has a GPU")
     result = point_measurement.measure(point, BRIEF)
@@ -72,13 +73,13 @@ def test_what_cannot_run_says_why(tiny_net, point, status, reason):
     assert "samples_per_second" not in result
 
 
-def test_a_compiler_that_is_not_there_is_named(tiny_net, monkeypatch):
+def test_a_compiler_that_is_not_there_is_named(tiny_net, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CXX", "no-such-compiler")
     result = point_measurement.measure(Point(tiny_net, backend="compile"), BRIEF)
     assert result["status"] == "unsupported" and "'no-such-compiler' (CXX) was not found" in result["reason"]
 
 
-def test_settings_are_put_back(tiny_net):
+def test_settings_are_put_back(tiny_net) -> None:
     def state():
         return torch.get_num_threads(), torch._C._get_mkldnn_enabled(), torch.is_inference_mode_enabled()
 
@@ -88,7 +89,7 @@ def test_settings_are_put_back(tiny_net):
 
 
 @pytest.mark.parametrize("backend", ["no-onednn", "channels-last", "auto", "mm", "direct", "winograd", "fft"])
-def test_the_backends_give_the_same_output(tiny_net, backend):
+def test_the_backends_give_the_same_output(tiny_net, backend: str) -> None:
     def output(name):
         with point_workload.open_point(Point(tiny_net, 4, backend=name)) as workload:
             return workload.opened.infer().clone()
@@ -96,7 +97,7 @@ def test_the_backends_give_the_same_output(tiny_net, backend):
     torch.testing.assert_close(output(backend), output("stock"), rtol=1e-5, atol=1e-5)
 
 
-def test_the_input_depends_on_the_seed_only(tiny_net):
+def test_the_input_depends_on_the_seed_only(tiny_net) -> None:
     def inputs(**fields):
         with point_workload.open_point(Point(tiny_net, 4, **fields)) as workload:
             return workload.inputs[0]
@@ -105,7 +106,7 @@ def test_the_input_depends_on_the_seed_only(tiny_net):
     assert not torch.equal(inputs(), inputs(seed=2))
 
 
-def test_points_are_read_back_and_checked():
+def test_points_are_read_back_and_checked() -> None:
     point = Point("tiny", 4, input_size=(3, 8, 8))
     assert Point.from_dict(json.loads(json.dumps(point.as_dict()))) == point
     for wrong in ({"net": "tiny", "mode": "guessing"}, {"net": "tiny", "dtype": "int3"}, {"nets": "tiny"}):
@@ -113,14 +114,14 @@ def test_points_are_read_back_and_checked():
             Point.from_dict(wrong)
 
 
-def test_a_point_apart_is_the_same_kind_of_record():
+def test_a_point_apart_is_the_same_kind_of_record() -> None:
     result = measure_apart(SMALL, BRIEF, cores=sorted(os.sched_getaffinity(0))[:1])
     assert result["status"] == "ok"
     assert result["environment"]["torch"]["threads"] == 1
     assert len(result["environment"]["cpu"]["affinity"]) == 1
 
 
-def test_limits_and_crashes_end_the_point_only():
+def test_limits_and_crashes_end_the_point_only() -> None:
     result = measure_apart(SMALL, BRIEF, memory_budget=64 << 20)
     assert result["status"] == "out of memory" and "memory budget of 0.0625 GiB" in result["reason"]
     result = measure_apart(SMALL, BRIEF, time_limit=0.01)
@@ -132,12 +133,12 @@ def test_limits_and_crashes_end_the_point_only():
     assert ended.value.status == "failed"
 
 
-def test_an_exception_of_the_worker_itself_is_its_last_line():
+def test_an_exception_of_the_worker_itself_is_its_last_line() -> None:
     with PointWorker() as worker, pytest.raises(WorkerEndedError, match="exit code 1: AttributeError"):
         worker.ask("nothing")
 
 
-def test_a_worker_ends_with_its_parent():
+def test_a_worker_ends_with_its_parent() -> None:
     script = (
         "import os, signal, sys\n"
         "from convnet_benchmarks.points.process import PointWorker\n"
@@ -166,14 +167,14 @@ def _runs(pid):
         return False
 
 
-def test_devices_are_described_or_refused():
+def test_devices_are_described_or_refused() -> None:
     assert set(describe_device("cpu", "--device")) == {"device", "torch"}
     if not torch.cuda.is_available():
         with pytest.raises(UserError, match=r"option --device: .*accepted here: cpu"):
             describe_device("cuda", "--device")
 
 
-def test_percentiles_lie_between_the_samples():
+def test_percentiles_lie_between_the_samples() -> None:
     assert percentile([3, 1, 2], 50) == 2
     assert percentile([0.0, 10.0], 90) == pytest.approx(9.0)
     assert percentile([7.0], 99) == 7.0
@@ -182,7 +183,7 @@ def test_percentiles_lie_between_the_samples():
 @pytest.mark.gpu
 @pytest.mark.parametrize("backend", ["stock", "no-cudnn", "tf32", "channels-last"])
 @pytest.mark.parametrize("mode", ["inference", "training"])
-def test_a_point_on_a_gpu(backend, mode):
+def test_a_point_on_a_gpu(backend: str, mode: str) -> None:
     result = point_measurement.measure(Point("googlenet", 4, "cuda", backend=backend, mode=mode), BRIEF)
     assert (result["status"], result["reason"]) == ("ok", "")
     assert result["reserved_memory_bytes"] >= result["peak_memory_bytes"] > 4 * result["parameters"]
@@ -190,7 +191,7 @@ def test_a_point_on_a_gpu(backend, mode):
 
 
 @pytest.mark.gpu
-def test_a_gpu_recovers_from_running_out_of_memory():
+def test_a_gpu_recovers_from_running_out_of_memory() -> None:
     before = torch.cuda.memory_allocated()
     result = point_measurement.try_point(Point("googlenet", 2**16, "cuda"))
     assert result["status"] == "out of memory"

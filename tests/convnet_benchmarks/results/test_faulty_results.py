@@ -3,6 +3,8 @@
 import copy
 import json
 import math
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +15,7 @@ from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.output import SCHEMA
 from convnet_benchmarks.results.load import load
 from tests.helpers import made_results
+from tests.helpers.commands import run_python
 
 MISSING = object()
 FAULTS = (MISSING, None, "x", -1, 0, math.nan, 10**400, [])
@@ -84,7 +87,7 @@ def with_fault(document, path, fault):
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
-def test_a_faulty_field_is_named_or_does_not_matter(tmp_path, name):
+def test_a_faulty_field_is_named_or_does_not_matter(tmp_path: Path, name) -> None:
     path, plots = tmp_path / name, all_plots()
     sound = load(made_results.write(path, DOCUMENTS[name])).measurements
     refused = 0
@@ -125,7 +128,9 @@ def test_a_faulty_field_is_named_or_does_not_matter(tmp_path, name):
         (("status",), "fine", "field 'status' is 'fine'; accepted: ok, out of memory, unsupported, failed"),
     ],
 )
-def test_a_faulty_point_as_typed(tmp_path, run_python, command, place, fault, message):
+def test_a_faulty_point_as_typed(
+    tmp_path: Path, command: str, place: tuple[str, ...], fault: Any, message: str
+) -> None:
     if command == "report":
         pytest.importorskip("bokeh")
     first, second = (made_results.point("alexnet", batch, 40.0) for batch in (1, 8))
@@ -137,7 +142,7 @@ def test_a_faulty_point_as_typed(tmp_path, run_python, command, place, fault, me
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_a_roofline_without_its_roofs_as_typed(tmp_path, run_python):
+def test_a_roofline_without_its_roofs_as_typed(tmp_path: Path) -> None:
     pytest.importorskip("bokeh")
     document = with_fault(made_results.flops(), ("roofline", "roofs", "gbytes"), MISSING)
     path = made_results.write(tmp_path / "flops.json", document)
@@ -149,7 +154,7 @@ def test_a_roofline_without_its_roofs_as_typed(tmp_path, run_python):
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_of_a_point_measured_again_only_the_last_counts(tmp_path):
+def test_of_a_point_measured_again_only_the_last_counts(tmp_path: Path) -> None:
     faulty = made_results.point("alexnet", 8, 40.0) | {"samples_per_second": None}
     file = load(made_results.write(tmp_path / "s.jsonl", faulty, made_results.point("alexnet", 8, 50.0)))
     assert [one.value for one in file.measurements if one.quantity == "throughput"] == [50.0]

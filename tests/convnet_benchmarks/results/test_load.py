@@ -1,6 +1,8 @@
 """Measurements from files of every kind."""
 
 import json
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,7 +19,7 @@ def only(file, **about):
     return found
 
 
-def test_a_run_has_the_intervals_of_its_loops_per_image(tmp_path):
+def test_a_run_has_the_intervals_of_its_loops_per_image(tmp_path: Path) -> None:
     file = load(made_results.write(tmp_path / "run.json", made_results.benchmark(10.0, batch=4)))
     one = only(file, phase="updateOutput")
     assert (one.net, one.batch, one.device, one.software) == ("alexnet_owt", 4, "Testor 9000", "mm, float32")
@@ -27,14 +29,14 @@ def test_a_run_has_the_intervals_of_its_loops_per_image(tmp_path):
     assert only(file, phase="dry-run").interval is None
 
 
-def test_a_sum_of_phases_is_bounded_by_the_sums(tmp_path):
+def test_a_sum_of_phases_is_bounded_by_the_sums(tmp_path: Path) -> None:
     file = load(made_results.write(tmp_path / "run.json", made_results.benchmark(10.0, batch=4)))
     one, total = only(file, phase="updateOutput"), only(file, phase="forward+backward")
     assert total.value == pytest.approx(3 * one.value)
     assert total.interval == pytest.approx(tuple(3 * end for end in one.interval))
 
 
-def test_points_of_a_sweep(tmp_path):
+def test_points_of_a_sweep(tmp_path: Path) -> None:
     failed = made_results.point("vgg_a", 1, 1.0) | {"status": "out of memory"}
     again = made_results.point("alexnet", 8, 50.0)
     records = [made_results.point("alexnet", 8, 40.0), failed, made_results.search("alexnet", 77), again]
@@ -48,19 +50,19 @@ def test_points_of_a_sweep(tmp_path):
     assert {one.net for one in file.measurements} == {"alexnet"}
 
 
-def test_a_sweeps_json_is_its_points(tmp_path):
+def test_a_sweeps_json_is_its_points(tmp_path: Path) -> None:
     document = {"schema": SCHEMA, "kind": "sweep", "points": [made_results.point("alexnet", 8, 40.0)]}
     assert only(load(made_results.write(tmp_path / "s.json", document)), quantity="throughput").value == 40
 
 
-def test_independent_runs_are_samples(tmp_path):
+def test_independent_runs_are_samples(tmp_path: Path) -> None:
     file = load(made_results.write(tmp_path / "ops.json", made_results.ops(runs=10)))
     layer = only(file, op="layer2 ReLU")
     assert layer.value == pytest.approx(3 * 1.0045) and layer.samples == 10 and layer.interval
     assert only(file, op="").value == pytest.approx(6 * 1.0045)
 
 
-def test_a_layer_is_timed_on_the_device_that_ran_it(tmp_path):
+def test_a_layer_is_timed_on_the_device_that_ran_it(tmp_path: Path) -> None:
     document = made_results.ops(layers=1, runs=1) | {
         "environment": made_results.ENVIRONMENT | {"gpu": {"name": "Big GPU"}}
     }
@@ -69,7 +71,7 @@ def test_a_layer_is_timed_on_the_device_that_ran_it(tmp_path):
     assert [one.device for one in file.measurements if not one.op] == ["Testor 9000", "Big GPU"]
 
 
-def test_accuracies_of_each_backend(tmp_path):
+def test_accuracies_of_each_backend(tmp_path: Path) -> None:
     document = {
         "schema": SCHEMA,
         "kind": "accuracy",
@@ -82,7 +84,7 @@ def test_accuracies_of_each_backend(tmp_path):
     assert only(file, quantity="top-5 accuracy").software == "stock" and len(file.measurements) == 3
 
 
-def test_phases_of_training_are_measurements_of_their_own(tmp_path):
+def test_phases_of_training_are_measurements_of_their_own(tmp_path: Path) -> None:
     document = made_results.ops(layers=1, runs=2)
     for run in document["runs"]:
         run[0]["total_ms"] = {"updateOutput": 2.0, "updateGradInput": 3.0}
@@ -90,7 +92,7 @@ def test_phases_of_training_are_measurements_of_their_own(tmp_path):
     assert only(file, phase="updateGradInput").value == 3
 
 
-def test_tables_of_a_study_without_a_reader_of_its_own(tmp_path):
+def test_tables_of_a_study_without_a_reader_of_its_own(tmp_path: Path) -> None:
     rows = [
         {"net": "vgg_a", "batch": 8, "library": "oneDNN on", "time [ms]": 1.5, "images": 7, "left out": None}
     ]
@@ -108,13 +110,13 @@ def test_tables_of_a_study_without_a_reader_of_its_own(tmp_path):
     assert only(file, quantity="images").value == 7 and len(file.measurements) == 2
 
 
-def test_legacy_logs(golden):
+def test_legacy_logs(golden: Path) -> None:
     file = load(str(golden / "logs" / "benchmark_cpu_4d_b4.log"))
     total = only(file, phase="forward+backward")
     assert file.kind == "log" and total.interval is None and total.unit == "ms per sample"
 
 
-def test_a_published_log_knows_its_nets(tmp_path):
+def test_a_published_log_knows_its_nets(tmp_path: Path) -> None:
     log = tmp_path / "titan.log"
     log.write_text(
         "Running on device: GeForce GTX TITAN X\n"
@@ -141,7 +143,7 @@ def test_a_published_log_knows_its_nets(tmp_path):
         ("x.jsonl", '{"schema": "convnet-benchmarks/points/9"}\n', "not a measured point"),
     ],
 )
-def test_other_files_are_refused_by_name(tmp_path, name, text, message):
+def test_other_files_are_refused_by_name(tmp_path: Path, name: str, text: Any, message: str) -> None:
     path = tmp_path / name
     if text is not None:
         path.write_text(text)

@@ -13,7 +13,7 @@ from convnet_benchmarks.timing.phases import PHASES, layer_phases, time_phases
 class TickingClock(HostClock):
     """Every reading is one millisecond after the last, so that times are counts of readings."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._now = 0
 
     def mark(self):
@@ -26,7 +26,7 @@ def net():
     return nn.Sequential(nn.Conv2d(3, 8, 3), relu, nn.Sequential(nn.Conv2d(8, 4, 3), relu), nn.Flatten())
 
 
-def test_each_call_of_a_module_is_a_layer_in_the_order_of_the_calls():
+def test_each_call_of_a_module_is_a_layer_in_the_order_of_the_calls() -> None:
     with torch.inference_mode():
         times = time_layers(net(), torch.randn(2, 3, 8, 8), TickingClock(), 2)
     assert times.layers == (
@@ -39,7 +39,7 @@ def test_each_call_of_a_module_is_a_layer_in_the_order_of_the_calls():
     assert all(abs(ms - 1) < 1e-9 for ms in times.layer_ms)
 
 
-def test_layers_and_what_is_around_them_are_the_whole_pass():
+def test_layers_and_what_is_around_them_are_the_whole_pass() -> None:
     module = nn.Sequential(*(nn.Linear(30, 30) for _ in range(20)))
     with torch.inference_mode():
         times = time_layers(module, torch.randn(4, 30), TickingClock(), 3)
@@ -48,7 +48,7 @@ def test_layers_and_what_is_around_them_are_the_whole_pass():
     assert times.plain_ms > 0 and times.hooked_ms > 0
 
 
-def test_a_slow_layer_has_its_own_time():
+def test_a_slow_layer_has_its_own_time() -> None:
     class Sleep(nn.Module):
         def forward(self, input):
             time.sleep(0.02)
@@ -58,30 +58,30 @@ def test_a_slow_layer_has_its_own_time():
     assert times.layer_ms[1] >= 20 and times.hooked_ms >= 20 and times.plain_ms >= 20
 
 
-def test_an_empty_layer_shows_little():
+def test_an_empty_layer_shows_little() -> None:
     assert 0 < empty_layer_ms(HostClock(), torch.zeros(1)) < 0.5
 
 
-def test_hooks_are_gone_after_the_timing():
+def test_hooks_are_gone_after_the_timing() -> None:
     module = net()
     time_layers(module, torch.randn(1, 3, 8, 8), HostClock(), 1)
     assert not any(m._forward_hooks or m._forward_pre_hooks for m in module.modules())
 
 
-def test_phases_of_a_layer_without_parameters_and_of_one_with():
+def test_phases_of_a_layer_without_parameters_and_of_one_with() -> None:
     found = dict(layer_phases(net(), torch.randn(2, 3, 8, 8), HostClock(), 2))
     convolution, relu = found[Layer("0", "Conv2d")], found[Layer("1", "ReLU")]
     assert all(convolution[phase] > 0 for phase in PHASES)
     assert sorted(relu) == ["updateGradInput", "updateOutput"]
 
 
-def test_a_layer_of_several_tensors_is_listed_without_times():
+def test_a_layer_of_several_tensors_is_listed_without_times() -> None:
     class Sum(nn.Module):
         def forward(self, a, b):
             return a + b
 
     class Net(nn.Module):
-        def __init__(self):
+        def __init__(self) -> None:
             super().__init__()
             self.sum = Sum()
 
@@ -92,5 +92,5 @@ def test_a_layer_of_several_tensors_is_listed_without_times():
     assert found == {Layer("sum", "Sum"): {}}
 
 
-def test_phases_of_the_whole_net():
+def test_phases_of_the_whole_net() -> None:
     assert all(ms > 0 for ms in time_phases(net(), torch.randn(2, 3, 8, 8), HostClock(), 2).values())

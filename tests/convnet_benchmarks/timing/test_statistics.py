@@ -2,6 +2,7 @@
 
 import random
 import statistics
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,7 +14,7 @@ positive = st.floats(1e-3, 1e6)
 
 
 @given(st.lists(positive, min_size=1, max_size=200))
-def test_the_interval_encloses_the_median_and_the_samples_the_interval(samples):
+def test_the_interval_encloses_the_median_and_the_samples_the_interval(samples) -> None:
     summary = summarise(samples)
     assert min(samples) == summary.minimum <= summary.low <= summary.median <= summary.high <= max(samples)
     assert summary.median == statistics.median(samples)
@@ -21,13 +22,13 @@ def test_the_interval_encloses_the_median_and_the_samples_the_interval(samples):
 
 
 @given(st.lists(positive, min_size=6, max_size=100), st.floats(0.1, 10))
-def test_statistics_scale_with_their_unit(samples, factor):
+def test_statistics_scale_with_their_unit(samples, factor) -> None:
     one, scaled = summarise(samples), summarise([factor * sample for sample in samples])
     assert scaled.median == pytest.approx(factor * one.median)
     assert scaled.high - scaled.low == pytest.approx(factor * (one.high - one.low), abs=1e-6 * scaled.high)
 
 
-def test_the_interval_covers_the_true_median_as_often_as_it_says():
+def test_the_interval_covers_the_true_median_as_often_as_it_says() -> None:
     draw = random.Random(1)
     for size in (6, 11, 30):
         covered = 0
@@ -38,7 +39,7 @@ def test_the_interval_covers_the_true_median_as_often_as_it_says():
 
 
 @pytest.mark.parametrize(("size", "rank"), [(6, 1), (9, 2), (10, 2), (20, 6), (100, 40)])
-def test_ranks_of_the_interval_are_the_tables(size, rank):
+def test_ranks_of_the_interval_are_the_tables(size: int, rank: int) -> None:
     """Conover's table A3: the ranks of the 95 % interval of the median."""
     assert median_interval(list(range(1, size + 1))) == (rank, size + 1 - rank)
 
@@ -53,16 +54,16 @@ def test_ranks_of_the_interval_are_the_tables(size, rank):
         ([10.0, 11.0] * 10, True, "timed out"),
     ],
 )
-def test_verdicts(samples, timed_out, verdict):
+def test_verdicts(samples: Any, timed_out: bool, verdict: str) -> None:
     summary = summarise(samples, timed_out=timed_out)
     assert summary.verdict == verdict
     assert bool(summary.advice) == (verdict != "stable")
 
 
-def test_outliers_are_counted():
+def test_outliers_are_counted() -> None:
     assert summarise([10.0, 10.1, 9.9, 10.0, 10.05, 9.95, 30.0]).outliers == 1
 
 
-def test_no_samples_are_refused():
+def test_no_samples_are_refused() -> None:
     with pytest.raises(ValueError):
         summarise([])

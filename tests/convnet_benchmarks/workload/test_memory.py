@@ -1,37 +1,42 @@
 """Out of memory: how it is recognised, and the batch that is named."""
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 import torch
 
 from convnet_benchmarks.workload.memory import fitting_batch, is_out_of_memory
 
 
-def test_pytorchs_own_refusal_on_a_cpu_is_recognised():
+def test_pytorchs_own_refusal_on_a_cpu_is_recognised() -> None:
     with pytest.raises(RuntimeError) as error:
         torch.empty(2**50, dtype=torch.uint8)
     assert is_out_of_memory(error.value)
 
 
 @pytest.mark.parametrize("error", [MemoryError(), torch.cuda.OutOfMemoryError("CUDA out of memory")])
-def test_refusals_are_recognised(error):
+def test_refusals_are_recognised(error: Any) -> None:
     assert is_out_of_memory(error)
 
 
-def test_other_errors_are_not():
+def test_other_errors_are_not() -> None:
     assert not is_out_of_memory(RuntimeError("shapes do not match"))
 
 
-def test_the_fitting_batch_fits_and_one_more_does_not():
+def test_the_fitting_batch_fits_and_one_more_does_not() -> None:
     fixed, sample, capacity = 1000, 70, 5000
     batch = fitting_batch(fixed + sample, fixed + 2 * sample, capacity)
     assert fixed + batch * sample <= capacity < fixed + (batch + 1) * sample
 
 
 @pytest.mark.parametrize("place", ["convnet_benchmarks.legacy.workload.prepare", "nets.engine.compile"])
-def test_running_out_anywhere_is_one_line_and_exit_3(monkeypatch, capsys, tmp_path, place):
+def test_running_out_anywhere_is_one_line_and_exit_3(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, place: str
+) -> None:
     from convnet_benchmarks.commands import benchmark
 
-    def refuse(*_, **__):
+    def refuse(*_, **__) -> None:
         raise MemoryError
 
     monkeypatch.setattr(place, refuse)
@@ -42,13 +47,15 @@ def test_running_out_anywhere_is_one_line_and_exit_3(monkeypatch, capsys, tmp_pa
     assert not list(tmp_path.iterdir())
 
 
-def test_running_out_in_a_phase_keeps_what_was_measured(monkeypatch, capsys, tmp_path):
+def test_running_out_in_a_phase_keeps_what_was_measured(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     import json
 
     from convnet_benchmarks.commands import benchmark
     from nets.engine import EnginePhases
 
-    def refuse(*_):
+    def refuse(*_) -> None:
         raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
 
     monkeypatch.setattr(EnginePhases, "updateGradInput", refuse)

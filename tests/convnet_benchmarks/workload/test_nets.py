@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -67,7 +68,7 @@ _hidden = fixed
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """The current folder, with models.py in it; what tests import and append to the path is undone."""
     (tmp_path / "zoo_models.py").write_text(MODELS)
     (tmp_path / "neighbour.py").write_text("def width():\n    return 4\n")
@@ -80,25 +81,25 @@ def folder(tmp_path, monkeypatch):
         sys.modules.pop(name, None)
 
 
-def test_a_name_of_the_registry():
+def test_a_name_of_the_registry() -> None:
     assert named_nets.find("vgg11") is registry.NETS["vgg11"]
     assert named_nets.find("vgg11", (3, 256, 256)).input_size == (3, 256, 256)
 
 
 @pytest.mark.parametrize("name", ["zoo_models:fixed", "zoo_models.py:fixed", "./zoo_models.py:fixed"])
-def test_a_function_gives_its_own_parameters_by_seed(folder, name):
+def test_a_function_gives_its_own_parameters_by_seed(folder: Path, name: str) -> None:
     net = named_nets.find(name, (3, 8, 8))
     one, again, other = (registry.build(net, seed) for seed in (1, 1, 2))
     assert torch.equal(one[1].weight, again[1].weight) and not torch.equal(one[1].weight, other[1].weight)
     assert registry.parameter_count(registry.on_meta(net)) == 3 * 8 * 8 * 5 + 5
 
 
-def test_a_class_and_what_lies_beside_the_module(folder):
+def test_a_class_and_what_lies_beside_the_module(folder: Path) -> None:
     assert isinstance(registry.build(named_nets.find("zoo_models:Pair", (8,)), 1), nn.Module)
     registry.build(named_nets.find("zoo_models:small", (3, 8, 8)), 1)
 
 
-def test_a_torch7_model(tmp_path):
+def test_a_torch7_model(tmp_path: Path) -> None:
     net = named_nets.find(str(GOLDEN / "t7" / "net.bin.t7"), (4,))
     module = registry.build(net, seed=1)
     assert isinstance(module, nn.Module) and registry.parameter_count(module) > 0
@@ -126,7 +127,7 @@ def test_a_torch7_model(tmp_path):
         ("missing.t7:net", "there is no file 'missing.t7'"),
     ],
 )
-def test_what_is_not_there(folder, name, message):
+def test_what_is_not_there(folder: Path, name: str, message: str) -> None:
     with pytest.raises(UserError, match=message):
         named_nets.find(name, (3, 8, 8))
 
@@ -139,19 +140,19 @@ def test_what_is_not_there(folder, name, message):
         ("zoo_models:number", r"zoo_models:number\(\) returned a int; accepted: a torch.nn.Module"),
     ],
 )
-def test_functions_that_give_no_module(folder, name, message):
+def test_functions_that_give_no_module(folder: Path, name: str, message: str) -> None:
     net = named_nets.find(name, (3, 8, 8))
     with pytest.raises(UserError, match=message):
         registry.build(net, 1)
 
 
-def test_a_t7_place_that_is_not_there():
+def test_a_t7_place_that_is_not_there() -> None:
     net = named_nets.find(f"{GOLDEN / 't7' / 'net.bin.t7'}:nowhere", (4,))
     with pytest.raises(UserError, match=r"option --net: .*nowhere"):
         registry.build(net, 1)
 
 
-def test_nets_from_outside_need_a_size(folder):
+def test_nets_from_outside_need_a_size(folder: Path) -> None:
     with pytest.raises(UserError, match="'zoo_models:fixed' needs the size of one input, as --input-size"):
         named_nets.find("zoo_models:fixed")
 
@@ -162,13 +163,13 @@ def benchmark(folder, *arguments, script="benchmark.py"):
 
 
 @pytest.mark.parametrize("size", [("--input-size", "3x8x8"), ("-x", "8", "-y", "8")])
-def test_benchmark_runs_a_function(folder, size):
+def test_benchmark_runs_a_function(folder: Path, size: tuple[str, ...]) -> None:
     done = benchmark(folder, "--net", "zoo_models:fixed", *size, "-batch_size", "4")
     assert done.returncode == 0, done.stderr
     assert re.search(r"^:TOTAL:\t[\d.e-]+$", done.stdout, re.MULTILINE)
 
 
-def test_benchmark_runs_a_net_with_a_table_of_outputs(folder):
+def test_benchmark_runs_a_net_with_a_table_of_outputs(folder: Path) -> None:
     done = benchmark(folder, "--net", "zoo_models.py:Pair", "--input-size", "8")
     assert done.returncode == 0, done.stderr
     assert "because the CPU engine cannot" in done.stderr
@@ -200,13 +201,13 @@ def test_benchmark_runs_a_net_with_a_table_of_outputs(folder):
         (["--net", "resnet18_v1", "-4d_tensor", "false"], "resnet18_v1 takes batches only"),
     ],
 )
-def test_bad_input_is_one_line(folder, arguments, message):
+def test_bad_input_is_one_line(folder: Path, arguments: list[str], message: str) -> None:
     done = benchmark(folder, *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert message in done.stderr and done.stderr.count("\n") == 1
 
 
-def test_a_net_that_fails_while_it_is_measured_is_told_in_one_line(folder):
+def test_a_net_that_fails_while_it_is_measured_is_told_in_one_line(folder: Path) -> None:
     done = benchmark(folder, "--net", "zoo_models:Late", "--input-size", "8", "--backend", "stock")
     assert done.returncode == 2 and "Traceback" not in done.stderr
     last = done.stderr.splitlines()[-1]
@@ -215,7 +216,7 @@ def test_a_net_that_fails_while_it_is_measured_is_told_in_one_line(folder):
     )
 
 
-def test_an_error_of_ours_is_not_called_the_net_s(folder):
+def test_an_error_of_ours_is_not_called_the_net_s(folder: Path) -> None:
     net = named_nets.find("zoo_models:small", (3, 8, 8))
     with pytest.raises(KeyError) as ours:
         registry.find("no such net")
@@ -224,14 +225,14 @@ def test_an_error_of_ours_is_not_called_the_net_s(folder):
 
 
 @pytest.mark.parametrize(("net", "gives"), [("Pair", "several tensors"), ("Sum", "a single number")])
-def test_the_criterion_wants_rows_of_scores(folder, net, gives):
+def test_the_criterion_wants_rows_of_scores(folder: Path, net: str, gives: str) -> None:
     net = f"zoo_models:{net}"
     done = benchmark(folder, "--net", net, "--input-size", "8", script="benchmark_criterion.py")
     assert done.returncode == 2 and "Traceback" not in done.stderr
     assert f"{net} gives {gives}; ClassNLLCriterion takes one row" in done.stderr
 
 
-def test_a_point_of_a_net_that_gives_nothing_fails(folder):
+def test_a_point_of_a_net_that_gives_nothing_fails(folder: Path) -> None:
     point = Point("zoo_models:Nothing", 2, input_size=(8,))
     answer = measure(point, Settling(most_seconds=0.1))
     assert (answer["status"], answer["reason"]) == (

@@ -5,6 +5,7 @@ was written (docs/models.md).
 """
 
 import io
+from typing import Any
 
 import numpy as np
 import pytest
@@ -45,7 +46,7 @@ def tensors_of(value):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_was_read_from_torch7_is_written_for_it_again(name):
+def test_what_was_read_from_torch7_is_written_for_it_again(name) -> None:
     case = CASES[name]
     module = to_torch(case["module"]).eval()
     again = to_torch(read_back(from_torch(module, dtype=torch.float64)))
@@ -62,7 +63,7 @@ def same_class(case):
 
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if same_class(case)])
-def test_every_setting_that_torch7_writes_is_written(name):
+def test_every_setting_that_torch7_writes_is_written(name) -> None:
     recorded = CASES[name]["module"]
     written = from_torch(to_torch(recorded), dtype=torch.float64)
     assert written.version == recorded.version
@@ -134,7 +135,7 @@ TORCH_MODULES = {
 
 
 @pytest.mark.parametrize("name", TORCH_MODULES)
-def test_a_module_made_in_pytorch_computes_the_same_when_read_back(name):
+def test_a_module_made_in_pytorch_computes_the_same_when_read_back(name) -> None:
     torch.manual_seed(0)
     build, shape = TORCH_MODULES[name]
     module, x = build().eval(), torch.randn(shape)
@@ -145,14 +146,14 @@ def test_a_module_made_in_pytorch_computes_the_same_when_read_back(name):
         torch.testing.assert_close(to_torch(read_back(from_torch(module.train())))(x), module(x))
 
 
-def test_dropped_planes_keep_pytorchs_scale():
+def test_dropped_planes_keep_pytorchs_scale() -> None:
     drop = to_torch(from_torch(nn.Dropout2d(0.25)))
     values = drop(torch.ones(100, 10, 2, 2)).unique()
     torch.testing.assert_close(values, torch.tensor([0, 1 / 0.75]))
     torch.testing.assert_close(drop.eval()(torch.ones(1, 2, 2, 2)), torch.ones(1, 2, 2, 2))
 
 
-def test_parameters_share_their_memory_with_the_file_that_is_written():
+def test_parameters_share_their_memory_with_the_file_that_is_written() -> None:
     layer = nn.Linear(3, 2)
     model = from_torch(layer)
     layer.weight.data.fill_(7)
@@ -161,7 +162,7 @@ def test_parameters_share_their_memory_with_the_file_that_is_written():
     assert not model["gradWeight"].numpy().any()
 
 
-def test_tied_weights_stay_tied():
+def test_tied_weights_stay_tied() -> None:
     one, other = nn.Linear(3, 3), nn.Linear(3, 3)
     other.weight = one.weight
     model = read_back(from_torch(nn.Sequential(one, nn.Tanh(), other)))
@@ -173,7 +174,7 @@ def test_tied_weights_stay_tied():
     assert net[0].weight is net[2].weight
 
 
-def test_views_of_one_vector_share_its_storage():
+def test_views_of_one_vector_share_its_storage() -> None:
     flat = torch.randn(8)
     layer = nn.Linear(2, 2)
     layer.weight, layer.bias = nn.Parameter(flat[:4].view(2, 2)), nn.Parameter(flat[4:6])
@@ -182,7 +183,7 @@ def test_views_of_one_vector_share_its_storage():
     assert model["bias"].storage_offset == 5
 
 
-def test_each_module_keeps_its_mode():
+def test_each_module_keeps_its_mode() -> None:
     net = nn.Sequential(nn.Linear(2, 2), nn.Dropout())
     net[1].eval()
     model = from_torch(net)
@@ -198,7 +199,7 @@ class OtherForward(nn.Linear):
         return super().forward(input) * 2
 
 
-def test_a_subclass_counts_as_its_base_only_with_the_bases_forward():
+def test_a_subclass_counts_as_its_base_only_with_the_bases_forward() -> None:
     assert from_torch(Subclass(nn.Tanh())).typename == "nn.Sequential"
     with pytest.raises(ConversionError, match="OtherForward has no counterpart"):
         from_torch(OtherForward(2, 2))
@@ -226,13 +227,13 @@ def test_a_subclass_counts_as_its_base_only_with_the_bases_forward():
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_what_torch7_cannot_express_names_its_place(module, message):
+def test_what_torch7_cannot_express_names_its_place(module: Any, message: str) -> None:
     with pytest.raises(ConversionError) as caught:
         from_torch(module, "net")
     assert str(caught.value).startswith(message)
 
 
-def test_a_table_layer_gets_tables():
+def test_a_table_layer_gets_tables() -> None:
     model = from_torch(CAddTable())
     assert isinstance(model["gradInput"], t7.LuaTable)
     assert isinstance(model["output"], t7.Tensor)

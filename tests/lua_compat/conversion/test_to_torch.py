@@ -2,6 +2,7 @@
 
 import math
 import random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -36,7 +37,7 @@ def mapped(function, value):
     return function(value) if isinstance(value, torch.Tensor) else [mapped(function, v) for v in value]
 
 
-def assert_close(expected, got, tolerance=TOLERANCE):
+def assert_close(expected, got, tolerance=TOLERANCE) -> None:
     expected, got = tensors_of(expected), tensors_of(got)
     assert [tensor.shape for tensor in expected] == [tensor.shape for tensor in got]
     for one, other in zip(expected, got, strict=True):
@@ -46,7 +47,7 @@ def assert_close(expected, got, tolerance=TOLERANCE):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_every_recorded_module_computes_what_torch7_did(name):
+def test_every_recorded_module_computes_what_torch7_did(name) -> None:
     case = CASES[name]
     if not case["random"]:
         module = to_torch(case["module"])
@@ -57,7 +58,7 @@ def test_every_recorded_module_computes_what_torch7_did(name):
 
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if "gradInput" in case])
-def test_every_recorded_module_has_torch7s_gradients(name):
+def test_every_recorded_module_has_torch7s_gradients(name) -> None:
     case = CASES[name]
     module = to_torch(case["module"])
     wanted = mapped(lambda t: t.requires_grad_(t.is_floating_point()), value_of(case["input"]))
@@ -78,13 +79,15 @@ def recorded(name, encoding="bin"):
 
 @pytest.mark.parametrize("encoding", ["bin", "ascii", "long4"])
 @pytest.mark.parametrize(("name", "tolerance"), [("net", 1e-6), ("residual", 1e-5), ("tied", 1e-6)])
-def test_the_serialized_nets_reproduce_their_recorded_output(name, tolerance, encoding):
+def test_the_serialized_nets_reproduce_their_recorded_output(
+    name: str, tolerance: float, encoding: str
+) -> None:
     record = recorded(name, encoding)
     net = to_torch(record["net"])
     assert_close(value_of(record["output"]), net(value_of(record["input"])), tolerance)
 
 
-def test_each_module_keeps_its_mode():
+def test_each_module_keeps_its_mode() -> None:
     net = to_torch(recorded("net")["net"])
     assert not any(module.training for module in net.modules())
     record = recorded("net")
@@ -93,12 +96,12 @@ def test_each_module_keeps_its_mode():
     assert [module.training for module in net] == [i == 5 for i in range(8)]
 
 
-def test_number_types_follow_the_file():
+def test_number_types_follow_the_file() -> None:
     assert {p.dtype for p in to_torch(recorded("net")["net"]).parameters()} == {torch.float64}
     assert {p.dtype for p in to_torch(recorded("residual")["net"]).parameters()} == {torch.float32}
 
 
-def test_tied_weights_stay_tied():
+def test_tied_weights_stay_tied() -> None:
     net = to_torch(recorded("tied")["net"])
     assert net[0] is not net[1]
     assert net[0].weight is net[1].weight
@@ -110,13 +113,13 @@ def test_tied_weights_stay_tied():
     assert len(list(net.parameters())) == 2
 
 
-def test_a_module_used_twice_is_one_module():
+def test_a_module_used_twice_is_one_module() -> None:
     (case,) = (case for name, case in CASES.items() if "twice" in name)
     net = to_torch(case["module"])
     assert net[0] is net[2]
 
 
-def test_views_of_one_vector_stay_views_of_one_vector():
+def test_views_of_one_vector_stay_views_of_one_vector() -> None:
     (case,) = (case for name, case in CASES.items() if "flat" in name and "Flatten" not in name)
     parameters = list(to_torch(case["module"]).parameters())
     memories = {parameter.untyped_storage().data_ptr() for parameter in parameters}
@@ -124,7 +127,7 @@ def test_views_of_one_vector_stay_views_of_one_vector():
     assert len(memories) == 1
 
 
-def test_a_conversion_leaves_the_file_as_it_was():
+def test_a_conversion_leaves_the_file_as_it_was() -> None:
     record = recorded("residual")
     before = record["net"]["modules"][3]["weight"].numpy().copy()
     net = to_torch(record["net"])
@@ -133,7 +136,7 @@ def test_a_conversion_leaves_the_file_as_it_was():
     np.testing.assert_array_equal(record["net"]["modules"][3]["weight"].numpy(), before)
 
 
-def test_the_counterpart_of_every_module_is_told():
+def test_the_counterpart_of_every_module_is_told() -> None:
     converted = convert(recorded("residual")["net"], "net")
     places = {path: (source.typename, type(module).__name__) for path, source, module in converted.places}
     assert places["net.modules[1].modules[1].modules[2]"] == ("nn.Tanh", "Tanh")
@@ -156,7 +159,7 @@ def sequential(*modules):
     return module("nn.Sequential", modules=t7.LuaTable.from_list(modules))
 
 
-def test_cudnn_layers_are_nns_with_groups_and_whole_windows():
+def test_cudnn_layers_are_nns_with_groups_and_whole_windows() -> None:
     net = to_torch(
         sequential(
             module("cudnn.SpatialConvolution", nInputPlane=4, nOutputPlane=6, kW=3, kH=3, dW=1, dH=1, padW=1,
@@ -172,7 +175,7 @@ def test_cudnn_layers_are_nns_with_groups_and_whole_windows():
     torch.testing.assert_close(output[0, :, 2, 2], corner / 4)  # one value in a window of four
 
 
-def test_batch_normalization_of_version_1_kept_the_inverse_deviation():
+def test_batch_normalization_of_version_1_kept_the_inverse_deviation() -> None:
     variance = np.array([0.5, 2.0])
     old = module("nn.BatchNormalization", nDim=2, eps=1e-5, momentum=0.1, affine=False,
                  running_mean=t7.Tensor.from_numpy(np.zeros(2)),
@@ -180,24 +183,24 @@ def test_batch_normalization_of_version_1_kept_the_inverse_deviation():
     np.testing.assert_allclose(to_torch(old).running_var.numpy(), variance)
 
 
-def test_gradient_reversal_of_version_1_has_no_factor():
+def test_gradient_reversal_of_version_1_has_no_factor() -> None:
     x = torch.ones(3, requires_grad=True)
     to_torch(module("nn.GradientReversal", version=1))(x).sum().backward()
     assert x.grad.tolist() == [-1, -1, -1]
 
 
-def test_average_pooling_of_before_divide_sums():
+def test_average_pooling_of_before_divide_sums() -> None:
     pool = to_torch(module("nn.SpatialAveragePooling", kW=2, kH=2, dW=2, dH=2))
     assert pool(torch.ones(1, 4, 4)).tolist() == [[[4, 4], [4, 4]]]
 
 
-def test_a_convolution_with_one_padding_field():
+def test_a_convolution_with_one_padding_field() -> None:
     old = module("nn.SpatialConvolutionMM", nInputPlane=1, nOutputPlane=1, kW=3, kH=3, dW=1, dH=1, padding=1,
                  weight=tensor(1, 9), bias=tensor(1))  # fmt: skip
     assert to_torch(old)(torch.zeros(1, 1, 5, 5, dtype=torch.float64)).shape == (1, 1, 5, 5)
 
 
-def test_wrappers_of_several_gpus_are_their_module():
+def test_wrappers_of_several_gpus_are_their_module() -> None:
     inner = module("nn.Tanh")
     table = module("nn.DataParallelTable", modules=t7.LuaTable.from_list([inner]))
     assert isinstance(to_torch(table), nn.Tanh)
@@ -245,7 +248,7 @@ def containing_itself():
         (module("nn.gModule", nInputs=1), "net: nn.gModule: field forwardnodes must be a table"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_converted_names_its_place(model, message):
+def test_what_cannot_be_converted_names_its_place(model: Any, message: str) -> None:
     with pytest.raises(ConversionError) as caught:
         to_torch(model, "net")
     assert str(caught.value).startswith(message)
@@ -282,7 +285,7 @@ def tables_in(value, seen):
 
 @pytest.mark.filterwarnings("ignore:Initializing zero-element tensors")
 @pytest.mark.parametrize("seed", range(4))
-def test_a_damaged_module_is_converted_or_refused_with_its_place(seed):
+def test_a_damaged_module_is_converted_or_refused_with_its_place(seed: int) -> None:
     generator = random.Random(seed)
     cases = list(CASES.values())
     for _ in range(1000):
@@ -295,7 +298,7 @@ def test_a_damaged_module_is_converted_or_refused_with_its_place(seed):
             assert error.path.startswith("root")
 
 
-def test_modules_nested_without_end_are_refused():
+def test_modules_nested_without_end_are_refused() -> None:
     model = module("nn.Tanh")
     for _ in range(1000):
         model = sequential(model)

@@ -204,7 +204,7 @@ def test_c_structures_follow_their_tensors(mode: str) -> None:
     assert Runtime().run_string(mode + C_STRUCTURES) == 0
 
 
-def test_handles_live_until_the_kernel_that_they_are_for_has_run():
+def test_handles_live_until_the_kernel_that_they_are_for_has_run() -> None:
     """An argument that is copied first may allocate, and so release what is dead: not the other arguments."""
     code = """
         local x, wrong = torch.zeros(6, 40), 0

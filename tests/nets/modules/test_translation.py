@@ -26,20 +26,20 @@ def ids(batch=3, length=7):
     return net.sample((batch, 2, length), torch.Generator().manual_seed(2))
 
 
-def test_the_phases(small):
+def test_the_phases(small) -> None:
     check_phases(small, ids())
 
 
-def test_every_layer_is_trained(small):
+def test_every_layer_is_trained(small) -> None:
     small(ids()).sum().backward()
     assert all(parameter.grad.abs().max() > 0 for parameter in small.parameters())
 
 
-def test_log_probabilities(small):
+def test_log_probabilities(small) -> None:
     torch.testing.assert_close(small(ids()).exp().sum(2), torch.ones(3, 7))
 
 
-def test_the_decoder_sees_earlier_target_tokens_only(small):
+def test_the_decoder_sees_earlier_target_tokens_only(small) -> None:
     one = ids()
     other = one.clone()
     other[:, 1, 4] = (other[:, 1, 4] + 1) % TOKENS
@@ -48,7 +48,7 @@ def test_the_decoder_sees_earlier_target_tokens_only(small):
     assert all((before[:, t] - after[:, t]).abs().max() > 1e-4 for t in range(4, 7))
 
 
-def test_every_output_sees_the_whole_source(small):
+def test_every_output_sees_the_whole_source(small) -> None:
     one = ids()
     for place in (0, 6):
         other = one.clone()
@@ -56,13 +56,13 @@ def test_every_output_sees_the_whole_source(small):
         assert all((small(one)[:, t] - small(other)[:, t]).abs().max() > 1e-6 for t in range(7))
 
 
-def test_attention_is_a_weighted_mean():
+def test_attention_is_a_weighted_mean() -> None:
     attention = AdditiveAttention(5)
     memory = torch.randn(2, 1, 5).expand(2, 4, 5)  # all the same: so is every mean of them
     torch.testing.assert_close(attention(torch.randn(2, 3, 5), memory), memory[:, :3])
 
 
-def test_on_meta_at_full_size():
+def test_on_meta_at_full_size() -> None:
     net = registry.find("gnmt")
     output = registry.on_meta(net)(torch.empty((2, *net.input_size), dtype=torch.int64, device="meta"))
     assert output.shape == (2, 50, 32_000)

@@ -36,16 +36,16 @@ MODULES = {
 
 
 @pytest.mark.parametrize("line", MODULES)
-def test_text_is_torch7s(line):
+def test_text_is_torch7s(line) -> None:
     names = ClassNames(convolution="nn.SpatialConvolution")
     assert torch7_string(MODULES[line](), names) == RECORDED[line].rstrip("\n")
 
 
-def test_a_class_that_torch7_has_not_keeps_its_own_text():
+def test_a_class_that_torch7_has_not_keeps_its_own_text() -> None:
     assert torch7_string(nn.GELU()) == str(nn.GELU())
 
 
-def test_paths_count_as_the_printed_model_does():
+def test_paths_count_as_the_printed_model_does() -> None:
     assert torch7_path("1.0") == "(2)(1)"
     assert torch7_path("8.branches.2.0") == "(9)(3)(1)"
     assert torch7_path("features") == "features"

@@ -1,6 +1,7 @@
 """The generator against the streams that real Torch7 gave for five seeds, and its own laws."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -49,12 +50,12 @@ def recorded(streams, seed, name):
         ("multinomial_norep", lambda g: g.multinomial(np.array([1.0, 2, 3, 4, 5, 6]), 6)),
     ],
 )
-def test_stream_is_torch7s(streams, seed, name, draw):
+def test_stream_is_torch7s(streams, seed: int, name: str, draw: Any) -> None:
     np.testing.assert_array_equal(draw(Generator(int(seed))), recorded(streams, seed, name))
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_float_tensors_are_torch7s(streams, seed):
+def test_float_tensors_are_torch7s(streams, seed: int) -> None:
     for name, fill in (("rand_float", "fill_uniform"), ("randn_float", "fill_normal")):
         values = np.empty((3, 5), dtype=np.float32)
         getattr(Generator(int(seed)), fill)(values, 0, 1)
@@ -62,7 +63,7 @@ def test_float_tensors_are_torch7s(streams, seed):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_distributions_share_one_stream(streams, seed):
+def test_distributions_share_one_stream(streams, seed: int) -> None:
     generator = Generator(int(seed))
     generator.normal(1)  # the recording made, and dropped, one before the table
     mixed = [
@@ -76,7 +77,7 @@ def test_distributions_share_one_stream(streams, seed):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_restored_state_continues_as_torch7s(streams, seed):
+def test_restored_state_continues_as_torch7s(streams, seed: int) -> None:
     generator = Generator(int(seed))
     generator.random(1)
     generator.normal(1)
@@ -89,7 +90,7 @@ def test_restored_state_continues_as_torch7s(streams, seed):
 
 
 @given(seed=st.integers(0, 2**32 - 1), first=st.integers(0, 50), second=st.integers(0, 50))
-def test_two_calls_draw_what_one_call_draws(seed, first, second):
+def test_two_calls_draw_what_one_call_draws(seed: int, first, second) -> None:
     for draw in ("uniform", "normal", "random"):
         once, twice = Generator(seed), Generator(seed)
         whole = getattr(once, draw)(first + second)
@@ -98,11 +99,11 @@ def test_two_calls_draw_what_one_call_draws(seed, first, second):
 
 
 @given(size=st.integers(1, 300), seed=st.integers(0, 2**32 - 1))
-def test_randperm_is_a_permutation(size, seed):
+def test_randperm_is_a_permutation(size, seed: int) -> None:
     assert sorted(Generator(seed).randperm(size)) == list(range(1, size + 1))
 
 
-def test_filling_rounds_the_bounds_of_a_float_tensor():
+def test_filling_rounds_the_bounds_of_a_float_tensor() -> None:
     values = np.empty(70_000, dtype=np.float32)
     Generator(3).fill_uniform(values, -0.1, 0.1)
     low, high = float(np.float32(-0.1)), float(np.float32(0.1))
@@ -110,7 +111,7 @@ def test_filling_rounds_the_bounds_of_a_float_tensor():
     np.testing.assert_array_equal(values, expected)
 
 
-def test_filling_float_normals_equals_rounding_the_double_ones():
+def test_filling_float_normals_equals_rounding_the_double_ones() -> None:
     values = np.empty(200_001, dtype=np.float32)
     Generator(9).fill_normal(values)
     np.testing.assert_array_equal(values, Generator(9).normal(200_001).astype(np.float32))
@@ -129,12 +130,12 @@ def test_filling_float_normals_equals_rounding_the_double_ones():
         lambda g: g.fill_uniform(np.empty((4, 4), dtype=np.float32).T[::2], 0, 1),
     ],
 )
-def test_arguments_out_of_range_are_refused(draw):
+def test_arguments_out_of_range_are_refused(draw: Any) -> None:
     with pytest.raises(ValueError):
         draw(Generator(1))
 
 
-def test_normal_has_the_moments_it_should():
+def test_normal_has_the_moments_it_should() -> None:
     values = Generator(5).normal(100_000, 2.0, 3.0)
     assert math.isclose(values.mean(), 2.0, abs_tol=0.05)
     assert math.isclose(values.std(), 3.0, abs_tol=0.05)

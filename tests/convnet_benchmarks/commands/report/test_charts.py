@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -31,7 +32,7 @@ def bars(kind="bars"):
     return panel(kind, one, Series("two", [Mark(3.0, name="a")]))
 
 
-def test_bars_of_one_name_are_a_group_under_it():
+def test_bars_of_one_name_are_a_group_under_it() -> None:
     rows, height = layout_rows(bars())
     assert [(row.mark.name, row.series, row.name_y is None) for row in rows] == [
         ("a", "one", False),
@@ -42,13 +43,13 @@ def test_bars_of_one_name_are_a_group_under_it():
     assert rows[-1].y < height
 
 
-def test_dots_are_ordered_by_value():
+def test_dots_are_ordered_by_value() -> None:
     rows, _ = layout_rows(bars("dots"))
     assert [row.mark.name for row in rows] == ["b", "a", "a"]
 
 
 @given(st.lists(st.floats(1e-3, 1e6), min_size=1))
-def test_ticks_of_a_logarithmic_axis_are_round_and_few(values):
+def test_ticks_of_a_logarithmic_axis_are_round_and_few(values) -> None:
     ticks = axis_ticks(Axis("", log=True), values)
     assert 1 <= len(ticks) <= 12
     for tick in ticks:
@@ -57,18 +58,18 @@ def test_ticks_of_a_logarithmic_axis_are_round_and_few(values):
         assert min(values) / 4 < tick < max(values) * 4
 
 
-def test_given_ticks_are_kept_and_linear_axes_left_alone():
+def test_given_ticks_are_kept_and_linear_axes_left_alone() -> None:
     assert axis_ticks(Axis("", log=True, ticks=(1.0, 3.0)), [1.0]) == (1.0, 3.0)
     assert axis_ticks(Axis(""), [1.0]) == ()
 
 
-def test_names_of_points_do_not_cover_each_other():
+def test_names_of_points_do_not_cover_each_other() -> None:
     points = [Mark(1.0, 1.0, "one"), Mark(1.01, 1.0, "covered"), Mark(9.0, 9.0, "right"), Mark(1.0, 9.0)]
     names = point_names(panel("points", Series("s", points)))
     assert [(name.mark.name, name.to_the_left) for name in names] == [("one", False), ("right", True)]
 
 
-def test_styles_differ_by_more_than_colour():
+def test_styles_differ_by_more_than_colour() -> None:
     looks = styles([str(number) for number in range(20)])
     assert len({(look.colour, look.bokeh_shape, look.dash) for look in looks.values()}) == 20
     neighbours = list(looks.values())[:5]
@@ -76,7 +77,7 @@ def test_styles_differ_by_more_than_colour():
 
 
 @pytest.mark.parametrize("kind", ["lines", "points", "bars", "dots"])
-def test_bokeh_figures_follow_the_width_and_have_tooltips(kind):
+def test_bokeh_figures_follow_the_width_and_have_tooltips(kind: str) -> None:
     pytest.importorskip("bokeh")
     from bokeh.models import GlyphRenderer, HoverTool
 
@@ -96,7 +97,7 @@ def test_bokeh_figures_follow_the_width_and_have_tooltips(kind):
     assert figure.toolbar.active_drag is None and figure.toolbar.active_scroll is None
 
 
-def test_png(tmp_path):
+def test_png(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     from convnet_benchmarks.commands.report.matplotlib import save_png
 

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from pathlib import Path
 
 import pytest
 
@@ -10,11 +11,12 @@ from convnet_benchmarks.commands.report.plots import all_plots
 from convnet_benchmarks.history import read_sources
 from convnet_benchmarks.results.load import load
 from tests.helpers import made_results
+from tests.helpers.commands import run_python
 
 PLOTS = all_plots()
 
 
-def data_of(tmp_path, *documents, sources=()):
+def data_of(tmp_path: Path, *documents, sources=()):
     files = []
     for number, document in enumerate(documents):
         records = document if isinstance(document, list) else [document]
@@ -43,7 +45,7 @@ def two_machines():
 
 
 @pytest.mark.parametrize("name", PLOTS)
-def test_a_plot_says_what_it_needs(name, run_python):
+def test_a_plot_says_what_it_needs(name) -> None:
     """Its command is one that there is, with options that it has."""
     plot = PLOTS[name]
     program, command, *rest = shlex.split(plot.COMMAND)
@@ -54,7 +56,7 @@ def test_a_plot_says_what_it_needs(name, run_python):
 
 
 @pytest.mark.parametrize("name", PLOTS)
-def test_a_plot_without_data_is_absent(name, tmp_path):
+def test_a_plot_without_data_is_absent(name, tmp_path: Path) -> None:
     # A memory figure of a kind that no plot is made of.
     document = {
         "schema": "convnet-benchmarks/1",
@@ -64,7 +66,7 @@ def test_a_plot_without_data_is_absent(name, tmp_path):
     assert PLOTS[name].chart(data_of(tmp_path, document)) is None
 
 
-def test_throughput_against_batch_size(tmp_path):
+def test_throughput_against_batch_size(tmp_path: Path) -> None:
     chart = PLOTS["throughput_batch"].chart(data_of(tmp_path, two_machines()))
     assert [panel.title for panel in chart.panels] == ["alexnet", "vgg16"]
     assert ("alexnet", "GPU", "", 8.0, 60.0) in marks(chart)
@@ -75,29 +77,29 @@ def test_throughput_against_batch_size(tmp_path):
     assert len(chart.table.rows) == 6
 
 
-def test_memory_against_batch_size(tmp_path):
+def test_memory_against_batch_size(tmp_path: Path) -> None:
     chart = PLOTS["memory_batch"].chart(data_of(tmp_path, two_machines()))
     assert ("vgg16", "Testor 9000", "", 8.0, 116.0) in marks(chart)
 
 
-def test_values_far_apart_get_a_logarithmic_axis(tmp_path):
+def test_values_far_apart_get_a_logarithmic_axis(tmp_path: Path) -> None:
     records = [made_results.point("alexnet", 1, 1.0), made_results.point("alexnet", 2, 1000.0)]
     (panel,) = PLOTS["throughput_batch"].chart(data_of(tmp_path, records)).panels
     assert panel.y.log
 
 
-def test_the_largest_batch(tmp_path):
+def test_the_largest_batch(tmp_path: Path) -> None:
     chart = PLOTS["largest_batch"].chart(data_of(tmp_path, two_machines()))
     assert [(name, x) for _, _, name, x, _ in marks(chart)] == [("alexnet", 64.0), ("vgg16", 7.0)]
 
 
-def test_throughput_across_hardware_takes_the_best_batch(tmp_path):
+def test_throughput_across_hardware_takes_the_best_batch(tmp_path: Path) -> None:
     chart = PLOTS["throughput_hardware"].chart(data_of(tmp_path, two_machines()))
     alexnet = [(series, x) for panel, series, _, x, _ in marks(chart) if panel == "alexnet"]
     assert sorted(alexnet) == [("GPU", 60.0), ("Testor 9000", 30.0)]
 
 
-def test_accuracy_against_throughput_takes_published_accuracies(tmp_path):
+def test_accuracy_against_throughput_takes_published_accuracies(tmp_path: Path) -> None:
     nets = {"alexnet": 90.0, "vgg16": 5.0, "vgg19": 4.0, "unheard_of": 1.0}
     records = [made_results.point(net, 64, rate) for net, rate in nets.items()]
     chart = PLOTS["accuracy_throughput"].chart(data_of(tmp_path, records, sources=read_sources()))
@@ -108,7 +110,7 @@ def test_accuracy_against_throughput_takes_published_accuracies(tmp_path):
     }
 
 
-def test_a_measured_accuracy_counts_more_than_a_published_one(tmp_path):
+def test_a_measured_accuracy_counts_more_than_a_published_one(tmp_path: Path) -> None:
     rows = [{"net": "alexnet", "top-1 accuracy [fraction]": 0.6}]
     study = {"schema": "convnet-benchmarks/1", "kind": "x", "tables": [{"title": "", "rows": rows}]}
     data = data_of(tmp_path, [made_results.point("alexnet", 8, 9.0)], study, sources=read_sources())
@@ -116,13 +118,13 @@ def test_a_measured_accuracy_counts_more_than_a_published_one(tmp_path):
     assert top1 == 60
 
 
-def test_time_by_layer_keeps_the_order_of_the_net(tmp_path):
+def test_time_by_layer_keeps_the_order_of_the_net(tmp_path: Path) -> None:
     chart = PLOTS["op_bars"].chart(data_of(tmp_path, made_results.ops(layers=3)))
     assert [name for _, _, name, _, _ in marks(chart)] == ["layer0 ReLU", "layer1 Conv2d", "layer2 ReLU"]
     assert chart.panels[0].title == "recognize_digits, batch 8"
 
 
-def test_many_layers_are_added_up_by_kind(tmp_path):
+def test_many_layers_are_added_up_by_kind(tmp_path: Path) -> None:
     chart = PLOTS["op_bars"].chart(data_of(tmp_path, made_results.ops(layers=30, runs=1)))
     assert {name: x for _, _, name, x, _ in marks(chart)} == {
         "Conv2d": sum(range(2, 31, 2)),
@@ -131,7 +133,7 @@ def test_many_layers_are_added_up_by_kind(tmp_path):
     assert chart.notes
 
 
-def test_roofline(tmp_path):
+def test_roofline(tmp_path: Path) -> None:
     chart = PLOTS["roofline"].chart(data_of(tmp_path, made_results.flops()))
     (panel,) = chart.panels
     assert {(series, x, y) for _, series, _, x, y in marks(chart)} == {
@@ -144,7 +146,7 @@ def test_roofline(tmp_path):
     assert len(chart.table.rows) == 3
 
 
-def test_history_shows_the_same_nets_only(tmp_path):
+def test_history_shows_the_same_nets_only(tmp_path: Path) -> None:
     data = data_of(tmp_path, made_results.benchmark(10.0), sources=read_sources())
     chart = PLOTS["history"].chart(data)
     assert [panel.title for panel in chart.panels] == ["alexnet_owt, inference", "alexnet_owt, training"]
@@ -154,6 +156,6 @@ def test_history_shows_the_same_nets_only(tmp_path):
     assert any(mark.x == pytest.approx(128e3 / 80.96) for mark in old.marks)
 
 
-def test_history_without_a_net_in_common_shows_what_was_published(tmp_path):
+def test_history_without_a_net_in_common_shows_what_was_published(tmp_path: Path) -> None:
     chart = PLOTS["history"].chart(data_of(tmp_path, made_results.ops(net="mine"), sources=read_sources()))
     assert chart.notes and {series for _, series, *_ in marks(chart)} == {"published"}

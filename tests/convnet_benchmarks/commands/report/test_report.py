@@ -4,6 +4,7 @@ import html.parser
 import importlib.util
 import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +15,7 @@ from convnet_benchmarks.commands.report.plots import all_plots
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.tables import Column, Table
 from tests.helpers import made_results
+from tests.helpers.commands import run_python
 
 COMMAND = ("-m", "convnet_benchmarks", "report")
 VOID = {"meta", "link", "br", "img", "input", "hr"}
@@ -34,7 +36,7 @@ class Page(html.parser.HTMLParser):
         self.close()
         assert self._open == []
 
-    def handle_starttag(self, tag, attributes):
+    def handle_starttag(self, tag, attributes) -> None:
         self.tags.append(tag)
         given = dict(attributes)
         if "id" in given:
@@ -48,10 +50,10 @@ class Page(html.parser.HTMLParser):
         if tag not in VOID:
             self._open.append(tag)
 
-    def handle_endtag(self, tag):
+    def handle_endtag(self, tag) -> None:
         assert self._open.pop() == tag
 
-    def handle_data(self, data):
+    def handle_data(self, data) -> None:
         if not self._open or self._open[-1] not in ("script", "style"):
             self.words.append(data)
 
@@ -74,12 +76,12 @@ def every_kind(folder):
 
 
 @pytest.fixture
-def needs_bokeh():
+def needs_bokeh() -> None:
     pytest.importorskip("bokeh")
 
 
 @pytest.mark.usefixtures("needs_bokeh")
-def test_the_page_has_every_plot_and_loads_nothing(tmp_path, run_python):
+def test_the_page_has_every_plot_and_loads_nothing(tmp_path: Path) -> None:
     out, csv = tmp_path / "report.html", tmp_path / "plots.csv"
     done = run_python(*COMMAND, *every_kind(tmp_path), "--out", str(out), "--csv", str(csv))
     assert done.returncode == 0 and str(out) in done.stderr
@@ -96,7 +98,7 @@ def test_the_page_has_every_plot_and_loads_nothing(tmp_path, run_python):
 
 
 @pytest.mark.usefixtures("needs_bokeh")
-def test_what_is_absent_is_named_with_the_command_that_makes_it(tmp_path, run_python):
+def test_what_is_absent_is_named_with_the_command_that_makes_it(tmp_path: Path) -> None:
     out = tmp_path / "report.html"
     run = made_results.write(tmp_path / "run.json", made_results.benchmark())
     done = run_python(*COMMAND, run, "--out", str(out), "--plots", "history,roofline")
@@ -106,7 +108,7 @@ def test_what_is_absent_is_named_with_the_command_that_makes_it(tmp_path, run_py
 
 
 @pytest.mark.usefixtures("needs_bokeh")
-def test_pictures(tmp_path, run_python):
+def test_pictures(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     folder, out = tmp_path / "deep" / "pictures", str(tmp_path / "report.html")
     plots = "throughput_batch,largest_batch,op_bars,roofline"
@@ -117,14 +119,14 @@ def test_pictures(tmp_path, run_python):
 
 
 @pytest.mark.usefixtures("needs_bokeh")
-def test_names_from_files_are_no_html():
+def test_names_from_files_are_no_html() -> None:
     evil = "</script><script>alert(1)</script>"
     chart = Chart(evil, [], Table(evil, [Column(evil)], [[evil]], [evil]), [evil])
     read = Page(page(evil, [evil], [Section("x", evil, evil, chart), Section("y", evil, evil, None)], []))
     assert read.tags.count("script") == 3 and read.text.count(evil) >= 6
 
 
-def test_a_table_keeps_its_alignment_and_caption():
+def test_a_table_keeps_its_alignment_and_caption() -> None:
     table = table_html(Table("T", [Column("net"), Column("time", "ms")], [["<a>", 1.23456]], ["a note"]))
     assert "<caption>T</caption>" in table and '<th scope="col">net</th>' in table
     assert '<td class="number">1.235</td>' in table and "&lt;a&gt;" in table and "a note" in table
@@ -137,7 +139,9 @@ def test_a_table_keeps_its_alignment_and_caption():
         ("matplotlib", ["x.json", "--png", "p"], "option --png needs matplotlib: pip install"),
     ],
 )
-def test_without_its_packages_it_says_what_to_install(monkeypatch, missing, arguments, message):
+def test_without_its_packages_it_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, missing: str, arguments: list[str], message: str
+) -> None:
     found = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == missing else found("json"))
     with pytest.raises(UserError, match=re.escape(message)):
@@ -158,7 +162,7 @@ def test_without_its_packages_it_says_what_to_install(monkeypatch, missing, argu
         (["{run}", "--out", "{folder}/r.html", "--png", "{run}/x"], "option --png: cannot write"),
     ],
 )
-def test_bad_input_is_one_line_and_leaves_no_page(tmp_path, run_python, arguments, message):
+def test_bad_input_is_one_line_and_leaves_no_page(tmp_path: Path, arguments: list[str], message: str) -> None:
     run = made_results.write(tmp_path / "run.json", made_results.benchmark())
     out = tmp_path / "page"
     out.mkdir()
@@ -168,7 +172,7 @@ def test_bad_input_is_one_line_and_leaves_no_page(tmp_path, run_python, argument
     assert list(out.iterdir()) == []
 
 
-def test_help_has_examples_and_loads_nothing_heavy(run_python):
+def test_help_has_examples_and_loads_nothing_heavy() -> None:
     done = run_python("-X", "importtime", *COMMAND, "--help")
     assert "examples:" in done.stdout and "bokeh" in done.stdout
     assert not re.search(r"\| +(torch|numpy|bokeh|matplotlib)", done.stderr)
