@@ -229,3 +229,9 @@ def test_the_example_of_a_plot_draws(tmp_path: Path) -> None:
     (mark,) = chart.panels[0].series[0].marks
     assert (mark.name, mark.x) == ("alexnet", points[0]["latency_ms"]["p50"])
     assert plot.chart(ReportData([], [])) is None
+
+
+def test_the_architecture_names_every_folder() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    folders = {file.parent for name in PACKAGES for file in (ROOT / name).glob("*/__init__.py")}
+    assert [folder for folder in sorted(folders) if f"`{folder.relative_to(ROOT)}/`" not in page] == []
