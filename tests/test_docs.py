@@ -235,3 +235,19 @@ def test_the_architecture_names_every_folder() -> None:
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     folders = {file.parent for name in PACKAGES for file in (ROOT / name).glob("*/__init__.py")}
     assert [folder for folder in sorted(folders) if f"`{folder.relative_to(ROOT)}/`" not in page] == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "flops --net recognize_digits",
+        "flops --mode training --batch-size 512 --parts slope --slope-layer 1.3",
+    ],
+)
+def test_quoted_counts_are_what_the_command_prints(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (block,) = [
+        text for text in blocks(ROOT / "docs" / "studies.md") if f"convnet-benchmarks {command}\n" in text
+    ]
+    _, _, quoted = block.partition(f"{command}\n")
+    assert cli.main(command.split()) == 0
+    assert capsys.readouterr().out.strip() == quoted.strip()
