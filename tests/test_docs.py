@@ -20,6 +20,7 @@ from convnet_benchmarks.commands import benchmark, criterion
 from convnet_benchmarks.commands.report.data import ReportData
 from convnet_benchmarks.results.load import load
 from lua_compat.cli import th
+from lua_compat.runtime.state import Runtime
 from nets import registry
 from tests.helpers import made_results
 from tests.helpers.places import ROOT
@@ -245,9 +246,19 @@ def test_the_architecture_names_every_folder() -> None:
     ],
 )
 def test_quoted_counts_are_what_the_command_prints(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    (block,) = [
-        text for text in blocks(ROOT / "docs" / "studies.md") if f"convnet-benchmarks {command}\n" in text
-    ]
+    shown = blocks(ROOT / "docs" / "studies.md")
+    (block,) = [text for text in shown if f"convnet-benchmarks {command}\n" in text]
     _, _, quoted = block.partition(f"{command}\n")
     assert cli.main(command.split()) == 0
     assert capsys.readouterr().out.strip() == quoted.strip()
+
+
+def test_the_quoted_prompt_shows_what_the_prompt_shows(capfd: pytest.CaptureFixture[str]) -> None:
+    (block,) = [text for text in blocks(ROOT / "docs" / "lua.md") if text.startswith("th> ")]
+    lines = block.splitlines()
+    runtime = Runtime()
+    runtime.open_prompt(colored=False)
+    for line in lines:
+        if line.startswith("th> "):
+            runtime.evaluate(line.removeprefix("th> "))
+    assert capfd.readouterr().out.splitlines() == [line for line in lines if not line.startswith("th> ")]
