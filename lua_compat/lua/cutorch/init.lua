@@ -69,7 +69,7 @@ end
 
 function cutorch.synchronize() python.device_synchronize(false) end
 function cutorch.synchronizeAll() python.device_synchronize(true) end
-function cutorch.deviceReset() error('cutorch.deviceReset would take the memory of every tensor away', 2) end
+function cutorch.deviceReset() error('cutorch.deviceReset is not available: it would free the memory of every tensor', 2) end
 function cutorch.getRuntimeVersion() return (python.cuda_versions()) end
 cutorch.getDriverVersion = cutorch.getRuntimeVersion
 function cutorch.hasHalfInstructions() return cutorch.getDeviceProperties().major >= 6 end

@@ -108,15 +108,15 @@ local function methods_of(metatable)
 end
 
 local HELP = [[
-A line is Lua; its values are shown unless it ends with ';', and how long it took.
-  TAB             completes a name, or the name of a file inside quotes
-  UP, DOWN, ^R    earlier lines, kept from session to session
-  ? NAME          what is known of a name, such as ? torch.randn
+A line is Lua code. Its values are shown unless it ends with ';', then the time it took.
+  TAB             completes names and, inside quotes, file names
+  UP, DOWN, ^R    earlier lines, also those of earlier sessions
+  ? NAME          shows help on a name, such as ? torch.randn
   $ COMMAND       runs a shell command
   _LAST _RESULTS  the last value, all values
-  who()           your globals        import 'nn'     a package's names as globals
-  setprintlevel(n)                    how deep tables are printed
-  ^C              ends what is typed or running        ^D    leaves]]
+  who()           shows your globals  import 'nn'     makes a package's names global
+  setprintlevel(n)                    sets how deep tables are printed
+  ^C              clears the line, or stops running code        ^D    leaves]]
 
 local function resolve(name)
    local value = _G
@@ -132,7 +132,7 @@ local function help(name)
    if name == '' then return print(HELP) end
    local value = resolve(name)
    if value == nil then
-      return print(('nothing is called %s'):format(name))
+      return print(('no help: there is nothing called %s'):format(name))
    end
    local class_name = type(value) == 'table' and torch.typename(value) == nil and getmetatable(value)
       and rawget(getmetatable(value), '__typename')

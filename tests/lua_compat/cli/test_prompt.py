@@ -45,7 +45,7 @@ def shown(runtime: Runtime, capfd: pytest.CaptureFixture[str], text: str) -> str
         ("error('no')", "no\n"),
         ("x y", "stdin:1: '=' expected near 'y'\n"),
         ("$ echo hello", "hello\n"),
-        ("? nothing.at.all", "nothing is called nothing.at.all\n"),
+        ("? nothing.at.all", "no help: there is nothing called nothing.at.all\n"),
     ],
 )
 def test_a_line_shows(runtime: Runtime, capfd: pytest.CaptureFixture[str], text: str, expected: str) -> None:
