@@ -18,6 +18,8 @@ from torch import Tensor, nn
 from torch.autograd.graph import GradientEdge, get_gradient_edge
 from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
+from nets.hooks import hook_on, needs_whole_backward, run_after_accumulation
+
 
 class Phases(Protocol):
     """What a benchmark times: any engine that computes the three phases of one module."""
@@ -48,6 +50,10 @@ class AutogradPhases:
     ``with`` block) ends that. A module called more than once, and parameters shared between modules, add up
     as in a full backward. Modules with parameters of their own are units: for Conv1d/2d/3d and Linear the
     gradients come straight from PyTorch's kernels; any other unit runs on a small graph of its own.
+
+    Hooks run as in a full backward. Where one wants the gradients of inputs and parameters together (a legacy
+    backward hook, or a hook on a parameter, when this is opened), there are no units: updateGradInput does a
+    full backward, and accGradParameters adds the gradients it has kept.
     """
 
     def __init__(self, module: nn.Module) -> None:
@@ -57,16 +63,24 @@ class AutogradPhases:
         self._input: Tensor | None = None
         self._graph_input: Tensor | None = None
         self._graph_output: Any = None
-        self._units = list(_parametrised(module))
-        for unit in self._units:
+        whole = needs_whole_backward(module)
+        # For a full backward: the parameters, and their gradients in the order of the parameters.
+        self._wanted = [parameter for parameter in module.parameters() if parameter.requires_grad and whole]
+        self._kept: tuple[Tensor | None, ...] = ()
+        # With the forward that it had of its own, if any.
+        self._units = [(unit, vars(unit).get("forward")) for unit in _parametrised(module) if not whole]
+        for unit, _ in self._units:
             # An instance attribute, over the class's method until close().
             setattr(unit, "forward", _recorder(unit, self._calls).forward)  # noqa: B010
 
     def close(self) -> None:
-        for unit in self._units:
+        for unit, forward in self._units:
             del unit.forward
+            if forward is not None:
+                setattr(unit, "forward", forward)  # noqa: B010
         self._units = []
         self._calls.clear()
+        self._kept = ()
         self._input = self._graph_input = self._graph_output = None
 
     def __enter__(self) -> "AutogradPhases":
@@ -89,13 +103,16 @@ class AutogradPhases:
         if self._graph_output is None or self._graph_input is None or input is not self._input:
             raise RuntimeError("updateGradInput needs updateOutput of the same input first")
         wanted: list[Any] = [self._graph_input] if self._graph_input.requires_grad else []
+        inputs = len(wanted)
+        wanted += self._wanted
         for _, edges, _ in self._calls:
             wanted += edges
         outputs, grad_outputs = _differentiable(self._graph_output, gradOutput)
         gradients = iter(
             torch.autograd.grad(outputs, wanted, grad_outputs, retain_graph=True, allow_unused=True)
         )
-        gradInput = next(gradients) if self._graph_input.requires_grad else None
+        gradInput = next(gradients) if inputs else None
+        self._kept = tuple(itertools.islice(gradients, len(self._wanted)))
         self._gradients = [tuple(itertools.islice(gradients, len(edges))) for _, edges, _ in self._calls]
         return torch.zeros_like(input) if gradInput is None else gradInput
 
@@ -105,6 +122,11 @@ class AutogradPhases:
         with torch.no_grad():
             for (recorder, _, saved), gradients in zip(self._calls, self._gradients, strict=True):
                 recorder.accumulate(saved, gradients)
+            for parameter, gradient in zip(self._wanted, self._kept, strict=True):
+                if gradient is not None:
+                    # A copy: updateGradInput's own is needed for the next call, and hooks may change .grad.
+                    _accumulate(parameter, gradient.clone())
+                    run_after_accumulation(parameter)
 
     def zeroGradParameters(self) -> None:
         for parameter in self.module.parameters():
@@ -359,7 +381,7 @@ def _recorder(module: nn.Module, calls: list[_Call]) -> _Recorder:
 
 def _has_plain_parameters(module: nn.Module) -> bool:
     """Whether weight and bias are the module's own tensors, not computed from others (weight norm)."""
-    return set(module._parameters) == {"weight", "bias"} and not module._forward_pre_hooks
+    return set(module._parameters) == {"weight", "bias"} and not hook_on(module)
 
 
 def _convolves_plainly(module: Any) -> bool:

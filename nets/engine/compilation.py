@@ -45,8 +45,10 @@ def compile(
     ``check_weights`` compares every kept copy of a weight with the weight on every use (slow; for debugging).
 
     The module stays as it is; its parameters are read on every call, and gradients go to their ``.grad``.
-    Its mode (training or not) is fixed with the plan. Raises :class:`CompileError` for a module that the
-    engine cannot run, and ValueError for a bad argument.
+    Its mode (training or not) is fixed with the plan, and so are its hooks: a module with a hook of any kind
+    (see :mod:`nets.hooks`) runs on PyTorch's autograd, as the report says; one registered later is not seen.
+
+    Raises :class:`CompileError` for a module that the engine cannot run, and ValueError for a bad argument.
     """
     if backend not in BACKENDS:
         raise ValueError(f"unknown backend '{backend}'; accepted: {', '.join(BACKENDS)}")

@@ -10,6 +10,8 @@ import torch.nn.functional as F
 from torch import Tensor, fx, nn
 from torch.nn import Parameter
 
+from nets.hooks import has_legacy_hook, hook_on, hook_on_parameter, hook_within
+
 
 class CompileError(Exception):
     """The engine cannot run a module. The message names the place in the module and what is wrong with it."""
@@ -48,6 +50,11 @@ class Operation:
             return type(self.call).__name__
         return getattr(self.call, "__name__", str(self.call))
 
+    @property
+    def hook(self) -> str:
+        """The kind of a hook that runs with it; empty without one."""
+        return hook_within(self.call) if isinstance(self.call, nn.Module) else ""
+
     def calls(self, *modules: type[nn.Module]) -> bool:
         """Whether it calls one of these modules, or a subclass that computes the same."""
         return isinstance(self.call, modules) and any(
@@ -74,15 +81,8 @@ class _Untraceable(Exception):
         self.module = module
 
 
-def _has_hooks(module: nn.Module) -> bool:
-    return any(
-        getattr(module, name, None)
-        for name in ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
-    )
-
-
 class _Tracer(fx.Tracer):
-    """Descends into every module of one's own; those of torch.nn, and those in ``opaque``, stay whole."""
+    """Descends into every module of one's own; those of torch.nn, with hooks, or in ``opaque`` stay whole."""
 
     def __init__(self, opaque: set[nn.Module]) -> None:
         super().__init__()
@@ -91,17 +91,29 @@ class _Tracer(fx.Tracer):
     def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
         container = isinstance(m, (nn.Sequential, nn.ModuleList, nn.ModuleDict))
         forward = type(m).forward.__module__  # a subclass that keeps torch.nn's forward is that layer
-        return m in self.opaque or _has_hooks(m) or (forward.startswith("torch.nn.modules") and not container)
+        of_torch = forward.startswith("torch.nn.modules") and not container
+        return m in self.opaque or bool(hook_on(m)) or of_torch
+
+    def create_node(self, *args: Any, **kwargs: Any) -> fx.Node:
+        _check_gradients_wanted()
+        return super().create_node(*args, **kwargs)
 
     def call_module(
         self, m: nn.Module, forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
+        _check_gradients_wanted()  # outside the try: it is the caller of ``m`` that switched them off
         try:
             return super().call_module(m, forward, args, kwargs)
         except _Untraceable:
             raise
         except Exception as error:  # whatever the module's own code makes of a proxy
             raise _Untraceable(m, error) from error
+
+
+def _check_gradients_wanted() -> None:
+    """A list of operations has no place for ``torch.no_grad()``."""
+    if not torch.is_grad_enabled():
+        raise RuntimeError("part of it runs without gradients")
 
 
 def _graph(module: nn.Module) -> tuple[fx.Graph, nn.Module]:
@@ -113,7 +125,8 @@ def _graph(module: nn.Module) -> tuple[fx.Graph, nn.Module]:
         if tracer.is_leaf_module(module, ""):
             root = nn.Sequential(module)  # a lone layer: fx traces what is inside a root
         try:
-            return tracer.trace(root), root
+            with torch.enable_grad():
+                return tracer.trace(root), root
         except _Untraceable as error:
             opaque.add(error.module)  # this one runs whole, through PyTorch's autograd
         except Exception as error:
@@ -138,6 +151,9 @@ def trace(module: nn.Module, example: Tensor) -> Trace:
 
     Raises :class:`CompileError` where the module's own forward, or what it computes, has no such list.
     """
+    for name, parameter in module.named_parameters():
+        if kind := hook_on_parameter(parameter):
+            raise CompileError(f"{name}: has a {kind}; use PyTorch's autograd for this module")
     graph, root = _graph(module)
     operations: list[Operation] = []
     shapes: list[tuple[int, ...]] = []
@@ -151,9 +167,6 @@ def trace(module: nn.Module, example: Tensor) -> Trace:
         samples[len(shapes)] = sample
         shapes.append(tuple(sample.shape))
         return Slot(len(shapes) - 1)
-
-    def sample(item: Any) -> Any:
-        return samples[item.index] if isinstance(item, Slot) else item
 
     with _state_kept(module), torch.no_grad():
         for node in graph.nodes:
@@ -177,11 +190,7 @@ def trace(module: nn.Module, example: Tensor) -> Trace:
                 output = args[0].index
                 continue
             name, call, in_place = _callable(root, module, node, args)
-            sampled = [map_leaves(part, sample) for part in (args, kwargs)]
-            found, in_place, reshapes = _run(
-                name, call, sampled[0], sampled[1], list(_samples_of((args, kwargs), samples)), in_place
-            )
-            parameters = _parameters(call, args, kwargs)
+            found, in_place, reshapes, parameters = _run(name, call, args, kwargs, samples, in_place)
             constant = next(_slots((args, kwargs)), None) is None
             if constant and parameters:
                 raise CompileError(
@@ -270,40 +279,76 @@ def _callable(
 
 
 def _run(
-    name: str, call: Callable[..., Any], args: Any, kwargs: Any, tensors: list[Tensor], in_place: bool
-) -> tuple[Any, bool, bool]:
-    """What the call returns, whether it changes its input, and whether it only gives it another shape.
+    name: str, call: Callable[..., Any], args: Any, kwargs: Any, samples: dict[int, Tensor], in_place: bool
+) -> tuple[Any, bool, bool, list[Parameter]]:
+    """Runs the call as autograd will. Returns its result, whether it changes its input, whether it only gives
+    it another shape, and the parameters it reads."""
+    leaves = {slot.index: samples[slot.index].detach().requires_grad_() for slot in _slots((args, kwargs))}
+    given: dict[int, Tensor] = {}
 
-    ``tensors`` are the activations among the arguments.
-    """
-    if in_place:
-        args, kwargs = (
-            map_leaves(part, lambda item: item.clone() if isinstance(item, Tensor) else item)
-            for part in (args, kwargs)
-        )
-    versions = [tensor._version for tensor in tensors]
+    def fill(item: Any) -> Any:
+        found = given[item.index] if isinstance(item, Slot) else item
+        return found.clone() if in_place and isinstance(found, Tensor) else found
+
     try:
-        found = call(*args, **kwargs)
+        with torch.enable_grad():
+            # Not leaves, which autograd does not let a call change in place.
+            given.update((index, leaf.view_as(leaf)) for index, leaf in leaves.items())
+            versions = [tensor._version for tensor in given.values()]
+            found = call(*map_leaves(args, fill), **map_leaves(kwargs, fill))
     except (RuntimeError, TypeError, ValueError, IndexError) as error:
         raise CompileError(f"{name}: {error}") from error
-    changed = versions != [tensor._version for tensor in tensors]
-    if changed and not in_place:
+    if not in_place and versions != [tensor._version for tensor in given.values()]:
         raise CompileError(f"{name}: changes its input in place; use PyTorch's autograd for this module")
-    reshapes = (
-        not in_place
-        and call not in (Tensor.detach, torch.detach)
-        and isinstance(found, Tensor)
-        and len(tensors) == 1
-        and found.data_ptr() == tensors[0].data_ptr()
-        and found.numel() == tensors[0].numel()
+    parameters = _parameters(call, args, kwargs)
+    if not isinstance(found, Tensor):
+        return found, in_place, False, parameters
+    parameters = list(dict.fromkeys([*parameters, *_parameters_behind(found)]))
+    if any(found is tensor for tensor in given.values()) and _has_legacy_hook(call):
+        raise CompileError(
+            f"{name}: a legacy backward hook on a module that returns its input; "
+            "use PyTorch's autograd for this module"
+        )
+    plain = not in_place and not (isinstance(call, nn.Module) and hook_within(call))
+    reshapes = plain and len(leaves) == 1 and _reshapes(next(iter(leaves.values())), found)
+    return found.detach(), in_place, reshapes, parameters
+
+
+def _has_legacy_hook(call: Callable[..., Any]) -> bool:
+    return isinstance(call, nn.Module) and any(map(has_legacy_hook, call.modules()))
+
+
+def _reshapes(leaf: Tensor, found: Tensor) -> bool:
+    """Whether ``found`` has the elements of ``leaf`` in their order and in the same memory, and gives it its
+    own gradient: neither none (detach) nor another one (a function with a backward of its own)."""
+    same = (
+        found.requires_grad
+        and found.data_ptr() == leaf.data_ptr()
+        and found.numel() == leaf.numel()
         and found.is_contiguous()
-        and tensors[0].is_contiguous()
+        and leaf.is_contiguous()
     )
-    return found, in_place, reshapes
+    if not same:
+        return False
+    probe = torch.rand_like(found)
+    (gradient,) = torch.autograd.grad(found, leaf, probe, allow_unused=True)
+    return gradient is not None and torch.equal(gradient.reshape(-1), probe.reshape(-1))
 
 
-def _samples_of(item: Any, samples: dict[int, Tensor]) -> Iterator[Tensor]:
-    return (samples[slot.index] for slot in _slots(item))
+def _parameters_behind(found: Tensor) -> list[Parameter]:
+    """The parameters that autograd finds behind a result: those that a hook or a closure reads, too."""
+    parameters: list[Parameter] = []
+    waiting, seen = [found.grad_fn], set()
+    while waiting:
+        node = waiting.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        variable = getattr(node, "variable", None)
+        if isinstance(variable, Parameter):
+            parameters.append(variable)
+        waiting += [before for before, _ in node.next_functions]
+    return parameters
 
 
 def _attribute(root: nn.Module, target: Any) -> Any:

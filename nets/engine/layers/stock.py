@@ -15,7 +15,11 @@ from nets.engine.values import Value
 
 
 class StockLayer(Layer):
-    """Any operation, on a small autograd graph of its own."""
+    """Any operation, on a small autograd graph of its own.
+
+    Where there is a hook, updateGradInput computes the parameters' gradients as well, as a full backward
+    does: the hook runs once, and on the gradients that it would get there.
+    """
 
     def __init__(
         self, operation: Operation, inputs: list[Value], output: Value, relu: bool, memory: Memory
@@ -24,6 +28,10 @@ class StockLayer(Layer):
         self._operation = operation
         self._leaves: list[Tensor] = []
         self._result = torch.empty(0)
+        self._has_hook = bool(operation.hook)
+        self._of_parameters: Sequence[Tensor | None] = ()  # their gradients, where there is a hook
+        if self._has_hook:
+            self.fallback = f"PyTorch's autograd, because of a {operation.hook}"
 
     @classmethod
     def recognises(cls, operation: Operation, inputs: Sequence[Value], output: Value) -> bool:
@@ -64,7 +72,10 @@ class StockLayer(Layer):
         return found
 
     def input_gradient(self) -> None:
-        for target, gradient in zip(self.grad_inputs, self._gradients(self._leaves), strict=True):
+        inputs = len(self._leaves)
+        found = self._gradients([*self._leaves, *(self._trainable if self._has_hook else [])])
+        self._of_parameters = found[inputs:]
+        for target, gradient in zip(self.grad_inputs, found[:inputs], strict=True):
             if gradient is None:
                 target.zero_()
             else:
@@ -72,7 +83,8 @@ class StockLayer(Layer):
 
     def weight_gradient(self) -> None:
         trainable = self._trainable
-        for parameter, gradient in zip(trainable, self._gradients(trainable), strict=True):
+        found = self._of_parameters if self._has_hook else self._gradients(trainable)
+        for parameter, gradient in zip(trainable, found, strict=True):
             if gradient is not None:
                 gradient_of(parameter, self._memory).add_(gradient)
 
