@@ -3,16 +3,18 @@
 import os
 import shutil
 import stat
+import threading
 import time
 
 import torch
+from torch import Tensor
 
 from lua_compat.kernels.strings import from_lua, to_lua
 from nets.engine.workers import can_limit_threads, limit_this_thread
 
 __all__ = [
-    "change_folder", "get_num_cores", "get_num_threads", "is_terminal", "list_folder", "make_folder",
-    "make_link", "path_attributes", "path_kind", "process_clock", "real_path", "remove_folder",
+    "add_atomically", "change_folder", "get_num_cores", "get_num_threads", "is_terminal", "list_folder",
+    "make_folder", "make_link", "path_attributes", "path_kind", "process_clock", "real_path", "remove_folder",
     "set_num_threads", "set_path_times", "sleep", "terminal_columns", "wall_clock", "working_folder",
 ]  # fmt: skip
 # Those that tell or wait; the others reach files and folders.
@@ -20,6 +22,9 @@ SANDBOXED = [
     "get_num_cores", "get_num_threads", "is_terminal", "process_clock", "set_num_threads", "sleep",
     "terminal_columns", "wall_clock",
 ]  # fmt: skip
+
+# Threads of all Lua states count one after the other.
+_counting = threading.Lock()
 
 
 def set_num_threads(count: float) -> None:
@@ -42,6 +47,14 @@ def get_num_threads() -> int:
 
 def get_num_cores() -> int:
     return os.cpu_count() or 1
+
+
+def add_atomically(counter: Tensor, value: int) -> int:
+    """Adds ``value`` to the one element of ``counter``, of any thread's; returns what it was before."""
+    with _counting:
+        before = int(counter)
+        counter.fill_(before + value)
+        return before
 
 
 def wall_clock() -> float:

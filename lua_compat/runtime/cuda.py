@@ -62,6 +62,7 @@ class Cuda:
             "device_properties": self.properties,
             "device_memory": self.memory,
             "device_synchronize": self.synchronize,
+            "device_sleep": self.sleep,
             "device_seed": self.seed,
             "reserve_streams": self.reserve_streams,
             "stream_count": lambda: self._stream_count,
@@ -155,6 +156,11 @@ class Cuda:
         if self._on_gpu:
             for number in range(self.device_count()) if everywhere else [self._device - 1]:
                 torch.cuda.synchronize(number)
+
+    def sleep(self, cycles: float) -> None:
+        """Keeps the current stream of a GPU busy for so many of its clock's cycles."""
+        if self._on_gpu:
+            torch.cuda._sleep(int(cycles))
 
     def seed(self, seed: float) -> None:
         """Seeds PyTorch's generators on the devices; those draw for dropout and the like."""

@@ -138,14 +138,62 @@ function Convolution:accGradParameters(input, gradOutput, scale)
    end)
 end
 
-for _, name in ipairs{ 'SpatialFullConvolution', 'VolumetricConvolution', 'VolumetricFullConvolution',
-   'TemporalConvolution' } do
-   if nn[name] then with_modes((on_top(name))) end
+for _, name in ipairs{ 'SpatialFullConvolution', 'VolumetricConvolution', 'VolumetricFullConvolution' } do
+   with_modes((on_top(name)))
 end
 
+-- Unlike nn's, cuDNN's convolution of sequences can pad them with frames of zeros.
+local Temporal, TemporalConvolution = on_top 'TemporalConvolution'
+with_modes(Temporal)
+local update_temporal = Temporal.updateOutput
+
+function Temporal:__init(inputFrameSize, outputFrameSize, kH, dH, padH)
+   TemporalConvolution.__init(self, inputFrameSize, outputFrameSize, kH, dH)
+   self.padH = padH or 0
+end
+
+local function is_padded(self) return (self.padH or 0) > 0 end
+
+-- The frames between the zeros: the dimension before the last.
+local function inner_frames(self, padded)
+   local d = padded:dim() - 1
+   return padded:narrow(d, self.padH + 1, padded:size(d) - 2 * self.padH)
+end
+local function padded_frames(self, input)
+   if not is_padded(self) then return input end
+   local size = input:size()
+   size[input:dim() - 1] = size[input:dim() - 1] + 2 * self.padH
+   local padded = input.new(size):zero()
+   inner_frames(self, padded):copy(input)
+   return padded
+end
+
+function Temporal:updateOutput(input)
+   check_input(self, input)
+   return update_temporal(self, padded_frames(self, input))
+end
+function Temporal:updateGradInput(input, gradOutput)
+   local gradient = TemporalConvolution.updateGradInput(self, padded_frames(self, input), gradOutput)
+   if gradient and is_padded(self) then self.gradInput = inner_frames(self, gradient):clone() end
+   return self.gradInput
+end
+function Temporal:accGradParameters(input, gradOutput, scale)
+   TemporalConvolution.accGradParameters(self, padded_frames(self, input), gradOutput, scale)
+end
+
+-- Pooling: unlike nn's average pooling, which steps by 1, all of cuDNN's steps by its window.
+
+for _, name in ipairs{ 'SpatialMaxPooling', 'SpatialAveragePooling' } do
+   local class, parent = on_top(name)
+   function class:__init(kW, kH, dW, dH, padW, padH)
+      parent.__init(self, kW, kH, dW or kW, dH or kH, padW, padH)
+   end
+end
+for _, name in ipairs{ 'VolumetricMaxPooling', 'VolumetricAveragePooling' } do on_top(name) end
+
 -- The rest are nn's layers under other names
-for _, name in ipairs{ 'SpatialMaxPooling', 'SpatialAveragePooling', 'VolumetricMaxPooling', 'VolumetricAveragePooling',
-   'BatchNormalization', 'SpatialBatchNormalization', 'VolumetricBatchNormalization', 'ReLU', 'SoftMax', 'LogSoftMax',
+for _, name in ipairs{ 'BatchNormalization', 'SpatialBatchNormalization', 'VolumetricBatchNormalization', 'ReLU',
+   'SoftMax', 'LogSoftMax',
    'SpatialSoftMax', 'SpatialLogSoftMax' } do
    if nn[name] then on_top(name) end
 end

@@ -27,10 +27,23 @@ for code = 1, types.count do
       torch[T.name .. 'Tensor'] = torch.getconstructortable(T.tensor)
       torch[T.name .. 'Storage'] = torch.getconstructortable(T.storage)
       torch.getmetatable(T.tensor).getDevice = device_of
+      torch.getmetatable(T.storage).getDevice = function(storage)
+         return storage:size() == 0 and 0 or device_of(torch.getmetatable(T.tensor).new(storage))
+      end
    end
    -- Without pinned memory, copies from and to the device are synchronous.
    local tensor = torch.getmetatable(T.tensor)
    tensor.copyAsync = tensor.copy
+end
+
+-- On a device p is the probability of a success, with the mean 1/p; on the host that of a failure.
+for _, type_name in ipairs{ 'Byte', 'Char', 'Short', 'Int', 'Long', 'Half', '', 'Double' } do
+   local T = types['Cuda' .. type_name]
+   local draw = T.tensor_metatable.geometric
+   if draw then
+      local function geometric(tensor, p) return draw(tensor, 1 - p) end
+      T.tensor_metatable.geometric, T.functions.geometric = geometric, geometric
+   end
 end
 
 -- cutorch also has MAGMA's functions as methods: t:inverse() is torch.inverse(t).
@@ -68,6 +81,7 @@ function cutorch.withDevice(device, f)
 end
 
 function cutorch.synchronize() python.device_synchronize(false) end
+function cutorch._sleep(cycles) python.device_sleep(cycles) end
 function cutorch.synchronizeAll() python.device_synchronize(true) end
 function cutorch.deviceReset() error('cutorch.deviceReset is not available: it would free the memory of every tensor', 2) end
 function cutorch.getRuntimeVersion() return (python.cuda_versions()) end
@@ -153,10 +167,13 @@ function cutorch.initialSeed() return torch.initialSeed() end
 function cutorch.getRNGState() return torch.getRNGState() end
 function cutorch.setRNGState(state) torch.setRNGState(state) end
 
--- Ordinary tensors in main memory: PyTorch's copies do not need pinned memory.
+-- Ordinary tensors in main memory, of sizes or a LongStorage of them: PyTorch's copies do not need pinned memory.
 for _, name in ipairs{ 'Float', 'Double', 'Int', 'Long', 'Byte', 'Half' } do
-   cutorch[('createCudaHost%sTensor'):format(name)] = torch[name .. 'Tensor']
+   cutorch[('createCudaHost%sTensor'):format(name)] = function(first, ...)
+      local size = torch.isStorage(first) and first or torch.LongStorage{ first or 0, ... }
+      return torch[name .. 'Tensor'](torch[name .. 'Storage'](torch.LongTensor(size):prod()), 1, size)
+   end
 end
-cutorch.createCudaHostTensor = torch.FloatTensor
+cutorch.createCudaHostTensor = cutorch.createCudaHostFloatTensor
 
 return cutorch

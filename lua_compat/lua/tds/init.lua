@@ -229,6 +229,10 @@ end
 tds.Vec = constructor(vec, new_vec)
 tds.vec = tds.Vec
 
+local counter = require 'tds.counter'
+tds.AtomicCounter = constructor(counter.metatable, counter.new)
+tds.atomic_counter = tds.AtomicCounter
+
 -- The name of a hash in old files
 class.metatype('tds_hash', { __factory = empty_hash })
 

@@ -3,6 +3,7 @@
 local memory = require 'torch.memory'
 local serialization = require 'torch.serialization'
 local python = require('th.python').functions
+require 'tds' -- its objects can be sent to a thread that did not load it
 
 local storages = {}
 

@@ -217,7 +217,8 @@ for _, name in ipairs{ 'log', 'log1p', 'exp', 'cos', 'acos', 'cosh', 'sin', 'asi
    'sqrt', 'round', 'ceil', 'floor', 'trunc', 'abs', 'frac', 'rsqrt', 'sigmoid' } do
    define(name, { 'R t', unary(name), 'd', scalar_functions[name] or math[name] }, overloads.floating, { 'R t', unary(name) })
 end
-define('abs', { 'R t', unary 'abs', 'd', math.abs }, { types.Int, types.Long, types.Short, types.Char }, { 'R t', unary 'abs' })
+define('abs', { 'R t', unary 'abs', 'd', math.abs }, types.named('Int', 'Long', 'Short', 'Char'), { 'R t', unary 'abs' })
+if types.CudaByte then define('abs', { 'R t', unary 'abs' }, { types.CudaByte }) end
 define('neg', { 'R t', unary 'neg' }, overloads.floating)
 define('cinv', { 'R t', unary 'reciprocal' }, overloads.floating)
 define('sign', { 'R t', unary 'sign' })

@@ -90,14 +90,19 @@ define('dist', { 'T T d=2', function(a, b, p)
    b = shaped_like(a, b)
    return python.dist(handle(a), handle(b), p)
 end }, floating)
+-- Of CUDA's types every one has them.
+local truth_types = { types.Byte }
+for code = 1, types.count do
+   if types[code].device then truth_types[#truth_types + 1] = types[code] end
+end
 define('all', { 'T', function(t)
    if t.nd == 0 then errors.argument(1, 'empty Tensor', 'THTensorMath.c') end
    return python.all_nonzero(handle(t))
-end }, { types.Byte })
+end }, truth_types)
 define('any', { 'T', function(t)
    if t.nd == 0 then errors.argument(1, 'empty Tensor', 'THTensorMath.c') end
    return python.any_nonzero(handle(t))
-end }, { types.Byte })
+end }, truth_types)
 define('numel', { 'T', count })
 define('trace', { 'T', function(t)
    if t.nd ~= 2 then errors.argument(1, 'expected a matrix', 'THTensorMath.c') end

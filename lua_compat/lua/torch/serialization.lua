@@ -365,10 +365,12 @@ end
 
 function torch.serialize(object, mode) return torch.serializeToStorage(object, mode):string() end
 
+-- bytes: a CharStorage, or a CharTensor.
 function torch.deserializeFromStorage(bytes, mode)
-   local n = bytes:size()
+   if torch.isStorage(bytes) then bytes = torch.CharTensor(bytes) end
+   local n = bytes:nElement()
    local ended = torch.CharStorage(n + 1)
-   torch.CharTensor(ended, 1, n):copy(torch.CharTensor(bytes, 1, n))
+   torch.CharTensor(ended, 1, n):copy(bytes)
    ended[n + 1] = 0
    local file = torch.MemoryFile(ended)
    file[mode or 'binary'](file)
@@ -386,5 +388,6 @@ torch.saveobj, torch.loadobj = torch.save, torch.load
 -- From now on the elements of a file's storages are written by storages.write(file, record) and given to an empty
 -- storage by storages.read(file, record, how many).
 local function elements_by(file, storages) session_of(file).storages = storages end
+local function are_elements_shared(file) return session_of(file).storages ~= nil end
 
-return { elements_by = elements_by }
+return { elements_by = elements_by, are_elements_shared = are_elements_shared }

@@ -57,8 +57,6 @@ end
 
 function Storage:size() return check(self, 1).n end
 
-function Storage:elementSize() return check(self, 1).T.size end
-
 function Storage:resize(n)
    memory.resize_storage(check(self, 1), integer(n, 2))
    return self
@@ -118,6 +116,7 @@ local function install(T)
       function() return (memory.new_storage(T, 0)) end, nil, T.storage_metatable)
    for name, method in pairs(Storage) do mt[name] = method end
    mt.retain, mt.free = retain, retain
+   function mt.elementSize() return T.size end -- known of the type: torch.ByteStorage.elementSize()
    if T.size == 1 and not T.device then mt.string = string_of end
    mt.__len = Storage.size
    local get, set = T.get, T.set

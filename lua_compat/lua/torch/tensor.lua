@@ -184,8 +184,6 @@ function Tensor:storage() return check(self, 1).owner end
 
 function Tensor:storageOffset() return check(self, 1).off + 1 end
 
-function Tensor:elementSize() return check(self, 1).T.size end
-
 function Tensor:isContiguous() return is_contiguous(check(self, 1)) end
 
 function Tensor:isSameSizeAs(other) return same_size(check(self, 1), check(other, 2)) end
@@ -484,6 +482,7 @@ local function install(T)
    local mt = class.newmetatable(T.tensor, nil, function(...) return new(T, ...) end, nil,
       function() return (memory.new_tensor(T)) end, nil, T.tensor_metatable)
    for name, method in pairs(Tensor) do mt[name] = method end
+   function mt.elementSize() return T.size end -- known of the type: torch.ByteTensor.elementSize()
    mt.retain, mt.free = retain, retain
    mt.__len = function(self) return Tensor.size(self) end
 end

@@ -128,6 +128,16 @@ if python.has_cuda() then
    types.count = 2 * #hosts
 end
 
+-- The types of those names, in main memory and, in a state that has CUDA, on devices.
+function types.named(...)
+   local list = {}
+   for _, name in ipairs{ ... } do
+      list[#list + 1] = types[name]
+      list[#list + 1] = types['Cuda' .. name]
+   end
+   return list
+end
+
 -- The type of that name, such as Long, that lies where tensors of type T lie.
 function types.beside(T, name)
    if not T.device then return types[name] end

@@ -94,6 +94,6 @@ function torch.multinomialAliasSetup(probabilities, state)
 end
 
 function torch.multinomialAlias(output, state)
-   torch.DoubleTensor.multinomialAlias_(output, state[1], state[2])
+   torch.getmetatable(state[2]:type()).multinomialAlias_(output, state[1], state[2])
    return output
 end

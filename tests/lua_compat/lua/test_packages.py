@@ -34,6 +34,38 @@ def th(*args: str, cwd: Path | None = None, **environment: str) -> subprocess.Co
     )
 
 
+def test_sizes_of_elements_without_an_object(tmp_path: Path) -> None:
+    """As torchnet asks for them."""
+    code = """
+        assert(torch.LongStorage.elementSize() == 8 and torch.FloatStorage.elementSize() == 4)
+        assert(torch.ByteStorage.elementSize() == 1 and torch.ShortTensor.elementSize() == 2)
+        assert(torch.DoubleTensor(3):elementSize() == 8)
+        local bytes = torch.serializeToStorage{ 5 }
+        assert(torch.deserializeFromStorage(torch.CharTensor(bytes))[1] == 5)
+        assert(torch.deserializeFromStorage(bytes)[1] == 5)
+    """
+    run_lua(tmp_path, code)
+
+
+def test_threads_count_with_an_atomic_counter(tmp_path: Path) -> None:
+    code = """
+        local tds, threads = require 'tds', require 'threads'
+        threads.serialization 'threads.sharedserialize'
+        local counter = tds.AtomicCounter()
+        counter:set(3)
+        assert(counter:inc() == 3 and counter:get() == 4 and tostring(counter) == 'tds.AtomicCounter=4')
+        local pool = threads.Threads(2, function() require 'tds' end)
+        for _ = 1, 2 do pool:addjob(function() for _ = 1, 500 do counter:inc() end end) end
+        pool:synchronize()
+        assert(counter:get() == 1004)
+        pool:terminate()
+        local copy = torch.deserialize(torch.serialize(counter))
+        assert(copy:inc() == 1004 and counter:get() == 1004 and torch.type(copy) == 'tds.AtomicCounter')
+        assert(not pcall(function() return counter.nothing end))
+    """
+    run_lua(tmp_path, code)
+
+
 @pytest.mark.parametrize("package", ["optim", "nngraph"])
 def test_recorded_results(package: str, tmp_path: Path) -> None:
     """What optim's and nngraph's functions do, field by field, as Torch7 did it."""
