@@ -11,7 +11,7 @@ local methods = {}
 
 -- The type's name (nil of what has none), or the tensor as another type (itself if it is one already).
 function methods:type(name)
-   if not name then return class.typename(self) end
+   if not name then return (class.typename(self)) end
    local r = tensors.check(self, 1)
    if name == r.T.tensor then return self end
    local mt = class.getmetatable(name)
