@@ -3,6 +3,7 @@
 -- Called by lua_compat/runtime/state.py with the names of the packages and the Lua sources next to the script (by name
 -- for require).
 local packages, sources = ...
+local allowed = require 'th.allowed'
 
 local real_require, loaded = require, package.loaded
 local real_loadstring, real_getmetatable = loadstring, getmetatable
@@ -95,22 +96,33 @@ local function hide_finaliser(metatable)
    end)
 end
 
+-- Leaves in a table what ``names`` has; whatever else it holds is refused. Fields that begin with __ belong to classes.
+local function keep(name, t, names)
+   for key in pairs(t) do
+      if not names[key] and not (type(key) == 'string' and key:find('^__')) then rawset(t, key, refused(name .. key)) end
+   end
+end
+
+for name, names in pairs(allowed.libraries) do
+   local library = rawget(globals, name)
+   if library then keep(name .. '.', library, names) end
+end
+for name, names in pairs(allowed.packages) do keep(name .. '.', loaded[name], names) end
+
 -- Torch: no files, no processes, no raw pointers.
 local torch = torch
 local real_torch_getmetatable = torch.getmetatable
-for _, name in ipairs{ 'DiskFile', 'PipeFile', 'load', 'save', 'loadobj', 'saveobj', 'data', 'cdata', 'pushudata',
-   'include', 'packageLuaPath' } do
-   torch[name] = refused('torch.' .. name)
-end
-for _, kind in ipairs{ 'Tensor', 'Storage' } do
+for kind, names in pairs{ Tensor = allowed.tensor, Storage = allowed.storage } do
    for _, element in ipairs{ 'Byte', 'Char', 'Short', 'Int', 'Long', 'Half', 'Float', 'Double' } do
       local class_name = ('torch.%s%s'):format(element, kind)
       local metatable = real_torch_getmetatable(class_name)
-      for _, method in ipairs{ 'data', 'cdata' } do rawset(metatable, method, refused(class_name .. ':' .. method)) end
+      keep(class_name .. ':', metatable, names)
       hide_finaliser(metatable)
       raw_getmetatable(torch.getconstructortable(class_name)).__index = without_finaliser(metatable)
    end
 end
+keep('torch.CmdLine.', real_torch_getmetatable('torch.CmdLine'), allowed.cmdline)
+keep('torch.', torch, allowed.torch)
 function torch.getmetatable(name) return without_finaliser(real_torch_getmetatable(name)) end
 -- Of functions, getenv and setenv are getfenv and setfenv.
 for _, name in ipairs{ 'getenv', 'setenv' } do
@@ -120,16 +132,8 @@ for _, name in ipairs{ 'getenv', 'setenv' } do
       return original(object, environment)
    end
 end
-torch.CmdLine.log = refused('torch.CmdLine.log')
-
-string.dump = refused('string.dump')
-
 local kept = {}
-for _, name in ipairs{ '_VERSION', 'assert', 'bit', 'collectgarbage', 'coroutine', 'error', 'ipairs', 'math', 'next',
-   'pairs', 'pcall', 'print', 'rawequal', 'rawget', 'rawset', 'select', 'setmetatable', 'setprintlevel', 'string',
-   'table', 'tonumber', 'tostring', 'type', 'unpack', 'xpcall', 'arg' } do
-   kept[name] = rawget(_G, name)
-end
+for name in pairs(allowed.globals) do kept[name] = rawget(_G, name) end
 for _, name in ipairs(packages) do kept[name] = rawget(_G, name) end
 kept._G, kept.getmetatable, kept.newproxy = globals, real_getmetatable, newproxy
 kept.loadstring, kept.load, kept.require = compile, load_pieces, sandboxed_require

@@ -10,7 +10,10 @@ import numpy as np
 import pytest
 
 from lua_compat.cli.th import main
+from lua_compat.runtime.errors import LuaError
+from lua_compat.runtime.state import Runtime
 from lua_compat.sandbox import STOPPED, Limits, Outcome, run
+from lua_compat.sandbox.worker import PACKAGES
 from tests.helpers.places import GOLDEN, ROOT
 
 
@@ -145,9 +148,11 @@ FORBIDDEN = {
     "torch.ones(2):storage():data()": "data",
     "torch.data(torch.ones(2))": "torch.data",
     "torch.getenv(print)": "torch.getenv",
-    "paths.mkdir('x')": "make_folder",
-    "paths.cwd()": "working_folder",
-    "sys.execute('ls')": "io.popen",
+    "paths.mkdir('x')": "paths.mkdir",
+    "paths.cwd()": "paths.cwd",
+    "sys.execute('ls')": "sys.execute",
+    "xlua.log('x')": "xlua.log",
+    "torch.CmdLine():log('x')": "torch.CmdLine.log",
     "include('x.lua')": "include",
     "getmetatable(torch.ones(1)).__gc(1)": "nil value",
     "torch.ones(1).__gc(1)": "nil value",
@@ -166,6 +171,58 @@ def test_what_reaches_outside_is_refused_by_name(tmp_path: Path) -> None:
     for (tried, named), answer in zip(FORBIDDEN.items(), answers, strict=True):
         assert named in answer, f"{tried}: {answer}"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["script.lua"]
+
+
+@pytest.mark.parametrize(
+    "table",
+    ["torch", "string", "table", "math", "coroutine", "paths", "sys", "xlua", "os", "debug",
+     "torch.getmetatable('torch.FloatTensor')", "torch.getmetatable('torch.CmdLine')"],
+)  # fmt: skip
+def test_a_function_that_nobody_has_allowed_is_refused(table: str) -> None:
+    state = Runtime(sandboxed=True)
+    assert state.run_string(f"rawset({table}, 'brand_new', function() return 1 end)") == 0
+    state.lock_down(PACKAGES, {})
+    with pytest.raises(LuaError, match="brand_new is not available in the sandbox"):
+        state.run_string(f"return {table}.brand_new()")
+
+
+def test_a_global_that_nobody_has_allowed_is_gone() -> None:
+    state = Runtime(sandboxed=True)
+    assert state.run_string("function brand_new() return 1 end") == 0
+    state.lock_down(PACKAGES, {})
+    assert state.run_string("assert(brand_new == nil)") == 0
+
+
+REFUSED = """
+for _, name in ipairs(arg) do
+   local _, problem = pcall(OBJECT[name])
+   if tostring(problem):find('not available in the sandbox', 1, true) then print(name) end
+end
+"""
+TORCH_OUTSIDE = [
+    "DiskFile", "PipeFile", "cdata", "data", "include", "load", "loadobj", "packageLuaPath", "save",
+    "saveobj",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("where_names_are", "use", "reaching_outside"),
+    [
+        ("torch", "torch", TORCH_OUTSIDE),
+        ("torch.getmetatable('torch.FloatTensor')", "torch.FloatTensor()", ["cdata", "data"]),
+        ("torch.getmetatable('torch.LongStorage')", "torch.LongStorage()", ["cdata", "data"]),
+    ],
+)
+def test_nothing_else_of_torch_is_refused(
+    where_names_are: str, use: str, reaching_outside: list[str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    Runtime().run_string(f"for name in pairs({where_names_are}) do print(name) end")
+    names = [name for name in capfd.readouterr().out.split() if not name.startswith("__")]
+    assert len(names) > 10
+    state = Runtime("th", names, sandboxed=True)
+    state.lock_down(PACKAGES, {})
+    assert state.run_string(REFUSED.replace("OBJECT", use)) == 0
+    assert sorted(capfd.readouterr().out.split()) == reaching_outside
 
 
 def test_nothing_that_is_reachable_is_forbidden(tmp_path: Path) -> None:
