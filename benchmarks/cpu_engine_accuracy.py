@@ -56,9 +56,10 @@ def layer_errors(
     import torch.nn.functional as F
     from torch import Tensor
 
-    from nets.engine.choice.algorithms import FORWARD, INPUT_GRADIENT, PHASES, candidates
+    from nets.engine.choice.algorithms import candidates
     from nets.engine.memory import Memory
     from nets.engine.shapes import ConvolutionShape
+    from nets.phases import FORWARD, INPUT_GRADIENT, PHASES
 
     planes, width, size, kernel, stride, padding = geometry
     dtype = getattr(torch, dtype_name)

@@ -41,8 +41,8 @@ def main() -> int:
 
     import torch
 
-    from nets.engine.choice.algorithms import PHASES
     from nets.engine.shapes import ConvolutionShape
+    from nets.phases import PHASES
 
     torch.set_num_threads(options.threads)
     torch.set_grad_enabled(False)

@@ -20,6 +20,9 @@ from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 from nets.hooks import hook_on, needs_whole_backward, run_after_accumulation
 
+# Torch7's names.
+FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT = PHASES = ("updateOutput", "updateGradInput", "accGradParameters")
+
 
 class Phases(Protocol):
     """What a benchmark times: any engine that computes the three phases of one module."""
@@ -226,7 +229,7 @@ class _DirectLinear:
             _accumulate(bias, rows.sum(0))
 
 
-class _LocalGraphs:
+class _OtherModule:
     """Any other module with parameters: each call of it runs on a graph of its own."""
 
     def __init__(self, module: nn.Module, calls: list[_Call]) -> None:
@@ -376,7 +379,7 @@ def _recorder(module: nn.Module, calls: list[_Call]) -> _Recorder:
         return _DirectConvolution(module, calls)
     if type(module) is nn.Linear and _has_plain_parameters(module):
         return _DirectLinear(module, calls)
-    return _LocalGraphs(module, calls)
+    return _OtherModule(module, calls)
 
 
 def _has_plain_parameters(module: nn.Module) -> bool:

@@ -11,9 +11,7 @@ from torch import Tensor, nn
 
 from convnet_benchmarks.timing.layers import Layer, called_layers, numbered
 from convnet_benchmarks.timing.loops import Clock
-from nets.phases import AutogradPhases
-
-PHASES = ("updateOutput", "updateGradInput", "accGradParameters")
+from nets.phases import PHASES, AutogradPhases
 
 
 def time_phases(module: nn.Module, input: Tensor, clock: Clock, passes: int) -> dict[str, float]:

@@ -7,7 +7,6 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from nets.engine.choice.algorithms import FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT
 from nets.engine.choice.selection import Selection
 from nets.engine.choice.tuning import Tuner, cache_file
 from nets.engine.division import Division, divided_by_image, enough_to_divide, weight_gradients
@@ -23,6 +22,7 @@ from nets.engine.report import Report
 from nets.engine.trace import CompileError, Trace, trace
 from nets.engine.values import Value
 from nets.engine.workers import Workers
+from nets.phases import FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT
 
 BACKENDS = ("auto", "mm", "direct", "winograd", "fft", "stock")
 DTYPES = (torch.float32, torch.bfloat16, torch.float64)

@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from nets.engine.memory import MemoryReport
+from nets.phases import PHASES
 
 
 @dataclass(frozen=True)
@@ -35,8 +36,6 @@ class Report:
 
     def lines(self) -> list[str]:
         """A plain table: one line per layer, one column per phase; below it, who compiled."""
-        from nets.engine.choice.algorithms import PHASES
-
         rows: list[tuple[str, ...]] = [("layer", "kind", *PHASES, "")]
         for layer in self.layers:
             picks = (layer.algorithms.get(phase, "-") for phase in PHASES)

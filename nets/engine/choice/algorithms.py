@@ -30,8 +30,8 @@ from nets.engine.memory import Memory
 from nets.engine.shapes import ConvolutionShape
 from nets.engine.shared_work import ByImage, ByOutput, ShareMaker, SummedByImage
 from nets.engine.workers import Workers
+from nets.phases import FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT
 
-FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT = PHASES = ("updateOutput", "updateGradInput", "accGradParameters")
 FAMILIES = ("mm", "direct", "winograd", "fft")
 
 # Winograd and FFT cancel large terms: with bfloat16's 8 bits nothing would be left.

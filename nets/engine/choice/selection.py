@@ -8,12 +8,13 @@ import torch
 from torch import Tensor
 
 from nets.engine.choice import algorithms
-from nets.engine.choice.algorithms import FORWARD, INPUT_GRADIENT, PHASES, KernelMaker
+from nets.engine.choice.algorithms import KernelMaker
 from nets.engine.choice.tuning import Tuner
 from nets.engine.kernels.kernel import Kernel
 from nets.engine.memory import Memory
 from nets.engine.shapes import ConvolutionShape
 from nets.engine.workers import Workers
+from nets.phases import FORWARD, INPUT_GRADIENT, PHASES
 
 Kernels = dict[str, tuple[str, Kernel]]  # phase to algorithm's name and kernel
 

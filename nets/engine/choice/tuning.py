@@ -16,6 +16,11 @@ from pathlib import Path
 
 import torch
 
+try:
+    import fcntl
+except ImportError:  # not on Windows
+    fcntl = None  # type: ignore[assignment]
+
 from nets.engine.user_cache import replace_whole, user_cache
 
 VERSION = 7
@@ -206,10 +211,6 @@ def _well_formed(machines: dict[str, object]) -> bool:
 def _locked(path: Path) -> Iterator[None]:
     """Holds a lock file beside ``path``, where the system has such locks: readers need none."""
     with open(path.with_suffix(".lock"), "w") as lock:
-        try:
-            import fcntl
-
+        if fcntl is not None:
             fcntl.flock(lock, fcntl.LOCK_EX)
-        except ImportError:
-            pass
         yield

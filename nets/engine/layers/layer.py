@@ -11,13 +11,13 @@ from typing import TypeVar
 from torch import Tensor
 from torch.nn import Parameter
 
-from nets.engine.choice.algorithms import PHASES, WEIGHT_GRADIENT
 from nets.engine.choice.selection import Selection
 from nets.engine.memory import Memory
 from nets.engine.report import LayerReport
 from nets.engine.trace import Operation
 from nets.engine.values import Value
 from nets.engine.workers import Workers
+from nets.phases import PHASES, WEIGHT_GRADIENT
 
 SomeLayer = TypeVar("SomeLayer", bound="Layer")
 

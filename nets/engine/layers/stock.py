@@ -7,11 +7,11 @@ import torch
 from torch import Tensor
 from torch.nn import Parameter
 
-from nets.engine.choice.algorithms import WEIGHT_GRADIENT
 from nets.engine.layers.layer import Layer, gradient_of
 from nets.engine.memory import Memory
 from nets.engine.trace import Operation, Slot, map_leaves
 from nets.engine.values import Value
+from nets.phases import WEIGHT_GRADIENT
 
 
 class StockLayer(Layer):

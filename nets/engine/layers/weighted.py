@@ -9,7 +9,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn import Parameter
 
-from nets.engine.choice.algorithms import FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT
 from nets.engine.choice.selection import Kernels, Selection
 from nets.engine.layers.layer import Layer, gradient_of
 from nets.engine.memory import Memory
@@ -19,6 +18,7 @@ from nets.engine.trace import Operation, Slot
 from nets.engine.values import Value, to_images
 from nets.engine.workers import Workers
 from nets.pair import pair
+from nets.phases import FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT
 
 # Of a convolution's output, for each worker: with fewer, reading the weight is most of the work, and every
 # worker reads it.

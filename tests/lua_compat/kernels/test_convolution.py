@@ -12,8 +12,8 @@ from lua_compat.kernels.nn.convolution import im2col
 from lua_compat.kernels.workspace import Workspace
 from lua_compat.runtime.state import Runtime
 from nets.engine import shapes
-from nets.engine.choice.algorithms import FORWARD, INPUT_GRADIENT, PHASES
 from nets.engine.shapes import ConvolutionShape
+from nets.phases import FORWARD, INPUT_GRADIENT, PHASES
 
 TOLERANCE = {torch.float32: 2e-5, torch.float64: 1e-12}
 

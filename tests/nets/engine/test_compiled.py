@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from nets.engine import compile
-from nets.engine.choice.algorithms import WEIGHT_GRADIENT, candidates
+from nets.engine.choice.algorithms import candidates
 from nets.engine.kernels.bilinear import BilinearConvolution
 from nets.engine.kernels.compiled import library
 from nets.engine.kernels.compiled import products as compiled_products
@@ -25,6 +25,7 @@ from nets.engine.kernels.tiles import TileGrid
 from nets.engine.kernels.winograd import winograd
 from nets.engine.memory import Memory
 from nets.engine.shapes import ConvolutionShape
+from nets.phases import WEIGHT_GRADIENT
 from tests.helpers.engine_conditions import NO_COMPILER, c_compiler, needs_compiler, threads
 
 

@@ -9,15 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from nets.engine.choice.algorithms import (
-    FORWARD,
-    INPUT_GRADIENT,
-    PHASES,
-    WEIGHT_GRADIENT,
-    candidates,
-    linear_candidates,
-    undivided,
-)
+from nets.engine.choice.algorithms import candidates, linear_candidates, undivided
 from nets.engine.kernels.bilinear import BilinearConvolution
 from nets.engine.kernels.fft_convolution import fft
 from nets.engine.kernels.kernel import Kernel
@@ -27,6 +19,7 @@ from nets.engine.memory import Memory
 from nets.engine.shapes import ConvolutionShape, pieces
 from nets.engine.weights import StaleWeightError
 from nets.engine.workers import Workers
+from nets.phases import FORWARD, INPUT_GRADIENT, PHASES, WEIGHT_GRADIENT
 from tests.helpers.engine_conditions import WITH_AND_WITHOUT, c_compiler
 
 # Largest error over the largest value, for the sizes drawn here.

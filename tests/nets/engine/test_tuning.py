@@ -10,12 +10,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from nets.engine.choice.algorithms import FORWARD, INPUT_GRADIENT
 from nets.engine.choice.selection import Trial
 from nets.engine.choice.tuning import VERSION, Tuner, cache_file, machine_key
 from nets.engine.kernels.bilinear import BilinearConvolution
 from nets.engine.kernels.winograd import winograd
 from nets.engine.shapes import ConvolutionShape
+from nets.phases import FORWARD, INPUT_GRADIENT
 
 
 def busy(

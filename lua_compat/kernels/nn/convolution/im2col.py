@@ -15,12 +15,13 @@ import torch
 from torch import Tensor
 
 from lua_compat.kernels.workspace import Workspace
-from nets.engine.choice.algorithms import FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT, linear_candidates
+from nets.engine.choice.algorithms import linear_candidates
 from nets.engine.kernels import onednn
 from nets.engine.kernels.im2col_gemm import Im2colGemm
 from nets.engine.kernels.matrix_product import MatrixProduct
 from nets.engine.memory import Memory
 from nets.engine.shapes import PIECE_BYTES, ConvolutionShape, column_pieces, pad_into, runs
+from nets.phases import FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT
 
 # Multiply-adds of an image from which on candidates are timed: about half a millisecond of work.
 _WORTH_TIMING = 50_000_000

@@ -3,10 +3,9 @@
    Compiled when first needed (compiled/batch_norm.py), once per element type, with vectors.h in front. Channels
    are neighbours in memory. Every entry point is called by all threads that share a job, and takes units of work
    from it until none is left: some rows each. Sums are kept by unit, so that they do not depend on which thread
-   took it. */
+   took it. Asks for a definition of BLOCK, the rows that are summed in REAL. */
 
 enum {
-    BLOCK = 16,     /* rows that are summed in REAL; few enough that nothing is lost */
     GROUP = 4,      /* vectors that are summed together */
 };
 

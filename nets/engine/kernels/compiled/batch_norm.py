@@ -14,10 +14,11 @@ from nets.engine.kernels.compiled import library
 from nets.engine.kernels.compiled.library import NotCompiled
 
 _SOURCE = Path(__file__).with_suffix(".c")
-_BLOCK = 16  # in batch_norm.c
+_BLOCK = 16  # rows that are summed in the element type; few enough that nothing is lost
 _LEAST_BLOCKS = 8  # of a unit: its sums are memory too
 _CACHE_LINE = 64  # bytes, beside rows: a power of two apart, they would compete for places in the cache
 _UNITS = 8  # of work for each thread
+_CONSTANTS = f"#define BLOCK {_BLOCK}\n"  # that batch_norm.c asks for
 
 _Long, _Pointer = ctypes.c_long, ctypes.c_void_p
 
@@ -56,7 +57,7 @@ class CompiledBatchNorm:
     masks_gradient = True
 
     def __init__(self, channels: int, relu: bool, eps: float, dtype: torch.dtype) -> None:
-        self._library = library.vector_library(_SOURCE, dtype)
+        self._library = library.vector_library(_SOURCE, dtype, _CONSTANTS)
         self._relu, self._eps = relu, eps
         self._by_batch = False
         self._mean = self._inverse_deviation = torch.zeros(channels, dtype=torch.float64)

@@ -3,10 +3,10 @@
    Compiled when first needed (compiled/pooling.py), once per element type, with vectors.h in front. Images are
    (batch, row, column, channel), channels are neighbours in memory. The places of a window are numbered row by
    row; where its largest value is, is kept in a byte. Every entry point is called by all threads that share a
-   job, and takes units of work from it until none is left: some rows of what it writes. */
+   job, and takes units of work from it until none is left: some rows of what it writes. Asks for a definition of
+   NONE, the place where there is none: the window lies in the padding, or the ReLU let nothing through. */
 
 enum {
-    NONE = 255,     /* no place: the window lies in the padding, or the ReLU let nothing through */
     GROUP = 4,      /* vectors that are worked on together */
 };
 

@@ -11,7 +11,8 @@ from nets.engine.kernels.compiled.library import NotCompiled
 from nets.engine.kernels.max_pooling import MaxPooling, OperatorMaxPooling, Window, window_of
 
 _SOURCE = Path(__file__).with_suffix(".c")
-_PLACES = 255  # that a byte can number, besides none
+_PLACES = 255  # that a byte can number; 255 itself says that there is none
+_CONSTANTS = f"#define NONE {_PLACES}\n"  # that pooling.c asks for
 
 _Long, _Pointer = ctypes.c_long, ctypes.c_void_p
 
@@ -52,7 +53,7 @@ class CompiledMaxPooling:
     def __init__(self, window: Window, dtype: torch.dtype) -> None:
         if window.kernel[0] * window.kernel[1] > _PLACES:
             raise NotCompiled(f"no compiled pooling with windows of {window.kernel[0]} x {window.kernel[1]}")
-        self._library = library.vector_library(_SOURCE, dtype)
+        self._library = library.vector_library(_SOURCE, dtype, _CONSTANTS)
         self._window = window
 
     def forward(self, x: Tensor, out: Tensor, places: Tensor, relu: bool) -> None:

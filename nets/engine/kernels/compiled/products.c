@@ -4,7 +4,7 @@
    matrices are given by strides, in elements; out's columns are neighbours. The columns of b are packed a panel
    at a time, so that the innermost loop reads it in order from the cache, whatever its layout is. The entry
    point is called by all threads that share a job, and takes units of work from it until none is left: blocks
-   of rows of one panel of one product. */
+   of rows of one panel of one product. Asks for a definition of ROWS, the rows of out that are summed together. */
 
 #if defined(__AVX512F__) || defined(__aarch64__)
 #define VECTORS 4               /* of a panel's row; with them ROWS x VECTORS sums fit the registers */
@@ -12,7 +12,7 @@
 #define VECTORS 2
 #endif
 
-enum { PANEL = VECTORS * LANES, ROWS = 6, INNER = 256, AHEAD = 8 };
+enum { PANEL = VECTORS * LANES, INNER = 256, AHEAD = 8 };
 
 typedef struct {
     const REAL *a;

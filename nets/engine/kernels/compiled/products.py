@@ -15,8 +15,9 @@ from nets.engine.kernels.compiled.library import NotCompiled
 
 _SOURCE = Path(__file__).with_suffix(".c")
 _ROWS = 1020  # of a unit, at most: enough to be worth packing what they are multiplied with
-_ROWS_TOGETHER = 6  # in products.c
+_ROWS_TOGETHER = 6  # products.c keeps their sums in registers
 _UNITS = 4  # of work for each thread, at least
+_CONSTANTS = f"#define ROWS {_ROWS_TOGETHER}\n"  # that products.c asks for
 
 _Long, _Pointer = ctypes.c_long, ctypes.c_void_p
 
@@ -105,4 +106,4 @@ def _rows_at_once(rows: int, panels: int) -> int:
 
 
 def _library(dtype: torch.dtype) -> ctypes.CDLL:
-    return library.vector_library(_SOURCE, dtype)
+    return library.vector_library(_SOURCE, dtype, _CONSTANTS)
