@@ -1,0 +1,103 @@
+"""Every kind of layer by itself: recognised, by no other kind, and equal to autograd, whole and divided."""
+
+import contextlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from nets.engine import compile
+from nets.engine.layers.layer import Layer
+from nets.engine.recognise import LAYERS, recognise
+from nets.engine.trace import trace
+from nets.engine.values import Value
+from nets.modules.torch7 import Concat
+from nets.phases import AutogradPhases
+from tests.helpers.engine_conditions import threads
+
+IMAGES, ROWS = (4, 3, 6, 6), (4, 6)
+
+
+class Sum(nn.Module):
+    """The sum of two paths."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.tanh(x) + torch.sin(x)
+
+
+# One layer of each kind, with the shape of its input.
+CASES: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
+    "Add": (Sum, IMAGES),
+    "AvgPool2d": (lambda: nn.AvgPool2d(3, 2, 1), IMAGES),
+    "GlobalAvgPool": (lambda: nn.AdaptiveAvgPool2d(1), IMAGES),
+    "BatchNorm": (lambda: nn.BatchNorm2d(3), IMAGES),
+    "Concat": (lambda: Concat(-3, nn.MaxPool2d(3, 1, 1), nn.AvgPool2d(3, 1, 1)), IMAGES),
+    "Dropout": (lambda: nn.Dropout(1.0), ROWS),  # whatever is drawn, nothing is kept
+    "LogSoftmax": (lambda: nn.LogSoftmax(-1), ROWS),
+    "MaxPool2d": (lambda: nn.MaxPool2d(3, 2, 1), IMAGES),
+    "ReLU": (nn.ReLU, IMAGES),
+    "Reshape": (lambda: nn.Flatten(-3), IMAGES),
+    "Threshold": (lambda: nn.Threshold(0.1, 0.2), IMAGES),
+    "WeightedLayer": (lambda: nn.Conv2d(3, 4, 3, padding=1), IMAGES),
+}
+
+
+@pytest.fixture(autouse=True)
+def _tuning_file_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+
+
+def recognised(module: nn.Module, shape: tuple[int, ...]) -> list[list[type[Layer]]]:
+    """The kinds that recognise each operation of ``module``."""
+    traced = trace(module, torch.zeros(shape, dtype=torch.float64))
+    values = [Value(size, len(size) == 4, torch.float64) for size in traced.shapes]
+    found = []
+    for operation in traced.operations:
+        inputs, output = [values[index] for index in operation.inputs], values[operation.result]
+        kinds = [kind for kind in LAYERS if kind.recognises(operation, inputs, output)]
+        assert not kinds or recognise(operation, inputs, output) is kinds[0]
+        found.append(kinds)
+    return found
+
+
+def test_every_kind_has_a_case() -> None:
+    assert sorted(CASES) == sorted(kind.__name__ for kind in LAYERS)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_kind_recognises_its_operation_and_no_other_does(name: str) -> None:
+    make, shape = CASES[name]
+    found = recognised(make().double(), shape)
+    assert all(len(kinds) <= 1 for kinds in found)
+    assert name in [kind.__name__ for kinds in found for kind in kinds]
+
+
+@pytest.mark.parametrize("divided", [False, True])
+@pytest.mark.parametrize("name", CASES)
+def test_a_layer_against_autograd(name: str, divided: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In training, between layers that have parameters, and with a ReLU behind it."""
+    make, shape = CASES[name]
+    torch.manual_seed(0)
+    first: nn.Module = nn.Conv2d(3, 3, 1) if shape == IMAGES else nn.Linear(6, 6)
+    module = nn.Sequential(first, make(), nn.ReLU()).double()
+    if divided:
+        monkeypatch.setattr("nets.engine.division._DIVIDED_MULTIPLY_ADDS", 0)
+        monkeypatch.setattr("nets.engine.layers.weighted._WORKERS_POSITIONS", 0)
+    results = []
+    with threads(2) if divided else contextlib.nullcontext():
+        for phases in (compile(module, shape, "mm"), AutogradPhases(module)):
+            with phases:
+                for number in range(2):  # nothing of the first pass is left in the second
+                    random = torch.Generator().manual_seed(number)
+                    x = torch.randn(shape, generator=random, dtype=torch.float64)
+                    phases.zeroGradParameters()
+                    out = phases.updateOutput(x)
+                    grad_out = torch.randn(out.shape, generator=random, dtype=torch.float64)
+                    found = [out.clone(), phases.updateGradInput(x, grad_out).clone()]
+                    phases.accGradParameters(x, grad_out)
+                    found += [p.grad.clone() for p in module.parameters() if p.grad is not None]
+                results.append(found)
+    for have, want in zip(*results, strict=True):
+        torch.testing.assert_close(have, want)
