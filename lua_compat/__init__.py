@@ -1,4 +1,4 @@
-"""What Torch7 left behind, readable and runnable from Python: its files and its Lua."""
+"""Torch7's files and Lua scripts, readable and runnable from Python."""
 
 import os
 from collections.abc import Sequence

@@ -41,7 +41,7 @@ _ALWAYS_ALLOWED = 1 << 20
 
 
 class HDF5Error(ValueError):
-    """A file or a place in it is not what was asked for; the message names both."""
+    """A file, or a place in it, is not as expected; the message names both."""
 
 
 @dataclass(frozen=True)
@@ -75,16 +75,17 @@ class DataSet:
         return np.dtype(self._dataset.dtype)
 
     def dataspace_size(self) -> tuple[int, ...]:
-        """The sizes, without reading the data."""
+        """Returns the sizes, without reading the data."""
         return tuple(self._dataset.shape)
 
     def all(self) -> np.ndarray:
-        """The whole dataset."""
+        """Returns the whole dataset."""
         self._check(self._dataset.shape)
         return np.asarray(self._dataset[...])
 
     def partial(self, *ranges: tuple[int, int] | int) -> np.ndarray:
-        """A block: for each dimension the first and last index, 1-based and both included, or one index.
+        """Returns a block: for each dimension the first and last index, 1-based and both included, or one
+        index.
 
         A single index keeps its dimension, of size 1. Raises HDF5Error outside the dataset.
         """
@@ -124,7 +125,7 @@ class Group:
         return list(self._group.keys())
 
     def read(self, datapath: str) -> Union["Group", DataSet]:
-        """What is at ``datapath``, relative to this group. Raises HDF5Error."""
+        """Returns the group or dataset at ``datapath``, relative to this group. Raises HDF5Error."""
         found: Group | DataSet = self
         for name in _names(datapath):
             if isinstance(found, DataSet):
@@ -153,7 +154,8 @@ class Group:
         raise HDF5Error(f"{place} is neither a group nor a dataset")
 
     def all(self) -> dict[str, Any]:
-        """The group as a dict of arrays and dicts. Raises HDF5Error for a group that contains itself."""
+        """Returns the group as a dict of arrays and dicts. Raises HDF5Error for a group that contains
+        itself."""
         import h5py
 
         whole: dict[str, Any] = {}
@@ -267,7 +269,7 @@ def open(path: str | os.PathLike[str], mode: Mode = "a") -> File:
 
 
 def load(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """The whole file as a dict of arrays and dicts."""
+    """Returns the whole file as a dict of arrays and dicts."""
     with open(path, "r") as file:
         return file.all()
 
@@ -285,7 +287,7 @@ def _names(datapath: str) -> list[str]:
 
 
 def _tensors(names: list[str], data: Any) -> Iterator[tuple[list[str], np.ndarray | None]]:
-    """Every tensor in ``data`` with its path; None for a table (so that empty ones are not lost)."""
+    """Yields every tensor in ``data`` with its path; None for a table (so that empty ones are not lost)."""
     todo = [(names, data, frozenset[int]())]
     while todo:
         names, data, above = todo.pop()

@@ -1,4 +1,4 @@
-"""stdin, stdout and stderr of a program: there, whatever it was started with."""
+"""stdin, stdout and stderr of a program, present whatever it was started with."""
 
 import os
 import sys

@@ -21,7 +21,7 @@ _OPEN_STRING = re.compile(r"""(?:^|[^\w])(["'])((?:(?!\1).)*)$""")
 
 
 def history_file() -> Path:
-    """Where typed lines are kept: $TREPL_HISTORY, or in the user's folder for such things."""
+    """Returns where typed lines are kept: $TREPL_HISTORY, or a file in the user's folder for state."""
     named = os.environ.get("TREPL_HISTORY")
     if named:
         return Path(named)
@@ -30,7 +30,7 @@ def history_file() -> Path:
 
 
 def run_prompt(runtime: "Runtime") -> int:
-    """Reads and runs lines until Ctrl-D or ``os.exit``; the exit code. Needs prompt_toolkit."""
+    """Reads and runs lines until Ctrl-D or ``os.exit``; returns the exit code. Needs prompt_toolkit."""
     from prompt_toolkit.output import ColorDepth
 
     runtime.open_prompt(colored=sys.stdout.isatty() and "NO_COLOR" not in os.environ)
@@ -76,7 +76,7 @@ def _session(runtime: "Runtime") -> "PromptSession[str]":
 
 
 def _keys(runtime: "Runtime") -> "KeyBindings":
-    """Enter runs what is whole, and begins a new line in what is not."""
+    """Makes Enter run complete input, and begin a new line in what is incomplete."""
     from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
     keys = KeyBindings()

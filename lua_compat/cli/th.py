@@ -42,7 +42,7 @@ _LIMITS = {"--memory": "memory_mb", "--time": "seconds", "--output": "output_mb"
 
 @dataclass
 class Command:
-    """What the command line asks for; ``steps`` are ('-l', package) and ('-e', code) in their order."""
+    """A parsed command line; ``steps`` are ('-l', package) and ('-e', code) in their order."""
 
     steps: list[tuple[str, str]] = field(default_factory=list)
     script: str | None = None
@@ -59,7 +59,7 @@ class UsageError(Exception):
 
 
 def parse(argv: Sequence[str]) -> Command:
-    """Raises UsageError; -h is left to ``main``."""
+    """Reads the command line. Raises UsageError; -h is left to ``main``."""
     command = Command()
     words = list(argv)
     while words:
@@ -125,9 +125,8 @@ def _check(command: Command) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs ``th``; exit code: the script's own, 1 after an uncaught error, 2 for misuse, 4 where a limit of
-    the sandbox ended it, 130 on Ctrl-C.
-    """
+    """Runs ``th`` and returns its exit code: the script's own, 1 after an uncaught error, 2 for misuse, 4
+    where a limit of the sandbox ended it, 130 on Ctrl-C."""
     open_closed_streams()
     words = sys.argv[1:] if argv is None else list(argv)
     if words and words[0] in ("-h", "--help"):
@@ -159,7 +158,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(command: Command, crew: "Crew") -> int:
-    """The exit code, after a message where an error or Ctrl-C ended it."""
+    """Returns the exit code, after a message where an error or Ctrl-C ended the script."""
     try:
         with interruptible():
             return _execute(command, crew)
@@ -206,7 +205,8 @@ def _execute(command: Command, crew: "Crew") -> int:
 
 
 def _run_steps(runtime: "Runtime", command: Command) -> int:
-    """The packages, code and script in their order, up to the first that ends th; its exit code."""
+    """Runs the packages, code and script in their order, up to the first that ends th; returns its exit
+    code."""
     for option, text in command.steps:
         if option == "-l" and not runtime.finds(text):
             print(f"th: -l {text}: no package '{text}' here or in Lua's path", file=sys.stderr)

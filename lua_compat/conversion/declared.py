@@ -1,4 +1,5 @@
-"""Both ways of conversion for the classes whose Torch7 fields are declared in lua_compat.torch_modules."""
+"""Conversion in both directions for the classes whose Torch7 fields are declared in
+lua_compat.torch_modules."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +15,7 @@ Extra = Callable[[ModuleWriter, Any], dict[str, Any]]
 
 
 def declared(kind: type[Torch7Module]) -> Conversion:
-    """Reads every declared field by its name and annotation."""
+    """Returns a conversion that reads every declared field by its name and annotation."""
 
     def convert(fields: Fields) -> nn.Module:
         values: dict[str, Any] = {}
@@ -35,12 +36,13 @@ def declared(kind: type[Torch7Module]) -> Conversion:
 
 
 def declared_table(*kinds: type[Torch7Module]) -> dict[str, Conversion]:
-    """{'nn.Narrow': ..., 'nn.Select': ...} of the classes Narrow, Select."""
+    """Returns {'nn.Narrow': ..., 'nn.Select': ...} for the classes Narrow, Select."""
     return {torch7_name(kind): declared(kind) for kind in kinds}
 
 
 def declared_export(kind: type[Torch7Module], extra: Extra | None = None) -> Export:
-    """Writes every declared field, and what ``extra`` gives: fields that Torch7's methods need besides."""
+    """Returns an export that writes every declared field, and the fields that ``extra`` gives because
+    Torch7's methods need them."""
 
     def export(writer: ModuleWriter, module: Any) -> t7.TorchObject:
         fields = {
@@ -63,5 +65,5 @@ def torch7_name(kind: type[Torch7Module]) -> str:
 
 
 def pair_gradient(w: ModuleWriter, m: Any) -> dict[str, Any]:
-    """The extra field of a layer of two inputs."""
+    """Returns the extra field of a layer of two inputs."""
     return {"gradInput": t7.LuaTable.from_list([w.empty(), w.empty()])}

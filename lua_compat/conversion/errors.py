@@ -1,4 +1,4 @@
-"""How a model is refused."""
+"""The error of a model that cannot be converted."""
 
 
 class ConversionError(ValueError):

@@ -10,7 +10,8 @@ from lua_compat.conversion.writing import TENSORS, ModelWriter
 
 
 def from_torch(module: nn.Module, path: str = "root", dtype: torch.dtype | None = None) -> t7.TorchObject:
-    """The nn model with the outputs of ``module``, in training or evaluate mode as its modules are.
+    """Returns the nn model that computes what ``module`` does, in training or evaluate mode as its modules
+    are.
 
     Parameters share their memory with the module's (copied if they are on a GPU); gradients are zeros. The
     number type of outputs is ``dtype``; by default that of the first parameter, or of new tensors where there

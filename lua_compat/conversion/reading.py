@@ -30,7 +30,7 @@ FindConversion = Callable[[str], Conversion | None]
 
 
 class Converter:
-    """Converts the modules of one model: what is one object or one memory there is one here."""
+    """Converts the modules of one model: one object, or one memory, in the file is one in PyTorch."""
 
     def __init__(self, find_conversion: FindConversion) -> None:
         self._find_conversion = find_conversion
@@ -89,7 +89,7 @@ class Converter:
         return torch.from_numpy(np.array(tensor.numpy()))
 
     def _view(self, tensor: t7.Tensor) -> torch.Tensor:
-        """The tensor over its storage's copy: views that overlap in the file overlap here."""
+        """Returns the tensor over its storage's copy: views that overlap in the file overlap here."""
         if tensor.storage is None:
             return torch.empty(0)
         if id(tensor.storage) not in self._memories:
@@ -112,7 +112,7 @@ class Fields:
         raise ConversionError(f"{self.typename}: {problem}", self.path)
 
     def get(self, name: str, default: Any = None) -> Any:
-        """The field as the file holds it; nil and an absent field give ``default``."""
+        """Returns the field as the file holds it; nil and an absent field give ``default``."""
         return self._source.get(name, default)
 
     def number(self, name: str, default: Any = _REQUIRED) -> float:
@@ -130,16 +130,17 @@ class Fields:
         return int(value)
 
     def integers(self, *names: str, default: Any = _REQUIRED) -> Any:
-        """A tuple of ints; typed Any because torch.nn's hints want tuples of one length each."""
+        """Returns a tuple of ints; typed Any because torch.nn's hints want tuples of one length each."""
         return tuple(self.integer(name, default) for name in names)
 
     def boolean(self, name: str, default: bool = False) -> bool:
-        """Whether the field is true; nil gives ``default``."""
+        """Returns whether the field is true; nil gives ``default``."""
         value = self.get(name)
         return default if value is None else bool(value)
 
     def plain(self, name: str) -> Any:
-        """Numbers, texts and booleans as they are, tables as lists, storages as tuples; None if absent."""
+        """Returns numbers, texts and booleans as they are, tables as lists, storages as tuples; None if
+        absent."""
         return self._plain(name, self.get(name))
 
     def _plain(self, name: str, value: Any) -> Any:
@@ -154,14 +155,15 @@ class Fields:
         self.fail(f"field {name} is {_what(value)}, which is not understood")
 
     def parameter(self, name: str, shape: tuple[int, ...] | None = None) -> nn.Parameter:
-        """The tensor as a parameter, in ``shape`` if given; the same one for fields that share memory."""
+        """Returns the tensor as a parameter, in ``shape`` if given; the same one for fields that share
+        memory."""
         parameter = self.optional_parameter(name, shape)
         if parameter is None:
             self.fail(f"field {name} is {'missing' if self.get(name) is None else 'empty'}")
         return parameter
 
     def optional_parameter(self, name: str, shape: tuple[int, ...] | None = None) -> nn.Parameter | None:
-        """As ``parameter``; None where the field is absent or empty."""
+        """Does as ``parameter``; returns None where the field is absent or empty."""
         value = self.get(name)
         if value is None or (isinstance(value, t7.Tensor) and not value.numel()):
             return None
@@ -173,7 +175,7 @@ class Fields:
             self.fail(f"field {name}: {error}")
 
     def tensor(self, name: str, required: bool = True) -> Any:
-        """A copy of the tensor, not a parameter."""
+        """Returns a copy of the tensor, not a parameter."""
         value = self.get(name)
         if isinstance(value, t7.Tensor):
             return self._converter.tensor(value)
@@ -185,7 +187,7 @@ class Fields:
         return self._converter.module(self.get(name), f"{self.path}{step(name)}")
 
     def children(self) -> list[nn.Module]:
-        """The converted ``modules``."""
+        """Returns the modules of the field ``modules``, converted."""
         modules = self.get("modules")
         if not isinstance(modules, t7.LuaTable):
             self.fail(f"field modules must be a table, not {_what(modules)}")
@@ -201,7 +203,7 @@ class Fields:
         return children[0]
 
     def module_field(self, table: str, place: int) -> t7.TorchObject:
-        """The module at ``place`` of the table in the field, not converted."""
+        """Returns the module at ``place`` of the table in the field, not converted."""
         modules = self.get(table)
         module = modules.get(place) if isinstance(modules, t7.LuaTable) else None
         if not isinstance(module, t7.TorchObject):
@@ -214,7 +216,7 @@ class Fields:
 
     @property
     def dtype(self) -> torch.dtype:
-        """The number type that ``module:type()`` gives; double where it is not known."""
+        """Returns the number type that ``module:type()`` gives; double where it is not known."""
         return _DTYPES.get(str(self.get("_type")).replace("torch.Cuda", "torch."), torch.float64)
 
 

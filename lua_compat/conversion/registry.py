@@ -1,4 +1,4 @@
-"""Which class is converted how, in both directions: the tables of all families in one."""
+"""Which conversion handles which class, in both directions: the tables of all families in one."""
 
 from lua_compat.conversion.reading import Conversion
 from lua_compat.conversion.writing import Export
@@ -12,12 +12,13 @@ for _family in modules_of("lua_compat.conversion.families"):
 
 
 def find_conversion(typename: str) -> Conversion | None:
-    """cudnn's classes have nn's fields: one without an entry of its own is converted as nn's of that name."""
+    """Returns the conversion of a class, or None; cudnn's classes have nn's fields and fall back on nn's
+    entry."""
     return CONVERSIONS.get(typename) or CONVERSIONS.get(typename.replace("cudnn.", "nn.", 1))
 
 
 def find_export(kind: type) -> Export | None:
-    """That of the class, or of a base whose forward it has."""
+    """Returns the export of a class, or of a base class whose forward it uses; None where there is none."""
     for base in kind.__mro__:
         if base in EXPORTS and getattr(kind, "forward", None) is getattr(base, "forward", None):
             return EXPORTS[base]

@@ -10,7 +10,8 @@ from lua_compat.conversion.registry import find_conversion
 
 
 def to_torch(model: t7.TorchObject, path: str = "root") -> nn.Module:
-    """A torch.nn.Module with the outputs of ``model``, an nn, cudnn or nngraph module that t7.load gave.
+    """Returns a torch.nn.Module that computes what ``model`` does, an nn, cudnn or nngraph module from
+    t7.load.
 
     Parameters are copies in the model's number type, on the CPU; those that shared memory are one Parameter.
     Each module is in training or evaluate mode as the file says. Tables are lists. Raises ConversionError
@@ -21,13 +22,14 @@ def to_torch(model: t7.TorchObject, path: str = "root") -> nn.Module:
 
 @dataclass(frozen=True)
 class Converted:
-    """``places``: path, Torch7 module and its torch.nn counterpart, every module once, children first."""
+    """A converted model. ``places``: path, Torch7 module and torch.nn counterpart of every module once,
+    children first."""
 
     module: nn.Module
     places: tuple[tuple[str, t7.TorchObject, nn.Module], ...]
 
 
 def convert(model: t7.TorchObject, path: str = "root") -> Converted:
-    """As ``to_torch``, with the counterpart of every module in the model."""
+    """Does as ``to_torch``, and also returns the counterpart of every module in the model."""
     converter = Converter(find_conversion)
     return Converted(converter.module(model, path), tuple(converter.places))

@@ -36,7 +36,7 @@ FindExport = Callable[[type], Export | None]
 
 
 class ModelWriter:
-    """Writes the modules of one model: what is one object or one memory there is one here."""
+    """Writes the modules of one model: one object, or one memory, in PyTorch is one in the file."""
 
     def __init__(self, dtype: torch.dtype, find_export: FindExport) -> None:
         self.typename = TENSORS[dtype]
@@ -58,7 +58,7 @@ class ModelWriter:
         return written
 
     def tensor(self, tensor: torch.Tensor) -> t7.Tensor:
-        """The tensor as a view of its memory: tensors that share memory share a storage."""
+        """Returns the tensor as a view of its memory: tensors that share memory share a storage."""
         tensor = tensor.detach().cpu()
         if tensor.dtype not in TENSORS:
             raise ValueError(f"Torch7 has no tensors of {tensor.dtype}")
@@ -75,7 +75,7 @@ class ModelWriter:
         return t7.Tensor(typename, self._storages[address], shape, stride, int(tensor.storage_offset()) + 1)
 
     def gradient(self, parameter: t7.Tensor) -> t7.Tensor:
-        """Zeros for a parameter; the same ones for parameters that share memory."""
+        """Returns zeros for a parameter; the same zeros for parameters that share memory."""
         storage = parameter.storage
         key = (id(storage), parameter.storage_offset, parameter.size, parameter.stride)
         if key not in self._gradients:
@@ -102,7 +102,7 @@ class ModuleWriter:
             self.fail(problem)
 
     def object(self, typename: str, **fields: Any) -> t7.TorchObject:
-        """An object of the class with these fields and those that every nn module has.
+        """Returns an object of the class with these fields and those that every nn module has.
 
         A torch tensor becomes a Torch7 tensor; for a parameter named 'weight' there is a 'gradWeight' of
         zeros. A tuple becomes a LongStorage, a list a table, and None is left out.
@@ -140,7 +140,7 @@ class ModuleWriter:
         return t7.Tensor(typename, None, (), ())
 
     def buffer(self, *shape: int) -> t7.Tensor:
-        """Zeros that the module computes in."""
+        """Returns zeros that the module computes in."""
         return t7.Tensor.from_numpy(np.zeros(shape, t7.Tensor(self._model.typename, None, (), ()).dtype))
 
     def child(self, module: nn.Module, place: str) -> t7.TorchObject:

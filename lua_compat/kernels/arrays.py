@@ -19,7 +19,7 @@ _DTYPES = {
 
 
 def array_of(t: Tensor) -> np.ndarray:
-    """A numpy view of a contiguous tensor on the CPU; it keeps the tensor alive.
+    """Returns a numpy view of a contiguous tensor on the CPU; it keeps the tensor alive.
 
     ``Tensor.numpy()`` would not do: it makes the storage one that can never be resized again.
     """

@@ -33,7 +33,7 @@ def triu(out: Tensor, t: Tensor, k: int) -> None:
 
 
 def diag(out: Tensor, t: Tensor, k: int) -> None:
-    """The k-th diagonal of a matrix, or a matrix with the vector there."""
+    """Computes the k-th diagonal of a matrix, or a matrix with the vector there."""
     out.copy_(torch.diag(t, int(k)))
 
 

@@ -1,4 +1,4 @@
-"""Torch7's convolutions of plain tensors (torch.conv2 and its like; nn has its own)."""
+"""Torch7's convolutions of plain tensors (torch.conv2 and the like; nn has its own)."""
 
 import torch
 import torch.nn.functional as F

@@ -7,5 +7,5 @@ SANDBOXED = __all__
 
 
 def tensor_device(t: Tensor) -> int:
-    """The GPU's number, from 1; 1 also for the CPU that stands in for a GPU."""
+    """Returns the GPU's number, from 1; 1 also for the CPU that stands in for a GPU."""
     return (t.device.index or 0) + 1

@@ -1,4 +1,4 @@
-"""HDF5 files that a Lua state has open, by number; what the Lua package hdf5 is made of."""
+"""HDF5 files that a Lua state has open, by number: the Python side of the Lua package hdf5."""
 
 from collections.abc import Callable
 from typing import Any
@@ -45,7 +45,7 @@ class OpenFiles:
         return {kernel.__name__: kernel for kernel in found}
 
     def hdf5_open(self, path: str, mode: str) -> int:
-        """Opens a file; its number."""
+        """Opens a file and returns its number."""
         file = hdf5.File(from_lua(path), mode)  # type: ignore[arg-type]
         self._opened += 1
         self._files[self._opened] = file
@@ -61,7 +61,7 @@ class OpenFiles:
             self._files.pop(number).close()
 
     def hdf5_names(self, number: int, datapath: str) -> str | None:
-        """The names in a group, each ended by a zero byte; None for a dataset."""
+        """Returns the names in a group, each ended by a zero byte; None for a dataset."""
         found = self._file(number).read(from_lua(datapath))
         if isinstance(found, hdf5.DataSet):
             return None
@@ -74,7 +74,7 @@ class OpenFiles:
         return found
 
     def hdf5_shape(self, number: int, datapath: str) -> tuple[int, ...]:
-        """The code of a dataset's element type (element_types.DTYPES), then its sizes."""
+        """Returns the code of a dataset's element type (element_types.DTYPES), then its sizes."""
         dataset = self._dataset(number, datapath)
         dtype = _READ_AS.get(dataset.dtype.name)
         if dtype is None:
@@ -82,7 +82,8 @@ class OpenFiles:
         return DTYPES.index(dtype), *dataset.dataspace_size()
 
     def hdf5_read(self, out: Out, number: int, datapath: str, *ranges: float) -> None:
-        """A dataset, or the block of it between first and last (from 1, both included) in each dimension."""
+        """Reads a dataset, or the block of it between first and last (from 1, both included) in each
+        dimension."""
         dataset = self._dataset(number, datapath)
         if ranges:
             bounds = [int(bound) for bound in ranges]

@@ -1,4 +1,4 @@
-"""How kernels hand over what PyTorch computed: into the tensor that the caller gave."""
+"""Ways to hand over what PyTorch computed: into the tensor that the caller gave."""
 
 from typing import Annotated
 
@@ -9,7 +9,7 @@ Out = Annotated[Tensor, "resized by the kernel"]
 
 
 def write(out: Tensor, result: Tensor, like: Tensor | None = None) -> None:
-    """``out`` becomes ``result``, without its batch dimension of one if ``like`` has a dimension less."""
+    """Makes ``out`` equal ``result``, without its batch dimension of one if ``like`` has a dimension less."""
     if like is not None and result.dim() > like.dim():
         result = result.squeeze(0)
     if out.shape != result.shape:  # a comparison costs less than resizing to the same

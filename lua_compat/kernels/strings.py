@@ -2,10 +2,10 @@
 
 
 def from_lua(text: str) -> str:
-    """What the bytes mean: a path or a name in UTF-8."""
+    """Returns the text that Lua's bytes stand for: a path or a name in UTF-8."""
     return text.encode("latin-1").decode("utf-8", "surrogateescape")
 
 
 def to_lua(text: str) -> str:
-    """The UTF-8 bytes of a text, as Lua is to get them."""
+    """Returns the UTF-8 bytes of a text, as Lua is to get them."""
     return text.encode("utf-8", "surrogateescape").decode("latin-1")

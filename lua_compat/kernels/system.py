@@ -91,8 +91,9 @@ def path_kind(path: str) -> str | None:
 def path_attributes(
     path: str, follow_links: bool
 ) -> tuple[str, str, float, float, float, float, float] | str:
-    """What is at a path: its kind as LuaFileSystem names it, the permissions as ``ls`` shows them, bytes,
-    times (seconds) of the last access, modification and change, the number of links; or what went wrong."""
+    """Returns what is at a path: its kind as LuaFileSystem names it, the permissions as ``ls`` shows them,
+    bytes, times (seconds) of the last access, modification and change, the number of links; or what went
+    wrong."""
     try:
         found = os.stat(from_lua(path), follow_symlinks=follow_links)
     except OSError as error:

@@ -1,4 +1,5 @@
-"""What kernels keep from call to call: scratch memory, and which algorithm is the fastest for a shape."""
+"""State that kernels keep from call to call: scratch memory, and which algorithm is the fastest for a
+shape."""
 
 from collections.abc import Callable, Mapping
 
@@ -23,7 +24,8 @@ class Workspace:
         self._picks: dict[tuple[str, int], str] = {}
 
     def fastest(self, work: str, candidates: Mapping[str, Callable[[], Callable[[], None]]]) -> str:
-        """Which of ``candidates`` (functions that prepare a run and return it) is the fastest at ``work``.
+        """Returns which of ``candidates`` (functions that prepare a run and return it) is the fastest at
+        ``work``.
 
         They are timed when ``work`` is first met, unless the engine's tuning file (docs/engine.md) knows it
         from an earlier process.

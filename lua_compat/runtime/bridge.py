@@ -46,7 +46,7 @@ class Handles:
         self.workspace = Workspace()
 
     def __len__(self) -> int:
-        """How many handles are alive."""
+        """Returns how many handles are alive."""
         return len(self.tensors) - 1 - len(self._free)
 
     def add(self, tensor: Tensor) -> int:
@@ -68,12 +68,14 @@ class Handles:
         return held
 
     def new_generator(self) -> int:
-        """A random generator with a seed from the system; its number. It lives as long as the Lua state."""
+        """Makes a random generator with a seed from the system, which lives as long as the Lua state; returns
+        its number."""
         self.generators.append(Generator(int.from_bytes(os.urandom(4), "little")))
         return len(self.generators) - 1
 
     def new(self, code: int, *size: int) -> tuple[int, int, int]:
-        """A contiguous tensor of uninitialised memory: its handle, its storage's handle, its address."""
+        """Makes a contiguous tensor of uninitialized memory; returns its handle, its storage's handle, its
+        address."""
         tensor = self._made(code, *size)
         return self.add(tensor), self.add(tensor), tensor.data_ptr()
 
@@ -83,21 +85,23 @@ class Handles:
         return torch.empty(size, dtype=DTYPES[code - HOST_TYPES], device=self.cuda)
 
     def empty(self, code: int) -> int:
-        """A tensor without elements and without a storage."""
+        """Makes a tensor without elements and without a storage; returns its handle."""
         return self.add(self._made(code, 0))
 
     def storage_of(self, handle: int) -> int:
-        """A handle for the storage of a tensor: what keeps the storage alive."""
+        """Returns a handle for the storage of a tensor: what keeps the storage alive."""
         return self.add(self.tensor(handle))
 
     def storage_resize(self, handle: int, count: int) -> int:
-        """Gives a storage room for ``count`` elements, contents kept; its address, perhaps a new one."""
+        """Gives a storage room for ``count`` elements, contents kept; returns its address, perhaps a new
+        one."""
         tensor = self.tensor(handle)
         tensor.untyped_storage().resize_(count * tensor.element_size())
         return tensor.untyped_storage().data_ptr()
 
     def storage_map(self, code: int, filename: str, shared: bool, count: int) -> tuple[int, int, int]:
-        """A file as a storage: its handle, address and number of elements. ``count`` 0: the whole file."""
+        """Maps a file as a storage; returns its handle, address and number of elements. ``count`` 0: the
+        whole file."""
         filename = from_lua(filename)
         itemsize = torch.empty(0, dtype=DTYPES[code]).element_size()
         if count == 0:
@@ -107,7 +111,7 @@ class Handles:
         return self.add(tensor), tensor.data_ptr(), count
 
     def view(self, handle: int, offset: int, *sizes_then_strides: int) -> int:
-        """A handle for a view of a storage; ``offset`` counts elements from the storage's start."""
+        """Returns a handle for a view of a storage; ``offset`` counts elements from the storage's start."""
         half = len(sizes_then_strides) // 2
         size, stride = sizes_then_strides[:half], sizes_then_strides[half:]
         return self.add(torch.as_strided(self.tensor(handle), size, stride, offset))
@@ -148,8 +152,8 @@ def _compiled(source: str) -> types.CodeType:
 
 
 def kernel_signature(kernel: Callable[..., Any]) -> str:
-    """One letter per argument: t tensor, o resized tensor, g generator, x anything else; at the end ``*``:
-    more tensors, ``+``: more of anything else. A workspace, the first argument, is not among them."""
+    """Returns one letter per argument: t tensor, o resized tensor, g generator, x anything else; at the end
+    ``*``: more tensors, ``+``: more of anything else. A workspace, the first argument, is not among them."""
     letters = []
     for parameter in _lua_parameters(kernel):
         annotation = parameter.annotation
@@ -177,7 +181,7 @@ def _layout(tensor: Tensor, before: tuple[torch.Size, tuple[int, ...], int]) -> 
 
 
 def for_lua(kernel: Callable[..., Any], handles: Handles) -> Callable[..., Any]:
-    """``kernel`` with handles in place of tensors.
+    """Returns ``kernel`` as a function that takes handles in place of tensors.
 
     If a resized tensor changed, the result is (result, layout of each Out...); a layout is -1 (unchanged)
     or dimensions, storage address, storage elements, sizes..., strides...

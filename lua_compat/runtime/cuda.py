@@ -1,4 +1,4 @@
-"""What ``cutorch`` needs of CUDA: devices, streams, single elements. Lua counts devices and streams from 1.
+"""CUDA for ``cutorch``: devices, streams, single elements. Lua counts devices and streams from 1.
 
 ``Cuda('cuda')`` is PyTorch's CUDA; ``Cuda('cpu')`` stands in for a device, whatever its number, on the CPU
 (``th --cpu-as-cuda``): what a script asks of the device has an answer, and nothing is asynchronous.
@@ -29,7 +29,7 @@ _HOST_TO_DEVICE, _DEVICE_TO_HOST = 1, 2
 
 
 def why_not() -> str:
-    """Why there is no CUDA here; empty if there is."""
+    """Returns why there is no CUDA here; an empty text if there is."""
     if torch.cuda.is_available():
         return ""
     return "this build of PyTorch has no CUDA" if torch.version.cuda is None else "no CUDA GPU was found"
@@ -49,7 +49,7 @@ class Cuda:
         self._event_numbers = count(1)
 
     def functions(self) -> dict[str, Callable[..., Any]]:
-        """The functions by the names that Lua calls them."""
+        """Returns the functions by the names under which Lua calls them."""
         return {
             "has_cuda": lambda: self._place is not None,
             "cuda_why_not": lambda: "" if self._place else NOT_FOUND.format(why=why_not()),
@@ -84,7 +84,7 @@ class Cuda:
     # Elements
 
     def read(self, code: int, address: int) -> float:
-        """The element of type ``code`` at an address of the device, as a number."""
+        """Returns the element of type ``code`` at an address of the device, as a number."""
         cell = torch.empty(1, dtype=DTYPES[int(code) - HOST_TYPES])
         self._move(cell.data_ptr(), int(address), cell.element_size(), _DEVICE_TO_HOST)
         return cell.item()
@@ -113,7 +113,7 @@ class Cuda:
         return torch.cuda.device_count() if self._on_gpu else 1
 
     def set_device(self, index: float) -> None:
-        """The stream keeps its number: it is that of the new device."""
+        """Chooses a device; the number of the stream stays, and stands for that of the new device."""
         self._device = self._checked(index)
         if self._on_gpu:
             torch.cuda.set_device(self._device - 1)
@@ -132,7 +132,7 @@ class Cuda:
         return number
 
     def properties(self, index: float | None = None) -> tuple[Any, ...]:
-        """The values of ``PROPERTIES``."""
+        """Returns the values of ``PROPERTIES``."""
         number = self._checked(index)
         free, total = self.memory(number)
         if not self._on_gpu:
@@ -145,7 +145,7 @@ class Cuda:
         return (found.name, total, free, found.major, found.minor, processors, warp, threads, clock, 0)
 
     def memory(self, index: float | None = None) -> tuple[int, int]:
-        """Free and total bytes of a device."""
+        """Returns free and total bytes of a device."""
         number = self._checked(index)
         if self._on_gpu:
             return torch.cuda.mem_get_info(number - 1)
@@ -169,18 +169,18 @@ class Cuda:
     # Streams
 
     def reserve_streams(self, number: float, nonblocking: bool = False) -> None:
-        """At least so many on every device. PyTorch's never wait for the default stream."""
+        """Makes at least so many streams on every device. PyTorch's never wait for the default stream."""
         self._stream_count = max(self._stream_count, int(number))
 
     def set_stream(self, number: float) -> None:
-        """0 is the default stream."""
+        """Chooses a stream; 0 is the default stream."""
         chosen = self._stream_of(number)
         if self._on_gpu:
             torch.cuda.set_stream(chosen)
         self._stream = int(number)
 
     def _stream_of(self, number: float, device: float | None = None) -> Any:
-        """Of the current device, if none is named. None where there is no GPU."""
+        """Returns a stream, of the current device if none is named; None where there is no GPU."""
         place = self._checked(device), int(number)
         if not 0 <= place[1] <= self._stream_count:
             raise RuntimeError(f"stream {place[1]} is not one of 0 to {self._stream_count}")
@@ -193,7 +193,8 @@ class Cuda:
         return self._streams[place]
 
     def stream_wait(self, device: float, waiting: float, *others: float) -> None:
-        """What comes on a stream waits for what is on the others now: device, stream, device, stream..."""
+        """Makes what follows on a stream wait for what is on the others now: device, stream, device,
+        stream..."""
         stream = self._stream_of(waiting, device)
         awaited = [self._stream_of(n, d) for d, n in zip(others[::2], others[1::2], strict=True)]
         if self._on_gpu:
@@ -206,13 +207,13 @@ class Cuda:
             stream.synchronize()
 
     def event_record(self) -> int:
-        """The number of an event on the current stream, after what is there now."""
+        """Records an event on the current stream, after what is there now; returns its number."""
         number = next(self._event_numbers)
         self._events[number] = torch.cuda.current_stream().record_event() if self._on_gpu else None
         return number
 
     def event_wait(self, number: float) -> None:
-        """What comes on the current stream waits for the event."""
+        """Makes what follows on the current stream wait for the event."""
         event = self._events[int(number)]
         if self._on_gpu:
             torch.cuda.current_stream().wait_event(event)
@@ -224,13 +225,14 @@ class Cuda:
     # Libraries
 
     def versions(self) -> tuple[int, int]:
-        """Of the CUDA runtime and of cuDNN, as their libraries number them; 0 without."""
+        """Returns the versions of the CUDA runtime and of cuDNN, as their libraries number them; 0
+        without."""
         if not torch.version.cuda:
             return 0, 0
         major, minor = str(torch.version.cuda).split(".")[:2]
         return int(major) * 1000 + int(minor) * 10, torch.backends.cudnn.version() or 0
 
     def cudnn_benchmark(self, on: bool) -> None:
-        """Whether cuDNN times its algorithms for each new shape (cudnn.benchmark)."""
+        """Chooses whether cuDNN times its algorithms for each new shape (cudnn.benchmark)."""
         if self._on_gpu:
             torch.backends.cudnn.benchmark = bool(on)

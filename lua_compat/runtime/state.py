@@ -1,4 +1,4 @@
-"""A LuaJIT state with Torch7 in it, and how scripts run there."""
+"""A LuaJIT state with Torch7 in it, and the ways to run scripts there."""
 
 import os
 import sys
@@ -39,7 +39,7 @@ def _exit(code: int) -> None:
 
 
 def _message(error: object) -> tuple[str, bool]:
-    """What Lua is told of a Python exception: its text, and whether it must not be caught."""
+    """Returns what Lua is told of a Python exception: its text, and whether it must not be caught."""
     if isinstance(error, Exception):
         text = str(error) or type(error).__name__
         # most texts hold bytes of Lua's already; what is not bytes becomes UTF-8
@@ -143,19 +143,19 @@ class Runtime:
         self._call("start", sandboxed)
 
     def run_file(self, path: str) -> int:
-        """Runs a script; its exit code. Raises LuaError."""
+        """Runs a script and returns its exit code. Raises LuaError."""
         return self._call("file", to_lua(path))
 
     def run_string(self, code: str, name: str = "=(command line)") -> int:
-        """Runs Lua source; its exit code. Raises LuaError."""
+        """Runs Lua source and returns its exit code. Raises LuaError."""
         return self._call("string", to_lua(code), to_lua(name))
 
     def finds(self, package: str) -> bool:
-        """Whether ``require`` would find a package."""
+        """Returns whether ``require`` would find a package."""
         return bool(self._run("finds", to_lua(package)))
 
     def require(self, package: str) -> int:
-        """``require(package)``, the package kept in a global of its name. Raises LuaError."""
+        """Calls ``require(package)`` and keeps the package in a global of its name. Raises LuaError."""
         return self._call("require", to_lua(package))
 
     def lock_down(self, packages: Sequence[str], sources: dict[str, str]) -> None:
@@ -167,7 +167,8 @@ class Runtime:
         self._call("add", "sandbox.lua", table(list(packages)), table(sources))
 
     def run_for_result(self, code: str, name: str) -> tuple[int, bytes | None]:
-        """Runs Lua source; its exit code and the table {n=, values...} it returned, as the bytes of a .t7.
+        """Runs Lua source; returns its exit code and the table {n=, values...} it returned, as the bytes of a
+        .t7.
 
         None where it ended by ``os.exit``. Raises LuaError.
         """
@@ -176,16 +177,16 @@ class Runtime:
         return exit_code, None if result is None else result.encode("latin-1")
 
     def finish(self) -> int:
-        """The end of the script: the pools of threads that it has left end their jobs; the exit code."""
+        """Ends the script: the pools of threads that it has left end their jobs. Returns the exit code."""
         return self._call("finish")
 
     def collect(self) -> int:
-        """A full collection; how many handles are then alive."""
+        """Runs a full collection; returns how many handles are then alive."""
         self._run("collect")
         return len(self.handles)
 
     def watch_globals(self, strict: bool) -> None:
-        """From now on a new or unknown global is told of on stderr, or (``strict``) an error."""
+        """Reports each new or unknown global from now on: on stderr, or (``strict``) as an error."""
         self._call("add", "globals.lua", strict)
 
     def open_prompt(self, colored: bool) -> None:
@@ -193,7 +194,8 @@ class Runtime:
         self._call("add", "prompt.lua", colored)
 
     def evaluate(self, text: str) -> int | None:
-        """Runs a typed text, shows its values or its error; the exit code if it called ``os.exit``."""
+        """Runs a typed text and shows its values or its error; returns the exit code if it called
+        ``os.exit``."""
         try:
             self._protected("evaluate", to_lua(text))
         except SystemExit as stop:
@@ -202,11 +204,11 @@ class Runtime:
         return None
 
     def is_whole(self, text: str) -> bool:
-        """Whether a typed text can be run; False where more of it has to come."""
+        """Returns whether a typed text is complete; False where more of it has to come."""
         return bool(self._run("is_whole", to_lua(text)))
 
     def complete(self, word: str) -> list[str]:
-        """What a typed name, such as ``torch.ran`` or ``t:si``, may become."""
+        """Returns the names that a typed beginning, such as ``torch.ran`` or ``t:si``, may become."""
         return [name for name in self._run("complete", to_lua(word)).split("\n") if name]
 
     def _call(self, what: str, *arguments: Any) -> int:

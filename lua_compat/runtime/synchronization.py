@@ -18,7 +18,7 @@ class Stopped(BaseException):
 
 
 class Ending:
-    """Whether the script has ended, and all that has to be told so."""
+    """Whether the script has ended, and everything that has to be told."""
 
     def __init__(self) -> None:
         self._reason: BaseException | None = None
@@ -30,7 +30,7 @@ class Ending:
             self._points.add(point)
 
     def end(self, reason: BaseException) -> None:
-        """From now on whoever waits, or wants to, gets ``reason``; only the first one counts."""
+        """Gives ``reason`` to everyone who waits, or wants to, from now on; only the first one counts."""
         with self._lock:
             self._reason = self._reason or reason
             points = list(self._points)
@@ -47,7 +47,7 @@ class Ending:
 
 
 class MeetingPoint:
-    """What the kinds below have in common: changes are made, and waited for, under one lock."""
+    """The base of the kinds below: changes are made, and waited for, under one lock."""
 
     def __init__(self, ending: Ending) -> None:
         self._changed = threading.Condition(threading.Lock())
@@ -59,7 +59,7 @@ class MeetingPoint:
             self._changed.notify_all()
 
     def _wait_until(self, true: Callable[[], bool]) -> None:
-        """Under the lock."""
+        """Waits, under the lock."""
         while not true():
             self._ending.check()
             self._changed.wait(_LOOK_SECONDS)
@@ -129,7 +129,7 @@ class Queue(MeetingPoint):
                 self._changed.notify_all()
 
     def take(self) -> Any:
-        """The oldest item; None once the queue is closed."""
+        """Returns the oldest item; None once the queue is closed."""
         with self._changed:
             self._wait_until(lambda: self._closed or len(self._items) > 0)
             if self._closed:
@@ -139,7 +139,7 @@ class Queue(MeetingPoint):
             return item
 
     def close(self) -> None:
-        """Nobody waits any more; what is there, and what comes, is dropped."""
+        """Drops what is there, and what comes; nobody waits any more."""
         with self._changed:
             self._closed = True
             self._items.clear()

@@ -41,7 +41,7 @@ class LuaState(Protocol):
 
 
 class Crew:
-    """What the threads of one script share.
+    """The state that the threads of one script share.
 
     ``owns_process``: the process is the script's, and may be ended without waiting for its threads. Otherwise
     whoever runs the script waits until the last of them has noticed the end: a thread cannot be ended from
@@ -71,7 +71,7 @@ class Crew:
             thread.join()
 
     def exit_from_thread(self, exit_code: int) -> None:
-        """``os.exit`` of a thread: the whole script ends."""
+        """Ends the whole script: ``os.exit`` of a thread."""
         if self._owns_process:
             end_process(exit_code)
         self._ending.end(SystemExit(exit_code))
@@ -80,7 +80,8 @@ class Crew:
     # What Lua calls
 
     def functions(self, handles: Handles, new_state: Callable[[], LuaState]) -> dict[str, Callable[..., Any]]:
-        """For one Lua state; ``new_state`` makes one more, in the thread that is to run it."""
+        """Returns the functions for one Lua state; ``new_state`` makes one more, in the thread that is to run
+        it."""
 
         def lend(handle: int) -> int:
             number = next(self._numbers)
@@ -140,7 +141,7 @@ class Crew:
         return number
 
     def _retain(self, kind: str, number: float) -> None:
-        """One more user of a point; that there is one of this kind is checked."""
+        """Adds a user to a point; checks that there is one of this kind."""
         with self._lock:
             self._point(number, _KINDS[kind])
             self._users[int(number)] += 1
@@ -155,7 +156,8 @@ class Crew:
     # Threads
 
     def _start(self, new_state: Callable[[], LuaState], code: str) -> int:
-        """Runs Lua source in a thread of its own, on as many cores as the calling one; the thread's number.
+        """Runs Lua source in a thread of its own, on as many cores as the calling one; returns the thread's
+        number.
 
         Python waits for such threads before it takes itself apart: none may still be in Lua or PyTorch then.
         """
@@ -199,7 +201,7 @@ class Crew:
 
 
 def pinned(tensor: Tensor) -> Tensor:
-    """The whole storage of ``tensor``, which from now on never moves: other threads have its address.
+    """Returns the whole storage of ``tensor``, which from now on never moves: other threads have its address.
 
     NumPy's view of a tensor makes PyTorch refuse to resize the storage for good; it is wanted for that only.
     """

@@ -1,4 +1,4 @@
-"""``th --sandbox``: a Lua script that is not trusted, in a process of its own with limits.
+"""``th --sandbox``: an untrusted Lua script, in a process of its own with limits.
 
 The process has Torch7 and a few packages loaded, and nothing that reaches files, other processes, Python or
 memory; then its limits are set and the script runs. ``sandbox_worker`` is the process, this the outside.
@@ -27,7 +27,7 @@ _CHUNK = 1 << 16
 
 @dataclass(frozen=True)
 class Limits:
-    """What a script may use: memory beyond the packages', elapsed time, what it prints and returns."""
+    """The limits of a script: memory beyond the packages', elapsed time, what it prints and returns."""
 
     memory_mb: int = 1024
     seconds: float = 60.0
@@ -36,7 +36,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a script ended.
+    """The end of a script.
 
     ``exit_code``: the script's, 1 after an error it did not catch, STOPPED where a limit ended it.
     ``message``: the error or the limit, empty otherwise. ``values``: what the script returned, as
@@ -104,7 +104,7 @@ def run(
 
 
 def _import_path() -> str:
-    """Where the worker finds this package, whatever the working folder."""
+    """Returns where the worker finds this package, whatever the working folder."""
     here = str(Path(__file__).resolve().parents[2])
     return os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")]))
 
@@ -112,7 +112,7 @@ def _import_path() -> str:
 def _watch(
     process: "subprocess.Popen[bytes]", report: IO[bytes], limits: Limits, out: IO[bytes], err: IO[bytes]
 ) -> bytes:
-    """Passes on what the process prints until it ends; its report. Raises _Stopped."""
+    """Passes on what the process prints until it ends; returns its report. Raises _Stopped."""
     assert process.stdout is not None and process.stderr is not None
     answer = bytearray()
     allowed = limits.output_mb << 20
@@ -145,7 +145,7 @@ def _watch(
 
 
 def _outcome(answer: bytes, status: int, limits: Limits) -> Outcome:
-    """From the worker's report: a byte at the script's start, a line of JSON at its end, the values."""
+    """Reads the worker's report: a byte at the script's start, a line of JSON at its end, the values."""
     _, newline, rest = answer[1:].partition(b"\n") if answer else (b"", b"", b"")
     if not newline:
         if status < 0:

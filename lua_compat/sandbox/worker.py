@@ -56,7 +56,7 @@ def main() -> None:
 
 
 def _sources_beside(script: Path) -> dict[str, str]:
-    """The Lua files in the script's folder and below, by the name that require gives them."""
+    """Returns the Lua files in the script's folder and below, by the name that require gives them."""
     folder = script.resolve().parent
     found: dict[str, str] = {}
     room = _MOST_SOURCE_BYTES
@@ -79,7 +79,7 @@ def _without_hash_bang(text: str) -> str:
 
 
 def _warm_up() -> None:
-    """What Python and PyTorch load on first use must be there before no more files can be opened."""
+    """Loads what Python and PyTorch would load on first use: later no more files can be opened."""
     a = torch.eye(64)
     torch.linalg.svd(a @ a)
     torch.einsum("ij,jk,kl->il", a, a, a)

@@ -23,12 +23,12 @@ _CPU_TENSOR_OF_DTYPE = {np.dtype(d): f"torch.{name}Tensor" for name, d in _ELEME
 
 
 def storage_typename(tensor_typename: str) -> str:
-    """'torch.FloatTensor' -> 'torch.FloatStorage'."""
+    """Returns 'torch.FloatStorage' for 'torch.FloatTensor'."""
     return tensor_typename.removesuffix("Tensor") + "Storage"
 
 
 def tensor_typename(dtype: np.dtype) -> str:
-    """The CPU tensor type that holds ``dtype``; bool is held as Byte, as Torch7 does.
+    """Returns the CPU tensor type that holds ``dtype``; bool is held as Byte, as Torch7 does.
 
     Raises TypeError for an element type that Torch7 does not have.
     """

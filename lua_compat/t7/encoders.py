@@ -17,7 +17,7 @@ _CHUNK = 1 << 16
 
 
 def lua_double(value: int | float) -> float:
-    """A Python number as a Lua number. Raises ValueError for an int that a double does not hold."""
+    """Returns a Python number as a Lua number. Raises ValueError for an int that a double does not hold."""
     if isinstance(value, int) and not -EXACT_INTEGER <= value <= EXACT_INTEGER:
         try:
             exact = int(float(value)) == value
@@ -79,7 +79,7 @@ class BinaryEncoder(_Encoder):
             self.write_long(value)
 
     def write_number(self, value: int | float) -> None:
-        """The record of a number, with its type id."""
+        """Writes the record of a number, with its type id."""
         self._pending += self._number.pack(NUMBER, lua_double(value))
 
     def write_boolean(self, value: bool) -> None:
@@ -91,7 +91,7 @@ class BinaryEncoder(_Encoder):
         self._flush_if_large()
 
     def write_bytes(self, raw: bytes) -> None:
-        """The bytes of a string, without its length."""
+        """Writes the bytes of a string, without its length."""
         self._pending += raw
 
     def write_array(self, array: np.ndarray) -> None:
@@ -150,7 +150,7 @@ class BinaryEncoder(_Encoder):
 
 
 def _are_numbers(values: list[Any]) -> bool:
-    """Whether all are numbers that a double holds; where an int is doubtful, no."""
+    """Returns whether all are numbers that a double holds; where an int is doubtful, no."""
     if not set(map(type, values)) <= {int, float}:
         return False
     try:

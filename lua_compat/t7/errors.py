@@ -1,4 +1,4 @@
-"""How a .t7 file is refused."""
+"""The error of a .t7 file that is not right."""
 
 
 class T7FormatError(ValueError):

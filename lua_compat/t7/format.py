@@ -1,4 +1,4 @@
-"""How a .t7 file is encoded, found from its bytes."""
+"""The encoding of a .t7 file, found from its bytes."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -29,7 +29,7 @@ _OTHER_FORMATS = {
 
 @dataclass(frozen=True)
 class FileFormat:
-    """What was found in a file.
+    """The format found in a file.
 
     ``byte_order``: None in ascii. ``long_size``: bytes of a long, None where the file holds none (no tensor,
     storage or tds container) or is ascii.
@@ -47,7 +47,7 @@ class FileFormat:
 
 
 def detect_encoding(start: bytes, offset: int) -> FileFormat:
-    """The encoding and byte order, from the first four bytes; long_size is None (see reader).
+    """Returns the encoding and byte order, from the first four bytes; long_size is None (see reader).
 
     Every file starts with a type id from 0 to 8, as an int or as a digit.
     """

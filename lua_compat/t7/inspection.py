@@ -1,4 +1,4 @@
-"""What is in a .t7 file, row by row: types, sizes, and values in a few words."""
+"""The contents of a .t7 file, row by row: types, sizes, and values in a few words."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -51,7 +51,7 @@ class Place:
 
 
 def places(value: Any, entries: int | None = None) -> Iterator[Place]:
-    """Every part of a tree, depth first, at most ``entries`` of each table.
+    """Yields every part of a tree, depth first, at most ``entries`` of each table.
 
     What is in a part met again is not visited again. Nesting costs no recursion.
     """
@@ -72,7 +72,7 @@ def places(value: Any, entries: int | None = None) -> Iterator[Place]:
 
 
 def rows(value: Any, entries: int | None = None) -> Iterator[Row]:
-    """A row for each of the ``places``."""
+    """Yields a row for each of the ``places``."""
     for place in places(value, entries):
         label = place.label if place.part is _OMITTED else place.label.removeprefix(".")
         summary: str
@@ -137,7 +137,7 @@ def _parts(value: Any, entries: int | None) -> Iterator[tuple[str, Any]]:
 
 
 def _is_plain_list(table: LuaTable) -> bool:
-    """Whether the table is a list of scalars: shown on one line."""
+    """Returns whether the table is a list of scalars: shown on one line."""
     plain = (bool, int, float, str, bytes)
     return bool(table.array_part) and not table.hash_part and all(type(v) in plain for v in table.array_part)
 
@@ -209,7 +209,8 @@ def _describe_tensor(tensor: Tensor) -> tuple[str, dict[str, Any]]:
 
 
 def _describe_elements(array: np.ndarray, show: bool = True) -> tuple[str, dict[str, Any]]:
-    """The elements themselves if few, else the least, the largest and the mean; NaNs are counted apart."""
+    """Returns the elements themselves if few, else the least, the largest and the mean; NaNs are counted
+    apart."""
     if array.size == 0:
         return "", {}
     if show and array.size <= _SHOWN_ELEMENTS:

@@ -1,4 +1,4 @@
-"""What a .t7 file holds, as Python objects.
+"""The contents of a .t7 file as Python objects.
 
 Equality of tables, torch objects, tensors, storages and functions is identity, as in Lua: they can be keys.
 Lua's nil, booleans and numbers are None, bool and int or float (a whole number arrives as int). A Lua
@@ -19,7 +19,8 @@ MAX_DIMENSIONS = 32  # numpy's limit before 2.0
 
 
 def lua_bytes(text: str | bytes) -> bytes:
-    """The bytes of a Lua string. Raises ValueError for a str with a lone surrogate, which is no text."""
+    """Returns the bytes of a Lua string. Raises ValueError for a str with a lone surrogate, which is no
+    text."""
     if isinstance(text, bytes):
         return text
     try:
@@ -29,7 +30,7 @@ def lua_bytes(text: str | bytes) -> bytes:
 
 
 def lua_string(raw: bytes) -> str | bytes:
-    """A Lua string from its bytes: str where they are UTF-8, else the bytes themselves."""
+    """Returns a Lua string from its bytes: str where they are UTF-8, else the bytes themselves."""
     try:
         return raw.decode()
     except UnicodeDecodeError:
@@ -37,14 +38,15 @@ def lua_string(raw: bytes) -> str | bytes:
 
 
 def lua_number(value: float) -> int | float:
-    """A Lua number: int where the double is a whole number that an int keeps (not -0.0), else float."""
+    """Returns a Lua number: int where the double is a whole number that an int keeps (not -0.0), else
+    float."""
     if value.is_integer() and -EXACT_INTEGER < value < EXACT_INTEGER:
         return int(value) if value or math.copysign(1.0, value) > 0 else value
     return value
 
 
 def numbers(values: np.ndarray) -> list[int | float]:
-    """lua_number of each."""
+    """Returns lua_number of each."""
     small = np.abs(values) < EXACT_INTEGER
     whole = np.where(small, values, 0).astype(np.int64)
     keeps = small & (whole == values) & ~((values == 0) & np.signbit(values))
@@ -95,7 +97,7 @@ class DeferredEntries(Protocol):
     """Entries of a table that are still as they are in a file."""
 
     def decode(self) -> tuple[np.ndarray | list[Any], list[Any]]:
-        """The keys, an array if all are numbers, and the values."""
+        """Returns the keys, an array if all are numbers, and the values."""
 
 
 class _Items(ItemsView[Any, Any]):
@@ -178,7 +180,7 @@ class LuaTable(MutableMapping[Any, Any]):
 
     @classmethod
     def from_list(cls, values: Iterable[Any]) -> "LuaTable":
-        """The table {values[0], values[1], ...} with keys 1, 2, ...; None leaves its key out."""
+        """Returns the table {values[0], values[1], ...} with keys 1, 2, ...; None leaves its key out."""
         table = cls()
         table._array_part = list(values)
         if any(value is None for value in table._array_part):
@@ -248,14 +250,14 @@ class LuaTable(MutableMapping[Any, Any]):
         return self is other
 
     def length(self) -> int:
-        """The n for which the keys 1, 2, ..., n are present and n + 1 is not."""
+        """Returns the n for which the keys 1, 2, ..., n are present and n + 1 is not."""
         n = len(self.array_part)
         while n + 1 in self.hash_part:
             n += 1
         return n
 
     def array(self) -> list[Any]:
-        """The values at 1, 2, ..., up to the first absent one."""
+        """Returns the values at 1, 2, ..., up to the first absent one."""
         return self.array_part + [
             self.hash_part[i] for i in range(len(self.array_part) + 1, self.length() + 1)
         ]
@@ -403,7 +405,8 @@ class Tensor:
 
     @classmethod
     def from_numpy(cls, array: np.ndarray, typename: str | None = None) -> "Tensor":
-        """A tensor of its own storage. ``typename``: default is the CPU tensor that holds ``array.dtype``.
+        """Returns a tensor of its own storage. ``typename``: default is the CPU tensor that holds
+        ``array.dtype``.
 
         A C-contiguous array of that type is shared, any other is copied. An array of no elements, or of no
         dimensions (Torch7 has no scalars: it becomes one element), keeps what it holds.
@@ -424,11 +427,12 @@ class Tensor:
         return len(self.size)
 
     def numel(self) -> int:
-        """The number of elements; a tensor of no dimensions has none."""
+        """Returns the number of elements; a tensor of no dimensions has none."""
         return math.prod(self.size) if self.size else 0
 
     def numpy(self) -> np.ndarray:
-        """The elements, sharing the storage. A tensor of no dimensions gives an array of shape (0,)."""
+        """Returns the elements, sharing the storage. A tensor of no dimensions gives an array of shape
+        (0,)."""
         if self.storage is None or self.numel() == 0:
             return np.empty(self.size or (0,), self.dtype)
         itemsize = self.dtype.itemsize

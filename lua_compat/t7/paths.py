@@ -13,7 +13,7 @@ _STEP = re.compile(r"""\.?(?:([^.\[\]]+)|\[(?:"([^"]*)"|'([^']*)'|([^\]"']+))\])
 
 
 def step(key: Any) -> str:
-    """The path step to ``key``: .name, [3], ["any text"], [true]."""
+    """Returns the path step to ``key``: .name, [3], ["any text"], [true]."""
     if isinstance(key, str) and len(key) <= _LONGEST_KEY and _NAME.fullmatch(key):
         return f".{key}"
     if isinstance(key, bool):
@@ -29,7 +29,7 @@ def step(key: Any) -> str:
 
 
 def lookup(value: Any, path: str) -> Any:
-    """What is at ``path`` in ``value``: 'net.modules.3' and 'root.net["modules"][3]' are the same.
+    """Returns what is at ``path`` in ``value``: 'net.modules.3' and 'root.net["modules"][3]' are the same.
 
     Raises KeyError whose only argument is a message: how far the path leads and what is there.
     """

@@ -42,7 +42,7 @@ _UNFINISHED: Final = object()
 
 
 def writes_two_objects(typename: str, version: int) -> bool:
-    """Whether the class writes an object before its table of fields."""
+    """Returns whether the class writes an object before its table of fields."""
     return typename == "nn.GPU" or (typename == "nn.DataParallelTable" and version >= 2)
 
 
@@ -53,10 +53,10 @@ class _Frame(Protocol):
         """Takes the next part; True when it was the last."""
 
     def finish(self) -> Any:
-        """The object."""
+        """Returns the object."""
 
     def step(self) -> str:
-        """The path step to the part that is being read."""
+        """Returns the path step to the part that is being read."""
 
 
 class _TableFrame:
@@ -250,7 +250,7 @@ class Reader:
 
     @property
     def format(self) -> FileFormat:
-        """What is known so far of the file's encoding."""
+        """Returns what is known so far of the file's encoding."""
         if self._format is None:
             self._format = detect_encoding(
                 bytes(self._buffer[self._position : self._position + 4]), self._position
@@ -259,21 +259,21 @@ class Reader:
 
     @property
     def size(self) -> int:
-        """The bytes of the file."""
+        """Returns the size of the file in bytes."""
         return len(self._buffer)
 
     @property
     def position(self) -> int:
-        """The byte after the last object read."""
+        """Returns the position after the last object read."""
         return self._position
 
     @property
     def at_end(self) -> bool:
-        """Whether no byte is left."""
+        """Returns whether no byte is left."""
         return self._position >= len(self._buffer)
 
     def read(self) -> Any:
-        """The next object. Raises T7FormatError."""
+        """Returns the next object. Raises T7FormatError."""
         found = self.format
         if found.encoding == "ascii":
             return self._attempt(AsciiCursor(self._buffer, self._position), found)
@@ -477,7 +477,7 @@ def _read_shape(cursor: BinaryCursor | AsciiCursor) -> tuple[list[int], list[int
 
 
 def _contents(file: IO[bytes]) -> tuple[memoryview, int]:
-    """The bytes of an open file, mapped if it is on disk, and the position it stands at.
+    """Returns the bytes of an open file, mapped if it is on disk, and the position it stands at.
 
     The map is private: the arrays in it can be written to, the file does not change.
     """
@@ -507,7 +507,8 @@ def load(
     bodies: Mapping[str, int] | None = None,
     opaque: bool = False,
 ) -> Any:
-    """The first object of a .t7 file. The options are those of ``Reader``; raises T7FormatError, OSError."""
+    """Returns the first object of a .t7 file. The options are those of ``Reader``; raises T7FormatError,
+    OSError."""
     return load_with_format(file, long_size=long_size, mmap=mmap, bodies=bodies, opaque=opaque)[0]
 
 
@@ -519,7 +520,7 @@ def load_with_format(
     bodies: Mapping[str, int] | None = None,
     opaque: bool = False,
 ) -> tuple[Any, FileFormat]:
-    """Like ``load``, with the encoding that was found: ``save(path, obj, format=that)`` writes the same."""
+    """Does as ``load``, and also returns the encoding: ``save(path, obj, format=that)`` writes the same."""
     with Reader(file, long_size=long_size, mmap=mmap, bodies=bodies, opaque=opaque) as reader:
         value = reader.read()
         return value, reader.format

@@ -41,13 +41,13 @@ class TokenBlock:
         return len(self._starts) // 2
 
     def doubles(self, starts: np.ndarray) -> np.ndarray:
-        """The numbers of the records at ``starts``."""
+        """Returns the numbers of the records at ``starts``."""
         shape = len(self._window) - 7
         everywhere: np.ndarray = np.ndarray(shape, self._order + "f8", self._window, strides=(1,))
         return everywhere[starts + 4]
 
     def decode(self) -> tuple[np.ndarray | list[Any], list[Any]]:
-        """The keys, an array if all are numbers, and the values."""
+        """Returns the keys, an array if all are numbers, and the values."""
         keys: np.ndarray | list[Any]
         if (self._kinds[::2] == NUMBER).all():
             keys = self.doubles(self._starts[::2])
@@ -110,7 +110,7 @@ def read_token_block(window: memoryview, order: str, entries: int) -> TokenBlock
 
 
 def _candidates(block: np.ndarray, swapped: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Where a type id of a scalar may be, and which."""
+    """Returns the places where a type id of a scalar may be, and which."""
     zero = block == 0
     if swapped:
         low = block[3:]
@@ -126,7 +126,8 @@ def _candidates(block: np.ndarray, swapped: bool) -> tuple[np.ndarray, np.ndarra
 
 
 def _chained(starts: np.ndarray, sizes: np.ndarray, kinds: np.ndarray, lengths: np.ndarray, end: int) -> int:
-    """How many of the first candidates are records that follow each other without a gap, inside the block."""
+    """Returns how many of the first candidates are records that follow each other without a gap, inside the
+    block."""
     if not len(starts) or starts[0] != 0:
         return 0
     ends = starts + sizes

@@ -6,7 +6,8 @@ from lua_compat.torch_modules.base import Torch7Module
 
 
 def _row_vector(parameter: Tensor, input: Tensor) -> Tensor:
-    """``parameter`` in a shape that broadcasts over ``input``: as it is, or as each sample's elements."""
+    """Returns ``parameter`` in a shape that broadcasts over ``input``: as it is, or as each sample's
+    elements."""
     if input.numel() == parameter.numel():
         return parameter.reshape(input.shape)
     if input.dim() == parameter.dim():

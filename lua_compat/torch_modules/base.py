@@ -1,4 +1,4 @@
-"""What a Torch7 layer is made of: fields that are both its constructor's arguments and its attributes."""
+"""The base of Torch7's layers: fields that are both its constructor's arguments and its attributes."""
 
 import inspect
 from typing import Any, ClassVar
@@ -46,7 +46,7 @@ class Torch7Module(nn.Module):
 
 
 def declared_fields(cls: type) -> dict[str, Any]:
-    """The fields of a Torch7Module class with their annotations, the base classes' first."""
+    """Returns the fields of a Torch7Module class with their annotations, the base classes' first."""
     fields: dict[str, Any] = {}
     for base in reversed(cls.__mro__):
         if issubclass(base, Torch7Module) and base is not Torch7Module:
@@ -60,7 +60,7 @@ def is_parameter(kind: Any) -> bool:
 
 
 def axis(dimension: int, input: Tensor, sample_dims: int | None = None) -> int:
-    """The 0-based dimension that Torch7's 1-based ``dimension`` names in ``input``.
+    """Returns the 0-based dimension that Torch7's 1-based ``dimension`` names in ``input``.
 
     Negative counts from the last one. With ``sample_dims`` (nInputDims) an input of one dimension more is a
     batch, and ``dimension`` counts within a sample.

@@ -39,7 +39,7 @@ class WeightNorm(Torch7Module):
         return torch.func.functional_call(self.child, {"weight": self.weight()}, (input,))
 
     def weight(self) -> Tensor:
-        """In the child's layout."""
+        """Returns the weight in the child's layout."""
         scale = self.g.reshape(-1) / (self.v.square().sum(1) + 10e-5).sqrt()
         rows = self.v * scale.unsqueeze(1)
         size = list(self.child.get_parameter("weight").shape)

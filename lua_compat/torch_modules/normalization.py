@@ -8,7 +8,7 @@ from lua_compat.torch_modules.base import Torch7Module
 
 
 class _OneSampleRules:
-    """What Torch7's batch normalisation does that torch.nn's does not, mixed into nn.BatchNorm1d/2d/3d.
+    """The rules of Torch7's batch normalization that torch.nn's lacks, mixed into nn.BatchNorm1d/2d/3d.
 
     Training on a batch of one sample uses the running statistics and leaves them as they are; an input
     without a batch dimension is taken when evaluating.
@@ -77,12 +77,13 @@ class SpatialSubtractiveNormalization(Torch7Module):
         return input - self._estimated(self.meanestimator, input) / self._inside(input)
 
     def _estimated(self, estimator: nn.Module, input: Tensor) -> Tensor:
-        """What the estimator gives for each element; it puts the planes into a dimension of their own."""
+        """Returns the estimator's result for each element; it puts the planes into a dimension of their
+        own."""
         estimate: Tensor = estimator(input)
         return estimate.reshape(input.shape)
 
     def _inside(self, input: Tensor) -> Tensor:
-        """How much of the kernel lies inside the image, for each place of one image."""
+        """Returns how much of the kernel lies inside the image, for each place of one image."""
         with torch.no_grad():
             return self._estimated(
                 self.meanestimator, torch.ones_like(input[0] if input.dim() == 4 else input)

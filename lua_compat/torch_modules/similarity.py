@@ -51,7 +51,7 @@ def _rows(tensor: Tensor) -> Tensor:
 
 
 class DotProduct(Torch7Module):
-    """Of the rows of two tensors; a vector is one row."""
+    """The product of the rows of two tensors; a vector is one row."""
 
     def forward(self, input: list[Tensor]) -> Tensor:
         a, b = map(_rows, input)

@@ -51,7 +51,8 @@ class FlattenTable(Torch7Module):
 
 
 def _same_shape(input: list[Tensor]) -> list[Tensor]:
-    """The tensors in the first one's shape: Torch7 pairs elements in order, whatever the others' shapes."""
+    """Returns the tensors in the first one's shape: Torch7 pairs elements in order, whatever the others'
+    shapes."""
     first = input[0]
     return [tensor if tensor.shape == first.shape else tensor.reshape(first.shape) for tensor in input]
 

@@ -68,7 +68,7 @@ class PReLU(nn.PReLU):
 
 
 def softmax_axis(input: Tensor) -> int:
-    """Torch7's softmaxes normalise vectors, rows, and the planes of images; others it refuses."""
+    """Torch7's softmaxes normalize vectors, rows, and the planes of images; others it refuses."""
     if not 1 <= input.dim() <= 4:
         raise ValueError(f"1D, 2D, 3D or 4D input expected, not {input.dim()}D")
     return 0 if input.dim() in (1, 3) else 1

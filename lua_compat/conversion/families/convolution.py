@@ -15,7 +15,7 @@ _VOLUME = ("T", "H", "W")
 
 
 def _common(f: Fields, axes: tuple[str, ...]) -> dict[str, Any]:
-    """What torch.nn's convolutions have in common. ``axes``: the letters of kH, dH, padH, ..."""
+    """Returns the arguments that torch.nn's convolutions share. ``axes``: the letters of kH, dH, padH, ..."""
     # Files of before 2015 have one ``padding``.
     padding = f.integers(*(f"pad{axis}" for axis in axes), default=f.integer("padding", 0))
     if min(padding) < 0:
@@ -72,7 +72,8 @@ def _volumetric_full(f: Fields) -> nn.Module:
 
 
 def _depth_wise(f: Fields) -> nn.Module:
-    """Weight (multiplier, planes * kH * kW), bias (multiplier, planes): a grouped convolution transposed."""
+    """Converts weight (multiplier, planes * kH * kW) and bias (multiplier, planes): a grouped convolution,
+    transposed."""
     planes, multiplier = f.integers("nInputPlane", "nOutputPlane")
     common = _common(f, _IMAGE)
     module = nn.Conv2d(planes, planes * multiplier, groups=planes, **common)
@@ -139,7 +140,7 @@ CONVERSIONS: dict[str, Conversion] = {
 
 
 def _sizes(w: ModuleWriter, m: Any, axes: tuple[str, ...]) -> dict[str, int]:
-    """kH, dH, padH, ... of a torch.nn convolution."""
+    """Returns kH, dH, padH, ... of a torch.nn convolution."""
     w.require(m.padding_mode == "zeros", f"padding_mode={m.padding_mode!r} has no counterpart")
     padding = m.padding
     if isinstance(padding, str):
@@ -176,7 +177,7 @@ def _convolution_export(name: str, axes: tuple[str, ...]) -> Export:
 
 
 def _depth_wise_export(w: ModuleWriter, m: Any) -> t7.TorchObject:
-    """The reverse of ``_depth_wise``; Torch7's nn has no other groups."""
+    """Reverses ``_depth_wise``; Torch7's nn has no other groups."""
     depth_wise = isinstance(m, nn.Conv2d) and m.groups == m.in_channels and set(m.dilation) == {1}
     w.require(depth_wise, f"{m.groups} groups: nn has only one filter bank for each plane, in 2-D, undilated")
     planes, multiplier = m.in_channels, m.out_channels // m.in_channels

@@ -88,7 +88,7 @@ def _lrn_export(w: ModuleWriter, m: Any) -> t7.TorchObject:
 
 
 def _local_tables(w: ModuleWriter, m: Any) -> dict[str, Any]:
-    """What both local normalisations hold besides their estimators."""
+    """Returns the fields that both local normalizations hold besides their estimators."""
     divider = w.object("nn.CDivTable", gradInput=[])
     return {"divider": divider, "coef": w.buffer(1, 1, 1)}
 

@@ -83,7 +83,7 @@ CONVERSIONS: dict[str, Conversion] = {
 
 
 def _windows(m: Any, axes: str) -> dict[str, int]:
-    """kH, dH, padH, ... of a torch.nn pooling, whose sizes are one number or one for each axis."""
+    """Returns kH, dH, padH, ... of a torch.nn pooling, whose sizes are one number or one for each axis."""
     sizes = {}
     for field, value in (("k", m.kernel_size), ("d", m.stride), ("pad", m.padding)):
         values = (value,) * len(axes) if isinstance(value, int) else tuple(value)
@@ -92,7 +92,7 @@ def _windows(m: Any, axes: str) -> dict[str, int]:
 
 
 def _drops_windows(m: Any, sizes: dict[str, int], axes: str) -> bool:
-    """Whether torch.nn leaves out a last window that Torch7 keeps (see CeilMaxPool2d)."""
+    """Returns whether torch.nn leaves out a last window that Torch7 keeps (see CeilMaxPool2d)."""
     padded = any(sizes[f"pad{axis}"] for axis in axes)
     return m.ceil_mode and not padded and any(sizes[f"d{axis}"] > sizes[f"k{axis}"] for axis in axes)
 

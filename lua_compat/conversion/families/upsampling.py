@@ -41,7 +41,7 @@ def _upsampling_export(w: ModuleWriter, m: upsampling.SpatialUpSampling) -> t7.T
 
 
 def _upsample_export(w: ModuleWriter, m: Any) -> t7.TorchObject:
-    """nn.Upsample of images, by a whole factor or, bilinear, to a size."""
+    """Writes an nn.Upsample of images, by a whole factor or, bilinear, to a size."""
     linear = m.mode == "bilinear"
     w.require(m.mode == "nearest" or (linear and m.align_corners), f"mode={m.mode!r} has no counterpart")
     scale = m.scale_factor if m.scale_factor is None or isinstance(m.scale_factor, int | float) else None

@@ -1,4 +1,4 @@
-"""Colour spaces of Torch7's package image: channels x height x width, values from 0 to 1, or bytes.
+"""Color spaces of Torch7's package image: channels x height x width, values from 0 to 1, or bytes.
 
 Sources of the formulas: en.wikipedia.org/wiki/HSL_and_HSV; brucelindbloom.com (sRGB, XYZ and CIE Lab with
 the white D65).
@@ -31,7 +31,7 @@ def _convert(out: Tensor, image: Tensor, formula: Callable[..., tuple[np.ndarray
 
 
 def _hue(r: np.ndarray, g: np.ndarray, b: np.ndarray, largest: np.ndarray, range_: np.ndarray) -> np.ndarray:
-    """A sixth of the circle for each of red, yellow, green... ; 0 for grey."""
+    """Returns a sixth of the circle for each of red, yellow, green... ; 0 for grey."""
     red = (g - b) / range_ + np.where(g < b, 6, 0).astype(r.dtype)
     hue = np.where(largest == r, red, np.where(largest == g, (b - r) / range_ + 2, (r - g) / range_ + 4))
     return np.where(range_ == 0, 0, hue / 6)
@@ -174,7 +174,7 @@ def image_gaussian(
     mean_x: float,
     mean_y: float,
 ) -> None:
-    """A bell, height x width; sigmas and means are parts of the width and the height."""
+    """Draws a bell, height x width; sigmas and means are parts of the width and the height."""
     real = pixels_of(out).dtype.type
     height, width = out.shape
 

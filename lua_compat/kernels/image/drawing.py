@@ -13,7 +13,8 @@ _CELL = (6, 8)  # width and height of a character
 
 
 def _glyphs() -> dict[int, np.ndarray]:
-    """Which pixels of its cell each printable character sets, in the font that comes with Pillow."""
+    """Returns the pixels that each printable character sets in its cell, in the font that comes with
+    Pillow."""
     pillow()
     from PIL import Image, ImageDraw, ImageFont
 

@@ -30,7 +30,7 @@ _JPEG = b"\xff\xd8\xff"
 
 
 def pillow() -> types.ModuleType:
-    """PIL.Image. Raises ValueError, saying how to install it."""
+    """Returns PIL.Image. Raises ValueError, saying how to install it."""
     try:
         import PIL.Image
     except ImportError:
@@ -75,7 +75,7 @@ def _decode(out: Tensor, data: bytes) -> int:
 
 
 def _png_16_bits(data: bytes) -> np.ndarray | None:
-    """A PNG of 16-bit colours, which Pillow cuts to 8; None if it is of another kind.
+    """Returns a PNG of 16-bit colors, which Pillow cuts to 8; None if it is of another kind.
 
     The chunks and filters are those of the PNG specification (W3C), sections 5 and 9.
     """
@@ -83,12 +83,12 @@ def _png_16_bits(data: bytes) -> np.ndarray | None:
     if len(header) < 25 or header[4:8] != b"IHDR":
         return None
     width, height = (int.from_bytes(header[at : at + 4], "big") for at in (8, 12))
-    depth, colour, interlaced = header[16], header[17], header[20]
-    channels = {2: 3, 4: 2, 6: 4}.get(colour)
+    depth, color, interlaced = header[16], header[17], header[20]
+    channels = {2: 3, 4: 2, 6: 4}.get(color)
     if depth != 16 or channels is None:
         return None
     if interlaced:
-        raise ValueError("image: interlaced PNG with 16 bits per colour cannot be read")
+        raise ValueError("image: interlaced PNG with 16 bits per color cannot be read")
     packed, at = b"", 8
     while at + 8 <= len(data):
         length = int.from_bytes(data[at : at + 4], "big")
@@ -137,12 +137,12 @@ def image_read_file(out: Out, path: str) -> int:
 
 
 def image_decompress(out: Out, data: Tensor) -> int:
-    """The same from the bytes of a file."""
+    """Does as ``image_read_file``, from the bytes of a file."""
     return _decode(out, _bytes_of(data))
 
 
 def image_file_size(path: str) -> tuple[int, int, int]:
-    """Channels, height and width of a PNG, JPEG, PPM or PGM file, without reading its pixels."""
+    """Returns channels, height and width of a PNG, JPEG, PPM or PGM file, without reading its pixels."""
     with open(from_lua(path), "rb") as file:
         start = file.read(2)
         file.seek(0)
@@ -175,14 +175,14 @@ def _encode(t: Tensor, kind: str, quality: int) -> bytes:
 
 
 def image_write_file(path: str, t: Tensor, kind: str, quality: int) -> None:
-    """``kind``: PNG or JPEG; ``quality``, of a JPEG: 0 to 100."""
+    """Writes an image. ``kind``: PNG or JPEG; ``quality``, of a JPEG: 0 to 100."""
     data = _encode(t, kind, quality)
     with open(from_lua(path), "wb") as file:
         file.write(data)
 
 
 def image_compress(out: Out, t: Tensor, kind: str, quality: int) -> None:
-    """The bytes of a file."""
+    """Writes the bytes of an image file into ``out``."""
     data = np.frombuffer(_encode(t, kind, quality), np.uint8).copy()
     out.resize_(len(data))
     out.copy_(torch.from_numpy(data))
@@ -192,7 +192,7 @@ def image_compress(out: Out, t: Tensor, kind: str, quality: int) -> None:
 
 
 def _ppm_word(file: BinaryIO) -> bytes:
-    """The next word; comments are left out, and one character of space after it is taken."""
+    """Returns the next word; comments are left out, and one character of space after it is taken."""
     word = b""
     while True:
         character = file.read(1)
@@ -207,7 +207,7 @@ def _ppm_word(file: BinaryIO) -> bytes:
 
 
 def _ppm_header(file: BinaryIO) -> tuple[bytes, int, int, int]:
-    """The digit of the magic number, width, height, largest value."""
+    """Returns the digit of the magic number, width, height, largest value."""
     magic = _ppm_word(file)
     if not re.fullmatch(b"P[2356]", magic):
         raise ValueError(f"unsupported magic number: {magic.decode('latin-1')[:2]}")
@@ -219,7 +219,7 @@ def _ppm_header(file: BinaryIO) -> tuple[bytes, int, int, int]:
 
 
 def image_read_ppm(out: Out, path: str) -> int:
-    """Text is scaled to 255, as Torch7 does."""
+    """Reads a PPM or PGM; text is scaled to 255, as Torch7 does."""
     with open(from_lua(path), "rb") as file:
         kind, width, height, largest = _ppm_header(file)
         channels = 3 if kind in b"36" else 1
@@ -244,7 +244,7 @@ def image_read_ppm(out: Out, path: str) -> int:
 
 
 def image_write_ppm(path: str, t: Tensor) -> None:
-    """A PPM for 3 channels, a PGM for one."""
+    """Writes a PPM for 3 channels, a PGM for one."""
     picture = _as_picture(t)
     magic = "P6" if picture.ndim == 3 else "P5"
     with open(from_lua(path), "wb") as file:

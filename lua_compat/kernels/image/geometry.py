@@ -1,4 +1,4 @@
-"""What Torch7's package image does to the geometry of images.
+"""Geometry of images as in Torch7's package image: scaling, translating, rotating, warping.
 
 An image is height x width or channels x height x width. Positions are computed in float32 and pixels in
 the element type, or in float32 for whole numbers, as Torch7's C code does it; only where that code sends
@@ -21,7 +21,7 @@ _f32 = np.float32
 
 
 def pixels_of(t: Tensor) -> np.ndarray:
-    """A copy of a tensor, channels first, in the type in which pixels are computed."""
+    """Returns a copy of a tensor, channels first, in the type in which pixels are computed."""
     working = torch.float64 if t.dtype == torch.float64 else torch.float32
     array = t.detach().to(working, copy=True, memory_format=torch.contiguous_format).numpy()
     return array if array.ndim == 3 else array[None]
@@ -98,7 +98,7 @@ def _linear(x: np.ndarray, n: int) -> np.ndarray:
 def _cubic_between(
     p0: np.ndarray, p1: np.ndarray, p2: np.ndarray, p3: np.ndarray, x: np.ndarray
 ) -> np.ndarray:
-    """The Catmull-Rom spline between p1 (x = 0) and p2 (x = 1)."""
+    """Returns the Catmull-Rom spline between p1 (x = 0) and p2 (x = 1)."""
     a2 = 2 * p0 - 5 * p1 + 4 * p2 - p3
     a3 = 3 * (p1 - p2) + p3 - p0
     inner = (p2 - p0) + x * (a2 + x * a3)
@@ -139,7 +139,7 @@ def image_scale_bicubic(out: Tensor, src: Tensor) -> None:
 
 
 def image_scale_simple(out: Tensor, src: Tensor) -> None:
-    """The nearest pixel to the left and above."""
+    """Takes the nearest pixel to the left and above."""
     _check_depth(out, src, "scale")
 
     def places(length: int, n: int) -> Tensor:
@@ -199,7 +199,8 @@ def _mix(
     wj: np.ndarray,
     wi: np.ndarray,
 ) -> np.ndarray:
-    """The four pixels at rows x columns; wj, wi: weights of the second row and column. Computed in double."""
+    """Mixes the four pixels at rows x columns; wj, wi: weights of the second row and column. Computed in
+    double."""
     wj, wi = wj.astype(np.float64), wi.astype(np.float64)
     return (
         (1 - wi) * (1 - wj) * _take(pixels, rows[0], columns[0])
@@ -210,7 +211,7 @@ def _mix(
 
 
 def _grid(out: Tensor) -> tuple[np.ndarray, np.ndarray]:
-    """The row and the column of every pixel, as float32."""
+    """Returns the row and the column of every pixel, as float32."""
     rows, columns = np.indices(out.shape[-2:], dtype=_f32)
     return rows, columns
 
@@ -297,7 +298,7 @@ _LANCZOS = 3  # pixels to each side
 
 
 def _lanczos_weights(position: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The 2 * _LANCZOS places around each position, and their weights."""
+    """Returns the 2 * _LANCZOS places around each position, and their weights."""
     offsets = np.arange(1 - _LANCZOS, _LANCZOS + 1)
     places = np.floor(position).astype(np.int64)[None] + offsets.reshape(-1, *[1] * position.ndim)
     away = np.abs(position[None] - places.astype(_f32))

@@ -1,4 +1,4 @@
-"""Losses and their gradients with respect to the input, as nn's criterions want them."""
+"""Losses and their gradients with respect to the input, for nn's criterions."""
 
 from collections.abc import Callable
 from typing import Any
@@ -36,8 +36,8 @@ def _classes(x: Tensor, target: Tensor, ignored: int) -> Tensor:
 def class_nll(
     total_weight: Out, x: Tensor, target: Tensor, weights: Tensor | None, average: bool, ignored: int
 ) -> float:
-    """-x[target], weighted, summed over the batch or (``average``) divided by the sum of the weights, which
-    total_weight gets."""
+    """Returns -x[target], weighted, summed over the batch or (``average``) divided by the sum of the weights,
+    which total_weight gets."""
     batch = x.reshape(-1, x.shape[-1])
     classes = _classes(batch, target.reshape(-1), ignored)
     loss, total = _aten.nll_loss_forward(batch, classes, weights, _MEAN if average else _SUM, ignored - 1)
@@ -91,7 +91,7 @@ _LOSSES = {
 
 
 def elementwise_loss(x: Tensor, target: Tensor, name: str, average: bool) -> float:
-    """The sum, or mean, of a function of each element of input and target."""
+    """Returns the sum, or mean, of a function of each element of input and target."""
     values = _LOSSES[name][0](x, target.reshape(x.shape)).double()
     return (values.mean() if average else values.sum()).item()
 
@@ -110,7 +110,7 @@ def _per_element(weights: Tensor | None, x: Tensor) -> Tensor | float:
 
 
 def binary_cross_entropy(x: Tensor, target: Tensor, weights: Tensor | None, average: bool) -> float:
-    """Of probabilities x and targets between 0 and 1; ``weights``: one per column."""
+    """Returns the loss of probabilities x and targets between 0 and 1; ``weights``: one per column."""
     y = target.reshape(x.shape)
     logs = torch.log(x + _BCE_EPSILON) * y + torch.log(1 - x + _BCE_EPSILON) * (1 - y)
     values = -(logs * _per_element(weights, x)).double()
@@ -189,7 +189,8 @@ def _cosine_embedding(a: Tensor, b: Tensor, y: Tensor, margin: float, average: b
 
 
 def cosine_embedding(a: Tensor, b: Tensor, y: Tensor, margin: float, average: bool) -> float:
-    """1 - the cosine of the rows where y is 1, what the cosine exceeds margin by where y is -1."""
+    """Returns 1 - the cosine of the rows where y is 1, and how far the cosine exceeds margin where y is
+    -1."""
     return _cosine_embedding(a, b, y, margin, average).item()
 
 

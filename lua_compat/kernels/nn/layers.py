@@ -14,7 +14,7 @@ Kernel = Callable[..., None]
 def gradients(
     f: Callable[..., Tensor], inputs: Sequence[Tensor | None], wanted: Sequence[int], grad_output: Tensor
 ) -> tuple[Tensor, ...]:
-    """The gradients of f(inputs...) with respect to the inputs at the places ``wanted``."""
+    """Returns the gradients of f(inputs...) with respect to the inputs at the places ``wanted``."""
     # Lua runs in inference mode, whose tensors autograd does not take; their clones it does.
     with torch.inference_mode(False), torch.enable_grad():
         leaves = [None if t is None else t.clone() for t in inputs]
@@ -28,12 +28,12 @@ def gradients(
 
 
 def batched(f: Callable[..., Tensor], x: Tensor, dims: int) -> Tensor:
-    """f of a batch, also for a single example of ``dims`` dimensions."""
+    """Returns f of a batch, also for a single example of ``dims`` dimensions."""
     return f(x.unsqueeze(0)).squeeze(0) if x.dim() == dims else f(x)
 
 
 def whole(*numbers: float) -> tuple[int, ...]:
-    """Lua's numbers as ints."""
+    """Returns Lua's numbers as ints."""
     return tuple(int(n) for n in numbers)
 
 
@@ -61,7 +61,8 @@ def layer_kernels(
 def pair_kernels(
     f: Callable[..., Tensor], gradient: Callable[..., tuple[Tensor, Tensor]] | None = None
 ) -> tuple[Kernel, Kernel]:
-    """As ``layer_kernels``, of two inputs: ``f(a, b, numbers...)``; both gradients come from one kernel."""
+    """Does as ``layer_kernels`` for two inputs, ``f(a, b, numbers...)``; one kernel computes both
+    gradients."""
 
     def output(out: Out, a: Tensor, b: Tensor, *numbers: Any) -> None:
         write(out, f(a, b, *numbers))

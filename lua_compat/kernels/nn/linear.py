@@ -8,7 +8,7 @@ SANDBOXED = __all__
 
 
 def lookup_renorm(weight: Tensor, index: Tensor, maximum: float, p: float) -> None:
-    """The rows of weight that index (from 1) names are scaled to a p-norm of at most ``maximum``."""
+    """Scales the rows of weight that index (from 1) names to a p-norm of at most ``maximum``."""
     rows = torch.unique(index) - 1
     weight[rows] = torch.renorm(weight[rows], p, 0, maximum)
 

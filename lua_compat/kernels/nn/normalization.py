@@ -29,7 +29,7 @@ def batch_normalization(
     momentum: float,
     eps: float,
 ) -> None:
-    """``train``: normalises by the batch, whose mean and 1 / standard deviation go to save_mean and
+    """``train``: normalizes by the batch, whose mean and 1 / standard deviation go to save_mean and
     save_std, and moves the running statistics; otherwise by the running statistics."""
     result, mean, inverse_std = _aten.native_batch_norm(
         x, weight, bias, running_mean, running_var, train, momentum, eps
@@ -80,7 +80,7 @@ normalize, normalize_gradient = layer_kernels(_normalize)
 
 
 def _sums_of_planes(x: Tensor, before: int, after: int) -> Tensor:
-    """Of a batch of images, for each plane the sum of it, those before and those after it."""
+    """Returns for each plane of a batch of images the sum of it, those before and those after it."""
     padded = F.pad(x.unsqueeze(1), (0, 0, 0, 0, before, after))
     return F.avg_pool3d(padded, (before + after + 1, 1, 1), 1, divisor_override=1).squeeze(1)
 

@@ -31,7 +31,7 @@ _MODES = {
 
 
 def _shapes(mode: str, features: int, hidden: int, layers: int, directions: int) -> Iterator[tuple[int, ...]]:
-    """Of the parameters, in the order of the vector."""
+    """Returns the shapes of the parameters, in the order of the vector."""
     if mode not in _MODES:
         raise ValueError(f"unknown recurrent mode {mode}: one of {', '.join(_MODES)}")
     rows = _MODES[mode][1] * hidden
@@ -44,7 +44,7 @@ def _shapes(mode: str, features: int, hidden: int, layers: int, directions: int)
 
 
 def recurrent_parameters(mode: str, features: int, hidden: int, layers: int, directions: int) -> int:
-    """How many numbers the vector has."""
+    """Returns how many numbers the vector has."""
     return sum(
         torch.Size(s).numel() for s in _shapes(mode, *map(int, (features, hidden, layers, directions)))
     )
@@ -64,7 +64,7 @@ class _Layers:
     def run(
         self, x: Tensor, states: list[Tensor], masks: Tensor | None, batches: tuple[int, ...]
     ) -> tuple[Tensor, list[Tensor]]:
-        """The output, and each state at the end."""
+        """Returns the output, and each state at the end."""
         if masks is None:
             return self._stack(0, self.layers, x, states, batches)
         ends = []
@@ -116,8 +116,8 @@ def recurrent(
     directions: int,
     *batches: int,
 ) -> None:
-    """The outputs of the last layer at all times, and the states after the last; ``batches``: of packed
-    input."""
+    """Computes the outputs of the last layer at all times, and the states after the last; ``batches``: of
+    packed input."""
     shape = (layers * directions, batches[0] if batches else x.shape[1], hidden)
     net = _Layers(weight, mode, x.shape[-1], hidden, layers, directions)
     with torch.no_grad():
@@ -148,8 +148,8 @@ def recurrent_gradient(
     directions: int,
     *batches: int,
 ) -> None:
-    """The gradients of the input and of the first states if ``of_input``; ``scale`` times that of the
-    parameters is added to ``grad_weight`` if it is given. The forward pass is computed once more."""
+    """Computes the gradients of the input and of the first states if ``of_input``; ``scale`` times that of
+    the parameters is added to ``grad_weight`` if it is given. The forward pass is computed once more."""
     shape = (layers * directions, batches[0] if batches else x.shape[1], hidden)
     with torch.inference_mode(False), torch.enable_grad():
         leaves = [x, *_states(x, shape, mode, hidden_in, cell_in)]

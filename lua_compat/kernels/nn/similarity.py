@@ -50,7 +50,7 @@ def _cosines(x: Tensor, weight: Tensor) -> Tensor:
 
 
 def cosine(out: Out, x: Tensor, weight: Tensor) -> None:
-    """The cosines of the angles between x and the rows of weight."""
+    """Computes the cosines of the angles between x and the rows of weight."""
     write(out, _cosines(x, weight))
 
 
@@ -80,13 +80,13 @@ def _scaled(differences: Tensor, scales: Tensor | None) -> Tensor:
 
 
 def euclidean(out: Out, x: Tensor, weight: Tensor, scales: Tensor | None) -> None:
-    """The distances of x to the columns of weight, each difference multiplied by its scale."""
+    """Computes the distances of x to the columns of weight, each difference multiplied by its scale."""
     distances = torch.linalg.vector_norm(_scaled(_differences(x, weight), scales), dim=1)
     write(out, distances.reshape(*x.shape[:-1], weight.shape[1]))
 
 
 def _slopes(differences: Tensor, scales: Tensor | None, grad_output: Tensor) -> Tensor:
-    """The gradients with respect to the scaled differences."""
+    """Returns the gradients with respect to the scaled differences."""
     scaled = _scaled(differences, scales)
     distances = torch.linalg.vector_norm(scaled, dim=1, keepdim=True) + _DISTANCE_EPSILON
     return scaled * (torch.atleast_2d(grad_output).unsqueeze(1) / distances)
@@ -118,7 +118,7 @@ def euclidean_grad_parameters(
 
 
 def nearest(scores: Out, index: Out, x: Tensor, centres: Tensor) -> None:
-    """For each row of x the squared distance to the nearest centre (a row), and which it is, from 1."""
+    """Finds for each row of x the nearest centre (a row), from 1, and the squared distance to it."""
     squares = (x.unsqueeze(1) - centres).square().sum(-1)
     best, places = squares.min(1)
     write(scores, best)
@@ -129,7 +129,7 @@ def nearest(scores: Out, index: Out, x: Tensor, centres: Tensor) -> None:
 
 
 def _cosine_distance(a: Tensor, b: Tensor) -> Tensor:
-    """The cosine of the angle between the rows of a and b."""
+    """Returns the cosine of the angle between the rows of a and b."""
     squares = (a.square().sum(-1) + 1e-12) * (b.square().sum(-1) + 1e-12)
     return ((a * b).sum(-1) / squares.sqrt()).reshape(-1)
 

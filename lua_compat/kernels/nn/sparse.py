@@ -57,22 +57,22 @@ def sparse_linear_grad_parameters(
 
 
 def sparse_linear_columns(columns: Out, table: Tensor, weight: Tensor) -> None:
-    """The columns of weight (from 1) that the input touches."""
+    """Computes the columns of weight (from 1) that the input touches."""
     _, places, _ = _entries(table, weight.shape[1])
     used = torch.unique(places) + 1
     columns.resize_(used.shape)
     columns.copy_(used)
 
 
-# IndexLinear. weight has a row per key. If inputs are normalised by their largest absolute value, the row
+# IndexLinear. weight has a row per key. If inputs are normalized by their largest absolute value, the row
 # starts with that value, its inverse, a factor for the learning rate, and the bias of the key.
 _LARGEST, _INVERSE, _RATE, _KEY_BIAS, _EXTRA = range(5)
 _NO_KEYS = "Keys and values should have the same number of elements"
 
 
 def _rounds(rows: Tensor) -> Iterator[Tensor]:
-    """The places of a vector of rows, such that no row is twice in one round: what comes later in the input
-    is in a later round."""
+    """Yields the places of a vector of rows, such that no row is twice in one round: what comes later in the
+    input is in a later round."""
     order = torch.argsort(rows, stable=True)
     ordered = rows[order]
     places = torch.arange(len(rows), device=rows.device)
@@ -116,7 +116,7 @@ def index_linear(
 ) -> None:
     """out[example] = bias + the sum over the example's keys of value * weight[key + offset].
 
-    sizes: how many keys each example has. If weight has columns for it, values are normalised, which goes to
+    sizes: how many keys each example has. If weight has columns for it, values are normalized, which goes to
     ``normalized``; ``train``: by the largest so far.
     """
     if keys.numel() != values.numel():
@@ -156,9 +156,9 @@ def index_linear_grad_parameters(
 def _step(
     weight: Tensor, rows: Tensor, of_key_bias: Tensor | None, of_weight: Tensor, rate: float, decay: float
 ) -> None:
-    """A step of gradient descent for the rows, one after the other where a row comes twice.
+    """Takes a step of gradient descent for the rows, one after the other where a row comes twice.
 
-    of_key_bias: None if the weight has no columns for normalisation.
+    of_key_bias: None if the weight has no columns for normalization.
     """
     if of_key_bias is None and decay == 0:
         weight.index_put_((rows,), of_weight * -rate, accumulate=True)
@@ -186,7 +186,7 @@ def index_linear_update(
     decay: float,
     rate: float,
 ) -> None:
-    """A step along the gradient of one batch, and for the keys in it a decay of their weights."""
+    """Takes a step along the gradient of one batch, and for the keys in it decays their weights."""
     of_output = grad_output.reshape(len(sizes), len(bias))
     rows, examples = keys + int(offset), _batch_rows(sizes)
     normalizes = weight.shape[1] > len(bias)
@@ -212,7 +212,7 @@ def index_linear_update_parameters(
     decay: float,
     rate: float,
 ) -> None:
-    """A step along the gradients that index_linear_grad_parameters gave for the keys."""
+    """Takes a step along the gradients that index_linear_grad_parameters gave for the keys."""
     outputs = len(bias)
     of_key_bias = grad_weight[:, :outputs] if weight.shape[1] > outputs else None
     bias.sub_(grad_bias, alpha=rate)

@@ -1,4 +1,4 @@
-"""Transfer functions and soft maxima, forward and gradient, as nn's modules want them."""
+"""Transfer functions and soft maxima, forward and gradient, for nn's modules."""
 
 from collections.abc import Callable
 from typing import Any
@@ -60,7 +60,8 @@ def transfer(out: Out, x: Tensor, name: str, *parameters: Any) -> None:
 
 
 def transfer_gradient(grad: Out, x: Tensor, grad_output: Tensor, name: str, *parameters: Any) -> None:
-    """The gradient with respect to the input; ``x`` is the input or the output; grad may be grad_output."""
+    """Computes the gradient with respect to the input; ``x`` is the input or the output; grad may be
+    grad_output."""
     grad.resize_(x.shape)
     if name == "threshold":
         _aten.threshold_backward.grad_input(grad_output, x, parameters[0], grad_input=grad)
@@ -79,7 +80,7 @@ def _exact(x: Tensor) -> Tensor:
 
 
 def class_softmax(out: Out, x: Tensor, name: str) -> None:
-    """Softmax, log_softmax, or softmin over the classes."""
+    """Computes softmax, log_softmax, or softmin over the classes."""
     dimension = _class_dimension(x)
     out.resize_(x.shape)
     if name == "log_softmax":
@@ -90,7 +91,7 @@ def class_softmax(out: Out, x: Tensor, name: str) -> None:
 
 
 def class_softmax_gradient(grad: Out, y: Tensor, grad_output: Tensor, name: str) -> None:
-    """Its gradient with respect to the input, from its output y."""
+    """Computes the gradient with respect to the input from the output y."""
     dimension = _class_dimension(y)
     grad.resize_(y.shape)
     if name == "log_softmax":
@@ -110,7 +111,7 @@ def _prelu(x: Tensor, weight: Tensor, bias: None) -> Tensor:
 
 
 def _slope_places(x: Tensor, weight: Tensor) -> tuple[int, list[int]]:
-    """Of a parametric ReLU: the planes' dimension, and the sizes of a weight that fits the input."""
+    """Returns the dimension of the planes, and the sizes of a weight that fits the input."""
     planes = 0 if x.dim() in (1, 3) else 1
     sizes = [1] * x.dim()
     sizes[planes] = weight.numel()

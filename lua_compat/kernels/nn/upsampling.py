@@ -22,8 +22,8 @@ _SMALL_MATRIX = 1 << 15  # elements
 def _interpolation(
     inner: tuple[int, ...], sizes: tuple[int, ...], dtype: torch.dtype, device: torch.device
 ) -> list[Tensor]:
-    """The matrices that interpolate along the last dimensions, of sizes ``inner``, to ``sizes``; where one
-    matrix for all of them is small, that one."""
+    """Returns the matrices that interpolate along the last dimensions, of sizes ``inner``, to ``sizes``;
+    where one matrix for all of them is small, that one."""
     each = [_interpolation_matrix(n, size, dtype) for n, size in zip(inner, sizes, strict=True)]
     if math.prod(inner) * math.prod(sizes) <= _SMALL_MATRIX:
         each = [functools.reduce(torch.kron, each)]
@@ -31,7 +31,7 @@ def _interpolation(
 
 
 def _interpolation_matrix(n: int, size: int, dtype: torch.dtype) -> Tensor:
-    """The matrix (size x n) that interpolates n points linearly at ``size`` points, ends on ends.
+    """Returns the matrix (size x n) that interpolates n points linearly at ``size`` points, ends on ends.
 
     Torch7 works the places out in single precision, whatever the type of the tensor.
     """

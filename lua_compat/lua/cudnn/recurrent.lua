@@ -54,7 +54,7 @@ function RNN:reset(stdv)
    self.gradWeight:resizeAs(self.weight):zero()
 end
 
--- PyTorch describes tensors to cuDNN and synchronises by itself.
+-- PyTorch describes tensors to cuDNN and synchronizes by itself.
 for _, name in ipairs{ 'setSync', 'clearDesc', 'resetDropoutDescriptor', 'resetRNNDescriptor', 'resetInputDescriptor',
    'resetOutputDescriptor', 'resetHiddenDescriptors', 'resetCellDescriptors', 'resetWeightDescriptor' } do
    RNN[name] = function() end

@@ -1,4 +1,4 @@
--- Colour spaces and colour maps.
+-- Color spaces and color maps.
 local arguments = require 'image.arguments'
 local kernel = require('torch.kernels').of_tensors
 
@@ -51,7 +51,7 @@ function image.rgb2nrgb(...)
    return dst
 end
 
--- Colours from blue through green to red, n x 3.
+-- Colors from blue through green to red, n x 3.
 function image.jetColormap(n)
    local map = torch.Tensor(n, 3)
    local function level(x) return math.max(math.min(x, 1), 0) end
@@ -64,7 +64,7 @@ function image.jetColormap(n)
    return map
 end
 
--- n distinct colours, n x 3: steps around the colour wheel.
+-- n distinct colors, n x 3: steps around the color wheel.
 function image.colormap(n)
    local colors = torch.Tensor(3, 1, n)
    for i = 1, n do
@@ -75,7 +75,7 @@ function image.colormap(n)
    return image.hsl2rgb(colors):view(3, n):t():contiguous()
 end
 
--- [destination,] levels from 1 to their largest: an image in jetColormap's colours
+-- [destination,] levels from 1 to their largest: an image in jetColormap's colors
 function image.y2jet(...)
    local dst, src = arguments.source('image.y2jet', '[destination,] source', ...)
    if src:dim() == 3 and src:size(1) == 1 then src = src[1] end

@@ -1,7 +1,7 @@
 -- Text and rectangles, ranges of values, many images as one.
 local kernel = require('torch.kernels').of_tensors
 
--- Colours are given from 0 to 255.
+-- Colors are given from 0 to 255.
 local function in_units(img, color)
    local unit = img:type() == 'torch.ByteTensor' and 1 or 255
    return color[1] / unit, color[2] / unit, color[3] / unit

@@ -114,7 +114,7 @@ function image.gaussianpyramid(...)
    return dst
 end
 
--- Local contrast normalisation of a grey image with a kernel (a 9 x 9 bell): the neighbourhood a kernel covers gets
+-- Local contrast normalization of a grey image with a kernel (a 9 x 9 bell): the neighbourhood a kernel covers gets
 -- mean 0 and, where its deviation is larger, deviation 1.
 function image.lcn(img, filter)
    filter = filter or image.gaussian{ size = 9, sigma = 1.591 / 9, normalize = true }

@@ -109,7 +109,7 @@ Spatial.nDim = 4
 local Volumetric = torch.class('nn.VolumetricBatchNormalization', 'nn.BatchNormalization')
 Volumetric.nDim = 5
 
--- Normalisation over neighbouring planes
+-- Normalization over neighbouring planes
 layer.plain{ name = 'SpatialCrossMapLRN', f = 'cross_map_lrn',
    init = function(self, size, alpha, beta, k)
       self.size, self.alpha, self.beta, self.k = size, alpha or 0.0001, beta or 0.75, k or 1
@@ -125,7 +125,7 @@ layer.plain{ name = 'Normalize', f = 'normalize',
    arguments = function(self) return self.p, self.eps end,
    text = function(self) return '(' .. self.p .. ')' end }
 
--- Vectors normalised to mean 0 and length sqrt(n), then scaled and shifted
+-- Vectors normalized to mean 0 and length sqrt(n), then scaled and shifted
 local LayerNormalization, Sequential = torch.class('nn.LayerNormalization', 'nn.Sequential')
 function LayerNormalization:__init(nOutput, bias, eps, affine)
    Sequential.__init(self)
@@ -142,7 +142,7 @@ function LayerNormalization:__init(nOutput, bias, eps, affine)
    end
 end
 
--- Images normalised by their neighbourhood, weighted by a kernel: a matrix, or a vector for rows and columns
+-- Images normalized by their neighbourhood, weighted by a kernel: a matrix, or a vector for rows and columns
 
 local function check_kernel(self, kernel)
    self.kernel = kernel or torch.Tensor(9, 9):fill(1)

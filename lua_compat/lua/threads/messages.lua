@@ -1,4 +1,4 @@
--- Serialised objects in the queues that all threads of a script share. Each is a CharStorage whose memory is handed
+-- Serialized objects in the queues that all threads of a script share. Each is a CharStorage whose memory is handed
 -- over, not copied.
 local types = require 'torch.types'
 local memory = require 'torch.memory'

@@ -1,4 +1,4 @@
--- Pools of threads: jobs are sent to them as serialised functions, and their results are passed to a function here.
+-- Pools of threads: jobs are sent to them as serialized functions, and their results are passed to a function here.
 local messages = require 'threads.messages'
 local worker = require 'threads.worker'
 local python = require('th.python').functions

@@ -253,7 +253,7 @@ end
 
 local function plural(n, word) return n .. ' ' .. word .. (n == 1 and '' or 's') end
 
--- Colours, if the package sys is available.
+-- Colors, if the package sys is available.
 local function painter()
    local found, colors = pcall(require, 'sys.colors')
    if not (arg and found) then return function(text) return text end end

@@ -7,7 +7,7 @@ local tonumber, floor, ceil = tonumber, math.floor, math.ceil
 local function read(p, i) return p[i] end
 
 -- LuaJIT uses values from memory as they are, and may take a NaN with bits other than its own, as such or after
--- arithmetic, for a string, a table and so on. Uninitialised memory may hold anything.
+-- arithmetic, for a string, a table and so on. Uninitialized memory may hold anything.
 local NAN = 0 / 0
 local band = bit.band
 local words = ffi.typeof('int32_t*')

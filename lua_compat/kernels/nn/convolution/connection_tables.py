@@ -16,7 +16,8 @@ SANDBOXED = __all__
 
 
 def _filters(weight: Tensor, table: Tensor, outputs: int) -> Tensor:
-    """The filters of an ordinary convolution, output x input x kh x kw: zero where nothing is connected."""
+    """Returns the filters of an ordinary convolution, output x input x kh x kw: zero where nothing is
+    connected."""
     inputs, places = _places(table)
     dense = weight.new_zeros(outputs * inputs, *weight.shape[1:])
     dense.index_add_(0, places, weight)
@@ -24,7 +25,8 @@ def _filters(weight: Tensor, table: Tensor, outputs: int) -> Tensor:
 
 
 def _places(table: Tensor) -> tuple[int, Tensor]:
-    """How many input planes are connected, and which filter each connection is: output * inputs + input."""
+    """Returns how many input planes are connected, and which filter each connection is: output * inputs +
+    input."""
     entries = table.long() - 1
     inputs = int(entries[:, 0].max()) + 1
     return inputs, entries[:, 1] * inputs + entries[:, 0]
@@ -59,7 +61,7 @@ def mapped_convolution(
 def _gradients(
     x: Tensor, grad_output: Tensor, filters: Tensor, dw: int, dh: int, full: bool, mask: list[bool]
 ) -> tuple[Tensor, ...]:
-    """Of the input planes that are connected, the filters (transposed if ``full``), and the bias."""
+    """Returns the gradients of the connected input planes, the filters (transposed if ``full``), the bias."""
     used = _batch(x.narrow(-3, 0, filters.shape[1]))
     if full:
         filters = filters.transpose(0, 1)

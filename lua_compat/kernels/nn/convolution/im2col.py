@@ -73,7 +73,7 @@ class Planar(Im2col):
         return height + 2 * top, width + 2 * left
 
     def _inside(self, padded: Tensor) -> Tensor:
-        """Of padded images, the images; height and width are the last two dimensions."""
+        """Returns the images inside padded images; height and width are the last two dimensions."""
         (top, left), (height, width) = self.shape.padding, self.shape.in_size
         return padded[..., top : top + height, left : left + width]
 

@@ -1,4 +1,4 @@
-"""Convolution of images, forward and gradients, as nn's modules want them.
+"""Convolution of images, forward and gradients, for nn's modules.
 
 An image is planes x height x width, a batch has one more dimension in front, and so have its results.
 """
@@ -30,7 +30,7 @@ def _sizes(x: Tensor) -> str:
 def _geometry(
     x: Tensor, weight: Tensor, kw: int, kh: int, dw: int, dh: int, pw: int, ph: int
 ) -> ConvolutionShape:
-    """Of a batch; raises ValueError where it does not fit the weight or the kernel."""
+    """Returns the shape for a batch; raises ValueError where it does not fit the weight or the kernel."""
     if weight.dim() not in (2, 4):
         raise ValueError(f"2D or 4D weight tensor expected, but got: {_sizes(weight)}")
     planes, size = weight[0].numel() // (kh * kw), (int(x.shape[2]), int(x.shape[3]))
@@ -92,7 +92,7 @@ def spatial_convolution(
     pw: int,
     ph: int,
 ) -> None:
-    """Kernel kw x kh, step dw x dh, zero padding pw, ph on each side."""
+    """Convolves with a kernel kw x kh, step dw x dh, zero padding pw, ph on each side."""
     batch = _batch(x).contiguous()
     shape = _geometry(batch, weight, kw, kh, dw, dh, pw, ph)
     count, height, width, planes = shape.output_shape
