@@ -63,7 +63,7 @@ def _softmax(name: str, torch7s: bool = False) -> Export:
     """torch.nn's softmaxes name a dimension: Torch7's take the second of a batch, or a vector's only one."""
 
     def export(w: ModuleWriter, m: Any) -> t7.TorchObject:
-        w.require(torch7s or m.dim in (None, 1, -1), f"dim={m.dim} is not what nn.{name} normalizes")
+        w.require(torch7s or m.dim in (None, 1, -1), f"dim={m.dim} is not the dimension of nn.{name}")
         return w.object(f"nn.{name}")
 
     return export

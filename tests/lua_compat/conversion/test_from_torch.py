@@ -216,7 +216,7 @@ def test_a_subclass_counts_as_its_base_only_with_the_bases_forward() -> None:
         (nn.Conv2d(4, 4, 3, padding=1, padding_mode="circular"), "net: Conv2d: padding_mode='circular'"),
         (nn.BatchNorm2d(3, track_running_stats=False), "net: BatchNorm2d: track_running_stats=False"),
         (nn.BatchNorm2d(3, momentum=None), "net: BatchNorm2d: a cumulative average"),
-        (nn.Softmax(dim=0), "net: Softmax: dim=0 is not what nn.SoftMax normalises"),
+        (nn.Softmax(dim=0), "net: Softmax: dim=0 is not the dimension of nn.SoftMax"),
         (nn.MaxPool2d(2, return_indices=True), "net: MaxPool2d: return_indices"),
         (nn.MaxPool2d(1, 2, ceil_mode=True), "net: MaxPool2d: ceil mode with steps larger"),
         (nn.AvgPool2d(2, divisor_override=3), "net: AvgPool2d: divisor_override=3"),
