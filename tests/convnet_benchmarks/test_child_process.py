@@ -8,20 +8,22 @@ import pytest
 
 from convnet_benchmarks import child_process
 from convnet_benchmarks.errors import OutOfDeviceMemoryError, UserError
+from tests.helpers.commands import default_ctrl_c
 
-HERE = "tests.test_own_process"
+HERE = __name__
 
 
-def pid_and(argument):
+def pid_and(argument: Any) -> list[Any]:
     print("this must not spoil the answer")
     return [os.getpid(), argument]
 
 
-def fails(kind) -> None:
+def fails(kind: str) -> None:
     raise {"user": UserError, "memory": OutOfDeviceMemoryError, "defect": ZeroDivisionError}[kind]("why")
 
 
-def dies(number) -> None:
+def dies(number: int) -> None:
+    default_ctrl_c()
     os.kill(os.getpid(), number)
 
 
@@ -33,7 +35,7 @@ def test_the_result_comes_from_another_process() -> None:
 @pytest.mark.parametrize(
     ("kind", "error"), [("user", UserError), ("memory", OutOfDeviceMemoryError), ("defect", RuntimeError)]
 )
-def test_errors_come_back(kind: str, error: Any) -> None:
+def test_errors_come_back(kind: str, error: type[Exception]) -> None:
     with pytest.raises(error, match="why") as caught:
         child_process.call(f"{HERE}:fails", kind)
     assert type(caught.value) is error

@@ -1,12 +1,10 @@
 """A folder called nets of the user's and this project's package nets do not get in each other's way."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.helpers.commands import run_python
 from tests.helpers.places import ROOT
 
 SMALL = """
@@ -34,15 +32,7 @@ def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 
 def run(folder: Path, *arguments: str | Path) -> str:
-    done = subprocess.run(
-        [sys.executable, *map(str, arguments)],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
+    done = run_python(*arguments, cwd=folder)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -1,7 +1,5 @@
 """The nets of the registry: published parameter counts, samples, initialisation, the three phases."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +13,7 @@ from nets import registry
 from nets.phases import AutogradPhases
 from nets.torch7.initialisation import initialise
 from nets.torch7.random import Generator
-from tests.helpers.places import ROOT
+from tests.helpers.commands import run_python
 
 # MXNet's accuracy table (version 1.3): its parameters include batch normalisation's running statistics.
 GLUON_COUNTS = {
@@ -72,7 +70,7 @@ def test_parameters_are_those_the_registry_states(net) -> None:
 
 def test_names_are_known_without_torch() -> None:
     code = "import sys; from nets import registry; registry.NETS; print('torch' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    done = run_python("-c", code)
     assert done.stdout == "False\n"
 
 

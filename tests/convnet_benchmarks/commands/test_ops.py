@@ -3,8 +3,6 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -13,8 +11,7 @@ import pytest
 from convnet_benchmarks import child_process
 from convnet_benchmarks.cli import main
 from convnet_benchmarks.commands.ops.show import mean_of_runs
-from tests.helpers.commands import run_python
-from tests.helpers.places import ROOT
+from tests.helpers.commands import run_python, started_python
 
 COMMAND = ("-m", "convnet_benchmarks", "ops")
 SMALL = ("--batch-sizes", "1,3", "--passes", "2", "--threads", "1", "--devices", "cpu")
@@ -92,20 +89,16 @@ def test_an_interruption_keeps_the_finished_runs(
 @pytest.mark.slow
 def test_ctrl_c_keeps_the_finished_runs(tmp_path: Path) -> None:
     path = tmp_path / "ops.json"
-    process = subprocess.Popen(
-        [sys.executable, *COMMAND, *SMALL, "--runs", "1000", "--json", str(path)],
-        cwd=ROOT,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,  # so that Ctrl-C reaches this command's processes and not the tests
-    )
-    time.sleep(12)
-    os.killpg(process.pid, signal.SIGINT)
-    stdout, stderr = process.communicate(timeout=60)
-    assert process.returncode == 130 and stderr == "convnet-benchmarks: interrupted\n"
-    assert "Total time" in stdout
+    with started_python(
+        *COMMAND, *SMALL, "--runs", "1000", "--json", path,
+        own_session=True,  # so that Ctrl-C reaches this command's processes and not the tests
+        environment={"OMP_NUM_THREADS": "1"},
+    ) as program:  # fmt: skip
+        time.sleep(12)
+        os.killpg(program.pid, signal.SIGINT)
+        done = program.finish()
+    assert done.returncode == 130 and done.stderr == "convnet-benchmarks: interrupted\n"
+    assert "Total time" in done.stdout
     result = json.loads(path.read_text())
     assert result["status"] == "interrupted" and result["runs"]
 

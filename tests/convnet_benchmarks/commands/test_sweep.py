@@ -5,10 +5,8 @@ import json
 import random
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
-from subprocess import PIPE
 from typing import Any
 
 import pytest
@@ -24,8 +22,7 @@ from convnet_benchmarks.points.file import read_points
 from convnet_benchmarks.points.point import Point
 from nets import registry
 from nets.net import Net
-from tests.helpers.commands import run_python
-from tests.helpers.places import ROOT
+from tests.helpers.commands import run_python, started_python
 
 # A net of one's own, so that a process has its figures in no time.
 NET_FILE = """
@@ -237,10 +234,8 @@ def test_kills_at_any_moment_lose_no_finished_point(tmp_path: Path, kills: int) 
     finished: list[bytes] = []
     for _ in range(kills):
         # From the start of Python to some points later.
-        with subprocess.Popen([sys.executable, *arguments], cwd=ROOT, stdout=PIPE, stderr=PIPE) as process:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(timeout=chance.uniform(0.1, 4.0))
-            process.kill()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            run_python(*arguments, fresh=True, timeout=chance.uniform(0.1, 4.0))
         lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
         whole = [line for line in lines if line.endswith(b"\n")]
         assert whole[: len(finished)] == finished
@@ -257,17 +252,15 @@ def test_kills_at_any_moment_lose_no_finished_point(tmp_path: Path, kills: int) 
 def test_a_real_ctrl_c_ends_the_worker_and_keeps_the_points(tmp_path: Path) -> None:
     path = tmp_path / "p.jsonl"
     arguments = command(tmp_path, "--points", str(path), "--batch-sizes", "1,2,3,4,5,6,7,8,9,10,11,12")
-    with subprocess.Popen(
-        [sys.executable, *arguments], cwd=ROOT, stdout=PIPE, stderr=PIPE, text=True
-    ) as process:
+    with started_python(*arguments) as program:
         deadline = time.monotonic() + 60
         while (not path.exists() or path.read_bytes().count(b"\n") < 2) and time.monotonic() < deadline:
             time.sleep(0.02)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert out.startswith("Throughput in samples/s against batch size")
-    assert "of 12 points are in" in err and "Traceback" not in err
+        program.send_signal(signal.SIGINT)
+        done = program.finish()
+    assert done.returncode == 130
+    assert done.stdout.startswith("Throughput in samples/s against batch size")
+    assert "of 12 points are in" in done.stderr and "Traceback" not in done.stderr
     assert [record["status"] for record in read_points(str(path))][:2] == ["ok", "ok"]
 
 

@@ -13,20 +13,17 @@ from lua_compat import t7
 from lua_compat.t7.inspection import rows
 from lua_compat.t7.paths import lookup, step
 from tests.helpers import places
+from tests.helpers.commands import Finished, run_python
 from tests.helpers.places import ROOT
 
 GOLDEN = places.GOLDEN / "t7"
 
 
-def run(*arguments: object, stdin: bytes | None = None) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "convnet_benchmarks", "t7", *map(str, arguments)],
-        input=stdin, capture_output=True, cwd=ROOT, timeout=60,
-    )  # fmt: skip
-    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+def run(*arguments: object, stdin: bytes = b"") -> Finished:
+    return run_python("-m", "convnet_benchmarks", "t7", *arguments, stdin=stdin)
 
 
-def failure(*arguments: object, stdin: bytes | None = None) -> str:
+def failure(*arguments: object, stdin: bytes = b"") -> str:
     done = run(*arguments, stdin=stdin)
     assert done.returncode == 2 and done.stdout == "" and done.stderr.count("\n") == 1, done
     return done.stderr
@@ -150,10 +147,7 @@ def test_output_is_bounded(tmp_path: Path) -> None:
 
 def test_help_imports_nothing_heavy() -> None:
     assert "--get PATH" in run("--help").stdout
-    imported = subprocess.run(
-        [sys.executable, "-X", "importtime", "-m", "convnet_benchmarks", "t7", "--help"],
-        capture_output=True, cwd=ROOT, text=True,
-    ).stderr  # fmt: skip
+    imported = run_python("-X", "importtime", "-m", "convnet_benchmarks", "t7", "--help").stderr
     assert "numpy" not in imported and "torch" not in imported
 
 

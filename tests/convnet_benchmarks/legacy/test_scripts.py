@@ -11,25 +11,25 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.commands import run_python
+from tests.helpers.commands import Finished, run_python, started_python
 from tests.helpers.places import GOLDEN, ROOT
 
 NUMBER = re.compile(r"\d+(\.\d+)?(e[+-]\d+)?$")
 SMALL = ("--net", "squeezenet1.1", "-x", "64", "-y", "64", "--threads", "1")
 
 
-def masked(text):
+def masked(text: str) -> list[str]:
     """The lines with the number after a tab, or before ' seconds', masked; the rest byte for byte."""
     lines = [re.sub(r"\t[-+.\de]+$", "\t#", line) for line in text.split("\n")]
     return [re.sub(r" [-+.\de]+ seconds$", " # seconds", line) for line in lines]
 
 
-def recorded(name):
+def recorded(name: str) -> list[str]:
     """A recorded log without its first line, the command that made it."""
     return masked((GOLDEN / "logs" / name).read_text().split("\n", 1)[1])
 
 
-def one_line_failure(done, code=2):
+def one_line_failure(done: Finished, code: int = 2) -> str:
     assert done.returncode == code
     assert done.stdout == ""
     assert done.stderr.count("\n") == 1 and "Traceback" not in done.stderr
@@ -213,24 +213,15 @@ def test_a_full_stdout_is_one_line() -> None:
 
 def test_ctrl_c_keeps_the_results_so_far(tmp_path: Path) -> None:
     path = tmp_path / "r.json"
-    command = [sys.executable, "benchmark.py", "-iter", "300", *SMALL, "--json", str(path)]
-    process = subprocess.Popen(
-        command,
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        # Tests that a shell runs in the background ignore Ctrl-C, and so would what they start.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
-    for line in process.stdout:
-        if line.startswith("free :updateOutput()"):
-            break
-    time.sleep(0.2)
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert "Traceback" not in errors and errors.rstrip().endswith("interrupted")
+    with started_python("benchmark.py", "-iter", "300", *SMALL, "--json", path) as program:
+        for line in program.stdout:
+            if line.startswith("free :updateOutput()"):
+                break
+        time.sleep(0.2)
+        program.send_signal(signal.SIGINT)
+        done = program.finish()
+    assert done.returncode == 130
+    assert "Traceback" not in done.stderr and done.stderr.rstrip().endswith("interrupted")
     result = json.loads(path.read_text())
     assert result["status"] == "interrupted"
     assert "free :updateOutput():" in result["lines"] and ":TOTAL:" not in result["lines"]

@@ -20,6 +20,7 @@ from convnet_benchmarks.timing.statistics import percentile
 from convnet_benchmarks.workload.backends import BACKENDS
 from nets import registry
 from nets.net import Net
+from tests.helpers.commands import run_python
 
 BRIEF = Settling(fewest_passes=4, least_seconds=0.0, most_seconds=0.2)
 # A real net as small as it gets, for the processes that a test cannot patch.
@@ -146,20 +147,14 @@ def test_a_worker_ends_with_its_parent() -> None:
         "print(worker.pid, flush=True)\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
-    import subprocess
-    import sys
-
-    from tests.helpers.places import ROOT
-
-    parent = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True)
-    pid = int(parent.stdout)
+    pid = int(run_python("-c", script).stdout)
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline and _runs(pid):
         time.sleep(0.05)
     assert not _runs(pid)
 
 
-def _runs(pid):
+def _runs(pid: int) -> bool:
     try:
         with open(f"/proc/{pid}/stat") as file:
             return file.read().rpartition(")")[2].split()[0] != "Z"

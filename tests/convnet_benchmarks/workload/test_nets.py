@@ -1,7 +1,6 @@
 """--net: names of the registry, functions of one's own, Torch7 model files."""
 
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from convnet_benchmarks.timing.loops import Settling
 from convnet_benchmarks.workload import nets as named_nets
 from convnet_benchmarks.workload.author_errors import author_error
 from nets import registry
+from tests.helpers.commands import Finished, run_python
 from tests.helpers.places import GOLDEN, ROOT
 
 MODELS = '''
@@ -157,9 +157,8 @@ def test_nets_from_outside_need_a_size(folder: Path) -> None:
         named_nets.find("zoo_models:fixed")
 
 
-def benchmark(folder, *arguments, script="benchmark.py"):
-    command = [sys.executable, str(ROOT / script), "--threads", "1", "-iter", "1", *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True)
+def benchmark(folder: Path, *arguments: str, script: str = "benchmark.py") -> Finished:
+    return run_python(ROOT / script, "--threads", "1", "-iter", "1", *arguments, cwd=folder)
 
 
 @pytest.mark.parametrize("size", [("--input-size", "3x8x8"), ("-x", "8", "-y", "8")])

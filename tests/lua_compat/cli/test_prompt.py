@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from lua_compat.runtime.state import Runtime
+from tests.helpers.commands import default_ctrl_c, run_th
 from tests.helpers.places import ROOT
 
 
@@ -109,17 +110,13 @@ def test_os_exit_leaves_with_its_code(runtime: Runtime) -> None:
 
 def test_globals_are_watched() -> None:
     for option, code, out in (("-g", 0, "after\n"), ("-gg", 1, "")):
-        result = subprocess.run(
-            [sys.executable, "-m", "lua_compat", option, "-e", "fresh = 1 print('after')"],
-            capture_output=True, text=True, cwd=ROOT,
-        )  # fmt: skip
+        result = run_th(option, "-e", "fresh = 1 print('after')")
         assert (result.returncode, result.stdout) == (code, out)
         assert "created global variable: fresh" in result.stderr
 
 
 def test_a_script_comes_from_a_pipe() -> None:
-    command = [sys.executable, "-m", "lua_compat"]
-    result = subprocess.run(command, input="print(6 * 7)", capture_output=True, text=True, cwd=ROOT)
+    result = run_th(stdin="print(6 * 7)")
     assert (result.returncode, result.stdout) == (0, "42\n")
 
 
@@ -130,6 +127,7 @@ class Terminal:
         variables = {"XDG_STATE_HOME": str(state), "PROMPT_TOOLKIT_NO_CPR": "1", "TERM": "xterm"}
         self.child, self.descriptor = pty.fork()
         if self.child == 0:
+            default_ctrl_c()
             os.chdir(ROOT)
             os.environ.pop("TREPL_HISTORY", None)
             os.execve(sys.executable, [sys.executable, "-m", "lua_compat"], {**os.environ, **variables})

@@ -1,6 +1,5 @@
 """The command th, as a person types it."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -9,13 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.commands import run_python, run_th, started_th
 from tests.helpers.places import ROOT
-
-
-def th(*words: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-m", "lua_compat", *words]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=environment, timeout=60)
 
 
 def test_script_gets_its_arguments_and_finds_its_neighbours(tmp_path: Path) -> None:
@@ -25,7 +19,7 @@ def test_script_gets_its_arguments_and_finds_its_neighbours(tmp_path: Path) -> N
         "print(arg[0]:match('[^/]*$'), #arg, ..., arg[2])\n"
         "print(helper.twice(21))"
     )
-    result = th(str(tmp_path / "main.lua"), "-iter", "3")
+    result = run_th(tmp_path / "main.lua", "-iter", "3", fresh=True)
     assert (result.returncode, result.stderr) == (0, "")
     assert result.stdout == "main.lua\t2\t-iter\t3\n42\n"
 
@@ -57,7 +51,7 @@ def test_require_of_paths_as_trepl_has_it(tmp_path: Path) -> None:
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
-    result = th(str(tmp_path / "main.lua"), str(tmp_path))
+    result = run_th(str(tmp_path / "main.lua"), str(tmp_path))
     assert (result.returncode, result.stderr) == (0, "")
     lines = result.stdout.splitlines()
     assert lines[:4] == ["1\t2\tnil", "up, beside, a hidden file", "5\ttrue", "3\t7"]
@@ -66,12 +60,12 @@ def test_require_of_paths_as_trepl_has_it(tmp_path: Path) -> None:
 
 
 def test_code_and_packages_on_the_command_line() -> None:
-    result = th("-l", "paths", "-e", "print(torch.Tensor{1, 2}:sum(), type(paths.cwd))")
+    result = run_th("-l", "paths", "-e", "print(torch.Tensor{1, 2}:sum(), type(paths.cwd))")
     assert (result.stdout, result.returncode) == ("3\tfunction\n", 0)
 
 
 def test_a_package_that_is_not_there_is_a_wrong_command_line() -> None:
-    result = th("-l", "nosuchpackage", "-e", "print('not reached')")
+    result = run_th("-l", "nosuchpackage", "-e", "print('not reached')")
     message = "th: -l nosuchpackage: no package 'nosuchpackage' here or in Lua's path\n"
     assert (result.returncode, result.stdout, result.stderr) == (2, "", message)
 
@@ -92,7 +86,7 @@ def test_print_writes_tables_out_in_their_place(tmp_path: Path) -> None:
         'before {\n  1 : \n    {\n      1 : 1\n      2 : {}\n    }\n  name : "x"\n  rate : 0.5\n'
         "  t : FloatTensor - size: 2x3\n}\nafter\t{}\na\t1\tnil\nits text\tnil\n"
     )
-    result = th("-gg", str(script))
+    result = run_th("-gg", str(script))
     assert (result.returncode, result.stderr) == (0, "")
     assert result.stdout.startswith(expected)
     rest = result.stdout.removeprefix(expected)
@@ -103,7 +97,7 @@ def test_print_writes_tables_out_in_their_place(tmp_path: Path) -> None:
 
 def test_who_and_import_are_for_scripts_too() -> None:
     code = "require 'nn' mine = torch.ones(2) import 'sys' print(tic == sys.tic) who()"
-    result = th("-e", code)
+    result = run_th("-e", code)
     assert (result.returncode, result.stderr) == (0, "")
     first, *names = result.stdout.splitlines()
     assert first == "true"
@@ -137,7 +131,7 @@ def test_names_of_penlight_are_global_where_it_is_installed(tmp_path: Path, opti
     (tmp_path / "pl.lua").write_text("error('the script has a file of this name')")
     code = "print(utils.version, stringx.loaded, '<%s>' % 'x', pcall(function() return nothing end))"
     (tmp_path / "main.lua").write_text(code)
-    result = th(*options, str(tmp_path / "main.lua"))
+    result = run_th(*options, str(tmp_path / "main.lua"))
     unknown = "false\t" if options == ["-gg"] else "true\tnil\n"
     assert result.stdout.startswith("a stand-in\ttrue\t<x>\t" + unknown)
     assert ("undeclared variable: nothing" in result.stderr) == (options == ["-g"])
@@ -148,7 +142,7 @@ def test_names_of_penlight_are_global_where_it_is_installed(tmp_path: Path, opti
     ("code", "status"), [("os.exit(3)", 3), ("os.exit()", 0), ("os.exit(false)", 1), ("pcall(os.exit, 4)", 4)]
 )
 def test_exit_codes(code: str, status: int) -> None:
-    result = th("-e", f"io.write('before') {code} io.write('after')")
+    result = run_th("-e", f"io.write('before') {code} io.write('after')")
     assert (result.returncode, result.stdout) == (status, "before")
 
 
@@ -157,7 +151,7 @@ def test_uncaught_error_has_a_lua_traceback_and_exit_code_1(tmp_path: Path) -> N
     script.write_text(
         "local function inner() torch.mm(torch.ones(2, 3), torch.ones(2, 3)) end\nprint('so far')\ninner()\n"
     )
-    result = th(str(script))
+    result = run_th(str(script))
     assert (result.returncode, result.stdout) == (1, "so far\n")
     assert "size mismatch, m1: [2 x 3], m2: [2 x 3]" in result.stderr
     assert "fails.lua:1: in function 'inner'" in result.stderr
@@ -177,7 +171,7 @@ def test_errors_of_python_are_strings_that_lua_can_catch() -> None:
         print(coroutine.resume(coroutine.create(function() return nil, nil end)))
     """
     expected = "false\tstring\tsingular\nfalse\tstring handled\nfalse\tstring\ntrue\ntrue\tnil\tnil\n"
-    assert th("-e", code).stdout == expected
+    assert run_th("-e", code).stdout == expected
 
 
 def test_the_first_load_of_nn_draws_what_it_draws_in_torch7() -> None:
@@ -186,7 +180,7 @@ def test_the_first_load_of_nn_draws_what_it_draws_in_torch7() -> None:
         local function next_after(name) torch.manualSeed(1) require(name) return torch.random() end
         print(next_after 'optim', next_after 'nngraph', next_after 'nn')
     """
-    assert th("-e", code).stdout == "1791095845\t491263\t1791095845\n"
+    assert run_th("-e", code).stdout == "1791095845\t491263\t1791095845\n"
 
 
 def test_python_is_out_of_reach() -> None:
@@ -194,7 +188,7 @@ def test_python_is_out_of_reach() -> None:
         local python_object = require('th.python').functions.wall_clock
         print(pcall(function() return python_object.__globals__ end))
     """
-    assert "false" in th("-e", code).stdout
+    assert "false" in run_th("-e", code).stdout
 
 
 @pytest.mark.parametrize(
@@ -206,14 +200,14 @@ def test_python_is_out_of_reach() -> None:
     ],
 )
 def test_usage_errors_are_one_line_and_exit_code_2(words: list[str], named: str) -> None:
-    result = th(*words)
+    result = run_th(*words)
     assert result.returncode == 2
     assert named in result.stderr and result.stderr.count("\n") == 1
 
 
 def test_help_answers_without_loading_pytorch() -> None:
     code = "import sys; from lua_compat.cli.th import main; main(['-h']); sys.exit('torch' in sys.modules)"
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    result = run_python("-c", code)
     assert result.returncode == 0 and result.stdout.startswith("usage: th")
 
 
@@ -225,17 +219,13 @@ def test_help_answers_without_loading_pytorch() -> None:
     ],
 )
 def test_ctrl_c_ends_a_loop(loop: str) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "lua_compat", "-e", f"print'started'io.flush() pcall(function() {loop} end)"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT,
-    )  # fmt: skip
-    assert process.stdout is not None
-    assert process.stdout.readline() == "started\n"
-    time.sleep(0.2)
-    process.send_signal(signal.SIGINT)
-    _, stderr = process.communicate(timeout=20)
-    assert process.returncode == 130
-    assert "interrupted" in stderr
+    with started_th("-e", f"print'started'io.flush() pcall(function() {loop} end)") as program:
+        assert program.stdout.readline() == "started\n"
+        time.sleep(0.2)
+        program.send_signal(signal.SIGINT)
+        done = program.finish(30)
+    assert done.returncode == 130
+    assert "interrupted" in done.stderr
 
 
 def test_a_reader_that_goes_away_ends_a_script() -> None:
@@ -268,5 +258,5 @@ def test_paths_and_texts_outside_of_ascii(tmp_path: Path) -> None:
         "assert(found['é'] and paths.concat(folder, '..', 'é') == folder)\n"
         "error('ünlucky')\n"
     )
-    result = th(str(script), str(tmp_path))
+    result = run_th(str(script), str(tmp_path))
     assert result.returncode == 1 and "ünlucky" in result.stderr, result.stderr

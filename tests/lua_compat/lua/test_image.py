@@ -1,9 +1,6 @@
 """The package image under our th."""
 
-import os
 import struct
-import subprocess
-import sys
 import zlib
 from pathlib import Path
 
@@ -16,18 +13,15 @@ from lua_compat.kernels.image import colors as image_colors
 from lua_compat.kernels.image import files as image_files
 from lua_compat.kernels.image import geometry as image_geometry
 from lua_compat.runtime.errors import LuaError
-from tests.helpers import places
+from tests.helpers import commands, places
 from tests.helpers.lua_golden import differences
-from tests.helpers.places import ROOT
 
 GOLDEN = places.GOLDEN / "packages"
 
 
 def run_lua(tmp_path: Path, code: str, *args: str) -> None:
     """Runs Lua that asserts what it expects."""
-    script = tmp_path / "script.lua"
-    script.write_text("require 'image'\n" + code)
-    assert run(script, args) == 0
+    commands.run_lua(tmp_path, "require 'image'\n" + code, *args)
 
 
 def test_recorded_results(tmp_path: Path) -> None:
@@ -175,13 +169,7 @@ def test_without_pillow(tmp_path: Path) -> None:
         "require 'image' image.save('x.ppm', torch.rand(3, 2, 2)) assert(image.load('x.ppm'):size(2) == 2) "
         "print(pcall(image.save, 'x.png', torch.rand(3, 2, 2)))"
     )
-    done = subprocess.run(
-        [sys.executable, "-m", "lua_compat", "-e", code],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}"},
-    )
+    done = commands.run_th("-e", code, cwd=tmp_path, environment={"PYTHONPATH": str(tmp_path)})
     assert done.stdout.startswith("false\timage: PNG, JPEG and text need Pillow: pip install"), done
 
 

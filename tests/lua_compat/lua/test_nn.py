@@ -1,7 +1,5 @@
 """The package nn under our th: every recorded case of Torch7's nn."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +9,7 @@ from lua_compat import run, t7
 from lua_compat.kernels import all_kernels
 from lua_compat.kernels.workspace import Workspace
 from lua_compat.runtime.state import Runtime
+from tests.helpers.commands import run_th
 from tests.helpers.lua_golden import differences
 from tests.helpers.places import GOLDEN
 
@@ -32,8 +31,8 @@ def test_case(results: list[t7.LuaTable], index: int) -> None:
 
 
 def test_printed_modules_are_byte_for_byte() -> None:
-    command = [sys.executable, "-m", "lua_compat", str(GOLDEN / "probe_print.lua")]
-    printed = subprocess.run(command, capture_output=True, text=True, check=True, cwd=GOLDEN.parent.parent)
+    printed = run_th(GOLDEN / "probe_print.lua")
+    assert printed.returncode == 0, printed.stderr
 
     def modules(text: str) -> str:
         return text[text.index("## nn.Linear(10, 5)") :]

@@ -11,27 +11,11 @@ import pytest
 from lua_compat import run, t7
 from lua_compat.runtime.errors import LuaError
 from tests.helpers import places
+from tests.helpers.commands import run_lua, run_th
 from tests.helpers.lua_golden import differences
 from tests.helpers.places import ROOT
 
 GOLDEN = places.GOLDEN / "packages"
-
-
-def run_lua(tmp_path: Path, code: str, *args: str) -> None:
-    """Runs Lua that asserts what it expects."""
-    script = tmp_path / "script.lua"
-    script.write_text(code)
-    assert run(script, args) == 0
-
-
-def th(*args: str, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "lua_compat", *args],
-        capture_output=True,
-        text=True,
-        cwd=cwd or ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
-    )
 
 
 def test_sizes_of_elements_without_an_object(tmp_path: Path) -> None:
@@ -185,7 +169,7 @@ def test_drawings_without_graphviz(tmp_path: Path) -> None:
         "nngraph.setDebug(true)\n"
         "assert(not pcall(net.forward, net, torch.ones(2, 7)))\n"
     )
-    done = th(str(script), cwd=tmp_path, PATH="/nonexistent")
+    done = run_th(script, cwd=tmp_path, environment={"PATH": "/nonexistent"})
     assert done.returncode == 0, done.stderr
     assert "graphviz is not installed" in done.stderr and "saving failed.svg" in done.stderr
     text = (tmp_path / "net.dot").read_text()
@@ -268,7 +252,7 @@ def test_xlua(tmp_path: Path) -> None:
 def test_progress_bar(tmp_path: Path) -> None:
     script = tmp_path / "progress.lua"
     script.write_text("for i = 1, 4 do xlua.progress(i, 4) end")
-    printed = th(str(script), COLUMNS="80").stdout
+    printed = run_th(script, environment={"COLUMNS": "80"}).stdout
     assert " 4/4 " in printed and "Tot: " in printed and "ETA: " in printed
     assert "[" + "=" * 45 + ">]" in printed
 
@@ -283,7 +267,7 @@ def test_modules_in_plain_lua_are_found(tmp_path: Path) -> None:
     (rocks / "nn.lua").write_text("error('not ours')")
     (other / "words.lua").write_text("return { name = 'from LUA_PATH' }")
     code = "print(require('counter').name, require('words').name, require('nn').Linear ~= nil)"
-    done = th("-e", code, HOME=str(tmp_path / "home"), LUA_PATH=f"{other}/?.lua")
+    done = run_th("-e", code, environment={"HOME": str(tmp_path / "home"), "LUA_PATH": f"{other}/?.lua"})
     assert done.stdout.split("\t") == ["from luarocks", "from LUA_PATH", "true\n"], done.stderr
 
 
@@ -493,7 +477,7 @@ def test_tds_in_files(tmp_path: Path, mode: str) -> None:
 def test_colours_are_for_terminals(tmp_path: Path) -> None:
     script = tmp_path / "script.lua"
     script.write_text("local c = require 'trepl.colorize' print(c.red 'a' .. c._blue(1) .. c.underline 'b')")
-    assert th(str(script)).stdout == "a1b\n"
+    assert run_th(script).stdout == "a1b\n"
     reader, terminal = os.openpty()
     command = [sys.executable, "-m", "lua_compat", str(script)]
     subprocess.run(command, stdout=terminal, check=True, cwd=ROOT, timeout=100)

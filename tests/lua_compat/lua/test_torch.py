@@ -1,7 +1,5 @@
 """The package torch under our th: recorded facts of tensors, random streams, printing, CmdLine."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +7,7 @@ import pytest
 
 from lua_compat import run, t7
 from lua_compat.runtime.state import Runtime
+from tests.helpers.commands import run_th
 from tests.helpers.lua_golden import differences, message, same_up_to_sign_of_columns
 from tests.helpers.places import GOLDEN
 
@@ -50,10 +49,9 @@ def test_random_streams_are_the_same_to_the_last_bit(tmp_path: Path) -> None:
 
 
 def _printed_by(script: Path, *args: str) -> str:
-    command = [sys.executable, "-m", "lua_compat", str(script), *args]
-    return subprocess.run(
-        command, capture_output=True, text=True, check=True, cwd=GOLDEN.parent.parent
-    ).stdout
+    done = run_th(script, *args)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def test_probabilities_in_single_precision_are_used_as_they_are(tmp_path: Path) -> None:

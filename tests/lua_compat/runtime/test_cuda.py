@@ -1,7 +1,5 @@
 """cutorch, cunn, cudnn and ccn2: without CUDA, and with the CPU in its place."""
 
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,8 +11,9 @@ import torch
 from lua_compat import t7
 from lua_compat.runtime.cuda import Cuda
 from lua_compat.runtime.state import Runtime
+from tests.helpers.commands import run_th
 from tests.helpers.fake_cuda import fake_cuda
-from tests.helpers.places import GOLDEN, ROOT
+from tests.helpers.places import GOLDEN
 
 
 @pytest.fixture(scope="module")
@@ -44,11 +43,6 @@ def close(runtime: Runtime, code: str) -> None:
     """)
 
 
-def th(*words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "lua_compat", *words]
-    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
-
-
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_without_cuda_the_message_says_what_to_do() -> None:
     code = """
@@ -59,14 +53,14 @@ def test_without_cuda_the_message_says_what_to_do() -> None:
         print(torch.CudaTensor)
         require 'cutorch'
     """
-    result = th("-e", code)
+    result = run_th("-e", code)
     assert result.returncode == 1 and result.stdout.endswith("\nnil\n")
     for text, count in ((result.stderr, 1), (result.stdout, 3)):
         assert text.count("cutorch needs a CUDA GPU") == text.count("th --cpu-as-cuda") == count
 
 
 def test_the_stand_in_is_announced_on_stderr() -> None:
-    result = th("--cpu-as-cuda", "-e", "require 'cutorch' print(torch.CudaTensor(2):fill(3):sum())")
+    result = run_th("--cpu-as-cuda", "-e", "require 'cutorch' print(torch.CudaTensor(2):fill(3):sum())")
     assert (result.returncode, result.stdout) == (0, "6\n")
     assert "--cpu-as-cuda" in result.stderr and result.stderr.count("\n") == 1
 
@@ -146,7 +140,7 @@ def test_devices_and_streams(runtime: Runtime, capfd: pytest.CaptureFixture[str]
 
 def test_the_cpu_stands_in_for_whatever_gpu_a_script_names() -> None:
     code = "require 'cutorch' cutorch.setDevice(8) print(cutorch.getDevice(), torch.CudaTensor{2}:sum())"
-    result = th("--cpu-as-cuda", "-e", code + " cutorch.setDevice(1) cutorch.setDevice(8)")
+    result = run_th("--cpu-as-cuda", "-e", code + " cutorch.setDevice(1) cutorch.setDevice(8)")
     assert (result.returncode, result.stdout) == (0, "8\t2\n")
     assert result.stderr.splitlines()[1:] == ["th: --cpu-as-cuda: the CPU stands in for device 8, too"]
 
@@ -586,7 +580,7 @@ def test_on_a_gpu_the_recurrent_layers_give_what_the_cpu_gives() -> None:
         for path, text in zip(scripts, (code, check), strict=True):
             path.write_text(text, encoding="utf-8")
         for words in ([str(scripts[0]), folder + "/"], ["--cpu-as-cuda", str(scripts[1]), folder + "/"]):
-            result = th(*words)
+            result = run_th(*words)
             assert result.returncode == 0, result.stderr
 
 
@@ -602,5 +596,5 @@ def test_on_a_gpu_tensors_lie_there() -> None:
         cutorch.synchronize()
         print(net.output:type())
     """
-    result = th("-e", code)
+    result = run_th("-e", code)
     assert (result.returncode, result.stdout) == (0, "torch.CudaTensor\n"), result.stderr

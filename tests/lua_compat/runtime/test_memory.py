@@ -1,14 +1,12 @@
 """The memory of tensors in Lua: bounded, released, never used after it was freed."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from lua_compat.runtime.state import Runtime
-from tests.helpers.places import ROOT
+from tests.helpers.commands import run_th
 
 RESIDENT = """
 local function resident_mb()
@@ -28,8 +26,7 @@ def _growth_mb(body: str) -> float:
         {body}
         note() print(most)
     """
-    command = [sys.executable, "-m", "lua_compat", "-e", code]
-    result = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=600)
+    result = run_th("-e", code)
     assert result.returncode == 0, result.stderr
     return float(result.stdout)
 

@@ -5,10 +5,7 @@ sees them.
 """
 
 import io
-import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -20,35 +17,30 @@ from lua_compat.runtime.errors import LuaError
 from lua_compat.runtime.state import Runtime
 from lua_compat.runtime.synchronization import Condition, Ending, Mutex, Queue, Stopped
 from lua_compat.sandbox import run as run_in_sandbox
-from tests.helpers.places import ROOT
+from tests.helpers import commands
+from tests.helpers.commands import Program, run_python, run_th, started_th
 
 HEAD = "local threads = require 'threads'\nlocal SHARED = 'threads.sharedserialize'\n"
 
 
 def run_lua(tmp_path: Path, code: str, *args: str) -> None:
     """Runs Lua that asserts what it expects; no thread is left."""
-    script = tmp_path / "script.lua"
-    script.write_text(HEAD + code)
     before = threading.active_count()
-    assert run(script, args) == 0
+    commands.run_lua(tmp_path, HEAD + code, *args)
     assert threading.active_count() == before
 
 
-def start(tmp_path: Path, code: str, *options: str) -> "subprocess.Popen[str]":
+def start(tmp_path: Path, code: str) -> Program:
     script = tmp_path / "script.lua"
     script.write_text(HEAD + code)
-    return subprocess.Popen(
-        [sys.executable, "-m", "lua_compat", *options, str(script)],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
+    return started_th(script, cwd=tmp_path)
 
 
-def th(tmp_path: Path, code: str, *options: str) -> tuple[int | None, str, str]:
+def th(tmp_path: Path, code: str) -> tuple[int, str, str]:
     """Exit code, stdout and stderr."""
-    process = start(tmp_path, code, *options)
-    stdout, stderr = process.communicate(timeout=60)
-    return process.returncode, stdout, stderr
+    with start(tmp_path, code) as program:
+        done = program.finish()
+    return done.returncode, done.stdout, done.stderr
 
 
 # Pools
@@ -334,11 +326,7 @@ def test_states_find_modules_as_the_main_one_and_work_where_it_does(tmp_path: Pa
     """
     script = tmp_path / "script.lua"
     script.write_text(HEAD + "require 'cutorch'" + code)
-    done = subprocess.run(
-        [sys.executable, "-m", "lua_compat", "--cpu-as-cuda", str(script)],
-        capture_output=True, text=True, cwd=ROOT, timeout=60,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "LUA_PATH": f"{tmp_path}/elsewhere/?.lua;;"},
-    )  # fmt: skip
+    done = run_th("--cpu-as-cuda", script, environment={"LUA_PATH": f"{tmp_path}/elsewhere/?.lua;;"})
     assert (done.returncode, done.stdout) == (0, "fine\n"), done.stderr
 
 
@@ -820,19 +808,16 @@ BUSY = "local pool = threads.Threads(2) for i = 1, 2 do pool:addjob(function() w
     ],
 )
 def test_ctrl_c_errors_and_exits_end_busy_threads(wait: str, tmp_path: Path) -> None:
-    process = start(tmp_path, BUSY + f"print('started') io.flush() {wait}")
-    assert process.stdout is not None
-    assert process.stdout.readline() == "started\n"
-    began = time.monotonic()
-    if "error" in wait or "exit" in wait:
-        expected, message = (1, "script.lua:3: not yet") if "error" in wait else (3, "")
-    else:
-        time.sleep(0.3)
-        process.send_signal(signal.SIGINT)
-        expected, message = 130, "interrupted"
-    _, stderr = process.communicate(timeout=30)
-    assert (process.returncode, message in stderr) == (expected, True), stderr
-    assert time.monotonic() - began < 8  # a second on a machine that is not busy
+    with start(tmp_path, BUSY + f"print('started') io.flush() {wait}") as program:
+        assert program.stdout.readline() == "started\n"
+        if "error" in wait or "exit" in wait:
+            expected, message = (1, "script.lua:3: not yet") if "error" in wait else (3, "")
+        else:
+            time.sleep(0.3)
+            program.send_signal(signal.SIGINT)
+            expected, message = 130, "interrupted"
+        done = program.finish(30)
+    assert (done.returncode, message in done.stderr) == (expected, True), done.stderr
 
 
 @pytest.mark.parametrize("main", ["pool:synchronize()", "while true do end", "print(1)"])
@@ -878,7 +863,7 @@ state = Runtime()
 state.run_string("pool = require 'threads'(2)")
 print("done")
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, timeout=60)
+    done = run_python("-c", code, timeout=60)
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
 
 

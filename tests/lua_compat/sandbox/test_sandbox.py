@@ -14,6 +14,7 @@ from lua_compat.runtime.errors import LuaError
 from lua_compat.runtime.state import Runtime
 from lua_compat.sandbox import STOPPED, Limits, Outcome, run
 from lua_compat.sandbox.worker import PACKAGES
+from tests.helpers.commands import run_th
 from tests.helpers.places import GOLDEN, ROOT
 
 
@@ -289,15 +290,11 @@ def test_deep_recursion_is_an_error(tmp_path: Path) -> None:
 def test_command_line(tmp_path: Path) -> None:
     script = tmp_path / "script.lua"
 
-    def th(*words: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "lua_compat", *words]
-        return subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
-
     script.write_text("print(...) os.exit(tonumber(arg[1]))")
-    result = th("--sandbox", str(script), "7")
+    result = run_th("--sandbox", str(script), "7")
     assert (result.returncode, result.stdout, result.stderr) == (7, "7\n", "")
     script.write_text("while true do end")
-    result = th("--sandbox", "--time", "1", str(script))
+    result = run_th("--sandbox", "--time", "1", str(script))
     assert result.returncode == STOPPED
     assert "sandbox" in result.stderr and "longer than 1 s" in result.stderr
     script.write_text("while true do print('more than the reader wants') end")

@@ -2,9 +2,6 @@
 
 import io
 import math
-import os
-import subprocess
-import sys
 import textwrap
 from pathlib import Path
 
@@ -14,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lua_compat import t7
-from tests.helpers.places import GOLDEN, ROOT
+from tests.helpers.commands import run_python
+from tests.helpers.places import GOLDEN
 from tests.helpers.t7_comparison import describe
 
 FILES = sorted(GOLDEN.glob("t7/*.t7")) + sorted(GOLDEN.glob("*.t7"))
@@ -200,10 +198,7 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> Non
     """)
     path = tmp_path / "x.t7"
     path.write_bytes(b"before")
-    done = subprocess.run(
-        [sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
+    done = run_python("-c", script, path)
     assert done.stdout == "File too large\n"
     assert path.read_bytes() == b"before" and [entry.name for entry in tmp_path.iterdir()] == ["x.t7"]
 
