@@ -46,6 +46,7 @@ def test_a_net_of_the_users_folder(folder: Path) -> None:
 
 def test_measured_in_a_process_of_its_own(folder: Path) -> None:
     arguments = ["ops", "--net", "nets.small:small", "--input-size", "3x16x16", "--batch-sizes", "1"]
+    arguments += ["--runs", "1", "--passes", "2"]
     assert "aten::conv2d" in run(folder, "-m", "convnet_benchmarks", *arguments)
 
 
