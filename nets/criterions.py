@@ -15,14 +15,15 @@ class ClassNLLCriterion:
     _IGNORE_NOTHING = -100
 
     def updateOutput(self, input: Tensor, target: Tensor) -> Tensor:
-        """The loss, a tensor of shape ()."""
+        """Returns the loss, a tensor of shape ()."""
         loss, self._total_weight = torch.ops.aten.nll_loss_forward(
             input, target, None, self._MEAN, self._IGNORE_NOTHING
         )
         return loss
 
     def updateGradInput(self, input: Tensor, target: Tensor) -> Tensor:
-        """The gradient of the loss, in the shape of ``input``. updateOutput has been called before."""
+        """Returns the gradient of the loss, in the shape of ``input``. updateOutput has been called
+        before."""
         gradient: Tensor = torch.ops.aten.nll_loss_backward(
             torch.ones((), dtype=input.dtype, device=input.device),
             input,

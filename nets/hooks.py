@@ -44,13 +44,15 @@ def hook_on_parameter(parameter: Tensor) -> str:
 
 
 def has_legacy_hook(module: nn.Module) -> bool:
-    """Whether a hook of ``register_backward_hook`` runs with ``module``, on the node that made its output."""
+    """Returns whether a hook of ``register_backward_hook`` runs with ``module``, on the node that made its
+    output."""
     of_all = of_all_modules._global_is_full_backward_hook is False and of_all_modules._global_backward_hooks
     return bool(of_all or (module._is_full_backward_hook is False and module._backward_hooks))
 
 
 def needs_whole_backward(module: nn.Module) -> bool:
-    """Whether a hook wants the gradients of inputs and parameters together, as a full backward computes them.
+    """Returns whether a hook wants the gradients of inputs and parameters together, as a full backward
+    computes them.
 
     Legacy hooks and hooks on parameters do.
     """

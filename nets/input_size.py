@@ -39,7 +39,8 @@ def failing_layer(
 
 
 def smallest_accepted(module: nn.Module, shape: tuple[int, ...], dimension: int, most: int) -> int | None:
-    """The smallest size of ``dimension``, up to ``most``, that is accepted with the others as given."""
+    """Returns the smallest size of ``dimension``, up to ``most``, that is accepted with the others as
+    given."""
     for size in range(1, most + 1):
         trial = (*shape[:dimension], size, *shape[dimension + 1 :])
         if failing_layer(module, trial) is None:

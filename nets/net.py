@@ -1,4 +1,4 @@
-"""What is known of a net before it is built."""
+"""The facts about a net that are known before it is built."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,11 +28,12 @@ class Net:
     own_parameters: bool = False  # its definition gives it parameters to keep (a file's, or its author's)
 
     def define(self) -> "nn.Module":
-        """The module as its definition makes it, with whatever parameters the current device gives."""
+        """Returns the module as its definition makes it, with whatever parameters the current device
+        gives."""
         return self.definition()
 
     def sample(self, shape: tuple[int, ...], generator: "torch.Generator") -> "Tensor":
-        """An input of ``shape`` on the CPU: float32 normal numbers, or equally likely int64 token ids.
+        """Draws an input of ``shape`` on the CPU: float32 normal numbers, or equally likely int64 token ids.
 
         A batch of N has the shape (N, *input_size).
         """

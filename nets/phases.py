@@ -25,13 +25,13 @@ FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT = PHASES = ("updateOutput", "updateGrad
 
 
 class Phases(Protocol):
-    """What a benchmark times: any engine that computes the three phases of one module."""
+    """The phases that a benchmark times: any engine that computes the three phases of one module."""
 
     def updateOutput(self, input: Tensor) -> Any:
-        """The module's output for ``input``: a tensor or a table of them."""
+        """Returns the module's output for ``input``: a tensor or a table of them."""
 
     def updateGradInput(self, input: Tensor, gradOutput: Any) -> Tensor:
-        """The gradient of ``input`` alone. updateOutput has been called with this ``input``.
+        """Returns the gradient of ``input`` alone. updateOutput has been called with this ``input``.
 
         Token ids (an input of whole numbers) have no gradient: zeros, as from Torch7's LookupTable.
         """
@@ -143,7 +143,7 @@ class _Recorder(Protocol):
     """Stands in for the forward of one module with parameters and notes each call of it."""
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """The module's own forward; appends one _Call."""
+        """Runs the module's own forward; appends one _Call."""
 
     def accumulate(self, saved: Any, gradients: tuple[Tensor | None, ...]) -> None:
         """Adds the parameter gradients of one call, from what it saved and its outputs' gradients."""
@@ -154,7 +154,8 @@ _Call = tuple[_Recorder, tuple[GradientEdge, ...], Any]
 
 
 def _edge(output: Tensor) -> GradientEdge:
-    """The edge to ``output`` in the graph, which stays the same when an in-place layer (ReLU) follows.
+    """Returns the edge to ``output`` in the graph, which stays the same when an in-place layer (ReLU)
+    follows.
 
     Such a layer rewrites the history of the tensor and, where that is a view (one sample: a squeezed
     batch), of the edge to the view; the edge to its base remains.
@@ -270,7 +271,7 @@ class _LocalGraph:
         self.outputs: tuple[Tensor, ...] = ()
 
     def run(self) -> tuple[Tensor, ...]:
-        """The output tensors, detached."""
+        """Returns the output tensors, detached."""
         args, kwargs = tree_unflatten(self.inputs, self._argument_structure)
         with torch.enable_grad():
             returned = self._forward(*args, **kwargs)
@@ -279,7 +280,7 @@ class _LocalGraph:
         return tuple(output.detach() for output in self.outputs)
 
     def as_returned(self, outputs: tuple[Tensor, ...]) -> Any:
-        """``outputs`` in the form in which the module returned its own."""
+        """Returns ``outputs`` in the form in which the module returned its own."""
         tensors = iter(outputs)
         leaves = [next(tensors) if isinstance(result, Tensor) else result for result in self._returned]
         return tree_unflatten(leaves, self._return_structure)
@@ -340,7 +341,7 @@ class _LocalGraphFunction(torch.autograd.Function):
 
 
 def _parametrised(module: nn.Module) -> Iterator[nn.Module]:
-    """The outermost modules that have trainable parameters of their own, each once."""
+    """Returns the outermost modules that have trainable parameters of their own, each once."""
     seen: set[nn.Module] = set()
 
     def walk(parent: nn.Module) -> Iterator[nn.Module]:
@@ -361,7 +362,7 @@ def _detached(leaf: Any) -> Any:
 
 
 def _differentiable(output: Any, gradOutput: Any) -> tuple[list[Tensor], list[Tensor]]:
-    """The tensors of ``output`` that have a gradient, and their elements of ``gradOutput``."""
+    """Returns the tensors of ``output`` that have a gradient, and their elements of ``gradOutput``."""
     outputs, structure = tree_flatten(output)
     gradients, given = tree_flatten(gradOutput)
     if structure != given:
@@ -383,12 +384,13 @@ def _recorder(module: nn.Module, calls: list[_Call]) -> _Recorder:
 
 
 def _has_plain_parameters(module: nn.Module) -> bool:
-    """Whether weight and bias are the module's own tensors, not computed from others (weight norm)."""
+    """Returns whether weight and bias are the module's own tensors, not computed from others (weight
+    norm)."""
     return set(module._parameters) == {"weight", "bias"} and not hook_on(module)
 
 
 def _convolves_plainly(module: Any) -> bool:
-    """Whether it is a convolution that pads with a number of zeros on each side."""
+    """Returns whether it is a convolution that pads with a number of zeros on each side."""
     return (
         type(module) in (nn.Conv1d, nn.Conv2d, nn.Conv3d)
         and module.padding_mode == "zeros"

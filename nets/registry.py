@@ -29,7 +29,8 @@ NETS: dict[str, Net] = _discovered()
 
 
 def find(name: str) -> Net:
-    """The net called ``name``; raises KeyError with the accepted names, likely ones first, otherwise."""
+    """Returns the net called ``name``; raises KeyError with the accepted names, likely ones first,
+    otherwise."""
     try:
         return NETS[name]
     except KeyError:
@@ -39,7 +40,7 @@ def find(name: str) -> Net:
 
 
 def on_meta(net: Net) -> "nn.Module":
-    """The net without memory: shapes and parameter counts only."""
+    """Returns the net without memory: shapes and parameter counts only."""
     import torch
 
     if net.own_parameters:  # made by code that need not run on this device
@@ -49,7 +50,8 @@ def on_meta(net: Net) -> "nn.Module":
 
 
 def build(net: Net, seed: int) -> "nn.Module":
-    """The net with the parameters that ``torch.manualSeed(seed)`` gave it in Torch7: float32, on the CPU.
+    """Returns the net with the parameters that ``torch.manualSeed(seed)`` gave it in Torch7: float32, on the
+    CPU.
 
     A net that brings its own parameters keeps them; those it draws from PyTorch's generator follow from
     ``seed`` as well.

@@ -36,7 +36,7 @@ def compile(
     tuning_file: Path | None = None,
     check_weights: bool = False,
 ) -> EnginePhases:
-    """The three phases of ``module`` for inputs of ``input_shape``: (C, H, W), or with a batch in front.
+    """Prepares the three phases of ``module`` for inputs of ``input_shape``: (C, H, W), perhaps with a batch.
 
     ``backend``: "auto" times every algorithm on every layer and phase once, and keeps the timings in
     ``tuning_file`` (by default in the user's cache folder); "mm", "direct", "winograd" or "fft" forces a
@@ -113,7 +113,8 @@ class _Compiler:
         return EnginePhases(self.module, input, output, plan, steps, self.memory, partial(self._report, plan))
 
     def _layers(self) -> list[Layer]:
-        """One layer per operation. A ReLU that is the only reader of a layer's output becomes part of it."""
+        """Makes one layer per operation. A ReLU that is the only reader of a layer's output becomes part of
+        it."""
         operations = self.trace.operations
         readers = Counter(index for operation in operations for index in operation.inputs)
         readers[self.trace.output] += 1

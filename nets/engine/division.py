@@ -22,13 +22,14 @@ _DIVIDED_MULTIPLY_ADDS = 16_000_000_000
 
 
 def enough_to_divide(layers: Iterable[Layer]) -> bool:
-    """Whether ``layers``, run one after the other, are enough work to be divided among worker threads."""
+    """Returns whether ``layers``, run one after the other, are enough work to be divided among worker
+    threads."""
     return sum(layer.multiply_adds for layer in layers) >= _DIVIDED_MULTIPLY_ADDS
 
 
 def divided_by_image(layers: Sequence[Layer], workers: Workers, batch: int) -> list[Layer]:
-    """The layers that worker threads go through by themselves, each with some of the images: runs of them
-    that are long enough."""
+    """Returns the layers that worker threads go through by themselves, each with some of the images: runs of
+    them that are long enough."""
 
     def divisible(layer: Layer) -> bool:
         shapes = [value.shape for value in (*layer.inputs, layer.output)]
@@ -54,7 +55,7 @@ class Division:
         self._parts: dict[tuple[int, int], Layer] = {}
 
     def by_image(self, steps: Sequence[Step]) -> list[Callable[[], None]]:
-        """``steps`` in their order; those of divided layers that follow each other become one."""
+        """Returns ``steps`` in their order; those of divided layers that follow each other become one."""
         found: list[Callable[[], None]] = []
         for divided, run in groupby(steps, lambda step: id(step[0]) in self._layers):
             together = list(run)
@@ -84,7 +85,8 @@ class Division:
 
 
 def weight_gradients(workers: Workers, layers: Sequence[Layer]) -> list[Callable[[], None]]:
-    """The steps of accGradParameters for ``layers``; those of layers that are divided come last, together."""
+    """Returns the steps of accGradParameters for ``layers``; those of layers that are divided come last,
+    together."""
     users = Counter(id(parameter) for layer in layers for parameter in layer.parameters())
     divided = [
         layer

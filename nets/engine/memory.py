@@ -23,7 +23,7 @@ _TRANSPARENT_HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 
 @dataclass(frozen=True)
 class MemoryReport:
-    """What a plan's buffers hold.
+    """The size of a plan's buffers.
 
     ``bytes``: all buffers; ``huge_page_bytes``: those the kernel accepted a huge-page advice for;
     ``huge_pages``: the kernel's policy ("madvise", "always", "never", or "unknown" off Linux).
@@ -35,7 +35,7 @@ class MemoryReport:
 
 
 def huge_page_policy() -> str:
-    """The kernel's policy for transparent huge pages: "always", "madvise", "never" or "unknown"."""
+    """Returns the kernel's policy for transparent huge pages: "always", "madvise", "never" or "unknown"."""
     try:
         words = _TRANSPARENT_HUGE_PAGES.read_text().split()
     except OSError:
@@ -44,8 +44,8 @@ def huge_page_policy() -> str:
 
 
 def _huge_page_bytes(count: int) -> Tensor | None:
-    """``count`` untouched bytes, zeros, on a mapping advised for huge pages; None where that is not to be
-    had."""
+    """Returns ``count`` untouched bytes, zeros, on a mapping advised for huge pages; None where there are
+    none."""
     if not hasattr(mmap, "MADV_HUGEPAGE") or huge_page_policy() in ("never", "unknown"):
         return None
     room = (count + 2 * HUGE_PAGE - 1) // HUGE_PAGE * HUGE_PAGE
@@ -80,11 +80,12 @@ class Memory:
         self._of_workers: list[Memory] = []
 
     def empty(self, shape: Sequence[int], dtype: torch.dtype) -> Tensor:
-        """A contiguous, zeroed tensor. Those of one plan may share a mapping, which goes with the last."""
+        """Returns a contiguous, zeroed tensor. Those of one plan may share a mapping, which goes with the
+        last."""
         return self._tensor(shape, dtype, self._part_of_chunk)
 
     def lasting(self, shape: Sequence[int], dtype: torch.dtype) -> Tensor:
-        """As :meth:`empty`, on a mapping of its own: for what may outlive the plan."""
+        """Returns the same as :meth:`empty`, on a mapping of its own: for what may outlive the plan."""
         return self._tensor(shape, dtype, self._block)
 
     def _tensor(self, shape: Sequence[int], dtype: torch.dtype, allocate: Callable[[int], Tensor]) -> Tensor:
@@ -101,7 +102,7 @@ class Memory:
         return torch.zeros(count, dtype=torch.uint8)
 
     def _part_of_chunk(self, count: int) -> Tensor:
-        """Medium blocks side by side: each on huge pages of its own would waste one on average."""
+        """Puts medium blocks side by side: each on huge pages of its own would waste one on average."""
         if not HUGE_PAGE <= count < _CHUNK:
             return self._block(count)
         room = -(-count // _ALIGNMENT) * _ALIGNMENT
@@ -134,7 +135,7 @@ class Memory:
         return tensors
 
     def of_worker(self, index: int) -> "Memory":
-        """A part with scratch of its own, for a thread that works beside others."""
+        """Returns a part with scratch of its own, for a thread that works beside others."""
         while len(self._of_workers) <= index:
             self._of_workers.append(Memory())
         return self._of_workers[index]

@@ -40,7 +40,7 @@ class EnginePhases:
         self._gradients_kept = False
 
     def updateOutput(self, input: Tensor) -> Tensor:
-        """The module's output, in the plan's buffer."""
+        """Returns the module's output, in the plan's buffer."""
         if tuple(input.shape) != self._input_value.shape or input.dtype != self._input_value.dtype:
             raise ValueError(
                 f"this plan is for inputs of {self._input_value.shape} in {self._input_value.dtype}, "
@@ -56,8 +56,8 @@ class EnginePhases:
         return self._output_value.data
 
     def updateGradInput(self, input: Tensor, gradOutput: Tensor) -> Tensor:
-        """The input's gradient, in the plan's buffer. ``gradOutput`` is not changed; it may be the output
-        itself."""
+        """Returns the input's gradient, in the plan's buffer. ``gradOutput`` is not changed; it may be the
+        output itself."""
         if input is not self._input:
             raise RuntimeError("updateGradInput needs updateOutput of the same input first")
         if gradOutput.shape != self._output_value.shape:
@@ -88,12 +88,13 @@ class EnginePhases:
                 parameter.grad.zero_()
 
     def invalidate(self) -> None:
-        """Call after changing a weight behind PyTorch's back: through ``.data``, numpy or a memory map."""
+        """Forgets every copy of a weight: call it after changing one behind PyTorch's back: through
+        ``.data``, numpy or a memory map."""
         for layer in self._layers:
             layer.invalidate()
 
     def report(self) -> Report:
-        """What runs each layer in each phase, and the memory that was obtained."""
+        """Returns the algorithm of each layer in each phase, and the memory that was obtained."""
         return self._report()
 
     def close(self) -> None:

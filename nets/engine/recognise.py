@@ -25,7 +25,7 @@ LAYERS: list[type[Layer]] = _discovered()
 
 
 def recognise(operation: Operation, inputs: Sequence[Value], output: Value) -> type[Layer]:
-    """The kind of layer for ``operation``: StockLayer where the engine has nothing better.
+    """Returns the kind of layer for ``operation``: StockLayer where the engine has nothing better.
 
     Whatever has a hook, of any kind, runs as a StockLayer: hooks are for PyTorch's autograd to run.
     """

@@ -1,4 +1,4 @@
-"""What a plan runs and what it holds: values for a table or JSON."""
+"""The report of a plan: which algorithms it runs and how much memory it holds, for a table or JSON."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -35,7 +35,7 @@ class Report:
         return asdict(self)
 
     def lines(self) -> list[str]:
-        """A plain table: one line per layer, one column per phase; below it, who compiled."""
+        """Returns a plain table: one line per layer, one column per phase; below it, who compiled."""
         rows: list[tuple[str, ...]] = [("layer", "kind", *PHASES, "")]
         for layer in self.layers:
             picks = (layer.algorithms.get(phase, "-") for phase in PHASES)

@@ -1,4 +1,4 @@
-"""What a convolution's kernels need to know of it, and how work is cut into pieces that stay in cache."""
+"""The shape of a convolution, as its kernels need it, and how work is cut into pieces that stay in cache."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -53,12 +53,12 @@ class ConvolutionShape:
 
     @property
     def positions(self) -> int:
-        """Of the output, of all images: rows of the matrix products of im2col."""
+        """Counts the pixels of all output images: the rows of im2col's matrix products."""
         return self.batch * self.out_size[0] * self.out_size[1]
 
     @property
     def multiply_adds(self) -> int:
-        """Of one phase of the direct algorithm."""
+        """Counts the multiply-adds of one phase of the direct algorithm."""
         return self.positions * self.in_channels * self.out_channels * self.taps
 
     @property
@@ -71,28 +71,29 @@ class ConvolutionShape:
 
     @property
     def row_bytes(self) -> int:
-        """Of im2col's columns for one row of an image's output."""
+        """Counts the bytes of im2col's columns for one row of an image's output."""
         return self.out_size[1] * self.in_channels * self.taps * self.dtype.itemsize
 
     @property
     def is_pointwise(self) -> bool:
-        """1x1, stride 1, no padding: already a matrix product."""
+        """Returns whether it is 1x1, stride 1, without padding: already a matrix product."""
         return self.kernel == (1, 1) and self.stride == (1, 1) and self.padding == (0, 0)
 
     @property
     def covers_input(self) -> bool:
-        """The kernel is as large as the unpadded input: a matrix product with one row per image."""
+        """Returns whether the kernel is as large as the unpadded input: a matrix product with one row per
+        image."""
         return self.kernel == self.in_size and self.padding == (0, 0)
 
     def describe(self) -> str:
-        """A short text that names the shape, but for batch and dtype; a key of the tuning file."""
+        """Returns a short text that names the shape, but for batch and dtype; a key of the tuning file."""
         pairs = (self.in_size, self.kernel, self.stride, self.padding)
         size, kernel, stride, padding = (f"{height}x{width}" for height, width in pairs)
         return f"convolution {self.in_channels}->{self.out_channels} on {size} k{kernel} s{stride} p{padding}"
 
 
 def runs(count: int, step: int, start: int = 0) -> list[slice]:
-    """``start`` .. ``start + count`` in slices of ``step``; the last one may be shorter."""
+    """Cuts ``start`` .. ``start + count`` into slices of ``step``; the last one may be shorter."""
     stop = start + count
     return [slice(first, min(first + step, stop)) for first in range(start, stop, step)]
 
@@ -114,8 +115,8 @@ def pieces(batch: int, rows: int, rows_per_piece: int) -> Iterator[tuple[slice, 
 
 
 def column_pieces(shape: ConvolutionShape, cache_bytes: int | None = None) -> list[tuple[slice, slice]]:
-    """The :func:`pieces` in which im2col goes through a batch: columns of a piece stay in cache, unless its
-    matrix product would then have too few rows. ``cache_bytes``: of columns, if not the usual."""
+    """Returns the :func:`pieces` in which im2col goes through a batch: columns of a piece stay in cache,
+    unless its matrix product would then have too few rows. ``cache_bytes``: of columns, if not the usual."""
     height, width = shape.out_size
     in_cache, enough = max(1, (cache_bytes or _COLUMN_BYTES) // shape.row_bytes), -(-_POSITIONS // width)
     if in_cache >= enough:
@@ -128,12 +129,12 @@ def column_pieces(shape: ConvolutionShape, cache_bytes: int | None = None) -> li
 
 
 def fresh_column_pieces(shape: ConvolutionShape) -> list[tuple[slice, slice]]:
-    """The :func:`pieces` where columns come in fresh memory: of a size that the allocator keeps."""
+    """Returns the :func:`pieces` where columns come in fresh memory: of a size that the allocator keeps."""
     return list(pieces(shape.batch, shape.out_size[0], max(1, _FRESH_COLUMN_BYTES // shape.row_bytes)))
 
 
 def even_share(count: int, most: int) -> int:
-    """The size of equal shares of ``count``, each at most ``most``."""
+    """Returns the size of equal shares of ``count``, each at most ``most``."""
     return -(-count // -(-count // most))
 
 
@@ -142,12 +143,12 @@ def shifted(part: slice, by: int) -> slice:
 
 
 def take(room: Tensor, shape: Sequence[int]) -> Tensor:
-    """The start of flat ``room`` as a tensor of ``shape``."""
+    """Returns the start of flat ``room`` as a tensor of ``shape``."""
     return room[: math.prod(shape)].view(*shape)
 
 
 def inside(padded: Tensor, padding: tuple[int, int], size: tuple[int, int]) -> Tensor:
-    """The images of ``size`` in the middle of (batch, height, width, channel) ``padded``, as a view."""
+    """Shows the images of ``size`` in the middle of (batch, height, width, channel) ``padded``, as a view."""
     (top, left), (height, width) = padding, size
     return padded[:, top : top + height, left : left + width]
 

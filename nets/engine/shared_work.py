@@ -46,11 +46,11 @@ class Divided(Kernel):
     def share_of_gradients(
         self, worker: int, x: Tensor, grad_out: Tensor, grad_weight: Tensor | None, grad_bias: Tensor | None
     ) -> None:
-        """What ``worker`` does, beside the others, of those gradients that are wanted."""
+        """Does the share of ``worker``, beside the others, of those gradients that are wanted."""
         raise NotImplementedError
 
     def add_up_gradients(self, grad_weight: Tensor | None, grad_bias: Tensor | None) -> None:
-        """What is done once all have done their shares."""
+        """Finishes once all have done their shares."""
 
 
 class ByImage(Divided):

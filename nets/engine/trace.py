@@ -40,29 +40,30 @@ class Operation:
 
     @property
     def inputs(self) -> list[int]:
-        """The values it reads, in order, each once."""
+        """Returns the values it reads, in order, each once."""
         return list(dict.fromkeys(slot.index for slot in _slots((self.args, self.kwargs))))
 
     @property
     def kind(self) -> str:
-        """What is called: the module's class or the function's name."""
+        """Names what is called: the module's class, or the function."""
         if isinstance(self.call, nn.Module):
             return type(self.call).__name__
         return getattr(self.call, "__name__", str(self.call))
 
     @property
     def hook(self) -> str:
-        """The kind of a hook that runs with it; empty without one."""
+        """Returns the kind of a hook that runs with it; empty without one."""
         return hook_within(self.call) if isinstance(self.call, nn.Module) else ""
 
     def calls(self, *modules: type[nn.Module]) -> bool:
-        """Whether it calls one of these modules, or a subclass that computes the same."""
+        """Returns whether it calls one of these modules, or a subclass that computes the same."""
         return isinstance(self.call, modules) and any(
             type(self.call).forward is module.forward for module in modules
         )
 
     def arguments(self, *names: str) -> dict[str, Any]:
-        """The arguments that were given, by name; ``names`` are the function's parameters in order."""
+        """Returns the arguments that were given, by name; ``names`` are the function's parameters in
+        order."""
         return {**dict(zip(names, self.args, strict=False)), **self.kwargs}
 
 
@@ -111,13 +112,13 @@ class _Tracer(fx.Tracer):
 
 
 def _check_gradients_wanted() -> None:
-    """A list of operations has no place for ``torch.no_grad()``."""
+    """Raises RuntimeError inside ``torch.no_grad()``, for which a list of operations has no place."""
     if not torch.is_grad_enabled():
         raise RuntimeError("part of it runs without gradients")
 
 
 def _graph(module: nn.Module) -> tuple[fx.Graph, nn.Module]:
-    """The graph and the module its names refer to."""
+    """Returns the graph and the module its names refer to."""
     opaque: set[nn.Module] = set()
     while True:
         tracer = _Tracer(opaque)
@@ -227,7 +228,7 @@ def trace(module: nn.Module, example: Tensor) -> Trace:
 
 
 def _needed(operations: list[Operation], output: int) -> list[Operation]:
-    """The operations that the output depends on."""
+    """Returns the operations that the output depends on."""
     wanted, kept = {output}, []
     for operation in reversed(operations):
         if operation.result in wanted:
@@ -256,7 +257,8 @@ class _state_kept:
 def _callable(
     root: nn.Module, module: nn.Module, node: fx.Node, args: tuple[Any, ...]
 ) -> tuple[str, Callable[..., Any], bool]:
-    """The operation's name, what to call without changing an argument, and whether the original did."""
+    """Returns the operation's name, what to call without changing an argument, and whether the original
+    did."""
     if node.op == "call_module":
         layer = root.get_submodule(str(node.target))
         name = str(node.target) if root is module else type(module).__name__
@@ -319,8 +321,8 @@ def _has_legacy_hook(call: Callable[..., Any]) -> bool:
 
 
 def _reshapes(leaf: Tensor, found: Tensor) -> bool:
-    """Whether ``found`` has the elements of ``leaf`` in their order and in the same memory, and gives it its
-    own gradient: neither none (detach) nor another one (a function with a backward of its own)."""
+    """Returns whether ``found`` has the elements of ``leaf`` in their order and in the same memory, and gives
+    it its own gradient: neither none (detach) nor another one (a function with a backward of its own)."""
     same = (
         found.requires_grad
         and found.data_ptr() == leaf.data_ptr()
@@ -336,7 +338,8 @@ def _reshapes(leaf: Tensor, found: Tensor) -> bool:
 
 
 def _parameters_behind(found: Tensor) -> list[Parameter]:
-    """The parameters that autograd finds behind a result: those that a hook or a closure reads, too."""
+    """Returns the parameters that autograd finds behind a result: those that a hook or a closure reads,
+    too."""
     parameters: list[Parameter] = []
     waiting, seen = [found.grad_fn], set()
     while waiting:
@@ -359,14 +362,14 @@ def _attribute(root: nn.Module, target: Any) -> Any:
 
 
 def _parameters(call: Callable[..., Any], args: Any, kwargs: Any) -> list[Parameter]:
-    """The parameters an operation reads: its module's, or those among its arguments."""
+    """Returns the parameters an operation reads: its module's, or those among its arguments."""
     if isinstance(call, nn.Module):
         return list(call.parameters())
     return [item for item in _leaves((args, kwargs)) if isinstance(item, Parameter)]
 
 
 def map_leaves(item: Any, function: Callable[[Any], Any]) -> Any:
-    """``item`` with ``function`` applied to the leaves of its tuples, lists, dicts and slices."""
+    """Returns ``item`` with ``function`` applied to the leaves of its tuples, lists, dicts and slices."""
     if isinstance(item, (tuple, list)):  # a torch.Size takes nothing but numbers: it becomes a tuple
         parts = [map_leaves(part, function) for part in item]
         return parts if isinstance(item, list) else tuple(parts)

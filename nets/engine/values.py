@@ -28,18 +28,18 @@ class Value:
 
     @property
     def image_shape(self) -> tuple[int, int, int, int]:
-        """(batch, height, width, channel) of an image."""
+        """Returns (batch, height, width, channel) of an image."""
         *batch, channels, height, width = self.shape
         return (batch[0] if batch else 1), height, width, channels
 
     def arrange(self, memory: Tensor) -> Tensor:
-        """A contiguous block of this value's size, shown in the module's shape."""
+        """Shows a contiguous block of this value's size in the module's shape."""
         if not self.is_image:
             return memory.view(self.shape)
         return from_images(memory.view(self.image_shape), len(self.shape))
 
     def of_images(self, images: slice) -> "Value":
-        """The part that these images of the batch make up."""
+        """Returns the part that these images of the batch make up."""
         shape = (images.stop - images.start, *self.shape[1:])
         grad = self.grad[images] if self.has_grad else self.grad
         return replace(self, shape=shape, data=self.data[images], grad=grad)
@@ -58,12 +58,13 @@ class Value:
 
 
 def to_images(tensor: Tensor) -> Tensor:
-    """(batch, channel, height, width), batch perhaps missing, as (batch, height, width, channel); a view."""
+    """Shows (batch, channel, height, width), batch perhaps missing, as (batch, height, width, channel); a
+    view."""
     return (tensor if tensor.dim() == 4 else tensor.unsqueeze(0)).permute(0, 2, 3, 1)
 
 
 def from_images(images: Tensor, dimensions: int) -> Tensor:
-    """The inverse of :func:`to_images` for a tensor of that many dimensions; a view."""
+    """Reverses :func:`to_images` for a tensor of that many dimensions; a view."""
     tensor = images.permute(0, 3, 1, 2)
     return tensor if dimensions == 4 else tensor.squeeze(0)
 
@@ -90,8 +91,8 @@ class GradientMemory:
         self._free: list[Block] = []
 
     def take(self, count: int) -> Block:
-        """A block of ``count`` elements or more with one user: the smallest free one that fits, or a new
-        one."""
+        """Returns a block of ``count`` elements or more with one user: the smallest free one that fits, or a
+        new one."""
         fits = operator.eq if self._by_image else operator.ge
         fitting = [block for block in self._free if fits(block.memory.numel(), count)]
         if fitting:
@@ -103,7 +104,7 @@ class GradientMemory:
         return block
 
     def release(self, block: Block) -> None:
-        """One user of ``block`` is done with it."""
+        """Notes that one user of ``block`` is done with it."""
         block.users -= 1
         if block.users == 0:
             self._free.append(block)

@@ -27,7 +27,7 @@ class Workers:
         self._pool: ThreadPoolExecutor | None = None
 
     def shares(self, count: int) -> list[slice]:
-        """``count`` things divided among the workers, each of whom gets some if there are as many."""
+        """Divides ``count`` things among the workers, each of whom gets some if there are as many."""
         bounds = [count * i // self.count for i in range(self.count + 1)]
         return [slice(low, high) for low, high in pairwise(bounds) if high > low]
 
@@ -52,7 +52,8 @@ def _without_gradients(job: Callable[[], None]) -> None:
 
 
 def limit_this_thread(count: int = 1) -> None:
-    """To ``count`` cores, whatever the other threads use. Raises where ``can_limit_threads`` says no."""
+    """Limits this thread to ``count`` cores, whatever the other threads use. Raises where
+    ``can_limit_threads`` says no."""
     torch.get_num_threads()  # the first question makes PyTorch give a new thread the count of all
     library = torch_library()
     library.omp_set_num_threads(count)
@@ -68,7 +69,7 @@ def torch_library() -> ctypes.CDLL:
 
 @cache
 def can_limit_threads() -> bool:
-    """Whether a thread can be kept to one core without a change for the others; tried once."""
+    """Returns whether a thread can be kept to one core without a change for the others; tried once."""
     found: list[bool] = []
 
     def attempt() -> None:

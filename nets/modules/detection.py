@@ -1,4 +1,4 @@
-"""What object detectors are made of besides convolutions: SSD's heads, proposals, pooling of regions.
+"""The parts of object detectors besides convolutions: SSD's heads, proposals, pooling of regions.
 
 Boxes are (left, top, right, bottom) in pixels of the image. Every tensor's shape follows from the input's
 shape alone, so that these modules also run on the meta device and need no synchronisation on a GPU.
@@ -65,7 +65,7 @@ class SSD(nn.Module):
 
 
 def per_anchor(map: Tensor, values: int) -> Tensor:
-    """(batch, anchors * values, height, width) to (batch, height * width * anchors, values)."""
+    """Turns (batch, anchors * values, height, width) into (batch, height * width * anchors, values)."""
     return map.permute(0, 2, 3, 1).reshape(map.shape[0], -1, values)
 
 
@@ -113,7 +113,7 @@ class Proposals(nn.Module):
         return boxes.gather(1, suppress(boxes, best, self.count, self.overlap).unsqueeze(2).expand(-1, -1, 4))
 
     def _anchors(self, rows: int, columns: int, like: Tensor) -> Tensor:
-        """(rows * columns * anchors per position, 4), in the order of ``per_anchor``."""
+        """Returns (rows * columns * anchors per position, 4), in the order of ``per_anchor``."""
         half_sizes = [
             (side / math.sqrt(shape) / 2, side * math.sqrt(shape) / 2)
             for side in self.SIDES
@@ -127,7 +127,7 @@ class Proposals(nn.Module):
 
 
 def decode(anchors: Tensor, offsets: Tensor, largest_log: float) -> Tensor:
-    """``anchors`` (n, 4) moved by ``offsets`` (batch, n, 4): centre in sizes, log of the size."""
+    """Returns ``anchors`` (n, 4) moved by ``offsets`` (batch, n, 4): centre in sizes, log of the size."""
     size = anchors[:, 2:] - anchors[:, :2]
     centre = (anchors[:, 2:] + anchors[:, :2]) / 2 + offsets[..., :2] * size
     half = size * offsets[..., 2:].clamp(max=largest_log).exp() / 2
@@ -135,7 +135,8 @@ def decode(anchors: Tensor, offsets: Tensor, largest_log: float) -> Tensor:
 
 
 def suppress(boxes: Tensor, scores: Tensor, count: int, overlap: float) -> Tensor:
-    """Greedy non-maximum suppression: indices (batch, count) into boxes (batch, n, 4), best first.
+    """Runs greedy non-maximum suppression; returns indices (batch, count) into boxes (batch, n, 4), best
+    first.
 
     A chosen box removes those that overlap it by more than ``overlap``; when none is left, the best one is
     repeated.

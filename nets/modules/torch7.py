@@ -92,12 +92,13 @@ class MulConstant(nn.Module):
 
 
 def residual(body: Sequence[nn.Module], shortcut: nn.Module | None = None) -> nn.Sequential:
-    """The sum of ``body`` and ``shortcut`` (the identity by default), written as Torch7's ResNets were."""
+    """Returns the sum of ``body`` and ``shortcut`` (the identity by default), written as Torch7's ResNets
+    were."""
     return nn.Sequential(ConcatTable([nn.Sequential(*body), shortcut or nn.Identity()]), CAddTable())
 
 
 def conv_relu(n_in: int, n_out: int, kernel: int, stride: int = 1, padding: int = 0) -> list[nn.Module]:
-    """A square convolution and its in-place ReLU, the pair most of these nets are made of."""
+    """Returns a square convolution and its in-place ReLU, the pair most of these nets are made of."""
     return [nn.Conv2d(n_in, n_out, kernel, stride, padding), nn.ReLU(inplace=True)]
 
 
@@ -111,7 +112,7 @@ def conv_bn(
     bias: bool = False,
     eps: float = 1e-5,
 ) -> list[nn.Module]:
-    """A convolution and the batch normalisation of its output."""
+    """Returns a convolution and the batch normalisation of its output."""
     convolution = nn.Conv2d(n_in, n_out, kernel, stride, padding, groups=groups, bias=bias)
     return [convolution, nn.BatchNorm2d(n_out, eps)]
 
@@ -126,23 +127,24 @@ def conv_bn_relu(
     bias: bool = False,
     eps: float = 1e-5,
 ) -> list[nn.Module]:
-    """``conv_bn`` and an in-place ReLU."""
+    """Returns ``conv_bn`` and an in-place ReLU."""
     return [*conv_bn(n_in, n_out, kernel, stride, padding, groups, bias, eps), nn.ReLU(inplace=True)]
 
 
 def bn_relu_conv(n_in: int, n_out: int, kernel: int, stride: int = 1, padding: int = 0) -> list[nn.Module]:
-    """Pre-activation: batch normalisation of the input, ReLU, a convolution without bias."""
+    """Returns a pre-activation: batch normalisation of the input, ReLU, a convolution without bias."""
     convolution = nn.Conv2d(n_in, n_out, kernel, stride, padding, bias=False)
     return [nn.BatchNorm2d(n_in), nn.ReLU(inplace=True), convolution]
 
 
 def global_average_pooling(planes: int) -> list[nn.Module]:
-    """The mean of each plane: (batch, planes, height, width) to (batch, planes)."""
+    """Returns the mean of each plane: (batch, planes, height, width) to (batch, planes)."""
     return [nn.AdaptiveAvgPool2d(1), View(planes, num_input_dims=3)]
 
 
 def fully_connected(n_in: int, *hidden: int) -> nn.Sequential:
-    """The classifier of soumith/convnet-benchmarks: Linear and Threshold(0, 1e-6) layers to 1000 scores."""
+    """Returns the classifier of soumith/convnet-benchmarks: Linear and Threshold(0, 1e-6) layers to 1000
+    scores."""
     layers: list[nn.Module] = [View(n_in)]
     for width in hidden:
         layers += [nn.Linear(n_in, width), nn.Threshold(0, 1e-6)]

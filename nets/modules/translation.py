@@ -1,4 +1,4 @@
-"""What a sequence-to-sequence net is made of: LSTM layers over whole sequences, attention, a decoder."""
+"""The parts of a sequence-to-sequence net: LSTM layers over whole sequences, attention, a decoder."""
 
 import torch
 from torch import Tensor, nn

@@ -60,7 +60,8 @@ def _uniform(parameter: Tensor, generator: Generator, low: float, high: float) -
 
 
 def normal_input(size: tuple[int, ...], generator: Generator) -> Tensor:
-    """``torch.randn(size)`` of a FloatTensor from ``generator``: shape ``size``, float32, on the CPU."""
+    """Draws ``torch.randn(size)`` of a FloatTensor from ``generator``: shape ``size``, float32, on the
+    CPU."""
     values = np.empty(size, dtype=np.float32)
     generator.fill_normal(values)
     return torch.from_numpy(values)

@@ -25,12 +25,14 @@ class ClassNames:
 
 
 def torch7_string(module: nn.Module, names: ClassNames | None = None) -> str:
-    """The text of ``tostring(module)`` in Torch7; a class that Torch7 has not keeps its PyTorch text."""
+    """Returns the text of ``tostring(module)`` in Torch7; a class unknown to Torch7 keeps its PyTorch
+    text."""
     return _describe(module, names or ClassNames())
 
 
 def torch7_path(name: str) -> str:
-    """Where ``print(model)`` shows the module that ``named_modules()`` calls ``name``: '1.0' is (2)(1)."""
+    """Returns where ``print(model)`` shows the module that ``named_modules()`` calls ``name``: '1.0' is
+    (2)(1)."""
     return "".join(f"({int(part) + 1})" for part in name.split(".") if part.isdigit()) or name
 
 

@@ -45,7 +45,7 @@ class Generator:
         return self._initial_seed
 
     def get_state(self) -> dict[str, Any]:
-        """A copy of the whole state, for ``set_state`` (``torch.getRNGState``)."""
+        """Returns a copy of the whole state, for ``set_state`` (``torch.getRNGState``)."""
         return copy.deepcopy({"seed": self._initial_seed, "bits": self._bits.state, "pending": self._pending})
 
     def set_state(self, state: dict[str, Any]) -> None:
@@ -55,11 +55,11 @@ class Generator:
         self._pending = state["pending"]
 
     def random_uint32(self, size: int) -> NDArray[np.uint32]:
-        """The raw 32-bit draws."""
+        """Returns the raw 32-bit draws."""
         return self._draws.integers(0, _DRAWS, size, dtype=np.uint32)
 
     def random(self, size: int, low: int | None = None, high: int | None = None) -> NDArray[np.int64]:
-        """``torch.random()``: 32-bit draws; ``random(low, high)``: whole numbers in [low, high]."""
+        """Draws ``torch.random()``: 32-bit draws; ``random(low, high)``: whole numbers in [low, high]."""
         draws = self.random_uint32(size).astype(np.int64)
         if low is None or high is None:
             return draws
@@ -68,7 +68,7 @@ class Generator:
         return draws % (high + 1 - low) + low
 
     def uniform(self, size: int, low: float = 0.0, high: float = 1.0) -> Float64Array:
-        """``torch.uniform(low, high)``: draw * 2**-32 * (high - low) + low."""
+        """Draws ``torch.uniform(low, high)``: draw * 2**-32 * (high - low) + low."""
         values: Float64Array = self.random_uint32(size) * np.float64(1.0 / _DRAWS)
         if (low, high) != (0.0, 1.0):
             values *= high - low
@@ -76,7 +76,7 @@ class Generator:
         return values
 
     def fill_uniform(self, out: NDArray[Any], low: float, high: float) -> None:
-        """``tensor:uniform(low, high)`` on a contiguous array.
+        """Draws ``tensor:uniform(low, high)`` on a contiguous array.
 
         Torch7 reads the bounds as numbers of the tensor's own type, computes in double, and rounds the
         result; a FloatTensor's bounds are therefore rounded to float32 first.
@@ -90,7 +90,7 @@ class Generator:
             block[...] = self.uniform(block.size, low, high)
 
     def normal(self, size: int, mean: float = 0.0, stdv: float = 1.0) -> Float64Array:
-        """``torch.normal(mean, stdv)`` by Box-Muller: rho * cos(2 pi x), then rho * sin(2 pi x)."""
+        """Draws ``torch.normal(mean, stdv)`` by Box-Muller: rho * cos(2 pi x), then rho * sin(2 pi x)."""
         _require(stdv > 0, "normal", "standard deviation must be strictly positive")
         values = np.empty(size)
         filled = 0
@@ -112,7 +112,8 @@ class Generator:
         return values
 
     def fill_normal(self, out: NDArray[Any], mean: float = 0.0, stdv: float = 1.0) -> None:
-        """``tensor:normal(mean, stdv)`` (``torch.randn``) on a contiguous array; bounds as fill_uniform."""
+        """Draws ``tensor:normal(mean, stdv)`` (``torch.randn``) on a contiguous array; bounds as
+        fill_uniform."""
         mean, stdv = float(out.dtype.type(mean)), float(out.dtype.type(stdv))
         flat = out.reshape(-1)
         if not np.shares_memory(flat, out):
@@ -122,31 +123,31 @@ class Generator:
             block[...] = self.normal(block.size, mean, stdv)
 
     def exponential(self, size: int, rate: float) -> Float64Array:
-        """``torch.exponential(rate)``: -1 / rate * log(1 - u)."""
+        """Draws ``torch.exponential(rate)``: -1 / rate * log(1 - u)."""
         return -1.0 / rate * _each(math.log, 1.0 - self.uniform(size))
 
     def cauchy(self, size: int, median: float = 0.0, sigma: float = 1.0) -> Float64Array:
-        """``torch.cauchy(median, sigma)``: median + sigma * tan(pi * (u - 1/2))."""
+        """Draws ``torch.cauchy(median, sigma)``: median + sigma * tan(pi * (u - 1/2))."""
         return median + sigma * _each(math.tan, math.pi * (self.uniform(size) - 0.5))
 
     def log_normal(self, size: int, mean: float = 1.0, stdv: float = 2.0) -> Float64Array:
-        """``torch.logNormal(mean, stdv)``: the exponential of a normal number."""
+        """Draws ``torch.logNormal(mean, stdv)``: the exponential of a normal number."""
         return _each(math.exp, self.normal(size, mean, stdv))
 
     def geometric(self, size: int, p: float) -> NDArray[np.int64]:
-        """``torch.geometric(p)``: floor(log(1 - u) / log(p)) + 1."""
+        """Draws ``torch.geometric(p)``: floor(log(1 - u) / log(p)) + 1."""
         _require(0 < p < 1, "geometric", "must be > 0 and < 1")
         logarithms = _each(math.log, 1.0 - self.uniform(size))
         return (logarithms / math.log(p)).astype(np.int64) + 1
 
     def bernoulli(self, size: int, p: float | Float64Array = 0.5) -> NDArray[np.int64]:
-        """``torch.bernoulli(p)``: 1 where u <= p; ``p`` may be one probability per value."""
+        """Draws ``torch.bernoulli(p)``: 1 where u <= p; ``p`` may be one probability per value."""
         in_range = np.logical_and(np.greater_equal(p, 0), np.less_equal(p, 1)).all()
         _require(bool(in_range), "bernoulli", "must be >= 0 and <= 1")
         return (self.uniform(size) <= p).astype(np.int64)
 
     def randperm(self, n: int) -> NDArray[np.int64]:
-        """``torch.randperm(n)``: a permutation of 1..n (Fisher-Yates from the front, n - 1 draws)."""
+        """Draws ``torch.randperm(n)``: a permutation of 1..n (Fisher-Yates from the front, n - 1 draws)."""
         _require(n > 0, "randperm", "must be strictly positive")
         permutation = list(range(1, n + 1))
         distance = self.random_uint32(n - 1).astype(np.int64) % np.arange(n, 1, -1)
@@ -157,7 +158,7 @@ class Generator:
     def multinomial(
         self, weights: Float64Array, n_sample: int, replacement: bool = False
     ) -> NDArray[np.int64]:
-        """``torch.multinomial(weights, n_sample, replacement)``: 1-based categories.
+        """Draws ``torch.multinomial(weights, n_sample, replacement)``: 1-based categories.
 
         ``weights`` is one distribution (categories,) or several (rows, categories); the result is
         (n_sample,) or (rows, n_sample).
@@ -201,5 +202,5 @@ def _require(condition: bool, function: str, accepted: str) -> None:
 
 
 def _each(function: Callable[[float], float], values: Float64Array) -> Float64Array:
-    """The C library's ``function`` of each value."""
+    """Applies the C library's ``function`` to each value."""
     return np.fromiter(map(function, values.tolist()), dtype=np.float64, count=values.size)

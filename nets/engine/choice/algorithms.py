@@ -96,8 +96,8 @@ def candidates(shape: ConvolutionShape, phase: str, workers: Workers | None = No
 def _divided_weight_gradients(
     shape: ConvolutionShape, found: Mapping[str, ShareMaker], workers: Workers
 ) -> dict[str, ShareMaker]:
-    """By image where every worker can keep a sum of its own, else by output channel: then all that depends on
-    the input alone is done by every worker."""
+    """Divides by image where every worker can keep a sum of its own, else by output channel: then all that
+    depends on the input alone is done by every worker."""
     divided = [name for name in found if name.startswith(_DIVIDED)]
     how: type[SummedByImage] | type[ByOutput]
     if shape.batch >= workers.count and shape.weight_bytes <= _SUMMED_BYTES:
@@ -140,7 +140,7 @@ def _named(name: str, by: str) -> str:
 
 
 def undivided(name: str) -> str:
-    """The name without how it is divided."""
+    """Returns the name without how it is divided."""
     return re.sub(r"\((sum )?by \w+\)$|, (sum )?by \w+(?=\)$)", "", name)
 
 
@@ -219,8 +219,8 @@ _SURPASSED = {
 
 
 def worth_timing(found: Mapping[str, KernelMaker], few_rows: bool) -> dict[str, KernelMaker]:
-    """The candidates among which "auto" chooses. ``few_rows``: one row of a matrix product per image, with a
-    weight so large that whatever copies it is out."""
+    """Returns the candidates among which "auto" chooses. ``few_rows``: one row of a matrix product per image,
+    with a weight so large that whatever copies it is out."""
     plain = {undivided(name) for name in found}
     winograd_applies = any(family(name) == "winograd" for name in found)
 

@@ -28,7 +28,7 @@ _TIMED_MULTIPLY_ADDS_BILINEAR, _TIMED_POSITIONS_BILINEAR = 12_000_000_000, 3200
 
 @dataclass(frozen=True)
 class _Work:
-    """What kernels are chosen for: ``name`` describes one image (or row) of it."""
+    """The work that kernels are chosen for: ``name`` describes one image (or row) of it."""
 
     name: str
     batch: int
@@ -62,7 +62,8 @@ class Selection:
         self._check_weights = check_weights
 
     def for_convolution(self, layer: str, shape: ConvolutionShape, divided: Collection[str]) -> Kernels:
-        """``divided``: the phases that worker threads share, see :func:`algorithms.candidates`."""
+        """Chooses a convolution's kernels. ``divided``: the phases that worker threads share, see
+        :func:`algorithms.candidates`."""
         work = _Work(
             shape.describe(),
             shape.batch,
@@ -96,7 +97,7 @@ class Selection:
         return self._kernels(layer, work)
 
     def _kernels(self, layer: str, work: _Work) -> Kernels:
-        """One kernel per phase; phases that chose the same algorithm share it and its copies of the
+        """Returns one kernel per phase; phases that chose the same algorithm share it and its copies of the
         weight."""
         allowed = {
             phase: self._allowed(layer, work.candidates(work.batch, phase), work.few_rows) for phase in PHASES

@@ -39,12 +39,13 @@ Candidates = Mapping[str, Prepare]
 
 
 def cache_file() -> Path:
-    """``engine-tuning.json`` in the user's cache folder."""
+    """Returns the place of ``engine-tuning.json`` in the user's cache folder."""
     return user_cache() / "engine-tuning.json"
 
 
 def machine_key() -> str:
-    """What a pick depends on besides the layer: processor, instruction set, thread count, PyTorch build."""
+    """Names all that a pick depends on besides the layer: processor, instruction set, thread count, PyTorch
+    build."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
         model = next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
@@ -72,7 +73,7 @@ class Tuner:
         candidates: Candidates,
         preferred: Collection[str] = (),
     ) -> str:
-        """The name of the fastest of ``candidates``: functions that prepare a run and return it.
+        """Returns the name of the fastest of ``candidates``: functions that prepare a run and return it.
 
         ``key`` names what is run. Who is ``preferred`` may be a tenth slower. A candidate that cannot be
         prepared or run for want of memory is out.
@@ -88,7 +89,7 @@ class Tuner:
         return times if set(candidates) <= set(times) else {}
 
     def _measure(self, key: str, candidates: Candidates) -> dict[str, float]:
-        """The least time of each candidate in ms; infinite for one that cannot run.
+        """Returns the least time of each candidate in ms; infinite for one that cannot run.
 
         Other programs on the same cores slow some candidates more than others: those that start many parallel
         pieces of work wait for a core each time. While they run, candidates are compared by the CPU time of a
@@ -130,7 +131,7 @@ class _Disturbed(Exception):
 
 
 def _time_each(candidates: Candidates) -> dict[str, float]:
-    """One is timed after the other: their buffers together might not fit the memory.
+    """Times one after the other: their buffers together might not fit the memory.
 
     A shared processor has slow moments, which a candidate's runs may all fall into: those that come near the
     best one are timed once more, some time later.
@@ -162,7 +163,7 @@ def _time_one(name: str, prepare: Prepare, times: dict[str, float], repeats: int
 
 
 def _milliseconds(run: Callable[[], None]) -> float:
-    """The time of one undisturbed run; raises :class:`_Disturbed` after several tries."""
+    """Returns the time of one undisturbed run; raises :class:`_Disturbed` after several tries."""
     if torch.get_num_threads() == 1:  # CPU time says it all
         started = time.thread_time()
         run()
@@ -177,7 +178,8 @@ def _milliseconds(run: Callable[[], None]) -> float:
 
 
 def _seconds_waited() -> float:
-    """How long some thread of the machine was ready but without a core; 0 where the kernel does not say."""
+    """Returns how long some thread of the machine was ready but without a core; 0 where the kernel does not
+    say."""
     try:
         return int(_PRESSURE.read_text().partition("total=")[2].split()[0]) / 1e6
     except (OSError, ValueError, IndexError):
@@ -185,7 +187,8 @@ def _seconds_waited() -> float:
 
 
 def _read(path: Path) -> dict[str, dict[str, dict[str, float]]]:
-    """Machine to key to candidate to ms; empty where the file is missing, damaged or of another version."""
+    """Reads the timings, machine to key to candidate to ms; empty where the file is missing, damaged or of
+    another version."""
     try:
         content = json.loads(path.read_text())
     except (OSError, ValueError):

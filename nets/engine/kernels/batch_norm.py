@@ -24,8 +24,8 @@ class BatchNormKernel(Protocol):
     def statistics(
         self, x: Tensor, running_mean: Tensor | None, running_variance: Tensor | None, momentum: float
     ) -> tuple[Tensor, Tensor]:
-        """Each channel's mean and biased variance (C,). The running statistics, if any, go towards them, and
-        towards the unbiased variance, by a part of ``momentum``."""
+        """Returns each channel's mean and biased variance (C,). The running statistics, if any, go towards
+        them, and towards the unbiased variance, by a part of ``momentum``."""
         ...
 
     def forward(

@@ -73,13 +73,13 @@ class BilinearConvolution(Kernel):
     # Weights ------------------------------------------------------------------------------------------------
 
     def _forward_matrices(self, weight: Tensor) -> Tensor | list[Tensor]:
-        """R matrices (out, in)."""
+        """Returns R matrices (out, in)."""
         if self.library == "packed":
             return self._packed_forward.get(weight, self._pack_forward)
         return self._transformed.get(weight, self._transform_weight)
 
     def _backward_matrices(self, weight: Tensor) -> Tensor | list[Tensor]:
-        """R matrices (in, out)."""
+        """Returns R matrices (in, out)."""
         if self.library == "packed":
             return self._packed_backward.get(weight, self._pack_backward)
         return self._transformed.get(weight, self._transform_weight).transpose(1, 2)
@@ -91,7 +91,7 @@ class BilinearConvolution(Kernel):
         return self._pack(weight, out, transposed=True)
 
     def _pack(self, weight: Tensor, out: list[Tensor] | None, transposed: bool) -> list[Tensor]:
-        """Some matrices after the other: all of them would take as much scratch memory again."""
+        """Packs some matrices after the other: all of them would take as much scratch memory again."""
         packed = [] if out is None else out
         packed.clear()  # frees the old copies before the new ones are made
         for map_ in self.transforms.weight.parts():
@@ -102,7 +102,7 @@ class BilinearConvolution(Kernel):
         return packed
 
     def _transform_weight(self, weight: Tensor, out: Tensor | None) -> Tensor:
-        """(out, in, k, k) to (R, out, in)."""
+        """Turns (out, in, k, k) into (R, out, in)."""
         map_ = self.transforms.weight
         if out is None:
             size = (map_.values, self.shape.out_channels, self.shape.in_channels)
@@ -110,7 +110,8 @@ class BilinearConvolution(Kernel):
         return self._apply_to_weight(weight, map_, out)
 
     def _apply_to_weight(self, weight: Tensor, map_: TileMap, out: Tensor | None) -> Tensor:
-        """(out, in, k, k) to (values of ``map_``, out, in), in scratch memory where there is no ``out``."""
+        """Turns (out, in, k, k) into (values of ``map_``, out, in), in scratch memory where there is no
+        ``out``."""
         shape = self.shape
         size = (map_.values, shape.out_channels, shape.in_channels)
         width = self._block_width(shape.in_channels, shape.out_channels)
@@ -135,8 +136,8 @@ class BilinearConvolution(Kernel):
         return list(pieces(self.shape.batch, self.grid.rows, rows))
 
     def _scratch(self, piece: Piece, *others: int) -> tuple[Tensor, Tensor, list[Tensor], list[Tensor]]:
-        """Flat room for the transformed inputs and outputs of ``piece``, the largest; for its transforms; and
-        for so many numbers each of ``others``."""
+        """Returns flat room for the transformed inputs and outputs of ``piece``, the largest; for its
+        transforms; and for so many numbers each of ``others``."""
         shape = self.shape
         values = self.transforms.products * self.grid.tiles_in(piece)
         room = self.tiles.room(piece)
@@ -145,7 +146,7 @@ class BilinearConvolution(Kernel):
         return inputs, outputs, rest[: len(room)], rest[len(room) :]
 
     def _values(self, flat: Tensor, piece: Piece, channels: int) -> Tensor:
-        """(R, tiles of ``piece``, channels) in ``flat``."""
+        """Shows ``flat`` as (R, tiles of ``piece``, channels)."""
         return take(flat, (self.transforms.products, self.grid.tiles_in(piece), channels))
 
     def _multiply(self, rows: Tensor, matrices: Tensor | list[Tensor], into: Tensor) -> None:
@@ -219,7 +220,7 @@ class BilinearConvolution(Kernel):
                 self.tiles.add_weight_gradient(summed, grad_by_tap[outs, ins], weight_scratch)
 
     def _channels_of_a_product(self, few: bool, count: int) -> tuple[int, int]:
-        """How many output and input channels of the weight gradient one matrix product makes.
+        """Returns how many output and input channels of the weight gradient one matrix product makes.
 
         The products of ``few`` tiles are made a small block at a time, and used up while they are in cache:
         moving them would take longer than making them. Those of ``count`` > 1 pieces are added up whole.
@@ -238,12 +239,13 @@ class BilinearConvolution(Kernel):
         return max(16, math.isqrt(BLOCK_BYTES // (self.transforms.products * self.shape.dtype.itemsize)))
 
     def _block_width(self, in_channels: int, most: int) -> int:
-        """How many output channels make a block of the transformed weight with so many input channels."""
+        """Returns how many output channels make a block of the transformed weight with so many input
+        channels."""
         return even_share(most, max(16, self._block_side() ** 2 // in_channels))
 
 
 def make_tiles(grid: TileGrid, transforms: TileTransforms) -> Tiles:
-    """Compiled transforms where they can be had."""
+    """Makes compiled transforms, or else those by PyTorch's operators."""
     try:
         return CompiledTiles(grid, transforms)
     except NotCompiled:

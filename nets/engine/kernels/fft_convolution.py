@@ -16,7 +16,7 @@ from nets.engine.kernels.tile_transforms import TileMap, TileTransforms
 
 @cache
 def fft(output_tile: int, kernel: int) -> TileTransforms:
-    """The transforms of an m x m output tile under a k x k kernel, t = m + k - 1.
+    """Returns the transforms of an m x m output tile under a k x k kernel, t = m + k - 1.
 
     With D and W the t x t Fourier transforms of input tile and weight, the correlation is the inverse
     transform of D conj(W); its first m x m values do not wrap around. Real data make frequencies (u, v) and
@@ -39,8 +39,8 @@ def fft(output_tile: int, kernel: int) -> TileTransforms:
 def _fourier(
     tile: int, size: int, factors: Callable[[Tensor, Tensor], tuple[Tensor, ...]], inverse: bool = False
 ) -> TileMap:
-    """The Fourier transform of size x size tiles, zeros up to ``tile``, with every complex value a + ib
-    replaced by the three of ``factors(a, b)``; with ``inverse``, the adjoint of the inverse transform.
+    """Returns the Fourier transform of size x size tiles, zeros up to ``tile``, with every complex value a +
+    ib replaced by the three of ``factors(a, b)``; with ``inverse``, the adjoint of the inverse transform.
 
     The rows are transformed first: real and imaginary parts of row frequency u. Frequencies 0 and tile / 2
     are real there; of the others u stands for -u too, which an inverse transform counts twice.

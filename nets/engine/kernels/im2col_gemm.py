@@ -39,7 +39,7 @@ class Im2colGemm(Kernel):
     # Weights ------------------------------------------------------------------------------------------------
 
     def reorder(self, weight: Tensor, out: Tensor | None) -> Tensor:
-        """(out, in, kernel) to (out, kernel * in)."""
+        """Turns (out, in, kernel) into (out, kernel * in)."""
         shape = self.shape
         if out is None:
             out = self.memory.empty((shape.out_channels, shape.taps * shape.in_channels), shape.dtype)
@@ -48,7 +48,7 @@ class Im2colGemm(Kernel):
         return out
 
     def _matrix(self, weight: Tensor) -> Tensor:
-        """The weight as (out, columns), in this kernel's order."""
+        """Returns the weight as (out, columns), in this kernel's order."""
         if self.order == "channel":
             return weight.view(self.shape.out_channels, -1)
         return self._by_tap.get(weight, self.reorder)
@@ -59,7 +59,8 @@ class Im2colGemm(Kernel):
         return self.shape.taps * self.shape.in_channels
 
     def _scratch(self, cut: list[tuple[slice, slice]], *others: tuple[int, ...]) -> list[Tensor]:
-        """Room for one piece's columns, for the padded images they are gathered from, and for ``others``."""
+        """Returns room for one piece's columns, for the padded images they are gathered from, and for
+        ``others``."""
         shape = self.shape
         images, rows = cut[0]
         count, height = images.stop - images.start, rows.stop - rows.start
@@ -69,7 +70,7 @@ class Im2colGemm(Kernel):
         return self.memory.scratch(shape.dtype, columns, padded, *others)
 
     def _source(self, x: Tensor, piece: tuple[slice, slice], padded: Tensor) -> Tensor:
-        """The images of a piece, padded; they are padded only once for all the pieces of an image."""
+        """Returns the images of a piece, padded; they are padded only once for all the pieces of an image."""
         images, rows = piece
         if not any(self.shape.padding):
             return x[images]

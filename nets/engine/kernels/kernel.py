@@ -1,4 +1,4 @@
-"""What every algorithm of a weighted layer looks like."""
+"""The interface of every algorithm of a weighted layer."""
 
 from collections.abc import Iterator
 
@@ -11,16 +11,16 @@ class Kernel:
     """A layer's weighted phases, on (batch, height, width, channel) activations, for Linear (rows, channel).
 
     ``weight`` and ``grad_weight`` are (out, in, ...), contiguous. An algorithm need not have all three
-    phases: ``algorithms.candidates`` knows which it is for. Nothing is kept between calls but copies of the
+    phases: ``algorithms.candidates`` knows which it has. Nothing is kept between calls but copies of the
     weight, in attributes of type :class:`CachedWeight`, here or in the :meth:`parts`.
     """
 
     def parts(self) -> "list[Kernel]":
-        """The kernels that this one is made of."""
+        """Returns the kernels that this one is made of."""
         return [part for part in vars(self).values() if isinstance(part, Kernel)]
 
     def copies(self) -> Iterator[CachedWeight]:
-        """All that is kept of the weight."""
+        """Yields all that is kept of the weight."""
         yield from (kept for kept in vars(self).values() if isinstance(kept, CachedWeight))
         for part in self.parts():
             yield from part.copies()

@@ -1,4 +1,4 @@
-"""What is one matrix product: Linear, 1x1 convolutions, and those whose kernel covers the whole input.
+"""Layers that are one matrix product: Linear, 1x1 convolutions, and those whose kernel covers the whole input.
 
 The weight (out, in, kernel) is used as it is, as an (out, in * kernel) matrix, and so is its gradient.
 """
@@ -42,7 +42,7 @@ class MatrixProduct(Kernel):
             torch.mm(grad_out, weight, out=grad_in)
 
     def input_gradient_somewhere(self, grad_out: Tensor, weight: Tensor, room: Tensor) -> Tensor:
-        """The same in ``room``, or in fresh memory where the library gives it so."""
+        """Returns the same in ``room``, or in fresh memory where the library gives it so."""
         if self.library == "onednn":
             return onednn.linear(grad_out, weight.t(), None, False)
         self.input_gradient(grad_out, weight, room)

@@ -22,12 +22,13 @@ def _available(dtype: torch.dtype) -> bool:
 
 
 def has_packed_weights(dtype: torch.dtype) -> bool:
-    """Whether this build of PyTorch can keep a convolution's weight in oneDNN's own layout."""
+    """Returns whether this build of PyTorch can keep a convolution's weight in oneDNN's own layout."""
     return _available(dtype) and hasattr(torch.ops.mkldnn, "_reorder_convolution_weight")
 
 
 def _at_once(limit: int, item_bytes: int) -> int:
-    """How many images or rows of so many bytes a fresh result of ``limit`` bytes has: at least one."""
+    """Returns how many images or rows of so many bytes a fresh result of ``limit`` bytes has: at least
+    one."""
     return max(1, limit // item_bytes)
 
 
@@ -92,7 +93,7 @@ class PackedDirectConvolution(Kernel):
         self._backward_weight = CachedWeight()
 
     def _images(self, shape: tuple[int, int, int, int]) -> int:
-        """How many images' results of ``shape`` are asked for at a time."""
+        """Returns how many images' results of ``shape`` are asked for at a time."""
         batch, height, width, channels = shape
         return min(batch, _at_once(_RESULT_BYTES, height * width * channels * self.shape.dtype.itemsize))
 
@@ -126,8 +127,8 @@ class PackedDirectConvolution(Kernel):
         relu: bool,
         out: Tensor,
     ) -> None:
-        """oneDNN's results come in fresh memory, but for those it adds to others: adding them to zeros takes
-        less time than copying them."""
+        """Runs a convolution. oneDNN's results come in fresh memory, but for those it adds to others: adding
+        them to zeros takes less time than copying them."""
         source, target = x.permute(0, 3, 1, 2), out.permute(0, 3, 1, 2)
         arguments = (source, packed, bias, padding, self.shape.stride, (1, 1), 1)
         if self.shape.dtype == torch.float32:
@@ -153,12 +154,13 @@ class PackedDirectConvolution(Kernel):
 
 
 def has_linear(dtype: torch.dtype) -> bool:
-    """Whether this build of PyTorch offers oneDNN's matrix product by itself."""
+    """Returns whether this build of PyTorch offers oneDNN's matrix product by itself."""
     return _available(dtype) and hasattr(torch.ops.mkldnn, "_linear_pointwise")
 
 
 def linear(rows: Tensor, matrix: Tensor, bias: Tensor | None, relu: bool) -> Tensor:
-    """rows (m, k) @ matrix (n, k) transposed + bias (n), with ReLU where asked; a fresh (m, n) tensor.
+    """Computes rows (m, k) @ matrix (n, k) transposed + bias (n), with ReLU where asked; a fresh (m, n)
+    tensor.
 
     ``matrix`` may come from :func:`pack`.
     """
@@ -166,12 +168,13 @@ def linear(rows: Tensor, matrix: Tensor, bias: Tensor | None, relu: bool) -> Ten
 
 
 def has_packed_linear(dtype: torch.dtype) -> bool:
-    """Whether this build of PyTorch can keep the matrix of :func:`linear` in oneDNN's own layout."""
+    """Returns whether this build of PyTorch can keep the matrix of :func:`linear` in oneDNN's own layout."""
     return has_linear(dtype) and hasattr(torch.ops.mkldnn, "_reorder_linear_weight")
 
 
 def pack(matrix: Tensor, rows: int) -> Tensor:
-    """A copy of ``matrix`` (n, k) for :func:`linear`, laid out for products with about ``rows`` rows."""
+    """Returns a copy of ``matrix`` (n, k) for :func:`linear`, laid out for products with about ``rows``
+    rows."""
     return torch.ops.mkldnn._reorder_linear_weight(matrix.contiguous(), rows)
 
 

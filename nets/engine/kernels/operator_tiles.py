@@ -139,7 +139,8 @@ class OperatorTiles:
         return max(1, STEP_BYTES // (row_bytes * self._grid.shape.dtype.itemsize))
 
     def _steps(self, piece: Piece, channels: int) -> Iterator[tuple[Piece, slice]]:
-        """The piece's steps for transforms of so many channels, each with its tiles' place in the piece."""
+        """Returns the piece's steps for transforms of so many channels, each with its tiles' place in the
+        piece."""
         images, rows = piece
         height = rows.stop - rows.start
         first = 0
@@ -150,7 +151,7 @@ class OperatorTiles:
             first = last
 
     def _padded_size(self) -> tuple[int, int]:
-        """Height and width that the tiles of one image read, or write in the input gradient."""
+        """Returns the height and width that the tiles of one image read, or write in the input gradient."""
         grid = self._grid
         overlap = grid.t - grid.m
         return grid.rows * grid.m + overlap, grid.columns * grid.m + overlap
@@ -193,7 +194,8 @@ def _matching_parts(grid: Tensor, image: Tensor, m: int) -> list[tuple[Tensor, T
 
 
 def _cuts(size: int, m: int) -> list[tuple[slice, slice, int]]:
-    """Whole tiles and the cut one along an axis: (which tiles, which positions, positions per tile)."""
+    """Returns the whole tiles and the cut one along an axis: (which tiles, which positions, positions per
+    tile)."""
     whole, rest = divmod(size, m)
     found = []
     if whole:

@@ -45,7 +45,8 @@ class StridedInputGradient(Kernel):
         self._by_phase_out = memory.empty(self.phases.output_shape, shape.dtype)
 
     def _by_phase(self, weight: Tensor, out: Tensor | None) -> Tensor:
-        """(out, in, kernel) to (stride, stride, in; out; taps), taps reversed and zero beyond the kernel."""
+        """Turns (out, in, kernel) into (stride, stride, in; out; taps), taps reversed and zero beyond the
+        kernel."""
         shape, (taps_h, taps_w) = self.shape, self.phases.kernel
         (stride_h, stride_w), (kernel_h, kernel_w) = shape.stride, shape.kernel
         if out is None:
@@ -83,7 +84,8 @@ class StridedInputGradient(Kernel):
 
 
 def _phase(phase: int, stride: int, padding: int, size: int, grid: int) -> tuple[int, int, int]:
-    """Of one axis: the first input position of ``phase``, its place in the phase's grid, their number."""
+    """Returns, of one axis, the first input position of ``phase``, its place in the phase's grid, their
+    number."""
     first = (phase - padding) % stride
     start = (first + padding) // stride
     return first, start, max(0, min((size - 1 - first) // stride + 1, grid - start))

@@ -26,17 +26,17 @@ class TileMap:
 
     @property
     def values(self) -> int:
-        """R."""
+        """Returns R."""
         return sum(matrix.shape[0] * count for matrix, count in self.blocks)
 
     @property
     def between(self) -> int:
-        """r * n: how many numbers per tile there are between the stages; 0 for a map of one stage."""
+        """Returns r * n: how many numbers per tile there are between the stages; 0 for a map of one stage."""
         return 0 if self.leading is None else sum(m.shape[1] * count for m, count in self.blocks)
 
     @property
     def multiply_adds(self) -> int:
-        """Per tile and channel."""
+        """Returns the work per tile and channel."""
         by_blocks = sum(matrix.numel() * count for matrix, count in self.blocks)
         return by_blocks + (0 if self.leading is None else self.between * self.leading.shape[1])
 
@@ -85,7 +85,7 @@ class TileMap:
             torch.mm(self.leading.t(), mixed.view(self.leading.shape[0], -1), out=tiles.view(by_row))
 
     def _each_block(self, tiles: Tensor, values: Tensor) -> list[tuple[Tensor, Tensor, Tensor]]:
-        """Every block with its rows of ``tiles`` and of ``values``."""
+        """Yields every block with its rows of ``tiles`` and of ``values``."""
         found, column, row = [], 0, 0
         for matrix, count in self.blocks:
             rows, columns = matrix.shape
@@ -96,12 +96,13 @@ class TileMap:
 
 
 def one_stage(matrix: Tensor) -> TileMap:
-    """A map given as one (R, n * n) matrix."""
+    """Returns a map given as one (R, n * n) matrix."""
     return TileMap(None, ((matrix, 1),))
 
 
 def along_both_axes(matrix: Tensor) -> TileMap:
-    """``matrix`` (t, n) along the rows and along the columns of a tile: the Kronecker product with itself.
+    """Returns the map of ``matrix`` (t, n) along the rows and along the columns of a tile: the Kronecker
+    product with itself.
 
     For small tiles one product with the whole matrix is faster than two thin ones.
     """
@@ -133,7 +134,7 @@ class TileTransforms:
 
     @property
     def products(self) -> int:
-        """R: multiplications per tile and pair of channels."""
+        """Returns R: multiplications per tile and pair of channels."""
         return self.weight.values
 
     def to(self, dtype: torch.dtype) -> "TileTransforms":

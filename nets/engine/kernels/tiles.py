@@ -1,4 +1,4 @@
-"""How a convolution's images are cut into tiles, and the transforms of whole pieces of them."""
+"""A convolution's images cut into tiles, and the transforms of whole pieces of them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ class Tiles(Protocol):
         """Numbers of scratch that the transforms of ``piece``, the largest, need."""
 
     def weight_room(self, outputs: int, inputs: int) -> list[int]:
-        """What :meth:`add_weight_gradient` needs for so many channels."""
+        """Returns the scratch that :meth:`add_weight_gradient` needs for so many channels."""
 
     def transform_input(self, x: Tensor, piece: Piece, values: Tensor, room: Sequence[Tensor]) -> None:
         """Fills ``values`` with the transformed input tiles."""

@@ -28,7 +28,7 @@ OUTPUT_TILES: dict[int, tuple[int, ...]] = {3: (2, 3, 4, 5, 6), 5: (3, 4)}
 
 @cache
 def winograd(output_tile: int, kernel: int = 3) -> TileTransforms:
-    """F(m x m, k x k) of single and double precision.
+    """Returns F(m x m, k x k) of single and double precision.
 
     A product of polynomials of degrees k - 1 and m - 1 is fixed by its values at t = m + k - 1 points: with
     V_n the (t, n) matrix of the points' powers 0 .. n - 1, the product's coefficients are V_t^-1 ((V_k w) *

@@ -82,5 +82,5 @@ LAYERS = (AvgPool2d, GlobalAvgPool)
 
 
 def _batched(tensor: Tensor) -> Tensor:
-    """With a batch dimension, for operators that want one; a view."""
+    """Shows ``tensor`` with a batch dimension, for operators that want one; a view."""
     return tensor if tensor.dim() == 4 else tensor.unsqueeze(0)

@@ -71,7 +71,7 @@ class BatchNorm(Layer):
         )
 
     def weight_gradient(self) -> None:
-        """The sums that updateGradInput needed are these gradients."""
+        """Adds the sums that updateGradInput computed: they are the parameters' gradients."""
         parameters = (self._norm.weight, self._norm.bias)
         for parameter, gradient in zip(parameters, self._gradients, strict=True):
             if parameter.requires_grad:

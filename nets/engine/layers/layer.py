@@ -65,41 +65,44 @@ class Layer:
 
     @classmethod
     def recognises(cls, operation: Operation, inputs: Sequence[Value], output: Value) -> bool:
-        """Whether this kind of layer runs ``operation``. At most one kind says so."""
+        """Returns whether this kind of layer runs ``operation``. At most one kind says so."""
         raise NotImplementedError
 
     # Preparation --------------------------------------------------------------------------------------------
 
     @property
     def multiply_adds(self) -> int:
-        """The work of one phase, where it is enough to count."""
+        """Returns the work of one phase, where it is enough to count."""
         return 0
 
     def worth_dividing(self, workers: Workers) -> bool:
-        """Whether a ``divisible`` layer is not better run for all images at once."""
+        """Returns whether a ``divisible`` layer is not better run for all images at once."""
         return True
 
     def choose_kernels(self, selection: Selection, divided: Collection[str]) -> None:
         """Chooses among several algorithms. ``divided``: the phases that worker threads share."""
 
     def shared_output(self) -> Tensor | None:
-        """The output as a view of an input's data, where the two are the same numbers in the same layout."""
+        """Returns the output as a view of an input's data, where the two are the same numbers in the same
+        layout."""
         return None
 
     def allocate(self, memory: Memory) -> None:
         """Gets the buffers it needs besides its values, which have been placed."""
 
     def shared_gradient(self, index: int) -> Tensor | None:
-        """The gradient of input ``index`` as a view of the output's, where the two are the same numbers."""
+        """Returns the gradient of input ``index`` as a view of the output's, where the two are the same
+        numbers."""
         return self.part(self.output.grad, index) if self.joins_inputs else None
 
     def part(self, of_output: Tensor, index: int) -> Tensor:
-        """The part of ``of_output`` (in the module's shape) that input ``index`` makes up, as a view."""
+        """Returns the part of ``of_output`` (in the module's shape) that input ``index`` makes up, as a
+        view."""
         raise NotImplementedError
 
     def of_images(self: SomeLayer, images: slice, worker: int, part: Callable[[Value], Value]) -> SomeLayer:
-        """The same layer for some images of the batch. ``part`` gives the values' parts, ``worker`` is who
-        runs it."""
+        """Returns the same layer for some images of the batch. ``part`` gives the values' parts, ``worker``
+        is who runs it."""
         layer = copy.copy(self)
         layer.inputs = [part(value) for value in self.inputs]
         layer.output = part(self.output)
@@ -122,17 +125,17 @@ class Layer:
     # Parameters ---------------------------------------------------------------------------------------------
 
     def parameters(self) -> list[Parameter]:
-        """The parameters it reads."""
+        """Returns the parameters it reads."""
         return []
 
     @property
     def has_parameters(self) -> bool:
-        """Whether it has any to compute gradients for."""
+        """Returns whether it has any to compute gradients for."""
         return any(parameter.requires_grad for parameter in self.parameters())
 
     @property
     def divides_gradients(self) -> bool:
-        """Whether workers share its weight gradient: begin_gradients, then every worker's
+        """Returns whether workers share its weight gradient: begin_gradients, then every worker's
         share_of_gradients, then add_up_gradients take the place of weight_gradient."""
         return False
 
@@ -154,7 +157,7 @@ class Layer:
     # The report ---------------------------------------------------------------------------------------------
 
     def algorithm(self, phase: str) -> str:
-        """The name of what runs ``phase``; empty where there is nothing to run."""
+        """Returns the name of what runs ``phase``; empty where there is nothing to run."""
         return self.kind if phase != WEIGHT_GRADIENT or self.has_parameters else ""
 
     def report(self) -> LayerReport:
@@ -165,7 +168,7 @@ class Layer:
 
 
 def gradient_of(parameter: Parameter, memory: Memory) -> Tensor:
-    """The parameter's ``.grad``, made (zeroed, on huge pages) where there is none."""
+    """Returns the parameter's ``.grad``, made (zeroed, on huge pages) where there is none."""
     if parameter.grad is None:
         parameter.grad = memory.lasting(parameter.shape, parameter.dtype)
     return parameter.grad

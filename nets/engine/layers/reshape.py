@@ -42,7 +42,7 @@ def _copy(source: Tensor, target: Tensor) -> None:
 
 
 def _same_memory(tensor: Tensor, value: Value) -> Tensor | None:
-    """``tensor`` in the shape of ``value`` without a copy, if that gives a layout the layers take."""
+    """Shows ``tensor`` in the shape of ``value`` without a copy, if that gives a layout the layers take."""
     try:
         shared = tensor.view(value.shape)
     except RuntimeError:

@@ -82,7 +82,7 @@ class WeightedLayer(Layer):
         return layer
 
     def _rows(self, tensor: Tensor) -> Tensor:
-        """As the kernels take activations: channels last images, or (rows, features)."""
+        """Shows an activation as the kernels take it: channels last images, or (rows, features)."""
         if self.output.is_image:
             return to_images(tensor)
         return tensor.reshape(-1, tensor.shape[-1])
@@ -175,7 +175,7 @@ class _Convolution:
     padding: tuple[int, int]
 
     def shape(self, image_shape: tuple[int, int, int, int], dtype: torch.dtype) -> ConvolutionShape:
-        """On inputs of ``image_shape`` (batch, height, width, channel)."""
+        """Returns its shape on inputs of ``image_shape`` (batch, height, width, channel)."""
         batch, height, width, _ = image_shape
         out_channels, in_channels, *kernel = self.weight.shape
         return ConvolutionShape(
@@ -191,7 +191,7 @@ class _Convolution:
 
 
 def _convolution(operation: Operation) -> _Convolution | None:
-    """The convolution that ``operation`` is, if the engine has kernels for its kind."""
+    """Returns the convolution that ``operation`` is, if the engine has kernels for its kind."""
     call: Any = operation.call
     if operation.calls(nn.Conv2d):
         plain = call.padding_mode == "zeros" and not isinstance(call.padding, str)
@@ -210,7 +210,7 @@ def _convolution(operation: Operation) -> _Convolution | None:
 
 
 def _linear(operation: Operation) -> tuple[Parameter, Parameter | None] | None:
-    """The weight and bias of the Linear layer that ``operation`` is."""
+    """Returns the weight and bias of the Linear layer that ``operation`` is."""
     call: Any = operation.call
     if operation.calls(nn.Linear):
         weight, bias = call.weight, call.bias
@@ -225,7 +225,8 @@ def _linear(operation: Operation) -> tuple[Parameter, Parameter | None] | None:
 
 
 def _usable(weight: Any, bias: Any) -> bool:
-    """Plain parameters in PyTorch's usual layout (a parametrised weight is computed, and not a Parameter)."""
+    """Returns whether they are plain parameters in PyTorch's usual layout (a parametrised weight is computed,
+    and not a Parameter)."""
     return (
         isinstance(weight, Parameter)
         and weight.is_contiguous()

@@ -69,7 +69,7 @@ class CompiledBatchNorm:
     def statistics(
         self, x: Tensor, running_mean: Tensor | None, running_variance: Tensor | None, momentum: float
     ) -> tuple[Tensor, Tensor]:
-        """In float64."""
+        """Returns mean and variance in float64."""
         rows = _rows(x)
         count = rows.shape[0]
         from_first, squares = self._sums(self._library.sum_moments, self._job(rows)) / count
@@ -120,11 +120,12 @@ class CompiledBatchNorm:
         return of_weight.to(x.dtype), of_bias.to(x.dtype)
 
     def _rounded_off(self) -> Tensor:
-        """What the means lost in x's dtype: more than a deviation, perhaps, where they are large."""
+        """Returns the part of the means that x's dtype cannot hold: more than a deviation, perhaps, where
+        they are large."""
         return self._mean - self._coefficients[0]
 
     def _sums(self, function: object, job: _Job) -> Tensor:
-        """(2, C), in float64: those of all units, always added in the same order."""
+        """Returns sums (2, C) in float64: those of all units, always added in the same order."""
         units = -(-job.rows // job.at_once)
         if self._room.shape[0] < units:
             self._room = torch.empty(units, 2, job.channels, dtype=torch.float64)
@@ -159,7 +160,7 @@ class CompiledBatchNorm:
 
 
 def batch_norm(channels: int, dimensions: int, relu: bool, eps: float, dtype: torch.dtype) -> BatchNormKernel:
-    """What normalises tensors of so many dimensions: compiled code, or else PyTorch's operators."""
+    """Makes the kernel for tensors of so many dimensions: compiled code, or else PyTorch's operators."""
     if dimensions in (2, 4):
         with contextlib.suppress(NotCompiled):
             return CompiledBatchNorm(channels, relu, eps, dtype)
@@ -167,7 +168,7 @@ def batch_norm(channels: int, dimensions: int, relu: bool, eps: float, dtype: to
 
 
 def _rows(tensor: Tensor) -> Tensor:
-    """(N, C, H, W), channels last, or (N, C), as rows with neighbouring channels; a view."""
+    """Shows (N, C, H, W), channels last, or (N, C), as rows with neighbouring channels; a view."""
     rows = tensor.permute(0, 2, 3, 1).view(-1, tensor.shape[1]) if tensor.dim() == 4 else tensor
     library.check_channels(rows)
     return rows

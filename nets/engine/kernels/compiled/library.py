@@ -38,8 +38,8 @@ class NotCompiled(RuntimeError):
 
 
 def vector_library(file: Path, dtype: torch.dtype, constants: str = "") -> ctypes.CDLL:
-    """The library of a C file that is written with vectors.h, for elements of ``dtype``; its functions run on
-    all threads. ``constants``: definitions that it asks for. Raises :class:`NotCompiled`."""
+    """Returns the library of a C file that is written with vectors.h, for elements of ``dtype``; its
+    functions run on all threads. ``constants``: definitions that it asks for. Raises :class:`NotCompiled`."""
     if dtype not in ELEMENTS:
         raise NotCompiled(f"no compiled code in {dtype}")
     _parallel()
@@ -53,7 +53,7 @@ def _source(file: Path, dtype: torch.dtype, constants: str) -> str:
 
 
 def library(source: str) -> ctypes.CDLL:
-    """The library of C ``source``, compiled now or earlier. Raises :class:`NotCompiled`."""
+    """Returns the library of C ``source``, compiled now or earlier. Raises :class:`NotCompiled`."""
     found = _library(source, os.environ.get("CC", ""))
     if isinstance(found, str):
         raise NotCompiled(found)
@@ -62,7 +62,7 @@ def library(source: str) -> ctypes.CDLL:
 
 @cache
 def _library(source: str, wanted: str) -> ctypes.CDLL | str:
-    """The library, or why there is none: no second attempt would end otherwise."""
+    """Returns the library, or why there is none: no second attempt would end otherwise."""
     try:
         command, version = _compiler(wanted)
         told = "\0".join((source, *command, *_FLAGS, version, _processor()))
@@ -73,7 +73,7 @@ def _library(source: str, wanted: str) -> ctypes.CDLL | str:
 
 
 def _load(kept: Path) -> ctypes.CDLL | None:
-    """None where it is missing or damaged."""
+    """Loads a kept library; None where it is missing or damaged."""
     try:
         return ctypes.CDLL(str(kept)) if kept.exists() else None
     except OSError:
@@ -93,7 +93,7 @@ def _make(source: str, command: tuple[str, ...], kept: Path) -> ctypes.CDLL:
 
 
 def compiler() -> str:
-    """The C compiler's first line about itself. Raises :class:`NotCompiled` where there is none."""
+    """Returns the C compiler's first line about itself. Raises :class:`NotCompiled` where there is none."""
     return _compiler(os.environ.get("CC", ""))[1]
 
 
@@ -122,7 +122,7 @@ def _run(command: tuple[str, ...], text: str = "") -> str:
 
 @cache
 def _processor() -> str:
-    """What ``-march=native`` depends on: a home folder may be shared by different machines."""
+    """Names all that ``-march=native`` depends on: a home folder may be shared by different machines."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -134,8 +134,8 @@ def _processor() -> str:
 
 
 def units_at_once(count: int) -> int:
-    """How many of ``count`` units a thread takes: few enough that a slow one leaves work to others; as far as
-    possible neighbours in memory."""
+    """Returns how many of ``count`` units a thread takes: few enough that a slow one leaves work to others;
+    as far as possible neighbours in memory."""
     return max(1, count // (_UNITS * torch.get_num_threads()))
 
 
@@ -159,7 +159,7 @@ def run_on_all_threads(function: Any, job: ctypes.Structure) -> None:
 
 @cache
 def _parallel() -> Any:
-    """GNU OpenMP's entry to a parallel region, which LLVM's has too. Raises :class:`NotCompiled`."""
+    """Returns GNU OpenMP's entry to a parallel region, which LLVM's has too. Raises :class:`NotCompiled`."""
     try:
         found = torch_library().GOMP_parallel
     except (StopIteration, OSError, AttributeError) as error:

@@ -85,7 +85,7 @@ class CompiledMaxPooling:
 
 
 def max_pooling(pool: nn.MaxPool2d, dtype: torch.dtype) -> MaxPooling:
-    """What runs ``pool`` on images of ``dtype``: compiled code, or else PyTorch's operators."""
+    """Makes the kernel of ``pool`` for images of ``dtype``: compiled code, or else PyTorch's operators."""
     window = window_of(pool)
     try:
         return CompiledMaxPooling(window, dtype)

@@ -50,9 +50,9 @@ class _Job(ctypes.Structure):
 def bmm(
     a: Tensor, b: Tensor, out: Tensor, add: bool = False, bias: Tensor | None = None, relu: bool = False
 ) -> None:
-    """``out`` (R, n, m) = ``a`` (R, n, k) times ``b`` (R, k, m), or plus that; ``bias`` (m,) is added, and
-    with ``relu`` negative results become 0. Any strides, but for out's columns and the bias: they must be
-    neighbours. Raises :class:`NotCompiled`."""
+    """Computes ``out`` (R, n, m) = ``a`` (R, n, k) times ``b`` (R, k, m), or plus that; ``bias`` (m,) is
+    added, and with ``relu`` negative results become 0. Any strides, but for out's columns and the bias: they
+    must be neighbours. Raises :class:`NotCompiled`."""
     products, rows, inner = a.shape
     columns = b.shape[2]
     if (columns > 1 and out.stride(2) != 1) or (bias is not None and not bias.is_contiguous()):
@@ -86,12 +86,12 @@ def bmm(
 def mm(
     a: Tensor, b: Tensor, out: Tensor, add: bool = False, bias: Tensor | None = None, relu: bool = False
 ) -> None:
-    """:func:`bmm` of single matrices."""
+    """Computes :func:`bmm` of single matrices."""
     bmm(a[None], b[None], out[None], add, bias, relu)
 
 
 def why_not(dtype: torch.dtype) -> str:
-    """Why there are no compiled products; empty if there are."""
+    """Returns why there are no compiled products; empty if there are."""
     try:
         _library(dtype)
     except NotCompiled as error:
@@ -100,7 +100,7 @@ def why_not(dtype: torch.dtype) -> str:
 
 
 def _rows_at_once(rows: int, panels: int) -> int:
-    """As many as are worth packing a panel for, unless some thread would then have nothing to do."""
+    """Returns as many as are worth packing a panel for, unless some thread would then have nothing to do."""
     blocks = max(-(-rows // _ROWS), -(-_UNITS * torch.get_num_threads() // panels))
     return _ROWS_TOGETHER * max(1, -(-rows // (blocks * _ROWS_TOGETHER)))
 

@@ -118,7 +118,7 @@ class CompiledTiles:
     def _job(
         self, images: Tensor, piece: Piece, values: Tensor, padding: tuple[int, int] = (0, 0)
     ) -> _TilesJob:
-        """``padding``: how far above and left of the image its first tile starts."""
+        """Describes the work to C. ``padding``: how far above and left of the image its first tile starts."""
         library.check_channels(images)
         some, rows = piece
         part = images[some]
@@ -147,7 +147,7 @@ def _library(transforms: TileTransforms, dtype: torch.dtype) -> ctypes.CDLL:
 
 
 def _constants(transforms: TileTransforms) -> str:
-    """The definitions that tiles.c asks for."""
+    """Returns the definitions that tiles.c asks for."""
     assert transforms.along_axes is not None
     lines = [
         f"#define TILE {transforms.input_tile}",
