@@ -1,4 +1,4 @@
-"""Layers that are one matrix product: Linear, 1x1 convolutions, and those whose kernel covers the whole input.
+"""Layers that are one matrix product: Linear, 1x1 convolutions, and those that cover their whole input.
 
 The weight (out, in, kernel) is used as it is, as an (out, in * kernel) matrix, and so is its gradient.
 """
