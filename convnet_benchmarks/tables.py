@@ -111,5 +111,10 @@ class Table:
             console.print(Text(note))
 
 
+def counted(number: int, noun: str) -> str:
+    """Returns the number with its noun: 1 thread, 2 threads."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
 def _escaped(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ")

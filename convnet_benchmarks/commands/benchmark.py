@@ -4,8 +4,9 @@ from collections.abc import Callable, Sequence
 
 from convnet_benchmarks.errors import run_command
 from convnet_benchmarks.legacy.options import BenchmarkOptions
-from convnet_benchmarks.legacy.run import LegacyRun, Script, run_script
+from convnet_benchmarks.legacy.run import LegacyRun
 from convnet_benchmarks.legacy.scaling import measure_scaling
+from convnet_benchmarks.legacy.script import Script, run_script
 
 SUMMARY = "time a net's three phases, as benchmark.lua did"
 

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from convnet_benchmarks.errors import UserError, run_command
 from convnet_benchmarks.legacy.options import CriterionOptions
-from convnet_benchmarks.legacy.run import LegacyRun, Script, lua_number, run_script
+from convnet_benchmarks.legacy.run import LegacyRun, lua_number
 from convnet_benchmarks.legacy.scaling import measure_scaling
+from convnet_benchmarks.legacy.script import Script, run_script
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks.errors import UserError
-from convnet_benchmarks.options.parser import OneLineParser, natural
+from convnet_benchmarks.options.parser import OneLineParser
+from convnet_benchmarks.options.types import natural
 from lua_compat.whole_file import replaced_when_whole
 
 if TYPE_CHECKING:  # numpy is imported when a file is read, not for --help

@@ -14,15 +14,16 @@ from typing import Annotated, Any, TypeVar
 from argparse_dataclass import ArgumentParser
 
 from convnet_benchmarks.errors import UserError
-from convnet_benchmarks.options.parser import OneLineParser, natural, seed, thread_count
-from convnet_benchmarks.points.point import DTYPES
+from convnet_benchmarks.options.parser import OneLineParser
+from convnet_benchmarks.options.types import input_size, natural, positive, seed, thread_count
+from convnet_benchmarks.workload.backends import LEGACY_BACKENDS
+from convnet_benchmarks.workload.devices import DTYPES
 
 # Field types are read by argparse-dataclass at run time, so this module must not postpone annotations.
 
 # argparse-dataclass gives a plain bool its own two flags; ours takes true and false as well.
 Switch = Annotated[bool, "true or false"]
 
-BACKENDS = ("auto", "mm", "direct", "winograd", "fft", "stock")
 AUTO = "auto"
 _ITER_HELP = "passes per timed loop, or auto: until the median is known to 1 %%"
 _HELP_SPELLINGS = ("-h", "--h", "-help", "--help", "-?")
@@ -38,27 +39,13 @@ def _switch_or_auto(text: str) -> bool | None:
     return None if text == AUTO else _switch(text)
 
 
-def _positive(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or int(text) < 1:
-        raise ValueError(f"'{text}' is not a whole number from 1 up")
-    return int(text)
-
-
 def _positive_or_auto(text: str) -> int | None:
     if text == AUTO:
         return None
     try:
-        return _positive(text)
-    except ValueError:
+        return positive(text)
+    except ArgumentTypeError:
         raise ValueError(f"'{text}' is neither a whole number from 1 up nor '{AUTO}'") from None
-
-
-def input_size(text: str) -> tuple[int, ...]:
-    """An option's size of one sample: 3x224x224 is (3, 224, 224). Raises ValueError for anything else."""
-    try:
-        return tuple(_positive(part) for part in text.split("x"))
-    except ValueError:
-        raise ValueError(f"'{text}' is not a size such as 3x224x224") from None
 
 
 def _option(
@@ -90,9 +77,9 @@ def _option(
 class LegacyOptions:
     """What both scripts take. Times are in milliseconds, sizes in pixels, seeds below 2**32."""
 
-    x: int | None = _option("x", None, _positive, "input height in pixels (dim1) [the net's own]")
-    y: int | None = _option("y", None, _positive, "input width in pixels (dim2) [the net's own]")
-    z: int | None = _option("z", None, _positive, "input planes (dim3) [the net's own]")
+    x: int | None = _option("x", None, positive, "input height in pixels (dim1) [the net's own]")
+    y: int | None = _option("y", None, positive, "input width in pixels (dim2) [the net's own]")
+    z: int | None = _option("z", None, positive, "input planes (dim3) [the net's own]")
     relu_inplace: Switch = _option("relu_inplace", True, _switch, "ReLU overwrites its input: less memory")
     convMM: Switch = _option(
         "convMM",
@@ -112,7 +99,7 @@ class LegacyOptions:
         "batched input; false keeps the original's meaning: one sample, whatever -batch_size says [auto]",
         metavar="true|false|auto",
     )
-    batch_size: int = _option("batch_size", 1, _positive, "samples in the input (per process)")
+    batch_size: int = _option("batch_size", 1, positive, "samples in the input (per process)")
     backend: str | None = _option(
         "backend",
         None,
@@ -120,8 +107,8 @@ class LegacyOptions:
         "kernels on the CPU instead of -convMM's: auto times all of them on every layer and phase and "
         "keeps the fastest; stock is PyTorch's autograd",
         legacy=False,
-        metavar="|".join(BACKENDS),
-        choices=BACKENDS,
+        metavar="|".join(LEGACY_BACKENDS),
+        choices=LEGACY_BACKENDS,
     )
     net: str = _option(
         "net",

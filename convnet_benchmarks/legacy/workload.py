@@ -1,7 +1,6 @@
 """From options to what is measured: the device, the net with its parameters, the input, the kernels."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -9,8 +8,13 @@ from convnet_benchmarks.errors import OutOfDeviceMemoryError, UserError
 from convnet_benchmarks.legacy import backends
 from convnet_benchmarks.legacy.options import LegacyOptions
 from convnet_benchmarks.workload import nets as named_nets
-from convnet_benchmarks.workload.author_errors import check_runs
+from convnet_benchmarks.workload.backends import Backend
+from convnet_benchmarks.workload.check_runs import check_runs
+from convnet_benchmarks.workload.devices import CPU, open_device, open_gpu
+from convnet_benchmarks.workload.inputs import sample_input, to_device
 from convnet_benchmarks.workload.memory import available_bytes
+from convnet_benchmarks.workload.nets import by, check_size
+from convnet_benchmarks.workload.ran import Ran, batch_size, ran_on
 from nets import registry
 from nets.net import IMAGENET, Net
 
@@ -26,9 +30,9 @@ class Workload:
     net: Net
     module: "nn.Module"
     input: "torch.Tensor"
-    batch_size: int
     device: "torch.device"
-    backend: backends.Backend
+    backend: Backend
+    ran: Ran
     model_text: str
     notes: list[str] = field(default_factory=list)
 
@@ -56,25 +60,15 @@ def input_shape(options: LegacyOptions, net: Net) -> tuple[int, ...]:
     if len(sample) == len(given):
         sample = tuple(own if size is None else size for size, own in zip(given, sample, strict=True))
     elif any(size is not None for size in given):
-        takes = "x".join(map(str, sample))
-        raise UserError(f"option -x, -y, -z: an input of {net.name} is {takes}; use --input-size")
+        raise UserError(f"option -x, -y, -z: an input of {net.name} is {by(sample)}; use --input-size")
     if net.name in registry.NETS:
-        _check_planes(options, registry.NETS[net.name], sample)
+        check_size(registry.NETS[net.name], sample, "-z")
     batched = options.tensor_4d
     if batched is None:
         batched = options.batch_size > 1 or not net.unbatched
     elif not batched and not net.unbatched:
         raise UserError(f"option -4d_tensor false: {net.name} takes batches only; leave the option away")
     return (options.batch_size, *sample) if batched else sample
-
-
-def _check_planes(options: LegacyOptions, net: Net, sample: tuple[int, ...]) -> None:
-    own = net.input_size
-    option = "--input-size" if options.input_size is not None else "-z"
-    if len(sample) != len(own):
-        raise UserError(f"option {option}: an input of {net.name} is {_by(own)}, not {_by(sample)}")
-    if len(own) == 3 and sample[0] != own[0]:
-        raise UserError(f"option {option}: {net.name} takes {own[0]} input planes, not {sample[0]}")
 
 
 def prepare(options: LegacyOptions) -> Workload:
@@ -95,9 +89,7 @@ def prepare(options: LegacyOptions) -> Workload:
 
     import torch
 
-    from nets.torch7.initialisation import normal_input
     from nets.torch7.printing import torch7_string
-    from nets.torch7.random import Generator
 
     if options.threads is not None:
         torch.set_num_threads(options.threads)
@@ -108,26 +100,19 @@ def prepare(options: LegacyOptions) -> Workload:
         if isinstance(child, torch.nn.ReLU) and not (net.own_parameters and options.relu_inplace):
             child.inplace = options.relu_inplace
     module = module.to(device, dtype)
-    if net.tokens:
-        input = net.sample(shape, torch.Generator().manual_seed(options.seed + 1)).to(device)
-    else:
-        input = normal_input(shape, Generator(options.seed + 1)).to(device, dtype)
+    input = to_device(sample_input(net, shape, options.seed), device, dtype)
     if net.own_parameters:
         check_runs(net, module, input)
     return Workload(
         net=net,
         module=module,
         input=input,
-        batch_size=_batch_size(net, shape),
         device=device,
         backend=backend,
-        model_text=torch7_string(module, backend.class_names(options.relu_cudnn)),
+        ran=ran_on(net, shape, backend.name, options.dtype, device),
+        model_text=torch7_string(module, backends.class_names(backend, options.relu_cudnn)),
         notes=_notes(options, net),
     )
-
-
-def _batch_size(net: Net, shape: tuple[int, ...]) -> int:
-    return shape[0] if len(shape) > len(net.input_size) else 1
 
 
 def _notes(options: LegacyOptions, net: Net) -> list[str]:
@@ -144,19 +129,9 @@ def _notes(options: LegacyOptions, net: Net) -> list[str]:
 
 
 def _device(options: LegacyOptions) -> "torch.device":
-    import torch
-
     if not options.cuda:
-        return torch.device("cpu")
-    if not torch.cuda.is_available():
-        why = "this build of PyTorch has no CUDA" if torch.version.cuda is None else "no CUDA GPU was found"
-        raise UserError(f"option -cuda true: {why}; accepted here: -cuda false")
-    count = torch.cuda.device_count()
-    if options.device >= count:
-        raise UserError(f"option --device: {options.device} is not one of the GPUs 0 to {count - 1}")
-    device = torch.device("cuda", options.device)
-    torch.cuda.set_device(device)
-    return device
+        return open_device(CPU)
+    return open_gpu(options.device, "option -cuda true", "option --device", "-cuda false")
 
 
 def _check_shape(options: LegacyOptions, net: Net, on_meta: "nn.Module", shape: tuple[int, ...]) -> None:
@@ -176,10 +151,10 @@ def _check_shape(options: LegacyOptions, net: Net, on_meta: "nn.Module", shape: 
 
     name, layer_shape = failure
     layer = torch7_string(on_meta.get_submodule(name)).partition(" {")[0]
-    where = f"layer {torch7_path(name)} {layer} gets {_by(layer_shape)}"
+    where = f"layer {torch7_path(name)} {layer} gets {by(layer_shape)}"
     if options.input_size is not None:
-        problem = f"{net.name} does not accept {_by(sample)}: {where}"
-        raise UserError(f"option --input-size: {problem}; the net's own size is {_by(own)}")
+        problem = f"{net.name} does not accept {by(sample)}: {where}"
+        raise UserError(f"option --input-size: {problem}; the net's own size is {by(own)}")
     problem = f"{net.name} does not accept {shape[-2]}x{shape[-1]}: {where}"
     raise UserError(f"option -x, -y: {problem}; {_advice(on_meta, shape, own)}")
 
@@ -203,10 +178,6 @@ def _advice(on_meta: "nn.Module", shape: tuple[int, ...], size: tuple[int, ...])
     return ", ".join(advice)
 
 
-def _by(sizes: Sequence[int]) -> str:
-    return "x".join(map(str, sizes))
-
-
 def _check_memory(
     options: LegacyOptions,
     net: Net,
@@ -219,7 +190,7 @@ def _check_memory(
 
     from nets.input_size import activation_elements
 
-    available, batch = available_bytes(), _batch_size(net, shape)
+    available, batch = available_bytes(), batch_size(net, shape)
     bytes_each = getattr(torch, options.dtype).itemsize
     if device.type != "cpu" or available is None:
         return

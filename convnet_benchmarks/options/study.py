@@ -2,14 +2,13 @@
 
 import argparse
 import contextlib
-import os
-import re
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from convnet_benchmarks import output
-from convnet_benchmarks.options.parser import OneLineParser, thread_count
+from convnet_benchmarks.options.parser import OneLineParser
+from convnet_benchmarks.options.types import cores, input_size, memory_size, thread_count
 from convnet_benchmarks.output import OutputFile
 from convnet_benchmarks.tables import Table
 
@@ -44,6 +43,16 @@ def add_point_options(group: "argparse._ArgumentGroup", *, points: str, memory_b
         "--points", default=points, metavar="FILE", help=f"everything, as it is measured [{points}]"
     )
     group.add_argument("--fresh", action="store_true", help="forget what the file of --points holds")
+
+
+def add_input_size(group: "argparse._ActionsContainer") -> None:
+    """``--input-size``, which takes as many dimensions as the net does."""
+    group.add_argument(
+        "--input-size",
+        type=input_size,
+        metavar="SIZE",
+        help="of one sample, such as 3x224x224 or 2x20 [the net's own]",
+    )
 
 
 _FILES = ("json", "csv", "md")
@@ -108,70 +117,3 @@ def open_output(
             if name in given
         }
         yield StudyOutput(kind, files)
-
-
-def names(text: str) -> list[str]:
-    """An option's comma-separated names."""
-    found = [name.strip() for name in text.split(",") if name.strip()]
-    if not found:
-        raise argparse.ArgumentTypeError("no name given; accepted: names separated by commas")
-    return list(dict.fromkeys(found))
-
-
-def positive(text: str) -> int:
-    """An option's whole number from 1 up."""
-    if not text.isascii() or not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from 1 up")
-    return int(text)
-
-
-def sizes(text: str) -> list[int]:
-    """An option's comma-separated whole numbers from 1 up."""
-    return list(dict.fromkeys(positive(part.strip()) for part in text.split(",")))
-
-
-def memory_size(text: str) -> int:
-    """An option's amount of memory, such as 8GiB, 512M or 1.5g, in bytes (1024 to the K)."""
-    found = re.fullmatch(r"(\d{1,15}(?:\.\d+)?)\s*([kmgt])(?:i?b)?", text, re.IGNORECASE)
-    if not found or float(found[1]) == 0:
-        raise argparse.ArgumentTypeError(f"'{text}' is not an amount of memory such as 8GiB or 512MiB")
-    return int(float(found[1]) * 1024 ** ("kmgt".index(found[2].lower()) + 1))
-
-
-def seconds(text: str) -> float:
-    """An option's number of seconds above 0."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"'{text}' is not a number of seconds above 0")
-    return value
-
-
-def input_size(text: str) -> tuple[int, int, int]:
-    """An option's planes, height and width of one sample, as 3x224x224."""
-    parts = text.lower().split("x")
-    if len(parts) != 3:
-        raise argparse.ArgumentTypeError(f"'{text}' is not an input size; accepted: 3x224x224 and the like")
-    planes, height, width = map(positive, parts)
-    return planes, height, width
-
-
-def cores(text: str) -> list[int]:
-    """An option's processor cores, as 0-3,6; only those that this process may use."""
-    if not hasattr(os, "sched_getaffinity"):
-        raise argparse.ArgumentTypeError("this system does not let a process choose its cores")
-    usable = os.sched_getaffinity(0)
-    beyond = max(usable) + 1  # stands for all higher numbers: a range may name billions
-    found: set[int] = set()
-    for part in text.split(","):
-        bounds = re.fullmatch(r"\s*(\d+)(?:-(\d+))?\s*", part)
-        if not bounds:
-            raise argparse.ArgumentTypeError(f"'{text}' is not a list of cores such as 0-3,6")
-        first, last = (min(int(bound), beyond) for bound in (bounds[1], bounds[2] or bounds[1]))
-        found.update(range(first, last + 1))
-    if not found or not found <= usable:
-        have = ",".join(map(str, sorted(usable)))
-        raise argparse.ArgumentTypeError(f"'{text}' names cores that are not there; accepted: {have}")
-    return sorted(found)

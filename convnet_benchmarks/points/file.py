@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from convnet_benchmarks.errors import UserError
-from convnet_benchmarks.fields import FieldError, Fields
+from convnet_benchmarks.points.fields import FieldError, Fields
 from convnet_benchmarks.points.point import Point
 
 SCHEMA = "convnet-benchmarks/points/1"

@@ -67,10 +67,9 @@ def _measured(point: Point, settling: Settling) -> dict[str, Any]:
 
 
 def _tried(point: Point) -> dict[str, Any]:
-    with open_point(point) as workload, _memory_counted(workload.device) as memory:
-        run = workload.opened.train if point.mode == "training" else workload.opened.infer
+    with open_point(point, drawn=False) as workload, _memory_counted(workload.device) as memory:
         for _ in range(2):  # the second pass meets the buffers that the first has left
-            run()
+            workload.run()
             workload.clock.synchronise()
     return dict(memory)
 
@@ -120,8 +119,7 @@ def _figures(point: Point, workload: PointWorkload, settling: Settling) -> dict[
     from convnet_benchmarks import environment
     from nets.registry import parameter_count
 
-    opened, clock = workload.opened, workload.clock
-    run = opened.train if point.mode == "training" else opened.infer
+    run, clock = workload.run, workload.clock
     with _memory_counted(workload.device) as memory:
         passes = warm_up(run, clock, most_seconds=settling.most_seconds)
         throughput = _settled(run, clock, settling)
@@ -133,20 +131,18 @@ def _figures(point: Point, workload: PointWorkload, settling: Settling) -> dict[
             clock.synchronise()
 
         latency = _settled(run_and_wait, HostClock(), settling)
-    phases = {}
-    if point.mode == "training":
-        third = replace(settling, most_seconds=settling.most_seconds / 3)
-        phases = {name: _settled(phase, clock, third) for name, phase in opened.phases.items()}
+    third = replace(settling, most_seconds=settling.most_seconds / 3)
+    phases = {name: _settled(phase, clock, third) for name, phase in workload.phases.items()}
     return {
         "parameters": parameter_count(workload.module),
-        "input_shapes": [list(input.shape) for input in workload.inputs],
+        "input_shapes": [list(workload.input.shape)],
         "samples_per_second": point.batch_size * 1e3 / throughput.summary().median,
         "latency_ms": {f"p{percent}": percentile(latency.samples_ms, percent) for percent in PERCENTILES},
         "pass_ms": throughput.summary().without_advice(),
         "phases_ms": {name: loop.summary().without_advice() for name, loop in phases.items()},
         "warm_up_passes": passes,
         **memory,
-        "engine": opened.facts,
+        "engine": workload.engine and workload.engine.as_dict(),
         "environment": environment.collect(workload.device),
     }
 

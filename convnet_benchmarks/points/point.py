@@ -5,9 +5,9 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from convnet_benchmarks.fields import FieldError, Fields
+from convnet_benchmarks.points.fields import FieldError, Fields
+from convnet_benchmarks.workload.devices import DTYPES
 
-DTYPES = ("float32", "float64", "bfloat16", "float16")
 MODES = ("inference", "training")
 
 # What became of a point. The first three are final; a failed point is measured again when a study resumes.
@@ -19,9 +19,9 @@ STATUSES = (OK, OUT_OF_MEMORY, UNSUPPORTED, FAILED)
 class Point:
     """What is measured. Raises ValueError for a mode or number format that there is not.
 
-    ``device``: cpu, cuda or cuda:N. ``backend``: a name of ``study_backends``. ``mode``: inference, or
-    training, which is the three phases. ``threads``: None for PyTorch's own choice. ``input_size``: planes,
-    height and width, None for the net's own. ``seed``: of the parameters; the input's is one more.
+    ``device``: cpu, cuda or cuda:N. ``backend``: a name of ``workload/backends.py``. ``mode``: inference, or
+    training, which is the three phases. ``threads``: None for PyTorch's own choice. ``input_size``: of one
+    sample, None for the net's own. ``seed``: of the parameters; the input's is one more.
     """
 
     net: str
@@ -31,7 +31,7 @@ class Point:
     backend: str = "stock"
     mode: str = "inference"
     threads: int | None = None
-    input_size: tuple[int, int, int] | None = None
+    input_size: tuple[int, ...] | None = None
     seed: int = 1
 
     def __post_init__(self) -> None:
@@ -64,9 +64,8 @@ class Point:
         if unknown:
             raise FieldError(f"unknown fields of a point: {', '.join(sorted(map(str, unknown)))}")
         size = None
-        if not given.is_null("input_size", "planes, height and width"):
-            planes, height, width = given.wholes("input_size", 3)
-            size = planes, height, width
+        if not given.is_null("input_size", "a list of sizes"):
+            size = given.wholes("input_size")
         return Point(
             net=given.text("net"),
             batch_size=given.whole("batch_size"),

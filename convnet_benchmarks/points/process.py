@@ -18,6 +18,7 @@ from convnet_benchmarks import child_process, environment
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.points.point import FAILED, OUT_OF_MEMORY, Point
 from convnet_benchmarks.timing.loops import Settling
+from convnet_benchmarks.workload.devices import CPU, device_type
 from convnet_benchmarks.workload.memory import resident_bytes
 
 # How often a worker's memory is looked at: rarely while it is timed, often while it is tried out.
@@ -166,8 +167,11 @@ def describe_device(device: str, option: str) -> dict[str, str]:
 
     Raises UserError, naming ``option``, for a device that is not there.
     """
-    if device == "cpu":
-        return environment.machine(device)
+    try:
+        if device_type(device) == CPU:
+            return environment.machine(device)
+    except UserError as error:
+        raise UserError(f"option {option}: {error}") from None
     with PointWorker() as worker:
         answer = worker.ask("describe", device=device)
     if "error" in answer:

@@ -41,7 +41,7 @@ class Requests:
         """The ``machine`` of a device, or an ``error``."""
         from convnet_benchmarks import environment
         from convnet_benchmarks.errors import UserError
-        from convnet_benchmarks.points.workload import open_device
+        from convnet_benchmarks.workload.devices import open_device
 
         try:
             open_device(device)
@@ -74,7 +74,7 @@ class Requests:
 
         with outcome_of() as outcome:
             self._workload = self._kept.enter_context(open_point(Point.from_dict(point)))
-            run, clock = self._workload.opened.infer, self._workload.clock
+            run, clock = self._workload.infer, self._workload.clock
             warm_up(run, clock, most_seconds=warm_up_seconds)
             outcome.figures = {
                 "pass_ms": run_loop(run, 1, clock).ms_per_pass,
@@ -87,7 +87,7 @@ class Requests:
         from convnet_benchmarks.timing.loops import run_loop
 
         assert self._workload is not None, "open has been asked for before"
-        run, clock = self._workload.opened.infer, self._workload.clock
+        run, clock = self._workload.infer, self._workload.clock
 
         def run_and_wait() -> None:
             run()
@@ -99,10 +99,10 @@ class Requests:
         """Writes the output for the point's input to a file of numpy: one float32 array, or several."""
         import numpy as np
 
-        from convnet_benchmarks.points.workload import tensors_in
+        from convnet_benchmarks.workload.inputs import tensors_in
 
         assert self._workload is not None, "open has been asked for before"
-        found = tensors_in(self._workload.opened.infer())
+        found = tensors_in(self._workload.infer())
         np.savez(path, *[tensor.detach().float().cpu().numpy() for tensor in found])
         return {}
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from convnet_benchmarks.fields import Fields
+from convnet_benchmarks.points.fields import Fields
 from convnet_benchmarks.points.point import OK, STATUSES, Point
 from convnet_benchmarks.results.measurement import (
     IMAGES_PER_SECOND,

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from convnet_benchmarks.errors import UserError
-from convnet_benchmarks.fields import FieldError, Fields, is_finite, is_whole, shown
 from convnet_benchmarks.legacy.logs import LoggedRun
 from convnet_benchmarks.output import SCHEMA
+from convnet_benchmarks.points.fields import FieldError, Fields, is_finite, is_whole, shown
 from convnet_benchmarks.points.file import is_point_file, latest_lines
 from convnet_benchmarks.results.from_points import of_point
 from convnet_benchmarks.results.from_studies import environment_device, study_measurements

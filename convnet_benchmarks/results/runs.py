@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 
 from convnet_benchmarks.errors import UserError
-from convnet_benchmarks.fields import is_finite, shown
 from convnet_benchmarks.legacy.logs import PER_SAMPLE, LoggedRun, parse_log, parse_model
 from convnet_benchmarks.output import SCHEMA
+from convnet_benchmarks.points.fields import is_finite, shown
 
 
 def is_run_json(path: str) -> bool:

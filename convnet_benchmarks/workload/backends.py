@@ -1,17 +1,8 @@
-"""The kernels a study may measure a net on, by name; ``backends.py`` has those of the legacy switches."""
+"""The kernels a net can be measured on, by name: the one list for every command."""
 
-import contextlib
-import os
-import shutil
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
-from convnet_benchmarks.legacy.backends import framework_switches
-
-if TYPE_CHECKING:
-    import torch
-    from torch import nn
+from convnet_benchmarks.workload.devices import CPU, CUDA
 
 
 class UnsupportedError(Exception):
@@ -19,160 +10,73 @@ class UnsupportedError(Exception):
 
 
 @dataclass(frozen=True)
-class StudyBackend:
-    """One choice of kernels: PyTorch's with some switches, or the CPU engine's (``engine``: its backend)."""
+class Backend:
+    """One choice of kernels: PyTorch's with some switches, or the CPU engine's (``engine``: its backend).
+
+    Where the engine cannot run a net, the switches are those that come closest to it in PyTorch.
+    """
 
     name: str
     description: str
-    devices: tuple[str, ...] = ("cpu",)
+    devices: tuple[str, ...] = (CPU,)
     engine: str = ""
     onednn: bool = True
+    nnpack: bool = True
     cudnn: bool = True
     tf32: bool = False
     channels_last: bool = False
     compiled: bool = False
 
     def why_not_on(self, device_type: str) -> str:
-        """Why the backend cannot run on ``cpu`` or ``cuda``; empty where it can."""
+        """Returns why the backend cannot run on ``cpu`` or ``cuda``; empty where it can."""
         if device_type in self.devices:
             return ""
         return f"backend {self.name} is for {' and '.join(self.devices)}, not for {device_type}"
 
 
-_BOTH = ("cpu", "cuda")
-BACKENDS: dict[str, StudyBackend] = {
-    backend.name: backend
-    for backend in (
-        StudyBackend("stock", "PyTorch as it comes: oneDNN on a CPU, cuDNN autotuned on a GPU", _BOTH),
-        StudyBackend("no-onednn", "PyTorch without oneDNN: im2col and MKL's matrix product", onednn=False),
-        StudyBackend("no-cudnn", "PyTorch without cuDNN: its native CUDA kernels", ("cuda",), cudnn=False),
-        StudyBackend("tf32", "stock, matrix products and convolutions in TF32", ("cuda",), tf32=True),
-        StudyBackend("channels-last", "stock, tensors laid out NHWC", _BOTH, channels_last=True),
-        StudyBackend(
-            "compile", "torch.compile (needs a C++ compiler; Triton on a GPU)", _BOTH, compiled=True
-        ),
-        StudyBackend("auto", "CPU engine: the fastest kernel for each layer and phase", engine="auto"),
-        StudyBackend("mm", "CPU engine: im2col and matrix product", engine="mm"),
-        StudyBackend("direct", "CPU engine: oneDNN direct convolution", engine="direct"),
-        StudyBackend("winograd", "CPU engine: Winograd convolution where it applies", engine="winograd"),
-        StudyBackend("fft", "CPU engine: FFT convolution where it applies", engine="fft"),
-    )
-}
+def _on_engine(name: str, description: str, onednn: bool = True) -> Backend:
+    return Backend(name, description, engine=name, onednn=onednn, nnpack=False)
 
 
-def find(name: str) -> StudyBackend:
-    """The backend called ``name``; raises KeyError with the accepted names otherwise."""
+def _named(*backends: Backend) -> dict[str, Backend]:
+    return {backend.name: backend for backend in backends}
+
+
+_BOTH = (CPU, CUDA)
+BACKENDS = _named(
+    Backend("stock", "PyTorch as it comes: oneDNN on a CPU, cuDNN autotuned on a GPU", _BOTH),
+    Backend("no-onednn", "PyTorch without oneDNN: im2col and MKL's matrix product", onednn=False),
+    Backend("no-cudnn", "PyTorch without cuDNN: its native CUDA kernels", (CUDA,), cudnn=False),
+    Backend("tf32", "stock, matrix products and convolutions in TF32", (CUDA,), tf32=True),
+    Backend("channels-last", "stock, tensors laid out NHWC", _BOTH, channels_last=True),
+    Backend("compile", "torch.compile (needs a C++ compiler; Triton on a GPU)", _BOTH, compiled=True),
+    _on_engine("auto", "the fastest kernel for each layer and phase"),
+    _on_engine("mm", "im2col and matrix product", onednn=False),
+    _on_engine("direct", "oneDNN direct convolution"),
+    _on_engine("winograd", "Winograd convolution where it applies"),
+    _on_engine("fft", "FFT convolution where it applies"),
+)
+
+# What --backend of the legacy scripts takes: the engine's, and PyTorch's own.
+LEGACY_BACKENDS = (*(name for name, backend in BACKENDS.items() if backend.engine), "stock")
+
+# What the legacy switches (-convMM, -cudnn, -ccn2) select on a GPU; the names are those of the switches.
+GPU_SWITCHES = _named(
+    Backend("mm", "PyTorch's native CUDA convolution (im2col and matrix product)", (CUDA,), cudnn=False),
+    Backend("direct", "PyTorch's native CUDA convolution", (CUDA,), cudnn=False),
+    Backend("cudnn", "cuDNN, autotuned", (CUDA,)),
+    Backend(
+        "ccn2",
+        "PyTorch's native CUDA convolution (cuda-convnet2's kernels no longer exist)",
+        (CUDA,),
+        cudnn=False,
+    ),
+)
+
+
+def find(name: str) -> Backend:
+    """Returns the backend called ``name``; raises KeyError with the accepted names otherwise."""
     try:
         return BACKENDS[name]
     except KeyError:
         raise KeyError(f"unknown backend '{name}'; accepted: {', '.join(BACKENDS)}") from None
-
-
-@dataclass(frozen=True)
-class Opened:
-    """How to run a net: one pass of inference or training, and in training its phases one by one.
-
-    ``infer`` returns the output. ``facts`` are what the engine chose, as plain JSON values.
-    """
-
-    infer: "Callable[[], Any]"
-    phases: dict[str, Callable[[], object]]
-    facts: dict[str, Any] | None = None
-
-    def train(self) -> None:
-        """One pass of the three phases; the gradient of the output is the output itself."""
-        for phase in self.phases.values():
-            phase()
-
-
-@contextlib.contextmanager
-def open_backend(
-    backend: StudyBackend, module: "nn.Module", inputs: "tuple[torch.Tensor, ...]", training: bool
-) -> Iterator[Opened]:
-    """Makes ``module`` ready to run on ``inputs``; raises UnsupportedError where it cannot be.
-
-    The module is left in training or evaluation mode, as asked, and in the backend's layout.
-    """
-    import torch
-
-    module.train(training)
-    if backend.channels_last:
-        layout = torch.channels_last
-        module.to(memory_format=layout)  # type: ignore[call-overload]
-        inputs = tuple(x.contiguous(memory_format=layout) if x.dim() == 4 else x for x in inputs)
-    with framework_switches(onednn=backend.onednn, nnpack=True, cudnn=backend.cudnn, tf32=backend.tf32):
-        if backend.engine:
-            yield from _on_engine(backend, module, inputs)
-        elif training:
-            yield from _training(backend, module, inputs)
-        else:
-            yield _inference(backend, module, inputs)
-
-
-def _inference(backend: StudyBackend, module: "nn.Module", inputs: "tuple[torch.Tensor, ...]") -> Opened:
-    import torch
-
-    run: Callable[..., Any] = module
-    if backend.compiled:
-        _check_compiler()
-        run = torch.compile(module)
-
-    def infer() -> Any:
-        with torch.inference_mode():
-            return run(*inputs)
-
-    return Opened(infer, {})
-
-
-def _training(
-    backend: StudyBackend, module: "nn.Module", inputs: "tuple[torch.Tensor, ...]"
-) -> Iterator[Opened]:
-    from nets.phases import AutogradPhases
-
-    if backend.compiled:
-        raise UnsupportedError("torch.compile fuses the phases of training; it is measured in inference only")
-    with AutogradPhases(module) as phases:
-        yield _three_phases(phases, _only_input(inputs))
-
-
-def _on_engine(
-    backend: StudyBackend, module: "nn.Module", inputs: "tuple[torch.Tensor, ...]"
-) -> Iterator[Opened]:
-    import nets.engine
-
-    input = _only_input(inputs)
-    try:
-        compiled = nets.engine.compile(module, tuple(input.shape), backend.engine)
-    except (nets.engine.CompileError, ValueError) as error:
-        raise UnsupportedError(f"the CPU engine cannot run this net: {error}") from None
-    with compiled as phases:
-        yield _three_phases(phases, input, phases.report().as_dict())
-
-
-def _three_phases(phases: Any, input: "torch.Tensor", facts: dict[str, Any] | None = None) -> Opened:
-    phases.zeroGradParameters()
-    output = input  # replaced by the first pass
-
-    def update_output() -> "torch.Tensor":
-        nonlocal output
-        output = phases.updateOutput(input)
-        return output
-
-    steps: dict[str, Callable[[], object]] = {
-        "updateOutput": update_output,
-        "updateGradInput": lambda: phases.updateGradInput(input, output),
-        "accGradParameters": lambda: phases.accGradParameters(input, output),
-    }
-    return Opened(update_output, steps, facts)
-
-
-def _only_input(inputs: "tuple[torch.Tensor, ...]") -> "torch.Tensor":
-    if len(inputs) != 1:
-        raise UnsupportedError("the three phases take a net of one input")
-    return inputs[0]
-
-
-def _check_compiler() -> None:
-    compiler = os.environ.get("CXX", "g++")
-    if shutil.which(compiler) is None:
-        raise UnsupportedError(f"torch.compile needs a C++ compiler, and '{compiler}' (CXX) was not found")

@@ -3,7 +3,7 @@
 import importlib
 import importlib.util
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -31,7 +31,10 @@ def find(name: str, input_size: tuple[int, ...] | None = None, option: str = "--
     file, colon, inner = name.rpartition(":")
     if name in registry.NETS:
         net = registry.NETS[name]
-        return net if input_size is None else replace(net, input_size=input_size)
+        if input_size is None:
+            return net
+        check_size(net, input_size, "--input-size")
+        return replace(net, input_size=input_size)
     if name.endswith(".t7") or file.endswith(".t7"):
         source, place = (name, None) if name.endswith(".t7") else (file, inner)
         if not os.path.isfile(source):
@@ -48,6 +51,24 @@ def find(name: str, input_size: tuple[int, ...] | None = None, option: str = "--
     if input_size is None:
         raise UserError(f"option {option}: '{name}' needs the size of one input, as --input-size 3x224x224")
     return Net(name, definition, input_size, name, own_parameters=True)
+
+
+def check_size(net: Net, size: tuple[int, ...], option: str) -> None:
+    """Checks, without building ``net`` of the registry, that a sample of ``size`` has its dimensions.
+
+    The first is never another one: planes, or the sentences of a pair. Raises UserError that names
+    ``option``.
+    """
+    own = net.input_size
+    if len(size) != len(own) or (size[0] != own[0] and 1 < len(own) != 3):
+        raise UserError(f"option {option}: an input of {net.name} is {by(own)}, not {by(size)}")
+    if size[0] != own[0] and len(own) == 3:
+        raise UserError(f"option {option}: {net.name} takes {own[0]} input planes, not {size[0]}")
+
+
+def by(sizes: Sequence[int]) -> str:
+    """Returns sizes as people write them: 3x224x224."""
+    return "x".join(map(str, sizes))
 
 
 def _torch7_model(file: str, place: str | None, option: str) -> "nn.Module":

@@ -1,4 +1,4 @@
-"""Torch7 models in .t7 files, found and converted to PyTorch."""
+"""Torch7 models in .t7 files: read, found in what the file holds, and converted to PyTorch."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -27,8 +27,6 @@ def load_module(file: str, place: str | None, option: str) -> "nn.Module":
 
 def _find_model(file: str, place: str | None, option: str) -> tuple[str, Any]:
     """The model and its path: at ``place``, the file's only object, or the only model in its table."""
-    from convnet_benchmarks.commands.crosscheck.model import is_model
-    from convnet_benchmarks.commands.crosscheck.readers import load_t7
     from lua_compat.t7 import LuaTable
     from lua_compat.t7.paths import lookup
 
@@ -48,3 +46,24 @@ def _find_model(file: str, place: str | None, option: str) -> tuple[str, Any]:
         return name if place is None else f"{place}.{name}", model
     found = f"it holds several: {', '.join(models)}" if models else "there is none"
     raise UserError(f"{file}: {option} must name a model; at {path} {found}")
+
+
+def is_model(value: Any) -> bool:
+    """Whether it is a module of nn, cudnn or nngraph; criterions are not."""
+    from lua_compat.t7 import TorchObject
+
+    if not isinstance(value, TorchObject) or value.typename.endswith("Criterion"):
+        return False
+    return value.typename.split(".")[0] in ("nn", "cudnn", "nngraph")
+
+
+def load_t7(path: str) -> Any:
+    """The Lua object in a .t7 file; raises UserError for one that is broken or cannot be read."""
+    from lua_compat import t7
+
+    try:
+        return t7.load(path)
+    except t7.T7FormatError as error:
+        raise UserError(f"{path}: {error}") from None
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror or error}") from None

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 
 from convnet_benchmarks.errors import UserError
-from convnet_benchmarks.points.point import DTYPES
 from convnet_benchmarks.workload import backends
+from convnet_benchmarks.workload.devices import DTYPES
 
 FORM = "BACKEND[:DTYPE][+VARIABLE=VALUE...]"
 SHORT = {"bf16": "stock:bfloat16"}
@@ -15,7 +15,7 @@ class Variant:
     """``name`` as it was typed."""
 
     name: str
-    backend: backends.StudyBackend
+    backend: backends.Backend
     dtype: str
     variables: dict[str, str] = field(default_factory=dict)
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from convnet_benchmarks.errors import UserError
-from convnet_benchmarks.options.study import names, open_output, positive, sizes, study_parser
+from convnet_benchmarks.options.study import open_output, study_parser
+from convnet_benchmarks.options.types import names, positive, sizes
 from convnet_benchmarks.tables import Column, Table
 
 

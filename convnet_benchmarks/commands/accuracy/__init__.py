@@ -4,7 +4,8 @@ import argparse
 from collections.abc import Sequence
 
 from convnet_benchmarks.options.nets import add_net_options
-from convnet_benchmarks.options.study import names, open_output, positive, study_parser
+from convnet_benchmarks.options.study import open_output, study_parser
+from convnet_benchmarks.options.types import names, positive
 
 SUMMARY = "top-1 and top-5 on images, or on digits it trains for; backends compared example by example"
 _EXAMPLES = (

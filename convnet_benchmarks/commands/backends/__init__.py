@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks.errors import UserError
-from convnet_benchmarks.options import study
-from convnet_benchmarks.options.parser import seed
-from convnet_benchmarks.points.point import DTYPES, FAILED, Point
+from convnet_benchmarks.options import study, types
+from convnet_benchmarks.points.point import FAILED, Point
 from convnet_benchmarks.workload import backends, variants
+from convnet_benchmarks.workload.devices import DTYPES
 
 if TYPE_CHECKING:
     from convnet_benchmarks.points.file import PointFile
@@ -31,7 +31,10 @@ LATENCY, THROUGHPUT = "latency comparison", "throughput comparison"
 
 
 def parser(program: str) -> argparse.ArgumentParser:
-    described = "\n".join(f"  {b.name:14} {b.description}" for b in backends.BACKENDS.values())
+    described = "\n".join(
+        f"  {b.name:14} {'CPU engine: ' if b.engine else ''}{b.description}"
+        for b in backends.BACKENDS.values()
+    )
     found = study.study_parser(
         program,
         "Times each net under several variants in turns, each variant in a process of its own that stays.\n"
@@ -45,23 +48,23 @@ def parser(program: str) -> argparse.ArgumentParser:
     what = found.add_argument_group("what is compared (lists are separated by commas)")
     what.add_argument(
         "--nets",
-        type=study.names,
+        type=types.names,
         required=True,
         metavar="LIST",
         help="nets by name, module:function, file.py:function or model.t7; mxnet: those of MXNet's table",
     )
     what.add_argument("--without", default="no-onednn", metavar="VARIANT", help="the reference [no-onednn]")
     what.add_argument(
-        "--with", type=study.names, default=["stock"], dest="others", metavar="LIST", help="[stock]"
+        "--with", type=types.names, default=["stock"], dest="others", metavar="LIST", help="[stock]"
     )
-    what.add_argument("--latency-batch", type=study.positive, default=1, metavar="N", help="for latency [1]")
+    what.add_argument("--latency-batch", type=types.positive, default=1, metavar="N", help="for latency [1]")
     what.add_argument(
-        "--batch-size", type=study.positive, default=32, metavar="N", help="for throughput [32]"
+        "--batch-size", type=types.positive, default=32, metavar="N", help="for throughput [32]"
     )
     what.add_argument("--device", default="cpu", help="cpu, cuda or cuda:N [cpu]")
     what.add_argument("--dtype", choices=DTYPES, default="float32", help="where a variant names none")
-    what.add_argument("--input-size", type=study.input_size, metavar="CxHxW", help="[the net's own]")
-    what.add_argument("--seed", type=seed, default=1, metavar="N", help="[1]")
+    study.add_input_size(what)
+    what.add_argument("--seed", type=types.seed, default=1, metavar="N", help="[1]")
     what.add_argument(
         "--published", action="store_true", help="MXNet's published numbers for these nets, beside ours"
     )
@@ -71,9 +74,9 @@ def parser(program: str) -> argparse.ArgumentParser:
         help="then the command accuracy with the same variants: on the digits, example by example",
     )
     how = found.add_argument_group("how")
-    how.add_argument("--pairs", type=study.positive, default=15, metavar="N", help="rounds of samples [15]")
+    how.add_argument("--pairs", type=types.positive, default=15, metavar="N", help="rounds of samples [15]")
     how.add_argument(
-        "--seconds", type=study.seconds, default=120.0, metavar="S", help="most for a sitting [120]"
+        "--seconds", type=types.seconds, default=120.0, metavar="S", help="most for a sitting [120]"
     )
     study.add_point_options(
         how,

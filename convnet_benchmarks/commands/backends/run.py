@@ -16,6 +16,7 @@ from convnet_benchmarks.points.point import FAILED, OK, UNSUPPORTED, Point
 from convnet_benchmarks.points.process import PointWorker, WorkerEndedError
 from convnet_benchmarks.timing.statistics import summarise
 from convnet_benchmarks.timing.verdicts import speed_up
+from convnet_benchmarks.workload.devices import device_type
 from convnet_benchmarks.workload.variants import Variant
 
 # A sample lasts at least this long, by as many passes as that takes.
@@ -76,7 +77,7 @@ def _open(
     point: Point, variant: Variant, sitting: Sitting, stack: contextlib.ExitStack
 ) -> tuple[PointWorker | None, dict[str, Any]]:
     """A worker with the variant warmed up, or None, and what it answered."""
-    why_not = variant.backend.why_not_on(point.device.partition(":")[0])
+    why_not = variant.backend.why_not_on(device_type(point.device))
     if why_not:
         return None, {"status": UNSUPPORTED, "reason": why_not}
     try:

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from convnet_benchmarks.errors import UserError
-from convnet_benchmarks.options.parser import OneLineParser, seed
+from convnet_benchmarks.options.parser import OneLineParser
+from convnet_benchmarks.options.types import seed
 from convnet_benchmarks.output import OutputFile, check_distinct
+from convnet_benchmarks.workload.torch7_models import load_t7
 
 if TYPE_CHECKING:
     from convnet_benchmarks.commands.crosscheck.report import Report
@@ -147,7 +149,6 @@ def _is_result_file(path: str) -> bool:
 def _compare_model(options: argparse.Namespace) -> "Report | None":
     """None where A holds no model, or neither A nor B the input and output of one."""
     from convnet_benchmarks.commands.crosscheck.model import RELATIVE_TOLERANCES, compare_model, find_recorded
-    from convnet_benchmarks.commands.crosscheck.readers import load_t7
     from convnet_benchmarks.commands.crosscheck.report import tensor_report
     from convnet_benchmarks.commands.crosscheck.tensors import Tolerance
     from convnet_benchmarks.commands.crosscheck.tree import load_results

@@ -9,6 +9,7 @@ import numpy as np
 from convnet_benchmarks.commands.crosscheck.tensors import Comparison, Tolerance, compare_entries
 from convnet_benchmarks.commands.crosscheck.tree import ROOT, Entry, ResultTree, tree_of
 from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.workload.torch7_models import is_model
 
 if TYPE_CHECKING:
     import torch
@@ -29,15 +30,6 @@ class Recorded:
     path: str  # of the model in its file
     input: Any
     output: Any
-
-
-def is_model(value: Any) -> bool:
-    """Whether it is a module of nn, cudnn or nngraph; criterions are not."""
-    from lua_compat.t7 import TorchObject
-
-    if not isinstance(value, TorchObject) or value.typename.endswith("Criterion"):
-        return False
-    return value.typename.split(".")[0] in ("nn", "cudnn", "nngraph")
 
 
 def find_recorded(value: Any, other: ResultTree | None) -> Recorded | None:

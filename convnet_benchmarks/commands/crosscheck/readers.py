@@ -11,21 +11,10 @@ import numpy as np
 
 from convnet_benchmarks.commands.crosscheck.exact_numbers import exact_type
 from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.workload.torch7_models import load_t7
 
 _LONGEST_REASON = 120
 _BROKEN_PICKLE = (LookupError, TypeError, AttributeError, AssertionError)
-
-
-def load_t7(path: str) -> Any:
-    """The Lua object in a .t7 file; raises UserError for one that is broken or cannot be read."""
-    from lua_compat import t7
-
-    try:
-        return t7.load(path)
-    except t7.T7FormatError as error:
-        raise UserError(f"{path}: {error}") from None
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror or error}") from None
 
 
 def _read_hdf5(path: str) -> Any:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.options.nets import add_net_options, find_net
-from convnet_benchmarks.options.study import names, open_output, positive, sizes, study_parser
-from convnet_benchmarks.points.point import DTYPES
+from convnet_benchmarks.options.study import open_output, study_parser
+from convnet_benchmarks.options.types import names, positive, sizes
+from convnet_benchmarks.workload.devices import DTYPES
 
 if TYPE_CHECKING:
     from convnet_benchmarks.tables import Table

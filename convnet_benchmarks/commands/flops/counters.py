@@ -127,8 +127,8 @@ def run_passes(request: dict[str, Any]) -> float:
 
     from convnet_benchmarks.commands.flops.slope import repeated
     from convnet_benchmarks.options.nets import build_net, find_net
-    from convnet_benchmarks.points.workload import sample_input
     from convnet_benchmarks.timing.loops import HostClock, run_loop
+    from convnet_benchmarks.workload.inputs import sample_batch
 
     if request["threads"] is not None:
         torch.set_num_threads(request["threads"])
@@ -136,7 +136,7 @@ def run_passes(request: dict[str, Any]) -> float:
     module = build_net(net, request["seed"], torch.device("cpu"), torch.float32)
     if request["path"] is not None:
         module = repeated(module, request["path"], request["repeats"])
-    input = sample_input(net, request["batch"], request["seed"])
+    input = sample_batch(net, request["batch"], request["seed"])
     with torch.inference_mode():
         module(input)
         return run_loop(lambda: module(input), request["passes"], HostClock()).seconds / request["passes"]

@@ -14,12 +14,12 @@ from convnet_benchmarks.commands.flops.counting import count_forward, count_phas
 from convnet_benchmarks.commands.flops.knee import find_knee
 from convnet_benchmarks.commands.flops.slope import REPEATS, Slope, measure_slope
 from convnet_benchmarks.errors import UserError
-from convnet_benchmarks.options.nets import build_net, find_devices, find_net, meta_input, one_line_errors
+from convnet_benchmarks.options.nets import build_net, find_devices, find_net, one_line_errors
 from convnet_benchmarks.options.study import without_files
-from convnet_benchmarks.points.workload import sample_input, to_device
 from convnet_benchmarks.progress import Progress
 from convnet_benchmarks.tables import Table
 from convnet_benchmarks.timing.loops import device_clock
+from convnet_benchmarks.workload.inputs import meta_batch, sample_batch, to_device
 
 
 class Study:
@@ -56,7 +56,7 @@ class Study:
             torch.no_grad(),
         ):
             module = registry.on_meta(self._net).eval()
-            input = meta_input(self._net, self._options.batch_size)
+            input = meta_batch(self._net, self._options.batch_size)
             module(input)
         return module, input
 
@@ -142,7 +142,7 @@ class Study:
         roofs = measure_roofs(self._device, dtype, clock)
         progress.start(f"layers of {self._net.name}")
         module = build_net(self._net, options.seed, self._device, dtype)
-        input = to_device(sample_input(self._net, options.batch_size, options.seed), self._device, dtype)
+        input = to_device(sample_batch(self._net, options.batch_size, options.seed), self._device, dtype)
         with one_line_errors(f"--parts roofline: {self._net.name}, {options.dtype}, {self._device}"):
             points = layer_points(module, input, clock, roofs, options.passes)
         progress.clear()

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks.options.nets import add_net_options
-from convnet_benchmarks.options.study import names, open_output, positive, sizes, study_parser, without_files
-from convnet_benchmarks.points.point import DTYPES
+from convnet_benchmarks.options.study import open_output, study_parser, without_files
+from convnet_benchmarks.options.types import names, positive, sizes
+from convnet_benchmarks.workload.devices import DTYPES
 
 if TYPE_CHECKING:
     from convnet_benchmarks.options.study import StudyOutput

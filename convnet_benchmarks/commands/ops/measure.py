@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks.options.nets import build_net, find_devices, find_net, one_line_errors
-from convnet_benchmarks.points.workload import sample_input, to_device
 from convnet_benchmarks.timing.loops import device_clock
+from convnet_benchmarks.workload.inputs import sample_batch, to_device
 
 if TYPE_CHECKING:
     import torch
@@ -40,7 +40,7 @@ def run(request: dict[str, Any]) -> list[dict[str, Any]]:
         for batch in request["batch_sizes"]:
             start = time.perf_counter()
             with one_line_errors(f"{request['net']}, batch {batch}, {request['dtype']}, {device}"):
-                input = to_device(sample_input(net, batch, request["seed"]), device, dtype)
+                input = to_device(sample_batch(net, batch, request["seed"]), device, dtype)
                 clock.synchronise()
                 setup_ms = (time.perf_counter() - start) * 1e3
                 found = measure(module, input, clock, request)

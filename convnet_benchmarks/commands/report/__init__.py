@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from convnet_benchmarks.errors import UserError
-from convnet_benchmarks.options.study import names, open_output, study_parser
+from convnet_benchmarks.options.study import open_output, study_parser
+from convnet_benchmarks.options.types import names
 from convnet_benchmarks.output import OutputFile
 
 if TYPE_CHECKING:

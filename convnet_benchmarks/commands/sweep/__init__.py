@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from convnet_benchmarks.errors import UserError
-from convnet_benchmarks.options import study
-from convnet_benchmarks.options.parser import seed
-from convnet_benchmarks.points.point import DTYPES, FAILED, MODES, Point
+from convnet_benchmarks.options import study, types
+from convnet_benchmarks.points.point import FAILED, MODES, Point
 from convnet_benchmarks.workload import backends
+from convnet_benchmarks.workload.devices import DTYPES
 
 if TYPE_CHECKING:
     from convnet_benchmarks.commands.sweep.run import Task
@@ -37,38 +37,38 @@ def parser(program: str) -> argparse.ArgumentParser:
     what = found.add_argument_group("what is measured (lists are separated by commas)")
     what.add_argument(
         "--nets",
-        type=study.names,
+        type=types.names,
         required=True,
         metavar="LIST",
         help="nets by name, module:function, file.py:function or model.t7; or all",
     )
     what.add_argument(
         "--batch-sizes",
-        type=lambda text: [] if text == "none" else study.sizes(text),
+        type=lambda text: [] if text == "none" else types.sizes(text),
         default=[1, 2, 4, 8, 16, 32, 64],
         metavar="LIST",
         help="batch sizes, or none [1,2,4,8,16,32,64]",
     )
     what.add_argument(
-        "--devices", type=study.names, default=["cpu"], metavar="LIST", help="cpu, cuda, cuda:N [cpu]"
+        "--devices", type=types.names, default=["cpu"], metavar="LIST", help="cpu, cuda, cuda:N [cpu]"
     )
     what.add_argument(
         "--dtypes",
-        type=study.names,
+        type=types.names,
         default=["float32"],
         metavar="LIST",
         help=f"{', '.join(DTYPES)} [float32]",
     )
     what.add_argument(
         "--backends",
-        type=study.names,
+        type=types.names,
         default=["stock"],
         metavar="LIST",
         help=f"{', '.join(backends.BACKENDS)} [stock]",
     )
     what.add_argument(
         "--modes",
-        type=study.names,
+        type=types.names,
         default=["inference"],
         metavar="LIST",
         help=f"{', '.join(MODES)} [inference]",
@@ -79,17 +79,17 @@ def parser(program: str) -> argparse.ArgumentParser:
         help="search for the largest batch, too: until a GPU is out of memory, or a CPU's process takes more "
         "than --memory-budget",
     )
-    what.add_argument("--input-size", type=study.input_size, metavar="CxHxW", help="[the net's own]")
-    what.add_argument("--seed", type=seed, default=1, metavar="N", help="[1]")
+    study.add_input_size(what)
+    what.add_argument("--seed", type=types.seed, default=1, metavar="N", help="[1]")
     how = found.add_argument_group("how")
     how.add_argument(
         "--seconds",
-        type=study.seconds,
+        type=types.seconds,
         default=10.0,
         metavar="S",
         help="the most for a timed loop, which ends sooner when the median is known to 1 %% [10]",
     )
-    how.add_argument("--time-limit", type=study.seconds, metavar="S", help="the most for a point")
+    how.add_argument("--time-limit", type=types.seconds, metavar="S", help="the most for a point")
     study.add_point_options(
         how,
         points="sweep.jsonl",

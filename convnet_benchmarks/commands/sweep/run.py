@@ -12,6 +12,7 @@ from convnet_benchmarks.points.process import measure_apart
 from convnet_benchmarks.progress import Progress
 from convnet_benchmarks.timing.loops import Settling
 from convnet_benchmarks.workload import backends
+from convnet_benchmarks.workload.devices import device_type
 from convnet_benchmarks.workload.memory import SHARE_OF_MEMORY, available_bytes
 
 THROUGHPUT, LARGEST_BATCH = "point", "largest batch"
@@ -41,7 +42,7 @@ class Task:
 
     @property
     def device_type(self) -> str:
-        return self.point.device.partition(":")[0]
+        return device_type(self.point.device)
 
 
 def run(tasks: list[Task], file: PointFile, options: argparse.Namespace) -> None:

@@ -127,10 +127,10 @@ def test_an_operator_without_a_formula_is_named() -> None:
 
 @pytest.mark.parametrize("name", sorted(registry.NETS))
 def test_every_operator_of_every_net_has_a_formula_that_agrees_with_flop_counter(name) -> None:
-    from convnet_benchmarks.options.nets import meta_input
+    from convnet_benchmarks.workload.inputs import meta_batch
 
     net = registry.NETS[name]
-    count = count_forward(registry.on_meta(net).eval(), meta_input(net, 1))
+    count = count_forward(registry.on_meta(net).eval(), meta_batch(net, 1))
     assert count.counted == count.formula.matrix > 0
     assert not count.unknown
 

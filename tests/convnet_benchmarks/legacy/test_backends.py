@@ -1,18 +1,36 @@
 """Which kernels the switches select, and that the framework's own switches are put back."""
 
+from contextlib import AbstractContextManager
+
 import pytest
 import torch
 from torch import nn
 
+import nets.engine
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.legacy import backends
 from convnet_benchmarks.legacy.options import BenchmarkOptions, parse
+from convnet_benchmarks.legacy.script import opened_for
+from convnet_benchmarks.legacy.workload import Workload
+from convnet_benchmarks.workload.backends import BACKENDS, LEGACY_BACKENDS, Backend
+from convnet_benchmarks.workload.kernels import Opened, recorded_kernels
+from convnet_benchmarks.workload.ran import ran_on
 from nets import registry
+from nets.net import Net
 from nets.phases import AutogradPhases
 
 
-def chosen(*arguments):
+def chosen(*arguments: str) -> Backend:
     return backends.choose(parse(BenchmarkOptions, arguments, "", ""))
+
+
+def opened(module: nn.Module, *arguments: str) -> AbstractContextManager[Opened]:
+    """The kernels that a command line opens for ``module``."""
+    options = parse(BenchmarkOptions, arguments, "", "")
+    input, backend, device = torch.randn(4, 16, 12, 12), backends.choose(options), torch.device("cpu")
+    net = Net("half", Half, (16, 12, 12), "this test")
+    ran = ran_on(net, tuple(input.shape), backend.name, "float32", device)
+    return opened_for(Workload(net, module, input, device, backend, ran, ""), options)
 
 
 @pytest.mark.parametrize(
@@ -28,13 +46,13 @@ def chosen(*arguments):
 def test_switches_select_as_the_original_did(arguments: list[str], name: str, convolution: str) -> None:
     backend = chosen(*arguments)
     assert backend.name == name
-    assert backend.class_names(False).convolution == convolution
+    assert backends.class_names(backend, False).convolution == convolution
 
 
 def test_relu_cudnn_changes_the_relus_class() -> None:
     backend = chosen("-cuda", "true", "-cudnn", "true")
-    assert backend.class_names(True).relu == "cudnn.ReLU"
-    assert backend.class_names(False).relu == "nn.ReLU"
+    assert backends.class_names(backend, True).relu == "cudnn.ReLU"
+    assert backends.class_names(backend, False).relu == "nn.ReLU"
 
 
 class Half(nn.Module):
@@ -50,23 +68,16 @@ class Half(nn.Module):
 
 @pytest.mark.parametrize(("arguments", "kernel"), [([], "Slow2d"), (["-convMM", "false"], "Mkldnn")])
 def test_where_the_engine_cannot_the_same_kernels_run_in_autograd(arguments: list[str], kernel: str) -> None:
-    net, shape = Half(), (4, 16, 12, 12)
-    with (
-        backends.open_phases(chosen(*arguments), net, shape, torch.float32, False) as opened,
-        backends.recorded_kernels(net) as counts,
-    ):
-        assert isinstance(opened.phases, AutogradPhases) and "the CPU engine cannot" in opened.note
-        opened.phases.updateOutput(torch.randn(shape))
+    net = Half()
+    with opened(net, *arguments) as found, recorded_kernels(net) as counts:
+        assert isinstance(found.phases, AutogradPhases) and "the CPU engine cannot" in found.note
+        found.phases.updateOutput(torch.randn(4, 16, 12, 12))
     assert counts == {kernel: 1}
     assert not net.convolution._forward_pre_hooks
 
 
 def test_a_forced_backend_is_not_replaced() -> None:
-    forced = chosen("--backend", "mm")
-    with (
-        pytest.raises(UserError, match="option --backend mm"),
-        backends.open_phases(forced, Half(), (4, 16, 12, 12), torch.float32, False),
-    ):
+    with pytest.raises(UserError, match="option --backend mm"), opened(Half(), "--backend", "mm"):
         pass
 
 
@@ -79,10 +90,7 @@ def test_the_frameworks_switches_are_put_back_after_an_error() -> None:
         )
 
     before = state()
-    with (
-        pytest.raises(KeyError),
-        backends.open_phases(chosen(), Half(), (4, 16, 12, 12), torch.float32, True),
-    ):
+    with pytest.raises(KeyError), opened(Half(), "--tf32"):
         assert state() != before
         raise KeyError
     assert state() == before
@@ -100,6 +108,13 @@ def test_the_frameworks_switches_are_put_back_after_an_error() -> None:
 def test_ccn2s_constraints(net: str, shape: tuple[int, ...], message: str) -> None:
     with pytest.raises(UserError, match=message):
         backends.check_ccn2(registry.on_meta(registry.find(net)), shape)
+
+
+def test_backend_names_have_one_home() -> None:
+    """Those of the engine, and so of --backend, are the names that convnet_benchmarks lists."""
+    from_engine = {name for name, backend in BACKENDS.items() if backend.engine}
+    assert from_engine | {"stock"} == set(nets.engine.BACKENDS) == set(LEGACY_BACKENDS)
+    assert chosen("-cuda", "true") is not BACKENDS["mm"] and chosen("-cuda", "true").devices == ("cuda",)
 
 
 def test_ccn2_accepts_what_it_could_run() -> None:

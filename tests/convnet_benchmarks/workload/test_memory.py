@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 import torch
 
-from convnet_benchmarks.workload.memory import fitting_batch, is_out_of_memory
+from convnet_benchmarks.legacy.out_of_memory import fitting_batch
+from convnet_benchmarks.workload.memory import is_out_of_memory
 
 
 def test_pytorchs_own_refusal_on_a_cpu_is_recognised() -> None:
@@ -30,7 +31,7 @@ def test_the_fitting_batch_fits_and_one_more_does_not() -> None:
     assert fixed + batch * sample <= capacity < fixed + (batch + 1) * sample
 
 
-@pytest.mark.parametrize("place", ["convnet_benchmarks.legacy.workload.prepare", "nets.engine.compile"])
+@pytest.mark.parametrize("place", ["convnet_benchmarks.legacy.script.prepare", "nets.engine.compile"])
 def test_running_out_anywhere_is_one_line_and_exit_3(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, place: str
 ) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from convnet_benchmarks.commands.report.chart import Axis, Chart, Guide, Mark, Panel, Series
 from convnet_benchmarks.commands.report.data import ReportData, number
 from convnet_benchmarks.errors import UserError
-from convnet_benchmarks.fields import FieldError, Fields
+from convnet_benchmarks.points.fields import FieldError, Fields
 from convnet_benchmarks.results.from_studies import environment_device
 from convnet_benchmarks.results.load import ResultFile
 from convnet_benchmarks.tables import Cell, Column, Table

@@ -52,13 +52,13 @@ class Fields:
         """A whole number of any size."""
         return int(self._checked(name, "a whole number", lambda v: is_whole(v, -math.inf, math.inf)))
 
-    def wholes(self, name: str, count: int) -> tuple[int, ...]:
-        """``count`` whole numbers from 1 up."""
+    def wholes(self, name: str) -> tuple[int, ...]:
+        """Returns whole numbers from 1 up, at least one."""
 
         def are_wholes(value: Any) -> bool:
-            return isinstance(value, Sequence) and len(value) == count and all(map(is_whole, value))
+            return isinstance(value, Sequence) and len(value) > 0 and all(map(is_whole, value))
 
-        return tuple(self._checked(name, f"{count} whole numbers from 1 to 2**53", are_wholes))
+        return tuple(self._checked(name, "a list of whole numbers from 1 to 2**53", are_wholes))
 
     def number(self, name: str) -> float:
         """A finite number from 0 up."""

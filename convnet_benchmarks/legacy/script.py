@@ -1,0 +1,134 @@
+"""A legacy script from its command line to its files: what benchmark.py and benchmark_criterion.py share."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from convnet_benchmarks import environment, output
+from convnet_benchmarks.errors import OutOfDeviceMemoryError, UserError
+from convnet_benchmarks.legacy import backends
+from convnet_benchmarks.legacy.list_nets import nets_table
+from convnet_benchmarks.legacy.options import LegacyOptions, parse
+from convnet_benchmarks.legacy.out_of_memory import largest_batch_to_try
+from convnet_benchmarks.legacy.run import LegacyRun
+from convnet_benchmarks.legacy.torchrun import join, started_by_torchrun
+from convnet_benchmarks.legacy.workload import Workload, find_net, input_shape, prepare
+from convnet_benchmarks.progress import Progress
+from convnet_benchmarks.timing.loops import CudaClock, HostClock
+from convnet_benchmarks.workload.author_errors import author_error
+from convnet_benchmarks.workload.backends import UnsupportedError
+from convnet_benchmarks.workload.kernels import Opened, open_kernels
+from convnet_benchmarks.workload.memory import is_out_of_memory
+
+
+@dataclass(frozen=True)
+class Script:
+    """A legacy script: its options, and the function that prints and measures."""
+
+    kind: str  # what the result file calls it
+    description: str
+    options_class: type[LegacyOptions]
+    measure: Callable[[LegacyRun], None]
+    loops: int  # how many steps it has (timed loops, warm-up, choice of kernels), for the progress display
+
+
+def run_script(script: Script, arguments: Sequence[str], program: str) -> int:
+    """Runs a legacy script from its command line; returns the exit code. See ``errors.run_command``."""
+    options = parse(script.options_class, arguments, program, script.description)
+    if options.list_nets:
+        print(nets_table().plain())
+        return 0
+    _check_together(options)
+    given = {
+        option: path for option, path in (("json", options.json), ("csv", options.csv)) if path is not None
+    }
+    output.check_distinct([(f"--{option}", path) for option, path in given.items()])
+    with ExitStack() as files:
+        outputs = {
+            option: files.enter_context(output.OutputFile(f"--{option}", path))
+            for option, path in given.items()
+        }
+        _run(script, options, outputs)
+    return 0
+
+
+def _check_together(options: Any) -> None:
+    input_shape(options, find_net(options))
+    backends.choose(options)
+    if options.iter is None and started_by_torchrun():
+        raise UserError("option -iter: auto is for one process; under torchrun give a number of passes")
+    if options.iter is None and options.legacy_timing:
+        raise UserError("option -iter: auto and --legacy-timing exclude each other; give a number of passes")
+    if options.iter is None and getattr(options, "pass_times", False):
+        raise UserError("option -iter: auto and --pass-times exclude each other; give a number of passes")
+
+
+def _run(script: Script, options: Any, outputs: dict[str, output.OutputFile]) -> None:
+    processes = join(options.cuda)
+    workload: Workload | None = None
+    run: LegacyRun | None = None
+    status = "failed"
+    try:
+        try:
+            workload = prepare(options)
+            clock = CudaClock(workload.device, options.sync) if options.cuda else HostClock()
+            progress = Progress(script.loops, shown=processes.prints)
+            progress.start("choosing kernels")  # the engine times them, once per machine and shape
+            with opened_for(workload, options) as opened:
+                run = LegacyRun(script.kind, options, workload, opened, clock, processes, progress)
+                for note in run.notes:
+                    run.note(f"note: {note}")
+                script.measure(run)
+                status = "complete"
+        except KeyboardInterrupt:
+            status = "interrupted"
+            raise
+        except Exception as error:
+            if not is_out_of_memory(error):
+                told = author_error(workload.net, error) if workload else None
+                if told is None:
+                    raise
+                raise told from None
+            status = "out of memory"
+        if status == "out of memory":
+            # Outside the except block: the exception's frames would keep the memory that is being counted.
+            largest = largest_batch_to_try(run.workload) if run else options.batch_size // 2
+            raise OutOfDeviceMemoryError(
+                f"option -batch_size {options.batch_size}: out of memory; "
+                f"the largest batch to try is {largest}"
+            )
+    finally:
+        if run is not None and processes.prints:
+            _report(run, status, outputs)
+        if status == "complete":
+            processes.end_together()  # after a failure the others may never come here
+        processes.close()
+
+
+@contextmanager
+def opened_for(workload: Workload, options: LegacyOptions) -> Iterator[Opened]:
+    """Opens the kernels of ``workload``.
+
+    What the CPU engine cannot run PyTorch's autograd does, but raises UserError where --backend asked for
+    the engine.
+    """
+    asked = options.backend is not None
+    try:
+        with open_kernels(
+            workload.backend, workload.module, workload.input, training=True, autograd_instead=not asked
+        ) as opened:
+            yield opened
+    except UnsupportedError as error:
+        raise UserError(f"option --backend {workload.backend.name}: {error}") from None
+
+
+def _report(run: LegacyRun, status: str, outputs: dict[str, output.OutputFile]) -> None:
+    result = run.result(status)
+    for line in result.summary_lines():
+        run.note(line)
+    if "json" in outputs:
+        found = result.as_dict(environment.collect(run.workload.device))
+        outputs["json"].write(output.as_json(found))
+    if "csv" in outputs:
+        outputs["csv"].write(result.as_csv())

@@ -1,0 +1,97 @@
+"""Readers of option values: each takes a text, and raises ArgumentTypeError with what is accepted."""
+
+import argparse
+import os
+import re
+
+_MOST_THREADS = 1024
+_LARGEST_SEED = 2**32 - 1
+
+
+def thread_count(text: str) -> int:
+    """An option's number of CPU threads. PyTorch takes any, and fails later where there are too many."""
+    return _whole_number(text, 1, _MOST_THREADS)
+
+
+def seed(text: str) -> int:
+    """An option's seed: Torch7's generator takes 32 bits."""
+    return _whole_number(text, 0, _LARGEST_SEED)
+
+
+def _whole_number(text: str, least: int, most: int) -> int:
+    if not text.isascii() or not text.isdigit() or not least <= int(text) <= most:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from {least} to {most}")
+    return int(text)
+
+
+def natural(text: str) -> int:
+    """An option's whole number from 0 up."""
+    if not text.isascii() or not text.isdigit():
+        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from 0 up")
+    return int(text)
+
+
+def names(text: str) -> list[str]:
+    """An option's comma-separated names."""
+    found = [name.strip() for name in text.split(",") if name.strip()]
+    if not found:
+        raise argparse.ArgumentTypeError("no name given; accepted: names separated by commas")
+    return list(dict.fromkeys(found))
+
+
+def positive(text: str) -> int:
+    """An option's whole number from 1 up."""
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from 1 up")
+    return int(text)
+
+
+def sizes(text: str) -> list[int]:
+    """An option's comma-separated whole numbers from 1 up."""
+    return list(dict.fromkeys(positive(part.strip()) for part in text.split(",")))
+
+
+def memory_size(text: str) -> int:
+    """An option's amount of memory, such as 8GiB, 512M or 1.5g, in bytes (1024 to the K)."""
+    found = re.fullmatch(r"(\d{1,15}(?:\.\d+)?)\s*([kmgt])(?:i?b)?", text, re.IGNORECASE)
+    if not found or float(found[1]) == 0:
+        raise argparse.ArgumentTypeError(f"'{text}' is not an amount of memory such as 8GiB or 512MiB")
+    return int(float(found[1]) * 1024 ** ("kmgt".index(found[2].lower()) + 1))
+
+
+def seconds(text: str) -> float:
+    """An option's number of seconds above 0."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number of seconds above 0")
+    return value
+
+
+def input_size(text: str) -> tuple[int, ...]:
+    """Reads the size of one sample, of any number of dimensions: 3x224x224 is (3, 224, 224)."""
+    try:
+        return tuple(positive(part) for part in text.lower().split("x"))
+    except argparse.ArgumentTypeError:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a size such as 3x224x224 or 2x20") from None
+
+
+def cores(text: str) -> list[int]:
+    """An option's processor cores, as 0-3,6; only those that this process may use."""
+    if not hasattr(os, "sched_getaffinity"):
+        raise argparse.ArgumentTypeError("this system does not let a process choose its cores")
+    usable = os.sched_getaffinity(0)
+    beyond = max(usable) + 1  # stands for all higher numbers: a range may name billions
+    found: set[int] = set()
+    for part in text.split(","):
+        bounds = re.fullmatch(r"\s*(\d+)(?:-(\d+))?\s*", part)
+        if not bounds:
+            raise argparse.ArgumentTypeError(f"'{text}' is not a list of cores such as 0-3,6")
+        first, last = (min(int(bound), beyond) for bound in (bounds[1], bounds[2] or bounds[1]))
+        found.update(range(first, last + 1))
+    if not found or not found <= usable:
+        have = ",".join(map(str, sorted(usable)))
+        raise argparse.ArgumentTypeError(f"'{text}' names cores that are not there; accepted: {have}")
+    return sorted(found)

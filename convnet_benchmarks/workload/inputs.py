@@ -1,0 +1,73 @@
+"""Inputs and untrained nets from a seed: the same numbers for every command."""
+
+from typing import TYPE_CHECKING, Any
+
+from nets import registry
+from nets.net import Net
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor, nn
+
+# Images from which batch normalisation in a net that was never trained has its statistics.
+_STATISTICS_BATCH = 4
+
+
+def sample_input(net: Net, shape: tuple[int, ...], seed: int) -> "Tensor":
+    """Returns an input of ``shape`` on the CPU, drawn from ``seed`` + 1 (``seed`` draws the parameters).
+
+    Images are float32 normal numbers of Torch7's generator, as ``torch.manualSeed(seed + 1)`` and
+    ``torch.randn`` gave them; token ids are int64, all equally likely.
+    """
+    import torch
+
+    from nets.torch7.initialisation import normal_input
+    from nets.torch7.random import Generator
+
+    if net.tokens:
+        return net.sample(shape, torch.Generator().manual_seed(seed + 1))
+    return normal_input(shape, Generator((seed + 1) % 2**32))
+
+
+def sample_batch(net: Net, batch_size: int, seed: int) -> "Tensor":
+    """Returns ``sample_input`` of ``batch_size`` samples of the net's input size."""
+    return sample_input(net, (batch_size, *net.input_size), seed)
+
+
+def meta_batch(net: Net, batch_size: int) -> "Tensor":
+    """Returns a batch of inputs without memory, for a net on the meta device."""
+    import torch
+
+    shape = (batch_size, *net.input_size)
+    return torch.empty(shape, dtype=torch.int64 if net.tokens else torch.float32, device="meta")
+
+
+def to_device(input: "Tensor", device: "torch.device", dtype: "torch.dtype") -> "Tensor":
+    """Returns ``input`` on ``device`` as ``dtype``; whole numbers, such as words, keep their type."""
+    return input.to(device, dtype if input.is_floating_point() else None)
+
+
+def build_for_inference(net: Net, seed: int) -> "nn.Module":
+    """Returns the net, float32 on the CPU; if it is untrained, with running statistics from a few inputs."""
+    import torch
+
+    from nets.batch_norm_statistics import set_running_statistics
+
+    module = registry.build(net, seed)
+    if not net.own_parameters:
+        generator = torch.Generator().manual_seed(seed + 2)
+        set_running_statistics(module, net.sample((_STATISTICS_BATCH, *net.input_size), generator))
+    return module
+
+
+def tensors_in(output: Any) -> "list[Tensor]":
+    """Returns the tensors of a net's output: one, or those in a tuple, list or dictionary of them."""
+    import torch
+
+    if isinstance(output, torch.Tensor):
+        return [output]
+    if isinstance(output, dict):
+        output = list(output.values())
+    if not isinstance(output, (list, tuple)):
+        return []
+    return [tensor for part in output for tensor in tensors_in(part)]

@@ -1,0 +1,164 @@
+"""Makes a net ready to run on the kernels of a backend, for every command."""
+
+import contextlib
+import os
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from convnet_benchmarks.workload.backends import Backend, UnsupportedError
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor, nn
+
+    from nets.engine import Report
+    from nets.phases import Phases
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A net ready to run on its input.
+
+    ``infer`` does one forward pass and returns its output. ``phases``: the three phases of training; None
+    where only inference was asked for and PyTorch runs it. ``engine``: what the CPU engine chose, None where
+    PyTorch runs the net. ``note``: what runs instead of what was asked for, empty where nothing does.
+    """
+
+    infer: Callable[[], Any]
+    phases: "Phases | None" = None
+    engine: "Report | None" = None
+    note: str = ""
+
+
+@contextlib.contextmanager
+def open_kernels(
+    backend: Backend, module: "nn.Module", input: "Tensor", *, training: bool, autograd_instead: bool = False
+) -> Iterator[Opened]:
+    """Makes ``module`` ready to run on ``input`` with the kernels of ``backend``.
+
+    The module keeps its mode, and gets the backend's memory layout. While this is open, PyTorch's switches
+    are the backend's. Raises UnsupportedError where the backend cannot run the net; with
+    ``autograd_instead``, PyTorch's autograd runs what the CPU engine cannot, and the note says why.
+    """
+    note = ""
+    if backend.engine:
+        import nets.engine
+
+        try:
+            phases = nets.engine.compile(module, tuple(input.shape), backend.engine, input.dtype)
+        except (nets.engine.CompileError, ValueError) as error:
+            if not autograd_instead:
+                raise UnsupportedError(f"the CPU engine cannot run this net: {error}") from None
+            note = f"PyTorch's autograd runs this net, because the CPU engine cannot: {error}"
+        else:
+            with phases:
+                yield Opened(lambda: phases.updateOutput(input), phases, phases.report())
+            return
+    if backend.channels_last:
+        import torch
+
+        layout = torch.channels_last
+        module.to(memory_format=layout)  # type: ignore[call-overload]
+        input = input.contiguous(memory_format=layout) if input.dim() == 4 else input
+    with framework_switches(
+        onednn=backend.onednn, nnpack=backend.nnpack, cudnn=backend.cudnn, tf32=backend.tf32
+    ):
+        if training:
+            yield from _on_autograd(backend, module, input, note)
+        else:
+            yield _inference(backend, module, input)
+
+
+def phase_steps(phases: "Phases", input: "Tensor") -> dict[str, Callable[[], object]]:
+    """Returns the three phases by name, to be run in this order; the output is its own gradient."""
+    phases.zeroGradParameters()
+    output: Any = input  # replaced by the first pass
+
+    def update_output() -> None:
+        nonlocal output
+        output = phases.updateOutput(input)
+
+    return {
+        "updateOutput": update_output,
+        "updateGradInput": lambda: phases.updateGradInput(input, output),
+        "accGradParameters": lambda: phases.accGradParameters(input, output),
+    }
+
+
+def _on_autograd(backend: Backend, module: "nn.Module", input: "Tensor", note: str) -> Iterator[Opened]:
+    from nets.phases import AutogradPhases
+
+    if backend.compiled:
+        raise UnsupportedError("torch.compile fuses the phases of training; it is measured in inference only")
+    with AutogradPhases(module) as phases:
+        yield Opened(lambda: phases.updateOutput(input), phases, note=note)
+
+
+def _inference(backend: Backend, module: "nn.Module", input: "Tensor") -> Opened:
+    import torch
+
+    run: Callable[..., Any] = module
+    if backend.compiled:
+        _check_compiler()
+        run = torch.compile(module)
+
+    def infer() -> Any:
+        with torch.inference_mode():
+            return run(input)
+
+    return Opened(infer)
+
+
+def _check_compiler() -> None:
+    compiler = os.environ.get("CXX", "g++")
+    if shutil.which(compiler) is None:
+        raise UnsupportedError(f"torch.compile needs a C++ compiler, and '{compiler}' (CXX) was not found")
+
+
+@contextlib.contextmanager
+def framework_switches(*, onednn: bool, nnpack: bool, cudnn: bool, tf32: bool) -> Iterator[None]:
+    """Sets PyTorch's process-wide switches (cuDNN with its autotuner) and puts them back afterwards."""
+    import torch
+
+    matmul = torch.backends.cuda.matmul
+    # mkldnn.flags would also touch its TF32 setting, which warns on a CPU build.
+    (mkldnn_before, *_) = torch.backends.mkldnn.set_flags(onednn)
+    tf32_before, matmul.allow_tf32 = matmul.allow_tf32, tf32
+    try:
+        with (
+            torch.backends.nnpack.flags(enabled=nnpack),
+            torch.backends.cudnn.flags(cudnn, benchmark=cudnn, deterministic=False, allow_tf32=tf32),
+        ):
+            yield
+    finally:
+        torch.backends.mkldnn.set_flags(mkldnn_before)
+        matmul.allow_tf32 = tf32_before
+
+
+@contextlib.contextmanager
+def recorded_kernels(module: "nn.Module") -> Iterator[Counter[str]]:
+    """Counts, while open, which kernel family PyTorch selects for each convolution: what really ran."""
+    import torch
+
+    counts: Counter[str] = Counter()
+    select: Callable[..., object] | None = getattr(torch._C, "_select_conv_backend", None)
+
+    def record(layer: "nn.Module", inputs: "tuple[torch.Tensor, ...]") -> None:
+        assert isinstance(layer, torch.nn.Conv2d)
+        if select is None or isinstance(layer.padding, str):
+            counts["unknown"] += 1
+            return
+        input = inputs[0] if inputs[0].dim() == 4 else inputs[0].unsqueeze(0)
+        sizes = (layer.stride, layer.padding, layer.dilation, False, (0, 0), layer.groups)
+        chosen = select(input, layer.weight, layer.bias, *sizes)
+        counts[str(chosen).rsplit(".", 1)[-1]] += 1
+
+    hooks = [m.register_forward_pre_hook(record) for m in module.modules() if isinstance(m, torch.nn.Conv2d)]
+    try:
+        yield counts
+    finally:
+        for hook in hooks:
+            hook.remove()
