@@ -22,4 +22,5 @@ def from_torch(module: nn.Module, path: str = "root", dtype: torch.dtype | None 
         dtype = torch.get_default_dtype() if parameter is None else parameter.dtype
     if dtype not in TENSORS:
         raise ConversionError(f"Torch7 has no tensors of {dtype}; convert the module with .float()", path)
-    return ModelWriter(dtype, find_export).module(module, path)
+    with torch.no_grad():  # a converted layer that works in place says so while gradients are not recorded
+        return ModelWriter(dtype, find_export).module(module, path)

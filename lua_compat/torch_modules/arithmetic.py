@@ -2,7 +2,7 @@
 
 from torch import Tensor, nn
 
-from lua_compat.torch_modules.base import Torch7Module
+from lua_compat.torch_modules.base import InPlace, Torch7Module
 
 
 def _row_vector(parameter: Tensor, input: Tensor) -> Tensor:
@@ -67,19 +67,19 @@ class MV(Torch7Module):
         return ((matrix.mT if self.trans else matrix) @ vector.unsqueeze(-1)).squeeze(-1)
 
 
-class AddConstant(Torch7Module):
+class AddConstant(InPlace, Torch7Module):
     """Adds a number, or a vector to each row."""
 
     constant_scalar: float | Tensor
-    inplace: bool = False
+    inplace: bool
 
     def forward(self, input: Tensor) -> Tensor:
         return input.add_(self.constant_scalar) if self.inplace else input + self.constant_scalar
 
 
-class MulConstant(Torch7Module):
+class MulConstant(InPlace, Torch7Module):
     constant_scalar: float
-    inplace: bool = False
+    inplace: bool
 
     def forward(self, input: Tensor) -> Tensor:
         return input.mul_(self.constant_scalar) if self.inplace else input * self.constant_scalar

@@ -3,6 +3,7 @@
 import inspect
 from typing import Any, ClassVar
 
+import torch
 from torch import Tensor, nn
 
 Size = tuple[int, ...]  # a torch.LongStorage of sizes
@@ -43,6 +44,31 @@ class Torch7Module(nn.Module):
         shown = {name: getattr(self, name) for name, kind in declared_fields(type(self)).items()
                  if not is_parameter(kind) and kind not in (Tensor, nn.Module)}  # fmt: skip
         return ", ".join(f"{name}={value}" for name, value in shown.items())
+
+
+class InPlace(nn.Module):
+    """Mixed into a module that may overwrite its input: it does not while autograd records.
+
+    An operation before it may need its output for its gradient, as tanh does: Torch7's own gradient is then
+    computed from what was overwritten, and PyTorch refuses. ``inplace`` is false as long as gradients are
+    recorded, so that ``forward`` stays the base class's, and what recognises that class recognises this one.
+    ``shared``: others read the same input, a copy, and must see it overwritten.
+    """
+
+    _inplace = False
+    shared = False
+
+    @property
+    def inplace(self) -> bool:
+        return self._inplace and (self.shared or not torch.is_grad_enabled())
+
+    @inplace.setter
+    def inplace(self, wanted: bool) -> None:
+        self._inplace = bool(wanted)
+
+    def extra_repr(self) -> str:
+        with torch.no_grad():
+            return super().extra_repr()
 
 
 def declared_fields(cls: type) -> dict[str, Any]:

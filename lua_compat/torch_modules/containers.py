@@ -6,6 +6,63 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from lua_compat.torch_modules import shape
+from lua_compat.torch_modules.base import InPlace
+from nets.modules.torch7 import Concat, ConcatTable
+
+# Their output is their input's memory.
+_VIEWS = (nn.Identity, nn.Flatten, nn.Unflatten, InPlace)
+
+
+def share_input(*branches: nn.Module) -> bool:
+    """Lets the layers that overwrite the branches' common input do so, and tells whether there are any.
+
+    All branches then see what was overwritten, as in Torch7. While autograd records, whoever gives them the
+    input gives a copy: what made it may need it for its gradient.
+    """
+    found = [layer for branch in branches for layer in _overwriting(branch)]
+    for layer in found:
+        layer.shared = True
+    return bool(found)
+
+
+def _overwriting(module: nn.Module) -> list[InPlace]:
+    """Returns the layers that overwrite the module's input."""
+    found: list[InPlace] = []
+    if isinstance(module, InPlace):
+        with torch.no_grad():
+            return [module] if module.inplace else []
+    if isinstance(module, nn.Sequential):
+        for child in module:
+            found += _overwriting(child)
+            if not isinstance(child, _VIEWS) and type(child).__module__ != shape.__name__:
+                break
+    elif isinstance(module, Concat | ConcatTable | DepthConcat):
+        for branch in module.branches if isinstance(module, Concat) else module:
+            found += _overwriting(branch)
+    return found
+
+
+def copied(input: Any) -> Any:
+    """Returns a tensor, or the tensors of a table, copied while autograd records; otherwise as they are."""
+    if not torch.is_grad_enabled():
+        return input
+    return input.clone() if isinstance(input, Tensor) else [copied(item) for item in input]
+
+
+class SharedConcat(Concat):
+    """A Concat some of whose branches overwrite their input."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return super().forward(copied(input))
+
+
+class SharedConcatTable(ConcatTable):
+    """A ConcatTable some of whose children overwrite their input."""
+
+    def forward(self, input: Any) -> list[Any]:
+        return super().forward(copied(input))
+
 
 class ParallelTable(nn.ModuleList):
     """The i-th child on the i-th element of the table."""
@@ -41,8 +98,10 @@ class DepthConcat(nn.ModuleList):
     def __init__(self, modules: list[nn.Module], dimension: int) -> None:
         super().__init__(modules)
         self.dimension = dimension
+        self._copies = share_input(*modules)
 
     def forward(self, input: Tensor) -> Tensor:
+        input = copied(input) if self._copies else input
         outputs = [module(input) for module in self]
         largest = [max(sizes) for sizes in zip(*(output.shape for output in outputs), strict=True)]
         return torch.cat([self._centred(output, largest) for output in outputs], self.dimension - 1)

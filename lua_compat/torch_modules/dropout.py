@@ -1,18 +1,22 @@
 """Dropout and noise."""
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from lua_compat.torch_modules.base import Torch7Module
+from lua_compat.torch_modules.base import InPlace, Torch7Module
 
 
-class Dropout(Torch7Module):
+class InPlaceDropout(InPlace, nn.Dropout):
+    """nn.Dropout that overwrites its input."""
+
+
+class Dropout(InPlace, Torch7Module):
     """Zeros with probability ``p``; the rest is scaled by 1 / (1 - p) when training (``v2``), else it is
     everything that is scaled, by 1 - p, when evaluating."""
 
     p: float = 0.5
     v2: bool = True
-    inplace: bool | None = None
+    inplace: bool
     stochastic_inference: bool = False
 
     def noise_shape(self, input: Tensor) -> torch.Size:

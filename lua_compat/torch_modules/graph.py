@@ -4,6 +4,8 @@ from typing import Any
 
 from torch import nn
 
+from lua_compat.torch_modules.containers import copied, share_input
+
 
 class GraphModule(nn.Module):
     """nngraph's gModule: ``steps`` in an order in which every step's inputs are there before it.
@@ -24,6 +26,13 @@ class GraphModule(nn.Module):
         self.steps = steps
         self.outputs = outputs
         self.inputs = inputs
+        self._copied = {place for place in range(len(steps)) if self._is_overwritten_for_others(place)}
+
+    def _is_overwritten_for_others(self, place: int) -> bool:
+        """Whether several steps take the step's output, and some overwrite it."""
+        takers = [child for child, sources, _ in self.steps for source in sources if source == place]
+        modules = [self.children_in_order[child] for child in takers if child is not None]
+        return len(takers) + self.outputs.count(place) > 1 and share_input(*modules)
 
     def forward(self, input: Any) -> Any:
         values: list[Any] = []
@@ -34,6 +43,6 @@ class GraphModule(nn.Module):
                 value = value[select - 1]
             if child is not None:
                 value = self.children_in_order[child](value)
-            values.append(value)
+            values.append(copied(value) if len(values) in self._copied else value)
         chosen = [values[place] for place in self.outputs]
         return chosen[0] if len(chosen) == 1 else chosen

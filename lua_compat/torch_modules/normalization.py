@@ -1,5 +1,7 @@
 """Batch, local and contrast normalization, and norms of rows."""
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -63,6 +65,14 @@ class Normalize(Torch7Module):
         return input / powers.pow(1 / self.p)
 
 
+def _fix(module: nn.Module) -> None:
+    """Turns parameters that nothing trains into buffers."""
+    for part in module.modules():
+        for name, parameter in list(part.named_parameters(recurse=False)):
+            delattr(part, name)
+            part.register_buffer(name, parameter.detach())
+
+
 class SpatialSubtractiveNormalization(Torch7Module):
     """Subtracts the local mean over all planes; at the border the mean of what is inside the image.
 
@@ -72,6 +82,11 @@ class SpatialSubtractiveNormalization(Torch7Module):
     meanestimator: nn.Module
     nInputPlane: int
     kernel: Tensor
+
+    def __init__(self, **fields: Any) -> None:
+        super().__init__(**fields)
+        for estimator in self.children():
+            _fix(estimator)
 
     def forward(self, input: Tensor) -> Tensor:
         return input - self._estimated(self.meanestimator, input) / self._inside(input)

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lua_compat.torch_modules.base import Size, Torch7Module, axis
+from lua_compat.torch_modules.base import InPlace, Size, Torch7Module, axis
 
 
 class JoinTable(Torch7Module):
@@ -57,8 +57,8 @@ def _same_shape(input: list[Tensor]) -> list[Tensor]:
     return [tensor if tensor.shape == first.shape else tensor.reshape(first.shape) for tensor in input]
 
 
-class CAddTable(Torch7Module):
-    inplace: bool | None = None
+class CAddTable(InPlace, Torch7Module):
+    inplace: bool
 
     def forward(self, input: list[Tensor]) -> Tensor:
         return functools.reduce(Tensor.add_ if self.inplace else operator.add, _same_shape(input))

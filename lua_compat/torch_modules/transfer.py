@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from lua_compat.torch_modules.base import Torch7Module
+from lua_compat.torch_modules.base import InPlace, Torch7Module
 
 
 class Abs(Torch7Module):
@@ -56,6 +56,34 @@ class CReLU(Torch7Module):
     def forward(self, input: Tensor) -> Tensor:
         planes = 1 if input.dim() == self.nInputDims + 1 else 0
         return torch.cat((input, -input), planes).relu_()
+
+
+class ReLU(InPlace, nn.ReLU):
+    """nn.ReLU that overwrites its input."""
+
+
+class ReLU6(InPlace, nn.ReLU6):
+    """nn.ReLU6 that overwrites its input."""
+
+
+class Threshold(InPlace, nn.Threshold):
+    """nn.Threshold that overwrites its input."""
+
+
+class Hardtanh(InPlace, nn.Hardtanh):
+    """nn.Hardtanh that overwrites its input."""
+
+
+class ELU(InPlace, nn.ELU):
+    """nn.ELU that overwrites its input."""
+
+
+class LeakyReLU(InPlace, nn.LeakyReLU):
+    """nn.LeakyReLU that overwrites its input."""
+
+
+class RReLU(InPlace, nn.RReLU):
+    """nn.RReLU that overwrites its input."""
 
 
 class PReLU(nn.PReLU):

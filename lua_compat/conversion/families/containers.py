@@ -12,7 +12,16 @@ from nets.modules.torch7 import Concat, ConcatTable
 
 
 def _concat(f: Fields) -> nn.Module:
-    return Concat(f.integer("dimension") - 1, *f.children())
+    branches = f.children()
+    kind = containers.SharedConcat if containers.share_input(*branches) else Concat
+    return kind(f.integer("dimension") - 1, *branches)
+
+
+def _concat_table(f: Fields) -> nn.Module:
+    children = f.children()
+    return (
+        containers.SharedConcatTable(children) if containers.share_input(*children) else ConcatTable(children)
+    )
 
 
 def _map_table(f: Fields) -> nn.Module:
@@ -29,7 +38,7 @@ CONVERSIONS: dict[str, Conversion] = {
     "nn.Sequential": lambda f: nn.Sequential(*f.children()),
     "nn.Concat": _concat,
     "nn.DepthConcat": lambda f: containers.DepthConcat(f.children(), f.integer("dimension")),
-    "nn.ConcatTable": lambda f: ConcatTable(f.children()),
+    "nn.ConcatTable": _concat_table,
     "nn.ParallelTable": lambda f: containers.ParallelTable(f.children()),
     "nn.Parallel": _parallel,
     "nn.MapTable": _map_table,
@@ -80,8 +89,10 @@ def _map_table_export(w: ModuleWriter, m: containers.MapTable) -> t7.TorchObject
 EXPORTS: dict[type, Export] = {
     nn.Sequential: _container("nn.Sequential"),
     ConcatTable: _container("nn.ConcatTable", output=[]),
+    containers.SharedConcatTable: _container("nn.ConcatTable", output=[]),
     containers.ParallelTable: _container("nn.ParallelTable", output=[], gradInput=[]),
     Concat: _concat_export,
+    containers.SharedConcat: _concat_export,
     containers.DepthConcat: _depth_concat_export,
     containers.Parallel: _parallel_export,
     containers.MapTable: _map_table_export,

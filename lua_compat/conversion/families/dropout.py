@@ -13,7 +13,8 @@ from lua_compat.torch_modules import dropout
 
 def _dropout(f: Fields) -> nn.Module:
     if f.boolean("v2", False) and not f.boolean("stochastic_inference"):
-        return nn.Dropout(f.number("p"), f.boolean("inplace"))
+        kind = dropout.InPlaceDropout if f.boolean("inplace") else nn.Dropout
+        return kind(f.number("p"), f.boolean("inplace"))
     return dropout.Dropout(
         p=f.number("p"),
         v2=f.boolean("v2", False),

@@ -1,5 +1,6 @@
 """Functions of each element, and the softmaxes."""
 
+from collections.abc import Callable
 from typing import Any
 
 from torch import nn
@@ -11,8 +12,21 @@ from lua_compat.conversion.writing import Export, ModuleWriter
 from lua_compat.torch_modules import transfer
 
 
-def _hard_tanh(f: Fields) -> nn.Module:
-    return nn.Hardtanh(f.number("min_val", -1), f.number("max_val", 1), f.boolean("inplace"))
+def _may_overwrite(
+    kind: type[nn.Module], in_place: type[nn.Module], arguments: Callable[[Fields], tuple[float, ...]]
+) -> Conversion:
+    """Returns the conversion to ``kind(*arguments)``, or to ``in_place`` where the layer works in place."""
+
+    def convert(f: Fields) -> nn.Module:
+        overwrites = f.boolean("inplace")
+        return (in_place if overwrites else kind)(*arguments(f), overwrites)
+
+    return convert
+
+
+_hard_tanh = _may_overwrite(
+    nn.Hardtanh, transfer.Hardtanh, lambda f: (f.number("min_val", -1), f.number("max_val", 1))
+)
 
 
 def _prelu(f: Fields) -> nn.Module:
@@ -38,15 +52,17 @@ CONVERSIONS: dict[str, Conversion] = {
     "nn.Sigmoid": lambda f: nn.Sigmoid(),
     "nn.LogSigmoid": lambda f: nn.LogSigmoid(),
     "nn.SoftSign": lambda f: nn.Softsign(),
-    "nn.ReLU": lambda f: nn.ReLU(f.boolean("inplace")),
-    "nn.ReLU6": lambda f: nn.ReLU6(f.boolean("inplace")),
-    "nn.Threshold": lambda f: nn.Threshold(f.number("threshold"), f.number("val"), f.boolean("inplace")),
+    "nn.ReLU": _may_overwrite(nn.ReLU, transfer.ReLU, lambda f: ()),
+    "nn.ReLU6": _may_overwrite(nn.ReLU6, transfer.ReLU6, lambda f: ()),
+    "nn.Threshold": _may_overwrite(
+        nn.Threshold, transfer.Threshold, lambda f: (f.number("threshold"), f.number("val"))
+    ),
     "nn.HardTanh": _hard_tanh,
     "nn.Clamp": _hard_tanh,
-    "cudnn.ClippedReLU": lambda f: nn.Hardtanh(0, f.number("ceiling"), f.boolean("inplace")),
-    "nn.ELU": lambda f: nn.ELU(f.number("alpha", 1), f.boolean("inplace")),
-    "nn.LeakyReLU": lambda f: nn.LeakyReLU(f.number("negval", 0.01), f.boolean("inplace")),
-    "nn.RReLU": lambda f: nn.RReLU(f.number("lower"), f.number("upper"), f.boolean("inplace")),
+    "cudnn.ClippedReLU": _may_overwrite(nn.Hardtanh, transfer.Hardtanh, lambda f: (0, f.number("ceiling"))),
+    "nn.ELU": _may_overwrite(nn.ELU, transfer.ELU, lambda f: (f.number("alpha", 1),)),
+    "nn.LeakyReLU": _may_overwrite(nn.LeakyReLU, transfer.LeakyReLU, lambda f: (f.number("negval", 0.01),)),
+    "nn.RReLU": _may_overwrite(nn.RReLU, transfer.RReLU, lambda f: (f.number("lower"), f.number("upper"))),
     "nn.PReLU": _prelu,
     "nn.SoftPlus": lambda f: nn.Softplus(f.number("beta", 1), f.number("threshold", 20)),
     "nn.HardShrink": lambda f: nn.Hardshrink(f.number("lambda", 0.5)),

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from lua_compat import t7
-from lua_compat.conversion import ConversionError, convert, to_torch
+from lua_compat.conversion import ConversionError, convert, from_torch, to_torch
 from tests.helpers.places import GOLDEN
 
 # models/models.t7: see probe_models.lua there. Interpolation weights are float32 in Torch7, and some of its
@@ -173,6 +173,81 @@ def test_cudnn_layers_are_nns_with_groups_and_whole_windows() -> None:
     assert output.shape == (1, 6, 3, 3)
     corner = net[1](net[0](torch.ones(1, 4, 5, 5, dtype=torch.float64)))[0, :, 4, 4]
     torch.testing.assert_close(output[0, :, 2, 2], corner / 4)  # one value in a window of four
+
+
+BEFORE = {
+    "relu": module("nn.ReLU", inplace=True), "tanh": module("nn.Tanh"), "sigmoid": module("nn.Sigmoid"),
+    "elu": module("nn.ELU", alpha=1, inplace=True), "leaky": module("nn.LeakyReLU", negval=0.2, inplace=True),
+    "exp": module("nn.Exp"), "soft": module("nn.SoftMax"),
+    "sqrt": sequential(module("nn.Abs"), module("nn.Sqrt", eps=0)),
+}  # fmt: skip
+OVERWRITING = {
+    "relu": module("nn.ReLU", inplace=True), "relu6": module("nn.ReLU6", inplace=True),
+    "threshold": module("nn.Threshold", threshold=0.1, val=0, inplace=True),
+    "leaky": module("nn.LeakyReLU", negval=0.2, inplace=True), "elu": module("nn.ELU", alpha=1, inplace=True),
+    "hardtanh": module("nn.HardTanh", min_val=-0.5, max_val=0.5, inplace=True),
+    "dropout": module("nn.Dropout", p=0.5, v2=True, inplace=True),
+    "old dropout": module("nn.Dropout", p=0.5, v2=False, inplace=True),
+    "add": module("nn.AddConstant", constant_scalar=1.5, inplace=True),
+    "mul": module("nn.MulConstant", constant_scalar=0.5, inplace=True),
+    "sum": sequential(
+        module("nn.ConcatTable", modules=t7.LuaTable.from_list([module("nn.Identity"), module("nn.Tanh")])),
+        module("nn.CAddTable", inplace=True),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("overwriting", OVERWRITING)
+@pytest.mark.parametrize("before", BEFORE)
+def test_layers_that_overwrite_their_input_train(before: str, overwriting: str) -> None:
+    """Whatever comes before them, the gradients are those of the layers out of place."""
+    linear = module("nn.Linear", weight=tensor(4, 4), bias=tensor(4))
+    net = to_torch(sequential(linear, BEFORE[before], OVERWRITING[overwriting]))
+    plain = to_torch(sequential(linear, BEFORE[before], OVERWRITING[overwriting]))
+    for part in plain.modules():
+        if hasattr(part, "inplace"):
+            part.inplace = False
+    input = torch.randn(3, 4, dtype=torch.float64)
+    results = []
+    for one in (net, plain):
+        torch.manual_seed(1)
+        given = input.clone().requires_grad_()
+        output = one(given)
+        results.append([output, *torch.autograd.grad(output.sin().sum(), [given, *one.parameters()])])
+    torch.testing.assert_close(results[0], results[1])
+    torch.manual_seed(1)
+    with torch.no_grad():
+        torch.testing.assert_close(net(input.clone()), results[0][0].detach())
+
+
+def test_an_overwritten_input_of_several_branches_is_seen_by_all() -> None:
+    """As in Torch7; what made the input keeps its own values for its gradient."""
+    branches = [module("nn.ReLU", inplace=True), module("nn.Identity")]
+    table = module("nn.ConcatTable", modules=t7.LuaTable.from_list(branches))
+    joined = module("nn.Concat", dimension=2, modules=t7.LuaTable.from_list(branches))
+    for last, parts in ((table, lambda output: output), (joined, lambda output: output.chunk(2, 1))):
+        linear = module("nn.Linear", weight=tensor(4, 4), bias=tensor(4))
+        net = to_torch(sequential(linear, module("nn.Tanh"), last))
+        input = torch.randn(3, 4, dtype=torch.float64, requires_grad=True)
+        first, second = parts(net(input))
+        expected = net[1](net[0](input)).relu()
+        torch.testing.assert_close((first, second), (expected, expected))
+        (gradient,) = torch.autograd.grad((first + second).sum(), input)
+        torch.testing.assert_close(gradient, torch.autograd.grad(2 * expected.sum(), input)[0])
+
+
+def test_a_layer_keeps_its_flag_on_the_way_back() -> None:
+    back = from_torch(to_torch(sequential(OVERWRITING["relu"], OVERWRITING["elu"], OVERWRITING["dropout"])))
+    assert [layer["inplace"] for layer in back["modules"].array()] == [True, True, True]
+
+
+def test_fixed_kernels_are_not_parameters() -> None:
+    """Torch7 does not train what local means are taken with."""
+    names = [name for name in CASES if "tiveNormalization" in name]
+    assert names
+    for name in names:
+        net = to_torch(CASES[name]["module"])
+        assert not list(net.parameters()) and list(net.buffers())
 
 
 def test_batch_normalization_of_version_1_kept_the_inverse_deviation() -> None:
