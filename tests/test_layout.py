@@ -1,0 +1,95 @@
+"""The plan of the house: no import circles, small folders, names that differ, imports at the top.
+
+``python -m tests.test_layout`` prints the files of each folder and the import circles. The floors that the
+arrows must keep to are import-linter's contracts in pyproject.toml.
+"""
+
+import ast
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
+from itertools import combinations
+from pathlib import Path
+
+from tests.helpers.places import ROOT
+
+PACKAGES = ("convnet_benchmarks", "lua_compat", "nets")
+MOST_FILES = 20
+MOST_FILES_AT_THE_ROOT = 9
+
+
+def sources(*folders: str) -> list[Path]:
+    found = [path for folder in folders for path in sorted((ROOT / folder).rglob("*.py"))]
+    return [path for path in found if "golden" not in path.parts]
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+@cache
+def modules() -> dict[str, Path]:
+    return {module_name(path): path for path in sources(*PACKAGES)}
+
+
+def imported_by(node: ast.AST) -> Iterator[str]:
+    """Yields the modules that an import statement names: of ``from x import y`` x.y, if it is one."""
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom) and node.module:
+        for alias in node.names:
+            whole = f"{node.module}.{alias.name}"
+            yield whole if whole in modules() else node.module
+
+
+def imports(path: Path) -> set[str]:
+    """Returns every module that a file imports, wherever in it, for types alone too."""
+    return {name for node in ast.walk(ast.parse(path.read_text())) for name in imported_by(node)}
+
+
+def circle() -> list[str]:
+    """Returns the modules of an import circle; empty where there is none."""
+    graph = {name: imports(path) & modules().keys() - {name} for name, path in modules().items()}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return [str(name) for name in error.args[1]]
+    return []
+
+
+def files_per_folder(*folders: str) -> Counter[str]:
+    return Counter(str(path.parent.relative_to(ROOT)) for path in sources(*folders))
+
+
+def test_no_import_circle() -> None:
+    assert circle() == []
+
+
+def test_no_large_folder() -> None:
+    counts = files_per_folder(*PACKAGES, "tests", "benchmarks")
+    assert not [folder for folder, count in counts.items() if count > MOST_FILES]
+    assert files_per_folder("convnet_benchmarks")["convnet_benchmarks"] <= MOST_FILES_AT_THE_ROOT
+
+
+def test_names_in_a_folder_differ_by_more_than_an_ending() -> None:
+    for folder in {path.parent for path in sources(*PACKAGES)}:
+        names = {path.stem for path in folder.iterdir() if path.suffix == ".py" or path.is_dir()}
+        alike = [(a, b) for a, b in combinations(sorted(names), 2) if b in (f"{a}s", f"{a}es")]
+        assert not alike, folder
+
+
+def test_no_prefix_is_shared_by_three_files() -> None:
+    """Three files with a prefix are a folder of that name."""
+    for folder in {path.parent for path in sources(*PACKAGES)}:
+        prefixes = Counter(path.stem.partition("_")[0] for path in folder.glob("[a-z]*_*.py"))
+        assert not [prefix for prefix, count in prefixes.items() if count >= 3], folder
+
+
+if __name__ == "__main__":
+    for name, count in sorted(files_per_folder(*PACKAGES, "tests").items()):
+        print(f"{count:4d} {name}")
+    print("import circle:", " -> ".join(circle()) or "none")
+    sys.exit(bool(circle()))
