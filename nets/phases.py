@@ -16,8 +16,10 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 from torch.autograd.graph import GradientEdge, get_gradient_edge
+from torch.nn import Parameter
 from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
+from nets.graph import parameters_read
 from nets.hooks import hook_on, needs_whole_backward, run_after_accumulation
 
 # Torch7's names.
@@ -54,6 +56,10 @@ class AutogradPhases:
     as in a full backward. Modules with parameters of their own are units: for Conv1d/2d/3d and Linear the
     gradients come straight from PyTorch's kernels; any other unit runs on a small graph of its own.
 
+    The first updateOutput notices parameters that are also read outside their unit, by a hook or by a module
+    that uses another's weight: updateGradInput then computes their gradients, too, and accGradParameters adds
+    them.
+
     Hooks run as in a full backward. Where one wants the gradients of inputs and parameters together (a legacy
     backward hook, or a hook on a parameter, when this is opened), there are no units: updateGradInput does a
     full backward, and accGradParameters adds the gradients it has kept.
@@ -67,9 +73,12 @@ class AutogradPhases:
         self._graph_input: Tensor | None = None
         self._graph_output: Any = None
         whole = needs_whole_backward(module)
-        # For a full backward: the parameters, and their gradients in the order of the parameters.
-        self._wanted = [parameter for parameter in module.parameters() if parameter.requires_grad and whole]
+        # Parameters whose gradients updateGradInput computes as well, and these gradients in their order.
+        self._wanted: list[Parameter] = []
+        if whole:
+            self._wanted += [parameter for parameter in module.parameters() if parameter.requires_grad]
         self._kept: tuple[Tensor | None, ...] = ()
+        self._reads_known = whole
         # With the forward that it had of its own, if any.
         self._units = [(unit, vars(unit).get("forward")) for unit in _parametrised(module) if not whole]
         for unit, _ in self._units:
@@ -100,6 +109,12 @@ class AutogradPhases:
         self._graph_input = input.detach().requires_grad_(input.is_floating_point())
         with torch.enable_grad():
             self._graph_output = self.module(self._graph_input)
+        if not self._reads_known:
+            self._wanted = self._read_outside_units()
+            self._reads_known = True
+        if self._wanted and self._calls:
+            apart = set(self._wanted)
+            self._calls[:] = [(unit, edges, unit.without(saved, apart)) for unit, edges, saved in self._calls]
         return tree_map(_detached, self._graph_output)
 
     def updateGradInput(self, input: Tensor, gradOutput: Any) -> Tensor:
@@ -131,6 +146,14 @@ class AutogradPhases:
                     _accumulate(parameter, gradient.clone())
                     run_after_accumulation(parameter)
 
+    def _read_outside_units(self) -> list[Parameter]:
+        """Returns the trainable parameters that more operations read than the units' own."""
+        outputs = [leaf for leaf in tree_flatten(self._graph_output)[0] if isinstance(leaf, Tensor)]
+        reads = parameters_read(outputs)
+        for unit, _, saved in self._calls:
+            reads.subtract(unit.reads(saved))
+        return [parameter for parameter in self.module.parameters() if reads[parameter] > 0]
+
     def zeroGradParameters(self) -> None:
         for parameter in self.module.parameters():
             if parameter.grad is None:
@@ -147,6 +170,12 @@ class _Recorder(Protocol):
 
     def accumulate(self, saved: Any, gradients: tuple[Tensor | None, ...]) -> None:
         """Adds the parameter gradients of one call, from what it saved and its outputs' gradients."""
+
+    def reads(self, saved: Any) -> list[Parameter]:
+        """Returns the parameters that the call's operations in the graph around it read."""
+
+    def without(self, saved: Any, apart: set[Parameter]) -> Any:
+        """Returns ``saved`` with which accumulate adds nothing for those reads of parameters ``apart``."""
 
 
 # What a call leaves: its recorder, the edges to its outputs in the graph, what accumulate needs.
@@ -165,7 +194,18 @@ def _edge(output: Tensor) -> GradientEdge:
     return GradientEdge(output.grad_fn, output.output_nr)  # type: ignore[arg-type]
 
 
-class _DirectConvolution:
+class _Direct:
+    """A module whose operation is in the graph; it saves (input, weight, bias)."""
+
+    def reads(self, saved: Any) -> list[Parameter]:
+        return [parameter for parameter in saved[1:] if parameter is not None and parameter.requires_grad]
+
+    def without(self, saved: Any, apart: set[Parameter]) -> Any:
+        input, *parameters = saved
+        return (input, *(one.detach() if one in apart else one for one in parameters))
+
+
+class _DirectConvolution(_Direct):
     """A Conv1d/2d/3d: its kernel in the graph, its parameter gradients by the kernel made for them."""
 
     def __init__(self, module: Any, calls: list[_Call]) -> None:
@@ -183,7 +223,8 @@ class _DirectConvolution:
     def forward(self, input: Tensor) -> Tensor:
         weight, bias = self._parameters["weight"], self._parameters["bias"]
         output: Tensor = self._convolve(input, weight, bias, *self._sizes, self._groups)
-        self._calls.append((self, (_edge(output),), (input, weight, bias)))
+        if output.requires_grad:  # not under no_grad
+            self._calls.append((self, (_edge(output),), (input, weight, bias)))
         return output
 
     def accumulate(self, saved: Any, gradients: tuple[Tensor | None, ...]) -> None:
@@ -202,7 +243,7 @@ class _DirectConvolution:
             _accumulate(bias, bias_gradient)
 
 
-class _DirectLinear:
+class _DirectLinear(_Direct):
     """A Linear: its weight gradient is added to ``.grad`` by the matrix product that computes it."""
 
     def __init__(self, module: Any, calls: list[_Call]) -> None:
@@ -212,7 +253,8 @@ class _DirectLinear:
     def forward(self, input: Tensor) -> Tensor:
         weight, bias = self._parameters["weight"], self._parameters["bias"]
         output = nn.functional.linear(input, weight, bias)
-        self._calls.append((self, (_edge(output),), (input, weight, bias)))
+        if output.requires_grad:  # not under no_grad
+            self._calls.append((self, (_edge(output),), (input, weight, bias)))
         return output
 
     def accumulate(self, saved: Any, gradients: tuple[Tensor | None, ...]) -> None:
@@ -240,11 +282,19 @@ class _OtherModule:
         self._calls = calls
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
+        if not torch.is_grad_enabled():
+            return self._forward(*args, **kwargs)
         local = _LocalGraph(self._forward, args, kwargs)
         outputs = _LocalGraphFunction.apply(local, torch.empty(0, requires_grad=True), *local.arguments)
         edges = tuple(get_gradient_edge(output) for output in outputs if output.requires_grad)
         self._calls.append((self, edges, local))
         return local.as_returned(outputs)
+
+    def reads(self, saved: Any) -> list[Parameter]:
+        return []
+
+    def without(self, saved: Any, apart: set[Parameter]) -> Any:
+        return saved
 
     def accumulate(self, saved: Any, gradients: tuple[Tensor | None, ...]) -> None:
         found = saved.gradients(self._trainable, gradients)

@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, fx, nn
 from torch.nn import Parameter
 
+from nets.graph import parameters_read
 from nets.hooks import has_legacy_hook, hook_on, hook_on_parameter, hook_within
 
 
@@ -305,7 +306,8 @@ def _run(
     parameters = _parameters(call, args, kwargs)
     if not isinstance(found, Tensor):
         return found, in_place, False, parameters
-    parameters = list(dict.fromkeys([*parameters, *_parameters_behind(found)]))
+    # Those that a hook or a closure reads, too.
+    parameters = list(dict.fromkeys([*parameters, *parameters_read([found])]))
     if any(found is tensor for tensor in given.values()) and _has_legacy_hook(call):
         raise CompileError(
             f"{name}: a legacy backward hook on a module that returns its input; "
@@ -335,23 +337,6 @@ def _reshapes(leaf: Tensor, found: Tensor) -> bool:
     probe = torch.rand_like(found)
     (gradient,) = torch.autograd.grad(found, leaf, probe, allow_unused=True)
     return gradient is not None and torch.equal(gradient.reshape(-1), probe.reshape(-1))
-
-
-def _parameters_behind(found: Tensor) -> list[Parameter]:
-    """Returns the parameters that autograd finds behind a result: those that a hook or a closure reads,
-    too."""
-    parameters: list[Parameter] = []
-    waiting, seen = [found.grad_fn], set()
-    while waiting:
-        node = waiting.pop()
-        if node is None or node in seen:
-            continue
-        seen.add(node)
-        variable = getattr(node, "variable", None)
-        if isinstance(variable, Parameter):
-            parameters.append(variable)
-        waiting += [before for before, _ in node.next_functions]
-    return parameters
 
 
 def _attribute(root: nn.Module, target: Any) -> Any:

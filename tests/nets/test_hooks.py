@@ -321,6 +321,7 @@ def test_a_hook_that_reads_another_modules_parameter() -> None:
     weight = module[0].weight
     module[1].register_forward_hook(lambda m, x, y: calls.append("") or y * weight.mean())
     check(module, lambda: compile(module, SHAPE, "mm"), calls)
+    check(module, lambda: AutogradPhases(module), calls)
 
 
 class Frozen(nn.Module):
@@ -351,6 +352,11 @@ def test_no_grad_inside_a_forward_is_kept() -> None:
     torch.testing.assert_close(module[1].trained.weight.grad, exact[4])
     with pytest.raises(CompileError, match="runs without gradients"):
         compile(Frozen(), SHAPE, "mm")
+    module.zero_grad()
+    with AutogradPhases(module) as by_autograd:
+        for have, want in zip(run(by_autograd, x, grad_out)[:2], exact, strict=False):
+            torch.testing.assert_close(have, want)
+    assert not any(grad.any() for grad in frozen if grad is not None)
 
 
 @pytest.mark.parametrize("wrap", ["weight norm", "parametrization"])

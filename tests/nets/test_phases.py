@@ -64,6 +64,17 @@ def tied():
     return nn.Sequential(first, nn.Tanh(), second)
 
 
+class ReadsAnothersWeight(nn.Module):
+    """Reads its parts' weights by itself, too: one whose gradient a kernel computes, and another."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear, self.prelu = nn.Linear(6, 6), nn.PReLU()
+
+    def forward(self, x):
+        return nn.functional.linear(self.prelu(self.linear(x)), self.linear.weight) * self.prelu.weight
+
+
 def convolution_relu(*args, **options):
     return nn.Sequential(nn.Conv2d(*args, **options), nn.ReLU(inplace=True))
 
@@ -99,6 +110,7 @@ NETS = {
     ),
     "module used twice": (lambda: nn.Sequential(*[nn.Linear(6, 6)] * 2, nn.Tanh()), (5, 6)),
     "tied weights": (tied, (5, 6)),
+    "weights of others": (lambda: nn.Sequential(nn.Linear(6, 6), ReadsAnothersWeight()), (5, 6)),
     "rows of a linear": (
         lambda: nn.Sequential(nn.Linear(6, 6), nn.ReLU(inplace=True), nn.Linear(6, 2)),
         (2, 3, 6),
@@ -153,6 +165,7 @@ def test_phases_are_autograds_full_backward(name) -> None:
         torch.testing.assert_close(phases.updateGradInput(input, found), gradInput)
         phases.accGradParameters(input, found)
         phases.accGradParameters(input, found)  # accumulates
+        assert len(phases._wanted) == (2 if name == "weights of others" else 0)
     for parameter, gradient in zip(net.parameters(), gradParams, strict=True):
         if gradient is not None:
             assert gradient.abs().max() > 0
