@@ -14,6 +14,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+import torch
 
 from convnet_benchmarks import cli
 from convnet_benchmarks.commands import benchmark, criterion
@@ -22,6 +23,8 @@ from convnet_benchmarks.results.load import load
 from lua_compat.cli import th
 from lua_compat.runtime.state import Runtime
 from nets import registry
+from nets.engine import compile as compile_for_engine
+from nets.engine import recognise
 from tests.helpers import made_results
 from tests.helpers.places import ROOT
 
@@ -221,6 +224,28 @@ def test_the_example_of_a_command_runs(tmp_path: Path, capsys: pytest.CaptureFix
     rows = json.loads(file.read_text())["tables"][0]["rows"]
     assert sum(row["parameters"] for row in rows) == registry.NETS["recognize_digits"].parameters
     assert "4.weight      25,000" in capsys.readouterr().out
+
+
+def test_the_example_of_a_net_is_one() -> None:
+    (net,) = example("CONTRIBUTING.md", "Net(").NETS
+    module = registry.build(net, seed=1)
+    assert registry.parameter_count(module) == net.parameters
+    assert module(torch.zeros(2, *net.input_size)).shape == (2, 10)
+
+
+def test_the_example_of_an_engine_layer_computes_what_autograd_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    layers = example("CONTRIBUTING.md", "class Softplus(Layer)").LAYERS
+    monkeypatch.setattr(recognise, "LAYERS", [*recognise.LAYERS, *layers])
+    module = torch.nn.Softplus(2.0)
+    input = torch.linspace(-3, 3, 24).reshape(2, 3, 2, 2)
+    x = input.clone().requires_grad_()
+    wanted = module(x)
+    wanted.backward(wanted)
+    with compile_for_engine(module, (2, 3, 2, 2)) as phases, torch.no_grad():
+        assert [layer.kind for layer in phases.report().layers] == ["Softplus"]
+        output = phases.updateOutput(input)
+        torch.testing.assert_close(output, wanted.detach())
+        torch.testing.assert_close(phases.updateGradInput(input, output), x.grad)
 
 
 def test_the_example_of_a_plot_draws(tmp_path: Path) -> None:
