@@ -5,6 +5,7 @@ import json
 import shlex
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,7 @@ def test_help_lists_the_commands(arguments: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("name", command_names())
-def test_every_command_explains_itself(name) -> None:
+def test_every_command_explains_itself(name: str) -> None:
     done = run_python(*COMMAND, name, "--help")
     assert done.returncode == 0 and "usage: convnet-benchmarks " + name in done.stdout
 
@@ -53,7 +54,7 @@ def test_an_unknown_command_is_one_line_and_exit_2() -> None:
     assert done.stderr == f"convnet-benchmarks: unknown command 'bnechmark'; accepted: {accepted}\n"
 
 
-def raising(error):
+def raising(error: BaseException) -> Callable[[], int]:
     def command() -> None:
         raise error
 

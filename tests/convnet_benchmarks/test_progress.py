@@ -14,7 +14,7 @@ class Terminal(io.StringIO):
 
 
 @pytest.fixture
-def now(monkeypatch: pytest.MonkeyPatch):
+def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     clock = [0.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
     return clock
@@ -29,7 +29,7 @@ def test_a_terminal_line_is_overwritten_and_taken_away() -> None:
     assert stream.getvalue() == "\r\033[K[1/2] first\r\033[K[2/2] second\r\033[K"
 
 
-def test_a_pipe_gets_nothing_or_a_line_now_and_then(now) -> None:
+def test_a_pipe_gets_nothing_or_a_line_now_and_then(now: list[float]) -> None:
     silent, spoken = io.StringIO(), io.StringIO()
     lines = [Progress(4, stream=silent), Progress(4, stream=spoken, seconds_between_lines=10.0)]
     for what in ("a", "b", "c", "d"):
@@ -41,7 +41,7 @@ def test_a_pipe_gets_nothing_or_a_line_now_and_then(now) -> None:
     assert spoken.getvalue() == "[1/4] a\n[3/4] c\n"
 
 
-def test_the_time_left_is_that_of_the_steps_so_far(now) -> None:
+def test_the_time_left_is_that_of_the_steps_so_far(now: list[float]) -> None:
     stream = io.StringIO()
     line = Progress(4, stream=stream, time_left=True, seconds_between_lines=0.0)
     line.start("a")

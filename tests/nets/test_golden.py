@@ -1,8 +1,11 @@
 """Five full-size nets from seed 1 against the digests that real Torch7 recorded (golden/nets.t7)."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
 from lua_compat import t7
 from nets import registry
@@ -20,13 +23,13 @@ RECORDED = {record["name"]: record for record in t7.load(GOLDEN / "nets.t7").arr
 NORM_TOLERANCE = {"googlenet": 1e-3}
 
 
-def check_size(tensor, digest) -> None:
+def check_size(tensor: Tensor, digest: Any) -> None:
     """SpatialConvolutionMM keeps its weight as a matrix (output planes, the rest)."""
     size = digest["size"].array()
     assert list(tensor.shape) == size or list(tensor.flatten(1).shape) == size
 
 
-def check_exactly(tensor, digest) -> None:
+def check_exactly(tensor: Tensor, digest: Any) -> None:
     """Every element has entered sum and norm; the first ones are compared one by one."""
     check_size(tensor, digest)
     flat = tensor.detach().numpy().reshape(-1)
@@ -39,13 +42,13 @@ def check_exactly(tensor, digest) -> None:
     assert wide.sum().item() == pytest.approx(digest["sum"], rel=0, abs=rounding)
 
 
-def check_norm(tensor, digest, tolerance) -> None:
+def check_norm(tensor: Tensor, digest: Any, tolerance: float) -> None:
     check_size(tensor, digest)
     assert tensor.double().norm().item() == pytest.approx(digest["norm"], rel=tolerance)
 
 
 @pytest.mark.parametrize("name", sorted(RECORDED))
-def test_net_from_seed_1_is_torch7s(name) -> None:
+def test_net_from_seed_1_is_torch7s(name: str) -> None:
     record = RECORDED[name]
     net = registry.build(registry.find(name), seed=1)
     assert torch7_string(net) == record["string"]

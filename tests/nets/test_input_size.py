@@ -32,7 +32,7 @@ def test_activations_are_counted_per_sample() -> None:
 
 
 @pytest.mark.parametrize("name", registry.NETS)
-def test_every_nets_own_size_is_accepted(name) -> None:
+def test_every_nets_own_size_is_accepted(name: str) -> None:
     """The scripts rely on it: they check only other sizes."""
     net = registry.find(name)
     module = registry.on_meta(net)

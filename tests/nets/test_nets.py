@@ -5,11 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
 import nets.engine
 from nets import registry
+from nets.net import Net
 from nets.phases import AutogradPhases
 from nets.torch7.initialisation import initialise
 from nets.torch7.random import Generator
@@ -59,12 +60,12 @@ def test_the_whole_table_is_here() -> None:
 
 
 @pytest.mark.parametrize("name", GLUON_COUNTS)
-def test_parameters_as_mxnet_counted_them(name) -> None:
+def test_parameters_as_mxnet_counted_them(name: str) -> None:
     assert registry.count_with_statistics(registry.on_meta(registry.find(name))) == GLUON_COUNTS[name]
 
 
 @pytest.mark.parametrize("net", registry.NETS.values(), ids=lambda net: net.name)
-def test_parameters_are_those_the_registry_states(net) -> None:
+def test_parameters_are_those_the_registry_states(net: Net) -> None:
     assert registry.parameter_count(registry.on_meta(net)) == net.parameters
 
 
@@ -93,7 +94,7 @@ PUBLISHED = {
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_parameters_as_others_counted_them(name) -> None:
+def test_parameters_as_others_counted_them(name: str) -> None:
     assert registry.find(name).parameters == PUBLISHED[name]
 
 
@@ -121,7 +122,7 @@ SMALL = {
 }
 
 
-def gradients_by_autograd(module, input):
+def gradients_by_autograd(module: nn.Module, input: Tensor) -> tuple[Tensor, Tensor, list[Tensor]]:
     """Outputs, input gradient and parameter gradients of one backward pass; gradOutput is the output."""
     leaf = input.clone().requires_grad_(input.is_floating_point())
     outputs = tree_leaves(module(leaf))
@@ -133,11 +134,11 @@ def gradients_by_autograd(module, input):
     return outputs, leaf.grad if leaf.requires_grad else torch.zeros_like(leaf), gradients
 
 
-def relative_error(found, exact):
+def relative_error(found: Tensor, exact: Tensor) -> float:
     return float((found - exact).abs().max() / exact.abs().max().clamp_min(1e-12))
 
 
-def check_phases(module, input) -> None:
+def check_phases(module: nn.Module, input: Tensor) -> None:
     """The three phases against one backward pass, in training mode (dropout, which draws anew, is off)."""
     for child in module.modules():
         if isinstance(child, nn.Dropout):
@@ -159,13 +160,13 @@ def check_phases(module, input) -> None:
             assert relative_error(parameter.grad, gradient) <= 1e-3 or gradient.abs().max() < 1e-6
 
 
-def check_net(net, size) -> None:
+def check_net(net: Net, size: tuple[int, ...]) -> None:
     generator = torch.Generator().manual_seed(2)
     check_phases(registry.build(net, seed=1), net.sample((2, *size), generator))
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_three_phases_on_a_small_input(name) -> None:
+def test_three_phases_on_a_small_input(name: str) -> None:
     check_net(registry.find(name), SMALL[name])
 
 
@@ -174,13 +175,13 @@ TOO_LARGE = {"gnmt", "faster_rcnn_vgg16"}  # tested small in test_translation.py
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in registry.NETS if name not in {*SMALL, *TOO_LARGE}])
-def test_three_phases_of_the_larger_nets(name) -> None:
+def test_three_phases_of_the_larger_nets(name: str) -> None:
     net = registry.find(name)
     any_size = ("DenseNet", "MobileNet", "MobileNetV2", "ResNet v1", "ResNet v2", "SqueezeNet")
     check_net(net, (3, 64, 64) if net.family in any_size else net.input_size)
 
 
-def initialised(module):
+def initialised(module: nn.Module) -> nn.Module:
     initialise(module, Generator(1))
     return module
 
@@ -234,7 +235,7 @@ def test_a_layer_without_a_rule_is_refused() -> None:
         initialised(nn.Sequential(nn.ReLU(), nn.PReLU()))
 
 
-def drawn_uniform(size, bound):
+def drawn_uniform(size: int, bound: float) -> Tensor:
     """What Torch7's generator gives from seed 1; weight and bias draw one after the other."""
     values = np.empty(size, np.float32)
     Generator(1).fill_uniform(values, -bound, bound)

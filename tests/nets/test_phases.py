@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
@@ -17,25 +17,25 @@ from nets.phases import AutogradPhases
 class Residual(nn.Module):
     """A block whose convolution is used twice, with a shortcut."""
 
-    def __init__(self, planes) -> None:
+    def __init__(self, planes: int) -> None:
         super().__init__()
         self.convolution = nn.Conv2d(planes, planes, 3, padding=1)
         self.normalisation = nn.BatchNorm2d(planes)
         self.relu = nn.ReLU(inplace=True)
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Any:
         return self.relu(self.normalisation(self.convolution(self.convolution(x))) + x)
 
 
 class Scale(nn.Module):
     """A module with a parameter of its own and a child: a unit as a whole."""
 
-    def __init__(self, features) -> None:
+    def __init__(self, features: int) -> None:
         super().__init__()
         self.scale = nn.Parameter(torch.rand(features) + 0.5)
         self.inner = nn.Linear(features, features)
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Any:
         return self.inner(x * self.scale)
 
 
@@ -44,7 +44,7 @@ class TwoOutputs(nn.Module):
         super().__init__()
         self.weight = nn.Parameter(torch.rand(6) + 0.5)
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Any:
         return x * self.weight, x + self.weight
 
 
@@ -53,12 +53,12 @@ class UsesTwoOutputs(nn.Module):
         super().__init__()
         self.two = TwoOutputs()
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Any:
         a, b = self.two(x)
         return a * b
 
 
-def tied():
+def tied() -> nn.Module:
     first, second = nn.Linear(6, 6), nn.Linear(6, 6)
     second.weight = first.weight
     return nn.Sequential(first, nn.Tanh(), second)
@@ -71,11 +71,11 @@ class ReadsAnothersWeight(nn.Module):
         super().__init__()
         self.linear, self.prelu = nn.Linear(6, 6), nn.PReLU()
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         return nn.functional.linear(self.prelu(self.linear(x)), self.linear.weight) * self.prelu.weight
 
 
-def convolution_relu(*args, **options):
+def convolution_relu(*args: Any, **options: Any) -> nn.Module:
     return nn.Sequential(nn.Conv2d(*args, **options), nn.ReLU(inplace=True))
 
 
@@ -138,7 +138,9 @@ NETS = {
 }
 
 
-def full_backward(net, input, gradOutput=None):
+def full_backward(
+    net: nn.Module, input: Tensor, gradOutput: Tensor = None
+) -> tuple[Tensor, Tensor, list[Tensor]]:
     for parameter in net.parameters():
         parameter.grad = None
     input = input.clone().requires_grad_()
@@ -149,7 +151,7 @@ def full_backward(net, input, gradOutput=None):
 
 
 @pytest.mark.parametrize("name", NETS)
-def test_phases_are_autograds_full_backward(name) -> None:
+def test_phases_are_autograds_full_backward(name: str) -> None:
     make, shape = NETS[name]
     torch.manual_seed(0)
     net = make().double()
@@ -194,11 +196,11 @@ def test_phases_of_the_registrys_nets_unbatched(name: str) -> None:
 class Trace(TorchDispatchMode):
     """The operators that ran, with the output mask of those that have one."""
 
-    def __enter__(self):
+    def __enter__(self) -> Any:
         self.operators = []
         return super().__enter__()
 
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         mask = args[-1] if "backward" in str(function) and isinstance(args[-1], list) else None
         self.operators.append((str(function), mask))
         return function(*args, **(kwargs or {}))
@@ -222,7 +224,7 @@ def test_each_phase_computes_its_own_gradients_only() -> None:
         with Trace() as grad_parameters:
             phases.accGradParameters(input, output)
 
-    def masks(trace, name):
+    def masks(trace: Any, name: str) -> list[Any]:
         return [mask for operator, mask in trace.operators if name in operator and mask is not None]
 
     assert masks(grad_input, "convolution_backward") == [[True, False, False]] * 2
@@ -256,7 +258,7 @@ def test_an_input_changed_after_its_use_is_refused() -> None:
             super().__init__()
             self.first, self.second = nn.Linear(3, 3), nn.Linear(3, 3, bias=False)
 
-        def forward(self, x):
+        def forward(self, x: Tensor) -> Any:
             middle = self.first(x)
             output = self.second(middle)
             middle.mul_(2)
@@ -278,7 +280,7 @@ class Recurrent(nn.Module):
         self.lstm = nn.LSTM(4, 5, batch_first=True)
         self.read = nn.Linear(5, 2)
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Any:
         state = self.start(x[:, 0]).unsqueeze(0)
         sequence, (last, cell) = self.lstm(x, (state, torch.tanh(state)))
         return {"scores": self.read(sequence), "states": (last, [cell, 3])}
@@ -289,7 +291,7 @@ class Gate(nn.Module):
         super().__init__()
         self.weight = nn.Parameter(torch.rand(4))
 
-    def forward(self, x, *, gates):
+    def forward(self, x: Tensor, *, gates: dict[str, Tensor]) -> Any:
         return x * self.weight * gates["by"]
 
 
@@ -298,7 +300,7 @@ class Gated(nn.Module):
         super().__init__()
         self.gate = Gate()
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Any:
         return self.gate(x, gates={"by": x.sigmoid()}), x.detach()
 
 

@@ -4,9 +4,11 @@ import contextlib
 import io
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+from torch import nn
 
 from convnet_benchmarks.cli import main
 from convnet_benchmarks.commands.accuracy import digits, image_folder
@@ -20,9 +22,11 @@ from nets import registry
 from tests.helpers.commands import run_python
 
 COMMAND = ("-m", "convnet_benchmarks", "accuracy", "--threads", "1")
+# A folder with the trained net's file, what the command said, and what it wrote.
+Trained = tuple[Path, str, dict[str, Any]]
 
 
-def run_here(*arguments):
+def run_here(*arguments: str) -> str:
     """The command in this process, which has PyTorch loaded; its stdout."""
     said = io.StringIO()
     with contextlib.redirect_stdout(said):
@@ -31,7 +35,7 @@ def run_here(*arguments):
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory):
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     """A folder with the trained net's file, and what the command said and wrote."""
     pytest.importorskip("sklearn")
     folder = tmp_path_factory.mktemp("digits")
@@ -41,7 +45,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory):
     return folder, stdout, json.loads(result.read_text())
 
 
-def test_digits_are_learnt_to_97_percent_and_all_backends_agree(trained) -> None:
+def test_digits_are_learnt_to_97_percent_and_all_backends_agree(trained: Trained) -> None:
     _, stdout, result = trained
     assert result["examples"] == 360 and result["parameters"] == 33660
     for backend in result["backends"]:
@@ -54,7 +58,7 @@ def test_digits_are_learnt_to_97_percent_and_all_backends_agree(trained) -> None
 
 
 @pytest.mark.parametrize("suffix", [".safetensors", ".t7"])
-def test_weights_in_every_format_give_the_same_answers(trained, tmp_path: Path, suffix: str) -> None:
+def test_weights_in_every_format_give_the_same_answers(trained: Trained, tmp_path: Path, suffix: str) -> None:
     folder, _, before = trained
     if suffix == ".safetensors":
         pytest.importorskip("safetensors")
@@ -105,11 +109,19 @@ def test_an_interrupted_backend_is_compared_on_what_it_answered() -> None:
 
 
 def test_ctrl_c_in_the_second_backend_keeps_what_was_answered(
-    trained, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    trained: Trained, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     from convnet_benchmarks.commands.accuracy import study
 
-    def answer(variant, module, examples, batch_size, device, progress, answers) -> None:
+    def answer(
+        variant: Any,
+        module: nn.Module,
+        examples: Any,
+        batch_size: int,
+        device: Any,
+        progress: Any,
+        answers: Any,
+    ) -> None:
         answers.append(torch.eye(10)[examples.labels[:40]])
         if variant.name == "mm":
             raise KeyboardInterrupt
@@ -126,7 +138,7 @@ def test_ctrl_c_in_the_second_backend_keeps_what_was_answered(
 
 
 @pytest.fixture
-def images(tmp_path: Path):
+def images(tmp_path: Path) -> Path:
     """Two classes, b before a in the order of the outputs: b is white, a is black."""
     image = pytest.importorskip("PIL.Image")
     for name, grey in (("a", 0), ("b", 255)):
@@ -140,7 +152,7 @@ def images(tmp_path: Path):
 GREY = Preprocessing(32, (28, 28), [0.5], [0.5])
 
 
-def test_class_folders(images) -> None:
+def test_class_folders(images: Path) -> None:
     found = image_folder.load(str(images), None, None, GREY)
     assert found.names == ["a/0.png", "a/1.png", "b/0.png", "b/1.png"] and found.labels == [0, 0, 1, 1]
     assert found.image(0).shape == (1, 28, 28)
@@ -149,7 +161,7 @@ def test_class_folders(images) -> None:
     assert named.labels == [1, 1, 0, 0]
 
 
-def test_a_file_of_labels(images) -> None:
+def test_a_file_of_labels(images: Path) -> None:
     labels = images / "val.txt"
     labels.write_text("b/0.png 7\na/1.png a\n")
     found = image_folder.load(str(images), str(labels), str(images / "classes.txt"), GREY)
@@ -175,13 +187,13 @@ def test_preprocessing_scales_crops_the_centre_and_standardises(tmp_path: Path) 
         ("", "is empty"),
     ],
 )
-def test_bad_label_files(images, labels: str, message: str) -> None:
+def test_bad_label_files(images: Path, labels: str, message: str) -> None:
     (images / "labels.txt").write_text(labels)
     with pytest.raises(UserError, match=message):
         image_folder.load(str(images), str(images / "labels.txt"), None, GREY)
 
 
-def test_a_broken_image_and_a_label_without_an_output(images) -> None:
+def test_a_broken_image_and_a_label_without_an_output(images: Path) -> None:
     (images / "a" / "0.png").write_bytes(b"not a picture")
     found = image_folder.load(str(images), None, None, GREY)
     with pytest.raises(UserError, match=r"a/0\.png: not an image"):
@@ -190,7 +202,7 @@ def test_a_broken_image_and_a_label_without_an_output(images) -> None:
         check_labels(found, 1)
 
 
-def test_the_command_on_an_image_folder(images, trained, tmp_path: Path) -> None:
+def test_the_command_on_an_image_folder(images: Path, trained: Trained, tmp_path: Path) -> None:
     result = tmp_path / "accuracy.json"
     folder, _, _ = trained
     run_here(
@@ -200,7 +212,7 @@ def test_the_command_on_an_image_folder(images, trained, tmp_path: Path) -> None
     assert json.loads(result.read_text())["examples"] == 3
 
 
-def garbage(folder, suffix):
+def garbage(folder: Path, suffix: str) -> str:
     path = folder / f"garbage{suffix}"
     path.write_bytes(b"garbage" * 20)
     return str(path)

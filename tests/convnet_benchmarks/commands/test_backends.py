@@ -28,7 +28,7 @@ def tiny():
 """
 
 
-def variant(text):
+def variant(text: str) -> Any:
     return find(text, "float32", "--with")
 
 
@@ -94,13 +94,13 @@ def test_outputs_are_compared_over_the_largest() -> None:
 
 
 @pytest.fixture
-def net(tmp_path: Path):
+def net(tmp_path: Path) -> str:
     file = tmp_path / "own.py"
     file.write_text(NET_FILE)
     return f"{file}:tiny"
 
 
-def test_a_sitting_times_variants_in_turns(net) -> None:
+def test_a_sitting_times_variants_in_turns(net: str) -> None:
     point = Point(net, 4, input_size=(3, 8, 8), threads=1)
     others = [variant(name) for name in ("mm", "bf16", "no-cudnn")]
     found = compare(point, variant("stock"), others, Sitting(9, 60.0, True, {}))
@@ -117,7 +117,7 @@ def test_a_sitting_times_variants_in_turns(net) -> None:
     assert json.loads(json.dumps(found, allow_nan=False)) == found
 
 
-def test_a_variant_that_crashes_fails_alone(net) -> None:
+def test_a_variant_that_crashes_fails_alone(net: str) -> None:
     point = Point(net, 4, input_size=(3, 8, 8), threads=1)
     # Without its standard library Python does not start.
     broken = variant("stock+PYTHONHOME=/nowhere")
@@ -127,7 +127,7 @@ def test_a_variant_that_crashes_fails_alone(net) -> None:
     assert found["results"]["no-onednn"]["speed_up"]["verdict"] == UNSURE  # two pairs
 
 
-def test_the_command_as_typed_and_once_more(net, tmp_path: Path) -> None:
+def test_the_command_as_typed_and_once_more(net: str, tmp_path: Path) -> None:
     points, table = tmp_path / "b.jsonl", tmp_path / "b.md"
     arguments = ("--nets", net, "--input-size", "3x8x8", "--batch-size", "8")
     arguments += ("--pairs", "2", "--threads", "1", "--points", str(points), "--md", str(table))
@@ -210,7 +210,7 @@ def test_the_published_numbers_stand_in_our_layout() -> None:
     assert set(NETS.values()) <= set(registry.NETS)
 
 
-def test_comparisons_are_measurements(net) -> None:
+def test_comparisons_are_measurements(net: str) -> None:
     from convnet_benchmarks.results.from_points import of_point
 
     point = Point(net, 4, input_size=(3, 8, 8), threads=1)

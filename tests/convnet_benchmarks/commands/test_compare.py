@@ -24,7 +24,7 @@ TIME = Measurement("time", "ms per sample", 10.0, "alexnet", 1, "forward", sampl
 SPEED = Measurement("throughput", "images/s", 100.0, "alexnet", 1, samples=20, low=99.5, high=100.5)
 
 
-def scaled(one, factor):
+def scaled(one: Measurement, factor: float) -> Measurement:
     return replace(one, value=one.value * factor, low=one.low * factor, high=one.high * factor)
 
 
@@ -85,7 +85,7 @@ intervals = st.tuples(st.floats(0.1, 100), st.floats(0.1, 100)).map(sorted)
 
 
 @given(intervals, intervals)
-def test_verdicts_mirror_each_other(a, b) -> None:
+def test_verdicts_mirror_each_other(a: Measurement, b: Measurement) -> None:
     one, other = (replace(TIME, value=sum(ends) / 2, low=ends[0], high=ends[1]) for ends in (a, b))
     there, back = ratio(one, other, 0.02).verdict, ratio(other, one, 0.02).verdict
     assert {FASTER: SLOWER, SLOWER: FASTER}.get(there, there) == back

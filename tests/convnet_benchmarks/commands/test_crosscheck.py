@@ -3,6 +3,7 @@
 import functools
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import h5py
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
 from convnet_benchmarks.cli import main
 from convnet_benchmarks.commands.crosscheck.likely_cause import likely_cause
@@ -21,13 +23,14 @@ from tests.helpers.places import DATA, GOLDEN
 
 T7 = GOLDEN / "t7"
 LOGS = GOLDEN / "logs"
+Command = Callable[..., tuple[Any, ...]]  # exit code, stdout, stderr...
 
 
 @pytest.fixture
-def command(capsys: pytest.CaptureFixture[str]):
+def command(capsys: pytest.CaptureFixture[str]) -> Command:
     """Runs a subcommand in this process; gives its exit code, stdout and stderr."""
 
-    def run(*arguments):
+    def run(*arguments: object) -> tuple[Any, ...]:
         code = main([str(argument) for argument in arguments])
         return code, *capsys.readouterr()
 
@@ -35,10 +38,10 @@ def command(capsys: pytest.CaptureFixture[str]):
 
 
 @pytest.fixture
-def crosscheck(command, tmp_path: Path):
+def crosscheck(command: Command, tmp_path: Path) -> Command:
     """Runs the command; gives its exit code, stdout, stderr and what --json wrote."""
 
-    def run(*arguments):
+    def run(*arguments: object) -> tuple[Any, ...]:
         document = tmp_path / "report.json"
         document.unlink(missing_ok=True)
         done = command("crosscheck", *arguments, "--json", document)
@@ -71,13 +74,13 @@ def test_bad_input_as_typed() -> None:
     assert done.stderr == "convnet-benchmarks: nothere.t7: no such file\n"
 
 
-def arrays():
+def arrays() -> dict[str, np.ndarray]:
     rng = np.random.default_rng(0)
     return {"x": rng.standard_normal((2, 3, 4)), "w": rng.standard_normal((5, 2)).astype(np.float32),
             "labels": np.arange(1, 9)}  # fmt: skip
 
 
-def lua_table(values):
+def lua_table(values: dict[str, Any]) -> t7.LuaTable:
     return t7.LuaTable(
         {
             name: lua_table(value) if isinstance(value, dict) else t7.Tensor.from_numpy(value)
@@ -86,7 +89,7 @@ def lua_table(values):
     )
 
 
-def write(path, values):
+def write(path: Path, values: dict[str, Any]) -> Path:
     """The same results in any kind of file."""
     if path.suffix == ".t7":
         t7.save(path, lua_table(values))
@@ -110,7 +113,7 @@ KINDS = (".t7", ".h5", ".npz", ".pt", ".json")
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_result_files_of_any_two_kinds_agree(crosscheck, tmp_path: Path, kind) -> None:
+def test_result_files_of_any_two_kinds_agree(crosscheck: Command, tmp_path: Path, kind: str) -> None:
     a = write(tmp_path / "a.t7", arrays())
     b = write(tmp_path / f"b{kind}", arrays())
     code, stdout, stderr, report = crosscheck(a, b)
@@ -121,7 +124,7 @@ def test_result_files_of_any_two_kinds_agree(crosscheck, tmp_path: Path, kind) -
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_result_files_of_any_two_kinds_differ(crosscheck, tmp_path: Path, kind) -> None:
+def test_result_files_of_any_two_kinds_differ(crosscheck: Command, tmp_path: Path, kind: str) -> None:
     changed = arrays()
     changed["x"][1, 0, 2] += 0.5
     a = write(tmp_path / "a.npz", arrays())
@@ -137,12 +140,12 @@ def test_result_files_of_any_two_kinds_differ(crosscheck, tmp_path: Path, kind) 
 
 
 @pytest.mark.parametrize("name", ["tensors", "views", "shared", "cycle", "net"])
-def test_the_encodings_of_a_t7_file_agree(crosscheck, name: str) -> None:
+def test_the_encodings_of_a_t7_file_agree(crosscheck: Command, name: str) -> None:
     code, *_ = crosscheck(T7 / f"{name}.bin.t7", T7 / f"{name}.ascii.t7")
     assert code == 0
 
 
-def test_two_nets_differ_path_by_path(crosscheck) -> None:
+def test_two_nets_differ_path_by_path(crosscheck: Command) -> None:
     code, _, _, report = crosscheck(T7 / "tied.bin.t7", T7 / "residual.bin.t7")
     assert code == 1
     verdicts = {row["path"]: row["verdict"] for row in report["comparisons"]}
@@ -151,7 +154,7 @@ def test_two_nets_differ_path_by_path(crosscheck) -> None:
     assert verdicts["output"] == "differs"
 
 
-def test_precisions_are_held_to_the_coarser_ones_tolerance(crosscheck, tmp_path: Path) -> None:
+def test_precisions_are_held_to_the_coarser_ones_tolerance(crosscheck: Command, tmp_path: Path) -> None:
     x = np.random.default_rng(1).standard_normal(100)
     a = write(tmp_path / "a.npz", {"x": x})
     assert crosscheck(a, write(tmp_path / "b.npz", {"x": x.astype(np.float32)}))[0] == 0
@@ -163,7 +166,7 @@ def test_precisions_are_held_to_the_coarser_ones_tolerance(crosscheck, tmp_path:
     assert crosscheck(a, nearly, "--atol", "2e-7")[0] == 0
 
 
-def test_only_picks_paths(crosscheck, tmp_path: Path) -> None:
+def test_only_picks_paths(crosscheck: Command, tmp_path: Path) -> None:
     changed = {**arrays(), "labels": np.arange(8)}
     a, b = write(tmp_path / "a.npz", arrays()), write(tmp_path / "b.npz", changed)
     assert crosscheck(a, b, "--only", "x", "--only", "w*")[0] == 0
@@ -172,7 +175,7 @@ def test_only_picks_paths(crosscheck, tmp_path: Path) -> None:
     assert "index base: A counts from 1 (Lua), B from 0" in stdout
 
 
-def test_nested_names_and_single_values_are_matched(crosscheck, tmp_path: Path) -> None:
+def test_nested_names_and_single_values_are_matched(crosscheck: Command, tmp_path: Path) -> None:
     x, y = arrays()["x"], arrays()["w"]
     nested = write(tmp_path / "a.t7", {"conv": {"weight": x, "bias": y}})
     flat = write(tmp_path / "b.npz", {"conv/weight": x, "conv.bias": y})
@@ -182,7 +185,7 @@ def test_nested_names_and_single_values_are_matched(crosscheck, tmp_path: Path) 
     assert crosscheck(one, tmp_path / "bare.npy")[0] == 0
 
 
-def test_nan_equals_nan_only(crosscheck, tmp_path: Path) -> None:
+def test_nan_equals_nan_only(crosscheck: Command, tmp_path: Path) -> None:
     x = np.array([1.0, np.nan, np.inf])
     a = write(tmp_path / "a.npz", {"x": x})
     assert crosscheck(a, write(tmp_path / "b.npz", {"x": x}))[0] == 0
@@ -192,7 +195,7 @@ def test_nan_equals_nan_only(crosscheck, tmp_path: Path) -> None:
     assert report["comparisons"][0]["max_error"] == "inf"
 
 
-def test_texts_in_arrays_are_compared_as_texts(crosscheck, tmp_path: Path) -> None:
+def test_texts_in_arrays_are_compared_as_texts(crosscheck: Command, tmp_path: Path) -> None:
     texts = {
         "name": np.array("net"),
         "classes": np.array([["cat", "dog"], ["eel", ""]]),
@@ -231,7 +234,7 @@ def test_arrays_of_neither_numbers_nor_texts_are_refused_by_place(
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_arrays_of_objects_are_refused_by_file(crosscheck, tmp_path: Path) -> None:
+def test_arrays_of_objects_are_refused_by_file(crosscheck: Command, tmp_path: Path) -> None:
     path = write(tmp_path / "a.npz", {"x": np.array([None, 1], dtype=object)})
     code, _, stderr, _ = crosscheck(path, path)
     assert code == 2 and str(path) in stderr and len(stderr.splitlines()) == 1
@@ -256,7 +259,7 @@ FAR = 10**30 + 1  # what no number type holds
     ],
 )
 def test_whole_numbers_are_never_rounded(
-    crosscheck, tmp_path: Path, a: Any, b: Any, error: int | None
+    crosscheck: Command, tmp_path: Path, a: Any, b: Any, error: int | None
 ) -> None:
     paths = tmp_path / "a.json", tmp_path / "b.json"
     for path, number in zip(paths, (a, b), strict=True):
@@ -267,7 +270,7 @@ def test_whole_numbers_are_never_rounded(
     assert [row["max_error"] for row in report["comparisons"] if row["verdict"] == "differs"] == [error]
 
 
-def test_a_large_whole_number_equals_the_double_of_another_file(crosscheck, tmp_path: Path) -> None:
+def test_a_large_whole_number_equals_the_double_of_another_file(crosscheck: Command, tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text('{"seed": 9007199254740993, "far": 10000000000000000000000}')
     t7.save(tmp_path / "b.t7", t7.LuaTable({"seed": 2.0**53, "far": 1e22}))
     code, _, _, report = crosscheck(tmp_path / "a.json", tmp_path / "b.t7")
@@ -275,13 +278,13 @@ def test_a_large_whole_number_equals_the_double_of_another_file(crosscheck, tmp_
     assert [row["max_error"] for row in report["comparisons"]] == [1, 0]
 
 
-def test_a_number_of_too_many_digits_is_named(crosscheck, tmp_path: Path) -> None:
+def test_a_number_of_too_many_digits_is_named(crosscheck: Command, tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(5000 * "1")
     code, _, stderr, _ = crosscheck(tmp_path / "a.json", tmp_path / "a.json")
     assert code == 2 and stderr.endswith("a.json: holds a whole number of more than 4300 digits\n")
 
 
-def tensors_of_kinds():
+def tensors_of_kinds() -> dict[str, Tensor]:
     """Tensors that torch.save keeps as they are, and what a message says of them."""
     ones = torch.ones(3)
     return {
@@ -326,7 +329,7 @@ def test_what_is_in_a_pt_file_is_refused_by_name_in_plain_words(
     assert done.stderr.removesuffix("\n").isprintable()
 
 
-def test_conjugate_and_negative_views_are_read(crosscheck, tmp_path: Path) -> None:
+def test_conjugate_and_negative_views_are_read(crosscheck: Command, tmp_path: Path) -> None:
     z = torch.tensor([1 + 2j, 3 - 1j])
     torch.save({"conjugate": z.conj(), "negative": z.clone().conj().imag}, tmp_path / "a.pt")
     b = write(tmp_path / "b.npz", {"conjugate": z.numpy().conj(), "negative": -z.numpy().imag})
@@ -334,7 +337,7 @@ def test_conjugate_and_negative_views_are_read(crosscheck, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("kind", [".npz", ".npy", ".pt"])
-def test_a_file_with_broken_bytes_is_read_or_refused(crosscheck, tmp_path: Path, kind: str) -> None:
+def test_a_file_with_broken_bytes_is_read_or_refused(crosscheck: Command, tmp_path: Path, kind: str) -> None:
     path = tmp_path / f"a{kind}"
     if kind == ".npy":
         np.save(path, np.arange(6.0))
@@ -418,7 +421,7 @@ def test_infinities_and_the_largest_numbers_say_nothing_on_stderr(
 # ---- runs
 
 
-def run_json(tmp_path: Path, **changes):
+def run_json(tmp_path: Path, **changes: Any) -> Path:
     log = (LOGS / "benchmark_cpu.log").read_text()
     model = log[log.index("nn.Sequential") : log.index("\n}\n") + 2]
     lines = dict(line.split("\t") for line in log[log.index(":dry-run") :].strip().splitlines() if line)
@@ -430,7 +433,7 @@ def run_json(tmp_path: Path, **changes):
     return path
 
 
-def test_two_logs_agree_label_by_label(crosscheck) -> None:
+def test_two_logs_agree_label_by_label(crosscheck: Command) -> None:
     code, stdout, stderr, report = crosscheck(LOGS / "benchmark_cpu.log", LOGS / "benchmark_cpu_4d_b4.log")
     assert (code, stderr) == (0, "")
     assert "model: the same 23 modules" in stdout
@@ -440,13 +443,13 @@ def test_two_logs_agree_label_by_label(crosscheck) -> None:
     assert rows[":TOTAL:"]["speedup"] == pytest.approx(472.3740418752 / 490.33889174461)
 
 
-def test_a_log_and_the_json_of_ours_agree(crosscheck, tmp_path: Path) -> None:
+def test_a_log_and_the_json_of_ours_agree(crosscheck: Command, tmp_path: Path) -> None:
     code, _, _, report = crosscheck(LOGS / "benchmark_cpu.log", run_json(tmp_path))
     assert code == 0
     assert all(row["speedup"] == pytest.approx(2.0) for row in report["comparisons"][0]["labels"])
 
 
-def test_a_model_of_other_structure_differs(crosscheck, tmp_path: Path) -> None:
+def test_a_model_of_other_structure_differs(crosscheck: Command, tmp_path: Path) -> None:
     text = (LOGS / "benchmark_cpu.log").read_text()
     changed = "(18): cudnn.SpatialConvolution(4096 -> 2"
     text = text.replace("(18): nn.SpatialConvolutionMM(4096 -> 4096", changed)
@@ -461,13 +464,13 @@ def test_a_model_of_other_structure_differs(crosscheck, tmp_path: Path) -> None:
     assert "model: nn.ReLU in A is cudnn.ReLU in B" in stdout
 
 
-def test_a_missing_label_differs(crosscheck, tmp_path: Path) -> None:
+def test_a_missing_label_differs(crosscheck: Command, tmp_path: Path) -> None:
     code, stdout, *_ = crosscheck(LOGS / "benchmark_cpu.log", run_json(tmp_path, lines={":TOTAL:": 1.0}))
     assert code == 1
     assert ":accGradParameters(): is missing in B" in stdout
 
 
-def test_single_passes_may_be_left_out(crosscheck, tmp_path: Path) -> None:
+def test_single_passes_may_be_left_out(crosscheck: Command, tmp_path: Path) -> None:
     ours = run_json(tmp_path, kind="criterion", lines={"feed moyen": 100.0})
     code, _, _, report = crosscheck(LOGS / "criterion_cpu_4d_b4.log", ours)
     assert code == 0
@@ -475,13 +478,13 @@ def test_single_passes_may_be_left_out(crosscheck, tmp_path: Path) -> None:
     assert (row["label"], row["a"]) == ("feed moyen", pytest.approx(3748.0425834656 / 4))
 
 
-def test_a_benchmark_and_a_criterion_run_differ(crosscheck) -> None:
+def test_a_benchmark_and_a_criterion_run_differ(crosscheck: Command) -> None:
     code, stdout, *_ = crosscheck(LOGS / "benchmark_cpu.log", LOGS / "criterion_cpu.log")
     assert code == 1
     assert "A is a benchmark run, B a criterion run" in stdout
 
 
-def test_max_slowdown(crosscheck) -> None:
+def test_max_slowdown(crosscheck: Command) -> None:
     logs = LOGS / "benchmark_cpu.log", LOGS / "benchmark_cpu_4d_b4.log"
     assert crosscheck(*logs, "--max-slowdown", "1.1")[0] == 0
     code, stdout, *_ = crosscheck(*logs, "--max-slowdown", "1.05")
@@ -489,7 +492,7 @@ def test_max_slowdown(crosscheck) -> None:
     assert ":updateOutput(): takes 1.09 times as long in B (at most 1.05 accepted)" in stdout
 
 
-def test_published_runs_are_paired_by_net_and_kernels(crosscheck, tmp_path: Path) -> None:
+def test_published_runs_are_paired_by_net_and_kernels(crosscheck: Command, tmp_path: Path) -> None:
     log = DATA / "soumith_imagenet_excerpt.log"
     reordered = tmp_path / "reordered.log"
     text = log.read_text()
@@ -518,7 +521,7 @@ def test_what_is_no_time_in_a_runs_json_is_refused_by_label(tmp_path: Path, time
 
 
 @pytest.mark.parametrize("time", ["nan", "-5", "1e999"])
-def test_what_is_no_time_in_a_log_is_missing(crosscheck, tmp_path: Path, time: str) -> None:
+def test_what_is_no_time_in_a_log_is_missing(crosscheck: Command, tmp_path: Path, time: str) -> None:
     log = tmp_path / "b.log"
     text = (LOGS / "benchmark_cpu.log").read_text()
     log.write_text(re.sub(r"(?m)^(:TOTAL:\s+).*$", rf"\g<1>{time}", text))
@@ -526,7 +529,7 @@ def test_what_is_no_time_in_a_log_is_missing(crosscheck, tmp_path: Path, time: s
     assert code == 1 and ":TOTAL: is missing in B" in stdout
 
 
-def test_times_of_a_batch_and_of_a_sample_are_brought_together(crosscheck, tmp_path: Path) -> None:
+def test_times_of_a_batch_and_of_a_sample_are_brought_together(crosscheck: Command, tmp_path: Path) -> None:
     log = tmp_path / "a.log"
     log.write_text("ModelType: AlexNet\tKernels: cudnn\tInput shape: 128x3x224x224\ncudnn  :TOTAL:  80.96\n")
     code, _, _, report = crosscheck(log, run_json(tmp_path, lines={":TOTAL:": 0.316}))
@@ -540,35 +543,37 @@ def test_times_of_a_batch_and_of_a_sample_are_brought_together(crosscheck, tmp_p
 
 @pytest.mark.parametrize("name", ["net", "residual", "tied"])
 @pytest.mark.parametrize("encoding", ["bin", "ascii", "long4"])
-def test_a_model_computes_what_was_recorded_beside_it(crosscheck, name: str, encoding: str) -> None:
+def test_a_model_computes_what_was_recorded_beside_it(crosscheck: Command, name: str, encoding: str) -> None:
     code, _, stderr, report = crosscheck(T7 / f"{name}.{encoding}.t7")
     assert (code, stderr) == (0, "")
     assert report["kind"] == "model"
     assert report["comparisons"][0]["relative_error"] < (1e-5 if name == "residual" else 1e-6)
 
 
-def changed_model(tmp_path: Path):
+def changed_model(tmp_path: Path) -> Path:
     record = t7.load(T7 / "net.bin.t7")
     record["net"]["modules"][7]["weight"].numpy()[0] += 1
     t7.save(tmp_path / "changed.t7", record)
     return tmp_path / "changed.t7"
 
 
-def test_a_model_that_computes_something_else_differs_and_says_where(crosscheck, tmp_path: Path) -> None:
+def test_a_model_that_computes_something_else_differs_and_says_where(
+    crosscheck: Command, tmp_path: Path
+) -> None:
     code, stdout, _, report = crosscheck(changed_model(tmp_path))
     assert code == 1
     assert "first module whose recorded output differs: net.modules[7] (nn.Linear)" in stdout
     assert report["comparisons"][0]["first_difference"] == [0, 0]
 
 
-def test_a_mode_other_than_the_recorded_one_differs_and_says_why(crosscheck) -> None:
+def test_a_mode_other_than_the_recorded_one_differs_and_says_why(crosscheck: Command) -> None:
     code, stdout, *_ = crosscheck(T7 / "net.bin.t7", "--mode", "train")
     assert code == 1
     assert "random in training mode: nn.Dropout (try --mode evaluate)" in stdout
 
 
 @pytest.mark.parametrize("kind", [".t7", ".npz", ".h5", ".pt"])
-def test_a_model_and_its_record_in_two_files(crosscheck, tmp_path: Path, kind: str) -> None:
+def test_a_model_and_its_record_in_two_files(crosscheck: Command, tmp_path: Path, kind: str) -> None:
     record = t7.load(T7 / "residual.bin.t7")
     t7.save(tmp_path / "model.t7", record["net"])
     values = {name: record[name].numpy() for name in ("input", "output")}
@@ -579,7 +584,7 @@ def test_a_model_and_its_record_in_two_files(crosscheck, tmp_path: Path, kind: s
     assert report["comparisons"][0]["cause"].startswith("offset: B is A + -1")
 
 
-def test_a_model_of_tables(crosscheck, tmp_path: Path) -> None:
+def test_a_model_of_tables(crosscheck: Command, tmp_path: Path) -> None:
     (case,) = (c for c in t7.load(GOLDEN / "models" / "models.t7").array() if "CASES_MODELS.two" in c["expr"])
     record = {"net": case["module"], "input": case["input"], "output": case["output"]}
     t7.save(tmp_path / "graph.t7", t7.LuaTable(record))
@@ -608,7 +613,7 @@ def test_a_model_of_tables(crosscheck, tmp_path: Path) -> None:
     ],
 )
 def test_bad_input_is_one_line_and_code_2(
-    crosscheck, arguments: tuple[Any, ...] | tuple[str, ...], message: str
+    crosscheck: Command, arguments: tuple[Any, ...] | tuple[str, ...], message: str
 ) -> None:
     code, stdout, stderr, _ = crosscheck(*arguments)
     assert (code, stdout) == (2, "")
@@ -618,7 +623,9 @@ def test_bad_input_is_one_line_and_code_2(
 
 @pytest.mark.parametrize("kind", [*KINDS, ".npy", ".safetensors", ".log"])
 @pytest.mark.parametrize("content", [b"", b"\x93garbage\x00\xff", b'{"schema": "convnet-benchmarks/9"}'])
-def test_broken_files_are_one_line_and_code_2(crosscheck, tmp_path: Path, kind: Any, content: bytes) -> None:
+def test_broken_files_are_one_line_and_code_2(
+    crosscheck: Command, tmp_path: Path, kind: Any, content: bytes
+) -> None:
     broken = tmp_path / f"broken{kind}"
     broken.write_bytes(content)
     code, stdout, stderr, _ = crosscheck(broken, broken)
@@ -629,7 +636,7 @@ def test_broken_files_are_one_line_and_code_2(crosscheck, tmp_path: Path, kind: 
     assert len(stderr.splitlines()) == 1
 
 
-def test_a_model_that_cannot_be_converted_names_the_module(crosscheck, tmp_path: Path) -> None:
+def test_a_model_that_cannot_be_converted_names_the_module(crosscheck: Command, tmp_path: Path) -> None:
     mystery = t7.TorchObject("nn.Sequential", 1, t7.LuaTable({"modules": t7.LuaTable.from_list(
         [t7.TorchObject("nn.Mystery", 1, t7.LuaTable())])}))  # fmt: skip
     x = t7.Tensor.from_numpy(np.ones(3))
@@ -643,12 +650,12 @@ def test_a_model_that_cannot_be_converted_names_the_module(crosscheck, tmp_path:
 
 
 @pytest.fixture
-def convert(command):
+def convert(command: Command) -> Command:
     return functools.partial(command, "convert")
 
 
 @pytest.mark.parametrize("suffix", [".pt", ".safetensors"])
-def test_convert_writes_the_state_dict(convert, tmp_path: Path, suffix: str) -> None:
+def test_convert_writes_the_state_dict(convert: Command, tmp_path: Path, suffix: str) -> None:
     if suffix == ".safetensors":
         pytest.importorskip("safetensors")
         from safetensors.torch import load_file as load
@@ -663,7 +670,7 @@ def test_convert_writes_the_state_dict(convert, tmp_path: Path, suffix: str) -> 
     assert all(torch.equal(state[name], expected[name]) for name in expected)
 
 
-def test_convert_to_t7_and_back_agrees(convert, crosscheck, tmp_path: Path) -> None:
+def test_convert_to_t7_and_back_agrees(convert: Command, crosscheck: Command, tmp_path: Path) -> None:
     assert convert(T7 / "net.bin.t7", "--to", tmp_path / "again.t7")[0] == 0
     record = t7.load(T7 / "net.bin.t7")
     record["net"] = t7.load(tmp_path / "again.t7")
@@ -671,7 +678,7 @@ def test_convert_to_t7_and_back_agrees(convert, crosscheck, tmp_path: Path) -> N
     assert crosscheck(tmp_path / "record.t7")[0] == 0
 
 
-def test_convert_a_named_net_for_torch7(convert, tmp_path: Path) -> None:
+def test_convert_a_named_net_for_torch7(convert: Command, tmp_path: Path) -> None:
     net = build(NETS["googlenet"], 1)
     torch.save(net.state_dict(), tmp_path / "w.pt")
     code, _, stderr = convert(tmp_path / "w.pt", "--net", "googlenet", "--to", tmp_path / "googlenet.t7")
@@ -695,7 +702,7 @@ def test_convert_a_named_net_for_torch7(convert, tmp_path: Path) -> None:
     ],
 )
 def test_convert_refuses_with_one_line(
-    convert, arguments: tuple[Any, ...] | tuple[str, ...], message: str
+    convert: Command, arguments: tuple[Any, ...] | tuple[str, ...], message: str
 ) -> None:
     code, stdout, stderr = convert(*arguments)
     assert (code, stdout) == (2, "")

@@ -1,6 +1,7 @@
 """``convnet-benchmarks crosscheck --lua``: Lua scripts under our th, as a person types it."""
 
 import json
+from collections.abc import Callable
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -23,14 +24,15 @@ net:add(convolution(20, 50, 5, 5)):add(nn.ReLU(true)):add(pooling(2, 2, 2, 2))
 net:add(nn.View(50 * 4 * 4):setNumInputDims(3)):add(nn.Linear(50 * 4 * 4, 10)):add(nn.LogSoftMax())
 print('printed by the script')
 """
+Command = Callable[..., tuple[Any, ...]]  # exit code, stdout, stderr...
 
 
 @pytest.fixture
-def crosscheck(capfd: pytest.CaptureFixture[str], tmp_path: Path):
+def crosscheck(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> Command:
     """Runs the command in this process, which has PyTorch loaded, and the script in one of its own, as ever;
     gives the exit code, stdout, stderr and what --json wrote."""
 
-    def execute(*arguments):
+    def execute(*arguments: object) -> tuple[Any, ...]:
         document = tmp_path / "report.json"
         document.unlink(missing_ok=True)
         code = main(["crosscheck", *map(str, arguments), "--json", str(document)])
@@ -48,7 +50,7 @@ def script(folder: Path, text: str, name: str = "recognize_digits.lua") -> Path:
 
 
 @pytest.mark.parametrize("ending", ["return net", "model = net", "return function(lib) return net end"])
-def test_a_net_defined_in_lua_is_the_python_net(crosscheck, tmp_path: Path, ending: str) -> None:
+def test_a_net_defined_in_lua_is_the_python_net(crosscheck: Command, tmp_path: Path, ending: str) -> None:
     if "function" in ending:  # the parameters are drawn when the function is called
         body = DIGITS.replace("local net", "return function(lib) local net").replace("nn.ReLU", "lib[3]")
         path = script(tmp_path, f"{body} return net end")
@@ -64,7 +66,7 @@ def test_a_net_defined_in_lua_is_the_python_net(crosscheck, tmp_path: Path, endi
     assert all(row["precisions"] == ["float64", "float64"] for row in report["comparisons"])
 
 
-def test_a_net_that_differs_is_told_where(crosscheck, tmp_path: Path) -> None:
+def test_a_net_that_differs_is_told_where(crosscheck: Command, tmp_path: Path) -> None:
     average = DIGITS.replace("nn.SpatialMaxPooling", "nn.SpatialAveragePooling")
     code, out, _, report = crosscheck(
         "--lua", script(tmp_path, average + "return net", "mine.lua"), "--net", "recognize_digits"
@@ -90,14 +92,14 @@ def test_a_net_that_differs_is_told_where(crosscheck, tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_compared_is_one_line_and_exit_code_2(
-    crosscheck, tmp_path: Path, text: Any, options: list[str], said: str
+    crosscheck: Command, tmp_path: Path, text: Any, options: list[str], said: str
 ) -> None:
     code, out, err, _ = crosscheck("--lua", script(tmp_path, text), *options)
     last = err.splitlines()[-1]
     assert (code, out) == (2, "") and said in last and "Traceback" not in err
 
 
-def test_a_script_is_compared_with_what_it_wrote_under_torch7(crosscheck, tmp_path: Path) -> None:
+def test_a_script_is_compared_with_what_it_wrote_under_torch7(crosscheck: Command, tmp_path: Path) -> None:
     code, out, *_ = crosscheck(GOLDEN / "random.t7", "--lua", GOLDEN / "probe_random.lua")
     assert code == 0 and "AGREE: 120 of 120 values" in out
     source = (GOLDEN / "probe_random.lua").read_text()
@@ -110,7 +112,7 @@ def test_a_script_is_compared_with_what_it_wrote_under_torch7(crosscheck, tmp_pa
     assert code == 2 and "it wrote no file" in err
 
 
-def test_the_probe_of_tensors_gives_the_recorded_file(crosscheck) -> None:
+def test_the_probe_of_tensors_gives_the_recorded_file(crosscheck: Command) -> None:
     """But for the signs of singular vectors, what symeig leaves in a result nobody asked for, and the file
     and line that Torch7's own Lua code puts before an error's text."""
     arguments = f"{GOLDEN / 'cases_tensor.lua'} {{out}}"
@@ -138,7 +140,7 @@ def test_the_probe_of_files_gives_the_recorded_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_probe_of_whole_nets_gives_the_recorded_file(crosscheck) -> None:
+def test_the_probe_of_whole_nets_gives_the_recorded_file(crosscheck: Command) -> None:
     """Five full-size nets in single precision: digests of all parameters, outputs and gradients."""
     code, out, err, _ = crosscheck(
         GOLDEN / "nets.t7", "--lua", GOLDEN / "probe_nets.lua", "--rtol", "1e-4", "--atol", "1e-4"

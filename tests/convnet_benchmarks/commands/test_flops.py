@@ -4,6 +4,7 @@ import json
 import math
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import nn
+from torch import Tensor, nn
 
 from convnet_benchmarks.cli import main
 from convnet_benchmarks.commands.flops import counters
@@ -21,19 +22,20 @@ from convnet_benchmarks.commands.flops.knee import find_knee
 from convnet_benchmarks.commands.flops.roofline import Roofs, layer_points
 from convnet_benchmarks.commands.flops.slope import measure_slope, repeated
 from convnet_benchmarks.errors import UserError
-from convnet_benchmarks.timing.loops import HostClock
+from convnet_benchmarks.points.point import Point
+from convnet_benchmarks.timing.loops import HostClock, Settling
 from nets import registry
 from tests.helpers.commands import run_python
 
 COMMAND = ("-m", "convnet_benchmarks", "flops")
 
 
-def on_meta(module, *shape):
+def on_meta(module: nn.Module, *shape: int) -> tuple[nn.Module, Tensor]:
     return module.to("meta").eval(), torch.empty(shape, device="meta")
 
 
 @st.composite
-def convolutions(draw):
+def convolutions(draw: st.DrawFn) -> tuple[nn.Module, tuple[int, ...]]:
     """A convolution of any kind, and the shape of an input that it accepts."""
     groups = draw(st.integers(1, 3))
     planes_in, planes_out = groups * draw(st.integers(1, 4)), groups * draw(st.integers(1, 4))
@@ -54,7 +56,9 @@ def convolutions(draw):
 
 @settings(deadline=None, max_examples=60)
 @given(convolutions())
-def test_the_formula_of_a_convolution_is_flop_counters_count_in_every_phase(case) -> None:
+def test_the_formula_of_a_convolution_is_flop_counters_count_in_every_phase(
+    case: tuple[nn.Module, tuple[int, ...]],
+) -> None:
     layer, shape = case
     phases = count_phases(*on_meta(layer, *shape))
     for counted, formula in (phases["updateOutput"], phases["updateGradInput"]):
@@ -67,13 +71,13 @@ def test_the_formula_of_a_convolution_is_flop_counters_count_in_every_phase(case
 
 @settings(deadline=None, max_examples=30)
 @given(st.integers(1, 40), st.integers(1, 40), st.integers(1, 5), st.booleans())
-def test_the_formula_of_linear_is_flop_counters_count(n_in, n_out, batch, bias) -> None:
+def test_the_formula_of_linear_is_flop_counters_count(n_in: int, n_out: int, batch: int, bias: bool) -> None:
     count = count_forward(*on_meta(nn.Linear(n_in, n_out, bias), batch, n_in))
     assert count.counted == count.formula.matrix == 2 * batch * n_in * n_out
     assert count.formula.other == batch * n_out * bias
 
 
-def comparisons_and_sums(module, *shape):
+def comparisons_and_sums(module: nn.Module, *shape: int) -> Any:
     return count_forward(*on_meta(module, *shape)).formula
 
 
@@ -109,7 +113,7 @@ def test_arithmetic_between_the_layers_is_counted_apart() -> None:
             super().__init__()
             self.inner = nn.Linear(4, 4)
 
-        def forward(self, input):
+        def forward(self, input: Tensor) -> Tensor:
             return torch.relu(self.inner(input) + input)
 
     count = count_forward(*on_meta(Residual(), 5, 4))
@@ -119,14 +123,14 @@ def test_arithmetic_between_the_layers_is_counted_apart() -> None:
 
 def test_an_operator_without_a_formula_is_named() -> None:
     class Spectrum(nn.Module):
-        def forward(self, input):
+        def forward(self, input: Tensor) -> Tensor:
             return torch.fft.rfft(input)
 
     assert list(count_forward(*on_meta(Spectrum(), 2, 8)).unknown) == ["_fft_r2c"]
 
 
 @pytest.mark.parametrize("name", sorted(registry.NETS))
-def test_every_operator_of_every_net_has_a_formula_that_agrees_with_flop_counter(name) -> None:
+def test_every_operator_of_every_net_has_a_formula_that_agrees_with_flop_counter(name: str) -> None:
     from convnet_benchmarks.workload.inputs import meta_batch
 
     net = registry.NETS[name]
@@ -152,7 +156,7 @@ def test_the_slope_finds_a_layer_that_is_counted_too_low(monkeypatch: pytest.Mon
 
     whole = slope_module.count_forward
 
-    def half(module, input):
+    def half(module: nn.Module, input: Tensor) -> Any:
         count = whole(module, input)
         for layer in count.layers:
             layer.counted //= 2
@@ -234,21 +238,21 @@ sys.exit(code)
 
 
 @pytest.fixture
-def folder_with_perf(tmp_path: Path):
+def folder_with_perf(tmp_path: Path) -> str:
     perf = tmp_path / "perf"
     perf.write_text(FAKE_PERF)
     perf.chmod(0o755)
     return str(tmp_path)
 
 
-def has_known_processor():
+def has_known_processor() -> bool:
     info = Path("/proc/cpuinfo")
     text = info.read_text() if info.exists() else ""
     return "GenuineIntel" in text or "AuthenticAMD" in text
 
 
 @pytest.mark.skipif(not has_known_processor(), reason="no events are known for this processor")
-def test_hardware_counts_are_those_of_a_pass(folder_with_perf, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hardware_counts_are_those_of_a_pass(folder_with_perf: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"{folder_with_perf}:/usr/bin:/bin")
     events = counters.check_counters()
     request = {"net": "any", "passes": 3, "repeats": 2}
@@ -261,10 +265,10 @@ def test_hardware_counts_are_those_of_a_pass(folder_with_perf, monkeypatch: pyte
 class FakeProcess:
     """Runs the wrapper around ``true`` in place of a net, and says how long that took."""
 
-    def __init__(self, folder) -> None:
+    def __init__(self, folder: str) -> None:
         self.folder = folder
 
-    def call(self, function, request, wrapper=()):
+    def call(self, function: str, request: Any, wrapper: Sequence[str] = ()) -> Any:
         if wrapper:
             subprocess.run(
                 [*wrapper, "cat"], input=json.dumps(request), text=True, check=True, stdout=subprocess.DEVNULL
@@ -312,7 +316,7 @@ def test_ctrl_c_keeps_the_measured_batches(
 ) -> None:
     from convnet_benchmarks.points import process as point_process
 
-    def measure_apart(point, settling):
+    def measure_apart(point: Point, settling: Settling) -> dict[str, Any]:
         if point.batch_size == 4:
             raise KeyboardInterrupt
         found = {

@@ -5,6 +5,7 @@ import os
 import signal
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -72,7 +73,7 @@ def test_an_interruption_keeps_the_finished_runs(
     finished = [{"device": "cpu", "batch": 1, "setup_ms": 2.0, "total_ms": 5.0}]
     answers = iter([finished, finished])
 
-    def call(function, request):
+    def call(function: str, request: Any) -> Any:
         for answer in answers:
             return answer
         raise KeyboardInterrupt

@@ -20,6 +20,7 @@ from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.points import measure as point_measurement
 from convnet_benchmarks.points.file import read_points
 from convnet_benchmarks.points.point import Point
+from convnet_benchmarks.timing.loops import Settling
 from nets import registry
 from nets.net import Net
 from tests.helpers.commands import run_python, started_python
@@ -33,7 +34,7 @@ def tiny():
 """
 
 
-def command(folder, *arguments):
+def command(folder: Path, *arguments: str) -> tuple[str, ...]:
     """A sweep of a net of one's own, as Python's arguments."""
     file = folder / "own.py"
     file.write_text(NET_FILE)
@@ -45,35 +46,36 @@ def tiny() -> nn.Module:
     return nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU(), nn.Flatten(), nn.Linear(8 * 6 * 6, 5))
 
 
+class Here:
+    """Runs a sweep of a tiny net in this process; ``measured`` are the points that were measured."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.measured: list[Point] = []
+        self.results: dict[int, Any] = {}
+
+    def __call__(self, *arguments: str) -> int:
+        self.measured = []
+        given = ("--nets", "tiny", "--seconds", "0.01", "--threads", "1", "--points", str(self.path))
+        return sweep.main([*given, *arguments], "sweep")
+
+    def measure(self, point: Point, settling: Settling, **limits: Any) -> dict[str, Any]:
+        self.measured.append(point)
+        if point.batch_size in self.results:
+            outcome = self.results[point.batch_size]
+            if isinstance(outcome, BaseException):
+                raise outcome
+            return {"point": point.as_dict(), "time": "", "seconds": 0.0, **outcome}
+        return point_measurement.measure(point, settling)
+
+    @property
+    def batches(self) -> list[int]:
+        return [point.batch_size for point in self.measured]
+
+
 @pytest.fixture
-def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    """Runs a sweep of a tiny net in this process; ``here.measured`` counts the points that were measured."""
-
-    class Here:
-        def __init__(self) -> None:
-            self.path = tmp_path / "p.jsonl"
-            self.measured = []
-            self.results = {}
-
-        def __call__(self, *arguments):
-            self.measured = []
-            given = ("--nets", "tiny", "--seconds", "0.01", "--threads", "1", "--points", str(self.path))
-            return sweep.main([*given, *arguments], "sweep")
-
-        def measure(self, point, settling, **limits):
-            self.measured.append(point)
-            if point.batch_size in self.results:
-                outcome = self.results[point.batch_size]
-                if isinstance(outcome, BaseException):
-                    raise outcome
-                return {"point": point.as_dict(), "time": "", "seconds": 0.0, **outcome}
-            return point_measurement.measure(point, settling)
-
-        @property
-        def batches(self):
-            return [point.batch_size for point in self.measured]
-
-    found = Here()
+def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Here:
+    found = Here(tmp_path / "p.jsonl")
     net = Net("tiny", tiny, (3, 8, 8), "this test")
     monkeypatch.setitem(registry.NETS, "tiny", net)
     monkeypatch.setattr(sweep_run, "measure_apart", found.measure)
@@ -81,7 +83,7 @@ def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
 
 
 def test_every_combination_is_measured_once_and_shown(
-    here, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    here: Here, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     path = tmp_path / "r.json"
     lists = ("--batch-sizes", "2,1", "--backends", "stock,mm,no-cudnn", "--modes", "inference,training")
@@ -97,7 +99,9 @@ def test_every_combination_is_measured_once_and_shown(
     assert len(read_points(str(here.path))) == len(records)
 
 
-def test_the_same_command_continues_and_fresh_begins_again(here, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_same_command_continues_and_fresh_begins_again(
+    here: Here, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert here("--batch-sizes", "1,2") == 0
     before = capsys.readouterr().out
     assert here("--batch-sizes", "1,2") == 0 and here.batches == []
@@ -109,7 +113,9 @@ def test_the_same_command_continues_and_fresh_begins_again(here, capsys: pytest.
     assert len(read_points(str(here.path))) == 2
 
 
-def test_a_failed_point_is_tried_again_and_others_go_on(here, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_failed_point_is_tried_again_and_others_go_on(
+    here: Here, capsys: pytest.CaptureFixture[str]
+) -> None:
     here.results = {2: {"status": "failed", "reason": "the device is on fire"}}
     assert here("--batch-sizes", "1,2,4") == 1 and here.batches == [1, 2, 4]
     assert "failed: tiny, batch 2, cpu, float32, stock: the device is on fire" in capsys.readouterr().err
@@ -117,7 +123,7 @@ def test_a_failed_point_is_tried_again_and_others_go_on(here, capsys: pytest.Cap
     assert here("--batch-sizes", "1,2,4") == 0 and here.batches == [2]
 
 
-def test_what_is_larger_than_too_large_is_not_tried(here) -> None:
+def test_what_is_larger_than_too_large_is_not_tried(here: Here) -> None:
     here.results = {2: {"status": "out of memory", "reason": "full"}}
     assert here("--batch-sizes", "1,2,4,8") == 0 and here.batches == [1, 2]
     *_, last = read_points(str(here.path))
@@ -130,7 +136,7 @@ def test_what_is_larger_than_too_large_is_not_tried(here) -> None:
 
 
 def test_ctrl_c_keeps_and_shows_what_there_is(
-    here, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    here: Here, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     here.results = {4: KeyboardInterrupt()}
     path = tmp_path / "r.csv"
@@ -181,7 +187,7 @@ def test_bad_input_is_one_line(
 def test_the_search_ends_beside_the_limit(limit: int) -> None:
     asked = []
 
-    def fits(batch):
+    def fits(batch: int) -> bool:
         asked.append(batch)
         return batch <= limit
 

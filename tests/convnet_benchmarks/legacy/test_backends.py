@@ -1,10 +1,11 @@
 """Which kernels the switches select, and that the framework's own switches are put back."""
 
 from contextlib import AbstractContextManager
+from typing import Any
 
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 import nets.engine
 from convnet_benchmarks.errors import UserError
@@ -62,7 +63,7 @@ class Half(nn.Module):
         super().__init__()
         self.convolution = nn.Conv2d(16, 16, 3)
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         return self.convolution(x / 2 if x.sum() > 0 else x)
 
 
@@ -82,7 +83,7 @@ def test_a_forced_backend_is_not_replaced() -> None:
 
 
 def test_the_frameworks_switches_are_put_back_after_an_error() -> None:
-    def state():
+    def state() -> tuple[Any, ...]:
         return (
             torch.backends.cuda.matmul.allow_tf32,
             torch.backends.cudnn.enabled,

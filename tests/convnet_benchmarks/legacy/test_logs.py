@@ -1,5 +1,6 @@
 """Logs of the original scripts, and published ones, as values."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from tests.helpers.places import DATA, GOLDEN
 LOGS = GOLDEN / "logs"
 
 
-def runs_of(path):
+def runs_of(path: Path) -> Any:
     return parse_log(path.read_text(encoding="utf-8"))
 
 
@@ -119,7 +120,7 @@ def test_an_option_without_a_value_is_true() -> None:
     assert run.options == {"cuda": "true", "batch_size": "4", "cudnn": "true"}
 
 
-def nested_models():
+def nested_models() -> dict[str, str]:
     """The printed containers among the golden facts, by their constructor."""
     blocks = (GOLDEN / "print.txt").read_text().split("## ")
     return dict(block.split("\n", 1) for block in blocks if "{\n" in block.split("\n", 1)[-1])

@@ -1,6 +1,7 @@
 """Every spelling that people type, and one clear line for what cannot be read."""
 
 import sys
+from typing import Any
 
 import pytest
 
@@ -8,7 +9,7 @@ from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.legacy.options import BenchmarkOptions, CriterionOptions, parse
 
 
-def options(*arguments, kind=BenchmarkOptions):
+def options(*arguments: str, kind: type[Any] = BenchmarkOptions) -> Any:
     return parse(kind, arguments, "benchmark.py", "")
 
 

@@ -287,7 +287,7 @@ benchmark_criterion.py -cuda false -4d_tensor true -batch_size 60 -cudnn false -
 
 @pytest.mark.slow
 @pytest.mark.parametrize("line", OLD_COMMAND_LINES)
-def test_the_command_lines_of_2015_run_unchanged(line) -> None:
+def test_the_command_lines_of_2015_run_unchanged(line: str) -> None:
     """The lines that the original's README shows, with `th x.lua` as `python x.py`."""
     import torch
 

@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,17 +13,17 @@ from convnet_benchmarks.points.point import Point
 MACHINE = {"device": "a CPU", "torch": "2.4"}
 
 
-def record(batch, status="ok"):
+def record(batch: int, status: str = "ok") -> dict[str, Any]:
     return {"kind": "point", "point": Point("n", batch).as_dict(), "machine": MACHINE, "status": status}
 
 
-def write(path, *batches) -> None:
+def write(path: Path, *batches: int) -> None:
     with PointFile("--points", str(path)) as file:
         for batch in batches:
             file.append(record(batch))
 
 
-def batches(records):
+def batches(records: list[dict[str, Any]]) -> list[int]:
     return [entry["point"]["batch_size"] for entry in records]
 
 

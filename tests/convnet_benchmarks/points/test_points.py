@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.points import measure as point_measurement
@@ -32,7 +32,7 @@ def tiny() -> nn.Module:
 
 
 @pytest.fixture
-def tiny_net(monkeypatch: pytest.MonkeyPatch):
+def tiny_net(monkeypatch: pytest.MonkeyPatch) -> str:
     net = Net("tiny", tiny, (3, 8, 8), "this test")
     monkeypatch.setitem(registry.NETS, "tiny", net)
     return "tiny"
@@ -40,7 +40,7 @@ def tiny_net(monkeypatch: pytest.MonkeyPatch):
 
 @pytest.mark.parametrize("backend", ["stock", "no-onednn", "channels-last", "auto", "mm"])
 @pytest.mark.parametrize("mode", ["inference", "training"])
-def test_a_point_has_its_figures(tiny_net, backend: str, mode: str) -> None:
+def test_a_point_has_its_figures(tiny_net: str, backend: str, mode: str) -> None:
     result = point_measurement.measure(Point(tiny_net, 4, backend=backend, mode=mode, threads=1), BRIEF)
     assert (result["status"], result["reason"]) == ("ok", "")
     assert result["samples_per_second"] == pytest.approx(4e3 / result["pass_ms"]["median"])
@@ -66,7 +66,7 @@ def test_a_point_has_its_figures(tiny_net, backend: str, mode: str) -> None:
         (Point("tiny", 2**40), "out of memory", "MemoryError"),
     ],
 )
-def test_what_cannot_run_says_why(tiny_net, point: Any, status: str, reason: str) -> None:
+def test_what_cannot_run_says_why(tiny_net: str, point: Any, status: str, reason: str) -> None:
     if point.device == "cuda" and torch.cuda.is_available():
         pytest.skip("this machine has a GPU")
     result = point_measurement.measure(point, BRIEF)
@@ -74,14 +74,14 @@ def test_what_cannot_run_says_why(tiny_net, point: Any, status: str, reason: str
     assert "samples_per_second" not in result
 
 
-def test_a_compiler_that_is_not_there_is_named(tiny_net, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_compiler_that_is_not_there_is_named(tiny_net: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CXX", "no-such-compiler")
     result = point_measurement.measure(Point(tiny_net, backend="compile"), BRIEF)
     assert result["status"] == "unsupported" and "'no-such-compiler' (CXX) was not found" in result["reason"]
 
 
-def test_settings_are_put_back(tiny_net) -> None:
-    def state():
+def test_settings_are_put_back(tiny_net: str) -> None:
+    def state() -> tuple[Any, ...]:
         return torch.get_num_threads(), torch._C._get_mkldnn_enabled(), torch.is_inference_mode_enabled()
 
     before = state()
@@ -90,16 +90,16 @@ def test_settings_are_put_back(tiny_net) -> None:
 
 
 @pytest.mark.parametrize("backend", ["no-onednn", "channels-last", "auto", "mm", "direct", "winograd", "fft"])
-def test_the_backends_give_the_same_output(tiny_net, backend: str) -> None:
-    def output(name):
+def test_the_backends_give_the_same_output(tiny_net: str, backend: str) -> None:
+    def output(name: str) -> Tensor:
         with point_workload.open_point(Point(tiny_net, 4, backend=name)) as workload:
             return workload.infer().clone()
 
     torch.testing.assert_close(output(backend), output("stock"), rtol=1e-5, atol=1e-5)
 
 
-def test_the_input_depends_on_the_seed_only(tiny_net) -> None:
-    def inputs(**fields):
+def test_the_input_depends_on_the_seed_only(tiny_net: str) -> None:
+    def inputs(**fields: Any) -> Tensor:
         with point_workload.open_point(Point(tiny_net, 4, **fields)) as workload:
             return workload.input
 

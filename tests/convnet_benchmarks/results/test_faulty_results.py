@@ -3,6 +3,7 @@
 import copy
 import json
 import math
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +22,12 @@ MISSING = object()
 FAULTS = (MISSING, None, "x", -1, 0, math.nan, 10**400, [])
 
 
-def training_point():
+def training_point() -> dict[str, Any]:
     point = made_results.point("alexnet", 8, 40.0, mode="training", threads=2, input_size=(3, 8, 8))
     return point | {"phases_ms": {"updateOutput": point["pass_ms"]}}
 
 
-def comparison():
+def comparison() -> dict[str, Any]:
     point = training_point()
     ran = {"status": "ok", **{name: point[name] for name in ("samples_per_second", "pass_ms")}}
     results = {"stock": ran, "mm": {"status": "failed", "reason": "killed"}}
@@ -34,19 +35,19 @@ def comparison():
     return {**about, "kind": "throughput comparison", "variants": [*results], "results": results}
 
 
-def flops():
+def flops() -> dict[str, Any]:
     point = {name: value for name, value in training_point().items() if name not in ("kind", "machine")}
     counts = {"layers": [{"path": "0", "counted": 5}]}
     return made_results.flops() | {"counts": counts, "throughput": {"points": [point]}}
 
 
-def accuracy():
+def accuracy() -> dict[str, Any]:
     found = [{"name": "stock", "top1": 0.9, "top5": 1.0}]
     about = {"schema": SCHEMA, "kind": "accuracy", "net": "digits", "environment": made_results.ENVIRONMENT}
     return {**about, "backends": found}
 
 
-def tables():
+def tables() -> dict[str, Any]:
     rows = [{"net": "vgg_a", "batch": 8, "library": "oneDNN", "time [ms]": 1.5}]
     return {"schema": SCHEMA, "kind": "another", "tables": [{"title": "T", "rows": rows}]}
 
@@ -64,7 +65,7 @@ DOCUMENTS = {
 }
 
 
-def places(value, path=()):
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """The path of every field; of a list only the first element."""
     fields = (
         value.items() if isinstance(value, dict) else enumerate(value[:1]) if isinstance(value, list) else ()
@@ -74,7 +75,7 @@ def places(value, path=()):
         yield from places(inner, (*path, name))
 
 
-def with_fault(document, path, fault):
+def with_fault(document: dict[str, Any], path: tuple[Any, ...], fault: Any) -> dict[str, Any]:
     changed = copy.deepcopy(document)
     inner = changed
     for name in path[:-1]:
@@ -87,7 +88,7 @@ def with_fault(document, path, fault):
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
-def test_a_faulty_field_is_named_or_does_not_matter(tmp_path: Path, name) -> None:
+def test_a_faulty_field_is_named_or_does_not_matter(tmp_path: Path, name: str) -> None:
     path, plots = tmp_path / name, all_plots()
     sound = load(made_results.write(path, DOCUMENTS[name])).measurements
     refused = 0

@@ -12,7 +12,7 @@ from convnet_benchmarks.results.load import load
 from tests.helpers import made_results
 
 
-def only(file, **about):
+def only(file: Path, **about: Any) -> Any:
     (found,) = [
         one for one in file.measurements if all(getattr(one, key) == value for key, value in about.items())
     ]

@@ -3,7 +3,7 @@
 import time
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from convnet_benchmarks.timing.layers import Layer, empty_layer_ms, time_layers
 from convnet_benchmarks.timing.loops import HostClock
@@ -16,12 +16,12 @@ class TickingClock(HostClock):
     def __init__(self) -> None:
         self._now = 0
 
-    def mark(self):
+    def mark(self) -> float:
         self._now += 1
         return self._now / 1e3
 
 
-def net():
+def net() -> nn.Module:
     relu = nn.ReLU(inplace=True)
     return nn.Sequential(nn.Conv2d(3, 8, 3), relu, nn.Sequential(nn.Conv2d(8, 4, 3), relu), nn.Flatten())
 
@@ -50,7 +50,7 @@ def test_layers_and_what_is_around_them_are_the_whole_pass() -> None:
 
 def test_a_slow_layer_has_its_own_time() -> None:
     class Sleep(nn.Module):
-        def forward(self, input):
+        def forward(self, input: Tensor) -> Tensor:
             time.sleep(0.02)
             return input
 
@@ -77,7 +77,7 @@ def test_phases_of_a_layer_without_parameters_and_of_one_with() -> None:
 
 def test_a_layer_of_several_tensors_is_listed_without_times() -> None:
     class Sum(nn.Module):
-        def forward(self, a, b):
+        def forward(self, a: Tensor, b: Tensor) -> Tensor:
             return a + b
 
     class Net(nn.Module):
@@ -85,7 +85,7 @@ def test_a_layer_of_several_tensors_is_listed_without_times() -> None:
             super().__init__()
             self.sum = Sum()
 
-        def forward(self, input):
+        def forward(self, input: Tensor) -> Tensor:
             return self.sum(input, input)
 
     found = dict(layer_phases(Net(), torch.randn(2, 3), HostClock(), 1))

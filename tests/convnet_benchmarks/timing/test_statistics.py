@@ -14,7 +14,7 @@ positive = st.floats(1e-3, 1e6)
 
 
 @given(st.lists(positive, min_size=1, max_size=200))
-def test_the_interval_encloses_the_median_and_the_samples_the_interval(samples) -> None:
+def test_the_interval_encloses_the_median_and_the_samples_the_interval(samples: list[float]) -> None:
     summary = summarise(samples)
     assert min(samples) == summary.minimum <= summary.low <= summary.median <= summary.high <= max(samples)
     assert summary.median == statistics.median(samples)
@@ -22,7 +22,7 @@ def test_the_interval_encloses_the_median_and_the_samples_the_interval(samples) 
 
 
 @given(st.lists(positive, min_size=6, max_size=100), st.floats(0.1, 10))
-def test_statistics_scale_with_their_unit(samples, factor) -> None:
+def test_statistics_scale_with_their_unit(samples: list[float], factor: float) -> None:
     one, scaled = summarise(samples), summarise([factor * sample for sample in samples])
     assert scaled.median == pytest.approx(factor * one.median)
     assert scaled.high - scaled.low == pytest.approx(factor * (one.high - one.low), abs=1e-6 * scaled.high)

@@ -37,7 +37,7 @@ def test_running_out_anywhere_is_one_line_and_exit_3(
 ) -> None:
     from convnet_benchmarks.commands import benchmark
 
-    def refuse(*_, **__) -> None:
+    def refuse(*_: object, **__: object) -> None:
         raise MemoryError
 
     monkeypatch.setattr(place, refuse)
@@ -56,7 +56,7 @@ def test_running_out_in_a_phase_keeps_what_was_measured(
     from convnet_benchmarks.commands import benchmark
     from nets.engine import EnginePhases
 
-    def refuse(*_) -> None:
+    def refuse(*_: object) -> None:
         raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
 
     monkeypatch.setattr(EnginePhases, "updateGradInput", refuse)

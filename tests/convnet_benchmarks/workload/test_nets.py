@@ -2,6 +2,7 @@
 
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -68,7 +69,7 @@ _hidden = fixed
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The current folder, with models.py in it; what tests import and append to the path is undone."""
     (tmp_path / "zoo_models.py").write_text(MODELS)
     (tmp_path / "neighbour.py").write_text("def width():\n    return 4\n")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from lua_compat import t7
 from lua_compat.conversion import ConversionError, from_torch, to_torch
@@ -28,25 +28,25 @@ SET_BY_RUNNING = {
 }  # fmt: skip
 
 
-def read_back(model):
+def read_back(model: Any) -> Any:
     file = io.BytesIO()
     t7.save(file, model)
     file.seek(0)
     return t7.load(file)
 
 
-def value_of(lua):
+def value_of(lua: Any) -> Any:
     if isinstance(lua, t7.Tensor):
         return torch.from_numpy(np.array(lua.numpy()))
     return [value_of(item) for item in lua.array()] if isinstance(lua, t7.LuaTable) else lua
 
 
-def tensors_of(value):
+def tensors_of(value: Any) -> list[Tensor]:
     return [value] if isinstance(value, torch.Tensor) else [t for item in value for t in tensors_of(item)]
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_was_read_from_torch7_is_written_for_it_again(name) -> None:
+def test_what_was_read_from_torch7_is_written_for_it_again(name: str) -> None:
     case = CASES[name]
     module = to_torch(case["module"]).eval()
     again = to_torch(read_back(from_torch(module, dtype=torch.float64)))
@@ -58,12 +58,12 @@ def test_what_was_read_from_torch7_is_written_for_it_again(name) -> None:
         torch.testing.assert_close(other, one, rtol=1e-12, atol=1e-12)
 
 
-def same_class(case):
+def same_class(case: Any) -> bool:
     return from_torch(to_torch(case["module"]), dtype=torch.float64).typename == case["module"].typename
 
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if same_class(case)])
-def test_every_setting_that_torch7_writes_is_written(name) -> None:
+def test_every_setting_that_torch7_writes_is_written(name: str) -> None:
     recorded = CASES[name]["module"]
     written = from_torch(to_torch(recorded), dtype=torch.float64)
     assert written.version == recorded.version
@@ -135,7 +135,7 @@ TORCH_MODULES = {
 
 
 @pytest.mark.parametrize("name", TORCH_MODULES)
-def test_a_module_made_in_pytorch_computes_the_same_when_read_back(name) -> None:
+def test_a_module_made_in_pytorch_computes_the_same_when_read_back(name: str) -> None:
     torch.manual_seed(0)
     build, shape = TORCH_MODULES[name]
     module, x = build().eval(), torch.randn(shape)
@@ -195,7 +195,7 @@ class Subclass(nn.Sequential):
 
 
 class OtherForward(nn.Linear):
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return super().forward(input) * 2
 
 

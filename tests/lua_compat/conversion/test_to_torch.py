@@ -2,12 +2,13 @@
 
 import math
 import random
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from lua_compat import t7
 from lua_compat.conversion import ConversionError, convert, from_torch, to_torch
@@ -22,22 +23,22 @@ CASES = {
 }
 
 
-def value_of(lua):
+def value_of(lua: Any) -> Any:
     """Tensors as torch tensors, tables as lists."""
     if isinstance(lua, t7.Tensor):
         return torch.from_numpy(np.array(lua.numpy()))
     return [value_of(item) for item in lua.array()] if isinstance(lua, t7.LuaTable) else lua
 
 
-def tensors_of(value):
+def tensors_of(value: Any) -> list[Tensor]:
     return [value] if isinstance(value, torch.Tensor) else [t for item in value for t in tensors_of(item)]
 
 
-def mapped(function, value):
+def mapped(function: Callable[[Tensor], Tensor], value: Any) -> Any:
     return function(value) if isinstance(value, torch.Tensor) else [mapped(function, v) for v in value]
 
 
-def assert_close(expected, got, tolerance=TOLERANCE) -> None:
+def assert_close(expected: Any, got: Any, tolerance: float = TOLERANCE) -> None:
     expected, got = tensors_of(expected), tensors_of(got)
     assert [tensor.shape for tensor in expected] == [tensor.shape for tensor in got]
     for one, other in zip(expected, got, strict=True):
@@ -47,7 +48,7 @@ def assert_close(expected, got, tolerance=TOLERANCE) -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_every_recorded_module_computes_what_torch7_did(name) -> None:
+def test_every_recorded_module_computes_what_torch7_did(name: str) -> None:
     case = CASES[name]
     if not case["random"]:
         module = to_torch(case["module"])
@@ -58,7 +59,7 @@ def test_every_recorded_module_computes_what_torch7_did(name) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if "gradInput" in case])
-def test_every_recorded_module_has_torch7s_gradients(name) -> None:
+def test_every_recorded_module_has_torch7s_gradients(name: str) -> None:
     case = CASES[name]
     module = to_torch(case["module"])
     wanted = mapped(lambda t: t.requires_grad_(t.is_floating_point()), value_of(case["input"]))
@@ -73,7 +74,7 @@ def test_every_recorded_module_has_torch7s_gradients(name) -> None:
     assert_close(value_of(case["gradInput"]), filled)
 
 
-def recorded(name, encoding="bin"):
+def recorded(name: str, encoding: str = "bin") -> Any:
     return t7.load(GOLDEN / "t7" / f"{name}.{encoding}.t7")
 
 
@@ -147,15 +148,15 @@ def test_the_counterpart_of_every_module_is_told() -> None:
 # ---- what is not recorded: other packages, older files, and what cannot be converted
 
 
-def module(typename, version=1, **fields):
+def module(typename: str, version: int = 1, **fields: Any) -> t7.TorchObject:
     return t7.TorchObject(typename, version, t7.LuaTable(fields))
 
 
-def tensor(*shape):
+def tensor(*shape: int) -> t7.Tensor:
     return t7.Tensor.from_numpy(np.random.default_rng(0).standard_normal(shape))
 
 
-def sequential(*modules):
+def sequential(*modules: t7.TorchObject) -> t7.TorchObject:
     return module("nn.Sequential", modules=t7.LuaTable.from_list(modules))
 
 
@@ -282,7 +283,7 @@ def test_wrappers_of_several_gpus_are_their_module() -> None:
     assert isinstance(to_torch(module("nn.GPU", modules=t7.LuaTable.from_list([inner]))), nn.Tanh)
 
 
-def containing_itself():
+def containing_itself() -> t7.TorchObject:
     net = sequential()
     net["modules"][1] = net
     return net
@@ -335,7 +336,7 @@ WRONG_VALUES = (None, 0, -1, 2.5, 1e300, math.inf, math.nan, True, "x", b"\xff",
                 t7.Storage("torch.LongStorage", np.array([2, -1, 0])))  # fmt: skip
 
 
-def copied(value, known):
+def copied(value: Any, known: dict[int, Any]) -> Any:
     """A copy of a module's tables; tensors stay."""
     if not isinstance(value, t7.TorchObject | t7.LuaTable):
         return value
@@ -348,7 +349,7 @@ def copied(value, known):
     return known[id(value)]
 
 
-def tables_in(value, seen):
+def tables_in(value: Any, seen: set[int]) -> Iterator[t7.LuaTable]:
     table = value.fields if isinstance(value, t7.TorchObject) else value
     if not isinstance(table, t7.LuaTable) or id(table) in seen:
         return

@@ -6,6 +6,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch import Tensor
 
 from nets import registry
 from nets.families.faster_rcnn import faster_rcnn_vgg16
@@ -44,7 +45,7 @@ def test_the_phases_of_faster_rcnn() -> None:
     check_phases(module, torch.randn(1, 3, 128, 160, generator=torch.Generator().manual_seed(2)))
 
 
-def overlap(a, b):
+def overlap(a: Tensor, b: Tensor) -> Tensor:
     width = min(a[2], b[2]) - max(a[0], b[0])
     height = min(a[3], b[3]) - max(a[1], b[1])
     shared = max(width, 0) * max(height, 0)
@@ -52,7 +53,7 @@ def overlap(a, b):
     return shared / (sum(areas) - shared)
 
 
-def suppress_by_loops(boxes, scores, threshold):
+def suppress_by_loops(boxes: Tensor, scores: Tensor, threshold: float) -> list[int]:
     kept = []
     for index in sorted(range(len(boxes)), key=lambda i: -scores[i]):
         if all(overlap(boxes[index], boxes[other]) <= threshold for other in kept):
@@ -62,7 +63,7 @@ def suppress_by_loops(boxes, scores, threshold):
 
 @settings(deadline=None, max_examples=60)
 @given(st.integers(0, 10_000), st.integers(1, 30), st.integers(1, 35), st.sampled_from([0.3, 0.5, 0.7]))
-def test_suppression_is_the_greedy_one(seed: int, boxes, count, threshold) -> None:
+def test_suppression_is_the_greedy_one(seed: int, boxes: int, count: int, threshold: float) -> None:
     generator = torch.Generator().manual_seed(seed)
     corners = torch.rand(2, boxes, 2, generator=generator, dtype=torch.float64) * 10
     sizes = torch.rand(2, boxes, 2, generator=generator, dtype=torch.float64) * 5 + 0.1

@@ -1,7 +1,10 @@
 """GNMT: what each output may see, and the phases from token ids on."""
 
+from typing import Any
+
 import pytest
 import torch
+from torch import nn
 
 from nets import registry
 from nets.families.gnmt import gnmt
@@ -15,31 +18,31 @@ TOKENS = 40
 
 
 @pytest.fixture
-def small():
+def small() -> nn.Module:
     module = gnmt(TOKENS, 16, 4)
     initialise(module, Generator(1))
     return module
 
 
-def ids(batch=3, length=7):
+def ids(batch: int = 3, length: int = 7) -> Any:
     net = Net("small", gnmt, (2, length), "this test", tokens=TOKENS)
     return net.sample((batch, 2, length), torch.Generator().manual_seed(2))
 
 
-def test_the_phases(small) -> None:
+def test_the_phases(small: nn.Module) -> None:
     check_phases(small, ids())
 
 
-def test_every_layer_is_trained(small) -> None:
+def test_every_layer_is_trained(small: nn.Module) -> None:
     small(ids()).sum().backward()
     assert all(parameter.grad.abs().max() > 0 for parameter in small.parameters())
 
 
-def test_log_probabilities(small) -> None:
+def test_log_probabilities(small: nn.Module) -> None:
     torch.testing.assert_close(small(ids()).exp().sum(2), torch.ones(3, 7))
 
 
-def test_the_decoder_sees_earlier_target_tokens_only(small) -> None:
+def test_the_decoder_sees_earlier_target_tokens_only(small: nn.Module) -> None:
     one = ids()
     other = one.clone()
     other[:, 1, 4] = (other[:, 1, 4] + 1) % TOKENS
@@ -48,7 +51,7 @@ def test_the_decoder_sees_earlier_target_tokens_only(small) -> None:
     assert all((before[:, t] - after[:, t]).abs().max() > 1e-4 for t in range(4, 7))
 
 
-def test_every_output_sees_the_whole_source(small) -> None:
+def test_every_output_sees_the_whole_source(small: nn.Module) -> None:
     one = ids()
     for place in (0, 6):
         other = one.clone()

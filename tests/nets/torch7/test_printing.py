@@ -36,7 +36,7 @@ MODULES = {
 
 
 @pytest.mark.parametrize("line", MODULES)
-def test_text_is_torch7s(line) -> None:
+def test_text_is_torch7s(line: str) -> None:
     names = ClassNames(convolution="nn.SpatialConvolution")
     assert torch7_string(MODULES[line](), names) == RECORDED[line].rstrip("\n")
 

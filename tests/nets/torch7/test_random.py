@@ -15,13 +15,13 @@ SEEDS = ("0", "1", "42", "123456789", "4294967295")
 
 
 @pytest.fixture(scope="module")
-def streams():
+def streams() -> t7.LuaTable:
     from tests.helpers.places import GOLDEN
 
     return t7.load(GOLDEN / "random.t7")
 
 
-def recorded(streams, seed, name):
+def recorded(streams: t7.LuaTable, seed: int, name: str) -> np.ndarray:
     return streams[seed][name].numpy()
 
 
@@ -50,12 +50,12 @@ def recorded(streams, seed, name):
         ("multinomial_norep", lambda g: g.multinomial(np.array([1.0, 2, 3, 4, 5, 6]), 6)),
     ],
 )
-def test_stream_is_torch7s(streams, seed: int, name: str, draw: Any) -> None:
+def test_stream_is_torch7s(streams: t7.LuaTable, seed: int, name: str, draw: Any) -> None:
     np.testing.assert_array_equal(draw(Generator(int(seed))), recorded(streams, seed, name))
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_float_tensors_are_torch7s(streams, seed: int) -> None:
+def test_float_tensors_are_torch7s(streams: t7.LuaTable, seed: int) -> None:
     for name, fill in (("rand_float", "fill_uniform"), ("randn_float", "fill_normal")):
         values = np.empty((3, 5), dtype=np.float32)
         getattr(Generator(int(seed)), fill)(values, 0, 1)
@@ -63,7 +63,7 @@ def test_float_tensors_are_torch7s(streams, seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_distributions_share_one_stream(streams, seed: int) -> None:
+def test_distributions_share_one_stream(streams: t7.LuaTable, seed: int) -> None:
     generator = Generator(int(seed))
     generator.normal(1)  # the recording made, and dropped, one before the table
     mixed = [
@@ -77,7 +77,7 @@ def test_distributions_share_one_stream(streams, seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_restored_state_continues_as_torch7s(streams, seed: int) -> None:
+def test_restored_state_continues_as_torch7s(streams: t7.LuaTable, seed: int) -> None:
     generator = Generator(int(seed))
     generator.random(1)
     generator.normal(1)
@@ -90,7 +90,7 @@ def test_restored_state_continues_as_torch7s(streams, seed: int) -> None:
 
 
 @given(seed=st.integers(0, 2**32 - 1), first=st.integers(0, 50), second=st.integers(0, 50))
-def test_two_calls_draw_what_one_call_draws(seed: int, first, second) -> None:
+def test_two_calls_draw_what_one_call_draws(seed: int, first: int, second: int) -> None:
     for draw in ("uniform", "normal", "random"):
         once, twice = Generator(seed), Generator(seed)
         whole = getattr(once, draw)(first + second)
@@ -99,7 +99,7 @@ def test_two_calls_draw_what_one_call_draws(seed: int, first, second) -> None:
 
 
 @given(size=st.integers(1, 300), seed=st.integers(0, 2**32 - 1))
-def test_randperm_is_a_permutation(size, seed: int) -> None:
+def test_randperm_is_a_permutation(size: int, seed: int) -> None:
     assert sorted(Generator(seed).randperm(size)) == list(range(1, size + 1))
 
 

@@ -23,11 +23,11 @@ from convnet_benchmarks.commands.report.style import styles
 from convnet_benchmarks.tables import Column, Table
 
 
-def panel(kind, *series, log=False):
+def panel(kind: str, *series: Series, log: bool = False) -> Panel:
     return Panel("title", kind, Axis("x [images/s]", log=log), Axis("y [MiB]"), series)
 
 
-def bars(kind="bars"):
+def bars(kind: str = "bars") -> Panel:
     one = Series("one", [Mark(1.0, name="a"), Mark(5.0, name="b")])
     return panel(kind, one, Series("two", [Mark(3.0, name="a")]))
 
@@ -49,7 +49,7 @@ def test_dots_are_ordered_by_value() -> None:
 
 
 @given(st.lists(st.floats(1e-3, 1e6), min_size=1))
-def test_ticks_of_a_logarithmic_axis_are_round_and_few(values) -> None:
+def test_ticks_of_a_logarithmic_axis_are_round_and_few(values: list[float]) -> None:
     ticks = axis_ticks(Axis("", log=True), values)
     assert 1 <= len(ticks) <= 12
     for tick in ticks:

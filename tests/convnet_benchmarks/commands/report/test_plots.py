@@ -2,10 +2,13 @@
 
 import re
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from convnet_benchmarks.commands.report.chart import Chart
 from convnet_benchmarks.commands.report.data import ReportData
 from convnet_benchmarks.commands.report.plots import all_plots
 from convnet_benchmarks.history import read_sources
@@ -16,7 +19,7 @@ from tests.helpers.commands import run_python
 PLOTS = all_plots()
 
 
-def data_of(tmp_path: Path, *documents, sources=()):
+def data_of(tmp_path: Path, *documents: Any, sources: Sequence[Source] = ()) -> ReportData:
     files = []
     for number, document in enumerate(documents):
         records = document if isinstance(document, list) else [document]
@@ -24,7 +27,7 @@ def data_of(tmp_path: Path, *documents, sources=()):
     return ReportData(files, sources)
 
 
-def marks(chart):
+def marks(chart: Chart | None) -> list[tuple[Any, ...]]:
     """(panel, series, name, x, y) of everything drawn."""
     return [
         (panel.title, series.name, mark.name, mark.x, mark.y)
@@ -34,7 +37,7 @@ def marks(chart):
     ]
 
 
-def two_machines():
+def two_machines() -> list[dict[str, Any]]:
     rates = {("alexnet", 1): 10.0, ("alexnet", 8): 30.0, ("vgg16", 8): 5.0}
     cpu = [made_results.point(net, batch, rate) for (net, batch), rate in rates.items()]
     gpu = [
@@ -45,7 +48,7 @@ def two_machines():
 
 
 @pytest.mark.parametrize("name", PLOTS)
-def test_a_plot_says_what_it_needs(name) -> None:
+def test_a_plot_says_what_it_needs(name: str) -> None:
     """Its command is one that there is, with options that it has."""
     plot = PLOTS[name]
     program, command, *rest = shlex.split(plot.COMMAND)
@@ -56,7 +59,7 @@ def test_a_plot_says_what_it_needs(name) -> None:
 
 
 @pytest.mark.parametrize("name", PLOTS)
-def test_a_plot_without_data_is_absent(name, tmp_path: Path) -> None:
+def test_a_plot_without_data_is_absent(name: str, tmp_path: Path) -> None:
     # A memory figure of a kind that no plot is made of.
     document = {
         "schema": "convnet-benchmarks/1",

@@ -36,7 +36,7 @@ class Page(html.parser.HTMLParser):
         self.close()
         assert self._open == []
 
-    def handle_starttag(self, tag, attributes) -> None:
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
         self.tags.append(tag)
         given = dict(attributes)
         if "id" in given:
@@ -50,19 +50,19 @@ class Page(html.parser.HTMLParser):
         if tag not in VOID:
             self._open.append(tag)
 
-    def handle_endtag(self, tag) -> None:
+    def handle_endtag(self, tag: str) -> None:
         assert self._open.pop() == tag
 
-    def handle_data(self, data) -> None:
+    def handle_data(self, data: str) -> None:
         if not self._open or self._open[-1] not in ("script", "style"):
             self.words.append(data)
 
     @property
-    def text(self):
+    def text(self) -> str:
         return " ".join(" ".join(self.words).split())
 
 
-def every_kind(folder):
+def every_kind(folder: Path) -> list[str]:
     """Result files that every plot has data in."""
     points = [
         made_results.point(net, batch, 10.0 * batch) for net in ("alexnet", "vgg16") for batch in (1, 8)

@@ -102,7 +102,7 @@ def draw_all(browser: Any) -> None:
     )
 
 
-def test_every_figure_is_drawn_and_nothing_is_loaded(browser, report) -> None:
+def test_every_figure_is_drawn_and_nothing_is_loaded(browser: Any, report: str) -> None:
     open_page(browser, report, 1280)
     draw_all(browser)
     colours = browser.execute_script(
@@ -125,7 +125,7 @@ def test_every_figure_is_drawn_and_nothing_is_loaded(browser, report) -> None:
     assert complaints == []
 
 
-def test_only_what_is_near_is_drawn_at_first(browser, report) -> None:
+def test_only_what_is_near_is_drawn_at_first(browser: Any, report: str) -> None:
     open_page(browser, report, 1280, 400)
     states = browser.execute_script(
         "return [...document.querySelectorAll('[data-figure]')].map((f) => f.dataset.state ?? '')"
@@ -135,7 +135,7 @@ def test_only_what_is_near_is_drawn_at_first(browser, report) -> None:
     wait_for(browser, "return document.querySelector('#history [data-figure]').dataset.state === 'drawn'")
 
 
-def test_the_pointer_shows_the_exact_numbers(browser, report) -> None:
+def test_the_pointer_shows_the_exact_numbers(browser: Any, report: str) -> None:
     open_page(browser, report, 1280)
     # Where the second point of the first series lies, from bokeh's own scales.
     x, y = browser.execute_script(
@@ -158,7 +158,7 @@ def test_the_pointer_shows_the_exact_numbers(browser, report) -> None:
 
 
 @pytest.mark.parametrize("width", [375, 320])
-def test_a_telephone_does_not_scroll_sideways(browser, report, width: int) -> None:
+def test_a_telephone_does_not_scroll_sideways(browser: Any, report: str, width: int) -> None:
     open_page(browser, report, width, 812)
     draw_all(browser)
     browser.execute_script("document.querySelectorAll('details').forEach((d) => (d.open = true))")
@@ -173,7 +173,7 @@ def test_a_telephone_does_not_scroll_sideways(browser, report, width: int) -> No
     assert all(left >= 0 and right <= width and inside > 0.8 * width for left, right, inside in figures)
 
 
-def test_the_legend_hides_and_shows_a_series_of_its_own_plot(browser, report) -> None:
+def test_the_legend_hides_and_shows_a_series_of_its_own_plot(browser: Any, report: str) -> None:
     open_page(browser, report, 1280)
     visible = """
         const host = document.querySelector('[data-figure^="' + arguments[0] + '"]');
@@ -193,7 +193,7 @@ def test_the_legend_hides_and_shows_a_series_of_its_own_plot(browser, report) ->
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_the_charts_take_the_colours_of_the_page(browser, report, dark: bool) -> None:
+def test_the_charts_take_the_colours_of_the_page(browser: Any, report: str, dark: bool) -> None:
     open_page(browser, report, 1280, dark=dark)
     paper, ink, axis = browser.execute_script(
         """
