@@ -43,7 +43,17 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An environment with the wheel, and of what the tests run with only the packages it requires."""
     folder = tmp_path_factory.mktemp("wheel")
-    wheel_command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", folder, ROOT]
+    wheel_command: list[str | Path] = [
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "-q",
+        "--no-deps",
+        "-w",
+        folder,
+        ROOT,
+    ]
     subprocess.run(wheel_command, check=True, timeout=300)
     (wheel,) = folder.glob("*.whl")
     subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True, timeout=300)

@@ -55,7 +55,7 @@ def test_an_unknown_command_is_one_line_and_exit_2() -> None:
 
 
 def raising(error: BaseException) -> Callable[[], int]:
-    def command() -> None:
+    def command() -> int:
         raise error
 
     return command

@@ -71,8 +71,9 @@ print("after", end="")
     target = tmp_path / "target"
     for path in (f"/dev/{name}", str(target)):
         with target.open("w") as file:
-            streams = {"stdout": subprocess.DEVNULL, name: file}
-            subprocess.run([sys.executable, "-c", program, path], check=True, **streams)
+            stdout = file if name == "stdout" else subprocess.DEVNULL
+            stderr = file if name == "stderr" else None
+            subprocess.run([sys.executable, "-c", program, path], check=True, stdout=stdout, stderr=stderr)
         assert os.path.islink(f"/dev/{name}")
         assert target.read_text() == written
 

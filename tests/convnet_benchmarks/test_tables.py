@@ -4,6 +4,7 @@ import argparse
 import csv
 import io
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from convnet_benchmarks.tables import Column, Table
 
 def example() -> Table:
     columns = (Column("net"), Column("time", "ms"), Column("images", key="count"))
-    rows = [("a|b", 1.23456, 1234567), ("c", None, 2)]
+    rows: list[Sequence[str | int | float | None]] = [("a|b", 1.23456, 1234567), ("c", None, 2)]
     return Table("Times", columns, rows, ["a note"])
 
 

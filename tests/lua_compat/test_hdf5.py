@@ -1,6 +1,7 @@
 """torch-hdf5's layout, written and read with h5py."""
 
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
@@ -44,7 +45,7 @@ def test_stored_as_torch_hdf5_stores_it(path: Path, code: str) -> None:
 def test_what_tensors_may_be(path: Path) -> None:
     import torch
 
-    table = t7.LuaTable({"a": t7.Tensor.from_numpy(np.float32([1, 2])), 1: torch.arange(3)})
+    table = t7.LuaTable({"a": t7.Tensor.from_numpy(np.array([1, 2], np.float32)), 1: torch.arange(3)})
     hdf5.save(path, table)
     back = hdf5.load(path)
     assert back["a"].tolist() == [1, 2] and back["1"].tolist() == [0, 1, 2]
@@ -99,7 +100,7 @@ def test_modes(path: Path) -> None:
     with pytest.raises(FileExistsError):
         hdf5.open(path, "w-")
     with pytest.raises(ValueError, match="mode must be one of"):
-        hdf5.open(path, "x")
+        hdf5.open(path, "x")  # type: ignore[arg-type]
 
 
 def test_errors_name_the_place(path: Path) -> None:
@@ -118,7 +119,7 @@ def test_errors_name_the_place(path: Path) -> None:
     ("data", "message"),
     [
         ({"a": "text"}, "/a: a str is neither"),
-        ({"a": {"b": np.float16([1])}}, "/a/b: torch-hdf5 has no tensors of float16"),
+        ({"a": {"b": np.array([1], np.float16)}}, "/a/b: torch-hdf5 has no tensors of float16"),
         ({"a": np.array(["x"])}, "no tensors of <U1"),
         ({"a/b": np.ones(1)}, "'a/b' cannot be the name"),
         ({True: np.ones(1)}, "True cannot be the name"),
@@ -153,7 +154,8 @@ def test_hostile_files(path: Path) -> None:
 
 
 def test_options_are_checked() -> None:
-    for wrong in [{"chunking": (0,)}, {"chunking": (1,), "deflate": 10}, {"deflate": 1}]:
+    cases: list[dict[str, Any]] = [{"chunking": (0,)}, {"chunking": (1,), "deflate": 10}, {"deflate": 1}]
+    for wrong in cases:
         with pytest.raises(ValueError, match=r"chunk|deflate"):
             hdf5.DataSetOptions(**wrong)
 

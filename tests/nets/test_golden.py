@@ -42,7 +42,8 @@ def check_exactly(tensor: Tensor, digest: Any) -> None:
     assert wide.sum().item() == pytest.approx(digest["sum"], rel=0, abs=rounding)
 
 
-def check_norm(tensor: Tensor, digest: Any, tolerance: float) -> None:
+def check_norm(tensor: Tensor | None, digest: Any, tolerance: float) -> None:
+    assert tensor is not None
     check_size(tensor, digest)
     assert tensor.double().norm().item() == pytest.approx(digest["norm"], rel=tolerance)
 

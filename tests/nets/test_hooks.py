@@ -4,7 +4,7 @@ import contextlib
 import copy
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 import torch
@@ -33,27 +33,33 @@ def scaled(value: Any) -> Any:
 
 # Each registers a hook that changes a value and counts its calls.
 Count = list[str]
+
+
+def counted(calls: Count) -> Literal[False]:
+    """Counts one call; ``counted(calls) or value`` is the value."""
+    calls.append("")
+    return False
+
+
 ON_MODULES: dict[str, Callable[[nn.Module, Count], RemovableHandle]] = {
-    "forward pre-hook": lambda m, n: m.register_forward_pre_hook(lambda m, x: n.append("") or scaled(x)),
-    "forward hook": lambda m, n: m.register_forward_hook(lambda m, x, y: n.append("") or 1.5 * y),
-    "backward pre-hook": lambda m, n: m.register_full_backward_pre_hook(
-        lambda m, g: n.append("") or scaled(g)
-    ),
-    "backward hook": lambda m, n: m.register_full_backward_hook(lambda m, gi, go: n.append("") or scaled(gi)),
-    "legacy": lambda m, n: m.register_backward_hook(lambda m, gi, go: n.append("") or scaled(gi)),
+    "forward pre-hook": lambda m, n: m.register_forward_pre_hook(lambda m, x: counted(n) or scaled(x)),
+    "forward hook": lambda m, n: m.register_forward_hook(lambda m, x, y: counted(n) or 1.5 * y),
+    "backward pre-hook": lambda m, n: m.register_full_backward_pre_hook(lambda m, g: counted(n) or scaled(g)),
+    "backward hook": lambda m, n: m.register_full_backward_hook(lambda m, gi, go: counted(n) or scaled(gi)),
+    "legacy": lambda m, n: m.register_backward_hook(lambda m, gi, go: counted(n) or scaled(gi)),
 }
 ON_ALL: dict[str, Callable[[Count], RemovableHandle]] = {
     "global forward pre-hook": lambda n: of_all_modules.register_module_forward_pre_hook(
-        lambda m, x: n.append("") or scaled(x)
+        lambda m, x: counted(n) or scaled(x)
     ),
     "global forward hook": lambda n: of_all_modules.register_module_forward_hook(
-        lambda m, x, y: n.append("") or 1.5 * y
+        lambda m, x, y: counted(n) or 1.5 * y
     ),
     "global backward pre-hook": lambda n: of_all_modules.register_module_full_backward_pre_hook(
-        lambda m, g: n.append("") or scaled(g)
+        lambda m, g: counted(n) or scaled(g)
     ),
     "global backward hook": lambda n: of_all_modules.register_module_full_backward_hook(
-        lambda m, gi, go: n.append("") or scaled(gi)
+        lambda m, gi, go: counted(n) or scaled(gi)
     ),
 }
 
@@ -141,7 +147,8 @@ def check(module: nn.Module, open: Callable[[], AutogradPhases | EnginePhases], 
 @pytest.mark.parametrize("kind", ON_MODULES)
 @pytest.mark.parametrize("place", PLACES)
 def test_the_engine_runs_a_module_with_a_hook_on_autograd(place: str, kind: str) -> None:
-    module, calls = net(), []
+    module = net()
+    calls: Count = []
     part = module.get_submodule(place)
     assert not hook_within(module)
     ON_MODULES[kind](part, calls)
@@ -169,14 +176,16 @@ def test_the_engine_runs_a_module_with_a_hook_on_autograd(place: str, kind: str)
 @pytest.mark.parametrize("kind", ON_MODULES)
 @pytest.mark.parametrize("place", PLACES)
 def test_hooks_in_the_phases_on_autograd(place: str, kind: str) -> None:
-    module, calls = net(), []
+    module = net()
+    calls: Count = []
     ON_MODULES[kind](module.get_submodule(place), calls)
     check(module, lambda: AutogradPhases(module), calls)
 
 
 @pytest.mark.parametrize("kind", ON_ALL)
 def test_global_hooks(kind: str) -> None:
-    module, calls = net(), []
+    module = net()
+    calls: Count = []
     handle = ON_ALL[kind](calls)
     try:
         check(module, lambda: compile(module, SHAPE, "mm"), calls)
@@ -190,7 +199,8 @@ def test_global_hooks(kind: str) -> None:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_backward_pre_hook_on_every_backend(backend: str) -> None:
-    module, calls = net(), []
+    module = net()
+    calls: Count = []
     ON_MODULES["backward pre-hook"](module.get_submodule("conv"), calls)
     check(module, lambda: compile(module, SHAPE, backend), calls)
 
@@ -204,14 +214,16 @@ def test_a_hook_inside_a_layer_of_torch_nn_and_inside_what_cannot_be_traced() ->
         def forward(self, x: Tensor) -> Tensor:
             return self.conv(x) if x.sum() > 1e9 else 2 * self.conv(x)
 
-    module, calls = nn.Sequential(nn.Conv2d(3, 3, 1), Opaque()).double(), []
-    ON_MODULES["backward pre-hook"](module[1].conv, calls)
+    module = nn.Sequential(nn.Conv2d(3, 3, 1), Opaque()).double()
+    calls: Count = []
+    ON_MODULES["backward pre-hook"](module.get_submodule("1.conv"), calls)
     check(module, lambda: compile(module, SHAPE, "mm"), calls)
     assert compile(module, SHAPE, "mm").report().layers[1].fallback.endswith("backward pre-hook")
 
 
 def test_a_forward_of_a_modules_own_is_run() -> None:
-    module, calls = net(), []
+    module = net()
+    calls: Count = []
     conv = module.get_submodule("conv")
     original = conv.forward
 
@@ -228,7 +240,7 @@ def test_a_forward_of_a_modules_own_is_run() -> None:
 
 def hook_on_gradient(parameter: nn.Parameter, calls: Count) -> None:
     """Not linear in the gradient: the sum of two parts' results is not the sum's result."""
-    parameter.register_hook(lambda grad: calls.append("") or grad.clamp(-0.1, 0.1))
+    parameter.register_hook(lambda grad: counted(calls) or grad.clamp(-0.1, 0.1))
 
 
 def hook_after_accumulation(parameter: nn.Parameter, calls: Count) -> None:
@@ -243,8 +255,9 @@ def hook_after_accumulation(parameter: nn.Parameter, calls: Count) -> None:
 @pytest.mark.parametrize("register", [hook_on_gradient, hook_after_accumulation])
 @pytest.mark.parametrize("place", ["conv", "norm", "linear"])
 def test_hooks_on_parameters(place: str, register: Callable[[nn.Parameter, Count], None]) -> None:
-    module, calls = net(), []
-    register(module.get_submodule(place).weight, calls)
+    module = net()
+    calls: Count = []
+    register(module.get_parameter(f"{place}.weight"), calls)
     assert needs_whole_backward(module)
     check(module, lambda: AutogradPhases(module), calls)
     with pytest.raises(CompileError, match=rf"{place}\.weight: has a .* hook; use PyTorch's autograd"):
@@ -252,9 +265,10 @@ def test_hooks_on_parameters(place: str, register: Callable[[nn.Parameter, Count
 
 
 def test_a_hook_on_a_parameter_of_two_layers_gets_the_whole_gradient() -> None:
-    module, calls = nn.Sequential(nn.Linear(6, 6), nn.Tanh(), nn.Linear(6, 6)).double(), []
+    module = nn.Sequential(nn.Linear(6, 6), nn.Tanh(), nn.Linear(6, 6)).double()
+    calls: Count = []
     module[2].weight = module[0].weight
-    hook_on_gradient(module[0].weight, calls)
+    hook_on_gradient(module.get_parameter("0.weight"), calls)
     check(module, lambda: AutogradPhases(module), calls)
     assert len(calls) == 1
 
@@ -319,7 +333,7 @@ def test_a_hook_that_reads_another_modules_parameter() -> None:
     module = nn.Sequential(nn.Conv2d(3, 3, 1), nn.ReLU(), nn.Conv2d(3, 3, 1)).double()
     calls: Count = []
     weight = module[0].weight
-    module[1].register_forward_hook(lambda m, x, y: calls.append("") or y * weight.mean())
+    module[1].register_forward_hook(lambda m, x, y: counted(calls) or y * weight.mean())
     check(module, lambda: compile(module, SHAPE, "mm"), calls)
     check(module, lambda: AutogradPhases(module), calls)
 

@@ -139,8 +139,8 @@ NETS = {
 
 
 def full_backward(
-    net: nn.Module, input: Tensor, gradOutput: Tensor = None
-) -> tuple[Tensor, Tensor, list[Tensor]]:
+    net: nn.Module, input: Tensor, gradOutput: Tensor | None = None
+) -> tuple[Any, Tensor | None, list[Tensor | None]]:
     for parameter in net.parameters():
         parameter.grad = None
     input = input.clone().requires_grad_()
@@ -197,7 +197,7 @@ class Trace(TorchDispatchMode):
     """The operators that ran, with the output mask of those that have one."""
 
     def __enter__(self) -> Any:
-        self.operators = []
+        self.operators: list[Any] = []
         return super().__enter__()
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -129,8 +129,8 @@ def test_a_variant_that_crashes_fails_alone(net: str) -> None:
 
 def test_the_command_as_typed_and_once_more(net: str, tmp_path: Path) -> None:
     points, table = tmp_path / "b.jsonl", tmp_path / "b.md"
-    arguments = ("--nets", net, "--input-size", "3x8x8", "--batch-size", "8")
-    arguments += ("--pairs", "2", "--threads", "1", "--points", str(points), "--md", str(table))
+    arguments = ["--nets", net, "--input-size", "3x8x8", "--batch-size", "8"]
+    arguments += ["--pairs", "2", "--threads", "1", "--points", str(points), "--md", str(table)]
     done = run_python("-m", "convnet_benchmarks", "backends", *arguments)
     assert done.returncode == 0, done.stderr
     assert "stock against no-onednn" in done.stdout
@@ -174,7 +174,7 @@ def test_statistics_make_the_output_depend_on_the_input() -> None:
     net = nn.Sequential(*layers, nn.Dropout()).eval()
     for layer in layers[::2]:
         nn.init.uniform_(layer.weight, -0.01, 0.01)
-        nn.init.zeros_(layer.bias)
+        nn.init.zeros_(layer.get_parameter("bias"))
     x = torch.randn(4, 4, 8, 8)
     assert net(x).std() < 1e-6
     state = torch.get_rng_state()

@@ -85,7 +85,7 @@ intervals = st.tuples(st.floats(0.1, 100), st.floats(0.1, 100)).map(sorted)
 
 
 @given(intervals, intervals)
-def test_verdicts_mirror_each_other(a: Measurement, b: Measurement) -> None:
+def test_verdicts_mirror_each_other(a: list[float], b: list[float]) -> None:
     one, other = (replace(TIME, value=sum(ends) / 2, low=ends[0], high=ends[1]) for ends in (a, b))
     there, back = ratio(one, other, 0.02).verdict, ratio(other, one, 0.02).verdict
     assert {FASTER: SLOWER, SLOWER: FASTER}.get(there, there) == back

@@ -199,7 +199,7 @@ def test_the_roofline() -> None:
     assert convolution.bytes == 4 * (2 * 16 * 18**2 + 2 * 16 * 16**2 + 16 * 16 * 9)
     assert convolution.bound == "compute" and relu.bound == "memory" and flatten.bound == "moves data"
     assert math.isclose(relu.intensity, 1 / 8)
-    assert math.isclose(relu.share_of_roof, relu.gflops / (10 / 8))
+    assert relu.share_of_roof is not None and math.isclose(relu.share_of_roof, relu.gflops / (10 / 8))
 
 
 def test_events_of_processors() -> None:

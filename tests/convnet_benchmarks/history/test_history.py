@@ -27,7 +27,7 @@ def find(sources: list[Source], source: str, **about: object) -> Measurement:
     return found
 
 
-def test_every_source_is_described_and_measured(sources: list[Measurement]) -> None:
+def test_every_source_is_described_and_measured(sources: list[Source]) -> None:
     assert len(sources) == len({source.title for source in sources}) == 6
     for source in sources:
         assert source.title and source.author and source.machine and source.measurements
@@ -36,7 +36,7 @@ def test_every_source_is_described_and_measured(sources: list[Measurement]) -> N
             assert one.value > 0 and one.quantity and one.source == source.title
 
 
-def test_nothing_was_published_twice(sources: list[Measurement]) -> None:
+def test_nothing_was_published_twice(sources: list[Source]) -> None:
     for source in sources:
         keys = [
             (o.quantity, o.net, o.batch, o.phase, o.op, o.device, o.software) for o in source.measurements
@@ -66,11 +66,11 @@ def test_nothing_was_published_twice(sources: list[Measurement]) -> None:
         ("Performance", {"op": "4 layers", "quantity": "slope over expected value"}, 1.000244),
     ],
 )
-def test_facts(sources: list[Measurement], source: str, about: dict[str, Any], value: float) -> None:
+def test_facts(sources: list[Source], source: str, about: dict[str, Any], value: float) -> None:
     assert find(sources, source, **about).value == value
 
 
-def test_the_accuracy_table_has_its_34_rows(sources: list[Measurement]) -> None:
+def test_the_accuracy_table_has_its_34_rows(sources: list[Source]) -> None:
     (mxnet,) = [source for source in sources if source.title.startswith("MXNet")]
     top1 = [one for one in mxnet.measurements if one.quantity == "top-1 accuracy"]
     without, with_mkldnn = (
@@ -81,7 +81,7 @@ def test_the_accuracy_table_has_its_34_rows(sources: list[Measurement]) -> None:
     assert without["resnet152_v2"] == 0.78554688
 
 
-def test_parameters_are_those_of_the_nets_here(sources: list[Measurement]) -> None:
+def test_parameters_are_those_of_the_nets_here(sources: list[Source]) -> None:
     from nets import registry
 
     (mxnet,) = [source for source in sources if source.title.startswith("MXNet")]
@@ -90,7 +90,7 @@ def test_parameters_are_those_of_the_nets_here(sources: list[Measurement]) -> No
     assert {name for name in published if net_key(name) not in ours} == set()
 
 
-def test_mxnet_speed_ups_follow_from_what_was_measured(sources: list[Measurement]) -> None:
+def test_mxnet_speed_ups_follow_from_what_was_measured(sources: list[Source]) -> None:
     """The check by which the run-together rows were taken apart; three rows fail it, as noted."""
     (mxnet,) = [source for source in sources if source.title.startswith("MXNet")]
     broken = set()
@@ -104,7 +104,7 @@ def test_mxnet_speed_ups_follow_from_what_was_measured(sources: list[Measurement
     assert broken == {"SSD-VGG16", "SSD-MobileNet", "GNMT"}
 
 
-def test_the_numbers_agree_with_the_published_logs(sources: list[Measurement]) -> None:
+def test_the_numbers_agree_with_the_published_logs(sources: list[Source]) -> None:
     """With the excerpts of the logs themselves that the parser is tested with."""
     from tests.helpers.places import ROOT
 
@@ -121,17 +121,17 @@ def test_the_numbers_agree_with_the_published_logs(sources: list[Measurement]) -
     assert ("forward+backward", benchmark.times[":TOTAL:"]) in known
 
 
-def test_a_sum_is_the_sum_of_its_parts(sources: list[Measurement]) -> None:
+def test_a_sum_is_the_sum_of_its_parts(sources: list[Source]) -> None:
     """Forward and backward make the total, in every source that has all three."""
     checked = 0
     for source in sources:
-        times = {
+        times: dict[tuple[object, ...], Any] = {
             (o.net, o.batch, o.device, o.software, o.phase): o.value
             for o in source.measurements
             if o.quantity == "time" and not o.op
         }
         for (*about, phase), total in times.items():
-            parts = [times.get((*about, name)) for name in ("forward", "backward")]
+            parts = [times.get((*about, name), 0.0) for name in ("forward", "backward")]
             if phase == "forward+backward" and all(parts):
                 # The sources round each of the three to 0.01.
                 assert sum(parts) == pytest.approx(total, abs=0.021), (source.title, about)

@@ -68,8 +68,8 @@ def test_lines_add_up_and_the_result_files_hold_them(tmp_path: Path) -> None:
     files = ("--json", str(tmp_path / "r.json"), "--csv", str(tmp_path / "r.csv"))
     done = run_python("benchmark.py", "-iter", "3", "-batch_size", "2", *SMALL, *files)
     assert done.returncode == 0, done.stderr
-    printed = dict(line.split("\t") for line in done.stdout.splitlines() if "\t" in line)
-    printed = {label: float(number) for label, number in printed.items()}
+    lines = [line.split("\t") for line in done.stdout.splitlines() if "\t" in line]
+    printed = {label: float(number) for label, number in lines}
     total = printed[":updateOutput():"] + printed[":updateGradInput():"] + printed[":accGradParameters():"]
     assert printed[":TOTAL:"] == pytest.approx(total, rel=1e-12)
     assert printed[":Backward:"] == pytest.approx(total - printed[":Forward:"], rel=1e-12)

@@ -19,7 +19,7 @@ from tests.helpers import made_results
 from tests.helpers.commands import run_python
 
 MISSING = object()
-FAULTS = (MISSING, None, "x", -1, 0, math.nan, 10**400, [])
+FAULTS: tuple[Any, ...] = (MISSING, None, "x", -1, 0, math.nan, 10**400, [])
 
 
 def training_point() -> dict[str, Any]:

@@ -8,11 +8,11 @@ import pytest
 
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.output import SCHEMA
-from convnet_benchmarks.results.load import load
+from convnet_benchmarks.results.load import ResultFile, load
 from tests.helpers import made_results
 
 
-def only(file: Path, **about: Any) -> Any:
+def only(file: ResultFile, **about: Any) -> Any:
     (found,) = [
         one for one in file.measurements if all(getattr(one, key) == value for key, value in about.items())
     ]

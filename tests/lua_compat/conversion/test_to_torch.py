@@ -94,7 +94,7 @@ def test_each_module_keeps_its_mode() -> None:
     record = recorded("net")
     record["net"]["modules"][6]["train"] = True
     net = to_torch(record["net"])
-    assert [module.training for module in net] == [i == 5 for i in range(8)]
+    assert [module.training for module in net.children()] == [i == 5 for i in range(8)]
 
 
 def test_number_types_follow_the_file() -> None:
@@ -156,7 +156,7 @@ def tensor(*shape: int) -> t7.Tensor:
     return t7.Tensor.from_numpy(np.random.default_rng(0).standard_normal(shape))
 
 
-def sequential(*modules: t7.TorchObject) -> t7.TorchObject:
+def sequential(*modules: Any) -> t7.TorchObject:
     return module("nn.Sequential", modules=t7.LuaTable.from_list(modules))
 
 
@@ -207,7 +207,7 @@ def test_layers_that_overwrite_their_input_train(before: str, overwriting: str) 
     plain = to_torch(sequential(linear, BEFORE[before], OVERWRITING[overwriting]))
     for part in plain.modules():
         if hasattr(part, "inplace"):
-            part.inplace = False
+            part.inplace = False  # type: ignore[assignment]
     input = torch.randn(3, 4, dtype=torch.float64)
     results = []
     for one in (net, plain):

@@ -53,12 +53,13 @@ def test_every_algorithm_is_the_convolution(
     torch.manual_seed(0)
     x, weight = torch.randn(batch, planes, *size), torch.randn(outputs, planes, *kernel)
     bias = torch.randn(outputs) if with_bias else None
-    wide = [None if t is None else t.double() for t in (x, weight, bias)]
-    expected = torch.conv2d(wide[0], wide[1], wide[2], step, padding)
+    wide_bias = None if bias is None else bias.double()
+    expected = torch.conv2d(x.double(), weight.double(), wide_bias, step, padding)
     grad = torch.randn(expected.shape)
     grad_x, grad_weight, _ = torch.ops.aten.convolution_backward(
-        grad.double(), wide[0], wide[1], None, step, padding, (1, 1), False, (0, 0), 1, [True, True, False]
-    )
+        grad.double(), x.double(), weight.double(), None, step, padding, (1, 1), False, (0, 0), 1,
+        [True, True, False],
+    )  # fmt: skip
     x, weight, grad = x.to(dtype), weight.to(dtype).flatten(1), grad.to(dtype)
     bias = None if bias is None else bias.to(dtype)
     with pytest.MonkeyPatch.context() as patch:

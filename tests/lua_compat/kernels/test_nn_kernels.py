@@ -1,5 +1,6 @@
 """Kernels of nn's layers from Python alone: against autograd and against dense arithmetic."""
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -47,8 +48,10 @@ def slopes(name: str, x: Tensor, grad_output: Tensor, *numbers: float, step: flo
     [
         ("plain", 2, (1, 2, 2, 1, 2, 1), lambda x, w, b: F.conv2d(x, w, b, (2, 1), (1, 2), (1, 2))),
         ("plain", 3, (1, 1, 2, 0, 1, 1), lambda x, w, b: F.conv3d(x, w, b, (1, 2, 1), (0, 1, 1))),
-        ("transposed", 2, (2, 3, 1, 0, 1, 2), lambda *t: F.conv_transpose2d(*t, (3, 2), (0, 1), (2, 1))),
-        ("transposed", 3, (2, 1, 2, 0, 0, 1), lambda *t: F.conv_transpose3d(*t, (2, 2, 1), (0, 1, 0))),
+        ("transposed", 2, (2, 3, 1, 0, 1, 2),
+         lambda x, w, b: F.conv_transpose2d(x, w, b, (3, 2), (0, 1), (2, 1))),
+        ("transposed", 3, (2, 1, 2, 0, 0, 1),
+         lambda x, w, b: F.conv_transpose3d(x, w, b, (2, 2, 1), (0, 1, 0))),
     ],
 )  # fmt: skip
 def test_convolution(
@@ -194,14 +197,12 @@ def test_cosine_and_distances(batch: tuple[int, ...]) -> None:
 
     assert torch.allclose(result("euclidean", x, columns, scales), distances(x, columns, scales))
     expected = gradients(distances, [x, columns, scales], [0, 1, 2], grad_output)
-    close = {"rtol": 1e-5, "atol": 1e-6}  # Torch7 adds 1e-7 to the distance
-    assert torch.allclose(
-        result("euclidean_grad_input", x, grad_output, columns, scales), expected[0], **close
-    )
+    close = functools.partial(torch.allclose, rtol=1e-5, atol=1e-6)  # Torch7 adds 1e-7 to the distance
+    assert close(result("euclidean_grad_input", x, grad_output, columns, scales), expected[0])
     of_columns, of_scales = torch.zeros_like(columns), torch.zeros_like(scales)
     KERNELS["euclidean_grad_parameters"](of_columns, of_scales, x, grad_output, columns, scales, 1)
-    assert torch.allclose(of_columns, expected[1], **close)
-    assert torch.allclose(of_scales, expected[2], **close)
+    assert close(of_columns, expected[1])
+    assert close(of_scales, expected[2])
 
 
 def test_rounding_of_log_softmax_is_not_the_same_for_all_classes() -> None:

@@ -102,7 +102,7 @@ def png_16_bits(pixels: np.ndarray, filters: list[int]) -> bytes:
         coded = bytearray()
         for i, value in enumerate(line):
             a, b, c = (line[i - 6] if i > 5 else 0), above[i], (above[i - 6] if i > 5 else 0)
-            nearest = min((a, b, c), key=lambda v, p=a + b - c: abs(p - v))
+            nearest = min((abs(a + b - c - v), place, v) for place, v in enumerate((a, b, c)))[2]
             coded.append((value - [0, a, b, (a + b) // 2, nearest][kind]) % 256)
         raw, above = raw + bytes([kind]) + bytes(coded), line
 

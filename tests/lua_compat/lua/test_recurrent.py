@@ -79,6 +79,7 @@ def test_a_layer_computes_what_torch_nn_s_does(
            gh = m.gradHiddenOutput, gc = m.gradCellOutput, hy = m.hiddenOutput, cy = m.cellOutput,
            gx = m.gradInput, ghx = m.gradHiddenInput, gcx = m.gradCellInput, gw = m.gradWeight }}""",
     )
+    kind: Any
     kind, options = LAYERS[name]
     module = kind(3, 4, 2, batch_first=batch_first, **options)
     fill(module, got["weight"])

@@ -32,8 +32,8 @@ def test_expression(tensor_results: list[t7.LuaTable], index: int) -> None:
     assert got["n"] == expected["n"]
     if expected["expr"] == "torch.svd(a)":
         for place in (1, 2, 3):
-            values = [np.atleast_2d(r["values"][place]["data"].numpy()) for r in (expected, got)]
-            assert same_up_to_sign_of_columns(*values, tolerance=1e-12)
+            a, b = (np.atleast_2d(r["values"][place]["data"].numpy()) for r in (expected, got))
+            assert same_up_to_sign_of_columns(a, b, tolerance=1e-12)
         return
     if expected["expr"] == "torch.symeig(spd)":
         # Without 'V' the second result is what LAPACK's work left in it; ours is zero.

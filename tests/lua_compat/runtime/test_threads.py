@@ -8,6 +8,7 @@ import io
 import signal
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -726,9 +727,9 @@ def test_the_end_wakes_whoever_waits() -> None:
     mutex.lock()
     stopped = []
 
-    def attempt(wait: object) -> None:
+    def attempt(wait: Callable[[], object]) -> None:
         try:
-            wait()  # type: ignore[operator]
+            wait()
         except Stopped:
             stopped.append(wait)
 

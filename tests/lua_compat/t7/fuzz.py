@@ -15,7 +15,6 @@ import re
 import resource
 import signal
 import struct
-import sys
 import time
 import tracemalloc
 from typing import Any
@@ -226,4 +225,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -6,6 +6,7 @@ import os
 import struct
 import threading
 from pathlib import Path
+from typing import IO, Literal, cast
 
 import numpy as np
 import pytest
@@ -46,7 +47,7 @@ def test_what_is_found_of_the_encoding(path: Path) -> None:
     if ".ascii." in path.name:
         assert found == t7.FileFormat("ascii", None, None) and str(found) == "ascii"
     else:
-        size = None if without_longs else 4 if ".long4." in path.name else 8
+        size: Literal[4, 8] | None = None if without_longs else 4 if ".long4." in path.name else 8
         assert found == t7.FileFormat("binary", "little", size)
 
 
@@ -122,7 +123,7 @@ def test_the_recorded_facts_are_read(name: str) -> None:
 
 
 @pytest.mark.parametrize("long_size", [4, 8])
-def test_big_endian(long_size: int) -> None:
+def test_big_endian(long_size: Literal[4, 8]) -> None:
     for path in GOLDEN.glob("t7/*.bin.t7"):
         value = t7.load(path)
         other = io.BytesIO()
@@ -165,7 +166,7 @@ def test_large_tables_are_read_up_to_what_is_no_scalar() -> None:
         table[i * 10 + 0.5] = i % 2 == 0
     for order in ("little", "big"):
         out = io.BytesIO()
-        t7.save(out, table, byte_order=order)  # type: ignore[arg-type]
+        t7.save(out, table, byte_order=order)
         back = t7.load(io.BytesIO(out.getvalue()))
         assert describe(back) == describe(table)
         del back["k7"]
@@ -220,7 +221,7 @@ def test_a_pipe() -> None:
 def test_a_compressed_stream(tmp_path: Path) -> None:
     path = tmp_path / "net.t7.gz"
     path.write_bytes(gzip.compress((GOLDEN / "t7/net.bin.t7").read_bytes()))
-    with gzip.open(path) as file:
+    with cast(IO[bytes], gzip.open(path)) as file:
         assert describe(t7.load(file)) == describe(golden("net"))
     with pytest.raises(t7.T7FormatError, match="a gzip file"):
         t7.load(path)

@@ -127,8 +127,8 @@ def test_python_values_as_lua_ones() -> None:
 
 
 def test_arrays_as_tensors() -> None:
-    for array, size in [(np.ones((2, 0, 3)), ()), (np.float64(3), (1,)), (np.ones((3, 2)).T, (2, 3))]:
-        tensor = t7.load(io.BytesIO(written(np.asarray(array))))
+    for array, size in [(np.ones((2, 0, 3)), ()), (np.array(3.0), (1,)), (np.ones((3, 2)).T, (2, 3))]:
+        tensor = t7.load(io.BytesIO(written(array)))
         assert tensor.size == size
         if tensor.numel():
             np.testing.assert_array_equal(tensor.numpy().reshape(array.shape), array)

@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Callable, Collection, Iterator
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -29,9 +30,9 @@ def _tuning_file_of_its_own(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
 
 
-def largest_error(found: Tensor, exact: Tensor) -> float:
+def largest_error(found: Tensor | None, exact: Tensor | None) -> float:
     """Over the largest value, or 1 if that is less: a bias before a normalisation has gradients of 1e-15."""
-    assert found.shape == exact.shape
+    assert found is not None and exact is not None and found.shape == exact.shape
     return float((found.double() - exact.double()).abs().max() / exact.abs().max().clamp_min(1))
 
 
@@ -304,7 +305,7 @@ def test_weight_gradients_divided_among_workers(
         phases.accGradParameters(x, grad_out)
         found = [parameter.grad for parameter in made.parameters() if parameter.requires_grad]
         for have, want in zip(found, exact, strict=True):
-            assert largest_error(have - 1, want) < 1e-10
+            assert have is not None and largest_error(have - 1, want) < 1e-10
 
 
 def test_workers_do_not_disturb_each_other() -> None:
@@ -350,7 +351,8 @@ def test_an_unbatched_input(name: str) -> None:
 @given(st.data())
 def test_random_nets(data: st.DataObject) -> None:
     """Chains of layers drawn at random, on a random size: batch 1 and 5."""
-    channels, layers = 3, []
+    channels = 3
+    layers: list[nn.Module] = []
     size = data.draw(st.integers(12, 17))
     shape = (data.draw(st.sampled_from([1, 5])), 3, size, size + data.draw(st.integers(0, 2)))
     for _ in range(data.draw(st.integers(1, 5))):
@@ -419,9 +421,8 @@ def _narrowed(net: Net) -> nn.Module:
         for name, child in parent.named_children():
             if isinstance(child, nn.Conv2d):
                 width = child.in_channels if child.in_channels == 3 else child.in_channels // 8
-                new: nn.Module = nn.Conv2d(
-                    width, child.out_channels // 8, child.kernel_size, child.stride, child.padding
-                )
+                geometry: Any = (child.kernel_size, child.stride, child.padding)
+                new: nn.Module = nn.Conv2d(width, child.out_channels // 8, *geometry)
             elif isinstance(child, nn.Linear):
                 new = nn.Linear(child.in_features // 8, child.out_features // 8)
             elif isinstance(child, View):
@@ -451,7 +452,8 @@ def test_weights_changed_between_phases_are_seen(backend: str) -> None:
             module[0].weight.mul_(3)
 
     def replace() -> None:
-        module[2].weight.data = torch.randn_like(module[2].weight)
+        weight = module.get_parameter("2.weight")
+        weight.data = torch.randn_like(weight)
 
     def load() -> None:
         module.load_state_dict(other.state_dict())
@@ -577,11 +579,11 @@ def test_float32_and_bfloat16_stay_close_to_float64() -> None:
         for backend in BACKENDS:
             phases = compile(module, tuple(x.shape), backend)
             phases.zeroGradParameters()
-            found = [phases.updateOutput(x), phases.updateGradInput(x, grad_out)]
+            found: list[Tensor | None] = [phases.updateOutput(x), phases.updateGradInput(x, grad_out)]
             phases.accGradParameters(x, grad_out)
             found += [parameter.grad for parameter in module.parameters()]
             for have, want in zip(found, exact, strict=True):
-                assert have.dtype == dtype
+                assert have is not None and have.dtype == dtype
                 assert largest_error(have, want) < tolerance
             module.zero_grad()
 
@@ -607,7 +609,7 @@ def test_batch_norm_far_from_zero(
     exact = exact_results(exact_module, x.double(), grad_out.double())
     phases = compile(module, tuple(x.shape), "mm")
     phases.zeroGradParameters()
-    found = [phases.updateOutput(x), phases.updateGradInput(x, grad_out)]
+    found: list[Tensor | None] = [phases.updateOutput(x), phases.updateGradInput(x, grad_out)]
     phases.accGradParameters(x, grad_out)
     found += [parameter.grad for parameter in module.parameters()]
     for have, want in zip(found, exact, strict=True):

@@ -1,6 +1,7 @@
 """Every kernel and phase of the CPU engine against autograd in float64, on small odd shapes."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
@@ -73,8 +74,8 @@ class Reference:
 def shapes(draw: st.DrawFn) -> ConvolutionShape:
     kernel = draw(st.sampled_from([(1, 1), (2, 2), (3, 3), (5, 5), (7, 7), (3, 2), (1, 4)]))
     stride = draw(st.sampled_from([(1, 1), (1, 1), (2, 2), (4, 4), (2, 1), (3, 2)]))
-    padding = tuple(draw(st.integers(0, size // 2 + 1)) for size in kernel)
-    size = tuple(draw(st.integers(max(1, k - 2 * p), 13)) for k, p in zip(kernel, padding, strict=True))
+    padding: Any = tuple(draw(st.integers(0, size // 2 + 1)) for size in kernel)
+    size: Any = tuple(draw(st.integers(max(1, k - 2 * p), 13)) for k, p in zip(kernel, padding, strict=True))
     covering = draw(st.booleans()) and draw(st.booleans())
     return ConvolutionShape(
         batch=draw(st.sampled_from([1, 5])),
@@ -267,8 +268,9 @@ def test_linear(rows: int, dtype: torch.dtype) -> None:
 @pytest.mark.parametrize(
     "geometry", [((3, 3), (1, 1), (1, 1)), ((7, 7), (2, 2), (0, 0)), ((1, 1), (1, 1), (0, 0))]
 )
-def test_bfloat16(phase: str, geometry: tuple[tuple[int, int], ...]) -> None:
-    shape = ConvolutionShape(5, 16, 24, (9, 11), *geometry, torch.bfloat16)
+def test_bfloat16(phase: str, geometry: tuple[tuple[int, int], tuple[int, int], tuple[int, int]]) -> None:
+    kernel, stride, padding = geometry
+    shape = ConvolutionShape(5, 16, 24, (9, 11), kernel, stride, padding, torch.bfloat16)
     reference = Reference(shape, seed=3)
     made = candidates(shape, phase)
     assert not any(name.startswith(("winograd", "fft")) for name in made)

@@ -6,7 +6,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import Tensor
 
 from nets import registry
 from nets.families.faster_rcnn import faster_rcnn_vgg16
@@ -45,7 +44,7 @@ def test_the_phases_of_faster_rcnn() -> None:
     check_phases(module, torch.randn(1, 3, 128, 160, generator=torch.Generator().manual_seed(2)))
 
 
-def overlap(a: Tensor, b: Tensor) -> Tensor:
+def overlap(a: list[float], b: list[float]) -> float:
     width = min(a[2], b[2]) - max(a[0], b[0])
     height = min(a[3], b[3]) - max(a[1], b[1])
     shared = max(width, 0) * max(height, 0)
@@ -53,8 +52,8 @@ def overlap(a: Tensor, b: Tensor) -> Tensor:
     return shared / (sum(areas) - shared)
 
 
-def suppress_by_loops(boxes: Tensor, scores: Tensor, threshold: float) -> list[int]:
-    kept = []
+def suppress_by_loops(boxes: list[list[float]], scores: list[float], threshold: float) -> list[int]:
+    kept: list[int] = []
     for index in sorted(range(len(boxes)), key=lambda i: -scores[i]):
         if all(overlap(boxes[index], boxes[other]) <= threshold for other in kept):
             kept.append(index)

@@ -3,6 +3,7 @@
 import itertools
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -23,7 +24,7 @@ from convnet_benchmarks.commands.report.style import styles
 from convnet_benchmarks.tables import Column, Table
 
 
-def panel(kind: str, *series: Series, log: bool = False) -> Panel:
+def panel(kind: Any, *series: Series, log: bool = False) -> Panel:
     return Panel("title", kind, Axis("x [images/s]", log=log), Axis("y [MiB]"), series)
 
 

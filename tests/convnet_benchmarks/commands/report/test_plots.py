@@ -11,7 +11,7 @@ import pytest
 from convnet_benchmarks.commands.report.chart import Chart
 from convnet_benchmarks.commands.report.data import ReportData
 from convnet_benchmarks.commands.report.plots import all_plots
-from convnet_benchmarks.history import read_sources
+from convnet_benchmarks.history import Source, read_sources
 from convnet_benchmarks.results.load import load
 from tests.helpers import made_results
 from tests.helpers.commands import run_python

@@ -26,10 +26,10 @@ class Page(html.parser.HTMLParser):
 
     def __init__(self, text: str) -> None:
         super().__init__()
-        self.loads: list[str] = []
-        self.ids: list[str] = []
+        self.loads: list[str | None] = []
+        self.ids: list[str | None] = []
         self.tags: list[str] = []
-        self.policy = ""
+        self.policy: str | None = ""
         self._open: list[str] = []
         self.words: list[str] = []
         self.feed(text)
