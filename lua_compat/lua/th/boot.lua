@@ -138,8 +138,9 @@ local result
 function actions.keep_result(code, name)
    local chunk, problem = loadstring(code, name)
    if not chunk then return problem end
+   local serialize = torch.serialize -- the script may replace it
    return guarded(function()
-      local function serialized(...) return torch.serialize{ n = select('#', ...), ... } end
+      local function serialized(...) return serialize{ n = select('#', ...), ... } end
       result = serialized(chunk(unpack(arg)))
    end)
 end

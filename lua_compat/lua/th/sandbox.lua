@@ -1,18 +1,23 @@
 -- Removes from a Lua state whatever an untrusted script must not have. The packages it may use are loaded first, with
 -- everything in reach; afterwards only what is listed here remains in the globals.
+--
+-- Our code and the script do not share globals: the script has a table of its own, with copies of Lua's libraries. What
+-- it puts there, or into string, table, math ..., our code never sees.
 -- Called by lua_compat/runtime/state.py with the names of the packages and the Lua sources next to the script (by name
 -- for require).
 local packages, sources = ...
 local allowed = require 'th.allowed'
+local protection = require 'th.protection'
+local class = require 'torch.class'
 
 local real_require, loaded = require, package.loaded
 local real_loadstring, real_getmetatable = loadstring, getmetatable
 local raw_setmetatable, type, error, tostring = setmetatable, type, error, tostring
 local rawget, rawset, ipairs, pairs = rawget, rawset, ipairs, pairs
-local setfenv, raw_getmetatable = setfenv, debug.getmetatable
+local setfenv, concat = setfenv, table.concat
 local globals = _G
 
-local function refuse(name) error(('%s is not available in the sandbox'):format(name), 3) end
+local refuse, shown = protection.refuse, protection.shown
 
 local function refused(name)
    return function() refuse(name) end
@@ -26,13 +31,22 @@ local function only(name, kept)
    })
 end
 
+local metatable_of = debug.getmetatable
+-- A table of the same fields, refusing what the other one refuses.
+local function copy(t)
+   local fields = {}
+   for key, value in pairs(t) do fields[key] = value end
+   return raw_setmetatable(fields, metatable_of(t))
+end
+
 for _, name in ipairs(packages) do
    local result = real_require(name)
    if type(result) == 'table' and rawget(_G, name) == nil then rawset(_G, name, result) end
 end
 
--- The globals as scripts see them: those of the packages, and those that scripts add.
-local script_globals = raw_setmetatable({}, { __index = globals, __metatable = false })
+-- The globals of scripts, filled at the end of this file.
+local script_globals = {}
+class.use_globals(script_globals)
 
 -- Source text only: bytecode can do what the language cannot.
 local function compile(text, name)
@@ -49,11 +63,11 @@ local function load_pieces(piece, name)
       if text == '' then break end
       pieces[#pieces + 1] = text
    end
-   return compile(table.concat(pieces), name)
+   return compile(concat(pieces), name)
 end
 
--- The modules that require returns: the packages above, and those next to the script.
-local modules = { string = string, table = table, math = math, bit = bit, coroutine = coroutine }
+-- The modules that require returns to scripts: the packages above, and those next to the script.
+local modules = {}
 for _, name in ipairs(packages) do modules[name] = loaded[name] end
 
 local function sandboxed_require(name)
@@ -61,7 +75,7 @@ local function sandboxed_require(name)
    local text = sources[name]
    if text == nil then
       error(('module %s is not available in the sandbox: only %s, and Lua files beside the script'):format(
-         tostring(name), table.concat(packages, ', ')), 2)
+         tostring(name), concat(packages, ', ')), 2)
    end
    local chunk, problem = compile(text, '@' .. name:gsub('%.', '/') .. '.lua')
    if not chunk then error(problem, 2) end
@@ -70,30 +84,10 @@ local function sandboxed_require(name)
    return modules[name]
 end
 
--- Finalisers called by hand would free memory that is in use: metatables with one are shown without it.
-local shown = raw_setmetatable({}, { __mode = 'k' })
-local function without_finaliser(metatable)
-   if type(metatable) ~= 'table' or rawget(metatable, '__gc') == nil then return metatable end
-   if not shown[metatable] then
-      shown[metatable] = raw_setmetatable({}, {
-         __index = function(_, key)
-            if key ~= '__gc' then return metatable[key] end
-         end,
-         __newindex = function(_, key, value)
-            if key == '__gc' or key == '__index' then refuse('the field ' .. key) end
-            rawset(metatable, key, value)
-         end,
-         __metatable = false,
-      })
-   end
-   return shown[metatable]
-end
-
-local function hide_finaliser(metatable)
-   local lookup = rawget(metatable, '__index')
-   rawset(metatable, '__index', function(self, key)
-      if key ~= '__gc' then return lookup(self, key) end
-   end)
+-- Our own code finds what is loaded, and nothing else.
+local function require_loaded(name)
+   if loaded[name] == nil then refuse('module ' .. tostring(name)) end
+   return loaded[name]
 end
 
 -- Leaves in a table what ``names`` has; whatever else it holds is refused. Fields that begin with __ belong to classes.
@@ -111,19 +105,21 @@ for name, names in pairs(allowed.packages) do keep(name .. '.', loaded[name], na
 
 -- Torch: no files, no processes, no raw pointers.
 local torch = torch
-local real_torch_getmetatable = torch.getmetatable
 for kind, names in pairs{ Tensor = allowed.tensor, Storage = allowed.storage } do
    for _, element in ipairs{ 'Byte', 'Char', 'Short', 'Int', 'Long', 'Half', 'Float', 'Double' } do
       local class_name = ('torch.%s%s'):format(element, kind)
-      local metatable = real_torch_getmetatable(class_name)
-      keep(class_name .. ':', metatable, names)
-      hide_finaliser(metatable)
-      raw_getmetatable(torch.getconstructortable(class_name)).__index = without_finaliser(metatable)
+      keep(class_name .. ':', class.getmetatable(class_name), names)
    end
 end
-keep('torch.CmdLine.', real_torch_getmetatable('torch.CmdLine'), allowed.cmdline)
+for _, name in ipairs{ 'torch.DiskFile', 'torch.PipeFile' } do protection.without_constructor(name, refused(name)) end
+protection.hide_metatables()
+keep('torch.CmdLine.', class.getmetatable('torch.CmdLine'), allowed.cmdline)
 keep('torch.', torch, allowed.torch)
-function torch.getmetatable(name) return without_finaliser(real_torch_getmetatable(name)) end
+function torch.getmetatable(name) return shown(class.getmetatable(name)) end
+function torch.newmetatable(name, parent, constructor, destructor, factory, module)
+   if destructor ~= nil then refuse('the destructor of a class') end
+   return shown(class.newmetatable(name, parent, constructor, nil, factory, module))
+end
 -- Of functions, getenv and setenv are getfenv and setfenv.
 for _, name in ipairs{ 'getenv', 'setenv' } do
    local original = torch[name]
@@ -132,26 +128,40 @@ for _, name in ipairs{ 'getenv', 'setenv' } do
       return original(object, environment)
    end
 end
+
+-- What is left of the globals, for our code; then a copy of it for scripts.
 local kept = {}
 for name in pairs(allowed.globals) do kept[name] = rawget(_G, name) end
 for _, name in ipairs(packages) do kept[name] = rawget(_G, name) end
 kept._G, kept.getmetatable, kept.newproxy = globals, real_getmetatable, newproxy
-kept.loadstring, kept.load, kept.require = compile, load_pieces, sandboxed_require
+kept.loadstring, kept.load, kept.require = compile, load_pieces, require_loaded
 kept.io = only('io', { write = io.write, stdout = io.stdout, stderr = io.stderr, type = io.type, flush = io.flush,
    read = io.read, stdin = io.stdin, lines = refused('io.lines') }) -- stdin is empty
 kept.os = only('os', { clock = os.clock, date = os.date, difftime = os.difftime, time = os.time, exit = os.exit })
 kept.debug = only('debug', { traceback = debug.traceback })
-kept.package = only('package', { path = '', cpath = '', loaded = modules, preload = {}, config = package.config })
+kept.package = only('package', { path = '', cpath = '', loaded = loaded, preload = {}, config = package.config })
 for _, name in ipairs{ 'dofile', 'loadfile', 'include', 'getfenv', 'setfenv', 'module' } do
    kept[name] = refused(name)
 end
 for _, name in ipairs{ 'ffi', 'jit', 'python' } do kept[name] = only(name, {}) end
 
+for name, value in pairs(kept) do script_globals[name] = value end
+for name in pairs(allowed.libraries) do
+   if kept[name] then
+      script_globals[name] = copy(kept[name])
+      modules[name] = script_globals[name]
+   end
+end
+for _, name in ipairs{ 'io', 'os', 'debug', 'ffi', 'jit', 'python', 'package' } do
+   script_globals[name] = copy(kept[name])
+end
+script_globals._G, script_globals.package.loaded = script_globals, modules
+script_globals.newproxy, script_globals.require = refused('newproxy'), sandboxed_require
+script_globals.getmetatable = protection.getmetatable_for(script_globals.string)
+-- They are about the globals of the script.
+for _, name in ipairs{ 'who', 'clear', 'clearall' } do setfenv(xlua[name], script_globals) end
+
 local names = {}
 for name in pairs(globals) do names[#names + 1] = name end
 for _, name in ipairs(names) do rawset(globals, name, kept[name]) end
 for name, value in pairs(kept) do rawset(globals, name, value) end
-
-script_globals._G = script_globals
-script_globals.newproxy = refused('newproxy')
-function script_globals.getmetatable(object) return without_finaliser(real_getmetatable(object)) end

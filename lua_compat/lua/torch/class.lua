@@ -7,6 +7,14 @@ local raw_metatable = debug.getmetatable
 
 local class = {}
 
+-- The metatables whose objects are userdata. The sandbox shows scripts stand-ins for them.
+class.is_of_userdata = {}
+function class.shown(metatable) return metatable end
+
+-- Classes without a package are globals; those of the script, in the sandbox.
+local globals = _G
+function class.use_globals(of_script) globals = of_script end
+
 local metatable_of_name, name_of_metatable = {}, {}
 local is_constructor = setmetatable({}, { __mode = 'k' })
 local name_of_ctype = {}
@@ -20,6 +28,7 @@ function class.typename(object)
    if type(object) == 'cdata' then return name_of_ctype[tonumber(ffi.typeof(object))] end
 end
 local typename = class.typename
+function errors.described(object) return typename(object) or type(object) end
 
 -- Looking up obj[key] for an object of a class: the hook __index__, then the class and its parents.
 local function class_index(self, key)
@@ -40,6 +49,8 @@ local function class_index(self, key)
       mt = getmetatable(mt)
    until not mt
 end
+
+class.index = class_index
 
 local function class_newindex(self, key, value)
    local mt = getmetatable(self)
@@ -106,8 +117,8 @@ end
 
 local function module_of(name)
    local path = name:match('^(.*)%.[^.]*$')
-   if not path then return _G end
-   local module, walked = _G, nil
+   if not path then return globals end
+   local module, walked = globals, nil
    for part in path:gmatch('[^.]+') do
       walked = walked and (walked .. '.' .. part) or part
       module = module[part]
@@ -131,6 +142,7 @@ function class.newmetatable(name, parent, constructor, destructor, factory, modu
    local mt = metatable_of_name[name]
    if not mt then
       mt = metatable or {}
+      if metatable then class.is_of_userdata[metatable] = true end
       metatable_of_name[name], name_of_metatable[mt] = mt, name
       for event, f in pairs(operators) do mt[event] = f end
       mt.__index, mt.__newindex = class_index, class_newindex
@@ -209,7 +221,7 @@ function class.class(...)
       return self
    end
    mt = class.newmetatable(name, parent, constructor, nil, factory, module)
-   return mt, parent and metatable_of_name[parent]
+   return mt, parent and class.shown(metatable_of_name[parent])
 end
 
 function class.isTypeOf(object, class_or_pattern)

@@ -6,7 +6,7 @@ local errors = require 'torch.errors'
 local tensors = require 'torch.tensor'
 
 local records = memory.records
-local count, is_contiguous = memory.count, memory.is_contiguous
+local count, is_contiguous, copy_view = memory.count, memory.is_contiguous, memory.copy_view
 local check = tensors.check
 local type, tonumber = type, tonumber
 
@@ -51,14 +51,15 @@ end
 
 local function read(p, i) return p[i] end
 
--- The callbacks may resize or release anything: pointers are fetched anew for each element, from the record.
+-- The callbacks may resize or release anything: the elements are those of the view at the start, kept in a record of its
+-- own, and pointers are fetched anew for each element.
 local function install(T)
    local mt = T.tensor_metatable
    local get, set, tidy = T.get, T.set, T.tidy
    local get_tidy = T.floating and not T.device and read or get
 
    function mt:apply(f)
-      local r = check(self, 1, T)
+      local r = copy_view(check(self, 1, T))
       function_argument(f, 2)
       if r.nd == 0 then return self end
       local S = r.S
@@ -83,7 +84,7 @@ local function install(T)
    end
 
    function mt:map(source, f)
-      local r, s = check(self, 1, T), check(source, 2, T)
+      local r, s = copy_view(check(self, 1, T)), copy_view(check(source, 2, T))
       function_argument(f, 3)
       same_count(r, s)
       if r.nd == 0 then return self end
@@ -108,6 +109,7 @@ local function install(T)
 
    function mt:map2(source1, source2, f)
       local r, s, t = check(self, 1, T), check(source1, 2, T), check(source2, 3, T)
+      r, s, t = copy_view(r), copy_view(s), copy_view(t)
       function_argument(f, 4)
       same_count(r, s)
       same_count(r, t)

@@ -91,7 +91,7 @@ function few.reduction(statement)
    local run = loops(statement)
    return function(t, s, start)
       local n = count(t)
-      if n == 0 or not small(t, n) or s.T ~= t.T then return nil end
+      if n == 0 or not small(t, n) or s.T ~= t.T or count(s) ~= n then return nil end
       local done, result = run(t, t, s, nil, n, t.T.get, s.T.get, start)
       if done then return result end
    end

@@ -83,7 +83,12 @@ end
 function MemoryStream:write(pointer, n)
    local last = self.at + n
    local S = self.S
-   if last + 1 > S.capacity then memory.resize_storage(S, math.max(last + 1, 2 * S.capacity)) end
+   if last + 1 > S.capacity then
+      -- what is written may be the storage's own memory, which moves
+      local inside = S.p and ffi.cast('char *', pointer) - ffi.cast('char *', S.p) or -1
+      memory.resize_storage(S, math.max(last + 1, 2 * S.capacity))
+      if inside >= 0 and inside < last then pointer = S.p + inside end
+   end
    if n > 0 then ffi.copy(S.p + self.at, pointer, n) end
    self.at = last
    if last > self.size then
@@ -156,6 +161,7 @@ function File:synchronize()
 end
 function File:seek(position)
    local state = opened(self)
+   position = errors.whole(position, 2)
    if not (position >= 1) then errors.argument(2, 'position has to be greater than 0!', 'File.c:55') end
    if not state.stream:seek(position - 1) then failed(state, ('unable to seek to position %d'):format(position - 1)) end
    return self
@@ -322,6 +328,7 @@ local function install(name, T, text_format)
          return get(ffi.cast(element, cell), 0)
       end
       if type(target) == 'number' then
+         target = errors.whole(target, 2)
          local owner, S = memory.new_storage(T, target)
          if target > 0 then
             local read = read_elements(state, S.p, target)
@@ -391,6 +398,7 @@ end
 -- A string of n bytes, as readChar(n):string() would give it; and the other way round.
 local function read_bytes(self, n)
    local state = opened(self, false)
+   errors.check_whole(n, 0, 'length of a string in the file')
    local buffer = ffi.new('char[?]', n)
    local read = state.stream:read(buffer, n)
    if not state.binary then end_of_line(state, n) end

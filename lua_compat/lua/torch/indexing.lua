@@ -21,19 +21,20 @@ local function position(i, size, what, where)
    return i
 end
 
--- The view that a table of indices and ranges means; or, when it means one element, nil and its offset.
+-- The view that a table of indices and ranges means; or, when it means one element, nil, its offset and its storage.
+-- A table with metamethods may change the tensor while it is read: what was read of r before does not count after.
 local function resolve(r, spec)
-   local nd = r.nd
-   if nd == 2 then
+   if r.nd == 2 then
       local i, j = spec[1], spec[2]
-      if type(i) == 'number' and type(j) == 'number' and spec[3] == nil then
+      if type(i) == 'number' and type(j) == 'number' and spec[3] == nil and r.nd == 2 then
          i = position(i, r[1], 'index out of bound', 'Tensor.c:965')
          j = position(j, r[3], 'index out of bound', 'Tensor.c:965')
-         return nil, r.off + i * r[2] + j * r[4]
+         return nil, r.off + i * r[2] + j * r[4], r.S
       end
    end
-   if #spec > nd then errors.argument(2, 'too many indices provided', 'Tensor.c:954') end
    local v = copy_view(r)
+   local nd = v.nd
+   if #spec > nd then errors.argument(2, 'too many indices provided', 'Tensor.c:954') end
    local d = 1 -- the dimension of v that the next entry is about
    for k = 1, nd do
       local entry = spec[k]
@@ -60,7 +61,7 @@ local function resolve(r, spec)
          local index = tonumber(entry)
          if not index then break end
          index = position(index, size, 'index out of bound', 'Tensor.c:965')
-         if v.nd == 1 then return nil, v.off + index * v[2] end
+         if v.nd == 1 then return nil, v.off + index * v[2], v.S end
          select_dimension(v, d, index)
       end
    end
@@ -107,9 +108,9 @@ local function install(T)
          end
          return push_tensor(T, v)
       elseif kind == 'table' then
-         local v, off = resolve(r, key)
+         local v, off, S = resolve(r, key)
          if v then return push_tensor(T, v) end
-         return get(r.S.p, off)
+         return get(S.p, off)
       elseif kind == 'userdata' then
          local other = records[key]
          if other then
@@ -170,9 +171,9 @@ local function install(T)
          v[1] = 1
          return assign(v, value)
       elseif kind == 'table' then
-         local v, off = resolve(r, key)
+         local v, off, S = resolve(r, key)
          if v then return assign(v, value) end
-         set(r.S.p, off, number_value(value))
+         set(S.p, off, number_value(value))
          return
       elseif kind == 'userdata' then
          local other = records[key]

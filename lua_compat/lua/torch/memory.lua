@@ -14,9 +14,12 @@
 -- Both may have c, the C structure that stands for them (torch/cdata.lua).
 local ffi = require 'ffi'
 local types = require 'torch.types'
+local errors = require 'torch.errors'
 local python = require('th.python').functions
 
 local newproxy, setmetatable, cast, select, remove = newproxy, setmetatable, ffi.cast, select, os.remove
+
+local check_whole, MOST = errors.check_whole, errors.MOST
 
 local records = setmetatable({}, { __mode = 'k' })
 local memory = { records = records }
@@ -205,6 +208,7 @@ end
 
 -- A storage of n elements: its userdata and its record.
 function memory.new_storage(T, n)
+   check_whole(n, 0, 'size of a storage')
    if n > 0 and n * T.size <= LARGEST then return small_storage(T, n) end
    account(n * T.size)
    local S = { T = T, tag = T.storage_tag, n = n, capacity = n, base = 0 }
@@ -219,6 +223,9 @@ end
 -- A storage on the elements [offset, offset + n) of another, from 0.
 function memory.view_storage(parent, parent_owner, offset, n)
    local T = parent.T
+   check_whole(offset, 0, 'offset in a storage')
+   check_whole(n, 1, 'size of a storage')
+   if offset + n > parent.n then error('a storage reaches beyond the one it views', 0) end
    local S = {
       T = T, tag = T.storage_tag, n = n, capacity = n, base = parent.base + offset, p = parent.p + offset,
       parent = parent, owner = parent_owner, offset = offset,
@@ -261,6 +268,15 @@ end
 local tensor_changed, storage_changed
 function memory.on_change(tensor, storage) tensor_changed, storage_changed = tensor, storage end
 
+-- The views of a storage whose memory has moved.
+local function follow(S)
+   for view in pairs(S.views) do
+      view.p = S.p + view.offset
+      if view.c then storage_changed(view) end
+      if view.views then follow(view) end
+   end
+end
+
 -- The memory of a storage, from Python's first element, now lies at an address and holds count elements.
 local function moved(S, address, count)
    count = count - S.base
@@ -268,15 +284,11 @@ local function moved(S, address, count)
    if count ~= S.capacity then S.spare = nil end
    S.p, S.capacity = cast(S.T.pointer, address) + S.base, count
    if S.c then storage_changed(S) end
-   if S.views then
-      for view in pairs(S.views) do
-         view.p = S.p + view.offset
-         if view.c then storage_changed(view) end
-      end
-   end
+   if S.views then follow(S) end
 end
 
 function memory.resize_storage(S, n)
+   check_whole(n, 0, 'size of a storage')
    if n > S.capacity then
       if S.parent or S.fixed then
          error('Trying to resize storage that is not resizable' .. (S.shared and ': threads share it' or ''), 0)
@@ -325,29 +337,57 @@ local function copy_view(r)
 end
 memory.copy_view = copy_view
 
--- Fresh memory for a record without a storage whose sizes are filled in: one call makes both storage and Python view.
-local function allocate(r, count)
-   local T, nd = r.T, r.nd
+-- Fresh memory for a record without a storage: one call makes both storage and Python view.
+local function allocate(r, nd, sizes, count)
+   local T = r.T
    if count * T.size <= LARGEST then
       r.owner, r.S = small_storage(T, count)
       return
    end
    account(count * T.size)
    local view, handle, address
-   if nd == 1 then view, handle, address = python.new(T.code, r[1])
-   elseif nd == 2 then view, handle, address = python.new(T.code, r[1], r[3])
-   else
-      local sizes = {}
-      for d = 1, nd do sizes[d] = r[2 * d - 1] end
-      view, handle, address = python.new(T.code, unpack(sizes, 1, nd))
-   end
+   if nd == 1 then view, handle, address = python.new(T.code, sizes[1])
+   elseif nd == 2 then view, handle, address = python.new(T.code, sizes[1], sizes[2])
+   else view, handle, address = python.new(T.code, unpack(sizes, 1, nd)) end
    local S = { T = T, tag = T.storage_tag, n = count, capacity = count, base = 0, h = handle,
       p = cast(T.pointer, address) }
    r.S, r.owner = S, push_storage(T, S)
    if r.temporary then note_dead(view) else r.h = view end
 end
 
--- sizes[1..nd], strides[1..nd] or nil (contiguous; so is each negative stride). Memory grows where needed.
+-- The sizes of a tensor in one place: whole numbers, and elements that can be counted. Returns the element after the last
+-- one, from the tensor's first, and whether the elements lie one after the other.
+local function extent(nd, sizes, strides)
+   local last, contiguous, count, dense = 1, 1, 1, true
+   for d = nd, 1, -1 do
+      local size = sizes[d]
+      local stride = strides and strides[d] or -1
+      check_whole(size, 1, 'size of a tensor')
+      check_whole(stride, -MOST, 'stride of a tensor')
+      if stride < 0 then stride = contiguous end
+      dense = dense and stride == contiguous
+      contiguous, count = size * stride, count * size
+      last = last + (size - 1) * stride
+   end
+   check_whole(last, 1, 'memory of a tensor')
+   check_whole(count, 1, 'elements of a tensor')
+   return last, dense
+end
+
+local function lay_out(r, nd, sizes, strides)
+   local contiguous = 1
+   for d = nd, 1, -1 do
+      local size = sizes[d]
+      local stride = strides and strides[d] or -1
+      if stride < 0 then stride = contiguous end
+      r[2 * d - 1], r[2 * d] = size, stride
+      contiguous = size * stride
+   end
+   r.nd = nd
+end
+
+-- sizes[1..nd], strides[1..nd] or nil (contiguous; so is each negative stride). Memory grows where needed; where it
+-- cannot, the tensor stays as it was.
 function memory.resize(r, nd, sizes, strides)
    local kept = 0
    while kept < nd and sizes[kept + 1] > 0 do kept = kept + 1 end
@@ -362,32 +402,26 @@ function memory.resize(r, nd, sizes, strides)
       end
       if same then return end
    end
-   drop(r)
-   r.nd = nd
    if nd == 0 then
+      drop(r)
+      r.nd = 0
       if r.c then tensor_changed(r) end
       return
    end
-   local last = 1
-   local contiguous = 1
-   for d = nd, 1, -1 do
-      local size = sizes[d]
-      local stride = strides and strides[d] or -1
-      if stride < 0 then stride = contiguous end
-      r[2 * d - 1], r[2 * d] = size, stride
-      contiguous = size * stride
-      last = last + (size - 1) * stride
-   end
+   local last, dense = extent(nd, sizes, strides)
    local S = r.S
-   if not S then
-      if r.off == 0 and last == contiguous and not strides then
-         allocate(r, last)
+   if S then
+      if r.off + last > S.n then memory.resize_storage(S, r.off + last) end
+      drop(r)
+   else
+      drop(r)
+      if r.off == 0 and dense and not strides then
+         allocate(r, nd, sizes, last)
       else
          r.owner, r.S = memory.new_storage(r.T, r.off + last)
       end
-   elseif r.off + last > S.n then
-      memory.resize_storage(S, r.off + last)
    end
+   lay_out(r, nd, sizes, strides)
    if r.c then tensor_changed(r) end
 end
 
@@ -410,7 +444,8 @@ end
 
 -- Points r at a storage (record S of userdata owner, or nil).
 function memory.set_storage(r, S, owner, off, nd, sizes, strides)
-   if off < 0 then error('Tensor: invalid storage offset', 0) end
+   if type(off) == 'number' and off < 0 then error('Tensor: invalid storage offset', 0) end
+   check_whole(off, 0, 'Tensor: storage offset')
    drop(r)
    r.S, r.owner, r.off = S, owner, off
    r.nd = 0 -- so that resize checks the storage's size in any case
@@ -464,6 +499,7 @@ function memory.relaid(r, nd, address, count, ...)
    local S = r.S
    if S then
       if S.n < last and r.nd > 0 then S.n = last end
+      while S.parent do S = S.parent end
       moved(S, address, count)
    end
    if r.c then tensor_changed(r) end

@@ -115,7 +115,7 @@ for code = 1, types.count do
    local T = types[code]
    local mt = T.tensor_metatable
    function mt:copy(source)
-      local r, s = records[self], records[source]
+      local r, s = tensors.check(self, 1), records[source]
       if not (s and s.nd) then
          errors.argument(2, 'torch.*Tensor expected, got ' .. tensors.described(source))
       end

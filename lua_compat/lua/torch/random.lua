@@ -4,6 +4,7 @@ local memory = require 'torch.memory'
 local class = require 'torch.class'
 local errors = require 'torch.errors'
 local overloads = require 'torch.overloads'
+local tensors = require 'torch.tensor'
 local construction = require 'torch.construction'
 local python = require('th.python').functions
 
@@ -57,7 +58,7 @@ function random.install(torch)
    function torch.getRNGState(...)
       local g, result = with_generator(...)
       result = result or memory.new_tensor(types.Byte)
-      local r = records[result]
+      local r = tensors.check(result, 1, types.Byte)
       resize(r, 1, { RNG_STATE_BYTES })
       python.get_rng_state(g, handle(r))
       return result

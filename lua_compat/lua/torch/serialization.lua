@@ -15,6 +15,10 @@ local OLD_FUNCTION, LEGACY_FUNCTION, FUNCTION = 6, 7, 8
 function File:writeBool(value) self:writeInt(value and 1 or 0) end
 function File:readBool() return self:readInt() == 1 end
 
+-- Who writes and reads the elements of a file's storages, where that is not the file itself. They get records, so this
+-- is not among what torch.getenv gives scripts.
+local storages_of = setmetatable({}, { __mode = 'k' })
+
 -- What a file knows about the objects read or written through it.
 local function session_of(self)
    local session = torch.getenv(self)
@@ -291,7 +295,7 @@ local function install(T)
    function store:write(file)
       local S = records[self]
       file:writeLong(S.n)
-      local storages = session_of(file).storages
+      local storages = storages_of[file]
       if storages and S.n > 0 then
          storages.write(file, S)
       elseif T.device then
@@ -305,7 +309,7 @@ local function install(T)
    function store:read(file)
       local n = file:readLong()
       local S = records[self]
-      local storages = session_of(file).storages
+      local storages = storages_of[file]
       if storages and n > 0 then return storages.read(file, S, n) end
       memory.resize_storage(S, n)
       if T.device then
@@ -353,8 +357,11 @@ function torch.load(filename, mode, referenced)
    return object
 end
 
-function torch.serializeToStorage(object, mode)
-   local file = torch.MemoryFile()
+-- A script may replace any of these in the table torch: they do not call one another there.
+local MemoryFile = class.getconstructortable('torch.MemoryFile')
+
+local function to_storage(object, mode)
+   local file = MemoryFile()
    file[mode or 'binary'](file)
    file:writeObject(object)
    local bytes = file:storage()
@@ -362,32 +369,34 @@ function torch.serializeToStorage(object, mode)
    file:close()
    return bytes
 end
+torch.serializeToStorage = to_storage
 
-function torch.serialize(object, mode) return torch.serializeToStorage(object, mode):string() end
+function torch.serialize(object, mode) return to_storage(object, mode):string() end
 
 -- bytes: a CharStorage, or a CharTensor.
-function torch.deserializeFromStorage(bytes, mode)
-   if torch.isStorage(bytes) then bytes = torch.CharTensor(bytes) end
+local CharStorage, CharTensor = class.getconstructortable('torch.CharStorage'), class.getconstructortable('torch.CharTensor')
+local isStorage = torch.isStorage
+local function from_storage(bytes, mode)
+   if isStorage(bytes) then bytes = CharTensor(bytes) end
    local n = bytes:nElement()
-   local ended = torch.CharStorage(n + 1)
-   torch.CharTensor(ended, 1, n):copy(bytes)
+   local ended = CharStorage(n + 1)
+   CharTensor(ended, 1, n):copy(bytes)
    ended[n + 1] = 0
-   local file = torch.MemoryFile(ended)
+   local file = MemoryFile(ended)
    file[mode or 'binary'](file)
    local object = file:readObject()
    file:close()
    return object
 end
+torch.deserializeFromStorage = from_storage
 
-function torch.deserialize(text, mode)
-   return torch.deserializeFromStorage(torch.CharStorage():string(text), mode)
-end
+function torch.deserialize(text, mode) return from_storage(CharStorage():string(text), mode) end
 
 torch.saveobj, torch.loadobj = torch.save, torch.load
 
 -- From now on the elements of a file's storages are written by storages.write(file, record) and given to an empty
 -- storage by storages.read(file, record, how many).
-local function elements_by(file, storages) session_of(file).storages = storages end
-local function are_elements_shared(file) return session_of(file).storages ~= nil end
+local function elements_by(file, storages) storages_of[file] = storages end
+local function are_elements_shared(file) return storages_of[file] ~= nil end
 
 return { elements_by = elements_by, are_elements_shared = are_elements_shared }

@@ -18,11 +18,7 @@ local function check(object, position, T)
       class.typename(object) or type(object)))
 end
 
-local function integer(value, position)
-   value = tonumber(value)
-   if not value then errors.argument(position, 'number expected, got ' .. type(value)) end
-   return value - value % 1
-end
+local integer = errors.whole
 
 local function new(T, first, second, third, fourth)
    local kind = type(first)
@@ -44,9 +40,9 @@ local function new(T, first, second, third, fourth)
       return owner
    elseif kind == 'userdata' then
       local source = check(first, 1, T)
-      local offset = (second or 1) - 1
+      local offset = second == nil and 0 or integer(second, 2) - 1
       if offset < 0 or offset >= source.n then errors.raise('offset out of bounds') end
-      local size = third or source.n - offset
+      local size = third == nil and source.n - offset or integer(third, 3)
       if size < 1 or size > source.n - offset then errors.raise('size out of bounds') end
       return (memory.view_storage(source, first, offset, size))
    end

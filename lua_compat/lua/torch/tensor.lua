@@ -15,7 +15,7 @@ local tonumber, type, select = tonumber, type, select
 local Long = types.Long
 local Tensor = {}
 
-local function described(object) return class.typename(object) or type(object) end
+local described = errors.described
 
 -- The record of a tensor argument, of type T where given.
 local function check(object, position, T)
@@ -24,13 +24,7 @@ local function check(object, position, T)
    errors.argument(position, ('%s expected, got %s'):format(T and T.tensor or 'torch.*Tensor', described(object)))
 end
 
-local function integer(value, position)
-   local number = tonumber(value)
-   if not number then
-      errors.argument(position, 'number expected, got ' .. (value == nil and 'no value' or described(value)))
-   end
-   return number >= 0 and number - number % 1 or -(-number - -number % 1)
-end
+local integer = errors.whole
 
 local function is_long_storage(object)
    local S = records[object]
@@ -319,7 +313,8 @@ function Tensor:permute(...)
    local order = { ... }
    assert(#order == r.nd, 'Invalid permutation')
    local v, seen = copy_view(r), {}
-   for d, from in ipairs(order) do
+   for d = 1, r.nd do
+      local from = integer(order[d], d + 1)
       assert(from >= 1 and from <= r.nd and not seen[from], 'Invalid permutation')
       seen[from] = true
       v[2 * d - 1], v[2 * d] = r[2 * from - 1], r[2 * from]
@@ -332,7 +327,7 @@ function Tensor:unfold(d, size, step)
    d, size, step = integer(d, 2), integer(size, 3), integer(step, 4)
    if r.nd == 0 then errors.argument(1, 'cannot unfold an empty tensor', 'THTensor.c:505') end
    if d < 1 or d > r.nd then errors.argument(2, 'out of range', 'THTensor.c:506') end
-   if size > r[2 * d - 1] then errors.argument(3, 'out of range', 'THTensor.c:507') end
+   if size < 0 or size > r[2 * d - 1] then errors.argument(3, 'out of range', 'THTensor.c:507') end
    if step < 1 then errors.argument(4, 'invalid step', 'THTensor.c:508') end
    local v = copy_view(r)
    local nd = r.nd + 1
@@ -345,6 +340,7 @@ end
 local function size_argument(first, ...)
    if is_long_storage(first) then return long_list(first) end
    local list = { first, ... }
+   for d = 1, #list do list[d] = integer(list[d], d + 1) end
    return list, #list
 end
 
