@@ -1,13 +1,8 @@
 """What every test starts with."""
 
 import os
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
-
-from tests.helpers import commands
-from tests.helpers.places import GOLDEN
 
 
 def pytest_configure() -> None:
@@ -32,15 +27,3 @@ def same_thread_count(thread_count: int) -> None:
 
     if torch.get_num_threads() != thread_count:
         torch.set_num_threads(thread_count)
-
-
-@pytest.fixture
-def golden() -> Path:
-    """The folder of what real Torch7 computed."""
-    return GOLDEN
-
-
-@pytest.fixture
-def run_python() -> Callable[..., commands.Finished]:
-    """``commands.run_python``."""
-    return commands.run_python

@@ -48,7 +48,13 @@ def check_norm(tensor: Tensor | None, digest: Any, tolerance: float) -> None:
     assert tensor.double().norm().item() == pytest.approx(digest["norm"], rel=tolerance)
 
 
-@pytest.mark.parametrize("name", sorted(RECORDED))
+# With about 140 million parameters each, as overfeat_fast has.
+LARGE = ("overfeat_accurate", "vgg_a")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in LARGE)) for name in sorted(RECORDED)]
+)
 def test_net_from_seed_1_is_torch7s(name: str) -> None:
     record = RECORDED[name]
     net = registry.build(registry.find(name), seed=1)

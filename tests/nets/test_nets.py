@@ -255,7 +255,9 @@ def test_samples_follow_from_their_generator() -> None:
     assert one.min() >= 0 and 31_000 < one.max() < 32_000
 
 
-@pytest.mark.parametrize("name", ["resnet18_v1", "resnet50_v2", "mobilenetv2_0.25"])
+@pytest.mark.parametrize(
+    "name", ["resnet18_v1", pytest.param("resnet50_v2", marks=pytest.mark.slow), "mobilenetv2_0.25"]
+)
 def test_the_cpu_engine_runs_residual_nets(
     name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -17,7 +17,7 @@ from convnet_benchmarks.results.measurement import FEWEST_SAMPLES, Measurement
 from convnet_benchmarks.timing.verdicts import FASTER, SAME, SLOWER, UNSURE
 from tests.helpers import made_results
 from tests.helpers.commands import run_python
-from tests.helpers.places import ROOT
+from tests.helpers.places import GOLDEN, ROOT
 
 COMMAND = ("-m", "convnet_benchmarks", "compare")
 TIME = Measurement("time", "ms per sample", 10.0, "alexnet", 1, "forward", samples=20, low=9.95, high=10.05)
@@ -138,11 +138,11 @@ def test_the_command_says_slower_with_its_exit_code(tmp_path: Path) -> None:
     assert run_python(*COMMAND, slow, fast).returncode == 0
 
 
-def test_the_command_compares_a_log_with_a_result(tmp_path: Path, golden: Path) -> None:
+def test_the_command_compares_a_log_with_a_result(tmp_path: Path) -> None:
     result = made_results.write(tmp_path / "run.json", made_results.benchmark(batch=1))
     files = {name: tmp_path / f"out.{name}" for name in ("json", "csv", "md")}
     output = [part for name, path in files.items() for part in (f"--{name}", str(path))]
-    done = run_python(*COMMAND, str(golden / "logs" / "benchmark_cpu.log"), result, *output)
+    done = run_python(*COMMAND, str(GOLDEN / "logs" / "benchmark_cpu.log"), result, *output)
     assert (
         done.returncode == 0 and "UNSURE" in done.stdout and "a single number has no interval" in done.stdout
     )

@@ -12,11 +12,10 @@ import pytest
 from lua_compat import t7
 from lua_compat.t7.inspection import rows
 from lua_compat.t7.paths import lookup, step
-from tests.helpers import places
 from tests.helpers.commands import Finished, run_python
-from tests.helpers.places import ROOT
+from tests.helpers.places import GOLDEN, ROOT
 
-GOLDEN = places.GOLDEN / "t7"
+FILES = GOLDEN / "t7"
 
 
 def run(*arguments: object, stdin: bytes = b"") -> Finished:
@@ -30,7 +29,7 @@ def failure(*arguments: object, stdin: bytes = b"") -> str:
 
 
 def test_the_tree_of_a_model() -> None:
-    done = run(GOLDEN / "net.bin.t7")
+    done = run(FILES / "net.bin.t7")
     assert done.returncode == 0 and done.stderr == ""
     lines = done.stdout.splitlines()
     assert lines[0].endswith("net.bin.t7: binary, little-endian, 8-byte longs, 99639 bytes")
@@ -51,11 +50,11 @@ def test_the_format_facts() -> None:
         ("net.long4", "4-byte longs"),
         ("cycle.bin", "no longs in it"),
     ]:
-        assert facts in run(GOLDEN / f"{name}.t7", "--lines", 1).stdout.splitlines()[0]
+        assert facts in run(FILES / f"{name}.t7", "--lines", 1).stdout.splitlines()[0]
 
 
 def test_json_has_a_row_for_each_object() -> None:
-    done = run(GOLDEN / "views.bin.t7", "--json")
+    done = run(FILES / "views.bin.t7", "--json")
     report = json.loads(done.stdout)
     assert report["format"] == {"encoding": "binary", "byte_order": "little", "long_size": 8}
     assert report["bytes"] == 863 and report["complete"] is True
@@ -65,44 +64,44 @@ def test_json_has_a_row_for_each_object() -> None:
         base["size"] == [2, 3, 4] and base["stride"] == [12, 4, 1] and (base["min"], base["max"]) == (1, 24)
     )
     assert by_path["root.select"]["storage_offset"] == 13
-    cycle = json.loads(run(GOLDEN / "cycle.bin.t7", "--json").stdout)
+    cycle = json.loads(run(FILES / "cycle.bin.t7", "--json").stdout)
     assert cycle["rows"][-1] == {"path": "root.self", "type": "table", "again": "root"}
 
 
 def test_extracting(tmp_path: Path) -> None:
-    weight = t7.load(GOLDEN / "net.bin.t7")["net"]["modules"][1]["weight"].numpy()
+    weight = t7.load(FILES / "net.bin.t7")["net"]["modules"][1]["weight"].numpy()
     for path in ("net.modules.1.weight", "net.modules[1].weight", 'root["net"].modules[1]["weight"]'):
         out = tmp_path / "w.npy"
-        done = run(GOLDEN / "net.bin.t7", "--get", path, "--to", out)
+        done = run(FILES / "net.bin.t7", "--get", path, "--to", out)
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
         np.testing.assert_array_equal(np.load(out), weight)
-    assert run(GOLDEN / "net.bin.t7", "--get", "net", "--to", tmp_path / "net.npz").returncode == 0
+    assert run(FILES / "net.bin.t7", "--get", "net", "--to", tmp_path / "net.npz").returncode == 0
     with np.load(tmp_path / "net.npz") as archive:
         np.testing.assert_array_equal(archive["modules[1].weight"], weight)
         assert "modules[1].gradInput" not in archive.files  # it is the net's own
-    assert run(GOLDEN / "net.bin.t7", "--get", "net.modules.7", "--to", tmp_path / "m.t7").returncode == 0
+    assert run(FILES / "net.bin.t7", "--get", "net.modules.7", "--to", tmp_path / "m.t7").returncode == 0
     assert t7.load(tmp_path / "m.t7").typename == "nn.Linear"
-    assert run(GOLDEN / "scalars.bin.t7", "--get", "2", "--to", tmp_path / "n.npy").returncode == 0
+    assert run(FILES / "scalars.bin.t7", "--get", "2", "--to", tmp_path / "n.npy").returncode == 0
     assert np.load(tmp_path / "n.npy") == -2.5
 
 
 def test_a_part_as_a_tree() -> None:
-    lines = run(GOLDEN / "net.bin.t7", "--get", "net.modules.3").stdout.splitlines()
+    lines = run(FILES / "net.bin.t7", "--get", "net.modules.3").stdout.splitlines()
     assert lines[1] == "root: nn.ReLU  version 1" and "  inplace: boolean  true" in lines
 
 
 def test_pipes() -> None:
-    data = (GOLDEN / "net.ascii.t7").read_bytes()
+    data = (FILES / "net.ascii.t7").read_bytes()
     assert "nn.Sequential" in run("-", stdin=data).stdout
     command = (
-        f"cat {GOLDEN / 'net.bin.t7'} | {sys.executable} -m convnet_benchmarks t7 - --entries 0 | head -n 2"
+        f"cat {FILES / 'net.bin.t7'} | {sys.executable} -m convnet_benchmarks t7 - --entries 0 | head -n 2"
     )
     done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, cwd=ROOT)
     assert done.returncode == 0 and done.stderr == b"" and done.stdout.count(b"\n") == 2
 
 
 def test_errors_are_one_line(tmp_path: Path) -> None:
-    net = GOLDEN / "net.bin.t7"
+    net = FILES / "net.bin.t7"
     cut = tmp_path / "cut.t7"
     cut.write_bytes(net.read_bytes()[:50_000])
     assert "cut.t7: a storage of" in failure(cut) and "at byte" in failure(cut)
@@ -124,7 +123,7 @@ def test_errors_are_one_line(tmp_path: Path) -> None:
 
 
 def test_the_wrong_long_size_and_opaque(tmp_path: Path) -> None:
-    assert "at byte" in failure(GOLDEN / "net.bin.t7", "--long-size", 4)
+    assert "at byte" in failure(FILES / "net.bin.t7", "--long-size", 4)
     odd = tmp_path / "odd.t7"
     t7.save(odd, t7.LuaTable({"a": 1, "odd": t7.TorchObject("my.Class", 1, b"\x07\0\0\0")}))
     assert "class 'my.Class' has a serializer of its own" in failure(odd)

@@ -42,6 +42,31 @@ def test_benchmark_prints_the_recorded_lines() -> None:
     assert masked(done.stdout) == recorded("benchmark_cpu.log")
 
 
+def after_the_model(lines: list[str]) -> list[str]:
+    return lines[lines.index("}") + 1 :]
+
+
+BATCHED = ("-4d_tensor", "true", "-batch_size", "4", "--legacy-timing")
+
+
+@pytest.mark.parametrize(
+    ("script", "arguments", "name"),
+    [
+        ("benchmark.py", ("-sync", "false", "-iter", "1", *BATCHED), "benchmark_cpu_4d_b4.log"),
+        ("benchmark_criterion.py", ("-iter", "1", *BATCHED), "criterion_phases_cpu_4d_b4.log"),
+        ("benchmark_criterion.py", ("-iter", "2", "--pass-times"), "criterion_cpu.log"),
+    ],
+)
+def test_another_net_prints_the_recorded_lines_after_its_model(
+    script: str, arguments: tuple[str, ...], name: str
+) -> None:
+    done = run_python(script, *arguments, *SMALL)
+    assert done.returncode == 0, done.stderr
+    expected = after_the_model(recorded(name))
+    assert after_the_model(masked(done.stdout)) == [line for line in expected if line != "torch.FloatTensor"]
+
+
+@pytest.mark.slow
 def test_batched_benchmark_prints_the_recorded_lines() -> None:
     arguments = ("-sync", "false", "-iter", "1", "-4d_tensor", "true", "-batch_size", "4", "--legacy-timing")
     done = run_python("benchmark.py", *arguments)
@@ -49,6 +74,7 @@ def test_batched_benchmark_prints_the_recorded_lines() -> None:
     assert masked(done.stdout) == recorded("benchmark_cpu_4d_b4.log")
 
 
+@pytest.mark.slow
 def test_criterion_prints_the_recorded_lines() -> None:
     arguments = ("-iter", "1", "-4d_tensor", "true", "-batch_size", "4", "--legacy-timing")
     done = run_python("benchmark_criterion.py", *arguments)
@@ -58,6 +84,7 @@ def test_criterion_prints_the_recorded_lines() -> None:
     assert masked(done.stdout) == expected
 
 
+@pytest.mark.slow
 def test_criterion_pass_times_print_the_recorded_lines() -> None:
     done = run_python("benchmark_criterion.py", "-iter", "2", "--pass-times")
     assert done.returncode == 0, done.stderr

@@ -10,6 +10,7 @@ from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.output import SCHEMA
 from convnet_benchmarks.results.load import ResultFile, load
 from tests.helpers import made_results
+from tests.helpers.places import GOLDEN
 
 
 def only(file: ResultFile, **about: Any) -> Any:
@@ -110,8 +111,8 @@ def test_tables_of_a_study_without_a_reader_of_its_own(tmp_path: Path) -> None:
     assert only(file, quantity="images").value == 7 and len(file.measurements) == 2
 
 
-def test_legacy_logs(golden: Path) -> None:
-    file = load(str(golden / "logs" / "benchmark_cpu_4d_b4.log"))
+def test_legacy_logs() -> None:
+    file = load(str(GOLDEN / "logs" / "benchmark_cpu_4d_b4.log"))
     total = only(file, phase="forward+backward")
     assert file.kind == "log" and total.interval is None and total.unit == "ms per sample"
 

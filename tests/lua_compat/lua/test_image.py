@@ -13,10 +13,11 @@ from lua_compat.kernels.image import colors as image_colors
 from lua_compat.kernels.image import files as image_files
 from lua_compat.kernels.image import geometry as image_geometry
 from lua_compat.runtime.errors import LuaError
-from tests.helpers import commands, places
+from tests.helpers import commands
 from tests.helpers.lua_golden import differences
+from tests.helpers.places import GOLDEN
 
-GOLDEN = places.GOLDEN / "packages"
+PACKAGES = GOLDEN / "packages"
 
 
 def run_lua(tmp_path: Path, code: str, *args: str) -> None:
@@ -27,8 +28,8 @@ def run_lua(tmp_path: Path, code: str, *args: str) -> None:
 def test_recorded_results(tmp_path: Path) -> None:
     """Images of doubles, floats and bytes as Torch7's C code makes them; bytes exactly."""
     out = tmp_path / "out.t7"
-    assert run(GOLDEN / "probe_image.lua", [str(out)]) == 0
-    expected, got = t7.load(GOLDEN / "image.t7").array(), t7.load(out).array()
+    assert run(PACKAGES / "probe_image.lua", [str(out)]) == 0
+    expected, got = t7.load(PACKAGES / "image.t7").array(), t7.load(out).array()
     assert len(expected) == len(got) == 260
     for a, b in zip(expected, got, strict=True):
         assert not list(differences(a, b, 2e-6)), a["name"]

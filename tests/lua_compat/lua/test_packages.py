@@ -10,12 +10,11 @@ import pytest
 
 from lua_compat import run, t7
 from lua_compat.runtime.errors import LuaError
-from tests.helpers import places
 from tests.helpers.commands import run_lua, run_th
 from tests.helpers.lua_golden import differences
-from tests.helpers.places import ROOT
+from tests.helpers.places import GOLDEN, ROOT
 
-GOLDEN = places.GOLDEN / "packages"
+PACKAGES = GOLDEN / "packages"
 
 
 def test_sizes_of_elements_without_an_object(tmp_path: Path) -> None:
@@ -54,8 +53,8 @@ def test_threads_count_with_an_atomic_counter(tmp_path: Path) -> None:
 def test_recorded_results(package: str, tmp_path: Path) -> None:
     """What optim's and nngraph's functions do, field by field, as Torch7 did it."""
     out = tmp_path / "out.t7"
-    assert run(GOLDEN / f"probe_{package}.lua", [str(out)]) == 0
-    expected, got = t7.load(GOLDEN / f"{package}.t7").array(), t7.load(out).array()
+    assert run(PACKAGES / f"probe_{package}.lua", [str(out)]) == 0
+    expected, got = t7.load(PACKAGES / f"{package}.t7").array(), t7.load(out).array()
     assert len(expected) == len(got)
     tolerance = 1e-9 if package == "optim" else 1e-6  # nngraph's results in float32 among them
     for number, (a, b) in enumerate(zip(expected, got, strict=True)):
@@ -73,8 +72,8 @@ def test_a_gmodule_saved_by_torch7(tmp_path: Path) -> None:
         local copy = torch.deserialize(torch.serialize(net))
         assert((copy:forward(record.input) - record.output):abs():max() < 1e-12)
         """,
-        str(GOLDEN / "gmodule_residual.t7"),
-        str(GOLDEN / "nngraph.t7"),
+        str(PACKAGES / "gmodule_residual.t7"),
+        str(PACKAGES / "nngraph.t7"),
     )
 
 
