@@ -9,6 +9,7 @@ from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.options.parser import OneLineParser
 from convnet_benchmarks.workload.model_files import TARGETS, check_target, net_with_state, write_model
 from convnet_benchmarks.workload.torch7_models import load_module
+from nets import registry
 
 if TYPE_CHECKING:
     from torch import nn
@@ -55,7 +56,6 @@ def _read(file: str, net: str | None, place: str | None) -> "nn.Module":
         if Path(file).suffix.lower() != ".t7":
             raise UserError(f"{file}: must be a .t7 file; a state_dict needs --net")
         return load_module(file, place, "--get")
-    from nets import registry
 
     try:
         return net_with_state(registry.find(net), file)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
+from convnet_benchmarks import environment
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.points.point import FAILED, OK, OUT_OF_MEMORY, UNSUPPORTED, Point
 from convnet_benchmarks.points.workload import PointWorkload, open_point
@@ -23,6 +24,7 @@ from convnet_benchmarks.timing.loops import (
 from convnet_benchmarks.timing.statistics import percentile
 from convnet_benchmarks.workload.backends import UnsupportedError
 from convnet_benchmarks.workload.memory import is_out_of_memory, resident_bytes
+from nets.registry import parameter_count
 
 if TYPE_CHECKING:
     import torch
@@ -63,7 +65,7 @@ def try_point(point: Point) -> dict[str, Any]:
 # Functions of their own, so that no variable of a caller still holds the net when memory is given back.
 def _measured(point: Point, settling: Settling) -> dict[str, Any]:
     with open_point(point) as workload:
-        return _figures(point, workload, settling)
+        return _figures(workload, settling)
 
 
 def _tried(point: Point) -> dict[str, Any]:
@@ -71,7 +73,7 @@ def _tried(point: Point) -> dict[str, Any]:
         for _ in range(2):  # the second pass meets the buffers that the first has left
             workload.run()
             workload.clock.synchronise()
-    return dict(memory)
+    return {"ran": workload.ran.as_dict(), **memory}
 
 
 @dataclass
@@ -115,10 +117,7 @@ def _give_memory_back() -> None:
         torch.cuda.empty_cache()
 
 
-def _figures(point: Point, workload: PointWorkload, settling: Settling) -> dict[str, Any]:
-    from convnet_benchmarks import environment
-    from nets.registry import parameter_count
-
+def _figures(workload: PointWorkload, settling: Settling) -> dict[str, Any]:
     run, clock = workload.run, workload.clock
     with _memory_counted(workload.device) as memory:
         passes = warm_up(run, clock, most_seconds=settling.most_seconds)
@@ -134,9 +133,10 @@ def _figures(point: Point, workload: PointWorkload, settling: Settling) -> dict[
     third = replace(settling, most_seconds=settling.most_seconds / 3)
     phases = {name: _settled(phase, clock, third) for name, phase in workload.phases.items()}
     return {
+        "ran": workload.ran.as_dict(),
         "parameters": parameter_count(workload.module),
         "input_shapes": [list(workload.input.shape)],
-        "samples_per_second": point.batch_size * 1e3 / throughput.summary().median,
+        "samples_per_second": workload.ran.batch_size * 1e3 / throughput.summary().median,
         "latency_ms": {f"p{percent}": percentile(latency.samples_ms, percent) for percent in PERCENTILES},
         "pass_ms": throughput.summary().without_advice(),
         "phases_ms": {name: loop.summary().without_advice() for name, loop in phases.items()},

@@ -35,7 +35,7 @@ class WorkerEndedError(Exception):
 
 
 class PointWorker:
-    """A process that runs points; see ``point_worker.py`` for what it can be asked.
+    """A process that runs points; see ``points/worker.py`` for what it can be asked.
 
     ``memory_budget``: bytes of resident memory, Python's and PyTorch's own included, beyond which it is
     ended. ``time_limit``: seconds for one answer. ``cores``: what it keeps to.
@@ -144,7 +144,7 @@ def measure_apart(
     time_limit: float | None = None,
     cores: Sequence[int] | None = None,
 ) -> dict[str, Any]:
-    """``point_measurement.measure`` in a new process; see PointWorker for the other arguments.
+    """Does ``points.measure.measure`` in a new process; see PointWorker for the other arguments.
 
     A process that crashes, is killed, or goes over a limit gives a point with its status and reason.
     """

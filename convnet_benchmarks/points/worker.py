@@ -1,7 +1,7 @@
 """``python -m convnet_benchmarks.points.worker``: the process that measures points, one after the other.
 
 It reads requests from stdin and answers each on stdout, a line of JSON either way; it ends when its stdin
-does, and so with whoever started it. ``point_process.py`` is the other end. A request is an object with the
+does, and so with whoever started it. ``points/process.py`` is the other end. A request is an object with the
 method of Requests that it wants under ``do``, and that method's arguments.
 """
 
@@ -12,12 +12,17 @@ import signal
 import sys
 import threading
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from convnet_benchmarks import environment
 from convnet_benchmarks.child_process import stdout_for_answers
-
-if TYPE_CHECKING:
-    from convnet_benchmarks.points.workload import PointWorkload
+from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.points.measure import measure, outcome_of, try_point
+from convnet_benchmarks.points.point import Point
+from convnet_benchmarks.points.workload import PointWorkload, open_point
+from convnet_benchmarks.timing.loops import Settling, run_loop, warm_up
+from convnet_benchmarks.workload.devices import open_device
+from convnet_benchmarks.workload.inputs import tensors_in
 
 Answer = dict[str, Any]
 
@@ -39,10 +44,6 @@ class Requests:
 
     def describe(self, device: str) -> Answer:
         """The ``machine`` of a device, or an ``error``."""
-        from convnet_benchmarks import environment
-        from convnet_benchmarks.errors import UserError
-        from convnet_benchmarks.workload.devices import open_device
-
         try:
             open_device(device)
         except UserError as error:
@@ -50,33 +51,21 @@ class Requests:
         return {"machine": environment.machine(device)}
 
     def measure(self, point: Answer, settling: Answer) -> Answer:
-        """See ``point_measurement.measure``."""
-        from convnet_benchmarks.points.measure import measure
-        from convnet_benchmarks.points.point import Point
-        from convnet_benchmarks.timing.loops import Settling
-
+        """Measures a point: see ``points/measure.py``."""
         return measure(Point.from_dict(point), Settling(**settling))
 
     def try_point(self, point: Answer) -> Answer:
-        """See ``point_measurement.try_point``."""
-        from convnet_benchmarks.points.measure import try_point
-        from convnet_benchmarks.points.point import Point
-
+        """Tries a point: see ``points/measure.py``."""
         return try_point(Point.from_dict(point))
 
     def open(self, point: Answer, warm_up_seconds: float) -> Answer:
         """Keeps the point ready for ``time`` and ``output``: its ``status``, ``reason`` and environment."""
-        from convnet_benchmarks import environment
-        from convnet_benchmarks.points.measure import outcome_of
-        from convnet_benchmarks.points.point import Point
-        from convnet_benchmarks.points.workload import open_point
-        from convnet_benchmarks.timing.loops import run_loop, warm_up
-
         with outcome_of() as outcome:
             self._workload = self._kept.enter_context(open_point(Point.from_dict(point)))
             run, clock = self._workload.infer, self._workload.clock
             warm_up(run, clock, most_seconds=warm_up_seconds)
             outcome.figures = {
+                "ran": self._workload.ran.as_dict(),
                 "pass_ms": run_loop(run, 1, clock).ms_per_pass,
                 "environment": environment.collect(self._workload.device),
             }
@@ -84,8 +73,6 @@ class Requests:
 
     def time(self, passes: int, waiting: bool) -> Answer:
         """``ms`` per pass of so many; ``waiting``: the device is waited for after each, not only the last."""
-        from convnet_benchmarks.timing.loops import run_loop
-
         assert self._workload is not None, "open has been asked for before"
         run, clock = self._workload.infer, self._workload.clock
 
@@ -98,8 +85,6 @@ class Requests:
     def output(self, path: str) -> Answer:
         """Writes the output for the point's input to a file of numpy: one float32 array, or several."""
         import numpy as np
-
-        from convnet_benchmarks.workload.inputs import tensors_in
 
         assert self._workload is not None, "open has been asked for before"
         found = tensors_in(self._workload.infer())

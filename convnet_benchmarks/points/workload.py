@@ -14,6 +14,7 @@ from convnet_benchmarks.workload.check_runs import check_runs
 from convnet_benchmarks.workload.devices import device_type, open_device
 from convnet_benchmarks.workload.inputs import build_for_inference, sample_batch, to_device
 from convnet_benchmarks.workload.kernels import open_kernels, phase_steps
+from convnet_benchmarks.workload.ran import Ran, ran_on
 from nets import registry
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class PointWorkload:
     infer: Callable[[], Any]
     phases: dict[str, Callable[[], object]]
     engine: "Report | None"
+    ran: Ran
 
     def run(self) -> None:
         """Does one pass: of inference, or in training of the three phases."""
@@ -82,8 +84,8 @@ def open_point(point: Point, *, drawn: bool = True) -> Iterator[PointWorkload]:
         module.train(training)
         with open_kernels(backend, module, input, training=training) as opened:
             phases = phase_steps(opened.phases, input) if training and opened.phases else {}
-            yield PointWorkload(
-                module, input, device, device_clock(device), opened.infer, phases, opened.engine
-            )
+            clock = device_clock(device)
+            ran = ran_on(net, tuple(input.shape), backend.name, point.dtype, device)
+            yield PointWorkload(module, input, device, clock, opened.infer, phases, opened.engine, ran)
     finally:
         torch.set_num_threads(threads)

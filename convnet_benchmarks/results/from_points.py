@@ -18,6 +18,8 @@ from convnet_benchmarks.results.measurement import (
     TIME,
     Measurement,
 )
+from convnet_benchmarks.results.ran import read_ran
+from convnet_benchmarks.tables import counted
 
 Record = Mapping[str, Any]
 
@@ -47,12 +49,15 @@ def _of_comparison(record: Fields) -> list[Measurement]:
     """The throughput of every variant that ran; its name stands for backend and number format."""
     results = record.inner("results")
     ran = [name for name in results if results.inner(name).text("status", *STATUSES) == OK]
-    return [_throughput(_about(record, [variant]), results.inner(variant)) for variant in ran]
+    return [
+        _throughput(_about(record, results.inner(variant), [variant]), results.inner(variant))
+        for variant in ran
+    ]
 
 
 def _of_pass(record: Fields) -> list[Measurement]:
     """Throughput, latency, memory, and the phases of training."""
-    about = _about(record)
+    about = _about(record, record)
     found = [_throughput(about, record)]
     latencies = record.inner("latency_ms")
     for name in latencies:
@@ -92,22 +97,22 @@ def _throughput(about: Measurement, figures: Fields) -> Measurement:
     )
 
 
-def _about(record: Fields, kernels: Sequence[str] = ()) -> Measurement:
-    """``kernels``: what the point ran on where that is not its backend and number format."""
-    point = Point.from_fields(record.inner("point"))
-    conditions = [*(kernels or (point.backend, point.dtype))]
+def _about(record: Fields, measured: Fields, kernels: Sequence[str] = ()) -> Measurement:
+    """Returns the conditions; ``measured`` says what ran, ``kernels`` may say on what instead."""
+    point, ran = Point.from_fields(record.inner("point")), read_ran(measured)
+    conditions = [*kernels] or [ran.software if ran else f"{point.backend}, {point.dtype}"]
     if point.threads is not None:
-        conditions.append(f"{point.threads} threads")
+        conditions.append(counted(point.threads, "thread"))
     if point.input_size is not None:
         conditions.append("x".join(map(str, point.input_size)))
     return Measurement(
         quantity="",
         unit="",
         value=0.0,
-        net=point.net,
-        batch=point.batch_size,
+        net=ran.net if ran else point.net,
+        batch=ran.batch_size if ran else point.batch_size,
         phase=point.mode,
-        device=record.inner("machine").text("device"),
+        device=ran.device_name if ran else record.inner("machine").text("device"),
         software=", ".join(conditions),
     )
 
@@ -115,4 +120,4 @@ def _about(record: Fields, kernels: Sequence[str] = ()) -> Measurement:
 def _of_search(record: Fields) -> list[Measurement]:
     """The largest batch that ran."""
     largest = float(record.whole("largest_batch", least=0))
-    return [replace(_about(record), quantity=LARGEST_BATCH, unit="images", value=largest, batch=None)]
+    return [replace(_about(record, record), quantity=LARGEST_BATCH, unit="images", value=largest, batch=None)]

@@ -7,6 +7,7 @@ from typing import Any
 
 from convnet_benchmarks.results.from_points import of_points
 from convnet_benchmarks.results.measurement import FRACTION, MS_PER_BATCH, TIME, TOP1, TOP5, Measurement
+from convnet_benchmarks.results.ran import ran_of
 from convnet_benchmarks.timing.statistics import summarise
 
 Document = Mapping[str, Any]
@@ -70,14 +71,15 @@ def _of_ops(document: Document) -> Iterator[Measurement]:
     """Times by layer: each independent run is a sample."""
     for entries in zip(*document["runs"], strict=True):
         first = entries[0]
+        ran = ran_of(first, "runs[0]")
         about = Measurement(
             quantity=TIME,
             unit=MS_PER_BATCH,
             value=0.0,
-            net=_text(document["net"]),
-            batch=first["batch"],
-            device=environment_device(document["environment"], first["device"]),
-            software=document["options"]["dtype"],
+            net=ran.net if ran else _text(document["net"]),
+            batch=ran.batch_size if ran else first["batch"],
+            device=ran.device_name if ran else environment_device(document["environment"], first["device"]),
+            software=ran.software if ran else document["options"]["dtype"],
         )
         yield from _timed(about, [entry["total_ms"] for entry in entries])
         for place, layer in enumerate(first["layers"]):
@@ -110,16 +112,16 @@ def _of_backends(document: Document) -> Iterator[Measurement]:
 
 def _of_flops(document: Document) -> Iterator[Measurement]:
     """Operations by layer, what was attained of the roofs, and the throughput of each batch size."""
-    options = document["options"]
+    options, ran = document["options"], ran_of(document, "")
     about = Measurement(
         quantity=_OPERATIONS,
         unit="FLOP",
         value=0.0,
-        net=_text(document["net"]),
-        batch=options["batch_size"],
+        net=ran.net if ran else _text(document["net"]),
+        batch=ran.batch_size if ran else options["batch_size"],
         phase="inference",
-        device=environment_device(document["environment"]),
-        software=options["dtype"],
+        device=ran.device_name if ran else environment_device(document["environment"]),
+        software=ran.software if ran else options["dtype"],
     )
     for layer in document.get("counts", {}).get("layers", ()):
         yield replace(about, op=layer["path"], value=float(layer["counted"]))
@@ -133,15 +135,16 @@ def _of_flops(document: Document) -> Iterator[Measurement]:
 
 def _of_accuracy(document: Document) -> Iterator[Measurement]:
     """The accuracies of each backend."""
-    about = Measurement(
-        quantity="",
-        unit=FRACTION,
-        value=0.0,
-        net=_text(document["net"]),
-        device=environment_device(document["environment"]),
-    )
-    for backend in document["backends"]:
-        one = replace(about, software=backend["name"])
+    for place, backend in enumerate(document["backends"]):
+        ran = ran_of(backend, f"backends[{place}]")
+        one = Measurement(
+            quantity="",
+            unit=FRACTION,
+            value=0.0,
+            net=ran.net if ran else _text(document["net"]),
+            device=ran.device_name if ran else environment_device(document["environment"]),
+            software=backend["name"],
+        )
         yield replace(one, quantity=TOP1, value=backend["top1"])
         if backend["top5"] is not None:
             yield replace(one, quantity=TOP5, value=backend["top5"])

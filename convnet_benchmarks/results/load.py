@@ -22,6 +22,7 @@ from convnet_benchmarks.results.measurement import (
     TIME,
     Measurement,
 )
+from convnet_benchmarks.results.ran import ran_of
 from convnet_benchmarks.results.runs import load_runs
 
 _TEXTS = ("quantity", "unit", "net", "phase", "op", "device", "software")
@@ -156,8 +157,8 @@ def _net_of_log(title: str) -> str:
 
 def _of_run(document: Mapping[str, Any]) -> list[Measurement]:
     """What benchmark.py --json wrote: medians with their intervals where a loop was timed."""
-    options, environment, kind = document["options"], document["environment"], document["kind"]
-    batch = 1 if options["tensor_4d"] is False else Fields(options, "options").whole("batch_size")
+    kind, ran = document["kind"], ran_of(document, "")
+    batch = ran.batch_size if ran else _batch_of_old_run(document["options"])
     summaries = {label: phase["summary"] for label, phase in document["phases"].items()}
     for label, parts in (_SUMS | {":TOTAL:": _CRITERION_SUM} if kind == "criterion" else _SUMS).items():
         if label in document["lines"] and all(part in summaries for part in parts):
@@ -166,10 +167,10 @@ def _of_run(document: Mapping[str, Any]) -> list[Measurement]:
         quantity=TIME,
         unit=MS_PER_SAMPLE,
         value=0.0,
-        net=document["net"]["name"],
+        net=ran.net if ran else document["net"]["name"],
         batch=batch,
-        device=environment_device(environment),
-        software=f"{document['backend']['name']}, {options['dtype']}",
+        device=ran.device_name if ran else environment_device(document["environment"]),
+        software=ran.software if ran else f"{document['backend']['name']}, {document['options']['dtype']}",
     )
     found = []
     lines = Fields(document["lines"], "lines")
@@ -186,6 +187,11 @@ def _of_run(document: Mapping[str, Any]) -> list[Measurement]:
             )
         found.append(one)
     return found
+
+
+def _batch_of_old_run(options: Mapping[str, Any]) -> int:
+    """Returns the batch size of a file that does not say what ran: one sample with -4d_tensor false."""
+    return 1 if options["tensor_4d"] is False else Fields(options, "options").whole("batch_size")
 
 
 def _sum(summaries: list[Mapping[str, Any]]) -> dict[str, Any]:

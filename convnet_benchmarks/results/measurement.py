@@ -3,6 +3,8 @@
 import re
 from dataclasses import dataclass
 
+from convnet_benchmarks.timing.statistics import FEWEST_FOR_A_VERDICT
+
 # Quantities that more than one module speaks of; others are named by whoever measured them.
 TIME, THROUGHPUT, LATENCY, MEMORY = "time", "throughput", "latency", "memory"
 LARGEST_BATCH = "largest batch"
@@ -12,9 +14,6 @@ MS_PER_SAMPLE, MS_PER_BATCH = "ms per sample", "ms per batch"
 IMAGES_PER_SECOND = "images/s"
 MIB = "MiB"
 FRACTION = "fraction"
-
-# Fewer samples than this decide nothing.
-FEWEST_SAMPLES = 9
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ class Measurement:
     @property
     def interval(self) -> tuple[float, float] | None:
         """The 95 % interval, None where too few samples were taken to decide by it."""
-        if self.low is None or self.high is None or self.samples < FEWEST_SAMPLES:
+        if self.low is None or self.high is None or self.samples < FEWEST_FOR_A_VERDICT:
             return None
         return self.low, self.high
 

@@ -6,7 +6,8 @@ from pathlib import Path
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.legacy.logs import PER_SAMPLE, LoggedRun, parse_log, parse_model
 from convnet_benchmarks.output import SCHEMA
-from convnet_benchmarks.points.fields import is_finite, shown
+from convnet_benchmarks.points.fields import FieldError, is_finite, shown
+from convnet_benchmarks.results.ran import ran_of
 
 
 def is_run_json(path: str) -> bool:
@@ -52,4 +53,9 @@ def _run_of_json(path: str, text: str) -> LoggedRun:
         model = parse_model(str(document.get("model", "")))
     except ValueError as error:
         raise UserError(f"{path}: 'model': {error}") from None
-    return LoggedRun(kind, PER_SAMPLE, {label: float(value) for label, value in lines.items()}, model=model)
+    try:
+        ran = ran_of(document, "")
+    except FieldError as error:
+        raise UserError(f"{path}: {error}") from None
+    times = {label: float(value) for label, value in lines.items()}
+    return LoggedRun(kind, PER_SAMPLE, times, batch_size=ran.batch_size if ran else None, model=model)

@@ -9,7 +9,9 @@ from typing import Any
 # A median is trusted when its 95 % interval is within this share of it on either side.
 STABLE_HALF_WIDTH = 0.01
 # With fewer samples the interval of the median reaches 95 % only between minimum and maximum, or not at all.
-FEWEST_SAMPLES = 6
+FEWEST_FOR_AN_INTERVAL = 6
+# Fewer samples, or pairs of samples, than this decide nothing: no verdict is taken from their interval.
+FEWEST_FOR_A_VERDICT = 9
 # Tukey's fences: an outlier lies this many interquartile ranges outside the quartiles.
 OUTLIER_FENCE = 1.5
 
@@ -47,7 +49,7 @@ def median_interval(samples: Sequence[float]) -> tuple[float, float]:
 
     The k-th smallest and k-th largest of n samples enclose the median unless fewer than k samples fall on
     one side of it, a binomial tail (Conover, Practical Nonparametric Statistics, section 3.2). Below
-    FEWEST_SAMPLES no pair reaches 95 % and the interval is (minimum, maximum).
+    FEWEST_FOR_AN_INTERVAL no pair reaches 95 % and the interval is (minimum, maximum).
     """
     ordered = sorted(samples)
     n = len(ordered)
@@ -98,7 +100,7 @@ def summarise(samples: Sequence[float], *, timed_out: bool = False) -> Summary:
 
 
 def _verdict(count: int, half_width: float, timed_out: bool) -> tuple[str, str]:
-    if count < FEWEST_SAMPLES:
+    if count < FEWEST_FOR_AN_INTERVAL:
         return "too few samples", "raise -iter to 10 or more, or use -iter auto"
     if half_width <= STABLE_HALF_WIDTH:
         return "stable", ""

@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from convnet_benchmarks.timing.statistics import median_interval
+from convnet_benchmarks.timing.statistics import FEWEST_FOR_A_VERDICT, median_interval
 
 FASTER, SLOWER, SAME, UNSURE = "FASTER", "SLOWER", "SAME", "UNSURE"
-# Fewer pairs than this decide nothing.
-FEWEST_PAIRS = 9
 # Speeds closer than this are called the same: runs of one program differ by as much.
 MARGIN = 0.02
 
@@ -36,7 +34,7 @@ def speed_up(before: Sequence[float], after: Sequence[float], margin: float = MA
     """
     ratios = [a / b for a, b in zip(before, after, strict=True)]
     low, high = median_interval(ratios)
-    decided = verdict(low, high, margin) if len(ratios) >= FEWEST_PAIRS else UNSURE
+    decided = verdict(low, high, margin) if len(ratios) >= FEWEST_FOR_A_VERDICT else UNSURE
     return SpeedUp(statistics.median(ratios), low, high, len(ratios), decided)
 
 

@@ -63,9 +63,7 @@ def open_kernels(
         layout = torch.channels_last
         module.to(memory_format=layout)  # type: ignore[call-overload]
         input = input.contiguous(memory_format=layout) if input.dim() == 4 else input
-    with framework_switches(
-        onednn=backend.onednn, nnpack=backend.nnpack, cudnn=backend.cudnn, tf32=backend.tf32
-    ):
+    with framework_switches(backend):
         if training:
             yield from _on_autograd(backend, module, input, note)
         else:
@@ -119,17 +117,18 @@ def _check_compiler() -> None:
 
 
 @contextlib.contextmanager
-def framework_switches(*, onednn: bool, nnpack: bool, cudnn: bool, tf32: bool) -> Iterator[None]:
+def framework_switches(backend: Backend) -> Iterator[None]:
     """Sets PyTorch's process-wide switches (cuDNN with its autotuner) and puts them back afterwards."""
     import torch
 
+    cudnn, tf32 = backend.cudnn, backend.tf32
     matmul = torch.backends.cuda.matmul
     # mkldnn.flags would also touch its TF32 setting, which warns on a CPU build.
-    (mkldnn_before, *_) = torch.backends.mkldnn.set_flags(onednn)
+    (mkldnn_before, *_) = torch.backends.mkldnn.set_flags(backend.onednn)
     tf32_before, matmul.allow_tf32 = matmul.allow_tf32, tf32
     try:
         with (
-            torch.backends.nnpack.flags(enabled=nnpack),
+            torch.backends.nnpack.flags(enabled=backend.nnpack),
             torch.backends.cudnn.flags(cudnn, benchmark=cudnn, deterministic=False, allow_tf32=tf32),
         ):
             yield

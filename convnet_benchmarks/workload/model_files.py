@@ -1,9 +1,11 @@
 """Parameters in files: a state_dict in .pt or .safetensors read, and those or a Torch7 .t7 written."""
 
+import pickle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks.errors import UserError
+from nets.registry import on_meta
 
 if TYPE_CHECKING:
     from torch import nn
@@ -26,11 +28,8 @@ def _require_safetensors(place: str) -> None:
 
 def net_with_state(net: "Net", file: str) -> "nn.Module":
     """``net`` in evaluation mode with the state_dict in ``file``. Raises UserError where it does not fit."""
-    import pickle
 
     import torch
-
-    from nets.registry import on_meta
 
     suffix = Path(file).suffix.lower()
     if suffix not in STATE_SUFFIXES:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.workload.author_errors import described
+from convnet_benchmarks.workload.torch7_models import load_module
 from lua_compat.name_of_nets import working_directory_first
 from nets import registry
 from nets.net import Net
@@ -72,7 +73,6 @@ def by(sizes: Sequence[int]) -> str:
 
 
 def _torch7_model(file: str, place: str | None, option: str) -> "nn.Module":
-    from convnet_benchmarks.workload.torch7_models import load_module
 
     return load_module(file, place, f"option {option}")
 

@@ -16,6 +16,7 @@ from convnet_benchmarks.options.nets import find_devices, find_net
 from convnet_benchmarks.options.study import without_files
 from convnet_benchmarks.progress import Progress
 from convnet_benchmarks.workload import model_files, variants
+from convnet_benchmarks.workload.ran import Ran, ran_on
 from convnet_benchmarks.workload.torch7_models import load_module
 from nets import registry
 
@@ -50,7 +51,10 @@ def run(options: argparse.Namespace, output: "StudyOutput") -> None:
         progress.clear()
         answered = [(name, torch.cat(parts)) for name, parts in answers if parts]
         if answered:
-            _report(options, output, net, module, examples, answered, status, device)
+            ran = {
+                variant.name: _ran(variant, net, examples, options.batch_size, device) for variant in compared
+            }
+            _report(options, output, net, module, examples, answered, status, ran)
 
 
 def _variant(name: str) -> variants.Variant:
@@ -58,6 +62,17 @@ def _variant(name: str) -> variants.Variant:
     if found.variables:  # all variants answer in this process
         raise UserError(f"option --backends: '{name}': variables are for the command backends")
     return found
+
+
+def _ran(
+    variant: variants.Variant,
+    net: "Net",
+    examples: Examples,
+    batch_size: int,
+    device: torch.device,
+) -> Ran:
+    shape = (batch_size, *examples.image(0).shape)
+    return ran_on(net, shape, variant.backend.name, variant.dtype, device)
 
 
 def _check_together(options: argparse.Namespace, net: "Net") -> None:
@@ -110,7 +125,7 @@ def _report(
     examples: Examples,
     answered: list[tuple[str, torch.Tensor]],
     status: str,
-    device: torch.device,
+    ran: dict[str, Ran],
 ) -> None:
     found = compare(answered, examples.labels)
     count = min(len(outputs) for _, outputs in answered)
@@ -128,9 +143,9 @@ def _report(
         "parameters": parameters,
         "examples": count,
         "options": without_files(options),
-        "backends": [asdict(agreement) for agreement in found],
+        "backends": [{**asdict(one), "ran": ran[one.name].as_dict()} for one in found],
         "differing": _differing(answered, examples, found),
-        "environment": environment.collect(device),
+        "environment": environment.collect(torch.device(ran[found[0].name].device)),
     }
     output.write(tables, content)
 

@@ -9,11 +9,21 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from convnet_benchmarks.commands import accuracy
+from convnet_benchmarks.commands.backends.published import NETS, published_table
+from convnet_benchmarks.commands.backends.tables import details_table, speed_table
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.options import study, types
+from convnet_benchmarks.points.file import PointFile, identity, latest
 from convnet_benchmarks.points.point import FAILED, Point
+from convnet_benchmarks.points.process import describe_device
+from convnet_benchmarks.progress import Progress
+from convnet_benchmarks.timing.statistics import FEWEST_FOR_A_VERDICT
 from convnet_benchmarks.workload import backends, variants
+from convnet_benchmarks.workload import nets as named_nets
 from convnet_benchmarks.workload.devices import DTYPES
+from convnet_benchmarks.workload.memory import SHARE_OF_MEMORY, available_bytes
+from nets import registry
 
 if TYPE_CHECKING:
     from convnet_benchmarks.points.file import PointFile
@@ -38,8 +48,9 @@ def parser(program: str) -> argparse.ArgumentParser:
     found = study.study_parser(
         program,
         "Times each net under several variants in turns, each variant in a process of its own that stays.\n"
-        "A verdict (FASTER, SLOWER, SAME, UNSURE) needs 9 pairs at least. Finished nets are kept in the\n"
-        f"file of --points, and the same command continues.\n\nA variant is {variants.FORM}; the backends:\n"
+        f"A verdict (FASTER, SLOWER, SAME, UNSURE) needs at least {FEWEST_FOR_A_VERDICT} pairs. Finished\n"
+        "nets are kept in the file of --points, and the same command continues.\n\n"
+        f"A variant is {variants.FORM}; the backends:\n"
         f"{described}\n  {'bf16':14} short for stock:bfloat16\n\n"
         "MKL is part of PyTorch and cannot be left out: no-onednn is what MKL alone does. Variables reach\n"
         "what a library lets them choose, such as ONEDNN_MAX_CPU_ISA=AVX2, KMP_AFFINITY=...",
@@ -98,8 +109,6 @@ def main(arguments: Sequence[str], program: str) -> int:
         raise UserError(f"option --accuracy: is not for variants with variables ({', '.join(changed)})")
     options.nets = _nets(options)
 
-    from convnet_benchmarks.points.file import PointFile
-
     with (
         study.open_output("backends", options, others=["points"]) as output,
         PointFile("--points", options.points, fresh=options.fresh) as file,
@@ -116,8 +125,6 @@ def main(arguments: Sequence[str], program: str) -> int:
         print(f"what was finished is in {options.points}; the same command continues", file=sys.stderr)
         raise KeyboardInterrupt
     if options.accuracy:
-        from convnet_benchmarks.commands import accuracy
-
         print()
         compared = ",".join(f"{v.backend.name}:{v.dtype}" for v in (without, *others))
         accuracy.main(["--backends", compared, "--device", options.device], program)
@@ -125,9 +132,6 @@ def main(arguments: Sequence[str], program: str) -> int:
 
 
 def _nets(options: argparse.Namespace) -> list[str]:
-    from convnet_benchmarks.commands.backends.published import NETS
-    from convnet_benchmarks.workload import nets as named_nets
-    from nets import registry
 
     if options.nets == ["mxnet"]:
         return [name for name in NETS.values() if name in registry.NETS]
@@ -141,9 +145,6 @@ def _sittings(
 ) -> Iterator[dict[str, Any]]:
     """The records of every net at both batch sizes, from ``file`` or measured now and appended to it."""
     from convnet_benchmarks.commands.backends.run import Sitting, compare, variant_point
-    from convnet_benchmarks.points.file import identity, latest
-    from convnet_benchmarks.points.process import describe_device
-    from convnet_benchmarks.progress import Progress
 
     machine = describe_device(options.device, "--device")
     limits = {"memory_budget": _memory_budget(options), "cores": options.cores}
@@ -178,7 +179,6 @@ def _sittings(
 
 def _memory_budget(options: argparse.Namespace) -> int | None:
     """Bytes for each variant's process on a CPU: as told, or an equal share of what is available."""
-    from convnet_benchmarks.workload.memory import SHARE_OF_MEMORY, available_bytes
 
     if options.device != "cpu":
         return None
@@ -190,13 +190,11 @@ def _memory_budget(options: argparse.Namespace) -> int | None:
 
 
 def _published(options: argparse.Namespace) -> "list[Table]":
-    from convnet_benchmarks.commands.backends.published import published_table
 
     return [published_table(options.nets)] if options.published else []
 
 
 def _tables(records: list[dict[str, Any]], others: "Sequence[Variant]") -> "list[Table]":
-    from convnet_benchmarks.commands.backends.tables import details_table, speed_table
 
     if not records:
         return []

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from convnet_benchmarks.commands.backends.tables import category
+from convnet_benchmarks.history import read_sources
 from convnet_benchmarks.results.measurement import LATENCY, THROUGHPUT, Measurement, net_key
 from convnet_benchmarks.tables import Cell, Column, Table
 
@@ -28,7 +29,6 @@ _WITHOUT, _WITH = "MXNet 1.3.0, no MKL-DNN", "MXNet 1.3.0, MKL-DNN"
 
 def published_table(nets: Sequence[str]) -> Table:
     """The published numbers of those of ``nets`` that the table has."""
-    from convnet_benchmarks.history import read_sources
 
     source = next(s for s in read_sources() if any(m.software == _WITH for m in s.measurements))
     by_net: dict[str, list[Measurement]] = {}

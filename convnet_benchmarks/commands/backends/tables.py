@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from convnet_benchmarks.points.point import OK
-from convnet_benchmarks.tables import Cell, Column, Table
+from convnet_benchmarks.tables import Cell, Column, Table, counted
 from nets import registry
 
 Records = Sequence[dict[str, Any]]
@@ -56,7 +56,7 @@ def speed_table(name: str, latencies: Records, throughputs: Records) -> Table:
 def _where(record: dict[str, Any]) -> str:
     """The machine, and on a CPU the threads where they were chosen."""
     point, machine = record["point"], record["machine"]
-    threads = f", {point['threads']} threads" if point["threads"] else ""
+    threads = f", {counted(point['threads'], 'thread')}" if point["threads"] else ""
     return f"{point['device']}: {machine['device']}, torch {machine['torch']}{threads}"
 
 

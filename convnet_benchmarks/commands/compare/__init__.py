@@ -1,11 +1,18 @@
 """``convnet-benchmarks compare``: what several result files have measured alike, with a verdict on each."""
 
 import argparse
+from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from convnet_benchmarks.commands.compare.rows import compare
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.options.study import open_output, study_parser
+from convnet_benchmarks.results.load import load_all
+from convnet_benchmarks.tables import Column, Table
+from convnet_benchmarks.timing.statistics import FEWEST_FOR_A_VERDICT
+from convnet_benchmarks.timing.verdicts import FASTER, SAME, SLOWER
 
 if TYPE_CHECKING:
     from convnet_benchmarks.commands.compare.rows import ComparedRow, Comparison
@@ -16,13 +23,14 @@ if TYPE_CHECKING:
 SUMMARY = "results and legacy logs side by side: FASTER, SLOWER, SAME or UNSURE"
 EXIT_NONE_SLOWER, EXIT_SLOWER = 0, 1
 
-_DESCRIPTION = """\
+_DESCRIPTION = f"""\
 Compares result files with the first one, A: the --json of any command, a sweep's file of points, or a log of
 the Lua scripts, in any mixture. Speeds get a verdict from the 95 % intervals of the medians:
 
   FASTER, SLOWER  the intervals lie apart
   SAME            they lie within --margin of each other
-  UNSURE          they overlap, or there are fewer than 9 samples (a legacy log has single numbers)
+  UNSURE          they overlap, or there are fewer than {FEWEST_FOR_A_VERDICT} samples (a legacy log has
+                  single numbers)
 
 Other quantities are EQUAL or DIFFER.
 
@@ -69,11 +77,6 @@ def _per_cent(text: str) -> float:
 
 
 def _compare(options: argparse.Namespace, output: "StudyOutput") -> int:
-    from dataclasses import asdict
-
-    from convnet_benchmarks.commands.compare.rows import compare
-    from convnet_benchmarks.results.load import load_all
-    from convnet_benchmarks.timing.verdicts import SLOWER
 
     files = load_all(options.files)
     comparison = compare([file.measurements for file in files], options.margin / 100)
@@ -123,7 +126,6 @@ def _contents(file: "ResultFile") -> str:
 
 
 def _table(files: "Sequence[ResultFile]", comparison: "Comparison", rows: "Sequence[ComparedRow]") -> "Table":
-    from convnet_benchmarks.tables import Column, Table
 
     letters = [_letter(place) for place in range(len(files))]
     shared = [row for row in rows if any(row.ratios)]
@@ -182,9 +184,6 @@ def _file_note(letter: str, file: "ResultFile") -> str:
 def _notes(
     rows: "Sequence[ComparedRow]", shared: "Sequence[ComparedRow]", letters: Sequence[str]
 ) -> list[str]:
-    from collections import Counter
-
-    from convnet_benchmarks.timing.verdicts import FASTER, SAME, SLOWER
 
     notes = ["B : A is how many times as fast B is; of what is no speed, the quotient of the values."]
     for place, letter in enumerate(letters[1:]):

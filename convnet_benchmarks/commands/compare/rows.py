@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from convnet_benchmarks.results.measurement import (
-    FEWEST_SAMPLES,
     LATENCY,
     THROUGHPUT,
     TIME,
     Measurement,
     net_key,
 )
+from convnet_benchmarks.timing.statistics import FEWEST_FOR_A_VERDICT
 from convnet_benchmarks.timing.verdicts import MARGIN, UNSURE, verdict
 
 # Of quantities that are no speed: whether the numbers are the same, and no more.
@@ -90,7 +90,11 @@ def ratio(a: Measurement | None, b: Measurement | None, margin: float = MARGIN) 
     value = _quotient(slow.value, fast.value)
     if slow.interval is None or fast.interval is None or min(slow.interval[0], fast.interval[0]) <= 0:
         fewest = min(a.samples, b.samples)
-        reason = f"{fewest} samples, {FEWEST_SAMPLES} needed" if fewest else "a single number has no interval"
+        reason = (
+            f"{fewest} samples, {FEWEST_FOR_A_VERDICT} needed"
+            if fewest
+            else "a single number has no interval"
+        )
         return Ratio(value, None, None, UNSURE, reason)
     # Whatever the two medians are within their intervals, their ratio is within these bounds.
     low = _quotient(slow.interval[0], fast.interval[1])

@@ -7,10 +7,13 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from convnet_benchmarks.commands.crosscheck.report import log_report, tensor_report
+from convnet_benchmarks.commands.crosscheck.runs import compare_logs
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.options.parser import OneLineParser
 from convnet_benchmarks.options.types import seed
 from convnet_benchmarks.output import OutputFile, check_distinct
+from convnet_benchmarks.results.runs import is_run_json, load_runs
 from convnet_benchmarks.workload.torch7_models import load_t7
 
 if TYPE_CHECKING:
@@ -140,7 +143,6 @@ def _compare(options: argparse.Namespace) -> "Report":
 
 def _is_result_file(path: str) -> bool:
     from convnet_benchmarks.commands.crosscheck.tree import SUFFIXES
-    from convnet_benchmarks.results.runs import is_run_json
 
     suffix = Path(path).suffix.lower()
     return suffix in SUFFIXES and not (suffix == ".json" and is_run_json(path))
@@ -149,7 +151,6 @@ def _is_result_file(path: str) -> bool:
 def _compare_model(options: argparse.Namespace) -> "Report | None":
     """None where A holds no model, or neither A nor B the input and output of one."""
     from convnet_benchmarks.commands.crosscheck.model import RELATIVE_TOLERANCES, compare_model, find_recorded
-    from convnet_benchmarks.commands.crosscheck.report import tensor_report
     from convnet_benchmarks.commands.crosscheck.tensors import Tolerance
     from convnet_benchmarks.commands.crosscheck.tree import load_results
 
@@ -169,7 +170,6 @@ def _compare_model(options: argparse.Namespace) -> "Report | None":
 
 def _compare_lua(options: argparse.Namespace) -> "Report":
     from convnet_benchmarks.commands.crosscheck import lua as crosscheck_lua
-    from convnet_benchmarks.commands.crosscheck.report import tensor_report
     from convnet_benchmarks.commands.crosscheck.tensors import Tolerance
 
     tolerance, only = Tolerance(options.rtol, options.atol), tuple(options.only)
@@ -193,16 +193,12 @@ def _compare_lua(options: argparse.Namespace) -> "Report":
 
 
 def _compare_runs(options: argparse.Namespace) -> "Report":
-    from convnet_benchmarks.commands.crosscheck.report import log_report
-    from convnet_benchmarks.commands.crosscheck.runs import compare_logs
-    from convnet_benchmarks.results.runs import load_runs
 
     runs = compare_logs(load_runs(options.a), load_runs(options.b), options.max_slowdown)
     return log_report((options.a, options.b), runs)
 
 
 def _compare_results(options: argparse.Namespace) -> "Report":
-    from convnet_benchmarks.commands.crosscheck.report import tensor_report
     from convnet_benchmarks.commands.crosscheck.tensors import Tolerance, compare_trees
     from convnet_benchmarks.commands.crosscheck.tree import load_results
 

@@ -3,7 +3,14 @@
 Raises UserError for a file that is broken or holds what its kind of file should not.
 """
 
+import json
+import pickle
+import re
 import sys
+import tokenize
+import warnings
+import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -39,9 +46,6 @@ def _read_numpy(path: str) -> Any:
 
 def _numpy_errors() -> tuple[type[Exception], ...]:
     """What numpy.load raises for a file that is broken, encrypted, or claims to be larger than memory."""
-    import tokenize
-    import zipfile
-    import zlib
 
     of_arrays = (ValueError, OSError, EOFError, OverflowError, MemoryError, tokenize.TokenError)
     return (*of_arrays, zipfile.BadZipFile, zlib.error, RuntimeError)
@@ -55,9 +59,6 @@ def _in_short(error: BaseException) -> str:
 
 
 def _read_torch(path: str) -> Any:
-    import pickle
-    import re
-    import warnings
 
     import torch
 
@@ -88,7 +89,6 @@ def _read_safetensors(path: str) -> Any:
 
 
 def _read_json(path: str) -> Any:
-    import json
 
     try:
         with open(path, encoding="utf-8") as file:

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from convnet_benchmarks.tables import Cell, Column, Table
+
 if TYPE_CHECKING:
     from convnet_benchmarks.commands.crosscheck.runs import RunComparison
     from convnet_benchmarks.commands.crosscheck.tensors import Comparison
@@ -30,9 +32,9 @@ def tensor_report(
     """One row for each path; ``notes`` follow the table."""
     agrees = bool(comparisons) and all(row.verdict == "same" for row in comparisons)
     same = sum(row.verdict == "same" for row in comparisons)
-    rows: list[tuple[str, ...]] = [("path", "type", "shape", "max error", "relative", "verdict")]
-    rows += [_tensor_row(row) for row in comparisons]
-    lines = [*_heading(names), *_table(rows, right=(3, 4)), ""]
+    headings = ("path", "type", "shape", "max error", "relative", "verdict")
+    table = Table("", [Column(heading) for heading in headings], [_tensor_row(row) for row in comparisons])
+    lines = [*_heading(names), table.plain(), ""]
     details = [line for row in comparisons for line in _details(row)]
     lines += [*details, *notes]
     lines.append(f"{_verdict(agrees)}: {same} of {len(comparisons)} values are the same")
@@ -45,11 +47,11 @@ def log_report(names: tuple[str, str], comparisons: Sequence["RunComparison"]) -
     lines = _heading(names)
     for run in comparisons:
         lines.append(f"{run.title}{f' ({run.unit})' if run.unit else ''}")
-        rows = [("label", "A", "B", "A / B")]
-        rows += [
-            (row.label, _number(row.a), _number(row.b), _ratio(row.speedup, run.unit)) for row in run.labels
-        ]
-        lines += [f"  {line}" for line in _table(rows, right=(1, 2, 3))] if run.labels else []
+        columns = [Column("label"), Column("A"), Column("B"), Column("A / B", digits=3)]
+        table = Table("", columns)
+        table.rows += [(row.label, row.a, row.b, row.speedup if run.unit else None) for row in run.labels]
+        if run.labels:
+            lines += [f"  {line}" for line in table.plain().splitlines()]
         if run.model is not None and not run.model.differences:
             lines.append(f"  model: the same {run.model.layers} modules")
         if run.model is not None:
@@ -101,13 +103,13 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _tensor_row(row: "Comparison") -> tuple[str, ...]:
+def _tensor_row(row: "Comparison") -> Sequence[Cell]:
     return (
         row.path,
         _both(row.precisions),
         _both(tuple("" if s is None else "x".join(map(str, s)) or "-" for s in row.shapes or ())),
-        _number(row.max_error),
-        _number(row.relative_error),
+        row.max_error,
+        row.relative_error,
         row.verdict,
     )
 
@@ -129,23 +131,3 @@ def _details(row: "Comparison") -> list[str]:
     if row.cause:
         said.append(row.cause)
     return [f"{row.path}: {'; '.join(said)}"] if said else []
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else "0" if value == 0 else f"{value:.4g}"
-
-
-def _ratio(value: float | None, unit: str) -> str:
-    return "" if value is None or not unit else f"{value:.3g}"
-
-
-def _table(rows: Sequence[tuple[str, ...]], right: tuple[int, ...]) -> list[str]:
-    """Columns as wide as their content, two blanks apart; those in ``right`` are right-aligned."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            cell.rjust(width) if place in right else cell.ljust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]

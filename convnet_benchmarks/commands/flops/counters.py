@@ -11,6 +11,9 @@ from typing import Any
 
 from convnet_benchmarks import child_process
 from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.options.nets import build_net, find_net
+from convnet_benchmarks.timing.loops import HostClock, run_loop
+from convnet_benchmarks.workload.inputs import sample_batch
 
 # Event -> operations it stands for. Codes, because perf's names for them differ between its versions.
 # Intel SDM volume 3, FP_ARITH_INST_RETIRED: one count for an instruction, two for a fused multiply-add.
@@ -126,9 +129,6 @@ def run_passes(request: dict[str, Any]) -> float:
     import torch
 
     from convnet_benchmarks.commands.flops.slope import repeated
-    from convnet_benchmarks.options.nets import build_net, find_net
-    from convnet_benchmarks.timing.loops import HostClock, run_loop
-    from convnet_benchmarks.workload.inputs import sample_batch
 
     if request["threads"] is not None:
         torch.set_num_threads(request["threads"])

@@ -12,14 +12,23 @@ from convnet_benchmarks import environment
 from convnet_benchmarks.commands.flops import counters, show
 from convnet_benchmarks.commands.flops.counting import count_forward, count_phases
 from convnet_benchmarks.commands.flops.knee import find_knee
+from convnet_benchmarks.commands.flops.roofline import layer_points, measure_roofs
 from convnet_benchmarks.commands.flops.slope import REPEATS, Slope, measure_slope
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.options.nets import build_net, find_devices, find_net, one_line_errors
 from convnet_benchmarks.options.study import without_files
+from convnet_benchmarks.points.point import OK, OUT_OF_MEMORY, Point
+from convnet_benchmarks.points.process import measure_apart
 from convnet_benchmarks.progress import Progress
 from convnet_benchmarks.tables import Table
-from convnet_benchmarks.timing.loops import device_clock
+from convnet_benchmarks.timing.loops import Settling, device_clock
+from convnet_benchmarks.workload.backends import BACKENDS
 from convnet_benchmarks.workload.inputs import meta_batch, sample_batch, to_device
+from convnet_benchmarks.workload.kernels import framework_switches
+from convnet_benchmarks.workload.ran import Ran, ran_on
+from nets import registry
+
+_BACKEND = BACKENDS["stock"]
 
 
 class Study:
@@ -41,16 +50,21 @@ class Study:
         return {
             "status": status,
             "net": self._net.name,
+            "ran": self._ran.as_dict(),
             "options": without_files(self._options),
             **self._found,
             "environment": environment.collect(self._device),
         }
 
+    @property
+    def _ran(self) -> Ran:
+        """Returns the conditions of all parts but throughput, whose points have their own."""
+        shape = (self._options.batch_size, *self._net.input_size)
+        return ran_on(self._net, shape, _BACKEND.name, self._options.dtype, self._device)
+
     @cached_property
     def _on_shapes(self) -> tuple[nn.Module, torch.Tensor]:
         """The net and a batch for counting, without memory or arithmetic."""
-        from nets import registry
-
         with (
             one_line_errors(f"--net: {self._net.name} does not run on shapes alone"),
             torch.no_grad(),
@@ -87,10 +101,6 @@ class Study:
         return measure_slope(module, input, self._options.slope_layer, self._options.mode == "training")
 
     def throughput(self) -> list[Table]:
-        from convnet_benchmarks.points.point import OK, OUT_OF_MEMORY, Point
-        from convnet_benchmarks.points.process import measure_apart
-        from convnet_benchmarks.timing.loops import Settling
-
         options = self._options
         progress = Progress(len(options.batch_sizes), time_left=True)
         found: list[dict[str, Any]] = []
@@ -132,18 +142,18 @@ class Study:
         return show.throughput_table(found, knee, f"{self._net.name}, {self._device}, {self._options.mode}")
 
     def roofline(self) -> list[Table]:
-        from convnet_benchmarks.commands.flops.roofline import layer_points, measure_roofs
-
         options = self._options
         dtype = getattr(torch, options.dtype)
         clock = device_clock(self._device)
         progress = Progress(2)
         progress.start("peak and bandwidth")
-        roofs = measure_roofs(self._device, dtype, clock)
+        with framework_switches(_BACKEND):
+            roofs = measure_roofs(self._device, dtype, clock)
         progress.start(f"layers of {self._net.name}")
         module = build_net(self._net, options.seed, self._device, dtype)
         input = to_device(sample_batch(self._net, options.batch_size, options.seed), self._device, dtype)
-        with one_line_errors(f"--parts roofline: {self._net.name}, {options.dtype}, {self._device}"):
+        where = f"--parts roofline: {self._net.name}, {options.dtype}, {self._device}"
+        with one_line_errors(where), framework_switches(_BACKEND):
             points = layer_points(module, input, clock, roofs, options.passes)
         progress.clear()
         self._found["roofline"] = {"roofs": asdict(roofs), "layers": [point.as_dict() for point in points]}

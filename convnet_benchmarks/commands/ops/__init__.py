@@ -4,9 +4,14 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from convnet_benchmarks.options.nets import add_net_options
+from convnet_benchmarks import environment
+from convnet_benchmarks.child_process import call
+from convnet_benchmarks.commands.ops.show import mean_of_runs, tables
+from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.options.nets import add_net_options, find_devices, find_net
 from convnet_benchmarks.options.study import open_output, study_parser, without_files
 from convnet_benchmarks.options.types import names, positive, sizes
+from convnet_benchmarks.progress import Progress
 from convnet_benchmarks.workload.devices import DTYPES
 
 if TYPE_CHECKING:
@@ -28,10 +33,7 @@ def main(arguments: Sequence[str], program: str) -> int:
     options = _parser(program).parse_args(arguments)
     unknown = [name for name in options.tables if name not in _TABLES]
     if unknown:
-        from convnet_benchmarks.errors import UserError
-
         raise UserError(f"--tables: unknown table '{unknown[0]}'; accepted: {', '.join(_TABLES)}")
-    from convnet_benchmarks.options.nets import find_devices, find_net
 
     find_net(vars(options))
     with open_output("ops", options) as output:
@@ -70,8 +72,6 @@ def _parser(program: str) -> argparse.ArgumentParser:
 
 
 def _study(options: argparse.Namespace, output: "StudyOutput") -> None:
-    from convnet_benchmarks.child_process import call
-    from convnet_benchmarks.progress import Progress
 
     request = without_files(options)
     runs: list[list[dict[str, Any]]] = []
@@ -96,9 +96,6 @@ def _report(
     status: str,
 ) -> None:
     import torch
-
-    from convnet_benchmarks import environment
-    from convnet_benchmarks.commands.ops.show import mean_of_runs, tables
 
     mean = mean_of_runs(runs)
     content = {

@@ -6,14 +6,17 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks.options.nets import build_net, find_devices, find_net, one_line_errors
-from convnet_benchmarks.timing.loops import device_clock
+from convnet_benchmarks.timing.loops import Clock, device_clock, run_loop, warm_up
+from convnet_benchmarks.workload.backends import BACKENDS
 from convnet_benchmarks.workload.inputs import sample_batch, to_device
+from convnet_benchmarks.workload.kernels import framework_switches
+from convnet_benchmarks.workload.ran import ran_on
 
 if TYPE_CHECKING:
     import torch
     from torch import nn
 
-    from convnet_benchmarks.timing.loops import Clock
+_BACKEND = BACKENDS["stock"]
 
 
 def run(request: dict[str, Any]) -> list[dict[str, Any]]:
@@ -28,8 +31,13 @@ def run(request: dict[str, Any]) -> list[dict[str, Any]]:
 
     if request["threads"] is not None:
         torch.set_num_threads(request["threads"])
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
-    torch.backends.cudnn.benchmark = True
+    with framework_switches(_BACKEND):
+        return _measured(request)
+
+
+def _measured(request: dict[str, Any]) -> list[dict[str, Any]]:
+    import torch
+
     dtype = getattr(torch, request["dtype"])
     net = find_net(request)
     measure = _training if request["mode"] == "training" else _inference
@@ -44,17 +52,18 @@ def run(request: dict[str, Any]) -> list[dict[str, Any]]:
                 clock.synchronise()
                 setup_ms = (time.perf_counter() - start) * 1e3
                 found = measure(module, input, clock, request)
-            measured.append({"device": str(device), "batch": batch, "setup_ms": setup_ms, **found})
+            ran = ran_on(net, tuple(input.shape), _BACKEND.name, request["dtype"], device).as_dict()
+            about = {"device": str(device), "batch": ran["batch_size"], "ran": ran}
+            measured.append({**about, "setup_ms": setup_ms, **found})
     return measured
 
 
 def _inference(
-    module: "nn.Module", input: "torch.Tensor", clock: "Clock", request: dict[str, Any]
+    module: "nn.Module", input: "torch.Tensor", clock: Clock, request: dict[str, Any]
 ) -> dict[str, Any]:
     import torch
 
     from convnet_benchmarks.timing.layers import empty_layer_ms, time_layers
-    from convnet_benchmarks.timing.loops import warm_up
 
     def forward() -> None:
         module(input)
@@ -77,7 +86,7 @@ def _inference(
 
 
 def _training(
-    module: "nn.Module", input: "torch.Tensor", clock: "Clock", request: dict[str, Any]
+    module: "nn.Module", input: "torch.Tensor", clock: Clock, request: dict[str, Any]
 ) -> dict[str, Any]:
     from convnet_benchmarks.timing.phases import layer_phases, time_phases
     from nets.phases import AutogradPhases
@@ -100,11 +109,9 @@ def _training(
     return found
 
 
-def _operators(work: Callable[[], None], clock: "Clock", passes: int, device_type: str) -> dict[str, Any]:
+def _operators(work: Callable[[], None], clock: Clock, passes: int, device_type: str) -> dict[str, Any]:
     """PyTorch's operators by its profiler: calls per pass and own time, that of operators inside left out."""
     from torch.profiler import ProfilerActivity, profile
-
-    from convnet_benchmarks.timing.loops import run_loop
 
     activities = [ProfilerActivity.CPU]
     if device_type == "cuda":

@@ -7,10 +7,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from convnet_benchmarks.commands.report.data import ReportData
+from convnet_benchmarks.commands.report.matplotlib import save_png
+from convnet_benchmarks.commands.report.page import Section, page_text
+from convnet_benchmarks.commands.report.plots import all_plots
 from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.history import read_sources
 from convnet_benchmarks.options.study import open_output, study_parser
 from convnet_benchmarks.options.types import names
 from convnet_benchmarks.output import OutputFile
+from convnet_benchmarks.results.load import load_all
+from convnet_benchmarks.tables import Column, Table
 
 if TYPE_CHECKING:
     from convnet_benchmarks.commands.report.page import Section
@@ -69,11 +76,6 @@ def _require(package: str, what: str) -> None:
 
 
 def _sections(options: argparse.Namespace) -> "tuple[list[Section], list[Source]]":
-    from convnet_benchmarks.commands.report.data import ReportData
-    from convnet_benchmarks.commands.report.page import Section
-    from convnet_benchmarks.commands.report.plots import all_plots
-    from convnet_benchmarks.history import read_sources
-    from convnet_benchmarks.results.load import load_all
 
     plots = all_plots()
     wanted = list(plots) if options.plots is None else options.plots
@@ -92,16 +94,14 @@ def _sections(options: argparse.Namespace) -> "tuple[list[Section], list[Source]
 def _write_page(
     options: argparse.Namespace, file: OutputFile, sections: "Sequence[Section]", sources: "Sequence[Source]"
 ) -> None:
-    from convnet_benchmarks.commands.report.page import page
 
-    file.write(page(options.title, [Path(path).name for path in options.files], sections, sources))
+    file.write(page_text(options.title, [Path(path).name for path in options.files], sections, sources))
 
 
 def _write_pictures(options: argparse.Namespace, sections: "Sequence[Section]") -> list[str]:
     """The paths of the PNG files."""
     if options.png is None:
         return []
-    from convnet_benchmarks.commands.report.matplotlib import save_png
 
     written = []
     try:
@@ -117,7 +117,6 @@ def _write_pictures(options: argparse.Namespace, sections: "Sequence[Section]") 
 
 
 def _table(sections: "Sequence[Section]") -> "Table":
-    from convnet_benchmarks.tables import Column, Table
 
     table = Table(
         "Plots", [Column("plot"), Column("panels"), Column("numbers"), Column("absent; to make its data")]

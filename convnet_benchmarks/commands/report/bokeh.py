@@ -1,6 +1,7 @@
 """Panels drawn with bokeh, for the page: figures that follow the width they are given."""
 
 from collections.abc import Mapping, Sequence
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks.commands.report.chart import (
@@ -192,7 +193,6 @@ def _columns(marks: Sequence[Mark]) -> dict[str, list[Any]]:
 
 
 def _tip(mark: Mark) -> str:
-    from html import escape
 
     lines = [f"<span>{escape(name)}</span> {escape(text)}" for name, text in mark.tips]
     return "<br>".join(lines)

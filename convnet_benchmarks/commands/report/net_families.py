@@ -3,6 +3,7 @@
 from functools import cache
 
 from convnet_benchmarks.results.measurement import net_key
+from nets import registry
 
 
 def net_family(name: str) -> str:
@@ -12,6 +13,5 @@ def net_family(name: str) -> str:
 
 @cache
 def _families() -> dict[str, str]:
-    from nets import registry
 
     return {net_key(net.name): net.family or net.name for net in registry.NETS.values()}

@@ -8,6 +8,7 @@ from html import escape
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
+from convnet_benchmarks.commands.report.bokeh import draw
 from convnet_benchmarks.commands.report.chart import Chart
 from convnet_benchmarks.commands.report.style import Style, styles
 from convnet_benchmarks.tables import Table
@@ -34,7 +35,9 @@ class Section:
     chart: Chart | None
 
 
-def page(title: str, files: Sequence[str], sections: Sequence[Section], sources: "Sequence[Source]") -> str:
+def page_text(
+    title: str, files: Sequence[str], sections: Sequence[Section], sources: "Sequence[Source]"
+) -> str:
     """The whole page. ``files``: what the results were read from, as said on the page."""
     figures: dict[str, Any] = {}
     shown = [_section(section, section.chart, figures) for section in sections if section.chart]
@@ -98,8 +101,6 @@ def _navigation(sections: Sequence[Section]) -> str:
 
 def _section(section: Section, chart: Chart, figures: dict[str, Any]) -> str:
     from bokeh.embed import json_item
-
-    from convnet_benchmarks.commands.report.bokeh import draw
 
     looks = styles(chart.series_names)
     hosts = []

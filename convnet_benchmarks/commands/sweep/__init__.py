@@ -9,11 +9,17 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from convnet_benchmarks.commands.sweep.run import LARGEST_BATCH, THROUGHPUT, Task, measure_missing
+from convnet_benchmarks.commands.sweep.tables import sweep_tables
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.options import study, types
+from convnet_benchmarks.points.file import PointFile, latest
 from convnet_benchmarks.points.point import FAILED, MODES, Point
+from convnet_benchmarks.points.process import describe_device
 from convnet_benchmarks.workload import backends
+from convnet_benchmarks.workload import nets as named_nets
 from convnet_benchmarks.workload.devices import DTYPES
+from nets import registry
 
 if TYPE_CHECKING:
     from convnet_benchmarks.commands.sweep.run import Task
@@ -103,10 +109,6 @@ def main(arguments: Sequence[str], program: str) -> int:
     options = parser(program).parse_args(arguments)
     _check(options)
 
-    from convnet_benchmarks.commands.sweep.run import run
-    from convnet_benchmarks.commands.sweep.tables import tables
-    from convnet_benchmarks.points.file import PointFile, latest
-
     with (
         study.open_output("sweep", options, others=["points"]) as output,
         PointFile("--points", options.points, fresh=options.fresh) as file,
@@ -114,12 +116,12 @@ def main(arguments: Sequence[str], program: str) -> int:
         tasks = plan(options)
         interrupted = False
         try:
-            run(tasks, file, options)
+            measure_missing(tasks, file, options)
         except KeyboardInterrupt:
             interrupted = True
         found = latest(file.records)
         records = [found[task.identity] for task in tasks if task.identity in found]
-        output.write(tables(records), {"points": records})
+        output.write(sweep_tables(records), {"points": records})
     if interrupted:
         counted = f"{len(records)} of {len(tasks)} points are in {options.points}"
         print(f"{counted}; the same command continues", file=sys.stderr)
@@ -129,8 +131,6 @@ def main(arguments: Sequence[str], program: str) -> int:
 
 def _check(options: argparse.Namespace) -> None:
     """Names that there are not, said before anything is opened."""
-    from convnet_benchmarks.workload import nets as named_nets
-    from nets import registry
 
     if options.nets == ["all"]:
         options.nets = list(registry.NETS)
@@ -150,8 +150,6 @@ def _check(options: argparse.Namespace) -> None:
 
 def plan(options: argparse.Namespace) -> "list[Task]":
     """Everything asked for; a combination's batch sizes from small to large, then its search."""
-    from convnet_benchmarks.commands.sweep.run import LARGEST_BATCH, THROUGHPUT, Task
-    from convnet_benchmarks.points.process import describe_device
 
     machines = {device: describe_device(device, "--devices") for device in options.devices}
     kinds = [(THROUGHPUT, batch) for batch in sorted(options.batch_sizes)]

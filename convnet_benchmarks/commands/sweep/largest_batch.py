@@ -46,6 +46,7 @@ class _Tries:
 
     def __post_init__(self) -> None:
         self.tried: list[dict[str, Any]] = []
+        self.ran: dict[int, dict[str, Any]] = {}
 
     def fits(self, batch: int) -> bool:
         """Whether ``batch`` runs in the memory there is; raises _Refused where it fails otherwise."""
@@ -64,6 +65,8 @@ class _Tries:
             if status == OK and self.memory_budget is not None and (peak or 0) > self.memory_budget:
                 status = OUT_OF_MEMORY  # a peak too short to be seen while it lasted
         self.tried.append({"batch_size": batch, "status": status, "peak_memory_bytes": peak})
+        if "ran" in result:
+            self.ran[batch] = result["ran"]
         if status not in (OK, OUT_OF_MEMORY):
             raise _Refused(status, result["reason"])
         return bool(status == OK)
@@ -85,7 +88,7 @@ def find_largest_batch(point: Point, memory_budget: int | None, **limits: Any) -
 
     ``memory_budget``: bytes of main memory for the process that tries a batch; a GPU's limit is its memory.
     ``limits``: as PointWorker's. Keys: ``status``, ``reason``, ``largest_batch``, ``smallest_failing_batch``,
-    ``peak_memory_bytes`` of the largest, and ``tried``, every batch with its status and peak.
+    ``peak_memory_bytes`` and ``ran`` of the largest, and ``tried``, every batch with its status and peak.
     """
     tries = _Tries(point, memory_budget, limits)
     largest, failing = 0, None
@@ -98,6 +101,7 @@ def find_largest_batch(point: Point, memory_budget: int | None, **limits: Any) -
         tries.close()
     peaks = {entry["batch_size"]: entry["peak_memory_bytes"] for entry in tries.tried}
     return {
+        **({"ran": tries.ran[largest]} if largest in tries.ran else {}),
         "status": status,
         "reason": reason,
         "largest_batch": largest if status == OK else None,

@@ -45,7 +45,7 @@ class Task:
         return device_type(self.point.device)
 
 
-def run(tasks: list[Task], file: PointFile, options: argparse.Namespace) -> None:
+def measure_missing(tasks: list[Task], file: PointFile, options: argparse.Namespace) -> None:
     """Appends to ``file`` what it has no final record of; a combination's batches rise in ``tasks``."""
     available = available_bytes()
     budget = options.memory_budget or (available and int(available * SHARE_OF_MEMORY))

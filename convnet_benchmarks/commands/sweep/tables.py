@@ -5,7 +5,7 @@ from typing import Any
 
 from convnet_benchmarks.commands.sweep.run import LARGEST_BATCH, THROUGHPUT
 from convnet_benchmarks.points.point import OK
-from convnet_benchmarks.tables import Cell, Column, Table
+from convnet_benchmarks.tables import Cell, Column, Table, counted
 
 Records = Sequence[dict[str, Any]]
 _MIB = 2**20
@@ -18,7 +18,7 @@ _COMBINATION = (
 )
 
 
-def tables(records: Records) -> list[Table]:
+def sweep_tables(records: Records) -> list[Table]:
     """Throughput against batch size, then every point, then the largest batches; those that have rows."""
     points = [record for record in records if record["kind"] == THROUGHPUT]
     searches = [record for record in records if record["kind"] == LARGEST_BATCH]
@@ -112,7 +112,7 @@ def _machines(records: Records) -> list[str]:
     for record in records:
         if record["status"] == OK:
             point, machine = record["point"], record["machine"]
-            threads = f", {record['environment']['torch']['threads']} threads"
+            threads = f", {counted(record['environment']['torch']['threads'], 'thread')}"
             on_cpu = threads if point["device"] == "cpu" else ""
             found[f"{point['device']}: {machine['device']}, torch {machine['torch']}{on_cpu}"] = None
     return list(found)

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from convnet_benchmarks.commands.compare.rows import DIFFERS, EQUAL, compare, ratio
-from convnet_benchmarks.results.measurement import FEWEST_SAMPLES, Measurement
+from convnet_benchmarks.results.measurement import Measurement
+from convnet_benchmarks.timing.statistics import FEWEST_FOR_A_VERDICT
 from convnet_benchmarks.timing.verdicts import FASTER, SAME, SLOWER, UNSURE
 from tests.helpers import made_results
 from tests.helpers.commands import run_python
@@ -55,12 +56,12 @@ def test_the_ratio_of_speeds_is_how_many_times_as_fast() -> None:
 
 
 def test_fewer_than_nine_samples_decide_nothing() -> None:
-    few = replace(scaled(TIME, 0.1), samples=FEWEST_SAMPLES - 1)
+    few = replace(scaled(TIME, 0.1), samples=FEWEST_FOR_A_VERDICT - 1)
     found = ratio(TIME, few)
     assert (
         found.verdict == UNSURE and found.value == pytest.approx(10) and "8 samples, 9 needed" in found.reason
     )
-    assert ratio(TIME, replace(few, samples=FEWEST_SAMPLES)).verdict == FASTER
+    assert ratio(TIME, replace(few, samples=FEWEST_FOR_A_VERDICT)).verdict == FASTER
 
 
 def test_single_numbers_are_unsure_with_their_ratio() -> None:

@@ -9,6 +9,7 @@ from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.points.fields import FieldError, Fields
 from convnet_benchmarks.results.from_studies import environment_device
 from convnet_benchmarks.results.load import ResultFile
+from convnet_benchmarks.results.ran import read_ran
 from convnet_benchmarks.tables import Cell, Column, Table
 
 TITLE = "Roofline"
@@ -88,10 +89,11 @@ def _read(file: ResultFile) -> Iterator[_Roofline]:
             return
         document = Fields(content)
         roofline = document.inner("roofline")
+        ran = read_ran(document)
         yield _Roofline(
-            document.text("net"),
-            document.inner("options").whole("batch_size"),
-            environment_device(content["environment"]),
+            ran.net if ran else document.text("net"),
+            ran.batch_size if ran else document.inner("options").whole("batch_size"),
+            ran.device_name if ran else environment_device(content["environment"]),
             roofline.inner("roofs").positive("gflops"),
             roofline.inner("roofs").positive("gbytes"),
             [_layer(layer) for layer in roofline.each("layers")],

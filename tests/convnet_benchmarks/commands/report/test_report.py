@@ -10,7 +10,7 @@ import pytest
 
 from convnet_benchmarks.commands import report
 from convnet_benchmarks.commands.report.chart import Chart
-from convnet_benchmarks.commands.report.page import Section, page, table_html
+from convnet_benchmarks.commands.report.page import Section, page_text, table_html
 from convnet_benchmarks.commands.report.plots import all_plots
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.tables import Column, Table
@@ -122,7 +122,9 @@ def test_pictures(tmp_path: Path) -> None:
 def test_names_from_files_are_no_html() -> None:
     evil = "</script><script>alert(1)</script>"
     chart = Chart(evil, [], Table(evil, [Column(evil)], [[evil]], [evil]), [evil])
-    read = Page(page(evil, [evil], [Section("x", evil, evil, chart), Section("y", evil, evil, None)], []))
+    read = Page(
+        page_text(evil, [evil], [Section("x", evil, evil, chart), Section("y", evil, evil, None)], [])
+    )
     assert read.tags.count("script") == 3 and read.text.count(evil) >= 6
 
 
