@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from lua_compat.cli.prompt import run_prompt
 from lua_compat.runtime.errors import LuaError
 from lua_compat.runtime.interrupts import INTERRUPTED, interruptible
 from lua_compat.sandbox import Limits
@@ -198,8 +199,6 @@ def _execute(command: Command, crew: "Crew") -> int:
         runtime.watch_globals(strict=command.globals == "strict")
     code = _run_steps(runtime, command)
     if code == 0 and _wants_prompt(command):
-        from lua_compat.cli.prompt import run_prompt
-
         code = run_prompt(runtime)
     return code if runtime.exited else code or runtime.finish()
 

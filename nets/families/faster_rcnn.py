@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from nets.families.vgg import stages
 from nets.net import Net
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ def faster_rcnn_vgg16(classes: int = _VOC, proposals: int = 300, hidden: int = 4
     """3x600x800 (or another size) to the inputs of both losses: see ``nets.modules.detection.FasterRCNN``."""
     from torch import nn
 
-    from nets.families.vgg import stages
     from nets.modules.detection import FasterRCNN, Proposals, RegionPooling
     from nets.modules.torch7 import View
 

@@ -5,6 +5,8 @@ Both give the class scores and box offsets of every anchor; decoding and suppres
 
 from typing import TYPE_CHECKING
 
+from nets.families.mobilenet import features
+from nets.families.vgg import stages
 from nets.net import Net
 
 if TYPE_CHECKING:
@@ -19,7 +21,6 @@ def ssd_vgg16(classes: int = _VOC) -> "nn.Module":
     """SSD300: 3x300x300 to scores (8732, classes) and offsets (8732, 4)."""
     from torch import nn
 
-    from nets.families.vgg import stages
     from nets.modules.detection import SSD, ScaledUnitNorm
     from nets.modules.torch7 import conv_relu
 
@@ -50,7 +51,6 @@ def ssd_mobilenet(classes: int = _COCO) -> "nn.Module":
     """3x300x300 to scores (1917, classes) and offsets (1917, 4); predictions by 1x1 convolutions."""
     from torch import nn
 
-    from nets.families.mobilenet import features
     from nets.modules.detection import SSD
 
     layers, _ = features(1.0)
