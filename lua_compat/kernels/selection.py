@@ -3,6 +3,8 @@
 import torch
 from torch import Tensor
 
+from lua_compat.kernels.indices import check_indices
+
 __all__ = [
     "count_nonzero", "gather", "index_add", "index_copy", "index_fill", "index_select", "masked_copy",
     "masked_fill", "masked_select", "nonzero", "out_of_mask", "out_of_range", "scatter", "scatter_add",
@@ -37,6 +39,7 @@ def index_add(out: Tensor, dimension: int, index: Tensor, source: Tensor) -> Non
 
 
 def index_fill(out: Tensor, dimension: int, index: Tensor, value: float) -> None:
+    check_indices(index, out.shape[dimension - 1], "index")  # PyTorch takes negative ones
     out.index_fill_(dimension - 1, index - 1, value)
 
 

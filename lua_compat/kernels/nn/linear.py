@@ -3,12 +3,15 @@
 import torch
 from torch import Tensor
 
+from lua_compat.kernels.indices import check_indices
+
 __all__ = ["lookup_grad_weight", "lookup_renorm"]
 SANDBOXED = __all__
 
 
 def lookup_renorm(weight: Tensor, index: Tensor, maximum: float, p: float) -> None:
     """Scales the rows of weight that index (from 1) names to a p-norm of at most ``maximum``."""
+    check_indices(index, len(weight), "index of a row")
     rows = torch.unique(index) - 1
     weight[rows] = torch.renorm(weight[rows], p, 0, maximum)
 
@@ -20,6 +23,7 @@ def lookup_grad_weight(
     ``by_frequency``: divided by how often the index occurs."""
     rows = grad_output.reshape(-1, grad_weight.shape[1])
     kept = index != int(padding)
+    check_indices(index[kept], len(grad_weight), "index of a row")
     places, values = index[kept] - 1, rows[kept]
     if by_frequency:
         values = values / torch.bincount(places)[places].unsqueeze(1)

@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from lua_compat.kernels.indices import check_indices, check_shape
 from lua_compat.kernels.nn.layers import layer_kernels, whole
 from lua_compat.kernels.results import Out, write
 from lua_compat.kernels.workspace import Workspace
@@ -39,6 +40,14 @@ def _batch(x: Tensor, axes: int) -> Tensor:
             f"{axes + 1}D or {axes + 2}D (batch mode) tensor expected for input, but got: [{sizes}]"
         )
     return x if x.dim() == axes + 2 else x.unsqueeze(0)
+
+
+def _check_places(x: Tensor, grad_output: Tensor, indices: Tensor, axes: int) -> None:
+    """Raises ValueError unless each gradient has a place in its plane of ``x``."""
+    planes, outputs = _batch(x, axes), _batch(grad_output, axes)
+    check_shape(outputs, (*planes.shape[:2], *outputs.shape[2:]), "gradOutput")
+    check_shape(indices, grad_output.shape, "indices of the pooling")
+    check_indices(indices, math.prod(planes.shape[2:]), "index of a maximum")
 
 
 # Images
@@ -113,6 +122,7 @@ def spatial_max_pooling_grad_input(
     ph: int,
     ceil: bool,
 ) -> None:
+    _check_places(x, grad_output, indices, 2)
     grad.resize_(x.shape)
     _aten.max_pool2d_with_indices_backward.grad_input(
         grad_output, x, [kh, kw], [dh, dw], [ph, pw], [1, 1], ceil, indices - 1, grad_input=grad
@@ -185,6 +195,7 @@ def _feature_lp_pooling_gradient(
     """None where the result is 0."""
     windows = x.unfold(int(axis), int(width), int(step))
     y = windows.pow(power).sum(-1, keepdim=True).pow(1 / power)
+    check_shape(grad, windows.shape[:-1], "gradOutput")
     slopes = torch.where(y == 0, 0.0, (windows / y).pow(power - 1))
     return _aten.unfold_backward(slopes * grad.unsqueeze(-1), x.shape, int(axis), int(width), int(step))
 
@@ -233,6 +244,7 @@ def volumetric_max_pooling(out: Out, indices: Out, x: Tensor, ceil: bool, *numbe
 def volumetric_max_pooling_grad_input(
     grad: Out, x: Tensor, grad_output: Tensor, indices: Tensor, ceil: bool, *numbers: float
 ) -> None:
+    _check_places(x, grad_output, indices, 3)
     result = _aten.max_pool3d_with_indices_backward(
         _batch(grad_output, 3), _batch(x, 3), *_volume(numbers), ceil, _batch(indices, 3) - 1
     )
@@ -254,6 +266,9 @@ def fractional_max_pooling(out: Out, indices: Out, x: Tensor, samples: Tensor, *
     for size, width, room in zip(sizes, kernel, batch.shape[2:], strict=True):
         if size + width - 1 >= room:
             raise ValueError(f"poolSize ({width}) too large relative to input size ({room})")
+    check_shape(samples, (*batch.shape[:2], axes), "random samples")
+    if not bool(((samples >= 0) & (samples <= 1)).all()):  # NaN is neither
+        raise ValueError("random samples: numbers from 0 to 1 expected")
     if axes == 2:
         values, flat = _aten.fractional_max_pool2d(batch, kernel, sizes, samples)
     else:  # PyTorch takes the samples for a volume's dimensions in their order
@@ -265,6 +280,7 @@ def fractional_max_pooling(out: Out, indices: Out, x: Tensor, samples: Tensor, *
 def fractional_max_pooling_grad_input(
     grad: Out, x: Tensor, grad_output: Tensor, indices: Tensor, axes: int
 ) -> None:
+    _check_places(x, grad_output, indices, int(axes))
     batch = _batch(x, int(axes))
     result = x.new_zeros(batch.shape).flatten(2)
     places = _batch(indices, int(axes)).flatten(2) - 1
@@ -302,6 +318,7 @@ def max_unpooling_grad_input(
     if tuple(grad_output.shape[-len(shape) :]) != shape:
         expected, got = ("x".join(map(str, s)) for s in (shape, grad_output.shape[-len(shape) :]))
         raise ValueError(f"Inconsistent gradOutput size. output: {expected}, gradOutput: {got}")
+    check_indices(indices, math.prod(shape), "index of a maximum")
     places = _batch(indices, len(shape))
     values = _batch(grad_output, len(shape)).flatten(2).gather(2, places.flatten(2) - 1)
     write(grad, values.view(places.shape), x)

@@ -6,6 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from lua_compat.kernels.indices import check_indices, check_shape
 from lua_compat.kernels.results import Out
 
 __all__ = [
@@ -15,9 +16,9 @@ __all__ = [
 SANDBOXED = __all__
 
 
-def _entries(table: Tensor, columns: int) -> tuple[Tensor, Tensor, Tensor]:
+def _entries(table: Tensor, columns: int, batch: int | None = None) -> tuple[Tensor, Tensor, Tensor]:
     """Rows and columns (from 0) and values that are not 0, of entries x (row, column, value), or of
-    batch x entries x (column, value)."""
+    batch x entries x (column, value). ``batch``: how many rows there are; None: whatever the table says."""
     if table.dim() == 3:
         rows = torch.arange(table.shape[0], device=table.device).repeat_interleave(table.shape[1])
         places, values = table[..., 0].reshape(-1), table[..., 1].reshape(-1)
@@ -28,12 +29,14 @@ def _entries(table: Tensor, columns: int) -> tuple[Tensor, Tensor, Tensor]:
     wrong = places[(places < 0) | (places >= columns)]
     if wrong.numel():
         raise ValueError(f"index out of bound. {int(wrong[0]) + 1} not between 1 and {columns}")
+    if batch is not None:
+        check_indices(rows, batch, "row of a sparse input", first=0)
     return rows, places, values
 
 
 def sparse_linear(out: Out, table: Tensor, batch: int, weight: Tensor, bias: Tensor) -> None:
     """out (batch x outputs) = weight * input + bias, for an input whose entries ``table`` lists."""
-    rows, places, values = _entries(table, weight.shape[1])
+    rows, places, values = _entries(table, weight.shape[1], int(batch))
     out.resize_(int(batch), weight.shape[0])
     out.copy_(bias.expand_as(out))
     out.index_add_(0, rows, weight[:, places].t() * values.unsqueeze(1))
@@ -49,7 +52,7 @@ def sparse_linear_grad_parameters(
     scale: float,
 ) -> None:
     """Adds scale times the gradients, and decay times the weight."""
-    rows, places, values = _entries(table, weight.shape[1])
+    rows, places, values = _entries(table, weight.shape[1], len(grad_output))
     grad_weight.index_add_(1, places, (grad_output[rows] * values.unsqueeze(1)).t(), alpha=scale)
     grad_bias.add_(grad_output.sum(0), alpha=scale)
     if decay != 0:
@@ -98,8 +101,16 @@ def _normalized(weight: Tensor, rows: Tensor, values: Tensor, train: bool) -> Te
     return result
 
 
-def _batch_rows(sizes: Tensor) -> Tensor:
-    """For each key, which example it is of."""
+def _rows_of_keys(keys: Tensor, offset: int, weight: Tensor) -> Tensor:
+    """The rows of weight, from 0, that keys mean."""
+    check_indices(keys, len(weight), "key", first=-int(offset))
+    return keys + int(offset)
+
+
+def _batch_rows(sizes: Tensor, count: int) -> Tensor:
+    """For each of ``count`` keys, which example it is of."""
+    check_indices(sizes, count + 1, "number of keys of an example", first=0)
+    check_shape(torch.empty(int(sizes.sum()), device="meta"), (count,), "keys of all examples")
     return torch.arange(len(sizes), device=sizes.device).repeat_interleave(sizes)
 
 
@@ -121,7 +132,8 @@ def index_linear(
     """
     if keys.numel() != values.numel():
         raise ValueError(_NO_KEYS)
-    rows = keys + int(offset)
+    rows = _rows_of_keys(keys, offset, weight)
+    _batch_rows(sizes, len(keys))
     if weight.shape[1] > bias.shape[0]:
         values = _normalized(weight, rows, values, train)
         normalized.resize_(values.shape)
@@ -148,7 +160,7 @@ def index_linear_grad_parameters(
     with_key_bias = weight.shape[1] > outputs
     grad_weight.resize_(len(values), 2 * outputs if with_key_bias else outputs)
     of_weight = grad_weight[:, -outputs:]
-    torch.index_select(of_output, 0, _batch_rows(sizes), out=grad_weight[:, :outputs])
+    torch.index_select(of_output, 0, _batch_rows(sizes, len(values)), out=grad_weight[:, :outputs])
     torch.mul(grad_weight[:, :outputs], values.unsqueeze(1), out=of_weight)
     grad_bias.add_(of_output.sum(0))
 
@@ -188,7 +200,7 @@ def index_linear_update(
 ) -> None:
     """Takes a step along the gradient of one batch, and for the keys in it decays their weights."""
     of_output = grad_output.reshape(len(sizes), len(bias))
-    rows, examples = keys + int(offset), _batch_rows(sizes)
+    rows, examples = _rows_of_keys(keys, offset, weight), _batch_rows(sizes, len(keys))
     normalizes = weight.shape[1] > len(bias)
     bias.sub_(of_output.sum(0), alpha=rate)
     if not normalizes and decay == 0:
@@ -216,4 +228,4 @@ def index_linear_update_parameters(
     outputs = len(bias)
     of_key_bias = grad_weight[:, :outputs] if weight.shape[1] > outputs else None
     bias.sub_(grad_bias, alpha=rate)
-    _step(weight, keys + int(offset), of_key_bias, grad_weight[:, -outputs:], rate, decay)
+    _step(weight, _rows_of_keys(keys, offset, weight), of_key_bias, grad_weight[:, -outputs:], rate, decay)

@@ -14,7 +14,7 @@ local check, integer = tensors.check, tensors.integer
 
 local function check_index(index, source, d, where)
    if index.nd ~= 1 then errors.argument(3, 'Index is supposed to be a vector', where) end
-   if d > source.nd then
+   if d < 1 or d > source.nd then
       errors.argument(4, ('Indexing dim %d is out of bounds of tensor'):format(d), where)
    end
    if source.nd == 0 then errors.argument(2, 'Source tensor is empty', where) end
@@ -167,7 +167,7 @@ for _, T in ipairs(overloads.all_but_half) do install(T) end
 -- The other tensors may be smaller than their counterpart, in every dimension but d.
 local function check_gather(whole, index, d, what)
    if index.nd ~= whole.nd then errors.argument(4, what, 'THTensorMath.c') end
-   if d > whole.nd then errors.argument(3, 'Index dimension is out of bounds', 'THTensorMath.c') end
+   if d < 1 or d > whole.nd then errors.argument(3, 'Index dimension is out of bounds', 'THTensorMath.c') end
 end
 
 local function gather(r, t, d, index)

@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from lua_compat.kernels.indices import check_indices
 from lua_compat.kernels.results import Out, write
 
 __all__ = [
@@ -14,19 +15,23 @@ __all__ = [
 ]  # fmt: skip
 SANDBOXED = __all__
 
+_MOST_PLANES = 1 << 20
+
 
 def _filters(weight: Tensor, table: Tensor, outputs: int) -> Tensor:
     """Returns the filters of an ordinary convolution, output x input x kh x kw: zero where nothing is
     connected."""
-    inputs, places = _places(table)
+    inputs, places = _places(table, outputs)
     dense = weight.new_zeros(outputs * inputs, *weight.shape[1:])
     dense.index_add_(0, places, weight)
     return dense.view(outputs, inputs, *weight.shape[1:])
 
 
-def _places(table: Tensor) -> tuple[int, Tensor]:
+def _places(table: Tensor, outputs: int) -> tuple[int, Tensor]:
     """Returns how many input planes are connected, and which filter each connection is: output * inputs +
     input."""
+    check_indices(table.long()[:, 0], _MOST_PLANES, "input plane of a connection")
+    check_indices(table.long()[:, 1], outputs, "output plane of a connection")
     entries = table.long() - 1
     inputs = int(entries[:, 0].max()) + 1
     return inputs, entries[:, 1] * inputs + entries[:, 0]
@@ -104,7 +109,7 @@ def mapped_convolution_grad_parameters(
     scale: float,
 ) -> None:
     """Adds scale times the gradients to grad_weight and grad_bias."""
-    inputs, places = _places(table)
+    inputs, places = _places(table, len(bias))
     filters = weight.new_empty(len(bias), inputs, *weight.shape[1:])  # only their sizes count
     _, of_filters, of_bias = _gradients(x, grad_output, filters, dw, dh, full, [False, True, True])
     if full:

@@ -1,0 +1,26 @@
+"""Checks indices before PyTorch uses them: some of its backward functions write wherever theirs say."""
+
+import torch
+from torch import Tensor
+
+
+def check_indices(indices: Tensor, count: int, what: str, first: int = 1) -> None:
+    """Raises ValueError unless every index is a whole number from ``first`` on, one of ``count``.
+
+    indices: of any shape, of a type of whole numbers; ``what`` names them in the message.
+    """
+    if indices.dtype.is_floating_point or indices.dtype.is_complex or indices.dtype == torch.bool:
+        raise ValueError(f"{what}: whole numbers expected, got a tensor of {str(indices.dtype)[6:]}")
+    if indices.numel() == 0:
+        return
+    low, high = (int(end) for end in torch.aminmax(indices))
+    if low < first or high >= first + count:
+        bad = low if low < first else high
+        raise ValueError(f"{what}: {bad} is not one of {first} to {first + count - 1}")
+
+
+def check_shape(t: Tensor, shape: tuple[int, ...] | torch.Size, what: str) -> None:
+    """Raises ValueError unless a tensor has these sizes."""
+    if tuple(t.shape) != tuple(shape):
+        expected, got = (" x ".join(map(str, sizes)) or "one number" for sizes in (shape, t.shape))
+        raise ValueError(f"{what}: {expected} expected, got {got}")
