@@ -60,6 +60,8 @@ function os.exit(code)
    functions.exit(code)
 end
 
+assert(loadfile(folder .. '/dialect/init.lua'))(folder)
+
 -- require: the script's folder, the folder it is run from, our packages, LUA_PATH (or Lua's usual places), then where
 -- LuaRocks and Torch7's installer put packages in plain Lua.
 local script_folder = tostring(script_arguments[0]):match('^(.*)/[^/]*$') or '.'
