@@ -1,13 +1,33 @@
 -- load, loadstring, loadfile, dofile and the files that require finds: Lua source goes through dialect/source.lua.
--- Called with its table, and the folder of our own packages: these need no change, and are loaded as they are.
-local source, own_folder = ...
+-- Called with its table, the function of dialect/lines.lua, and the folder of our own packages: these need no change,
+-- and are loaded as they are.
+local source, merged_lines, own_folder = ...
 own_folder = own_folder .. '/'
 
 local plain_load, plain_loadfile, open, stdin = load, loadfile, io.open, io.stdin
 local searchpath, package = package.searchpath, package
 local type, error, pcall, tostring, concat = type, error, pcall, tostring, table.concat
-local byte, find, format, sub = string.byte, string.find, string.format, string.sub
+local tonumber, dump = tonumber, string.dump
+local byte, find, format, match, sub = string.byte, string.find, string.format, string.match, string.sub
 local BYTECODE = 27
+local AMBIGUOUS = ":(%d+): ambiguous syntax %(function call x new statement%) near '%('$"
+
+-- The function of a text in which a call's ( may begin a line; or nil and what is wrong with it.
+local function compile_joined(text, name, mode, environment)
+   local chunk, problem = plain_load(text, name, mode, environment)
+   local lines, higher, lower = {}, nil, nil
+   while not chunk do
+      local line = tonumber(match(problem, AMBIGUOUS))
+      if not line or lines[line] then return nil, problem end
+      lines[line] = true
+      higher, lower = source.joined(text, lines)
+      if not lower then return nil, problem end
+      chunk, problem = plain_load(lower, name, mode, environment)
+   end
+   local twin = higher and plain_load(higher, name, mode, environment)
+   local with_lines = twin and merged_lines(dump(twin), dump(chunk))
+   return with_lines and plain_load(with_lines, name, nil, environment) or chunk
+end
 
 -- The function of a text; or nil and what is wrong with it, in the text's own words. ``name``: as for load.
 local function compile(text, name, mode, environment)
@@ -15,18 +35,18 @@ local function compile(text, name, mode, environment)
    local with_lengths = source.with_lengths(text)
    local chunk, problem = plain_load(with_lengths, name, mode, environment)
    if chunk and not find(text, 'goto', 1, true) then return chunk end
-   local rearranged = source.rearranged(with_lengths)
-   if rearranged then
-      chunk, problem = plain_load(rearranged, name, mode, environment)
-      if chunk then return chunk end
-   elseif chunk then
-      return chunk
-   end
+   local with_statements = source.with_statements(with_lengths)
+   if not with_statements or (chunk and with_statements == with_lengths) then return chunk, problem end
+   chunk, problem = compile_joined(with_statements, name, mode, environment)
+   if chunk then return chunk end
    if with_lengths ~= text then -- what is said of a # shall not be said of what stands for it
-      local of_text, problem_of_text = plain_load(source.rearranged(text) or text, name, mode, environment)
+      local of_text, problem_of_text = compile_joined(source.with_statements(text), name, mode, environment)
       if not of_text then problem = problem_of_text end
    end
-   return nil, source.message(problem)
+   local stand_in = source.stand_in(problem)
+   if not stand_in then return nil, problem end
+   local _, refused = compile_joined(source.with_statements(text, stand_in), name, mode, environment)
+   return nil, source.message(problem, stand_in, refused)
 end
 
 -- The pieces that a function gives, up to nil or an empty one, as one text.

@@ -11,4 +11,4 @@ part('library', call_method)
 part 'processes'
 part 'running'
 part('length', part 'operand', call_method)
-part('chunks', part 'source', folder)
+part('chunks', part 'source', part 'lines', folder)

@@ -1,8 +1,9 @@
 -- The names in the messages of operators that are computed here: what LuaJIT would have said of an operand ("local
 -- 'x'", "field 'modules'"), read from the bytecode of the function that used it. Only errors come here.
 local band, shiftright = bit.band, bit.rshift
-local getinfo, getlocal = debug.getinfo, debug.getlocal
-local rawequal, loadstring, format, sub = rawequal, loadstring, string.format, string.sub
+local getinfo, getlocal, getupvalue, getfenv = debug.getinfo, debug.getlocal, debug.getupvalue, debug.getfenv
+local rawequal, pcall, error, select, loadstring = rawequal, pcall, error, select, loadstring
+local format, sub = string.format, string.sub
 local huge = math.huge
 local util = require 'jit.util'
 local funcbc, funcinfo, funck, funcuvname = util.funcbc, util.funcinfo, util.funck, util.funcuvname
@@ -44,19 +45,27 @@ local function writer_of(f, slot, place)
    end
 end
 
--- What LuaJIT calls a slot ("local 'x'"), of whose slots ``locals`` has the names; nil where it has no name for it.
+-- What LuaJIT calls a slot ("local 'x'") of a function f, of whose slots ``locals`` has the names, and a function that
+-- gives its value anew; nil where it has no name for it, or the value cannot be had.
 local function described(f, slot, place, locals)
    if locals[slot] then return format("local '%s'", locals[slot]) end
    local writer, before = writer_of(f, slot, place)
    if not writer then return nil end
    if writer.code == codes.move then return described(f, writer.d, before, locals) end
-   if writer.code == codes.global then return format("global '%s'", funck(f, -writer.d - 1)) end
-   if writer.code == codes.upvalue then return format("upvalue '%s'", funcuvname(f, writer.d)) end
    if writer.code == codes.field then return format("field '%s'", funck(f, -writer.c - 1)) end
+   if writer.code == codes.global then
+      local name = funck(f, -writer.d - 1)
+      return format("global '%s'", name), function() return getfenv(f)[name] end
+   end
+   if writer.code == codes.upvalue then
+      local function value() return select(2, getupvalue(f, writer.d + 1)) end
+      return format("upvalue '%s'", funcuvname(f, writer.d)), value
+   end
 end
 
 -- Of a power base ^ exponent that has just failed in the function at a level of the stack: whether it stands for a
--- length, and what LuaJIT calls its operands (nil: it has no name, or more than one power of the line may be meant).
+-- length, and what LuaJIT calls its operands (nil: it has no name for one). Of several powers in one line it is the
+-- first that has these operands.
 return function(level, base, exponent)
    local frame = getinfo(level, 'Slf')
    local is_length = rawequal(base, false)
@@ -69,19 +78,22 @@ return function(level, base, exponent)
       values[slot] = value
       if sub(name, 1, 1) ~= '(' then locals[slot] = name end
    end
-   local f, place, found, of_base, of_exponent = frame.func, 0, false, nil, nil
+   local f, place = frame.func, 0
    while true do
       place = place + 1
       local power = decoded(f, place)
-      if not power then break end
+      if not power then return is_length end
       if power.code == codes.power and funcinfo(f, place).currentline == frame.currentline
          and rawequal(values[power.b], base) and rawequal(values[power.c], exponent) then
-         local left, right = described(f, power.b, place, locals), described(f, power.c, place, locals)
-         if found and (left ~= of_base or right ~= of_exponent) then return is_length end
-         found, of_base, of_exponent = true, left, right
-         local writer = writer_of(f, power.b, place)
-         is_length = is_length and not left and writer ~= nil and writer.code == codes.primitive and writer.d == FALSE
+         local of_base = described(f, power.b, place, locals)
+         local of_exponent, value = described(f, power.c, place, locals)
+         local known, now = pcall(value or error)
+         if not known or rawequal(now, exponent) then
+            local writer = writer_of(f, power.b, place)
+            is_length = is_length and not of_base and writer ~= nil and writer.code == codes.primitive
+               and writer.d == FALSE
+            return is_length, of_base, of_exponent
+         end
       end
    end
-   return is_length, of_base, of_exponent
 end

@@ -1,16 +1,16 @@
 -- Torch7's Lua in the words of the LuaJIT that runs here: Torch7 builds LuaJIT with its option for Lua 5.2, this one
--- is built without it. Source text is changed a little before it is compiled; every token stays on its line:
+-- is built without it. Source text is changed a little before it is compiled; line numbers stay:
 --
 -- - #x asks the metatable of a table for __len. It becomes false^x, a power whose first operand has a metatable of
 --   ours (dialect/length.lua). ^ binds what follows it as a # in its place does, so no operand needs to be found.
--- - A ( that begins a line is a call where it can be one. The token before it moves down to its line.
+-- - A ( that begins a line is a call where it can be one: LuaJIT finds that ambiguous, and says on which line.
 -- - break may stand in the middle of a block (do break end), ; anywhere between statements (those in excess go).
 -- - goto is no name.
 --
 -- Nothing within strings and comments is touched. Text that cannot be split into tokens is left as it is, for LuaJIT
 -- to say what is wrong with it.
 local byte, find, match, sub, concat = string.byte, string.find, string.match, string.sub, table.concat
-local gsub, ipairs, select = string.gsub, ipairs, select
+local ipairs, select = ipairs, select
 
 local source = {}
 
@@ -151,19 +151,20 @@ local function next_token_place(text, at)
    end
 end
 
--- The tokens of a text: three lists with the kind, the first place and the place behind each; nil where the text
--- cannot be read.
+-- The tokens of a text: four lists with the kind, the first place, the place behind and the text of each (empty for a
+-- string); nil where the text cannot be read.
 local function tokens_of(text)
-   local kinds, starts, ends = {}, {}, {}
+   local kinds, starts, ends, words = {}, {}, {}, {}
    local place, count = next_token_place(text, beginning(text)), 0
    while place and place <= #text do
       local kind, behind = token_at(text, place)
       if not behind then return nil end
       count = count + 1
       kinds[count], starts[count], ends[count] = kind, place, behind
+      words[count] = kind == STRING and '' or sub(text, place, behind - 1)
       place = next_token_place(text, behind)
    end
-   if place then return kinds, starts, ends end
+   if place then return kinds, starts, ends, words end
 end
 
 local function set(...)
@@ -176,38 +177,35 @@ local KEYWORDS = set('and', 'break', 'do', 'else', 'elseif', 'end', 'false', 'fo
    'local', 'nil', 'not', 'or', 'repeat', 'return', 'then', 'true', 'until', 'while')
 local ENDS_BLOCK = set('end', 'else', 'elseif', 'until')
 local STARTS_BLOCK = set('do', 'then', 'else', 'repeat')
+local BLOCKS = set('chunk', 'function', 'if', 'for', 'while', 'repeat', 'do')
+local OPENS = { ['('] = true, ['['] = true, ['{'] = true }
 local CLOSES = { [')'] = true, [']'] = true, ['}'] = true }
 
 -- Words after which goto can only be a name: within an expression, or where a name is declared.
 local BEFORE_A_NAME = set('.', ':', '=', '(', '{', '[', ',', '+', '-', '*', '/', '%', '^', '#', '<', '>', '..', '~',
    'and', 'or', 'not', 'function', 'local', 'for', 'in', 'return', 'if', 'while', 'until', 'elseif', 'goto')
 
--- What stands for such a goto: no name either, and nothing that may begin or go on an expression.
-local NOT_A_NAME = 'and'
+-- What stands for a break, for a goto that wants a name, and for one where there can be none; and instead, to learn
+-- whether an error is theirs: tokens that can stand nowhere there.
+local BREAK, GOTO, NO_OPERAND, NO_OPERATOR = 'do break end', '::', 'in', 'until'
+local REFUSED = { [BREAK] = 'in', [GOTO] = 'in', [NO_OPERAND] = 'then', [NO_OPERATOR] = 'local' }
+local STANDS_FOR = { ['do'] = 'break', [GOTO] = 'goto', [NO_OPERAND] = 'goto', [NO_OPERATOR] = 'goto' }
 
--- Text as LuaJIT without the option for Lua 5.2 takes it; nil where nothing can be done about it.
-function source.rearranged(text)
-   local kinds, starts, ends = tokens_of(text)
+-- Text whose statements LuaJIT without the option takes: break anywhere, stray semicolons, goto as a keyword. The
+-- same text where nothing is to be changed; nil where it cannot be read. ``refused``: what stands for a
+-- break or goto and shall itself be replaced, by a token that can stand nowhere there.
+function source.with_statements(text, refused)
+   local kinds, starts, ends, words = tokens_of(text)
    if not kinds then return nil end
-   local words = {}
-   for place, kind in ipairs(kinds) do
-      words[place] = kind == STRING and '' or sub(text, starts[place], ends[place] - 1)
-   end
-   -- What each token becomes; the gap before it stays, but that before a moved one comes first.
-   local becomes, moved, changed = {}, {}, false
-   local function put(place, what) becomes[place], changed = what, true end
+   local becomes, changed = {}, false
+   local function put(place, what) becomes[place], changed = what == refused and REFUSED[what] or what, true end
 
-   local function can_be_called(place)
-      if kinds[place] == STRING then return true end
-      if kinds[place] == WORD then return not KEYWORDS[words[place]] end
-      return CLOSES[words[place]] or false
-   end
-
-   -- Per open block or bracket: which one, and whether a return in it has had its semicolon.
-   local open, returned = { 'chunk' }, { false }
-   local function enter(what)
+   -- Per open block or bracket: which one, whether a return in it has had its semicolon, and whether what was read of
+   -- it is only the condition or the range before its then or do.
+   local open, returned, header = { 'chunk' }, { false }, { false }
+   local function enter(what, begins_with_header)
       open[#open + 1] = what
-      returned[#open] = false
+      returned[#open], header[#open] = false, begins_with_header or false
    end
    local function leave()
       if #open > 1 then open[#open] = nil end
@@ -216,74 +214,135 @@ function source.rearranged(text)
    local fresh = true -- a statement may begin here, and none has yet
 
    for place, word in ipairs(words) do
-      local was_fresh = fresh
+      local was_fresh, before = fresh, words[place - 1]
+      local in_label = before == '::' and words[place - 3] ~= '::'
+      local among_statements = BLOCKS[open[#open]] and not (header[#open] or BEFORE_A_NAME[before] or in_label)
       fresh = false
       if kinds[place] == WORD and KEYWORDS[word] then
          if word == 'function' then
             enter('function')
             parameters_follow = true
-         elseif word == 'if' or word == 'repeat' or word == 'do' then
+         elseif word == 'if' or word == 'for' or word == 'while' then
+            enter(word, true)
+         elseif word == 'repeat' or (word == 'do' and not header[#open]) then
             enter(word)
+         elseif word == 'do' or word == 'then' then
+            header[#open] = false
          elseif word == 'end' or word == 'until' then
             leave()
          elseif word == 'return' then
             returned[#open] = 'values'
          elseif word == 'else' or word == 'elseif' then
-            returned[#open] = false
+            returned[#open], header[#open] = false, word == 'elseif'
          elseif word == 'break' then
             local after = words[place + 1] == ';' and place + 2 or place + 1
-            if words[after] and not ENDS_BLOCK[words[after]] then put(place, 'do break end') end
-         elseif word == 'goto' and not (kinds[place + 1] == WORD and not KEYWORDS[words[place + 1]]
-               and not BEFORE_A_NAME[words[place - 1]]) then
-            local label = words[place - 1] == '::' and words[place + 1] == '::'
-            put(place, (label or BEFORE_A_NAME[words[place - 1]]) and NOT_A_NAME or '::')
+            if among_statements and words[after] and not ENDS_BLOCK[words[after]] then
+               put(place, BREAK)
+            end
+         elseif word == 'goto' then
+            local a_name_follows = kinds[place + 1] == WORD and not KEYWORDS[words[place + 1]]
+            if BEFORE_A_NAME[before] or in_label then
+               put(place, NO_OPERAND)
+            elseif not among_statements then
+               put(place, NO_OPERATOR)
+            elseif not a_name_follows then
+               put(place, GOTO)
+            end
          end
          fresh = STARTS_BLOCK[word] or false
-      elseif word == '(' and kinds[place] == SYMBOL then
-         if parameters_follow then
-            parameters_follow = false
-            enter('parameters')
-         else
-            local gap = place > 1 and sub(text, ends[place - 1], starts[place] - 1) or ''
-            if find(gap, '[\r\n]') and can_be_called(place - 1) then
-               moved[place - 1], changed = gap, true
-            end
-            enter(word)
-         end
-      elseif (word == '{' or word == '[') and kinds[place] == SYMBOL then
-         enter(word)
-      elseif CLOSES[word] and kinds[place] == SYMBOL then
+      elseif kinds[place] == SYMBOL and OPENS[word] then
+         enter(word == '(' and parameters_follow and 'parameters' or word)
+         if word == '(' then parameters_follow = false end
+      elseif kinds[place] == SYMBOL and CLOSES[word] then
          fresh = open[#open] == 'parameters'
          leave()
       elseif word == '::' then
          fresh = words[place - 2] == '::'
-      elseif word == ';' and open[#open] ~= '{' then
+      elseif word == ';' and BLOCKS[open[#open]] and not header[#open] then
          if returned[#open] == 'values' then
             returned[#open] = 'done'
-         elseif was_fresh then
-            if returned[#open] ~= 'done' then put(place, ' ') end
+         elseif was_fresh and returned[#open] ~= 'done' then
+            put(place, ' ')
          end
          fresh = true
       end
    end
-   if not changed then return nil end
+   if not changed then return text end
 
    local pieces, done = {}, 1
    for place, start in ipairs(starts) do
-      local behind = ends[place]
-      pieces[#pieces + 1] = sub(text, done, start - 1)
-      if moved[place] then
-         pieces[#pieces + 1] = moved[place]
-         behind = starts[place + 1]
+      if becomes[place] then
+         pieces[#pieces + 1] = sub(text, done, start - 1)
+         pieces[#pieces + 1] = becomes[place]
+         done = ends[place]
       end
-      pieces[#pieces + 1] = becomes[place] or sub(text, start, ends[place] - 1)
-      done = behind
    end
    pieces[#pieces + 1] = sub(text, done)
    return concat(pieces)
 end
 
--- What LuaJIT says of a rearranged text, in the words of the text as it was.
-function source.message(problem) return (gsub(problem, "near '" .. NOT_A_NAME .. "'$", "near 'goto'")) end
+-- Whether a call's ( may follow a token.
+local function can_be_called(kind, word)
+   if kind == STRING then return true end
+   if kind == WORD then return not KEYWORDS[word] end
+   return CLOSES[word] or false
+end
+
+-- How many lines end between two places; two different characters that end a line are one end of it.
+local function line_ends(text, from, to)
+   local count = 0
+   while true do
+      from = find(text, '[\r\n]', from)
+      if not from or from >= to then return count end
+      count = count + 1
+      local code, follower = byte(text, from, from + 1)
+      from = from + ((follower == NEWLINE or follower == RETURN) and follower ~= code and 2 or 1)
+   end
+end
+
+-- The text with the calls whose ( begins one of the given lines (a set) in one line with what they call: twice, with the ( a line higher and with what precedes it lower. Neither has all lines right, but together
+-- they tell them (dialect/lines.lua). nil where the text cannot be read.
+function source.joined(text, lines)
+   local kinds, starts, ends, words = tokens_of(text)
+   if not kinds then return nil end
+   local higher, lower = {}, {}
+   local done, line, counted = 1, 1, 1
+   for place = 2, #starts do
+      local start, before = starts[place], place - 1
+      if words[place] == '(' and kinds[place] == SYMBOL and can_be_called(kinds[before], words[before])
+         and find(sub(text, ends[before], start - 1), '[\r\n]') then
+         line, counted = line + line_ends(text, counted, start), start
+         if lines[line] then
+            local gap, callee_ends = sub(text, ends[before], start - 1), ends[before] - 1
+            higher[#higher + 1] = sub(text, done, callee_ends) .. '(' .. gap
+            if kinds[before] == STRING then -- f 'x' becomes f ('x')
+               local called_ends = ends[before - 1] - 1
+               lower[#lower + 1] = sub(text, done, called_ends) .. '(' .. sub(text, called_ends + 1, callee_ends)
+               lower[#lower + 1] = gap .. ')('
+            else
+               lower[#lower + 1] = sub(text, done, starts[before] - 1) .. gap
+               lower[#lower + 1] = sub(text, starts[before], callee_ends) .. '('
+            end
+            done = start + 1
+         end
+      end
+   end
+   local rest = sub(text, done)
+   return concat(higher) .. rest, concat(lower) .. rest
+end
+
+-- Whether an error of a text with_statements may be about what stands for a break or a goto: what that is.
+function source.stand_in(problem)
+   local token = match(problem, "near '(.*)'$")
+   return STANDS_FOR[token] and (token == 'do' and BREAK or token)
+end
+
+-- What LuaJIT says of a text with_statements, in the words of the text as it was: of ``stand_in``, if with that
+-- refused it says the same of what replaces it.
+function source.message(problem, stand_in, refused)
+   local before, token = match(problem, "^(.*near ')(.*)'$")
+   if refused == before .. REFUSED[stand_in] .. "'" then return before .. STANDS_FOR[token] .. "'" end
+   return problem
+end
 
 return source

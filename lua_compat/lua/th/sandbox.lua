@@ -10,6 +10,7 @@ local real_loadstring, real_getmetatable = loadstring, getmetatable
 local raw_setmetatable, type, error, tostring = setmetatable, type, error, tostring
 local rawget, rawset, ipairs, pairs = rawget, rawset, ipairs, pairs
 local setfenv, raw_getmetatable = setfenv, debug.getmetatable
+local byte, concat = string.byte, table.concat
 local globals = _G
 
 local function refuse(name) error(('%s is not available in the sandbox'):format(name), 3) end
@@ -34,22 +35,25 @@ end
 -- The globals as scripts see them: those of the packages, and those that scripts add.
 local script_globals = raw_setmetatable({}, { __index = globals, __metatable = false })
 
--- Source text only: bytecode can do what the language cannot.
-local function compile(text, name)
+-- Source text only: bytecode can do what the language cannot. Scripts may put their own functions into string and
+-- table: what is checked here does not go through these.
+local function compile(text, name, mode, environment)
    if type(text) ~= 'string' then error('source text expected', 2) end
-   if text:byte() == 27 then return nil, 'bytecode is not available in the sandbox' end
-   local chunk, problem = real_loadstring(text, name)
-   return chunk and setfenv(chunk, script_globals), problem
+   if byte(text) == 27 or (mode ~= nil and mode ~= 't' and mode ~= 'bt') then
+      return nil, 'bytecode is not available in the sandbox'
+   end
+   local chunk, problem = real_loadstring(text, name, 't')
+   return chunk and setfenv(chunk, type(environment) == 'table' and environment or script_globals), problem
 end
 
-local function load_pieces(piece, name)
-   if type(piece) == 'string' then return compile(piece, name) end
+local function load_pieces(piece, name, mode, environment)
+   if type(piece) == 'string' then return compile(piece, name, mode, environment) end
    local pieces = {}
    for text in piece do
       if text == '' then break end
       pieces[#pieces + 1] = text
    end
-   return compile(table.concat(pieces), name)
+   return compile(concat(pieces), name or '=(load)', mode, environment)
 end
 
 -- The modules that require returns: the packages above, and those next to the script.
