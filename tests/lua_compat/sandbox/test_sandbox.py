@@ -334,7 +334,9 @@ def test_the_dialect_and_load_cannot_be_turned_against_the_sandbox(tmp_path: Pat
            function() local n = 0 return load(function() n = n + 1 return n == 1 and 'return 1' or nil end) end,
         } do
            local chunk, problem = attempt()
-           if not chunk and problem == 'bytecode is not available in the sandbox' then refused = refused + 1 end
+           if not chunk and problem == 'bytecode is not available in the sandbox' then
+              refused = refused + 1
+           end
         end
         local inside = load('return x, _G, os', 'n', 't', { x = 7 })
         local x, globals, os_inside = inside()
