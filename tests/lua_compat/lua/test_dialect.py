@@ -204,6 +204,44 @@ def test_profiles(tmp_path: Path) -> None:
     )
 
 
+def test_bytecode_and_traces_are_listed(tmp_path: Path) -> None:
+    """In LuaJIT's own form, as its jit.bc and jit.v print them."""
+    run_lua(
+        tmp_path,
+        r"""
+        local bc, out = require 'jit.bc', paths.dirname(arg[0]) .. '/out.txt'
+        local function read() return io.open(out):read('*a') end
+        local file = io.open(out, 'w')
+        bc.dump(load("local t = ... for i = 1, 10 do t[i] = t.x .. 'a\\n' end return t, 1.5, -3", '=p'), file)
+        file:close()
+        local listing = [[
+-- BYTECODE -- p:0-1
+0001    VARG     0   2   0
+0002    KSHORT   1   1
+0003    KSHORT   2  10
+0004    KSHORT   3   1
+0005    FORI     1 => 0011
+0006 => TGETS    5   0   0  ; "x"
+0007    KSTR     6   1      ; "a\n"
+0008    CAT      5   5   6
+0009    TSETV    5   0   4
+0010    FORL     1 => 0006
+0011 => MOV      1   0
+0012    KNUM     2   0      ; 1.5
+0013    KSHORT   3  -3
+0014    RET      1   4
+
+]]
+        assert(read() == listing, read())
+        local traces = require 'jit.v'
+        traces.start(out)
+        load('local n = 0 for i = 1, 1000 do n = n + i end', '=q')()
+        traces.off()
+        assert(read():match('^%[TRACE +%d+ q:1 loop%]\n$'), read())
+        """,
+    )
+
+
 def test_a_profile_is_written_at_the_end_of_a_script(tmp_path: Path) -> None:
     script = tmp_path / "busy.lua"
     script.write_text(

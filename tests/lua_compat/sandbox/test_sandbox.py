@@ -331,7 +331,10 @@ def test_the_dialect_and_load_cannot_be_turned_against_the_sandbox(tmp_path: Pat
         for _, attempt in ipairs{
            function() return load(bytes) end, function() return loadstring(bytes, 'x', 'b') end,
            function() return load('return 1', 'x', 'b') end, function() return load(bytes, 'x', 'bt') end,
-           function() local n = 0 return load(function() n = n + 1 return n == 1 and 'return 1' or nil end) end,
+           function()
+              local n = 0
+              return load(function() n = n + 1 return n == 1 and 'return 1' or nil end)
+           end,
         } do
            local chunk, problem = attempt()
            if not chunk and problem == 'bytecode is not available in the sandbox' then
