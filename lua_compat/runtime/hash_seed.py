@@ -5,8 +5,8 @@ and goes on from there whenever compiled code wants memory near its own. In Torc
 scripts depend on it (vocabularies, the initialisation of a table of modules). There is no switch for it, but
 the same order comes out where both beginnings are the same:
 
-- the first draw: LuaJIT asks the C library's ``syscall`` for it (on Linux), and its reference to that function
-  is replaced while a state is made;
+- the first draw: LuaJIT asks the C library's ``syscall`` for it (on Linux), and its reference to that
+  function is replaced while a state is made;
 - the addresses: the process is started again without the system's address randomisation.
 """
 

@@ -173,6 +173,41 @@ def test_bit32(tmp_path: Path) -> None:
     )
 
 
+def test_lua_utf8(tmp_path: Path) -> None:
+    """Against Python's own UTF-8."""
+    text = "aé€😀z"
+    codes = ", ".join(str(ord(c)) for c in text)
+    (tmp_path / "text.txt").write_text(text, encoding="utf-8")
+    run_lua(
+        tmp_path,
+        f"""
+        local utf8 = require 'lua-utf8'
+        local text = io.open(paths.dirname(arg[0]) .. '/text.txt'):read('*a')
+        assert(utf8.char({codes}) == text and utf8.len(text) == 5 and #text == {len(text.encode())})
+        local all = {{ utf8.codepoint(text, 1, -1) }}
+        for i, code in ipairs{{ {codes} }} do assert(all[i] == code and utf8.byte(text, i) == code) end
+        local places, n = {{}}, 0
+        for place, code in utf8.codes(text) do n = n + 1 assert(code == all[n]) places[n] = place end
+        for i = 1, 5 do
+           assert(utf8.offset(text, i) == places[i] and utf8.offset(text, i - 6) == places[i])
+        end
+        assert(utf8.offset(text, 0, 5) == 4 and utf8.offset(text, 9) == nil)
+        assert(utf8.offset(text, 6) == #text + 1)
+        assert(utf8.sub(text, 2, 3) == utf8.char(233, 8364) and utf8.sub(text, -1) == 'z')
+        assert(utf8.sub(text, 4, 2) == '')
+        assert(utf8.reverse(text) == 'z' .. utf8.char(128512, 8364, 233) .. 'a')
+        assert(utf8.insert(text, 2, '-') == 'a-' .. text:sub(2) and utf8.remove(text, 2, 4) == 'az')
+        assert(utf8.remove('ab') == 'a' and utf8.insert('ab', 'c') == 'abc')
+        local count, bad = utf8.len('a\\195')
+        assert(count == nil and bad == 2)
+        assert(utf8.len('\\237\\160\\128') == nil and utf8.len('\\192\\128') == nil)
+        local n = 0
+        for c in text:gmatch(utf8.charpattern) do n = n + 1 end
+        assert(n == 5 and not pcall(utf8.char, 0x110000) and not pcall(utf8.codepoint, '\\255'))
+        """,
+    )
+
+
 def test_profiles(tmp_path: Path) -> None:
     """jit.p names the function that takes the time, its line, zone and callers."""
     run_lua(
