@@ -374,7 +374,7 @@ def tokens(text: str) -> list[tuple[str, str, int]]:
     """Kind, text and line of each token but blanks; a first line that begins with # is none."""
     found, place = [], 0
     if text.startswith("#"):
-        place = len(re.match(r"[^\r\n]*", text)[0])  # type: ignore[index]
+        place = re.search(r"[\r\n]|\Z", text).start()
     while place < len(text):
         match = TOKEN.match(text, place)
         assert match is not None
