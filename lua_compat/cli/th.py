@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from lua_compat.cli.prompt import run_prompt
 from lua_compat.runtime.errors import LuaError
+from lua_compat.runtime.hash_seed import CannotFixOrder, restart_with_fixed_addresses
 from lua_compat.runtime.interrupts import INTERRUPTED, interruptible
 from lua_compat.sandbox import Limits
 from lua_compat.sandbox import run as run_in_sandbox
@@ -29,6 +30,7 @@ Runs a Lua script written for Torch7, on PyTorch; without a script, an interacti
   -g, --globals      say where a global is created, or read before it exists
   -gg, --gglobals    make that an error
   --cpu-as-cuda      run a CUDA script on the CPU: cutorch, cunn, cudnn and ccn2 are there, without a GPU
+  --same-order       pairs goes through string keys in the same order in every run (Linux)
   --sandbox          run SCRIPT without files, processes, ffi, debug, bytecode and Python, within
   --memory MB          so much memory [1024],
   --time SECONDS       so much time [60],
@@ -51,6 +53,7 @@ class Command:
     interactive: bool = False
     globals: str | None = None  # None, 'watch' or 'strict'
     cpu_as_cuda: bool = False
+    same_order: bool = False
     sandbox: bool = False
     limits: dict[str, float] = field(default_factory=dict)
 
@@ -81,6 +84,8 @@ def parse(argv: Sequence[str]) -> Command:
             command.globals = "strict"
         elif word == "--cpu-as-cuda":
             command.cpu_as_cuda = True
+        elif word == "--same-order":
+            command.same_order = True
         elif word == "--sandbox":
             command.sandbox = True
         elif word.partition("=")[0] in _LIMITS:
@@ -117,9 +122,11 @@ def _check(command: Command) -> None:
             or command.interactive
             or command.globals
             or command.cpu_as_cuda
+            or command.same_order
         ):
             raise UsageError(
-                "--sandbox runs one script: give its path, and none of -l, -e, -i, -g, --cpu-as-cuda"
+                "--sandbox runs one script: give its path, and none of -l, -e, -i, -g, --cpu-as-cuda,"
+                " --same-order"
             )
     elif command.limits:
         raise UsageError("--memory, --time and --output are limits of --sandbox: give that, too")
@@ -148,6 +155,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("th: the prompt needs the package prompt_toolkit: pip install prompt_toolkit", file=sys.stderr)
         return USAGE_ERROR
     own_process = argv is None
+    if command.same_order and own_process:
+        try:
+            restart_with_fixed_addresses()
+        except CannotFixOrder as error:
+            print(f"th: --same-order: {error}", file=sys.stderr)
+            return USAGE_ERROR
     if own_process:  # a program of its own ends when the reader of its stdout goes away (| head)
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     from lua_compat.runtime.threads import Crew
@@ -166,6 +179,9 @@ def _run(command: Command, crew: "Crew") -> int:
     except LuaError as error:
         print(f"th: {error}", file=sys.stderr)
         return 1
+    except CannotFixOrder as error:
+        print(f"th: --same-order: {error}", file=sys.stderr)
+        return USAGE_ERROR
     except KeyboardInterrupt:
         print("th: interrupted", file=sys.stderr)
         return INTERRUPTED
@@ -194,7 +210,13 @@ def _run_in_sandbox(command: Command) -> int:
 def _execute(command: Command, crew: "Crew") -> int:
     from lua_compat.runtime.state import Runtime
 
-    runtime = Runtime(command.script or "th", command.arguments, cpu_as_cuda=command.cpu_as_cuda, crew=crew)
+    runtime = Runtime(
+        command.script or "th",
+        command.arguments,
+        cpu_as_cuda=command.cpu_as_cuda,
+        same_order=command.same_order,
+        crew=crew,
+    )
     if command.globals is not None:
         runtime.watch_globals(strict=command.globals == "strict")
     code = _run_steps(runtime, command)

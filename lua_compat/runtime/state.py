@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from lua_compat.kernels.system import set_num_threads_here
 from lua_compat.runtime.bridge import Handles, for_lua, kernel_signature
 from lua_compat.runtime.cuda import Cuda, why_not
 from lua_compat.runtime.errors import LuaError
+from lua_compat.runtime.hash_seed import fixed_hash_seed
 from lua_compat.runtime.threads import Crew
 
 LUA_FOLDER = Path(__file__).parents[1] / "lua"
@@ -69,6 +71,7 @@ class Runtime:
     """One Lua state. ``program`` and ``args`` are what Lua sees as ``arg[0]`` and ``arg[1...]``.
 
     ``cpu_as_cuda``: CUDA's packages and types are there, on the CPU; otherwise where PyTorch has CUDA.
+    ``same_order``: string keys are ordered as in every other such state (runtime/hash_seed.py).
     ``sandboxed``: of Python's functions only those can be called that are named as harmless.
     ``lock_down`` takes the rest away from scripts.
     ``crew``: what the threads of a script share; whoever gives one calls its ``leave`` when the script has
@@ -82,6 +85,7 @@ class Runtime:
         *,
         sandboxed: bool = False,
         cpu_as_cuda: bool = False,
+        same_order: bool = False,
         crew: Crew | None = None,
         in_thread: bool = False,
     ) -> None:
@@ -89,13 +93,14 @@ class Runtime:
 
         place = "cpu" if cpu_as_cuda else None if why_not() or sandboxed else "cuda"
         self.handles = Handles(place)
-        self._lua = luajit21.LuaRuntime(
-            encoding="latin-1",
-            unpack_returned_tuples=True,
-            register_eval=False,
-            register_builtins=False,
-            attribute_handlers=(_deny, _deny),
-        )
+        with fixed_hash_seed(luajit21.__file__) if same_order else nullcontext():
+            self._lua = luajit21.LuaRuntime(
+                encoding="latin-1",
+                unpack_returned_tuples=True,
+                register_eval=False,
+                register_builtins=False,
+                attribute_handlers=(_deny, _deny),
+            )
         handles = self.handles
         functions: dict[str, Callable[..., Any]] = {
             "exit": _exit,
@@ -113,7 +118,9 @@ class Runtime:
         }
         crew = crew or Crew()
         # of what makes one more state nothing may lead to this one: that would keep it
-        new_state = partial(Runtime, program, cpu_as_cuda=cpu_as_cuda, crew=crew, in_thread=True)
+        new_state = partial(
+            Runtime, program, cpu_as_cuda=cpu_as_cuda, same_order=same_order, crew=crew, in_thread=True
+        )
         for_threads = crew.functions(handles, new_state)
         functions.update(for_threads)
         kernels = {**all_kernels(), **OpenFiles().kernels()}

@@ -236,20 +236,4 @@ tds.atomic_counter = tds.AtomicCounter
 -- The name of a hash in old files
 class.metatype('tds_hash', { __factory = empty_hash })
 
--- pairs and ipairs accept them, as in the Lua that came with Torch7, which asks an object's metatable.
-local raw_pairs, raw_ipairs = pairs, ipairs
-
-function pairs(object)
-   if contents[object] then return debug.getmetatable(object).__pairs(object) end
-   return raw_pairs(object)
-end
-
-function ipairs(object)
-   if contents[object] then
-      local walk = debug.getmetatable(object).__ipairs
-      if walk then return walk(object) end
-   end
-   return raw_ipairs(object)
-end
-
 return tds

@@ -54,11 +54,20 @@ function xpcall(f, handler, ...)
    end, ...))
 end
 
+-- A profile that the script has not stopped is written at its end.
+local function end_profile()
+   local profiler = package.loaded['jit.p']
+   if type(profiler) == 'table' and profiler.stop then profiler.stop() end
+end
+
 function os.exit(code)
    if code == nil or code == true then code = 0 elseif code == false then code = 1 end
+   end_profile()
    io.stdout:flush()
    functions.exit(code)
 end
+
+assert(loadfile(folder .. '/dialect/init.lua'))(folder)
 
 -- require: the script's folder, the folder it is run from, our packages, LUA_PATH (or Lua's usual places), then where
 -- LuaRocks and Torch7's installer put packages in plain Lua.
@@ -157,7 +166,8 @@ end
 -- Called at the end of the script: ends the pools of threads that it has not terminated.
 function actions.finish()
    local pools = package.loaded['threads.threads']
-   if pools then return guarded(pools.finish) end
+   local problem = pools and guarded(pools.finish) or nil
+   return problem or guarded(end_profile)
 end
 
 function actions.flush() io.stdout:flush() end

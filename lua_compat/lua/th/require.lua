@@ -1,5 +1,6 @@
 -- require as in trepl: a name that starts with a dot is a path relative to the requiring file; data files are loaded,
--- too; a plain name that is nowhere in package.path is also looked for next to the requiring file.
+-- too; a plain name that is nowhere in package.path is also looked for in the working folder and next to the requiring
+-- file, with its ending or without.
 local paths = require 'paths'
 local plain_require, getinfo = require, debug.getinfo
 
@@ -58,17 +59,35 @@ local function file_for(path)
    return nil, ("\n\tno file '%s' with %s after it"):format(path, table.concat(ENDINGS, ', '))
 end
 
--- Such files are not entered in package.loaded: each require runs them again.
+-- The file that is meant by a path: Lua first, then the file of that very name, then data and folders.
+local function file_at(path)
+   local found = find(path, '.lua') or find(path, '')
+   if found then return found end
+   return file_for(path)
+end
+
+-- Files that are meant by their path are run again by each require, even those of plain names.
+local found_as_path = {}
+
 function require(name)
-   if type(name) ~= 'string' or name:byte() ~= 46 then return plain_require(name) end -- 46: a dot
-   local path = paths.concat(requiring_folder(), name)
-   local found, missing = find(path, '.lua') or find(path, '')
-   if not found then found, missing = file_for(path) end
+   if type(name) ~= 'string' then return plain_require(name) end
+   if name:byte() ~= 46 then -- 46: a dot
+      if found_as_path[name] then package.loaded[name], found_as_path[name] = nil, nil end
+      return plain_require(name)
+   end
+   local found, missing = file_at(paths.concat(requiring_folder(), name))
    if not found then error(("module '%s' not found:%s"):format(name, missing), 2) end
    return loader_of(found)()
 end
 
 package.loaders[#package.loaders + 1] = function(name)
-   local found, missing = file_for(paths.concat(requiring_folder(), name))
-   return found and loader_of(found) or missing
+   local found, missing = file_at(paths.concat('.', name))
+   if not found then
+      local folder, missing_beside = requiring_folder(), nil
+      found, missing_beside = file_at(paths.concat(folder, name))
+      if folder ~= '.' then missing = missing .. (missing_beside or '') end
+   end
+   if not found then return missing end
+   found_as_path[name] = true
+   return loader_of(found)
 end

@@ -14,7 +14,7 @@ local real_require, loaded = require, package.loaded
 local real_loadstring, real_getmetatable = loadstring, getmetatable
 local raw_setmetatable, type, error, tostring = setmetatable, type, error, tostring
 local rawget, rawset, ipairs, pairs = rawget, rawset, ipairs, pairs
-local setfenv, concat = setfenv, table.concat
+local setfenv, byte, concat = setfenv, string.byte, table.concat
 local globals = _G
 
 local refuse, shown = protection.refuse, protection.shown
@@ -48,22 +48,25 @@ end
 local script_globals = {}
 class.use_globals(script_globals)
 
--- Source text only: bytecode can do what the language cannot.
-local function compile(text, name)
+-- Source text only: bytecode can do what the language cannot. Scripts may put their own functions into string and
+-- table: what is checked here does not go through these.
+local function compile(text, name, mode, environment)
    if type(text) ~= 'string' then error('source text expected', 2) end
-   if text:byte() == 27 then return nil, 'bytecode is not available in the sandbox' end
-   local chunk, problem = real_loadstring(text, name)
-   return chunk and setfenv(chunk, script_globals), problem
+   if byte(text) == 27 or (mode ~= nil and mode ~= 't' and mode ~= 'bt') then
+      return nil, 'bytecode is not available in the sandbox'
+   end
+   local chunk, problem = real_loadstring(text, name, 't')
+   return chunk and setfenv(chunk, type(environment) == 'table' and environment or script_globals), problem
 end
 
-local function load_pieces(piece, name)
-   if type(piece) == 'string' then return compile(piece, name) end
+local function load_pieces(piece, name, mode, environment)
+   if type(piece) == 'string' then return compile(piece, name, mode, environment) end
    local pieces = {}
    for text in piece do
       if text == '' then break end
       pieces[#pieces + 1] = text
    end
-   return compile(concat(pieces), name)
+   return compile(concat(pieces), name or '=(load)', mode, environment)
 end
 
 -- The modules that require returns to scripts: the packages above, and those next to the script.

@@ -76,12 +76,12 @@ end
 
 local function no_binary(words)
    return function(a, b)
-      error(('both %s and %s have no %s operator'):format(typename(a) or '(null)', typename(b) or '(null)', words), 3)
+      error(('both %s and %s have no %s operator'):format(typename(a) or '(null)', typename(b) or '(null)', words), 2)
    end
 end
 
 local function no_unary(words)
-   return function(a) error(('%s has no %s operator'):format(typename(a), words), 0) end
+   return function(a) error(('%s has no %s operator'):format(typename(a), words), 2) end
 end
 
 -- A method may tell obj() from obj(nil).

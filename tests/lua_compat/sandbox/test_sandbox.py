@@ -315,3 +315,43 @@ def test_a_command_line_that_cannot_be(tmp_path: Path, capsys: pytest.CaptureFix
         assert main(words) == 2
         printed = capsys.readouterr()
         assert printed.out == "" and named in printed.err and printed.err.count("\n") == 1
+
+
+def test_the_dialect_and_load_cannot_be_turned_against_the_sandbox(tmp_path: Path) -> None:
+    """What a script puts into string, table or the metatable of strings changes nothing of # and load."""
+    code = """
+        local bytes = '\\27LJ\\2' .. ('\\0'):rep(20)
+        local real = { string.byte, string.find }
+        string.byte = function() return 65 end
+        string.find, string.match, string.sub = string.byte, string.byte, string.byte
+        table.concat = function() return bytes end
+        getmetatable('').__pow = function() return 'mine' end
+        local counted = #setmetatable({}, { __len = function() return 5 end }) + load('return #...')({ 1, 2 })
+        local refused = 0
+        for _, attempt in ipairs{
+           function() return load(bytes) end, function() return loadstring(bytes, 'x', 'b') end,
+           function() return load('return 1', 'x', 'b') end, function() return load(bytes, 'x', 'bt') end,
+           function()
+              local n = 0
+              return load(function() n = n + 1 return n == 1 and 'return 1' or nil end)
+           end,
+        } do
+           local chunk, problem = attempt()
+           if not chunk and problem == 'bytecode is not available in the sandbox' then
+              refused = refused + 1
+           end
+        end
+        local inside = load('return x, _G, os', 'n', 't', { x = 7 })
+        local x, globals, os_inside = inside()
+        local f = tostring
+        local s = f
+           (8)
+        return counted, refused, x, globals == nil and os_inside == nil, getmetatable(true) == nil, s,
+           pcall(function() return true ^ 2 end)
+    """
+    outcome, _ = sandboxed(tmp_path, code)
+    assert (outcome.exit_code, outcome.message) == (0, "")
+    assert outcome.values[:6] == (7, 4, 7, True, True, "8")
+    assert (
+        outcome.values[6] is False and "attempt to perform arithmetic on a boolean value" in outcome.values[7]
+    )

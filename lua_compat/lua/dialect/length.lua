@@ -1,0 +1,78 @@
+-- The operator # as Torch7's LuaJIT has it: the metatable of a table is asked for __len. dialect/source.lua writes
+-- false^x for #x, and booleans have a metatable here whose __pow is the length of its second operand. LuaJIT inlines
+-- that in compiled code; a table without a metatable then costs no more than a plain #.
+-- Called with the functions of dialect/operand.lua and dialect/method.lua. All calls are tail calls, so that the code with the # is what an
+-- error, a traceback or a metamethod sees above itself.
+local names_of_operands, call_method = ...
+
+local type, error, rawget, rawset, pcall, tonumber = type, error, rawget, rawset, pcall, tonumber
+local format, gsub = string.format, string.gsub
+local metatable_of, set_metatable, plain_getmetatable = debug.getmetatable, debug.setmetatable, getmetatable
+
+local function unusable(what, name, value)
+   local kind = type(value)
+   if name then return error(format('attempt to %s %s (a %s value)', what, name, kind), 1) end
+   return error(format('attempt to %s a %s value', what, kind), 1)
+end
+
+local function plain_length(x) return #x end
+
+-- false^x of what has no length, or a power of a script's with a boolean in it.
+local function refuse(base, x)
+   local is_length, of_base, of_x = names_of_operands(3, base, x)
+   if not is_length then
+      if tonumber(base) then return unusable('perform arithmetic on', of_x, x) end
+      return unusable('perform arithmetic on', of_base, base)
+   end
+   if type(x) == 'cdata' then
+      local ok, result = pcall(plain_length, x)
+      if ok then return result end
+      return error((gsub(result, '^.-:%d+: ', '')), 1)
+   end
+   return unusable('get length of', of_x, x)
+end
+
+local function length(base, x)
+   if base then return refuse(base, x) end
+   local kind = type(x)
+   if kind == 'string' then return #x end
+   local metatable = metatable_of(x)
+   if metatable == nil then
+      if kind == 'table' then return #x end
+      return refuse(base, x)
+   end
+   local method = kind ~= 'cdata' and rawget(metatable, '__len')
+   if method then
+      if type(method) == 'function' then return method(x, x) end
+      return call_method(method, x, x)
+   end
+   if kind == 'table' then return #x end
+   return refuse(base, x)
+end
+
+-- Scripts do not see that booleans have a metatable; one that they set gets the operator, too.
+local OWN = { __pow = length }
+set_metatable(false, OWN)
+
+function getmetatable(object)
+   if type(object) == 'boolean' and metatable_of(object) == OWN then return nil end
+   return plain_getmetatable(object)
+end
+
+function debug.getmetatable(object)
+   local metatable = metatable_of(object)
+   if metatable == OWN and type(object) == 'boolean' then return nil end
+   return metatable
+end
+
+-- As Lua 5.2 has it, the object is the result.
+function debug.setmetatable(object, metatable)
+   if metatable ~= nil and type(metatable) ~= 'table' then return set_metatable(object, metatable) end -- an error
+   if type(object) ~= 'boolean' then
+      set_metatable(object, metatable)
+      return object
+   end
+   if metatable ~= nil and rawget(metatable, '__pow') == nil then rawset(metatable, '__pow', length) end
+   set_metatable(object, metatable == nil and OWN or metatable)
+   return object
+end

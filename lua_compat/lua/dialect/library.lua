@@ -1,0 +1,91 @@
+-- What Lua's library does otherwise where LuaJIT is built with its option for Lua 5.2, as Torch7 builds it. An error
+-- is left to LuaJIT's own function, in a tail call: it then names the function and the line as if it had been called.
+-- Called with the function of dialect/method.lua.
+local call_method = ...
+local type, error, rawget, select, unpack = type, error, rawget, select, unpack
+local metatable_of, getfenv, setfenv = debug.getmetatable, debug.getfenv, debug.setfenv
+local next, loaded = next, package.loaded
+
+-- pairs and ipairs ask the metatable.
+
+local plain_pairs, plain_ipairs = pairs, ipairs
+
+function pairs(object)
+   local metatable = metatable_of(object)
+   local method = metatable and rawget(metatable, '__pairs')
+   if method then
+      if type(method) == 'function' then return method(object) end
+      return call_method(method, object)
+   end
+   return plain_pairs(object)
+end
+
+function ipairs(object)
+   local metatable = metatable_of(object)
+   local method = metatable and rawget(metatable, '__ipairs')
+   if method then
+      if type(method) == 'function' then return method(object) end
+      return call_method(method, object)
+   end
+   return plain_ipairs(object)
+end
+
+-- Tables
+
+function rawlen(value)
+   local kind = type(value)
+   if kind == 'table' or kind == 'string' then return #value end
+   return next(value)
+end
+
+function table.pack(...) return { n = select('#', ...), ... } end
+
+table.unpack = unpack
+
+-- Strings: nothing is found behind the end, not even nothing.
+
+local plain_find, plain_match = string.find, string.match
+
+function string.find(text, pattern, start, plain)
+   if type(start) == 'number' and type(text) == 'string' and type(pattern) == 'string' and start > #text + 1 then
+      return nil
+   end
+   return plain_find(text, pattern, start, plain)
+end
+
+function string.match(text, pattern, start)
+   if type(start) == 'number' and type(text) == 'string' and type(pattern) == 'string' and start > #text + 1 then
+      return nil
+   end
+   return plain_match(text, pattern, start)
+end
+
+-- Packages
+
+package.searchers = package.loaders
+
+local plain_module, set_level_environment = module, _G.setfenv
+
+function module(name, ...)
+   if type(name) ~= 'string' then return plain_module(name, ...) end
+   plain_module(name, ...) -- makes it, and makes it the environment of this function
+   local made = loaded[name]
+   set_level_environment(2, made)
+   return made
+end
+
+-- Userdata
+
+function debug.getuservalue(object)
+   if type(object) == 'userdata' then return getfenv(object) end
+end
+
+function debug.setuservalue(object, value)
+   local number, expected, got = 1, 'userdata', type(object)
+   if got == expected then number, expected, got = 2, 'table', type(value) end
+   if got ~= expected then
+      error(("bad argument #%d to 'setuservalue' (%s expected, got %s)"):format(number, expected, got), 2)
+   end
+   setfenv(object, value)
+   return object
+end

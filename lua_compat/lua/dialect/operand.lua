@@ -1,0 +1,99 @@
+-- The names in the messages of operators that are computed here: what LuaJIT would have said of an operand ("local
+-- 'x'", "field 'modules'"), read from the bytecode of the function that used it. Only errors come here.
+local band, shiftright = bit.band, bit.rshift
+local getinfo, getlocal, getupvalue, getfenv = debug.getinfo, debug.getlocal, debug.getupvalue, debug.getfenv
+local rawequal, pcall, error, select, loadstring = rawequal, pcall, error, select, loadstring
+local format, sub = string.format, string.sub
+local huge = math.huge
+local util = require 'jit.util'
+local funcbc, funcinfo, funck, funcuvname = util.funcbc, util.funcinfo, util.funck, util.funcuvname
+
+local FALSE = 1 -- the operand of an instruction that loads false
+local WRITES_ONE, WRITES_FROM = 1, 2 -- what the A of an instruction is, by the lowest bits of its mode
+
+-- Instructions: their codes differ from one LuaJIT to the next, so they are read from small functions.
+local codes
+local function opcodes()
+   local function code(text, place) return band(funcbc(loadstring(text), place), 0xff) end
+   local inner = loadstring('local a = ... return function() local b = a end')()
+   return {
+      power = code('local a, b = ... local c = a ^ b', 2),
+      primitive = code('local a = false', 1),
+      move = code('local a = ... local b = a', 2),
+      global = code('local a = b', 1),
+      field = code('local a = ... local b = a.x', 2),
+      upvalue = band(funcbc(inner, 1), 0xff),
+   }
+end
+
+local function decoded(f, place)
+   local instruction, mode = funcbc(f, place)
+   if not instruction then return nil end
+   return {
+      code = band(instruction, 0xff), a = band(shiftright(instruction, 8), 0xff),
+      b = band(shiftright(instruction, 24), 0xff), c = band(shiftright(instruction, 16), 0xff),
+      d = band(shiftright(instruction, 16), 0xffff), mode = band(mode, 7),
+   }
+end
+
+-- The instruction before ``place`` that gave a slot its value, and its place; nil where that cannot be told.
+local function writer_of(f, slot, place)
+   for before = place - 1, 1, -1 do
+      local instruction = decoded(f, before)
+      if instruction.mode == WRITES_FROM and slot >= instruction.a then return nil end
+      if instruction.mode == WRITES_ONE and slot == instruction.a then return instruction, before end
+   end
+end
+
+-- What LuaJIT calls a slot ("local 'x'") of a function f, of whose slots ``locals`` has the names, and a function that
+-- gives its value anew; nil where it has no name for it, or the value cannot be had.
+local function described(f, slot, place, locals)
+   if locals[slot] then return format("local '%s'", locals[slot]) end
+   local writer, before = writer_of(f, slot, place)
+   if not writer then return nil end
+   if writer.code == codes.move then return described(f, writer.d, before, locals) end
+   if writer.code == codes.field then return format("field '%s'", funck(f, -writer.c - 1)) end
+   if writer.code == codes.global then
+      local name = funck(f, -writer.d - 1)
+      return format("global '%s'", name), function() return getfenv(f)[name] end
+   end
+   if writer.code == codes.upvalue then
+      local function value() return select(2, getupvalue(f, writer.d + 1)) end
+      return format("upvalue '%s'", funcuvname(f, writer.d)), value
+   end
+end
+
+-- Of a power base ^ exponent that has just failed in the function at a level of the stack: whether it stands for a
+-- length, and what LuaJIT calls its operands (nil: it has no name for one). Of several powers in one line it is the
+-- first that has these operands.
+return function(level, base, exponent)
+   local frame = getinfo(level, 'Slf')
+   local is_length = rawequal(base, false)
+   if not frame or frame.what == 'C' or frame.currentline <= 0 then return is_length end
+   codes = codes or opcodes()
+   local locals, values = {}, {}
+   for slot = 0, huge do
+      local name, value = getlocal(level, slot + 1)
+      if not name then break end
+      values[slot] = value
+      if sub(name, 1, 1) ~= '(' then locals[slot] = name end
+   end
+   local f, place = frame.func, 0
+   while true do
+      place = place + 1
+      local power = decoded(f, place)
+      if not power then return is_length end
+      if power.code == codes.power and funcinfo(f, place).currentline == frame.currentline
+         and rawequal(values[power.b], base) and rawequal(values[power.c], exponent) then
+         local of_base = described(f, power.b, place, locals)
+         local of_exponent, value = described(f, power.c, place, locals)
+         local known, now = pcall(value or error)
+         if not known or rawequal(now, exponent) then
+            local writer = writer_of(f, power.b, place)
+            is_length = is_length and not of_base and writer ~= nil and writer.code == codes.primitive
+               and writer.d == FALSE
+            return is_length, of_base, of_exponent
+         end
+      end
+   end
+end

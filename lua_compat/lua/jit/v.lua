@@ -1,0 +1,62 @@
+-- jit.v: one line for each trace that LuaJIT compiles or gives up, in LuaJIT's own form. Why it gave one up is a number:
+-- the words for it belong to LuaJIT's build (jit.vmdef's traceerr).
+local util = require 'jit.util'
+
+local verbose = {}
+local output, own_file
+local begun, parent = '?', ''
+
+local function place_of(f, place)
+   local info = util.funcinfo(f, place)
+   if info.loc then return info.loc end
+   return info.ffid and ('[builtin#%d]'):format(info.ffid) or '(?)'
+end
+
+-- How a finished trace goes on.
+local function link_of(trace)
+   local info = util.traceinfo(trace)
+   if info.linktype == 'interpreter' then return '-- fallback to interpreter' end
+   if info.link == trace or info.link == 0 then return info.linktype end
+   if info.linktype == 'root' then return ('-> %d'):format(info.link) end
+   return ('-> %d %s'):format(info.link, info.linktype)
+end
+
+local function reason_of(code, detail)
+   if type(code) ~= 'number' then return tostring(code) end
+   if type(detail) == 'function' then detail = place_of(detail) end
+   return ('reason %d%s'):format(code, detail ~= nil and (' (%s)'):format(tostring(detail)) or '')
+end
+
+local function on_trace(what, trace, f, place, other, detail)
+   if what == 'start' then
+      begun = place_of(f, place)
+      parent = other and ('(%s/%s) '):format(other, detail == -1 and 'stitch' or detail) or ''
+   elseif what == 'stop' then
+      output:write(('[TRACE %3d %s%s %s]\n'):format(trace, parent, begun, link_of(trace)))
+   elseif what == 'abort' then
+      local ended = place_of(f, place)
+      output:write(('[TRACE --- %s%s -- %s%s]\n'):format(parent, begun, reason_of(other, detail),
+         ended == begun and '' or ' at ' .. ended))
+   elseif what == 'flush' then
+      output:write('[TRACE flush]\n')
+   end
+   if output then output:flush() end
+end
+
+-- Ends the reports.
+function verbose.off()
+   jit.attach(on_trace)
+   if own_file then output:close() end
+   output, own_file = nil, nil
+end
+
+-- Reports from now on; name: a file's, by default stderr, '-' for stdout.
+function verbose.on(name)
+   verbose.off()
+   own_file = name ~= nil and name ~= '-'
+   output = own_file and assert(io.open(name, 'w')) or name == '-' and io.stdout or io.stderr
+   jit.attach(on_trace, 'trace')
+end
+verbose.start = verbose.on
+
+return verbose
