@@ -1,0 +1,85 @@
+"""convert: models of Torch7 as state dicts, and back."""
+
+import functools
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from lua_compat import t7
+from lua_compat.conversion import to_torch
+from nets.registry import NETS, build
+from tests.convnet_benchmarks.commands.crosscheck.test_result_files import T7
+from tests.helpers.commands import run_python
+from tests.helpers.crosscheck_files import LOGS, Command
+
+
+@pytest.fixture
+def convert(command: Command) -> Command:
+    return functools.partial(command, "convert")
+
+
+@pytest.mark.parametrize("suffix", [".pt", ".safetensors"])
+def test_convert_writes_the_state_dict(convert: Command, tmp_path: Path, suffix: str) -> None:
+    if suffix == ".safetensors":
+        pytest.importorskip("safetensors")
+        from safetensors.torch import load_file as load
+    else:
+        load = functools.partial(torch.load, weights_only=True)
+    code, stdout, stderr = convert(T7 / "tied.bin.t7", "--to", tmp_path / f"net{suffix}")
+    assert (code, stderr) == (0, "")
+    assert "Linear(in_features=3, out_features=3, bias=True)" in stdout
+    state = load(tmp_path / f"net{suffix}")
+    expected = to_torch(t7.load(T7 / "tied.bin.t7")["net"]).state_dict()
+    assert state.keys() == expected.keys()
+    assert all(torch.equal(state[name], expected[name]) for name in expected)
+
+
+def test_convert_to_t7_and_back_agrees(convert: Command, crosscheck: Command, tmp_path: Path) -> None:
+    assert convert(T7 / "net.bin.t7", "--to", tmp_path / "again.t7")[0] == 0
+    record = t7.load(T7 / "net.bin.t7")
+    record["net"] = t7.load(tmp_path / "again.t7")
+    t7.save(tmp_path / "record.t7", record)
+    assert crosscheck(tmp_path / "record.t7")[0] == 0
+
+
+def test_convert_a_named_net_for_torch7(convert: Command, tmp_path: Path) -> None:
+    net = build(NETS["googlenet"], 1)
+    torch.save(net.state_dict(), tmp_path / "w.pt")
+    code, _, stderr = convert(tmp_path / "w.pt", "--net", "googlenet", "--to", tmp_path / "googlenet.t7")
+    assert (code, stderr) == (0, "")
+    model = t7.load(tmp_path / "googlenet.t7")
+    assert model["modules"][1]["weight"].size == (64, 3, 7, 7)
+    np.testing.assert_array_equal(model["modules"][1]["weight"].numpy(), net[0].weight.detach().numpy())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((T7 / "net.bin.t7",), "the following arguments are required: --to"),
+        ((T7 / "net.bin.t7", "--to", "x.bin"), "--to: 'x.bin' must end in .pt, .pth, .safetensors, .t7"),
+        ((T7 / "tensors.bin.t7", "--to", "x.pt"), "--get must name a model; at root there is none"),
+        ((T7 / "net.bin.t7", "--get", "nett", "--to", "x.pt"), "--get:"),
+        ((T7 / "net.bin.t7", "--to", "/no/such/folder/x.pt"), "--to: cannot write '/no/such/folder/x.pt'"),
+        (("nothere.t7", "--to", "x.pt"), "nothere.t7: No such file"),
+        ((LOGS / "benchmark_cpu.log", "--to", "x.pt"), "must be a .t7 file; a state_dict needs --net"),
+        (("w.pt", "--net", "lenet", "--to", "x.t7"), "--net: unknown net 'lenet'"),
+    ],
+)
+def test_convert_refuses_with_one_line(
+    convert: Command, arguments: tuple[Any, ...] | tuple[str, ...], message: str
+) -> None:
+    code, stdout, stderr = convert(*arguments)
+    assert (code, stdout) == (2, "")
+    assert message in stderr
+    assert len(stderr.splitlines()) == 1
+
+
+def test_convert_as_typed(tmp_path: Path) -> None:
+    model = str(T7 / "net.bin.t7")
+    done = run_python("-m", "convnet_benchmarks", "convert", model, "--to", str(tmp_path / "net.pt"))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("Sequential(\n  (0): Conv2d(3, 4, kernel_size=(3, 3)")
+    assert torch.load(tmp_path / "net.pt", weights_only=True)["6.weight"].shape == (5, 64)

@@ -1,0 +1,149 @@
+"""cunn, cudnn and ccn2: layers with the CPU in the GPU's place."""
+
+import pytest
+
+from lua_compat.runtime.state import Runtime
+from tests.lua_compat.runtime.cuda.checks import close, printed
+
+
+def test_cudnn_layers_with_arguments_that_nns_do_not_have(
+    runtime: Runtime, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The steps of pooling are its windows, and sequences can be padded."""
+    code = """
+        local pooling = cudnn.SpatialAveragePooling(2, 3)
+        print(pooling.dW, pooling.dH, nn.SpatialAveragePooling(2, 3).dW)
+        local m = cudnn.TemporalConvolution(3, 4, 3, 1, 1):cuda()
+        local plain = nn.TemporalConvolution(3, 4, 3):cuda()
+        plain.weight:copy(m.weight) plain.bias:copy(m.bias)
+        m:zeroGradParameters() plain:zeroGradParameters()
+        local x = torch.CudaTensor(2, 5, 3):normal()
+        local padded = torch.CudaTensor(2, 7, 3):zero()
+        padded:narrow(2, 2, 5):copy(x)
+        local y = m:forward(x)
+        print((y - plain:forward(padded)):abs():max() < 1e-6)
+        print((m:backward(x, y) - plain:backward(padded, y):narrow(2, 2, 5)):abs():max() < 1e-5)
+        print((m.gradWeight - plain.gradWeight):abs():max() < 1e-4)
+    """
+    assert printed(runtime, capfd, code) == "2\t3\t1\ntrue\ntrue\ntrue\n"
+
+
+def test_a_net_gives_on_cuda_what_it_gives_in_float(runtime: Runtime) -> None:
+    runtime.run_string("""
+        torch.manualSeed(1)
+        net = nn.Sequential():add(nn.SpatialConvolution(3, 8, 3, 3, 1, 1, 1, 1)):add(nn.ReLU(true))
+           :add(nn.SpatialMaxPooling(2, 2, 2, 2)):add(nn.SpatialBatchNormalization(8)):add(nn.View(8 * 4 * 4))
+           :add(nn.Linear(128, 5)):add(nn.LogSoftMax())
+        net:zeroGradParameters()
+        host, device = net:clone():float(), net:clone():cuda()
+        x = torch.randn(4, 3, 8, 8):float()
+        y, target = device:forward(x:cuda()), torch.Tensor{1, 2, 3, 4}
+        criterion = nn.ClassNLLCriterion():cuda()
+        loss = criterion:forward(y, target:cuda())
+        device:backward(x:cuda(), criterion:backward(y, target:cuda()))
+        local host_criterion = nn.ClassNLLCriterion():float()
+        assert(math.abs(loss - host_criterion:forward(host:forward(x), target:float())) < 1e-5)
+        host:backward(x, host_criterion:backward(host.output, target:float()))
+    """)
+    for value in ("output", "gradInput"):
+        close(runtime, f"return device.{value}, host.{value}")
+    close(
+        runtime,
+        "local _, a = device:getParameters() local _, b = host:getParameters() return a:clone(), b:clone()",
+    )
+
+
+def test_cudnn_convert_there_and_back(runtime: Runtime, capfd: pytest.CaptureFixture[str]) -> None:
+    code = """
+        local net = nn.Sequential():add(nn.SpatialConvolution(3, 4, 3, 3)):add(nn.ReLU())
+           :add(nn.SpatialMaxPooling(2, 2, 2, 2)):add(nn.SpatialConvolutionMM(4, 2, 2, 2)):add(nn.Dropout(0))
+        net:cuda()
+        local x = torch.randn(2, 3, 8, 8):cuda()
+        local before = net:forward(x):clone()
+        cudnn.convert(net, cudnn, function(module) return torch.type(module):find('Pooling') end)
+        print(net)
+        print((net:forward(x) - before):abs():max() < 1e-6)
+        cudnn.convert(net, nn)
+        print(torch.type(net:get(1)), torch.type(net:get(2)), (net:forward(x) - before):abs():max() < 1e-6)
+    """
+    assert printed(runtime, capfd, code).splitlines()[2:] == [
+        "  (1): cudnn.SpatialConvolution(3 -> 4, 3x3)",
+        "  (2): cudnn.ReLU",
+        "  (3): nn.SpatialMaxPooling(2x2, 2,2)",
+        "  (4): cudnn.SpatialConvolution(4 -> 2, 2x2)",
+        "  (5): nn.Dropout(0.000000)",
+        "}",
+        "true",
+        "nn.SpatialConvolution\tnn.ReLU\ttrue",
+    ]
+
+
+def test_groups_are_separate_convolutions(runtime: Runtime) -> None:
+    runtime.run_string("""
+        whole = cudnn.SpatialConvolution(4, 6, 3, 3, 2, 2, 1, 1, 2):cuda()
+        x, parts = torch.randn(2, 4, 7, 7):cuda(), {}
+        g = torch.randn(2, 6, 4, 4):cuda()
+        for i = 1, 2 do
+           local part = nn.SpatialConvolution(2, 3, 3, 3, 2, 2, 1, 1):cuda()
+           part.weight:copy(whole.weight:narrow(1, 3 * i - 2, 3))
+           part.bias:copy(whole.bias:narrow(1, 3 * i - 2, 3))
+           part:zeroGradParameters()
+           part:forward(x:narrow(2, 2 * i - 1, 2))
+           part:backward(x:narrow(2, 2 * i - 1, 2), g:narrow(2, 3 * i - 2, 3))
+           parts[i] = part
+        end
+        whole:zeroGradParameters()
+        whole:forward(x)
+        whole:backward(x, g)
+    """)
+    for field, dimension in (("output", 2), ("gradInput", 2), ("gradWeight", 1), ("gradBias", 1)):
+        close(runtime, f"return whole.{field}, torch.cat(parts[1].{field}, parts[2].{field}, {dimension})")
+
+
+def test_ccn2_has_the_batch_last(runtime: Runtime) -> None:
+    runtime.run_string("""
+        m = ccn2.SpatialConvolution(3, 16, 3, 2, 1):cuda()
+        n = nn.SpatialConvolution(3, 16, 3, 3, 2, 2, 1, 1):cuda()
+        n.weight:copy(m.weight:t()) n.bias:copy(m.bias)
+        x, g = torch.randn(3, 7, 7, 32):cuda(), torch.randn(16, 4, 4, 32):cuda()
+        for _, module in ipairs{m, n} do module:zeroGradParameters() end
+        m:forward(x) m:backward(x, g)
+        local images = x:permute(4, 1, 2, 3):contiguous()
+        n:forward(images) n:backward(images, g:permute(4, 1, 2, 3):contiguous())
+        p = ccn2.SpatialMaxPooling(3, 2):cuda() p:forward(x)
+    """)
+    close(runtime, "return m.output, n.output:permute(2, 3, 4, 1)")
+    close(runtime, "return m.gradInput, n.gradInput:permute(2, 3, 4, 1)")
+    close(runtime, "return m.gradWeight, n.gradWeight:view(16, 27):t()")
+    close(
+        runtime,
+        "return p.output, nn.SpatialMaxPooling(3, 3, 2, 2):cuda():ceil()"
+        ":forward(x:permute(4, 1, 2, 3):contiguous()):permute(2, 3, 4, 1)",
+    )
+
+
+def test_data_parallel_table_on_two_devices_that_are_one(runtime: Runtime) -> None:
+    """Both parts of the batch, gathered: what the module gives alone."""
+    runtime.run_string("""
+        local inner = nn.Sequential():add(nn.Linear(3, 4)):add(nn.Tanh()):cuda()
+        alone = inner:clone()
+        parallel = nn.DataParallelTable(1):add(inner, {1, 1})
+        x, g = torch.randn(5, 3):cuda(), torch.randn(5, 4):cuda()
+        for _, module in ipairs{alone, parallel} do
+           for _ = 1, 2 do
+              module:zeroGradParameters()
+              module:forward(x)
+              module:backward(x, g)
+              module:updateParameters(0.1)
+           end
+           module:zeroGradParameters()
+           module:forward(x)
+           module:backward(x, g)
+        end
+    """)
+    for field in ("output", "gradInput"):
+        close(runtime, f"return parallel.{field}, alone.{field}")
+    close(
+        runtime,
+        "local _, a = parallel:parameters() local _, b = alone:parameters() return a[1], b[1]",
+    )
