@@ -17,21 +17,25 @@ _ERRORS = {kind.__name__: kind for kind in (UserError, OutOfDeviceMemoryError)}
 
 
 def environment(variables: Mapping[str, str] | None = None) -> dict[str, str]:
-    """This process's, with this package where the child imports from; ``variables`` on top."""
+    """Returns this process's variables, with this package where the child imports from, and ``variables``
+    on top.
+    """
     package = str(Path(__file__).resolve().parent.parent)
     path = os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))
     return {**os.environ, "PYTHONPATH": path, **(variables or {})}
 
 
 def stdout_for_answers() -> TextIO:
-    """The child's stdout; whatever else writes there, such as a library, writes to stderr from now on."""
+    """Returns the child's stdout; whatever else writes there, such as a library, writes to stderr from
+    now on.
+    """
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     return answers
 
 
 def call(function: str, argument: Any, *, wrapper: Sequence[str] = ()) -> Any:
-    """The result of ``function`` ("module:name") called with ``argument`` in a new process.
+    """Returns the result of ``function`` ("module:name") called with ``argument`` in a new process.
 
     ``wrapper`` is a command that runs another one, such as ``perf stat``. A UserError of the function is
     raised here; so is one when the process was killed. RuntimeError for what else went wrong there.
@@ -58,7 +62,9 @@ def call(function: str, argument: Any, *, wrapper: Sequence[str] = ()) -> Any:
 
 
 def _answer() -> int:
-    """The new process: the argument comes on stdin, the answer goes to stdout, and nothing else does."""
+    """Does the work of the new process: reads the argument from stdin and writes the answer alone to
+    stdout.
+    """
     module, name = sys.argv[1].split(":")
     answers = stdout_for_answers()
     argument = json.load(sys.stdin)

@@ -20,7 +20,7 @@ _GPU_QUERY = "name,driver_version,clocks.sm,clocks.mem,clocks.max.sm,power.limit
 
 
 def collect(device: "torch.device") -> dict[str, Any]:
-    """Everything that may explain a difference between two results on ``device``."""
+    """Returns everything that may explain a difference between two results on ``device``."""
     return {
         "cpu": _cpu(),
         "memory": _memory(),
@@ -33,7 +33,9 @@ def collect(device: "torch.device") -> dict[str, Any]:
 
 
 def machine(device: str) -> dict[str, str]:
-    """What ``cpu``, ``cuda`` or ``cuda:1`` is, and the version of PyTorch. Only a GPU needs torch loaded."""
+    """Returns the model of ``cpu``, ``cuda`` or ``cuda:1``, and PyTorch's version. Only a GPU needs torch
+    loaded.
+    """
     return {"device": _device_name(device), "torch": metadata.version("torch")}
 
 
@@ -151,7 +153,9 @@ def _gpu(device: "torch.device") -> dict[str, Any] | None:
 
 
 def _revision() -> str | None:
-    """The git revision of this code, with + when it has changes; null when installed from a package."""
+    """Returns the git revision of this code, with + when it has changes; null when installed from a
+    package.
+    """
     folder = Path(__file__).resolve().parent.parent
     if not (folder / ".git").exists():
         return None

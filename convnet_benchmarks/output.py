@@ -92,7 +92,7 @@ def check_distinct(outputs: Sequence[tuple[str, str]], inputs: Sequence[tuple[st
     for option, path in outputs:
         for other, its_path in seen:
             if not _is_device(path) and _own_stream(path) is None and _same_file(path, its_path):
-                raise UserError(f"option {option}: '{path}' is the file of {other}, too; give another name")
+                raise UserError(f"option {option}: '{path}' is also the file of {other}; give another name")
         seen.append((f"option {option}", path))
 
 
@@ -104,12 +104,12 @@ def _same_file(one: str, other: str) -> bool:
 
 
 def _is_device(path: str) -> bool:
-    """A device or a pipe: what is written there replaces nothing."""
+    """Returns whether it is a device or a pipe: what is written there replaces nothing."""
     return os.path.exists(path) and not os.path.isfile(path)
 
 
 def _own_stream(path: str) -> int | None:
-    """1 or 2 if ``path`` is where this process' stdout or stderr goes, by whatever name."""
+    """Returns 1 or 2 if ``path`` is where this process' stdout or stderr goes, by whatever name."""
     for number in (1, 2):
         with contextlib.suppress(OSError):
             if os.path.samestat(os.stat(path), os.fstat(number)):

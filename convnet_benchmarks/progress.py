@@ -32,7 +32,7 @@ class Progress:
         self._last_line = float("-inf")
 
     def start(self, what: str) -> None:
-        """A step begins, and so the one before has ended."""
+        """Begins a step, and so ends the one before."""
         self._step += 1
         now = time.monotonic()
         line = f"[{self._step}/{self._steps}] {what}{self._estimate(now)}"
@@ -58,7 +58,7 @@ class Progress:
 
 
 def duration(seconds: float) -> str:
-    """A time in words of the unit that suits it: 5 s, 3 min, 2.5 h."""
+    """Returns a time in words of the unit that suits it: 5 s, 3 min, 2.5 h."""
     if seconds < 90:
         return f"{max(1, round(seconds))} s"
     if seconds < 90 * 60:

@@ -54,7 +54,7 @@ class Table:
             print(self.plain(), file=stream, flush=True)
 
     def plain(self) -> str:
-        """Columns aligned with spaces: what a pipe gets."""
+        """Returns columns aligned with spaces: what a pipe gets."""
         grid = [[column.title for column in self.columns], *self.texts()]
         widths = [max(len(row[i]) for row in grid) for i in range(len(self.columns))]
         numeric = self.numeric()
@@ -76,7 +76,7 @@ class Table:
         return "\n".join([*heading, *lines, *notes]) + "\n"
 
     def csv(self) -> str:
-        """The numbers in full, empty where not measured."""
+        """Returns the numbers in full, empty where not measured."""
         return output.as_csv([column.name for column in self.columns], self.rows)
 
     def as_dict(self) -> dict[str, Any]:
@@ -85,13 +85,13 @@ class Table:
         return {"title": self.title, "rows": rows, "notes": self.notes}
 
     def texts(self) -> list[list[str]]:
-        """The rows as shown."""
+        """Returns the rows as shown."""
         return [
             [column.text(cell) for column, cell in zip(self.columns, row, strict=True)] for row in self.rows
         ]
 
     def numeric(self) -> list[bool]:
-        """Which columns hold numbers, and so are aligned to the right."""
+        """Returns which columns hold numbers, and so are aligned to the right."""
         return [any(isinstance(row[i], (int, float)) for row in self.rows) for i in range(len(self.columns))]
 
     def _show_rich(self, stream: TextIO) -> None:

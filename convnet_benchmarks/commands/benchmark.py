@@ -74,10 +74,10 @@ SCRIPT = Script(
 
 
 def main(arguments: Sequence[str], program: str) -> int:
-    """The subcommand of ``convnet-benchmarks``: returns an exit code, raises UserError."""
+    """Runs the subcommand of ``convnet-benchmarks``; returns an exit code, raises UserError."""
     return run_script(SCRIPT, arguments, program)
 
 
 def command(arguments: Sequence[str]) -> int:
-    """The script benchmark.py: returns an exit code, fails with one line on stderr."""
+    """Runs the script benchmark.py; returns an exit code, fails with one line on stderr."""
     return run_command("benchmark.py", lambda: main(arguments, "benchmark.py"))

@@ -35,7 +35,7 @@ class _Steps:
         self._output = self._run.phases.updateOutput(self._input)
 
     def prepare_target(self) -> None:
-        """All targets are Torch7's class 1, index 0; one per row of the output.
+        """Makes the targets: all are Torch7's class 1, index 0; one per row of the output.
 
         Raises UserError for a net that gives anything else than rows of scores.
         """
@@ -102,7 +102,7 @@ def measure(run: LegacyRun) -> None:
 
 
 def _phases(run: LegacyRun, steps: _Steps, dry_run: float) -> None:
-    """Each step in a loop of its own."""
+    """Times each step in a loop of its own."""
     run.line(":dry-run():", dry_run)
     run.text()
     run.settle(steps.whole_pass)
@@ -126,7 +126,9 @@ def _phases(run: LegacyRun, steps: _Steps, dry_run: float) -> None:
 
 
 def _pass_times(run: LegacyRun, steps: _Steps, dry_run: float) -> None:
-    """The later version: seconds of each pass and their mean; unbatched, -batch_size passes per turn."""
+    """Prints the later version's lines: seconds of each pass and their mean; unbatched, -batch_size
+    passes per turn.
+    """
     run.text(f"dry_run {lua_number(dry_run * run.samples_per_pass / 1e3)} seconds")
     run.text()
     run.settle(steps.whole_pass)
@@ -155,10 +157,10 @@ SCRIPT = Script(
 
 
 def main(arguments: Sequence[str], program: str) -> int:
-    """The subcommand of ``convnet-benchmarks``: returns an exit code, raises UserError."""
+    """Runs the subcommand of ``convnet-benchmarks``; returns an exit code, raises UserError."""
     return run_script(SCRIPT, arguments, program)
 
 
 def command(arguments: Sequence[str]) -> int:
-    """The script benchmark_criterion.py: returns an exit code, fails with one line on stderr."""
+    """Runs the script benchmark_criterion.py; returns an exit code, fails with one line on stderr."""
     return run_command("benchmark_criterion.py", lambda: main(arguments, "benchmark_criterion.py"))

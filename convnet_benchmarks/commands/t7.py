@@ -182,7 +182,7 @@ def _one_array(value: Any) -> Any:
 
 
 def _arrays(value: Any) -> dict[str, Any]:
-    """Every tensor and storage in the tree by its path, each once."""
+    """Returns every tensor and storage in the tree by its path, each once."""
     from lua_compat.t7 import Storage, Tensor
     from lua_compat.t7.inspection import places
 

@@ -30,14 +30,14 @@ class Source:
 
 
 def read_sources() -> list[Source]:
-    """Every publication, by the name of its file."""
+    """Returns every publication, by the name of its file."""
     folder = resources.files(__name__)
     files = sorted((file for file in folder.iterdir() if file.name.endswith(".json")), key=lambda f: f.name)
     return [read_source(json.loads(file.read_text(encoding="utf-8"))) for file in files]
 
 
 def read_source(document: dict[str, Any]) -> Source:
-    """The publication that ``document`` describes, as the module says."""
+    """Returns the publication that ``document`` describes, as the module says."""
     measurements = [
         measurement
         for table in document["tables"]

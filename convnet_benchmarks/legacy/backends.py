@@ -44,7 +44,7 @@ def class_names(backend: Backend, relu_cudnn: bool) -> "ClassNames":
 
 
 def check_ccn2(module: "nn.Module", input_shape: tuple[int, ...]) -> None:
-    """cuda-convnet2's constraints; raises UserError that names the first layer that breaks one."""
+    """Checks cuda-convnet2's constraints; raises UserError that names the first layer that breaks one."""
     from torch import nn
 
     if len(input_shape) != 4 or input_shape[0] % 32:

@@ -66,7 +66,7 @@ class LoggedRun:
 
 
 def parse_model(text: str) -> tuple[Layer, ...]:
-    """The layers of a model as Torch7 printed it, containers first, in printed order.
+    """Returns the layers of a model as Torch7 printed it, containers first, in printed order.
 
     Raises ValueError where braces do not close.
     """
@@ -99,7 +99,7 @@ def parse_model(text: str) -> tuple[Layer, ...]:
 
 
 def parse_log(text: str) -> tuple[LoggedRun, ...]:
-    """The runs of a log, in its order. Lines of other programs are passed over.
+    """Returns the runs of a log, in its order. Lines of other programs are passed over.
 
     Raises ValueError where nothing is a benchmark's line, or a printed model is cut short.
     """
@@ -113,7 +113,7 @@ def parse_log(text: str) -> tuple[LoggedRun, ...]:
 
 
 def _whole_models(lines: list[str]) -> Iterator[str]:
-    """The lines, with a printed model's lines joined into one."""
+    """Yields the lines, with a printed model's lines joined into one."""
     model: list[str] = []
     depth = 0
     for line in lines:
@@ -218,7 +218,7 @@ class _Parser:
 
 
 def _command_options(command: str) -> dict[str, str]:
-    """{'cuda': 'true', 'batch_size': '64'} of '-cuda -batch_size 64'."""
+    """Reads {'cuda': 'true', 'batch_size': '64'} from '-cuda -batch_size 64'."""
     _, *words = [*command.split(), "-"]
     options = {}
     for word, following in itertools.pairwise(words):
@@ -228,6 +228,8 @@ def _command_options(command: str) -> dict[str, str]:
 
 
 def _batch_size(options: Mapping[str, str]) -> int | None:
-    """Of the legacy scripts' options: -batch_size counts only with -4d_tensor true, as in the original."""
+    """Reads it from the legacy scripts' options: -batch_size counts only with -4d_tensor true, as in the
+    original.
+    """
     batch_size = options.get("batch_size", "1") if options.get("4d_tensor") == "true" else "1"
     return int(batch_size) if batch_size.isdecimal() and int(batch_size) else None

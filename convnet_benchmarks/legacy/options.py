@@ -58,7 +58,7 @@ def _option(
     metavar: str | None = None,
     choices: Sequence[str] | None = None,
 ) -> Any:
-    """One option. ``spelling`` is the legacy name (or, for ours, the modern one) without dashes."""
+    """Returns one option. ``spelling`` is the legacy name (or, for ours, the modern one) without dashes."""
     modern = "--" + spelling.replace("_", "-")
     names = [modern, "-" + spelling] if legacy else [modern]
     is_switch = read in (_switch, _switch_or_auto)
@@ -75,7 +75,7 @@ def _option(
 
 @dataclass(frozen=True, kw_only=True)
 class LegacyOptions:
-    """What both scripts take. Times are in milliseconds, sizes in pixels, seeds below 2**32."""
+    """The options of both scripts. Times are in milliseconds, sizes in pixels, seeds below 2**32."""
 
     x: int | None = _option("x", None, positive, "input height in pixels (dim1) [the net's own]")
     y: int | None = _option("y", None, positive, "input width in pixels (dim2) [the net's own]")
@@ -136,7 +136,11 @@ class LegacyOptions:
     )
     tf32: Switch = _option("tf32", False, _switch, "let the GPU round float32 products to TF32", legacy=False)
     legacy_timing: Switch = _option(
-        "legacy-timing", False, _switch, "the original's timing mistakes, too (docs/method.md)", legacy=False
+        "legacy-timing",
+        False,
+        _switch,
+        "also make the original's timing mistakes (docs/method.md)",
+        legacy=False,
     )
     parallel: str = _option(
         "parallel",
@@ -158,14 +162,14 @@ class LegacyOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class BenchmarkOptions(LegacyOptions):
-    """benchmark.py's options; ``iter`` None means as many passes as the statistics ask for."""
+    """benchmark.py's options; with ``iter`` None a loop repeats until the median is stable."""
 
     iter: int | None = _option("iter", 10, _positive_or_auto, _ITER_HELP, metavar="N|auto")
 
 
 @dataclass(frozen=True, kw_only=True)
 class CriterionOptions(LegacyOptions):
-    """benchmark_criterion.py's options; ``iter`` None means as many passes as the statistics ask for."""
+    """benchmark_criterion.py's options; with ``iter`` None a loop repeats until the median is stable."""
 
     iter: int | None = _option("iter", 5, _positive_or_auto, _ITER_HELP, metavar="N|auto")
     pass_times: Switch = _option(
@@ -201,7 +205,9 @@ def parse(options_class: type[Options], arguments: Sequence[str], program: str, 
 
 
 def canonical(options_class: type[LegacyOptions], arguments: Sequence[str]) -> list[str]:
-    """The arguments as ``--name=value``, checked; values are read here so that messages name the option."""
+    """Returns the arguments as ``--name=value``, checked; values are read here so that messages name the
+    option.
+    """
     known = {_key(name): option for option in fields(options_class) for name in option.metadata["args"]}
     result: list[str] = []
     rest = list(arguments)

@@ -12,7 +12,7 @@ _USABLE = 0.95
 
 
 def largest_batch_to_try(workload: Workload) -> int:
-    """A batch size that should fit where ``workload``'s did not; 0 when not even one sample fits.
+    """Returns a batch size that should fit where ``workload``'s did not; 0 when not even one sample fits.
 
     On a GPU from the memory that one and two samples take; on a CPU, which does not count its memory, half
     of what failed.
@@ -36,7 +36,7 @@ def largest_batch_to_try(workload: Workload) -> int:
 
 
 def fitting_batch(peak_of_one: int, peak_of_two: int, capacity: int) -> int:
-    """The batch whose peak, linear in the batch, just fits into ``capacity`` (all in bytes)."""
+    """Returns the batch whose peak, linear in the batch, just fits into ``capacity`` (all in bytes)."""
     per_sample = max(1, peak_of_two - peak_of_one)
     fixed = peak_of_one - per_sample
     return max(1, (capacity - fixed) // per_sample)

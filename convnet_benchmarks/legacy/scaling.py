@@ -56,7 +56,7 @@ def _inference(run: LegacyRun) -> Callable[[], object]:
 
 
 def _of_first_process(run: LegacyRun, work: Callable[[], object], passes: int) -> float:
-    """Seconds per pass of the first process while the others wait; every process gets that figure."""
+    """Returns seconds per pass of the first process while the others wait; every process gets that figure."""
     seconds = 0.0
     if run.processes.prints:
         work()

@@ -23,7 +23,7 @@ class Processes:
 
     @property
     def prints(self) -> bool:
-        """Whether this process writes the lines and files: the first one does."""
+        """Returns whether this process writes the lines and files: the first one does."""
         return self.rank == 0
 
     def barrier(self) -> None:
@@ -34,7 +34,7 @@ class Processes:
             dist.barrier()
 
     def largest(self, value: float) -> float:
-        """The largest ``value`` of all processes: the time of the slowest is the time of all."""
+        """Returns the largest ``value`` of all processes: the time of the slowest is the time of all."""
         if self.world_size == 1:
             return value
         import torch
@@ -79,7 +79,7 @@ class Processes:
 
 
 def started_by_torchrun() -> bool:
-    """Whether torchrun (or anything with its variables) started several processes."""
+    """Returns whether torchrun (or anything with its variables) started several processes."""
     return all(name in os.environ for name in _VARIABLES) and int(os.environ["WORLD_SIZE"]) > 1
 
 

@@ -38,7 +38,7 @@ class Workload:
 
 
 def find_net(options: LegacyOptions) -> Net:
-    """The net that ``--net`` names. Raises UserError with what is accepted."""
+    """Returns the net that ``--net`` names. Raises UserError with what is accepted."""
     net = options.net
     if options.input_size is not None:
         for option in ("x", "y", "z"):
@@ -51,7 +51,8 @@ def find_net(options: LegacyOptions) -> Net:
 
 
 def input_shape(options: LegacyOptions, net: Net) -> tuple[int, ...]:
-    """The shape of the input: batch (when 4-D), planes, height, width; or batch and what else ``net`` takes.
+    """Returns the shape of the input: batch (when 4-D), planes, height, width; or batch and what else
+    ``net`` takes.
 
     Raises UserError for what a net of the registry never takes; ``prepare`` checks the rest.
     """
@@ -135,7 +136,7 @@ def _device(options: LegacyOptions) -> "torch.device":
 
 
 def _check_shape(options: LegacyOptions, net: Net, on_meta: "nn.Module", shape: tuple[int, ...]) -> None:
-    """Whether a net of the registry accepts ``shape``, on shapes alone."""
+    """Checks on shapes alone that a net of the registry accepts ``shape``."""
     import torch
 
     from nets.input_size import failing_layer
@@ -160,7 +161,7 @@ def _check_shape(options: LegacyOptions, net: Net, on_meta: "nn.Module", shape: 
 
 
 def _advice(on_meta: "nn.Module", shape: tuple[int, ...], size: tuple[int, ...]) -> str:
-    """What -x and -y could be instead of those in ``shape``, for a net whose own size is ``size``."""
+    """Returns what -x and -y could be instead of those in ``shape``, for a net whose own size is ``size``."""
     from nets.input_size import failing_layer, smallest_accepted
 
     # Each side is tried with the other at the net's own size, so that both are named when both are wrong.

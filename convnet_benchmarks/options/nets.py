@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def add_net_options(parser: argparse.ArgumentParser, default: str) -> None:
-    """``--net``, ``--input-size``, ``--seed`` and ``--threads``."""
+    """Adds ``--net``, ``--input-size``, ``--seed`` and ``--threads``."""
     parser.add_argument(
         "--net",
         default=default,
@@ -34,13 +34,15 @@ def add_net_options(parser: argparse.ArgumentParser, default: str) -> None:
 
 
 def find_net(request: Mapping[str, Any]) -> "Net":
-    """The net of the options ``net`` and ``input_size``. Raises UserError for one that is not there."""
+    """Returns the net of the options ``net`` and ``input_size``. Raises UserError for one that is not
+    there.
+    """
     size = request["input_size"]
     return named_nets.find(request["net"], None if size is None else tuple(size))
 
 
 def build_net(net: "Net", seed: int, device: "torch.device", dtype: "torch.dtype") -> "nn.Module":
-    """The net in evaluation mode on ``device``."""
+    """Returns the net in evaluation mode on ``device``."""
     return build_for_inference(net, seed).eval().to(device, dtype)
 
 
@@ -57,7 +59,8 @@ def one_line_errors(what: str) -> Iterator[None]:
 
 
 def find_devices(names: Sequence[str] | None, option: str = "--devices") -> list["torch.device"]:
-    """The devices called ``names`` (cpu, cuda, cuda:1 ...), by default the CPU and a GPU if there is one.
+    """Returns the devices called ``names`` (cpu, cuda, cuda:1 ...), by default the CPU and a GPU if there
+    is one.
 
     Raises UserError for one that is not there.
     """

@@ -14,7 +14,9 @@ from convnet_benchmarks.tables import Table
 
 
 def study_parser(program: str, description: str, examples: Sequence[str]) -> argparse.ArgumentParser:
-    """A parser with the options every study has. ``examples``: command lines after the program's name."""
+    """Returns a parser with the options every study has. ``examples``: command lines after the program's
+    name.
+    """
     lines = "\n".join(f"  {program} {example}".rstrip() for example in examples)
     parser = OneLineParser(
         prog=program,
@@ -32,21 +34,24 @@ def study_parser(program: str, description: str, examples: Sequence[str]) -> arg
 
 
 def add_point_options(group: "argparse._ArgumentGroup", *, points: str, memory_budget: str) -> None:
-    """The options of a study that keeps what it measures in a file of points, measuring in other processes.
+    """Adds the options of a study that measures in other processes and keeps its points in a file.
 
     ``points``: the file's default name. ``memory_budget``: that option's help.
     """
     group.add_argument("--threads", type=thread_count, metavar="N", help="CPU threads")
-    group.add_argument("--cores", type=cores, metavar="LIST", help="keep to these cores, as 0-3,6")
+    group.add_argument("--cores", type=cores, metavar="LIST", help="use only these cores, such as 0-3,6")
     group.add_argument("--memory-budget", type=memory_size, metavar="SIZE", help=memory_budget)
     group.add_argument(
-        "--points", default=points, metavar="FILE", help=f"everything, as it is measured [{points}]"
+        "--points",
+        default=points,
+        metavar="FILE",
+        help=f"where results are kept as they are measured [{points}]",
     )
-    group.add_argument("--fresh", action="store_true", help="forget what the file of --points holds")
+    group.add_argument("--fresh", action="store_true", help="discard what the file of --points holds")
 
 
 def add_input_size(group: "argparse._ActionsContainer") -> None:
-    """``--input-size``, which takes as many dimensions as the net does."""
+    """Adds ``--input-size``, which takes as many dimensions as the net does."""
     group.add_argument(
         "--input-size",
         type=input_size,
@@ -59,7 +64,7 @@ _FILES = ("json", "csv", "md")
 
 
 def without_files(options: argparse.Namespace) -> dict[str, Any]:
-    """A study's options but for those of its output: what was measured, for the JSON."""
+    """Returns a study's options but for those of its output: what was measured, for the JSON."""
     return {name: value for name, value in vars(options).items() if name not in _FILES}
 
 
@@ -100,7 +105,7 @@ class StudyOutput:
 def open_output(
     kind: str, options: argparse.Namespace, *, others: Sequence[str] = (), inputs: Sequence[str] = ()
 ) -> Iterator[StudyOutput]:
-    """The output of the study ``kind``.
+    """Yields the output of the study ``kind``.
 
     ``others``: what else of ``options`` is a file that the study writes; ``inputs``: paths that it reads.
     Raises UserError where a file cannot be written, or is one of the others.

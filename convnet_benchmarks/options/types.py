@@ -9,12 +9,14 @@ _LARGEST_SEED = 2**32 - 1
 
 
 def thread_count(text: str) -> int:
-    """An option's number of CPU threads. PyTorch takes any, and fails later where there are too many."""
+    """Returns an option's number of CPU threads. PyTorch takes any, and fails later where there are too
+    many.
+    """
     return _whole_number(text, 1, _MOST_THREADS)
 
 
 def seed(text: str) -> int:
-    """An option's seed: Torch7's generator takes 32 bits."""
+    """Returns an option's seed: Torch7's generator takes 32 bits."""
     return _whole_number(text, 0, _LARGEST_SEED)
 
 
@@ -25,14 +27,14 @@ def _whole_number(text: str, least: int, most: int) -> int:
 
 
 def natural(text: str) -> int:
-    """An option's whole number from 0 up."""
+    """Returns an option's whole number from 0 up."""
     if not text.isascii() or not text.isdigit():
         raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from 0 up")
     return int(text)
 
 
 def names(text: str) -> list[str]:
-    """An option's comma-separated names."""
+    """Returns an option's comma-separated names."""
     found = [name.strip() for name in text.split(",") if name.strip()]
     if not found:
         raise argparse.ArgumentTypeError("no name given; accepted: names separated by commas")
@@ -40,19 +42,19 @@ def names(text: str) -> list[str]:
 
 
 def positive(text: str) -> int:
-    """An option's whole number from 1 up."""
+    """Returns an option's whole number from 1 up."""
     if not text.isascii() or not text.isdigit() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from 1 up")
     return int(text)
 
 
 def sizes(text: str) -> list[int]:
-    """An option's comma-separated whole numbers from 1 up."""
+    """Returns an option's comma-separated whole numbers from 1 up."""
     return list(dict.fromkeys(positive(part.strip()) for part in text.split(",")))
 
 
 def memory_size(text: str) -> int:
-    """An option's amount of memory, such as 8GiB, 512M or 1.5g, in bytes (1024 to the K)."""
+    """Returns an option's amount of memory, such as 8GiB, 512M or 1.5g, in bytes (1024 to the K)."""
     found = re.fullmatch(r"(\d{1,15}(?:\.\d+)?)\s*([kmgt])(?:i?b)?", text, re.IGNORECASE)
     if not found or float(found[1]) == 0:
         raise argparse.ArgumentTypeError(f"'{text}' is not an amount of memory such as 8GiB or 512MiB")
@@ -60,7 +62,7 @@ def memory_size(text: str) -> int:
 
 
 def seconds(text: str) -> float:
-    """An option's number of seconds above 0."""
+    """Returns an option's number of seconds above 0."""
     try:
         value = float(text)
     except ValueError:
@@ -79,7 +81,7 @@ def input_size(text: str) -> tuple[int, ...]:
 
 
 def cores(text: str) -> list[int]:
-    """An option's processor cores, as 0-3,6; only those that this process may use."""
+    """Returns an option's processor cores, as 0-3,6; only those that this process may use."""
     if not hasattr(os, "sched_getaffinity"):
         raise argparse.ArgumentTypeError("this system does not let a process choose its cores")
     usable = os.sched_getaffinity(0)
@@ -93,5 +95,7 @@ def cores(text: str) -> list[int]:
         found.update(range(first, last + 1))
     if not found or not found <= usable:
         have = ",".join(map(str, sorted(usable)))
-        raise argparse.ArgumentTypeError(f"'{text}' names cores that are not there; accepted: {have}")
+        raise argparse.ArgumentTypeError(
+            f"'{text}' names cores that this process may not use; accepted: {have}"
+        )
     return sorted(found)

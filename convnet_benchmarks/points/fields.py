@@ -30,16 +30,16 @@ class Fields:
         return iter(self._content)
 
     def inner(self, name: str) -> "Fields":
-        """The object in the field ``name``."""
+        """Returns the object in the field ``name``."""
         return Fields(self._taken(name, "an object"), self._path(name))
 
     def each(self, name: str) -> "list[Fields]":
-        """The objects in the list in the field ``name``."""
+        """Returns the objects in the list in the field ``name``."""
         items = self._checked(name, "a list of objects", lambda v: isinstance(v, list))
         return [Fields(item, f"{self._path(name)}[{number}]") for number, item in enumerate(items)]
 
     def text(self, name: str, *accepted: str) -> str:
-        """A text; one of ``accepted`` where there are any."""
+        """Returns a text; one of ``accepted`` where there are any."""
         wanted = ", ".join(accepted) or "a text"
         return str(
             self._checked(name, wanted, lambda v: isinstance(v, str) and (not accepted or v in accepted))
@@ -49,7 +49,7 @@ class Fields:
         return int(self._checked(name, f"a whole number from {least} to 2**53", lambda v: is_whole(v, least)))
 
     def seed(self, name: str) -> int:
-        """A whole number of any size."""
+        """Returns a whole number of any size."""
         return int(self._checked(name, "a whole number", lambda v: is_whole(v, -math.inf, math.inf)))
 
     def wholes(self, name: str) -> tuple[int, ...]:
@@ -61,15 +61,17 @@ class Fields:
         return tuple(self._checked(name, "a list of whole numbers from 1 to 2**53", are_wholes))
 
     def number(self, name: str) -> float:
-        """A finite number from 0 up."""
+        """Returns a finite number from 0 up."""
         return float(self._checked(name, "a finite number from 0 up", lambda v: is_finite(v) and v >= 0))
 
     def positive(self, name: str) -> float:
-        """A finite number above 0."""
+        """Returns a finite number above 0."""
         return float(self._checked(name, "a finite number above 0", lambda v: is_finite(v) and v > 0))
 
     def is_null(self, name: str, accepted: str) -> bool:
-        """Whether the field, which must be there, is null. ``accepted``: what it else may be, in words."""
+        """Returns whether the field, which must be there, is null. ``accepted``: what it else may be, in
+        words.
+        """
         return self._taken(name, f"null or {accepted}") is None
 
     def _checked(self, name: str, accepted: str, is_accepted: Callable[[Any], bool]) -> Any:
@@ -88,7 +90,7 @@ class Fields:
 
 
 def is_finite(value: Any) -> bool:
-    """Whether it is a number that a double can hold."""
+    """Returns whether it is a number that a double can hold."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         return False
     try:
@@ -102,6 +104,6 @@ def is_whole(value: Any, least: float = 1, most: float = _LARGEST_WHOLE) -> bool
 
 
 def shown(value: Any) -> str:
-    """A value for a message, cut where it is long."""
+    """Returns a value for a message, cut where it is long."""
     text = repr(value)
     return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."

@@ -89,7 +89,7 @@ class PointFile:
 
 
 def read_points(path: str) -> list[dict[str, Any]]:
-    """The records of a file of points, in order, without a last line that a kill cut short.
+    """Returns the records of a file of points, in order, without a last line that a kill cut short.
 
     docs/results.md describes them. Raises UserError for a file that cannot be read or is of another kind.
     """
@@ -97,17 +97,19 @@ def read_points(path: str) -> list[dict[str, Any]]:
 
 
 def latest_lines(path: str) -> list[tuple[int, dict[str, Any]]]:
-    """``latest`` of a file of points, each record with the number of its line. Raises as ``read_points``."""
+    """Returns ``latest`` of a file of points, each record with its line number. Raises as ``read_points``."""
     return list({identity(record): (number, record) for number, record in _numbered(path)}.values())
 
 
 def latest(records: list[dict[str, Any]]) -> dict[Identity, dict[str, Any]]:
-    """The last record of each kind, point and machine: what had failed may have been measured again."""
+    """Returns the last record of each kind, point and machine: what had failed may have been measured
+    again.
+    """
     return {identity(record): record for record in records}
 
 
 def identity(record: dict[str, Any]) -> Identity:
-    """What two records share that are about the same thing: kind, point, variants compared, and machine.
+    """Returns what two records about the same thing share: kind, point, variants compared, and machine.
 
     Raises FieldError where one of them is not as docs/results.md describes it.
     """
@@ -122,7 +124,7 @@ def identity(record: dict[str, Any]) -> Identity:
 
 
 def is_point_file(path: str) -> bool:
-    """Whether the first line of the file is a point, of whatever version."""
+    """Returns whether the first line of the file is a point, of whatever version."""
     with contextlib.suppress(OSError, ValueError, RecursionError), open(path, "rb") as file:
         first = json.loads(file.readline())
         return isinstance(first, dict) and str(first.get("schema", "")).startswith(SCHEMA[:-1])

@@ -35,7 +35,7 @@ _FEWEST_PASSES = 3
 
 
 def measure(point: Point, settling: Settling | None = None) -> dict[str, Any]:
-    """What docs/results.md calls a point: plain JSON values, whatever happens to the point.
+    """Measures a point as docs/results.md describes it: plain JSON values, whatever happens to the point.
 
     A point that does not run (out of memory, unsupported, any error of PyTorch) has its ``status`` and
     ``reason`` and no figures; the memory it took is given back.
@@ -78,7 +78,7 @@ def _tried(point: Point) -> dict[str, Any]:
 
 @dataclass
 class Outcome:
-    """What has become of a point."""
+    """The outcome of a point."""
 
     status: str
     reason: str
@@ -109,7 +109,7 @@ def outcome_of() -> Iterator[Outcome]:
 
 
 def _give_memory_back() -> None:
-    """Once the exception and its frames are gone: what the point held can be used by the next one."""
+    """Frees what the point held for the next one, once the exception and its frames are gone."""
     import torch
 
     gc.collect()
@@ -148,7 +148,7 @@ def _figures(workload: PointWorkload, settling: Settling) -> dict[str, Any]:
 
 
 def _settled(work: Callable[[], object], clock: Clock, settling: Settling) -> Loop:
-    """As many passes as ``settling`` wants, fewer to begin with where it has no time for them."""
+    """Repeats as ``settling`` says, with fewer passes to begin with where it has no time for them."""
     seconds = run_loop(work, 1, clock).seconds
     affordable = int(settling.most_seconds / max(seconds, 1e-9))
     fewest = max(_FEWEST_PASSES, min(settling.fewest_passes, affordable))

@@ -17,7 +17,7 @@ STATUSES = (OK, OUT_OF_MEMORY, UNSUPPORTED, FAILED)
 
 @dataclass(frozen=True)
 class Point:
-    """What is measured. Raises ValueError for a mode or number format that there is not.
+    """A measurement to make. Raises ValueError for an unknown mode or number format.
 
     ``device``: cpu, cuda or cuda:N. ``backend``: a name of ``workload/backends.py``. ``mode``: inference, or
     training, which is the three phases. ``threads``: None for PyTorch's own choice. ``input_size``: of one
@@ -46,7 +46,7 @@ class Point:
 
     @property
     def key(self) -> str:
-        """The same text for the same point, whatever wrote it."""
+        """Returns the same text for the same point, whatever wrote it."""
         return json.dumps(asdict(self))
 
     def as_dict(self) -> dict[str, Any]:
@@ -54,12 +54,12 @@ class Point:
 
     @staticmethod
     def from_dict(content: dict[str, Any]) -> "Point":
-        """The point that ``as_dict`` described; raises ValueError for anything else."""
+        """Returns the point that ``as_dict`` described; raises ValueError for anything else."""
         return Point.from_fields(Fields(content, "point"))
 
     @staticmethod
     def from_fields(given: Fields) -> "Point":
-        """The same; raises FieldError, which is a ValueError."""
+        """Returns the same; raises FieldError, which is a ValueError."""
         unknown = set(given) - {field.name for field in dataclasses.fields(Point)}
         if unknown:
             raise FieldError(f"unknown fields of a point: {', '.join(sorted(map(str, unknown)))}")

@@ -80,7 +80,7 @@ class PointWorker:
         return self.ask("try_point", _SECONDS_BETWEEN_LOOKS_WHEN_TRYING, point=point.as_dict())
 
     def ask(self, do: str, between_looks: float = _SECONDS_BETWEEN_LOOKS, **request: Any) -> dict[str, Any]:
-        """The worker's answer; raises WorkerEndedError when it ends, or is ended, without one."""
+        """Returns the worker's answer; raises WorkerEndedError when it ends, or is ended, without one."""
         assert self._process.stdin is not None and self._process.stdout is not None
         begin = time.monotonic()
         with contextlib.suppress(BrokenPipeError):  # it has ended: the empty answer below says so
@@ -122,7 +122,7 @@ class PointWorker:
             raise WorkerEndedError(OUT_OF_MEMORY, f"took more than the memory budget of {budget}")
 
     def _ended(self) -> WorkerEndedError:
-        """Why the process ended by itself, from its exit code and the last line of its stderr."""
+        """Returns why the process ended by itself, from its exit code and the last line of its stderr."""
         code = self._process.wait()
         if code == -signal.SIGKILL and _out_of_memory_kills() > self._kills_before:
             return WorkerEndedError(OUT_OF_MEMORY, "killed by the system for lack of memory")
@@ -163,7 +163,7 @@ def measure_apart(
 
 
 def describe_device(device: str, option: str) -> dict[str, str]:
-    """``environment.machine`` of a device, asked apart so that this process takes no memory of a GPU.
+    """Returns ``environment.machine`` of a device, asked apart so that this process takes no memory of a GPU.
 
     Raises UserError, naming ``option``, for a device that is not there.
     """
@@ -181,7 +181,7 @@ def describe_device(device: str, option: str) -> dict[str, str]:
 
 
 def _out_of_memory_kills() -> int:
-    """How many processes Linux has killed for lack of memory; 0 where that is not counted."""
+    """Returns how many processes Linux has killed for lack of memory; 0 where that is not counted."""
     try:
         lines = Path("/proc/vmstat").read_text(encoding="ascii").splitlines()
     except OSError:

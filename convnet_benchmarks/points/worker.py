@@ -28,14 +28,14 @@ Answer = dict[str, Any]
 
 
 class Requests:
-    """What a worker can be asked for. torch is imported by the first request, after its cores are chosen."""
+    """The requests that a worker answers. torch is imported by the first, after its cores are chosen."""
 
     def __init__(self) -> None:
         self._kept = contextlib.ExitStack()
         self._workload: PointWorkload | None = None
 
     def start(self, cores: list[int] | None) -> Answer:
-        """``cores``: the processor cores to keep to; null for all there are."""
+        """Keeps to the processor cores ``cores``; null for all there are."""
         if cores is not None:
             os.sched_setaffinity(0, cores)
         import torch  # noqa: F401  (its threads take over the affinity)
@@ -43,7 +43,7 @@ class Requests:
         return {}
 
     def describe(self, device: str) -> Answer:
-        """The ``machine`` of a device, or an ``error``."""
+        """Returns the ``machine`` of a device, or an ``error``."""
         try:
             open_device(device)
         except UserError as error:
@@ -72,7 +72,9 @@ class Requests:
         return {"status": outcome.status, "reason": outcome.reason, **outcome.figures}
 
     def time(self, passes: int, waiting: bool) -> Answer:
-        """``ms`` per pass of so many; ``waiting``: the device is waited for after each, not only the last."""
+        """Times passes: ``ms`` per pass; ``waiting``: the device is waited for after each, not only the
+        last.
+        """
         assert self._workload is not None, "open has been asked for before"
         run, clock = self._workload.infer, self._workload.clock
 
@@ -107,7 +109,7 @@ def main() -> int:
 
 
 def _read_requests(lines: "SimpleQueue[str]") -> None:
-    """In a thread of its own: the end of the parent ends this process in the middle of a pass, too."""
+    """Reads in a thread of its own: the end of the parent ends this process in the middle of a pass, too."""
     for line in sys.stdin:
         lines.put(line)
     os._exit(0)

@@ -25,13 +25,13 @@ Record = Mapping[str, Any]
 
 
 def of_points(records: Iterable[Record], name: str) -> list[Measurement]:
-    """Of the records in the field ``name`` of a study's JSON."""
+    """Reads the records in the field ``name`` of a study's JSON."""
     found = (of_point(record, f"{name}[{number}]") for number, record in enumerate(records))
     return list(itertools.chain.from_iterable(found))
 
 
 def of_point(record: Record, place: str = "") -> list[Measurement]:
-    """Of one record of a sweep; what did not run has nothing measured.
+    """Reads one record of a sweep; a point that did not run has no measurements.
 
     Raises FieldError for a record that lacks a field or has one of the wrong type. ``place``: where in its
     file it is, '' for a record on a line of its own.
@@ -46,7 +46,7 @@ def of_point(record: Record, place: str = "") -> list[Measurement]:
 
 
 def _of_comparison(record: Fields) -> list[Measurement]:
-    """The throughput of every variant that ran; its name stands for backend and number format."""
+    """Returns the throughput of every variant that ran; its name stands for backend and number format."""
     results = record.inner("results")
     ran = [name for name in results if results.inner(name).text("status", *STATUSES) == OK]
     return [
@@ -56,7 +56,7 @@ def _of_comparison(record: Fields) -> list[Measurement]:
 
 
 def _of_pass(record: Fields) -> list[Measurement]:
-    """Throughput, latency, memory, and the phases of training."""
+    """Returns throughput, latency, memory, and the phases of training."""
     about = _about(record, record)
     found = [_throughput(about, record)]
     latencies = record.inner("latency_ms")
@@ -118,6 +118,6 @@ def _about(record: Fields, measured: Fields, kernels: Sequence[str] = ()) -> Mea
 
 
 def _of_search(record: Fields) -> list[Measurement]:
-    """The largest batch that ran."""
+    """Returns the largest batch that ran."""
     largest = float(record.whole("largest_batch", least=0))
     return [replace(_about(record, record), quantity=LARGEST_BATCH, unit="images", value=largest, batch=None)]

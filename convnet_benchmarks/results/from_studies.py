@@ -27,19 +27,25 @@ _ABOUT = {"net", "batch", "phase", "op", "device", "software"}
 
 
 def study_measurements(document: Document) -> list[Measurement]:
-    """What the study measured: with statistics where it keeps its samples, else the numbers of its tables."""
+    """Reads what the study measured: with statistics where it keeps its samples, else the numbers of its
+    tables.
+    """
     read = _READERS.get(document["kind"], of_tables)
     return list(read(document))
 
 
 def environment_device(environment: Document, device: str | None = None) -> str:
-    """The name of ``device`` (cpu, cuda, cuda:N) in a recorded environment; by default of the GPU if any."""
+    """Returns the name of ``device`` (cpu, cuda, cuda:N) in a recorded environment; by default of the GPU
+    if any.
+    """
     gpu = environment["gpu"]
     return str(gpu["name"] if gpu and device != "cpu" else environment["cpu"]["model"])
 
 
 def of_tables(document: Document) -> Iterator[Measurement]:
-    """Numbers of the study's tables. Text, and whole numbers under a known name, say what was measured."""
+    """Yields numbers of the study's tables. Text, and whole numbers under a known name, say what was
+    measured.
+    """
     device = environment_device(document["environment"]) if document.get("environment") else ""
     about = Measurement(quantity="", unit="", value=0.0, net=_text(document.get("net")), device=device)
     for table in document["tables"]:
@@ -88,7 +94,7 @@ def _of_ops(document: Document) -> Iterator[Measurement]:
 
 
 def _timed(about: Measurement, times: Sequence[Any]) -> Iterator[Measurement]:
-    """The measurements of one time; ``times`` are numbers, or in training numbers by phase."""
+    """Yields the measurements of one time; ``times`` are numbers, or in training numbers by phase."""
     if isinstance(times[0], Mapping):
         for phase in times[0]:
             yield from_samples(replace(about, phase=phase), [by_phase[phase] for by_phase in times])
@@ -97,7 +103,7 @@ def _timed(about: Measurement, times: Sequence[Any]) -> Iterator[Measurement]:
 
 
 def from_samples(about: Measurement, samples: Sequence[float]) -> Measurement:
-    """The median of ``samples`` with its interval."""
+    """Returns the median of ``samples`` with its interval."""
     summary = summarise(samples)
     return replace(about, value=summary.median, low=summary.low, high=summary.high, samples=summary.samples)
 
@@ -111,7 +117,7 @@ def _of_backends(document: Document) -> Iterator[Measurement]:
 
 
 def _of_flops(document: Document) -> Iterator[Measurement]:
-    """Operations by layer, what was attained of the roofs, and the throughput of each batch size."""
+    """Yields operations by layer, what was attained of the roofs, and the throughput of each batch size."""
     options, ran = document["options"], ran_of(document, "")
     about = Measurement(
         quantity=_OPERATIONS,
@@ -134,7 +140,7 @@ def _of_flops(document: Document) -> Iterator[Measurement]:
 
 
 def _of_accuracy(document: Document) -> Iterator[Measurement]:
-    """The accuracies of each backend."""
+    """Yields the accuracies of each backend."""
     for place, backend in enumerate(document["backends"]):
         ran = ran_of(backend, f"backends[{place}]")
         one = Measurement(
@@ -151,7 +157,7 @@ def _of_accuracy(document: Document) -> Iterator[Measurement]:
 
 
 def _text(value: Any) -> str:
-    """A net's name, whether the document has it alone or in a description."""
+    """Returns a net's name, whether the document has it alone or in a description."""
     if isinstance(value, Mapping):
         value = value.get("name")
     return value if isinstance(value, str) else ""

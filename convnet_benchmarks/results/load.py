@@ -86,7 +86,7 @@ def load_all(paths: list[str]) -> list[ResultFile]:
 
 
 def _json_document(path: str) -> dict[str, Any] | None:
-    """The file's one JSON object; None where it is something else (a log, a file of points)."""
+    """Returns the file's one JSON object; None where it is something else (a log, a file of points)."""
     try:
         document = json.loads(Path(path).read_bytes())
     except OSError as error:
@@ -99,7 +99,7 @@ def _json_document(path: str) -> dict[str, Any] | None:
 
 
 def _checked(file: ResultFile) -> ResultFile:
-    """The file, if it measured anything and all of that can be compared and drawn."""
+    """Returns the file, if it measured anything and all of that can be compared and drawn."""
     if not file.measurements:
         raise UserError(f"{file.path}: nothing measured in it")
     for one in file.measurements:
@@ -112,7 +112,7 @@ def _checked(file: ResultFile) -> ResultFile:
 
 
 def _wrong(one: Measurement) -> str:
-    """Which field is not what ``Measurement`` says it is, '' where all are."""
+    """Returns which field is not what ``Measurement`` says it is, '' where all are."""
     for name in _TEXTS:
         if not isinstance(getattr(one, name), str):
             return f"{name} is {shown(getattr(one, name))}; accepted: a text"
@@ -132,7 +132,7 @@ def _wrong(one: Measurement) -> str:
 
 
 def _of_log(run: LoggedRun) -> list[Measurement]:
-    """A log's lines: single numbers, or means, without statistics."""
+    """Returns a log's lines: single numbers, or means, without statistics."""
     title = "" if run.command else run.title
     layer = title if title.startswith("input = ") else ""
     about = Measurement(
@@ -150,13 +150,13 @@ def _of_log(run: LoggedRun) -> list[Measurement]:
 
 
 def _net_of_log(title: str) -> str:
-    """'alexnet_owt' of 'AlexNet 128x3x224x224'."""
+    """Returns 'alexnet_owt' for 'AlexNet 128x3x224x224'."""
     net = _INPUT_SHAPE.sub("", title)
     return _NETS_OF_LOGS.get(net, net)
 
 
 def _of_run(document: Mapping[str, Any]) -> list[Measurement]:
-    """What benchmark.py --json wrote: medians with their intervals where a loop was timed."""
+    """Reads what benchmark.py --json wrote: medians with their intervals where a loop was timed."""
     kind, ran = document["kind"], ran_of(document, "")
     batch = ran.batch_size if ran else _batch_of_old_run(document["options"])
     summaries = {label: phase["summary"] for label, phase in document["phases"].items()}
@@ -195,7 +195,7 @@ def _batch_of_old_run(options: Mapping[str, Any]) -> int:
 
 
 def _sum(summaries: list[Mapping[str, Any]]) -> dict[str, Any]:
-    """Of phases timed one after the other. The sums of the intervals' ends bound the sum as surely."""
+    """Adds up phases timed one after the other. The sums of the intervals' ends bound the sum as surely."""
     total: dict[str, Any] = {
         name: sum(summary[name] for summary in summaries) for name in ("median", "low", "high")
     }
@@ -203,7 +203,7 @@ def _sum(summaries: list[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _phase(label: str, kind: str) -> str:
-    """'free updateOutput' of 'free :updateOutput():'."""
+    """Returns 'free updateOutput' for 'free :updateOutput():'."""
     if kind == "criterion" and label == ":TOTAL:":
         return _CRITERION_TOTAL
     return _PHASES.get(label) or re.sub(r":|\(\)", "", label).strip()

@@ -41,19 +41,19 @@ class Measurement:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """The 95 % interval, None where too few samples were taken to decide by it."""
+        """Returns the 95 % interval, None where too few samples were taken to decide by it."""
         if self.low is None or self.high is None or self.samples < FEWEST_FOR_A_VERDICT:
             return None
         return self.low, self.high
 
 
 def net_key(name: str) -> str:
-    """The same text for the spellings of a net's name: 'ResNet-50 V1' and 'resnet50_v1'."""
+    """Returns the same text for the spellings of a net's name: 'ResNet-50 V1' and 'resnet50_v1'."""
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
 def images_per_second(measurement: Measurement) -> float | None:
-    """The throughput that a time or a throughput means; None where it says neither."""
+    """Returns the throughput that a time or a throughput means; None where it says neither."""
     if measurement.quantity == THROUGHPUT:
         return measurement.value
     if measurement.quantity != TIME or measurement.op or measurement.value <= 0:

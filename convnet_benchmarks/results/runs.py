@@ -11,7 +11,7 @@ from convnet_benchmarks.results.ran import ran_of
 
 
 def is_run_json(path: str) -> bool:
-    """Whether the file is JSON that names this project's schema, in whatever version."""
+    """Returns whether the file is JSON that names this project's schema, in whatever version."""
     try:
         with open(path, encoding="utf-8") as file:
             document = json.load(file)
@@ -21,7 +21,7 @@ def is_run_json(path: str) -> bool:
 
 
 def load_runs(path: str) -> tuple[LoggedRun, ...]:
-    """The runs of a log or a JSON result. Raises UserError where the file is neither."""
+    """Returns the runs of a log or a JSON result. Raises UserError where the file is neither."""
     try:
         text = Path(path).read_text(encoding="utf-8", errors="replace")
     except OSError as error:

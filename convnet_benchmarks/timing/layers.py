@@ -36,19 +36,21 @@ class LayerTimes:
 
 
 def called_layers(module: nn.Module) -> list[tuple[str, nn.Module]]:
-    """The modules without children, each once, with their names."""
+    """Returns the modules without children, each once, with their names."""
     return [(name, child) for name, child in module.named_modules() if next(child.children(), None) is None]
 
 
 def numbered(path: str, calls: dict[str, int]) -> str:
-    """``path`` with the number of this call of it, which ``calls`` counts."""
+    """Returns ``path`` with the number of this call of it, which ``calls`` counts."""
     calls[path] = calls.get(path, 0) + 1
     return path if calls[path] == 1 else f"{path}#{calls[path]}"
 
 
 @contextmanager
 def _marked(module: nn.Module, clock: Clock, layers: list[Layer], marks: list[Any]) -> Iterator[None]:
-    """While open, a forward pass of ``module`` notes its layers, and a mark at each one's start and end."""
+    """Notes, while open, the layers of a forward pass of ``module``, and a mark at each one's start and
+    end.
+    """
     calls: dict[str, int] = {}
     hooks = []
     for path, child in called_layers(module):
@@ -69,7 +71,7 @@ def _marked(module: nn.Module, clock: Clock, layers: list[Layer], marks: list[An
 
 
 def time_layers(module: nn.Module, input: Tensor, clock: Clock, passes: int) -> LayerTimes:
-    """Passes with and without timed layers in turn, ``passes`` of each, in the caller's autograd mode.
+    """Times passes with and without timed layers in turn, ``passes`` of each, in the caller's autograd mode.
 
     Raises ValueError where the net calls its layers in another order from pass to pass.
     """
@@ -109,5 +111,5 @@ def time_layers(module: nn.Module, input: Tensor, clock: Clock, passes: int) -> 
 
 
 def empty_layer_ms(clock: Clock, input: Tensor) -> float:
-    """What a layer that does nothing shows as its time: the cost of a call and of two marks."""
+    """Returns what a layer that does nothing shows as its time: the cost of a call and of two marks."""
     return statistics.median(time_layers(nn.Sequential(*[nn.Identity()] * 50), input, clock, 3).layer_ms)

@@ -22,7 +22,7 @@ class Clock(Protocol):
         """Notes the present moment in the device's stream of work."""
 
     def milliseconds(self, marks: list[Any]) -> list[float]:
-        """The times between consecutive marks, once the device is idle."""
+        """Returns the times between consecutive marks, once the device is idle."""
 
 
 class HostClock:
@@ -66,7 +66,7 @@ class CudaClock:
 
 
 def device_clock(device: "torch.device") -> Clock:
-    """What times work on ``device``: the device's own events on a GPU."""
+    """Returns what times work on ``device``: the device's own events on a GPU."""
     return CudaClock(device, synchronises=True) if device.type == "cuda" else HostClock()
 
 
@@ -106,7 +106,7 @@ def run_loop(
     free: bool = False,
     clock_before_synchronise: bool = False,
 ) -> Loop:
-    """``passes`` passes of ``work`` between two readings of the host's clock.
+    """Runs ``passes`` passes of ``work`` between two readings of the host's clock.
 
     ``free``: the device is waited for neither before nor after, so that only the time to issue the work
     counts. ``clock_before_synchronise``: the clock is read before the device is waited for at the end (a
@@ -130,7 +130,7 @@ def run_loop(
 def run_until_settled(
     work: Callable[[], object], clock: Clock, settling: Settling | None = None, *, free: bool = False
 ) -> Loop:
-    """Passes until the median is known to 1 %, the noise has reached its floor, or time is up."""
+    """Repeats until the median is known to 1 %, the noise has reached its floor, or time is up."""
     settling = settling or Settling()
     begin = time.perf_counter()
     loops = [run_loop(work, settling.fewest_passes, clock, free=free)]
@@ -153,7 +153,9 @@ def run_until_settled(
 def warm_up(
     work: Callable[[], object], clock: Clock, *, fewest: int = 2, most: int = 10, most_seconds: float = 5.0
 ) -> int:
-    """Passes of ``work`` until they stop getting faster (autotuner, allocator, caches); how many it took."""
+    """Repeats ``work`` until it stops getting faster (autotuner, allocator, caches); returns how many
+    passes it took.
+    """
     begin = time.perf_counter()
     best = float("inf")
     for done in range(1, most + 1):

@@ -15,7 +15,9 @@ from nets.phases import PHASES, AutogradPhases
 
 
 def time_phases(module: nn.Module, input: Tensor, clock: Clock, passes: int) -> dict[str, float]:
-    """Milliseconds of each phase: medians of ``passes`` after a warm-up; the output is its gradient."""
+    """Returns milliseconds of each phase: medians of ``passes`` after a warm-up; the output is its
+    gradient.
+    """
     samples = []
     with AutogradPhases(module) as phases:
         for number in range(2 + passes):
@@ -36,7 +38,7 @@ def time_phases(module: nn.Module, input: Tensor, clock: Clock, passes: int) -> 
 def layer_phases(
     module: nn.Module, input: Tensor, clock: Clock, passes: int
 ) -> Iterator[tuple[Layer, dict[str, float]]]:
-    """Each layer with the milliseconds of its phases, run alone on the input it has in the net.
+    """Yields each layer with the milliseconds of its phases, run alone on the input it has in the net.
 
     Without accGradParameters for a layer without parameters, and without any for a layer that does not map
     one tensor to one tensor. In-place layers run out of place.
@@ -55,7 +57,7 @@ def layer_phases(
 
 
 def _recorded_calls(module: nn.Module, input: Tensor) -> list[tuple[Layer, nn.Module, tuple[Any, ...], bool]]:
-    """Every layer call of a pass: its module, its inputs, and whether it maps one tensor to one."""
+    """Returns every layer call of a pass: its module, its inputs, and whether it maps one tensor to one."""
     calls: list[tuple[Layer, nn.Module, tuple[Any, ...], bool]] = []
     counts: dict[str, int] = {}
     hooks = []

@@ -33,19 +33,19 @@ class Summary:
 
     @property
     def half_width(self) -> float:
-        """Half the interval over the median: 0.01 means the median is known to 1 %."""
+        """Returns half the interval over the median: 0.01 means the median is known to 1 %."""
         return (self.high - self.low) / 2 / self.median if self.median else math.inf
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
 
     def without_advice(self) -> dict[str, Any]:
-        """For studies: the advice is about the options of the legacy scripts."""
+        """Returns the values for studies: the advice is about the options of the legacy scripts."""
         return {name: value for name, value in self.as_dict().items() if name != "advice"}
 
 
 def median_interval(samples: Sequence[float]) -> tuple[float, float]:
-    """The 95 % interval of the median by order statistics, which assumes no distribution.
+    """Returns the 95 % interval of the median by order statistics, which assumes no distribution.
 
     The k-th smallest and k-th largest of n samples enclose the median unless fewer than k samples fall on
     one side of it, a binomial tail (Conover, Practical Nonparametric Statistics, section 3.2). Below
@@ -64,7 +64,7 @@ def median_interval(samples: Sequence[float]) -> tuple[float, float]:
 
 
 def percentile(samples: Sequence[float], percent: float) -> float:
-    """The value below which ``percent`` of the samples lie, interpolated between the two nearest."""
+    """Returns the value below which ``percent`` of the samples lie, interpolated between the two nearest."""
     ordered = sorted(samples)
     place = (len(ordered) - 1) * percent / 100
     below = math.floor(place)
@@ -73,7 +73,9 @@ def percentile(samples: Sequence[float], percent: float) -> float:
 
 
 def summarise(samples: Sequence[float], *, timed_out: bool = False) -> Summary:
-    """Statistics of at least one sample. ``timed_out`` says that sampling stopped for lack of time."""
+    """Returns statistics of at least one sample. ``timed_out`` says that sampling stopped for lack of
+    time.
+    """
     if not samples:
         raise ValueError("no samples to summarise")
     median = statistics.median(samples)

@@ -28,7 +28,7 @@ class SpeedUp:
 
 
 def speed_up(before: Sequence[float], after: Sequence[float], margin: float = MARGIN) -> SpeedUp:
-    """Of ``after`` over ``before``, times of the same rounds in the same order, at least one of each.
+    """Compares ``after`` with ``before``, times of the same rounds in the same order, at least one of each.
 
     A round's two times met the same machine, so their ratio is free of its drift.
     """
@@ -39,7 +39,7 @@ def speed_up(before: Sequence[float], after: Sequence[float], margin: float = MA
 
 
 def verdict(low: float, high: float, margin: float = MARGIN) -> str:
-    """What may be said of a speed-up that lies between ``low`` and ``high``."""
+    """Returns what may be said of a speed-up that lies between ``low`` and ``high``."""
     if not (math.isfinite(low) and math.isfinite(high)):
         return UNSURE
     if 1 / (1 + margin) <= low and high <= 1 + margin:

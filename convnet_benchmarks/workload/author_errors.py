@@ -12,7 +12,7 @@ _OURS = tuple(str(_ROOT / package) + "/" for package in ("convnet_benchmarks", "
 
 
 def described(error: BaseException) -> str:
-    """One line: the error, and the place in the author's file that raised it."""
+    """Returns one line: the error, and the place in the author's file that raised it."""
     text = " ".join(str(error).split())
     frame = _author_frame(error)
     place = "" if frame is None else f" ({frame.filename}:{frame.lineno})"
@@ -20,14 +20,16 @@ def described(error: BaseException) -> str:
 
 
 def author_error(net: Net, error: Exception) -> UserError | None:
-    """What to tell of an error in the code of ``net``; None if none of its author's code was running."""
+    """Returns what to tell of an error in the code of ``net``; None if none of its author's code was
+    running.
+    """
     if not net.own_parameters or _author_frame(error) is None:
         return None
     return UserError(f"option --net: {net.name} failed: {described(error)}")
 
 
 def _author_frame(error: BaseException) -> traceback.FrameSummary | None:
-    """The innermost frame that is neither ours nor PyTorch's nor Python's."""
+    """Returns the innermost frame that is neither ours nor PyTorch's nor Python's."""
     import torch
 
     others = (

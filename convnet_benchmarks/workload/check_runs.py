@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def check_runs(net: Net, module: "nn.Module", input: "torch.Tensor") -> None:
-    """Whether a net from outside computes something from an input of this size, two samples of it.
+    """Checks that a net from outside computes something from an input of this size, two samples of it.
 
     Raises UserError that names --net and what went wrong.
     """

@@ -7,7 +7,7 @@ SHARE_OF_MEMORY = 0.9
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether PyTorch (CPU or GPU) or Python raised ``error`` for lack of memory."""
+    """Returns whether PyTorch (CPU or GPU) or Python raised ``error`` for lack of memory."""
     import torch
 
     if isinstance(error, (MemoryError, torch.cuda.OutOfMemoryError)):
@@ -16,7 +16,7 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def resident_bytes(process: int | str = "self", *, peak: bool = False) -> int | None:
-    """Main memory that a process takes now, or its ``peak``; None where the system does not say.
+    """Returns main memory that a process takes now, or its ``peak``; None where the system does not say.
 
     The peak of a child process is its own, unlike getrusage's, which starts from its parent's.
     """
@@ -25,7 +25,7 @@ def resident_bytes(process: int | str = "self", *, peak: bool = False) -> int | 
 
 
 def available_bytes() -> int | None:
-    """Main memory that can still be had; None where the system does not say."""
+    """Returns main memory that can still be had; None where the system does not say."""
     return _bytes_in("/proc/meminfo", "MemAvailable")
 
 

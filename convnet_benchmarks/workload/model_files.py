@@ -27,7 +27,9 @@ def _require_safetensors(place: str) -> None:
 
 
 def net_with_state(net: "Net", file: str) -> "nn.Module":
-    """``net`` in evaluation mode with the state_dict in ``file``. Raises UserError where it does not fit."""
+    """Returns ``net`` in evaluation mode with the state_dict in ``file``. Raises UserError where it does
+    not fit.
+    """
 
     import torch
 
@@ -76,7 +78,7 @@ def check_target(path: str, option: str) -> None:
 
 
 def write_model(module: "nn.Module", path: str, option: str) -> None:
-    """The state_dict, or with .t7 the module for Torch7. Raises UserError where that cannot be."""
+    """Writes the state_dict, or with .t7 the module for Torch7. Raises UserError where that cannot be."""
     from lua_compat import t7
     from lua_compat.conversion import ConversionError, from_torch
     from lua_compat.conversion.state_files import save_state_dict

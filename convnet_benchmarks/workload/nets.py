@@ -24,7 +24,7 @@ FORMS = "a name of --list-nets, module:function, file.py:function, model.t7 or m
 
 
 def find(name: str, input_size: tuple[int, ...] | None = None, option: str = "--net") -> Net:
-    """The net that ``option`` names (see ``FORMS``), with ``input_size`` as the size of one sample.
+    """Returns the net that ``option`` names (see ``FORMS``), with ``input_size`` as the size of one sample.
 
     A net from outside the registry needs ``input_size``, keeps the parameters it comes with, and is not built
     yet. Raises UserError for a name, file or function that is not there.
@@ -105,7 +105,7 @@ def _from_file(path: str) -> ModuleType:
 
 
 def _functions_of(module: ModuleType) -> list[str]:
-    """The public functions and classes that ``module`` itself defines."""
+    """Returns the public functions and classes that ``module`` itself defines."""
     return [
         name
         for name, value in vars(module).items()

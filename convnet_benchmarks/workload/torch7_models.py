@@ -9,7 +9,8 @@ if TYPE_CHECKING:
 
 
 def load_module(file: str, place: str | None, option: str) -> "nn.Module":
-    """The model at ``place`` in ``file``, or the only one there, as a torch.nn.Module with its parameters.
+    """Returns the model at ``place`` in ``file``, or the only one there, as a torch.nn.Module with its
+    parameters.
 
     Raises UserError, naming the file or ``option`` (which gave the place), for what cannot be found, read or
     converted.
@@ -26,7 +27,9 @@ def load_module(file: str, place: str | None, option: str) -> "nn.Module":
 
 
 def _find_model(file: str, place: str | None, option: str) -> tuple[str, Any]:
-    """The model and its path: at ``place``, the file's only object, or the only model in its table."""
+    """Returns the model and its path: at ``place``, the file's only object, or the only model in its
+    table.
+    """
     from lua_compat.t7 import LuaTable
     from lua_compat.t7.paths import lookup
 
@@ -49,7 +52,7 @@ def _find_model(file: str, place: str | None, option: str) -> tuple[str, Any]:
 
 
 def is_model(value: Any) -> bool:
-    """Whether it is a module of nn, cudnn or nngraph; criterions are not."""
+    """Returns whether it is a module of nn, cudnn or nngraph; criterions are not."""
     from lua_compat.t7 import TorchObject
 
     if not isinstance(value, TorchObject) or value.typename.endswith("Criterion"):
@@ -58,7 +61,7 @@ def is_model(value: Any) -> bool:
 
 
 def load_t7(path: str) -> Any:
-    """The Lua object in a .t7 file; raises UserError for one that is broken or cannot be read."""
+    """Returns the Lua object in a .t7 file; raises UserError for one that is broken or cannot be read."""
     from lua_compat import t7
 
     try:

@@ -21,7 +21,9 @@ class Variant:
 
 
 def find(text: str, dtype: str, option: str) -> Variant:
-    """The variant that ``option`` names as FORM says; ``dtype`` where it names none. Raises UserError."""
+    """Returns the variant that ``option`` names as FORM says; ``dtype`` where it names none. Raises
+    UserError.
+    """
     parts = SHORT.get(text, text).split("+")
     name, colon, own_dtype = parts[0].partition(":")
     if name not in backends.BACKENDS:

@@ -83,9 +83,9 @@ def test_no_file_is_written_twice_or_over_what_is_read(tmp_path: Path) -> None:
     os.symlink(one, link)
     check_distinct([("--json", one), ("--csv", other)], [("FILE", str(tmp_path / "third"))])
     check_distinct([("--json", "/dev/null"), ("--csv", "/dev/null")])
-    with pytest.raises(UserError, match=f"^option --csv: '{link}' is the file of option --json, too; give"):
+    with pytest.raises(UserError, match=f"^option --csv: '{link}' is also the file of option --json; give"):
         check_distinct([("--json", one), ("--csv", link)])
-    with pytest.raises(UserError, match=f"^option --json: '{one}' is the file of FILE, too; give another"):
+    with pytest.raises(UserError, match=f"^option --json: '{one}' is also the file of FILE; give another"):
         check_distinct([("--json", one)], [("FILE", link)])
 
 

@@ -75,7 +75,7 @@ def answer(
 
 
 def compare(answers: "Sequence[tuple[str, Tensor]]", labels: Sequence[int]) -> list[Agreement]:
-    """Every variant against the first, on the examples that all have answered."""
+    """Returns every variant against the first, on the examples that all have answered."""
     count = min(len(outputs) for _, outputs in answers)
     reference = answers[0][1][:count]
     return [_agreement(name, outputs[:count], reference, labels[:count]) for name, outputs in answers]

@@ -19,7 +19,7 @@ _LARGEST_GREY = 16.0
 
 
 def load(input_size: tuple[int, ...], seed: int) -> tuple[Examples, Examples]:
-    """Training and held-out examples, 80 and 20 % of every digit, at ``input_size`` (one plane).
+    """Returns training and held-out examples, 80 and 20 % of every digit, at ``input_size`` (one plane).
 
     Grey values are standardised with the training images' mean and deviation. Raises UserError without
     scikit-learn.

@@ -26,7 +26,9 @@ class Preprocessing:
     interpolation: str = "bilinear"
 
     def __call__(self, path: Path) -> "Tensor":
-        """The image as planes, height, width; as many planes as ``mean`` has numbers (1: grey, 3: RGB)."""
+        """Returns the image as planes, height, width; as many planes as ``mean`` has numbers (1: grey, 3:
+        RGB).
+        """
         import numpy as np
         import torch
         from PIL import Image
@@ -51,7 +53,7 @@ class Preprocessing:
 def load(
     folder: str, labels_file: str | None, classes_file: str | None, preprocessing: Preprocessing
 ) -> Examples:
-    """The images of ``folder``: in a folder for each class, or all together with a file of labels.
+    """Returns the images of ``folder``: in a folder for each class, or all together with a file of labels.
 
     ``labels_file``: a line "name label" for each image; a label is a number from 0 or a class's name.
     ``classes_file``: a line for each output of the net that begins with the class's name (synset_words.txt);
@@ -79,7 +81,7 @@ def _require_pillow() -> None:
 
 
 def _lines(option: str, file: str) -> list[list[str]]:
-    """The words of every line that has any."""
+    """Returns the words of every line that has any."""
     try:
         text = Path(file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -138,7 +140,7 @@ def _label(word: str, classes: dict[str, int] | None, where: str) -> int:
 
 
 def preprocessing_of(options: Any, input_size: tuple[int, ...]) -> Preprocessing:
-    """From the options and the net's input: planes, height, width. Raises UserError."""
+    """Reads it from the options and the net's input: planes, height, width. Raises UserError."""
     planes, *size = input_size
     crop = (options.crop, options.crop) if options.crop else (size[0], size[1])
     resize = options.resize or round(max(crop) / 0.875)

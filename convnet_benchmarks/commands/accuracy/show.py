@@ -10,7 +10,7 @@ _NAMED = 5
 
 
 def accuracy_table(net: str, source: str, parameters: int, found: Sequence[Agreement]) -> Table:
-    """One row: top 1 and top 5 of every backend, and their differences from the first one's."""
+    """Returns one row: top 1 and top 5 of every backend, and their differences from the first one's."""
     reference, *others = found
     columns = [Column("Alias"), Column("Network"), Column("# Parameters")]
     row: list[Cell] = [net, source, parameters]
@@ -24,7 +24,7 @@ def accuracy_table(net: str, source: str, parameters: int, found: Sequence[Agree
 
 
 def agreement_table(found: Sequence[Agreement], names: Sequence[str], examples: int) -> Table:
-    """One row for each backend but the first: how its answers differ from the first one's."""
+    """Returns one row for each backend but the first: how its answers differ from the first one's."""
     reference, *others = found
     columns = [
         Column("backend"),

@@ -153,7 +153,7 @@ def _report(
 def _differing(
     answered: list[tuple[str, torch.Tensor]], examples: Examples, found: list[Any]
 ) -> list[dict[str, Any]]:
-    """Every example on which some backend predicts something else than the first."""
+    """Returns every example on which some backend predicts something else than the first."""
     positions = sorted({position for agreement in found for position in agreement.differing})
     return [
         {

@@ -87,13 +87,13 @@ def parser(program: str) -> argparse.ArgumentParser:
     how = found.add_argument_group("how")
     how.add_argument("--pairs", type=types.positive, default=15, metavar="N", help="rounds of samples [15]")
     how.add_argument(
-        "--seconds", type=types.seconds, default=120.0, metavar="S", help="most for a sitting [120]"
+        "--seconds", type=types.seconds, default=120.0, metavar="S", help="maximum for a sitting [120]"
     )
     study.add_point_options(
         how,
         points="backends.jsonl",
-        memory_budget="main memory that each variant's process may take, as 4GiB [an equal share of 90 %% of "
-        "what is available]",
+        memory_budget="main memory that each variant's process may take, such as 4GiB [an equal share of "
+        "90 %% of what is available]",
     )
     return found
 
@@ -104,9 +104,9 @@ def main(arguments: Sequence[str], program: str) -> int:
     without = variants.find(options.without, options.dtype, "--without")
     others = [variants.find(name, options.dtype, "--with") for name in options.others]
     if without.name in options.others:
-        raise UserError(f"option --with: '{without.name}' is what it is to be compared with (--without)")
+        raise UserError(f"option --with: '{without.name}' is the reference (--without) already")
     if options.accuracy and (changed := [v.name for v in (without, *others) if v.variables]):
-        raise UserError(f"option --accuracy: is not for variants with variables ({', '.join(changed)})")
+        raise UserError(f"option --accuracy: does not take variants with variables ({', '.join(changed)})")
     options.nets = _nets(options)
 
     with (
@@ -122,7 +122,9 @@ def main(arguments: Sequence[str], program: str) -> int:
             interrupted = True
         output.write([*_tables(records, others), *_published(options)], {"comparisons": records})
     if interrupted:
-        print(f"what was finished is in {options.points}; the same command continues", file=sys.stderr)
+        print(
+            f"finished comparisons are in {options.points}; run the same command to continue", file=sys.stderr
+        )
         raise KeyboardInterrupt
     if options.accuracy:
         print()
@@ -143,7 +145,9 @@ def _nets(options: argparse.Namespace) -> list[str]:
 def _sittings(
     options: argparse.Namespace, without: "Variant", others: "Sequence[Variant]", file: "PointFile"
 ) -> Iterator[dict[str, Any]]:
-    """The records of every net at both batch sizes, from ``file`` or measured now and appended to it."""
+    """Yields the records of every net at both batch sizes, from ``file`` or measured now and appended to
+    it.
+    """
     from convnet_benchmarks.commands.backends.run import Sitting, compare, variant_point
 
     machine = describe_device(options.device, "--device")
@@ -178,7 +182,7 @@ def _sittings(
 
 
 def _memory_budget(options: argparse.Namespace) -> int | None:
-    """Bytes for each variant's process on a CPU: as told, or an equal share of what is available."""
+    """Returns bytes for each variant's process on a CPU: as told, or an equal share of what is available."""
 
     if options.device != "cpu":
         return None

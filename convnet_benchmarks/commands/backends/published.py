@@ -28,7 +28,7 @@ _WITHOUT, _WITH = "MXNet 1.3.0, no MKL-DNN", "MXNet 1.3.0, MKL-DNN"
 
 
 def published_table(nets: Sequence[str]) -> Table:
-    """The published numbers of those of ``nets`` that the table has."""
+    """Returns the published numbers of those of ``nets`` that the table has."""
 
     source = next(s for s in read_sources() if any(m.software == _WITH for m in s.measurements))
     by_net: dict[str, list[Measurement]] = {}
@@ -60,7 +60,7 @@ def published_table(nets: Sequence[str]) -> Table:
 
 
 def _pair(found: Sequence[Measurement], quantity: str) -> list[float | None]:
-    """The value without and with MKL-DNN."""
+    """Returns the value without and with MKL-DNN."""
     values = {m.software: m.value for m in found if m.quantity == quantity}
     return [values.get(_WITHOUT), values.get(_WITH)]
 

@@ -38,7 +38,8 @@ class Sitting:
 
 
 def compare(point: Point, without: Variant, others: Sequence[Variant], sitting: Sitting) -> dict[str, Any]:
-    """Every variant's times and outputs, and those of ``others`` against ``without``, as plain JSON values.
+    """Returns every variant's times and outputs, and those of ``others`` against ``without``, as plain
+    JSON values.
 
     ``point``: the net and its input; backend and number format are the variants'. A variant that does not
     run has its ``status`` and ``reason``; FAILED as a whole when one of them failed.
@@ -76,7 +77,7 @@ def variant_point(point: Point, variant: Variant) -> Point:
 def _open(
     point: Point, variant: Variant, sitting: Sitting, stack: contextlib.ExitStack
 ) -> tuple[PointWorker | None, dict[str, Any]]:
-    """A worker with the variant warmed up, or None, and what it answered."""
+    """Returns a worker with the variant warmed up, or None, and what it answered."""
     why_not = variant.backend.why_not_on(device_type(point.device))
     if why_not:
         return None, {"status": UNSUPPORTED, "reason": why_not}
@@ -95,7 +96,7 @@ def _open(
 def _in_turns(
     workers: dict[str, PointWorker], results: dict[str, dict[str, Any]], sitting: Sitting
 ) -> dict[str, list[float]]:
-    """Milliseconds per pass of every worker in every round; a worker that ends leaves ``workers``."""
+    """Returns milliseconds per pass of every worker in every round; a worker that ends leaves ``workers``."""
     passes = {name: max(1, math.ceil(_SAMPLE_MS / results[name].pop("pass_ms"))) for name in workers}
     samples: dict[str, list[float]] = {name: [] for name in workers}
     begin = time.monotonic()
@@ -128,7 +129,7 @@ def _outputs(
 def _noted_end(
     name: str, workers: dict[str, PointWorker], results: dict[str, dict[str, Any]]
 ) -> Iterator[None]:
-    """A worker that ends in the block is left out from then on, its result saying why."""
+    """Leaves out a worker that ends in the block, and notes in its result why."""
     try:
         yield
     except WorkerEndedError as ended:
@@ -162,7 +163,8 @@ def _against(
 def output_difference(
     expected: Sequence["np.ndarray[Any, Any]"], found: Sequence["np.ndarray[Any, Any]"]
 ) -> dict[str, float | None]:
-    """The largest ``absolute`` difference of two outputs; ``relative`` to the largest of ``expected``.
+    """Returns the largest ``absolute`` difference of two outputs; ``relative`` to the largest of
+    ``expected``.
 
     None where the outputs differ in their shapes (a detector's number of boxes) or are not finite.
     """

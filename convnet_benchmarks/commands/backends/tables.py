@@ -19,14 +19,16 @@ _CATEGORIES = {
 
 
 def category(net: str) -> str:
-    """What kind of net it is, in the words of MXNet's table; empty for a net from outside."""
+    """Returns what kind of net it is, in the words of MXNet's table; empty for a net from outside."""
     if net not in registry.NETS:
         return ""
     return _CATEGORIES.get(registry.NETS[net].family, "CNN/classification")
 
 
 def speed_table(name: str, latencies: Records, throughputs: Records) -> Table:
-    """A row per net for the variant called ``name``; its records at the small and at the large batch."""
+    """Returns a row per net for the variant called ``name``; its records at the small and at the large
+    batch.
+    """
     any_record = (*latencies, *throughputs)[0]
     without = any_record["variants"][0]
     by_net = [{record["point"]["net"]: record for record in records} for records in (latencies, throughputs)]
@@ -54,7 +56,7 @@ def speed_table(name: str, latencies: Records, throughputs: Records) -> Table:
 
 
 def _where(record: dict[str, Any]) -> str:
-    """The machine, and on a CPU the threads where they were chosen."""
+    """Returns the machine, and on a CPU the threads where they were chosen."""
     point, machine = record["point"], record["machine"]
     threads = f", {counted(point['threads'], 'thread')}" if point["threads"] else ""
     return f"{point['device']}: {machine['device']}, torch {machine['torch']}{threads}"
@@ -70,7 +72,7 @@ def _cells(record: dict[str, Any] | None, without: str, name: str, quantity: str
 
 
 def _reasons(variants: Sequence[str], *records: dict[str, Any]) -> list[str]:
-    """Why there is no number, for below the table."""
+    """Returns why there is no number, for below the table."""
     found: dict[str, None] = {}
     for record in records:
         point = record["point"]
@@ -83,7 +85,9 @@ def _reasons(variants: Sequence[str], *records: dict[str, Any]) -> list[str]:
 
 
 def details_table(records: Records) -> Table:
-    """Every variant of every sitting: its time with the interval, the speed-up's, the outputs' difference."""
+    """Returns every variant of every sitting: its time with the interval, the speed-up's, the outputs'
+    difference.
+    """
     columns = [
         Column("net", key="net"),
         Column("batch", key="batch_size"),

@@ -1,4 +1,4 @@
-"""``convnet-benchmarks compare``: what several result files have measured alike, with a verdict on each."""
+"""``convnet-benchmarks compare``: the measurements that result files share, with a verdict on each."""
 
 import argparse
 from collections import Counter
@@ -102,7 +102,7 @@ def _compare(options: argparse.Namespace, output: "StudyOutput") -> int:
 
 
 def _described(row: "ComparedRow") -> str:
-    """What --only searches, in lower case."""
+    """Returns the text that --only searches, in lower case."""
     one = row.about
     batch = "" if one.batch is None else f"batch {one.batch}"
     conditions = [text for value in row.values if value for text in (value.software, value.device)]
@@ -113,11 +113,15 @@ def _nothing_shared(files: "Sequence[ResultFile]", rows: "Sequence[ComparedRow]"
     if only and not rows:
         return f"option --only: no row contains {' and '.join(map(repr, only))}"
     measured = "; ".join(f"{file.path}: {_contents(file)}" for file in files)
-    return f"nothing measured alike in A and another file ({measured})"
+    return (
+        f"A and B share no measurement ({measured})"
+        if len(files) == 2
+        else f"A shares no measurement with another file ({measured})"
+    )
 
 
 def _contents(file: "ResultFile") -> str:
-    """The first few things that a file has measured."""
+    """Returns the first few things that a file has measured."""
     found = dict.fromkeys(
         " ".join(filter(None, (one.net, one.phase, one.quantity))) for one in file.measurements
     )
@@ -159,7 +163,7 @@ def _letter(place: int) -> str:
 def _about_columns(
     comparison: "Comparison", rows: "Sequence[ComparedRow]"
 ) -> list[tuple[str, "Callable[[ComparedRow], Cell]"]]:
-    """The columns that say what was measured: those that tell the rows apart, and the quantity."""
+    """Returns the columns that say what was measured: those that tell the rows apart, and the quantity."""
     names = ["net", "batch", "phase", "op", *comparison.matched_by]
     varied = [name for name in names if len({getattr(row.about, name) for row in rows}) > 1]
     chosen = varied or ["phase"]
@@ -172,7 +176,7 @@ def _about_columns(
 
 
 def _file_note(letter: str, file: "ResultFile") -> str:
-    """The file, and the conditions that all its measurements have."""
+    """Returns the file, and the conditions that all its measurements have."""
     constant = []
     for name in ("net", "batch", "device", "software"):
         values = {getattr(one, name) for one in file.measurements}
@@ -185,18 +189,23 @@ def _notes(
     rows: "Sequence[ComparedRow]", shared: "Sequence[ComparedRow]", letters: Sequence[str]
 ) -> list[str]:
 
-    notes = ["B : A is how many times as fast B is; of what is no speed, the quotient of the values."]
+    notes = [
+        "B : A is how many times as fast B is; for memory, accuracy and counts: B's value divided by A's."
+    ]
     for place, letter in enumerate(letters[1:]):
         found = [row.ratios[place] for row in shared]
         counts = Counter(one.verdict for one in found if one)
         notes.append(
-            f"{letter}: " + (", ".join(f"{n} {verdict}" for verdict, n in counts.items()) or "nothing alike")
+            f"{letter}: "
+            + (", ".join(f"{n} {verdict}" for verdict, n in counts.items()) or "no measurement in common")
         )
         reasons = Counter(one.reason for one in found if one and one.reason)
         notes += [f"{letter}: {n} UNSURE because {reason}" for reason, n in reasons.items()]
     alone = len(rows) - len(shared)
     if alone:
-        notes.append(f"{alone} more measurements are not in A and another file both")
+        notes.append(f"{alone} more measurements are in one file only")
     if any(one and one.verdict in (FASTER, SLOWER, SAME) for row in shared for one in row.ratios):
-        notes.append("The files are separate runs: what else changed between them is in the difference, too.")
+        notes.append(
+            "The files are separate runs: the difference includes whatever else changed between them."
+        )
     return notes

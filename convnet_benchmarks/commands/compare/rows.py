@@ -15,7 +15,7 @@ from convnet_benchmarks.results.measurement import (
 from convnet_benchmarks.timing.statistics import FEWEST_FOR_A_VERDICT
 from convnet_benchmarks.timing.verdicts import MARGIN, UNSURE, verdict
 
-# Of quantities that are no speed: whether the numbers are the same, and no more.
+# For memory, accuracy and counts: only whether the numbers are the same.
 EQUAL, DIFFERS = "EQUAL", "DIFFERS"
 
 Key = tuple[object, ...]
@@ -23,7 +23,7 @@ Key = tuple[object, ...]
 
 @dataclass(frozen=True)
 class Ratio:
-    """B against A: of speeds, how many times as fast B is, else the quotient of the values.
+    """B compared with A: how many times as fast B is; for other quantities, B's value divided by A's.
 
     ``low`` and ``high`` bound it with at least 95 % confidence; None where there are too few samples.
     """
@@ -56,12 +56,12 @@ class Comparison:
 
     @property
     def shared(self) -> tuple[ComparedRow, ...]:
-        """The rows that the first file and another one have."""
+        """Returns the rows that the first file and another one have."""
         return tuple(row for row in self.rows if any(row.ratios))
 
 
 def compare(files: Sequence[Sequence[Measurement]], margin: float = MARGIN) -> Comparison:
-    """The measurements of ``files``, matched by what they are of; the first file is the reference.
+    """Returns the measurements of ``files``, matched by what they are of; the first file is the reference.
 
     A net or batch size that a file does not know (a legacy log) matches the only one there is in the others.
     Software and device are matched only where a file has the same measurement under several of them.
@@ -78,7 +78,7 @@ def compare(files: Sequence[Sequence[Measurement]], margin: float = MARGIN) -> C
 
 
 def ratio(a: Measurement | None, b: Measurement | None, margin: float = MARGIN) -> Ratio | None:
-    """B against A; None where one of them is missing."""
+    """Compares B with A; returns None where one of them is missing."""
     if a is None or b is None:
         return None
     if a.unit != b.unit:
@@ -110,7 +110,7 @@ def _verdict(low: float, high: float, margin: float) -> tuple[str, str]:
 
 
 def _lower_is_faster(measurement: Measurement) -> bool | None:
-    """Whether a smaller value is a higher speed; None for what is no speed."""
+    """Returns whether a smaller value is a higher speed; None for memory, accuracy and counts."""
     if measurement.quantity.startswith((TIME, LATENCY)):
         return True
     if measurement.quantity == THROUGHPUT or measurement.unit.endswith("/s"):
@@ -124,13 +124,13 @@ def _quotient(a: float, b: float) -> float | None:
 
 
 def _may_be_ignored(name: str, files: Sequence[Sequence[Measurement]]) -> bool:
-    """Whether some file does not know the field at all, and no file has it in more than one value."""
+    """Returns whether some file does not know the field at all, and no file has it in more than one value."""
     known = [{getattr(one, name) for one in file} - {"", None} for file in files]
     return any(not values for values in known) and all(len(values) <= 1 for values in known)
 
 
 def _conditions_needed(files: Sequence[Sequence[Measurement]], ignored: Sequence[str]) -> tuple[str, ...]:
-    """The fewest conditions that tell a file's measurements apart."""
+    """Returns the fewest conditions that tell a file's measurements apart."""
     choices: tuple[tuple[str, ...], ...] = ((), ("software",), ("device",), ("software", "device"))
     for conditions in choices:
         if all(len({_key(one, ignored, conditions) for one in file}) == len(file) for file in files):
@@ -147,7 +147,7 @@ def _key(one: Measurement, ignored: Sequence[str], conditions: Sequence[str]) ->
 def _by_key(
     file: Sequence[Measurement], ignored: Sequence[str], conditions: Sequence[str]
 ) -> dict[Key, Measurement]:
-    """What is still there twice (a log of two equal runs) is told apart by its number in the file."""
+    """Returns measurements by key; a key met twice (a log of two equal runs) gets its number in the file."""
     found: dict[Key, Measurement] = {}
     for one in file:
         key = _key(one, ignored, conditions)

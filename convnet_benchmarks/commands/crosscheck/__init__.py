@@ -71,7 +71,7 @@ def _parser(program: str) -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="PATTERN",
-        help="compare only paths such as '*.weight' (may be given again)",
+        help="compare only paths such as '*.weight' (may be repeated)",
     )
     parser.add_argument(
         "--max-slowdown",
@@ -105,7 +105,7 @@ def _parser(program: str) -> argparse.ArgumentParser:
 
 
 def _not_negative(text: str) -> float:
-    """An option's finite number from 0 up."""
+    """Returns an option's finite number from 0 up."""
     try:
         value = float(text)
     except ValueError:
@@ -122,7 +122,7 @@ def _compare(options: argparse.Namespace) -> "Report":
     if options.lua is not None:
         return _compare_lua(options)
     if options.a is None:
-        raise UserError("A is missing: the file to compare with, or --lua SCRIPT")
+        raise UserError("A is missing; accepted: the file to compare with, or --lua SCRIPT")
     if options.b is None and not _is_result_file(options.a):
         raise UserError("B is missing: a log is compared with another log or with a run's JSON")
     if Path(options.a).suffix.lower() == ".t7" and (options.b is None or _is_result_file(options.b)):
@@ -149,7 +149,7 @@ def _is_result_file(path: str) -> bool:
 
 
 def _compare_model(options: argparse.Namespace) -> "Report | None":
-    """None where A holds no model, or neither A nor B the input and output of one."""
+    """Returns None where A holds no model, or neither A nor B the input and output of one."""
     from convnet_benchmarks.commands.crosscheck.model import RELATIVE_TOLERANCES, compare_model, find_recorded
     from convnet_benchmarks.commands.crosscheck.tensors import Tolerance
     from convnet_benchmarks.commands.crosscheck.tree import load_results

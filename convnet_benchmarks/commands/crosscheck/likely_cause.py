@@ -16,7 +16,7 @@ _COARSER = {"half precision (float16)": 1e-3, "single precision (float32)": 1e-5
 
 
 def likely_cause(a: np.ndarray, b: np.ndarray, tolerance: float) -> str:
-    """One line, '' where nothing is recognised. ``tolerance``: relative to A's largest value."""
+    """Returns one line, '' where nothing is recognised. ``tolerance``: relative to A's largest value."""
     tolerance = max(tolerance, 1e-12)
     checks = _SAME_SHAPE if a.shape == b.shape else _OTHER_SHAPE
     if not a.size or not b.size:
@@ -34,7 +34,9 @@ def _close(a: np.ndarray, b: np.ndarray, tolerance: float) -> bool:
 
 
 def _in_same_order(view: np.ndarray, b: np.ndarray, tolerance: float) -> bool:
-    """Whether ``view``, row by row, holds b's values; a sample decides first, as a whole pass is slow."""
+    """Returns whether ``view``, row by row, holds b's values; a sample decides first, as a whole pass is
+    slow.
+    """
     sample = np.linspace(0, b.size - 1, min(b.size, _SAMPLE)).astype(np.int64)
     some_a, some_b = (x[np.unravel_index(sample, x.shape)] for x in (view, b))
     return _close(some_a, some_b, tolerance) and _close(view.reshape(b.shape), b, tolerance)
@@ -49,7 +51,7 @@ def _not_finite(a: np.ndarray, b: np.ndarray, tolerance: float) -> str:
 
 
 def _permuted(a: np.ndarray, b: np.ndarray, tolerance: float) -> str:
-    """B's dimensions are A's in another order."""
+    """Recognises B's dimensions as A's in another order."""
     if not 2 <= a.ndim <= _MOST_DIMENSIONS or a.ndim != b.ndim or np.all(a == a.flat[0]):
         return ""
     for order in itertools.permutations(range(a.ndim)):
@@ -73,7 +75,7 @@ _LAYOUT_NAMES: dict[tuple[int, ...], str] = {
 
 
 def _memory_order(a: np.ndarray, b: np.ndarray, tolerance: float) -> str:
-    """The bytes were written in one layout and read in another."""
+    """Recognises bytes that were written in one layout and read in another."""
     if not 2 <= a.ndim <= _MOST_DIMENSIONS or a.shape != b.shape:
         return ""
     for order in itertools.permutations(range(a.ndim)):
@@ -112,7 +114,7 @@ def _pooling_rounding(a: np.ndarray, b: np.ndarray, tolerance: float) -> str:
 
 
 def _broadcast(a: np.ndarray, b: np.ndarray, tolerance: float) -> str:
-    """One holds the batch, the other one sample of it."""
+    """Recognises a batch in one file where the other holds one sample of it."""
     name, few, many = ("A", a, b) if a.ndim < b.ndim else ("B", b, a)
     if many.ndim == few.ndim + 1 and many.shape[1:] == few.shape and _close(many[0], few, tolerance):
         return f"{name} holds only the first sample of the batch"

@@ -64,7 +64,7 @@ torch.save(out, { parameters = parameters or {}, gradParameters = gradParameters
 def compare_with_recorded(
     recorded: str, script: str, arguments: str, tolerance: Tolerance, only: tuple[str, ...]
 ) -> list[Comparison]:
-    """The file ``recorded`` against the one that ``script`` writes now.
+    """Returns the file ``recorded`` against the one that ``script`` writes now.
 
     ``arguments``: the script's, as in a shell; ``{out}`` among them stands for the file. Raises UserError
     for a script that fails or writes nothing.
@@ -87,8 +87,10 @@ def compare_with_recorded(
 def compare_net(
     script: str, name: str | None, seed: int, batch: int, tolerance: Tolerance, only: tuple[str, ...]
 ) -> tuple[list[Comparison], str]:
-    """The net that ``script`` defines against the Python net called ``name`` (None: as the file), and its
-    name: parameters from ``seed``, output, gradInput and gradParameters on an input of ``seed`` + 1."""
+    """Returns the net that ``script`` defines against the Python net called ``name`` (None: as the file),
+    and its name: parameters from ``seed``, output, gradInput and gradParameters on an input of ``seed`` +
+    1.
+    """
     net = _find(script, name)
     shape = (batch, *net.input_size)
     with tempfile.TemporaryDirectory() as folder:
@@ -128,7 +130,9 @@ def _run_lua(script: str, words: Sequence[str]) -> None:
 
 
 def _python_results(net: registry.Net, seed: int, shape: tuple[int, ...]) -> tuple[ResultTree, list[str]]:
-    """What the Python net computes, as the driver has it, and the names of its parameters in their order."""
+    """Returns what the Python net computes, as the driver has it, and the names of its parameters in
+    order.
+    """
     import torch
 
     from nets.torch7.initialisation import normal_input

@@ -33,7 +33,8 @@ class Recorded:
 
 
 def find_recorded(value: Any, other: ResultTree | None) -> Recorded | None:
-    """The model in ``value`` with its input and output, found beside it or in ``other``; None without.
+    """Returns the model in ``value`` with its input and output, found beside it or in ``other``; None
+    without.
 
     Two files that both hold an input and output are no model and its record, but two records.
     """
@@ -67,7 +68,9 @@ def _beside(value: Any) -> ResultTree | None:
 
 
 def _value(tree: ResultTree, path: str) -> Any:
-    """The tensor at ``path``, or the list of what is at path.1, path.2, ...; None if there is nothing."""
+    """Returns the tensor at ``path``, or the list of what is at path.1, path.2, ...; None if there is
+    nothing.
+    """
     import torch
 
     entry = tree.find(path)
@@ -82,7 +85,7 @@ def _value(tree: ResultTree, path: str) -> Any:
 
 
 def compare_model(recorded: Recorded, tolerance: Tolerance, mode: str) -> tuple[list[Comparison], list[str]]:
-    """One comparison for each tensor of the output, and notes on what may explain a difference.
+    """Returns one comparison for each tensor of the output, and notes on what may explain a difference.
 
     ``mode``: 'recorded' as the file says, 'train' or 'evaluate'. Raises UserError for a model that cannot be
     converted or does not take the recorded input.
@@ -110,7 +113,7 @@ def compare_model(recorded: Recorded, tolerance: Tolerance, mode: str) -> tuple[
 
 
 def _as_parameters(value: Any, module: "torch.nn.Module") -> Any:
-    """A copy (in-place layers write to their input) in the number type of the parameters."""
+    """Returns a copy (in-place layers write to their input) in the number type of the parameters."""
     if isinstance(value, list):
         return [_as_parameters(item, module) for item in value]
     parameter = next(module.parameters(), None)
@@ -180,7 +183,7 @@ def _notes(
 
 
 def _was_last_output(recorded: Recorded, tolerance: Tolerance) -> bool:
-    """Whether the outputs that the modules in the file hold belong to the recorded one."""
+    """Returns whether the outputs that the modules in the file hold belong to the recorded one."""
     last = _recorded_output(recorded.model)
     if last is None or isinstance(recorded.output, list) or last.shape != recorded.output.shape:
         return False

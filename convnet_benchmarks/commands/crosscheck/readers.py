@@ -45,14 +45,16 @@ def _read_numpy(path: str) -> Any:
 
 
 def _numpy_errors() -> tuple[type[Exception], ...]:
-    """What numpy.load raises for a file that is broken, encrypted, or claims to be larger than memory."""
+    """Returns what numpy.load raises for a file that is broken, encrypted, or claims to be larger than
+    memory.
+    """
 
     of_arrays = (ValueError, OSError, EOFError, OverflowError, MemoryError, tokenize.TokenError)
     return (*of_arrays, zipfile.BadZipFile, zlib.error, RuntimeError)
 
 
 def _in_short(error: BaseException) -> str:
-    """The first line of a foreign message, cut where it is long."""
+    """Returns the first line of a foreign message, cut where it is long."""
     line = next(iter(str(error).splitlines()), type(error).__name__)
     text = "".join(character if character.isprintable() else "?" for character in line)
     return text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}..."
@@ -101,7 +103,7 @@ def _read_json(path: str) -> Any:
 
 
 def _arrays(value: Any) -> Any:
-    """JSON's nested lists of numbers as arrays, where they are rectangular."""
+    """Turns JSON's nested lists of numbers into arrays, where they are rectangular."""
     if isinstance(value, dict):
         return {name: _arrays(child) for name, child in value.items()}
     if isinstance(value, list):
@@ -123,7 +125,9 @@ def _flattened(value: list[Any]) -> Iterator[Any]:
 
 
 def _number_type(numbers: list[int | float]) -> type[np.float64 | np.int64 | np.uint64]:
-    """double, but for whole numbers that it would round; raises OverflowError where no type holds them."""
+    """Returns double, but for whole numbers that it would round; raises OverflowError where no type holds
+    them.
+    """
     whole = [number for number in numbers if isinstance(number, int)]
     if not whole or len(whole) < len(numbers):  # measured or computed: whole only by chance
         return np.float64

@@ -29,7 +29,7 @@ def tensor_report(
     kind: str = "tensors",
     notes: Sequence[str] = (),
 ) -> Report:
-    """One row for each path; ``notes`` follow the table."""
+    """Returns one row for each path; ``notes`` follow the table."""
     agrees = bool(comparisons) and all(row.verdict == "same" for row in comparisons)
     same = sum(row.verdict == "same" for row in comparisons)
     headings = ("path", "type", "shape", "max error", "relative", "verdict")
@@ -42,7 +42,7 @@ def tensor_report(
 
 
 def log_report(names: tuple[str, str], comparisons: Sequence["RunComparison"]) -> Report:
-    """A table for each run: milliseconds in A and B, and how many times as fast B is."""
+    """Returns a table for each run: milliseconds in A and B, and how many times as fast B is."""
     agrees = bool(comparisons) and all(run.agrees for run in comparisons)
     lines = _heading(names)
     for run in comparisons:
@@ -91,7 +91,7 @@ def _document(
 
 
 def _plain(value: Any) -> Any:
-    """With JSON's means: NaN and the infinities become texts, complex numbers pairs."""
+    """Turns a value into what JSON has: NaN and infinities become texts, complex numbers pairs."""
     if isinstance(value, dict):
         return {name: _plain(child) for name, child in value.items()}
     if isinstance(value, list | tuple):
@@ -119,7 +119,7 @@ def _both(pair: tuple[str, ...] | None) -> str:
 
 
 def _details(row: "Comparison") -> list[str]:
-    """What is said of a difference under the table."""
+    """Returns the lines about a difference that stand below the table."""
     if row.verdict != "differs":
         return []
     said = []

@@ -23,7 +23,7 @@ class LabelComparison:
 
     @property
     def speedup(self) -> float | None:
-        """How many times as fast B is as A."""
+        """Returns how many times as fast B is as A."""
         return self.a / self.b if self.a is not None and self.b else None
 
 
@@ -56,7 +56,7 @@ class RunComparison:
 def compare_logs(
     a: Sequence[LoggedRun], b: Sequence[LoggedRun], max_slowdown: float | None = None
 ) -> list[RunComparison]:
-    """A's runs with their counterparts in B.
+    """Compares A's runs with their counterparts in B.
 
     Runs agree where B has every label of A (single passes aside) and the models' structure is the same; with
     ``max_slowdown``, also no phase of B may take longer than that many times A's.
@@ -99,7 +99,7 @@ def compare_runs(a: LoggedRun, b: LoggedRun, max_slowdown: float | None = None) 
 
 
 def compare_models(a: Sequence[Layer], b: Sequence[Layer]) -> ModelComparison:
-    """Place by place; a class of another package with the same sizes is the same layer."""
+    """Compares place by place; a class of another package with the same sizes is the same layer."""
     layers_a, layers_b = ({layer.path: layer for layer in layers} for layers in (a, b))
     differences = []
     implementations: dict[tuple[str, str], None] = {}
@@ -117,7 +117,7 @@ def compare_models(a: Sequence[Layer], b: Sequence[Layer]) -> ModelComparison:
 
 
 def _pairs(a: Sequence[LoggedRun], b: Sequence[LoggedRun]) -> list[tuple[LoggedRun, LoggedRun | None]]:
-    """By title and kernels; what is left by title alone. A single run on each side is a pair anyway."""
+    """Pairs runs by title and kernels, then by title alone. A single run on each side is a pair anyway."""
     if len(a) == len(b) == 1:
         return [(a[0], b[0])]
     free = list(b)
@@ -153,7 +153,7 @@ def _per_sample(run: LoggedRun) -> LoggedRun:
 
 
 def _is_phase(label: str) -> bool:
-    """Not a line that was taken once, or without waiting for the device."""
+    """Returns whether a line is a mean of passes that waited for the device."""
     return not label.startswith(("free ", *_SINGLE_PASSES))
 
 

@@ -65,7 +65,7 @@ class Comparison:
 def compare_trees(
     a: ResultTree, b: ResultTree, tolerance: Tolerance, only: tuple[str, ...] = ()
 ) -> list[Comparison]:
-    """Every path of A in A's order, then those of B alone.
+    """Returns every path of A in A's order, then those of B alone.
 
     ``only``: patterns ('*.weight') of the paths wanted; all where there are none. Where each file holds a
     single value, the two are compared whatever their names.
@@ -141,7 +141,7 @@ def _compare_arrays(
 
 
 def absolute_error(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """|a - b| element by element; 0 where both are NaN or the same infinity, infinite where only one is."""
+    """Returns |a - b| by element; 0 where both are NaN or the same infinity, infinite where only one is."""
     with np.errstate(invalid="ignore", over="ignore"):
         error = np.abs(a - b).astype(np.float64)
     same = (a == b) | (np.isnan(a) & np.isnan(b))
@@ -149,13 +149,13 @@ def absolute_error(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def largest_value(a: np.ndarray) -> float:
-    """The largest absolute finite value; 0 without any."""
+    """Returns the largest absolute finite value; 0 without any."""
     finite = np.abs(a[np.isfinite(a)])
     return float(finite.max(initial=0.0))
 
 
 def _wide(a: np.ndarray) -> np.ndarray:
-    """In an element type whose differences are exact enough: double (or complex double)."""
+    """Converts to an element type whose differences are exact enough: double (or complex double)."""
     if np.issubdtype(a.dtype, np.complexfloating):
         return a.astype(np.complex128)
     if a.dtype.itemsize == 8 and np.issubdtype(a.dtype, np.integer):

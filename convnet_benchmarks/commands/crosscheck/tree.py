@@ -47,7 +47,7 @@ class ResultTree:
     aliases: dict[str, str] = field(default_factory=dict)
 
     def find(self, path: str) -> Entry | None:
-        """The entry at ``path``, also where a table on the way is one that was met before."""
+        """Returns the entry at ``path``, also where a table on the way is one that was met before."""
         if path in self.entries:
             return self.entries[path]
         for alias, first in self.aliases.items():
@@ -56,7 +56,7 @@ class ResultTree:
         return None
 
     def holds(self, path: str) -> bool:
-        """Whether there is an entry at ``path`` or below it."""
+        """Returns whether there is an entry at ``path`` or below it."""
         known = (*self.entries, *self.aliases)
         return any(entry == path or entry.startswith(f"{path}.") for entry in known)
 
@@ -79,7 +79,8 @@ def load_results(path: str) -> ResultTree:
 
 
 def tree_of(value: Any) -> ResultTree:
-    """The tree of a value: Lua objects, mappings, lists, arrays, torch tensors, numbers and texts, nested.
+    """Returns the tree of a value: Lua objects, mappings, lists, arrays, torch tensors, numbers and
+    texts, nested.
 
     Raises UserError that names the path of what cannot be compared.
     """
@@ -151,7 +152,7 @@ def _leaf(item: Any) -> Entry | None:
 
 
 def _whole_number(item: int) -> Entry:
-    """Never rounded: a double, a 64-bit integer or, where neither holds it, Python's number."""
+    """Keeps it unrounded: as a double, a 64-bit integer or, where neither holds it, Python's number."""
     dtype = exact_type([item])
     if dtype is None:
         return Entry(item, "integer")
@@ -159,7 +160,7 @@ def _whole_number(item: int) -> Entry:
 
 
 def _is_unicode(texts: np.ndarray) -> bool:
-    """numpy takes any 32 bits for a character; Python's own are fewer."""
+    """Returns whether all are characters of Python; numpy takes any 32 bits for one."""
     code_points = np.frombuffer(texts.tobytes(), np.dtype(np.uint32).newbyteorder(texts.dtype.byteorder))
     return bool(code_points.max(initial=0) <= sys.maxunicode)
 
@@ -195,7 +196,7 @@ def _torch_leaf(item: Any) -> Entry | None:
 
 
 def _without_plain_values(tensor: Any) -> str:
-    """What kind of tensor it is, where it is not one that numpy can have; '' where it is."""
+    """Returns the kind of a tensor that numpy cannot hold; '' for one that it can."""
     import torch
 
     if tensor.is_nested:

@@ -46,7 +46,9 @@ class HardwareCount:
 
 
 def processor_events(cpuinfo: str) -> Mapping[str, int]:
-    """The events of the processor that /proc/cpuinfo describes; raises UserError for an unknown one."""
+    """Returns the events of the processor that /proc/cpuinfo describes; raises UserError for an unknown
+    one.
+    """
     vendor = re.search(r"^vendor_id\s*:\s*(\S+)", cpuinfo, re.MULTILINE)
     name = vendor.group(1) if vendor else "an unknown vendor"
     if name not in _EVENTS:
@@ -58,7 +60,9 @@ def processor_events(cpuinfo: str) -> Mapping[str, int]:
 
 
 def check_counters() -> Mapping[str, int]:
-    """The events that can be counted here; raises UserError where perf, the right or the counters lack."""
+    """Returns the events that can be counted here; raises UserError where perf, the right or the counters
+    lack.
+    """
     try:
         events = processor_events(Path("/proc/cpuinfo").read_text(encoding="ascii", errors="replace"))
     except OSError:
@@ -81,7 +85,7 @@ def _perf(events: Mapping[str, int], report: str) -> list[str]:
 
 
 def _reason(message: str) -> str:
-    """perf's explanation in a line; a machine that restricts counters says so in many."""
+    """Returns perf's explanation in a line; a machine that restricts counters says so in many."""
     try:
         level = Path("/proc/sys/kernel/perf_event_paranoid").read_text(encoding="ascii").strip()
     except OSError:
@@ -93,7 +97,9 @@ def _reason(message: str) -> str:
 
 
 def parse_report(text: str, events: Mapping[str, int]) -> float:
-    """The operations in what ``perf stat -x ;`` wrote. Raises UserError where the counters do not count."""
+    """Returns the operations in what ``perf stat -x ;`` wrote. Raises UserError where the counters do not
+    count.
+    """
     operations, seen = 0.0, 0
     for line in text.splitlines():
         fields = line.split(";")
@@ -111,7 +117,9 @@ def parse_report(text: str, events: Mapping[str, int]) -> float:
 
 
 def count_passes(request: dict[str, Any], events: Mapping[str, int]) -> HardwareCount:
-    """One pass of ``run_passes``: what a process with 2 N passes counts more than one with N, over N."""
+    """Returns one pass of ``run_passes``: what a process with 2 N passes counts more than one with N,
+    over N.
+    """
     function = f"{__name__}:run_passes"
     passes = request["passes"]
     totals, seconds = [], []
@@ -125,7 +133,7 @@ def count_passes(request: dict[str, Any], events: Mapping[str, int]) -> Hardware
 
 
 def run_passes(request: dict[str, Any]) -> float:
-    """Seconds per forward pass on the CPU; ``repeats`` of the layer ``path``, see slope.repeated."""
+    """Returns seconds per forward pass on the CPU; ``repeats`` of the layer ``path``, see slope.repeated."""
     import torch
 
     from convnet_benchmarks.commands.flops.slope import repeated

@@ -91,7 +91,7 @@ def count_forward(module: nn.Module, input: Tensor) -> Count:
         last = counters.read()
 
         def book(layer: LayerCount) -> None:
-            """What was counted since the last call of this belongs to ``layer``."""
+            """Adds what was counted since its last call to ``layer``."""
             nonlocal last
             counted, formula = counters.read()
             layer.counted += counted - last[0]
@@ -128,7 +128,7 @@ def count_forward(module: nn.Module, input: Tensor) -> Count:
 
 
 def count_phases(module: nn.Module, input: Tensor) -> dict[str, tuple[int, Operations]]:
-    """The operations of the three phases of training: by flop_counter, and by formula."""
+    """Returns the operations of the three phases of training: by flop_counter, and by formula."""
     forward = count_forward(module, input)
     counts = {"updateOutput": (forward.counted, forward.formula)}
     with AutogradPhases(module) as phases:

@@ -57,7 +57,9 @@ class Operations:
 def operations(
     operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any
 ) -> Operations | None:
-    """The operations of a call of ``operator`` (an OpOverload); None where there is no formula for it."""
+    """Returns the operations of a call of ``operator`` (an OpOverload); None where there is no formula
+    for it.
+    """
     packet = operator.overloadpacket
     if packet in _FORMULAS:
         return _FORMULAS[packet](args, kwargs, output)
@@ -71,12 +73,12 @@ def operations(
 
 
 def _size(value: Any) -> int:
-    """The number of elements of a tensor, or of the first of several."""
+    """Returns the number of elements of a tensor, or of the first of several."""
     return value.numel() if isinstance(value, Tensor) else _size(value[0])
 
 
 def _convolution_products(input: Tensor, weight: Tensor, output: Tensor, transposed: bool) -> int:
-    """2 for each weight that an element of the output (transposed: of the input) meets."""
+    """Returns 2 for each weight that an element of the output (transposed: of the input) meets."""
     return 2 * (input if transposed else output).numel() * weight[0].numel()
 
 
@@ -93,7 +95,7 @@ def _convolution_backward(args: Any, kwargs: Any, output: Any) -> Operations:
 
 
 def _product(first: int, bias: bool) -> Callable[[Any, Any, Tensor], Operations]:
-    """Of a matrix product whose factors are the arguments from ``first`` on."""
+    """Returns the formula of a matrix product whose factors are the arguments from ``first`` on."""
 
     def formula(args: Any, kwargs: Any, output: Tensor) -> Operations:
         return Operations(2 * output.numel() * args[first].shape[-1], output.numel() * bias)
@@ -108,7 +110,7 @@ def _attention(args: Any, kwargs: Any, output: Any) -> Operations:
 
 
 def _times(factor: int, argument: int | None = None) -> Callable[[Any, Any, Any], Operations]:
-    """``factor`` for each element of the output, or of an argument."""
+    """Returns the formula that counts ``factor`` for each element of the output, or of an argument."""
 
     def formula(args: Any, kwargs: Any, output: Any) -> Operations:
         return Operations(other=factor * _size(output if argument is None else args[argument]))
@@ -117,7 +119,7 @@ def _times(factor: int, argument: int | None = None) -> Callable[[Any, Any, Any]
 
 
 def _window(args: Any, dimensions: int) -> int:
-    """Elements in a window of the pooling call whose kernel size is its second argument."""
+    """Returns elements in a window of the pooling call whose kernel size is its second argument."""
     kernel = args[1]
     return math.prod(kernel) if len(kernel) == dimensions else kernel[0] ** dimensions
 
@@ -143,7 +145,7 @@ def _average_pool_backward(args: Any, kwargs: Any, output: Any) -> Operations:
 
 
 def _adaptive_average_pool(args: Any, kwargs: Any, output: Tensor) -> Operations:
-    """Window i of n over a length l goes from floor(i l / n) to ceil((i + 1) l / n)."""
+    """Counts windows: number i of n over a length l goes from floor(i l / n) to ceil((i + 1) l / n)."""
     input, sizes = args[0], args[1]
     windows = math.prod(input.shape[: -len(sizes)])
     for length, n in zip(input.shape[-len(sizes) :], sizes, strict=True):
@@ -152,7 +154,7 @@ def _adaptive_average_pool(args: Any, kwargs: Any, output: Tensor) -> Operations
 
 
 def _batch_norm(training: int) -> Callable[[Any, Any, Any], Operations]:
-    """Of an operator whose argument number ``training`` says whether it computes the batch's statistics."""
+    """Returns the formula of an operator whose argument ``training`` says whether it computes statistics."""
 
     def formula(args: Any, kwargs: Any, output: Any) -> Operations:
         return Operations(other=(6 if args[training] else 2) * args[0].numel())

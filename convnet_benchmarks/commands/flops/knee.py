@@ -24,7 +24,9 @@ class Knee:
 
 
 def find_knee(curve: Sequence[tuple[int, float]]) -> Knee:
-    """The knee of (batch, images per second), by rising batch. Raises ValueError where there is no point."""
+    """Returns the knee of (batch, images per second), by rising batch. Raises ValueError where there is
+    no point.
+    """
     largest = max(throughput for _, throughput in curve)
     batch, throughput = next(point for point in curve if point[1] >= KNEE_SHARE * largest)
     rising = len(curve) > 1 and curve[-1][1] == largest and largest > (1 + PLATEAU_GAIN) * curve[-2][1]

@@ -46,7 +46,7 @@ class Study:
             self._events = counters.check_counters()
 
     def content(self, status: str) -> dict[str, Any]:
-        """The JSON document: what each part found."""
+        """Returns the JSON document: what each part found."""
         return {
             "status": status,
             "net": self._net.name,
@@ -64,7 +64,7 @@ class Study:
 
     @cached_property
     def _on_shapes(self) -> tuple[nn.Module, torch.Tensor]:
-        """The net and a batch for counting, without memory or arithmetic."""
+        """Returns the net and a batch for counting, without memory or arithmetic."""
         with (
             one_line_errors(f"--net: {self._net.name} does not run on shapes alone"),
             torch.no_grad(),

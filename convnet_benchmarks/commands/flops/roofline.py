@@ -29,11 +29,11 @@ class Roofs:
 
     @property
     def ridge(self) -> float:
-        """Operations per byte from which on arithmetic is the limit."""
+        """Returns operations per byte from which on arithmetic is the limit."""
         return self.gflops / self.gbytes
 
     def attainable(self, intensity: float) -> float:
-        """GFLOP/s at ``intensity`` operations per byte."""
+        """Returns GFLOP/s at ``intensity`` operations per byte."""
         return min(self.gflops, intensity * self.gbytes)
 
 
@@ -56,7 +56,9 @@ class LayerPoint:
 
 
 def measure_roofs(device: torch.device, dtype: torch.dtype, clock: Clock) -> Roofs:
-    """The best of several trials: of matrix products and a convolution, of copy and triad (a = b + 3 c)."""
+    """Returns the best of several trials: of matrix products and a convolution, of copy and triad (a = b
+    + 3 c).
+    """
     with torch.inference_mode():
         gflops, fastest = max(_arithmetic(device, dtype, clock))
         elements = _ARRAY_BYTES[device.type] // dtype.itemsize
@@ -68,7 +70,7 @@ def measure_roofs(device: torch.device, dtype: torch.dtype, clock: Clock) -> Roo
 
 
 def _arithmetic(device: torch.device, dtype: torch.dtype, clock: Clock) -> Iterator[tuple[float, str]]:
-    """GFLOP/s of candidates for the peak: on some processors oneDNN's convolution beats the BLAS."""
+    """Yields GFLOP/s of candidates for the peak: on some processors oneDNN's convolution beats the BLAS."""
     for size in _MATRIX_SIZES[device.type]:
         a, b, c = (torch.rand(size, size, device=device).to(dtype) for _ in range(3))
         product = functools.partial(torch.mm, a, b, out=c)
@@ -88,7 +90,7 @@ def _best_seconds(work: Callable[[], object], clock: Clock) -> float:
 def layer_points(
     module: nn.Module, input: Tensor, clock: Clock, roofs: Roofs, passes: int
 ) -> list[LayerPoint]:
-    """Every layer of a forward pass, timed as part of the whole."""
+    """Returns every layer of a forward pass, timed as part of the whole."""
     counts = [layer for layer in count_forward(module, input).layers if layer.path != OUTSIDE]
     with torch.inference_mode():
         warm_up(lambda: module(input), clock)

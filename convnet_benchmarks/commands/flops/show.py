@@ -21,7 +21,7 @@ _SHARE = Column("matrix share", "%", digits=6)
 def count_tables(
     count: Count, phases: Mapping[str, tuple[int, Operations]] | None, net: str, batch: int
 ) -> list[Table]:
-    """The layers of a forward pass; in training the three phases, too."""
+    """Returns the layers of a forward pass; in training the three phases, too."""
     columns = [Column("layer"), Column("kind"), Column("output"), _COUNTED, _MATRIX, _DIFFERENCE, _OTHER]
     table = Table(f"Operations of a forward pass: {net}, batch {batch}", columns)
     for layer in count.layers:
@@ -66,7 +66,7 @@ def _share(operations: Operations) -> float:
 
 
 def slope_tables(slope: Slope, net: str, batch: int, mode: str) -> list[Table]:
-    """The two tables of Levinthal's analysis: totals by the number of layers, and the slope test."""
+    """Returns the two tables of Levinthal's analysis: totals by the number of layers, and the slope test."""
     counted = [Column("", key="count")]
     counted += [Column(f"{p.repeats} layer{'s' * (p.repeats > 1)}") for p in slope.points]
     what = f"{net}, batch {batch}, {mode}, 1, 2 and 4 of {slope.path} ({slope.kind})"

@@ -40,7 +40,8 @@ class Slope:
 
 
 def repeatable_layer(module: nn.Module, input: torch.Tensor, wanted: str | None) -> tuple[str, int]:
-    """A convolution or Linear layer whose output has its input's shape, and its multiply-adds for a sample.
+    """Returns a convolution or Linear layer whose output has its input's shape, and its multiply-adds for
+    a sample.
 
     The one called ``wanted``, else the one with the most multiply-adds. Raises UserError where there is none.
     """
@@ -73,14 +74,16 @@ def repeatable_layer(module: nn.Module, input: torch.Tensor, wanted: str | None)
 
 
 def expected_multiply_adds(layer: nn.Module, output_shape: tuple[int, ...]) -> int:
-    """Every weight of a Linear layer once; those of a convolution once for each position of the output."""
+    """Returns every weight of a Linear layer once; those of a convolution once for each position of the
+    output.
+    """
     assert isinstance(layer.weight, torch.Tensor)
     per_sample = torch.Size(output_shape[1:]).numel()
     return per_sample * layer.weight[0].numel()
 
 
 def repeated(module: nn.Module, path: str, times: int) -> nn.Module:
-    """A copy of ``module`` with ``times`` of the layer at ``path``, one after the other."""
+    """Returns a copy of ``module`` with ``times`` of the layer at ``path``, one after the other."""
     whole = copy.deepcopy(module)
     parent, _, name = path.rpartition(".")
     layer = whole.get_submodule(path)
@@ -90,7 +93,7 @@ def repeated(module: nn.Module, path: str, times: int) -> nn.Module:
 
 
 def measure_slope(module: nn.Module, input: torch.Tensor, wanted: str | None, training: bool) -> Slope:
-    """The slope test by counting, on tensors that may lie on the meta device."""
+    """Returns the slope test by counting, on tensors that may lie on the meta device."""
     path, expected = repeatable_layer(module, input, wanted)
     points: list[SlopePoint] = []
     for repeats in REPEATS:

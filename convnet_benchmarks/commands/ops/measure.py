@@ -110,7 +110,7 @@ def _training(
 
 
 def _operators(work: Callable[[], None], clock: Clock, passes: int, device_type: str) -> dict[str, Any]:
-    """PyTorch's operators by its profiler: calls per pass and own time, that of operators inside left out."""
+    """Measures PyTorch's operators by its profiler: calls per pass and own time, without operators inside."""
     from torch.profiler import ProfilerActivity, profile
 
     activities = [ProfilerActivity.CPU]

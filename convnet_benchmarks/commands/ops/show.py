@@ -25,7 +25,7 @@ _OPERATORS_SHOWN = 20
 
 
 def mean_of_runs(runs: Sequence[Sequence[Entry]]) -> list[Entry]:
-    """Every number averaged over the runs; the runs have the same entries."""
+    """Returns every number averaged over the runs; the runs have the same entries."""
     return [_mean(entries) for entries in zip(*runs, strict=True)]
 
 
@@ -42,7 +42,7 @@ def _mean(values: Sequence[Any]) -> Any:
 def tables(
     mean: Sequence[Entry], runs: Sequence[Sequence[Entry]], options: argparse.Namespace
 ) -> list[Table]:
-    """What --tables asks for, in its order."""
+    """Returns what --tables asks for, in its order."""
     makers: dict[str, Callable[[], Iterator[Table]]] = {
         "total": lambda: _total_tables(mean, runs),
         "layers": lambda: _layer_tables(mean, options.layout),
@@ -65,7 +65,7 @@ def _label(device: str, phase: str = "") -> str:
 
 
 def _by_phase(times: Any) -> dict[str, Any]:
-    """A time as it is in training mode, by phase; in inference there is one, without a name."""
+    """Returns a time as it is in training mode, by phase; in inference there is one, without a name."""
     return times if isinstance(times, dict) else {"": times}
 
 
@@ -112,7 +112,7 @@ def _layer_tables(mean: Sequence[Entry], layout: str) -> Iterator[Table]:
 
 
 def _layers_as_columns(entries: Sequence[Entry]) -> Table:
-    """One batch size: a row for each device, and in training for each phase."""
+    """Returns one batch size: a row for each device, and in training for each phase."""
     columns = [Column("", key="device")]
     columns += [Column(_operator_name(layer["kind"]), key=layer["path"]) for layer in entries[0]["layers"]]
     columns.append(Column("total", digits=6))
@@ -126,7 +126,7 @@ def _layers_as_columns(entries: Sequence[Entry]) -> Table:
 
 
 def _layers_as_rows(entries: Sequence[Entry]) -> Table:
-    """One device: a row for each layer, a column for each batch size and phase."""
+    """Returns one device: a row for each layer, a column for each batch size and phase."""
     phases = list(_by_phase(entries[0]["total_ms"]))
     columns = [Column("layer"), Column("kind")]
     columns += [Column(f"mb={entry['batch']} {phase}".rstrip()) for entry in entries for phase in phases]
@@ -141,7 +141,7 @@ def _layers_as_rows(entries: Sequence[Entry]) -> Table:
 
 
 def _cost_note(entry: Entry) -> str:
-    """What timing the layers cost, and what the layers do not account for."""
+    """Returns what timing the layers cost, and what the layers do not account for."""
     where = f"{_label(entry['device'])}, mb={entry['batch']}"
     if "hooked_ms" not in entry:
         return f"{where}: layers run alone, each on the input it has in the net; total is the whole net"
@@ -159,7 +159,7 @@ def _operator_name(kind: str) -> str:
 
 
 def _operator_tables(mean: Sequence[Entry]) -> Iterator[Table]:
-    """One table for each device: the operators that take the most time over all batches."""
+    """Yields one table for each device: the operators that take the most time over all batches."""
     for device in _devices(mean):
         entries = [entry for entry in mean if entry["device"] == device]
         yield _operators(entries, device, "cpu_ms", "host")

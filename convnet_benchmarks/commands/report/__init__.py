@@ -62,7 +62,7 @@ def _parser(program: str) -> argparse.ArgumentParser:
     parser.usage = f"{program} FILE [FILE ...] [options]"
     parser.add_argument("files", nargs="+", metavar="FILE", help="results: --json, a sweep's points, logs")
     parser.add_argument("--out", default="report.html", metavar="FILE", help="the page [report.html]")
-    parser.add_argument("--png", metavar="FOLDER", help="each plot as a PNG file in FOLDER, too")
+    parser.add_argument("--png", metavar="FOLDER", help="also write each plot as a PNG file in FOLDER")
     parser.add_argument("--title", default="Convnet benchmarks", help="of the page")
     parser.add_argument(
         "--plots", type=names, metavar="NAMES", help="only these, separated by commas (default: all)"
@@ -99,7 +99,7 @@ def _write_page(
 
 
 def _write_pictures(options: argparse.Namespace, sections: "Sequence[Section]") -> list[str]:
-    """The paths of the PNG files."""
+    """Returns the paths of the PNG files."""
     if options.png is None:
         return []
 

@@ -25,7 +25,7 @@ _AROUND_ROWS = 95  # pixels: the title and the axis
 
 
 def draw(panel: Panel, styles: Mapping[str, Style]) -> "Figure":
-    """The panel's figure. Series can be found in it by their names, for the page's legend."""
+    """Returns the panel's figure. Series can be found in it by their names, for the page's legend."""
     from bokeh.models import HoverTool
 
     rows, height = layout_rows(panel) if panel.kind in ("bars", "dots") else ([], 0.0)
@@ -178,7 +178,7 @@ def _draw_rows(figure: "Figure", panel: Panel, styles: Mapping[str, Style]) -> "
 
 
 def _left_end(panel: Panel) -> float:
-    """Where the value axis begins: zero, or below the smallest value where it is logarithmic."""
+    """Returns where the value axis begins: zero, or below the smallest value where it is logarithmic."""
     if not panel.x.log:
         return 0.0
     return min(mark.x for series in panel.series for mark in series.marks) / 2

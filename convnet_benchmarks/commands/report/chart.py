@@ -81,19 +81,20 @@ class Chart:
 
     @property
     def series_names(self) -> list[str]:
-        """Every name that the legend needs, in order."""
+        """Returns every name that the legend needs, in order."""
         return list(dict.fromkeys(series.name for panel in self.panels for series in panel.series))
 
 
 def drawn_values(panel: Panel) -> tuple[list[float], list[float]]:
-    """The x and the y of everything drawn, guides included."""
+    """Returns the x and the y of everything drawn, guides included."""
     points = [(mark.x, mark.y) for series in panel.series for mark in series.marks]
     points += [point for guide in panel.guides for point in guide.points]
     return [x for x, _ in points], [y for _, y in points]
 
 
 def axis_ticks(axis: Axis, values: Sequence[float]) -> tuple[float, ...]:
-    """Where an axis that shows ``values`` is numbered; empty for a linear one that says nothing of it.
+    """Returns where an axis that shows ``values`` is numbered; empty for a linear one that says nothing
+    of it.
 
     A logarithmic one is numbered at 1, 2 and 5 times powers of ten, over two decades and more at the powers.
     """
@@ -116,7 +117,8 @@ class Name:
 
 
 def point_names(panel: Panel) -> list[Name]:
-    """The names of points that can be written without covering a point or a name; the tooltips have them all.
+    """Returns the names of points that can be written without covering a point or a name; the tooltips
+    have them all.
 
     Reckoned for a panel as narrow as on a telephone, a line of it being 45 characters wide.
     """
@@ -141,7 +143,7 @@ def point_names(panel: Panel) -> list[Name]:
 
 
 def _shares(values: Sequence[float], log: bool) -> list[float]:
-    """Each value's place between the smallest (0) and the largest (1)."""
+    """Returns each value's place between the smallest (0) and the largest (1)."""
     numbers = [math.log(value) for value in values] if log else list(values)
     low, high = min(numbers), max(numbers)
     return [(number - low) / (high - low) if high > low else 0.0 for number in numbers]
@@ -162,7 +164,7 @@ class Row:
 
 
 def layout_rows(panel: Panel) -> tuple[list[Row], float]:
-    """The places of a panel's bars or dots, and the height of all of them.
+    """Returns the places of a panel's bars or dots, and the height of all of them.
 
     Marks of the same name are a group: the name once, then a row for each series that has it. Bars keep the
     order of the series, dots are ordered by value.

@@ -29,12 +29,12 @@ class ReportData:
         return [measurement for source in self.sources for measurement in source.measurements]
 
     def of_study(self, kind: str) -> list[ResultFile]:
-        """The files of the study ``kind``, each with its JSON document."""
+        """Returns the files of the study ``kind``, each with its JSON document."""
         return [file for file in self.files if file.kind == kind and file.document is not None]
 
 
 def of_quantity(found: Iterable[Measurement], quantity: str) -> list[Measurement]:
-    """Those of whole nets, without repeats of the same point: the last one counts."""
+    """Returns those of whole nets, without repeats of the same point: the last one counts."""
     latest: dict[tuple[object, ...], Measurement] = {}
     for one in found:
         if one.quantity == quantity and not one.op:
@@ -43,7 +43,7 @@ def of_quantity(found: Iterable[Measurement], quantity: str) -> list[Measurement
 
 
 def by_net(found: Iterable[Measurement]) -> dict[str, list[Measurement]]:
-    """Grouped by net, however its name is spelt; the first spelling is the group's."""
+    """Groups by net, however its name is spelt; the first spelling is the group's."""
     groups: dict[str, list[Measurement]] = {}
     spelling: dict[str, str] = {}
     for one in found:
@@ -52,7 +52,9 @@ def by_net(found: Iterable[Measurement]) -> dict[str, list[Measurement]]:
 
 
 def naming(found: Sequence[Measurement]) -> Callable[[Measurement], str]:
-    """A short name for each measurement's conditions: of device, software and phase what differs at all."""
+    """Returns a short name for each measurement's conditions: of device, software and phase what differs
+    at all.
+    """
     conditions = [
         name for name in ("device", "software", "phase") if len({getattr(m, name) for m in found}) > 1
     ]
@@ -61,7 +63,7 @@ def naming(found: Sequence[Measurement]) -> Callable[[Measurement], str]:
 
 
 def tips(one: Measurement, *more: tuple[str, str]) -> Tips:
-    """A tooltip's lines: what was measured, exactly."""
+    """Returns a tooltip's lines: what was measured, exactly."""
     interval = ""
     if one.low is not None and one.high is not None:
         interval = f"{number(one.low)} to {number(one.high)}"
@@ -81,12 +83,14 @@ def tips(one: Measurement, *more: tuple[str, str]) -> Tips:
 
 
 def number(value: float) -> str:
-    """A value in full as far as it means anything: 6 significant digits."""
+    """Returns a value in full as far as it means anything: 6 significant digits."""
     return f"{value:,.0f}" if abs(value) >= 1e6 else f"{value:,.6g}"
 
 
 def measurement_table(title: str, found: Sequence[Measurement], names: Sequence[str]) -> Table:
-    """A row for each measurement with the fields ``names``; ``value`` is headed by its quantity and unit."""
+    """Returns a row for each measurement with the fields ``names``; ``value`` is headed by its quantity
+    and unit.
+    """
     first = found[0]
     one_unit = all(one.unit == first.unit for one in found)
     headings = {"op": "layer", "low": "95 % from", "high": "to"}

@@ -7,7 +7,7 @@ from nets import registry
 
 
 def net_family(name: str) -> str:
-    """As the registry of nets says; a net that is not in it is a family of its own."""
+    """Returns the family as the registry has it; a net from outside is a family of its own."""
     return _families().get(net_key(name), name)
 
 

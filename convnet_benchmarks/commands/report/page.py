@@ -38,7 +38,7 @@ class Section:
 def page_text(
     title: str, files: Sequence[str], sections: Sequence[Section], sources: "Sequence[Source]"
 ) -> str:
-    """The whole page. ``files``: what the results were read from, as said on the page."""
+    """Returns the whole page. ``files``: what the results were read from, as said on the page."""
     figures: dict[str, Any] = {}
     shown = [_section(section, section.chart, figures) for section in sections if section.chart]
     absent = [section for section in sections if not section.chart]
@@ -141,7 +141,7 @@ def _folded(table: Table) -> str:
 
 
 def table_html(table: Table) -> str:
-    """The table as HTML in a box that scrolls sideways by itself."""
+    """Returns the table as HTML in a box that scrolls sideways by itself."""
     numeric = table.numeric()
     heads = "".join(
         f'<th scope="col"{_number(right)}>{escape(column.title)}</th>'

@@ -28,7 +28,7 @@ class Style:
 
 
 def styles(names: Sequence[str]) -> dict[str, Style]:
-    """A style for each name: colours first, then other shapes, then other dashes."""
+    """Returns a style for each name: colours first, then other shapes, then other dashes."""
     return {name: _style(place) for place, name in enumerate(names)}
 
 

@@ -82,7 +82,7 @@ def parser(program: str) -> argparse.ArgumentParser:
     what.add_argument(
         "--largest-batch",
         action="store_true",
-        help="search for the largest batch, too: until a GPU is out of memory, or a CPU's process takes more "
+        help="also search for the largest batch: until a GPU is out of memory, or a CPU's process takes more "
         "than --memory-budget",
     )
     study.add_input_size(what)
@@ -93,13 +93,13 @@ def parser(program: str) -> argparse.ArgumentParser:
         type=types.seconds,
         default=10.0,
         metavar="S",
-        help="the most for a timed loop, which ends sooner when the median is known to 1 %% [10]",
+        help="maximum for a timed loop; it ends sooner when the median is known to 1 %% [10]",
     )
-    how.add_argument("--time-limit", type=types.seconds, metavar="S", help="the most for a point")
+    how.add_argument("--time-limit", type=types.seconds, metavar="S", help="maximum for a point")
     study.add_point_options(
         how,
         points="sweep.jsonl",
-        memory_budget="main memory that a point's process may take, as 4GiB [90 %% of what is available]",
+        memory_budget="memory that a point's process may take, such as 4GiB [90 %% of what is available]",
     )
     return found
 
@@ -124,13 +124,13 @@ def main(arguments: Sequence[str], program: str) -> int:
         output.write(sweep_tables(records), {"points": records})
     if interrupted:
         counted = f"{len(records)} of {len(tasks)} points are in {options.points}"
-        print(f"{counted}; the same command continues", file=sys.stderr)
+        print(f"{counted}; run the same command to continue", file=sys.stderr)
         raise KeyboardInterrupt
     return 1 if any(record["status"] == FAILED for record in records) else 0
 
 
 def _check(options: argparse.Namespace) -> None:
-    """Names that there are not, said before anything is opened."""
+    """Refuses unknown names before anything is opened."""
 
     if options.nets == ["all"]:
         options.nets = list(registry.NETS)
@@ -145,11 +145,11 @@ def _check(options: argparse.Namespace) -> None:
             if name not in accepted:
                 raise UserError(f"option {option}: unknown '{name}'; accepted: {', '.join(accepted)}")
     if not options.batch_sizes and not options.largest_batch:
-        raise UserError("option --batch-sizes: none leaves nothing to do without --largest-batch")
+        raise UserError("option --batch-sizes: none needs --largest-batch, or there is nothing to do")
 
 
 def plan(options: argparse.Namespace) -> "list[Task]":
-    """Everything asked for; a combination's batch sizes from small to large, then its search."""
+    """Returns everything asked for; a combination's batch sizes from small to large, then its search."""
 
     machines = {device: describe_device(device, "--devices") for device in options.devices}
     kinds = [(THROUGHPUT, batch) for batch in sorted(options.batch_sizes)]

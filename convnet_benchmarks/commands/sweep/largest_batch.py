@@ -14,7 +14,7 @@ MOST = 2**20
 
 
 def search(fits: Callable[[int], bool], most: int = MOST) -> tuple[int, int | None]:
-    """The largest batch found to fit (0: none), and the smallest found not to (None: ``most`` fits).
+    """Returns the largest batch found to fit (0: none), and the smallest found not to (None: ``most`` fits).
 
     They are neighbours up to 64, and within TOLERANCE of each other above. ``fits`` is asked for ever larger
     batches until one does not, and then between the two.
@@ -49,7 +49,7 @@ class _Tries:
         self.ran: dict[int, dict[str, Any]] = {}
 
     def fits(self, batch: int) -> bool:
-        """Whether ``batch`` runs in the memory there is; raises _Refused where it fails otherwise."""
+        """Returns whether ``batch`` runs in the memory there is; raises _Refused where it fails otherwise."""
         point = replace(self.point, batch_size=batch)
         try:
             if self.worker is None:
@@ -84,7 +84,7 @@ class _Refused(Exception):
 
 
 def find_largest_batch(point: Point, memory_budget: int | None, **limits: Any) -> dict[str, Any]:
-    """The search for ``point``, whose own batch size does not matter, as plain JSON values.
+    """Returns the search for ``point``, whose own batch size does not matter, as plain JSON values.
 
     ``memory_budget``: bytes of main memory for the process that tries a batch; a GPU's limit is its memory.
     ``limits``: as PointWorker's. Keys: ``status``, ``reason``, ``largest_batch``, ``smallest_failing_batch``,

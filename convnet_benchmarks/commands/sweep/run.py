@@ -37,7 +37,7 @@ class Task:
 
     @property
     def combination(self) -> Point:
-        """The point but for its batch size."""
+        """Returns the point but for its batch size."""
         return replace(self.point, batch_size=1)
 
     @property
@@ -75,7 +75,9 @@ def measure_missing(tasks: list[Task], file: PointFile, options: argparse.Namesp
 
 
 def _is_final(record: dict[str, Any] | None, task: Task, budget: int | None) -> bool:
-    """Whether ``record`` answers ``task``. Another memory ``budget`` (None: any) may give another answer."""
+    """Returns whether ``record`` answers ``task``. Another memory ``budget`` (None: any) may give another
+    answer.
+    """
     if record is None or record["status"] == FAILED:
         return False
     if task.device_type != "cpu" or budget is None:
@@ -87,7 +89,7 @@ def _is_final(record: dict[str, Any] | None, task: Task, budget: int | None) -> 
 def _record(
     task: Task, too_large: int | None, budget: int | None, options: argparse.Namespace
 ) -> dict[str, Any]:
-    """The line of the file. ``too_large``: a batch of the same combination that was out of memory."""
+    """Returns the line of the file. ``too_large``: a batch of the same combination that was out of memory."""
     on_cpu = task.device_type == "cpu"
     why_not = backends.find(task.point.backend).why_not_on(task.device_type)
     limits = {

@@ -19,7 +19,9 @@ _COMBINATION = (
 
 
 def sweep_tables(records: Records) -> list[Table]:
-    """Throughput against batch size, then every point, then the largest batches; those that have rows."""
+    """Returns throughput against batch size, then every point, then the largest batches; those that have
+    rows.
+    """
     points = [record for record in records if record["kind"] == THROUGHPUT]
     searches = [record for record in records if record["kind"] == LARGEST_BATCH]
     found = [_throughput(points), _details(points), _largest_batches(searches)]
@@ -72,7 +74,7 @@ def _detail(record: dict[str, Any], points: Records) -> Sequence[Cell]:
 
 
 def _phases(points: Records) -> list[str]:
-    """The phases that any of the points has: none without training."""
+    """Returns the phases that any of the points has: none without training."""
     return list(dict.fromkeys(phase for record in points for phase in record.get("phases_ms", ())))
 
 
@@ -107,7 +109,7 @@ def _combination(record: dict[str, Any]) -> tuple[Cell, ...]:
 
 
 def _machines(records: Records) -> list[str]:
-    """What each device is, and the threads, for below the table."""
+    """Returns what each device is, and the threads, for below the table."""
     found: dict[str, None] = {}
     for record in records:
         if record["status"] == OK:

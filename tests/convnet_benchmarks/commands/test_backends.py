@@ -153,7 +153,7 @@ def test_the_command_as_typed_and_once_more(net: str, tmp_path: Path) -> None:
         (["--nets", "vgg_z"], "option --nets: unknown net 'vgg_z'"),
         (
             ["--nets", "vgg_a", "--without", "stock"],
-            "option --with: 'stock' is what it is to be compared with",
+            "option --with: 'stock' is the reference (--without) already",
         ),
         (["--nets", "vgg_a", "--device", "tpu"], "option --device: device 'tpu': accepted: cpu, cuda"),
         (["--nets", "vgg_a", "--pairs", "0"], "'0' is not a whole number from 1 up"),
@@ -221,5 +221,5 @@ def test_comparisons_are_measurements(net: str) -> None:
         **compare(point, variant("stock"), [variant("mm"), variant("tf32")], Sitting(2, 60.0, False, {})),
     }
     found = of_point(record)
-    assert [m.software for m in found] == ["stock, 1 threads, 3x8x8", "mm, 1 threads, 3x8x8"]
+    assert [m.software for m in found] == ["stock, 1 thread, 3x8x8", "mm, 1 thread, 3x8x8"]
     assert all(m.low <= m.value <= m.high and m.batch == 4 for m in found)

@@ -166,10 +166,10 @@ def test_only_keeps_the_rows_that_contain_the_text(tmp_path: Path) -> None:
         (["a"], "two or more"),
         (["{run}", "absent.json"], "absent.json: No such file"),
         (["{run}", "{run}", "--only", "nonsense"], "option --only: no row contains 'nonsense'"),
-        (["{run}", "{sweep}"], "nothing measured alike"),
+        (["{run}", "{sweep}"], "A and B share no measurement"),
         (["{run}", "{run}", "--margin", "-1"], "--margin: '-1' is not a number"),
         (["{run}", "{run}", "--json", "absent/x.json"], "option --json: cannot write"),
-        (["{run}", "{run}", "--json", "{run}"], "is the file of FILE, too; give another name"),
+        (["{run}", "{run}", "--json", "{run}"], "is also the file of FILE; give another name"),
     ],
 )
 def test_bad_input_is_one_line(tmp_path: Path, arguments: list[str], message: str) -> None:

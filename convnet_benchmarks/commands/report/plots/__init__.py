@@ -2,7 +2,7 @@
 
 A plot has ``TITLE``; ``ORDER``, its place on the page; ``COMMAND``, the command line that makes its data;
 and ``chart(data: ReportData) -> Chart | None``, None where its data is absent. It draws nothing itself: it
-says in the words of ``charts.py`` what there is to see.
+says in the words of ``chart.py`` what there is to see.
 """
 
 import importlib
@@ -14,7 +14,7 @@ from convnet_benchmarks.commands.report.data import ReportData
 
 
 class Plot(Protocol):
-    """What a module of this package has."""
+    """The contents of each module of this package."""
 
     TITLE: str
     ORDER: int
@@ -24,7 +24,7 @@ class Plot(Protocol):
 
 
 def all_plots() -> dict[str, Plot]:
-    """Every plot by its module's name, in the order of the page."""
+    """Returns every plot by its module's name, in the order of the page."""
     names = [module.name for module in pkgutil.iter_modules(__path__)]
     found = {name: cast(Plot, importlib.import_module(f"{__name__}.{name}")) for name in names}
     return dict(sorted(found.items(), key=lambda item: item[1].ORDER))

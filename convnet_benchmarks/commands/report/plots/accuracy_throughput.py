@@ -73,7 +73,7 @@ def _top1(found: Iterable[Measurement]) -> list[Measurement]:
 
 
 def _common_batch(found: list[Measurement]) -> int | None:
-    """_BATCH if it was measured, else the batch size that the most nets have, of these the largest."""
+    """Returns _BATCH if it was measured, else the largest of the batch sizes that most nets have."""
     nets: dict[int, set[str]] = {}
     for one in found:
         if one.batch is not None:

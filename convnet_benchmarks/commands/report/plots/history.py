@@ -82,7 +82,7 @@ def _entries(found: Iterable[Measurement]) -> list[_Entry]:
 
 
 def _best(entries: Iterable[_Entry]) -> list[_Entry]:
-    """Of the batch sizes measured the fastest, for each net, pass, device and software."""
+    """Returns the fastest of the batch sizes measured, for each net, pass, device and software."""
     best: dict[tuple[object, ...], _Entry] = {}
     for entry in entries:
         key = entry.what, entry.measurement.device, entry.measurement.software
@@ -92,7 +92,7 @@ def _best(entries: Iterable[_Entry]) -> list[_Entry]:
 
 
 def _ordered(wanted: Iterable[tuple[str, str]], entries: Iterable[_Entry]) -> list[tuple[str, str]]:
-    """The panels in the order of the files."""
+    """Returns the panels in the order of the files."""
     places = dict.fromkeys(entry.what for entry in entries)
     return [what for what in places if what in set(wanted)]
 

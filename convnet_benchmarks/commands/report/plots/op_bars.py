@@ -50,7 +50,7 @@ def _panel(ones: Sequence[Measurement], name: Callable[[Measurement], str]) -> P
 
 
 def _by_kind(ones: Sequence[Measurement]) -> list[Measurement]:
-    """Layers added up by the last word of their name, their class; most time first."""
+    """Returns layers added up by the last word of their name, their class; most time first."""
     sums: dict[tuple[object, ...], Measurement] = {}
     for one in ones:
         kind = one.op.split()[-1]

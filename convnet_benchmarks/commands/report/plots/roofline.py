@@ -44,7 +44,7 @@ class _Layer:
 
 @dataclass(frozen=True)
 class _Roofline:
-    """What one file has."""
+    """The roofline in one file."""
 
     net: str
     batch: int
@@ -82,7 +82,9 @@ def chart(data: ReportData) -> Chart | None:
 
 
 def _read(file: ResultFile) -> Iterator[_Roofline]:
-    """The file's roofline, if it has one. Raises UserError that names the file and the field at fault."""
+    """Yields the file's roofline, if it has one. Raises UserError that names the file and the field at
+    fault.
+    """
     try:
         content = file.document or {}
         if "roofline" not in content:

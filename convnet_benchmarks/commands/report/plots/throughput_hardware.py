@@ -46,7 +46,7 @@ def chart(data: ReportData) -> Chart | None:
 
 
 def _best(ones: list[Measurement]) -> list[Measurement]:
-    """For each device, software and phase the batch size with the highest throughput, fastest first."""
+    """Returns the fastest batch size for each device, software and phase, fastest first."""
     best: dict[tuple[str, ...], Measurement] = {}
     for one in ones:
         key = one.device, one.software, one.phase

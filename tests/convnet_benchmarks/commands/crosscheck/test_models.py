@@ -67,7 +67,7 @@ def test_a_model_of_tables(crosscheck: Command, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "A is missing: the file to compare with, or --lua SCRIPT"),
+        ((), "A is missing; accepted: the file to compare with, or --lua SCRIPT"),
         (("nothere.t7",), "nothere.t7: no such file"),
         ((GOLDEN, GOLDEN), "golden: is a folder"),
         ((T7 / "cycle.bin.t7",), "B is missing"),
