@@ -1,4 +1,4 @@
-"""What a run is doing, on stderr: written between timed loops, never during one."""
+"""The progress of a run on stderr: written between timed loops, never during one."""
 
 import sys
 import time

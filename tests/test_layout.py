@@ -13,11 +13,31 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import combinations
 from pathlib import Path
 
+import pytest
+
 from tests.helpers.places import ROOT
 
 PACKAGES = ("convnet_benchmarks", "lua_compat", "nets")
 MOST_FILES = 20
 MOST_FILES_AT_THE_ROOT = 9
+
+# They take long to load, or are extras that need not be installed: a function that uses them imports them.
+HEAVY = {
+    "PIL",
+    "bokeh",
+    "h5py",
+    "lupa",
+    "matplotlib",
+    "numpy",
+    "prompt_toolkit",
+    "rich",
+    "safetensors",
+    "sklearn",
+    "torch",
+}
+
+# Missing on some systems, or loaded ahead of the time when nothing more can be.
+PLATFORM = {"fcntl", "readline", "traceback"}
 
 
 def sources(*folders: str) -> list[Path]:
@@ -50,6 +70,38 @@ def imports(path: Path) -> set[str]:
     return {name for node in ast.walk(ast.parse(path.read_text())) for name in imported_by(node)}
 
 
+def at_the_top(path: Path) -> set[str]:
+    """Returns the modules that are loaded with a file: its imports outside functions and type checking."""
+
+    def statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+        for node in body:
+            if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+                continue
+            yield node
+            for inner in (getattr(node, name, []) for name in ("body", "orelse", "finalbody")):
+                if not isinstance(node, ast.FunctionDef):
+                    yield from statements(inner)
+
+    return {name for node in statements(ast.parse(path.read_text()).body) for name in imported_by(node)}
+
+
+@cache
+def loads_heavy(name: str) -> bool:
+    """Whether importing a module loads a heavy one."""
+    if name.partition(".")[0] in HEAVY:
+        return True
+    return name in modules() and any(loads_heavy(inner) for inner in at_the_top(modules()[name]) - {name})
+
+
+def in_functions(path: Path) -> Iterator[tuple[int, str]]:
+    tree = ast.parse(path.read_text())
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            for node in ast.walk(function):
+                if isinstance(node, ast.Import | ast.ImportFrom):
+                    yield from ((node.lineno, name) for name in imported_by(node))
+
+
 def circle() -> list[str]:
     """Returns the modules of an import circle; empty where there is none."""
     graph = {name: imports(path) & modules().keys() - {name} for name, path in modules().items()}
@@ -74,6 +126,17 @@ def test_no_large_folder() -> None:
     assert files_per_folder("convnet_benchmarks")["convnet_benchmarks"] <= MOST_FILES_AT_THE_ROOT
 
 
+@pytest.mark.parametrize("package", PACKAGES)
+def test_only_heavy_modules_are_imported_inside_functions(package: str) -> None:
+    others = [
+        f"{path.relative_to(ROOT)}:{line} {name}"
+        for path in sources(package)
+        for line, name in sorted(set(in_functions(path)))
+        if not loads_heavy(name) and name not in PLATFORM
+    ]
+    assert others == []
+
+
 def test_names_in_a_folder_differ_by_more_than_an_ending() -> None:
     for folder in {path.parent for path in sources(*PACKAGES)}:
         names = {path.stem for path in folder.iterdir() if path.suffix == ".py" or path.is_dir()}
@@ -86,6 +149,18 @@ def test_no_prefix_is_shared_by_three_files() -> None:
     for folder in {path.parent for path in sources(*PACKAGES)}:
         prefixes = Counter(path.stem.partition("_")[0] for path in folder.glob("[a-z]*_*.py"))
         assert not [prefix for prefix, count in prefixes.items() if count >= 3], folder
+
+
+def test_docstrings_say_what_is_done() -> None:
+    """Docstrings begin with a verb or a noun; none opens with 'What'."""
+    opened = [
+        f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 1)}"
+        for path in sources(*PACKAGES)
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+        and (ast.get_docstring(node) or "").startswith("What ")
+    ]
+    assert opened == []
 
 
 if __name__ == "__main__":

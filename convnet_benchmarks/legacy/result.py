@@ -1,4 +1,4 @@
-"""What a run of a legacy script has measured: as JSON, as CSV, and as the lines on stderr."""
+"""The measurements of a legacy script's run: as JSON, as CSV, and as the lines on stderr."""
 
 import dataclasses
 from collections import Counter

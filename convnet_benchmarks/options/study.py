@@ -1,4 +1,4 @@
-"""What the studies' command lines have in common: reading lists, and where the tables go."""
+"""The common parts of the studies' command lines: reading lists, and where the tables go."""
 
 import argparse
 import contextlib

@@ -1,4 +1,4 @@
-"""What was measured, as a result file says it. Older files have no such field and are read without it."""
+"""Reads from a result file what was measured. Older files have no such field and are read without it."""
 
 from typing import Any
 

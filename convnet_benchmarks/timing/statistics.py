@@ -1,4 +1,4 @@
-"""What samples say: median with its interval, spread, outliers, and a verdict that names what to do."""
+"""Statistics of samples: median with its interval, spread, outliers, and a verdict that says what to do."""
 
 import math
 import statistics

@@ -1,4 +1,4 @@
-"""What ``--net`` can name: a net of the registry, a function of one's own, a Torch7 model in a file."""
+"""The nets that ``--net`` can name: of the registry, a function of the user's, a Torch7 model in a file."""
 
 import importlib
 import importlib.util

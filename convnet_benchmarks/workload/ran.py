@@ -1,4 +1,4 @@
-"""What was measured: decided where a workload is made ready, and written into every result file."""
+"""A record of what was measured: decided when a workload is made ready, written into every result file."""
 
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""What studies compare: a backend, its number format, and variables of its process's environment."""
+"""The variants that studies compare: a backend, its number format, variables of the environment."""
 
 from dataclasses import dataclass, field
 

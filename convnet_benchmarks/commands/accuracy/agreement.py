@@ -1,4 +1,4 @@
-"""What a net answers on several backends, compared example by example."""
+"""The answers of a net on several backends, compared example by example."""
 
 import copy
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What looks like the cause when two tensors of the same name differ.
+"""The likely cause when two tensors of the same name differ.
 
 Each check is a mistake that is common between Torch7 and PyTorch; the first that explains the whole
 difference is named. Arrays come as doubles.

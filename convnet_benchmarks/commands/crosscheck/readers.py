@@ -1,4 +1,4 @@
-"""What a result file holds, as Python values, by its suffix: one function for each kind of file.
+"""The contents of result files as Python values: one function for each kind of file, chosen by its suffix.
 
 Raises UserError for a file that is broken or holds what its kind of file should not.
 """

@@ -1,4 +1,4 @@
-"""What ``crosscheck`` found, as a plain table and as JSON."""
+"""The findings of ``crosscheck`` as a plain table and as JSON."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What the plots of a report are made from, and the selections that several of them need."""
+"""The data that a report's plots are made from, and the selections that several of them need."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
