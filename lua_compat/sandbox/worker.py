@@ -1,12 +1,15 @@
 """The process of ``th --sandbox``: loads Torch7, gives up what a script must not have, runs the script.
 
-Called with two descriptors: the order (JSON) is read from the first; to the second go one byte when the
-script begins and, when it has ended, a line of JSON and what the script returned.
+Called with two descriptors and the number of the process that wants the result: the order (JSON) is read from
+the first; to the second go one byte when the script begins and, when it has ended, a line of JSON and what
+the script returned.
 """
 
+import ctypes
 import json
 import os
 import resource
+import signal
 import sys
 import traceback  # noqa: F401  (the interpreter needs it to report an error, and cannot load it any more then)
 from pathlib import Path
@@ -25,8 +28,13 @@ _MOST_SOURCE_BYTES = 16 << 20
 _OUT_OF_MEMORY = ("not enough memory", "can't allocate memory", "MemoryError", "Cannot allocate memory")
 
 
+_LONGEST_MESSAGE = 1 << 16
+_PR_SET_PDEATHSIG = 1
+
+
 def main() -> None:
-    order_descriptor, report_descriptor = map(int, sys.argv[1:3])
+    order_descriptor, report_descriptor, parent = map(int, sys.argv[1:4])
+    _end_with(parent)
     with os.fdopen(order_descriptor, "rb") as pipe:
         order = json.loads(pipe.read())
     script = Path(order["script"])
@@ -47,12 +55,19 @@ def main() -> None:
         message = "MemoryError"
     ended = {
         "exit_code": code,
-        "message": message,
+        "message": message[:_LONGEST_MESSAGE],
         "out_of_memory": any(text in message.partition("\n")[0] for text in _OUT_OF_MEMORY),
     }
     _write(report_descriptor, json.dumps(ended).encode() + b"\n" + (result or b""))
     sys.stdout.flush()
     os._exit(0)  # finalisers have nothing left to do, and the limits might make them fail
+
+
+def _end_with(parent: int) -> None:
+    """Ends this process with the one that wants its result, however that ends."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:  # it had ended before
+        os._exit(1)
 
 
 def _sources_beside(script: Path) -> dict[str, str]:
@@ -63,15 +78,28 @@ def _sources_beside(script: Path) -> dict[str, str]:
     for path in sorted(folder.glob("*.lua")) + sorted(folder.glob("*/*.lua")):
         if len(found) >= _MOST_SOURCES:
             break
-        size = path.stat().st_size
-        if size > room or not path.is_file():
+        data = _read_within(folder, path, room)
+        if data is None:
             continue
-        room -= size
+        room -= len(data)
         parts = list(path.relative_to(folder).with_suffix("").parts)
         if parts[-1] == "init" and len(parts) > 1:
             parts.pop()
-        found[".".join(parts)] = path.read_bytes().decode("latin-1")
+        found[".".join(parts)] = data.decode("latin-1")
     return found
+
+
+def _read_within(folder: Path, path: Path, most: int) -> bytes | None:
+    """Reads a file of at most ``most`` bytes; None for others, and for links that lead out of the folder."""
+    try:
+        real = path.resolve(strict=True)
+        if not real.is_relative_to(folder) or not real.is_file():
+            return None
+        with real.open("rb") as file:
+            data = file.read(most + 1)
+    except (OSError, RuntimeError):  # not ours to read, gone, a circle of links
+        return None
+    return data if len(data) <= most else None
 
 
 def _without_hash_bang(text: str) -> str:
