@@ -3,6 +3,9 @@
 local ffi = require 'ffi'
 local memory = require 'torch.memory'
 
+-- The sandbox's loadstring gives what it compiles the globals of the script: this is not for our own text.
+local loadstring = loadstring
+
 local count, is_contiguous, same_size = memory.count, memory.is_contiguous, memory.same_size
 local may_overlap = memory.may_overlap
 

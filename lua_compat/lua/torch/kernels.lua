@@ -4,6 +4,9 @@
 local memory = require 'torch.memory'
 local shared = require 'th.python'
 
+-- The sandbox's loadstring gives what it compiles the globals of the script: this is not for our own text.
+local loadstring = loadstring
+
 local relay -- relaid for each resized tensor in turn: result, layout, layout...
 
 local function relay_rest(outs, k, nd, ...)

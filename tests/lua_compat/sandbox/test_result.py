@@ -1,4 +1,4 @@
-"""What the process of the sandbox sends back: whatever it is, the parent gives one Outcome; and how it ends."""
+"""What the sandbox sends back: whatever it is, the parent gives one Outcome; and how its process ends."""
 
 import json
 import os

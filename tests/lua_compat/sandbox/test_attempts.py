@@ -1,0 +1,279 @@
+"""Attempts to get out of the sandbox, or beside a tensor's memory.
+
+Each ends in an error that names what is wrong, or changes nothing but the script's own. They share a process.
+
+An attempt gives true where it succeeded. ``try`` reports that, or the error.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from tests.lua_compat.sandbox.test_sandbox import sandboxed
+
+# name: (Lua that returns whether it got anywhere, part of the error; empty: it returns false)
+ATTEMPTS: dict[str, tuple[str, str]] = {
+    # library functions of one's own, called by our code
+    "string.format builds adaptors": (
+        "local real, seen = string.format, false\n"
+        "string.format = function(...) seen = true return real(...) end\n"
+        "nn.SpatialDilatedConvolution(1, 1, 1, 1):forward(torch.ones(1, 4, 4))\n"
+        "nn.SpatialCrossMapLRN(5):forward(torch.ones(1, 4, 4))\n"
+        "string.format = real return seen",
+        "",
+    ),
+    "math.floor sizes views": (
+        "local real = math.floor math.floor = function() return 1e6 end\n"
+        "local t = torch.ones(4):unfold(1, 2, 1) math.floor = real return t:size(1) ~= 3",
+        "",
+    ),
+    "table.concat": (
+        "local real, seen = table.concat, false table.concat = function(...) seen = true return "
+        "real(...) end\n"
+        "torch.lerp(torch.ones(2), torch.ones(2), 0.3) tostring(torch.ones(2, 2, 2)) table.concat = real "
+        "return seen",
+        "",
+    ),
+    "global functions": (
+        "local mine = { 'type', 'pairs', 'tonumber', 'select', 'unpack', 'rawget', 'setmetatable', "
+        "'loadstring' }\n"
+        "local old, seen = {}, false\n"
+        "for _, n in ipairs(mine) do old[n] = _G[n] end\n"
+        "for n, f in pairs(old) do _G[n] = function(...) seen = true return f(...) end end\n"
+        "local t = torch.ones(2, 2):narrow(1, 1, 1) t:geometric(0.5)\n"
+        "for n, f in old.pairs(old) do _G[n] = f end return seen",
+        "",
+    ),
+    "methods of strings": (
+        "getmetatable('').__index = function() return function() error('mine was called') end end\n"
+        "tostring(torch.ones(2)) torch.class('AttemptWithStrings')\n"
+        "getmetatable('').__index = string return ('x'):rep(2) ~= 'xx'",
+        "",
+    ),
+    "string library by its method table": (
+        "getmetatable('').__index.rep = 1 return ('x'):rep(2) ~= 'xx'",
+        "",
+    ),
+    "operators of strings": ("getmetatable('').__tostring = 1", "__tostring of strings"),
+    "torch.serialize": (
+        "local real = torch.serialize torch.serialize = function() return 'mine' end\n"
+        "local text = torch.serialize(1) torch.serialize = real return text ~= 'mine'",
+        "",
+    ),
+    "torch.class over a library": (
+        "torch.class('ipairs2') torch.class('string.rep') return ('x'):rep(2) ~= 'xx'",
+        "",
+    ),
+    "package.loaded": (
+        "package.loaded['torch.memory'] = {} return require('torch.tensor').new ~= nil",
+        "torch.tensor",
+    ),
+    # metatables and finalisers
+    "a finaliser by rawset": (
+        "local done = false rawset(getmetatable(torch.Timer()), '__gc', function() done = true end)\n"
+        "torch.Timer() collectgarbage() collectgarbage() return done",
+        "",
+    ),
+    "a finaliser by assignment": ("getmetatable(torch.ones(1)).__gc = print", "__gc"),
+    "a finaliser of the constructor": ("torch.FloatTensor.__gc = print", "__gc"),
+    "a destructor": ("torch.newmetatable('torch.Timer', nil, nil, print)", "destructor"),
+    "a class over a tensor": ("torch.class('torch.DoubleTensor')", "already"),
+    "the parent's metatable": (
+        "local _, parent = torch.class('AttemptAtParent', 'torch.DoubleTensor')\n"
+        "return rawget(parent, '__index') ~= nil or parent.__gc ~= nil",
+        "",
+    ),
+    "the field __metatable": (
+        "return torch.ones(1).__metatable ~= nil or torch.Timer.__metatable ~= nil",
+        "",
+    ),
+    "the field __index": (
+        "return torch.ones(1).__index ~= nil or getmetatable(torch.ones(1)).__index ~= nil",
+        "",
+    ),
+    "an inherited field": (
+        "local class = torch.class('AttemptAtField', 'torch.Timer') class.__metatable = nil\n"
+        "local object = setmetatable({}, class) return object.__metatable ~= nil or object.__gc ~= nil",
+        "",
+    ),
+    "the metatable of files": ("return (getmetatable(io.stdout) or io.stdout.__index) and true or false", ""),
+    "newproxy": ("newproxy(true)", "newproxy"),
+    "a constructor by name": (
+        "torch.getconstructortable('torch.DiskFile')('/etc/passwd', 'r')",
+        "torch.DiskFile",
+    ),
+    "a constructor as new": ("torch.getmetatable('torch.PipeFile').new('ls', 'r')", "torch.PipeFile"),
+    # environments, functions, coroutines, errors
+    "getfenv of a function of ours": ("getfenv(torch.ones)", "getfenv"),
+    "torch.getenv of a function": ("torch.getenv(nn.Linear.forward)", "torch.getenv"),
+    "loaded code in our globals": (
+        "loadstring('leaked_global = 1')() return xlua.clear == nil or leaked_global ~= 1",
+        "",
+    ),
+    "pieces of bytecode": (
+        "return load(coroutine.wrap(function() coroutine.yield('\\27LJ') end)) ~= nil",
+        "",
+    ),
+    "serialised functions of ours": ("return torch.serialize(torch.ones) ~= nil", "Unwritable"),
+    "serialised closures": ("torch.serialize({ f = function() return 1 end })", "Unwritable"),
+    "a deserialised function": (
+        "return type(torch.deserialize('\\8\\0\\0\\0\\1\\0\\0\\0\\5\\0\\0\\0\\27LJ\\2\\0\\0\\0\\0\\0')) "
+        "== 'function'",
+        "",
+    ),
+    "storages of a session": (
+        "local file, got = torch.MemoryFile(), false\n"
+        "torch.setenv(file, { written = {}, count = 0, read = {}, names = {}, upvalue_ids = {}, "
+        "upvalue_count = 0,\n"
+        "   storages = { write = function(_, record) got = record end } })\n"
+        "file:writeObject(torch.ones(3)) return got and true or false",
+        "",
+    ),
+    "errors of Python": (
+        "local _, e = pcall(torch.inverse, torch.zeros(2, 2)) return type(e) ~= 'string' and type(e) ~= "
+        "'nil'",
+        "",
+    ),
+    "errors in coroutines": (
+        "local t = coroutine.create(function() torch.ones(2, 3):geev() end)\n"
+        "local _, e = coroutine.resume(t) return type(e) == 'userdata'",
+        "",
+    ),
+    # sizes, strides, offsets
+    "NaN as an offset": (
+        "return torch.DoubleStorage(torch.DoubleStorage(4), 0/0, 1e6)[5000]",
+        "whole number",
+    ),
+    "NaN as a size": ("return torch.ones(4):narrow(1, 1, 0/0)", "whole number"),
+    "infinity as a dimension": ("return torch.ones(4, 4):transpose(1, 1/0)", "whole number"),
+    "half a dimension": ("return torch.ones(1, 1000):permute(1.5, 1)[{ 999, 1 }]", "permutation"),
+    "a negative window": ("torch.ones(4):unfold(1, -50, 1)", "out of range"),
+    "half a size": ("return torch.ones(3):view(1.5, 2)", ""),
+    "a stride beyond everything": (
+        "return torch.Tensor(torch.LongStorage{ 3, 3 }, torch.LongStorage{ 2^62, 2^62 })[{ 3, 3 }]",
+        "stride",
+    ),
+    "more elements than there are": ("return torch.DoubleTensor(2^32, 2^32)[{ 2^31, 1 }]", "2^53"),
+    "a failed resize leaves a size": (
+        "local t = torch.DoubleTensor(torch.DoubleStorage(torch.DoubleStorage(4), 1, 2))\n"
+        "pcall(t.resize, t, 1e6) return t:nElement() ~= 2",
+        "",
+    ),
+    "an offset that is a table": (
+        "local fake = setmetatable({}, { __sub = function() return 1000 end })\n"
+        "return torch.DoubleStorage(torch.DoubleStorage(4), fake)[1]",
+        "number expected",
+    ),
+    "a file that is a table": (
+        "local hostile = setmetatable({}, { __sub = function(a) return a end, __add = function(a) return "
+        "a end,\n"
+        "   __lt = function() return false end, __le = function() return true end })\n"
+        "local file = { readInt = function() return 1 end, readObject = function() return "
+        "torch.DoubleStorage(4) end }\n"
+        "function file:readLong(n) return n and torch.LongStorage{ 2 } or hostile end\n"
+        "local t = torch.DoubleTensor() t:read(file) return t[1]",
+        "compare",
+    ),
+    "an index that changes the tensor": (
+        "local t = torch.ones(1000, 1000)\n"
+        "local spec = setmetatable({}, { __index = function(_, k)\n"
+        "   if k == 1 then t:set(torch.DoubleStorage(4):fill(7), 1, 4) return 1 end\n"
+        "   return k == 2 and 900 or nil end })\n"
+        "return t[spec] ~= 7",
+        "",
+    ),
+    "a callback that takes the memory away": (
+        "local t = torch.ones(4000) local n = 0\n"
+        "t:apply(function() if n == 0 then t:set() collectgarbage() collectgarbage() end n = n + 1 "
+        "return 2 end)\n"
+        "return n ~= 4000",
+        "",
+    ),
+    "a file that is written into itself": (
+        "local f = torch.MemoryFile() for i = 1, 12 do f:writeChar(f:storage()) end return "
+        "f:storage():size() > 1e6",
+        "",
+    ),
+    "a string of NaN bytes": (
+        "return torch.MemoryFile():readChar(0/0)",
+        "whole number",
+    ),
+    "a view that a kernel moves": (
+        "local s = torch.DoubleStorage(4):fill(3) local v = torch.DoubleStorage(s, 1, 2)\n"
+        "local m = nn.SpatialMaxPooling(2, 2) m.output = torch.DoubleTensor(v)\n"
+        "m:forward(torch.rand(1, 200, 200)) collectgarbage() collectgarbage()\n"
+        "return s:size() ~= 4 or s[1] < 0 or s[1] > 1",
+        "",
+    ),
+    "a state in another tensor": ("torch.getRNGState(torch.DoubleStorage(4))", "expected"),
+    # nn's modules with fields of one's own
+    "indices of pooling": (
+        "local m = nn.SpatialMaxPooling(2, 2) local y = m:forward(torch.rand(1, 4, 4))\n"
+        "m.indices:fill(-1e6) m:backward(torch.rand(1, 4, 4), y)",
+        "index of a maximum",
+    ),
+    "random samples of pooling": (
+        "local m = nn.SpatialFractionalMaxPooling(2, 2, 2, 2):fixPoolingRegions() "
+        "m:forward(torch.rand(1, 8, 8))\n"
+        "m.randomSamples:fill(1e15) m:forward(torch.rand(1, 8, 8))",
+        "random samples",
+    ),
+    "an index of a lookup": (
+        "nn.LookupTable(3, 2):accGradParameters(torch.LongTensor{ 1, 2^40 }, torch.ones(2, 2))",
+        "index",
+    ),
+    "a dimension of zero": ("torch.ones(3):index(0, torch.LongTensor{ 1 })", "out of bounds"),
+    "a kernel of functions": ("nn.SpatialMaxPooling(print, {}):forward(torch.rand(1, 4, 4))", ""),
+    # Lua itself
+    "an oversized pattern": ("return (('a'):rep(3e5)):find(('a?'):rep(3e5) .. 'b')", "pattern too complex"),
+    "an oversized format": ("return ('%99999d'):format(1)", "invalid"),
+    "debug.setmetatable": ("debug.setmetatable(1, {})", "debug.setmetatable"),
+    "a hostile __tostring": (
+        "print(setmetatable({}, { __tostring = function() error('inside') end }))",
+        "inside",
+    ),
+    "a hostile __len": (
+        "local t = setmetatable({ 1, 2 }, { __len = function() return 1e6 end }) return "
+        "torch.Tensor(t):nElement() > 2",
+        "",
+    ),
+}
+
+# Attempts that may end in an error or in nothing.
+EITHER = {
+    "a deserialised function",
+    "half a size",
+    "an index that changes the tensor",
+    "a kernel of functions",
+}
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    tries = "\n".join(f"try({name!r}, function() {code} end)" for name, (code, _) in ATTEMPTS.items())
+    script = f"""
+        local say, pcall, tostring = print, pcall, tostring
+        local answers = {{}}
+        local function try(name, f)
+           local ok, result = pcall(f)
+           result = not ok and 'error: ' .. tostring(result) or result and 'DONE ' .. tostring(result)
+           answers[name] = result or ''
+        end
+        {tries}
+        return answers
+    """
+    outcome, _ = sandboxed(Path(tmp_path_factory.mktemp("attempts")), script)
+    assert (outcome.exit_code, outcome.message) == (0, "")
+    (found,) = outcome.values
+    return {name: found[name] for name in ATTEMPTS}
+
+
+@pytest.mark.parametrize("name", ATTEMPTS)
+def test_attempt(name: str, answers: dict[str, str]) -> None:
+    named = ATTEMPTS[name][1]
+    if name in EITHER:
+        assert not answers[name].startswith("DONE")
+    elif named:
+        assert answers[name].startswith("error: ") and named in answers[name]
+    else:
+        assert answers[name] == ""
