@@ -67,11 +67,14 @@ define('eye', { 'R m m=0', function(r, n, m)
 end })
 
 define('range', { 'R d d d=1', function(r, from, to, step)
+   if r.T.integer then
+      local whole = types.Long.cast
+      from, to, step = whole(from), whole(to), whole(step)
+   end
    if not (step > 0 or step < 0) then errors.argument(3, 'step must be a non-null number', 'THTensorMath.c:2022') end
    if not ((step > 0 and to >= from) or (step < 0 and to <= from)) then
       errors.argument(2, 'upper bound and larger bound incoherent with step sign', 'THTensorMath.c:2024')
    end
-   if r.T.integer then from, to, step = r.T.cast(from), r.T.cast(to), r.T.cast(step) end
    local n = math.floor((to - from) / step + 1)
    if count(r) ~= n then resize(r, 1, { n }) end
    python.arithmetic_sequence(handle(r), from, step)

@@ -4,6 +4,7 @@ local memory = require 'torch.memory'
 local errors = require 'torch.errors'
 local tensors = require 'torch.tensor'
 local few = require 'torch.few'
+local overlapping = require 'torch.overlapping'
 local overloads = require 'torch.overloads'
 local python = require('th.python').functions
 
@@ -11,6 +12,7 @@ local records = memory.records
 local handle, resize_as, count = memory.handle, memory.resize_as, memory.count
 local is_contiguous, same_size = memory.is_contiguous, memory.same_size
 local define = overloads.define
+local write = overlapping.write
 
 local pointwise = {}
 
@@ -53,7 +55,9 @@ local function with_scalar(kernel, expression)
    return function(r, t, v)
       resize_as(r, t)
       local n = count(t)
-      if n > 0 and not compute(r, t, t, v, n) then run(handle(r), handle(t), v) end
+      if n > 0 and not compute(r, t, t, v, n) then
+         write(function(q, u) run(handle(q), handle(u), v) end, r, shaped_like(r, t))
+      end
    end
 end
 
@@ -65,8 +69,7 @@ local function with_tensor(kernel, expression)
       check_counts(r, t, s)
       local n = count(t)
       if n > 0 and not compute(r, t, s, nil, n) then
-         s = shaped_like(r, s)
-         run(handle(r), handle(t), handle(s))
+         write(function(q, u, w) run(handle(q), handle(u), handle(w)) end, r, shaped_like(r, t), shaped_like(r, s))
       end
    end
 end
@@ -80,7 +83,12 @@ local function with_scaled_tensor(kernel, expression)
       local n = count(t)
       if n > 0 and not compute(r, t, s, v, n) then
          s = shaped_like(r, s)
-         run(handle(r), handle(t), v, handle(s))
+         if r == t and overlapping.kind(r) == 'repeated' then
+            run(handle(r), handle(t), v, handle(s))
+         else
+            t = shaped_like(r, t)
+            write(function(q, u, w) run(handle(q), handle(u), v, handle(w)) end, r, t, s)
+         end
       end
    end
 end
@@ -96,8 +104,7 @@ local function copy(r, t)
    end
    if n == 0 then return end
    if few.copy(r, t, n) then return end
-   t = shaped_like(r, t)
-   python.copy(handle(r), handle(t))
+   write(function(q, u) python.copy(handle(q), handle(u)) end, r, shaped_like(r, t))
 end
 pointwise.copy = copy
 
@@ -107,7 +114,7 @@ local function fill(r, v)
    local n = count(r)
    if n == 0 then return end
    if v == 0 and 1 / v > 0 and few.zero(r, n) then return end -- not a negative zero
-   if not fill_few(r, r, r, v, n) then python.fill(handle(r), v) end
+   if not fill_few(r, r, r, v, n) then write(function(q) python.fill(handle(q), v) end, r) end
 end
 pointwise.fill = fill
 
@@ -168,7 +175,7 @@ for name, kernel in pairs{ cpow = 'cpow', cfmod = 'cfmod', cmod = 'cfmod', crema
 end
 define('clamp', { 'R t n n', function(r, t, low, high)
    resize_as(r, t)
-   if count(t) > 0 then python.clamp(handle(r), handle(t), low, high) end
+   if count(t) > 0 then write(function(q, u) python.clamp(handle(q), handle(u), low, high) end, r, shaped_like(r, t)) end
 end })
 
 for name, kernel in pairs{ addcmul = 'addcmul', addcdiv = 'addcdiv' } do
@@ -181,8 +188,7 @@ for name, kernel in pairs{ addcmul = 'addcmul', addcdiv = 'addcdiv' } do
       check_counts(r, t, a)
       check_counts(r, t, b)
       if count(r) == 0 then return end
-      a, b = shaped_like(r, a), shaped_like(r, b)
-      run(handle(r), v, handle(a), handle(b))
+      write(function(q, c, d) run(handle(q), v, handle(c), handle(d)) end, r, shaped_like(r, a), shaped_like(r, b))
    end })
 end
 
@@ -201,7 +207,9 @@ local function unary(kernel)
    return function(r, t)
       resize_as(r, t)
       local n = count(t)
-      if n > 0 and not compute(r, t, t, nil, n) then python.unary(handle(r), handle(t), kernel) end
+      if n > 0 and not compute(r, t, t, nil, n) then
+         write(function(q, u) python.unary(handle(q), handle(u), kernel) end, r, shaped_like(r, t))
+      end
    end
 end
 
@@ -227,8 +235,7 @@ local function lerp(r, t, s, v)
    resize_as(r, t)
    check_counts(r, t, s)
    if count(t) == 0 then return end
-   s = shaped_like(r, s)
-   python.lerp(handle(r), handle(t), handle(s), v)
+   write(function(q, u, w) python.lerp(handle(q), handle(u), handle(w), v) end, r, t, shaped_like(r, s))
 end
 define('lerp', { 'R t T n', lerp, 'd d d', function(a, b, v) return a + v * (b - a) end }, overloads.floating,
    { 'R t T n', lerp })
@@ -237,7 +244,7 @@ define('atan2', { 'R t T', with_tensor('atan2'), 'd d', math.atan2 }, overloads.
 local pow_scalar = with_scalar('pow')
 local function scalar_pow(r, v, t)
    resize_as(r, t)
-   if count(t) > 0 then python.scalar_pow(handle(r), v, handle(t)) end
+   if count(t) > 0 then write(function(q, u) python.scalar_pow(handle(q), v, handle(u)) end, r, t) end
 end
 define('pow', { 'R t n', pow_scalar, 'R n t', scalar_pow, 'd d', math.pow }, overloads.floating,
    { 'R t n', pow_scalar, 'R n t', scalar_pow })
@@ -247,14 +254,13 @@ define('pow', { 'R t n', pow_scalar, 'R n t', scalar_pow, 'd d', math.pow }, ove
 for _, name in ipairs{ 'lt', 'gt', 'le', 'ge', 'eq', 'ne' } do
    local function with_value(r, t, v)
       resize_as(r, t)
-      if count(t) > 0 then python.compare_value(handle(r), handle(t), v, name) end
+      if count(t) > 0 then write(function(q, u) python.compare_value(handle(q), handle(u), v, name) end, r, t) end
    end
    local function with_other(r, t, s)
       resize_as(r, t)
       if count(t) ~= count(s) then errors.raise('inconsistent tensor size', 'THTensorMath.c') end
       if count(t) == 0 then return end
-      s = shaped_like(r, s)
-      python.compare(handle(r), handle(t), handle(s), name)
+      write(function(q, u, w) python.compare(handle(q), handle(u), handle(w), name) end, r, t, shaped_like(r, s))
    end
    local variants = { 'b T n', with_value, 'o T n', with_value, 'b T T', with_other, 'o T T', with_other }
    define(name, variants)

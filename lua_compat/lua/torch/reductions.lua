@@ -5,9 +5,11 @@ local errors = require 'torch.errors'
 local tensors = require 'torch.tensor'
 local overloads = require 'torch.overloads'
 local few = require 'torch.few'
-local shaped_like = require('torch.pointwise').shaped_like
+local ordering = require 'torch.ordering'
+local pointwise = require 'torch.pointwise'
 local python = require('th.python').functions
 
+local shaped_like, copy = pointwise.shaped_like, pointwise.copy
 local handle, resize_as, count = memory.handle, memory.resize_as, memory.count
 local define, floating = overloads.define, overloads.floating
 
@@ -138,31 +140,54 @@ for name, row in pairs{ max = { '>', -math.huge }, min = { '<', math.huge } } do
       'r l T i', with_positions(name, 'dimension %d out of range', 'THTensorMath.c:1555'),
    })
 end
-define('mode', { 'r l T i=nil', with_positions('mode', 'dimension out of range', 'THTensorMath.c:2434') })
-define('median', { 'r l T i=nil', with_positions('median', 'dimension out of range', 'THTensorMath.c:2547') })
+-- What the order of a row gives: with Torch7's algorithm, on a device with its kernel.
+local function by_order(name, order)
+   return function(r, l, t, d, count, ...)
+      resize_along(r, t, d, count)
+      resize_as(l, r)
+      if t.T.device then
+         python[name](handle(r), handle(l), handle(t), d, ...)
+      else
+         ordering.each_row(r, l, t, d, count, order(...))
+      end
+   end
+end
+local mode, kthvalue = by_order('mode', ordering.mode), by_order('kthvalue', ordering.kth)
+local topk = by_order('topk', ordering.top)
+
+define('mode', { 'r l T i=nil', function(r, l, t, d)
+   d = d or t.nd
+   check_dimension(t, d, 'dimension out of range', 'THTensorMath.c:2434')
+   mode(r, l, t, d, 1)
+end })
+define('median', { 'r l T i=nil', function(r, l, t, d)
+   d = d or t.nd
+   check_dimension(t, d, 'dimension out of range', 'THTensorMath.c:2547')
+   kthvalue(r, l, t, d, 1, math.floor((t[2 * d - 1] + 1) / 2))
+end })
 define('kthvalue', { 'r l T m i=nil', function(r, l, t, k, d)
    d = d or t.nd
    check_dimension(t, d, 'dimension out of range', 'THTensorMath.c:2504')
    if not (k > 0 and k <= t[2 * d - 1]) then errors.argument(2, 'selected index out of range', 'THTensorMath.c:2505') end
-   resize_along(r, t, d, 1)
-   resize_as(l, r)
-   python.kthvalue(handle(r), handle(l), handle(t), d, k)
+   kthvalue(r, l, t, d, 1, k)
 end })
 define('sort', { 'r l T i=nil B=false', function(r, l, t, d, descending)
    d = d or t.nd
    check_dimension(t, d, 'invalid dimension %d', 'THTensorMath.c:2290')
    resize_as(r, t)
    resize_as(l, t)
-   python.sort(handle(r), handle(l), handle(t), d, descending)
+   if t.T.device then
+      python.sort(handle(r), handle(l), handle(t), d, descending)
+   else
+      copy(r, t) -- so that a result that shares its elements holds what Torch7 sorts
+      ordering.each_row(r, l, r, d, t[2 * d - 1], ordering.sort(descending))
+   end
 end })
 define('topk', { 'r l T m=1 i=nil B=false B=false', function(r, l, t, k, d, largest, sorted)
    d = d or t.nd
    check_dimension(t, d, 'dim not in range', 'THTensorMath.c:2567')
-   local size = t[2 * d - 1]
-   if not (k >= 0 and k <= size) then errors.argument(3, 'k not in range for dimension', 'THTensorMath.c:2570') end
-   resize_along(r, t, d, k)
-   resize_as(l, r)
-   python.topk(handle(r), handle(l), handle(t), d, k, largest, sorted)
+   if not (k > 0 and k <= t[2 * d - 1]) then errors.argument(2, 'k not in range for dimension', 'THTensorMath.c:2570') end
+   topk(r, l, t, d, k, k, largest, sorted)
 end })
 
 local function histogram(kernel)

@@ -23,7 +23,9 @@ def different(cases: Path, every: int, capfd: pytest.CaptureFixture[str]) -> lis
         pytest.param(GOLDEN / "cases_nn.lua", 11, id="some"),
         pytest.param(HERE / "cases_single.lua", 11, id="some with dimensions of size 1"),
         pytest.param(GOLDEN / "cases_nn.lua", 1, id="all", marks=pytest.mark.slow),
-        pytest.param(HERE / "cases_single.lua", 1, id="all with dimensions of size 1", marks=pytest.mark.slow),
+        pytest.param(
+            HERE / "cases_single.lua", 1, id="all with dimensions of size 1", marks=pytest.mark.slow
+        ),
     ],
 )
 def test_results_do_not_depend_on_the_layout(
