@@ -3,6 +3,8 @@
 Torch7 adds up floats in double and whole numbers in 64 bits; so do these.
 """
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -83,11 +85,18 @@ def mean(out: Tensor, t: Tensor, dimension: int) -> None:
 
 
 def var(out: Tensor, t: Tensor, dimension: int, biased: bool) -> None:
-    """``biased``: divide by n instead of n - 1, which for one element gives 0 here, as in Torch7."""
-    if t.shape[dimension - 1] == 1:
-        out.zero_()
+    """``biased``: divide by n instead of n - 1, which of one element gives NaN.
+
+    From the sum and the sum of squares, as Torch7 does; the squares are of the element type's precision.
+    """
+    n = t.shape[dimension - 1]
+    mean = t.sum(dimension - 1, keepdim=True, dtype=torch.float64) / n
+    squares = t.square().sum(dimension - 1, keepdim=True, dtype=torch.float64)
+    if biased:
+        result = squares / n - mean * mean
     else:
-        out.copy_(t.double().var(dimension - 1, correction=0 if biased else 1, keepdim=True))
+        result = squares / (n - 1) - n / (n - 1) * mean * mean if n > 1 else squares.fill_(math.nan)
+    out.copy_(torch.where(result < 0, 0, result))
 
 
 def std(out: Tensor, t: Tensor, dimension: int, biased: bool) -> None:
@@ -149,15 +158,25 @@ def topk(
     _write(values, positions, torch.topk(t, int(k), dimension - 1, largest, bool(sorted)))
 
 
+def _count_bins(counts: Tensor, t: Tensor, low: float, high: float) -> None:
+    """The elements from low to high by bins of equal width; NaN, and where low is above high all, are nowhere."""
+    inside = t[(t >= low) & (t <= high)]
+    bins = ((inside - low) / (high - low) * counts.numel()).long().clamp(max=counts.numel() - 1)
+    counts.copy_(torch.bincount(bins, minlength=counts.numel()))
+
+
+def _range_of_bins(t: Tensor, low: float, high: float) -> tuple[float, float]:
+    if low == high:
+        low, high = t.min().item(), t.max().item()
+    return (low - 1, high + 1) if low == high else (low, high)
+
+
 def histc(out: Tensor, t: Tensor, low: float, high: float) -> None:
     """Counts per bin of equal width; low = high means the range of t."""
-    out.copy_(torch.histc(t, out.numel(), low, high))
+    _count_bins(out, t, *_range_of_bins(t, low, high))
 
 
 def bhistc(out: Tensor, t: Tensor, low: float, high: float) -> None:
-    """``histc`` of each row."""
-    rows = t.reshape(out.shape[0], -1)
-    if low == high:
-        low, high = rows.min().item(), rows.max().item()
-    for counts, row in zip(out, rows, strict=True):
-        counts.copy_(torch.histc(row, out.shape[1], low, high))
+    """``histc`` of each row, with one range for all."""
+    for counts, row in zip(out, t, strict=True):
+        _count_bins(counts, row, *_range_of_bins(t, low, high))

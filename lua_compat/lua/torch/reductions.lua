@@ -190,16 +190,16 @@ define('topk', { 'r l T m=1 i=nil B=false B=false', function(r, l, t, k, d, larg
    topk(r, l, t, d, k, k, largest, sorted)
 end })
 
-local function histogram(kernel)
-   return function(r, t, bins, low, high)
-      if kernel == 'bhistc' then
-         if t.nd > 2 then errors.argument(2, 'invalid dimension, the input must be a 2d tensor', 'THTensorMath.c') end
-         memory.resize(r, 2, { t.nd == 2 and t[1] or 1, bins })
-      else
-         memory.resize(r, 1, { bins })
-      end
-      python[kernel](handle(r), handle(t), low, high)
+define('histc', { 'r T m=100 d=0 d=0', function(r, t, bins, low, high)
+   if t.nd == 0 then errors.argument(1, 'tensor must have one dimension', 'THTensorMath.c:558') end
+   memory.resize(r, 1, { bins })
+   if r.nd > 0 then python.histc(handle(r), handle(t), low, high) end
+end }, floating)
+define('bhistc', { 'r T m=100 d=0 d=0', function(r, t, bins, low, high)
+   if t.nd ~= 2 then
+      local text = t.nd > 2 and 'invalid dimension %d, the input must be a 2d tensor' or 'invalid dimension %d'
+      errors.argument(2, text:format(t.nd > 2 and t.nd or 2), 'THTensorMath.c:3281')
    end
-end
-define('histc', { 'r T m=100 d=0 d=0', histogram('histc') }, floating)
-define('bhistc', { 'r T m=100 d=0 d=0', histogram('bhistc') }, floating)
+   memory.resize(r, 2, { t[1], bins })
+   if r.nd > 0 then python.bhistc(handle(r), handle(t), low, high) end
+end }, floating)

@@ -4,9 +4,12 @@ local memory = require 'torch.memory'
 local errors = require 'torch.errors'
 local tensors = require 'torch.tensor'
 local overloads = require 'torch.overloads'
-local shaped_like = require('torch.pointwise').shaped_like
+local overlapping = require 'torch.overlapping'
+local pointwise = require 'torch.pointwise'
+local offsets = require('torch.elements').offsets
 local python = require('th.python').functions
 
+local shaped_like = pointwise.shaped_like
 local records = memory.records
 local handle, resize, count = memory.handle, memory.resize, memory.count
 local define = overloads.define
@@ -31,6 +34,24 @@ local function as_long(index, Long)
    memory.resize_as(copy, index)
    if index.nd > 0 then python.copy(handle(copy), handle(index)) end
    return copy
+end
+
+-- What r and other tensors have at one index of dimension d.
+local function slice(r, d, index)
+   local view = memory.copy_view(r)
+   view.temporary = true
+   view.off = r.off + (index - 1) * r[2 * d]
+   view[2 * d - 1] = 1
+   return view
+end
+
+-- write(slice of r at each index in turn, place of the index): for an r of which elements share memory.
+local function each_slice(r, d, index, write)
+   local get, place = index.T.get, 0
+   for at in offsets(index) do
+      place = place + 1
+      write(slice(r, d, get(index.S.p, at)), place)
+   end
 end
 
 local function install(T)
@@ -75,11 +96,15 @@ local function install(T)
          s = copy
       end
       resize(r, s.nd, sizes)
-      if count(r) > 0 then python.index_select(handle(r), handle(s), d, handle(i)) end
+      if count(r) > 0 then
+         local function select(q) python.index_select(handle(q), handle(s), d, handle(i)) end
+         overlapping.through_copy(select, pointwise.copy, r)
+      end
+      if n == 4 then return index end -- so it is in Torch7
       return result
    end
 
-   local function write_by_index(name, kernel)
+   local function write_by_index(name, kernel, write)
       mt[name] = function(self, d, index, source)
          if source == nil then wrong_arguments('TENSOR, number, torch.LongTensor, TENSOR') end
          local r, i, s = check(self, 1, T), check_long(index, 3), check(source, 4, T)
@@ -89,12 +114,16 @@ local function install(T)
             errors.argument(4, 'Number of indices should be equal to source:size(dim)', 'THTensorMath.c:318')
          end
          check_range(i, r[2 * d - 1], 'THTensor.c:458')
-         python[kernel](handle(r), d, handle(i), handle(s))
+         if overlapping.kind(r) then
+            each_slice(r, d, i, function(q, place) write(q, slice(s, d, place)) end)
+         else
+            python[kernel](handle(r), d, handle(i), handle(s))
+         end
          return source -- not self, as in Torch7
       end
    end
-   write_by_index('indexCopy', 'index_copy')
-   write_by_index('indexAdd', 'index_add')
+   write_by_index('indexCopy', 'index_copy', pointwise.copy)
+   write_by_index('indexAdd', 'index_add', function(q, s) pointwise.add_scaled(q, q, 1, s) end)
 
    function mt:indexFill(d, index, value)
       if value == nil then wrong_arguments('TENSOR, number, torch.LongTensor, number') end
@@ -102,7 +131,12 @@ local function install(T)
       d = integer(d, 2)
       check_index(i, r, d, 'THTensorMath.c:389')
       check_range(i, r[2 * d - 1], 'THTensor.c:458')
-      python.index_fill(handle(r), d, handle(i), T.cast(tonumber(value)))
+      local number = T.cast(tonumber(value))
+      if overlapping.kind(r) then
+         each_slice(r, d, i, function(q) pointwise.fill(q, number) end)
+      else
+         python.index_fill(handle(r), d, handle(i), number)
+      end
       return value -- not self, as in Torch7
    end
 
@@ -132,7 +166,10 @@ local function install(T)
       if s.nd == 0 then return result end
       m = mask_for(s, m)
       resize(r, 1, { python.sum_all(handle(m)) })
-      if count(r) > 0 then python.masked_select(handle(r), handle(s), handle(m)) end
+      if count(r) > 0 then
+         overlapping.through_copy(function(q) python.masked_select(handle(q), handle(s), handle(m)) end, pointwise.copy, r)
+      end
+      if n == 3 then return mask end -- so it is in Torch7
       return result
    end
 
@@ -141,7 +178,8 @@ local function install(T)
       local r, m = check(self, 1, T), check(mask, 2, Byte)
       if r.nd > 0 then
          m = mask_for(r, m)
-         python.masked_fill(handle(r), handle(m), T.cast(tonumber(value)))
+         local number = T.cast(tonumber(value))
+         overlapping.write(function(q, places) python.masked_fill(handle(q), handle(places), number) end, r, m)
       end
       return value -- not self, as in Torch7
    end
@@ -157,33 +195,75 @@ local function install(T)
       if python.sum_all(handle(m)) > count(s) then
          errors.raise('Number of elements of src < number of ones in mask', 'THTensorMath.c:159')
       end
-      python.masked_copy(handle(r), handle(m), handle(s))
+      if overlapping.kind(r) then
+         local next_place, next_source = offsets(m), offsets(s)
+         for at in offsets(r) do
+            if Byte.get(m.S.p, next_place()) ~= 0 then r.S.p[at] = s.S.p[next_source()] end
+         end
+      else
+         python.masked_copy(handle(r), handle(m), handle(s))
+      end
       return self
    end
 end
 
 for _, T in ipairs(overloads.all_but_half) do install(T) end
 
--- The other tensors may be smaller than their counterpart, in every dimension but d.
-local function check_gather(whole, index, d, what)
-   if index.nd ~= whole.nd then errors.argument(4, what, 'THTensorMath.c') end
-   if d < 1 or d > whole.nd then errors.argument(3, 'Index dimension is out of bounds', 'THTensorMath.c') end
+local function check_dimension(t, d, position)
+   if d < 1 then errors.argument(2, ('dimension %d out of range of %dD tensor'):format(d, t.nd), 'THTensor.c:23') end
+   if d > t.nd then errors.argument(position, 'Index dimension is out of bounds', 'THTensorMath.c') end
 end
 
 local function gather(r, t, d, index)
-   check_gather(t, index, d, 'Index tensor must have same dimensions as input tensor')
    memory.resize_as(r, index)
+   if index.nd ~= t.nd then
+      errors.argument(2, 'Input tensor must have same dimensions as output tensor', 'THTensorMath.c:427')
+   end
+   check_dimension(t, d, 3)
    if python.out_of_range(handle(index), t[2 * d - 1]) then errors.raise('Invalid index in gather', 'THTensorMath.c:456') end
-   python.gather(handle(r), handle(t), d, handle(index))
+   overlapping.through_copy(function(q) python.gather(handle(q), handle(t), d, handle(index)) end, pointwise.copy, r)
+end
+
+-- Into an r of which elements share memory, row by row and one by one.
+local function scatter_in_turn(r, d, index, source, adding)
+   local rows, index_rows = memory.copy_view(r), memory.copy_view(index)
+   rows[2 * d - 1], index_rows[2 * d - 1] = 1, 1
+   local number = type(source) ~= 'table' and source
+   local next_index, next_source = offsets(index_rows), nil
+   if not number then
+      local source_rows = memory.copy_view(source)
+      source_rows[2 * d - 1] = 1
+      next_source = offsets(source_rows)
+   end
+   local get, set = r.T.get, r.T.set
+   for at in offsets(rows) do
+      local from, values = next_index(), next_source and next_source()
+      for k = 0, index[2 * d - 1] - 1 do
+         local place = at + (index.T.get(index.S.p, from + k * index[2 * d]) - 1) * r[2 * d]
+         local value = number or get(source.S.p, values + k * source[2 * d])
+         set(r.S.p, place, adding and get(r.S.p, place) + value or value)
+      end
+   end
 end
 
 local function scatter(kernel)
    return function(r, d, index, source)
-      check_gather(r, index, d, 'Index tensor must have same dimensions as output tensor')
+      check_dimension(r, d, 2)
+      if index.nd ~= r.nd then
+         errors.argument(3, 'Index tensor must have same dimensions as output tensor', 'THTensorMath.c:453')
+      end
+      local tensor = type(source) == 'table'
+      if tensor and source.nd ~= r.nd then
+         errors.argument(4, 'Input tensor must have same dimensions as output tensor', 'THTensorMath.c:455')
+      end
       if python.out_of_range(handle(index), r[2 * d - 1]) then
          errors.raise('Invalid index in scatter', 'THTensorMath.c:482')
       end
-      python[kernel](handle(r), d, handle(index), type(source) == 'table' and handle(source) or source)
+      if overlapping.kind(r) then
+         scatter_in_turn(r, d, index, source, kernel == 'scatter_add')
+      else
+         python[kernel](handle(r), d, handle(index), tensor and handle(source) or source)
+      end
    end
 end
 local scatter_tensor, scatter_number = scatter('scatter'), scatter('scatter_fill')
