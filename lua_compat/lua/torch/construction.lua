@@ -77,7 +77,7 @@ define('range', { 'R d d d=1', function(r, from, to, step)
    end
    local n = math.floor((to - from) / step + 1)
    if count(r) ~= n then resize(r, 1, { n }) end
-   python.arithmetic_sequence(handle(r), from, step)
+   pointwise.into(r, function(q) python.arithmetic_sequence(handle(q), from, step) end)
 end })
 
 local function spaced(logarithmic)
@@ -96,7 +96,7 @@ local function triangle(kernel)
    return function(r, t, k)
       if t.nd ~= 2 then errors.argument(1, 'expected a matrix', 'THTensorMath.c') end
       resize_as(r, t)
-      python[kernel](handle(r), handle(t), k)
+      pointwise.into(r, function(q) python[kernel](handle(q), handle(t), k) end)
    end
 end
 define('tril', { 'r T m=0', triangle('tril') })
@@ -112,7 +112,7 @@ define('diag', { 'r T m=0', function(r, t, k)
       if n <= 0 then errors.raise('invalid diagonal') end
       resize(r, 1, { n })
    end
-   python.diag(handle(r), handle(t), k)
+   pointwise.into(r, function(q) python.diag(handle(q), handle(t), k) end)
 end })
 
 define('cross', { 'r T T i=0', function(r, a, b, d)
@@ -133,7 +133,7 @@ define('cross', { 'r T T i=0', function(r, a, b, d)
    if d > a.nd then errors.argument(3, ('dimension %d out of range'):format(d), 'THTensorMath.c') end
    if a[2 * d - 1] ~= 3 then errors.argument(3, ('dimension %d does not have size 3'):format(d), 'THTensorMath.c') end
    resize_as(r, a)
-   python.cross(handle(r), handle(a), handle(b), d)
+   pointwise.into(r, function(q) python.cross(handle(q), handle(a), handle(b), d) end)
 end })
 
 -- Tensors one after the other along dimension d; those without elements are skipped.

@@ -10,7 +10,7 @@ local kernel = require('torch.kernels').of_records
 
 local handle, resize, resize_as, count = memory.handle, memory.resize, memory.resize_as, memory.count
 local define, floating = overloads.define, overloads.floating
-local size_text = pointwise.size_text
+local size_text, into = pointwise.size_text, pointwise.into
 
 local add_up_products = few.reduction('result = result + X * Y')
 define('dot', { 'T T', function(a, b)
@@ -71,7 +71,9 @@ end
 local function product(name, fit, letters, wrong_size)
    local function compute(nd, r, a, b)
       a, b = apart(r, a), apart(r, b)
-      if not (nd < 3 and few.product(r, 0, r, 1, a, b)) then python[name](handle(r), handle(a), handle(b)) end
+      into(r, function(q)
+         if not (nd < 3 and few.product(q, 0, q, 1, a, b)) then python[name](handle(q), handle(a), handle(b)) end
+      end)
    end
    local function into_new(r, a, b)
       local nd, sizes = fit(a, b)
@@ -119,9 +121,12 @@ local function sum_with_product(name, fit)
       if not has_size(t, fit(a, b)) then mismatched_sum(t, a, b, 'THTensorMath.c') end
       a, b = apart(r, a), apart(r, b)
       resize_as(r, t)
-      if not (a.nd < 3 and few.product(r, beta, t, alpha, a, b)) then
-         python[name](handle(r), beta, handle(t), alpha, handle(a), handle(b))
-      end
+      into(r, function(q)
+         local u = t == r and q or t
+         if not (a.nd < 3 and few.product(q, beta, u, alpha, a, b)) then
+            python[name](handle(q), beta, handle(u), alpha, handle(a), handle(b))
+         end
+      end)
    end
 end
 for name, dims in pairs{ addmv = { 1, 2, 1, fit_mv }, addmm = { 2, 2, 2, fit_mm }, addr = { 2, 1, 1, fit_ger },

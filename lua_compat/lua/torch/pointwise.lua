@@ -108,6 +108,9 @@ local function copy(r, t)
 end
 pointwise.copy = copy
 
+-- write(q) for r, or where elements of r share memory a copy of it: what r becomes when it is written in one go.
+function pointwise.into(r, write_all) return overlapping.through_copy(write_all, copy, r) end
+
 local fill_few = few.pointwise('v')
 
 local function fill(r, v)

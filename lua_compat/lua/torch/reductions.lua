@@ -9,7 +9,7 @@ local ordering = require 'torch.ordering'
 local pointwise = require 'torch.pointwise'
 local python = require('th.python').functions
 
-local shaped_like, copy = pointwise.shaped_like, pointwise.copy
+local shaped_like, copy, into = pointwise.shaped_like, pointwise.copy, pointwise.into
 local handle, resize_as, count = memory.handle, memory.resize_as, memory.count
 local define, floating = overloads.define, overloads.floating
 
@@ -29,7 +29,8 @@ local function reduction(kernel, what, where)
    return function(r, t, d, ...)
       check_dimension(t, d, what or 'dimension %d out of range', where)
       resize_along(r, t, d, 1)
-      run(handle(r), handle(t), d, ...)
+      local numbers = { ... }
+      into(r, function(q) run(handle(q), handle(t), d, unpack(numbers)) end)
    end
 end
 
@@ -75,7 +76,7 @@ define('norm', {
    'r T d i', function(r, t, p, d)
       check_dimension(t, d, 'invalid dimension %d', 'THTensorMath.c:3083')
       resize_along(r, t, d, 1)
-      python.norm(handle(r), handle(t), d, p)
+      into(r, function(q) python.norm(handle(q), handle(t), d, p) end)
    end,
 }, floating)
 define('renorm', { 'R t n i n', function(r, t, p, d, maximum)
@@ -85,7 +86,7 @@ define('renorm', { 'R t n i n', function(r, t, p, d, maximum)
       errors.argument(1, ('need at least 2 dimensions, got %d dimensions'):format(t.nd), 'THTensorMath.c')
    end
    resize_as(r, t)
-   python.renorm(handle(r), handle(t), p, d, maximum)
+   into(r, function(q) python.renorm(handle(q), handle(t), p, d, maximum) end)
 end }, floating)
 define('dist', { 'T T d=2', function(a, b, p)
    if count(a) ~= count(b) then errors.raise('inconsistent tensor size', 'THTensorMath.c') end
@@ -115,19 +116,19 @@ for _, name in ipairs{ 'cumsum', 'cumprod' } do
    define(name, { 'r T i=1', function(r, t, d)
       check_dimension(t, d, 'dimension %d out of range', 'THTensorMath.c:1855')
       resize_as(r, t)
-      python[name](handle(r), handle(t), d)
+      into(r, function(q) python[name](handle(q), handle(t), d) end)
    end })
 end
 
 -- Values and their positions along a dimension
 local function with_positions(kernel, what, where)
    local run = python[kernel]
-   return function(r, l, t, d, ...)
+   return function(r, l, t, d)
       d = d or t.nd
       check_dimension(t, d, what, where)
       resize_along(r, t, d, 1)
       resize_as(l, r)
-      run(handle(r), handle(l), handle(t), d, ...)
+      into(r, function(q) run(handle(q), handle(l), handle(t), d) end)
    end
 end
 

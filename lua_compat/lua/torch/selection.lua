@@ -9,7 +9,7 @@ local pointwise = require 'torch.pointwise'
 local offsets = require('torch.elements').offsets
 local python = require('th.python').functions
 
-local shaped_like = pointwise.shaped_like
+local shaped_like, into = pointwise.shaped_like, pointwise.into
 local records = memory.records
 local handle, resize, count = memory.handle, memory.resize, memory.count
 local define = overloads.define
@@ -98,7 +98,7 @@ local function install(T)
       resize(r, s.nd, sizes)
       if count(r) > 0 then
          local function select(q) python.index_select(handle(q), handle(s), d, handle(i)) end
-         overlapping.through_copy(select, pointwise.copy, r)
+         into(r, select)
       end
       if n == 4 then return index end -- so it is in Torch7
       return result
@@ -167,7 +167,7 @@ local function install(T)
       m = mask_for(s, m)
       resize(r, 1, { python.sum_all(handle(m)) })
       if count(r) > 0 then
-         overlapping.through_copy(function(q) python.masked_select(handle(q), handle(s), handle(m)) end, pointwise.copy, r)
+         into(r, function(q) python.masked_select(handle(q), handle(s), handle(m)) end)
       end
       if n == 3 then return mask end -- so it is in Torch7
       return result
@@ -221,7 +221,7 @@ local function gather(r, t, d, index)
    end
    check_dimension(t, d, 3)
    if python.out_of_range(handle(index), t[2 * d - 1]) then errors.raise('Invalid index in gather', 'THTensorMath.c:456') end
-   overlapping.through_copy(function(q) python.gather(handle(q), handle(t), d, handle(index)) end, pointwise.copy, r)
+   into(r, function(q) python.gather(handle(q), handle(t), d, handle(index)) end)
 end
 
 -- Into an r of which elements share memory, row by row and one by one.
