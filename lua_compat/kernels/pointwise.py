@@ -132,7 +132,7 @@ def cfmod(out: Tensor, t: Tensor, s: Tensor) -> None:
 
 
 def cremainder(out: Tensor, t: Tensor, s: Tensor) -> None:
-    """t - s * floor(t / s), with the sign of s; of zero NaN. PyTorch's takes C's fmod: 3 % 0.1 is 0.1 with it."""
+    """t - s * floor(t / s), with the sign of s; of zero NaN. (PyTorch's goes by C's fmod: 3 % 0.1 is 0.1.)"""
     if not t.dtype.is_floating_point:
         torch.remainder(t, s, out=out)
         return

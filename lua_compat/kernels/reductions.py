@@ -159,7 +159,7 @@ def topk(
 
 
 def _count_bins(counts: Tensor, t: Tensor, low: float, high: float) -> None:
-    """The elements from low to high by bins of equal width; NaN, and where low is above high all, are nowhere."""
+    """The elements from low to high by bins of equal width; NaN is nowhere."""
     inside = t[(t >= low) & (t <= high)]
     bins = ((inside - low) / (high - low) * counts.numel()).long().clamp(max=counts.numel() - 1)
     counts.copy_(torch.bincount(bins, minlength=counts.numel()))
