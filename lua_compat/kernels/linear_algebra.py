@@ -6,6 +6,7 @@ LAPACK's results may have any size, so they are ``Out``. ``uplo`` 'U' or 'L' say
 import torch
 from torch import Tensor
 
+from lua_compat.kernels.alignment import multiply
 from lua_compat.kernels.results import Out
 
 __all__ = [
@@ -33,11 +34,11 @@ def dot(a: Tensor, b: Tensor) -> float:
 
 
 def mv(out: Tensor, a: Tensor, b: Tensor) -> None:
-    torch.mv(a, b, out=out)
+    multiply(out, a, b)
 
 
 def mm(out: Tensor, a: Tensor, b: Tensor) -> None:
-    torch.mm(a, b, out=out)
+    multiply(out, a, b)
 
 
 def bmm(out: Tensor, a: Tensor, b: Tensor) -> None:
@@ -54,11 +55,11 @@ def _scale(value: float, t: Tensor) -> float:
 
 def addmv(out: Tensor, beta: float, t: Tensor, alpha: float, a: Tensor, b: Tensor) -> None:
     """out = beta * t + alpha * a @ b; so the following."""
-    torch.addmv(t, a, b, beta=_scale(beta, t), alpha=_scale(alpha, t), out=out)
+    multiply(out, a, b, _scale(beta, t), t, _scale(alpha, t))
 
 
 def addmm(out: Tensor, beta: float, t: Tensor, alpha: float, a: Tensor, b: Tensor) -> None:
-    torch.addmm(t, a, b, beta=_scale(beta, t), alpha=_scale(alpha, t), out=out)
+    multiply(out, a, b, _scale(beta, t), t, _scale(alpha, t))
 
 
 def addr(out: Tensor, beta: float, t: Tensor, alpha: float, a: Tensor, b: Tensor) -> None:
