@@ -161,7 +161,7 @@ def svd(u: Out, s: Out, v: Out, a: Tensor, job: str) -> None:
 def inverse(out: Out, a: Tensor) -> None:
     result, info = torch.linalg.inv_ex(a)
     if info.item() > 0:
-        raise ValueError(f"Lapack Error getri : U({info.item()},{info.item()}) is 0, U is singular")
+        raise ValueError(f"Lapack Error getrf : U({info.item()},{info.item()}) is 0, U is singular")
     _write(out, result)
 
 
@@ -170,7 +170,7 @@ def potrf(out: Out, a: Tensor, uplo: str) -> None:
     factor, info = torch.linalg.cholesky_ex(a if uplo == "L" else a.T)
     if info.item() > 0:
         raise ValueError(
-            f"Lapack Error potrf : the leading minor of order {info.item()} is not positive definite"
+            f"Lapack Error in potrf : the leading minor of order {info.item()} is not positive definite"
         )
     _write(out, factor if uplo == "L" else factor.T)
 

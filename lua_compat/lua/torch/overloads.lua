@@ -18,6 +18,7 @@
 local types = require 'torch.types'
 local memory = require 'torch.memory'
 local class = require 'torch.class'
+local errors = require 'torch.errors'
 
 local records = memory.records
 local overloads = {}
@@ -138,7 +139,7 @@ local function branch(parameters, given, T, variant)
       lines[#lines + 1] = '      ' .. call
       lines[#lines + 1] = '      return ' .. table.concat(results, ', ')
    else
-      lines[#lines + 1] = '      return ' .. call
+      lines[#lines + 1] = ('      return (%s)'):format(call) -- no tail call: the chunk's name tells errors.lua who calls
    end
    lines[#lines + 1] = '   end'
    return key, test, table.concat(lines, '\n')
@@ -184,7 +185,9 @@ local function usage_error(variants, T, method, ...)
       expected[#expected + 1] = table.concat(words, ' ')
    end
    local given = #got > 0 and table.concat(got, ' ') .. ' ' or 'no arguments provided'
-   error(('invalid arguments: %s\nexpected arguments: %s'):format(given, table.concat(expected, ' | ')), 0)
+   local text = ('invalid arguments: %s\nexpected arguments: %s'):format(given, table.concat(expected, ' | '))
+   if method then errors.raise(text) end
+   error(text, 0)
 end
 
 local function starts(text, letters) return letters:find(text:sub(1, 1), 1, true) and text ~= '' end
@@ -224,7 +227,7 @@ local function build(name, variants, T, method)
    }, '\n')
    local implementations = {}
    for v, variant in ipairs(variants) do implementations[v] = variant.compute end
-   return assert(loadstring(source, '=torch.' .. name))(records, kinds, memory.new_tensor, types, T, T.cast, whole,
+   return assert(loadstring(source, (method and '=torch:' or '=torch.') .. name))(records, kinds, memory.new_tensor, types, T, T.cast, whole,
       starts, overloads.default_generator, function(...) return usage_error(variants, T, method, ...) end, type,
       unpack(implementations))
 end

@@ -159,22 +159,45 @@ pointwise.mul = with_scalar('mul', 'X * v')
 pointwise.div = with_scalar('div', 'X / v')
 pointwise.remainder = with_scalar('remainder')
 
+-- f for whole numbers only
+local function for_bits(name, where, f)
+   return function(r, ...)
+      if r.T.floating then errors.raise(name .. ' is only supported for integer type tensors', where) end
+      return f(r, ...)
+   end
+end
+
+-- f, whose last argument divides
+local function dividing(f)
+   return function(r, t, v)
+      if v == 0 and r.T.integer then errors.raise('division by zero') end
+      return f(r, t, v)
+   end
+end
+
 define('add', { 'R t n', add_scalar, 'R t n=1 T', add_scaled })
 define('csub', {
    'R t n', function(r, t, v) add_scalar(r, t, r.T.cast(-v)) end,
    'R t n=1 T', function(r, t, v, s) add_scaled(r, t, r.T.cast(-v), s) end,
 })
 define('mul', { 'R t n', pointwise.mul })
-define('div', { 'R t n', pointwise.div })
+define('div', { 'R t n', dividing(pointwise.div) })
 define('cmul', { 'R t T', with_tensor('cmul', 'X * Y') })
 define('cdiv', { 'R t T', with_tensor('cdiv', 'X / Y') })
-for _, name in ipairs{ 'fmod', 'remainder', 'bitand', 'bitor', 'bitxor', 'lshift', 'rshift' } do
-   define(name, { 'R t n', with_scalar(name) })
+for _, name in ipairs{ 'fmod', 'remainder' } do define(name, { 'R t n', dividing(with_scalar(name)) }) end
+for _, name in ipairs{ 'lshift', 'rshift' } do define(name, { 'R t n', with_scalar(name) }) end
+for name, line in pairs{ bitand = 794, bitor = 817, bitxor = 840 } do
+   local where = 'THTensorMath.c:' .. line
+   define(name, { 'R t n', for_bits(name, where, with_scalar(name)) })
 end
-define('mod', { 'R t n', with_scalar('fmod') })
+define('mod', { 'R t n', dividing(with_scalar('fmod')) })
 for name, kernel in pairs{ cpow = 'cpow', cfmod = 'cfmod', cmod = 'cfmod', cremainder = 'cremainder',
-   cbitand = 'cbitand', cbitor = 'cbitor', cbitxor = 'cbitxor', clshift = 'clshift', crshift = 'crshift' } do
+   clshift = 'clshift', crshift = 'crshift' } do
    define(name, { 'R t T', with_tensor(kernel) })
+end
+for name, line in pairs{ cbitand = 1075, cbitor = 1100, cbitxor = 1125 } do
+   local where = 'THTensorMath.c:' .. line
+   define(name, { 'R t T', for_bits(name, where, with_tensor(name)) })
 end
 define('clamp', { 'R t n n', function(r, t, low, high)
    resize_as(r, t)

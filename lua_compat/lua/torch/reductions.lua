@@ -13,8 +13,8 @@ local shaped_like, copy, into = pointwise.shaped_like, pointwise.copy, pointwise
 local handle, resize_as, count = memory.handle, memory.resize_as, memory.count
 local define, floating = overloads.define, overloads.floating
 
-local function check_dimension(t, d, what, where)
-   if not (d >= 1 and d <= t.nd) then errors.argument(2, what:format(d), where) end
+local function check_dimension(t, d, what, where, position)
+   if not (d >= 1 and d <= t.nd) then errors.argument(position or 2, what:format(d), where) end
 end
 
 -- Gives r the sizes of t with n elements in dimension d.
@@ -24,10 +24,10 @@ local function resize_along(r, t, d, n)
    memory.resize(r, t.nd, sizes)
 end
 
-local function reduction(kernel, what, where)
+local function reduction(kernel, what, where, position)
    local run = python[kernel]
    return function(r, t, d, ...)
-      check_dimension(t, d, what or 'dimension %d out of range', where)
+      check_dimension(t, d, what or 'dimension %d out of range', where, position)
       resize_along(r, t, d, 1)
       local numbers = { ... }
       into(r, function(q) run(handle(q), handle(t), d, unpack(numbers)) end)
@@ -62,7 +62,7 @@ define('mean', { 'T', mean_all, 'r T i', reduction('mean', 'invalid dimension %d
 for _, name in ipairs{ 'std', 'var' } do
    define(name, {
       'T B=false', of_all(name .. '_all'),
-      'r T i B=false', reduction(name, 'invalid dimension %d', 'THTensorMath.c:2972'),
+      'r T i B=false', reduction(name, 'invalid dimension %d', 'THTensorMath.c:2972', 3),
    }, floating)
 end
 local add_up_squares = few.reduction('local x = X result = result + x * x')
@@ -74,7 +74,7 @@ end
 define('norm', {
    'T d=2', norm_all,
    'r T d i', function(r, t, p, d)
-      check_dimension(t, d, 'invalid dimension %d', 'THTensorMath.c:3083')
+      check_dimension(t, d, 'invalid dimension %d', 'THTensorMath.c:3083', 3)
       resize_along(r, t, d, 1)
       into(r, function(q) python.norm(handle(q), handle(t), d, p) end)
    end,
@@ -158,17 +158,17 @@ local topk = by_order('topk', ordering.top)
 
 define('mode', { 'r l T i=nil', function(r, l, t, d)
    d = d or t.nd
-   check_dimension(t, d, 'dimension out of range', 'THTensorMath.c:2434')
+   check_dimension(t, d, 'dimension out of range', 'THTensorMath.c:2434', 3)
    mode(r, l, t, d, 1)
 end })
 define('median', { 'r l T i=nil', function(r, l, t, d)
    d = d or t.nd
-   check_dimension(t, d, 'dimension out of range', 'THTensorMath.c:2547')
+   check_dimension(t, d, 'dimension out of range', 'THTensorMath.c:2547', 3)
    kthvalue(r, l, t, d, 1, math.floor((t[2 * d - 1] + 1) / 2))
 end })
 define('kthvalue', { 'r l T m i=nil', function(r, l, t, k, d)
    d = d or t.nd
-   check_dimension(t, d, 'dimension out of range', 'THTensorMath.c:2504')
+   check_dimension(t, d, 'dimension out of range', 'THTensorMath.c:2504', 3)
    if not (k > 0 and k <= t[2 * d - 1]) then errors.argument(2, 'selected index out of range', 'THTensorMath.c:2505') end
    kthvalue(r, l, t, d, 1, k)
 end })
@@ -186,7 +186,7 @@ define('sort', { 'r l T i=nil B=false', function(r, l, t, d, descending)
 end })
 define('topk', { 'r l T m=1 i=nil B=false B=false', function(r, l, t, k, d, largest, sorted)
    d = d or t.nd
-   check_dimension(t, d, 'dim not in range', 'THTensorMath.c:2567')
+   check_dimension(t, d, 'dim not in range', 'THTensorMath.c:2567', 3)
    if not (k > 0 and k <= t[2 * d - 1]) then errors.argument(2, 'k not in range for dimension', 'THTensorMath.c:2570') end
    topk(r, l, t, d, k, k, largest, sorted)
 end })
