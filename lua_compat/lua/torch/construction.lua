@@ -66,11 +66,7 @@ define('eye', { 'R m m=0', function(r, n, m)
    python.eye(handle(r))
 end })
 
-define('range', { 'R d d d=1', function(r, from, to, step)
-   if r.T.integer then
-      local whole = types.Long.cast
-      from, to, step = whole(from), whole(to), whole(step)
-   end
+define('range', { 'R a a a=1', function(r, from, to, step)
    if not (step > 0 or step < 0) then errors.argument(3, 'step must be a non-null number', 'THTensorMath.c:2022') end
    if not ((step > 0 and to >= from) or (step < 0 and to <= from)) then
       errors.argument(2, 'upper bound and larger bound incoherent with step sign', 'THTensorMath.c:2024')
@@ -128,7 +124,7 @@ define('cross', { 'r T T i=0', function(r, a, b, d)
       for k = a.nd, 1, -1 do
          if a[2 * k - 1] == 3 then d = k end
       end
-      if d == 0 then errors.argument(1, 'no dimension of size 3', 'THTensorMath.c') end
+      if d == 0 then errors.raise(('no dimension of size 3 in a: %s'):format(pointwise.size_text(a)), 'THTensorMath.c') end
    end
    if d > a.nd then errors.argument(3, ('dimension %d out of range'):format(d), 'THTensorMath.c') end
    if a[2 * d - 1] ~= 3 then errors.argument(3, ('dimension %d does not have size 3'):format(d), 'THTensorMath.c') end

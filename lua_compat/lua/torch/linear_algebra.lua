@@ -14,11 +14,7 @@ local size_text, into = pointwise.size_text, pointwise.into
 
 local add_up_products = few.reduction('result = result + X * Y')
 define('dot', { 'T T', function(a, b)
-   if count(a) ~= count(b) then
-      errors.raise(('inconsistent tensor size, expected tensor %s and src %s to have the same number of elements, '
-         .. 'but got %d and %d elements respectively'):format(size_text(a), size_text(b), count(a), count(b)),
-         'THTensorMath.c:522')
-   end
+   pointwise.check_pair(a, b, 'tensor', 'src')
    return count(a) == 0 and 0 or add_up_products(a, b, 0) or python.dot(handle(a), handle(b))
 end })
 
@@ -49,8 +45,10 @@ local function fit_mm(a, b)
 end
 local function fit_ger(a, b) return 2, { a[1], b[1] } end
 local function fit_bmm(a, b)
-   if a[1] ~= b[1] then errors.argument(2, 'equal number of batches expected', 'THTensorMath.c') end
-   if a[5] ~= b[3] then errors.argument(2, 'wrong matrix size', 'THTensorMath.c') end
+   if a[1] ~= b[1] then errors.argument(2, ('equal number of batches expected, got %d, %d'):format(a[1], b[1]), 'THTensorMath.c') end
+   if a[5] ~= b[3] then
+      errors.argument(2, ('wrong matrix size, batch1: %dx%d, batch2: %dx%d'):format(a[3], a[5], b[3], b[5]), 'THTensorMath.c')
+   end
    return 3, { a[1], a[3], b[5] }
 end
 local function fit_addbmm(a, b)

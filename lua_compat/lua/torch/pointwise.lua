@@ -36,12 +36,25 @@ pointwise.shaped_like = shaped_like
 local function size_text(r) return '[' .. table.concat(tensors.sizes_of(r), ' x ') .. ']' end
 pointwise.size_text = size_text
 
-local function check_counts(r, t, source)
+-- names: what Torch7 calls the three
+local USUAL = { 'r_', 't', 'src' }
+local function check_counts(r, t, source, names)
    local a, b, c = count(r), count(t), count(source)
-   if a ~= c then
-      errors.raise(('inconsistent tensor size, expected r_ %s, t %s and src %s to have the same number of elements, '
-         .. 'but got %d, %d and %d elements respectively'):format(size_text(r), size_text(t), size_text(source),
-         a, b, c), 'THTensorMath.c:887')
+   if a ~= c or b ~= c then
+      local first, second, third = unpack(names or USUAL)
+      errors.raise(('inconsistent tensor size, expected %s %s, %s %s and %s %s to have the same number of elements, '
+         .. 'but got %d, %d and %d elements respectively'):format(first, size_text(r), second, size_text(t), third,
+         size_text(source), a, b, c), 'THTensorMath.c:887')
+   end
+end
+
+-- Raises for two tensors, which Torch7 calls so, of different numbers of elements.
+function pointwise.check_pair(a, b, name_of_a, name_of_b)
+   local m, n = count(a), count(b)
+   if m ~= n then
+      errors.raise(('inconsistent tensor size, expected %s %s and %s %s to have the same number of elements, '
+         .. 'but got %d and %d elements respectively'):format(name_of_a, size_text(a), name_of_b, size_text(b), m, n),
+         'THTensorMath.c:522')
    end
 end
 
@@ -62,11 +75,11 @@ local function with_scalar(kernel, expression)
 end
 
 -- r = f(t, s)
-local function with_tensor(kernel, expression)
+local function with_tensor(kernel, expression, names)
    local run, compute = python[kernel], in_lua(expression)
    return function(r, t, s)
       resize_as(r, t)
-      check_counts(r, t, s)
+      check_counts(r, t, s, names)
       local n = count(t)
       if n > 0 and not compute(r, t, s, nil, n) then
          write(function(q, u, w) run(handle(q), handle(u), handle(w)) end, r, shaped_like(r, t), shaped_like(r, s))
@@ -97,11 +110,7 @@ end
 
 local function copy(r, t)
    local n = count(r)
-   if n ~= count(t) then
-      errors.raise(('inconsistent tensor size, expected tensor %s and src %s to have the same number of elements, '
-         .. 'but got %d and %d elements respectively'):format(size_text(r), size_text(t), n, count(t)),
-         'THTensorCopy.c:86')
-   end
+   pointwise.check_pair(r, t, 'tensor', 'src')
    if n == 0 then return end
    if few.copy(r, t, n) then return end
    write(function(q, u) python.copy(handle(q), handle(u)) end, r, shaped_like(r, t))
@@ -211,17 +220,16 @@ for name, kernel in pairs{ addcmul = 'addcmul', addcdiv = 'addcdiv' } do
          resize_as(r, t)
          copy(r, t)
       end
-      check_counts(r, t, a)
-      check_counts(r, t, b)
+      check_counts(r, a, b, { 'r_', 'src1', 'src2' })
       if count(r) == 0 then return end
       write(function(q, c, d) run(handle(q), v, handle(c), handle(d)) end, r, shaped_like(r, a), shaped_like(r, b))
    end })
 end
 
-define('cmax', { 'r t T', with_tensor('cmax'), 'r t n', with_scalar('cmax_value') }, nil,
-   { 'R t T', with_tensor('cmax'), 'R t n', with_scalar('cmax_value') })
-define('cmin', { 'r t T', with_tensor('cmin'), 'r t n', with_scalar('cmin_value') }, nil,
-   { 'R t T', with_tensor('cmin'), 'R t n', with_scalar('cmin_value') })
+for _, name in ipairs{ 'cmax', 'cmin' } do
+   local tensor, scalar = with_tensor(name, nil, { 'r', 't', 'src' }), with_scalar(name .. '_value')
+   define(name, { 'r t T', tensor, 'r t n', scalar }, nil, { 'R t T', tensor, 'R t n', scalar })
+end
 
 -- Functions of one element
 
@@ -259,13 +267,14 @@ define('sign', { 'R t', unary 'sign' })
 
 local function lerp(r, t, s, v)
    resize_as(r, t)
-   check_counts(r, t, s)
+   if count(t) ~= count(s) then errors.argument(2, 'sizes do not match', 'THTensorMath.c') end
    if count(t) == 0 then return end
    write(function(q, u, w) python.lerp(handle(q), handle(u), handle(w), v) end, r, t, shaped_like(r, s))
 end
 define('lerp', { 'R t T n', lerp, 'd d d', function(a, b, v) return a + v * (b - a) end }, overloads.floating,
    { 'R t T n', lerp })
-define('atan2', { 'R t T', with_tensor('atan2'), 'd d', math.atan2 }, overloads.floating, { 'R t T', with_tensor('atan2') })
+local arcs = with_tensor('atan2', nil, { 'r_', 'tx', 'ty' })
+define('atan2', { 'R t T', arcs, 'd d', math.atan2 }, overloads.floating, { 'R t T', arcs })
 
 local pow_scalar = with_scalar('pow')
 local function scalar_pow(r, v, t)
@@ -284,7 +293,7 @@ for _, name in ipairs{ 'lt', 'gt', 'le', 'ge', 'eq', 'ne' } do
    end
    local function with_other(r, t, s)
       resize_as(r, t)
-      if count(t) ~= count(s) then errors.raise('inconsistent tensor size', 'THTensorMath.c') end
+      check_counts(r, t, s, { 'r_', 'ta', 'tb' })
       if count(t) == 0 then return end
       write(function(q, u, w) python.compare(handle(q), handle(u), handle(w), name) end, r, t, shaped_like(r, s))
    end

@@ -72,8 +72,8 @@ local function norm_all(t, p)
    return squares and math.sqrt(squares) or norm_of_many(t, p)
 end
 define('norm', {
-   'T d=2', norm_all,
-   'r T d i', function(r, t, p, d)
+   'T n=2', norm_all,
+   'r T n i', function(r, t, p, d)
       check_dimension(t, d, 'invalid dimension %d', 'THTensorMath.c:3083', 3)
       resize_along(r, t, d, 1)
       into(r, function(q) python.norm(handle(q), handle(t), d, p) end)
@@ -88,8 +88,8 @@ define('renorm', { 'R t n i n', function(r, t, p, d, maximum)
    resize_as(r, t)
    into(r, function(q) python.renorm(handle(q), handle(t), p, d, maximum) end)
 end }, floating)
-define('dist', { 'T T d=2', function(a, b, p)
-   if count(a) ~= count(b) then errors.raise('inconsistent tensor size', 'THTensorMath.c') end
+define('dist', { 'T T n=2', function(a, b, p)
+   pointwise.check_pair(a, b, 'tensor', 'src')
    b = shaped_like(a, b)
    return python.dist(handle(a), handle(b), p)
 end }, floating)
@@ -191,12 +191,12 @@ define('topk', { 'r l T m=1 i=nil B=false B=false', function(r, l, t, k, d, larg
    topk(r, l, t, d, k, k, largest, sorted)
 end })
 
-define('histc', { 'r T m=100 d=0 d=0', function(r, t, bins, low, high)
+define('histc', { 'r T m=100 n=0 n=0', function(r, t, bins, low, high)
    if t.nd == 0 then errors.argument(1, 'tensor must have one dimension', 'THTensorMath.c:558') end
    memory.resize(r, 1, { bins })
    if r.nd > 0 then python.histc(handle(r), handle(t), low, high) end
 end }, floating)
-define('bhistc', { 'r T m=100 d=0 d=0', function(r, t, bins, low, high)
+define('bhistc', { 'r T m=100 n=0 n=0', function(r, t, bins, low, high)
    if t.nd ~= 2 then
       local text = t.nd > 2 and 'invalid dimension %d, the input must be a 2d tensor' or 'invalid dimension %d'
       errors.argument(2, text:format(t.nd > 2 and t.nd or 2), 'THTensorMath.c:3281')

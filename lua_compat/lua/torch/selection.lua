@@ -147,8 +147,8 @@ local function install(T)
    end
 
    -- The mask with the sizes of r.
-   local function mask_for(r, mask)
-      if count(r) ~= count(mask) then errors.raise('inconsistent tensor size', 'THTensorMath.c') end
+   local function mask_for(r, mask, what)
+      pointwise.check_pair(r, mask, what, 'mask')
       check_mask(mask)
       return shaped_like(r, mask)
    end
@@ -164,7 +164,7 @@ local function install(T)
       end
       local r, s, m = check(result, 1, T), check(source, n - 1, T), check(mask, n, Byte)
       if s.nd == 0 then return result end
-      m = mask_for(s, m)
+      m = mask_for(s, m, 'src')
       resize(r, 1, { python.sum_all(handle(m)) })
       if count(r) > 0 then
          into(r, function(q) python.masked_select(handle(q), handle(s), handle(m)) end)
@@ -177,7 +177,7 @@ local function install(T)
       if value == nil then wrong_arguments('TENSOR, torch.ByteTensor, number') end
       local r, m = check(self, 1, T), check(mask, 2, Byte)
       if r.nd > 0 then
-         m = mask_for(r, m)
+         m = mask_for(r, m, 'tensor')
          local number = T.cast(tonumber(value))
          overlapping.write(function(q, places) python.masked_fill(handle(q), handle(places), number) end, r, m)
       end
@@ -191,7 +191,7 @@ local function install(T)
          errors.raise('Number of elements of destination tensor != Number of elements in mask', 'THTensorMath.c:143')
       end
       if r.nd == 0 then return self end
-      m = mask_for(r, m)
+      m = mask_for(r, m, 'tensor')
       if python.sum_all(handle(m)) > count(s) then
          errors.raise('Number of elements of src < number of ones in mask', 'THTensorMath.c:159')
       end
