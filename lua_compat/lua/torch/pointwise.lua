@@ -49,12 +49,12 @@ local function check_counts(r, t, source, names)
 end
 
 -- Raises for two tensors, which Torch7 calls so, of different numbers of elements.
-function pointwise.check_pair(a, b, name_of_a, name_of_b)
+function pointwise.check_pair(a, b, name_of_a, name_of_b, where)
    local m, n = count(a), count(b)
    if m ~= n then
       errors.raise(('inconsistent tensor size, expected %s %s and %s %s to have the same number of elements, '
          .. 'but got %d and %d elements respectively'):format(name_of_a, size_text(a), name_of_b, size_text(b), m, n),
-         'THTensorMath.c:522')
+         where or 'THTensorMath.c:522')
    end
 end
 
@@ -110,7 +110,7 @@ end
 
 local function copy(r, t)
    local n = count(r)
-   pointwise.check_pair(r, t, 'tensor', 'src')
+   pointwise.check_pair(r, t, 'tensor', 'src', 'THTensorCopy.c:86')
    if n == 0 then return end
    if few.copy(r, t, n) then return end
    write(function(q, u) python.copy(handle(q), handle(u)) end, r, shaped_like(r, t))
