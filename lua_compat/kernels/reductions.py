@@ -161,7 +161,7 @@ def topk(
 def _count_bins(counts: Tensor, t: Tensor, low: float, high: float) -> None:
     """The elements from low to high by bins of equal width; NaN is nowhere."""
     inside = t[(t >= low) & (t <= high)]
-    bins = ((inside - low) / (high - low) * counts.numel()).long().clamp(max=counts.numel() - 1)
+    bins = ((inside - low) / (high - low) * counts.numel()).long().clamp(0, counts.numel() - 1)
     counts.copy_(torch.bincount(bins, minlength=counts.numel()))
 
 

@@ -105,7 +105,7 @@ define('diag', { 'r T m=0', function(r, t, k)
       resize(r, 2, { n, n })
    else
       local n = k >= 0 and math.min(t[1], t[3] - k) or math.min(t[1] + k, t[3])
-      if n <= 0 then errors.raise('invalid diagonal') end
+      if n <= 0 then errors.argument(2, 'dimension 1 out of range of 0D tensor', 'THTensor.c:23') end
       resize(r, 1, { n })
    end
    pointwise.into(r, function(q) python.diag(handle(q), handle(t), k) end)
@@ -113,12 +113,11 @@ end })
 
 define('cross', { 'r T T i=0', function(r, a, b, d)
    if a.nd ~= b.nd then
-      errors.argument(1, ('inconsistent tensor dimension %dD, %dD'):format(a.nd, b.nd), 'THTensorMath.c')
+      errors.raise(('inconsistent tensor dimension %dD, %dD'):format(a.nd, b.nd), 'THTensorMath.c')
    end
-   for k = 1, a.nd do
-      if a[2 * k - 1] ~= b[2 * k - 1] then
-         errors.argument(1, ('inconsistent tensor sizes at dimension %d'):format(k), 'THTensorMath.c')
-      end
+   if not memory.same_size(a, b) then
+      errors.raise(('inconsistent tensor sizes %s, %s'):format(pointwise.size_text(a), pointwise.size_text(b)),
+         'THTensorMath.c')
    end
    if d == 0 then
       for k = a.nd, 1, -1 do

@@ -27,6 +27,11 @@ local function mismatched_sum(t, a, b, where)
    errors.raise(('size mismatch, t: %s, m1: %s, m2: %s'):format(size_text(t), size_text(a), size_text(b)), where)
 end
 
+local function mismatched_outer(t, a, b)
+   errors.raise(('size mismatch, t: %s, vec1: %s, vec2: %s'):format(size_text(t), size_text(a), size_text(b)),
+      'THTensorMath.c:1418')
+end
+
 local function has_size(t, nd, sizes)
    local right = t.nd == nd
    for d = 1, nd do right = right and t[2 * d - 1] == sizes[d] end
@@ -98,8 +103,7 @@ product('bmm', fit_bmm, 'T3 T3', function()
 end)
 product('ger', fit_ger, 'T1 T1', function(r, a, b)
    if r.nd ~= 2 then errors.raise(('expected matrix, got %dD tensor for t'):format(r.nd), 'THTensorMath.c:1412') end
-   errors.raise(('size mismatch, t: %s, vec1: %s, vec2: %s'):format(size_text(r), size_text(a), size_text(b)),
-      'THTensorMath.c:1418')
+   mismatched_outer(r, a, b)
 end)
 
 -- The squared distances between the rows of a and those of b, times a number; more dimensions count as one.
@@ -116,7 +120,10 @@ end })
 -- r = beta * t + alpha * product of a and b
 local function sum_with_product(name, fit)
    return function(r, beta, t, alpha, a, b)
-      if not has_size(t, fit(a, b)) then mismatched_sum(t, a, b, 'THTensorMath.c') end
+      if not has_size(t, fit(a, b)) then
+         if name == 'addr' then mismatched_outer(t, a, b) end
+         mismatched_sum(t, a, b, 'THTensorMath.c')
+      end
       a, b = apart(r, a), apart(r, b)
       resize_as(r, t)
       into(r, function(q)

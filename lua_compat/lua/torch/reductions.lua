@@ -34,11 +34,11 @@ local function reduction(kernel, what, where, position)
    end
 end
 
-local function of_all(kernel, empty)
+local function of_all(kernel, empty, what)
    local run = python[kernel]
    return function(t, ...)
       if t.nd == 0 then
-         if empty == nil then errors.argument(1, 'tensor must have one dimension', 'THTensorMath.c:576') end
+         if empty == nil then errors.argument(1, what or 'tensor must have one dimension', 'THTensorMath.c:576') end
          return empty
       end
       return run(handle(t), ...)
@@ -52,7 +52,7 @@ local function sum_all(t) return add_up(t, t, 0) or sum_of_many(t) end
 
 define('sum', { 'T', sum_all, 'r T i', reduction('sum', nil, 'THTensorMath.c:1713') })
 define('prod', { 'T', of_all('prod_all', 1), 'r T i', reduction('prod', nil, 'THTensorMath.c:1798') })
-local mean_of_many = of_all('mean_all')
+local mean_of_many = of_all('mean_all', nil, 'empty Tensor')
 local function mean_all(t)
    local sum = add_up(t, t, 0)
    return sum and sum / count(t) or mean_of_many(t)
@@ -61,7 +61,7 @@ define('mean', { 'T', mean_all, 'r T i', reduction('mean', 'invalid dimension %d
    floating)
 for _, name in ipairs{ 'std', 'var' } do
    define(name, {
-      'T B=false', of_all(name .. '_all'),
+      'T B=false', of_all(name .. '_all', nil, (name == 'std' or name == 'var') and 'empty Tensor' or nil),
       'r T i B=false', reduction(name, 'invalid dimension %d', 'THTensorMath.c:2972', 3),
    }, floating)
 end
@@ -135,7 +135,7 @@ end
 for name, row in pairs{ max = { '>', -math.huge }, min = { '<', math.huge } } do
    local relation, start = unpack(row)
    local extreme = few.reduction(('local x = X if x %s result or x ~= x then result = x end'):format(relation))
-   local of_many = of_all(name .. '_all')
+   local of_many = of_all(name .. '_all', nil, (name == 'std' or name == 'var') and 'empty Tensor' or nil)
    define(name, {
       'T', function(t) return extreme(t, t, start) or of_many(t) end,
       'r l T i', with_positions(name, 'dimension %d out of range', 'THTensorMath.c:1555'),

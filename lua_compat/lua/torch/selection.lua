@@ -27,6 +27,13 @@ local function check_range(index, size, where)
    if python.out_of_range(handle(index), size) then errors.raise('index out of range', where) end
 end
 
+-- Where elements are written Torch7 finds out when it selects a slice, or sets an element of a vector.
+local function check_places(index, r, d)
+   if python.out_of_range(handle(index), r[2 * d - 1]) then
+      errors.argument(r.nd > 1 and 3 or 2, 'out of range', 'THTensor.c:458')
+   end
+end
+
 -- Indices as a tensor of the type that the kernels want.
 local function as_long(index, Long)
    if index.T == Long then return index end
@@ -113,7 +120,7 @@ local function install(T)
          if count(i) ~= s[2 * d - 1] then
             errors.argument(4, 'Number of indices should be equal to source:size(dim)', 'THTensorMath.c:318')
          end
-         check_range(i, r[2 * d - 1], 'THTensor.c:458')
+         check_places(i, r, d)
          if overlapping.kind(r) then
             each_slice(r, d, i, function(q, place) write(q, slice(s, d, place)) end)
          else
@@ -130,7 +137,7 @@ local function install(T)
       local r, i = check(self, 1, T), check_long(index, 3)
       d = integer(d, 2)
       check_index(i, r, d, 'THTensorMath.c:389')
-      check_range(i, r[2 * d - 1], 'THTensor.c:458')
+      check_places(i, r, d)
       local number = T.cast(tonumber(value))
       if overlapping.kind(r) then
          each_slice(r, d, i, function(q) pointwise.fill(q, number) end)
@@ -209,9 +216,22 @@ end
 
 for _, T in ipairs(overloads.all_but_half) do install(T) end
 
-local function check_dimension(t, d, position)
-   if d < 1 then errors.argument(2, ('dimension %d out of range of %dD tensor'):format(d, t.nd), 'THTensor.c:23') end
+local function check_not_above(t, d, position)
    if d > t.nd then errors.argument(position, 'Index dimension is out of bounds', 'THTensorMath.c') end
+end
+local function check_not_below(t, d)
+   if d < 1 then errors.argument(2, ('dimension %d out of range of %dD tensor'):format(d, t.nd), 'THTensor.c:23') end
+end
+
+-- In other dimensions than d an index has the sizes of what it goes along with; on a device it may have smaller ones.
+local function check_sizes(index, whole, d, first, second)
+   for k = 1, index.nd do
+      local size, other = index[2 * k - 1], whole[2 * k - 1]
+      if k ~= d and (size > other or size < other and not whole.T.device) then
+         errors.raise(('Expected tensor %s, src %s and index %s to have the same size in dimension %d'):format(
+            pointwise.size_text(first), pointwise.size_text(second), pointwise.size_text(index), d - 1), 'THTensorMath.c')
+      end
+   end
 end
 
 local function gather(r, t, d, index)
@@ -219,7 +239,9 @@ local function gather(r, t, d, index)
    if index.nd ~= t.nd then
       errors.argument(2, 'Input tensor must have same dimensions as output tensor', 'THTensorMath.c:427')
    end
-   check_dimension(t, d, 3)
+   check_not_above(t, d, 3)
+   check_not_below(t, d)
+   check_sizes(index, t, d, r, t)
    if python.out_of_range(handle(index), t[2 * d - 1]) then errors.raise('Invalid index in gather', 'THTensorMath.c:456') end
    into(r, function(q) python.gather(handle(q), handle(t), d, handle(index)) end)
 end
@@ -248,7 +270,7 @@ end
 
 local function scatter(kernel)
    return function(r, d, index, source)
-      check_dimension(r, d, 2)
+      check_not_above(r, d, 2)
       if index.nd ~= r.nd then
          errors.argument(3, 'Index tensor must have same dimensions as output tensor', 'THTensorMath.c:453')
       end
@@ -256,6 +278,9 @@ local function scatter(kernel)
       if tensor and source.nd ~= r.nd then
          errors.argument(4, 'Input tensor must have same dimensions as output tensor', 'THTensorMath.c:455')
       end
+      check_not_below(r, d)
+      check_sizes(index, r, d, r, tensor and source or index)
+      if tensor then check_sizes(index, source, d, r, source) end
       if python.out_of_range(handle(index), r[2 * d - 1]) then
          errors.raise('Invalid index in scatter', 'THTensorMath.c:482')
       end
