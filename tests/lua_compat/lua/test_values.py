@@ -35,6 +35,10 @@ for _, kind in ipairs{ 'Double', 'Float', 'Long', 'Byte' } do
       assert(x:kthvalue(k)[1] == x:sort()[k])
    end
 end
+require 'nn'
+local index, select = nn.Index(1), nn.MaskedSelect() -- tensors return something else here
+assert(index:forward{ torch.Tensor{ 1, 2, 3 }, torch.LongTensor{ 3 } }[1] == 3)
+assert(select:forward{ torch.Tensor{ 1, 2, 3 }, torch.ByteTensor{ 0, 1, 0 } }[1] == 2)
 local ok, message = pcall(function() local x = torch.IntTensor{ 1 }:cdiv(torch.IntTensor{ 0 }) end)
 assert(not ok and message:find('division by zero'), message) -- where Torch7 ends with a signal
 """
