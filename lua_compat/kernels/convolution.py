@@ -4,6 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from lua_compat.kernels.alignment import aligned
 from lua_compat.kernels.results import Out
 
 __all__ = ["correlate"]
@@ -13,7 +14,8 @@ SANDBOXED = __all__
 def correlate(out: Out, x: Tensor, kernel: Tensor, dims: int, full: bool, flipped: bool) -> None:
     """Correlation in ``dims`` dimensions; ``flipped``: convolution; ``full``: wherever the two overlap.
 
-    x, kernel: one plane each; p planes each, paired; or p planes and o x p kernels, summed over p.
+    x, kernel: one plane each; p planes each, paired; or p planes and o x p kernels, summed over p. Pairs are
+    computed one by one: of equal planes the results are equal, to the last bit.
     """
     dims = int(dims)
     spatial = tuple(range(-dims, 0))
@@ -21,13 +23,15 @@ def correlate(out: Out, x: Tensor, kernel: Tensor, dims: int, full: bool, flippe
         kernel = kernel.flip(spatial)
     convolve = F.conv2d if dims == 2 else F.conv3d
     padding = tuple(n - 1 for n in kernel.shape[-dims:]) if full else (0,) * dims
-    work = x if x.dtype.is_floating_point else x.double()
-    weight = kernel.to(work.dtype)
+    work = aligned(x if x.dtype.is_floating_point else x.double())
+    weight = aligned(kernel.to(work.dtype))
     if x.dim() == dims:
         result = convolve(work[None, None], weight[None, None], padding=padding)[0, 0]
     elif kernel.dim() == dims + 1:
-        result = convolve(work[None], weight[:, None], padding=padding, groups=x.shape[0])[0]
+        pairs = zip(work, weight, strict=True)
+        each = [convolve(aligned(p)[None, None], aligned(k)[None, None], padding=padding) for p, k in pairs]
+        result = torch.cat(each)[:, 0]
     else:
         result = convolve(work[None], weight, padding=padding)[0]
     out.resize_(result.shape)
-    out.copy_(torch.round(result) if work is not x else result)
+    out.copy_(result if x.dtype.is_floating_point else torch.round(result))

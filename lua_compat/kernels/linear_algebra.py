@@ -6,6 +6,7 @@ LAPACK's results may have any size, so they are ``Out``. ``uplo`` 'U' or 'L' say
 import torch
 from torch import Tensor
 
+from lua_compat.kernels.alignment import multiply
 from lua_compat.kernels.results import Out
 
 __all__ = [
@@ -33,11 +34,11 @@ def dot(a: Tensor, b: Tensor) -> float:
 
 
 def mv(out: Tensor, a: Tensor, b: Tensor) -> None:
-    torch.mv(a, b, out=out)
+    multiply(out, a, b)
 
 
 def mm(out: Tensor, a: Tensor, b: Tensor) -> None:
-    torch.mm(a, b, out=out)
+    multiply(out, a, b)
 
 
 def bmm(out: Tensor, a: Tensor, b: Tensor) -> None:
@@ -54,11 +55,11 @@ def _scale(value: float, t: Tensor) -> float:
 
 def addmv(out: Tensor, beta: float, t: Tensor, alpha: float, a: Tensor, b: Tensor) -> None:
     """out = beta * t + alpha * a @ b; so the following."""
-    torch.addmv(t, a, b, beta=_scale(beta, t), alpha=_scale(alpha, t), out=out)
+    multiply(out, a, b, _scale(beta, t), t, _scale(alpha, t))
 
 
 def addmm(out: Tensor, beta: float, t: Tensor, alpha: float, a: Tensor, b: Tensor) -> None:
-    torch.addmm(t, a, b, beta=_scale(beta, t), alpha=_scale(alpha, t), out=out)
+    multiply(out, a, b, _scale(beta, t), t, _scale(alpha, t))
 
 
 def addr(out: Tensor, beta: float, t: Tensor, alpha: float, a: Tensor, b: Tensor) -> None:
@@ -160,7 +161,7 @@ def svd(u: Out, s: Out, v: Out, a: Tensor, job: str) -> None:
 def inverse(out: Out, a: Tensor) -> None:
     result, info = torch.linalg.inv_ex(a)
     if info.item() > 0:
-        raise ValueError(f"Lapack Error getri : U({info.item()},{info.item()}) is 0, U is singular")
+        raise ValueError(f"Lapack Error getrf : U({info.item()},{info.item()}) is 0, U is singular")
     _write(out, result)
 
 
@@ -169,7 +170,7 @@ def potrf(out: Out, a: Tensor, uplo: str) -> None:
     factor, info = torch.linalg.cholesky_ex(a if uplo == "L" else a.T)
     if info.item() > 0:
         raise ValueError(
-            f"Lapack Error potrf : the leading minor of order {info.item()} is not positive definite"
+            f"Lapack Error in potrf : the leading minor of order {info.item()} is not positive definite"
         )
     _write(out, factor if uplo == "L" else factor.T)
 

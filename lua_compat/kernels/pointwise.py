@@ -85,7 +85,8 @@ def fmod(out: Tensor, t: Tensor, value: Number) -> None:
 
 
 def remainder(out: Tensor, t: Tensor, value: Number) -> None:
-    torch.remainder(t, _scalar(value, t), out=out)
+    """t - value * floor(t / value), with the sign of value; of zero NaN."""
+    cremainder(out, t, _scalar(value, t))
 
 
 def bitand(out: Tensor, t: Tensor, value: Number) -> None:
@@ -102,18 +103,12 @@ def bitxor(out: Tensor, t: Tensor, value: Number) -> None:
 
 def lshift(out: Tensor, t: Tensor, value: Number) -> None:
     """t * 2**value"""
-    if t.dtype.is_floating_point:
-        torch.mul(t, 2.0**value, out=out)
-    else:
-        torch.bitwise_left_shift(t, int(value), out=out)
+    clshift(out, t, _scalar(value, t))
 
 
 def rshift(out: Tensor, t: Tensor, value: Number) -> None:
     """t / 2**value; the bits of whole numbers are shifted without their sign."""
-    if t.dtype.is_floating_point:
-        torch.div(t, 2.0**value, out=out)
-    else:
-        crshift(out, t, torch.full_like(t, int(value)))
+    crshift(out, t, _scalar(value, t))
 
 
 def cmul(out: Tensor, t: Tensor, s: Tensor) -> None:
@@ -137,7 +132,13 @@ def cfmod(out: Tensor, t: Tensor, s: Tensor) -> None:
 
 
 def cremainder(out: Tensor, t: Tensor, s: Tensor) -> None:
-    torch.remainder(t, s, out=out)
+    """t - s * floor(t / s), with the sign of s; of zero NaN. (PyTorch's goes by C's fmod: 3 % 0.1 is 0.1.)"""
+    if not t.dtype.is_floating_point:
+        torch.remainder(t, s, out=out)
+        return
+    # The quotient in the tensor's precision, what follows in double, as C's floor makes it.
+    result = t.double() - s.double() * torch.floor(t / s).double()
+    out.copy_(result.masked_fill_(s == 0, math.nan))
 
 
 def cbitand(out: Tensor, t: Tensor, s: Tensor) -> None:
@@ -152,25 +153,41 @@ def cbitxor(out: Tensor, t: Tensor, s: Tensor) -> None:
     torch.bitwise_xor(t, s, out=out)
 
 
+def _bits(t: Tensor) -> Tensor:
+    """The bits of whole numbers of up to 32 bits as positive numbers."""
+    return t.long() & ((1 << 8 * t.element_size()) - 1)
+
+
 def clshift(out: Tensor, t: Tensor, s: Tensor) -> None:
+    """t * 2**s; counts of whole numbers are taken as processors take them: by their last 5 bits, for 64-bit
+    numbers 6."""
     if t.dtype.is_floating_point:
         torch.mul(t, torch.pow(2.0, s), out=out)
+    elif t.dtype == torch.int64:
+        torch.bitwise_left_shift(t, s & 63, out=out)
     else:
-        torch.bitwise_left_shift(t, s, out=out)
+        out.copy_(_bits(t) << (s.long() & 31))
 
 
 def crshift(out: Tensor, t: Tensor, s: Tensor) -> None:
+    """t / 2**s; whole numbers without their sign, counts as those of ``clshift``."""
     if t.dtype.is_floating_point:
         torch.div(t, torch.pow(2.0, s), out=out)
-        return
-    bits = 8 * t.element_size()
-    # The arithmetic shift brings in copies of the sign; the mask takes them away.
-    mask = torch.where(s > 0, (1 << (bits - s.clamp(min=1).long())) - 1, -1).to(t.dtype)
-    torch.bitwise_and(torch.bitwise_right_shift(t, s), mask, out=out)
+    elif t.dtype == torch.int64:
+        count = s & 63
+        # The arithmetic shift brings in copies of the sign; the mask takes them away.
+        mask = torch.where(count > 0, (1 << (64 - count.clamp(min=1))) - 1, -1)
+        torch.bitwise_and(torch.bitwise_right_shift(t, count), mask, out=out)
+    else:
+        out.copy_(_bits(t) >> (s.long() & 31))
 
 
 def clamp(out: Tensor, t: Tensor, low: Number, high: Number) -> None:
-    torch.clamp(t, low, high, out=out)
+    """Below low: low; else above high: high, also where low is above high."""
+    if low <= high:
+        torch.clamp(t, low, high, out=out)
+    else:
+        out.copy_(torch.where(t < low, _scalar(low, t), torch.clamp(t, max=high)))
 
 
 def addcmul(out: Tensor, value: Number, a: Tensor, b: Tensor) -> None:
@@ -187,19 +204,21 @@ def addcdiv(out: Tensor, value: Number, a: Tensor, b: Tensor) -> None:
 
 
 def cmax(out: Tensor, t: Tensor, s: Tensor) -> None:
-    torch.maximum(t, s, out=out)
+    """t where it is greater, else s: of a NaN and a number the second."""
+    torch.where(t > s, t, s, out=out)
 
 
 def cmin(out: Tensor, t: Tensor, s: Tensor) -> None:
-    torch.minimum(t, s, out=out)
+    """t where it is smaller, else s: of a NaN and a number the second."""
+    torch.where(t < s, t, s, out=out)
 
 
 def cmax_value(out: Tensor, t: Tensor, value: Number) -> None:
-    torch.clamp(t, min=value, out=out)
+    cmax(out, t, _scalar(value, t))
 
 
 def cmin_value(out: Tensor, t: Tensor, value: Number) -> None:
-    torch.clamp(t, max=value, out=out)
+    cmin(out, t, _scalar(value, t))
 
 
 def _round_half_away(t: Tensor) -> Tensor:

@@ -3,12 +3,14 @@
 Torch7 adds up floats in double and whole numbers in 64 bits; so do these.
 """
 
+import math
+
 import torch
 from torch import Tensor
 
 __all__ = [
     "all_nonzero", "any_nonzero", "bhistc", "cumprod", "cumsum", "dist", "histc", "kthvalue", "max",
-    "max_all", "mean", "mean_all", "median", "min", "min_all", "mode", "norm", "norm_all", "prod",
+    "max_all", "mean", "mean_all", "min", "min_all", "mode", "norm", "norm_all", "prod",
     "prod_all", "renorm", "sort", "std", "std_all", "sum", "sum_all", "topk", "trace", "var", "var_all",
 ]  # fmt: skip
 SANDBOXED = __all__
@@ -83,11 +85,18 @@ def mean(out: Tensor, t: Tensor, dimension: int) -> None:
 
 
 def var(out: Tensor, t: Tensor, dimension: int, biased: bool) -> None:
-    """``biased``: divide by n instead of n - 1, which for one element gives 0 here, as in Torch7."""
-    if t.shape[dimension - 1] == 1:
-        out.zero_()
+    """``biased``: divide by n instead of n - 1, which of one element gives NaN.
+
+    From the sum and the sum of squares, as Torch7 does; the squares are of the element type's precision.
+    """
+    n = t.shape[dimension - 1]
+    mean = t.sum(dimension - 1, keepdim=True, dtype=torch.float64) / n
+    squares = t.square().sum(dimension - 1, keepdim=True, dtype=torch.float64)
+    if biased:
+        result = squares / n - mean * mean
     else:
-        out.copy_(t.double().var(dimension - 1, correction=0 if biased else 1, keepdim=True))
+        result = squares / (n - 1) - n / (n - 1) * mean * mean if n > 1 else squares.fill_(math.nan)
+    out.copy_(torch.where(result < 0, 0, result))
 
 
 def std(out: Tensor, t: Tensor, dimension: int, biased: bool) -> None:
@@ -125,11 +134,6 @@ def min(values: Tensor, positions: Tensor, t: Tensor, dimension: int) -> None:
     _write(values, positions, t.min(dimension - 1, keepdim=True))
 
 
-def median(values: Tensor, positions: Tensor, t: Tensor, dimension: int) -> None:
-    """The lower of the two middle elements where the count is even."""
-    _write(values, positions, t.median(dimension - 1, keepdim=True))
-
-
 def mode(values: Tensor, positions: Tensor, t: Tensor, dimension: int) -> None:
     """The most frequent element, the smallest of several; its position is the last one."""
     values.copy_(t.mode(dimension - 1, keepdim=True)[0])
@@ -150,71 +154,29 @@ def sort(values: Tensor, positions: Tensor, t: Tensor, dimension: int, descendin
 def topk(
     values: Tensor, positions: Tensor, t: Tensor, dimension: int, k: int, largest: bool, sorted: bool
 ) -> None:
-    """The k smallest (or largest) elements; unless ``sorted``, as Torch7's partial sort leaves them."""
-    if sorted:
-        _write(values, positions, torch.topk(t, int(k), dimension - 1, largest, True))
-        return
-    rows = t.movedim(dimension - 1, -1)
-    order = torch.stack([_partial_order(row, int(k), largest) for row in rows.reshape(-1, rows.shape[-1])])
-    picked = order[:, : int(k)] if not largest else order[:, rows.shape[-1] - int(k) :]
-    picked = picked.reshape(*rows.shape[:-1], int(k)).movedim(-1, dimension - 1).to(t.device)
-    _write(values, positions, (torch.gather(t, dimension - 1, picked), picked))
+    """The k smallest (or largest) elements, in no order unless ``sorted``."""
+    _write(values, positions, torch.topk(t, int(k), dimension - 1, largest, bool(sorted)))
 
 
-def _partial_order(row: Tensor, k: int, largest: bool) -> Tensor:
-    """Where quickselect (Hoare's, with the median of three as pivot) leaves the elements of a row."""
-    n = len(row)
-    target = n - k if largest else k - 1
-    values = row.tolist()
-    index = list(range(n))
-    if not 0 <= target < n:
-        return torch.tensor(index)
+def _count_bins(counts: Tensor, t: Tensor, low: float, high: float) -> None:
+    """The elements from low to high by bins of equal width; NaN is nowhere."""
+    inside = t[(t >= low) & (t <= high)]
+    bins = ((inside - low) / (high - low) * counts.numel()).long().clamp(0, counts.numel() - 1)
+    counts.copy_(torch.bincount(bins, minlength=counts.numel()))
 
-    def swap(i: int, j: int) -> None:
-        values[i], values[j] = values[j], values[i]
-        index[i], index[j] = index[j], index[i]
 
-    left, right = 0, n - 1
-    while right > left:
-        if right == left + 1:
-            if values[left] > values[right]:
-                swap(left, right)
-            break
-        swap((left + right) >> 1, left + 1)
-        if values[left + 1] > values[right]:
-            swap(left + 1, right)
-        if values[left] > values[right]:
-            swap(left, right)
-        if values[left + 1] > values[left]:
-            swap(left + 1, left)
-        i, j, pivot = left + 1, right, values[left]
-        while True:
-            i += 1
-            while values[i] < pivot:
-                i += 1
-            j -= 1
-            while values[j] > pivot:
-                j -= 1
-            if j < i:
-                break
-            swap(i, j)
-        swap(left, j)
-        if j <= target:
-            left = i
-        if j >= target:
-            right = j - 1
-    return torch.tensor(index)
+def _range_of_bins(t: Tensor, low: float, high: float) -> tuple[float, float]:
+    if low == high:
+        low, high = t.min().item(), t.max().item()
+    return (low - 1, high + 1) if low == high else (low, high)
 
 
 def histc(out: Tensor, t: Tensor, low: float, high: float) -> None:
     """Counts per bin of equal width; low = high means the range of t."""
-    out.copy_(torch.histc(t, out.numel(), low, high))
+    _count_bins(out, t, *_range_of_bins(t, low, high))
 
 
 def bhistc(out: Tensor, t: Tensor, low: float, high: float) -> None:
-    """``histc`` of each row."""
-    rows = t.reshape(out.shape[0], -1)
-    if low == high:
-        low, high = rows.min().item(), rows.max().item()
-    for counts, row in zip(out, rows, strict=True):
-        counts.copy_(torch.histc(row, out.shape[1], low, high))
+    """``histc`` of each row, with one range for all."""
+    for counts, row in zip(out, t, strict=True):
+        _count_bins(counts, row, *_range_of_bins(t, low, high))

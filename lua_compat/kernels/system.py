@@ -1,6 +1,7 @@
 """Threads, clocks, terminals, files and folders."""
 
 import os
+import platform
 import shutil
 import stat
 import threading
@@ -15,7 +16,8 @@ from nets.engine.workers import can_limit_threads, limit_this_thread
 __all__ = [
     "add_atomically", "change_folder", "get_num_cores", "get_num_threads", "is_terminal", "list_folder",
     "make_folder", "make_link", "path_attributes", "path_kind", "process_clock", "real_path", "remove_folder",
-    "set_num_threads", "set_path_times", "sleep", "terminal_columns", "wall_clock", "working_folder",
+    "set_num_threads", "set_path_times", "sleep", "system_names", "terminal_columns", "wall_clock",
+    "working_folder",
 ]  # fmt: skip
 # Those that tell or wait; the others reach files and folders.
 SANDBOXED = [
@@ -66,6 +68,12 @@ def process_clock() -> tuple[float, float, float]:
     """Seconds on a steady clock, and of this process's time in user and in system code."""
     times = os.times()
     return time.perf_counter(), times.user, times.system
+
+
+def system_names() -> tuple[bytes, bytes, bytes]:
+    """The names of the operating system, of the machine and of its kind of processor."""
+    names = platform.uname()
+    return names.system.encode(), names.node.encode(), names.machine.encode()
 
 
 def sleep(seconds: float) -> None:

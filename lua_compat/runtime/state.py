@@ -1,6 +1,7 @@
 """A LuaJIT state with Torch7 in it, and the ways to run scripts there."""
 
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -40,10 +41,20 @@ def _exit(code: int) -> None:
     raise SystemExit(code)
 
 
+def _text(error: Exception) -> str:
+    """What went wrong in words that are neither Python's nor PyTorch's."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
+    text = str(error) or type(error).__name__
+    if isinstance(error, ZeroDivisionError) or text == "ZeroDivisionError":
+        return "division by zero"
+    return re.sub(r"^\"\w+\" not implemented for '(\w+)'$", r"not implemented for tensors of type \1", text)
+
+
 def _message(error: object) -> tuple[str, bool]:
     """Returns what Lua is told of a Python exception: its text, and whether it must not be caught."""
     if isinstance(error, Exception):
-        text = str(error) or type(error).__name__
+        text = _text(error)
         # most texts hold bytes of Lua's already; what is not bytes becomes UTF-8
         return text if text.isascii() or max(text) <= "\xff" else to_lua(text), False
     return type(error).__name__, True

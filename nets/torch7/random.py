@@ -123,8 +123,9 @@ class Generator:
             block[...] = self.normal(block.size, mean, stdv)
 
     def exponential(self, size: int, rate: float) -> Float64Array:
-        """Draws ``torch.exponential(rate)``: -1 / rate * log(1 - u)."""
-        return -1.0 / rate * _each(math.log, 1.0 - self.uniform(size))
+        """Draws ``torch.exponential(rate)``: -1 / rate * log(1 - u); with rate 0 infinite."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.float64(-1.0) / rate * _each(math.log, 1.0 - self.uniform(size))
 
     def cauchy(self, size: int, median: float = 0.0, sigma: float = 1.0) -> Float64Array:
         """Draws ``torch.cauchy(median, sigma)``: median + sigma * tan(pi * (u - 1/2))."""

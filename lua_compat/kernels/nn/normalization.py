@@ -1,4 +1,8 @@
-"""Normalization over a batch, whose features are the second dimension, over planes, and of vectors."""
+"""Normalization over a batch, whose features are the second dimension, over planes, and of vectors.
+
+PyTorch's operators read all their tensors in the memory format of the first that looks channels-last, which
+one with a dimension of size 1 may do by its strides alone. They get contiguous tensors.
+"""
 
 import torch
 import torch.nn.functional as F
@@ -32,7 +36,7 @@ def batch_normalization(
     """``train``: normalizes by the batch, whose mean and 1 / standard deviation go to save_mean and
     save_std, and moves the running statistics; otherwise by the running statistics."""
     result, mean, inverse_std = _aten.native_batch_norm(
-        x, weight, bias, running_mean, running_var, train, momentum, eps
+        x.contiguous(), weight, bias, running_mean, running_var, train, momentum, eps
     )
     out.resize_(x.shape)
     out.copy_(result)
@@ -59,7 +63,16 @@ def batch_normalization_gradients(
     """grad_input is replaced; scale times the others is added to grad_weight and grad_bias."""
     mask = [grad_input is not None, grad_weight is not None, grad_bias is not None]
     inputs, weights, biases = _aten.native_batch_norm_backward(
-        grad_output, x, weight, running_mean, running_var, save_mean, save_std, train, eps, mask
+        grad_output.contiguous(),
+        x.contiguous(),
+        weight,
+        running_mean,
+        running_var,
+        save_mean,
+        save_std,
+        train,
+        eps,
+        mask,
     )
     if grad_input is not None:
         grad_input.copy_(inputs)

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from lua_compat.kernels.indices import check_indices, check_shape
 from lua_compat.kernels.nn.layers import layer_kernels, whole
+from lua_compat.kernels.nn.windows import lowest, windows_outside, with_outside, without_outside
 from lua_compat.kernels.results import Out, write
 from lua_compat.kernels.workspace import Workspace
 from nets.engine.shapes import PIECE_BYTES, runs
@@ -81,6 +82,12 @@ def spatial_max_pooling(
     """Maxima, and where they were: from 1, within each plane of the input."""
     images = _batch(x, 2)
     batch, planes, height, width = images.shape
+    outside = windows_outside((height, width), (kh, kw), (dh, dw), (ph, pw), ceil)
+    if any(outside):
+        maxima, at = _aten.max_pool2d_with_indices(images, [kh, kw], [dh, dw], [ph, pw], [1, 1], ceil)
+        write(out, with_outside(maxima, outside, lowest(x.dtype)), x)
+        write(indices, with_outside(at + 1, outside, 0), x)
+        return
     rows, columns = _pooled(height, kh, dh, ph, ceil), _pooled(width, kw, dw, pw, ceil)
     for result in (out, indices):
         result.resize_((batch, planes, rows, columns)[4 - x.dim() :])
@@ -122,6 +129,8 @@ def spatial_max_pooling_grad_input(
     ph: int,
     ceil: bool,
 ) -> None:
+    outside = windows_outside(x.shape[-2:], (kh, kw), (dh, dw), (ph, pw), ceil)
+    grad_output, indices = without_outside(grad_output, outside), without_outside(indices, outside)
     _check_places(x, grad_output, indices, 2)
     grad.resize_(x.shape)
     _aten.max_pool2d_with_indices_backward.grad_input(
@@ -132,8 +141,10 @@ def spatial_max_pooling_grad_input(
 def spatial_average_pooling(
     out: Out, x: Tensor, kw: int, kh: int, dw: int, dh: int, pw: int, ph: int, ceil: bool, include_pad: bool
 ) -> None:
-    """``include_pad``: padding counts as elements that are zero."""
-    write(out, _aten.avg_pool2d(_batch(x, 2), [kh, kw], [dh, dw], [ph, pw], ceil, include_pad), x)
+    """``include_pad``: padding counts as elements that are zero. The mean of no elements is NaN."""
+    outside = windows_outside(x.shape[-2:], (kh, kw), (dh, dw), (ph, pw), ceil)
+    means = _aten.avg_pool2d(_batch(x, 2), [kh, kw], [dh, dw], [ph, pw], ceil, include_pad)
+    write(out, with_outside(means, outside, math.nan), x)
 
 
 def spatial_average_pooling_grad_input(
@@ -149,6 +160,8 @@ def spatial_average_pooling_grad_input(
     ceil: bool,
     include_pad: bool,
 ) -> None:
+    outside = windows_outside(x.shape[-2:], (kh, kw), (dh, dw), (ph, pw), ceil)
+    grad_output = without_outside(grad_output, outside)
     result = _aten.avg_pool2d_backward(
         _batch(grad_output, 2), _batch(x, 2), [kh, kw], [dh, dw], [ph, pw], ceil, include_pad, None
     )
@@ -158,8 +171,10 @@ def spatial_average_pooling_grad_input(
 def _max_pooling(
     x: Tensor, kw: int, kh: int, dw: int, dh: int, pw: int, ph: int, lw: int, lh: int, ceil: bool
 ) -> Tensor:
-    sizes = whole(kh, kw), whole(dh, dw), whole(ph, pw), whole(lh, lw)
-    return F.max_pool2d(x, *sizes, ceil_mode=ceil)
+    kernel, steps, padding, dilation = whole(kh, kw), whole(dh, dw), whole(ph, pw), whole(lh, lw)
+    outside = windows_outside(x.shape[-2:], kernel, steps, padding, ceil, dilation)
+    maxima = F.max_pool2d(x, kernel, steps, padding, dilation, ceil_mode=ceil)
+    return with_outside(maxima, outside, lowest(x.dtype))
 
 
 max_pooling, max_pooling_gradient = layer_kernels(_max_pooling)
@@ -236,14 +251,21 @@ def _volume(numbers: tuple[float, ...]) -> list[list[int]]:
 def volumetric_max_pooling(out: Out, indices: Out, x: Tensor, ceil: bool, *numbers: float) -> None:
     """Maxima, and where they were. ``numbers``: kernel, steps, paddings and dilations."""
     values, places = _aten.max_pool3d_with_indices.default(_batch(x, 3), *_volume(numbers), ceil)
-    write(out, values, x)
-    write(indices, places, x)
-    indices.add_(1)
+    outside = _outside(x, ceil, numbers)
+    write(out, with_outside(values, outside, lowest(x.dtype)), x)
+    write(indices, with_outside(places + 1, outside, 0), x)
+
+
+def _outside(x: Tensor, ceil: bool, numbers: tuple[float, ...]) -> list[int]:
+    kernel, steps, padding, dilation = _volume(numbers)
+    return windows_outside(x.shape[-3:], kernel, steps, padding, ceil, dilation)
 
 
 def volumetric_max_pooling_grad_input(
     grad: Out, x: Tensor, grad_output: Tensor, indices: Tensor, ceil: bool, *numbers: float
 ) -> None:
+    outside = _outside(x, ceil, numbers)
+    grad_output, indices = without_outside(grad_output, outside), without_outside(indices, outside)
     _check_places(x, grad_output, indices, 3)
     result = _aten.max_pool3d_with_indices_backward(
         _batch(grad_output, 3), _batch(x, 3), *_volume(numbers), ceil, _batch(indices, 3) - 1

@@ -244,9 +244,15 @@ function MM:updateOutput(input)
    return multiply(self.output, transposed(a, self.transA), transposed(b, self.transB))
 end
 
+-- The gradients' tensors, new ones after clearState.
+local function pair(self, input)
+   for i = 1, 2 do self.gradInput[i] = self.gradInput[i] or input[i].new() end
+   return unpack(self.gradInput)
+end
+
 function MM:updateGradInput(input, gradOutput)
    local a, b = unpack(input)
-   local grad_a, grad_b = unpack(self.gradInput)
+   local grad_a, grad_b = pair(self, input)
    local left, right = transposed(a, self.transA), transposed(b, self.transB)
    local product_a = multiply(left.new(), gradOutput, transposed(right, true))
    local product_b = multiply(left.new(), transposed(left, true), gradOutput)
@@ -278,7 +284,7 @@ end
 
 function MV:updateGradInput(input, gradOutput)
    local m, v = unpack(input)
-   local grad_m, grad_v = unpack(self.gradInput)
+   local grad_m, grad_v = pair(self, input)
    local matrix = transposed(m, self.trans)
    if m:dim() == 2 then
       grad_m:resizeAs(m):copy(transposed(torch.ger(gradOutput, v), self.trans))

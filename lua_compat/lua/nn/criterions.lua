@@ -106,7 +106,7 @@ for name, f in pairs{ MSECriterion = 'mse', AbsCriterion = 'absolute', SmoothL1C
    local class = torch.class('nn.' .. name, 'nn.Criterion')
    function class:__init(sizeAverage)
       Criterion.__init(self)
-      self.sizeAverage = sizeAverage == nil or sizeAverage
+      self.sizeAverage = name == 'DistKLDivCriterion' or sizeAverage == nil or sizeAverage -- that one takes no argument
    end
    function class:updateOutput(input, target)
       assert(input:nElement() == target:nElement(), 'input and target size mismatch')

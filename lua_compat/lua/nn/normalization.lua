@@ -123,7 +123,7 @@ layer.plain{ name = 'Normalize', f = 'normalize',
       self.p, self.eps = p, eps or 1e-10
    end,
    arguments = function(self) return self.p, self.eps end,
-   text = function(self) return '(' .. self.p .. ')' end }
+   text = function(self) return (self.p % 1 == 0 and '(%d)' or '(%f)'):format(self.p) end }
 
 -- Vectors normalized to mean 0 and length sqrt(n), then scaled and shifted
 local LayerNormalization, Sequential = torch.class('nn.LayerNormalization', 'nn.Sequential')

@@ -303,7 +303,10 @@ function Index:__init(dimension)
    self.dimension = dimension
    self.gradInput = { self.gradInput, self.gradInput.new() }
 end
-function Index:updateOutput(input) return self.output:index(input[1], self.dimension, input[2]) end
+function Index:updateOutput(input)
+   self.output:index(input[1], self.dimension, input[2])
+   return self.output
+end
 function Index:updateGradInput(input, gradOutput)
    self.gradInput[1]:resizeAs(input[1]):zero():indexAdd(self.dimension, input[2], gradOutput)
    self.gradInput[2]:resize(input[2]:size()):zero()
@@ -326,7 +329,10 @@ function MaskedSelect:__init()
    self._gradBuffer = torch.Tensor()
    self._gradMask = torch.ByteTensor()
 end
-function MaskedSelect:updateOutput(input) return self.output:maskedSelect(input[1], input[2]) end
+function MaskedSelect:updateOutput(input)
+   self.output:maskedSelect(input[1], input[2])
+   return self.output
+end
 function MaskedSelect:updateGradInput(input, gradOutput)
    local t, mask = unpack(input)
    self._gradBuffer:resize(t:size()):zero():maskedCopy(mask, gradOutput)

@@ -399,7 +399,8 @@ function MixtureTable:updateOutput(input)
    self.dimG = gate:dim() < 2 and 1 or 2
    self.dim = self.dim or self.dimG
    self.batchSize = self.dimG == 2 and gate:size(1) or 1
-   if torch.type(experts) == 'table' then
+   if self.table or torch.type(experts) == 'table' then
+      self.table = true -- from then on, as in Torch7
       if gate:size(self.dimG) ~= #experts then error('Should be one gater output per expert') end
       local weights = gate_view(self, gate, experts[1]:dim() + 1)
       self.output:resizeAs(experts[1]):zero()
@@ -416,7 +417,7 @@ function MixtureTable:updateGradInput(input, gradOutput)
    local gate, experts = unpack(input)
    nn.utils.recursiveResizeAs(self.gradInput, input)
    local of_gate, of_experts = unpack(self.gradInput)
-   if torch.type(experts) == 'table' then
+   if self.table then
       local weights = gate_view(self, gate, experts[1]:dim() + 1)
       for i, expert in ipairs(experts) do
          local products = torch.cmul(gradOutput, expert)

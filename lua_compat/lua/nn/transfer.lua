@@ -87,7 +87,10 @@ for _, row in ipairs{
                self.threshold), 3)
          end
       end },
-   { name = 'Power', f = 'power', parameters = { { 'pow' } } },
+   { name = 'Power', f = 'power', parameters = { { 'pow' } },
+      check = function(self)
+         if not self.pow then error('nn.Power(power)', 3) end
+      end },
 } do define(row) end
 
 -- f(x) = max(x, 0)

@@ -11,7 +11,8 @@ function paths.cwd() return python.working_folder() end
 
 function paths.is_win() return nil end
 function paths.is_mac() return jit.os == 'OSX' and 'Darwin' or nil end
-function paths.uname() return jit.os == 'OSX' and 'Darwin' or jit.os end
+-- The system's name, that of the machine, and its processor's.
+function paths.uname() return python.system_names() end
 
 -- The absolute path of the joined parts; an absolute part starts over.
 function paths.concat(...)
@@ -40,7 +41,11 @@ function paths.basename(path, suffix)
    return name
 end
 
-function paths.extname(path) return path:match('[^/.][^/]*%.([^/.]*)$') end
+-- What comes after the last dot, wherever that is; no value without one.
+function paths.extname(path)
+   local name = path:match('%.([^.]*)$')
+   if name then return name end
+end
 
 -- The names in a folder, including . and ..; nil if it cannot be read.
 function paths.dir(folder)

@@ -112,7 +112,8 @@ local operators = {
 local function constructor_call(constructor, ...)
    local new = rawget(raw_metatable(constructor), '__new')
    if not new then error('no constructor available', 2) end
-   return new(...)
+   local object = new(...) -- no tail call: errors.lua looks for this frame
+   return object
 end
 
 local function module_of(name)

@@ -144,14 +144,11 @@ function CmdLine:string(prefix, values, ignore)
       end
    end
    table.sort(options)
-   local parts = {}
-   for _, part in ipairs{ prefix or '', table.concat(arguments, self.argseparator) } do
-      if part ~= '' then parts[#parts + 1] = part end
-   end
-   if prefix == nil or prefix == '' then parts = { '', unpack(parts) } end
-   local listed = table.concat(options, self.argseparator)
-   if listed ~= '' then parts[#parts + 1] = listed end
-   return table.concat(parts, self.argseparator)
+   local text, listed = table.concat(arguments, self.argseparator), table.concat(options, self.argseparator)
+   -- after positional arguments a separator stands also where no option was changed
+   text = text == '' and listed or text .. self.argseparator .. listed
+   if text == '' then return prefix or '' end
+   return (prefix or '') .. self.argseparator .. text
 end
 
 -- From now on print also writes to a file, given as an open file or by name.

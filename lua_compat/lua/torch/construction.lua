@@ -66,15 +66,14 @@ define('eye', { 'R m m=0', function(r, n, m)
    python.eye(handle(r))
 end })
 
-define('range', { 'R d d d=1', function(r, from, to, step)
+define('range', { 'R a a a=1', function(r, from, to, step)
    if not (step > 0 or step < 0) then errors.argument(3, 'step must be a non-null number', 'THTensorMath.c:2022') end
    if not ((step > 0 and to >= from) or (step < 0 and to <= from)) then
       errors.argument(2, 'upper bound and larger bound incoherent with step sign', 'THTensorMath.c:2024')
    end
-   if r.T.integer then from, to, step = r.T.cast(from), r.T.cast(to), r.T.cast(step) end
    local n = math.floor((to - from) / step + 1)
    if count(r) ~= n then resize(r, 1, { n }) end
-   python.arithmetic_sequence(handle(r), from, step)
+   pointwise.into(r, function(q) python.arithmetic_sequence(handle(q), from, step) end)
 end })
 
 local function spaced(logarithmic)
@@ -93,7 +92,7 @@ local function triangle(kernel)
    return function(r, t, k)
       if t.nd ~= 2 then errors.argument(1, 'expected a matrix', 'THTensorMath.c') end
       resize_as(r, t)
-      python[kernel](handle(r), handle(t), k)
+      pointwise.into(r, function(q) python[kernel](handle(q), handle(t), k) end)
    end
 end
 define('tril', { 'r T m=0', triangle('tril') })
@@ -106,31 +105,30 @@ define('diag', { 'r T m=0', function(r, t, k)
       resize(r, 2, { n, n })
    else
       local n = k >= 0 and math.min(t[1], t[3] - k) or math.min(t[1] + k, t[3])
-      if n <= 0 then errors.raise('invalid diagonal') end
+      if n <= 0 then errors.argument(2, 'dimension 1 out of range of 0D tensor', 'THTensor.c:23') end
       resize(r, 1, { n })
    end
-   python.diag(handle(r), handle(t), k)
+   pointwise.into(r, function(q) python.diag(handle(q), handle(t), k) end)
 end })
 
 define('cross', { 'r T T i=0', function(r, a, b, d)
    if a.nd ~= b.nd then
-      errors.argument(1, ('inconsistent tensor dimension %dD, %dD'):format(a.nd, b.nd), 'THTensorMath.c')
+      errors.raise(('inconsistent tensor dimension %dD, %dD'):format(a.nd, b.nd), 'THTensorMath.c')
    end
-   for k = 1, a.nd do
-      if a[2 * k - 1] ~= b[2 * k - 1] then
-         errors.argument(1, ('inconsistent tensor sizes at dimension %d'):format(k), 'THTensorMath.c')
-      end
+   if not memory.same_size(a, b) then
+      errors.raise(('inconsistent tensor sizes %s, %s'):format(pointwise.size_text(a), pointwise.size_text(b)),
+         'THTensorMath.c')
    end
    if d == 0 then
       for k = a.nd, 1, -1 do
          if a[2 * k - 1] == 3 then d = k end
       end
-      if d == 0 then errors.argument(1, 'no dimension of size 3', 'THTensorMath.c') end
+      if d == 0 then errors.raise(('no dimension of size 3 in a: %s'):format(pointwise.size_text(a)), 'THTensorMath.c') end
    end
    if d > a.nd then errors.argument(3, ('dimension %d out of range'):format(d), 'THTensorMath.c') end
    if a[2 * d - 1] ~= 3 then errors.argument(3, ('dimension %d does not have size 3'):format(d), 'THTensorMath.c') end
    resize_as(r, a)
-   python.cross(handle(r), handle(a), handle(b), d)
+   pointwise.into(r, function(q) python.cross(handle(q), handle(a), handle(b), d) end)
 end })
 
 -- Tensors one after the other along dimension d; those without elements are skipped.

@@ -1,18 +1,45 @@
--- Errors in Torch7's wording. Functions written in C raised them without a position, so these have none.
-local type, tonumber, tostring, error = type, tonumber, tostring, error
+-- Errors in Torch7's wording, with the position and the names that Lua gives errors of functions written in C.
+local type, tonumber, tostring, error, getinfo = type, tonumber, tostring, error, debug.getinfo
 local errors = {}
 
 errors.described = type -- class.typename, once there are classes
 
--- where: the place in Torch7's C sources that scripts may have seen in the message, or nil
+local OURS = getinfo(1, 'S').source:match('^(.*/)[^/]*$') -- the folder of what Torch7 has in C
+local CONSTRUCTORS = OURS .. 'class.lua'
+
+local function is_ours(source) return source:sub(1, #OURS) == OURS or source:find('^=torch[.:]') ~= nil end
+
+-- How the script calls the function that raises: the position of the call, the name, and whether it is a method.
+-- Torch7 comes to torch.add and its like (whose chunks are called so in overloads.lua), to constructors and to what
+-- stands behind operators by another function in C: of these Lua knows nothing.
+local function call_of_script()
+   local level, source = 1, OURS
+   while true do
+      local frame = getinfo(level + 1, 'Sl')
+      if not frame or not is_ours(frame.source) then
+         local call = getinfo(level, 'n')
+         if source:find('^=torch%.') or source == CONSTRUCTORS or call.namewhat == 'metamethod' then return '' end
+         local known = frame and frame.currentline > 0
+         local position = known and ('%s:%d: '):format(frame.short_src, frame.currentline) or ''
+         return position, call.name, call.namewhat == 'method'
+      end
+      level, source = level + 1, frame.source
+   end
+end
+
+-- index: counts a method's object as 1. where: the place in Torch7's C sources that scripts may have seen in the
+-- message, or nil
 function errors.argument(index, message, where)
    if where then message = message .. ' at ' .. where end
-   error(("bad argument #%d to '?' (%s)"):format(index, message), 0)
+   local position, name, method = call_of_script()
+   if method then index = index - 1 end
+   if index == 0 then error(("%scalling '%s' on bad self (%s)"):format(position, name, message), 0) end
+   error(("%sbad argument #%d to '%s' (%s)"):format(position, index, name or '?', message), 0)
 end
 
 function errors.raise(message, where)
    if where then message = message .. ' at ' .. where end
-   error(message, 0)
+   error(call_of_script() .. message, 0)
 end
 
 -- Every number that becomes a size, a stride, an offset or an index of memory passes one of these two. Numbers of Lua are

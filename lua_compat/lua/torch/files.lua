@@ -359,14 +359,20 @@ for name, text_format in pairs{ Byte = '%c', Char = '%c', Short = '%d', Int = '%
    install(name, types[name], text_format)
 end
 
--- "*a": what is left; "*l": a line, or nil at the end.
+-- "*a": what is left; "*l": a line. At the end that is an error, quietly ''.
 function File:readString(format)
    local state = opened(self, false)
    if format ~= '*a' and format ~= '*l' then
       errors.argument(2, "format must be '*a' or '*l'", 'THDiskFile.c')
    end
    local stream, bytes = state.stream, {}
+   local byte = stream:byte()
+   if not byte then
+      failed(state, 'read error: read 0 blocks instead of 1')
+      return ''
+   end
    if format == '*a' then
+      bytes[1] = string.char(byte)
       local buffer = ffi.new('uint8_t[?]', 65536)
       while true do
          local n = stream:read(buffer, 65536)
@@ -374,11 +380,6 @@ function File:readString(format)
          bytes[#bytes + 1] = ffi.string(buffer, n)
       end
       return table.concat(bytes)
-   end
-   local byte = stream:byte()
-   if not byte then
-      failed(state, 'read error: read 0 blocks instead of 1')
-      return ''
    end
    while byte and byte ~= NEWLINE do
       bytes[#bytes + 1] = string.char(byte)

@@ -10,15 +10,11 @@ local kernel = require('torch.kernels').of_records
 
 local handle, resize, resize_as, count = memory.handle, memory.resize, memory.resize_as, memory.count
 local define, floating = overloads.define, overloads.floating
-local size_text = pointwise.size_text
+local size_text, into = pointwise.size_text, pointwise.into
 
 local add_up_products = few.reduction('result = result + X * Y')
 define('dot', { 'T T', function(a, b)
-   if count(a) ~= count(b) then
-      errors.raise(('inconsistent tensor size, expected tensor %s and src %s to have the same number of elements, '
-         .. 'but got %d and %d elements respectively'):format(size_text(a), size_text(b), count(a), count(b)),
-         'THTensorMath.c:522')
-   end
+   pointwise.check_pair(a, b, 'tensor', 'src')
    return count(a) == 0 and 0 or add_up_products(a, b, 0) or python.dot(handle(a), handle(b))
 end })
 
@@ -29,6 +25,11 @@ end
 
 local function mismatched_sum(t, a, b, where)
    errors.raise(('size mismatch, t: %s, m1: %s, m2: %s'):format(size_text(t), size_text(a), size_text(b)), where)
+end
+
+local function mismatched_outer(t, a, b)
+   errors.raise(('size mismatch, t: %s, vec1: %s, vec2: %s'):format(size_text(t), size_text(a), size_text(b)),
+      'THTensorMath.c:1418')
 end
 
 local function has_size(t, nd, sizes)
@@ -49,8 +50,10 @@ local function fit_mm(a, b)
 end
 local function fit_ger(a, b) return 2, { a[1], b[1] } end
 local function fit_bmm(a, b)
-   if a[1] ~= b[1] then errors.argument(2, 'equal number of batches expected', 'THTensorMath.c') end
-   if a[5] ~= b[3] then errors.argument(2, 'wrong matrix size', 'THTensorMath.c') end
+   if a[1] ~= b[1] then errors.argument(2, ('equal number of batches expected, got %d, %d'):format(a[1], b[1]), 'THTensorMath.c') end
+   if a[5] ~= b[3] then
+      errors.argument(2, ('wrong matrix size, batch1: %dx%d, batch2: %dx%d'):format(a[3], a[5], b[3], b[5]), 'THTensorMath.c')
+   end
    return 3, { a[1], a[3], b[5] }
 end
 local function fit_addbmm(a, b)
@@ -71,7 +74,9 @@ end
 local function product(name, fit, letters, wrong_size)
    local function compute(nd, r, a, b)
       a, b = apart(r, a), apart(r, b)
-      if not (nd < 3 and few.product(r, 0, r, 1, a, b)) then python[name](handle(r), handle(a), handle(b)) end
+      into(r, function(q)
+         if not (nd < 3 and few.product(q, 0, q, 1, a, b)) then python[name](handle(q), handle(a), handle(b)) end
+      end)
    end
    local function into_new(r, a, b)
       local nd, sizes = fit(a, b)
@@ -98,8 +103,7 @@ product('bmm', fit_bmm, 'T3 T3', function()
 end)
 product('ger', fit_ger, 'T1 T1', function(r, a, b)
    if r.nd ~= 2 then errors.raise(('expected matrix, got %dD tensor for t'):format(r.nd), 'THTensorMath.c:1412') end
-   errors.raise(('size mismatch, t: %s, vec1: %s, vec2: %s'):format(size_text(r), size_text(a), size_text(b)),
-      'THTensorMath.c:1418')
+   mismatched_outer(r, a, b)
 end)
 
 -- The squared distances between the rows of a and those of b, times a number; more dimensions count as one.
@@ -116,12 +120,18 @@ end })
 -- r = beta * t + alpha * product of a and b
 local function sum_with_product(name, fit)
    return function(r, beta, t, alpha, a, b)
-      if not has_size(t, fit(a, b)) then mismatched_sum(t, a, b, 'THTensorMath.c') end
+      if not has_size(t, fit(a, b)) then
+         if name == 'addr' then mismatched_outer(t, a, b) end
+         mismatched_sum(t, a, b, 'THTensorMath.c')
+      end
       a, b = apart(r, a), apart(r, b)
       resize_as(r, t)
-      if not (a.nd < 3 and few.product(r, beta, t, alpha, a, b)) then
-         python[name](handle(r), beta, handle(t), alpha, handle(a), handle(b))
-      end
+      into(r, function(q)
+         local u = t == r and q or t
+         if not (a.nd < 3 and few.product(q, beta, u, alpha, a, b)) then
+            python[name](handle(q), beta, handle(u), alpha, handle(a), handle(b))
+         end
+      end)
    end
 end
 for name, dims in pairs{ addmv = { 1, 2, 1, fit_mv }, addmm = { 2, 2, 2, fit_mm }, addr = { 2, 1, 1, fit_ger },

@@ -10,7 +10,7 @@
 --    l, b, j  a LongTensor, ByteTensor, IntTensor result: created if absent
 --    T  a tensor of the type; T2: of 2 dimensions         L, D, F  a LongTensor, DoubleTensor, FloatTensor
 --    A  a table of tensors
---    n  a number of the element type   d  any number   m  a whole number   i  a dimension   B  a boolean
+--    n  a number of the element type   d  any number   a  any number, of a whole type a whole one   m  a whole number   i  a dimension   B  a boolean
 --    c:UL  a string that starts with U or L               G  a random generator, absent: the default one
 -- word=default makes it optional; default nil is for the computing function to fill in.
 -- What computes gets the records of tensors (torch/memory.lua), the numbers, the booleans. The results, if there
@@ -18,6 +18,7 @@
 local types = require 'torch.types'
 local memory = require 'torch.memory'
 local class = require 'torch.class'
+local errors = require 'torch.errors'
 
 -- The sandbox's loadstring gives what it compiles the globals of the script: this is not for our own text.
 local loadstring = loadstring
@@ -35,7 +36,7 @@ local new_result = { R = 'T', r = 'T', N = 'T', l = 'Long', b = 'Byte', j = 'Int
 local is_result = { R = true, N = true, r = true, o = true, l = true, b = true, j = true }
 local always_optional = { r = true, l = true, b = true, j = true, G = true }
 local type_of_letter = { L = 'Long', l = 'Long', b = 'Byte', j = 'Int', D = 'Double', F = 'Float' }
-local tag_of_letter = { n = 1, d = 1, m = 1, i = 1, B = 2, c = 3, A = 4, G = GENERATOR_TAG }
+local tag_of_letter = { n = 1, d = 1, a = 1, m = 1, i = 1, B = 2, c = 3, A = 4, G = GENERATOR_TAG }
 
 local function parse(list)
    local parameters = {}
@@ -127,7 +128,7 @@ local function branch(parameters, given, T, variant)
          value = 'r' .. k
       elseif letter == 'n' and not T.name:match('Double$') then
          value = ('cast(a%d)'):format(k)
-      elseif letter == 'm' or letter == 'i' then
+      elseif letter == 'm' or letter == 'i' or letter == 'a' and T.integer then
          value = ('whole(a%d)'):format(k)
       elseif letter == 'c' then
          value = ('a%d:sub(1, 1)'):format(k)
@@ -141,7 +142,7 @@ local function branch(parameters, given, T, variant)
       lines[#lines + 1] = '      ' .. call
       lines[#lines + 1] = '      return ' .. table.concat(results, ', ')
    else
-      lines[#lines + 1] = '      return ' .. call
+      lines[#lines + 1] = ('      return (%s)'):format(call) -- no tail call: the chunk's name tells errors.lua who calls
    end
    lines[#lines + 1] = '   end'
    return key, test, table.concat(lines, '\n')
@@ -156,6 +157,7 @@ local function described(p, T, method)
    local text
    if letter == 'n' then text = c_names[(T.host or T).name]
    elseif letter == 'd' then text = 'double'
+   elseif letter == 'a' then text = T.integer and 'long' or 'double'
    elseif letter == 'm' then text = 'long'
    elseif letter == 'i' then text = 'index'
    elseif letter == 'B' then text = 'boolean'
@@ -179,15 +181,20 @@ local function usage_error(variants, T, method, ...)
          got[#got + 1] = (class.typename(value) or type(value)):gsub('^torch%.', '')
       end
    end
+   local makes_results = false -- 'N': what the variant before takes, where results need not be given
+   for _, variant in ipairs(variants) do makes_results = makes_results or variant.parameters[1].letter == 'N' end
    for _, variant in ipairs(variants) do
       local words = {}
       for _, p in ipairs(variant.parameters) do
-         if p.letter ~= 'N' then words[#words + 1] = described(p, T, method) end
+         local word = described(p, T, method)
+         words[#words + 1] = p.letter == 'o' and makes_results and '[' .. word .. ']' or word
       end
-      expected[#expected + 1] = table.concat(words, ' ')
+      if variant.parameters[1].letter ~= 'N' then expected[#expected + 1] = table.concat(words, ' ') end
    end
    local given = #got > 0 and table.concat(got, ' ') .. ' ' or 'no arguments provided'
-   error(('invalid arguments: %s\nexpected arguments: %s'):format(given, table.concat(expected, ' | ')), 0)
+   local text = ('invalid arguments: %s\nexpected arguments: %s'):format(given, table.concat(expected, ' | '))
+   if method then errors.raise(text) end
+   error(text, 0)
 end
 
 local function starts(text, letters) return letters:find(text:sub(1, 1), 1, true) and text ~= '' end
@@ -227,7 +234,7 @@ local function build(name, variants, T, method)
    }, '\n')
    local implementations = {}
    for v, variant in ipairs(variants) do implementations[v] = variant.compute end
-   return assert(loadstring(source, '=torch.' .. name))(records, kinds, memory.new_tensor, types, T, T.cast, whole,
+   return assert(loadstring(source, (method and '=torch:' or '=torch.') .. name))(records, kinds, memory.new_tensor, types, T, T.cast, whole,
       starts, overloads.default_generator, function(...) return usage_error(variants, T, method, ...) end, type,
       unpack(implementations))
 end
@@ -297,11 +304,18 @@ local function dispatcher(name)
    end
 end
 
--- A function written by hand for each type: f(T, ...); also as a method, unless told otherwise.
+-- No tail call: the chunk's name tells errors.lua who calls.
+local PLAIN = [[
+   local f, T = ...
+   local function results(...) return ... end
+   return function(...) return results(f(T, ...)) end
+]]
+
+-- A function written by hand for each type: f(T, ...); method too unless told otherwise.
 function overloads.define_plain(name, f, for_types, no_method)
    for _, T in ipairs(for_types or all_but_half) do
       local function of_type(...) return f(T, ...) end
-      T.functions[name] = of_type
+      T.functions[name] = assert(loadstring(PLAIN, '=torch.' .. name))(f, T)
       if not no_method then T.tensor_metatable[name] = of_type end
    end
    dispatchers[name] = dispatchers[name] or dispatcher(name)

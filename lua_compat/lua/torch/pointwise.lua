@@ -4,6 +4,7 @@ local memory = require 'torch.memory'
 local errors = require 'torch.errors'
 local tensors = require 'torch.tensor'
 local few = require 'torch.few'
+local overlapping = require 'torch.overlapping'
 local overloads = require 'torch.overloads'
 local python = require('th.python').functions
 
@@ -11,6 +12,7 @@ local records = memory.records
 local handle, resize_as, count = memory.handle, memory.resize_as, memory.count
 local is_contiguous, same_size = memory.is_contiguous, memory.same_size
 local define = overloads.define
+local write = overlapping.write
 
 local pointwise = {}
 
@@ -34,12 +36,25 @@ pointwise.shaped_like = shaped_like
 local function size_text(r) return '[' .. table.concat(tensors.sizes_of(r), ' x ') .. ']' end
 pointwise.size_text = size_text
 
-local function check_counts(r, t, source)
+-- names: what Torch7 calls the three
+local USUAL = { 'r_', 't', 'src' }
+local function check_counts(r, t, source, names)
    local a, b, c = count(r), count(t), count(source)
-   if a ~= c then
-      errors.raise(('inconsistent tensor size, expected r_ %s, t %s and src %s to have the same number of elements, '
-         .. 'but got %d, %d and %d elements respectively'):format(size_text(r), size_text(t), size_text(source),
-         a, b, c), 'THTensorMath.c:887')
+   if a ~= c or b ~= c then
+      local first, second, third = unpack(names or USUAL)
+      errors.raise(('inconsistent tensor size, expected %s %s, %s %s and %s %s to have the same number of elements, '
+         .. 'but got %d, %d and %d elements respectively'):format(first, size_text(r), second, size_text(t), third,
+         size_text(source), a, b, c), 'THTensorMath.c:887')
+   end
+end
+
+-- Raises for two tensors, which Torch7 calls so, of different numbers of elements.
+function pointwise.check_pair(a, b, name_of_a, name_of_b, where)
+   local m, n = count(a), count(b)
+   if m ~= n then
+      errors.raise(('inconsistent tensor size, expected %s %s and %s %s to have the same number of elements, '
+         .. 'but got %d and %d elements respectively'):format(name_of_a, size_text(a), name_of_b, size_text(b), m, n),
+         where or 'THTensorMath.c:522')
    end
 end
 
@@ -53,20 +68,21 @@ local function with_scalar(kernel, expression)
    return function(r, t, v)
       resize_as(r, t)
       local n = count(t)
-      if n > 0 and not compute(r, t, t, v, n) then run(handle(r), handle(t), v) end
+      if n > 0 and not compute(r, t, t, v, n) then
+         write(function(q, u) run(handle(q), handle(u), v) end, r, shaped_like(r, t))
+      end
    end
 end
 
 -- r = f(t, s)
-local function with_tensor(kernel, expression)
+local function with_tensor(kernel, expression, names)
    local run, compute = python[kernel], in_lua(expression)
    return function(r, t, s)
       resize_as(r, t)
-      check_counts(r, t, s)
+      check_counts(r, t, s, names)
       local n = count(t)
       if n > 0 and not compute(r, t, s, nil, n) then
-         s = shaped_like(r, s)
-         run(handle(r), handle(t), handle(s))
+         write(function(q, u, w) run(handle(q), handle(u), handle(w)) end, r, shaped_like(r, t), shaped_like(r, s))
       end
    end
 end
@@ -80,7 +96,12 @@ local function with_scaled_tensor(kernel, expression)
       local n = count(t)
       if n > 0 and not compute(r, t, s, v, n) then
          s = shaped_like(r, s)
-         run(handle(r), handle(t), v, handle(s))
+         if r == t and overlapping.kind(r) == 'repeated' then
+            run(handle(r), handle(t), v, handle(s))
+         else
+            t = shaped_like(r, t)
+            write(function(q, u, w) run(handle(q), handle(u), v, handle(w)) end, r, t, s)
+         end
       end
    end
 end
@@ -89,17 +110,15 @@ end
 
 local function copy(r, t)
    local n = count(r)
-   if n ~= count(t) then
-      errors.raise(('inconsistent tensor size, expected tensor %s and src %s to have the same number of elements, '
-         .. 'but got %d and %d elements respectively'):format(size_text(r), size_text(t), n, count(t)),
-         'THTensorCopy.c:86')
-   end
+   pointwise.check_pair(r, t, 'tensor', 'src', 'THTensorCopy.c:86')
    if n == 0 then return end
    if few.copy(r, t, n) then return end
-   t = shaped_like(r, t)
-   python.copy(handle(r), handle(t))
+   write(function(q, u) python.copy(handle(q), handle(u)) end, r, shaped_like(r, t))
 end
 pointwise.copy = copy
+
+-- write(q) for r, or where elements of r share memory a copy of it: what r becomes when it is written in one go.
+function pointwise.into(r, write_all) return overlapping.through_copy(write_all, copy, r) end
 
 local fill_few = few.pointwise('v')
 
@@ -107,7 +126,7 @@ local function fill(r, v)
    local n = count(r)
    if n == 0 then return end
    if v == 0 and 1 / v > 0 and few.zero(r, n) then return end -- not a negative zero
-   if not fill_few(r, r, r, v, n) then python.fill(handle(r), v) end
+   if not fill_few(r, r, r, v, n) then write(function(q) python.fill(handle(q), v) end, r) end
 end
 pointwise.fill = fill
 
@@ -149,26 +168,49 @@ pointwise.mul = with_scalar('mul', 'X * v')
 pointwise.div = with_scalar('div', 'X / v')
 pointwise.remainder = with_scalar('remainder')
 
+-- f for whole numbers only
+local function for_bits(name, where, f)
+   return function(r, ...)
+      if r.T.floating then errors.raise(name .. ' is only supported for integer type tensors', where) end
+      return f(r, ...)
+   end
+end
+
+-- f, whose last argument divides
+local function dividing(f)
+   return function(r, t, v)
+      if v == 0 and r.T.integer then errors.raise('division by zero') end
+      return f(r, t, v)
+   end
+end
+
 define('add', { 'R t n', add_scalar, 'R t n=1 T', add_scaled })
 define('csub', {
    'R t n', function(r, t, v) add_scalar(r, t, r.T.cast(-v)) end,
    'R t n=1 T', function(r, t, v, s) add_scaled(r, t, r.T.cast(-v), s) end,
 })
 define('mul', { 'R t n', pointwise.mul })
-define('div', { 'R t n', pointwise.div })
+define('div', { 'R t n', dividing(pointwise.div) })
 define('cmul', { 'R t T', with_tensor('cmul', 'X * Y') })
 define('cdiv', { 'R t T', with_tensor('cdiv', 'X / Y') })
-for _, name in ipairs{ 'fmod', 'remainder', 'bitand', 'bitor', 'bitxor', 'lshift', 'rshift' } do
-   define(name, { 'R t n', with_scalar(name) })
+for _, name in ipairs{ 'fmod', 'remainder' } do define(name, { 'R t n', dividing(with_scalar(name)) }) end
+for _, name in ipairs{ 'lshift', 'rshift' } do define(name, { 'R t n', with_scalar(name) }) end
+for name, line in pairs{ bitand = 794, bitor = 817, bitxor = 840 } do
+   local where = 'THTensorMath.c:' .. line
+   define(name, { 'R t n', for_bits(name, where, with_scalar(name)) })
 end
-define('mod', { 'R t n', with_scalar('fmod') })
+define('mod', { 'R t n', dividing(with_scalar('fmod')) })
 for name, kernel in pairs{ cpow = 'cpow', cfmod = 'cfmod', cmod = 'cfmod', cremainder = 'cremainder',
-   cbitand = 'cbitand', cbitor = 'cbitor', cbitxor = 'cbitxor', clshift = 'clshift', crshift = 'crshift' } do
+   clshift = 'clshift', crshift = 'crshift' } do
    define(name, { 'R t T', with_tensor(kernel) })
+end
+for name, line in pairs{ cbitand = 1075, cbitor = 1100, cbitxor = 1125 } do
+   local where = 'THTensorMath.c:' .. line
+   define(name, { 'R t T', for_bits(name, where, with_tensor(name)) })
 end
 define('clamp', { 'R t n n', function(r, t, low, high)
    resize_as(r, t)
-   if count(t) > 0 then python.clamp(handle(r), handle(t), low, high) end
+   if count(t) > 0 then write(function(q, u) python.clamp(handle(q), handle(u), low, high) end, r, shaped_like(r, t)) end
 end })
 
 for name, kernel in pairs{ addcmul = 'addcmul', addcdiv = 'addcdiv' } do
@@ -178,18 +220,16 @@ for name, kernel in pairs{ addcmul = 'addcmul', addcdiv = 'addcdiv' } do
          resize_as(r, t)
          copy(r, t)
       end
-      check_counts(r, t, a)
-      check_counts(r, t, b)
+      check_counts(r, a, b, { 'r_', 'src1', 'src2' })
       if count(r) == 0 then return end
-      a, b = shaped_like(r, a), shaped_like(r, b)
-      run(handle(r), v, handle(a), handle(b))
+      write(function(q, c, d) run(handle(q), v, handle(c), handle(d)) end, r, shaped_like(r, a), shaped_like(r, b))
    end })
 end
 
-define('cmax', { 'r t T', with_tensor('cmax'), 'r t n', with_scalar('cmax_value') }, nil,
-   { 'R t T', with_tensor('cmax'), 'R t n', with_scalar('cmax_value') })
-define('cmin', { 'r t T', with_tensor('cmin'), 'r t n', with_scalar('cmin_value') }, nil,
-   { 'R t T', with_tensor('cmin'), 'R t n', with_scalar('cmin_value') })
+for _, name in ipairs{ 'cmax', 'cmin' } do
+   local tensor, scalar = with_tensor(name, nil, { 'r', 't', 'src' }), with_scalar(name .. '_value')
+   define(name, { 'r t T', tensor, 'r t n', scalar }, nil, { 'R t T', tensor, 'R t n', scalar })
+end
 
 -- Functions of one element
 
@@ -201,7 +241,9 @@ local function unary(kernel)
    return function(r, t)
       resize_as(r, t)
       local n = count(t)
-      if n > 0 and not compute(r, t, t, nil, n) then python.unary(handle(r), handle(t), kernel) end
+      if n > 0 and not compute(r, t, t, nil, n) then
+         write(function(q, u) python.unary(handle(q), handle(u), kernel) end, r, shaped_like(r, t))
+      end
    end
 end
 
@@ -225,19 +267,19 @@ define('sign', { 'R t', unary 'sign' })
 
 local function lerp(r, t, s, v)
    resize_as(r, t)
-   check_counts(r, t, s)
+   if count(t) ~= count(s) then errors.argument(2, 'sizes do not match', 'THTensorMath.c') end
    if count(t) == 0 then return end
-   s = shaped_like(r, s)
-   python.lerp(handle(r), handle(t), handle(s), v)
+   write(function(q, u, w) python.lerp(handle(q), handle(u), handle(w), v) end, r, t, shaped_like(r, s))
 end
 define('lerp', { 'R t T n', lerp, 'd d d', function(a, b, v) return a + v * (b - a) end }, overloads.floating,
    { 'R t T n', lerp })
-define('atan2', { 'R t T', with_tensor('atan2'), 'd d', math.atan2 }, overloads.floating, { 'R t T', with_tensor('atan2') })
+local arcs = with_tensor('atan2', nil, { 'r_', 'tx', 'ty' })
+define('atan2', { 'R t T', arcs, 'd d', math.atan2 }, overloads.floating, { 'R t T', arcs })
 
 local pow_scalar = with_scalar('pow')
 local function scalar_pow(r, v, t)
    resize_as(r, t)
-   if count(t) > 0 then python.scalar_pow(handle(r), v, handle(t)) end
+   if count(t) > 0 then write(function(q, u) python.scalar_pow(handle(q), v, handle(u)) end, r, t) end
 end
 define('pow', { 'R t n', pow_scalar, 'R n t', scalar_pow, 'd d', math.pow }, overloads.floating,
    { 'R t n', pow_scalar, 'R n t', scalar_pow })
@@ -247,14 +289,13 @@ define('pow', { 'R t n', pow_scalar, 'R n t', scalar_pow, 'd d', math.pow }, ove
 for _, name in ipairs{ 'lt', 'gt', 'le', 'ge', 'eq', 'ne' } do
    local function with_value(r, t, v)
       resize_as(r, t)
-      if count(t) > 0 then python.compare_value(handle(r), handle(t), v, name) end
+      if count(t) > 0 then write(function(q, u) python.compare_value(handle(q), handle(u), v, name) end, r, t) end
    end
    local function with_other(r, t, s)
       resize_as(r, t)
-      if count(t) ~= count(s) then errors.raise('inconsistent tensor size', 'THTensorMath.c') end
+      check_counts(r, t, s, { 'r_', 'ta', 'tb' })
       if count(t) == 0 then return end
-      s = shaped_like(r, s)
-      python.compare(handle(r), handle(t), handle(s), name)
+      write(function(q, u, w) python.compare(handle(q), handle(u), handle(w), name) end, r, t, shaped_like(r, s))
    end
    local variants = { 'b T n', with_value, 'o T n', with_value, 'b T T', with_other, 'o T T', with_other }
    define(name, variants)

@@ -63,7 +63,8 @@ local function matrix(rows, indent, all_values)
    format = usable(format)
    local columns = #rows[1]
    local per_line = floor((WIDTH - #indent) / (width + 1))
-   if not (per_line >= 1) then per_line = 1 end
+   if per_line ~= per_line then per_line = columns end -- a NaN: all in one block
+   per_line = math.max(per_line, 1)
    local text = { indent }
    local function add(piece) text[#text + 1] = piece end
    local first = 1

@@ -6,6 +6,7 @@ local errors = require 'torch.errors'
 local overloads = require 'torch.overloads'
 local tensors = require 'torch.tensor'
 local construction = require 'torch.construction'
+local into = require('torch.pointwise').into
 local python = require('th.python').functions
 
 local records = memory.records
@@ -84,7 +85,9 @@ local function distribution(name, kernel, parameters, for_types, check, draw_def
    end
    local function fill_all(r, g, ...)
       check(...)
-      if count(r) > 0 then fill(handle(r), g.number, ...) end
+      if count(r) == 0 then return end
+      local numbers = { ... }
+      into(r, function(q) fill(handle(q), g.number, unpack(numbers)) end)
    end
    local draw_words, fill_words = parameters:gsub('%f[%w]n', 'd'), parameters
    local fills = { 'o G ' .. fill_words, fill_all }
@@ -113,7 +116,7 @@ end
 local bernoulli_fills = {
    'o G d=0.5', function(r, g, p)
       check_probability(p)
-      if count(r) > 0 then python.fill_bernoulli(handle(r), g.number, p) end
+      if count(r) > 0 then into(r, function(q) python.fill_bernoulli(handle(q), g.number, p) end) end
    end,
    'o G F', fill_each,
    'o G D', fill_each,
@@ -130,7 +133,7 @@ local function check_bound(high)
    if not (high > 0) then errors.argument(1, 'upper bound must be strictly positive', 'TensorMath.c') end
 end
 local function fill_random(r, g, low, high)
-   if count(r) > 0 then python.fill_random(handle(r), g.number, low, high) end
+   if count(r) > 0 then into(r, function(q) python.fill_random(handle(q), g.number, low, high) end) end
 end
 local random_fills = {
    'o G m m', function(r, g, low, high) check_bounds(low, high) fill_random(r, g, low, high) end,

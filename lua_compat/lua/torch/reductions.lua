@@ -5,14 +5,16 @@ local errors = require 'torch.errors'
 local tensors = require 'torch.tensor'
 local overloads = require 'torch.overloads'
 local few = require 'torch.few'
-local shaped_like = require('torch.pointwise').shaped_like
+local ordering = require 'torch.ordering'
+local pointwise = require 'torch.pointwise'
 local python = require('th.python').functions
 
+local shaped_like, copy, into = pointwise.shaped_like, pointwise.copy, pointwise.into
 local handle, resize_as, count = memory.handle, memory.resize_as, memory.count
 local define, floating = overloads.define, overloads.floating
 
-local function check_dimension(t, d, what, where)
-   if not (d >= 1 and d <= t.nd) then errors.argument(2, what:format(d), where) end
+local function check_dimension(t, d, what, where, position)
+   if not (d >= 1 and d <= t.nd) then errors.argument(position or 2, what:format(d), where) end
 end
 
 -- Gives r the sizes of t with n elements in dimension d.
@@ -22,20 +24,21 @@ local function resize_along(r, t, d, n)
    memory.resize(r, t.nd, sizes)
 end
 
-local function reduction(kernel, what, where)
+local function reduction(kernel, what, where, position)
    local run = python[kernel]
    return function(r, t, d, ...)
-      check_dimension(t, d, what or 'dimension %d out of range', where)
+      check_dimension(t, d, what or 'dimension %d out of range', where, position)
       resize_along(r, t, d, 1)
-      run(handle(r), handle(t), d, ...)
+      local numbers = { ... }
+      into(r, function(q) run(handle(q), handle(t), d, unpack(numbers)) end)
    end
 end
 
-local function of_all(kernel, empty)
+local function of_all(kernel, empty, what)
    local run = python[kernel]
    return function(t, ...)
       if t.nd == 0 then
-         if empty == nil then errors.argument(1, 'tensor must have one dimension', 'THTensorMath.c:576') end
+         if empty == nil then errors.argument(1, what or 'tensor must have one dimension', 'THTensorMath.c:576') end
          return empty
       end
       return run(handle(t), ...)
@@ -49,7 +52,7 @@ local function sum_all(t) return add_up(t, t, 0) or sum_of_many(t) end
 
 define('sum', { 'T', sum_all, 'r T i', reduction('sum', nil, 'THTensorMath.c:1713') })
 define('prod', { 'T', of_all('prod_all', 1), 'r T i', reduction('prod', nil, 'THTensorMath.c:1798') })
-local mean_of_many = of_all('mean_all')
+local mean_of_many = of_all('mean_all', nil, 'empty Tensor')
 local function mean_all(t)
    local sum = add_up(t, t, 0)
    return sum and sum / count(t) or mean_of_many(t)
@@ -58,8 +61,8 @@ define('mean', { 'T', mean_all, 'r T i', reduction('mean', 'invalid dimension %d
    floating)
 for _, name in ipairs{ 'std', 'var' } do
    define(name, {
-      'T B=false', of_all(name .. '_all'),
-      'r T i B=false', reduction(name, 'invalid dimension %d', 'THTensorMath.c:2972'),
+      'T B=false', of_all(name .. '_all', nil, (name == 'std' or name == 'var') and 'empty Tensor' or nil),
+      'r T i B=false', reduction(name, 'invalid dimension %d', 'THTensorMath.c:2972', 3),
    }, floating)
 end
 local add_up_squares = few.reduction('local x = X result = result + x * x')
@@ -69,11 +72,11 @@ local function norm_all(t, p)
    return squares and math.sqrt(squares) or norm_of_many(t, p)
 end
 define('norm', {
-   'T d=2', norm_all,
-   'r T d i', function(r, t, p, d)
-      check_dimension(t, d, 'invalid dimension %d', 'THTensorMath.c:3083')
+   'T n=2', norm_all,
+   'r T n i', function(r, t, p, d)
+      check_dimension(t, d, 'invalid dimension %d', 'THTensorMath.c:3083', 3)
       resize_along(r, t, d, 1)
-      python.norm(handle(r), handle(t), d, p)
+      into(r, function(q) python.norm(handle(q), handle(t), d, p) end)
    end,
 }, floating)
 define('renorm', { 'R t n i n', function(r, t, p, d, maximum)
@@ -83,10 +86,10 @@ define('renorm', { 'R t n i n', function(r, t, p, d, maximum)
       errors.argument(1, ('need at least 2 dimensions, got %d dimensions'):format(t.nd), 'THTensorMath.c')
    end
    resize_as(r, t)
-   python.renorm(handle(r), handle(t), p, d, maximum)
+   into(r, function(q) python.renorm(handle(q), handle(t), p, d, maximum) end)
 end }, floating)
-define('dist', { 'T T d=2', function(a, b, p)
-   if count(a) ~= count(b) then errors.raise('inconsistent tensor size', 'THTensorMath.c') end
+define('dist', { 'T T n=2', function(a, b, p)
+   pointwise.check_pair(a, b, 'tensor', 'src')
    b = shaped_like(a, b)
    return python.dist(handle(a), handle(b), p)
 end }, floating)
@@ -113,68 +116,91 @@ for _, name in ipairs{ 'cumsum', 'cumprod' } do
    define(name, { 'r T i=1', function(r, t, d)
       check_dimension(t, d, 'dimension %d out of range', 'THTensorMath.c:1855')
       resize_as(r, t)
-      python[name](handle(r), handle(t), d)
+      into(r, function(q) python[name](handle(q), handle(t), d) end)
    end })
 end
 
 -- Values and their positions along a dimension
 local function with_positions(kernel, what, where)
    local run = python[kernel]
-   return function(r, l, t, d, ...)
+   return function(r, l, t, d)
       d = d or t.nd
       check_dimension(t, d, what, where)
       resize_along(r, t, d, 1)
       resize_as(l, r)
-      run(handle(r), handle(l), handle(t), d, ...)
+      into(r, function(q) run(handle(q), handle(l), handle(t), d) end)
    end
 end
 
 for name, row in pairs{ max = { '>', -math.huge }, min = { '<', math.huge } } do
    local relation, start = unpack(row)
    local extreme = few.reduction(('local x = X if x %s result or x ~= x then result = x end'):format(relation))
-   local of_many = of_all(name .. '_all')
+   local of_many = of_all(name .. '_all', nil, (name == 'std' or name == 'var') and 'empty Tensor' or nil)
    define(name, {
       'T', function(t) return extreme(t, t, start) or of_many(t) end,
       'r l T i', with_positions(name, 'dimension %d out of range', 'THTensorMath.c:1555'),
    })
 end
-define('mode', { 'r l T i=nil', with_positions('mode', 'dimension out of range', 'THTensorMath.c:2434') })
-define('median', { 'r l T i=nil', with_positions('median', 'dimension out of range', 'THTensorMath.c:2547') })
+-- What the order of a row gives: with Torch7's algorithm, on a device with its kernel.
+local function by_order(name, order)
+   return function(r, l, t, d, count, ...)
+      resize_along(r, t, d, count)
+      resize_as(l, r)
+      if t.T.device then
+         python[name](handle(r), handle(l), handle(t), d, ...)
+      else
+         ordering.each_row(r, l, t, d, count, order(...))
+      end
+   end
+end
+local mode, kthvalue = by_order('mode', ordering.mode), by_order('kthvalue', ordering.kth)
+local topk = by_order('topk', ordering.top)
+
+define('mode', { 'r l T i=nil', function(r, l, t, d)
+   d = d or t.nd
+   check_dimension(t, d, 'dimension out of range', 'THTensorMath.c:2434', 3)
+   mode(r, l, t, d, 1)
+end })
+define('median', { 'r l T i=nil', function(r, l, t, d)
+   d = d or t.nd
+   check_dimension(t, d, 'dimension out of range', 'THTensorMath.c:2547', 3)
+   kthvalue(r, l, t, d, 1, math.floor((t[2 * d - 1] + 1) / 2))
+end })
 define('kthvalue', { 'r l T m i=nil', function(r, l, t, k, d)
    d = d or t.nd
-   check_dimension(t, d, 'dimension out of range', 'THTensorMath.c:2504')
+   check_dimension(t, d, 'dimension out of range', 'THTensorMath.c:2504', 3)
    if not (k > 0 and k <= t[2 * d - 1]) then errors.argument(2, 'selected index out of range', 'THTensorMath.c:2505') end
-   resize_along(r, t, d, 1)
-   resize_as(l, r)
-   python.kthvalue(handle(r), handle(l), handle(t), d, k)
+   kthvalue(r, l, t, d, 1, k)
 end })
 define('sort', { 'r l T i=nil B=false', function(r, l, t, d, descending)
    d = d or t.nd
    check_dimension(t, d, 'invalid dimension %d', 'THTensorMath.c:2290')
    resize_as(r, t)
    resize_as(l, t)
-   python.sort(handle(r), handle(l), handle(t), d, descending)
+   if t.T.device then
+      python.sort(handle(r), handle(l), handle(t), d, descending)
+   else
+      copy(r, t) -- so that a result that shares its elements holds what Torch7 sorts
+      ordering.each_row(r, l, r, d, t[2 * d - 1], ordering.sort(descending))
+   end
 end })
 define('topk', { 'r l T m=1 i=nil B=false B=false', function(r, l, t, k, d, largest, sorted)
    d = d or t.nd
-   check_dimension(t, d, 'dim not in range', 'THTensorMath.c:2567')
-   local size = t[2 * d - 1]
-   if not (k >= 0 and k <= size) then errors.argument(3, 'k not in range for dimension', 'THTensorMath.c:2570') end
-   resize_along(r, t, d, k)
-   resize_as(l, r)
-   python.topk(handle(r), handle(l), handle(t), d, k, largest, sorted)
+   check_dimension(t, d, 'dim not in range', 'THTensorMath.c:2567', 3)
+   if not (k > 0 and k <= t[2 * d - 1]) then errors.argument(2, 'k not in range for dimension', 'THTensorMath.c:2570') end
+   topk(r, l, t, d, k, k, largest, sorted)
 end })
 
-local function histogram(kernel)
-   return function(r, t, bins, low, high)
-      if kernel == 'bhistc' then
-         if t.nd > 2 then errors.argument(2, 'invalid dimension, the input must be a 2d tensor', 'THTensorMath.c') end
-         memory.resize(r, 2, { t.nd == 2 and t[1] or 1, bins })
-      else
-         memory.resize(r, 1, { bins })
-      end
-      python[kernel](handle(r), handle(t), low, high)
+define('histc', { 'r T m=100 n=0 n=0', function(r, t, bins, low, high)
+   if t.nd == 0 then errors.argument(1, 'tensor must have one dimension', 'THTensorMath.c:558') end
+   memory.resize(r, 1, { bins })
+   if r.nd > 0 then python.histc(handle(r), handle(t), low, high) end
+end }, floating)
+define('bhistc', { 'r T m=100 n=0 n=0', function(r, t, bins, low, high)
+   if t.nd ~= 2 then
+      local text = t.nd > 2 and 'invalid dimension %d, the input must be a 2d tensor' or 'invalid dimension %d'
+      errors.argument(2, text:format(t.nd > 2 and t.nd or 2), 'THTensorMath.c:3281')
    end
-end
-define('histc', { 'r T m=100 d=0 d=0', histogram('histc') }, floating)
-define('bhistc', { 'r T m=100 d=0 d=0', histogram('bhistc') }, floating)
+   memory.resize(r, 2, { t[1], bins })
+   if r.nd > 0 then python.bhistc(handle(r), handle(t), low, high) end
+end }, floating)

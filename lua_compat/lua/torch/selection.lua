@@ -4,9 +4,12 @@ local memory = require 'torch.memory'
 local errors = require 'torch.errors'
 local tensors = require 'torch.tensor'
 local overloads = require 'torch.overloads'
-local shaped_like = require('torch.pointwise').shaped_like
+local overlapping = require 'torch.overlapping'
+local pointwise = require 'torch.pointwise'
+local offsets = require('torch.elements').offsets
 local python = require('th.python').functions
 
+local shaped_like, into = pointwise.shaped_like, pointwise.into
 local records = memory.records
 local handle, resize, count = memory.handle, memory.resize, memory.count
 local define = overloads.define
@@ -24,6 +27,13 @@ local function check_range(index, size, where)
    if python.out_of_range(handle(index), size) then errors.raise('index out of range', where) end
 end
 
+-- Where elements are written Torch7 finds out when it selects a slice, or sets an element of a vector.
+local function check_places(index, r, d)
+   if python.out_of_range(handle(index), r[2 * d - 1]) then
+      errors.argument(r.nd > 1 and 3 or 2, 'out of range', 'THTensor.c:458')
+   end
+end
+
 -- Indices as a tensor of the type that the kernels want.
 local function as_long(index, Long)
    if index.T == Long then return index end
@@ -31,6 +41,24 @@ local function as_long(index, Long)
    memory.resize_as(copy, index)
    if index.nd > 0 then python.copy(handle(copy), handle(index)) end
    return copy
+end
+
+-- What r and other tensors have at one index of dimension d.
+local function slice(r, d, index)
+   local view = memory.copy_view(r)
+   view.temporary = true
+   view.off = r.off + (index - 1) * r[2 * d]
+   view[2 * d - 1] = 1
+   return view
+end
+
+-- write(slice of r at each index in turn, place of the index): for an r of which elements share memory.
+local function each_slice(r, d, index, write)
+   local get, place = index.T.get, 0
+   for at in offsets(index) do
+      place = place + 1
+      write(slice(r, d, get(index.S.p, at)), place)
+   end
 end
 
 local function install(T)
@@ -75,11 +103,15 @@ local function install(T)
          s = copy
       end
       resize(r, s.nd, sizes)
-      if count(r) > 0 then python.index_select(handle(r), handle(s), d, handle(i)) end
+      if count(r) > 0 then
+         local function select(q) python.index_select(handle(q), handle(s), d, handle(i)) end
+         into(r, select)
+      end
+      if n == 4 then return index end -- so it is in Torch7
       return result
    end
 
-   local function write_by_index(name, kernel)
+   local function write_by_index(name, kernel, write)
       mt[name] = function(self, d, index, source)
          if source == nil then wrong_arguments('TENSOR, number, torch.LongTensor, TENSOR') end
          local r, i, s = check(self, 1, T), check_long(index, 3), check(source, 4, T)
@@ -88,21 +120,30 @@ local function install(T)
          if count(i) ~= s[2 * d - 1] then
             errors.argument(4, 'Number of indices should be equal to source:size(dim)', 'THTensorMath.c:318')
          end
-         check_range(i, r[2 * d - 1], 'THTensor.c:458')
-         python[kernel](handle(r), d, handle(i), handle(s))
+         check_places(i, r, d)
+         if overlapping.kind(r) then
+            each_slice(r, d, i, function(q, place) write(q, slice(s, d, place)) end)
+         else
+            python[kernel](handle(r), d, handle(i), handle(s))
+         end
          return source -- not self, as in Torch7
       end
    end
-   write_by_index('indexCopy', 'index_copy')
-   write_by_index('indexAdd', 'index_add')
+   write_by_index('indexCopy', 'index_copy', pointwise.copy)
+   write_by_index('indexAdd', 'index_add', function(q, s) pointwise.add_scaled(q, q, 1, s) end)
 
    function mt:indexFill(d, index, value)
       if value == nil then wrong_arguments('TENSOR, number, torch.LongTensor, number') end
       local r, i = check(self, 1, T), check_long(index, 3)
       d = integer(d, 2)
       check_index(i, r, d, 'THTensorMath.c:389')
-      check_range(i, r[2 * d - 1], 'THTensor.c:458')
-      python.index_fill(handle(r), d, handle(i), T.cast(tonumber(value)))
+      check_places(i, r, d)
+      local number = T.cast(tonumber(value))
+      if overlapping.kind(r) then
+         each_slice(r, d, i, function(q) pointwise.fill(q, number) end)
+      else
+         python.index_fill(handle(r), d, handle(i), number)
+      end
       return value -- not self, as in Torch7
    end
 
@@ -113,8 +154,8 @@ local function install(T)
    end
 
    -- The mask with the sizes of r.
-   local function mask_for(r, mask)
-      if count(r) ~= count(mask) then errors.raise('inconsistent tensor size', 'THTensorMath.c') end
+   local function mask_for(r, mask, what)
+      pointwise.check_pair(r, mask, what, 'mask')
       check_mask(mask)
       return shaped_like(r, mask)
    end
@@ -130,9 +171,12 @@ local function install(T)
       end
       local r, s, m = check(result, 1, T), check(source, n - 1, T), check(mask, n, Byte)
       if s.nd == 0 then return result end
-      m = mask_for(s, m)
+      m = mask_for(s, m, 'src')
       resize(r, 1, { python.sum_all(handle(m)) })
-      if count(r) > 0 then python.masked_select(handle(r), handle(s), handle(m)) end
+      if count(r) > 0 then
+         into(r, function(q) python.masked_select(handle(q), handle(s), handle(m)) end)
+      end
+      if n == 3 then return mask end -- so it is in Torch7
       return result
    end
 
@@ -140,8 +184,9 @@ local function install(T)
       if value == nil then wrong_arguments('TENSOR, torch.ByteTensor, number') end
       local r, m = check(self, 1, T), check(mask, 2, Byte)
       if r.nd > 0 then
-         m = mask_for(r, m)
-         python.masked_fill(handle(r), handle(m), T.cast(tonumber(value)))
+         m = mask_for(r, m, 'tensor')
+         local number = T.cast(tonumber(value))
+         overlapping.write(function(q, places) python.masked_fill(handle(q), handle(places), number) end, r, m)
       end
       return value -- not self, as in Torch7
    end
@@ -153,37 +198,97 @@ local function install(T)
          errors.raise('Number of elements of destination tensor != Number of elements in mask', 'THTensorMath.c:143')
       end
       if r.nd == 0 then return self end
-      m = mask_for(r, m)
+      m = mask_for(r, m, 'tensor')
       if python.sum_all(handle(m)) > count(s) then
          errors.raise('Number of elements of src < number of ones in mask', 'THTensorMath.c:159')
       end
-      python.masked_copy(handle(r), handle(m), handle(s))
+      if overlapping.kind(r) then
+         local next_place, next_source = offsets(m), offsets(s)
+         for at in offsets(r) do
+            if Byte.get(m.S.p, next_place()) ~= 0 then r.S.p[at] = s.S.p[next_source()] end
+         end
+      else
+         python.masked_copy(handle(r), handle(m), handle(s))
+      end
       return self
    end
 end
 
 for _, T in ipairs(overloads.all_but_half) do install(T) end
 
--- The other tensors may be smaller than their counterpart, in every dimension but d.
-local function check_gather(whole, index, d, what)
-   if index.nd ~= whole.nd then errors.argument(4, what, 'THTensorMath.c') end
-   if d < 1 or d > whole.nd then errors.argument(3, 'Index dimension is out of bounds', 'THTensorMath.c') end
+local function check_not_above(t, d, position)
+   if d > t.nd then errors.argument(position, 'Index dimension is out of bounds', 'THTensorMath.c') end
+end
+local function check_not_below(t, d)
+   if d < 1 then errors.argument(2, ('dimension %d out of range of %dD tensor'):format(d, t.nd), 'THTensor.c:23') end
+end
+
+-- In other dimensions than d an index has the sizes of what it goes along with; on a device it may have smaller ones.
+local function check_sizes(index, whole, d, first, second)
+   for k = 1, index.nd do
+      local size, other = index[2 * k - 1], whole[2 * k - 1]
+      if k ~= d and (size > other or size < other and not whole.T.device) then
+         errors.raise(('Expected tensor %s, src %s and index %s to have the same size in dimension %d'):format(
+            pointwise.size_text(first), pointwise.size_text(second), pointwise.size_text(index), d - 1), 'THTensorMath.c')
+      end
+   end
 end
 
 local function gather(r, t, d, index)
-   check_gather(t, index, d, 'Index tensor must have same dimensions as input tensor')
    memory.resize_as(r, index)
+   if index.nd ~= t.nd then
+      errors.argument(2, 'Input tensor must have same dimensions as output tensor', 'THTensorMath.c:427')
+   end
+   check_not_above(t, d, 3)
+   check_not_below(t, d)
+   check_sizes(index, t, d, r, t)
    if python.out_of_range(handle(index), t[2 * d - 1]) then errors.raise('Invalid index in gather', 'THTensorMath.c:456') end
-   python.gather(handle(r), handle(t), d, handle(index))
+   into(r, function(q) python.gather(handle(q), handle(t), d, handle(index)) end)
+end
+
+-- Into an r of which elements share memory, row by row and one by one.
+local function scatter_in_turn(r, d, index, source, adding)
+   local rows, index_rows = memory.copy_view(r), memory.copy_view(index)
+   rows[2 * d - 1], index_rows[2 * d - 1] = 1, 1
+   local number = type(source) ~= 'table' and source
+   local next_index, next_source = offsets(index_rows), nil
+   if not number then
+      local source_rows = memory.copy_view(source)
+      source_rows[2 * d - 1] = 1
+      next_source = offsets(source_rows)
+   end
+   local get, set = r.T.get, r.T.set
+   for at in offsets(rows) do
+      local from, values = next_index(), next_source and next_source()
+      for k = 0, index[2 * d - 1] - 1 do
+         local place = at + (index.T.get(index.S.p, from + k * index[2 * d]) - 1) * r[2 * d]
+         local value = number or get(source.S.p, values + k * source[2 * d])
+         set(r.S.p, place, adding and get(r.S.p, place) + value or value)
+      end
+   end
 end
 
 local function scatter(kernel)
    return function(r, d, index, source)
-      check_gather(r, index, d, 'Index tensor must have same dimensions as output tensor')
+      check_not_above(r, d, 2)
+      if index.nd ~= r.nd then
+         errors.argument(3, 'Index tensor must have same dimensions as output tensor', 'THTensorMath.c:453')
+      end
+      local tensor = type(source) == 'table'
+      if tensor and source.nd ~= r.nd then
+         errors.argument(4, 'Input tensor must have same dimensions as output tensor', 'THTensorMath.c:455')
+      end
+      check_not_below(r, d)
+      check_sizes(index, r, d, r, tensor and source or index)
+      if tensor then check_sizes(index, source, d, r, source) end
       if python.out_of_range(handle(index), r[2 * d - 1]) then
          errors.raise('Invalid index in scatter', 'THTensorMath.c:482')
       end
-      python[kernel](handle(r), d, handle(index), type(source) == 'table' and handle(source) or source)
+      if overlapping.kind(r) then
+         scatter_in_turn(r, d, index, source, kernel == 'scatter_add')
+      else
+         python[kernel](handle(r), d, handle(index), tensor and handle(source) or source)
+      end
    end
 end
 local scatter_tensor, scatter_number = scatter('scatter'), scatter('scatter_fill')

@@ -36,14 +36,20 @@ local function write(p, i, v) p[i] = v end
 
 local function truncate(v) return v >= 0 and floor(v) or ceil(v) end
 
--- A number converted as by C's cast to the element type.
-local cell = ffi.new('union { int64_t int64; uint8_t uint8; int8_t int8; int16_t int16; int32_t int32; float single; }')
+-- A number as C's cast to the element type makes it on Torch7's processors: what does not fit a register, or is no
+-- number, becomes the least number of the register, which for small types is one of 32 bits.
+local function register(v, bits)
+   local whole = truncate(v)
+   if whole >= -2 ^ (bits - 1) and whole < 2 ^ (bits - 1) then return whole end
+   return -2 ^ (bits - 1)
+end
+local cell = ffi.new('union { int32_t int32; uint8_t uint8; int8_t int8; int16_t int16; float single; }')
 local cast = {
-   Byte = function(v) cell.int64 = truncate(v) return cell.uint8 end,
-   Char = function(v) cell.int64 = truncate(v) return cell.int8 end,
-   Short = function(v) cell.int64 = truncate(v) return cell.int16 end,
-   Int = function(v) cell.int64 = truncate(v) return cell.int32 end,
-   Long = truncate,
+   Byte = function(v) cell.int32 = register(v, 32) return cell.uint8 end,
+   Char = function(v) cell.int32 = register(v, 32) return cell.int8 end,
+   Short = function(v) cell.int32 = register(v, 32) return cell.int16 end,
+   Int = function(v) return register(v, 32) end,
+   Long = function(v) return register(v, 64) end,
    Float = function(v) cell.single = v return cell.single end,
    Double = function(v) return v end,
    Half = function(v) return v end,

@@ -15,17 +15,22 @@ SANDBOXED = __all__
 _aten = torch.ops.aten
 
 
+def _by_plane(parameter: Tensor) -> Tensor:
+    """One number per plane, which in files of old versions has three dimensions, beside images."""
+    return parameter.reshape(-1, 1, 1)
+
+
 def _spatial_subsampling(
     x: Tensor, weight: Tensor, bias: Tensor, kw: int, kh: int, dw: int, dh: int
 ) -> Tensor:
     sums = F.avg_pool2d(x, whole(kh, kw), whole(dh, dw), divisor_override=1)
-    return sums * weight[:, None, None] + bias[:, None, None]
+    return sums * _by_plane(weight) + _by_plane(bias)
 
 
 def _spatial_subsampling_grad_input(
     x: Tensor, grad: Tensor, weight: Tensor, bias: Tensor, kw: int, kh: int, dw: int, dh: int
 ) -> Tensor:
-    scaled = grad * weight[:, None, None]
+    scaled = grad * _by_plane(weight)
     kernel, steps = whole(kh, kw), whole(dh, dw)
     result: Tensor = _aten.avg_pool2d_backward(scaled, x, kernel, steps, [0, 0], False, True, 1)
     return result
@@ -36,7 +41,8 @@ def _spatial_subsampling_grad_parameters(
 ) -> tuple[Tensor, Tensor]:
     sums = F.avg_pool2d(x, whole(kh, kw), whole(dh, dw), divisor_override=1)
     but_planes = [d for d in range(x.dim()) if d != x.dim() - 3]
-    return (grad * sums).sum(but_planes), grad.sum(but_planes)
+    of_weight, of_bias = (grad * sums).sum(but_planes), grad.sum(but_planes)
+    return of_weight.view_as(weight), of_bias.view_as(bias)
 
 
 def _temporal_subsampling(x: Tensor, weight: Tensor, bias: Tensor, kw: float, dw: float) -> Tensor:

@@ -1,0 +1,81 @@
+"""Matrix products whose bits do not depend on where their factors lie in memory.
+
+The BLAS behind PyTorch adds up in another order where an address is no multiple of 16, as those of a layer's
+weight after getParameters often are not, and of rows of a matrix. Such a factor or result is copied first.
+"""
+
+import torch
+from torch import Tensor
+
+_ALIGNMENT = 16  # bytes
+# A larger factor of a product of many rows stays where it is: a copy costs more than the last bit is worth.
+_COPIED_BYTES = 4 << 20
+# What of a matrix times a vector is copied at a time, so that the copy stays in the cache.
+_PIECE_BYTES = 256 << 10
+# Each row of such a product is computed by itself, whatever rows are beside it; 16 keep the result aligned.
+_ROWS = 16
+
+
+def _is_aligned(t: Tensor) -> bool:
+    return not t.dtype.is_floating_point or t.is_cuda or t.data_ptr() % _ALIGNMENT == 0
+
+
+def _room_like(t: Tensor) -> Tensor:
+    """Aligned memory for a tensor of the same sizes and, where it has no stride 0, strides."""
+    if any(stride == 0 and size > 1 for size, stride in zip(t.shape, t.stride(), strict=True)):
+        return torch.empty(t.shape, dtype=t.dtype)
+    return torch.empty_strided(t.shape, t.stride(), dtype=t.dtype)
+
+
+def aligned(t: Tensor) -> Tensor:
+    """Returns t, or a copy of it where t lies at another address than a multiple of 16."""
+    if _is_aligned(t) or t.nbytes > _COPIED_BYTES:
+        return t
+    return _room_like(t).copy_(t)
+
+
+def multiply(
+    out: Tensor, a: Tensor, b: Tensor, beta: float = 0, t: Tensor | None = None, alpha: float = 1
+) -> None:
+    """Writes ``beta * t + alpha * a @ b`` to out: of two matrices or a matrix and a vector.
+
+    t: of out's sizes, which it may be itself; None: zeros.
+    """
+    if out.is_cuda:
+        _add(out, a, b, beta, t, alpha)
+    elif b.dim() == 1:
+        _times_vector(out, a, b, beta, t, alpha)
+    elif b.shape[1] == 1 and a.shape[0] > 1:
+        _times_vector(out[:, 0], a, b[:, 0], beta, None if t is None else t[:, 0], alpha)
+    elif a.shape[0] == 1:
+        _times_vector(out[0], b.t(), a[0], beta, None if t is None else t[0], alpha)
+    elif _is_aligned(out) or out.nbytes > _COPIED_BYTES:
+        _add(out, aligned(a), aligned(b), beta, t, alpha)
+    else:
+        result = _room_like(out)
+        _add(result, aligned(a), aligned(b), beta, t, alpha)
+        out.copy_(result)
+
+
+def _add(out: Tensor, a: Tensor, b: Tensor, beta: float, t: Tensor | None, alpha: float) -> None:
+    if t is None:
+        (torch.mv if b.dim() == 1 else torch.mm)(a, b, out=out)
+    else:
+        (torch.addmv if b.dim() == 1 else torch.addmm)(t, a, b, beta=beta, alpha=alpha, out=out)
+
+
+def _times_vector(out: Tensor, a: Tensor, b: Tensor, beta: float, t: Tensor | None, alpha: float) -> None:
+    b = aligned(b)
+    if not _is_aligned(out):
+        result = torch.empty(out.shape, dtype=out.dtype)
+        _times_vector(result, a, b, beta, t, alpha)
+        out.copy_(result)
+        return
+    if _is_aligned(a) or a.stride(1) != 1:
+        _add(out, a, b, beta, t, alpha)
+        return
+    rows = max(_ROWS, _PIECE_BYTES // max(1, a[0].nbytes) // _ROWS * _ROWS)
+    for first in range(0, a.shape[0], rows):
+        part = slice(first, first + rows)
+        piece = _room_like(a[part]).copy_(a[part])
+        _add(out[part], piece, b, beta, None if t is None else t[part], alpha)

@@ -1,0 +1,157 @@
+-- Values and texts at the edges of what scripts use: usage: th values.lua
+-- Errors are printed without folders and without the places in Torch7's C sources.
+require 'nn'
+local function row(t) return table.concat(t:totable(), ' ') end
+local nan, inf = 0 / 0, 1 / 0
+
+print '# the order of equal elements'
+local l = torch.Tensor{5, 3, 8, 3, 5, 5, 9, 2, 3, 8, 5, 3, 7, 5, 2, 3}
+print(row((select(2, torch.sort(l)))))
+print(row((select(2, torch.sort(l, true)))))
+print(select(2, torch.median(l))[1], select(2, torch.mode(l))[1], select(2, l:kthvalue(8))[1])
+print(row((select(2, l:topk(4, 1, true, true)))))
+for _, kind in ipairs{ 'Double', 'Float', 'Long', 'Byte' } do
+   for _, descending in ipairs{ false, true } do
+      torch.manualSeed(3)
+      local x = torch[kind .. 'Tensor'](5000):random(0, 100)
+      local v, p = x:sort(1, descending)
+      print(kind, v:clone():double():cmul(torch.range(1, 5000)):sum(), p:double():cmul(torch.range(1, 5000)):sum())
+      local m, at = x:view(50, 100):median(1)
+      print(m:sum(), at:double():cmul(torch.range(1, 100):view(1, 100)):sum())
+   end
+end
+local x = torch.IntTensor({{{2},{-3},{0}},{{0},{3},{0}}}):expand(2, 3, 2)
+local m, p = x:median(3)
+print(row(m:view(-1)), row(p:view(-1)))
+print(torch.Tensor{3, nan, 1, 2}:kthvalue(1)[1], row(torch.Tensor{3, nan, 1, 2}:sort(1, true):narrow(1, 3, 2)))
+
+print '# elements that share memory'
+for _, kind in ipairs{ 'Double', 'Float', 'Int', 'Long', 'Byte' } do
+   local Tensor = torch[kind .. 'Tensor']
+   local x = Tensor(3, 1):fill(2)
+   x:expand(3, 3):mul(2)
+   print(row(x:view(-1)))
+   x:fill(1):expand(3, 3):add(2)
+   print(row(x:view(-1)))
+   x:fill(5):expand(3, 3000):clamp(0, 3) -- more than are computed in Lua
+   print(row(x:view(-1)))
+   x:expand(3, 2):copy(Tensor{{1, 2}, {3, 4}, {5, 6}})
+   print(row(x:view(-1)))
+   x:expand(3, 2):cmul(Tensor{{1, 2}, {3, 4}, {5, 6}})
+   print(row(x:view(-1)))
+   local y = Tensor{1, 1, 1, 1}
+   y:unfold(1, 2, 1):add(1)
+   print(row(y))
+   y = Tensor(1):fill(0)
+   y:expand(4):indexCopy(1, torch.LongTensor{2, 3}, Tensor{7, 8})
+   print(y[1])
+   y:expand(4):scatter(1, torch.LongTensor{4, 1}, 9)
+   print(y[1])
+   x = Tensor(1, 2):fill(1)
+   x:expand(2, 2):addmm(Tensor{{1, 2}, {3, 4}}, Tensor{{1, 0}, {0, 1}})
+   print(row(x:view(-1)))
+end
+
+print '# arithmetic'
+print(row(torch.Tensor{3, -2, 5, 0.3, 1} % 0.1))
+print(row(torch.remainder(torch.Tensor{3, -2, 5, -0.3}, -0.1)))
+print(row(torch.remainder(torch.IntTensor{5, -5, 4}, 3)), row(torch.remainder(torch.IntTensor{5, -5, 4}, -3)))
+print(row(torch.Tensor{nan}:cmax(0.5)), row(torch.Tensor{nan}:cmin(torch.Tensor{0.5})), row(torch.Tensor{1, 2}:cmax(2)))
+print(row(torch.Tensor{-1, 1, 9}:clamp(5, 2)), row(torch.IntTensor{-1, 1, 9}:clamp(5, 2)))
+print(row(torch.ByteTensor():range(10, 5, -3)), row(torch.ByteTensor():range(5, -2, -2)))
+print(row(torch.IntTensor():range(1.7, 5.2, 1.5)), row(torch.FloatTensor():range(1.5, 5.2, 1.5)))
+print(row(torch.Tensor(2):exponential(0)))
+print(row(torch.IntTensor{nan, inf, -inf, 1e10, -1.5}), row(torch.ShortTensor{nan, 1e10, 300.7}))
+print(torch.LongTensor(1):fill(nan)[1], torch.LongTensor(1):fill(inf)[1], torch.LongTensor{1}:add(nan)[1])
+print(row(torch.Tensor{1, 2, 3, 4}:histc(4, 3, 1)), row(torch.Tensor{1, 1, 1}:histc(4)), row(torch.Tensor{1, 2, 4}:histc(3, 1, 4)))
+print(row(torch.ShortTensor{-1, 4}:rshift(1)), row(torch.CharTensor{-128}:crshift(torch.CharTensor{7})))
+for _, kind in ipairs{ 'Double', 'Float' } do
+   local x = torch[kind .. 'Tensor']{{1.5}, {2}}
+   local s, v, b = x:std(2), x:var(2), x:std(2, true)
+   print(s[1][1] ~= s[1][1], v[2][1] ~= v[2][1], row(b:view(-1)))
+end
+
+print '# results'
+local t, r, i, mask = torch.Tensor{1, 2, 3}, torch.Tensor(), torch.LongTensor{2}, torch.ByteTensor{1, 0, 0}
+print(torch.pointer(r:index(t, 1, i)) == torch.pointer(i), r[1], t:index(1, i)[1])
+print(torch.pointer(r:maskedSelect(t, mask)) == torch.pointer(mask), r[1])
+print(paths.extname('.hidden'), paths.extname('a.b.c'), paths.extname('/x.y/a'), (select('#', paths.extname('a'))))
+print(select('#', paths.uname()), (paths.uname()))
+local f = torch.MemoryFile()
+f:writeString('abc')
+f:seek(1)
+print(f:readString('*a'), (select(2, pcall(f.readString, f, '*a')):gsub(' at .*', '')))
+print(f:quiet():readString('*a'), f:hasError())
+local cmd = torch.CmdLine()
+cmd:argument('-file', 'an argument')
+cmd:option('-lr', 0.1, 'h')
+print('[' .. cmd:string('exp', cmd:parse{ 'pos' }, {}) .. ']')
+print('[' .. cmd:string('exp', { lr = 0.1 }, {}) .. ']')
+
+print '# matrices with NaN and infinity'
+print(torch.Tensor{{1, nan}, {2, 3}})
+print(torch.Tensor{{1.5, inf}, {nan, 3}})
+print(torch.FloatTensor(2, 30):fill(nan))
+print(torch.Tensor{{{1, nan}, {2, 3}}, {{1, 2}, {3, 4}}})
+
+print '# modules'
+print(nn.Normalize(0.5), nn.Normalize(2), nn.DistKLDivCriterion(false).sizeAverage, (pcall(nn.Power)))
+local pooling = nn.SpatialMaxPooling(1, 1, 2, 2):ceil()
+local image = torch.range(1, 16):view(1, 4, 4)
+print(row(pooling:forward(image):view(-1)), row(pooling.indices:view(-1)))
+print(pooling:backward(image, torch.ones(1, 3, 3)):sum())
+local mean = nn.SpatialAveragePooling(2, 2, 3, 3):ceil():forward(torch.ones(1, 6, 5))
+print(row(mean:size()), mean[1][2][2], mean[1][3][1] ~= mean[1][3][1])
+print(row(nn.VolumetricMaxPooling(1, 2, 2, 2, 2, 2):ceil():forward(torch.ones(1, 2, 3, 4)):size()))
+print(row(nn.SpatialDilatedMaxPooling(1, 1, 2, 2):ceil():forward(torch.ones(1, 4, 4)):size()))
+local subsampling = nn.SpatialSubSampling(3, 2, 2, 2, 2)
+local y = torch.randn(2, 3, 4, 4)
+local before = subsampling:forward(y):clone()
+for _, name in ipairs{ 'weight', 'gradWeight', 'bias', 'gradBias' } do -- as in files of old versions
+   subsampling[name] = subsampling[name]:view(3, 1, 1)
+end
+subsampling:zeroGradParameters()
+subsampling:backward(y, before)
+print((subsampling:forward(y) - before):abs():max(), row(subsampling.gradWeight:size()))
+local mixture = nn.MixtureTable()
+mixture:forward{ torch.rand(2, 3), { torch.rand(2, 4), torch.rand(2, 4), torch.rand(2, 4) } }
+print(row(mixture:forward{ torch.ones(2), { torch.ones(4), torch.ones(4) } }))
+
+print '# errors'
+local t = torch.Tensor(3, 4)
+local function message(f, ...)
+   local text = select(2, pcall(f, ...))
+   print((text:gsub(' at [^ ]*%.c:?%d*', ''):gsub('^%S*(values%.lua)', '%1')))
+end
+message(function() local x = t:narrow(5, 1, 1) end)
+message(function() return t:narrow(5, 1, 1) end)
+message(function() local f = t.narrow local x = f(t, 5, 1, 1) end)
+message(t.narrow, t, 5, 1, 1)
+message(function() local x = t[5] end)
+message(function() local x = t:t():t():t().x() end)
+message(function() local x = torch.Tensor():t() end)
+message(function() local x = torch.sum(t, 3) end)
+message(function() local x = t:sum(3) end)
+message(function() local x = t:norm(2, 5) end)
+message(function() local x = torch.Tensor():unfold(1, 1, 1) end)
+message(function() local x = t:mm(t) end)
+message(function() local x = torch.mm(t, t) end)
+message(function() local x = t:copy(torch.Tensor(5)) end)
+message(function() local x = t + torch.Tensor(7) end)
+message(function() local x = t:fill('a') end)
+message(function() local x = t:narrow(1, 1) end)
+message(function() local x = torch.Tensor('a') end)
+message(function() local x = torch.bitand(t, 1) end)
+message(function() local x = t:cbitor(t) end)
+message(function() local x = torch.bmm(torch.Tensor(2, 2, 3), torch.Tensor(2, 4, 2)) end)
+message(function() local x = torch.bmm(torch.Tensor(2, 2, 3), torch.Tensor(3, 3, 2)) end)
+message(function() local x = torch.Tensor(2, 2):gather(0, torch.LongTensor(2, 2):fill(1)) end)
+message(function() local x = t:indexCopy(1, torch.LongTensor{ 7 }, torch.Tensor(1, 4)) end)
+message(function() local x = t:lt(torch.Tensor(2)) end)
+message(function() local x = t:cmax(torch.Tensor(2)) end)
+message(function() local x = t:maskedFill(torch.ByteTensor(2):zero(), 1) end)
+message(function() local x = torch.cross(torch.Tensor(2), torch.Tensor(2)) end)
+message(function() local x = t:topk(9) end)
+message(function() local x = torch.ger(t, t) end)
+message(function() local x = torch.range(5, 1) end)
+message(function() local x = torch.IntTensor.range() end)
