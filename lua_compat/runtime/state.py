@@ -42,7 +42,7 @@ def _exit(code: int) -> None:
 
 
 def _text(error: Exception) -> str:
-    """What went wrong in words that are neither Python's nor PyTorch's."""
+    """Returns what went wrong in words that are neither Python's nor PyTorch's."""
     if isinstance(error, OSError) and error.strerror:
         return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
     text = str(error) or type(error).__name__
