@@ -86,8 +86,8 @@ class Program:
         timer.start()
         try:
             stdout = self.stdout.read()
-            code = self._wait()
             self._ended = True
+            code = self._wait()
         finally:
             timer.cancel()
             timer.join()
@@ -167,6 +167,9 @@ class _ForkServer:
     """tests/helpers/fork_server.py as a process of these tests."""
 
     def __init__(self) -> None:
+        self._open()
+
+    def _open(self) -> None:
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
         with theirs:
@@ -181,6 +184,9 @@ class _ForkServer:
         self, words: list[str], cwd: Path, environment: dict[str, str], streams: tuple[IO[bytes], ...]
     ) -> tuple[int, Callable[[], int]]:
         """Starts a program; returns its process id and what waits for its exit code."""
+        if self._process.poll() is not None:  # somebody killed it: one test fails, not all that follow
+            self.close()
+            self._open()
         request = {"arguments": words, "folder": str(cwd), "environment": environment}
         read, write = os.pipe()
         reply = os.fdopen(read, encoding="ascii")
@@ -188,11 +194,19 @@ class _ForkServer:
             descriptors = [stream.fileno() for stream in (*streams, theirs)]
             socket.send_fds(self._socket, [json.dumps(request).encode()], descriptors)
 
-        def wait() -> int:
-            with reply:
-                return int(reply.readline())
+        def number() -> int:
+            line = reply.readline()
+            if not line:
+                reply.close()
+                raise RuntimeError("tests/helpers/fork_server.py was killed")
+            return int(line)
 
-        return int(reply.readline()), wait
+        def wait() -> int:
+            code = number()
+            reply.close()
+            return code
+
+        return number(), wait
 
     def close(self) -> None:
         self._socket.close()
