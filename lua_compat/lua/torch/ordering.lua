@@ -9,6 +9,9 @@ local types = require 'torch.types'
 local memory = require 'torch.memory'
 local offsets = require('torch.elements').offsets
 
+-- The sandbox's loadstring gives what it compiles the globals of the script: this is not for our own text.
+local loadstring = loadstring
+
 local ordering = {}
 
 -- v: values, p: their positions, n: how many. PRECEDES is < or >.

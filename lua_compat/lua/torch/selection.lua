@@ -52,12 +52,21 @@ local function slice(r, d, index)
    return view
 end
 
+-- A copy of indices that have been checked: what is written may lie in the same memory.
+local function unwritten(index)
+   local copy = memory.temporary(index.T)
+   memory.resize_as(copy, index)
+   python.copy(handle(copy), handle(index))
+   return copy
+end
+
 -- write(slice of r at each index in turn, place of the index): for an r of which elements share memory.
 local function each_slice(r, d, index, write)
    local get, place = index.T.get, 0
+   index = unwritten(index)
    for at in offsets(index) do
       place = place + 1
-      write(slice(r, d, get(index.S.p, at)), place)
+      write(slice(r, d, tonumber(get(index.S.p, at))), place)
    end
 end
 
@@ -248,6 +257,7 @@ end
 
 -- Into an r of which elements share memory, row by row and one by one.
 local function scatter_in_turn(r, d, index, source, adding)
+   index = unwritten(index)
    local rows, index_rows = memory.copy_view(r), memory.copy_view(index)
    rows[2 * d - 1], index_rows[2 * d - 1] = 1, 1
    local number = type(source) ~= 'table' and source
@@ -280,7 +290,13 @@ local function scatter(kernel)
       end
       check_not_below(r, d)
       check_sizes(index, r, d, r, tensor and source or index)
-      if tensor then check_sizes(index, source, d, r, source) end
+      if tensor then
+         check_sizes(index, source, d, r, source)
+         if source[2 * d - 1] < index[2 * d - 1] then
+            errors.argument(4, ('%d values in dimension %d expected, one for each index, got %d'):format(
+               index[2 * d - 1], d, source[2 * d - 1]))
+         end
+      end
       if python.out_of_range(handle(index), r[2 * d - 1]) then
          errors.raise('Invalid index in scatter', 'THTensorMath.c:482')
       end

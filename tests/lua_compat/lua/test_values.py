@@ -21,6 +21,10 @@ def test_modules_train_on_after_clear_state(capfd: pytest.CaptureFixture[str]) -
     assert capfd.readouterr().out.splitlines() == ["164 compared"]
 
 
+def test_results_and_indices_may_share_memory_with_what_is_read() -> None:
+    assert run(HERE / "shared_results.lua") == 0
+
+
 SORTED = """
 torch.manualSeed(3)
 for _, kind in ipairs{ 'Double', 'Float', 'Long', 'Byte' } do
