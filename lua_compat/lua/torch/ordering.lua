@@ -116,8 +116,8 @@ end
 -- (values) and l (positions) are taken from; the rows of r and l lie along the same dimension.
 function ordering.each_row(r, l, t, d, count, order)
    local T, n, step = t.T, t[2 * d - 1], t[2 * d]
-   local bytes = ffi.new('uint8_t[?]', n * T.size)
-   local v, p = ffi.cast(T.pointer, bytes), ffi.new('int32_t[?]', n)
+   -- An array, not a pointer to one: a pointer does not keep from the collector what it points to.
+   local v, p = T.array(n), ffi.new('int32_t[?]', n)
    local get = T.floating and T.get or read
    local r_step, l_step = r[2 * d], l[2 * d]
    local next_values, next_positions = one_by_one(r, d), one_by_one(l, d)

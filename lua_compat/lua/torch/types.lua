@@ -91,6 +91,7 @@ for code, row in ipairs{
       floating = name == 'Float' or name == 'Double',
       integer = not (name == 'Float' or name == 'Double' or name == 'Half'),
       pointer = ffi.typeof(ctype .. '*'),
+      array = ffi.typeof(ctype .. '[?]'),
       get = read,
       tidy = function() end,
       set = write,
@@ -117,7 +118,7 @@ local function add_device_types()
       local function address(p, i) return tonumber(ffi.cast('intptr_t', p)) + i * size end
       local T = {
          name = name, code = code, tensor = 'torch.' .. name .. 'Tensor', storage = 'torch.' .. name .. 'Storage',
-         size = size, floating = not host.integer, integer = host.integer, pointer = host.pointer, cast = host.cast,
+         size = size, floating = not host.integer, integer = host.integer, pointer = host.pointer, array = host.array, cast = host.cast,
          get = function(p, i) return python.device_read(code, address(p, i)) end,
          set = function(p, i, v) python.device_write(code, address(p, i), host.integer and host.cast(v) or v) end,
          tensor_tag = 16 + code, storage_tag = 32 + code,
