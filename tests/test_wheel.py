@@ -1,6 +1,7 @@
 """The wheel in an environment without the clone: every command runs, so every data file is in it."""
 
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -43,17 +44,19 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An environment with the wheel, and of what the tests run with only the packages it requires."""
     folder = tmp_path_factory.mktemp("wheel")
-    wheel_command: list[str | Path] = [
-        sys.executable,
-        "-m",
-        "pip",
-        "wheel",
-        "-q",
-        "--no-deps",
-        "-w",
-        folder,
-        ROOT,
-    ]
+    source = folder / "source"  # without what an earlier build left in build/
+    for package in ("convnet_benchmarks", "lua_compat", "nets"):
+        shutil.copytree(ROOT / package, source / package, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in (
+        "pyproject.toml",
+        "setup.py",
+        "README.md",
+        "LICENSE",
+        "benchmark.py",
+        "benchmark_criterion.py",
+    ):
+        shutil.copy(ROOT / name, source)
+    wheel_command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(folder), str(source)]
     subprocess.run(wheel_command, check=True, timeout=300)
     (wheel,) = folder.glob("*.whl")
     subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True, timeout=300)

@@ -85,9 +85,9 @@ function MemoryStream:write(pointer, n)
    local S = self.S
    if last + 1 > S.capacity then
       -- what is written may be the storage's own memory, which moves
-      local inside = S.p and ffi.cast('char *', pointer) - ffi.cast('char *', S.p) or -1
-      memory.resize_storage(S, math.max(last + 1, 2 * S.capacity))
-      if inside >= 0 and inside < last then pointer = S.p + inside end
+      local inside, capacity = S.p and ffi.cast('char *', pointer) - ffi.cast('char *', S.p) or -1, S.capacity
+      memory.resize_storage(S, math.max(last + 1, 2 * capacity))
+      if inside >= 0 and inside < capacity then pointer = S.p + inside end
    end
    if n > 0 then ffi.copy(S.p + self.at, pointer, n) end
    self.at = last

@@ -314,8 +314,6 @@ def test_throughput_against_batch(capsys: pytest.CaptureFixture[str], tmp_path: 
 def test_ctrl_c_keeps_the_measured_batches(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    from convnet_benchmarks.points import process as point_process
-
     def measure_apart(point: Point, settling: Settling) -> dict[str, Any]:
         if point.batch_size == 4:
             raise KeyboardInterrupt
@@ -325,7 +323,7 @@ def test_ctrl_c_keeps_the_measured_batches(
         }
         return {"point": point.as_dict(), "status": "ok", **found}
 
-    monkeypatch.setattr(point_process, "measure_apart", measure_apart)
+    monkeypatch.setattr("convnet_benchmarks.commands.flops.parts.measure_apart", measure_apart)
     path = tmp_path / "flops.json"
     options = ("--parts", "counts,throughput", "--batch-sizes", "1,2,4", "--json", str(path))
     assert main([*SMALL, *options]) == 130

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from convnet_benchmarks import child_process
 from convnet_benchmarks.cli import main
 from convnet_benchmarks.commands.ops.show import mean_of_runs
 from tests.helpers.commands import run_python, started_python
@@ -78,7 +77,7 @@ def test_an_interruption_keeps_the_finished_runs(
             return answer
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(child_process, "call", call)
+    monkeypatch.setattr("convnet_benchmarks.commands.ops.call", call)
     path = tmp_path / "ops.json"
     assert main(["ops", "--batch-sizes", "1", "--tables", "total", "--json", str(path)]) == 130
     said = capsys.readouterr()

@@ -30,6 +30,18 @@ def test_sizes_of_elements_without_an_object(tmp_path: Path) -> None:
     run_lua(tmp_path, code)
 
 
+def test_a_memory_file_grows_beside_what_is_written_to_it(tmp_path: Path) -> None:
+    """The file's memory moves while it grows; what is written may lie anywhere, right behind it, too."""
+    code = """
+        torch.manualSeed(1)
+        for k = 1, 300 do
+            local t = torch.FloatTensor(torch.random(1, 20000)):uniform()
+            assert(torch.deserialize(torch.serialize(t)):equal(t))
+        end
+    """
+    run_lua(tmp_path, code)
+
+
 def test_threads_count_with_an_atomic_counter(tmp_path: Path) -> None:
     code = """
         local tds, threads = require 'tds', require 'threads'
