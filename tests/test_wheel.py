@@ -13,6 +13,7 @@ from convnet_benchmarks.cli import command_names
 from tests.helpers.places import GOLDEN, ROOT
 
 NET = ("--net", "recognize_digits")
+SCRIPTS = ("benchmark.py", "benchmark_criterion.py")
 
 # The arguments of each command, in an order in which later ones read what earlier ones wrote.
 COMMANDS: dict[str, tuple[str, ...]] = {
