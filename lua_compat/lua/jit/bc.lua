@@ -99,24 +99,8 @@ function bc.dump(f, out, all)
    out:flush()
 end
 
-local output, own_file
-
-local function list(f) bc.dump(f, output) end
-
--- Ends the listing of what is compiled.
-function bc.off()
-   jit.attach(list)
-   if own_file then output:close() end
-   output, own_file = nil, nil
-end
-
--- Lists every function that is compiled from now on; name: a file's, by default stderr, '-' for stdout.
-function bc.on(name)
-   bc.off()
-   own_file = name ~= nil and name ~= '-'
-   output = own_file and assert(io.open(name, 'w')) or name == '-' and io.stdout or io.stderr
-   jit.attach(list, 'bc')
-end
+-- on lists every function that is compiled from then on.
+bc.on, bc.off = require('jit.listing')('bc', function(output, f) bc.dump(f, output) end)
 bc.start = bc.on
 
 return bc

@@ -3,7 +3,6 @@
 local util = require 'jit.util'
 
 local verbose = {}
-local output, own_file
 local begun, parent = '?', ''
 
 local function place_of(f, place)
@@ -27,7 +26,7 @@ local function reason_of(code, detail)
    return ('reason %d%s'):format(code, detail ~= nil and (' (%s)'):format(tostring(detail)) or '')
 end
 
-local function on_trace(what, trace, f, place, other, detail)
+local function on_trace(output, what, trace, f, place, other, detail)
    if what == 'start' then
       begun = place_of(f, place)
       parent = other and ('(%s/%s) '):format(other, detail == -1 and 'stitch' or detail) or ''
@@ -40,23 +39,10 @@ local function on_trace(what, trace, f, place, other, detail)
    elseif what == 'flush' then
       output:write('[TRACE flush]\n')
    end
-   if output then output:flush() end
+   output:flush()
 end
 
--- Ends the reports.
-function verbose.off()
-   jit.attach(on_trace)
-   if own_file then output:close() end
-   output, own_file = nil, nil
-end
-
--- Reports from now on; name: a file's, by default stderr, '-' for stdout.
-function verbose.on(name)
-   verbose.off()
-   own_file = name ~= nil and name ~= '-'
-   output = own_file and assert(io.open(name, 'w')) or name == '-' and io.stdout or io.stderr
-   jit.attach(on_trace, 'trace')
-end
+verbose.on, verbose.off = require('jit.listing')('trace', on_trace)
 verbose.start = verbose.on
 
 return verbose

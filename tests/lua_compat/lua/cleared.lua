@@ -3,16 +3,9 @@
 -- usage: th cleared.lua CASES.lua   (a list of { constructor, input shapes, options }, as tests/golden/cases_nn.lua)
 -- Prints a line for each case that differs, then how many were compared.
 require 'nn'
+local cases = require './module_cases'
+local map, copy, draw = cases.map, cases.copy, cases.draw
 torch.setdefaulttensortype('torch.DoubleTensor')
-
-local function map(x, f)
-   if torch.isTensor(x) then return f(x) end
-   if type(x) ~= 'table' then return x end
-   local mapped = {}
-   for k, v in pairs(x) do mapped[k] = map(v, f) end
-   return mapped
-end
-local function copy(x) return map(x, function(t) return t:clone() end) end
 
 local function equal(a, b)
    if torch.isTensor(a) then return a:isSameSizeAs(b) and (a:nElement() == 0 or (a - b):abs():max() < 1e-12) end
@@ -21,18 +14,6 @@ local function equal(a, b)
       if not equal(v, b[k]) then return false end
    end
    return true
-end
-
-local function draw(shapes, options)
-   local list = {}
-   for i, shape in ipairs(shapes) do
-      local t = torch.randn(torch.LongStorage(shape))
-      if options.positive then t:abs():add(0.1) end
-      if options.unit then t = torch.sigmoid(t) end
-      if options.labels then t:apply(function() return torch.random(1, options.labels) end) end
-      list[i] = t
-   end
-   return #list == 1 and list[1] or list
 end
 
 local function step(module, input, gradOutput)

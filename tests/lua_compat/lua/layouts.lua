@@ -3,6 +3,8 @@
 -- N: only every N-th of the comparisons.
 -- Prints a line for each case that differs from the same on contiguous copies, then how many were compared.
 require 'nn'
+local cases = require './module_cases'
+local map, copy, draw = cases.map, cases.copy, cases.draw
 torch.setdefaulttensortype('torch.DoubleTensor')
 
 local layouts = {}
@@ -35,15 +37,6 @@ function layouts.constant(x)
 end
 local names = { 'transposed', 'channels_last', 'every_second', 'expanded_first', 'expanded_last', 'constant' }
 
-local function map(x, f)
-   if torch.isTensor(x) then return f(x) end
-   if type(x) ~= 'table' then return x end
-   local mapped = {}
-   for k, v in pairs(x) do mapped[k] = map(v, f) end
-   return mapped
-end
-local function copy(x) return map(x, function(t) return t:clone() end) end
-
 -- The largest difference, by the largest value; NaNs are equal.
 local function difference(a, b)
    if torch.isTensor(a) then
@@ -60,18 +53,6 @@ local function difference(a, b)
       return largest
    end
    return type(a) == 'number' and math.abs(a - b) or 0
-end
-
-local function draw(shapes, options)
-   local list = {}
-   for i, shape in ipairs(shapes) do
-      local t = torch.randn(torch.LongStorage(shape))
-      if options.positive then t:abs():add(0.1) end
-      if options.unit then t = torch.sigmoid(t) end
-      if options.labels then t:apply(function() return torch.random(1, options.labels) end) end
-      list[i] = t
-   end
-   return #list == 1 and list[1] or list
 end
 
 local function evaluated(text) return assert(loadstring('return ' .. text))() end
