@@ -121,17 +121,26 @@ def test_queues_hold_as_many_jobs_as_there_are_threads(tmp_path: Path) -> None:
         """
         local gate = threads.Mutex()
         gate:lock()
+        threads.serialization('threads.sharedserialize')
         local pool = threads.Threads(2)
-        local waits = threads.safe(function() return 1 end, gate)
+        threads.serialization('threads.serialize')
+        local taken = torch.IntTensor(5):zero()
+        local name = gate:id()
+        local function waits(k)
+           taken[k] = 1
+           local mutex = require('threads').Mutex(name)
+           mutex:lock()
+           mutex:unlock()
+        end
         local added, done = 0, 0
         while pool:acceptsjob() do
-           pool:addjob(waits, function() done = done + 1 end)
            added = added + 1
-           if added <= 2 then sys.sleep(0.3) end -- a thread takes it
+           pool:addjob(waits, function() done = done + 1 end, added)
+           while added <= 2 and taken[added] == 0 do sys.sleep(0.01) end -- until a thread has taken it
         end
         assert(added == 4 and done == 0 and pool:hasjob())
         gate:unlock()
-        pool:addjob(waits, function() done = done + 1 end) -- waits until there is room
+        pool:addjob(waits, function() done = done + 1 end, 5) -- waits until there is room
         pool:synchronize()
         assert(done == 5)
         pool:terminate()
@@ -170,9 +179,12 @@ def test_results_come_in_the_order_of_completion(tmp_path: Path) -> None:
         tmp_path,
         """
         local pool = threads.Threads(2)
-        local order = {}
-        pool:addjob(function() sys.sleep(0.6) return 'slow' end, function(x) order[#order + 1] = x end)
-        pool:addjob(function() sys.sleep(0.1) return 'quick' end, function(x) order[#order + 1] = x end)
+        local order, gate = {}, threads.Mutex()
+        gate:lock()
+        pool:addjob(threads.safe(function() return 'slow' end, gate), function(x) order[#order + 1] = x end)
+        pool:addjob(function() return 'quick' end, function(x) order[#order + 1] = x end)
+        pool:dojob()
+        gate:unlock()
         pool:synchronize()
         assert(order[1] == 'quick' and order[2] == 'slow')
         pool:terminate()
@@ -390,7 +402,8 @@ def test_the_other_end_callbacks_of_a_failed_pool_still_come(tmp_path: Path) -> 
     run_lua(
         tmp_path,
         """
-        local pool, done = threads.Threads(2), 0
+        -- A queue holds as many jobs as the pool has threads: with four, addjob need not wait for the failing one.
+        local pool, done = threads.Threads(4), 0
         for i = 1, 4 do
            pool:addjob(function() if i == 2 then error('two') end end, function() done = done + 1 end)
         end
