@@ -80,14 +80,57 @@ function require(name)
    return loader_of(found)()
 end
 
-package.loaders[#package.loaders + 1] = function(name)
-   local found, missing = file_at(paths.concat('.', name))
-   if not found then
-      local folder, missing_beside = requiring_folder(), nil
-      found, missing_beside = file_at(paths.concat(folder, name))
-      if folder ~= '.' then missing = missing .. (missing_beside or '') end
+-- The folders of package.path, each once, in their order.
+local function searched_folders()
+   local folders, seen = {}, {}
+   for folder in package.path:gmatch('([^;]*)/%?%.lua') do
+      if not seen[folder] then
+         seen[folder] = true
+         folders[#folders + 1] = folder
+      end
    end
-   if not found then return missing end
-   found_as_path[name] = true
-   return loader_of(found)
+   return table.concat(folders, ', ')
 end
+
+local function how_to_get(package_name, known)
+   local ways = {}
+   if known.rock then ways[1] = ('luarocks install %s'):format(known.rock) end
+   if known.debian then ways[#ways + 1] = ("Debian's %s"):format(known.debian) end
+   if known.source then ways[#ways + 1] = known.source end
+   local rock = known.rock and known.rock ~= package_name and (' (rock %s)'):format(known.rock) or ''
+   return ('%s%s is plain Lua, which th loads when it is installed: %s; '):format(package_name, rock,
+      table.concat(ways, ', or '))
+end
+
+-- Says in one line what is known about a package that is not there.
+local function explanation(name, beside)
+   local package_name = name:match('^[^.]+') or name
+   local rocks = plain_require 'th.rocks'
+   local refused, known = rocks.refused[package_name], rocks.plain[package_name]
+   if refused then return ("module '%s' is not available: %s"):format(name, refused) end
+   local hint = known and how_to_get(package_name, known) or ''
+   local package_of_library = package_name:match('^lib(.+)')
+   if package_of_library then
+      hint = ("it would be C code, which th cannot load; packages of ours stand in for some (docs/lua.md), and %s is "
+         .. '%s; '):format(package_of_library, package.searchpath(package_of_library, package.path) and 'one that th finds'
+         or 'not among what th finds')
+   end
+   local also = beside ~= '.' and ', and beside the requiring file in ' .. beside or ''
+   return ("module '%s' not found: %sth looks in %s%s"):format(name, hint, searched_folders(), also)
+end
+
+local function last_loader(name)
+   local found = file_at(paths.concat('.', name))
+   local folder = requiring_folder()
+   found = found or file_at(paths.concat(folder, name))
+   if found then
+      found_as_path[name] = true
+      return loader_of(found)
+   end
+   local text = explanation(name, folder)
+   -- a script may have added loaders of its own, which are still to be asked
+   if package.loaders[#package.loaders] ~= last_loader then return '\n\t' .. text end
+   error(text, 3) -- 1: this function, 2: require
+end
+
+package.loaders[#package.loaders + 1] = last_loader

@@ -1,0 +1,67 @@
+-- What a failing require says about packages it knows, by the first part of their name. ``rock``: the name under which
+-- LuaRocks has it (plain Lua, which th loads unmodified); ``source``: where to get one that LuaRocks lacks; ``debian``:
+-- Debian's package. ``refused``: why th has no such package, and what to use instead.
+local plain, refused = {}, {}
+
+local function rocks(names)
+   for name, rock in names:gmatch('(%S+)=(%S+)') do plain[name] = { rock = rock } end
+end
+
+-- module=rock
+rocks[[
+   argcheck=argcheck autobw=autobw autograd=autograd basic=basic class=class dataload=dataload dpnn=dpnn
+   dp=dp eladtools=eladtools experiments=experiments hash=hash hypero=hypero inspect=inspect
+   json=json4lua dkjson=dkjson lapp=penlight logging=lualogging logroll=logroll luaunit=luaunit manifold=manifold
+   middleclass=middleclass moses=moses nninit=nninit nnlr=nnlr nnquery=nnquery optnet=optnet pl=penlight pprint=pprint
+   residual=residual rnn=rnn rnnlib=rnnlib serpent=serpent std=stdlib telescope=telescope torchnet=torchnet
+   torchx=torchx totem=totem tunit=tunit underscore=underscore.lua vararg=vararg weight-init=weight-init
+   word2vec=word2vec xtorch=xtorch xttorch=xttorch nnf=nnf dataset=dataset mobdebug=mobdebug tableshape=tableshape]]
+
+for name, package in pairs{ inspect = 'lua-inspect', json = 'lua-json', dkjson = 'lua-dkjson', lapp = 'lua-penlight',
+   logging = 'lua-logging', luaunit = 'lua-unit', moses = 'lua-moses', pl = 'lua-penlight' } do
+   plain[name].debian = package
+end
+
+for name, repository in pairs{
+   autobw = 'bshillingford/autobw.torch', autograd = 'twitter/torch-autograd', classic = 'deepmind/classic',
+   dataset = 'twitter/torch-dataset', decisiontree = 'twitter/torch-decisiontree', distlearn = 'twitter/torch-distlearn',
+   nnf = 'fmassa/object-detection.torch', rnnlib = 'facebookresearch/torch-rnnlib', torchx = 'nicholas-leonard/torchx',
+   wordembedding = 'rotmanmi/word2vec.torch',
+} do
+   plain[name] = plain[name] or {}
+   plain[name].source = 'https://github.com/' .. repository
+end
+
+local WINDOWS = 'it opens windows, which th has not got: save pictures with image.save, or look at them in a browser '
+   .. "with require 'display'"
+for name in ('qt qtcore qtgui qtide qtsvg qtuiloader qttorch qtwidget qtdisplay camera gfx imgui sdl2 nanovg'):gmatch('%S+') do
+   refused[name] = WINDOWS
+end
+refused.camera = 'th reads no camera: write the frames to files (ffmpeg does) and load them with image.load'
+
+for name in ('cltorch clnn clblas clfft'):gmatch('%S+') do
+   refused[name] = 'it needs OpenCL, which th has no GPU backend for: run the script on the CPU, or with CUDA (cutorch)'
+end
+for name in ('mpiT distlearn ipc parallel'):gmatch('%S+') do
+   refused[name] = "it starts processes from C code, which th cannot load: use require 'threads'"
+end
+for name, instead in pairs{
+   async = "socket.http's requests",
+   audio = "npy4th or hdf5 for sound that another program has read, and signal for its spectra",
+   cv = 'image, or graphicsmagick',
+   opencv = 'image, or graphicsmagick',
+   ffmpeg = 'the program ffmpeg, which writes frames that image.load reads',
+   fftw3 = 'signal',
+   itorch = 'th -i, the prompt',
+   iterm = 'display',
+   mattorch = 'matio',
+   nccl = "cunn's DataParallelTable, which does without",
+   zmq = 'socket',
+   randomkit = "torch's random numbers",
+   sqlite3 = 'csvigo or hdf5',
+   videograph = 'image.load of frames that ffmpeg has written',
+} do
+   refused[name] = ('it is made of C code, which th cannot load, and nothing of ours stands in for it; use %s'):format(instead)
+end
+
+return { plain = plain, refused = refused }

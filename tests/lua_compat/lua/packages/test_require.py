@@ -1,0 +1,53 @@
+"""What a failing ``require`` says: one line that helps."""
+
+from pathlib import Path
+
+import pytest
+
+from lua_compat import run
+from lua_compat.runtime.errors import LuaError
+from tests.helpers.commands import run_lua
+
+
+def test_a_missing_package_is_explained_in_one_line(tmp_path: Path) -> None:
+    run_lua(
+        tmp_path,
+        """
+        local function problem_of(name)
+           local ok, problem = pcall(require, name)
+           assert(not ok and not problem:find('\\n'), problem)
+           return problem
+        end
+        local function says(name, ...)
+           local problem = problem_of(name)
+           for _, words in ipairs{ ... } do assert(problem:find(words, 1, true), problem) end
+        end
+        package.path = package.path .. ';/no/such/place/?.lua'
+        says('torchx.rock', "module 'torchx.rock' not found", 'luarocks install torchx', 'th looks in', '/no/such/place')
+        says('argcheck', 'luarocks install argcheck')
+        if not package.searchpath('pl', package.path) then
+           says('pl.path', 'rock penlight', 'luarocks install penlight', "Debian's lua-penlight")
+        end
+        says('nosuchpackage', "module 'nosuchpackage' not found: th looks in", '/no/such/place')
+        says('libnn', 'C code', 'nn is one that th finds')
+        says('libnosuchpackage', 'C code', 'not among what th finds')
+        says('qtwidget', 'windows', "require 'display'")
+        says('camera', 'image.load')
+        says('cltorch', 'OpenCL', 'CPU')
+        says('clnn', 'OpenCL', 'CPU')
+
+        -- loaders that a script adds are asked as well, and what they say is passed on
+        table.insert(package.loaders, function(name) return name == 'made.up' and function() return 'mine' end
+           or '\\n\\tmine has none' end)
+        assert(require 'made.up' == 'mine')
+        local _, problem = pcall(require, 'nosuchpackage')
+        assert(problem:find('mine has none', 1, true) and problem:find('th looks in', 1, true))
+        """,
+    )
+
+
+def test_the_line_names_its_place(tmp_path: Path) -> None:
+    script = tmp_path / "main.lua"
+    script.write_text("local x = 1\nrequire 'nosuchpackage'\n")
+    with pytest.raises(LuaError, match=r"^\S*main.lua:2: module 'nosuchpackage' not found: th looks in"):
+        run(script)
