@@ -23,7 +23,7 @@ def test_a_missing_package_is_explained_in_one_line(tmp_path: Path) -> None:
            for _, words in ipairs{ ... } do assert(problem:find(words, 1, true), problem) end
         end
         package.path = package.path .. ';/no/such/place/?.lua'
-        says('torchx.rock', "module 'torchx.rock' not found", 'luarocks install torchx', 'th looks in', '/no/such/place')
+        says('torchx.x', "module 'torchx.x' not found", 'luarocks install torchx', '/no/such/place')
         says('argcheck', 'luarocks install argcheck')
         if not package.searchpath('pl', package.path) then
            says('pl.path', 'rock penlight', 'luarocks install penlight', "Debian's lua-penlight")

@@ -402,7 +402,7 @@ def test_the_other_end_callbacks_of_a_failed_pool_still_come(tmp_path: Path) -> 
     run_lua(
         tmp_path,
         """
-        -- A queue holds as many jobs as the pool has threads: with four, addjob need not wait for the failing one.
+        -- A queue holds as many jobs as the pool has threads: with four, addjob waits for none.
         local pool, done = threads.Threads(4), 0
         for i = 1, 4 do
            pool:addjob(function() if i == 2 then error('two') end end, function() done = done + 1 end)
