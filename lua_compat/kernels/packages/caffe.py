@@ -62,7 +62,7 @@ _WIRE_TYPES = ("int32", "int64", "uint32", "float", "bool", "string", "bytes")
 
 
 class _Bad(ValueError):
-    """What is wrong with a file."""
+    """A file is not what it should be."""
 
 
 def _net_class() -> Any:

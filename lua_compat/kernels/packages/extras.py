@@ -5,7 +5,7 @@ from typing import Any
 
 
 def extra(module: str, package: str, project: str) -> Any:
-    """Imports a module for a Lua package. Raises ValueError, saying how to install its project."""
+    """Returns a module that a Lua package needs. Raises ValueError, saying how to install its project."""
     try:
         return import_module(module)
     except ImportError:
