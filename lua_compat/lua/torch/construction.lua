@@ -9,25 +9,26 @@ local python = require('th.python').functions
 
 local records = memory.records
 local handle, resize, resize_as, count = memory.handle, memory.resize, memory.resize_as, memory.count
+local into = pointwise.into
 local define, define_plain, floating = overloads.define, overloads.define_plain, overloads.floating
+
+local function given_sizes(T, usage, first, ...)
+   if not (tonumber(first) or tensors.is_long_storage(first)) then
+      error(('invalid arguments: %s \nexpected arguments: %s'):format(tensors.described(first), usage:format(T.name)), 0)
+   end
+   return tensors.read_sizes(1, first, ...)
+end
 
 -- result, sizes... or sizes...: the result's userdata and record, resized.
 local function sized_result(T, usage, result, ...)
    local r = records[result]
-   local ud
-   local function checked(first, ...)
-      if not (tonumber(first) or tensors.is_long_storage(first)) then
-         error(('invalid arguments: %s \nexpected arguments: %s'):format(tensors.described(first), usage:format(T.name)), 0)
-      end
-      return tensors.read_sizes(1, first, ...)
-   end
-   local sizes, nd
+   local ud, sizes, nd
    if r and r.nd and r.T == T then
       ud = result
-      sizes, nd = checked(...)
+      sizes, nd = given_sizes(T, usage, ...)
    else
       ud, r = memory.new_tensor(T)
-      sizes, nd = checked(result, ...)
+      sizes, nd = given_sizes(T, usage, result, ...)
    end
    resize(r, nd, sizes)
    return ud, r
@@ -66,6 +67,7 @@ define('eye', { 'R m m=0', function(r, n, m)
    python.eye(handle(r))
 end })
 
+local function sequence_in_python(r, from, step) python.arithmetic_sequence(handle(r), from, step) end
 define('range', { 'R a a a=1', function(r, from, to, step)
    if not (step > 0 or step < 0) then errors.argument(3, 'step must be a non-null number', 'THTensorMath.c:2022') end
    if not ((step > 0 and to >= from) or (step < 0 and to <= from)) then
@@ -73,7 +75,7 @@ define('range', { 'R a a a=1', function(r, from, to, step)
    end
    local n = math.floor((to - from) / step + 1)
    if count(r) ~= n then resize(r, 1, { n }) end
-   pointwise.into(r, function(q) python.arithmetic_sequence(handle(q), from, step) end)
+   into(r, sequence_in_python, from, step)
 end })
 
 local function spaced(logarithmic)
@@ -89,15 +91,17 @@ define('linspace', { 'R n n m=100', spaced(false) }, floating)
 define('logspace', { 'R n n m=100', spaced(true) }, floating)
 
 local function triangle(kernel)
+   local function in_python(r, t, k) python[kernel](handle(r), handle(t), k) end
    return function(r, t, k)
       if t.nd ~= 2 then errors.argument(1, 'expected a matrix', 'THTensorMath.c') end
       resize_as(r, t)
-      pointwise.into(r, function(q) python[kernel](handle(q), handle(t), k) end)
+      into(r, in_python, t, k)
    end
 end
 define('tril', { 'r T m=0', triangle('tril') })
 define('triu', { 'r T m=0', triangle('triu') })
 
+local function diag_in_python(r, t, k) python.diag(handle(r), handle(t), k) end
 define('diag', { 'r T m=0', function(r, t, k)
    if t.nd ~= 1 and t.nd ~= 2 then errors.argument(1, 'matrix or a vector expected', 'THTensorMath.c') end
    if t.nd == 1 then
@@ -108,9 +112,10 @@ define('diag', { 'r T m=0', function(r, t, k)
       if n <= 0 then errors.argument(2, 'dimension 1 out of range of 0D tensor', 'THTensor.c:23') end
       resize(r, 1, { n })
    end
-   pointwise.into(r, function(q) python.diag(handle(q), handle(t), k) end)
+   into(r, diag_in_python, t, k)
 end })
 
+local function cross_in_python(r, a, b, d) python.cross(handle(r), handle(a), handle(b), d) end
 define('cross', { 'r T T i=0', function(r, a, b, d)
    if a.nd ~= b.nd then
       errors.raise(('inconsistent tensor dimension %dD, %dD'):format(a.nd, b.nd), 'THTensorMath.c')
@@ -128,7 +133,7 @@ define('cross', { 'r T T i=0', function(r, a, b, d)
    if d > a.nd then errors.argument(3, ('dimension %d out of range'):format(d), 'THTensorMath.c') end
    if a[2 * d - 1] ~= 3 then errors.argument(3, ('dimension %d does not have size 3'):format(d), 'THTensorMath.c') end
    resize_as(r, a)
-   pointwise.into(r, function(q) python.cross(handle(q), handle(a), handle(b), d) end)
+   into(r, cross_in_python, a, b, d)
 end })
 
 -- Tensors one after the other along dimension d; those without elements are skipped.

@@ -72,12 +72,10 @@ end
 
 -- r = product of a and b. A result that is given must have the product's size already.
 local function product(name, fit, letters, wrong_size)
-   local function compute(nd, r, a, b)
-      a, b = apart(r, a), apart(r, b)
-      into(r, function(q)
-         if not (nd < 3 and few.product(q, 0, q, 1, a, b)) then python[name](handle(q), handle(a), handle(b)) end
-      end)
+   local function multiply(r, nd, a, b)
+      if not (nd < 3 and few.product(r, 0, r, 1, a, b)) then python[name](handle(r), handle(a), handle(b)) end
    end
+   local function compute(nd, r, a, b) into(r, multiply, nd, apart(r, a), apart(r, b)) end
    local function into_new(r, a, b)
       local nd, sizes = fit(a, b)
       resize(r, nd, sizes)
@@ -119,6 +117,13 @@ end })
 
 -- r = beta * t + alpha * product of a and b
 local function sum_with_product(name, fit)
+   -- q: where r is written
+   local function multiply(q, r, beta, t, alpha, a, b)
+      if t == r then t = q end
+      if not (a.nd < 3 and few.product(q, beta, t, alpha, a, b)) then
+         python[name](handle(q), beta, handle(t), alpha, handle(a), handle(b))
+      end
+   end
    return function(r, beta, t, alpha, a, b)
       if not has_size(t, fit(a, b)) then
          if name == 'addr' then mismatched_outer(t, a, b) end
@@ -126,12 +131,7 @@ local function sum_with_product(name, fit)
       end
       a, b = apart(r, a), apart(r, b)
       resize_as(r, t)
-      into(r, function(q)
-         local u = t == r and q or t
-         if not (a.nd < 3 and few.product(q, beta, u, alpha, a, b)) then
-            python[name](handle(q), beta, handle(u), alpha, handle(a), handle(b))
-         end
-      end)
+      into(r, multiply, r, beta, t, alpha, a, b)
    end
 end
 for name, dims in pairs{ addmv = { 1, 2, 1, fit_mv }, addmm = { 2, 2, 2, fit_mm }, addr = { 2, 1, 1, fit_ger },

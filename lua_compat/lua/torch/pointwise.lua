@@ -65,24 +65,24 @@ local function in_lua(expression) return expression and few.pointwise(expression
 -- r = f(t, v)
 local function with_scalar(kernel, expression)
    local run, compute = python[kernel], in_lua(expression)
+   local function in_python(r, t, _, v) run(handle(r), handle(t), v) end
    return function(r, t, v)
       resize_as(r, t)
       local n = count(t)
-      if n > 0 and not compute(r, t, t, v, n) then
-         write(function(q, u) run(handle(q), handle(u), v) end, r, shaped_like(r, t))
-      end
+      if n > 0 and not compute(r, t, t, v, n) then write(in_python, r, shaped_like(r, t), nil, v) end
    end
 end
 
 -- r = f(t, s)
 local function with_tensor(kernel, expression, names)
    local run, compute = python[kernel], in_lua(expression)
+   local function in_python(r, t, s) run(handle(r), handle(t), handle(s)) end
    return function(r, t, s)
       resize_as(r, t)
       check_counts(r, t, s, names)
       local n = count(t)
       if n > 0 and not compute(r, t, s, nil, n) then
-         write(function(q, u, w) run(handle(q), handle(u), handle(w)) end, r, shaped_like(r, t), shaped_like(r, s))
+         write(in_python, r, shaped_like(r, t), shaped_like(r, s))
       end
    end
 end
@@ -90,6 +90,7 @@ end
 -- r = f(t, v, s)
 local function with_scaled_tensor(kernel, expression)
    local run, compute = python[kernel], in_lua(expression)
+   local function in_python(r, t, s, v) run(handle(r), handle(t), v, handle(s)) end
    return function(r, t, v, s)
       resize_as(r, t)
       check_counts(r, t, s)
@@ -97,10 +98,9 @@ local function with_scaled_tensor(kernel, expression)
       if n > 0 and not compute(r, t, s, v, n) then
          s = shaped_like(r, s)
          if r == t and overlapping.kind(r) == 'repeated' then
-            run(handle(r), handle(t), v, handle(s))
+            in_python(r, t, s, v)
          else
-            t = shaped_like(r, t)
-            write(function(q, u, w) run(handle(q), handle(u), v, handle(w)) end, r, t, s)
+            write(in_python, r, shaped_like(r, t), s, v)
          end
       end
    end
@@ -108,25 +108,28 @@ end
 
 -- Copies
 
+local function copy_in_python(r, t) python.copy(handle(r), handle(t)) end
+
 local function copy(r, t)
    local n = count(r)
    pointwise.check_pair(r, t, 'tensor', 'src', 'THTensorCopy.c:86')
    if n == 0 then return end
    if few.copy(r, t, n) then return end
-   write(function(q, u) python.copy(handle(q), handle(u)) end, r, shaped_like(r, t))
+   write(copy_in_python, r, shaped_like(r, t))
 end
 pointwise.copy = copy
 
--- write(q) for r, or where elements of r share memory a copy of it: what r becomes when it is written in one go.
-function pointwise.into(r, write_all) return overlapping.through_copy(write_all, copy, r) end
+-- write_all(q, ...) for r, or where elements of r share memory a copy of it: what r becomes when it is written in one go.
+function pointwise.into(r, write_all, ...) return overlapping.through_copy(write_all, copy, r, ...) end
 
 local fill_few = few.pointwise('v')
+local function fill_in_python(r, _, _, v) python.fill(handle(r), v) end
 
 local function fill(r, v)
    local n = count(r)
    if n == 0 then return end
    if v == 0 and 1 / v > 0 and few.zero(r, n) then return end -- not a negative zero
-   if not fill_few(r, r, r, v, n) then write(function(q) python.fill(handle(q), v) end, r) end
+   if not fill_few(r, r, r, v, n) then write(fill_in_python, r, nil, nil, v) end
 end
 pointwise.fill = fill
 
@@ -208,13 +211,15 @@ for name, line in pairs{ cbitand = 1075, cbitor = 1100, cbitxor = 1125 } do
    local where = 'THTensorMath.c:' .. line
    define(name, { 'R t T', for_bits(name, where, with_tensor(name)) })
 end
+local function clamp_in_python(r, t, _, low, high) python.clamp(handle(r), handle(t), low, high) end
 define('clamp', { 'R t n n', function(r, t, low, high)
    resize_as(r, t)
-   if count(t) > 0 then write(function(q, u) python.clamp(handle(q), handle(u), low, high) end, r, shaped_like(r, t)) end
+   if count(t) > 0 then write(clamp_in_python, r, shaped_like(r, t), nil, low, high) end
 end })
 
 for name, kernel in pairs{ addcmul = 'addcmul', addcdiv = 'addcdiv' } do
    local run = python[kernel]
+   local function in_python(r, a, b, v) run(handle(r), v, handle(a), handle(b)) end
    define(name, { 'R t n=1 T T', function(r, t, v, a, b)
       if r ~= t then
          resize_as(r, t)
@@ -222,7 +227,7 @@ for name, kernel in pairs{ addcmul = 'addcmul', addcdiv = 'addcdiv' } do
       end
       check_counts(r, a, b, { 'r_', 'src1', 'src2' })
       if count(r) == 0 then return end
-      write(function(q, c, d) run(handle(q), v, handle(c), handle(d)) end, r, shaped_like(r, a), shaped_like(r, b))
+      write(in_python, r, shaped_like(r, a), shaped_like(r, b), v)
    end })
 end
 
@@ -238,12 +243,11 @@ local exact = { abs = 'abs(X)', sqrt = 'sqrt(X)', floor = 'floor(X)', ceil = 'ce
 
 local function unary(kernel)
    local compute = in_lua(exact[kernel])
+   local function in_python(r, t) python.unary(handle(r), handle(t), kernel) end
    return function(r, t)
       resize_as(r, t)
       local n = count(t)
-      if n > 0 and not compute(r, t, t, nil, n) then
-         write(function(q, u) python.unary(handle(q), handle(u), kernel) end, r, shaped_like(r, t))
-      end
+      if n > 0 and not compute(r, t, t, nil, n) then write(in_python, r, shaped_like(r, t)) end
    end
 end
 
@@ -265,11 +269,12 @@ define('neg', { 'R t', unary 'neg' }, overloads.floating)
 define('cinv', { 'R t', unary 'reciprocal' }, overloads.floating)
 define('sign', { 'R t', unary 'sign' })
 
+local function lerp_in_python(r, t, s, v) python.lerp(handle(r), handle(t), handle(s), v) end
 local function lerp(r, t, s, v)
    resize_as(r, t)
    if count(t) ~= count(s) then errors.argument(2, 'sizes do not match', 'THTensorMath.c') end
    if count(t) == 0 then return end
-   write(function(q, u, w) python.lerp(handle(q), handle(u), handle(w), v) end, r, t, shaped_like(r, s))
+   write(lerp_in_python, r, t, shaped_like(r, s), v)
 end
 define('lerp', { 'R t T n', lerp, 'd d d', function(a, b, v) return a + v * (b - a) end }, overloads.floating,
    { 'R t T n', lerp })
@@ -277,9 +282,10 @@ local arcs = with_tensor('atan2', nil, { 'r_', 'tx', 'ty' })
 define('atan2', { 'R t T', arcs, 'd d', math.atan2 }, overloads.floating, { 'R t T', arcs })
 
 local pow_scalar = with_scalar('pow')
+local function scalar_pow_in_python(r, t, _, v) python.scalar_pow(handle(r), v, handle(t)) end
 local function scalar_pow(r, v, t)
    resize_as(r, t)
-   if count(t) > 0 then write(function(q, u) python.scalar_pow(handle(q), v, handle(u)) end, r, t) end
+   if count(t) > 0 then write(scalar_pow_in_python, r, t, nil, v) end
 end
 define('pow', { 'R t n', pow_scalar, 'R n t', scalar_pow, 'd d', math.pow }, overloads.floating,
    { 'R t n', pow_scalar, 'R n t', scalar_pow })
@@ -287,15 +293,17 @@ define('pow', { 'R t n', pow_scalar, 'R n t', scalar_pow, 'd d', math.pow }, ove
 -- Comparisons
 
 for _, name in ipairs{ 'lt', 'gt', 'le', 'ge', 'eq', 'ne' } do
+   local function value_in_python(r, t, _, v) python.compare_value(handle(r), handle(t), v, name) end
+   local function other_in_python(r, t, s) python.compare(handle(r), handle(t), handle(s), name) end
    local function with_value(r, t, v)
       resize_as(r, t)
-      if count(t) > 0 then write(function(q, u) python.compare_value(handle(q), handle(u), v, name) end, r, t) end
+      if count(t) > 0 then write(value_in_python, r, t, nil, v) end
    end
    local function with_other(r, t, s)
       resize_as(r, t)
       check_counts(r, t, s, { 'r_', 'ta', 'tb' })
       if count(t) == 0 then return end
-      write(function(q, u, w) python.compare(handle(q), handle(u), handle(w), name) end, r, t, shaped_like(r, s))
+      write(other_in_python, r, t, shaped_like(r, s))
    end
    local variants = { 'b T n', with_value, 'o T n', with_value, 'b T T', with_other, 'o T T', with_other }
    define(name, variants)

@@ -79,15 +79,14 @@ end
 local function distribution(name, kernel, parameters, for_types, check, draw_default)
    local draw, fill = python['draw_' .. kernel], python['fill_' .. kernel]
    check = check or function() end
+   local function fill_in_python(r, ...) fill(handle(r), ...) end
    local function draw_one(g, ...)
       check(...)
       return draw(g.number, ...)
    end
    local function fill_all(r, g, ...)
       check(...)
-      if count(r) == 0 then return end
-      local numbers = { ... }
-      into(r, function(q) fill(handle(q), g.number, unpack(numbers)) end)
+      if count(r) > 0 then into(r, fill_in_python, g.number, ...) end
    end
    local draw_words, fill_words = parameters:gsub('%f[%w]n', 'd'), parameters
    local fills = { 'o G ' .. fill_words, fill_all }
@@ -113,10 +112,11 @@ local function fill_each(r, g, p)
    if count(r) ~= count(p) then errors.raise('inconsistent tensor size', 'THTensorRandom.c') end
    python.fill_bernoulli_each(handle(r), g.number, handle(p))
 end
+local function bernoulli_in_python(r, number, p) python.fill_bernoulli(handle(r), number, p) end
 local bernoulli_fills = {
    'o G d=0.5', function(r, g, p)
       check_probability(p)
-      if count(r) > 0 then into(r, function(q) python.fill_bernoulli(handle(q), g.number, p) end) end
+      if count(r) > 0 then into(r, bernoulli_in_python, g.number, p) end
    end,
    'o G F', fill_each,
    'o G D', fill_each,
@@ -132,8 +132,9 @@ end
 local function check_bound(high)
    if not (high > 0) then errors.argument(1, 'upper bound must be strictly positive', 'TensorMath.c') end
 end
-local function fill_random(r, g, low, high)
-   if count(r) > 0 then into(r, function(q) python.fill_random(handle(q), g.number, low, high) end) end
+local function random_in_python(r, ...) python.fill_random(handle(r), ...) end
+local function fill_random(r, g, ...)
+   if count(r) > 0 then into(r, random_in_python, g.number, ...) end
 end
 local random_fills = {
    'o G m m', function(r, g, low, high) check_bounds(low, high) fill_random(r, g, low, high) end,

@@ -26,11 +26,11 @@ end
 
 local function reduction(kernel, what, where, position)
    local run = python[kernel]
+   local function in_python(r, t, d, ...) run(handle(r), handle(t), d, ...) end
    return function(r, t, d, ...)
       check_dimension(t, d, what or 'dimension %d out of range', where, position)
       resize_along(r, t, d, 1)
-      local numbers = { ... }
-      into(r, function(q) run(handle(q), handle(t), d, unpack(numbers)) end)
+      into(r, in_python, t, d, ...)
    end
 end
 
@@ -71,14 +71,16 @@ local function norm_all(t, p)
    local squares = p == 2 and add_up_squares(t, t, 0)
    return squares and math.sqrt(squares) or norm_of_many(t, p)
 end
+local function norm_in_python(r, t, p, d) python.norm(handle(r), handle(t), d, p) end
 define('norm', {
    'T n=2', norm_all,
    'r T n i', function(r, t, p, d)
       check_dimension(t, d, 'invalid dimension %d', 'THTensorMath.c:3083', 3)
       resize_along(r, t, d, 1)
-      into(r, function(q) python.norm(handle(q), handle(t), d, p) end)
+      into(r, norm_in_python, t, p, d)
    end,
 }, floating)
+local function renorm_in_python(r, t, p, d, maximum) python.renorm(handle(r), handle(t), p, d, maximum) end
 define('renorm', { 'R t n i n', function(r, t, p, d, maximum)
    if not (d >= 1 and d <= t.nd) then errors.argument(3, ('invalid dimension %d'):format(d), 'THTensorMath.c') end
    if p <= 0 then errors.argument(2, 'non-positive-norm not supported', 'THTensorMath.c') end
@@ -86,7 +88,7 @@ define('renorm', { 'R t n i n', function(r, t, p, d, maximum)
       errors.argument(1, ('need at least 2 dimensions, got %d dimensions'):format(t.nd), 'THTensorMath.c')
    end
    resize_as(r, t)
-   into(r, function(q) python.renorm(handle(q), handle(t), p, d, maximum) end)
+   into(r, renorm_in_python, t, p, d, maximum)
 end }, floating)
 define('dist', { 'T T n=2', function(a, b, p)
    pointwise.check_pair(a, b, 'tensor', 'src')
@@ -113,22 +115,24 @@ define('trace', { 'T', function(t)
 end })
 
 for _, name in ipairs{ 'cumsum', 'cumprod' } do
+   local function in_python(r, t, d) python[name](handle(r), handle(t), d) end
    define(name, { 'r T i=1', function(r, t, d)
       check_dimension(t, d, 'dimension %d out of range', 'THTensorMath.c:1855')
       resize_as(r, t)
-      into(r, function(q) python[name](handle(q), handle(t), d) end)
+      into(r, in_python, t, d)
    end })
 end
 
 -- Values and their positions along a dimension
 local function with_positions(kernel, what, where)
    local run = python[kernel]
+   local function in_python(r, l, t, d) run(handle(r), handle(l), handle(t), d) end
    return function(r, l, t, d)
       d = d or t.nd
       check_dimension(t, d, what, where)
       resize_along(r, t, d, 1)
       resize_as(l, r)
-      into(r, function(q) run(handle(q), handle(l), handle(t), d) end)
+      into(r, in_python, l, t, d)
    end
 end
 

@@ -70,6 +70,11 @@ local function each_slice(r, d, index, write)
    end
 end
 
+local function index_in_python(r, s, d, index) python.index_select(handle(r), handle(s), d, handle(index)) end
+local function mask_in_python(r, s, mask) python.masked_select(handle(r), handle(s), handle(mask)) end
+local function fill_masked_in_python(r, mask, _, number) python.masked_fill(handle(r), handle(mask), number) end
+local function gather_in_python(r, t, d, index) python.gather(handle(r), handle(t), d, handle(index)) end
+
 local function install(T)
    local mt = T.tensor_metatable
    local Long, Byte = types.beside(T, 'Long'), types.beside(T, 'Byte')
@@ -112,10 +117,7 @@ local function install(T)
          s = copy
       end
       resize(r, s.nd, sizes)
-      if count(r) > 0 then
-         local function select(q) python.index_select(handle(q), handle(s), d, handle(i)) end
-         into(r, select)
-      end
+      if count(r) > 0 then into(r, index_in_python, s, d, i) end
       if n == 4 then return index end -- so it is in Torch7
       return result
    end
@@ -182,9 +184,7 @@ local function install(T)
       if s.nd == 0 then return result end
       m = mask_for(s, m, 'src')
       resize(r, 1, { python.sum_all(handle(m)) })
-      if count(r) > 0 then
-         into(r, function(q) python.masked_select(handle(q), handle(s), handle(m)) end)
-      end
+      if count(r) > 0 then into(r, mask_in_python, s, m) end
       if n == 3 then return mask end -- so it is in Torch7
       return result
    end
@@ -195,7 +195,7 @@ local function install(T)
       if r.nd > 0 then
          m = mask_for(r, m, 'tensor')
          local number = T.cast(tonumber(value))
-         overlapping.write(function(q, places) python.masked_fill(handle(q), handle(places), number) end, r, m)
+         overlapping.write(fill_masked_in_python, r, m, nil, number)
       end
       return value -- not self, as in Torch7
    end
@@ -252,7 +252,7 @@ local function gather(r, t, d, index)
    check_not_below(t, d)
    check_sizes(index, t, d, r, t)
    if python.out_of_range(handle(index), t[2 * d - 1]) then errors.raise('Invalid index in gather', 'THTensorMath.c:456') end
-   into(r, function(q) python.gather(handle(q), handle(t), d, handle(index)) end)
+   into(r, gather_in_python, t, d, index)
 end
 
 -- Into an r of which elements share memory, row by row and one by one.
