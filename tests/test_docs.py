@@ -120,7 +120,7 @@ def test_options_between_backticks_belong_to_a_program() -> None:
     known = known.union(*(accepted(name) for name in (*cli.command_names(), *SCRIPTS, "th")))
     named = {(page.name, span) for page in PAGES for span in spans(page) if OPTION.match(span)}
     assert len(named) > 50
-    assert [item for item in sorted(named) if same_spelling(item[1].split()[0]) not in known] == []
+    assert [item for item in sorted(named) if same_spelling(re.split("[ =]", item[1])[0]) not in known] == []
 
 
 def test_scripts_of_benchmarks_have_the_options_that_are_shown() -> None:

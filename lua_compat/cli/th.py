@@ -12,7 +12,7 @@ from lua_compat.cli.prompt import run_prompt
 from lua_compat.runtime.errors import LuaError
 from lua_compat.runtime.hash_seed import CannotFixOrder, restart_with_fixed_addresses
 from lua_compat.runtime.interrupts import INTERRUPTED, interruptible
-from lua_compat.sandbox import Limits
+from lua_compat.sandbox import LayersMissing, Limits
 from lua_compat.sandbox import run as run_in_sandbox
 from lua_compat.standard_streams import open_closed_streams
 
@@ -31,7 +31,8 @@ Runs a Lua script written for Torch7, on PyTorch; without a script, an interacti
   -gg, --gglobals    make that an error
   --cpu-as-cuda      run a CUDA script on the CPU: cutorch, cunn, cudnn and ccn2 are there, without a GPU
   --same-order       pairs goes through string keys in the same order in every run (Linux)
-  --sandbox          run SCRIPT without files, processes, ffi, debug, bytecode and Python, within
+  --sandbox          run SCRIPT without files, processes, ffi, debug, bytecode and Python
+                       (--sandbox=weaker: also where the system lacks Landlock or seccomp), within
   --memory MB          so much memory [1024],
   --time SECONDS       so much time [60],
   --output MB          printing so much [64]; exit code 4 where a limit ends it
@@ -55,6 +56,7 @@ class Command:
     cpu_as_cuda: bool = False
     same_order: bool = False
     sandbox: bool = False
+    weaker: bool = False  # a sandbox without the layers that the system lacks
     limits: dict[str, float] = field(default_factory=dict)
 
 
@@ -86,8 +88,10 @@ def parse(argv: Sequence[str]) -> Command:
             command.cpu_as_cuda = True
         elif word == "--same-order":
             command.same_order = True
-        elif word == "--sandbox":
-            command.sandbox = True
+        elif word.partition("=")[0] == "--sandbox":
+            if word not in ("--sandbox", "--sandbox=weaker"):
+                raise UsageError(f"option {word}: --sandbox or --sandbox=weaker")
+            command.sandbox, command.weaker = True, word == "--sandbox=weaker"
         elif word.partition("=")[0] in _LIMITS:
             option, equals, value = word.partition("=")
             if not equals:
@@ -197,11 +201,17 @@ def _has_prompt_toolkit() -> bool:
 
 def _run_in_sandbox(command: Command) -> int:
     assert command.script is not None
+    limits = Limits(**command.limits)  # type: ignore[arg-type]
     try:
-        outcome = run_in_sandbox(command.script, command.arguments, Limits(**command.limits))  # type: ignore[arg-type]
+        outcome = run_in_sandbox(command.script, command.arguments, limits, weaker=command.weaker)
+    except LayersMissing as problem:
+        print(f"th: --sandbox: {problem}; --sandbox=weaker runs the script all the same", file=sys.stderr)
+        return USAGE_ERROR
     except BrokenPipeError:  # the reader of our stdout went away (| head): the script has been ended
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes again at exit
         return 0
+    if outcome.layers:
+        print(f"th: sandbox: held by {', '.join(outcome.layers)}", file=sys.stderr)
     if outcome.message:
         print(f"th: sandbox: {outcome.message}", file=sys.stderr)
     return outcome.exit_code

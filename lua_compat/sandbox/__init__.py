@@ -1,12 +1,12 @@
 """``th --sandbox``: an untrusted Lua script, in a process of its own with limits.
 
 The process has Torch7 and a few packages loaded, and nothing that reaches files, other processes, Python or
-memory; then its limits are set and the script runs. ``sandbox_worker`` is the process, this the outside.
+memory; then it enters the layers of the operating system and the script runs. ``worker`` is the process, this
+the outside.
 """
 
 import contextlib
 import json
-import math
 import os
 import selectors
 import signal
@@ -14,18 +14,19 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from io import BytesIO
+from dataclasses import asdict
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
-STOPPED = 4  # exit code where a limit ended the script
+from lua_compat.sandbox.layers import missing
+from lua_compat.sandbox.limits import Limits
+from lua_compat.sandbox.result import STOPPED, Outcome, read_opening, read_outcome
+
+__all__ = ["STOPPED", "LayersMissing", "Limits", "Outcome", "run"]
 
 # Loading PyTorch and the packages, before the script's own time starts.
 _START_SECONDS = 120.0
 _CHUNK = 1 << 16
-_LONGEST_HEADER = 1 << 20  # bytes of the report before the values
-_MOST_VALUES = 1 << 14  # a function of LuaJIT returns fewer
 
 # What the process gets of our environment: where Python and PyTorch lie and how many threads they use. Tokens
 # and passwords are not for untrusted code.
@@ -47,27 +48,8 @@ _ENVIRONMENT_BEGINS = (
 )
 
 
-@dataclass(frozen=True)
-class Limits:
-    """The limits of a script: memory beyond the packages', elapsed time, what it prints and returns."""
-
-    memory_mb: int = 1024
-    seconds: float = 60.0
-    output_mb: int = 64
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """The end of a script.
-
-    ``exit_code``: the script's, 1 after an error it did not catch, STOPPED where a limit ended it.
-    ``message``: the error or the limit, empty otherwise. ``values``: what the script returned, as
-    ``lua_compat.t7`` reads it (numbers, strings, LuaTable, Tensor, ...); None where it returned nothing.
-    """
-
-    exit_code: int
-    message: str = ""
-    values: tuple[Any, ...] = ()
+class LayersMissing(Exception):
+    """This machine lacks layers that hold a script even where native code runs."""
 
 
 class _Stopped(Exception):
@@ -80,15 +62,22 @@ def run(
     limits: Limits | None = None,
     stdout: IO[bytes] | None = None,
     stderr: IO[bytes] | None = None,
+    *,
+    weaker: bool = False,
 ) -> Outcome:
     """Runs a Lua script in a sandbox; what it prints goes to ``stdout`` and ``stderr`` (default: ours).
 
-    Raises FileNotFoundError if there is no script, OSError where no process can be made.
+    ``weaker`` accepts that the machine lacks layers of the operating system; ``Outcome.layers`` has those
+    that held. Raises LayersMissing where layers are lacking and that is not accepted, FileNotFoundError if
+    there is no script, OSError where no process can be made.
     """
     limits = limits or Limits()
     script = Path(path)
     if not script.is_file():
         raise FileNotFoundError(f"no Lua script {str(path)!r}")
+    lacking = missing()
+    if lacking and not weaker:
+        raise LayersMissing("; ".join(f"no {layer} ({why})" for layer, why in lacking.items()))
     order_in, order_out = os.pipe()
     report_in, report_out = os.pipe()
     numbers = (order_in, report_out, os.getpid())
@@ -105,17 +94,20 @@ def run(
     os.close(order_in)
     os.close(report_out)
     try:
-        order = {"script": str(script), "args": list(args), "limits": asdict(limits)}
+        order = {
+            "script": str(script), "args": list(args), "limits": asdict(limits), "without": list(lacking)
+        }  # fmt: skip
         with contextlib.suppress(BrokenPipeError), os.fdopen(order_out, "wb") as pipe:
             pipe.write(json.dumps(order).encode())
         with os.fdopen(report_in, "rb", buffering=0) as report:
+            answer = bytearray()
             try:
-                answer = _watch(
-                    process, report, limits, stdout or sys.stdout.buffer, stderr or sys.stderr.buffer
+                _watch(
+                    process, report, limits, stdout or sys.stdout.buffer, stderr or sys.stderr.buffer, answer
                 )
             except _Stopped as stop:
-                return Outcome(STOPPED, f"stopped: {stop}")
-        return _outcome(answer, process.wait(), limits)
+                return Outcome(STOPPED, f"stopped: {stop}", layers=read_opening(bytes(answer)))
+        return read_outcome(bytes(answer), process.wait(), limits)
     finally:
         # before anything is waited for: also a process that has closed its pipes ends here
         with contextlib.suppress(ProcessLookupError):
@@ -166,11 +158,16 @@ class _Clock:
 
 
 def _watch(
-    process: "subprocess.Popen[bytes]", report: IO[bytes], limits: Limits, out: IO[bytes], err: IO[bytes]
-) -> bytes:
-    """Passes on what the process prints until it ends; its report. Raises _Stopped."""
+    process: "subprocess.Popen[bytes]",
+    report: IO[bytes],
+    limits: Limits,
+    out: IO[bytes],
+    err: IO[bytes],
+    answer: bytearray,
+) -> None:
+    """Passes on what the process prints until it ends, and collects its report in ``answer``. Raises
+    _Stopped."""
     assert process.stdout is not None and process.stderr is not None
-    answer = bytearray()
     allowed = limits.output_mb << 20
     clock = _Clock(process)
     clock.start(_START_SECONDS)
@@ -191,7 +188,7 @@ def _watch(
                         key.data.write(data)
                         key.data.flush()
                         continue
-                    if not answer:  # the first byte says that the script begins
+                    if not answer:  # the opening line says that the script begins
                         clock.start(limits.seconds)
                     answer += data
         # It has closed its pipes, and ends now or when its time is up. It is not reaped yet: the clock must
@@ -201,75 +198,3 @@ def _watch(
         clock.stop()
     if clock.ran_out:
         raise _Stopped(f"the script took longer than {limits.seconds:g} s" if answer else "it did not start")
-    return bytes(answer)
-
-
-def _outcome(answer: bytes, status: int, limits: Limits) -> Outcome:
-    """From the worker's report: a byte at the script's start, a line of JSON at its end, the values.
-
-    Whatever a worker sends that a script has taken over, this is an Outcome.
-    """
-    header, newline, rest = answer[1:].partition(b"\n")
-    if not newline:
-        if status < 0:
-            return Outcome(
-                STOPPED, f"stopped: the process died ({_signal_name(-status)}), perhaps for want of memory"
-            )
-        return Outcome(STOPPED, f"stopped: the process ended with exit code {status} and no result")
-    try:
-        exit_code, message, out_of_memory = _read_header(header)
-        if out_of_memory:
-            return Outcome(STOPPED, f"stopped: the script needed more than {limits.memory_mb} MB of memory")
-        return Outcome(exit_code, message, _values(rest))
-    except (
-        ValueError,
-        ArithmeticError,
-        LookupError,
-        TypeError,
-        RecursionError,
-        MemoryError,
-        EOFError,
-    ) as error:
-        told = str(error).partition("\n")[0][:200] or type(error).__name__
-        return Outcome(STOPPED, f"stopped: the result of the script cannot be read ({told})")
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
-
-
-def _read_header(line: bytes) -> tuple[int, str, bool]:
-    if len(line) > _LONGEST_HEADER:
-        raise ValueError("its first line is too long")
-    ended = json.loads(line)
-    if not isinstance(ended, dict):
-        raise ValueError("its first line is not the process's")
-    code, message, out_of_memory = (ended.get(name) for name in ("exit_code", "message", "out_of_memory"))
-    if (
-        type(code) is not int
-        or abs(code) > 1 << 31
-        or type(message) is not str
-        or type(out_of_memory) is not bool
-    ):
-        raise ValueError("its first line is not the process's")
-    return code, message.encode("utf-8", "replace").decode(), out_of_memory  # it may hold half characters
-
-
-def _values(data: bytes) -> tuple[Any, ...]:
-    if not data:
-        return ()
-    from lua_compat import t7  # loads numpy
-
-    table = t7.load(BytesIO(data))
-    count = table.get("n") if isinstance(table, t7.LuaTable) else None
-    if (
-        not isinstance(count, int | float)
-        or not math.isfinite(count)
-        or count % 1
-        or not 0 <= count <= _MOST_VALUES
-    ):
-        raise ValueError("it does not say how many values there are")
-    return tuple(table.get(place) for place in range(1, int(count) + 1))

@@ -1,23 +1,21 @@
 """The process of ``th --sandbox``: loads Torch7, gives up what a script must not have, runs the script.
 
 Called with two descriptors and the number of the process that wants the result: the order (JSON) is read from
-the first; to the second go one byte when the script begins and, when it has ended, a line of JSON and what
-the script returned.
+the first; to the second go a line of JSON with the layers that hold when the script begins and, when it has
+ended, a line of JSON and what the script returned.
 """
 
-import ctypes
 import json
 import os
-import resource
 import signal
 import sys
 import traceback  # noqa: F401  (the interpreter needs it to report an error, and cannot load it any more then)
 from pathlib import Path
 
-import torch
-
 from lua_compat.runtime.errors import LuaError
-from lua_compat.runtime.state import Runtime
+from lua_compat.sandbox.layers import Layers
+from lua_compat.sandbox.limits import Limits
+from lua_compat.sandbox.system_calls import end_with_parent
 
 PACKAGES = ("torch", "paths", "sys", "xlua", "nn", "optim", "graph", "nngraph")
 
@@ -29,7 +27,6 @@ _OUT_OF_MEMORY = ("not enough memory", "can't allocate memory", "MemoryError", "
 
 
 _LONGEST_MESSAGE = 1 << 16
-_PR_SET_PDEATHSIG = 1
 
 
 def main() -> None:
@@ -41,11 +38,22 @@ def main() -> None:
     text = script.read_bytes().decode("latin-1")
     sources = _sources_beside(script)
 
+    load_numpy_without_threads()
+    import torch
+
+    from lua_compat.runtime.state import Runtime
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # PyTorch starts no other before it computes with more
     runtime = Runtime(str(script), order["args"], sandboxed=True)
     runtime.lock_down(PACKAGES, sources)
-    _warm_up()
-    _set_limits(order["limits"])
-    os.write(report_descriptor, b"+")
+    warm_up()
+    layers = Layers(order["without"])
+    layers.enter_before_threads()
+    torch.set_num_threads(threads)
+    start_threads()
+    held = layers.enter(Limits(**order["limits"]), report_descriptor)
+    os.write(report_descriptor, json.dumps({"layers": held}).encode() + b"\n")
     message, result, code = "", None, 1
     try:
         code, result = runtime.run_for_result(_without_hash_bang(text), f"@{script}")
@@ -65,7 +73,7 @@ def main() -> None:
 
 def _end_with(parent: int) -> None:
     """Ends this process with the one that wants its result, however that ends."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    end_with_parent(signal.SIGKILL)
     if os.getppid() != parent:  # it had ended before
         os._exit(1)
 
@@ -106,8 +114,22 @@ def _without_hash_bang(text: str) -> str:
     return "--" + text if text.startswith("#") else text
 
 
-def _warm_up() -> None:
+def load_numpy_without_threads() -> None:
+    """Loads numpy, whose BLAS starts threads while it is loaded: Landlock would not hold them."""
+    name = "OPENBLAS_NUM_THREADS"
+    before = os.environ.get(name)
+    os.environ[name] = "1"
+    import numpy  # noqa: F401  (loads the library)
+
+    del os.environ[name]  # PyTorch's own BLAS may be of the same kind
+    if before is not None:
+        os.environ[name] = before
+
+
+def warm_up() -> None:
     """Loads what Python and PyTorch would load on first use: later no more files can be opened."""
+    import torch
+
     a = torch.eye(64)
     torch.linalg.svd(a @ a)
     torch.einsum("ij,jk,kl->il", a, a, a)
@@ -116,18 +138,11 @@ def _warm_up() -> None:
     torch.autograd.grad(x * x, x, torch.ones(2))
 
 
-def _set_limits(limits: dict[str, float]) -> None:
-    size_pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
-    size = size_pages * resource.getpagesize()
-    bounds = {
-        resource.RLIMIT_AS: size + (int(limits["memory_mb"]) << 20),
-        resource.RLIMIT_CPU: int(limits["seconds"] * (os.cpu_count() or 1)) + 5,
-        resource.RLIMIT_FSIZE: 0,
-        resource.RLIMIT_CORE: 0,
-        resource.RLIMIT_NOFILE: 0,  # what is open stays open; nothing more can be opened
-    }
-    for kind, bound in bounds.items():
-        resource.setrlimit(kind, (bound, bound))
+def start_threads() -> None:
+    """Has PyTorch start its threads: their memory is not the script's."""
+    import torch
+
+    torch.ones(1 << 20).add_(1)
 
 
 def _write(descriptor: int, data: bytes) -> None:

@@ -15,15 +15,19 @@ from typing import Any
 import pytest
 
 from lua_compat import t7
-from lua_compat.sandbox import STOPPED, Limits, Outcome, _outcome
+from lua_compat.sandbox import STOPPED, Limits, Outcome
+from lua_compat.sandbox.result import read_outcome
 from lua_compat.sandbox.worker import _sources_beside
 from tests.helpers.places import ROOT
+from tests.helpers.sandbox import SANDBOX
+
+OPENING = b'{"layers": ["names"]}\n'
 
 
 def outcome_of(values: bytes, header: Any = None) -> Outcome:
     header = {"exit_code": 0, "message": "", "out_of_memory": False} if header is None else header
     line = header if isinstance(header, bytes) else json.dumps(header).encode()
-    return _outcome(b"+" + line + b"\n" + values, 0, Limits())
+    return read_outcome(OPENING + line + b"\n" + values, 0, Limits())
 
 
 def serialized(values: Any) -> bytes:
@@ -34,7 +38,7 @@ def serialized(values: Any) -> bytes:
 
 def test_values_come_back() -> None:
     assert outcome_of(serialized(t7.LuaTable({"n": 3, 1: "one", 3: True}))).values == ("one", None, True)
-    assert outcome_of(b"") == Outcome(0)
+    assert outcome_of(b"") == Outcome(0, layers=("names",))
 
 
 @pytest.mark.parametrize("count", [1e9, -1, 0.5, float("nan"), float("inf"), "2", True, None])
@@ -89,8 +93,8 @@ def test_damaged_values_are_an_outcome() -> None:
 
 @pytest.mark.parametrize("status", [-9, -11, -64, 3, 0])
 def test_no_result(status: int) -> None:
-    for answer in (b"", b"+", b"+{", b"junk"):
-        assert _outcome(answer, status, Limits()).exit_code == STOPPED
+    for answer in (b"", OPENING, OPENING + b"{", b"junk", b"junk\n", b"{}\n", b"[1]\n", b'{"layers": 1}\n'):
+        assert read_outcome(answer, status, Limits()).exit_code == STOPPED
 
 
 def test_files_beside_the_script_but_no_links_out_of_its_folder(tmp_path: Path) -> None:
@@ -120,12 +124,18 @@ def _state(pid: int) -> str:
         return ""
 
 
-def test_the_process_ends_with_its_parent(tmp_path: Path) -> None:
+@pytest.mark.parametrize("times", [1, pytest.param(20, marks=pytest.mark.slow)])
+def test_the_process_ends_with_its_parent(tmp_path: Path, times: int) -> None:
     script = tmp_path / "script.lua"
     script.write_text("print('started') io.flush() while true do end")
-    command = [sys.executable, "-m", "lua_compat", "--sandbox", str(script)]
+    command = [sys.executable, "-m", "lua_compat", SANDBOX, str(script)]
+    for _ in range(times):
+        _end_parents(command)
+
+
+def _end_parents(command: list[str]) -> None:
     parents = {
-        ending: subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT)
+        ending: subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=ROOT)
         for ending in (signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)
     }
     for ending, parent in parents.items():
@@ -145,7 +155,7 @@ def test_the_process_ends_with_its_parent(tmp_path: Path) -> None:
 def test_a_reader_that_blocks_does_not_stop_the_clock(tmp_path: Path) -> None:
     script = tmp_path / "script.lua"
     script.write_text("while true do print(('x'):rep(1000)) end")
-    command = [sys.executable, "-m", "lua_compat", "--sandbox", "--time", "1", str(script)]
+    command = [sys.executable, "-m", "lua_compat", SANDBOX, "--time", "1", str(script)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT) as parent:
         assert parent.stdout is not None and parent.stderr is not None
         assert parent.stdout.read(1) == b"x"  # it has begun, and nobody reads on
