@@ -1,19 +1,67 @@
-"""The user's cache folder: nothing in it is needed, all of it may be deleted at any time."""
+"""The user's cache folder: nothing in it is needed, all of it may be deleted at any time.
 
+Libraries in it are loaded and times in it believed: neither the folder nor a file in it is used where
+somebody else could have written it.
+"""
+
+import atexit
+import contextlib
 import os
+import shutil
+import stat
 import tempfile
+from functools import cache
 from pathlib import Path
+
+try:
+    import grp
+    import pwd
+except ImportError:  # not on Windows, whose folders of users are their own
+    grp = pwd = None  # type: ignore[assignment]
+
+_NAME = "convnet-benchmarks"
 
 
 def user_cache() -> Path:
-    """Returns ``$XDG_CACHE_HOME/convnet-benchmarks``, by default below ``~/.cache``. It may not exist yet."""
+    """Returns ``$XDG_CACHE_HOME/convnet-benchmarks``, by default below ``~/.cache``. It may not exist yet.
+
+    Where somebody other than the user and root may write to that folder or one above it, a folder below the
+    one for temporary files that belongs to the user alone.
+    """
     folder = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return Path(folder) / "convnet-benchmarks"
+    usual = Path(folder) / _NAME
+    return usual if _only_ours(usual) else _private()
+
+
+def read_own(path: Path, most: int) -> bytes | None:
+    """Returns the content of a file of the user's or root's that nobody else may write to.
+
+    None for one that is missing, somebody else's, larger than ``most`` bytes or no ordinary file.
+    """
+    # a pipe is not waited for
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    try:
+        with open(os.open(path, flags), "rb") as file:
+            found = os.fstat(file.fileno())
+            if not stat.S_ISREG(found.st_mode) or not _is_ours(found) or found.st_size > most:
+                return None
+            content = file.read(most + 1)
+    except OSError:
+        return None
+    return content if len(content) <= most else None
+
+
+def make_folder(path: Path) -> None:
+    """Makes a folder, and those above it, that only the user can read and write. Raises OSError."""
+    if not path.is_dir():
+        make_folder(path.parent)
+        with contextlib.suppress(FileExistsError):
+            path.mkdir(0o700)
 
 
 def replace_whole(path: Path, content: bytes) -> None:
     """Writes ``path``, which others find as it was or whole; makes its folder if need be."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
     try:
         with os.fdopen(handle, "wb") as file:
@@ -22,3 +70,66 @@ def replace_whole(path: Path, content: bytes) -> None:
     except BaseException:
         os.unlink(name)
         raise
+
+
+def _private() -> Path:
+    """Returns a folder that is surely ours: the same one each time if there is no other in its place."""
+    lasting = Path(tempfile.gettempdir()) / f"{_NAME}-{os.getuid()}"
+    with contextlib.suppress(OSError):
+        make_folder(lasting)
+        found = lasting.lstat()
+        alone = not found.st_mode & (stat.S_IRWXG | stat.S_IRWXO)
+        if stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and alone and _keeps(lasting.parent):
+            return lasting
+    return _of_this_process(os.getpid())
+
+
+@cache
+def _of_this_process(process: int) -> Path:
+    """Returns a new folder, which goes when ``process``, this one, ends; a fork of it makes its own."""
+    made = Path(tempfile.mkdtemp(prefix=_NAME))
+
+    def remove() -> None:
+        if os.getpid() == process:
+            shutil.rmtree(made, ignore_errors=True)
+
+    atexit.register(remove)
+    return made
+
+
+def _only_ours(folder: Path) -> bool:
+    """Returns whether nobody else can write to ``folder``, or put another in its place or above it."""
+    if pwd is None:
+        return True
+    above = {Path(os.path.abspath(folder)), Path(os.path.realpath(folder))}
+    return all(_keeps(place) for each in above for place in (each, *each.parents))
+
+
+def _keeps(place: Path) -> bool:
+    """Returns whether others can neither replace nor add to what is in a folder; True where there is none."""
+    try:
+        found = place.stat()
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    if found.st_mode & stat.S_ISVTX and found.st_uid in (0, os.getuid()):
+        return True  # as /tmp: what is there already belongs to its owner
+    return _is_ours(found)
+
+
+def _is_ours(found: os.stat_result) -> bool:
+    if pwd is None:
+        return True
+    if found.st_uid not in (0, os.getuid()) or found.st_mode & stat.S_IWOTH:
+        return False
+    return not found.st_mode & stat.S_IWGRP or _has_no_others(found.st_gid)
+
+
+def _has_no_others(group: int) -> bool:
+    """Returns whether a group is the user's or root's own, as many systems make one for each user."""
+    with contextlib.suppress(KeyError):
+        user, told = pwd.getpwuid(os.getuid()), grp.getgrgid(group)
+        own = group == 0 or (group == user.pw_gid and told.gr_name == user.pw_name)
+        return own and set(told.gr_mem) <= {user.pw_name, "root"}
+    return False

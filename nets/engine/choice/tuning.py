@@ -1,8 +1,8 @@
 """Picks the fastest candidate by timing, and remembers the picks in a file of the user's cache folder.
 
-The file is a help, never a need: it may be deleted at any time, and one that is damaged, of another version
-or unwritable is as good as none. Writers replace it whole, so that two processes never see a torn one; what
-the other has added since is kept.
+The file is a help, never a need: it may be deleted at any time, and one that is damaged, of another version,
+unwritable, or that somebody else could have written is as good as none. Writers replace it whole, so that two
+processes never see a torn one; what the other has added since is kept.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ try:
 except ImportError:  # not on Windows
     fcntl = None  # type: ignore[assignment]
 
-from nets.engine.user_cache import replace_whole, user_cache
+from nets.engine.user_cache import make_folder, read_own, replace_whole, user_cache
 
 VERSION = 7
 _REPEATS, _REPEATS_LATER = 4, 2
@@ -32,6 +32,7 @@ _SECONDS_PER_CANDIDATE = 0.5
 _TRIES = 4
 _UNDISTURBED = 0.05  # of a run's time
 _DISTURBED = ", one thread on a busy machine"  # at the end of a key
+_MOST_BYTES = 64 << 20  # of the file
 _PRESSURE = Path("/proc/pressure/cpu")
 
 Prepare = Callable[[], Callable[[], None]]  # prepares a run and returns it
@@ -109,7 +110,7 @@ class Tuner:
         if self._path is None or not self._new:
             return
         with contextlib.suppress(OSError):
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(self._path.parent)
             with _locked(self._path):
                 machines = _read(self._path)
                 machines[self._machine] = {**machines.get(self._machine, {}), **self._new}
@@ -190,8 +191,8 @@ def _read(path: Path) -> dict[str, dict[str, dict[str, float]]]:
     """Reads the timings, machine to key to candidate to ms; empty where the file is missing, damaged or of
     another version."""
     try:
-        content = json.loads(path.read_text())
-    except (OSError, ValueError):
+        content = json.loads(read_own(path, _MOST_BYTES) or b"")
+    except (ValueError, RecursionError):
         return {}
     if not isinstance(content, dict) or content.get("version") != VERSION:
         return {}
@@ -202,18 +203,27 @@ def _read(path: Path) -> dict[str, dict[str, dict[str, float]]]:
 def _well_formed(machines: dict[str, object]) -> bool:
     return all(
         isinstance(keys, dict)
-        and all(
-            isinstance(times, dict) and all(isinstance(value, (int, float)) for value in times.values())
-            for times in keys.values()
-        )
+        and all(isinstance(times, dict) and all(map(_is_time, times.values())) for times in keys.values())
         for keys in machines.values()
     )
+
+
+def _is_time(value: object) -> bool:
+    """Returns whether this is a number of milliseconds; infinite for what could not run."""
+    try:
+        return isinstance(value, int | float) and not isinstance(value, bool) and float(value) >= 0
+    except OverflowError:  # a whole number of hundreds of digits
+        return False
 
 
 @contextlib.contextmanager
 def _locked(path: Path) -> Iterator[None]:
     """Holds a lock file beside ``path``, where the system has such locks: readers need none."""
-    with open(path.with_suffix(".lock"), "w") as lock:
+    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    lock = os.open(path.with_suffix(".lock"), flags, 0o600)
+    try:
         if fcntl is not None:
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+    finally:
+        os.close(lock)

@@ -3,6 +3,7 @@
 import _ctypes
 import os
 import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -49,6 +50,13 @@ def forgetful() -> Iterator[None]:
 
 @needs_compiler
 def test_a_library_is_kept_and_made_again_when_it_is_gone_or_damaged(cache: Path, forgetful: None) -> None:
+    def tmp_library(text: str) -> bytes:
+        """A library that loads, and has other functions."""
+        made = cache.parent / "other.so"
+        command = [*library._compiler("")[0], "-shared", "-x", "c", "-", "-o", str(made)]
+        subprocess.run(command, input=text.encode(), check=True)
+        return made.read_bytes()
+
     def answer(value: int) -> int:
         """As a new process gets it."""
         library._library.cache_clear()
@@ -64,10 +72,16 @@ def test_a_library_is_kept_and_made_again_when_it_is_gone_or_damaged(cache: Path
     assert kept.stat().st_mtime_ns == made  # loaded, not made again
     assert answer(2) == 2
     assert len(list(cache.iterdir())) == 2
-    for text in (b"", b"no library"):
+    whole = kept.read_bytes()
+    without = tmp_library("int other(void) { return 5; }")
+    for text in (b"", b"no library", without, without + whole[-32:], whole[:-1], b"\0" * 2000 + whole[2000:]):
         kept.write_bytes(text)
         assert answer(1) == 1
         assert kept.stat().st_size > 1000
+    kept.chmod(0o666)  # others may have written it
+    made = kept.stat().st_mtime_ns
+    assert answer(1) == 1
+    assert kept.stat().st_mtime_ns != made and kept.stat().st_mode & 0o777 == 0o600
     shutil.rmtree(cache)
     assert answer(1) == 1
 

@@ -2,6 +2,7 @@
 
 import json
 import multiprocessing
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -180,7 +181,15 @@ def test_times_of_a_busy_machine_serve_until_it_is_quiet(
         json.dumps({"version": VERSION, "machines": {machine_key(): {"layer": {"fast": "soon"}}}}),
         json.dumps({"version": VERSION, "machines": {machine_key(): {"layer": 3}}}),
         json.dumps({"version": VERSION}),
+        "[" * 100_000,
+        f'{{"version": {VERSION}, "machines": ' + '{"a":' * 100_000,
+        json.dumps({"version": VERSION, "machines": {}}) + " " * (65 << 20),
+        *(
+            f'{{"version": {VERSION}, "machines": {{"{machine_key()}": {{"layer": {{"slow": {odd}, "fast": 1}}}}}}}}'
+            for odd in ("NaN", "-1", "-Infinity", "true", "null", "1" + "0" * 400, "1" + "0" * 5000)
+        ),
     ],
+    ids=range(18),  # as text, some would be megabytes
 )
 def test_a_damaged_or_foreign_file_is_as_good_as_none(tmp_path: Path, content: str) -> None:
     path = tmp_path / "tuning.json"
@@ -189,6 +198,24 @@ def test_a_damaged_or_foreign_file_is_as_good_as_none(tmp_path: Path, content: s
     assert tuner.choose("layer", {"slow": busy(20), "fast": busy(1)}) == "fast"
     tuner.save()
     assert Tuner(path).choose("layer", {"slow": never, "fast": never}) == "fast"
+
+
+def test_special_files_are_neither_waited_for_nor_written_through(tmp_path: Path) -> None:
+    for kind in ("json", "lock"):
+        folder = tmp_path / kind
+        folder.mkdir()
+        os.mkfifo(folder / f"tuning.{kind}")
+        tuner = Tuner(folder / "tuning.json")
+        assert tuner.choose("layer", {"slow": busy(9), "fast": busy(1)}) == "fast"
+        tuner.save()
+        assert Tuner(folder / "tuning.json").choose("layer", {"slow": never, "fast": never}) == "fast"
+    precious = tmp_path / "precious"
+    precious.write_text("text")
+    (tmp_path / "tuning.lock").symlink_to(precious)
+    tuner = Tuner(tmp_path / "tuning.json")
+    tuner.choose("layer", {"slow": busy(9), "fast": busy(1)})
+    tuner.save()
+    assert precious.read_text() == "text"
 
 
 def test_an_unwritable_place_is_no_error(tmp_path: Path) -> None:

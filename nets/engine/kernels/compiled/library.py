@@ -21,7 +21,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nets.engine.user_cache import replace_whole, user_cache
+from nets.engine.user_cache import read_own, replace_whole, user_cache
 from nets.engine.workers import torch_library
 
 ELEMENTS = {torch.float32: "float", torch.float64: "double"}
@@ -31,6 +31,8 @@ _COMPILERS = ("cc", "gcc", "clang")
 _FLAGS = ("-O3", "-march=native", "-std=gnu11", "-shared", "-fPIC")
 _SECONDS = 60
 _UNITS = 16  # of work for each thread
+_MOST_BYTES = 64 << 20  # of a kept library
+_SEAL = hashlib.sha256().digest_size
 
 
 class NotCompiled(RuntimeError):
@@ -73,11 +75,19 @@ def _library(source: str, wanted: str) -> ctypes.CDLL | str:
 
 
 def _load(kept: Path) -> ctypes.CDLL | None:
-    """Loads a kept library; None where it is missing or damaged."""
+    """Loads a kept library; None where it is missing, damaged, or somebody else could have written it."""
+    content = read_own(kept, _MOST_BYTES)
+    if content is None or content != _sealed(content[:-_SEAL]):
+        return None
     try:
-        return ctypes.CDLL(str(kept)) if kept.exists() else None
+        return ctypes.CDLL(str(kept))
     except OSError:
         return None
+
+
+def _sealed(library: bytes) -> bytes:
+    """Appends a digest, which loaders ignore: a damaged library may load, and lack functions or crash."""
+    return library + hashlib.sha256(library).digest()
 
 
 def _make(source: str, command: tuple[str, ...], kept: Path) -> ctypes.CDLL:
@@ -85,7 +95,7 @@ def _make(source: str, command: tuple[str, ...], kept: Path) -> ctypes.CDLL:
         made = Path(folder) / kept.name
         _run((*command, *_FLAGS, "-x", "c", "-", "-o", str(made)), source)
         with contextlib.suppress(OSError):  # a folder that cannot be written to
-            replace_whole(kept, made.read_bytes())
+            replace_whole(kept, _sealed(made.read_bytes()))
         try:
             return ctypes.CDLL(str(made))
         except OSError as error:
