@@ -1,5 +1,6 @@
 -- Writes named numbers to a file, one row per step.
 local paths = require 'paths'
+local python = require('th.python').functions
 
 local Logger = torch.class('optim.Logger')
 
@@ -105,12 +106,11 @@ local function draw(self, plots)
    gnuplot.title('<Logger::' .. self.name .. '>')
 end
 
--- Plots the named symbols (default: all) with the package gnuplot, to the screen and to name.eps. Without that package
--- it says so, once.
+-- Plots the named symbols (default: all) with the package gnuplot into name.eps. Without matplotlib it says so, once.
 function Logger:plot(...)
-   if not xlua.installed('gnuplot') then
+   if not python.can_draw_figures() then
       if not self.warned then
-         print('<Logger> warning: cannot plot: there is no package gnuplot')
+         print('<Logger> warning: cannot plot: the package gnuplot needs matplotlib')
          self.warned = true
       end
       return

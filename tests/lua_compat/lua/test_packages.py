@@ -136,13 +136,14 @@ def test_logger(tmp_path: Path) -> None:
         logger:add{ 0.25, 'first' }
         logger:add{ 1e-10, 'second' }
         assert(not pcall(logger.add, logger, { {}, 'x' }))
-        logger:style{ '-', '+' }
-        logger:plot()
+        logger:style{ loss = '-', note = '+' }
+        logger:plot('loss')
         """,
         str(log),
     )
     lines = log.read_text().splitlines()
     assert lines[:3] == ["loss\tnote\t", " 2.5000e-01\tfirst\t", " 1.0000e-10\tsecond\t"]
+    assert log.with_name("train.log.eps").read_bytes().startswith(b"%!PS")
 
 
 @pytest.mark.parametrize(
