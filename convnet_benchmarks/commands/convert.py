@@ -1,14 +1,14 @@
 """``convnet-benchmarks convert MODEL --to FILE``: Torch7 models to PyTorch, and named nets to Torch7."""
 
 import argparse
+import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.options.parser import OneLineParser
 from convnet_benchmarks.workload.model_files import TARGETS, check_target, net_with_state, write_model
-from convnet_benchmarks.workload.torch7_models import load_module
+from convnet_benchmarks.workload.torch7_models import is_t7_file, load_module, without_lua_files
 from nets import registry
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ _EXAMPLES = """examples:
   %(prog)s model.t7 --to model.pt                    the state_dict; the module's text goes to stdout
   %(prog)s results.t7 --get net --to net.safetensors
   %(prog)s gpu_model.t7 --to cpu_model.t7            cudnn and CUDA become nn on the CPU
+  %(prog)s model.net --lua util/OneHot.lua --to model.pt   classes of its own are computed by Lua
   %(prog)s weights.pt --net alexnet_owt --to alexnet.t7   a net of --list-nets, for real Torch7
 """
 
@@ -28,7 +29,7 @@ def main(arguments: Sequence[str], program: str) -> int:
     """Runs the command. Returns 0; raises UserError for what cannot be read, converted or written."""
     options = _parser(program).parse_args(arguments)
     check_target(options.to, "--to")
-    module = _read(options.model, options.net, options.get)
+    module = _read(options.model, options.net, options.get, options.lua)
     write_model(module, options.to, "--to")
     print(module)
     return 0
@@ -43,20 +44,25 @@ def _parser(program: str) -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument(
-        "model", metavar="MODEL", help="a .t7 file; with --net a state_dict (.pt, .safetensors)"
+        "model", metavar="MODEL", help="a file of Torch7's; with --net a state_dict (.pt, .safetensors)"
     )
     parser.add_argument("--to", metavar="FILE", required=True, help=f"what to write: {', '.join(TARGETS)}")
     parser.add_argument("--get", metavar="PATH", help="where the model is in the file: net, models.2")
+    parser.add_argument(
+        "--lua", metavar="FILE", nargs="+", default=[], help="Lua files that declare classes of the model"
+    )
     parser.add_argument("--net", metavar="NAME", help="the net that the state_dict belongs to")
     return parser
 
 
-def _read(file: str, net: str | None, place: str | None) -> "nn.Module":
+def _read(file: str, net: str | None, place: str | None, lua: Sequence[str]) -> "nn.Module":
     if net is None:
-        if Path(file).suffix.lower() != ".t7":
-            raise UserError(f"{file}: must be a .t7 file; a state_dict needs --net")
-        return load_module(file, place, "--get")
-
+        model, _ = without_lua_files(file)
+        if os.path.exists(model) and not is_t7_file(model):
+            raise UserError(f"{model}: must be a .t7 file; a state_dict needs --net")
+        return load_module(file, place, "--get", lua)
+    if lua:
+        raise UserError("--lua: is for a Torch7 model; with --net the net is known")
     try:
         return net_with_state(registry.find(net), file)
     except KeyError as error:

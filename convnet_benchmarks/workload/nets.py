@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.workload.author_errors import described
-from convnet_benchmarks.workload.torch7_models import load_module
+from convnet_benchmarks.workload.torch7_models import is_t7_file, load_module, without_lua_files
 from lua_compat.name_of_nets import working_directory_first
 from nets import registry
 from nets.net import Net
@@ -20,7 +20,10 @@ from nets.net import Net
 if TYPE_CHECKING:
     from torch import nn
 
-FORMS = "a name of --list-nets, module:function, file.py:function, model.t7 or model.t7:place"
+FORMS = (
+    "a name of --list-nets, module:function, file.py:function, or a Torch7 model in a file: model.t7,"
+    " model.t7:place, model.t7+FILE.lua"
+)
 
 
 def find(name: str, input_size: tuple[int, ...] | None = None, option: str = "--net") -> Net:
@@ -29,18 +32,21 @@ def find(name: str, input_size: tuple[int, ...] | None = None, option: str = "--
     A net from outside the registry needs ``input_size``, keeps the parameters it comes with, and is not built
     yet. Raises UserError for a name, file or function that is not there.
     """
-    file, colon, inner = name.rpartition(":")
+    model, lua_files = without_lua_files(name)
+    file, colon, inner = model.rpartition(":")
     if name in registry.NETS:
         net = registry.NETS[name]
         if input_size is None:
             return net
         check_size(net, input_size, "--input-size")
         return replace(net, input_size=input_size)
-    if name.endswith(".t7") or file.endswith(".t7"):
-        source, place = (name, None) if name.endswith(".t7") else (file, inner)
-        if not os.path.isfile(source):
-            raise UserError(f"option {option}: there is no file '{source}'")
-        definition: Callable[[], nn.Module] = partial(_torch7_model, source, place, option)
+    if is_t7_file(model) or is_t7_file(file):
+        source, place = (model, None) if is_t7_file(model) else (file, inner)
+        _check_lua_files(lua_files, option)
+        definition: Callable[[], nn.Module] = partial(_torch7_model, source, place, option, lua_files)
+    elif model.endswith(".t7") or file.endswith(".t7"):
+        missing = model if model.endswith(".t7") else file
+        raise UserError(f"option {option}: there is no file '{missing}'")
     elif colon:
         theirs: dict[str, ModuleType] = {}
         definition = partial(_call, _function(file, inner, option, theirs), name, option, theirs)
@@ -72,9 +78,14 @@ def by(sizes: Sequence[int]) -> str:
     return "x".join(map(str, sizes))
 
 
-def _torch7_model(file: str, place: str | None, option: str) -> "nn.Module":
+def _check_lua_files(files: Sequence[str], option: str) -> None:
+    for file in files:
+        if not os.path.isfile(file):
+            raise UserError(f"option {option}: there is no Lua file '{file}'")
 
-    return load_module(file, place, f"option {option}")
+
+def _torch7_model(file: str, place: str | None, option: str, lua: Sequence[str]) -> "nn.Module":
+    return load_module(file, place, f"option {option}", lua)
 
 
 def _function(module: str, name: str, option: str, theirs: dict[str, ModuleType]) -> Callable[[], Any]:

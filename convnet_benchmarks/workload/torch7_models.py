@@ -1,5 +1,12 @@
-"""Torch7 models in .t7 files: read, found in what the file holds, and converted to PyTorch."""
+"""Torch7 models in .t7 files: read, found in what the file holds, and converted to PyTorch.
 
+A model is named by its file, whatever that ends in, and the Lua files that declare its classes after a plus:
+``model.net+util/OneHot.lua``.
+"""
+
+import os
+import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks.errors import UserError
@@ -7,21 +14,65 @@ from convnet_benchmarks.errors import UserError
 if TYPE_CHECKING:
     from torch import nn
 
+    from lua_compat import t7
+    from lua_compat.conversion import Converted
 
-def load_module(file: str, place: str | None, option: str) -> "nn.Module":
+
+_LUA_FILES = re.compile(r"(.+?)((?:\+[^+]+\.lua)*)", re.DOTALL)
+_DIGITS = tuple(str(digit).encode() for digit in range(9))
+_OTHERS = (".py", ".lua", ".json", ".txt", ".log")
+
+
+def without_lua_files(name: str) -> tuple[str, tuple[str, ...]]:
+    """Returns what stands before the Lua files of ``model.t7+OneHot.lua``, and those files."""
+    match = _LUA_FILES.fullmatch(name)
+    model, files = match.groups() if match else (name, "")
+    return model, tuple(filter(None, files.split("+")))
+
+
+def is_t7_file(path: str) -> bool:
+    """Returns whether there is a file that Torch7 wrote: by its ending .t7, or else by its first bytes."""
+    if not os.path.isfile(path) or path.lower().endswith(_OTHERS):
+        return False
+    if path.lower().endswith(".t7"):
+        return True
+    from lua_compat.t7 import T7FormatError, detect_encoding
+
+    try:
+        with open(path, "rb") as file:
+            start = file.read(16)
+        found = detect_encoding(start[:4], 0)
+    except (OSError, T7FormatError):
+        return False
+    return found.encoding == "binary" or start.splitlines()[0].strip() in _DIGITS
+
+
+def load_module(file: str, place: str | None, option: str, lua: Sequence[str] = ()) -> "nn.Module":
     """Returns the model at ``place`` in ``file``, or the only one there, as a torch.nn.Module with its
     parameters.
 
-    Raises UserError, naming the file or ``option`` (which gave the place), for what cannot be found, read or
-    converted.
+    ``lua``: Lua files that declare classes, besides those named in ``file``. Raises UserError, naming the
+    file or ``option`` (which gave the place), for what cannot be found, read or converted.
     """
     from lua_compat import t7
-    from lua_compat.conversion import ConversionError, to_torch
 
+    file, more = without_lua_files(file)
     path, source = _find_model(file, place, option)
     assert isinstance(source, t7.TorchObject)
+    return convert_model(source, path, file, (*more, *lua)).module
+
+
+def convert_model(source: "t7.TorchObject", path: str, file: str, lua: Sequence[str] = ()) -> "Converted":
+    """Returns the model converted; raises UserError, which names the file, where that cannot be."""
+    from lua_compat.conversion import ConversionError, convert
+    from lua_compat.lua_modules import LuaError
+
     try:
-        return to_torch(source, path)
+        return convert(source, path, lua=lua)
+    except OSError as error:
+        raise UserError(f"{error.filename}: {error.strerror or error}") from None
+    except LuaError as error:
+        raise UserError(f"a Lua file cannot be run: {error}") from None
     except ConversionError as error:
         raise UserError(f"{file}: {error}") from None
 
@@ -52,12 +103,12 @@ def _find_model(file: str, place: str | None, option: str) -> tuple[str, Any]:
 
 
 def is_model(value: Any) -> bool:
-    """Returns whether it is a module of nn, cudnn or nngraph; criterions are not."""
+    """Returns whether it is a module, of nn, cudnn, nngraph or someone's own; criterions are not."""
     from lua_compat.t7 import TorchObject
 
     if not isinstance(value, TorchObject) or value.typename.endswith("Criterion"):
         return False
-    return value.typename.split(".")[0] in ("nn", "cudnn", "nngraph")
+    return value.typename.split(".")[0] in ("nn", "cudnn", "nngraph") or "gradInput" in value
 
 
 def load_t7(path: str) -> Any:

@@ -5,8 +5,10 @@ from torch import nn
 
 from lua_compat import t7
 from lua_compat.conversion.errors import ConversionError
+from lua_compat.conversion.lua_classes import lua_export
 from lua_compat.conversion.registry import find_export
-from lua_compat.conversion.writing import TENSORS, ModelWriter
+from lua_compat.conversion.writing import TENSORS, Export, ModelWriter
+from lua_compat.lua_modules import LuaModule
 
 
 def from_torch(module: nn.Module, path: str = "root", dtype: torch.dtype | None = None) -> t7.TorchObject:
@@ -23,4 +25,8 @@ def from_torch(module: nn.Module, path: str = "root", dtype: torch.dtype | None 
     if dtype not in TENSORS:
         raise ConversionError(f"Torch7 has no tensors of {dtype}; convert the module with .float()", path)
     with torch.no_grad():  # a converted layer that works in place says so while gradients are not recorded
-        return ModelWriter(dtype, find_export).module(module, path)
+        return ModelWriter(dtype, _find_export).module(module, path)
+
+
+def _find_export(kind: type) -> Export | None:
+    return lua_export if issubclass(kind, LuaModule) else find_export(kind)

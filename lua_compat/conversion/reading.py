@@ -9,7 +9,7 @@ from torch import nn
 
 from lua_compat import t7
 from lua_compat.conversion.errors import ConversionError
-from lua_compat.t7.paths import step
+from lua_compat.t7.paths import lookup, step
 
 # torch.nn refuses sizes in many ways, and fields of another kind fail where they are used.
 _REFUSALS = (
@@ -39,6 +39,18 @@ class Converter:
         self._memories: dict[int, torch.Tensor] = {}  # by id of the t7.Storage
         self._parameters: dict[tuple[Any, ...], nn.Parameter] = {}
         self._depth = 0
+        self._unknown: dict[str, list[str]] = {}  # classes without a conversion, and where they are
+
+    def model(self, source: Any, path: str) -> nn.Module:
+        """Converts a whole model; its classes without a conversion are named together."""
+        try:
+            module = self.module(source, path)
+        except ConversionError:
+            if not self._unknown:  # what stands in for them may not fit where they are
+                raise
+        if self._unknown:
+            raise _unknown_classes(self._unknown)
+        return module
 
     def module(self, source: Any, path: str) -> nn.Module:
         if not isinstance(source, t7.TorchObject):
@@ -63,7 +75,8 @@ class Converter:
     def _convert(self, source: t7.TorchObject, path: str) -> nn.Module:
         conversion = self._find_conversion(source.typename)
         if conversion is None:
-            raise ConversionError(f"{source.typename} has no counterpart in PyTorch here", path)
+            self._unknown.setdefault(source.typename, []).append(path)
+            return nn.Identity()
         if not isinstance(source.fields, t7.LuaTable):
             raise ConversionError(f"{source.typename}: its fields were not read", path)
         fields = Fields(self, source, path)
@@ -183,6 +196,20 @@ class Fields:
             return None
         self.fail(f"field {name} must be a tensor, not {_what(value)}")
 
+    @property
+    def source(self) -> t7.TorchObject:
+        """Returns the Torch7 module itself."""
+        return self._source
+
+    def parameter_at(self, path: str) -> nn.Parameter | None:
+        """Returns the tensor at a path in the module, such as modules.1.weight, as a parameter; None where
+        there is none."""
+        try:
+            value = lookup(self._source, path)
+        except KeyError:
+            return None
+        return self._converter.parameter(value, None) if isinstance(value, t7.Tensor) else None
+
     def child(self, name: str) -> nn.Module:
         return self._converter.module(self.get(name), f"{self.path}{step(name)}")
 
@@ -226,6 +253,25 @@ _DTYPES = {
     "torch.Tensor": torch.float32,  # torch.CudaTensor
     "torch.DoubleTensor": torch.float64,
 }
+
+
+_WHAT_HELPS = (
+    "; give the Lua files that declare {them} (lua=[...], convert --lua FILE),"
+    " or a conversion (conversions={{...}})"
+)
+
+
+def _unknown_classes(found: dict[str, list[str]]) -> ConversionError:
+    ((first, places), *others) = found.items()
+    problem = f"{first} has no counterpart in PyTorch here{_and_more(places[1:])}"
+    problem += "".join(f"; nor has {name} at {at[0]}{_and_more(at[1:])}" for name, at in others)
+    return ConversionError(problem + _WHAT_HELPS.format(them="them" if others else "it"), places[0])
+
+
+def _and_more(places: list[str]) -> str:
+    if not places:
+        return ""
+    return f" (also at {places[0]})" if len(places) == 1 else f" (also at {len(places)} other places)"
 
 
 def _what(value: Any) -> str:

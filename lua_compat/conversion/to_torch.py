@@ -1,23 +1,40 @@
 """A loaded Torch7 model as a torch.nn.Module."""
 
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from torch import nn
 
 from lua_compat import t7
-from lua_compat.conversion.reading import Converter
+from lua_compat.conversion.lua_classes import lua_conversion
+from lua_compat.conversion.reading import Conversion, Converter, FindConversion
 from lua_compat.conversion.registry import find_conversion
+from lua_compat.lua_modules import LuaFile, LuaState
+
+LuaFiles = Sequence[str | os.PathLike[str] | LuaFile]
 
 
-def to_torch(model: t7.TorchObject, path: str = "root") -> nn.Module:
+def to_torch(
+    model: t7.TorchObject,
+    path: str = "root",
+    *,
+    lua: LuaFiles = (),
+    conversions: Mapping[str, Conversion] | None = None,
+) -> nn.Module:
     """Returns a torch.nn.Module that computes what ``model`` does, an nn, cudnn or nngraph module from
     t7.load.
 
     Parameters are copies in the model's number type, on the CPU; those that shared memory are one Parameter.
-    Each module is in training or evaluate mode as the file says. Tables are lists. Raises ConversionError
-    with the place in the model (from ``path`` on) of a module that cannot be converted.
+    Each module is in training or evaluate mode as the file says. Tables are lists.
+
+    ``conversions``: for classes by name, such as 'nn.OneHot' or 'OneHot', functions of ``Fields`` that
+    return a torch.nn.Module; they come before the built-in ones. ``lua``: files that declare classes; Lua
+    computes those, and the classes that have no conversion but that th knows. Raises ConversionError with
+    the places in the model (from ``path`` on) of modules that cannot be converted, OSError for a Lua file
+    that cannot be read, LuaError for one that cannot be run.
     """
-    return convert(model, path).module
+    return convert(model, path, lua=lua, conversions=conversions).module
 
 
 @dataclass(frozen=True)
@@ -29,7 +46,27 @@ class Converted:
     places: tuple[tuple[str, t7.TorchObject, nn.Module], ...]
 
 
-def convert(model: t7.TorchObject, path: str = "root") -> Converted:
+def convert(
+    model: t7.TorchObject,
+    path: str = "root",
+    *,
+    lua: LuaFiles = (),
+    conversions: Mapping[str, Conversion] | None = None,
+) -> Converted:
     """Does as ``to_torch``, and also returns the counterpart of every module in the model."""
-    converter = Converter(find_conversion)
-    return Converted(converter.module(model, path), tuple(converter.places))
+    converter = Converter(_finder(LuaState(lua), conversions or {}))
+    return Converted(converter.model(model, path), tuple(converter.places))
+
+
+def _finder(state: LuaState, own: Mapping[str, Conversion]) -> FindConversion:
+    """Returns what finds a class's conversion: the caller's, the files', a built-in one, th's own class."""
+
+    def find(typename: str) -> Conversion | None:
+        given = own.get(typename) or own.get(typename.rpartition(".")[2])
+        if given is not None:
+            return given
+        if state.files and typename in state.declared:
+            return lua_conversion(state)
+        return find_conversion(typename) or (lua_conversion(state) if state.knows(typename) else None)
+
+    return find

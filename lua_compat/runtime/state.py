@@ -207,6 +207,19 @@ class Runtime:
         """Reports each new or unknown global from now on: on stderr, or (``strict``) as an error."""
         self._call("add", "globals.lua", strict)
 
+    def add_modules(self) -> None:
+        """Makes the actions on nn modules that Python uses (lua/th/modules.lua)."""
+        self._call("add", "modules.lua")
+
+    def ask(self, action: str, *arguments: Any) -> Any:
+        """Runs one of the actions that were added; returns what it returns, several results as a tuple."""
+        sys.stdout.flush()
+        try:
+            with torch.inference_mode():
+                return self._run(action, *arguments)
+        finally:
+            self._flush()
+
     def open_prompt(self, colored: bool) -> None:
         """Makes ``evaluate``, ``is_whole``, ``complete`` and the prompt's own globals."""
         self._call("add", "prompt.lua", colored)

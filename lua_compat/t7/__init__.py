@@ -22,7 +22,7 @@ with ``offset`` and ``path``. ``Reader`` and ``Writer`` handle several objects i
 """
 
 from lua_compat.t7.errors import T7FormatError
-from lua_compat.t7.format import FileFormat
+from lua_compat.t7.format import FileFormat, detect_encoding
 from lua_compat.t7.objects import LuaFunction, LuaTable, Storage, Tensor, TorchObject, lua_bytes, lua_string
 from lua_compat.t7.reader import Reader, load, load_with_format
 from lua_compat.t7.writer import Writer, save
@@ -37,6 +37,7 @@ __all__ = [
     "Tensor",
     "TorchObject",
     "Writer",
+    "detect_encoding",
     "load",
     "load_with_format",
     "lua_bytes",

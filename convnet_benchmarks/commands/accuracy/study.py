@@ -2,7 +2,6 @@
 
 import argparse
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -17,7 +16,7 @@ from convnet_benchmarks.options.study import without_files
 from convnet_benchmarks.progress import Progress
 from convnet_benchmarks.workload import model_files, variants
 from convnet_benchmarks.workload.ran import Ran, ran_on
-from convnet_benchmarks.workload.torch7_models import load_module
+from convnet_benchmarks.workload.torch7_models import is_t7_file, load_module, without_lua_files
 from nets import registry
 
 if TYPE_CHECKING:
@@ -110,10 +109,10 @@ def _limited(examples: Examples, limit: int | None) -> Examples:
 def _read(net: "Net", options: argparse.Namespace) -> "nn.Module":
     if options.weights is None:  # a net that brings its parameters
         return registry.build(net, options.seed)
-    if Path(options.weights).suffix.lower() == ".t7":
+    if is_t7_file(without_lua_files(options.weights)[0]) or options.weights.endswith(".t7"):
         return load_module(options.weights, options.get, "--get").float().eval()
     if options.get is not None:
-        raise UserError("--get: is for a .t7 file in --weights")
+        raise UserError("--get: is for a Torch7 model in --weights")
     return model_files.net_with_state(net, options.weights)
 
 

@@ -14,7 +14,7 @@ from convnet_benchmarks.options.parser import OneLineParser
 from convnet_benchmarks.options.types import seed
 from convnet_benchmarks.output import OutputFile, check_distinct
 from convnet_benchmarks.results.runs import is_run_json, load_runs
-from convnet_benchmarks.workload.torch7_models import load_t7
+from convnet_benchmarks.workload.torch7_models import is_t7_file, load_t7, without_lua_files
 
 if TYPE_CHECKING:
     from convnet_benchmarks.commands.crosscheck.report import Report
@@ -30,8 +30,9 @@ Compares two results, A being the reference:
   two benchmark runs (a legacy log, or the --json of benchmark.py), label by label;
   a Lua script (--lua), run by our th: with A, against the file that it wrote under Torch7; without A, the net
   that it defines against the Python net of the same name, from one seed;
-  a Torch7 model (.t7) with the input and output recorded beside it (fields net, input, output of one
-  file, or B holding input and output): the model is converted to PyTorch and run.
+  a Torch7 model, whatever its file ends in, with the input and output recorded beside it (fields net, input,
+  output of one file, or B holding input and output): the model is converted to PyTorch and run. Lua files
+  that declare classes of it follow a plus: model.t7+util/OneHot.lua.
 
 Exit code: 0 they agree, 1 they differ, 2 bad input."""
 
@@ -116,22 +117,28 @@ def _not_negative(text: str) -> float:
 
 
 def _compare(options: argparse.Namespace) -> "Report":
-    for path in filter(None, (options.a, options.b, options.lua)):
+    model, lua_files = without_lua_files(options.a or "")
+    for path in filter(None, (model, options.b, options.lua, *lua_files)):
         if not Path(path).is_file():
             raise UserError(f"{path}: {'is a folder' if Path(path).is_dir() else 'no such file'}")
     if options.lua is not None:
         return _compare_lua(options)
     if options.a is None:
         raise UserError("A is missing; accepted: the file to compare with, or --lua SCRIPT")
+    if lua_files:
+        report = _compare_model(options, model, lua_files)
+        if report is None:
+            raise UserError(f"{model}: holds no model with its input and output, which Lua files are for")
+        return report
     if options.b is None and not _is_result_file(options.a):
         raise UserError("B is missing: a log is compared with another log or with a run's JSON")
-    if Path(options.a).suffix.lower() == ".t7" and (options.b is None or _is_result_file(options.b)):
-        report = _compare_model(options)
+    if is_t7_file(options.a) and (options.b is None or _is_result_file(options.b)):
+        report = _compare_model(options, options.a, ())
         if report is not None:
             return report
     if options.b is None:
         raise UserError(
-            f"{options.a}: B is missing: a single file is a .t7 with a model (field net, model, module or "
+            f"{options.a}: B is missing: a single file holds a Torch7 model (field net, model, module or "
             "network) and its input and output"
         )
     kinds = [_is_result_file(path) for path in (options.a, options.b)]
@@ -142,29 +149,29 @@ def _compare(options: argparse.Namespace) -> "Report":
 
 
 def _is_result_file(path: str) -> bool:
-    from convnet_benchmarks.commands.crosscheck.tree import SUFFIXES
+    from convnet_benchmarks.commands.crosscheck.readers import kind_of
 
-    suffix = Path(path).suffix.lower()
-    return suffix in SUFFIXES and not (suffix == ".json" and is_run_json(path))
+    kind = kind_of(path)
+    return kind is not None and not (kind == ".json" and is_run_json(path))
 
 
-def _compare_model(options: argparse.Namespace) -> "Report | None":
+def _compare_model(options: argparse.Namespace, model: str, lua_files: Sequence[str]) -> "Report | None":
     """Returns None where A holds no model, or neither A nor B the input and output of one."""
     from convnet_benchmarks.commands.crosscheck.model import RELATIVE_TOLERANCES, compare_model, find_recorded
     from convnet_benchmarks.commands.crosscheck.tensors import Tolerance
     from convnet_benchmarks.commands.crosscheck.tree import load_results
 
     other = None if options.b is None else load_results(options.b)
-    value = load_t7(options.a)
+    value = load_t7(model)
     tolerance = Tolerance(options.rtol, options.atol, RELATIVE_TOLERANCES)
     try:
         recorded = find_recorded(value, other)
         if recorded is None:
             return None
-        comparisons, notes = compare_model(recorded, tolerance, options.mode)
+        comparisons, notes = compare_model(recorded, tolerance, options.mode, model, lua_files)
     except UserError as error:
-        raise UserError(f"{options.a}: {error}") from None
-    names = (options.b or options.a, f"{options.a} converted to PyTorch")
+        raise UserError(f"{model}: {str(error).removeprefix(f'{model}: ')}") from None
+    names = (options.b or model, f"{model} converted to PyTorch")
     return tensor_report(names, comparisons, "model", notes)
 
 

@@ -1,6 +1,6 @@
 """A Torch7 model converted to PyTorch, run on the input recorded beside it, against the recorded output."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +9,7 @@ import numpy as np
 from convnet_benchmarks.commands.crosscheck.tensors import Comparison, Tolerance, compare_entries
 from convnet_benchmarks.commands.crosscheck.tree import ROOT, Entry, ResultTree, tree_of
 from convnet_benchmarks.errors import UserError
-from convnet_benchmarks.workload.torch7_models import is_model
+from convnet_benchmarks.workload.torch7_models import convert_model, is_model
 
 if TYPE_CHECKING:
     import torch
@@ -84,20 +84,18 @@ def _value(tree: ResultTree, path: str) -> Any:
     return elements or None
 
 
-def compare_model(recorded: Recorded, tolerance: Tolerance, mode: str) -> tuple[list[Comparison], list[str]]:
+def compare_model(
+    recorded: Recorded, tolerance: Tolerance, mode: str, file: str, lua_files: Sequence[str]
+) -> tuple[list[Comparison], list[str]]:
     """Returns one comparison for each tensor of the output, and notes on what may explain a difference.
 
-    ``mode``: 'recorded' as the file says, 'train' or 'evaluate'. Raises UserError for a model that cannot be
+    ``mode``: 'recorded' as the file says, 'train' or 'evaluate'. ``file``: where the model is from.
+    ``lua_files`` declare classes of its own. Raises UserError for a model that cannot be
     converted or does not take the recorded input.
     """
     import torch
 
-    from lua_compat.conversion import ConversionError, convert
-
-    try:
-        converted = convert(recorded.model, recorded.path)
-    except ConversionError as error:
-        raise UserError(str(error)) from None
+    converted = convert_model(recorded.model, recorded.path, file, lua_files)
     if mode != "recorded":
         converted.module.train(mode == "train")
     try:

@@ -12,13 +12,14 @@ import warnings
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from convnet_benchmarks.commands.crosscheck.exact_numbers import exact_type
 from convnet_benchmarks.errors import UserError
-from convnet_benchmarks.workload.torch7_models import load_t7
+from convnet_benchmarks.workload.torch7_models import is_t7_file, load_t7
 
 _LONGEST_REASON = 120
 _BROKEN_PICKLE = (LookupError, TypeError, AttributeError, AssertionError)
@@ -152,3 +153,12 @@ READERS: dict[str, Callable[[str], Any]] = {
     ".safetensors": _read_safetensors,
     ".json": _read_json,
 }
+
+
+def kind_of(path: str) -> str | None:
+    """Returns the suffix that tells how a file is read: its own, or .t7 for what Torch7 wrote; None if
+    neither."""
+    suffix = Path(path).suffix.lower()
+    if suffix in READERS:
+        return suffix
+    return ".t7" if is_t7_file(path) else None

@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 
 from convnet_benchmarks.commands.crosscheck.exact_numbers import exact_type
-from convnet_benchmarks.commands.crosscheck.readers import READERS
+from convnet_benchmarks.commands.crosscheck.readers import READERS, kind_of
 from convnet_benchmarks.errors import UserError
 
 ROOT = "root"
-SUFFIXES = tuple(READERS)
 _TEXT_KINDS = "US"  # of numpy
 
 
@@ -62,14 +61,15 @@ class ResultTree:
 
 
 def load_results(path: str) -> ResultTree:
-    """Reads a result file by its suffix; raises UserError for one that is missing, broken or of no kind."""
-    suffix = Path(path).suffix.lower()
-    if suffix not in READERS:
-        raise UserError(f"{path}: unknown kind of result file; accepted: {', '.join(READERS)}")
-    if not Path(path).is_file():
+    """Reads a result file by its suffix, or Torch7's by its content; raises UserError for one that is
+    missing, broken or of no kind."""
+    if not Path(path).is_file() and Path(path).suffix.lower() in READERS:
         raise UserError(f"{path}: {'is a folder' if Path(path).is_dir() else 'no such file'}")
+    kind = kind_of(path)
+    if kind is None:
+        raise UserError(f"{path}: unknown kind of result file; accepted: {', '.join(READERS)}")
     try:
-        value = READERS[suffix](path)
+        value = READERS[kind](path)
     except OSError as error:
         raise UserError(f"{path}: {error.strerror or error}") from None
     try:
