@@ -119,6 +119,9 @@ function paths.dofile(file, depth)
    return dofile(here and paths.concat(paths.dirname(here), file) or file)
 end
 
+-- Torch7's loads a C library from package.cpath under a name of its own; ours of such names are packages like all others.
+function paths.require(name) return require(name) end
+
 function paths.findprogram(...)
    for _, name in ipairs{ ... } do
       for folder in (os.getenv('PATH') or '.'):gmatch('[^:]+') do
