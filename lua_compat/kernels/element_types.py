@@ -14,5 +14,9 @@ DTYPES = (
     torch.float64,
 )
 
+TYPE_NAMES = dict(
+    zip(DTYPES[1:], ("Byte", "Char", "Short", "Int", "Long", "Half", "Float", "Double"), strict=True)
+)
+
 # CUDA's types follow in the same order.
 HOST_TYPES = len(DTYPES) - 1

@@ -22,7 +22,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lua_compat.kernels.element_types import DTYPES, HOST_TYPES
+from lua_compat.kernels.element_types import DTYPES, HOST_TYPES, TYPE_NAMES
 from lua_compat.kernels.results import Out
 from lua_compat.kernels.strings import from_lua
 from lua_compat.kernels.workspace import Workspace
@@ -180,8 +180,23 @@ def _layout(tensor: Tensor, before: tuple[torch.Size, tuple[int, ...], int]) -> 
     return (tensor.dim(), storage.data_ptr(), count, *tensor.shape, *tensor.stride())
 
 
-def for_lua(kernel: Callable[..., Any], handles: Handles) -> Callable[..., Any]:
-    """Returns ``kernel`` as a function that takes handles in place of tensors.
+# What PyTorch raises where tensors do not fit together; kernels of ours raise ValueError, in their own words.
+_MISFITS = (RuntimeError, IndexError, TypeError, AttributeError, NotImplementedError)
+
+
+def _misfit(error: Exception, name: str, tensors: list[Tensor | None]) -> Exception:
+    """Returns the error that Lua sees in place of one in PyTorch's or Python's words."""
+    if isinstance(error, torch.OutOfMemoryError) or "CUDA" in str(error) or "allocate memory" in str(error):
+        return error
+    shown = [
+        f"{TYPE_NAMES.get(t.dtype, t.dtype)}[{'x'.join(map(str, t.shape))}]" for t in tensors if t is not None
+    ]
+    what = " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown) or "arguments"
+    return ValueError(f"{name.replace('_', ' ')}: invalid sizes, types or numbers for {what}")
+
+
+def for_lua(kernel: Callable[..., Any], handles: Handles, name: str = "kernel") -> Callable[..., Any]:
+    """Returns ``kernel`` as a function that takes handles in place of tensors; ``name`` is told in errors.
 
     If a resized tensor changed, the result is (result, layout of each Out...); a layout is -1 (unchanged)
     or dimensions, storage address, storage elements, sizes..., strides...
@@ -202,13 +217,20 @@ def for_lua(kernel: Callable[..., Any], handles: Handles) -> Callable[..., Any]:
     ]
     call = f"kernel({', '.join(passed)})"
     lines = [f"def adapter({', '.join(parameters)}):"]
+    lines += [f"    before_{o} = state(tensors[{o}])" for o in outs]
+    given = [text for text, letter in zip(passed, signature, strict=True) if letter in "ot*"]
+    lines += [
+        "    try:",
+        f"        result = {call}",
+        "    except misfits as error:",
+        f"        raise misfit(error, name, [{', '.join(given)}]) from error",
+    ]
     if outs:
-        lines += [f"    before_{o} = state(tensors[{o}])" for o in outs]
         same = " and ".join(f"state(tensors[{o}]) == before_{o}" for o in outs)
         layouts = ", ".join(f"*layout(tensors[{o}], before_{o})" for o in outs)
-        lines += [f"    result = {call}", f"    if {same}: return result", f"    return result, {layouts}"]
+        lines += [f"    if {same}: return result", f"    return result, {layouts}"]
     else:
-        lines.append(f"    return {call}")
+        lines.append("    return result")
     if _wants_workspace(kernel):
         kernel = functools.partial(kernel, handles.workspace)
     # A closure made for the signature: a loop over annotations would cost more than most small kernels.
@@ -218,6 +240,9 @@ def for_lua(kernel: Callable[..., Any], handles: Handles) -> Callable[..., Any]:
         "generators": handles.generators,
         "layout": _layout,
         "state": _state,
+        "misfits": _MISFITS,
+        "misfit": _misfit,
+        "name": name,
     }
     exec(_compiled("\n".join(lines)), scope)
     return typing.cast(Callable[..., Any], scope["adapter"])

@@ -46,6 +46,8 @@ def _text(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
     text = str(error) or type(error).__name__
+    if asked := re.search(r"allocate (\d+) bytes", text):
+        return f"$ Torch: not enough memory: you tried to allocate {int(asked[1]) >> 30}GB. Buy new RAM!"
     if isinstance(error, ZeroDivisionError) or text == "ZeroDivisionError":
         return "division by zero"
     return re.sub(r"^\"\w+\" not implemented for '(\w+)'$", r"not implemented for tensors of type \1", text)
@@ -142,7 +144,7 @@ class Runtime:
             called = {"storage_map": "mapping a file", **dict.fromkeys(for_threads, "threads")}
             functions = _only(_SANDBOXED, functions, called)
             kernels = _only(sandboxed_kernels(), kernels, {})
-        functions.update({name: for_lua(kernel, handles) for name, kernel in kernels.items()})
+        functions.update({name: for_lua(kernel, handles, name) for name, kernel in kernels.items()})
         signatures = {name: kernel_signature(kernel) for name, kernel in kernels.items()}
         # The state keeps these functions for its whole life: objects that came and went would hit a defect of
         # lupa's (an object handed out again while its dead wrapper awaits collection loses a reference).

@@ -12,19 +12,27 @@ from torch import Tensor
 
 from lua_compat.kernels.indices import check_indices, check_shape
 from lua_compat.kernels.nn.layers import layer_kernels, whole
-from lua_compat.kernels.nn.windows import lowest, windows_outside, with_outside, without_outside
+from lua_compat.kernels.nn.sizes import argument_error, check_gradient, check_output, check_size, sizes_text
+from lua_compat.kernels.nn.windows import (
+    lowest,
+    means_outside,
+    windows_outside,
+    with_outside,
+    without_outside,
+)
 from lua_compat.kernels.results import Out, write
 from lua_compat.kernels.workspace import Workspace
 from nets.engine.shapes import PIECE_BYTES, runs
 
 __all__ = [
     "adaptive_average_pooling", "adaptive_average_pooling_gradient", "adaptive_max_pooling",
-    "adaptive_max_pooling_gradient", "feature_lp_pooling", "feature_lp_pooling_gradient",
-    "fractional_max_pooling", "fractional_max_pooling_grad_input", "max_pooling", "max_pooling_gradient",
-    "max_unpooling", "max_unpooling_grad_input", "spatial_average_pooling",
-    "spatial_average_pooling_grad_input", "spatial_max_pooling", "spatial_max_pooling_grad_input",
-    "temporal_max_pooling", "temporal_max_pooling_gradient", "volumetric_average_pooling",
-    "volumetric_average_pooling_gradient", "volumetric_max_pooling", "volumetric_max_pooling_grad_input",
+    "adaptive_max_pooling_grad_input", "feature_lp_pooling", "feature_lp_pooling_gradient",
+    "fractional_max_pooling", "fractional_max_pooling_grad_input", "max_unpooling",
+    "max_unpooling_grad_input", "spatial_average_pooling", "spatial_average_pooling_grad_input",
+    "spatial_max_pooling", "spatial_max_pooling_grad_input", "temporal_max_pooling",
+    "temporal_max_pooling_grad_input", "volumetric_average_pooling",
+    "volumetric_average_pooling_gradient", "volumetric_max_pooling",
+    "volumetric_max_pooling_grad_input",
 ]  # fmt: skip
 SANDBOXED = __all__
 
@@ -36,17 +44,15 @@ _FEW_PIXELS, _FEW_PLANES = 1 << 15, 16
 
 def _batch(x: Tensor, axes: int) -> Tensor:
     if x.dim() not in (axes + 1, axes + 2):
-        sizes = " x ".join(map(str, x.shape))
-        raise ValueError(
-            f"{axes + 1}D or {axes + 2}D (batch mode) tensor expected for input, but got: [{sizes}]"
-        )
+        what = "input tensor expected" if axes == 2 else "(batch mode) tensor expected for input,"
+        raise argument_error(2, f"{axes + 1}D or {axes + 2}D {what} but got: {sizes_text(x)}")
     return x if x.dim() == axes + 2 else x.unsqueeze(0)
 
 
 def _check_places(x: Tensor, grad_output: Tensor, indices: Tensor, axes: int) -> None:
     """Raises ValueError unless each gradient has a place in its plane of ``x``."""
-    planes, outputs = _batch(x, axes), _batch(grad_output, axes)
-    check_shape(outputs, (*planes.shape[:2], *outputs.shape[2:]), "gradOutput")
+    planes = _batch(x, axes)
+    check_gradient(grad_output, (*x.shape[:-axes], *indices.shape[-axes:]))
     check_shape(indices, grad_output.shape, "indices of the pooling")
     check_indices(indices, math.prod(planes.shape[2:]), "index of a maximum")
 
@@ -54,9 +60,10 @@ def _check_places(x: Tensor, grad_output: Tensor, indices: Tensor, axes: int) ->
 # Images
 
 
-def _pooled(size: int, kernel: int, step: int, padding: int, ceil: bool) -> int:
-    """How many windows there are along a dimension; with ``ceil`` the last one may reach over the end."""
-    room = size + 2 * padding - kernel
+def _pooled(size: int, span: int, step: int, padding: int, ceil: bool) -> int:
+    """Returns how many windows there are along a dimension; with ``ceil`` the last one may reach over the
+    end."""
+    room = size + 2 * padding - span
     count = (room + step - 1 if ceil else room) // step + 1
     return count - 1 if ceil and (count - 1) * step >= size + padding else count
 
@@ -78,20 +85,23 @@ def spatial_max_pooling(
     pw: int,
     ph: int,
     ceil: bool,
+    lw: int = 1,
+    lh: int = 1,
 ) -> None:
     """Maxima, and where they were: from 1, within each plane of the input."""
     images = _batch(x, 2)
     batch, planes, height, width = images.shape
-    outside = windows_outside((height, width), (kh, kw), (dh, dw), (ph, pw), ceil)
+    window = [kh, kw], [dh, dw], [ph, pw], [lh, lw], ceil
+    outside = windows_outside((height, width), (kh, kw), (dh, dw), (ph, pw), ceil, (lh, lw))
     if any(outside):
-        maxima, at = _aten.max_pool2d_with_indices(images, [kh, kw], [dh, dw], [ph, pw], [1, 1], ceil)
+        maxima, at = _aten.max_pool2d_with_indices(images, *window)
         write(out, with_outside(maxima, outside, lowest(x.dtype)), x)
         write(indices, with_outside(at + 1, outside, 0), x)
         return
-    rows, columns = _pooled(height, kh, dh, ph, ceil), _pooled(width, kw, dw, pw, ceil)
+    rows = _pooled(height, lh * (kh - 1) + 1, dh, ph, ceil)
+    columns = _pooled(width, lw * (kw - 1) + 1, dw, pw, ceil)
     for result in (out, indices):
         result.resize_((batch, planes, rows, columns)[4 - x.dim() :])
-    window = [kh, kw], [dh, dw], [ph, pw], [1, 1], ceil
     values, places = _batch(out, 2), _batch(indices, 2)
     if images.numel() < _FEW_PIXELS or planes < _FEW_PLANES or images.is_cuda:
         _aten.max_pool2d_with_indices.out(images, *window, out=values, indices=places)
@@ -128,23 +138,36 @@ def spatial_max_pooling_grad_input(
     pw: int,
     ph: int,
     ceil: bool,
+    lw: int = 1,
+    lh: int = 1,
 ) -> None:
-    outside = windows_outside(x.shape[-2:], (kh, kw), (dh, dw), (ph, pw), ceil)
+    outside = windows_outside(x.shape[-2:], (kh, kw), (dh, dw), (ph, pw), ceil, (lh, lw))
+    check_gradient(grad_output, indices.shape)
     grad_output, indices = without_outside(grad_output, outside), without_outside(indices, outside)
     _check_places(x, grad_output, indices, 2)
     grad.resize_(x.shape)
     _aten.max_pool2d_with_indices_backward.grad_input(
-        grad_output, x, [kh, kw], [dh, dw], [ph, pw], [1, 1], ceil, indices - 1, grad_input=grad
+        grad_output, x, [kh, kw], [dh, dw], [ph, pw], [lh, lw], ceil, indices - 1, grad_input=grad
     )
 
 
 def spatial_average_pooling(
     out: Out, x: Tensor, kw: int, kh: int, dw: int, dh: int, pw: int, ph: int, ceil: bool, include_pad: bool
 ) -> None:
-    """``include_pad``: padding counts as elements that are zero. The mean of no elements is NaN."""
-    outside = windows_outside(x.shape[-2:], (kh, kw), (dh, dw), (ph, pw), ceil)
-    means = _aten.avg_pool2d(_batch(x, 2), [kh, kw], [dh, dw], [ph, pw], ceil, include_pad)
-    write(out, with_outside(means, outside, math.nan), x)
+    """``include_pad``: padding counts as elements that are zero."""
+    images = _batch(x, 2)
+    sizes = x.shape[-2:]
+    outside = windows_outside(sizes, (kh, kw), (dh, dw), (ph, pw), ceil)
+    means = with_outside(
+        _aten.avg_pool2d(images, [kh, kw], [dh, dw], [ph, pw], ceil, include_pad), outside, math.nan
+    )
+    if any(outside):
+        found = means_outside(sizes, (kh, kw), (dh, dw), means.shape[-2:]).to(means)
+        inside = without_outside(means, outside)
+        found = found.expand_as(means).clone()
+        found[..., : inside.shape[-2], : inside.shape[-1]] = inside
+        means = found
+    write(out, means, x)
 
 
 def spatial_average_pooling_grad_input(
@@ -168,19 +191,65 @@ def spatial_average_pooling_grad_input(
     write(grad, result, x)
 
 
-def _max_pooling(
-    x: Tensor, kw: int, kh: int, dw: int, dh: int, pw: int, ph: int, lw: int, lh: int, ceil: bool
-) -> Tensor:
-    kernel, steps, padding, dilation = whole(kh, kw), whole(dh, dw), whole(ph, pw), whole(lh, lw)
-    outside = windows_outside(x.shape[-2:], kernel, steps, padding, ceil, dilation)
-    maxima = F.max_pool2d(x, kernel, steps, padding, dilation, ceil_mode=ceil)
-    return with_outside(maxima, outside, lowest(x.dtype))
+def _adaptive_windows(size: int, count: int) -> tuple[Tensor, Tensor]:
+    """Returns where Torch7's windows along a dimension start and end.
+
+    It divides and multiplies in single precision, so some windows begin an element earlier or end one later
+    than they would in whole numbers.
+    """
+    places = torch.arange(count + 1, dtype=torch.float32) / count * size
+    return places[:-1].floor().long(), places[1:].ceil().long()
 
 
-max_pooling, max_pooling_gradient = layer_kernels(_max_pooling)
-adaptive_max_pooling, adaptive_max_pooling_gradient = layer_kernels(
-    lambda x, h, w: F.adaptive_max_pool2d(x, whole(h, w))
-)
+def _adaptive_maxima(images: Tensor, rows: int, columns: int) -> tuple[Tensor, Tensor]:
+    """Returns the maxima of windows that cover the images, and their places in the image, from 0."""
+    height, width = images.shape[-2:]
+    (top, bottom), (left, right) = _adaptive_windows(height, rows), _adaptive_windows(width, columns)
+    exact = [
+        torch.equal(start, torch.arange(count) * size // count)
+        and torch.equal(end, -(-(torch.arange(count) + 1) * size // count))
+        for size, count, start, end in ((height, rows, top, bottom), (width, columns, left, right))
+    ]
+    if all(exact):
+        values, flat = _aten.adaptive_max_pool2d(images, [rows, columns])
+        return values, flat
+    values = images.new_empty(*images.shape[:2], rows, columns)
+    flat = torch.empty(values.shape, dtype=torch.int64, device=images.device)
+    for i, (first, last) in enumerate(zip(top.tolist(), bottom.tolist(), strict=True)):
+        for j, (start, end) in enumerate(zip(left.tolist(), right.tolist(), strict=True)):
+            values[..., i, j], at = images[..., first:last, start:end].flatten(-2).max(-1)
+            flat[..., i, j] = (at // (end - start) + first) * width + at % (end - start) + start
+    return values, flat
+
+
+def adaptive_max_pooling(out: Out, indices: Out, x: Tensor, h: float, w: float) -> None:
+    """Maxima of h x w windows that cover the image, and where they were in their windows: ``indices`` is
+    2 x the shape of the output, rows, then columns, from 1."""
+    images, (rows, columns) = _batch(x, 2), whole(h, w)
+    values, flat = _adaptive_maxima(images, rows, columns)
+    height, width = images.shape[-2:]
+    top, left = (_adaptive_windows(*pair)[0].to(flat) for pair in ((height, rows), (width, columns)))
+    write(out, values, x)
+    indices.resize_((2, *out.shape))
+    indices[0] = (flat // width - top.unsqueeze(1) + 1).view(out.shape)
+    indices[1] = (flat % width - left + 1).view(out.shape)
+
+
+def adaptive_max_pooling_grad_input(grad: Out, x: Tensor, grad_output: Tensor, indices: Tensor) -> None:
+    check_gradient(grad_output, indices.shape[1:])
+    check_shape(indices, (2, *grad_output.shape), "indices of the pooling")
+    images, gradients = _batch(x, 2), _batch(grad_output, 2)
+    height, width = images.shape[-2:]
+    rows, columns = gradients.shape[-2:]
+    top, left = (_adaptive_windows(*pair)[0].to(indices) for pair in ((height, rows), (width, columns)))
+    row, column = indices.view(2, *gradients.shape) - 1
+    flat = (row + top.unsqueeze(1)) * width + column + left
+    check_indices(flat, height * width, "index of a maximum", 0)
+    result = images.new_zeros(images.shape).flatten(2)
+    result.scatter_add_(2, flat.flatten(2), gradients.flatten(2))
+    write(grad, result.view(images.shape), x)
+
+
 adaptive_average_pooling, adaptive_average_pooling_gradient = layer_kernels(
     lambda x, h, w: F.adaptive_avg_pool2d(x, (int(h), int(w)))
 )
@@ -189,14 +258,27 @@ adaptive_average_pooling, adaptive_average_pooling_gradient = layer_kernels(
 # Sequences and features
 
 
-def _temporal_max_pooling(x: Tensor, kw: float, dw: float) -> Tensor:
-    return x.unfold(-2, int(kw), int(dw)).max(-1).values
+def temporal_max_pooling(out: Out, indices: Out, x: Tensor, kw: float, dw: float) -> None:
+    """Maxima of windows of frames, and where they were in their windows, from 0."""
+    if x.dim() not in (2, 3):
+        raise argument_error(2, f"2D or 3D (batch mode) tensor expected for input, but got: {sizes_text(x)}")
+    if x.shape[-2] < kw:
+        raise argument_error(
+            2, f"input sequence smaller than kernel size. Got: {x.shape[-2]}, Expected: {int(kw)}"
+        )
+    values, places = x.unfold(-2, int(kw), int(dw)).max(-1)
+    write(out, values)
+    write(indices, places)
 
 
-def _temporal_max_pooling_gradient(x: Tensor, grad: Tensor, kw: float, dw: float) -> Tensor:
-    places = x.unfold(-2, int(kw), int(dw)).max(-1).indices
-    windows = torch.arange(places.shape[-2], device=x.device).unsqueeze(-1)
-    return torch.zeros_like(x).scatter_add_(-2, places + windows * int(dw), grad)
+def temporal_max_pooling_grad_input(
+    grad: Out, x: Tensor, grad_output: Tensor, indices: Tensor, kw: float, dw: float
+) -> None:
+    check_gradient(grad_output, indices.shape)
+    check_indices(indices, int(kw), "index of a maximum", 0)
+    first = torch.arange(indices.shape[-2], device=x.device).unsqueeze(-1) * int(dw)
+    check_size(x, "input", x.dim(), x.dim() - 1, indices.shape[-1])
+    write(grad, torch.zeros_like(x).scatter_add_(-2, indices + first, grad_output))
 
 
 def _feature_lp_pooling(x: Tensor, width: float, step: float, power: float, axis: float) -> Tensor:
@@ -215,9 +297,6 @@ def _feature_lp_pooling_gradient(
     return _aten.unfold_backward(slopes * grad.unsqueeze(-1), x.shape, int(axis), int(width), int(step))
 
 
-temporal_max_pooling, temporal_max_pooling_gradient = layer_kernels(
-    _temporal_max_pooling, _temporal_max_pooling_gradient
-)
 feature_lp_pooling, feature_lp_pooling_gradient = layer_kernels(
     _feature_lp_pooling, _feature_lp_pooling_gradient
 )
@@ -250,6 +329,13 @@ def _volume(numbers: tuple[float, ...]) -> list[list[int]]:
 
 def volumetric_max_pooling(out: Out, indices: Out, x: Tensor, ceil: bool, *numbers: float) -> None:
     """Maxima, and where they were. ``numbers``: kernel, steps, paddings and dilations."""
+    volumes = _batch(x, 3)
+    kernel, steps, pads, dilations = _volume(numbers)
+    sizes = [
+        _pooled(size, dilation * (width - 1) + 1, step, pad, ceil)
+        for size, width, step, pad, dilation in zip(x.shape[-3:], kernel, steps, pads, dilations, strict=True)
+    ]
+    check_output(volumes.shape[1:], (volumes.shape[1], *sizes))
     values, places = _aten.max_pool3d_with_indices.default(_batch(x, 3), *_volume(numbers), ceil)
     outside = _outside(x, ceil, numbers)
     write(out, with_outside(values, outside, lowest(x.dtype)), x)

@@ -35,8 +35,8 @@ def bilinear_grad_inputs(
 def bilinear_grad_parameters(
     grad_weight: Tensor, grad_bias: Tensor | None, a: Tensor, b: Tensor, grad_output: Tensor, scale: float
 ) -> None:
-    """Adds scale times the gradients to grad_weight and grad_bias."""
-    grad_weight.add_(torch.einsum("nk,ni,nj->kij", grad_output, a, b), alpha=scale)
+    """Adds the gradients to grad_weight and, times scale, to grad_bias."""
+    grad_weight.add_(torch.einsum("nk,ni,nj->kij", grad_output, a, b))
     if grad_bias is not None:
         grad_bias.add_(grad_output.sum(0), alpha=scale)
 
@@ -63,11 +63,12 @@ def cosine_grad_input(grad: Out, x: Tensor, grad_output: Tensor, weight: Tensor)
 def cosine_grad_weight(
     grad_weight: Tensor, x: Tensor, grad_output: Tensor, weight: Tensor, scale: float
 ) -> None:
-    """Adds scale times the gradient."""
+    """Adds the gradient. As in Torch7, scale counts only for a vector x, and there for the first term."""
+    factor = scale if x.dim() == 1 else 1.0
     x, grad_output = torch.atleast_2d(x), torch.atleast_2d(grad_output)
     length = _lengths(weight)
     along = (grad_output * _cosines(x, weight)).sum(0).unsqueeze(1)
-    grad_weight.add_((grad_output.t() @ (x / _lengths(x)) - along * weight / length) / length, alpha=scale)
+    grad_weight.add_((factor * (grad_output.t() @ (x / _lengths(x))) - along * weight / length) / length)
 
 
 def _differences(x: Tensor, weight: Tensor) -> Tensor:
@@ -108,13 +109,14 @@ def euclidean_grad_parameters(
     scales: Tensor | None,
     scale: float,
 ) -> None:
-    """Adds scale times the gradients to grad_weight and grad_scales."""
+    """Adds scale times the gradients to grad_weight and grad_scales; as in Torch7, those of grad_scales are
+    not multiplied where x is a vector."""
     differences = _differences(x, weight)
     slopes = _slopes(differences, scales, grad_output)
     of_scales = (slopes * differences).sum(0)
     grad_weight.sub_(_scaled(slopes, scales).sum(0), alpha=scale)
     if grad_scales is not None:
-        grad_scales.add_(of_scales, alpha=scale)
+        grad_scales.add_(of_scales, alpha=1.0 if x.dim() == 1 else scale)
 
 
 def nearest(scores: Out, index: Out, x: Tensor, centres: Tensor) -> None:

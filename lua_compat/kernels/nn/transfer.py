@@ -7,7 +7,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from lua_compat.kernels.nn.layers import batched, layer_kernels, parametric_kernels
+from lua_compat.kernels.nn.layers import layer_kernels, parametric_kernels
+from lua_compat.kernels.nn.sizes import argument_error
 from lua_compat.kernels.results import Out
 
 __all__ = [
@@ -105,37 +106,50 @@ def class_softmax_gradient(grad: Out, y: Tensor, grad_output: Tensor, name: str)
         grad.neg_()
 
 
+def _planes(x: Tensor) -> int:
+    """Returns the dimension of the planes: the second, also of three, or that of a vector."""
+    return min(1, x.dim() - 1)
+
+
+def _check_planes(x: Tensor, weight: Tensor) -> None:
+    planes = x.shape[_planes(x)]
+    if weight.numel() not in (1, planes):
+        raise ValueError(f"Wrong number of input planes. Expected {weight.numel()} but got {planes}.")
+
+
 def _prelu(x: Tensor, weight: Tensor, bias: None) -> Tensor:
-    """Planes are the first dimension of a vector or an image, the second of anything else."""
-    return batched(lambda b: F.prelu(b, weight), x, 3 if x.dim() == 3 else 1)
-
-
-def _slope_places(x: Tensor, weight: Tensor) -> tuple[int, list[int]]:
-    """Returns the dimension of the planes, and the sizes of a weight that fits the input."""
-    planes = 0 if x.dim() in (1, 3) else 1
-    sizes = [1] * x.dim()
-    sizes[planes] = weight.numel()
-    return planes, sizes
+    _check_planes(x, weight)
+    return F.prelu(x.unsqueeze(0), weight).squeeze(0) if x.dim() == 1 else F.prelu(x, weight)
 
 
 def _prelu_grad_input(x: Tensor, grad: Tensor, weight: Tensor, bias: None) -> Tensor:
-    _, sizes = _slope_places(x, weight)
+    _check_planes(x, weight)
+    sizes = [1] * x.dim()
+    sizes[_planes(x)] = weight.numel()
     return torch.where(x > 0, grad, grad * weight.view(sizes))
 
 
 def _prelu_grad_parameters(x: Tensor, grad: Tensor, weight: Tensor, bias: None) -> tuple[Tensor, None]:
-    planes, _ = _slope_places(x, weight)
+    _check_planes(x, weight)
     each = grad * x.clamp(max=0)
     if weight.numel() == 1:
         return each.sum().view(1), None
-    return each.sum([d for d in range(x.dim()) if d != planes]) if x.dim() > 1 else each, None
+    return each.sum([d for d in range(x.dim()) if d != _planes(x)]) if x.dim() > 1 else each, None
 
 
 prelu, prelu_grad_input, prelu_grad_parameters = parametric_kernels(
     _prelu, _prelu_grad_input, _prelu_grad_parameters
 )
 
+
+def _gated_linear_unit(x: Tensor, dimension: float) -> Tensor:
+    axis = int(dimension) - 1
+    if x.shape[axis] % 2:
+        raise argument_error(2, f"Halving dimension must be even. Dim {axis + 1} is size {x.shape[axis]}")
+    return F.glu(x, axis)
+
+
 gated_linear_unit, gated_linear_unit_gradient = layer_kernels(
-    lambda x, dimension: F.glu(x, int(dimension) - 1),
+    _gated_linear_unit,
     lambda x, grad, dimension: _aten.glu_backward(grad, x, int(dimension) - 1),
 )

@@ -37,6 +37,22 @@ def with_outside(result: Tensor, outside: Sequence[int], value: float) -> Tensor
     return F.pad(result, [n for count in reversed(outside) for n in (0, count)], value=value)
 
 
+def means_outside(
+    sizes: Sequence[int], kernel: Sequence[int], steps: Sequence[int], counts: Sequence[int]
+) -> Tensor:
+    """Returns Torch7's means of windows some of which start outside an image: 0 / (elements up to the end).
+
+    That is NaN where a window starts right at the end, and 0 where it starts behind it. ``counts``: the
+    numbers of windows. The result (windows x windows) is meant for those outside only.
+    """
+    rooms = [
+        (size - torch.arange(count) * step).clamp(max=width)
+        for size, width, step, count in zip(sizes, kernel, steps, counts, strict=True)
+    ]
+    rows, columns = rooms
+    return 0.0 / (rows.unsqueeze(1) * columns).double()
+
+
 def without_outside(of_output: Tensor, outside: Sequence[int]) -> Tensor:
     """Returns what belongs to an output, such as its gradient, without the windows outside."""
     if not any(outside):

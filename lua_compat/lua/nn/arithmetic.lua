@@ -232,6 +232,7 @@ end
 
 -- result = a * b for matrices or batches
 local function multiply(result, a, b)
+   assert(a:size(a:dim()) == b:size(b:dim() - 1), 'matrix sizes do not match')
    if a:dim() == 2 then return result:resize(a:size(1), b:size(2)):mm(a, b) end
    return result:resize(a:size(1), a:size(2), b:size(3)):bmm(a, b)
 end
@@ -239,8 +240,9 @@ end
 function MM:updateOutput(input)
    assert(#input == 2, 'input must be a pair of minibatch matrices')
    local a, b = unpack(input)
-   assert(a:dim() == 2 or a:dim() == 3, 'input matrices must be 2D or 3D')
+   assert(a:dim() == 2 or a:dim() == 3, 'input tensors must be 2D or 3D')
    assert(a:dim() == b:dim(), ('second input tensor must be %dD'):format(a:dim()))
+   assert(a:dim() == 2 or a:size(1) == b:size(1), 'inputs must contain the same number of minibatches')
    return multiply(self.output, transposed(a, self.transA), transposed(b, self.transB))
 end
 
@@ -277,6 +279,8 @@ function MV:updateOutput(input)
    assert(m:dim() == 2 or m:dim() == 3, 'input matrix must be 2D or 3D')
    assert(v:dim() == m:dim() - 1, ('input vector must be %dD'):format(m:dim() - 1))
    m = transposed(m, self.trans)
+   assert(m:dim() == 2 or m:size(1) == v:size(1), 'inputs must contain the same number of minibatches')
+   assert(m:size(m:dim()) == v:size(v:dim()), 'matrix row count and vector length do not match')
    if m:dim() == 2 then return self.output:resize(m:size(1)):mv(m, v) end
    multiply(self.output, m, as_column(v))
    return self.output:resize(m:size(1), m:size(2))

@@ -440,8 +440,9 @@ end
 function DepthConcat:updateGradInput(input, gradOutput)
    return sum_of_branches(self, 'updateGradInput', input, windows(self, gradOutput))
 end
-function DepthConcat:backward(input, gradOutput, scale)
-   return sum_of_branches(self, 'backward', input, windows(self, gradOutput), scale or 1)
+-- As in Torch7, without a scale: accGradParameters has one.
+function DepthConcat:backward(input, gradOutput)
+   return sum_of_branches(self, 'backward', input, windows(self, gradOutput))
 end
 for _, method in ipairs{ 'accGradParameters', 'accUpdateGradParameters' } do
    DepthConcat[method] = function(self, input, gradOutput, scale)

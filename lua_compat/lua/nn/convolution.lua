@@ -120,7 +120,7 @@ layer.with_parameters{ name = 'SpatialDilatedConvolution', parent = 'nn.SpatialC
    end,
    text = image_text(function(self) return ', ' .. self.dilationW .. ',' .. self.dilationH end) }
 
-local DepthWise = layer.with_parameters{ name = 'SpatialDepthWiseConvolution', f = 'depthwise_convolution',
+local DepthWise = layer.with_parameters{ name = 'SpatialDepthWiseConvolution', bias_is_optional = true, f = 'depthwise_convolution',
    init = image_fields,
    weight = function(self) return self.nOutputPlane, self.nInputPlane * self.kH * self.kW end,
    bias = function(self) return self.nOutputPlane, self.nInputPlane end,
@@ -145,7 +145,7 @@ local function image_adjustment(self, input)
    return (width + 2 * self.padW - self.kW) % self.dW, (height + 2 * self.padH - self.kH) % self.dH
 end
 
-layer.with_parameters{ name = 'SpatialFullConvolution', f = 'convolution', takes_target = true,
+layer.with_parameters{ name = 'SpatialFullConvolution', bias_is_optional = true, f = 'convolution', takes_target = true,
    init = function(self, nInputPlane, nOutputPlane, kW, kH, dW, dH, padW, padH, adjW, adjH)
       image_fields(self, nInputPlane, nOutputPlane, kW, kH, dW, dH, padW, padH or 0)
       self.adjW, self.adjH = adjW or 0, adjH or 0
@@ -163,7 +163,7 @@ layer.with_parameters{ name = 'SpatialFullConvolution', f = 'convolution', takes
       return (self.adjW ~= 0 or self.adjH ~= 0) and ', ' .. self.adjW .. ',' .. self.adjH or ''
    end) }
 
-layer.with_parameters{ name = 'SpatialConvolutionLocal', f = 'local_convolution',
+local Local = layer.with_parameters{ name = 'SpatialConvolutionLocal', f = 'local_convolution',
    init = function(self, nInputPlane, nOutputPlane, iW, iH, kW, kH, dW, dH, padW, padH)
       image_fields(self, nInputPlane, nOutputPlane, kW, kH, dW, dH, padW, padH)
       self.iW, self.iH = iW, iH
@@ -183,6 +183,29 @@ layer.with_parameters{ name = 'SpatialConvolutionLocal', f = 'local_convolution'
       if padded then text = text .. ', ' .. self.padW .. ',' .. self.padH end
       return text .. ')'
    end }
+
+-- Raises unless t (what: input or output) is planes x height x width, perhaps of a batch.
+local function check_local(t, what, ...)
+   local dims = t:dim()
+   if dims ~= 3 and dims ~= 4 then error('3D or 4D(batch mode) tensor expected', 3) end
+   for i = 1, 3 do
+      if t:size(dims - 3 + i) ~= select(i, ...) then
+         error(('Given %s size: (%s) inconsistent with expected %s size: (%s%dx%dx%d).'):format(what,
+            table.concat(t:size():totable(), 'x'), what, dims == 4 and 'batchsize x' or '', ...), 3)
+      end
+   end
+end
+local forward, gradient = Local.updateOutput, Local.updateGradInput
+function Local:updateOutput(input)
+   check_local(input, 'input', self.nInputPlane, self.iH, self.iW)
+   return forward(self, input)
+end
+function Local:updateGradInput(input, gradOutput)
+   check_local(input, 'input', self.nInputPlane, self.iH, self.iW)
+   if gradOutput:dim() ~= input:dim() then error('inconsistent dimension between output and input.') end
+   check_local(gradOutput, 'output', self.nOutputPlane, self.oH, self.oW)
+   return gradient(self, input, gradOutput)
+end
 
 layer.with_parameters{ name = 'SpatialSubSampling', f = 'spatial_subsampling',
    init = function(self, nInputPlane, kW, kH, dW, dH)
@@ -212,7 +235,7 @@ layer.with_parameters{ name = 'TemporalSubSampling', f = 'temporal_subsampling',
    fan_in = function(self) return self.kW end,
    arguments = function(self) return self.kW, self.dW end }
 
-layer.with_parameters{ name = 'TemporalRowConvolution', f = 'temporal_row_convolution',
+layer.with_parameters{ name = 'TemporalRowConvolution', bias_is_optional = true, f = 'temporal_row_convolution',
    init = function(self, inputFrameSize, kW, dW, featFirst)
       layer.fields(self, { 'inputFrameSize', 'kW', 'dW', 'featFirst' }, inputFrameSize, kW, dW or 1,
          featFirst and true or false)
@@ -247,7 +270,7 @@ local function volume_fields(self, nInputPlane, nOutputPlane, kT, kW, kH, dT, dW
 end
 local function weight_sizes(self) return self.nOutputPlane, self.nInputPlane, self.kT, self.kH, self.kW end
 
-layer.with_parameters{ name = 'VolumetricConvolution', f = 'convolution', init = volume_fields,
+layer.with_parameters{ name = 'VolumetricConvolution', bias_is_optional = true, f = 'convolution', init = volume_fields,
    weight = weight_sizes, bias = output_planes, fan_in = volume, text = function(self) return volume_text(self) end,
    arguments = function(self) return 'plain', self.dT, self.dW, self.dH, triple(self, PAD) end }
 
@@ -277,7 +300,7 @@ local function volume_adjustment(self, input)
    return rest.T, rest.W, rest.H
 end
 
-layer.with_parameters{ name = 'VolumetricFullConvolution', f = 'convolution', takes_target = true,
+layer.with_parameters{ name = 'VolumetricFullConvolution', bias_is_optional = true, f = 'convolution', takes_target = true,
    init = function(self, nInputPlane, nOutputPlane, kT, kW, kH, dT, dW, dH, padT, padW, padH, adjT, adjW, adjH)
       self.nInputPlane, self.nOutputPlane = nInputPlane, nOutputPlane
       layer.fields(self, KERNEL, kT, kW, kH)

@@ -100,21 +100,32 @@ function CrossEntropy:updateGradInput(input, target)
    return self.gradInput
 end
 
+local function sizes(t) return '[' .. table.concat(t:size():totable(), ' x ') .. ']' end
+local function check_counts(input, target)
+   if input:nElement() == target:nElement() then return end
+   error(('input and target have different number of elements: input%s has %d elements, while target%s has %d elements'):format(
+      sizes(input), input:nElement(), sizes(target), target:nElement()), 0)
+end
+local function check_sizes(input, target)
+   assert(input:isSameSizeAs(target), 'input and target should have the same size')
+end
+
 -- Losses that are the sum (or mean) of a function of input and target over all elements.
 for name, f in pairs{ MSECriterion = 'mse', AbsCriterion = 'absolute', SmoothL1Criterion = 'smooth_l1',
    SoftMarginCriterion = 'soft_margin', DistKLDivCriterion = 'kl_divergence' } do
    local class = torch.class('nn.' .. name, 'nn.Criterion')
+   local check = name == 'DistKLDivCriterion' and check_sizes or check_counts
    function class:__init(sizeAverage)
       Criterion.__init(self)
       self.sizeAverage = name == 'DistKLDivCriterion' or sizeAverage == nil or sizeAverage -- that one takes no argument
    end
    function class:updateOutput(input, target)
-      assert(input:nElement() == target:nElement(), 'input and target size mismatch')
+      check(input, target)
       self.output = kernel.elementwise_loss(input, target, f, self.sizeAverage)
       return self.output
    end
    function class:updateGradInput(input, target)
-      assert(input:nElement() == target:nElement(), 'input and target size mismatch')
+      check(input, target)
       kernel.elementwise_loss_gradient(self.gradInput, input, target, f, self.sizeAverage)
       return self.gradInput
    end

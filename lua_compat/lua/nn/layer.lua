@@ -66,7 +66,7 @@ function layer.pair(row)
    return class
 end
 
--- A layer with a weight, and a bias unless row.bias is nil. weight(self), bias(self): sizes; fan_in(self): the default
+-- A layer with a weight, and a bias unless row.bias is nil; with bias_is_optional it has the method noBias. weight(self), bias(self): sizes; fan_in(self): the default
 -- initialization is uniform within 1 / sqrt of it. takes_target: the input may be { tensor, target }, where the target's
 -- sizes count (arguments sees the table) and its gradient is zero.
 function layer.with_parameters(row)
@@ -95,9 +95,11 @@ function layer.with_parameters(row)
       if self.bias then self.bias:uniform(-stdv, stdv) end
    end
 
-   function class:noBias()
-      self.bias, self.gradBias = nil, nil
-      return self
+   if row.bias_is_optional then
+      function class:noBias()
+         self.bias, self.gradBias = nil, nil
+         return self
+      end
    end
 
    function class:updateOutput(input)

@@ -127,6 +127,8 @@ function LookupTable:renorm(input)
 end
 
 function LookupTable:updateOutput(input)
+   self.shouldScaleGradByFreq = self.shouldScaleGradByFreq or false -- modules of old files have no such field
+   self.copiedInput = not input:isContiguous() or torch.type(input) ~= whole_numbers.type_beside(self.weight)
    self:renorm(input)
    local index = indices(self, input)
    self.output:index(self.weight, 1, index)

@@ -8,6 +8,30 @@ local Module = torch.getmetatable('nn.Module')
 local KERNEL, STEP, PAD, DILATION = volumes.KERNEL, volumes.STEP, volumes.PAD, volumes.DILATION
 local dilations, triple, any = volumes.dilations, volumes.triple, volumes.any
 
+-- Of a class whose modules keep the places of maxima in `indices`: kernel f, and arguments(self) after its tensors
+local function keeps_places(class, f, arguments)
+   local forward, gradient = kernel[f], kernel[f .. '_grad_input']
+
+   function class:updateOutput(input)
+      self.indices = whole_numbers.beside(input, self.indices)
+      forward(self.output, self.indices, input, arguments(self))
+      return self.output
+   end
+
+   function class:updateGradInput(input, gradOutput)
+      if not self.gradInput then return end
+      gradient(self.gradInput, input, gradOutput, self.indices, arguments(self))
+      return self.gradInput
+   end
+
+   function class:empty() self:clearState() end
+
+   function class:clearState()
+      if self.indices then self.indices:set() end
+      return Module.clearState(self)
+   end
+end
+
 -- Images
 
 -- kW, kH, dW, dH, padW, padH as fields; ceil() and floor() choose how output sizes are rounded.
@@ -51,26 +75,16 @@ function Max:__init(...)
    self.indices = torch.LongTensor()
 end
 
+local function max_window(self)
+   local kW, kH, dW, dH, padW, padH = window(self)
+   return kW, kH, dW, dH, padW, padH, self.ceil_mode or false, self.dilationW or 1, self.dilationH or 1
+end
+keeps_places(Max, 'spatial_max_pooling', max_window)
+
+local pooled = Max.updateOutput
 function Max:updateOutput(input)
-   self.indices = whole_numbers.beside(input, self.indices)
    self.iheight, self.iwidth = input:size(input:dim() - 1), input:size(input:dim())
-   local kW, kH, dW, dH, padW, padH = window(self)
-   kernel.spatial_max_pooling(self.output, self.indices, input, kW, kH, dW, dH, padW, padH, self.ceil_mode or false)
-   return self.output
-end
-
-function Max:updateGradInput(input, gradOutput)
-   local kW, kH, dW, dH, padW, padH = window(self)
-   kernel.spatial_max_pooling_grad_input(self.gradInput, input, gradOutput, self.indices, kW, kH, dW, dH, padW, padH,
-      self.ceil_mode or false)
-   return self.gradInput
-end
-
-function Max:empty() self:clearState() end
-
-function Max:clearState()
-   if self.indices then self.indices:set() end
-   return Module.clearState(self)
+   return pooled(self, input)
 end
 
 local Average = define('nn.SpatialAveragePooling')
@@ -110,28 +124,21 @@ function Average:updateGradInput(input, gradOutput)
    return self.gradInput
 end
 
-local function dilated_text(self)
-   local text = ('(%dx%d, %d,%d'):format(self.kW, self.kH, self.dW, self.dH)
-   if self.padW ~= 0 or self.padH ~= 0 then text = text .. ', ' .. self.padW .. ',' .. self.padH end
-   return text .. (', %s,%s)'):format(self.dilationW, self.dilationH)
-end
-local Dilated = layer.plain{ name = 'SpatialDilatedMaxPooling', parent = 'nn.SpatialMaxPooling', f = 'max_pooling',
-   text = dilated_text,
-   arguments = function(self)
-      return self.kW, self.kH, self.dW, self.dH, self.padW, self.padH, self.dilationW, self.dilationH, self.ceil_mode
-   end }
+local Dilated = torch.class('nn.SpatialDilatedMaxPooling', 'nn.SpatialMaxPooling')
 function Dilated:__init(kW, kH, dW, dH, padW, padH, dilationW, dilationH)
    Max.__init(self, kW, kH, dW, dH, padW, padH)
    self.dilationW, self.dilationH = dilationW or 1, dilationH or 1
 end
+function Dilated:__tostring__()
+   return ('%s, %s,%s)'):format(Max.__tostring__(self):sub(1, -2), self.dilationW, self.dilationH)
+end
 
 local function output_size(self, w, h) self.W, self.H = w, h end
-local function output_size_values(self) return self.H, self.W end
-for name, f in pairs{ SpatialAdaptiveMaxPooling = 'adaptive_max_pooling',
-   SpatialAdaptiveAveragePooling = 'adaptive_average_pooling' } do
-   local class = layer.plain{ name = name, f = f, init = output_size, arguments = output_size_values }
-   function class:empty() self:clearState() end
-end
+local AdaptiveMax = layer.plain{ name = 'SpatialAdaptiveMaxPooling', init = output_size }
+keeps_places(AdaptiveMax, 'adaptive_max_pooling', function(self) return self.H, self.W end)
+local AdaptiveAverage = layer.plain{ name = 'SpatialAdaptiveAveragePooling', f = 'adaptive_average_pooling',
+   init = output_size, arguments = function(self) return self.H, self.W end }
+function AdaptiveAverage:empty() self:clearState() end
 
 -- (sum of |x|^p)^(1/p) over each window
 local LPPooling, Sequential = torch.class('nn.SpatialLPPooling', 'nn.Sequential')
@@ -162,10 +169,9 @@ layer.plain{ name = 'FeatureLPPooling', f = 'feature_lp_pooling',
 
 -- Sequences
 
-local TemporalMax = layer.plain{ name = 'TemporalMaxPooling', f = 'temporal_max_pooling',
-   init = function(self, kW, dW) self.kW, self.dW = kW, dW or kW end,
-   arguments = function(self) return self.kW, self.dW end }
-function TemporalMax:empty() self:clearState() end
+local TemporalMax = layer.plain{ name = 'TemporalMaxPooling',
+   init = function(self, kW, dW) self.kW, self.dW = kW, dW or kW end }
+keeps_places(TemporalMax, 'temporal_max_pooling', function(self) return self.kW, self.dW end)
 
 -- The k largest values of each feature in their order; k: the larger of minK and factor times the number of frames
 local KMax = torch.class('nn.TemporalDynamicKMaxPooling', 'nn.Module')

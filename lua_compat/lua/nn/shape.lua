@@ -245,9 +245,16 @@ function Unsqueeze:setNumInputDims(count)
    return self
 end
 function Unsqueeze:updateOutput(input)
-   local dims = self.numInputDims or input:dim()
-   assert(self.pos >= 1 and self.pos <= dims + 1, 'pos out of range')
-   nn.utils.addSingletonDimension(self.output, input, self.pos + input:dim() - dims)
+   -- As in Torch7, the first input decides how many dimensions one example has.
+   self.numInputDims = self.numInputDims or input:dim()
+   local dims, of_example = input:dim(), self.numInputDims
+   assert(dims >= of_example, 'input feature map dim (numInputDims) must be <= input:dim()')
+   local position = self.pos + dims - of_example
+   if position < 1 or position > dims + 1 then
+      error(('Invalid position: %d. input:dim() is %d, input feature map dim (numInputDims) is %d.'):format(self.pos,
+         dims, of_example))
+   end
+   nn.utils.addSingletonDimension(self.output, input, position)
    return self.output
 end
 function Unsqueeze:updateGradInput(input, gradOutput)

@@ -10,8 +10,24 @@ local function check_dims(input)
    if input:dim() ~= 1 and input:dim() ~= 2 then error('input must be vector or matrix', 3) end
 end
 
+-- accUpdateGradParameters of modules whose gradients do not all know a scale
+local GRADIENTS = { gradWeight = 'weight', gradBias = 'bias', gradDiagCov = 'diagCov' }
+local function update_after(self, input, gradOutput, rate)
+   local kept = {}
+   for name in pairs(GRADIENTS) do
+      kept[name] = self[name]
+      self[name] = kept[name] and kept[name].new():resizeAs(kept[name]):zero()
+   end
+   self:accGradParameters(input, gradOutput, 1)
+   for name, parameter in pairs(GRADIENTS) do
+      if kept[name] then self[parameter]:add(-rate, self[name]) end
+      self[name] = kept[name]
+   end
+end
+
 -- Of two inputs, batches of vectors: x1' W_k x2 + b_k for each output k
 local Bilinear = torch.class('nn.Bilinear', 'nn.Module')
+Bilinear.accUpdateGradParameters = update_after
 
 local function is_size(x) return type(x) == 'number' and x == math.floor(x) and x > 0 end
 
@@ -65,7 +81,10 @@ end
 
 function Bilinear:accGradParameters(input, gradOutput, scale)
    local first, second = check_inputs(self, input, gradOutput)
-   kernel.bilinear_grad_parameters(self.gradWeight, self.gradBias, first, second, gradOutput, scale or 1)
+   scale = scale or 1
+   assert(type(scale) == 'number' and scale >= 0)
+   -- As in Torch7, scale counts for the bias alone.
+   kernel.bilinear_grad_parameters(self.gradWeight, self.gradBias, first, second, gradOutput, scale)
 end
 
 Bilinear.sharedAccUpdateGradParameters = Module.defaultAccUpdateGradParameters
@@ -77,6 +96,7 @@ end
 
 -- The cosine of the angle between the input and each row of the weight
 local Cosine = torch.class('nn.Cosine', 'nn.Module')
+Cosine.accUpdateGradParameters = update_after
 
 function Cosine:__init(inputSize, outputSize)
    Module.__init(self)
@@ -90,6 +110,12 @@ function Cosine:reset(stdv)
 end
 function Cosine:updateOutput(input)
    check_dims(input)
+   local outputs, inputs = self.weight:size(1), self.weight:size(2)
+   if input:size(input:dim()) ~= inputs then
+      local batch = input:dim() == 2 and input:size(1)
+      error(batch and ('size mismatch, m1: [%d x %d], m2: [%d x %d]'):format(batch, input:size(2), inputs, outputs)
+         or ('size mismatch, [%d x %d], [%d]'):format(outputs, inputs, input:size(1)))
+   end
    kernel.cosine(self.output, input, self.weight)
    return self.output
 end
@@ -135,6 +161,7 @@ end
 
 -- The same, the differences multiplied by a column of diagCov
 local Weighted = torch.class('nn.WeightedEuclidean', 'nn.Module')
+Weighted.accUpdateGradParameters = update_after
 
 function Weighted:__init(inputSize, outputSize)
    Module.__init(self)
@@ -151,13 +178,6 @@ for _, method in ipairs{ 'updateOutput', 'updateGradInput', 'accGradParameters' 
    Weighted[method] = Euclidean[method]
 end
 function Weighted:parameters() return { self.weight, self.diagCov }, { self.gradWeight, self.gradDiagCov } end
-function Weighted:accUpdateGradParameters(input, gradOutput, rate)
-   local gradWeight, gradDiagCov = self.gradWeight, self.gradDiagCov
-   self.gradWeight, self.gradDiagCov = self.weight, self.diagCov
-   self:accGradParameters(input, gradOutput, -rate)
-   self.gradWeight, self.gradDiagCov = gradWeight, gradDiagCov
-end
-
 -- The nearest of k centres, which move towards the inputs nearest to them
 local Kmeans = torch.class('nn.Kmeans', 'nn.Module')
 

@@ -18,7 +18,13 @@ local function size_storages(self, dims)
    self.inputSize, self.outputSize = torch.LongStorage(dims), torch.LongStorage(dims)
 end
 
-layer.plain{ name = 'SpatialUpSamplingNearest', f = 'upsample_nearest', arguments = image_sizes,
+layer.plain{ name = 'SpatialUpSamplingNearest', f = 'upsample_nearest',
+   arguments = function(self, input)
+      if self.scale_factor == 1 then
+         error("bad argument #4 to 'v' (scale_factor must be greater than 1, but got: 1)", 0)
+      end
+      return image_sizes(self, input)
+   end,
    init = function(self, scale)
       self.scale_factor = check_scale(scale)
       size_storages(self, 4)

@@ -2,21 +2,9 @@
 -- usage: th tensors.lua SEED COUNT [FIRST]
 -- Prints for each program what it is and what it gives or raises. Nothing depends on memory that nobody has written,
 -- on shifts by negative counts, on the division of whole numbers by zero, or on BLAS with vectors of stride 0.
-io.stdout:setvbuf('line')
-local seed, count, first = tonumber(arg[1]), tonumber(arg[2]), tonumber(arg[3] or 1)
-
--- Its own generator: torch's is one of the things to test.
-local state
-local function draw()
-   state = (state * 16807) % 2147483647
-   return state / 2147483647
-end
-local function whole(low, high) return low + math.floor(draw() * (high - low + 1)) end
-local function pick(list) return list[whole(1, #list)] end
-local function chance(p) return draw() < p end
-
-local told
-local function tell(text) told[#told + 1] = tostring(text) end
+local draws = dofile((arg[0]:match('^(.*/)') or './') .. 'draws.lua')
+local whole, pick, chance, tell = draws.whole, draws.pick, draws.chance, draws.tell
+local sizes, changed = draws.sizes, draws.changed
 
 local TYPES = { 'Double', 'Float', 'Double', 'Float', 'Int', 'Long', 'Short', 'Char', 'Byte' }
 local SPECIAL = { 0 / 0, 1 / 0, -1 / 0, 1e30, 1e-30 }
@@ -26,76 +14,14 @@ local function value(T, wild)
    if wild and chance(0.1) then return pick(SPECIAL) end
    return chance(0.6) and whole(-3, 3) or whole(-3000, 3000) / 1000
 end
-local function sizes(nd, largest)
-   local list = {}
-   for d = 1, nd do list[d] = whole(1, largest or 4) end
-   return list
-end
-local function filled(T, list, wild)
-   local t = torch[T .. 'Tensor']():resize(torch.LongStorage(list)) -- a LongTensor of a LongStorage would be its elements
-   local storage = t:storage()
-   for i = 1, #storage do storage[i] = value(T, wild) end
-   return t
-end
-local function changed(list, d, n)
-   local copy = { unpack(list) }
-   copy[d] = n
-   return copy
-end
 
--- How the elements lie in memory
-local layouts = {}
-function layouts.plain(T, list, wild) return filled(T, list, wild) end
-function layouts.transposed(T, list, wild)
-   local a, b = whole(1, #list), whole(1, #list)
-   return filled(T, changed(changed(list, a, list[b]), b, list[a]), wild):transpose(a, b)
-end
-function layouts.narrowed(T, list, wild)
-   local d, more = whole(1, #list), whole(1, 2)
-   return filled(T, changed(list, d, list[d] + more), wild):narrow(d, whole(1, more + 1), list[d])
-end
-function layouts.expanded(T, list, wild)
-   return filled(T, changed(list, whole(1, #list), 1), wild):expand(torch.LongStorage(list))
-end
-function layouts.stepped(T, list, wild)
-   return filled(T, changed(list, #list + 1, 2), wild):select(#list + 1, whole(1, 2))
-end
-function layouts.reversed(T, list, wild)
-   local sizes_back, order = {}, {}
-   for d = 1, #list do sizes_back[d], order[d] = list[#list + 1 - d], #list + 1 - d end
-   return filled(T, sizes_back, wild):permute(unpack(order))
-end
-local LAYOUTS = { 'plain', 'plain', 'transposed', 'narrowed', 'expanded', 'stepped', 'reversed' }
-
+-- of value(T, wild), by default in a layout that is drawn
 local function tensor(T, list, wild, name)
    if #list == 0 then
       tell(T .. '{}')
       return torch[T .. 'Tensor']()
    end
-   name = name or pick(LAYOUTS)
-   tell(('%s[%s]%s'):format(T, table.concat(list, 'x'), name))
-   return layouts[name](T, list, wild)
-end
-
-local SHOWN = 60 -- elements of a tensor
-local function shown(x)
-   if type(x) == 'number' then return ('%.5g'):format(x) end
-   if torch.isTensor(x) then
-      local values = {}
-      if x:nElement() > 0 then
-         local storage = x:clone():storage()
-         for i = 1, math.min(#storage, SHOWN) do values[i] = ('%.5g'):format(storage[i]) end
-      end
-      local size = x:dim() > 0 and table.concat(x:size():totable(), 'x') or ''
-      return ('%s[%s]{%s}'):format(torch.type(x):match('%.(%a+)Tensor'), size, table.concat(values, ' '))
-   elseif torch.isStorage(x) then
-      return torch.type(x) .. ' ' .. table.concat(x:totable(), ' ')
-   elseif type(x) == 'table' then
-      local list = {}
-      for i = 1, table.maxn(x) do list[i] = shown(x[i]) end
-      return '(' .. table.concat(list, ', ') .. ')'
-   end
-   return type(x) == 'string' and x or (type(x) == 'boolean' or x == nil) and tostring(x) or type(x)
+   return draws.tensor(T, list, value, wild, false, name)
 end
 
 local function number()
@@ -284,19 +210,4 @@ program(3, function()
    return { t[name](t, a, b, c) }, t
 end)
 
-for case = first, count do
-   state = (seed * 7919 + case * 104729 + 12345) % 2147483646 + 1
-   for _ = 1, 8 do draw() end
-   told = {}
-   local got = { pcall(pick(programs)) }
-   local text
-   if got[1] then
-      local parts = {}
-      for i = 2, table.maxn(got) do parts[#parts + 1] = shown(got[i]) end
-      text = table.concat(parts, ' ; ')
-   else -- without positions, in scripts or in C
-      text = tostring(got[2]):gsub('^[^:]*:%d+: ', ''):gsub(' at [^ ]*%.c:?%d*', ''):gsub('%s*\n%s*', ' | ')
-      text = 'error: ' .. text
-   end
-   print(('%d %s => %s'):format(case, table.concat(told, ' '), text))
-end
+draws.run(function() return pick(programs) end)

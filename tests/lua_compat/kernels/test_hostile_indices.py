@@ -18,9 +18,11 @@ NAMES = {"index", "indices", "keys", "sizes", "table", "target", "aliases"}
 # Not places: what a kernel itself finds, sizes that are numbers, and what elements are compared with.
 RESULTS = {
     "alias_setup",
+    "adaptive_max_pooling",
     "fractional_max_pooling",
     "nearest",
     "spatial_max_pooling",
+    "temporal_max_pooling",
     "volumetric_max_pooling",
 }
 VALUES = {
@@ -76,6 +78,14 @@ CASES: dict[str, tuple[str, Callable[[int], tuple[Any, ...]]]] = {
     "fractional pooling": (
         "fractional_max_pooling_grad_input",
         lambda i: (zeros(0), IMAGE, POOLED, places(i, 2, 2, 2), 2),
+    ),
+    "adaptive pooling": (
+        "adaptive_max_pooling_grad_input",
+        lambda i: (zeros(0), zeros(1, 2, 2), zeros(1, 2, 2), places(i, 2, 1, 2, 2)),
+    ),
+    "temporal pooling": (
+        "temporal_max_pooling_grad_input",
+        lambda i: (zeros(0), zeros(4, 3), zeros(2, 3), places(i, 2, 3) - 1, 2, 2),
     ),
     "unpooling": ("max_unpooling", lambda i: (zeros(0), POOLED, places(i, 2, 2, 2), 2, 2)),
     "unpooling's gradient": (

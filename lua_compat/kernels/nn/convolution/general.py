@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from lua_compat.kernels.nn.sizes import argument_error, check_gradient, check_output, check_size, sizes_text
 from lua_compat.kernels.results import Out, write
 
 __all__ = ["convolution", "convolution_grad_input", "convolution_grad_parameters"]
@@ -31,10 +32,31 @@ def _geometry(axes: int, kind: str, numbers: tuple[float, ...]) -> tuple[Any, ..
 
 
 def _batched(x: Tensor, weight: Tensor) -> Tensor:
-    if x.dim() not in (weight.dim() - 1, weight.dim()):
-        dims = weight.dim()
-        raise ValueError(f"{dims - 1}D or {dims}D (batch mode) tensor expected, but got {x.dim()}D")
     return x if x.dim() == weight.dim() else x.unsqueeze(0)
+
+
+def _check_input(x: Tensor, weight: Tensor, geometry: tuple[Any, ...]) -> list[int]:
+    """Returns the sizes of the output; raises ValueError where the input does not fit the weight."""
+    dims = weight.dim()
+    if x.dim() not in (dims - 1, dims):
+        expected = (
+            "3D or 4D input tensor expected"
+            if dims == 4
+            else "4D or 5D (batch mode) tensor expected for input,"
+        )
+        raise argument_error(2, f"{expected} but got: {sizes_text(x)}")
+    steps, pads, dilations, transposed, extra, _ = geometry
+    inputs, outputs = weight.shape[:2] if transposed else weight.shape[:2][::-1]
+    sizes = []
+    for axis, kernel in enumerate(weight.shape[2:]):
+        room, span = int(x.shape[axis + 2 - dims]), dilations[axis] * (kernel - 1) + 1
+        if transposed:
+            sizes.append((room - 1) * steps[axis] - 2 * pads[axis] + span + extra[axis])
+        else:
+            sizes.append((room + 2 * pads[axis] - span) // steps[axis] + 1)
+    check_output((inputs, *x.shape[2 - dims :]), (outputs, *sizes), " x " if dims == 4 else "x")
+    check_size(x, "input", x.dim(), x.dim() - dims + 1, inputs)
+    return [*x.shape[: x.dim() - dims + 1], outputs, *sizes]
 
 
 def convolution(out: Out, x: Tensor, weight: Tensor, bias: Tensor | None, kind: str, *numbers: float) -> None:
@@ -42,13 +64,16 @@ def convolution(out: Out, x: Tensor, weight: Tensor, bias: Tensor | None, kind: 
     ``numbers``: steps, paddings, and for "plain" perhaps dilations, for "transposed" rows to add at the end.
     """
     geometry = _geometry(weight.dim() - 2, kind, numbers)
+    _check_input(x, weight, geometry)
     write(out, torch.convolution(_batched(x, weight), weight, bias, *geometry), x)
 
 
 def _gradients(
     x: Tensor, grad_output: Tensor, weight: Tensor, kind: str, numbers: tuple[float, ...], mask: list[bool]
 ) -> tuple[Tensor, ...]:
-    steps, pads, dilations, transposed, extra, groups = _geometry(weight.dim() - 2, kind, numbers)
+    geometry = _geometry(weight.dim() - 2, kind, numbers)
+    check_gradient(grad_output, _check_input(x, weight, geometry))
+    steps, pads, dilations, transposed, extra, groups = geometry
     outputs = weight.shape[1 if transposed else 0]
     result: tuple[Tensor, ...] = torch.ops.aten.convolution_backward(
         _batched(grad_output, weight), _batched(x, weight), weight, [outputs], steps, pads, dilations,

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from torch import Tensor
 
 from lua_compat.kernels.nn.convolution import gpu, im2col
+from lua_compat.kernels.nn.sizes import argument_error, check_gradient, check_output, check_size, sizes_text
 from lua_compat.kernels.results import Out
 from lua_compat.kernels.workspace import Workspace
 from nets.engine.shapes import ConvolutionShape
@@ -19,12 +20,8 @@ SANDBOXED = __all__
 
 def _batch(x: Tensor) -> Tensor:
     if x.dim() not in (3, 4):
-        raise ValueError(f"3D or 4D (batch mode) tensor expected for input, but got: {_sizes(x)}")
+        raise argument_error(2, f"3D or 4D input tensor expected but got: {sizes_text(x)}")
     return x if x.dim() == 4 else x.unsqueeze(0)
-
-
-def _sizes(x: Tensor) -> str:
-    return "[" + " x ".join(map(str, x.shape)) + "]"
 
 
 def _geometry(
@@ -32,35 +29,22 @@ def _geometry(
 ) -> ConvolutionShape:
     """Returns the shape for a batch; raises ValueError where it does not fit the weight or the kernel."""
     if weight.dim() not in (2, 4):
-        raise ValueError(f"2D or 4D weight tensor expected, but got: {_sizes(weight)}")
+        raise argument_error(5, f"2D or 4D weight tensor expected, but got: {sizes_text(weight)}")
     planes, size = weight[0].numel() // (kh * kw), (int(x.shape[2]), int(x.shape[3]))
     shape = ConvolutionShape(
         x.shape[0], planes, weight.shape[0], size, (kh, kw), (dh, dw), (ph, pw), weight.dtype
     )
-    if min(shape.out_size) < 1:
-        raise ValueError(
-            f"Given input size: ({planes} x {size[0]} x {size[1]}). Calculated output size: "
-            f"({shape.out_channels} x {shape.out_size[0]} x {shape.out_size[1]}). Output size is too small"
-        )
-    _check_planes(x, planes)
+    check_output((planes, *size), (shape.out_channels, *shape.out_size), " x ")
     return shape
 
 
-def _check_planes(x: Tensor, planes: int) -> None:
-    if x.shape[1] != planes:
-        raise ValueError(
-            f"Need input of dimension {x.dim()} and input.size[1] == {planes}"
-            f" but got input to be of shape: {_sizes(x)}"
-        )
+def _check_planes(x: Tensor, shape: ConvolutionShape) -> None:
+    check_size(x, "input", x.dim(), x.dim() - 3, shape.in_channels)
 
 
-def _check_gradient(grad_output: Tensor, shape: ConvolutionShape) -> None:
+def _check_gradient(grad_output: Tensor, x: Tensor, shape: ConvolutionShape) -> None:
     batch, height, width, planes = shape.output_shape
-    if tuple(_batch(grad_output).shape) != (batch, planes, height, width):
-        raise ValueError(
-            f"Need gradOutput of size [{batch} x {planes} x {height} x {width}] but got gradOutput to be of "
-            f"shape: {_sizes(grad_output)}"
-        )
+    check_gradient(grad_output, (batch, planes, height, width)[4 - x.dim() :])
 
 
 def _matrix(weight: Tensor) -> Tensor:
@@ -95,6 +79,7 @@ def spatial_convolution(
     """Convolves with a kernel kw x kh, step dw x dh, zero padding pw, ph on each side."""
     batch = _batch(x).contiguous()
     shape = _geometry(batch, weight, kw, kh, dw, dh, pw, ph)
+    _check_planes(x, shape)
     count, height, width, planes = shape.output_shape
     out.resize_((count, planes, height, width)[4 - x.dim() :])
     with _contiguous(out) as target:
@@ -118,7 +103,8 @@ def spatial_convolution_grad_input(
     ph: int,
 ) -> None:
     shape = _geometry(_batch(x), weight, kw, kh, dw, dh, pw, ph)
-    _check_gradient(grad_output, shape)
+    _check_planes(x, shape)
+    _check_gradient(grad_output, x, shape)
     grad.resize_(x.shape)
     gradient = _batch(grad_output).contiguous()
     with _contiguous(grad) as target:
@@ -145,7 +131,8 @@ def spatial_convolution_grad_weight(
     """Adds scale times the gradients to grad_weight and grad_bias."""
     batch = _batch(x).contiguous()
     shape = _geometry(batch, grad_weight, kw, kh, dw, dh, pw, ph)
-    _check_gradient(grad_output, shape)
+    _check_planes(x, shape)
+    _check_gradient(grad_output, x, shape)
     scaled = _batch(grad_output if scale == 1 else grad_output * scale).contiguous()
     with _contiguous(grad_weight) as target:
         matrix = target.view(shape.out_channels, -1)

@@ -5,6 +5,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lua_compat.kernels.nn.layers import parametric_kernels, whole
+from lua_compat.kernels.nn.sizes import argument_error, sizes_text
 
 __all__ = [
     "spatial_subsampling", "spatial_subsampling_grad_input", "spatial_subsampling_grad_parameters",
@@ -23,6 +24,12 @@ def _by_plane(parameter: Tensor) -> Tensor:
 def _spatial_subsampling(
     x: Tensor, weight: Tensor, bias: Tensor, kw: int, kh: int, dw: int, dh: int
 ) -> Tensor:
+    if x.dim() not in (3, 4):
+        raise argument_error(2, f"3D or 4D input tensor expected but got: {sizes_text(x)}")
+    if x.shape[-3] != weight.numel():
+        raise argument_error(2, "invalid number of input planes")
+    if x.shape[-2] < kh or x.shape[-1] < kw:
+        raise argument_error(2, "input image smaller than kernel size")
     sums = F.avg_pool2d(x, whole(kh, kw), whole(dh, dw), divisor_override=1)
     return sums * _by_plane(weight) + _by_plane(bias)
 
@@ -46,6 +53,14 @@ def _spatial_subsampling_grad_parameters(
 
 
 def _temporal_subsampling(x: Tensor, weight: Tensor, bias: Tensor, kw: float, dw: float) -> Tensor:
+    if x.dim() != 2:
+        raise argument_error(2, f"2D or 3D (batch mode) tensor expected for input, but got: {sizes_text(x)}")
+    if x.shape[1] != weight.numel():
+        raise argument_error(2, f"invalid input frame size.  Got: {x.shape[1]}, Expected: {weight.numel()}")
+    if x.shape[0] < kw:
+        raise argument_error(
+            2, f"input sequence smaller than kernel size.  Got {x.shape[0]}, Expected: {int(kw)}"
+        )
     return x.unfold(-2, int(kw), int(dw)).sum(-1) * weight + bias
 
 

@@ -5,6 +5,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lua_compat.kernels.nn.layers import parametric_kernels
+from lua_compat.kernels.nn.sizes import argument_error, check_output, check_size, sizes_text
 
 __all__ = [
     "temporal_convolution", "temporal_convolution_grad_input", "temporal_convolution_grad_parameters",
@@ -18,6 +19,15 @@ _aten = torch.ops.aten
 
 def _temporal_convolution(x: Tensor, weight: Tensor, bias: Tensor | None, kw: float, dw: float) -> Tensor:
     """weight: output x (frame by frame, input)."""
+    if x.dim() not in (2, 3):
+        raise argument_error(2, f"2D or 3D (batch mode) tensor expected for input, but got: {sizes_text(x)}")
+    features = weight.shape[1] // int(kw)
+    if x.shape[-1] != features:
+        raise argument_error(2, f"invalid input frame size. Got: {x.shape[-1]}, Expected: {features}")
+    if x.shape[-2] < kw:
+        raise argument_error(
+            2, f"input sequence smaller than kernel size. Got: {x.shape[-2]}, Expected: {int(kw)}"
+        )
     windows = x.unfold(-2, int(kw), int(dw)).transpose(-1, -2).flatten(-2)
     return F.linear(windows, weight, bias)
 
@@ -42,7 +52,12 @@ def _temporal_row_convolution(
     x: Tensor, weight: Tensor, bias: Tensor | None, dw: float, features_first: bool
 ) -> Tensor:
     """Each feature by itself."""
+    if x.dim() not in (2, 3):
+        raise argument_error(1, f"2D or 3D (batch mode) input tensor expected, but got :{sizes_text(x)}")
     rows = x if features_first else x.transpose(-1, -2)
+    features, frames = len(weight), int(rows.shape[-1])
+    check_output((features, frames), (features, (frames - weight.shape[-1]) // int(dw) + 1), " x ")
+    check_size(rows, "input", x.dim(), x.dim() - 2, features)
     result = F.conv1d(rows, weight, bias, int(dw), groups=rows.shape[-2])
     return result if features_first else result.transpose(-1, -2)
 

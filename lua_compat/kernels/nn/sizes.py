@@ -1,0 +1,43 @@
+"""Checks of sizes, in the words of Torch7's layers."""
+
+from collections.abc import Sequence
+
+from torch import Tensor
+
+
+def argument_error(position: int, message: str) -> ValueError:
+    """Returns the error of an argument of Torch7's C functions, which its Lua calls by the name ``v``."""
+    return ValueError(f"bad argument #{position} to 'v' ({message})")
+
+
+def sizes_text(x: Tensor) -> str:
+    """Returns the sizes of a tensor as Torch7 writes them: [2 x 3]."""
+    return "[" + " x ".join(map(str, x.shape)) + "]"
+
+
+def check_size(x: Tensor, name: str, dims: int, axis: int, size: int) -> None:
+    """Raises ValueError unless a tensor of ``dims`` dimensions has ``size`` elements along one of them.
+
+    ``axis`` counts from 0.
+    """
+    if x.dim() != dims or x.shape[axis] != size:
+        raise ValueError(
+            f"Need {name} of dimension {dims} and {name}.size[{axis}] == {size}"
+            f" but got {name} to be of shape: {sizes_text(x)}"
+        )
+
+
+def check_output(inputs: Sequence[int], outputs: Sequence[int], separator: str = "x") -> None:
+    """Raises ValueError unless there is an output; the sizes are planes, then height and width."""
+    if min(outputs) >= 1:
+        return
+    given, calculated = (separator.join(map(str, sizes)) for sizes in (inputs, outputs))
+    raise ValueError(
+        f"Given input size: ({given}). Calculated output size: ({calculated}). Output size is too small"
+    )
+
+
+def check_gradient(grad_output: Tensor, shape: Sequence[int]) -> None:
+    """Raises ValueError unless a gradOutput has the sizes of the output, ``shape``."""
+    for axis, size in enumerate(shape):
+        check_size(grad_output, "gradOutput", len(shape), axis, size)
