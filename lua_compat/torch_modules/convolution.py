@@ -80,7 +80,10 @@ class SpatialConvolutionLocal(Torch7Module):
 
 
 class SpatialSubSampling(Torch7Module):
-    """The sum over each kW x kH window, times the plane's weight, plus its bias."""
+    """The sum over each kW x kH window, times the plane's weight, plus its bias.
+
+    In files of old versions the parameters have more dimensions; the first elements are the planes'.
+    """
 
     weight: nn.Parameter
     bias: nn.Parameter
@@ -91,7 +94,8 @@ class SpatialSubSampling(Torch7Module):
 
     def forward(self, input: Tensor) -> Tensor:
         sums = functional.avg_pool2d(input, (self.kH, self.kW), (self.dH, self.dW), divisor_override=1)
-        return sums * self.weight[:, None, None] + self.bias[:, None, None]
+        weight, bias = (p.reshape(-1)[: input.shape[-3], None, None] for p in (self.weight, self.bias))
+        return sums * weight + bias
 
 
 class TemporalConvolution(nn.Conv1d):

@@ -12,7 +12,8 @@ from lua_compat.torch_modules import pooling
 
 
 def _max2d(f: Fields) -> nn.Module:
-    kernel, stride = f.integers("kH", "kW"), f.integers("dH", "dW")
+    kernel = f.integers("kH", "kW")
+    stride = f.integer("dH", kernel[0]), f.integer("dW", kernel[1])
     padding = f.integers("padH", "padW", default=0)
     dilation = f.integers("dilationH", "dilationW", default=1)
     ceil = f.boolean("ceil_mode")

@@ -409,3 +409,17 @@ function Map:decayParameters(decay)
 end
 
 define_mapped('SpatialFullConvolutionMap', true)
+
+-- What files of versions that had no such fields mean: the classes have it, and so their objects.
+for _, name in ipairs{ 'SpatialConvolution', 'SpatialDilatedConvolution', 'SpatialConvolutionLocal',
+   'SpatialFullConvolution', 'SpatialDepthWiseConvolution', 'SpatialSubSampling', 'SpatialConvolutionMap',
+   'SpatialFullConvolutionMap', 'TemporalConvolution', 'TemporalSubSampling', 'TemporalRowConvolution',
+   'VolumetricConvolution', 'VolumetricDilatedConvolution', 'VolumetricFullConvolution' } do
+   local class = nn[name]
+   for _, axis in ipairs{ 'T', 'W', 'H' } do
+      class['d' .. axis], class['pad' .. axis], class['dilation' .. axis] = 1, 0, 1
+   end
+end
+for _, name in ipairs{ 'SpatialFullConvolution', 'VolumetricFullConvolution' } do
+   for _, axis in ipairs{ 'T', 'W', 'H' } do nn[name]['adj' .. axis] = 0 end
+end

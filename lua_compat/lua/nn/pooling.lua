@@ -64,7 +64,8 @@ local function define(name)
 end
 
 local function window(self)
-   return self.kW, self.kH, self.dW, self.dH, self.padW or 0, self.padH or 0
+   local step = self.default_step
+   return self.kW, self.kH, self.dW or step or self.kW, self.dH or step or self.kH, self.padW or 0, self.padH or 0
 end
 
 local Max = define('nn.SpatialMaxPooling')
@@ -230,6 +231,7 @@ function VolumetricMax:__init(kT, kW, kH, dT, dW, dH, padT, padW, padH)
    self.indices = torch.LongTensor()
 end
 
+VolumetricMax.padT, VolumetricMax.padW, VolumetricMax.padH = 0, 0, 0 -- files of before version 2 have none
 function VolumetricMax:ceil()
    self.ceil_mode = true
    return self
@@ -242,7 +244,7 @@ end
 -- How output sizes are rounded; kernel, steps, paddings and dilations
 local function volume_window(self)
    local dilationT, dilationW, dilationH = dilations(triple(self, DILATION))
-   return self.ceil_mode, self.kT, self.kW, self.kH, self.dT, self.dW, self.dH, self.padT, self.padW, self.padH,
+   return self.ceil_mode or false, self.kT, self.kW, self.kH, self.dT, self.dW, self.dH, self.padT, self.padW, self.padH,
       dilationT, dilationW, dilationH
 end
 

@@ -16,9 +16,17 @@ SANDBOXED = __all__
 _aten = torch.ops.aten
 
 
-def _by_plane(parameter: Tensor) -> Tensor:
-    """One number per plane, which in files of old versions has three dimensions, beside images."""
-    return parameter.reshape(-1, 1, 1)
+def _by_plane(parameter: Tensor, x: Tensor) -> Tensor:
+    """Returns one number per plane of the images: the first elements, in files of old versions of three
+    dimensions."""
+    return parameter.reshape(-1)[: x.shape[-3], None, None]
+
+
+def _in_place_of(parameter: Tensor, gradient: Tensor) -> Tensor:
+    """Returns the gradient of one number per plane in the parameter's shape."""
+    whole_gradient = torch.zeros_like(parameter, memory_format=torch.contiguous_format)
+    whole_gradient.view(-1)[: gradient.numel()] = gradient
+    return whole_gradient
 
 
 def _spatial_subsampling(
@@ -26,18 +34,18 @@ def _spatial_subsampling(
 ) -> Tensor:
     if x.dim() not in (3, 4):
         raise argument_error(2, f"3D or 4D input tensor expected but got: {sizes_text(x)}")
-    if x.shape[-3] != weight.numel():
+    if x.shape[-3] != weight.shape[0]:
         raise argument_error(2, "invalid number of input planes")
     if x.shape[-2] < kh or x.shape[-1] < kw:
         raise argument_error(2, "input image smaller than kernel size")
     sums = F.avg_pool2d(x, whole(kh, kw), whole(dh, dw), divisor_override=1)
-    return sums * _by_plane(weight) + _by_plane(bias)
+    return sums * _by_plane(weight, x) + _by_plane(bias, x)
 
 
 def _spatial_subsampling_grad_input(
     x: Tensor, grad: Tensor, weight: Tensor, bias: Tensor, kw: int, kh: int, dw: int, dh: int
 ) -> Tensor:
-    scaled = grad * _by_plane(weight)
+    scaled = grad * _by_plane(weight, x)
     kernel, steps = whole(kh, kw), whole(dh, dw)
     result: Tensor = _aten.avg_pool2d_backward(scaled, x, kernel, steps, [0, 0], False, True, 1)
     return result
@@ -49,7 +57,7 @@ def _spatial_subsampling_grad_parameters(
     sums = F.avg_pool2d(x, whole(kh, kw), whole(dh, dw), divisor_override=1)
     but_planes = [d for d in range(x.dim()) if d != x.dim() - 3]
     of_weight, of_bias = (grad * sums).sum(but_planes), grad.sum(but_planes)
-    return of_weight.view_as(weight), of_bias.view_as(bias)
+    return _in_place_of(weight, of_weight), _in_place_of(bias, of_bias)
 
 
 def _temporal_subsampling(x: Tensor, weight: Tensor, bias: Tensor, kw: float, dw: float) -> Tensor:
