@@ -31,11 +31,18 @@ class Progress:
         self._begin = time.monotonic()
         self._last_line = float("-inf")
 
-    def start(self, what: str) -> None:
+    def start(self, what: str, *, on_terminals_only: bool = False) -> None:
         """Begins a step, and so ends the one before."""
         self._step += 1
         now = time.monotonic()
-        line = f"[{self._step}/{self._steps}] {what}{self._estimate(now)}"
+        if self._overwrites or not on_terminals_only:
+            self._write(f"[{self._step}/{self._steps}] {what}{self._estimate(now)}", now)
+
+    def detail(self, what: str) -> None:
+        """Says how far the step is that was begun last."""
+        self._write(f"[{self._step}/{self._steps}] {what}", time.monotonic())
+
+    def _write(self, line: str, now: float) -> None:
         if self._overwrites:
             self._stream.write(f"\r\033[K{line}")
             self._stream.flush()

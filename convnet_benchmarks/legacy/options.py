@@ -15,7 +15,7 @@ from argparse_dataclass import ArgumentParser
 
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.options.parser import OneLineParser
-from convnet_benchmarks.options.types import input_size, natural, positive, seed, thread_count
+from convnet_benchmarks.options.types import input_size, natural, positive, seconds, seed, thread_count
 from convnet_benchmarks.workload.backends import LEGACY_BACKENDS
 from convnet_benchmarks.workload.devices import DTYPES
 
@@ -25,6 +25,7 @@ from convnet_benchmarks.workload.devices import DTYPES
 Switch = Annotated[bool, "true or false"]
 
 AUTO = "auto"
+TUNINGS = ("quick", "thorough")
 _ITER_HELP = "passes per timed loop, or auto: until the median is known to 1 %%"
 _HELP_SPELLINGS = ("-h", "--h", "-help", "--help", "-?")
 
@@ -109,6 +110,23 @@ class LegacyOptions:
         legacy=False,
         metavar="|".join(LEGACY_BACKENDS),
         choices=LEGACY_BACKENDS,
+    )
+    tuning: str = _option(
+        "tuning",
+        "quick",
+        str,
+        "how the CPU engine chooses kernels: quick takes seconds, and later runs refine the choice",
+        legacy=False,
+        metavar="|".join(TUNINGS),
+        choices=TUNINGS,
+    )
+    tuning_seconds: float | None = _option(
+        "tuning-seconds",
+        None,
+        seconds,
+        "how long it may time kernels; the rest is guessed from similar layers [no limit]",
+        legacy=False,
+        metavar="SECONDS",
     )
     net: str = _option(
         "net",

@@ -30,7 +30,7 @@ class Script:
     description: str
     options_class: type[LegacyOptions]
     measure: Callable[[LegacyRun], None]
-    loops: int  # how many steps it has (timed loops, warm-up, choice of kernels), for the progress display
+    loops: int  # how many steps it has (net, kernels, warm-up, timed loops), for the progress display
 
 
 def run_script(script: Script, arguments: Sequence[str], program: str) -> int:
@@ -70,21 +70,24 @@ def _run(script: Script, options: Any, outputs: dict[str, output.OutputFile]) ->
     run: LegacyRun | None = None
     status = "failed"
     try:
+        progress = Progress(script.loops, shown=processes.prints, seconds_between_lines=_SECONDS_OF_SILENCE)
         try:
+            # What is refused gets one line on stderr: there is none before it in a file.
+            progress.start(f"making {options.net}", on_terminals_only=True)
             workload = prepare(options)
             clock = CudaClock(workload.device, options.sync) if options.cuda else HostClock()
-            progress = Progress(script.loops, shown=processes.prints)
-            progress.start("choosing kernels")  # the engine times them, once per machine and shape
-            with opened_for(workload, options) as opened:
+            with opened_for(workload, options, progress) as opened:
                 run = LegacyRun(script.kind, options, workload, opened, clock, processes, progress)
                 for note in run.notes:
                     run.note(f"note: {note}")
                 script.measure(run)
                 status = "complete"
         except KeyboardInterrupt:
+            progress.clear()
             status = "interrupted"
             raise
         except Exception as error:
+            progress.clear()
             if not is_out_of_memory(error):
                 told = author_error(workload.net, error) if workload else None
                 if told is None:
@@ -106,17 +109,32 @@ def _run(script: Script, options: Any, outputs: dict[str, output.OutputFile]) ->
         processes.close()
 
 
+# In a pipe, at most one line about progress in so many seconds.
+_SECONDS_OF_SILENCE = 5.0
+
+
 @contextmanager
-def opened_for(workload: Workload, options: LegacyOptions) -> Iterator[Opened]:
-    """Opens the kernels of ``workload``.
+def opened_for(workload: Workload, options: LegacyOptions, progress: Progress) -> Iterator[Opened]:
+    """Opens the kernels of ``workload``; ``progress`` says for which layer they are being timed.
 
     What the CPU engine cannot run PyTorch's autograd does, but raises UserError where --backend asked for
     the engine.
     """
+
+    def told(layer: int, layers: int) -> None:
+        progress.detail(f"timing kernels, once per machine and shape: layer {layer} of {layers}")
+
     asked = options.backend is not None
     try:
         with open_kernels(
-            workload.backend, workload.module, workload.input, training=True, autograd_instead=not asked
+            workload.backend,
+            workload.module,
+            workload.input,
+            training=True,
+            autograd_instead=not asked,
+            tuning=options.tuning,
+            tuning_seconds=options.tuning_seconds or float("inf"),
+            told=told,
         ) as opened:
             yield opened
     except UnsupportedError as error:

@@ -35,20 +35,39 @@ class Opened:
 
 @contextlib.contextmanager
 def open_kernels(
-    backend: Backend, module: "nn.Module", input: "Tensor", *, training: bool, autograd_instead: bool = False
+    backend: Backend,
+    module: "nn.Module",
+    input: "Tensor",
+    *,
+    training: bool,
+    autograd_instead: bool = False,
+    tuning: str = "thorough",
+    tuning_seconds: float = float("inf"),
+    told: Callable[[int, int], None] | None = None,
 ) -> Iterator[Opened]:
     """Makes ``module`` ready to run on ``input`` with the kernels of ``backend``.
 
     The module keeps its mode, and gets the backend's memory layout. While this is open, PyTorch's switches
     are the backend's. Raises UnsupportedError where the backend cannot run the net; with
     ``autograd_instead``, PyTorch's autograd runs what the CPU engine cannot, and the note says why.
+    ``tuning``, ``tuning_seconds`` and ``told`` are about the CPU engine's choice of kernels, as in
+    ``nets.engine.compile``.
     """
     note = ""
     if backend.engine:
         import nets.engine
 
         try:
-            phases = nets.engine.compile(module, tuple(input.shape), backend.engine, input.dtype)
+            shape = tuple(input.shape)
+            phases = nets.engine.compile(
+                module,
+                shape,
+                backend.engine,
+                input.dtype,
+                tuning=tuning,
+                tuning_seconds=tuning_seconds,
+                told=told,
+            )
         except (nets.engine.CompileError, ValueError) as error:
             if not autograd_instead:
                 raise UnsupportedError(f"the CPU engine cannot run this net: {error}") from None

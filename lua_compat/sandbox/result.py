@@ -1,4 +1,4 @@
-"""Reads what the process of a script sends back: an Outcome, even if the script has taken the process over."""
+"""Reads what the script's process sends back: an Outcome, even if the script has taken over the process."""
 
 import json
 import math

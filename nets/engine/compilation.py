@@ -1,12 +1,15 @@
 """Compiles a module for one input shape: from its trace to a plan."""
 
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import torch
 from torch import nn
 
+from nets.engine.choice.effort import EFFORTS
 from nets.engine.choice.selection import Selection
 from nets.engine.choice.tuning import Tuner, cache_file
 from nets.engine.division import Division, divided_by_image, enough_to_divide, weight_gradients
@@ -35,6 +38,9 @@ def compile(
     dtype: torch.dtype | None = None,
     tuning_file: Path | None = None,
     check_weights: bool = False,
+    tuning: str = "thorough",
+    tuning_seconds: float = float("inf"),
+    told: Callable[[int, int], None] | None = None,
 ) -> EnginePhases:
     """Prepares the three phases of ``module`` for inputs of ``input_shape``: (C, H, W), perhaps with a batch.
 
@@ -43,6 +49,9 @@ def compile(
     family of algorithms, with matrix products where it does not apply; "stock" runs PyTorch's own operators.
     ``dtype`` is float32, bfloat16 or float64, and must be that of the parameters (the default).
     ``check_weights`` compares every kept copy of a weight with the weight on every use (slow; for debugging).
+    ``tuning`` "quick" times less than "thorough", and candidates run for at most ``tuning_seconds``: then
+    similar layers, or the plainest candidate, decide. ``told(layer, layers)`` is called before a layer's
+    candidates are timed, counted from 1. What has been timed is kept if the choice is interrupted.
 
     The module stays as it is; its parameters are read on every call, and gradients go to their ``.grad``.
     Its mode (training or not) is fixed with the plan, and so are its hooks: a module with a hook of any kind
@@ -62,13 +71,31 @@ def compile(
                 f"{name}: a parameter of {parameter.dtype} on {parameter.device}; "
                 f"a plan in {chosen} needs {chosen} on cpu"
             )
+    if tuning not in EFFORTS:
+        raise ValueError(f"unknown tuning '{tuning}'; accepted: {', '.join(EFFORTS)}")
     if len(input_shape) not in (2, 3, 4) or min(input_shape) < 1:
         raise ValueError(
             f"input shape {input_shape}: needs (C, H, W), (N, C, H, W) or (N, features), all positive"
         )
     traced = trace(module, torch.zeros(input_shape, dtype=chosen))
     with torch.no_grad():
-        return _Compiler(module, traced, backend, chosen, tuning_file or cache_file(), check_weights).phases()
+        path = tuning_file or cache_file()
+        place = _Place()
+        tuner = Tuner(
+            path if backend != "stock" else None,
+            EFFORTS[tuning],
+            tuning_seconds,
+            lambda: told(place.layer, place.layers) if told else None,
+        )
+        return _Compiler(module, traced, backend, chosen, tuner, place, check_weights).phases()
+
+
+@dataclass
+class _Place:
+    """How far the choice of kernels is."""
+
+    layer: int = 0
+    layers: int = 0
 
 
 class _Compiler:
@@ -80,7 +107,8 @@ class _Compiler:
         traced: Trace,
         backend: str,
         dtype: torch.dtype,
-        tuning_file: Path,
+        tuner: Tuner,
+        place: "_Place",
         check_weights: bool,
     ) -> None:
         self.module = module
@@ -88,7 +116,8 @@ class _Compiler:
         self.backend = backend
         self.dtype = dtype
         self.memory = Memory()
-        self.tuner = Tuner(tuning_file if backend != "stock" else None)
+        self.tuner = tuner
+        self.place = place
         self.workers = Workers(torch.get_num_threads())
         self.selection = Selection(backend, dtype, self.tuner, self.memory, self.workers, check_weights)
         image_dims = 3 if len(traced.shapes[0]) == 3 else 4
@@ -103,7 +132,6 @@ class _Compiler:
         backward = place_gradients(plan, output, self.memory, by_image=bool(divided))
         if not input.has_grad:
             raise CompileError(f"{type(self.module).__name__}: its output does not depend on its input")
-        self.tuner.save()
         division = Division(self.workers, input.shape[0], divided)
         steps = (
             division.by_image([(layer, _forward) for layer in plan]),
@@ -160,9 +188,13 @@ class _Compiler:
         has_images_to_share = len(shape) != 3 and shape[0] >= self.workers.count > 1
         divided = divided_by_image(plan, self.workers, shape[0]) if has_images_to_share else []
         shares_gradients = has_images_to_share and enough_to_divide(plan)
-        for layer in plan:
-            phases = [FORWARD, INPUT_GRADIENT] * (layer in divided) + [WEIGHT_GRADIENT] * shares_gradients
-            layer.choose_kernels(self.selection, phases)
+        self.place.layers = len(plan)
+        try:
+            for self.place.layer, layer in enumerate(plan, 1):
+                phases = [FORWARD, INPUT_GRADIENT] * (layer in divided) + [WEIGHT_GRADIENT] * shares_gradients
+                layer.choose_kernels(self.selection, phases)
+        finally:
+            self.tuner.save()
         return divided
 
     def _report(self, plan: list[Layer]) -> Report:

@@ -41,6 +41,16 @@ def test_a_pipe_gets_nothing_or_a_line_now_and_then(now: list[float]) -> None:
     assert spoken.getvalue() == "[1/4] a\n[3/4] c\n"
 
 
+def test_a_step_says_how_far_it_is(now: list[float]) -> None:
+    terminal, pipe = Terminal(), io.StringIO()
+    for stream in (terminal, pipe):
+        line = Progress(2, stream=stream, seconds_between_lines=10.0)
+        line.start("first")
+        line.detail("half")
+    assert terminal.getvalue() == "\r\033[K[1/2] first\r\033[K[1/2] half"
+    assert pipe.getvalue() == "[1/2] first\n"
+
+
 def test_the_time_left_is_that_of_the_steps_so_far(now: list[float]) -> None:
     stream = io.StringIO()
     line = Progress(4, stream=stream, time_left=True, seconds_between_lines=0.0)

@@ -1,5 +1,6 @@
 """Chooses the kernels of a convolution or Linear layer: forced by family, or the fastest when timed."""
 
+import math
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from functools import partial
@@ -9,7 +10,9 @@ from torch import Tensor
 
 from nets.engine.choice import algorithms
 from nets.engine.choice.algorithms import KernelMaker
-from nets.engine.choice.tuning import Tuner
+from nets.engine.choice.effort import QUICK, THOROUGH, Effort
+from nets.engine.choice.experience import Features
+from nets.engine.choice.tuning import Candidates, Question, Tuner
 from nets.engine.kernels.kernel import Kernel
 from nets.engine.memory import Memory
 from nets.engine.shapes import ConvolutionShape
@@ -19,11 +22,6 @@ from nets.phases import FORWARD, INPUT_GRADIENT, PHASES
 Kernels = dict[str, tuple[str, Kernel]]  # phase to algorithm's name and kernel
 
 _PLAIN = "mm"  # what runs where the forced family does not apply
-# A batch is timed on as many images as make this much work of the direct algorithm, and this many positions:
-# what is fastest for them is fastest for more, as every kernel works through a batch in pieces.
-_TIMED_MULTIPLY_ADDS, _TIMED_POSITIONS = 6_000_000_000, 1600
-# With few positions bilinear algorithms, whose weights are large, look slower than they are.
-_TIMED_MULTIPLY_ADDS_BILINEAR, _TIMED_POSITIONS_BILINEAR = 12_000_000_000, 3200
 
 
 @dataclass(frozen=True)
@@ -34,6 +32,8 @@ class _Work:
     batch: int
     multiply_adds: int  # of one image
     positions: int  # of one image's output
+    kind: str  # what kernels must have in common to be as fast, compared with each other
+    channels: tuple[int, int]  # in and out
     candidates: Callable[[int, str], dict[str, KernelMaker]]  # of a batch size and a phase
     sizes: Callable[[int], tuple[tuple[int, ...], ...]]  # of input, output and weight for a batch size
     few_rows: bool  # a matrix product with one row per image
@@ -55,10 +55,10 @@ class Selection:
     ) -> None:
         self.backend = backend
         self.fallbacks: dict[str, str] = {}
-        self._dtype = dtype
+        self.dtype = dtype
         self._tuner = tuner
         self._memory = memory
-        self._workers = workers
+        self.workers = workers
         self._check_weights = check_weights
 
     def for_convolution(self, layer: str, shape: ConvolutionShape, divided: Collection[str]) -> Kernels:
@@ -69,8 +69,10 @@ class Selection:
             shape.batch,
             shape.multiply_adds // shape.batch,
             shape.positions // shape.batch,
+            f"k{shape.kernel} s{shape.stride}",
+            (shape.in_channels, shape.out_channels),
             lambda batch, phase: algorithms.candidates(
-                replace(shape, batch=batch), phase, self._workers if phase in divided else None
+                replace(shape, batch=batch), phase, self.workers if phase in divided else None
             ),
             lambda batch: (
                 (batch, *shape.input_shape[1:]),
@@ -88,8 +90,10 @@ class Selection:
             rows,
             features * outputs,
             1,
+            "linear",
+            (features, outputs),
             lambda batch, phase: dict(
-                algorithms.linear_candidates(batch, features, outputs, self._dtype, phase)
+                algorithms.linear_candidates(batch, features, outputs, self.dtype, phase)
             ),
             lambda batch: ((batch, features), (batch, outputs), (outputs, features)),
             True,
@@ -102,18 +106,24 @@ class Selection:
         allowed = {
             phase: self._allowed(layer, work.candidates(work.batch, phase), work.few_rows) for phase in PHASES
         }
-        timed_batch = self._timed_batch(work, {name for names in allowed.values() for name in names})
-        trial = Trial(work.sizes(timed_batch), self._dtype)
-        dtype = str(self._dtype).removeprefix("torch.")
+        names = {name for found in allowed.values() for name in found}
+        # Most choices need but one of the two.
+        timed = _Timed(self, work, THOROUGH, names)
+        quick = _Timed(self, work, QUICK, names)
         made: dict[str, Kernel] = {}
         kernels: Kernels = {}
         for phase, found in allowed.items():
-            timed = work.candidates(timed_batch, phase)
-            runs = {name: partial(trial.prepare, phase, timed[name]) for name in found if name in timed}
             # A kernel that another phase has costs no memory: neither buffers nor copies of the weight.
-            shared = f" by {self._workers.count} workers" if phase in work.divided else ""
-            key = f"{work.name}{shared} batch {timed_batch} {dtype} {phase}"
-            name = self._tuner.choose(key, runs, made)
+            name = self._tuner.choose(
+                timed.key(phase),
+                timed.runs(phase, found),
+                made,
+                Question(quick.key(phase) + ", quick", quick.runs(phase, found)),
+                Features(
+                    f"{work.kind} {phase in work.divided} {self.dtype} {phase}",
+                    tuple(math.log2(size) for size in (*work.channels, work.positions * timed.batch)),
+                ),
+            )
             if name not in made:
                 made[name] = found[name](self._memory)
                 if self._check_weights:
@@ -122,14 +132,13 @@ class Selection:
             kernels[phase] = (name, made[name])
         return kernels
 
-    def _timed_batch(self, work: _Work, names: Collection[str]) -> int:
+    def timed_batch(self, work: _Work, effort: Effort, names: Collection[str]) -> int:
+        """Returns how many images kernels are timed on, see :class:`Effort`."""
         if any(algorithms.is_bilinear(name) for name in names):
-            multiply_adds, positions = _TIMED_MULTIPLY_ADDS_BILINEAR, _TIMED_POSITIONS_BILINEAR
+            multiply_adds, positions = effort.bilinear_multiply_adds, effort.bilinear_positions
         else:
-            multiply_adds, positions = _TIMED_MULTIPLY_ADDS, _TIMED_POSITIONS
-        enough = max(
-            multiply_adds // work.multiply_adds, -(-positions // work.positions), self._workers.count
-        )
+            multiply_adds, positions = effort.multiply_adds, effort.positions
+        enough = max(multiply_adds // work.multiply_adds, -(-positions // work.positions), self.workers.count)
         return min(work.batch, enough)
 
     def _allowed(self, layer: str, found: dict[str, KernelMaker], few_rows: bool) -> dict[str, KernelMaker]:
@@ -140,6 +149,32 @@ class Selection:
             return forced
         self.fallbacks[layer] = f"{self.backend} does not apply"
         return algorithms.of_family(found, _PLAIN)
+
+
+class _Timed:
+    """The work that is timed for a choice with some effort: on how many images, and by which runs."""
+
+    def __init__(self, selection: Selection, work: _Work, effort: Effort, names: Collection[str]) -> None:
+        self.batch = selection.timed_batch(work, effort, names)
+        self._selection = selection
+        self._work = work
+        self._trial = Trial(work.sizes(self.batch), selection.dtype)
+
+    def key(self, phase: str) -> str:
+        """Returns what the timings are kept under."""
+        work, selection = self._work, self._selection
+        shared = f" by {selection.workers.count} workers" if phase in work.divided else ""
+        dtype = str(selection.dtype).removeprefix("torch.")
+        return f"{work.name}{shared} batch {self.batch} {dtype} {phase}"
+
+    def runs(self, phase: str, found: Collection[str]) -> Candidates:
+        """Returns the candidates of ``found``, each with what prepares a run of it."""
+        candidates = self._work.candidates(self.batch, phase)
+        return {
+            name: partial(self._trial.prepare, phase, candidates[name])
+            for name in found
+            if name in candidates
+        }
 
 
 class Trial:

@@ -11,7 +11,8 @@ import json
 import os
 import platform
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -21,16 +22,19 @@ try:
 except ImportError:  # not on Windows
     fcntl = None  # type: ignore[assignment]
 
+from nets.engine.choice.effort import THOROUGH, Effort
+from nets.engine.choice.experience import Experience, Features
 from nets.engine.user_cache import make_folder, read_own, replace_whole, user_cache
 
 VERSION = 7
-_REPEATS, _REPEATS_LATER = 4, 2
 _SLOWER_IS_OUT = 1.3  # after its first timed run, a candidate this much slower than the best one is dropped
-_SECOND_LOOK = 1.8  # times the best one: who comes so near is timed again
 _PREFERENCE = 0.1
 _SECONDS_PER_CANDIDATE = 0.5
 _TRIES = 4
 _UNDISTURBED = 0.05  # of a run's time
+_REFINING_SECONDS = 2.0  # of one process, to time thoroughly what earlier ones only timed quickly
+_ANY_DISTANCE = 1e9
+_UNKNOWN = float("inf")  # ms
 _DISTURBED = ", one thread on a busy machine"  # at the end of a key
 _MOST_BYTES = 64 << 20  # of the file
 _PRESSURE = Path("/proc/pressure/cpu")
@@ -59,49 +63,132 @@ def machine_key() -> str:
     )
 
 
-class Tuner:
-    """Chooses among candidates; the picks of earlier processes come from ``path`` (None: keep none)."""
+@dataclass(frozen=True)
+class Question:
+    """Which of ``candidates`` (functions that prepare a run and return it) is the fastest.
 
-    def __init__(self, path: Path | None) -> None:
+    ``key`` names what they run, for the file of timings.
+    """
+
+    key: str
+    candidates: Candidates
+
+
+class Tuner:
+    """Chooses among candidates; the picks of earlier processes come from ``path`` (None: keep none).
+
+    ``effort``: how much is timed. ``seconds``: how long timing may take altogether; then the plans of similar
+    shapes decide, or the plainest candidate. ``told`` is called before something is timed.
+    """
+
+    def __init__(
+        self,
+        path: Path | None,
+        effort: Effort = THOROUGH,
+        seconds: float = float("inf"),
+        told: Callable[[], None] | None = None,
+    ) -> None:
+        self.effort = effort
         self._path = path
         self._machine = machine_key()
         self._known = _read(path).get(self._machine, {}) if path else {}
         self._new: dict[str, dict[str, float]] = {}
+        self._experience = Experience()
+        self._seconds = seconds
+        self._refining = _REFINING_SECONDS
+        self._told = told or (lambda: None)
 
     def choose(
         self,
         key: str,
         candidates: Candidates,
         preferred: Collection[str] = (),
+        quick: Question | None = None,
+        features: Features | None = None,
     ) -> str:
         """Returns the name of the fastest of ``candidates``: functions that prepare a run and return it.
 
         ``key`` names what is run. Who is ``preferred`` may be a tenth slower. A candidate that cannot be
-        prepared or run for want of memory is out.
+        prepared or run for want of memory is out. ``quick`` asks the same on less work, and ``features``
+        describe the shape, for an effort below "thorough"; without them all is timed.
         """
         if len(candidates) == 1:
             return next(iter(candidates))
-        times = self._remembered(key, candidates) or self._measure(key, candidates)
-        return min(candidates, key=lambda name: times[name] / (1 + _PREFERENCE * (name in preferred)))
+        times = self._remembered(key, candidates)
+        if not times:
+            if quick is None or features is None or not self.effort.learns:
+                times = self._measure(key, candidates)
+            else:
+                times = self._quickly(key, candidates, quick, features)
+        if features is not None:
+            self._experience.add(features, times)
+        return min(
+            candidates, key=lambda name: times.get(name, _UNKNOWN) / (1 + _PREFERENCE * (name in preferred))
+        )
 
     def _remembered(self, key: str, candidates: Collection[str]) -> dict[str, float]:
         """Times of all ``candidates``, or nothing."""
         times = self._new.get(key) or self._known.get(key) or {}
         return times if set(candidates) <= set(times) else {}
 
-    def _measure(self, key: str, candidates: Candidates) -> dict[str, float]:
-        """Returns the least time of each candidate in ms; infinite for one that cannot run.
+    def _quickly(
+        self, key: str, candidates: Candidates, quick: Question, features: Features
+    ) -> dict[str, float]:
+        """Returns times on the less work of ``quick``. Earlier processes' are made better, a few in each."""
+        known = self._remembered(quick.key, quick.candidates)
+        if not known:
+            return self._sketched(quick, features)
+        if self._refining <= 0:
+            return known
+        started = time.monotonic()
+        limit = THOROUGH.near * min(known.values())
+        near = {name: run for name, run in candidates.items() if known.get(name, limit) <= limit}
+        times = self._timed(key, near, THOROUGH, known)
+        self._refining -= time.monotonic() - started
+        return times
+
+    def _sketched(self, quick: Question, features: Features) -> dict[str, float]:
+        """Times those candidates that may be the fastest, as similar shapes tell, while there is time."""
+        similar = self._experience.nearest(features, _ANY_DISTANCE) or {}
+        names = self._experience.promising(features, quick.candidates)
+        if self._seconds > 0 and len(names) > 1:
+            return self._measure(quick.key, {name: quick.candidates[name] for name in names}, similar)
+        times = {name: similar.get(name, _UNKNOWN) for name in quick.candidates}
+        return times if min(times.values()) < _UNKNOWN else _in_order(times)
+
+    def _measure(
+        self, key: str, candidates: Candidates, others: Mapping[str, float] | None = None
+    ) -> dict[str, float]:
+        """Returns the least time of each candidate in ms, infinite for one that cannot run; in order while
+        there is no time left."""
+        if self._seconds <= 0:
+            return _in_order(candidates)
+        started = time.monotonic()
+        times = self._timed(key, candidates, self.effort, others or {})
+        self._seconds -= time.monotonic() - started
+        return times
+
+    def _timed(
+        self, key: str, candidates: Candidates, effort: Effort, others: Mapping[str, float]
+    ) -> dict[str, float]:
+        """Times the candidates, and keeps the times. ``others`` are times of more candidates under other
+        conditions: those that are not timed keep their distance from the fastest.
 
         Other programs on the same cores slow some candidates more than others: those that start many parallel
         pieces of work wait for a core each time. While they run, candidates are compared by the CPU time of a
         single thread instead, which hardly depends on them. Such times are kept apart: they say little of
         candidates that wait for memory, and a quiet moment makes better ones.
         """
+        self._told()
         try:
-            times = _time_each(candidates)
+            times = _time_each(candidates, effort)
         except _Disturbed:
             key += _DISTURBED
-            times = self._remembered(key, candidates) or _time_on_one_thread(candidates)
+            times = self._remembered(key, candidates) or _time_on_one_thread(candidates, effort)
+        best = min((others.get(name, _UNKNOWN) for name in times), default=_UNKNOWN)
+        if best < _UNKNOWN:
+            scale = min(times.values()) / best
+            times = {**{name: value * scale for name, value in others.items()}, **times}
         self._new[key] = times
         return times
 
@@ -118,11 +205,16 @@ class Tuner:
                 replace_whole(self._path, text.encode())
 
 
-def _time_on_one_thread(candidates: Candidates) -> dict[str, float]:
+def _in_order(names: Iterable[str]) -> dict[str, float]:
+    """Returns times that make the first the fastest: the plainest, which is never far from it."""
+    return {name: float(place) for place, name in enumerate(names, 1)}
+
+
+def _time_on_one_thread(candidates: Candidates, effort: Effort) -> dict[str, float]:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        return _time_each(candidates)
+        return _time_each(candidates, effort)
     finally:
         torch.set_num_threads(threads)
 
@@ -131,7 +223,7 @@ class _Disturbed(Exception):
     """Other programs held the cores at every try."""
 
 
-def _time_each(candidates: Candidates) -> dict[str, float]:
+def _time_each(candidates: Candidates, effort: Effort) -> dict[str, float]:
     """Times one after the other: their buffers together might not fit the memory.
 
     A shared processor has slow moments, which a candidate's runs may all fall into: those that come near the
@@ -139,10 +231,10 @@ def _time_each(candidates: Candidates) -> dict[str, float]:
     """
     times = dict.fromkeys(candidates, float("inf"))
     for name in reversed(list(candidates)):  # the plainest last: mostly it is slower, and one run tells
-        _time_one(name, candidates[name], times, _REPEATS)
-    near = [name for name in candidates if times[name] <= _SECOND_LOOK * min(times.values()) < float("inf")]
+        _time_one(name, candidates[name], times, effort.repeats)
+    near = [name for name in candidates if times[name] <= effort.near * min(times.values()) < float("inf")]
     for name in near if len(near) > 1 else []:
-        _time_one(name, candidates[name], times, _REPEATS_LATER)
+        _time_one(name, candidates[name], times, effort.repeats_later)
     return times
 
 

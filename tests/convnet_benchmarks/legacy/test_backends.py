@@ -13,6 +13,7 @@ from convnet_benchmarks.legacy import backends
 from convnet_benchmarks.legacy.options import BenchmarkOptions, parse
 from convnet_benchmarks.legacy.script import opened_for
 from convnet_benchmarks.legacy.workload import Workload
+from convnet_benchmarks.progress import Progress
 from convnet_benchmarks.workload.backends import BACKENDS, LEGACY_BACKENDS, Backend
 from convnet_benchmarks.workload.kernels import Opened, recorded_kernels
 from convnet_benchmarks.workload.ran import ran_on
@@ -31,7 +32,8 @@ def opened(module: nn.Module, *arguments: str) -> AbstractContextManager[Opened]
     input, backend, device = torch.randn(4, 16, 12, 12), backends.choose(options), torch.device("cpu")
     net = Net("half", Half, (16, 12, 12), "this test")
     ran = ran_on(net, tuple(input.shape), backend.name, "float32", device)
-    return opened_for(Workload(net, module, input, device, backend, ran, ""), options)
+    workload = Workload(net, module, input, device, backend, ran, "")
+    return opened_for(workload, options, Progress(1, shown=False))
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,19 @@ def test_benchmark_prints_the_recorded_lines() -> None:
     assert masked(done.stdout) == recorded("benchmark_cpu.log")
 
 
+def test_a_first_run_says_that_it_times_kernels_and_keeps_the_times(tmp_path: Path) -> None:
+    own_cache = {"XDG_CACHE_HOME": str(tmp_path)}
+    for effort in ("quick", "thorough"):
+        first = run_python("benchmark.py", "-iter", "1", *SMALL, "--tuning", effort, environment=own_cache)
+        assert first.returncode == 0, first.stderr
+        assert "timing kernels, once per machine and shape: layer 1 of " in first.stderr
+    again = run_python("benchmark.py", "-iter", "1", *SMALL, environment=own_cache)
+    assert again.returncode == 0 and "timing kernels" not in again.stderr
+    assert "not a number of seconds" in one_line_failure(run_python("benchmark.py", "--tuning-seconds", "no"))
+    done = run_python("benchmark.py", "-iter", "1", *SMALL, "--seed", "2", "--tuning-seconds", "0.001")
+    assert done.returncode == 0, done.stderr
+
+
 def after_the_model(lines: list[str]) -> list[str]:
     return lines[lines.index("}") + 1 :]
 

@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import Collection, Iterator
 from itertools import pairwise
+from typing import Any
 
 import pytest
 import torch
@@ -50,7 +51,9 @@ def test_weight_gradients_divided_among_workers(
     monkeypatch.setattr("nets.engine.choice.algorithms._SUMMED_BYTES", summed_bytes)
     choose = Tuner.choose
 
-    def divided(self: Tuner, key: str, found: Candidates, preferred: Collection[str] = ()) -> str:
+    def divided(
+        self: Tuner, key: str, found: Candidates, preferred: Collection[str] = (), *_less_work: Any
+    ) -> str:
         ways = {name: run for name, run in found.items() if name.endswith(("by output)", "sum by image)"))}
         return choose(self, key, ways or found, preferred)
 

@@ -4,6 +4,7 @@ import json
 import multiprocessing
 import os
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,8 +12,10 @@ import pytest
 import torch
 from torch import Tensor
 
+from nets.engine.choice.effort import QUICK, THOROUGH
+from nets.engine.choice.experience import Features
 from nets.engine.choice.selection import Trial
-from nets.engine.choice.tuning import VERSION, Tuner, cache_file, machine_key
+from nets.engine.choice.tuning import VERSION, Question, Tuner, cache_file, machine_key
 from nets.engine.kernels.bilinear import BilinearConvolution
 from nets.engine.kernels.winograd import winograd
 from nets.engine.shapes import ConvolutionShape
@@ -185,7 +188,9 @@ def test_times_of_a_busy_machine_serve_until_it_is_quiet(
         f'{{"version": {VERSION}, "machines": ' + '{"a":' * 100_000,
         json.dumps({"version": VERSION, "machines": {}}) + " " * (65 << 20),
         *(
-            f'{{"version": {VERSION}, "machines": {{"{machine_key()}": {{"layer": {{"slow": {odd}, "fast": 1}}}}}}}}'
+            json.dumps(
+                {"version": VERSION, "machines": {machine_key(): {"layer": {"fast": 1, "slow": "?"}}}}
+            ).replace('"?"', odd)
             for odd in ("NaN", "-1", "-Infinity", "true", "null", "1" + "0" * 400, "1" + "0" * 5000)
         ),
     ],
@@ -274,3 +279,74 @@ def test_the_cache_folder_follows_the_user(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", "/home/someone")
     assert cache_file() == Path("/home/someone/.cache/convnet-benchmarks/engine-tuning.json")
+
+
+SHAPE = Features("3x3", (6.0, 6.0, 10.0))
+SIMILAR = Features("3x3", (7.0, 6.0, 10.0))
+OTHER = Features("5x5", (6.0, 6.0, 10.0))
+
+
+def candidates(times: dict[str, float], runs: list[str]) -> dict[str, Callable[[], Callable[[], None]]]:
+    return {name: busy(ms, runs, name) for name, ms in times.items()}
+
+
+def ask(
+    tuner: Tuner, key: str, features: Features, times: dict[str, float]
+) -> tuple[str, dict[str, int], dict[str, int]]:
+    """Returns what the tuner chooses, and how often it ran each candidate on all the work and on less."""
+    whole: list[str] = []
+    less: list[str] = []
+    quick = Question(key + ", quick", candidates({name: ms / 4 for name, ms in times.items()}, less))
+    chosen = tuner.choose(key, candidates(times, whole), quick=quick, features=features)
+    return chosen, dict(Counter(whole)), dict(Counter(less))
+
+
+def test_a_quick_choice_runs_less_work_less_often() -> None:
+    times = {"a": 12.0, "b": 4.0}
+    _, whole, less = ask(Tuner(None, QUICK), "layer", SHAPE, times)
+    assert not whole and less == {"a": 2, "b": 2}  # each prepared and timed once
+    chosen, whole, less = ask(Tuner(None, THOROUGH), "layer", SHAPE, times)
+    assert chosen == "b" and not less and whole["b"] > 2
+
+
+def test_what_was_slow_on_a_similar_shape_is_not_timed_again() -> None:
+    times = {"slow": 40.0, "good": 5.0, "better": 4.0}
+    tuner = Tuner(None, QUICK)
+    ask(tuner, "first", SHAPE, times)
+    chosen, _, less = ask(tuner, "second", SIMILAR, times)
+    assert chosen == "better" and set(less) == {"good", "better"}
+    _, _, less = ask(tuner, "third", OTHER, times)
+    assert set(less) == set(times)
+
+
+def test_later_processes_refine_a_quick_choice(tmp_path: Path) -> None:
+    path = tmp_path / "tuning.json"
+    tuner = Tuner(path, QUICK)
+    ask(tuner, "layer", SHAPE, {"a": 6.0, "b": 4.0, "far": 100.0})
+    tuner.save()
+    # On all the work a is the faster one.
+    again = Tuner(path, QUICK)
+    chosen, whole, less = ask(again, "layer", SHAPE, {"a": 3.0, "b": 6.0, "far": 100.0})
+    again.save()
+    assert chosen == "a" and set(whole) == {"a", "b"} and not less
+    chosen, whole, less = ask(Tuner(path, THOROUGH), "layer", SHAPE, {"a": 1.0, "b": 1.0, "far": 1.0})
+    assert chosen == "a" and not whole and not less
+
+
+def test_without_time_similar_shapes_decide_then_the_plainest() -> None:
+    times = {"plain": 8.0, "fast": 2.0}
+    tuner = Tuner(None, QUICK, seconds=1e-9)
+    assert ask(tuner, "first", SHAPE, times)[0] == "fast"  # begun while there was time
+    assert ask(tuner, "second", SIMILAR, times) == ("fast", {}, {})
+    assert ask(tuner, "third", OTHER, times) == ("plain", {}, {})
+    assert tuner.choose("fourth", candidates(times, [])) == "plain"
+
+
+def test_it_is_told_before_something_is_timed(tmp_path: Path) -> None:
+    path = tmp_path / "tuning.json"
+    for expected in (1, 0):
+        told: list[None] = []
+        tuner = Tuner(path, told=lambda told=told: told.append(None))  # type: ignore[misc]
+        tuner.choose("layer", {"slow": busy(4), "fast": busy(1)})
+        tuner.save()
+        assert len(told) == expected

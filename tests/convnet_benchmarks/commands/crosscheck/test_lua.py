@@ -141,8 +141,12 @@ def test_the_probe_of_files_gives_the_recorded_files(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_probe_of_whole_nets_gives_the_recorded_file(crosscheck: Command) -> None:
-    """Five full-size nets in single precision: digests of all parameters, outputs and gradients."""
+    """Five full-size nets in single precision: digests of all parameters, outputs and gradients.
+
+    The gradients behind a log-softmax add up to zero in exact arithmetic; their sum, over four million,
+    is what rounding leaves.
+    """
     code, out, err, _ = crosscheck(
-        GOLDEN / "nets.t7", "--lua", GOLDEN / "probe_nets.lua", "--rtol", "1e-4", "--atol", "1e-4"
+        GOLDEN / "nets.t7", "--lua", GOLDEN / "probe_nets.lua", "--rtol", "1e-4", "--atol", "5e-4"
     )
     assert code == 0, out + err

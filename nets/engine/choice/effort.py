@@ -1,0 +1,32 @@
+"""How much time the choice of kernels may take."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Effort:
+    """Says what is timed before a net runs, and how often.
+
+    ``repeats``: timed runs of a candidate; ``repeats_later``: once more for those within ``near`` times the
+    best. A batch is timed on as many images as make ``multiply_adds`` of the direct algorithm and
+    ``positions`` of the output: what is fastest for them is fastest for more, as every kernel works through a
+    batch in pieces. The ``bilinear`` numbers hold where Winograd or FFT are among the candidates: with few
+    positions these, whose weights are large, look slower than they are. ``learns``: candidates that were
+    clearly slower on a similar shape are not timed.
+    """
+
+    name: str
+    repeats: int
+    repeats_later: int
+    near: float
+    multiply_adds: int
+    positions: int
+    bilinear_multiply_adds: int
+    bilinear_positions: int
+    learns: bool
+
+
+THOROUGH = Effort("thorough", 4, 2, 1.8, 6_000_000_000, 1600, 12_000_000_000, 3200, False)
+QUICK = Effort("quick", 1, 1, 1.1, 1_000_000_000, 400, 2_000_000_000, 800, True)
+
+EFFORTS = {effort.name: effort for effort in (QUICK, THOROUGH)}
