@@ -6,8 +6,9 @@ import os
 import sys
 from collections.abc import Callable
 
-from lua_compat.standard_streams import open_closed_streams
+from lua_compat.standard_streams import open_closed_streams, without_folder
 
+EXIT_LOST = 1
 EXIT_USAGE = 2
 EXIT_OUT_OF_MEMORY = 3
 EXIT_INTERRUPTED = 130
@@ -28,17 +29,22 @@ class OutOfDeviceMemoryError(UserError):
 def run_command(program: str, command: Callable[[], int]) -> int:
     """Runs ``command`` and turns what it raises into one line on stderr and an exit code.
 
-    Returns the exit code: what ``command`` returned, 2 for bad input or an unwritable output, 3 for too
-    little device memory, 130 after Ctrl-C. What stdout's encoding has no character for is written as an
-    escape.
+    Returns the exit code: what ``command`` returned, 1 where stdout was closed from the start, 2 for bad
+    input or an unwritable output, 3 for too little device memory, 130 after Ctrl-C. What stdout's encoding
+    has no character for is written as an escape.
     """
-    open_closed_streams()
+    closed = open_closed_streams()
+    if without_folder():
+        print(f"{program}: the working folder has been deleted; start it in one that exists", file=sys.stderr)
+        return EXIT_USAGE
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         code = command()
         sys.stdout.flush()
-        return code
+        if "stdout" not in closed or code != 0:
+            return code
+        code, message = EXIT_LOST, "standard output is closed: what was printed is lost"
     except UserError as error:
         code, message = error.exit_code, str(error)
     except KeyboardInterrupt:

@@ -19,6 +19,7 @@ them: U8, I8, I16, I32, I64, F32, F64, little-endian.
 import math
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Union
 
@@ -39,9 +40,29 @@ _STORED = tuple(np.dtype(code) for code in ("u1", "i1", "<i2", "<i4", "<i8", "<f
 _LARGEST_COMPRESSION = 1100
 _ALWAYS_ALLOWED = 1 << 20
 
+_UNREADABLE = (
+    OSError, RuntimeError, ValueError, TypeError, LookupError, ArithmeticError, AttributeError, MemoryError,
+)  # fmt: skip
+
 
 class HDF5Error(ValueError):
-    """A file, or a place in it, is not as expected; the message names both."""
+    """A file, or a place in it, is not as expected; the message, one line, names both."""
+
+    def __init__(self, message: str) -> None:
+        # names in a file may hold anything
+        super().__init__("".join(each if each.isprintable() else ascii(each)[1:-1] for each in message))
+
+
+@contextmanager
+def _reading(place: str) -> Iterator[None]:
+    """Turns what h5py raises for a damaged file, in a dozen classes, into HDF5Error."""
+    try:
+        yield
+    except HDF5Error:
+        raise
+    except _UNREADABLE as error:
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        raise HDF5Error(f"{place} cannot be read: {reason[:200]}") from None
 
 
 @dataclass(frozen=True)
@@ -72,16 +93,18 @@ class DataSet:
 
     @property
     def dtype(self) -> np.dtype:
-        return np.dtype(self._dataset.dtype)
+        with _reading(self._place):
+            return np.dtype(self._dataset.dtype)
 
     def dataspace_size(self) -> tuple[int, ...]:
         """Returns the sizes, without reading the data."""
-        return tuple(self._dataset.shape)
+        return self._shape()
 
     def all(self) -> np.ndarray:
         """Returns the whole dataset."""
-        self._check(self._dataset.shape)
-        return np.asarray(self._dataset[...])
+        self._check(self._shape())
+        with _reading(self._place):
+            return np.asarray(self._dataset[...])
 
     def partial(self, *ranges: tuple[int, int] | int) -> np.ndarray:
         """Returns a block: for each dimension the first and last index, 1-based and both included, or one
@@ -89,7 +112,7 @@ class DataSet:
 
         A single index keeps its dimension, of size 1. Raises HDF5Error outside the dataset.
         """
-        shape = self._dataset.shape
+        shape = self._shape()
         if len(ranges) != len(shape):
             given_text = f"{len(shape)} ranges needed for sizes {shape}, {len(ranges)} given"
             raise HDF5Error(f"{self._place}: {given_text}")
@@ -102,11 +125,17 @@ class DataSet:
                 )
             selection.append(slice(first - 1, last))
         self._check(tuple(part.stop - part.start for part in selection))
-        return np.asarray(self._dataset[tuple(selection)])
+        with _reading(self._place):
+            return np.asarray(self._dataset[tuple(selection)])
 
-    def _check(self, shape: tuple[int, ...] | None) -> None:
+    def _shape(self) -> tuple[int, ...]:
+        with _reading(self._place):
+            shape = self._dataset.shape
         if shape is None:
             raise HDF5Error(f"{self._place}: the dataset has no dataspace")
+        return tuple(shape)
+
+    def _check(self, shape: tuple[int, ...]) -> None:
         if self.dtype.kind not in "iufb":
             raise HDF5Error(f"{self._place}: elements of type {self.dtype}, not numbers")
         bound = _LARGEST_COMPRESSION * self._dataset.file.id.get_filesize() + _ALWAYS_ALLOWED
@@ -122,7 +151,8 @@ class Group:
         self._place = place
 
     def keys(self) -> list[str]:
-        return list(self._group.keys())
+        with _reading(self._place):
+            return list(self._group.keys())
 
     def read(self, datapath: str) -> Union["Group", DataSet]:
         """Returns the group or dataset at ``datapath``, relative to this group. Raises HDF5Error."""
@@ -136,17 +166,16 @@ class Group:
     def _child(self, name: str) -> Union["Group", DataSet]:
         import h5py
 
-        link = self._group.get(name, getlink=True)
+        with _reading(self._place):
+            link = self._group.get(name, getlink=True)
         if link is None:
             present = ", ".join(self.keys()[:20]) or "nothing"
             raise HDF5Error(f"{self._place} has no '{name}'; it has {present}")
         place = f"{self._place.rstrip('/')}/{name}"
         if not isinstance(link, h5py.HardLink):
             raise HDF5Error(f"{place} is a link to elsewhere, which torch-hdf5 does not write")
-        try:
+        with _reading(place):
             child = self._group[name]
-        except (KeyError, OSError, RuntimeError) as error:
-            raise HDF5Error(f"{place} cannot be read: {error}") from None
         if isinstance(child, h5py.Group):
             return Group(child, place)
         if isinstance(child, h5py.Dataset):
@@ -154,25 +183,36 @@ class Group:
         raise HDF5Error(f"{place} is neither a group nor a dataset")
 
     def all(self) -> dict[str, Any]:
-        """Returns the group as a dict of arrays and dicts. Raises HDF5Error for a group that contains
-        itself."""
-        import h5py
+        """Returns the group as a dict of arrays and dicts.
 
+        Raises HDF5Error for a group that contains itself, or is in two places: a small file could be read as
+        a tree without end.
+        """
         whole: dict[str, Any] = {}
-        todo: list[tuple[Group, dict[str, Any], frozenset[Any]]] = [(self, whole, frozenset())]
+        places: dict[int, str] = {}
+        todo: list[tuple[Group, dict[str, Any]]] = [(self, whole)]
         while todo:
-            group, table, above = todo.pop()
-            address = h5py.h5o.get_info(group._group.id).addr
-            if address in above:
-                raise HDF5Error(f"{group._place} contains itself")
+            group, table = todo.pop()
+            first = places.setdefault(group._address(), group._place)
+            if first != group._place:
+                inside = group._place.startswith(f"{first.rstrip('/')}/")
+                raise HDF5Error(
+                    f"{first} contains itself" if inside else f"{group._place} is the same group as {first}"
+                )
             for name in group.keys():  # noqa: SIM118
                 child = group._child(name)
                 if isinstance(child, DataSet):
                     table[name] = child.all()
                 else:
                     table[name] = {}
-                    todo.append((child, table[name], above | {address}))
+                    todo.append((child, table[name]))
         return whole
+
+    def _address(self) -> int:
+        import h5py
+
+        with _reading(self._place):
+            return int(h5py.h5o.get_info(self._group.id).addr)
 
 
 class File(Group):
@@ -187,9 +227,15 @@ class File(Group):
             self._file = h5py.File(path, mode)
         except (FileNotFoundError, FileExistsError, PermissionError, IsADirectoryError):
             raise
-        except OSError as error:
+        except _UNREADABLE as error:
             raise HDF5Error(f"{os.fspath(path)}: cannot be opened as HDF5: {error}") from None
-        super().__init__(self._file["/"], f"{os.fspath(path)}:/")
+        try:
+            with _reading(os.fspath(path)):
+                root = self._file["/"]
+        except HDF5Error:
+            self._file.close()
+            raise
+        super().__init__(root, f"{os.fspath(path)}:/")
 
     def __enter__(self) -> "File":
         return self

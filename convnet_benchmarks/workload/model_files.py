@@ -1,10 +1,10 @@
 """Parameters in files: a state_dict in .pt or .safetensors read, and those or a Torch7 .t7 written."""
 
-import pickle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.workload.pt_files import load_pt
 from nets.registry import on_meta
 
 if TYPE_CHECKING:
@@ -30,9 +30,6 @@ def net_with_state(net: "Net", file: str) -> "nn.Module":
     """Returns ``net`` in evaluation mode with the state_dict in ``file``. Raises UserError where it does
     not fit.
     """
-
-    import torch
-
     suffix = Path(file).suffix.lower()
     if suffix not in STATE_SUFFIXES:
         raise UserError(f"{file}: with --net it must end in {', '.join(STATE_SUFFIXES)}")
@@ -41,10 +38,10 @@ def net_with_state(net: "Net", file: str) -> "nn.Module":
             _require_safetensors(file)
             state = _load_safetensors(file)
         else:
-            state = torch.load(file, map_location="cpu", weights_only=True)
+            state = load_pt(file)
     except OSError as error:
         raise UserError(f"{file}: {error.strerror or error}") from None
-    except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError) as error:
+    except ValueError as error:
         raise UserError(f"{file}: not a state_dict ({str(error).splitlines()[0]})") from None
     module = on_meta(net)
     try:

@@ -14,7 +14,12 @@ from lua_compat.runtime.hash_seed import CannotFixOrder, restart_with_fixed_addr
 from lua_compat.runtime.interrupts import INTERRUPTED, interruptible
 from lua_compat.sandbox import LayersMissing, Limits
 from lua_compat.sandbox import run as run_in_sandbox
-from lua_compat.standard_streams import open_closed_streams
+from lua_compat.standard_streams import (
+    let_stdout_fail,
+    lost_output,
+    open_closed_streams,
+    without_folder,
+)
 
 if TYPE_CHECKING:
     from lua_compat.runtime.state import Runtime
@@ -139,7 +144,7 @@ def _check(command: Command) -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs ``th`` and returns its exit code: the script's own, 1 after an uncaught error, 2 for misuse, 4
     where a limit of the sandbox ended it, 130 on Ctrl-C."""
-    open_closed_streams()
+    closed = open_closed_streams()
     words = sys.argv[1:] if argv is None else list(argv)
     if words and words[0] in ("-h", "--help"):
         sys.stdout.write(USAGE)
@@ -149,6 +154,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except UsageError as error:
         print(f"th: {error}", file=sys.stderr)
         return USAGE_ERROR
+    if without_folder():
+        print("th: the working folder has been deleted; start th in one that exists", file=sys.stderr)
+        return USAGE_ERROR
+    if "stdout" in closed:
+        let_stdout_fail()
     try:
         if command.sandbox:
             return _run_in_sandbox(command)
@@ -171,6 +181,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     crew = Crew(owns_process=own_process)
     code = _run(command, crew)
+    if lost_output() and code == 0:
+        print("th: what was printed could not be written to standard output", file=sys.stderr)
+        code = 1
     crew.leave(code)
     return code
 
@@ -210,6 +223,10 @@ def _run_in_sandbox(command: Command) -> int:
     except BrokenPipeError:  # the reader of our stdout went away (| head): the script has been ended
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes again at exit
         return 0
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        print(f"th: sandbox: the script was ended: {error.strerror}", file=sys.stderr)
+        return 1
     if outcome.layers:
         print(f"th: sandbox: held by {', '.join(outcome.layers)}", file=sys.stderr)
     if outcome.message:

@@ -6,7 +6,7 @@ a plain function of tensors and numbers; its annotations say which arguments arr
 - ``Tensor``: a handle; ``Tensor | None``: 0 stands for None; ``*tensors: Tensor``: any number of handles.
 - ``Out``: a handle of a tensor that the kernel may resize (``resize_``). When it did, Lua is told the new
   shape and where the storage now lies.
-- ``Generator``: the number of a random generator.
+- ``Generator``: the handle of a random generator.
 - ``Workspace``: not an argument for Lua: the Lua state's own is passed.
 - anything else (numbers, strings, booleans) arrives as it is.
 """
@@ -32,7 +32,7 @@ _UNCHANGED = -1
 
 
 class Handles:
-    """The tensors that live in one Lua state, by handle. Handle 0 is None.
+    """The tensors and random generators that live in one Lua state, by handle. Handle 0 is None.
 
     ``cuda``: where tensors of CUDA's types lie ('cuda', or 'cpu' to run CUDA scripts there); None: no such
     types.
@@ -40,16 +40,15 @@ class Handles:
 
     def __init__(self, cuda: str | None = None) -> None:
         self.cuda = cuda
-        self.tensors: list[Tensor | None] = [None]
+        self.tensors: list[Tensor | Generator | None] = [None]
         self._free: list[int] = []
-        self.generators: list[Generator] = []
         self.workspace = Workspace()
 
     def __len__(self) -> int:
         """Returns how many handles are alive."""
         return len(self.tensors) - 1 - len(self._free)
 
-    def add(self, tensor: Tensor) -> int:
+    def add(self, tensor: Tensor | Generator) -> int:
         if self._free:
             handle = self._free.pop()
             self.tensors[handle] = tensor
@@ -64,14 +63,12 @@ class Handles:
 
     def tensor(self, handle: int) -> Tensor:
         held = self.tensors[handle]
-        assert held is not None, "a released handle was used"
+        assert isinstance(held, Tensor), "a released handle was used"
         return held
 
     def new_generator(self) -> int:
-        """Makes a random generator with a seed from the system, which lives as long as the Lua state; returns
-        its number."""
-        self.generators.append(Generator(int.from_bytes(os.urandom(4), "little")))
-        return len(self.generators) - 1
+        """Makes a random generator with a seed from the system; returns its handle."""
+        return self.add(Generator(int.from_bytes(os.urandom(4), "little")))
 
     def new(self, code: int, *size: int) -> tuple[int, int, int]:
         """Makes a contiguous tensor of uninitialized memory; returns its handle, its storage's handle, its
@@ -203,7 +200,7 @@ def for_lua(kernel: Callable[..., Any], handles: Handles, name: str = "kernel") 
     """
     signature = kernel_signature(kernel)
     names = [f"a{i}" for i in range(len(signature))]
-    looked_up = {"t": "tensors[{}]", "o": "tensors[{}]", "g": "generators[{}]"}
+    looked_up = {"t": "tensors[{}]", "o": "tensors[{}]", "g": "tensors[{}]"}
     passed = [looked_up.get(letter, "{}").format(n) for n, letter in zip(names, signature, strict=True)]
     parameters = list(names)
     if signature.endswith(("*", "+")):
@@ -237,7 +234,6 @@ def for_lua(kernel: Callable[..., Any], handles: Handles, name: str = "kernel") 
     scope: dict[str, Any] = {
         "kernel": kernel,
         "tensors": handles.tensors,
-        "generators": handles.generators,
         "layout": _layout,
         "state": _state,
         "misfits": _MISFITS,

@@ -84,11 +84,11 @@ def test_failures_end_as_promised(
 
 @pytest.mark.parametrize(
     ("closed", "code"),
-    [("<&-", 2), (">&-", 0), ("2>&-", 0), ("<&- >&- 2>&-", 0)],
+    [("<&-", 2), (">&-", 1), ("2>&-", 0), ("<&- >&- 2>&-", 1)],
     ids=["in", "out", "err", "all"],
 )
 def test_streams_that_are_closed(tmp_path: Path, closed: str, code: int) -> None:
-    """What is read is empty, what is written is lost, the result file has all of it."""
+    """What is read is empty; what is written is lost, which is told; the result file has all of it."""
     words = (
         [*COMMAND, "t7", "-"] if closed == "<&-" else ["benchmark.py", *SMALL, "--json", str(tmp_path / "r")]
     )
@@ -96,10 +96,21 @@ def test_streams_that_are_closed(tmp_path: Path, closed: str, code: int) -> None
     done = subprocess.run(["sh", "-c", f"{command} {closed}"], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == code, done.stderr
     assert "Traceback" not in done.stderr
-    if code == 0:
+    if code != 2:
         assert json.loads((tmp_path / "r").read_text())["status"] == "complete"
+        lost = "benchmark.py: standard output is closed: what was printed is lost\n"
+        assert done.stderr.endswith(lost) == (closed == ">&-")
     else:
         assert done.stderr.startswith("convnet-benchmarks: standard input: ")
+
+
+def test_a_deleted_working_folder_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "gone").mkdir()
+    command = shlex.join(["env", f"PYTHONPATH={ROOT}", sys.executable, *COMMAND, "flops", "--net", "alexnet"])
+    shell = f"cd {shlex.quote(str(tmp_path / 'gone'))} && rmdir ../gone && {command}"
+    done = subprocess.run(["sh", "-c", shell], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "the working folder has been deleted" in done.stderr and done.stderr.count("\n") == 1
 
 
 def test_text_that_the_locale_cannot_write_is_escaped(tmp_path: Path) -> None:

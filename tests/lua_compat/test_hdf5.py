@@ -1,5 +1,6 @@
 """torch-hdf5's layout, written and read with h5py."""
 
+import random
 from pathlib import Path
 from typing import Any
 
@@ -170,3 +171,34 @@ def test_deep_nesting_needs_no_recursion(path: Path) -> None:
     for _ in range(depth):
         back = back["d"]
     assert back["x"].tolist() == [1]
+
+
+@pytest.mark.parametrize("options", [None, hdf5.DataSetOptions(chunking=(5, 5), deflate=3)])
+def test_mutated_files_are_read_or_refused_in_one_line(path: Path, options: Any) -> None:
+    rows = np.arange(120.0).reshape(30, 4)
+    hdf5.save(path, {"x": rows, "n": {"y": np.ones((5, 2), np.float32), "deep": {"z": rows}}}, options)
+    whole, draws = path.read_bytes(), random.Random(5)
+    refused = 0
+    for _ in range(300):
+        damaged = bytearray(whole)
+        for _ in range(draws.randint(1, 6)):
+            damaged[draws.randrange(len(damaged))] = draws.choice([0, 1, 127, 255, draws.randrange(256)])
+        path.write_bytes(damaged)
+        try:
+            hdf5.load(path)
+        except hdf5.HDF5Error as error:
+            refused += 1
+            assert str(error).isprintable() and str(error).startswith(str(path))
+    assert refused > 50
+
+
+def test_a_group_in_two_places_is_refused(path: Path) -> None:
+    """Each doubles what it holds: thirty would be read as a billion."""
+    with h5py.File(path, "w") as raw:
+        group = raw
+        for _ in range(30):
+            inner = group.create_group("a")
+            group["b"] = inner
+            group = inner
+    with pytest.raises(hdf5.HDF5Error, match="is the same group as"):
+        hdf5.load(path)

@@ -4,11 +4,8 @@ Raises UserError for a file that is broken or holds what its kind of file should
 """
 
 import json
-import pickle
-import re
 import sys
 import tokenize
-import warnings
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -19,10 +16,10 @@ import numpy as np
 
 from convnet_benchmarks.commands.crosscheck.exact_numbers import exact_type
 from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.workload.pt_files import load_pt
 from convnet_benchmarks.workload.torch7_models import is_t7_file, load_t7
 
 _LONGEST_REASON = 120
-_BROKEN_PICKLE = (LookupError, TypeError, AttributeError, AssertionError)
 
 
 def _read_hdf5(path: str) -> Any:
@@ -59,24 +56,6 @@ def _in_short(error: BaseException) -> str:
     line = next(iter(str(error).splitlines()), type(error).__name__)
     text = "".join(character if character.isprintable() else "?" for character in line)
     return text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}..."
-
-
-def _read_torch(path: str) -> Any:
-
-    import torch
-
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of what may change in PyTorch: not the user's concern
-            return torch.load(path, map_location="cpu", weights_only=True)
-    except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError, *_BROKEN_PICKLE) as error:
-        # PyTorch's own message is a page about what to do in Python.
-        foreign = re.search(r"GLOBAL ([\w.]+)", str(error))
-        raise UserError(
-            f"{path}: not a file that torch.load(weights_only=True) reads"
-            + (f": it holds a {foreign[1]}" if foreign else "")
-            + "; accepted: tensors, numbers and texts in lists and dicts, such as a state_dict"
-        ) from None
 
 
 def _read_safetensors(path: str) -> Any:
@@ -148,8 +127,8 @@ READERS: dict[str, Callable[[str], Any]] = {
     ".hdf5": _read_hdf5,
     ".npz": _read_numpy,
     ".npy": _read_numpy,
-    ".pt": _read_torch,
-    ".pth": _read_torch,
+    ".pt": load_pt,
+    ".pth": load_pt,
     ".safetensors": _read_safetensors,
     ".json": _read_json,
 }

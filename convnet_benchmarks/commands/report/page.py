@@ -60,8 +60,8 @@ def _document(title: str, body: str, figures: dict[str, Any]) -> str:
     from bokeh.resources import Resources
 
     library = "\n".join(Resources(mode="inline", components=["bokeh"]).js_raw)
-    # Inside a script element only '</' could end it early.
-    data = json.dumps(figures, allow_nan=False).replace("</", "<\\/")
+    # '</script' would end the script element, and '<!--<script>' keep its end from being seen.
+    data = json.dumps(figures, allow_nan=False).replace("<", "\\u003c")
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>

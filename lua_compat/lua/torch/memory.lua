@@ -136,6 +136,8 @@ local function account(bytes)
    if ndead >= RELEASE_AT then release_dead() end
 end
 
+memory.account = account
+
 local function drop(r) -- the Python view no longer matches the record
    local h = r.h
    if h then
@@ -161,6 +163,21 @@ local function finalize_storage(ud)
       if S.removed then remove(S.removed) end
       if S.spare and nspares < SPARES_KEPT then put_spare(S) else drop(S) end
    end
+end
+
+-- For userdata that stand for something else of Python's, of so many bytes: a random generator. The caller records its
+-- handle as number.
+function memory.prototype_of_others(bytes)
+   local proto = newproxy(true)
+   debug.getmetatable(proto).__gc = function(ud)
+      local r = records[ud]
+      if r then
+         records[ud] = nil
+         note_freed(bytes)
+         note_dead(r.number)
+      end
+   end
+   return proto
 end
 
 -- The metatables of the userdata; torch/tensor.lua and storage.lua make classes of them.

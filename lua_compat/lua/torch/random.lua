@@ -15,11 +15,12 @@ local define, floating = overloads.define, overloads.floating
 
 local random = {}
 
--- Generators. A record: tag and number, the index of the generator in Python.
-local proto = newproxy(true)
+-- Generators. A record: tag and number, the handle of the generator in Python.
 local RNG_STATE_BYTES = 5048
+local proto = memory.prototype_of_others(RNG_STATE_BYTES)
 
 local function new_generator()
+   memory.account(RNG_STATE_BYTES)
    local ud = newproxy(proto)
    records[ud] = { tag = overloads.GENERATOR_TAG, number = python.new_generator() }
    return ud

@@ -40,7 +40,14 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     pytest.importorskip("sklearn")
     folder = tmp_path_factory.mktemp("digits")
     result = folder / "accuracy.json"
-    options = ("--backends", "no-onednn,stock,mm", "--save", str(folder / "net.pt"), "--json", str(result))
+    options = (
+        "--backends",
+        "no-onednn,stock,mm",
+        "--save",
+        str(folder / "net.safetensors"),
+        "--json",
+        str(result),
+    )
     stdout = run_here("--epochs", "6", *options)  # half of what the command does by itself
     return folder, stdout, json.loads(result.read_text())
 
@@ -64,7 +71,7 @@ def test_weights_in_every_format_give_the_same_answers(trained: Trained, tmp_pat
         pytest.importorskip("safetensors")
     converted, result = str(tmp_path / f"net{suffix}"), tmp_path / "accuracy.json"
     options = ("--backends", "no-onednn", "--json", str(result))
-    run_here("--weights", str(folder / "net.pt"), "--save", converted, "--limit", "1", *options)
+    run_here("--weights", str(folder / "net.safetensors"), "--save", converted, "--limit", "1", *options)
     run_here("--weights", converted, *options)
     (backend,) = json.loads(result.read_text())["backends"]
     assert backend["top1"] == before["backends"][0]["top1"]
@@ -129,7 +136,14 @@ def test_ctrl_c_in_the_second_backend_keeps_what_was_answered(
     monkeypatch.setattr(study, "answer", answer)
     folder, _, _ = trained
     path = tmp_path / "accuracy.json"
-    options = ("--weights", str(folder / "net.pt"), "--backends", "stock,mm,fft", "--json", str(path))
+    options = (
+        "--weights",
+        str(folder / "net.safetensors"),
+        "--backends",
+        "stock,mm,fft",
+        "--json",
+        str(path),
+    )
     assert main(["accuracy", *options]) == 130
     assert "40 examples, interrupted" in capsys.readouterr().out
     result = json.loads(path.read_text())
@@ -206,7 +220,7 @@ def test_the_command_on_an_image_folder(images: Path, trained: Trained, tmp_path
     result = tmp_path / "accuracy.json"
     folder, _, _ = trained
     run_here(
-        *("--images", str(images), "--weights", str(folder / "net.pt"), "--backends", "stock"),
+        *("--images", str(images), "--weights", str(folder / "net.safetensors"), "--backends", "stock"),
         *("--json", str(result), "--limit", "3", "--batch-size", "2"),
     )
     assert json.loads(result.read_text())["examples"] == 3

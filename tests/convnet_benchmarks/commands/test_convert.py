@@ -14,6 +14,7 @@ from nets.registry import NETS, build
 from tests.convnet_benchmarks.commands.crosscheck.test_result_files import T7
 from tests.helpers.commands import run_python
 from tests.helpers.crosscheck_files import LOGS, Command
+from tests.helpers.pt_files import needs_safe_pt
 
 
 @pytest.fixture
@@ -45,6 +46,7 @@ def test_convert_to_t7_and_back_agrees(convert: Command, crosscheck: Command, tm
     assert crosscheck(tmp_path / "record.t7")[0] == 0
 
 
+@needs_safe_pt
 def test_convert_a_named_net_for_torch7(convert: Command, tmp_path: Path) -> None:
     net = build(NETS["googlenet"], 1)
     torch.save(net.state_dict(), tmp_path / "w.pt")

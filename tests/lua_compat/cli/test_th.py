@@ -1,5 +1,6 @@
 """The command th, as a person types it."""
 
+import shlex
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import pytest
 
 from tests.helpers.commands import run_python, run_th, started_th
 from tests.helpers.places import ROOT
+from tests.helpers.sandbox import SANDBOX
 
 
 def test_script_gets_its_arguments_and_finds_its_neighbours(tmp_path: Path) -> None:
@@ -260,3 +262,31 @@ def test_paths_and_texts_outside_of_ascii(tmp_path: Path) -> None:
     )
     result = run_th(str(script), str(tmp_path))
     assert result.returncode == 1 and "ünlucky" in result.stderr, result.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "redirected", "code"),
+    [
+        ("-e 'print(1)'", ">&-", 1),
+        ("-e 'print(1) os.exit(0)'", ">/dev/full", 1),
+        ("-e 'for i = 1, 1e5 do print(i) end'", ">/dev/full", 1),
+        ("-e 'x = 1'", ">&-", 0),
+        ("-e 'print(1) os.exit(3)'", ">&-", 3),
+        (f"{SANDBOX} script.lua", ">&-", 1),
+    ],
+)
+def test_what_cannot_be_printed_is_told(tmp_path: Path, words: str, redirected: str, code: int) -> None:
+    (tmp_path / "script.lua").write_text("print(1)")
+    command = f"PYTHONPATH={shlex.quote(str(ROOT))} {sys.executable} -m lua_compat {words} {redirected}"
+    done = subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == code
+    assert done.stderr.count("\n") == (code == 1), done.stderr
+
+
+def test_a_deleted_working_folder_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "gone").mkdir()
+    command = f"PYTHONPATH={shlex.quote(str(ROOT))} {sys.executable} -m lua_compat -e 'print(1)'"
+    shell = f"cd {shlex.quote(str(tmp_path / 'gone'))} && rmdir ../gone && {command}"
+    done = subprocess.run(["sh", "-c", shell], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "the working folder has been deleted" in done.stderr and done.stderr.count("\n") == 1

@@ -75,6 +75,9 @@ def test_nothing_is_alive_after_a_full_collection() -> None:
             torch.inverse(torch.mm(t:t(), t) + torch.eye(5))
             t:resize(7, 7):storage():resize(100)
             if i % 100 == 0 then kept[#kept + 1] = t end
+            local generator = torch.Generator()
+            torch.manualSeed(generator, i)
+            assert(torch.random(generator) ~= torch.random(generator))
         end
         """
     )

@@ -10,6 +10,7 @@ from lua_compat import t7
 from tests.convnet_benchmarks.commands.crosscheck.test_result_files import KINDS, T7
 from tests.helpers.crosscheck_files import LOGS, Command, write
 from tests.helpers.places import GOLDEN
+from tests.helpers.pt_files import PT
 
 
 @pytest.mark.parametrize("name", ["net", "residual", "tied"])
@@ -43,7 +44,7 @@ def test_a_mode_other_than_the_recorded_one_differs_and_says_why(crosscheck: Com
     assert "random in training mode: nn.Dropout (try --mode evaluate)" in stdout
 
 
-@pytest.mark.parametrize("kind", [".t7", ".npz", ".h5", ".pt"])
+@pytest.mark.parametrize("kind", [".t7", ".npz", ".h5", PT])
 def test_a_model_and_its_record_in_two_files(crosscheck: Command, tmp_path: Path, kind: str) -> None:
     record = t7.load(T7 / "residual.bin.t7")
     t7.save(tmp_path / "model.t7", record["net"])

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from convnet_benchmarks.commands import report
-from convnet_benchmarks.commands.report.chart import Chart
+from convnet_benchmarks.commands.report.chart import Axis, Chart, Mark, Panel, Series
 from convnet_benchmarks.commands.report.page import Section, page_text, table_html
 from convnet_benchmarks.commands.report.plots import all_plots
 from convnet_benchmarks.errors import UserError
@@ -126,6 +126,17 @@ def test_names_from_files_are_no_html() -> None:
         page_text(evil, [evil], [Section("x", evil, evil, chart), Section("y", evil, evil, None)], [])
     )
     assert read.tags.count("script") == 3 and read.text.count(evil) >= 6
+
+
+@pytest.mark.usefixtures("needs_bokeh")
+@pytest.mark.parametrize("evil", ["<!--<script>", "</script><script>alert(1)</script>"])
+def test_names_in_charts_stay_data(evil: str) -> None:
+    series = [Series(evil, [Mark(1.0, name=evil, tips=((evil, evil),))])]
+    chart = Chart("", [Panel(evil, "bars", Axis(evil), Axis(evil), series)], Table("", [Column("x")], [[1]]))
+    content = page_text("title", ["file"], [Section("x", "section", "command", chart)], [])
+    (figures,) = re.findall(r'<script type="application/json" id="figures">(.*?)</script>', content)
+    assert "<" not in figures and evil in str(json.loads(figures))
+    assert Page(content).tags.count("script") == 3
 
 
 def test_a_table_keeps_its_alignment_and_caption() -> None:
