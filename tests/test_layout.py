@@ -5,6 +5,7 @@ arrows must keep to are import-linter's contracts in pyproject.toml.
 """
 
 import ast
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -151,16 +152,29 @@ def test_no_prefix_is_shared_by_three_files() -> None:
         assert not [prefix for prefix, count in prefixes.items() if count >= 3], folder
 
 
-def test_docstrings_say_what_is_done() -> None:
-    """Docstrings begin with a verb or a noun; none opens with 'What'."""
-    opened = [
-        f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 1)}"
-        for path in sources(*PACKAGES)
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
-        and (ast.get_docstring(node) or "").startswith("What ")
+def documented(*kinds: type[ast.AST]) -> Iterator[tuple[str, str, str]]:
+    """Gives place, name and docstring of the documented nodes of ``kinds``."""
+    for path in sources(*PACKAGES):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, kinds) and (text := ast.get_docstring(node)):  # type: ignore[arg-type]
+                place = f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 1)}"
+                yield place, getattr(node, "name", ""), text
+
+
+def test_no_docstring_opens_with_what() -> None:
+    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef)
+    assert [place for place, _, text in documented(*kinds) if text.startswith("What ")] == []
+
+
+def test_docstrings_of_public_functions_begin_with_a_verb() -> None:
+    """In the third person: Returns, Reads, Computes."""
+    verb = re.compile(r"[A-Z][a-z]+s\b")
+    other = [
+        place
+        for place, name, text in documented(ast.FunctionDef)
+        if not name.startswith("_") and (not verb.match(text) or text.split()[0] in ("This", "As", "Its"))
     ]
-    assert opened == []
+    assert other == []
 
 
 if __name__ == "__main__":

@@ -238,7 +238,7 @@ class Fields:
         return module
 
     def convert(self, source: Any, place: str) -> nn.Module:
-        """Another module that this one holds at ``place`` (a path step)."""
+        """Converts another module that this one holds at ``place`` (a path step)."""
         return self._converter.module(source, f"{self.path}{place}")
 
     @property

@@ -14,12 +14,12 @@ def eye(out: Tensor) -> None:
 
 
 def arithmetic_sequence(out: Tensor, first: float, step: float) -> None:
-    """out[i] = first + i * step"""
+    """Fills out[i] = first + i * step."""
     out.copy_((torch.arange(out.numel(), dtype=torch.float64) * step + first).reshape(out.shape))
 
 
 def geometric_sequence(out: Tensor, first: float, step: float) -> None:
-    """out[i] = 10 ** (first + i * step)"""
+    """Fills out[i] = 10 ** (first + i * step)."""
     exponents = torch.arange(out.numel(), dtype=torch.float64) * step + first
     out.copy_(torch.pow(10.0, exponents).reshape(out.shape))
 

@@ -12,7 +12,7 @@ SANDBOXED = __all__
 
 
 def correlate(out: Out, x: Tensor, kernel: Tensor, dims: int, full: bool, flipped: bool) -> None:
-    """Correlation in ``dims`` dimensions; ``flipped``: convolution; ``full``: wherever the two overlap.
+    """Correlates in ``dims`` dimensions; ``flipped``: convolves; ``full``: wherever the two overlap.
 
     x, kernel: one plane each; p planes each, paired; or p planes and o x p kernels, summed over p. Pairs are
     computed one by one: of equal planes the results are equal, to the last bit.

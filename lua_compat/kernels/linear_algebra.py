@@ -54,7 +54,7 @@ def _scale(value: float, t: Tensor) -> float:
 
 
 def addmv(out: Tensor, beta: float, t: Tensor, alpha: float, a: Tensor, b: Tensor) -> None:
-    """out = beta * t + alpha * a @ b; so the following."""
+    """Computes out = beta * t + alpha * a @ b; so do the following."""
     multiply(out, a, b, _scale(beta, t), t, _scale(alpha, t))
 
 
@@ -79,7 +79,7 @@ def _columns(b: Tensor) -> Tensor:
 
 
 def gesv(solution: Out, factors: Out, b: Tensor, a: Tensor) -> None:
-    """The solution of a x = b, and a's LU factors in one matrix."""
+    """Returns the solution of a x = b, and a's LU factors in one matrix."""
     lu, pivots, info = torch.linalg.lu_factor_ex(a)
     if info.item() > 0:
         raise ValueError(f"Lapack Error gesv : U({info.item()},{info.item()}) is zero, singular U.")
@@ -88,7 +88,7 @@ def gesv(solution: Out, factors: Out, b: Tensor, a: Tensor) -> None:
 
 
 def gels(solution: Out, factors: Out, b: Tensor, a: Tensor) -> None:
-    """The least-squares (more rows than columns) or least-norm solution of a x = b, and a's QR or LQ."""
+    """Finds the least-squares (more rows than columns) or least-norm solution of a x = b, a's QR or LQ."""
     rows, columns = a.shape
     b = _columns(b)
     wide = rows < columns
@@ -151,7 +151,7 @@ def eig(values: Out, vectors: Out, a: Tensor, job: str) -> None:
 
 
 def svd(u: Out, s: Out, v: Out, a: Tensor, job: str) -> None:
-    """a = u diag(s) v^T; ``job`` 'A': all columns of u and v."""
+    """Factorises a = u diag(s) v^T; ``job`` 'A': all columns of u and v."""
     left, values, right = torch.linalg.svd(a, full_matrices=job == "A")
     _write(u, left)
     _write(s, values)
@@ -166,7 +166,7 @@ def inverse(out: Out, a: Tensor) -> None:
 
 
 def potrf(out: Out, a: Tensor, uplo: str) -> None:
-    """The Cholesky factor: a = u^T u ('U') or l l^T ('L')."""
+    """Computes the Cholesky factor: a = u^T u ('U') or l l^T ('L')."""
     factor, info = torch.linalg.cholesky_ex(a if uplo == "L" else a.T)
     if info.item() > 0:
         raise ValueError(
@@ -176,17 +176,17 @@ def potrf(out: Out, a: Tensor, uplo: str) -> None:
 
 
 def potrs(out: Out, b: Tensor, factor: Tensor, uplo: str) -> None:
-    """The solution of a x = b, given a's Cholesky factor."""
+    """Solves a x = b, given a's Cholesky factor."""
     _write(out, torch.cholesky_solve(_columns(b), factor, upper=uplo == "U"))
 
 
 def potri(out: Out, factor: Tensor, uplo: str) -> None:
-    """The inverse of a, given its Cholesky factor."""
+    """Computes the inverse of a, given its Cholesky factor."""
     _write(out, torch.cholesky_inverse(factor, upper=uplo == "U"))
 
 
 def pstrf(out: Out, pivots: Out, a: Tensor, uplo: str, tolerance: float) -> None:
-    """The Cholesky factor with complete pivoting of a positive semi-definite matrix; ``pivots`` count from 1.
+    """Factorises a positive semi-definite matrix with complete pivoting (Cholesky); ``pivots`` count from 1.
 
     ``tolerance`` < 0: n * epsilon * the largest diagonal element.
     """
@@ -223,14 +223,14 @@ def qr(q: Out, r: Out, a: Tensor) -> None:
 
 
 def geqrf(packed: Out, tau: Out, a: Tensor) -> None:
-    """QR in LAPACK's packed form: r above the diagonal, the reflectors below."""
+    """Computes QR in LAPACK's packed form: r above the diagonal, the reflectors below."""
     result, scales = torch.geqrf(a)
     _write(packed, result)
     _write(tau, scales)
 
 
 def squared_distances(out: Tensor, a: Tensor, b: Tensor, gain: float) -> None:
-    """out[i, j] = gain * the sum of (a[i] - b[j])^2; whole numbers wrap around, as in C."""
+    """Computes out[i, j] = gain * the sum of (a[i] - b[j])^2; whole numbers wrap around, as in C."""
     columns = b.flatten(1) if b.dim() > 1 else b.unsqueeze(1)
     for distances, row in zip(out, a, strict=True):
         torch.sum((columns - row.flatten()).square_(), 1, dtype=out.dtype, out=distances)
@@ -238,12 +238,12 @@ def squared_distances(out: Tensor, a: Tensor, b: Tensor, gain: float) -> None:
 
 
 def orgqr(out: Out, packed: Tensor, tau: Tensor) -> None:
-    """The q of a packed QR in the first columns, one per reflector; the others stay as they are."""
+    """Writes the q of a packed QR to the first columns, one per reflector; the others stay as they are."""
     reflectors = len(tau)
     q = torch.orgqr(packed[:, :reflectors], tau)
     _write(out, q if reflectors == packed.shape[1] else torch.cat([q, packed[:, reflectors:]], 1))
 
 
 def ormqr(out: Out, packed: Tensor, tau: Tensor, c: Tensor, side: str, trans: str) -> None:
-    """c times the q of a packed QR, from the left ('L') or the right ('R'), transposed ('T') or not."""
+    """Multiplies c by the q of a packed QR, from the left ('L') or right ('R'), transposed ('T') or not."""
     _write(out, torch.ormqr(packed, tau, c, left=side == "L", transpose=trans == "T"))

@@ -34,7 +34,7 @@ def _scalar(value: Number, like: Tensor) -> Tensor:
 
 
 def copy(out: Tensor, t: Tensor) -> None:
-    """out = t, converted to out's type as a C cast does."""
+    """Copies t to out, converted to out's type as a C cast does."""
     out.copy_(t)
 
 
@@ -55,7 +55,7 @@ def add_scalar(out: Tensor, t: Tensor, value: Number) -> None:
 
 
 def add_scaled(out: Tensor, t: Tensor, value: Number, s: Tensor) -> None:
-    """out = t + value * s; an expanded out (t the same) gets the sums of what falls on its elements."""
+    """Computes out = t + value * s; an expanded out (t the same) sums what falls on its elements."""
     narrowed = _writable(out)
     if narrowed is not out:
         narrowed.add_(s.sum_to_size(narrowed.shape), alpha=_whole(value, t))
@@ -72,7 +72,7 @@ def mul(out: Tensor, t: Tensor, value: Number) -> None:
 
 
 def div(out: Tensor, t: Tensor, value: Number) -> None:
-    """Whole numbers are divided as in C: towards zero."""
+    """Divides; whole numbers as in C, towards zero."""
     torch.div(t, _scalar(value, t), rounding_mode=_rounding(t), out=out)
 
 
@@ -85,7 +85,7 @@ def fmod(out: Tensor, t: Tensor, value: Number) -> None:
 
 
 def remainder(out: Tensor, t: Tensor, value: Number) -> None:
-    """t - value * floor(t / value), with the sign of value; of zero NaN."""
+    """Computes t - value * floor(t / value), with the sign of value; of zero NaN."""
     cremainder(out, t, _scalar(value, t))
 
 
@@ -102,12 +102,12 @@ def bitxor(out: Tensor, t: Tensor, value: Number) -> None:
 
 
 def lshift(out: Tensor, t: Tensor, value: Number) -> None:
-    """t * 2**value"""
+    """Computes t * 2**value."""
     clshift(out, t, _scalar(value, t))
 
 
 def rshift(out: Tensor, t: Tensor, value: Number) -> None:
-    """t / 2**value; the bits of whole numbers are shifted without their sign."""
+    """Computes t / 2**value; the bits of whole numbers are shifted without their sign."""
     crshift(out, t, _scalar(value, t))
 
 
@@ -120,7 +120,7 @@ def cdiv(out: Tensor, t: Tensor, s: Tensor) -> None:
 
 
 def cpow(out: Tensor, t: Tensor, s: Tensor) -> None:
-    """t ** s; whole numbers by way of double precision, as in Torch7."""
+    """Computes t ** s; whole numbers by way of double precision, as in Torch7."""
     if t.dtype.is_floating_point:
         torch.pow(t, s, out=out)
     else:
@@ -132,7 +132,7 @@ def cfmod(out: Tensor, t: Tensor, s: Tensor) -> None:
 
 
 def cremainder(out: Tensor, t: Tensor, s: Tensor) -> None:
-    """t - s * floor(t / s), with the sign of s; of zero NaN. (PyTorch's goes by C's fmod: 3 % 0.1 is 0.1.)"""
+    """Computes t - s * floor(t / s), with the sign of s; of zero NaN. (PyTorch's 3 % 0.1 is 0.1, as C's.)"""
     if not t.dtype.is_floating_point:
         torch.remainder(t, s, out=out)
         return
@@ -159,7 +159,7 @@ def _bits(t: Tensor) -> Tensor:
 
 
 def clshift(out: Tensor, t: Tensor, s: Tensor) -> None:
-    """t * 2**s; counts of whole numbers are taken as processors take them: by their last 5 bits, for 64-bit
+    """Computes t * 2**s; counts of whole numbers are taken as processors do: by their last 5 bits, for 64-bit
     numbers 6."""
     if t.dtype.is_floating_point:
         torch.mul(t, torch.pow(2.0, s), out=out)
@@ -170,7 +170,7 @@ def clshift(out: Tensor, t: Tensor, s: Tensor) -> None:
 
 
 def crshift(out: Tensor, t: Tensor, s: Tensor) -> None:
-    """t / 2**s; whole numbers without their sign, counts as those of ``clshift``."""
+    """Computes t / 2**s; whole numbers without their sign, counts as those of ``clshift``."""
     if t.dtype.is_floating_point:
         torch.div(t, torch.pow(2.0, s), out=out)
     elif t.dtype == torch.int64:
@@ -183,7 +183,7 @@ def crshift(out: Tensor, t: Tensor, s: Tensor) -> None:
 
 
 def clamp(out: Tensor, t: Tensor, low: Number, high: Number) -> None:
-    """Below low: low; else above high: high, also where low is above high."""
+    """Limits t: low below low, else high above high, also where low is above high."""
     if low <= high:
         torch.clamp(t, low, high, out=out)
     else:
@@ -191,12 +191,12 @@ def clamp(out: Tensor, t: Tensor, low: Number, high: Number) -> None:
 
 
 def addcmul(out: Tensor, value: Number, a: Tensor, b: Tensor) -> None:
-    """out += value * a * b"""
+    """Adds value * a * b to out."""
     out.addcmul_(a, b, value=_whole(value, out))
 
 
 def addcdiv(out: Tensor, value: Number, a: Tensor, b: Tensor) -> None:
-    """out += value * a / b"""
+    """Adds value * a / b to out."""
     if out.dtype.is_floating_point:
         out.addcdiv_(a, b, value=value)
     else:
@@ -204,12 +204,12 @@ def addcdiv(out: Tensor, value: Number, a: Tensor, b: Tensor) -> None:
 
 
 def cmax(out: Tensor, t: Tensor, s: Tensor) -> None:
-    """t where it is greater, else s: of a NaN and a number the second."""
+    """Takes t where it is greater, else s: of a NaN and a number the second."""
     torch.where(t > s, t, s, out=out)
 
 
 def cmin(out: Tensor, t: Tensor, s: Tensor) -> None:
-    """t where it is smaller, else s: of a NaN and a number the second."""
+    """Takes t where it is smaller, else s: of a NaN and a number the second."""
     torch.where(t < s, t, s, out=out)
 
 
@@ -228,7 +228,7 @@ def _round_half_away(t: Tensor) -> Tensor:
 
 
 def unary(out: Tensor, t: Tensor, name: str) -> None:
-    """out = name(t), for PyTorch's functions of one element and C's round."""
+    """Computes out = name(t), for PyTorch's functions of one element and C's round."""
     if name == "round":
         out.copy_(_round_half_away(t))
     else:
@@ -236,7 +236,7 @@ def unary(out: Tensor, t: Tensor, name: str) -> None:
 
 
 def lerp(out: Tensor, t: Tensor, s: Tensor, value: Number) -> None:
-    """out = t + value * (s - t)"""
+    """Computes out = t + value * (s - t)."""
     out.copy_(t + value * (s - t))
 
 
@@ -249,12 +249,12 @@ def pow(out: Tensor, t: Tensor, value: Number) -> None:
 
 
 def scalar_pow(out: Tensor, value: Number, t: Tensor) -> None:
-    """out = value ** t"""
+    """Computes out = value ** t."""
     torch.pow(value, t, out=out)
 
 
 def compare(out: Tensor, t: Tensor, s: Tensor, name: str) -> None:
-    """out = 1 where t name s, else 0; ``name`` is lt, le, gt, ge, eq or ne."""
+    """Sets out to 1 where t name s, else 0; ``name`` is lt, le, gt, ge, eq or ne."""
     out.copy_(getattr(torch, name)(t, s))
 
 
@@ -271,7 +271,7 @@ def log1p(value: float) -> float:
 
 
 def half_bits(value: float) -> int:
-    """The bits of the half nearest to a number."""
+    """Returns the bits of the half nearest to a number."""
     with np.errstate(over="ignore"):
         return int(np.float16(value).view(np.uint16))
 

@@ -58,7 +58,7 @@ def initial_seed(generator: Generator) -> int:
 
 
 def get_rng_state(generator: Generator, out: Tensor) -> None:
-    """The generator as the bytes of Torch7's own (``STATE_BYTES`` of them)."""
+    """Returns the generator as the bytes of Torch7's own (``STATE_BYTES`` of them)."""
     state = generator.get_state()
     record = np.zeros(1, _STATE)
     position = int(state["bits"]["state"]["pos"])
@@ -93,7 +93,7 @@ def set_rng_state(generator: Generator, t: Tensor) -> bool:
 
 
 def draw_random(generator: Generator, low: float | None = None, high: float | None = None) -> int:
-    """A 32-bit draw, or a whole number from low to high."""
+    """Draws 32 bits, or a whole number from low to high."""
     if low is None or high is None:
         return int(generator.random(1)[0])
     return int(generator.random(1, int(low), int(high))[0])
@@ -130,7 +130,7 @@ def draw_bernoulli(generator: Generator, p: float) -> int:
 def fill_random(
     out: Tensor, generator: Generator, low: float | None = None, high: float | None = None
 ) -> None:
-    """Whole numbers from low to high, or up to the largest that out's elements hold exactly."""
+    """Draws whole numbers from low to high, or up to the largest that out's elements hold exactly."""
     if low is not None and high is not None:
         first, last = int(low), int(high)
         _in_place(out, lambda count: generator.random(count, first, last))
@@ -177,12 +177,12 @@ def fill_bernoulli(out: Tensor, generator: Generator, p: float) -> None:
 
 
 def fill_bernoulli_each(out: Tensor, generator: Generator, p: Tensor) -> None:
-    """One probability per element."""
+    """Draws zeros and ones, with one probability per element."""
     _in_place(out, lambda count: generator.bernoulli(count, array_of(p.cpu().double().reshape(-1))))
 
 
 def randperm(out: Tensor, generator: Generator) -> None:
-    """A permutation of 1 to the number of elements."""
+    """Draws a permutation of 1 to the number of elements."""
     _in_place(out, generator.randperm)
 
 

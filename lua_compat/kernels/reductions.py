@@ -33,7 +33,7 @@ def mean_all(t: Tensor) -> float:
 
 
 def var_all(t: Tensor, biased: bool) -> float:
-    """``biased``: divide by n instead of n - 1."""
+    """Computes the variance; ``biased``: divides by n instead of n - 1."""
     if t.numel() == 1 and not biased:
         return float("nan")
     return t.double().var(correction=0 if biased else 1).item()
@@ -44,7 +44,7 @@ def std_all(t: Tensor, biased: bool) -> float:
 
 
 def norm_all(t: Tensor, p: float) -> float:
-    """p 0 counts the elements that are not zero."""
+    """Computes the p-norm; p 0 counts the elements that are not zero."""
     return torch.linalg.vector_norm(t.double(), p).item()
 
 
@@ -85,7 +85,7 @@ def mean(out: Tensor, t: Tensor, dimension: int) -> None:
 
 
 def var(out: Tensor, t: Tensor, dimension: int, biased: bool) -> None:
-    """``biased``: divide by n instead of n - 1, which of one element gives NaN.
+    """Computes variances; ``biased``: divides by n instead of n - 1, which of one element gives NaN.
 
     From the sum and the sum of squares, as Torch7 does; the squares are of the element type's precision.
     """
@@ -135,26 +135,26 @@ def min(values: Tensor, positions: Tensor, t: Tensor, dimension: int) -> None:
 
 
 def mode(values: Tensor, positions: Tensor, t: Tensor, dimension: int) -> None:
-    """The most frequent element, the smallest of several; its position is the last one."""
+    """Finds the most frequent element, the smallest of several; its position is the last one."""
     values.copy_(t.mode(dimension - 1, keepdim=True)[0])
     from_the_end = torch.eq(t, values).flip(dimension - 1).byte().argmax(dimension - 1, keepdim=True)
     positions.copy_(t.shape[dimension - 1] - from_the_end)
 
 
 def kthvalue(values: Tensor, positions: Tensor, t: Tensor, dimension: int, k: int) -> None:
-    """The k-th smallest element."""
+    """Finds the k-th smallest element."""
     _write(values, positions, t.kthvalue(int(k), dimension - 1, keepdim=True))
 
 
 def sort(values: Tensor, positions: Tensor, t: Tensor, dimension: int, descending: bool) -> None:
-    """Equal elements keep their order."""
+    """Sorts; equal elements keep their order."""
     _write(values, positions, torch.sort(t, dim=dimension - 1, descending=descending, stable=True))
 
 
 def topk(
     values: Tensor, positions: Tensor, t: Tensor, dimension: int, k: int, largest: bool, sorted: bool
 ) -> None:
-    """The k smallest (or largest) elements, in no order unless ``sorted``."""
+    """Finds the k smallest (or largest) elements, in no order unless ``sorted``."""
     _write(values, positions, torch.topk(t, int(k), dimension - 1, largest, bool(sorted)))
 
 
@@ -177,6 +177,6 @@ def histc(out: Tensor, t: Tensor, low: float, high: float) -> None:
 
 
 def bhistc(out: Tensor, t: Tensor, low: float, high: float) -> None:
-    """``histc`` of each row, with one range for all."""
+    """Computes ``histc`` of each row, with one range for all."""
     for counts, row in zip(out, t, strict=True):
         _count_bins(counts, row, *_range_of_bins(t, low, high))

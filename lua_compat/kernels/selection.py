@@ -14,7 +14,7 @@ SANDBOXED = __all__
 
 
 def out_of_range(index: Tensor, size: int) -> bool:
-    """Whether any index is not one of 1 to size."""
+    """Returns whether any index is not one of 1 to size."""
     if index.numel() == 0:
         return False
     low, high = torch.aminmax(index)
@@ -22,7 +22,7 @@ def out_of_range(index: Tensor, size: int) -> bool:
 
 
 def out_of_mask(mask: Tensor) -> bool:
-    """Whether a mask holds anything but zeros and ones."""
+    """Returns whether a mask holds anything but zeros and ones."""
     return mask.max().item() > 1
 
 
@@ -68,7 +68,7 @@ def masked_fill(out: Tensor, mask: Tensor, value: float) -> None:
 
 
 def masked_copy(out: Tensor, mask: Tensor, source: Tensor) -> None:
-    """The places of the mask, in order, get the elements of source, in order."""
+    """Gives the places of the mask, in order, the elements of source, in order."""
     out.masked_scatter_(mask.bool(), source)
 
 
@@ -77,5 +77,5 @@ def count_nonzero(t: Tensor) -> int:
 
 
 def nonzero(out: Tensor, t: Tensor) -> None:
-    """One row of indices for each element that is not zero."""
+    """Lists one row of indices for each element that is not zero."""
     torch.add(torch.nonzero(t), 1, out=out)

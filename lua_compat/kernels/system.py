@@ -30,12 +30,12 @@ _counting = threading.Lock()
 
 
 def set_num_threads(count: float) -> None:
-    """No more than there are cores: old scripts ask for eight anywhere, and kernels would wait for turns."""
+    """Sets at most as many as there are cores: old scripts ask for eight, and kernels would take turns."""
     torch.set_num_threads(max(1, min(int(count), get_num_cores())))
 
 
 def set_num_threads_here(count: float) -> None:
-    """``set_num_threads`` for the calling thread alone, also for what PyTorch gives to threads made later."""
+    """Sets the threads as ``set_num_threads`` for the calling thread alone, and for threads made later."""
     wanted = max(1, min(int(count), get_num_cores()))
     if can_limit_threads():
         limit_this_thread(wanted)
@@ -71,7 +71,7 @@ def process_clock() -> tuple[float, float, float]:
 
 
 def system_names() -> tuple[bytes, bytes, bytes]:
-    """The names of the operating system, of the machine and of its kind of processor."""
+    """Returns the names of the operating system, of the machine and of its kind of processor."""
     names = platform.uname()
     return names.system.encode(), names.node.encode(), names.machine.encode()
 
@@ -85,12 +85,12 @@ def is_terminal(descriptor: int) -> bool:
 
 
 def terminal_columns() -> int:
-    """The width of the terminal; 80 where there is none."""
+    """Returns the width of the terminal; 80 where there is none."""
     return shutil.get_terminal_size().columns
 
 
 def path_kind(path: str) -> str | None:
-    """'file', 'directory', or None where there is nothing."""
+    """Returns 'file', 'directory', or None where there is nothing."""
     if os.path.isdir(from_lua(path)):
         return "directory"
     return "file" if os.path.exists(from_lua(path)) else None
@@ -148,7 +148,7 @@ def change_folder(path: str) -> str | None:
 
 
 def real_path(path: str) -> str:
-    """The absolute path, . and .. worked out."""
+    """Returns the absolute path, without . and .. in it."""
     return to_lua(os.path.abspath(from_lua(path)))
 
 
@@ -157,7 +157,7 @@ def working_folder() -> str:
 
 
 def list_folder(path: str) -> str | None:
-    """The names in a folder, with . and .., each ended by a zero byte; None if it cannot be read."""
+    """Lists the names in a folder, with . and .., each ended by a zero byte; None if it cannot be read."""
     try:
         return "".join(to_lua(name) + "\0" for name in [".", "..", *sorted(os.listdir(from_lua(path)))])
     except OSError:

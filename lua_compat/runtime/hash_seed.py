@@ -114,7 +114,8 @@ def restart_with_fixed_addresses() -> None:
 
 @contextmanager
 def fixed_hash_seed(library: str) -> Iterator[None]:
-    """While it lasts, a state made by the LuaJIT in ``library`` (a path) begins as all others made so.
+    """Sees to it that, while it lasts, a state made by the LuaJIT in ``library`` (a path) begins as all
+    others made so.
 
     Raises CannotFixOrder where its reference to ``syscall`` cannot be replaced.
     """

@@ -88,7 +88,7 @@ class BinaryCursor:
         return bytes(self.buffer[start : self.position])
 
     def read_array(self, dtype: np.dtype, count: int) -> np.ndarray:
-        """``count`` elements: the mapped bytes themselves where their layout is this machine's."""
+        """Returns ``count`` elements: the mapped bytes themselves where their layout is this machine's."""
         stored = dtype
         if dtype == np.int64:
             stored = np.dtype(np.int32 if self.long_size == 4 else np.int64)

@@ -82,7 +82,8 @@ class TokenBlock:
 
 
 def read_token_block(window: memoryview, order: str, entries: int) -> TokenBlock | None:
-    """At most ``entries`` whole table entries from the start of ``window``; None if it starts with none.
+    """Reads at most ``entries`` whole table entries from the start of ``window``; None if it starts with
+    none.
 
     ``order``: '<' or '>', the byte order. Keys are numbers or strings, values also booleans.
     """

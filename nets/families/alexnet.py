@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def alexnet_owt() -> "nn.Module":
-    """As soumith/convnet-benchmarks ran it: 3x224x224 to 1000 scores."""
+    """Builds the net as soumith/convnet-benchmarks ran it: 3x224x224 to 1000 scores."""
     from torch import nn
 
     from nets.modules.torch7 import fully_connected
@@ -18,7 +18,7 @@ def alexnet_owt() -> "nn.Module":
 
 
 def alexnet() -> "nn.Module":
-    """As in the MXNet gluon model zoo: with dropout, and ReLUs all through."""
+    """Builds the net of the MXNet gluon model zoo: with dropout, and ReLUs all through."""
     from torch import nn
 
     from nets.modules.torch7 import dropout_classifier

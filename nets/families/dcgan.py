@@ -12,7 +12,7 @@ _WIDTH = 64  # planes next to the image; they double with every halving of its s
 
 
 def dcgan_generator() -> "nn.Module":
-    """A latent vector of 100x1x1 to an image of 3x64x64 in [-1, 1]."""
+    """Builds the net from a latent vector of 100x1x1 to an image of 3x64x64 in [-1, 1]."""
     from torch import nn
 
     layers: list[nn.Module] = []
@@ -29,7 +29,7 @@ def dcgan_generator() -> "nn.Module":
 
 
 def dcgan_discriminator() -> "nn.Module":
-    """An image of 3x64x64 to the probability that it is a real one."""
+    """Builds the net from an image of 3x64x64 to the probability that it is a real one."""
     from torch import nn
 
     from nets.modules.torch7 import View, conv_bn

@@ -17,7 +17,7 @@ _DESIGNS = {  # first planes, growth rate, layers in each dense block, by weight
 
 
 def densenet(depth: int) -> "nn.Module":
-    """3x224x224 to 1000 scores. ``depth``: 121, 161, 169 or 201."""
+    """Builds the net from 3x224x224 to 1000 scores. ``depth``: 121, 161, 169 or 201."""
     from torch import nn
 
     from nets.modules.torch7 import bn_relu_conv, conv_bn_relu, global_average_pooling

@@ -13,7 +13,7 @@ _STRIDE = 16  # image pixels per element of the last feature map
 
 
 def faster_rcnn_vgg16(classes: int = _VOC, proposals: int = 300, hidden: int = 4096) -> "nn.Module":
-    """3x600x800 (or another size) to the inputs of both losses: see ``nets.modules.detection.FasterRCNN``."""
+    """Builds the net from 3x600x800 (or another size) to the inputs of both losses: see ``FasterRCNN``."""
     from torch import nn
 
     from nets.modules.detection import FasterRCNN, Proposals, RegionPooling

@@ -12,7 +12,8 @@ _LENGTH = 50
 
 
 def gnmt(tokens: int = _WORDPIECES, width: int = 1024, layers: int = 8) -> "nn.Module":
-    """Teacher-forced: token ids (batch, 2, length) to log-probabilities (batch, length, tokens).
+    """Builds the net, teacher-forced: token ids (batch, 2, length) to log-probabilities (batch, length,
+    tokens).
 
     The first row of a sample is the source sentence, the second the target as the decoder gets it, shifted by
     one. ``layers`` LSTMs of ``width`` units in the encoder and as many in the decoder; residual connections

@@ -26,7 +26,7 @@ def _inception(
 
 
 def googlenet() -> "nn.Module":
-    """As soumith/convnet-benchmarks ran it: 3x224x224 to 1000 scores."""
+    """Builds the net as soumith/convnet-benchmarks ran it: 3x224x224 to 1000 scores."""
     from torch import nn
 
     from nets.modules.torch7 import View, conv_relu

@@ -117,17 +117,18 @@ _RESNET_V2 = [
 
 
 def inception_v3() -> "nn.Module":
-    """3x299x299 to 1000 scores, as in the MXNet gluon model zoo."""
+    """Builds the net from 3x299x299 to 1000 scores, as in the MXNet gluon model zoo."""
     return _with_classifier(_V3, dropout=0.5)
 
 
 def inception_v4() -> "nn.Module":
-    """3x299x299 to 1000 scores."""
+    """Builds the net from 3x299x299 to 1000 scores."""
     return _with_classifier(_V4, dropout=0.2)
 
 
 def inception_resnet_v2() -> "nn.Module":
-    """3x299x299 to 1000 scores: the widths and scales of the authors' code, which differ from the paper's."""
+    """Builds the net from 3x299x299 to 1000 scores: the widths and scales of the authors' code, which differ
+    from the paper's."""
     return _with_classifier(_RESNET_V2, dropout=0.2)
 
 

@@ -32,7 +32,7 @@ _V2_LAST = 1280
 
 
 def mobilenet(width: float) -> "nn.Module":
-    """3x224x224 to 1000 scores; ``width`` multiplies the planes of every layer."""
+    """Builds the net from 3x224x224 to 1000 scores; ``width`` multiplies the planes of every layer."""
     from torch import nn
 
     from nets.modules.torch7 import global_average_pooling
@@ -42,7 +42,7 @@ def mobilenet(width: float) -> "nn.Module":
 
 
 def features(width: float) -> "tuple[list[nn.Module], int]":
-    """The convolutions of ``mobilenet``, and the planes of the last one."""
+    """Builds the convolutions of ``mobilenet``, and the planes of the last one."""
     from nets.modules.torch7 import conv_bn_relu
 
     planes = int(32 * width)
@@ -56,7 +56,8 @@ def features(width: float) -> "tuple[list[nn.Module], int]":
 
 
 def mobilenet_v2(width: float) -> "nn.Module":
-    """3x224x224 to 1000 scores; ``width`` multiplies the planes of every layer but the last."""
+    """Builds the net from 3x224x224 to 1000 scores; ``width`` multiplies the planes of every layer but the
+    last."""
     from torch import nn
 
     from nets.modules.torch7 import conv_bn, global_average_pooling

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def overfeat_accurate() -> "nn.Module":
-    """The net of the legacy benchmark scripts: all convolutions, 3x221x221 to 1000 log-probabilities."""
+    """Builds the legacy scripts' net: all convolutions, 3x221x221 to 1000 log-probabilities."""
     from torch import nn
 
     from nets.modules.torch7 import View, conv_relu
@@ -33,7 +33,7 @@ def overfeat_accurate() -> "nn.Module":
 
 
 def overfeat_fast() -> "nn.Module":
-    """The fast model as soumith/convnet-benchmarks ran it: 3x231x231 to 1000 scores."""
+    """Builds the fast model as soumith/convnet-benchmarks ran it: 3x231x231 to 1000 scores."""
     from torch import nn
 
     from nets.modules.torch7 import conv_relu, fully_connected

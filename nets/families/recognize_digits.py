@@ -9,7 +9,8 @@ if TYPE_CHECKING:
 
 
 def recognize_digits() -> "nn.Module":
-    """1x28x28 to 10 log-probabilities: conv, ReLU, pool, batch norm, conv, ReLU, pool, fully connected."""
+    """Builds the net from 1x28x28 to 10 log-probabilities: conv, ReLU, pool, batch norm, conv, ReLU, pool,
+    fully connected."""
     from torch import nn
 
     from nets.modules.torch7 import View, conv_relu

@@ -24,7 +24,7 @@ _WIDTHS = (64, 128, 256, 512)  # of the 3x3 convolutions; a bottleneck's output 
 
 
 def resnet_v1(depth: int) -> "nn.Module":
-    """3x224x224 to 1000 scores. ``depth``: 18, 34, 50, 101 or 152."""
+    """Builds the net from 3x224x224 to 1000 scores. ``depth``: 18, 34, 50, 101 or 152."""
     from torch import nn
 
     from nets.modules.torch7 import conv_bn_relu, global_average_pooling
@@ -38,7 +38,7 @@ def resnet_v1(depth: int) -> "nn.Module":
 
 
 def resnet_v2(depth: int) -> "nn.Module":
-    """3x224x224 to 1000 scores. ``depth``: 18, 34, 50, 101 or 152."""
+    """Builds the net from 3x224x224 to 1000 scores. ``depth``: 18, 34, 50, 101 or 152."""
     from torch import nn
 
     from nets.modules.torch7 import conv_bn_relu, global_average_pooling

@@ -25,7 +25,7 @@ def _fire(planes: int, squeeze: int, expand: int) -> "nn.Sequential":
 
 
 def squeezenet_1_0() -> "nn.Module":
-    """3x224x224 to 1000 scores; pools after the 1st, 4th and 8th module."""
+    """Builds the net from 3x224x224 to 1000 scores; pools after the 1st, 4th and 8th module."""
     from torch import nn
 
     from nets.modules.torch7 import conv_relu
@@ -47,7 +47,7 @@ def squeezenet_1_0() -> "nn.Module":
 
 
 def squeezenet_1_1() -> "nn.Module":
-    """3x224x224 to 1000 scores; smaller first kernels and earlier pools than 1.0."""
+    """Builds the net from 3x224x224 to 1000 scores; smaller first kernels and earlier pools than 1.0."""
     from torch import nn
 
     from nets.modules.torch7 import conv_relu

@@ -18,7 +18,7 @@ _COCO = 91
 
 
 def ssd_vgg16(classes: int = _VOC) -> "nn.Module":
-    """SSD300: 3x300x300 to scores (8732, classes) and offsets (8732, 4)."""
+    """Builds SSD300: 3x300x300 to scores (8732, classes) and offsets (8732, 4)."""
     from torch import nn
 
     from nets.modules.detection import SSD, ScaledUnitNorm
@@ -48,7 +48,8 @@ def ssd_vgg16(classes: int = _VOC) -> "nn.Module":
 
 
 def ssd_mobilenet(classes: int = _COCO) -> "nn.Module":
-    """3x300x300 to scores (1917, classes) and offsets (1917, 4); predictions by 1x1 convolutions."""
+    """Builds the net from 3x300x300 to scores (1917, classes) and offsets (1917, 4); predictions by 1x1
+    convolutions."""
     from torch import nn
 
     from nets.modules.detection import SSD

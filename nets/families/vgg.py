@@ -18,7 +18,8 @@ _WIDTHS = (64, 128, 256, 512, 512)
 
 
 def vgg_a() -> "nn.Module":
-    """Configuration A (11 weight layers) as soumith/convnet-benchmarks ran it: 3x224x224 to 1000 scores."""
+    """Builds configuration A (11 weight layers) as soumith/convnet-benchmarks ran it: 3x224x224 to 1000
+    scores."""
     from torch import nn
 
     from nets.modules.torch7 import fully_connected
@@ -27,7 +28,8 @@ def vgg_a() -> "nn.Module":
 
 
 def vgg(depth: int, batch_norm: bool = False) -> "nn.Module":
-    """As in the MXNet gluon model zoo: the convolutions keep their biases under batch normalisation."""
+    """Builds the net of the MXNet gluon model zoo: the convolutions keep their biases under batch
+    normalisation."""
     from torch import nn
 
     from nets.modules.torch7 import dropout_classifier
@@ -36,7 +38,7 @@ def vgg(depth: int, batch_norm: bool = False) -> "nn.Module":
 
 
 def stages(depth: int, batch_norm: bool = False) -> "list[list[nn.Module]]":
-    """The convolutions of the five stages, without the pooling between them."""
+    """Builds the convolutions of the five stages, without the pooling between them."""
     from nets.modules.torch7 import conv_bn_relu, conv_relu
 
     found = []

@@ -146,14 +146,14 @@ def image_hsv_to_rgb(out: Tensor, image: Tensor) -> None:
 
 
 def image_rgb_to_lab(out: Tensor, image: Tensor) -> None:
-    """sRGB to CIE Lab; not for bytes."""
+    """Converts sRGB to CIE Lab; not for bytes."""
     if image.dtype == torch.uint8:
         raise ValueError("image.rgb2lab: not supported for torch.ByteTensor")
     _convert(out, image, _rgb_to_lab)
 
 
 def image_lab_to_rgb(out: Tensor, image: Tensor) -> None:
-    """CIE Lab to sRGB; not for bytes."""
+    """Converts CIE Lab to sRGB; not for bytes."""
     if image.dtype == torch.uint8:
         raise ValueError("image.lab2rgb: not supported for torch.ByteTensor")
     _convert(out, image, _lab_to_rgb)

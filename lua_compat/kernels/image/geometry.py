@@ -217,7 +217,7 @@ def _grid(out: Tensor) -> tuple[np.ndarray, np.ndarray]:
 
 
 def image_rotate(out: Tensor, src: Tensor, theta: float) -> None:
-    """By theta radians around the middle; the nearest pixel, 0 from outside."""
+    """Rotates by theta radians around the middle; takes the nearest pixel, 0 from outside."""
     _check_depth(out, src, "rotate")
     pixels = pixels_of(src)
     row, column = _grid(out)
@@ -235,7 +235,8 @@ def image_rotate(out: Tensor, src: Tensor, theta: float) -> None:
 
 
 def image_rotate_bilinear(out: Tensor, src: Tensor, theta: float) -> None:
-    """By theta radians around the middle; half a pixel beyond the border takes the nearest pixel, then 0."""
+    """Rotates by theta radians around the middle; half a pixel beyond the border takes the nearest pixel,
+    then 0."""
     _check_depth(out, src, "rotate")
     pixels = pixels_of(src)
     real = pixels.dtype
@@ -358,9 +359,9 @@ def _warp_bilinear(pixels: np.ndarray, y: np.ndarray, x: np.ndarray) -> np.ndarr
 def image_warp(
     out: Tensor, src: Tensor, field: Tensor, mode: str, offset: bool, pad_outside: bool, pad: float
 ) -> None:
-    """Each pixel of ``out`` from the position (y, x) = ``field`` (2 x height x width) in src, or (``offset``)
-    that far from its own. ``mode``: simple, bilinear, bicubic or lanczos. Positions outside of src are moved
-    to its border, or (``pad_outside``) give the value ``pad``."""
+    """Fills each pixel of ``out`` from the position (y, x) = ``field`` (2 x height x width) in src, or
+    (``offset``) that far from its own. ``mode``: simple, bilinear, bicubic or lanczos. Positions outside of
+    src are moved to its border, or (``pad_outside``) give the value ``pad``."""
     pixels = pixels_of(src)
     _, height, width = pixels.shape
     flow = field.detach().to(torch.float32, copy=True).numpy()

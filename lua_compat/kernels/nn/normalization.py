@@ -33,7 +33,7 @@ def batch_normalization(
     momentum: float,
     eps: float,
 ) -> None:
-    """``train``: normalizes by the batch, whose mean and 1 / standard deviation go to save_mean and
+    """Normalizes; ``train``: by the batch, whose mean and 1 / standard deviation go to save_mean and
     save_std, and moves the running statistics; otherwise by the running statistics."""
     result, mean, inverse_std = _aten.native_batch_norm(
         x.contiguous(), weight, bias, running_mean, running_var, train, momentum, eps
@@ -60,7 +60,7 @@ def batch_normalization_gradients(
     scale: float,
     eps: float,
 ) -> None:
-    """grad_input is replaced; scale times the others is added to grad_weight and grad_bias."""
+    """Replaces grad_input; adds scale times the others to grad_weight and grad_bias."""
     mask = [grad_input is not None, grad_weight is not None, grad_bias is not None]
     inputs, weights, biases = _aten.native_batch_norm_backward(
         grad_output.contiguous(),

@@ -88,7 +88,7 @@ def spatial_max_pooling(
     lw: int = 1,
     lh: int = 1,
 ) -> None:
-    """Maxima, and where they were: from 1, within each plane of the input."""
+    """Finds maxima, and where they were: from 1, within each plane of the input."""
     images = _batch(x, 2)
     batch, planes, height, width = images.shape
     window = [kh, kw], [dh, dw], [ph, pw], [lh, lw], ceil
@@ -154,7 +154,7 @@ def spatial_max_pooling_grad_input(
 def spatial_average_pooling(
     out: Out, x: Tensor, kw: int, kh: int, dw: int, dh: int, pw: int, ph: int, ceil: bool, include_pad: bool
 ) -> None:
-    """``include_pad``: padding counts as elements that are zero."""
+    """Averages windows; ``include_pad``: padding counts as elements that are zero."""
     images = _batch(x, 2)
     sizes = x.shape[-2:]
     outside = windows_outside(sizes, (kh, kw), (dh, dw), (ph, pw), ceil)
@@ -223,8 +223,8 @@ def _adaptive_maxima(images: Tensor, rows: int, columns: int) -> tuple[Tensor, T
 
 
 def adaptive_max_pooling(out: Out, indices: Out, x: Tensor, h: float, w: float) -> None:
-    """Maxima of h x w windows that cover the image, and where they were in their windows: ``indices`` is
-    2 x the shape of the output, rows, then columns, from 1."""
+    """Finds maxima of h x w windows that cover the image, and where they were in their windows: ``indices``
+    is 2 x the shape of the output, rows, then columns, from 1."""
     images, (rows, columns) = _batch(x, 2), whole(h, w)
     values, flat = _adaptive_maxima(images, rows, columns)
     height, width = images.shape[-2:]
@@ -259,7 +259,7 @@ adaptive_average_pooling, adaptive_average_pooling_gradient = layer_kernels(
 
 
 def temporal_max_pooling(out: Out, indices: Out, x: Tensor, kw: float, dw: float) -> None:
-    """Maxima of windows of frames, and where they were in their windows, from 0."""
+    """Finds maxima of windows of frames, and where they were in their windows, from 0."""
     if x.dim() not in (2, 3):
         raise argument_error(2, f"2D or 3D (batch mode) tensor expected for input, but got: {sizes_text(x)}")
     if x.shape[-2] < kw:
@@ -328,7 +328,7 @@ def _volume(numbers: tuple[float, ...]) -> list[list[int]]:
 
 
 def volumetric_max_pooling(out: Out, indices: Out, x: Tensor, ceil: bool, *numbers: float) -> None:
-    """Maxima, and where they were. ``numbers``: kernel, steps, paddings and dilations."""
+    """Finds maxima, and where they were. ``numbers``: kernel, steps, paddings and dilations."""
     volumes = _batch(x, 3)
     kernel, steps, pads, dilations = _volume(numbers)
     sizes = [
@@ -363,7 +363,7 @@ def volumetric_max_pooling_grad_input(
 
 
 def fractional_max_pooling(out: Out, indices: Out, x: Tensor, samples: Tensor, *numbers: float) -> None:
-    """Maxima of windows at random places, and where they were.
+    """Finds maxima of windows at random places, and where they were.
 
     ``numbers``: the sizes of the output, then of the windows, one per dimension of the image or volume.
     ``samples``: batch x planes x dimensions, uniform in [0, 1), for the last dimension of the image first.
@@ -405,7 +405,7 @@ def _check_same(x: Tensor, indices: Tensor) -> None:
 
 
 def max_unpooling(out: Out, x: Tensor, indices: Tensor, *sizes: float) -> None:
-    """``sizes``: those of the output's last dimensions."""
+    """Puts maxima back in their places; ``sizes``: those of the output's last dimensions."""
     _check_same(x, indices)
     shape = whole(*sizes)
     batch, places = _batch(x, len(shape)), _batch(indices, len(shape)).flatten(2) - 1

@@ -21,7 +21,7 @@ _DISTANCE_EPSILON = 1e-7
 
 
 def bilinear(out: Out, a: Tensor, b: Tensor, weight: Tensor, bias: Tensor | None) -> None:
-    """out[n, k] = a[n]' weight[k] b[n] + bias[k]"""
+    """Computes out[n, k] = a[n]' weight[k] b[n] + bias[k]."""
     write(out, F.bilinear(a, b, weight, bias))
 
 

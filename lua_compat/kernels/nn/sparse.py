@@ -35,7 +35,7 @@ def _entries(table: Tensor, columns: int, batch: int | None = None) -> tuple[Ten
 
 
 def sparse_linear(out: Out, table: Tensor, batch: int, weight: Tensor, bias: Tensor) -> None:
-    """out (batch x outputs) = weight * input + bias, for an input whose entries ``table`` lists."""
+    """Computes out (batch x outputs) = weight * input + bias, for an input whose entries ``table`` lists."""
     rows, places, values = _entries(table, weight.shape[1], int(batch))
     out.resize_(int(batch), weight.shape[0])
     out.copy_(bias.expand_as(out))
@@ -125,7 +125,7 @@ def index_linear(
     bias: Tensor,
     train: bool,
 ) -> None:
-    """out[example] = bias + the sum over the example's keys of value * weight[key + offset].
+    """Computes out[example] = bias + the sum over the example's keys of value * weight[key + offset].
 
     sizes: how many keys each example has. If weight has columns for it, values are normalized, which goes to
     ``normalized``; ``train``: by the largest so far.
@@ -153,7 +153,7 @@ def index_linear_grad_parameters(
     weight: Tensor,
     scale: float,
 ) -> None:
-    """grad_weight gets a row per key: scale times the gradient of the key's bias (if weight has such a
+    """Gives grad_weight a row per key: scale times the gradient of the key's bias (if weight has such a
     column), then of its weights. Scale times the gradient is added to grad_bias."""
     outputs = len(grad_bias)
     of_output = grad_output.reshape(len(sizes), outputs) * scale

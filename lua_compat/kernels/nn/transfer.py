@@ -52,7 +52,7 @@ _FUNCTIONS: dict[str, tuple[Callable[..., Tensor], Callable[..., Tensor]]] = {
 
 
 def transfer(out: Out, x: Tensor, name: str, *parameters: Any) -> None:
-    """out = name(x, parameters...); out may be x."""
+    """Computes out = name(x, parameters...); out may be x."""
     out.resize_(x.shape)
     if name == "threshold":
         _aten.threshold.out(x, *parameters, out=out)

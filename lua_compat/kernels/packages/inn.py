@@ -51,7 +51,7 @@ def _region(row: list[float], scale: float, old: bool) -> tuple[int, ...]:
 def pool_regions(
     out: Out, indices: Out, images: Tensor, regions: Tensor, width: int, height: int, scale: float, old: bool
 ) -> None:
-    """The maximum in each of height x width cells of regions: rows of image, x1, y1, x2, y2, from 1.
+    """Finds the maximum in each of height x width cells of regions: rows of image, x1, y1, x2, y2, from 1.
 
     ``indices``: where it is in its plane, from 0; -1 for a cell without a pixel, whose value is 0.
     """
@@ -104,8 +104,8 @@ def _windows(
 def stochastic_choice(
     out: Out, indices: Out, x: Tensor, uniform: Tensor, kw: int, kh: int, dw: int, dh: int
 ) -> None:
-    """A pixel of each window, with a probability in proportion to its value: the first where the sum so far
-    reaches ``uniform`` (0 to 1) of the whole. ``indices``: its place in its plane, from 0."""
+    """Draws a pixel of each window, with a probability in proportion to its value: the first where the sum so
+    far reaches ``uniform`` (0 to 1) of the whole. ``indices``: its place in its plane, from 0."""
     pieces, (rows, columns), sizes = _windows(x, (kw, kh, dw, dh))
     shape = (*x.shape[:2], rows, columns)
     sums = pieces.cumsum(3)
@@ -119,7 +119,8 @@ def stochastic_choice(
 
 
 def stochastic_average(out: Out, x: Tensor, kw: int, kh: int, dw: int, dh: int) -> None:
-    """The mean of each window, weighted by the values themselves: what stochastic_choice gives on average."""
+    """Computes the mean of each window, weighted by the values themselves: what stochastic_choice gives on
+    average."""
     pieces, (rows, columns), _ = _windows(x, (kw, kh, dw, dh))
     total = pieces.sum(3) + torch.finfo(torch.float32).tiny
     out.resize_(*x.shape[:2], rows, columns).copy_((pieces.square().sum(3) / total).view(out.shape))

@@ -51,8 +51,8 @@ def _batch(x: Tensor) -> Tensor:
 def mapped_convolution(
     out: Out, x: Tensor, weight: Tensor, bias: Tensor, table: Tensor, dw: int, dh: int, full: bool
 ) -> None:
-    """``full``: every position where image and kernel overlap, dw and dh apart in the output; otherwise those
-    where the kernel lies within the image, dw and dh apart in the input."""
+    """Convolves; ``full``: at every position where image and kernel overlap, dw and dh apart in the output;
+    otherwise those where the kernel lies within the image, dw and dh apart in the input."""
     filters = _filters(weight, table, len(bias))
     inputs, steps = filters.shape[1], (int(dh), int(dw))
     _check(x, inputs, weight, full)

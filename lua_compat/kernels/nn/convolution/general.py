@@ -60,9 +60,9 @@ def _check_input(x: Tensor, weight: Tensor, geometry: tuple[Any, ...]) -> list[i
 
 
 def convolution(out: Out, x: Tensor, weight: Tensor, bias: Tensor | None, kind: str, *numbers: float) -> None:
-    """``kind``: "plain" (weight: output x input x kernel) or "transposed" (input x output x kernel).
-    ``numbers``: steps, paddings, and for "plain" perhaps dilations, for "transposed" rows to add at the end.
-    """
+    """Convolves; ``kind``: "plain" (weight: output x input x kernel) or "transposed" (input x output x
+    kernel). ``numbers``: steps, paddings, and for "plain" perhaps dilations, for "transposed" rows to add at
+    the end."""
     geometry = _geometry(weight.dim() - 2, kind, numbers)
     _check_input(x, weight, geometry)
     write(out, torch.convolution(_batched(x, weight), weight, bias, *geometry), x)
