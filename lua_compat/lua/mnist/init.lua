@@ -1,0 +1,54 @@
+-- The package mnist: the four files of MNIST, which the user has, as bytes. They are looked for in the folder of
+-- MNIST_FOLDER, in data/ and mnist/ of the working folder, and there.
+local paths = require 'paths'
+
+local mnist = {}
+
+local PLACES = { os.getenv('MNIST_FOLDER') or 'data', 'data', 'mnist', 'data/mnist', '.' }
+
+local function find(name)
+   for _, place in ipairs(PLACES) do
+      local path = paths.concat(place, name)
+      if paths.filep(path) then return path end
+   end
+   error(('mnist: no file %s in %s: get it (unpacked) and name its folder in MNIST_FOLDER'):format(name,
+      table.concat(PLACES, ', ')), 0)
+end
+
+-- A tensor in the format of the files: 8 for bytes and the number of dimensions in the last two bytes of a word, the sizes,
+-- the elements.
+local function read(name)
+   local path = find(name)
+   local file = torch.DiskFile(path):bigEndianEncoding():binary()
+   local function bad(problem) error(('mnist: %s %s'):format(path, problem), 0) end
+   local ok, dimensions = pcall(function() return file:readInt() - 0x800 end)
+   if not ok or dimensions < 1 or dimensions > 4 then bad 'is not a file of MNIST' end
+   local size, count = {}, 1
+   for d = 1, dimensions do
+      size[d] = file:readInt()
+      count = count * size[d]
+      if size[d] < 1 or count > 2 ^ 31 then bad(('has a size of %d'):format(size[d])) end
+   end
+   local first = file:position()
+   file:seekEnd()
+   if file:position() - first < count then bad(('has %d of its %d bytes'):format(file:position() - first, count)) end
+   file:seek(first)
+   local data = torch.ByteTensor(torch.LongStorage(size))
+   file:readByte(data:storage())
+   file:close()
+   return data
+end
+
+local function dataset(images, labels)
+   local data, label = read(images), read(labels)
+   assert(data:size(1) == label:size(1), 'mnist: as many images as labels are expected')
+   return setmetatable({ data = data, label = label, size = data:size(1) }, { __index = function(self, i)
+      assert(i > 0 and i <= self.size)
+      return { x = data[i], y = label[i] }
+   end })
+end
+
+function mnist.traindataset() return dataset('train-images-idx3-ubyte', 'train-labels-idx1-ubyte') end
+function mnist.testdataset() return dataset('t10k-images-idx3-ubyte', 't10k-labels-idx1-ubyte') end
+
+return mnist
