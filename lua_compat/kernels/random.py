@@ -200,9 +200,8 @@ def least_row_sum(weights: Tensor) -> float:
 
 
 def alias_setup(aliases: Tensor, probabilities: Tensor, weights: Tensor) -> bool:
-    """Walker's alias method (Vose's algorithm): each category keeps its own with a probability, else its
-    alias, which counts from 1. ``weights`` sum to 1. False if they cannot be made into a table.
-    """
+    """Prepares Walker's alias method (Vose's algorithm): each category keeps its own with a probability, else
+    its alias, which counts from 1. ``weights`` sum to 1. False if they cannot be made into a table."""
     n = weights.numel()
     q = [n * w for w in weights.reshape(-1).tolist()]
     alias = [0] * n

@@ -63,7 +63,7 @@ def limit_this_thread(count: int = 1) -> None:
 
 @cache
 def torch_library() -> ctypes.CDLL:
-    """PyTorch's CPU library, and through it the OpenMP that it is linked with."""
+    """Opens PyTorch's CPU library, and through it the OpenMP that it is linked with."""
     return ctypes.CDLL(str(next((Path(torch.__file__).parent / "lib").glob("*torch_cpu.*"))))
 
 

@@ -153,7 +153,7 @@ def fully_connected(n_in: int, *hidden: int) -> nn.Sequential:
 
 
 def dropout_classifier(n_in: int, width: int) -> nn.Sequential:
-    """MXNet's classifier: two Linear, ReLU and Dropout(0.5) layers of ``width``, then 1000 scores."""
+    """Builds MXNet's classifier: two Linear, ReLU and Dropout(0.5) layers of ``width``, then 1000 scores."""
     layers: list[nn.Module] = [View(n_in, num_input_dims=3)]
     for planes in (n_in, width):
         layers += [nn.Linear(planes, width), nn.ReLU(inplace=True), nn.Dropout(0.5)]

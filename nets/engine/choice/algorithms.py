@@ -195,7 +195,7 @@ def _bilinear(shape: ConvolutionShape, phase: str) -> dict[str, ShareMaker]:
 
 
 def bilinear_operations(shape: ConvolutionShape, transforms: TileTransforms) -> int:
-    """Multiply-adds of one phase, those of the transforms' thin matrix products counted twice."""
+    """Counts the multiply-adds of one phase, those of the transforms' thin matrix products counted twice."""
     tiles = math.prod(-(-size // transforms.output_tile) for size in shape.out_size)
     by_input = transforms.input.multiply_adds * shape.in_channels
     by_output = transforms.output_adjoint.multiply_adds * shape.out_channels
