@@ -210,6 +210,15 @@ class Fields:
             return None
         return self._converter.parameter(value, None) if isinstance(value, t7.Tensor) else None
 
+    def inner(self, name: str) -> "Fields | None":
+        """Returns the fields of the object in the field; None where there is none."""
+        value = self.get(name)
+        if value is None:
+            return None
+        if not isinstance(value, t7.TorchObject):
+            self.fail(f"field {name} must be a module, not {_what(value)}")
+        return Fields(self._converter, value, f"{self.path}{step(name)}")
+
     def child(self, name: str) -> nn.Module:
         return self._converter.module(self.get(name), f"{self.path}{step(name)}")
 

@@ -54,6 +54,40 @@ class CeilMaxPool2d(nn.MaxPool2d):
         return functional.max_pool2d(padded, sizes, steps)
 
 
+class IndexedMaxPool2d(nn.MaxPool2d):
+    """nn.MaxPool2d that keeps the places of the maxima for a SpatialMaxUnpooling."""
+
+    indices: Tensor | None = None
+    input_size: tuple[int, ...] = ()
+
+    def forward(self, input: Tensor) -> Tensor:
+        output, self.indices = functional.max_pool2d(
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.dilation,
+            self.ceil_mode,
+            return_indices=True,
+        )
+        self.input_size = tuple(input.shape[-_IMAGE_DIMS:])
+        return output
+
+
+class SpatialMaxUnpooling(Torch7Module):
+    """Puts each value where ``pooling`` found its maximum, zeros elsewhere."""
+
+    pooling: nn.Module
+
+    def forward(self, input: Tensor) -> Tensor:
+        pool: Any = self.pooling
+        if pool.indices is None:
+            raise RuntimeError("unpooling comes before the pooling layer that it belongs to has run")
+        return functional.max_unpool2d(
+            input, pool.indices, pool.kernel_size, pool.stride, pool.padding, pool.input_size
+        )
+
+
 class SumPool2d(nn.AvgPool2d):
     """nn.AvgPool2d times the window's size (SpatialAveragePooling with divide = false)."""
 

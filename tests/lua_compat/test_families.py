@@ -29,8 +29,9 @@ end
 require 'nn'
 """
 
-# Families of other packages of Lua's: nngraph's modules and cudnn's recurrent layers.
-ELSEWHERE = {"graph": "graph/init.lua", "recurrent": "cudnn/recurrent.lua"}
+# Families of other packages of Lua's: nngraph's modules, cudnn's recurrent layers, what repositories declared
+# themselves.
+ELSEWHERE = {"graph": "graph/init.lua", "recurrent": "cudnn/recurrent.lua", "repositories": "th/modules.lua"}
 
 
 @pytest.fixture

@@ -45,8 +45,9 @@ def _convolution(f: Fields, kind: type[nn.Conv2d] | type[nn.Conv3d], axes: tuple
     return _with_parameters(f, module, f.parameter("weight", shape))
 
 
-def _spatial(f: Fields) -> nn.Module:
-    return _convolution(f, nn.Conv2d, _IMAGE)
+def convert_spatial(f: Fields, kind: type[nn.Conv2d] = nn.Conv2d) -> Any:
+    """Returns a ``kind`` with the fields of a convolution of images."""
+    return _convolution(f, kind, _IMAGE)
 
 
 def _volumetric(f: Fields) -> nn.Module:
@@ -125,9 +126,9 @@ CONVERSIONS: dict[str, Conversion] = {
         convolution.SpatialSubSampling,
         convolution.TemporalSubSampling,
     ),
-    "nn.SpatialConvolution": _spatial,
-    "nn.SpatialConvolutionMM": _spatial,
-    "nn.SpatialDilatedConvolution": _spatial,
+    "nn.SpatialConvolution": convert_spatial,
+    "nn.SpatialConvolutionMM": convert_spatial,
+    "nn.SpatialDilatedConvolution": convert_spatial,
     "nn.SpatialDepthWiseConvolution": _depth_wise,
     "nn.SpatialConvolutionLocal": _local,
     "nn.SpatialFullConvolution": _spatial_full,

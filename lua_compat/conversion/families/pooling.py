@@ -46,6 +46,15 @@ def _cudnn_average2d(f: Fields) -> nn.Module:
     return nn.AvgPool2d(kernel, stride, padding, ceil, divisor_override=kernel[0] * kernel[1])
 
 
+def _unpooling(f: Fields) -> nn.Module:
+    pool = f.child("pooling")
+    if type(pool) is not pooling.IndexedMaxPool2d:
+        if type(pool) is not nn.MaxPool2d:
+            f.fail(f"its pooling layer is a {type(pool).__name__}; a MaxPool2d is expected")
+        pool.__class__ = pooling.IndexedMaxPool2d
+    return pooling.SpatialMaxUnpooling(pooling=pool)
+
+
 def _max3d(f: Fields) -> nn.Module:
     return nn.MaxPool3d(
         f.integers("kT", "kH", "kW"),
@@ -76,6 +85,7 @@ CONVERSIONS: dict[str, Conversion] = {
     "cudnn.SpatialAveragePooling": _cudnn_average2d,
     "nn.SpatialAdaptiveMaxPooling": lambda f: nn.AdaptiveMaxPool2d(f.integers("H", "W")),
     "nn.SpatialAdaptiveAveragePooling": lambda f: nn.AdaptiveAvgPool2d(f.integers("H", "W")),
+    "nn.SpatialMaxUnpooling": _unpooling,
     "nn.TemporalMaxPooling": lambda f: pooling.TemporalMaxPooling(f.integer("kW"), f.integer("dW")),
     "nn.VolumetricMaxPooling": _max3d,
     "nn.VolumetricDilatedMaxPooling": _max3d,
@@ -168,6 +178,10 @@ EXPORTS: dict[type, Export] = {
         }
     ),
     nn.MaxPool2d: _max_export("Spatial", "HW"),
+    pooling.IndexedMaxPool2d: _max_export("Spatial", "HW"),
+    pooling.SpatialMaxUnpooling: lambda w, m: w.object(
+        "nn.SpatialMaxUnpooling", pooling=w.child(m.pooling, ".pooling")
+    ),
     nn.MaxPool3d: _max_export("Volumetric", "THW"),
     pooling.CeilMaxPool2d: _ceil_max_export,
     nn.AvgPool2d: _average_export,

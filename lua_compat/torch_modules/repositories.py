@@ -1,0 +1,157 @@
+"""Layers that well-known repositories declared in Lua files of their own."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from lua_compat.torch_modules.base import Torch7Module
+
+
+class InstanceNormalization(Torch7Module):
+    """Normalization of the planes of images, of fast-neural-style, texture_nets and CycleGAN.
+
+    They make one image of a batch's planes and leave it to batch normalization. Since 2017 nn's takes its
+    running statistics where a batch has one image, and that is what this computes: ``planes_mean`` and
+    ``planes_variance`` for a batch of ``images``, ``running_mean`` and ``running_var`` for any other. Set
+    ``of_each_image`` to normalize each plane by its own mean and variance, as nn did before.
+    """
+
+    weight: nn.Parameter | None
+    bias: nn.Parameter | None
+    running_mean: Tensor
+    running_var: Tensor
+    planes_mean: Tensor
+    planes_variance: Tensor
+    nOutput: int
+    eps: float = 1e-5
+    images: int = -1
+    of_each_image: bool = False
+
+    def forward(self, input: Tensor) -> Tensor:
+        if self.of_each_image:
+            return functional.instance_norm(input, weight=self.weight, bias=self.bias, eps=self.eps)
+        mean, variance = self.running_mean, self.running_var
+        if len(input) == self.images:
+            mean = self.planes_mean.view(self.images, self.nOutput)
+            variance = self.planes_variance.view(self.images, self.nOutput)
+        output = (input - mean[..., None, None]) / (variance[..., None, None] + self.eps).sqrt()
+        if self.weight is None or self.bias is None:
+            return output
+        return output * self.weight[:, None, None] + self.bias[:, None, None]
+
+
+class IndexRows(Torch7Module):
+    """Each index becomes a vector that is 1 there, of char-rnn: a row of ``rows``."""
+
+    rows: Tensor
+
+    def forward(self, input: Tensor) -> Tensor:
+        return self.rows[input.long() - 1]
+
+
+class ShaveImage(Torch7Module):
+    """Images without their ``size`` outermost rows and columns, of fast-neural-style."""
+
+    size: int
+
+    def forward(self, input: Tensor) -> Tensor:
+        size = self.size
+        return input[..., size : input.shape[-2] - size, size : input.shape[-1] - size]
+
+
+class TotalVariation(Torch7Module):
+    """The input; its gradient gains that of ``strength`` / 2 times the squared differences of neighbours.
+
+    A pixel is compared with the one to its right and the one below, but for the last row and column.
+    """
+
+    typename = "nn.TotalVariation"
+    strength: float
+
+    def forward(self, input: Tensor) -> Tensor:
+        return _Variation.apply(input, self.strength)
+
+
+class TVLoss(TotalVariation):
+    """TotalVariation under the name that neural-style gives it."""
+
+    typename = "nn.TVLoss"
+
+
+class KLDPenalty(Torch7Module):
+    """{mean, log variance} as they are; their gradients gain those of ``myweight`` times the divergence from
+    the standard normal distribution (VAE-Torch)."""
+
+    myweight: float = 1
+
+    def forward(self, input: list[Tensor]) -> list[Tensor]:
+        mean, log_variance = input
+        return list(_Divergence.apply(mean, log_variance, self.myweight))
+
+
+class Sampler(Torch7Module):
+    """{mean, log variance} become a sample of that normal distribution, of VAE-Torch."""
+
+    def forward(self, input: list[Tensor]) -> Tensor:
+        mean, log_variance = input
+        return mean + (0.5 * log_variance).exp() * torch.randn_like(mean)
+
+
+class GaussianSampler(Torch7Module):
+    """Noise of the input's size: the input does not matter."""
+
+    mean: float = 0
+    std: float = 1
+
+    def forward(self, input: Tensor) -> Tensor:
+        return torch.empty_like(input).normal_(self.mean, self.std)
+
+
+class SpatialConvolutionUpsample(nn.Conv2d):
+    """A convolution whose planes are then read as images ``factor`` times as high and wide, of deepmask.
+
+    The planes become ``planes``, one after the other in memory: no pixel shuffle.
+    """
+
+    factor = 2
+    planes = 1
+
+    def forward(self, input: Tensor) -> Tensor:
+        output = super().forward(input)
+        height, width = input.shape[-2] * self.factor, input.shape[-1] * self.factor
+        return output.reshape(*output.shape[:-3], self.planes, height, width)
+
+
+class _Variation(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, input: Tensor, strength: float) -> Tensor:
+        ctx.save_for_backward(input)
+        ctx.strength = strength
+        return input.view_as(input)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        (input,) = ctx.saved_tensors
+        with torch.enable_grad():
+            pixels = input.detach().requires_grad_()
+            inner = pixels[..., :-1, :-1]
+            differences = inner - pixels[..., :-1, 1:], inner - pixels[..., 1:, :-1]
+            penalty = sum(d.square().sum() for d in differences) * (ctx.strength / 2)
+            (of_penalty,) = torch.autograd.grad(penalty, pixels)
+        return gradient + of_penalty, None
+
+
+class _Divergence(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, mean: Tensor, log_variance: Tensor, weight: float) -> tuple[Tensor, Tensor]:
+        ctx.save_for_backward(mean, log_variance)
+        ctx.weight = weight
+        return mean.view_as(mean), log_variance.view_as(log_variance)
+
+    @staticmethod
+    def backward(ctx: Any, of_mean: Tensor, of_log_variance: Tensor) -> tuple[Tensor, Tensor, None]:
+        mean, log_variance = ctx.saved_tensors
+        towards = 0.5 * (log_variance.exp() - 1)
+        return of_mean + ctx.weight * mean, of_log_variance + ctx.weight * towards, None
