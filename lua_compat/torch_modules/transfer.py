@@ -96,7 +96,7 @@ class PReLU(nn.PReLU):
 
 
 def softmax_axis(input: Tensor) -> int:
-    """Returns the axis that Torch7's softmaxes normalize: of vectors, rows, the planes of images, no others."""
+    """Returns the axis that Torch7's softmaxes normalize: of vectors, rows, planes of images."""
     if not 1 <= input.dim() <= 4:
         raise ValueError(f"1D, 2D, 3D or 4D input expected, not {input.dim()}D")
     return 0 if input.dim() in (1, 3) else 1
