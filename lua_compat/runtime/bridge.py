@@ -192,6 +192,18 @@ def _misfit(error: Exception, name: str, tensors: list[Tensor | None]) -> Except
     return ValueError(f"{name.replace('_', ' ')}: invalid sizes, types or numbers for {what}")
 
 
+def _in_float(kernel: Callable[..., Any], *arguments: Any) -> Any:
+    """Calls a kernel that PyTorch lacks for half precision with floats in place of halves; rounds what it
+    wrote."""
+    floats = {id(t): (t, t.float()) for t in arguments if isinstance(t, Tensor) and t.dtype == torch.float16}
+    result = kernel(*(floats[id(t)][1] if id(t) in floats else t for t in arguments))
+    for half, computed in floats.values():
+        if half.shape != computed.shape:
+            half.resize_(computed.shape)
+        half.copy_(computed)
+    return result
+
+
 def for_lua(kernel: Callable[..., Any], handles: Handles, name: str = "kernel") -> Callable[..., Any]:
     """Returns ``kernel`` as a function that takes handles in place of tensors; ``name`` is told in errors.
 
@@ -220,7 +232,9 @@ def for_lua(kernel: Callable[..., Any], handles: Handles, name: str = "kernel") 
         "    try:",
         f"        result = {call}",
         "    except misfits as error:",
-        f"        raise misfit(error, name, [{', '.join(given)}]) from error",
+        "        if \"not implemented for 'Half'\" not in str(error):",
+        f"            raise misfit(error, name, [{', '.join(given)}]) from error",
+        f"        result = in_float(kernel{''.join(', ' + text for text in passed)})",
     ]
     if outs:
         same = " and ".join(f"state(tensors[{o}]) == before_{o}" for o in outs)
@@ -238,6 +252,7 @@ def for_lua(kernel: Callable[..., Any], handles: Handles, name: str = "kernel") 
         "state": _state,
         "misfits": _MISFITS,
         "misfit": _misfit,
+        "in_float": _in_float,
         "name": name,
     }
     exec(_compiled("\n".join(lines)), scope)

@@ -233,7 +233,7 @@ function Concat:updateOutput(input)
    for i, module in ipairs(self.modules) do
       outputs[i] = self:rethrowErrors(module, i, 'updateOutput', input)
    end
-   local sizes = outputs[1]:size()
+   local sizes = outputs[1] and outputs[1]:size() or torch.LongStorage()
    for i = 2, #outputs do sizes[self.dimension] = sizes[self.dimension] + outputs[i]:size(self.dimension) end
    self.outputSize = sizes
    self.output:resize(sizes)

@@ -16,6 +16,7 @@ local globals = _G
 function class.use_globals(of_script) globals = of_script end
 
 local metatable_of_name, name_of_metatable = {}, {}
+local registry = debug.getregistry() -- packages look there, as Torch7 has it, for the name of a metatable's class
 local is_constructor = setmetatable({}, { __mode = 'k' })
 local name_of_ctype = {}
 
@@ -144,7 +145,7 @@ function class.newmetatable(name, parent, constructor, destructor, factory, modu
    if not mt then
       mt = metatable or {}
       if metatable then class.is_of_userdata[metatable] = true end
-      metatable_of_name[name], name_of_metatable[mt] = mt, name
+      metatable_of_name[name], name_of_metatable[mt], registry[mt] = mt, name, name
       for event, f in pairs(operators) do mt[event] = f end
       mt.__index, mt.__newindex = class_index, class_newindex
       mt.__typename, mt.__metatable, mt.__version = name, mt, 1
@@ -197,7 +198,7 @@ end
 function class.metatype(name, mt, ctype)
    if type(name) ~= 'string' or type(mt) ~= 'table' then error('expecting: string table [ctype]', 2) end
    if ctype ~= nil then name_of_ctype[tonumber(ffi.typeof(ctype))] = name end
-   metatable_of_name[name], name_of_metatable[mt] = mt, name
+   metatable_of_name[name], name_of_metatable[mt], registry[mt] = mt, name, name
 end
 
 function class.version(object)

@@ -107,7 +107,8 @@ function draws.run(program)
          for i = 2, table.maxn(got) do parts[#parts + 1] = draws.shown(got[i]) end
          text = table.concat(parts, ' ; ')
       else
-         text = tostring(got[2]):gsub('[^ ]*%.lua:%d+: ', ''):gsub(' at [^ ]*%.c:?%d*', ''):gsub('\n*stack traceback.*', ''):gsub('%s*\n%s*', ' | ')
+         text = tostring(got[2]):gsub('[^ ]*%.lua:%d+: ', ''):gsub(' at [^ ]*%.c:?%d*', '')
+         text = text:gsub('\n*stack traceback.*', ''):gsub('%s*\n%s*', ' | ')
          text = 'error: ' .. text
       end
       print(('%d %s => %s'):format(case, table.concat(told, ' '), text))

@@ -33,7 +33,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("name", choices=("tensors", "modules"))
+    parser.add_argument("name", choices=("tensors", "modules", "packages"))
     parser.add_argument("seed", type=int)
     parser.add_argument("count", type=int)
     parser.add_argument("--torch7", required=True, metavar="COMMAND", help="the th of Torch7")

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from lua_compat import run, t7
+from tests.helpers.commands import run_lua
 from tests.helpers.lua_golden import differences
 from tests.helpers.places import DATA, GOLDEN
 
@@ -102,3 +103,44 @@ def test_fresh_modules_have_the_fields_and_the_text_of_torch7(described: tuple[s
     for expression, lines in recorded.items():
         count = -1 if lines[-1] == "text ERROR" else None  # Torch7 fails to print it
         assert ours[expression][:count] == lines[:count], expression
+
+
+def test_no_words_of_pytorch_for_sizes_that_do_not_fit(tmp_path: Path) -> None:
+    """What Torch7 says, or which layer got which tensors."""
+    code = """
+        require 'nn'
+        local function refused(text, module, x)
+           local ok, message = pcall(module.forward, module, x)
+           assert(not ok and message:find(text, 1, true), message)
+        end
+        local x = torch.ones(2, 1, 5)
+        refused('input image smaller than kernel size', nn.SpatialSubSampling(2, 2, 2), x)
+        refused('Need input of dimension 3 and input.size[0] == 3', nn.SpatialFullConvolution(3, 1, 2, 2), x)
+        refused('Calculated output size: (2x0x2)', nn.SpatialDilatedMaxPooling(2, 2), x)
+        refused('Wrong number of input planes. Expected 3 but got 1.', nn.PReLU(3), x)
+        refused('euclidean: invalid sizes, types or numbers for Double[2], Double[4] and Double[3x2]',
+           nn.Euclidean(3, 2), torch.ones(4))
+    """
+    run_lua(tmp_path, code)
+
+
+def test_places_of_maxima(tmp_path: Path) -> None:
+    """indices lie in LongTensors, whatever the module's type; those of adaptive pooling in their windows."""
+    code = """
+        require 'nn'
+        local x = torch.FloatTensor(1, 1, 13):copy(torch.range(1, 13))
+        local adaptive = nn.SpatialAdaptiveMaxPooling(13, 1):float()
+        -- windows of single precision: some of them reach one element further
+        assert(adaptive:forward(x)[1][1][7] == 8 and adaptive.indices[2][1][1][7] == 2)
+        assert(adaptive:backward(x, x:clone():fill(1)):sum() == 13)
+        local temporal = nn.TemporalMaxPooling(2):float()
+        temporal:forward(x[1]:t())
+        assert(temporal.indices:sum() == 6) -- from 0: the second of each window
+        for _, module in ipairs{ adaptive, temporal, nn.SpatialDilatedMaxPooling(1, 1):float() } do
+           module:forward(torch.type(module):find('Temporal') and x[1]:t() or x)
+           assert(torch.type(module.indices) == 'torch.LongTensor')
+           module:clearState()
+           assert(module.indices:dim() == 0)
+        end
+    """
+    run_lua(tmp_path, code)

@@ -14,7 +14,9 @@ from tests.helpers.programs import SMALL, same
 PROGRAMS = GOLDEN / "programs"
 
 
-@pytest.mark.parametrize(("name", "seed", "count"), [("tensors", 20, 2500), ("modules", 5, 400)])
+@pytest.mark.parametrize(
+    ("name", "seed", "count"), [("tensors", 20, 2500), ("modules", 5, 400), ("packages", 32, 300)]
+)
 def test_programs_give_what_they_gave_in_torch7(
     name: str, seed: int, count: int, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from lua_compat import run, t7
 from lua_compat.runtime.state import Runtime
-from tests.helpers.commands import run_th
+from tests.helpers.commands import run_lua, run_th
 from tests.helpers.lua_golden import differences, message, same_up_to_sign_of_columns
 from tests.helpers.places import GOLDEN
 
@@ -327,3 +327,14 @@ NUMBERS_AS_TEXT = """
 )
 def test_numbers_are_read_from_text(check: str) -> None:
     assert Runtime().run_string(NUMBERS_AS_TEXT + check) == 0
+
+
+def test_the_registry_names_the_metatables_of_classes(tmp_path: Path) -> None:
+    """torchnet tells classes apart by it."""
+    code = """
+        local metatable = torch.class('Thing')
+        local names = debug.getregistry()
+        assert(names[metatable] == 'Thing')
+        assert(names[torch.getmetatable('torch.FloatTensor')] == 'torch.FloatTensor')
+    """
+    run_lua(tmp_path, code)

@@ -147,3 +147,27 @@ def test_data_parallel_table_on_two_devices_that_are_one(runtime: Runtime) -> No
         runtime,
         "local _, a = parallel:parameters() local _, b = alone:parameters() return a[1], b[1]",
     )
+
+
+def test_layers_without_a_half_kernel_compute_in_float(
+    runtime: Runtime, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """PyTorch has no such kernels on a CPU; the results lie in halves, rounded once."""
+    code = """
+        local function both(make, size, target)
+           torch.manualSeed(1)
+           local x = torch.CudaTensor(unpack(size)):normal():cudaHalf()
+           local results = {}
+           for i, type in ipairs{ 'torch.CudaHalfTensor', 'torch.CudaTensor' } do
+              local module, input = make():type(type), x:type(type)
+              local output = module:forward(input, target)
+              results[i] = { output, module:backward(input, target or output) }
+           end
+           local half, full = unpack(results)
+           print(torch.type(half[2]), (half[2]:cuda() - full[2]):abs():max() < 2e-3)
+        end
+        both(function() return nn.VolumetricAveragePooling(2, 2, 2) end, { 2, 3, 4, 4, 4 })
+        both(nn.MultiMarginCriterion, { 3, 4 }, torch.CudaTensor{ 1, 2, 4 })
+        both(nn.MultiLabelMarginCriterion, { 4 }, torch.CudaTensor{ 1, 2, 0, 0 })
+    """
+    assert printed(runtime, capfd, code) == "torch.CudaHalfTensor\ttrue\n" * 3
