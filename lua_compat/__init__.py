@@ -8,8 +8,11 @@ from lua_compat import name_of_nets
 name_of_nets.reserve()
 
 
-def run(path: str | os.PathLike[str], args: Sequence[str] = ()) -> int:
-    """Runs a Lua script of Torch7 as ``th path args...`` does; returns the exit code."""
+def run(path: str | os.PathLike[str], args: Sequence[str] = (), *, trust_functions: bool = False) -> int:
+    """Runs a Lua script of Torch7 as ``th path args...`` does; returns the exit code.
+
+    ``trust_functions``: as ``th --trust-functions``.
+    """
     from lua_compat.runtime.state import run as run_script
 
-    return run_script(path, args)
+    return run_script(path, args, trust_functions=trust_functions)

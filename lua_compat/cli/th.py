@@ -35,6 +35,8 @@ Runs a Lua script written for Torch7, on PyTorch; without a script, an interacti
   -g, --globals      say where a global is created, or read before it exists
   -gg, --gglobals    make that an error
   --cpu-as-cuda      run a CUDA script on the CPU: cutorch, cunn, cudnn and ccn2 are there, without a GPU
+  --trust-functions  torch.load makes functions, which are code, from every file; without this only from files
+                       in the folder of SCRIPT or the working folder, or written by SCRIPT
   --same-order       pairs goes through string keys in the same order in every run (Linux)
   --sandbox          run SCRIPT without files, processes, ffi, debug, bytecode and Python
                        (--sandbox=weaker: also where the system lacks Landlock or seccomp), within
@@ -60,6 +62,7 @@ class Command:
     globals: str | None = None  # None, 'watch' or 'strict'
     cpu_as_cuda: bool = False
     same_order: bool = False
+    trust_functions: bool = False
     sandbox: bool = False
     weaker: bool = False  # a sandbox without the layers that the system lacks
     limits: dict[str, float] = field(default_factory=dict)
@@ -91,6 +94,8 @@ def parse(argv: Sequence[str]) -> Command:
             command.globals = "strict"
         elif word == "--cpu-as-cuda":
             command.cpu_as_cuda = True
+        elif word == "--trust-functions":
+            command.trust_functions = True
         elif word == "--same-order":
             command.same_order = True
         elif word.partition("=")[0] == "--sandbox":
@@ -132,10 +137,11 @@ def _check(command: Command) -> None:
             or command.globals
             or command.cpu_as_cuda
             or command.same_order
+            or command.trust_functions
         ):
             raise UsageError(
                 "--sandbox runs one script: give its path, and none of -l, -e, -i, -g, --cpu-as-cuda,"
-                " --same-order"
+                " --same-order, --trust-functions"
             )
     elif command.limits:
         raise UsageError("--memory, --time and --output are limits of --sandbox: give that, too")
@@ -236,13 +242,16 @@ def _run_in_sandbox(command: Command) -> int:
 
 def _execute(command: Command, crew: "Crew") -> int:
     from lua_compat.runtime.state import Runtime
+    from lua_compat.runtime.trusted_files import TrustedFiles
 
+    program = command.script or "th"
     runtime = Runtime(
-        command.script or "th",
+        program,
         command.arguments,
         cpu_as_cuda=command.cpu_as_cuda,
         same_order=command.same_order,
         crew=crew,
+        trusted=TrustedFiles(program, command.trust_functions),
     )
     if command.globals is not None:
         runtime.watch_globals(strict=command.globals == "strict")

@@ -21,6 +21,7 @@ from lua_compat.runtime.cuda import Cuda, why_not
 from lua_compat.runtime.errors import LuaError
 from lua_compat.runtime.hash_seed import fixed_hash_seed
 from lua_compat.runtime.threads import Crew
+from lua_compat.runtime.trusted_files import TrustedFiles
 
 LUA_FOLDER = Path(__file__).parents[1] / "lua"
 
@@ -88,7 +89,8 @@ class Runtime:
     ``sandboxed``: of Python's functions only those can be called that are named as harmless.
     ``lock_down`` takes the rest away from scripts.
     ``crew``: what the threads of a script share; whoever gives one calls its ``leave`` when the script has
-    ended. ``in_thread``: this is the state of one of those threads.
+    ended. ``in_thread``: this is the state of one of those threads. ``trusted``: the files whose functions
+    the script may load, by default those of ``program``.
     """
 
     def __init__(
@@ -101,6 +103,7 @@ class Runtime:
         same_order: bool = False,
         crew: Crew | None = None,
         in_thread: bool = False,
+        trusted: TrustedFiles | None = None,
     ) -> None:
         self.exited = False  # by os.exit
 
@@ -130,9 +133,17 @@ class Runtime:
             **Cuda(place).functions(),
         }
         crew = crew or Crew()
+        trusted = trusted or TrustedFiles(program)
+        functions["note_written"], functions["why_no_functions"] = trusted.note_written, trusted.why_not
         # of what makes one more state nothing may lead to this one: that would keep it
         new_state = partial(
-            Runtime, program, cpu_as_cuda=cpu_as_cuda, same_order=same_order, crew=crew, in_thread=True
+            Runtime,
+            program,
+            cpu_as_cuda=cpu_as_cuda,
+            same_order=same_order,
+            crew=crew,
+            in_thread=True,
+            trusted=trusted,
         )
         for_threads = crew.functions(handles, new_state)
         functions.update(for_threads)
@@ -267,7 +278,7 @@ class Runtime:
         self._run("flush")
 
 
-def run(path: str | os.PathLike[str], args: Sequence[str] = ()) -> int:
+def run(path: str | os.PathLike[str], args: Sequence[str] = (), *, trust_functions: bool = False) -> int:
     """Runs a Lua script of Torch7 as ``th path args...`` does, in this process.
 
     Returns the exit code (``os.exit`` ends the script only). Raises LuaError for an error that the
@@ -279,7 +290,7 @@ def run(path: str | os.PathLike[str], args: Sequence[str] = ()) -> int:
         raise FileNotFoundError(f"no Lua script {script!r}")
     crew = Crew()
     try:
-        runtime = Runtime(script, args, crew=crew)
+        runtime = Runtime(script, args, crew=crew, trusted=TrustedFiles(script, trust_functions))
         code = runtime.run_file(script)
         return code if runtime.exited else runtime.finish()
     finally:

@@ -7,6 +7,7 @@ local memory = require 'torch.memory'
 local class = require 'torch.class'
 local errors = require 'torch.errors'
 local storage = require 'torch.storage'
+local python = require('th.python').functions
 
 local records = memory.records
 local NEWLINE = ('\n'):byte()
@@ -457,6 +458,7 @@ local DiskFile = kind('torch.DiskFile', function(name, mode, quiet)
       errors.raise(('cannot open <%s> in mode %s%s '):format(name, readable and 'r' or ' ', writable and 'w' or ''),
          'THDiskFile.c:673')
    end
+   if writable then python.note_written(name) end
    return new_file(disk_proto, { stream = stream, name = name, readable = readable, writable = writable,
       quiet = quiet or false })
 end, disk_proto)
@@ -496,7 +498,7 @@ local PipeFile = kind('torch.PipeFile', function(command, mode, quiet)
       if quiet then return nil end
       errors.raise(('cannot open <%s> in mode %s'):format(command, mode), 'THDiskFile.c')
    end
-   return new_file(pipe_proto, { stream = stream, name = command, readable = readable, writable = writable,
+   return new_file(pipe_proto, { stream = stream, name = command, piped = true, readable = readable, writable = writable,
       quiet = quiet or false })
 end, pipe_proto)
 PipeFile.longSize = longSize
@@ -527,4 +529,11 @@ MemoryFile.longSize = longSize
 function MemoryFile:storage() return states[self].owner end
 function MemoryFile:__tostring__() return described(self, 'torch.MemoryFile [status: %s -- mode: %s%s]') end
 
-return { methods = File, read_bytes = read_bytes, write_bytes = write_bytes }
+-- Why no functions are made of what is read from a file; nil where they are. What lies in memory is the script's.
+local function why_no_functions(file)
+   local state = states[file]
+   if not state.name then return nil end
+   return python.why_no_functions(not state.piped and state.name or nil)
+end
+
+return { methods = File, read_bytes = read_bytes, write_bytes = write_bytes, why_no_functions = why_no_functions }

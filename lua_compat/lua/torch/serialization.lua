@@ -6,6 +6,7 @@ local files = require 'torch.files'
 local tensors = require 'torch.tensor'
 
 local File, read_bytes, write_bytes = files.methods, files.read_bytes, files.write_bytes
+local why_no_functions = files.why_no_functions
 local typename = class.typename
 local records = memory.records
 
@@ -187,6 +188,11 @@ end
 local function read_text(self) return read_bytes(self, self:readInt()) end
 
 local function read_function(self, session, kind, number)
+   if not session.makes_functions then
+      local problem = why_no_functions(self)
+      if problem then error(problem, 0) end
+      session.makes_functions = true
+   end
    local f = load_function(read_text(self))
    if number and not session.force then session.read[number] = f end
    local upvalues = self:readObject()

@@ -1,0 +1,76 @@
+"""Functions in .t7 files are code: from which files a script may make them."""
+
+import os
+from pathlib import Path
+
+from lua_compat import t7
+from lua_compat.kernels.strings import from_lua, to_lua
+from lua_compat.t7.paths import step
+
+
+class TrustedFiles:
+    """The files of one script: those in its folder or the one it is started in, and those that it writes.
+
+    Below these folders, too, except below the root and the user's home, where everything lies. ``all_files``:
+    every file is trusted, as in Torch7.
+    """
+
+    def __init__(self, script: str, all_files: bool = False) -> None:
+        self._all = all_files
+        self._folders: set[Path] = set()
+        for place in (os.path.dirname(os.path.abspath(script)), os.getcwd()):
+            self._folders.add(Path(os.path.realpath(place)))
+        self._wide = {Path("/"), Path(os.path.realpath(os.path.expanduser("~")))}
+        self._written: set[Path] = set()
+
+    def note_written(self, path: str) -> None:
+        """Notes a file that the script opens for writing."""
+        self._written.add(Path(os.path.realpath(from_lua(path))))
+
+    def why_not(self, path: str | None) -> str | None:
+        """Returns why no functions are made from a file, None where they are; no path: it is no file."""
+        if self._all:
+            return None
+        if path is None:
+            return f"what comes through a pipe holds a function, which is code; {_ACCEPTED}"
+        named = from_lua(path)
+        real = Path(os.path.realpath(named))
+        if real in self._written or any(self._covers(folder, real) for folder in self._folders):
+            return None
+        where = _place_of_function(named)
+        return to_lua(f"{named}: {where} is a function, which is code; {_ACCEPTED}")
+
+    def _covers(self, folder: Path, real: Path) -> bool:
+        return real.parent == folder if folder in self._wide else real.is_relative_to(folder)
+
+
+_ACCEPTED = (
+    "th makes functions only from files in the script's folder or the working folder, and from those that the"
+    " script wrote; --trust-functions has it take any"
+)
+
+
+def _place_of_function(path: str) -> str:
+    """Returns the place of the first function in a file, such as root.net.hook."""
+    try:
+        root = t7.load(path)
+    except (OSError, t7.T7FormatError):
+        return "in it"
+    seen: set[int] = set()
+    todo = [("root", root)]
+    while todo:
+        place, value = todo.pop()
+        if isinstance(value, t7.LuaFunction):
+            return place
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        if isinstance(value, t7.TorchObject):
+            todo.append((place, value.fields))
+        elif isinstance(value, list):
+            todo.extend((place + step(number), item) for number, item in enumerate(value, 1))
+        elif isinstance(value, t7.LuaTable):
+            for key, item in value.items():
+                todo.append((f"{place}.<key>", key))
+                todo.append((place + step(key), item))
+    return "in it"
