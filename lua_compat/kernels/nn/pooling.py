@@ -100,6 +100,7 @@ def spatial_max_pooling(
         return
     rows = _pooled(height, lh * (kh - 1) + 1, dh, ph, ceil)
     columns = _pooled(width, lw * (kw - 1) + 1, dw, pw, ceil)
+    check_output((planes, height, width), (planes, rows, columns))
     for result in (out, indices):
         result.resize_((batch, planes, rows, columns)[4 - x.dim() :])
     values, places = _batch(out, 2), _batch(indices, 2)
@@ -156,7 +157,9 @@ def spatial_average_pooling(
 ) -> None:
     """Averages windows; ``include_pad``: padding counts as elements that are zero."""
     images = _batch(x, 2)
-    sizes = x.shape[-2:]
+    planes, *sizes = (int(size) for size in images.shape[1:])
+    room = (_pooled(sizes[0], kh, dh, ph, ceil), _pooled(sizes[1], kw, dw, pw, ceil))
+    check_output((planes, *sizes), (planes, *room))
     outside = windows_outside(sizes, (kh, kw), (dh, dw), (ph, pw), ceil)
     means = with_outside(
         _aten.avg_pool2d(images, [kh, kw], [dh, dw], [ph, pw], ceil, include_pad), outside, math.nan
