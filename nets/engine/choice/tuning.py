@@ -138,13 +138,15 @@ class Tuner:
         known = self._remembered(quick.key, quick.candidates)
         if not known:
             return self._sketched(quick, features)
-        if self._refining <= 0:
+        if min(self._refining, self._seconds) <= 0:
             return known
         started = time.monotonic()
         limit = THOROUGH.near * min(known.values())
         near = {name: run for name, run in candidates.items() if known.get(name, limit) <= limit}
         times = self._timed(key, near, THOROUGH, known)
-        self._refining -= time.monotonic() - started
+        taken = time.monotonic() - started
+        self._refining -= taken
+        self._seconds -= taken
         return times
 
     def _sketched(self, quick: Question, features: Features) -> dict[str, float]:

@@ -1,0 +1,117 @@
+"""Measures what a quick choice of kernels saves, and what it costs: --tuning quick against thorough.
+
+    python benchmarks/tuning_effort.py [--nets overfeat_accurate] [--backends mm auto] [--batch 1 8]
+
+Each effort chooses in a process of its own, with an empty file of timings, and the table says how many seconds
+that takes. Then both plans run their phases in turns, in one process; the ratios are those of the medians, quick
+over thorough. Run it on a quiet machine.
+"""
+
+import argparse
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from itertools import product
+from pathlib import Path
+
+EFFORTS = ("quick", "thorough")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--nets", nargs="+", default=["overfeat_accurate"])
+    parser.add_argument("--backends", nargs="+", default=["mm", "auto"])
+    parser.add_argument("--batch", type=int, nargs="+", default=[1, 8])
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--choose", nargs=5, help=argparse.SUPPRESS)  # what the processes run
+    options = parser.parse_args()
+    if options.choose:
+        choose(*options.choose)
+        return
+    print(
+        f"{'net':<20}{'backend':<9}{'batch':<7}{'quick':<10}{'thorough':<10}ratio of the phases, and of all"
+    )
+    for net, backend, batch in product(options.nets, options.backends, options.batch):
+        with tempfile.TemporaryDirectory() as folder:
+            files = {effort: str(Path(folder) / f"{effort}.json") for effort in EFFORTS}
+            taken = {}
+            for effort, file in files.items():
+                command = [sys.executable, __file__, "--choose", net, backend, str(batch), effort, file]
+                taken[effort] = float(
+                    subprocess.run(command, check=True, capture_output=True, text=True).stdout
+                )
+            ratios = compare(net, backend, batch, files, options.rounds)
+        seconds = "".join(f"{taken[effort]:<10.3g}" for effort in EFFORTS)
+        print(
+            f"{net:<20}{backend:<9}{batch:<7}{seconds}{' '.join(f'{ratio:.3f}' for ratio in ratios)}",
+            flush=True,
+        )
+
+
+def prepare(net: str, batch: int):  # type: ignore[no-untyped-def]
+    """Returns the net and its input."""
+    import torch
+
+    from nets import registry
+
+    found = registry.find(net)
+    module = registry.build(found, seed=1)
+    return module, found.sample((batch, *found.input_size), torch.Generator().manual_seed(0))
+
+
+def choose(net: str, backend: str, batch: str, effort: str, file: str) -> None:
+    """Chooses the kernels, keeps the timings in ``file`` and prints the seconds it took."""
+    from nets.engine import compile
+
+    module, x = prepare(net, int(batch))
+    started = time.perf_counter()
+    compile(module, tuple(x.shape), backend, tuning_file=Path(file), tuning=effort)
+    print(time.perf_counter() - started)
+
+
+def compare(net: str, backend: str, batch: int, files: dict[str, str], rounds: int) -> list[float]:
+    """Returns the ratios of the median times, quick over thorough: of each phase, and of their sum."""
+    from nets.engine import compile
+
+    module, x = prepare(net, batch)
+    plans = {}
+    for effort, file in files.items():
+        # Nothing is timed any more: what the file lacks is decided as it was when it was written.
+        tuning_seconds = 1e-9
+        plans[effort] = compile(
+            module,
+            tuple(x.shape),
+            backend,
+            tuning_file=Path(file),
+            tuning=effort,
+            tuning_seconds=tuning_seconds,
+        )
+    samples: dict[str, list[list[float]]] = {effort: [] for effort in EFFORTS}
+    for turn in range(rounds + 2):
+        for effort, phases in plans.items():
+            times = []
+            begun = time.perf_counter()
+            out = phases.updateOutput(x)
+            times.append(time.perf_counter() - begun)
+            begun = time.perf_counter()
+            phases.updateGradInput(x, out)
+            times.append(time.perf_counter() - begun)
+            begun = time.perf_counter()
+            phases.accGradParameters(x, out)
+            times.append(time.perf_counter() - begun)
+            if turn > 1:  # the first ones warm up
+                samples[effort].append([*times, sum(times)])
+    medians = {
+        effort: [statistics.median(column) for column in zip(*taken, strict=True)]
+        for effort, taken in samples.items()
+    }
+    pairs = zip(*(medians[effort] for effort in EFFORTS), strict=True)
+    return [quick / thorough for quick, thorough in pairs]
+
+
+if __name__ == "__main__":
+    main()
