@@ -2,9 +2,9 @@
 
     python benchmarks/tuning_effort.py [--nets overfeat_accurate] [--backends mm auto] [--batch 1 8]
 
-Each effort chooses in a process of its own, with an empty file of timings, and the table says how many seconds
-that takes. Then both plans run their phases in turns, in one process; the ratios are those of the medians, quick
-over thorough. Run it on a quiet machine.
+Each effort chooses in a process of its own, with an empty file of timings, and the table says how many
+seconds that takes. Then both plans run their phases in turns, in one process; the ratios are those of the
+medians, quick over thorough. Run it on a quiet machine.
 """
 
 import argparse
@@ -81,14 +81,13 @@ def compare(net: str, backend: str, batch: int, files: dict[str, str], rounds: i
     plans = {}
     for effort, file in files.items():
         # Nothing is timed any more: what the file lacks is decided as it was when it was written.
-        tuning_seconds = 1e-9
         plans[effort] = compile(
             module,
             tuple(x.shape),
             backend,
             tuning_file=Path(file),
             tuning=effort,
-            tuning_seconds=tuning_seconds,
+            tuning_seconds=1e-9,
         )
     samples: dict[str, list[list[float]]] = {effort: [] for effort in EFFORTS}
     for turn in range(rounds + 2):
