@@ -10,7 +10,7 @@ from convnet_benchmarks.errors import OutOfDeviceMemoryError, UserError
 from convnet_benchmarks.legacy import backends
 from convnet_benchmarks.legacy.list_nets import nets_table
 from convnet_benchmarks.legacy.options import LegacyOptions, parse
-from convnet_benchmarks.legacy.out_of_memory import largest_batch_to_try
+from convnet_benchmarks.legacy.out_of_memory import largest_batch_to_try, too_large_a_sample
 from convnet_benchmarks.legacy.run import LegacyRun
 from convnet_benchmarks.legacy.torchrun import join, started_by_torchrun
 from convnet_benchmarks.legacy.workload import Workload, find_net, input_shape, prepare
@@ -96,11 +96,7 @@ def _run(script: Script, options: Any, outputs: dict[str, output.OutputFile]) ->
             status = "out of memory"
         if status == "out of memory":
             # Outside the except block: the exception's frames would keep the memory that is being counted.
-            largest = largest_batch_to_try(run.workload) if run else options.batch_size // 2
-            raise OutOfDeviceMemoryError(
-                f"option -batch_size {options.batch_size}: out of memory; "
-                f"the largest batch to try is {largest}"
-            )
+            raise _too_large(options, workload)
     finally:
         if run is not None and processes.prints:
             _report(run, status, outputs)
@@ -111,6 +107,21 @@ def _run(script: Script, options: Any, outputs: dict[str, output.OutputFile]) ->
 
 # In a pipe, at most one line about progress in so many seconds.
 _SECONDS_OF_SILENCE = 5.0
+
+
+def _too_large(options: Any, workload: Workload | None) -> OutOfDeviceMemoryError:
+    """Returns the error for a batch that did not fit, with the one to try. Frees the workload's input."""
+    largest = options.batch_size // 2  # a CPU does not count its memory
+    if workload is not None and workload.device.type == "cuda":
+        like = workload.input.to("meta")
+        del workload.input
+        largest = largest_batch_to_try(workload.module, like, len(workload.net.input_size))
+    if largest < 1:
+        sample = input_shape(options, find_net(options))[-len(find_net(options).input_size) :]
+        return too_large_a_sample(sample, "out of memory")
+    return OutOfDeviceMemoryError(
+        f"option -batch_size {options.batch_size}: out of memory; the largest batch to try is {largest}"
+    )
 
 
 @contextmanager

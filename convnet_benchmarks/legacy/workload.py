@@ -1,12 +1,13 @@
 """From options to what is measured: the device, the net with its parameters, the input, the kernels."""
 
-import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from convnet_benchmarks.errors import OutOfDeviceMemoryError, UserError
+from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.legacy import backends
 from convnet_benchmarks.legacy.options import LegacyOptions
+from convnet_benchmarks.legacy.out_of_memory import Shortage, gpu_memory, largest_batch_to_try, shortage
+from convnet_benchmarks.legacy.torchrun import own_gpu
 from convnet_benchmarks.workload import nets as named_nets
 from convnet_benchmarks.workload.backends import Backend
 from convnet_benchmarks.workload.check_runs import check_runs
@@ -14,9 +15,9 @@ from convnet_benchmarks.workload.devices import CPU, open_device, open_gpu
 from convnet_benchmarks.workload.inputs import sample_input, to_device
 from convnet_benchmarks.workload.memory import available_bytes
 from convnet_benchmarks.workload.nets import by, check_size
-from convnet_benchmarks.workload.ran import Ran, batch_size, ran_on
+from convnet_benchmarks.workload.ran import Ran, ran_on
 from nets import registry
-from nets.net import IMAGENET, Net
+from nets.net import Net
 
 if TYPE_CHECKING:
     import torch
@@ -82,9 +83,10 @@ def prepare(options: LegacyOptions) -> Workload:
     device = _device(options)
     shape = input_shape(options, net)
     on_meta = registry.on_meta(net)
+    missing = None
     if net.name in registry.NETS:
         _check_shape(options, net, on_meta, shape)
-        _check_memory(options, net, on_meta, shape, device)
+        missing = _missing_memory(options, net, on_meta, shape, device)
     if options.ccn2:
         backends.check_ccn2(on_meta, shape)
 
@@ -101,6 +103,9 @@ def prepare(options: LegacyOptions) -> Workload:
         if isinstance(child, torch.nn.ReLU) and not (net.own_parameters and options.relu_inplace):
             child.inplace = options.relu_inplace
     module = module.to(device, dtype)
+    if missing is not None:  # on a GPU; the input, which is drawn on the CPU, would take minutes
+        like = torch.empty(shape, dtype=torch.int64 if net.tokens else dtype, device="meta")
+        raise missing.error(largest_batch_to_try(module, like, len(net.input_size)))
     input = to_device(sample_input(net, shape, options.seed), device, dtype)
     if net.own_parameters:
         check_runs(net, module, input)
@@ -132,7 +137,7 @@ def _notes(options: LegacyOptions, net: Net) -> list[str]:
 def _device(options: LegacyOptions) -> "torch.device":
     if not options.cuda:
         return open_device(CPU)
-    return open_gpu(options.device, "option -cuda true", "option --device", "-cuda false")
+    return open_gpu(own_gpu(options.device), "option -cuda true", "option --device", "-cuda false")
 
 
 def _check_shape(options: LegacyOptions, net: Net, on_meta: "nn.Module", shape: tuple[int, ...]) -> None:
@@ -179,33 +184,17 @@ def _advice(on_meta: "nn.Module", shape: tuple[int, ...], size: tuple[int, ...])
     return ", ".join(advice)
 
 
-def _check_memory(
-    options: LegacyOptions,
-    net: Net,
-    on_meta: "nn.Module",
-    shape: tuple[int, ...],
-    device: "torch.device",
-) -> None:
-    """Refuses a batch on the CPU that cannot fit, before the system kills the process for it."""
+def _missing_memory(
+    options: LegacyOptions, net: Net, on_meta: "nn.Module", shape: tuple[int, ...], device: "torch.device"
+) -> Shortage | None:
+    """Returns what a batch that cannot fit on a GPU lacks, None for one that may fit.
+
+    On a CPU such a batch is refused at once, before the system kills the process for it.
+    """
     import torch
 
-    from nets.input_size import activation_elements
-
-    available, batch = available_bytes(), batch_size(net, shape)
-    bytes_each = getattr(torch, options.dtype).itemsize
-    if device.type != "cpu" or available is None:
-        return
-    # No net keeps a thousand times an image, its own or ImageNet's; most batches need no closer look.
-    if 1000 * max(math.prod(shape), batch * math.prod(IMAGENET)) * bytes_each < available:
-        return
-    fixed = 2 * registry.parameter_count(on_meta) * bytes_each  # the parameters and their gradients
-    sample_shape = (1, *shape[-len(net.input_size) :])
-    dtype = torch.int64 if net.tokens else torch.float32
-    sample = activation_elements(on_meta, sample_shape, dtype) * bytes_each
-    if fixed + batch * sample > available:
-        largest = max(0, (available - fixed) // sample)
-        needed = (fixed + batch * sample) / 2**30
-        raise OutOfDeviceMemoryError(
-            f"option -batch_size {batch}: needs at least {needed:.1f} GiB of memory and "
-            f"{available / 2**30:.1f} GiB are available; the largest batch to try is {largest}"
-        )
+    available = available_bytes() if device.type == CPU else gpu_memory(device)
+    missing = shortage(net, on_meta, shape, getattr(torch, options.dtype).itemsize, available)
+    if missing is not None and device.type == CPU:
+        raise missing.error(missing.largest)
+    return missing

@@ -75,9 +75,8 @@ def open_point(point: Point, *, drawn: bool = True) -> Iterator[PointWorkload]:
         if drawn:
             input = sample_batch(net, point.batch_size, point.seed)
         else:
-            input = torch.zeros(
-                (point.batch_size, *net.input_size), dtype=torch.int64 if net.tokens else torch.float32
-            )
+            shape = (point.batch_size, *net.input_size)
+            input = torch.zeros(shape, dtype=torch.int64 if net.tokens else dtype, device=device)
         input = to_device(input, device, dtype)
         if net.own_parameters:
             check_runs(net, module, input)

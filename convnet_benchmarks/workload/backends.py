@@ -26,6 +26,7 @@ class Backend:
     tf32: bool = False
     channels_last: bool = False
     compiled: bool = False
+    graph: bool = False
 
     def why_not_on(self, device_type: str) -> str:
         """Returns why the backend cannot run on ``cpu`` or ``cuda``; empty where it can."""
@@ -50,6 +51,7 @@ BACKENDS = _named(
     Backend("tf32", "stock, matrix products and convolutions in TF32", (CUDA,), tf32=True),
     Backend("channels-last", "stock, tensors laid out NHWC", _BOTH, channels_last=True),
     Backend("compile", "torch.compile (needs a C++ compiler; Triton on a GPU)", _BOTH, compiled=True),
+    Backend("cuda-graph", "stock, all of a pass issued at once as a CUDA graph", (CUDA,), graph=True),
     _on_engine("auto", "the fastest kernel for each layer and phase"),
     _on_engine("mm", "im2col and matrix product", onednn=False),
     _on_engine("direct", "oneDNN direct convolution"),

@@ -108,8 +108,9 @@ def phase_steps(phases: "Phases", input: "Tensor") -> dict[str, Callable[[], obj
 def _on_autograd(backend: Backend, module: "nn.Module", input: "Tensor", note: str) -> Iterator[Opened]:
     from nets.phases import AutogradPhases
 
-    if backend.compiled:
-        raise UnsupportedError("torch.compile fuses the phases of training; it is measured in inference only")
+    if backend.compiled or backend.graph:
+        what = "torch.compile" if backend.compiled else "a CUDA graph"
+        raise UnsupportedError(f"{what} joins the phases of training; it is measured in inference only")
     with AutogradPhases(module) as phases:
         yield Opened(lambda: phases.updateOutput(input), phases, note=note)
 
@@ -118,6 +119,8 @@ def _inference(backend: Backend, module: "nn.Module", input: "Tensor") -> Opened
     import torch
 
     run: Callable[..., Any] = module
+    if backend.graph:
+        return Opened(_captured(module, input))
     if backend.compiled:
         _check_compiler()
         run = torch.compile(module)
@@ -127,6 +130,27 @@ def _inference(backend: Backend, module: "nn.Module", input: "Tensor") -> Opened
             return run(input)
 
     return Opened(infer)
+
+
+def _captured(module: "nn.Module", input: "Tensor") -> Callable[[], Any]:
+    """Returns the replay of a CUDA graph of one pass; its output is the same memory each time."""
+    import torch
+
+    aside = torch.cuda.Stream(input.device)
+    aside.wait_stream(torch.cuda.current_stream())
+    with torch.inference_mode(), torch.cuda.stream(aside):
+        for _ in range(3):  # what is made or chosen in the first passes must be there before the capture
+            module(input)
+    torch.cuda.current_stream().wait_stream(aside)
+    graph = torch.cuda.CUDAGraph()
+    with torch.inference_mode(), torch.cuda.graph(graph):
+        output = module(input)
+
+    def infer() -> Any:
+        graph.replay()
+        return output
+
+    return infer
 
 
 def _check_compiler() -> None:

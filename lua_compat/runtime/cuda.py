@@ -40,6 +40,8 @@ class Cuda:
 
     def __init__(self, place: str | None) -> None:
         self._place = place
+        if place == "cuda":  # Torch7's convolutions were float32's; PyTorch's round to TF32 unless told
+            torch.backends.cudnn.allow_tf32 = False
         self._device = 1
         self._stood_in = {1}  # devices that the CPU has been announced for
         self._stream = 0

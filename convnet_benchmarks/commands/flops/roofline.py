@@ -12,11 +12,27 @@ from convnet_benchmarks.commands.flops.counting import OUTSIDE, LayerCount, coun
 from convnet_benchmarks.timing.layers import time_layers
 from convnet_benchmarks.timing.loops import Clock, run_loop, warm_up
 
-# Far larger than any cache (CPU), and large enough to fill a GPU.
-_ARRAY_BYTES = {"cpu": 128 * 2**20, "cuda": 2**30}
-_MATRIX_SIZES = {"cpu": (1024, 2048), "cuda": (4096, 8192)}
-_CONVOLUTION_BATCH = {"cpu": 4, "cuda": 256}
 _TRIALS = 10
+
+
+@dataclass(frozen=True)
+class _Sizes:
+    """Sizes of the trials: arrays far larger than any cache, arithmetic that keeps the whole device busy."""
+
+    array_bytes: int = 128 * 2**20
+    matrices: tuple[int, ...] = (1024, 2048)
+    convolution_batch: int = 4
+
+    @staticmethod
+    def on(device: torch.device) -> "_Sizes":
+        """Returns those for ``device``: a GPU's follow from its memory and its multiprocessors."""
+        if device.type != "cuda":
+            return _Sizes()
+        gpu = torch.cuda.get_device_properties(device)
+        processors = gpu.multi_processor_count
+        largest = max(1024, min(8192, 1024 * (processors // 8)))
+        arrays = min(2**30, gpu.total_memory // 16)
+        return _Sizes(arrays, (largest // 2, largest), max(4, min(256, 4 * processors)))
 
 
 @dataclass(frozen=True)
@@ -59,9 +75,10 @@ def measure_roofs(device: torch.device, dtype: torch.dtype, clock: Clock) -> Roo
     """Returns the best of several trials: of matrix products and a convolution, of copy and triad (a = b
     + 3 c).
     """
+    sizes = _Sizes.on(device)
     with torch.inference_mode():
-        gflops, fastest = max(_arithmetic(device, dtype, clock))
-        elements = _ARRAY_BYTES[device.type] // dtype.itemsize
+        gflops, fastest = max(_arithmetic(device, dtype, clock, sizes))
+        elements = sizes.array_bytes // dtype.itemsize
         x, y, z = (torch.zeros(elements, device=device, dtype=dtype) for _ in range(3))
         triad = _best_seconds(lambda: torch.add(y, z, alpha=3, out=x), clock)
         copy = _best_seconds(lambda: x.copy_(y), clock)
@@ -69,13 +86,15 @@ def measure_roofs(device: torch.device, dtype: torch.dtype, clock: Clock) -> Roo
     return Roofs(gflops, fastest, max(3 * array / triad, 2 * array / copy) / 1e9)
 
 
-def _arithmetic(device: torch.device, dtype: torch.dtype, clock: Clock) -> Iterator[tuple[float, str]]:
+def _arithmetic(
+    device: torch.device, dtype: torch.dtype, clock: Clock, sizes: _Sizes
+) -> Iterator[tuple[float, str]]:
     """Yields GFLOP/s of candidates for the peak: on some processors oneDNN's convolution beats the BLAS."""
-    for size in _MATRIX_SIZES[device.type]:
+    for size in sizes.matrices:
         a, b, c = (torch.rand(size, size, device=device).to(dtype) for _ in range(3))
         product = functools.partial(torch.mm, a, b, out=c)
         yield 2 * size**3 / _best_seconds(product, clock) / 1e9, f"{size}x{size} matrix product"
-    images = torch.rand(_CONVOLUTION_BATCH[device.type], 256, 32, 32, device=device).to(dtype)
+    images = torch.rand(sizes.convolution_batch, 256, 32, 32, device=device).to(dtype)
     weights = torch.rand(256, 256, 3, 3, device=device).to(dtype)
     convolution = functools.partial(torch.conv2d, images, weights, padding=1)
     operations = 2 * images.numel() * weights[0].numel()

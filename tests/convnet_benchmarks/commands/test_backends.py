@@ -19,6 +19,7 @@ from convnet_benchmarks.workload.variants import find
 from nets import registry
 from nets.batch_norm_statistics import set_running_statistics
 from tests.helpers.commands import run_python
+from tests.helpers.gpu import sized
 
 NET_FILE = """
 from torch import nn
@@ -186,9 +187,9 @@ def test_statistics_make_the_output_depend_on_the_input() -> None:
 
 @pytest.mark.gpu
 def test_libraries_on_and_off_on_a_gpu() -> None:
-    point = Point("googlenet", 8, "cuda")
+    point = Point(sized("googlenet", "recognize_digits"), 8, "cuda")
     others = [variant(name) for name in ("stock", "tf32", "stock:float16", "channels-last")]
-    found = compare(point, variant("no-cudnn"), others, Sitting(9, 60.0, False, {}))
+    found = compare(point, variant("no-cudnn"), others, Sitting(sized(9, 2), 60.0, False, {}))
     assert found["status"] == "ok", found["reason"]
     assert found["results"]["stock"]["output_difference"]["relative"] < 1e-3
 

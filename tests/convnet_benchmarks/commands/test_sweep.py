@@ -24,6 +24,7 @@ from convnet_benchmarks.timing.loops import Settling
 from nets import registry
 from nets.net import Net
 from tests.helpers.commands import run_python, started_python
+from tests.helpers.gpu import sized
 
 # A net of one's own, so that a process has its figures in no time.
 NET_FILE = """
@@ -275,7 +276,8 @@ def test_a_real_ctrl_c_ends_the_worker_and_keeps_the_points(tmp_path: Path) -> N
 def test_the_largest_batch_on_a_gpu_leaves_it_usable() -> None:
     torch.cuda.empty_cache()
     torch.cuda.set_per_process_memory_fraction(1.0)
-    found = find_largest_batch(Point("googlenet", device="cuda", input_size=(3, 193, 193)), None)
+    net, size = sized(("googlenet", (3, 193, 193)), ("squeezenet1.1", (3, 64, 64)))
+    found = find_largest_batch(Point(net, device="cuda", input_size=size), None)
     assert found["status"] == "ok" and found["largest_batch"] > 64
     assert found["smallest_failing_batch"] > found["largest_batch"]
     assert [entry["status"] for entry in found["tried"]].count("out of memory") > 0

@@ -10,8 +10,10 @@ import time
 from pathlib import Path
 
 import pytest
+import torch
 
 from tests.helpers.commands import Finished, run_python, started_python
+from tests.helpers.gpu import sized
 from tests.helpers.places import GOLDEN, ROOT
 
 NUMBER = re.compile(r"\d+(\.\d+)?(e[+-]\d+)?$")
@@ -292,10 +294,27 @@ def test_help_is_quick_because_nothing_heavy_is_imported() -> None:
 
 @pytest.mark.gpu
 def test_the_modern_command_line_on_a_gpu() -> None:
-    done = run_python("benchmark.py", "--cuda", "--cudnn", "--batch-size", "64", "-iter", "3")
+    size = sized(("64", "-iter", "3"), ("1", "-iter", "1"))
+    memory = {"FAKE_GPU_MIB": "4096"}  # of a fake GPU
+    done = run_python("benchmark.py", "--cuda", "--cudnn", "--batch-size", *size, environment=memory)
     assert done.returncode == 0, done.stderr
     assert "cudnn.SpatialConvolution(3 -> 96, 7x7, 2,2)" in done.stdout
     assert "Cudnn" in done.stderr
+
+
+@pytest.mark.gpu
+def test_the_largest_batch_to_try_runs() -> None:
+    """Of the GPU's memory 3 GiB are left to it: drawing the input for all of it would take minutes."""
+    free, _ = torch.cuda.mem_get_info()
+    taken = torch.empty(max(0, free - 3 * 2**30), dtype=torch.uint8, device="cuda")
+    arguments = ("benchmark.py", "--cuda", "--cudnn", "-iter", "1", "--net", sized("vgg_a", "squeezenet1.1"))
+    arguments += sized((), ("-x", "64", "-y", "64"))
+    refused = run_python(*arguments, "--batch-size", str(10**5))
+    assert refused.returncode == 3, refused.stderr
+    largest = re.findall(r"the largest batch to try is (\d+)", refused.stderr)[0]
+    ran = run_python(*arguments, "--batch-size", largest)
+    assert ran.returncode == 0, ran.stderr
+    del taken
 
 
 @pytest.mark.gpu

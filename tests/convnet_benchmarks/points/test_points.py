@@ -21,6 +21,7 @@ from convnet_benchmarks.workload.backends import BACKENDS
 from nets import registry
 from nets.net import Net
 from tests.helpers.commands import run_python
+from tests.helpers.gpu import sized
 
 BRIEF = Settling(fewest_passes=4, least_seconds=0.0, most_seconds=0.2)
 # A real net as small as it gets, for the processes that a test cannot patch.
@@ -179,7 +180,8 @@ def test_percentiles_lie_between_the_samples() -> None:
 @pytest.mark.parametrize("backend", ["stock", "no-cudnn", "tf32", "channels-last"])
 @pytest.mark.parametrize("mode", ["inference", "training"])
 def test_a_point_on_a_gpu(backend: str, mode: str) -> None:
-    result = point_measurement.measure(Point("googlenet", 4, "cuda", backend=backend, mode=mode), BRIEF)
+    net = sized("googlenet", "recognize_digits")
+    result = point_measurement.measure(Point(net, 4, "cuda", backend=backend, mode=mode), BRIEF)
     assert (result["status"], result["reason"]) == ("ok", "")
     assert result["reserved_memory_bytes"] >= result["peak_memory_bytes"] > 4 * result["parameters"]
     assert result["environment"]["gpu"]["name"] == describe_device("cuda", "--device")["device"]
@@ -188,7 +190,8 @@ def test_a_point_on_a_gpu(backend: str, mode: str) -> None:
 @pytest.mark.gpu
 def test_a_gpu_recovers_from_running_out_of_memory() -> None:
     before = torch.cuda.memory_allocated()
-    result = point_measurement.try_point(Point("googlenet", 2**16, "cuda"))
+    net = sized("googlenet", "recognize_digits")
+    result = point_measurement.try_point(Point(net, sized(2**16, 2**20), "cuda"))
     assert result["status"] == "out of memory"
     assert torch.cuda.memory_allocated() == before
-    assert point_measurement.try_point(Point("googlenet", 1, "cuda"))["status"] == "ok"
+    assert point_measurement.try_point(Point(net, 1, "cuda"))["status"] == "ok"

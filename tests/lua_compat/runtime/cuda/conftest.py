@@ -1,18 +1,21 @@
-"""A Lua state in which CUDA's tensors are in main memory."""
+"""A Lua state with CUDA: on the GPU, or in main memory under PyTorch's rules for one where there is none."""
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 
 import pytest
+import torch
 
 from lua_compat.runtime.state import Runtime
-from tests.helpers.fake_cuda import fake_cuda
+from tests.helpers.fake_gpu.placement import fake_cuda
 
 
 @pytest.fixture(scope="module")
 def runtime() -> Iterator[Runtime]:
-    """A Lua state whose CUDA tensors are in main memory, under PyTorch's rules for a GPU."""
-    opened = Runtime(cpu_as_cuda=True)
+    """A Lua state whose CUDA tensors are on the GPU, or on a fake one."""
+    there = torch.cuda.is_available()
+    opened = Runtime(cpu_as_cuda=not there)
     opened.handles.cuda = "cuda"
-    with fake_cuda():
+    with nullcontext() if there else fake_cuda():
         opened.run_string("require 'cunn' require 'cudnn' require 'ccn2'")
         yield opened

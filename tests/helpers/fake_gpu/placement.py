@@ -1,7 +1,8 @@
-"""A GPU that is not there: tensors in main memory that PyTorch's rules for CUDA hold for.
+"""Tensors in main memory that PyTorch's rules for CUDA hold for.
 
 With it on, a tensor made with device="cuda" is on the CPU but remembered; operators that would refuse tensors
-on several devices refuse those, too, and numpy() of one fails.
+on several devices refuse those, too, and numpy() of one fails. The memory of the remembered is counted, and
+can be limited.
 """
 
 from collections.abc import Iterator
@@ -34,26 +35,75 @@ def _is_gpu(device: Any) -> bool:
     return device is not None and torch.device(device).type == "cuda"
 
 
-class _Placement:
-    """Which storages are on the GPU."""
+# From this size on a storage that is made makes those that have gone be counted off first.
+_LARGE = 1 << 20
+_MOST_UNCOUNTED = 10_000
 
-    def __init__(self) -> None:
-        self._there: dict[int, tuple[Any, bool]] = {}  # storages are kept, so that no address is used twice
+
+class Placement:
+    """Which storages are on the GPU, and how much memory they take (``allocated``, ``peak``: bytes).
+
+    ``limit``: bytes beyond which an allocation there raises OutOfMemoryError.
+    """
+
+    def __init__(self, limit: float = float("inf")) -> None:
+        # By address: a weak reference, which keeps the address from being used again; there or not; bytes.
+        self._known: dict[int, tuple[int, bool, int]] = {}
+        self._uncounted = 0
+        self._allocated = 0
+        self.peak = 0
+        self.limit = limit
+        self.recorded: list[tuple[Any, Any, Any, Any]] | None = None  # operators, while a graph is captured
 
     def __contains__(self, tensor: Tensor) -> bool:
-        return self._there.get(tensor.untyped_storage()._cdata, (None, False))[1]
+        return self._known.get(tensor.untyped_storage()._cdata, (0, False, 0))[1]
 
     def known(self, tensor: Tensor) -> bool:
-        return tensor.untyped_storage()._cdata in self._there
+        return tensor.untyped_storage()._cdata in self._known
+
+    @property
+    def allocated(self) -> int:
+        self._forget_the_gone()
+        return self._allocated
 
     def put(self, tensor: Tensor, there: bool) -> Tensor:
         storage = tensor.untyped_storage()
-        self._there[storage._cdata] = storage, there
+        address, size = storage._cdata, storage.nbytes()
+        weak, was_there, counted = self._known.get(address) or (storage._weak_ref(), False, 0)
+        self._uncounted += 1
+        if (there and size >= _LARGE) or self._uncounted > _MOST_UNCOUNTED:
+            self._forget_the_gone()
+        if was_there:
+            self._allocated -= counted
+        if there:
+            self._allocated += size
+            self.peak = max(self.peak, self._allocated)
+        self._known[address] = weak, there, size
+        if there and self._allocated > self.limit:
+            raise torch.cuda.OutOfMemoryError("CUDA out of memory (of a GPU that is not there)")
         return tensor
+
+    def _forget_the_gone(self) -> None:
+        self._uncounted = 0
+        for address, (weak, there, size) in list(self._known.items()):
+            if torch.UntypedStorage._expired(weak):
+                torch.UntypedStorage._free_weak_ref(weak)
+                del self._known[address]
+                self._allocated -= size if there else 0
+
+
+def _run(func: Any, args: Any, kwargs: Any, there: bool) -> Any:
+    """Calls an operator; main memory that cannot be had for a tensor of the GPU is the GPU's."""
+    try:
+        return func(*args, **kwargs)
+    except RuntimeError as error:
+        if there and "can't allocate memory" in str(error):
+            raise torch.cuda.OutOfMemoryError("CUDA out of memory (of a GPU that is not there)") from None
+        raise
 
 
 class _Operators(TorchDispatchMode):
-    def __init__(self, placement: _Placement) -> None:
+    def __init__(self, placement: Placement) -> None:
         super().__init__()
         self._placement = placement
 
@@ -71,7 +121,9 @@ class _Operators(TorchDispatchMode):
                     f"Expected all tensors to be on the same device, but found cuda:0 and cpu ({func}: "
                     f"{[tuple(one.shape) for one in tensors]}, {there})"
                 )
-        result = func(*args, **kwargs)
+        result = _run(func, args, kwargs, any(there))
+        if self._placement.recorded is not None:
+            self._placement.recorded.append((func, args, kwargs, result))
         for made in _tensors(result):
             if not self._placement.known(made):
                 self._placement.put(made, any(there) if packet not in _MIXING else there[0])
@@ -79,7 +131,7 @@ class _Operators(TorchDispatchMode):
 
 
 class _Functions(TorchFunctionMode):
-    def __init__(self, placement: _Placement) -> None:
+    def __init__(self, placement: Placement) -> None:
         super().__init__()
         self._placement = placement
 
@@ -98,7 +150,7 @@ class _Functions(TorchFunctionMode):
             return self._moved(func, name, args, kwargs)
         if _is_gpu(kwargs.get("device")):
             kwargs["device"] = "cpu"
-            return self._placement.put(func(*args, **kwargs), True)
+            return self._placement.put(_run(func, args, kwargs, True), True)
         if "device" in kwargs and kwargs["device"] is not None:
             return self._placement.put(func(*args, **kwargs), False)
         return func(*args, **kwargs)
@@ -108,17 +160,21 @@ class _Functions(TorchFunctionMode):
         there = tensor in self._placement
         wanted = there
         if name != "to":
-            wanted, rest = name == "cuda", []
+            wanted, rest, kwargs = name == "cuda", [], {}
         else:
-            device = kwargs.pop("device", None)
+            device = kwargs.get("device")
+            if device is not None:
+                kwargs["device"] = "cpu"
             for place, value in enumerate(rest):
                 if isinstance(value, torch.device | str):
-                    device = rest.pop(place)
+                    device, rest[place] = value, "cpu"
                     break
                 if isinstance(value, Tensor):
                     device, rest[place] = value.device, value.dtype
                     break
             if device is not None:
+                if torch.device(device).type not in ("cpu", "cuda"):
+                    return func(*args, **{**kwargs, **({"device": device} if "device" in kwargs else {})})
                 wanted = _is_gpu(device)
         result = Tensor.to(tensor, *rest, **kwargs) if rest or kwargs else tensor
         if wanted == there:
@@ -127,7 +183,8 @@ class _Functions(TorchFunctionMode):
 
 
 @contextmanager
-def fake_cuda() -> Iterator[None]:
-    placement = _Placement()
+def fake_cuda(placement: Placement | None = None) -> Iterator[None]:
+    """Lets tensors of device "cuda" be made, in main memory, until it ends."""
+    placement = placement or Placement()
     with _Functions(placement), _Operators(placement):
         yield

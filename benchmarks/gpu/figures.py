@@ -1,0 +1,81 @@
+"""From the journals of a run to one file of figures: benchmarks/gpu/results/README.md describes it."""
+
+import json
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from benchmarks.gpu import journal
+from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.results.load import load
+
+SCHEMA = "convnet-benchmarks/gpu/figures/1"
+# What the checks' results hold besides the machine's description.
+CHECKS = ("agreement", "plain_loop", "peaks", "training", "out_of_memory", "nccl")
+
+
+def collect(out: Path) -> dict[str, Any]:
+    """Returns the figures of the journals in ``out``; raises UserError where no part says on which machine
+    they were measured.
+    """
+    records = journal.read_parts(out)
+    machines = [record for record in records if record["step"] == "machine" and record["result"]]
+    if not machines:
+        raise UserError(f"{out}: no step 'machine' that ended well in it; run part 1 (run.sh OUT 1)")
+    machine = machines[-1]
+    results = [record for record in records if record["status"] != journal.SKIPPED and record.get("result")]
+    checks: dict[str, Any] = {}
+    figures: list[dict[str, Any]] = []
+    for record in results:
+        found = record["result"]
+        if isinstance(found, dict) and "kind" not in found:
+            checks |= {name: found[name] for name in CHECKS if name in found}
+        else:
+            figures += [{"step": record["step"], **figure} for figure in _measured(found, machine)]
+    kept = ("part", "step", "status", "reason", "seconds")
+    return {
+        "schema": SCHEMA,
+        "date": machine["time"][:10],
+        "device": machine["result"]["device"],
+        "environment": machine["result"]["environment"],
+        "microseconds": machine["result"]["microseconds"],
+        "steps": [{name: record[name] for name in kept} for record in records],
+        "figures": figures,
+        "checks": checks,
+    }
+
+
+def _measured(result: Any, machine: dict[str, Any]) -> list[dict[str, Any]]:
+    """Returns what a command measured on the GPU, read as ``report`` and ``compare`` read it."""
+    lines = result if isinstance(result, list) else [result]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / ("points.jsonl" if isinstance(result, list) else "result.json")
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        try:
+            found = load(str(path)).measurements
+        except UserError:  # a study that was cut off before its first figure
+            return []
+    device = machine["result"]["device"]
+    return [
+        {name: value for name, value in asdict(one).items() if value not in (None, "")}
+        for one in found
+        if one.device == device
+    ]
+
+
+def read(path: Path) -> dict[str, Any]:
+    """Returns a file of figures; raises UserError where it is none."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path}: {error}") from None
+    if not isinstance(document, dict) or document.get("schema") != SCHEMA:
+        raise UserError(f'{path}: no file of figures; accepted: "schema": "{SCHEMA}"')
+    return document
+
+
+def file_name(figures: dict[str, Any]) -> str:
+    """Returns DATE-DEVICE.json."""
+    device = "".join(one if one.isalnum() else "-" for one in figures["device"].lower())
+    return f"{figures['date']}-{device}.json"

@@ -1,0 +1,40 @@
+"""Part 4: the suites of cutorch, cunn and cudnn from their own files, memory, several processes."""
+
+from pathlib import Path
+
+from benchmarks.gpu.step import PYTHON, Setting, Step, check
+
+_LUA = Path(__file__).resolve().parents[1] / "checks"
+# The file with a package's tests, in its checkout; checks/suite.lua knows how to start them.
+SUITES = {"cutorch": "test/test.lua", "cunn": "test.lua", "cudnn": "test/test.lua"}
+
+
+def steps(setting: Setting) -> list[Step]:
+    """Returns what needs no checkout first."""
+    scripts = [
+        Step(title, (PYTHON, "-m", "lua_compat", str(_LUA / file)), 60.0)
+        for title, file in (
+            ("DataParallelTable on one card", "data_parallel.lua"),
+            ("memory of th on the device, and running out of it", "memory.lua"),
+        )
+    ]
+    suites = [_suite(package, setting.checkouts / package / file) for package, file in SUITES.items()]
+    return [
+        check("machine", setting),
+        *scripts,
+        check("out_of_memory", setting),
+        check("nccl", setting, seconds=60.0),
+        *suites,
+    ]
+
+
+def _suite(package: str, file: Path) -> Step:
+    words = (
+        "benchmarks.gpu.in_folder",
+        str(file.parent),
+        "lua_compat",
+        str(_LUA / "suite.lua"),
+        package,
+        str(file),
+    )
+    return Step(f"{package}'s own tests", (PYTHON, "-m", *words), 150.0, (file,))

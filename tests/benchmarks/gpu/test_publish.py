@@ -1,0 +1,98 @@
+"""Figures: from journals to a file, to the tables of docs/gpu.md and to the report's history."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.gpu import figures, journal, publish, tables
+from convnet_benchmarks import history
+from convnet_benchmarks.errors import UserError
+from tests.helpers.made_results import benchmark
+from tests.helpers.places import ROOT
+
+DEVICE = "NVIDIA H200"
+
+
+def record(part: int, step: str, result: Any, status: str = "ok", reason: str = "") -> dict[str, Any]:
+    time = "2027-01-02T03:04:05+00:00"
+    return {
+        **{"part": part, "step": step, "command": [], "status": status, "reason": reason, "seconds": 1.0},
+        **{"time": time, "exit_code": 0, "output": "", "result": result},
+    }
+
+
+def on(device: str) -> dict[str, Any]:
+    """What benchmark.py --json writes on ``device``."""
+    ran = {
+        "net": "alexnet_owt", "batch_size": 2, "input_shape": [2, 3, 224, 224], "backend": "cudnn",
+        "dtype": "float32", "device": "cuda:0", "device_name": device, "threads": 16,
+    }  # fmt: skip
+    return {**benchmark(), "ran": ran}
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    machine = {
+        "device": DEVICE,
+        "environment": {"torch": {"version": "2.11.0"}, "cpu": {"model": "a CPU"}},
+        "microseconds": {"to issue one operation": 5.0},
+    }
+    training = {"alexnet_owt, batch 128, TF32": {"ms": 9.0, "TFLOP/s": 200.0, "share of peak": 0.5}}
+    journal.append(tmp_path, record(1, "machine", machine))
+    journal.append(tmp_path, record(2, "benchmark.py --cuda --cudnn", on(DEVICE)))
+    journal.append(tmp_path, record(2, "benchmark.py", on("a CPU")))
+    journal.append(tmp_path, record(3, "peaks", {"training": training}))
+    journal.append(tmp_path, record(4, "nccl", None, "failed", "exit code 1: no nccl"))
+    return tmp_path
+
+
+def test_figures_are_those_of_the_gpu(out: Path) -> None:
+    found = figures.collect(out)
+    assert (found["device"], found["date"]) == (DEVICE, "2027-01-02")
+    assert {one["step"] for one in found["figures"]} == {"benchmark.py --cuda --cudnn"}
+    assert found["checks"]["training"] and found["steps"][-1]["reason"] == "exit code 1: no nccl"
+    assert figures.file_name(found) == "2027-01-02-nvidia-h200.json"
+    text = tables.text([found])
+    for expected in (
+        DEVICE,
+        "`benchmark.py --cuda --cudnn`",
+        "alexnet_owt, batch 128, TF32",
+        "exit code 1: no nccl",
+    ):
+        assert expected in text, expected
+
+
+def test_journals_without_a_machine_are_refused(tmp_path: Path) -> None:
+    journal.append(tmp_path, record(2, "benchmark.py", None, "failed"))
+    with pytest.raises(UserError, match="run part 1"):
+        figures.collect(tmp_path)
+    with pytest.raises(UserError, match="accepted"):
+        figures.read(journal.journal_file(tmp_path, 2))
+
+
+def test_what_is_published(out: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    root = tmp_path_factory.mktemp("checkout")
+    for folder in ("benchmarks/gpu/results", "docs", "convnet_benchmarks/history"):
+        (root / folder).mkdir(parents=True)
+    page = (ROOT / "docs" / "gpu.md").read_text()
+    (root / "docs" / "gpu.md").write_text(page)
+    written = publish.publish(out, root)
+    assert [path.name for path in written] == [
+        "2027-01-02-nvidia-h200.json", "gpu.md", "gpu_2027_01_02_nvidia_h200.json",
+    ]  # fmt: skip
+    again = (root / "docs" / "gpu.md").read_text()
+    assert DEVICE in again and again.startswith(page.partition("<!-- figures")[0])
+    publish.publish(None, root)
+    assert (root / "docs" / "gpu.md").read_text() == again
+    source = history.read_source(json.loads(written[-1].read_text()))
+    total = [one for one in source.measurements if one.phase == "forward+backward"]
+    assert total and total[0].device == DEVICE and total[0].unit == "ms per sample"
+
+
+def test_the_page_is_what_the_results_say() -> None:
+    page = (ROOT / "docs" / "gpu.md").read_text()
+    results = sorted((ROOT / "benchmarks" / "gpu" / "results").glob("*.json"))
+    assert publish.renewed(page, [figures.read(path) for path in results]) == page
+    assert (tables.NOTHING in page) == (not results)
