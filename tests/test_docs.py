@@ -115,7 +115,7 @@ def test_command_lines_name_commands_and_options_that_exist() -> None:
 
 
 def test_options_between_backticks_belong_to_a_program() -> None:
-    scripts = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "benchmarks").glob("*.py"))
+    scripts = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "benchmarks").rglob("*.py"))
     known = {same_spelling(option) for option in re.findall(r'"(--[\w-]+)"', scripts)}
     known = known.union(*(accepted(name) for name in (*cli.command_names(), *SCRIPTS, "th")))
     named = {(page.name, span) for page in PAGES for span in spans(page) if OPTION.match(span)}

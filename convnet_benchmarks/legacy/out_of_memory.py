@@ -8,6 +8,7 @@ from convnet_benchmarks.errors import OutOfDeviceMemoryError
 from convnet_benchmarks.workload.nets import by
 from convnet_benchmarks.workload.ran import batch_size
 from nets.net import IMAGENET, Net
+from nets.registry import parameter_count
 
 if TYPE_CHECKING:
     import torch
@@ -57,7 +58,6 @@ def shortage(
     import torch
 
     from nets.input_size import activation_elements
-    from nets.registry import parameter_count
 
     batch, sample = batch_size(net, shape), shape[-len(net.input_size) :]
     # No net keeps a thousand times an image, its own or ImageNet's; most batches need no closer look.

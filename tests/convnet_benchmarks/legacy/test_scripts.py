@@ -307,7 +307,15 @@ def test_the_largest_batch_to_try_runs() -> None:
     """Of the GPU's memory 3 GiB are left to it: drawing the input for all of it would take minutes."""
     free, _ = torch.cuda.mem_get_info()
     taken = torch.empty(max(0, free - 3 * 2**30), dtype=torch.uint8, device="cuda")
-    arguments = ("benchmark.py", "--cuda", "--cudnn", "-iter", "1", "--net", sized("vgg_a", "squeezenet1.1"))
+    arguments: tuple[str, ...] = (
+        "benchmark.py",
+        "--cuda",
+        "--cudnn",
+        "-iter",
+        "1",
+        "--net",
+        sized("vgg_a", "squeezenet1.1"),
+    )
     arguments += sized((), ("-x", "64", "-y", "64"))
     refused = run_python(*arguments, "--batch-size", str(10**5))
     assert refused.returncode == 3, refused.stderr

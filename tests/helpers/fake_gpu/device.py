@@ -221,7 +221,7 @@ def install() -> None:
 def _fake_library() -> None:
     own: Any = ctypes.CDLL
 
-    class Library(own):  # type: ignore[misc]
+    class Library(own):
         def __new__(cls, name: Any, *args: Any, **kwargs: Any) -> Any:
             return _Runtime() if str(name).startswith("libcudart") else own.__new__(cls)
 
@@ -229,14 +229,14 @@ def _fake_library() -> None:
 
 
 def _fake_convolution_choice(placement: Placement) -> None:
-    own = torch._C._select_conv_backend  # type: ignore[attr-defined]
+    own = torch._C._select_conv_backend
 
     def select(input: torch.Tensor, *args: Any) -> Any:
         if input not in placement:
             return own(input, *args)
         return "ConvBackend.Cudnn" if torch.backends.cudnn.enabled else "ConvBackend.Slow2d"
 
-    torch._C._select_conv_backend = select  # type: ignore[attr-defined]
+    torch._C._select_conv_backend = select
 
 
 def _fake_nccl(distributed: Any) -> None:

@@ -48,7 +48,7 @@ class Placement:
 
     def __init__(self, limit: float = float("inf")) -> None:
         # By address: a weak reference, which keeps the address from being used again; there or not; bytes.
-        self._known: dict[int, tuple[int, bool, int]] = {}
+        self._known: dict[int, tuple[Any, bool, int]] = {}
         self._uncounted = 0
         self._allocated = 0
         self.peak = 0
@@ -170,7 +170,7 @@ class _Functions(TorchFunctionMode):
                     device, rest[place] = value, "cpu"
                     break
                 if isinstance(value, Tensor):
-                    device, rest[place] = value.device, value.dtype
+                    device, rest[place] = _GPU if value in self._placement else value.device, value.dtype
                     break
             if device is not None:
                 if torch.device(device).type not in ("cpu", "cuda"):
