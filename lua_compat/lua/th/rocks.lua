@@ -10,7 +10,7 @@ end
 -- module=rock
 rocks[[
    argcheck=argcheck autobw=autobw autograd=autograd basic=basic class=class dataload=dataload dpnn=dpnn
-   dp=dp eladtools=eladtools experiments=experiments hash=hash hypero=hypero inspect=inspect
+   dp=dp eladtools=eladtools experiments=experiments hash=hash hypero=hypero iterm=iterm inspect=inspect
    json=json4lua dkjson=dkjson lapp=penlight logging=lualogging logroll=logroll luaunit=luaunit manifold=manifold
    middleclass=middleclass moses=moses nninit=nninit nnlr=nnlr nnquery=nnquery optnet=optnet pl=penlight pprint=pprint
    residual=residual rnn=rnn rnnlib=rnnlib serpent=serpent std=stdlib telescope=telescope torchnet=torchnet
@@ -24,7 +24,7 @@ end
 
 for name, repository in pairs{
    autobw = 'bshillingford/autobw.torch', autograd = 'twitter/torch-autograd', classic = 'deepmind/classic',
-   dataset = 'twitter/torch-dataset', decisiontree = 'twitter/torch-decisiontree', distlearn = 'twitter/torch-distlearn',
+   dataset = 'twitter/torch-dataset', iterm = 'szagoruyko/iterm.torch', decisiontree = 'twitter/torch-decisiontree', distlearn = 'twitter/torch-distlearn',
    nnf = 'fmassa/object-detection.torch', rnnlib = 'facebookresearch/torch-rnnlib', torchx = 'nicholas-leonard/torchx',
    wordembedding = 'rotmanmi/word2vec.torch',
 } do
@@ -53,7 +53,6 @@ for name, instead in pairs{
    ffmpeg = 'the program ffmpeg, which writes frames that image.load reads',
    fftw3 = 'signal',
    itorch = 'th -i, the prompt',
-   iterm = 'display',
    mattorch = 'matio',
    nccl = "cunn's DataParallelTable, which does without",
    zmq = 'socket',

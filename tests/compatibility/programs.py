@@ -1,0 +1,118 @@
+"""Starting th, or Torch7's th, on a copy of a repository, and measuring it."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.helpers.commands import run_python
+from tests.helpers.places import ROOT
+
+_NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w.]*[A-Za-z_])")
+_MOST_OUTPUT = 1 << 20
+# Lines of stderr that accompany a problem, or none.
+_NO_PROBLEM = ("stack traceback", "\t", "th: --cpu-as-cuda: the CPU stands in")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """``problem``: the first line that says what went wrong; empty where nothing did."""
+
+    exit_code: int
+    stdout: str
+    problem: str
+    seconds: float
+    memory_mb: float
+
+    @property
+    def ok(self) -> bool:
+        return self.exit_code == 0
+
+
+def _first_problem(stderr: str, exit_code: int, seconds: float) -> str:
+    if exit_code == 0:
+        return ""
+    if exit_code == -signal.SIGKILL:
+        return f"stopped after {seconds:.0f} s"
+    lines = [line for line in stderr.splitlines() if line.strip() and not line.startswith(_NO_PROBLEM)]
+    said = [line for line in lines if re.search(r"\.lua:\d+:|^th: |[Ee]rror", line)]
+    return ((said or lines or [f"exit code {exit_code}"])[-1 if not said else 0]).strip()[:300]
+
+
+def run(
+    command: Sequence[str], folder: Path, environment: Mapping[str, str], limit: float, stdin: str = ""
+) -> Outcome:
+    """Runs a command in a folder, at a low priority; ends it and its children after ``limit`` seconds."""
+    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        given.write(stdin.encode())
+        given.seek(0)
+        started = time.monotonic()
+        process = subprocess.Popen(
+            ["nice", *command],
+            cwd=folder,
+            env={**os.environ, **environment},
+            stdin=given,
+            stdout=out,
+            stderr=err,
+            start_new_session=True,
+        )
+        late = threading.Timer(limit, os.killpg, (process.pid, signal.SIGKILL))
+        late.start()
+        _, status, used = os.wait4(process.pid, 0)
+        late.cancel()
+        process.returncode = os.waitstatus_to_exitcode(status)
+        seconds = time.monotonic() - started
+        texts = []
+        for file in (out, err):
+            file.seek(0)
+            texts.append(file.read(_MOST_OUTPUT).decode("utf-8", "replace"))
+    problem = _first_problem(texts[1], process.returncode, seconds)
+    return Outcome(process.returncode, texts[0], problem, seconds, used.ru_maxrss / 1024)
+
+
+def run_forked(words: Sequence[str], folder: Path, environment: Mapping[str, str], limit: float) -> Outcome:
+    """Runs th from a process that has PyTorch in memory: what it starts in is not measured."""
+    variables = {name: value for name, value in environment.items() if name != "PYTHONPATH"}
+    started = time.monotonic()
+    try:
+        ended = run_python("-m", "lua_compat", *words, cwd=folder, environment=variables, timeout=limit)
+    except subprocess.TimeoutExpired:
+        return Outcome(-signal.SIGKILL, "", f"stopped after {limit:.0f} s", limit, 0)
+    seconds = time.monotonic() - started
+    problem = _first_problem(ended.stderr, ended.returncode, seconds)
+    return Outcome(ended.returncode, ended.stdout, problem, seconds, 0)
+
+
+def th(words: Sequence[str], cuda: bool = False) -> list[str]:
+    """Returns the command line of our th."""
+    return [sys.executable, "-m", "lua_compat", *(["--cpu-as-cuda"] if cuda else []), *words]
+
+
+def surroundings(rocks: Sequence[Path], extra: Sequence[tuple[str, str]] = ()) -> dict[str, str]:
+    """Returns the variables under which a repository runs: Lua's path has the rocks, Python's our code."""
+    places = [f"{rock.parent}/?.lua;{rock.parent}/?/init.lua" for rock in rocks]
+    return {"LUA_PATH": ";".join([*dict.fromkeys(places), ";"]), "PYTHONPATH": str(ROOT), **dict(extra)}
+
+
+def numbers(text: str, pattern: str) -> list[str]:
+    """Returns the numbers, as printed, in what ``pattern`` finds in each line: in its groups, if any."""
+    found: list[str] = []
+    for line in text.splitlines():
+        for match in re.finditer(pattern, line):
+            pieces = match.groups() or (match[0],)
+            found += [number for piece in pieces if piece for number in _NUMBER.findall(piece)]
+    return found
+
+
+def agree(ours: Sequence[str], theirs: Sequence[str], tolerance: float) -> bool:
+    return len(ours) == len(theirs) and all(
+        abs(float(a) - float(b)) <= tolerance * max(1.0, abs(float(b)))
+        for a, b in zip(ours, theirs, strict=True)
+    )

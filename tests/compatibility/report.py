@@ -1,0 +1,90 @@
+"""The list as a page and as JSON."""
+
+import datetime
+import platform
+from collections import Counter
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import Any
+
+from tests.compatibility.repository import STAGES
+from tests.compatibility.stages import Result
+
+_PAGE = """# Torch7 applications that were run
+
+How far `th` comes with applications and libraries of Torch7's time, unmodified. The table is the outcome of
+
+```
+python -m tests.compatibility FOLDER --out docs/compatibility.md --json report.json
+```
+
+on {date} (Python {python}, PyTorch {torch}), where FOLDER holds the repositories as `git clone` leaves them,
+each as OWNER+NAME, at the commit that its link shows. Their commands, and the small data made for them from a
+seed, are in `tests/compatibility/`. Nothing of the repositories is kept here.
+
+{counted}
+
+The stages: *files parse* (all of its Lua), *packages load* (all that its files require; those in plain
+Lua come from their own repositories; windows and OpenCL are left out), *runs in part* (some of its
+commands), *runs to its end*, *numbers equal* (it prints what Torch7 prints, to 1e-4), *bits equal* (to
+the last printed digit). Numbers are compared where `--torch7` names a Torch7 that can run the commands,
+too. Scripts that want a GPU run with `--cpu-as-cuda`; their numbers are not compared. Times are seconds
+for all commands of a repository, with Torch7's in parentheses, on a machine that was also used by others.
+The last column is the first thing that failed.
+
+| Repository | Licence | Lua files | Stage | Time [s] | First problem |
+|---|---|---:|---|---:|---|
+{rows}
+"""
+
+
+def as_json(results: Sequence[Result]) -> dict[str, Any]:
+    """Returns what was run, where and when, and every result."""
+    return {
+        "date": datetime.date.today().isoformat(),
+        "python": platform.python_version(),
+        "torch": version("torch"),
+        "results": [result.as_dict() for result in results],
+    }
+
+
+def _counted(results: Sequence[Result]) -> str:
+    ran = [result for result in results if result.runs]
+    reached = Counter(result.stage for result in results)
+    to_end = sum(STAGES.index(result.stage) >= STAGES.index("runs to its end") for result in ran)
+    equal = reached["numbers equal"] + reached["bits equal"]
+    lines = [
+        f"- {len(results)} repositories; {reached['nothing']} have a file that does not parse.",
+        f"- {sum(not result.missing for result in results)} have all the packages they require.",
+        f"- Of {len(ran)} with commands on the list, {to_end} run to their end; {equal} of those print",
+        f"  Torch7's numbers, {reached['bits equal']} to the last digit.",
+    ]
+    return "\n".join(lines)
+
+
+def _cell(text: str) -> str:
+    return (
+        text.replace("|", "\\|").replace("\n", " ").replace("<", "&lt;").replace("*", "\\*").replace("`", "'")
+    )
+
+
+def _time(result: Result) -> str:
+    if not result.runs:
+        return ""
+    ours = sum(run["seconds"] for run in result.runs)
+    theirs = [run["torch7_seconds"] for run in result.runs if run.get("torch7_exit_code") == 0]
+    beside = f" ({sum(theirs):.0f})" if len(theirs) == len(result.runs) else ""
+    return f"{ours:.0f}{beside}"
+
+
+def _row(result: Result) -> str:
+    said = f"not counted: {result.not_counted}" if result.not_counted else result.problem
+    name = f"[{result.name}](https://github.com/{result.name}/tree/{result.commit})"
+    cells = (name, result.licence, str(result.files), result.stage, _time(result), _cell(said))
+    return f"| {' | '.join(cells)} |"
+
+
+def as_page(results: Sequence[Result]) -> str:
+    """Returns docs/compatibility.md."""
+    rows = "\n".join(map(_row, results))
+    return _PAGE.format(**as_json(results), counted=_counted(results), rows=rows)

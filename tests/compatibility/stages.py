@@ -1,0 +1,249 @@
+"""How far a repository comes: its files, its packages, its commands, its numbers."""
+
+import re
+import shutil
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.compatibility import programs
+from tests.compatibility.repository import STAGES, Repository, Run
+
+_SEED = 1
+_REQUIRE = re.compile(r"""\brequire\s*\(?\s*(['"])([\w.+-]+)\1""")
+# Lua's own, and names that stand for "is there a GPU, a window?" in scripts that go on without
+_ALWAYS_THERE = {"string", "table", "math", "io", "os", "debug", "bit", "ffi", "jit", "coroutine", "package"}
+_OPTIONAL = ("cltorch", "clnn", "qt", "qtwidget", "qttorch", "qtuiloader", "camera", "itorch", "iTorch")
+# Numbers in float32, printed by training that has not become chaotic yet
+_TOLERANCE = 1e-4
+
+_PARSE = """
+for line in io.lines(arg[1]) do
+   local chunk, problem = loadfile(line)
+   if not chunk then print(line .. '\t' .. problem) end
+end
+"""
+_LOAD = """
+for line in io.lines(arg[1]) do
+   local ok, problem = pcall(require, line)
+   if not ok then print(line .. '\\t' .. tostring(problem):match('[^\\n]*')) end
+end
+"""
+
+
+# Runs arg[2] with the arguments after it, from a seed, until it has printed arg[1] lines.
+_LIMITED = """
+torch.manualSeed(1)
+math.randomseed(1)
+local left, script = tonumber(table.remove(arg, 1)), table.remove(arg, 1)
+local print_line = print
+function print(...)
+   print_line(...)
+   left = left - 1
+   if left == 0 then
+      io.stdout:flush()
+      os.exit(0)
+   end
+end
+arg[0] = script
+local f = assert(loadfile(script))
+f(unpack(arg))
+"""
+
+
+@dataclass
+class Result:
+    """How far a repository came; ``problem`` is the first thing that failed."""
+
+    name: str
+    commit: str
+    licence: str
+    stage: str = STAGES[0]
+    problem: str = ""
+    files: int = 0
+    requires: list[str] = field(default_factory=list)
+    missing: dict[str, str] = field(default_factory=dict)
+    runs: list[dict[str, Any]] = field(default_factory=list)
+    not_counted: str = ""
+
+    def reach(self, stage: str) -> None:
+        self.stage = max(self.stage, stage, key=STAGES.index)
+
+    def fail(self, problem: str) -> None:
+        self.problem = self.problem or problem
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def _is_own(name: str, folder: Path, lua_files: Sequence[Path]) -> bool:
+    """Whether a repository requires a file of its own: from its root, or from the folder a script runs in."""
+    path = name.replace(".", "/")
+    ends = (f"/{path}.lua", f"/{path}/init.lua", f"/{name}.lua", f"/{name}")
+    return any(f"/{file.relative_to(folder)}".endswith(ends) for file in lua_files)
+
+
+def required(folder: Path) -> list[str]:
+    """Returns the packages that Lua files require: not their own files, nor those in a pcall."""
+    files = sorted(folder.rglob("*.lua"))
+    lines = (line for file in files for line in file.read_text("latin-1").splitlines())
+    needed = (line.partition("--")[0] for line in lines if "pcall" not in line)
+    names = {match[2] for line in needed for match in _REQUIRE.finditer(line)}
+    own = folder.name.split("+")[-1].lower()
+    packages = {name for name in names if not name.startswith(".") and not _is_own(name, folder, files)}
+    return sorted(
+        name for name in packages if name not in _ALWAYS_THERE and name.split(".")[0].lower() != own
+    )
+
+
+def _short(problem: str) -> str:
+    """Returns a problem without the places where th has looked."""
+    return re.split(r"[:;] th looks in", problem)[0]
+
+
+def _lines(folder: Path, name: str, lines: Sequence[str]) -> str:
+    path = folder / name
+    path.write_text("".join(f"{line}\n" for line in lines))
+    return str(path)
+
+
+def examine(
+    repository: Repository, folder: Path, rocks: Sequence[Path], torch7: Sequence[str] | None, limit: float
+) -> Result:
+    """Runs what is on the list for a repository, on copies of ``folder``.
+
+    ``torch7``: the command of a Torch7 to compare numbers, time and memory with.
+    """
+    result = Result(
+        repository.name, repository.commit, repository.licence, not_counted=repository.not_counted
+    )
+    environment = programs.surroundings(rocks)
+    with tempfile.TemporaryDirectory() as place:
+        scratch = Path(place)
+        broken = _broken_files(result, folder, scratch, torch7, limit)
+        if not broken:
+            result.reach("files parse")
+        for file, problem in broken.items():
+            result.fail(f"{file}: {problem}")
+
+        script = scratch / "load.lua"
+        result.requires = required(folder)
+        script.write_text(_LOAD)
+        words = [str(script), _lines(scratch, "packages", result.requires)]
+        loaded = programs.run_forked(["--cpu-as-cuda", *words], scratch, environment, limit)
+        for line in loaded.stdout.splitlines():
+            name, tab, problem = line.partition("\t")
+            if tab and name in result.requires and name.split(".")[0] not in _OPTIONAL:
+                result.missing[name] = _short(problem)
+        if loaded.ok and not result.missing:
+            result.reach("packages load")
+        elif not loaded.ok:
+            result.fail(loaded.problem)
+
+        if repository.runs:
+            _run_all(repository, result, folder, scratch, rocks, torch7, limit)
+    if result.stage in STAGES[:3] and result.missing:
+        result.fail("; ".join(result.missing.values()))
+    return result
+
+
+def _words(run: Run, folder: Path, limited: Path) -> list[str]:
+    """Returns the words of a command, files found and a script that would not end made to."""
+    words = []
+    for word in run.words:
+        found = sorted(str(path.relative_to(folder)) for path in folder.glob(word)) if "*" in word else []
+        words.append(found[0] if found else word)
+    return words if run.lines is None else [str(limited), str(run.lines), *words]
+
+
+def _broken_files(
+    result: Result, folder: Path, scratch: Path, torch7: Sequence[str] | None, limit: float
+) -> dict[str, str]:
+    """Returns what is wrong with the Lua files that th cannot parse, but that Torch7, if it is there, can."""
+    files = sorted(folder.rglob("*.lua"))
+    result.files = len(files)
+    script = scratch / "parse.lua"
+    script.write_text(_PARSE)
+    words = [str(script), _lines(scratch, "files", [str(file) for file in files])]
+
+    def broken(outcome: programs.Outcome) -> dict[str, str]:
+        if not outcome.ok:
+            return {"(all)": outcome.problem}
+        pairs = (line.partition("\t") for line in outcome.stdout.splitlines() if "\t" in line)
+        return {file.replace(f"{folder}/", ""): problem.rpartition(".lua:")[2] for file, _, problem in pairs}
+
+    ours = broken(programs.run_forked(words, scratch, {}, limit))
+    if ours and torch7:
+        theirs = broken(programs.run([*torch7, *words], scratch, {}, limit))
+        ours = {file: problem for file, problem in ours.items() if file not in theirs}
+    return ours
+
+
+def _copy(folder: Path, place: Path, repository: Repository) -> Path:
+    copied = shutil.copytree(folder, place, symlinks=True, ignore=shutil.ignore_patterns(".git"))
+    if repository.data:
+        repository.data(copied, _SEED)
+    return copied
+
+
+def _run_all(
+    repository: Repository,
+    result: Result,
+    folder: Path,
+    scratch: Path,
+    rocks: Sequence[Path],
+    torch7: Sequence[str] | None,
+    limit: float,
+) -> None:
+    ours = _copy(folder, scratch / "ours", repository)
+    theirs = _copy(folder, scratch / "theirs", repository) if torch7 else None
+    limited = scratch / "limited.lua"
+    limited.write_text(_LIMITED)
+    equal = same = compared = True
+    for number, run in enumerate(repository.runs):
+        environment = programs.surroundings(rocks, run.environment)
+        command = programs.th(_words(run, ours / run.folder, limited), run.cuda)
+        outcome = programs.run(command, ours / run.folder, environment, limit, run.stdin)
+        shown = f"th {'--cpu-as-cuda ' if run.cuda else ''}{run.command}"
+        record: dict[str, Any] = {
+            "command": shown,
+            "seconds": round(outcome.seconds, 1),
+            "memory_mb": round(outcome.memory_mb),
+            "exit_code": outcome.exit_code,
+        }
+        result.runs.append(record)
+        if not outcome.ok:
+            result.fail(_short(outcome.problem.replace(f"{ours}/", "")))
+            if number > 0:
+                result.reach("runs in part")
+            return
+        if theirs is None or run.cuda or run.printed is None:
+            compared = False
+            continue
+        assert torch7 is not None
+        words = _words(run, theirs / run.folder, limited)
+        other = programs.run([*torch7, *words], theirs / run.folder, environment, limit, run.stdin)
+        record |= {"torch7_seconds": round(other.seconds, 1), "torch7_exit_code": other.exit_code}
+        if not other.ok:
+            record["torch7_problem"] = other.problem
+            compared = False
+            continue
+        mine, recorded = (
+            programs.numbers(outcome.stdout, run.printed),
+            programs.numbers(other.stdout, run.printed),
+        )
+        record["numbers"] = len(recorded)
+        same = same and mine == recorded
+        equal = equal and len(recorded) > 0 and programs.agree(mine, recorded, _TOLERANCE)
+        if not equal:
+            pairs = [f"{a} for {b}" for a, b in zip(mine, recorded, strict=False) if a != b]
+            record["differs"] = pairs[0] if pairs else f"{len(mine)} numbers for {len(recorded)}"
+    result.reach("runs to its end")
+    if compared:
+        result.reach("bits equal" if same and equal else "numbers equal" if equal else "runs to its end")
+        if not equal:
+            result.fail(
+                "numbers differ from Torch7's: " + next(r["differs"] for r in result.runs if "differs" in r)
+            )

@@ -1,0 +1,97 @@
+"""The runner of old applications, on a repository made for it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.compatibility import __main__ as command
+from tests.compatibility import data, programs
+from tests.compatibility.repositories import REPOSITORIES, ROCKS
+from tests.compatibility.repository import Repository, Run
+from tests.compatibility.stages import examine, required
+
+
+def test_numbers_as_they_are_printed() -> None:
+    text = "step 1 loss = 0.25 (3e-4)\nlayer2 x1\nloss = -7"
+    assert programs.numbers(text, r"loss = *([-\d.]+)") == ["0.25", "-7"]
+    assert programs.numbers(text, r".*") == ["1", "0.25", "3e-4", "-7"]
+    assert programs.agree(["1.00001", "2"], ["1", "2"], 1e-4)
+    assert not programs.agree(["1.1"], ["1"], 1e-4) and not programs.agree(["1"], ["1", "2"], 1e-4)
+
+
+def test_packages_that_files_require(tmp_path: Path) -> None:
+    folder = tmp_path / "me+mine"
+    (folder / "util").mkdir(parents=True)
+    (folder / "util" / "tools.lua").write_text("return 1")
+    (folder / "main.lua").write_text(
+        "require 'nn' require('util.tools') local x = require \"pl.path\" require './util/tools'\n"
+        "require 'mine.x'\n"
+        "local ok = pcall(function() require 'optional' end)\n-- require 'nothing'\n"
+    )
+    assert required(folder) == ["nn", "pl.path"]
+
+
+def test_the_list_names_each_repository_once() -> None:
+    names = [repository.name for repository in REPOSITORIES]
+    assert len(set(names)) == len(names) >= 80
+    assert all(repository.commit and repository.licence for repository in REPOSITORIES)
+    assert {repository for repository, _ in ROCKS.values()} <= set(names)
+
+
+def test_data_comes_from_the_seed(tmp_path: Path) -> None:
+    make = data.all_of(
+        data.text("a.txt", 30), data.tensor("b.t7", 3, 2), data.mnist_of_lecun("m", 2, 1),
+        data.cifar_of_resnets(2, 1), data.vgg("p", "c", 16), data.torch_rnn("x.h5", "x.json"),
+    )  # fmt: skip
+    for name, seed in (("one", 1), ("again", 1), ("other", 2)):
+        (tmp_path / name).mkdir()
+        make(tmp_path / name, seed)
+
+    def contents(name: str) -> dict[str, bytes]:
+        folder = tmp_path / name
+        files = sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix != ".h5")
+        return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+    assert contents("one") == contents("again")
+    assert contents("one")["a.txt"] != contents("other")["a.txt"]
+
+
+def test_a_folder_without_repositories_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main([str(tmp_path)]) == 2
+    assert "holds none of the" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_how_far_repositories_come(tmp_path: Path) -> None:
+    folder = tmp_path / "me+mine"
+    folder.mkdir()
+    (folder / "good.lua").write_text(
+        "require 'nn'\nprint('value 0.5 ' .. io.open('n.txt'):read('*l'))\nif arg[1] then error(arg[1]) end\n"
+    )
+    (folder / "endless.lua").write_text("while true do print(torch.random()) end\n")
+
+    def make(place: Path, seed: int) -> None:
+        (place / "n.txt").write_text(f"{seed}\n")
+
+    ours = programs.th([])
+    limit = 120.0
+
+    def result_of(*runs: Run) -> tuple[str, str]:
+        repository = Repository("me/mine", "c0ffee", "MIT", runs, make)
+        result = examine(repository, folder, [], ours, limit)
+        return result.stage, result.problem
+
+    assert result_of(Run("good.lua", printed=".*")) == ("bits equal", "")
+    assert result_of(Run("good.lua"), Run("endless.lua", lines=3)) == ("runs to its end", "")
+    stage, problem = result_of(Run("good.lua"), Run("good.lua 'too bad'"))
+    assert stage == "runs in part" and "good.lua:3: too bad" in problem
+    assert not (folder / "n.txt").exists()
+
+    (folder / "more.lua").write_text("require 'nosuchpackage'\n")
+    stage, problem = result_of()
+    assert (stage, problem) == ("files parse", "module 'nosuchpackage' not found")
+    (folder / "more.lua").write_text("x = = 1\n")
+    result = examine(Repository("me/mine", "c0ffee", "MIT"), folder, [], None, limit)
+    assert result.stage == "packages load" and result.problem.startswith("more.lua: 1: unexpected symbol")
+    json.dumps(result.as_dict())
