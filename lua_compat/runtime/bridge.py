@@ -11,12 +11,16 @@ a plain function of tensors and numbers; its annotations say which arguments arr
 - anything else (numbers, strings, booleans) arrives as it is.
 """
 
+import bisect
+import ctypes
 import functools
 import inspect
+import mmap
 import os
 import types
 import typing
 from collections.abc import Callable
+from operator import itemgetter
 from typing import Any
 
 import torch
@@ -42,6 +46,7 @@ class Handles:
         self.cuda = cuda
         self.tensors: list[Tensor | Generator | None] = [None]
         self._free: list[int] = []
+        self._slabs: list[tuple[int, mmap.mmap]] = []  # by address
         self.workspace = Workspace()
 
     def __len__(self) -> int:
@@ -80,6 +85,19 @@ class Handles:
         if code <= HOST_TYPES:
             return torch.empty(size, dtype=DTYPES[code])
         return torch.empty(size, dtype=DTYPES[code - HOST_TYPES], device=self.cuda)
+
+    def slab(self, size: int) -> int:
+        """Requests ``size`` bytes of memory, for as long as the Lua state or a tensor on them lives; returns
+        their address."""
+        memory = mmap.mmap(-1, size)
+        address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+        bisect.insort(self._slabs, (address, memory), key=itemgetter(0))
+        return address
+
+    def slab_storage(self, address: int, code: int, count: int) -> int:
+        """Returns a handle for ``count`` elements in a slab: a storage that cannot grow."""
+        start, memory = self._slabs[bisect.bisect(self._slabs, address, key=itemgetter(0)) - 1]
+        return self.add(torch.frombuffer(memory, dtype=DTYPES[code], count=count, offset=address - start))
 
     def empty(self, code: int) -> int:
         """Makes a tensor without elements and without a storage; returns its handle."""

@@ -28,7 +28,8 @@ LUA_FOLDER = Path(__file__).parents[1] / "lua"
 # Beside the kernels that their modules name, the functions that an untrusted script may call.
 _SANDBOXED = frozenset(
     {
-        "exit", "message", "new_generator", "new", "empty", "storage_of", "storage_resize", "view", "release",
+        "exit", "message", "new_generator", "new", "slab", "slab_storage", "empty", "storage_of",
+        "storage_resize", "view", "release",
         "alive", "has_cuda", "cuda_why_not", "cuda_is_cpu",
     }
 )  # fmt: skip
@@ -123,6 +124,8 @@ class Runtime:
             "message": _message,
             "new_generator": handles.new_generator,
             "new": handles.new,
+            "slab": handles.slab,
+            "slab_storage": handles.slab_storage,
             "empty": handles.empty,
             "storage_of": handles.storage_of,
             "storage_resize": handles.storage_resize,

@@ -35,7 +35,7 @@ local function build(name, lookup)
          parameters[k] = 'a' .. k
          if letter == 'o' or letter == 't' then
             lines[#lines + 1] = ('   local r%d = %s'):format(k, lookup:format('a' .. k))
-            passed[k] = ('r%d and handle(r%d) or 0'):format(k, k)
+            passed[k] = ('r%d and %s(r%d) or 0'):format(k, letter == 'o' and 'resizable_handle' or 'handle', k)
             if letter == 'o' then outs[#outs + 1] = 'r' .. k end
          else
             passed[k] = 'a' .. k
@@ -44,14 +44,14 @@ local function build(name, lookup)
    end
    local call = ('kernel(%s)'):format(table.concat(passed, ', '))
    if #outs > 0 then call = ('relay({ %s }, %s)'):format(table.concat(outs, ', '), call) end
-   local source = ('local kernel, handle, handles, relay, records = ...\nreturn function(%s)\n%s\n   return %s\nend'):format(
+   local source = ('local kernel, handle, resizable_handle, handles, relay, records = ...\nreturn function(%s)\n%s\n   return %s\nend'):format(
       table.concat(parameters, ', '), table.concat(lines, '\n'), call)
    local function handles(first, ...)
       if first == nil then return end
       return memory.handle(lookup == '%s' and first or memory.records[first]), handles(...)
    end
-   return assert(loadstring(source, '=kernel ' .. name))(shared.functions[name], memory.handle, handles, relay,
-      memory.records)
+   return assert(loadstring(source, '=kernel ' .. name))(shared.functions[name], memory.handle,
+      memory.resizable_handle, handles, relay, memory.records)
 end
 
 local function on_demand(lookup)

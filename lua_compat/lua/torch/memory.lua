@@ -7,10 +7,12 @@
 --   off   offset of its first element, from 0
 --   nd    dimensions; size and stride of dimension d (from 1) are at [2*d-1] and [2*d]
 --   h     the handle of the same view in Python, made when a kernel first wants it; dropped when the view changes
--- A storage's record: T, p (pointer to the first element), n (elements), capacity, h (handle in Python, nil without
--- memory), base (elements before p[0] in Python's storage: not 0 for a storage that views another), spare (the list
--- that its memory goes to when it is no longer used), removed (the file of a shared-memory object, which goes with it),
--- fixed (it cannot grow: it is a file's memory, or, shared, that of another Lua state, too).
+--   era   that of the storage when h was made
+-- A storage's record: T, p (pointer to the first element), n (elements), capacity, h (handle in Python, made when one is
+-- first wanted; nil without memory), base (elements before p[0] in Python's storage: not 0 for a storage that views
+-- another), blocks (the list that its piece of a slab goes back to; nil for memory that Python requested), era (how often it has got other memory
+-- that Python sees as another storage; nil: never), removed (the file of a shared-memory object, which goes with it), fixed
+-- (it cannot grow: it is a file's memory, or, shared, that of another Lua state, too).
 -- Both may have c, the C structure that stands for them (torch/cdata.lua).
 local ffi = require 'ffi'
 local types = require 'torch.types'
@@ -18,6 +20,7 @@ local errors = require 'torch.errors'
 local python = require('th.python').functions
 
 local newproxy, setmetatable, cast, select, remove = newproxy, setmetatable, ffi.cast, select, os.remove
+local ceil = math.ceil
 
 local check_whole, MOST = errors.check_whole, errors.MOST
 
@@ -54,51 +57,6 @@ local function take_freed()
    return bytes
 end
 jit.off(take_freed)
-
--- Memory of small storages is kept for the next one of its type and size: requesting it from Python costs ten times as
--- much as everything else about a small tensor. spares[code][size class] is a list of alternating handles and pointers.
-local SMALLEST, LARGEST = 64, 1024 -- bytes of a size class; each is twice the previous one
-local SPARES_KEPT = 16384           -- storages, of all types and sizes
-local spares, nspares = {}, 0
-for code = 1, types.count do
-   spares[code] = {}
-   for class = SMALLEST, LARGEST do
-      if class == 2 ^ math.floor(math.log(class, 2) + 0.5) then spares[code][class] = { n = 0 } end
-   end
-end
-
-local function put_spare(S)
-   local list = S.spare
-   local n = list.n
-   nspares = nspares + 1
-   list.n = n + 2
-   list[n + 1], list[n + 2] = S.h, S.p
-end
-jit.off(put_spare)
-
-local function take_spare(list) -- handle, pointer; nil if there is none
-   local n = list.n
-   if n == 0 then return nil end
-   local h, p = list[n - 1], list[n]
-   list.n = n - 2
-   nspares = nspares - 1
-   return h, p
-end
-jit.off(take_spare)
-
--- Releases all of them.
-function memory.release_spares()
-   for code = 1, types.count do
-      for _, list in pairs(spares[code]) do
-         local h, p = take_spare(list)
-         while h do
-            note_dead(h)
-            h, p = take_spare(list)
-         end
-         for k = #list, 1, -1 do list[k] = nil end
-      end
-   end
-end
 
 -- Handles that are noted stay valid until release_dead is called: not while the arguments of a kernel are gathered.
 local function release_dead()
@@ -138,6 +96,79 @@ end
 
 memory.account = account
 
+-- Memory of small storages: requesting it from Python costs ten times as much as everything else about a small tensor.
+-- Python gives slabs, which are cut here into blocks. A block is used again by the next storage of its type and size
+-- class: when a storage is gone, its finaliser puts the block into `back`; `ready` is for take_block alone, so that it
+-- may be compiled. Both alternate pointers and handles (false where no kernel wanted one): tables would weigh more, and
+-- the collector runs the later the more is alive.
+local LARGEST = 32768       -- bytes of a block
+local STEP = 64             -- size classes are multiples of it,
+local STEPS_PER_OCTAVE = 4  -- and so many between a power of two and the next
+local SLAB = 2 ^ 20
+local lists = {} -- by the type's code, then by the multiples of STEP that are asked for
+for code = 1, types.count do
+   local list
+   lists[code] = {}
+   for steps = LARGEST / STEP, 1, -1 do
+      local multiple = 1
+      while steps > 2 * STEPS_PER_OCTAVE * multiple do multiple = 2 * multiple end
+      if steps % multiple == 0 then list = { class = steps * STEP, ready = {}, n = 0, back = {}, nback = 0 } end
+      lists[code][steps] = list
+   end
+end
+local slab_memory, slab_used = nil, SLAB -- the current one
+
+local function put_back(list, p, h)
+   local n, back = list.nback + 2, list.back
+   list.nback = n
+   back[n - 1], back[n] = p, h or false
+end
+jit.off(put_back)
+
+-- Makes what finalisers have put back ready.
+local function fetch_back(list)
+   local n = list.nback
+   list.ready, list.back = list.back, list.ready
+   list.n, list.nback = n, 0
+   return n
+end
+jit.off(fetch_back)
+
+local function cut_block(T, class)
+   account(class)
+   if slab_used + class > SLAB then slab_memory, slab_used = cast('char*', python.slab(SLAB)), 0 end
+   local p = cast(T.pointer, slab_memory + slab_used)
+   slab_used = slab_used + class
+   return p
+end
+
+-- A block for n elements of type T: its list, a pointer, a handle if there is one.
+local function take_block(T, n)
+   local list = lists[T.code][ceil(n * T.size / STEP)]
+   local last = list.n
+   if last == 0 and list.nback > 0 then last = fetch_back(list) end
+   if last == 0 then return list, cut_block(T, list.class) end
+   list.n = last - 2
+   local ready = list.ready
+   return list, ready[last - 1], ready[last] or nil
+end
+
+-- Releases what Python holds for blocks that no storage uses.
+function memory.release_spares()
+   local function release(list, n)
+      for k = 2, n, 2 do
+         if list[k] then note_dead(list[k]) end
+         list[k] = false
+      end
+   end
+   for code = 1, types.count do
+      for _, list in ipairs(lists[code]) do
+         release(list.ready, list.n)
+         release(list.back, list.nback)
+      end
+   end
+end
+
 local function drop(r) -- the Python view no longer matches the record
    local h = r.h
    if h then
@@ -159,9 +190,10 @@ local function finalize_storage(ud)
    local S = records[ud]
    if S then
       records[ud] = nil
-      if not S.parent then note_freed(S.capacity * S.T.size) end
       if S.removed then remove(S.removed) end
-      if S.spare and nspares < SPARES_KEPT then put_spare(S) else drop(S) end
+      if S.blocks then return put_back(S.blocks, S.p, S.h) end
+      if not S.parent then note_freed(S.capacity * S.T.size) end
+      drop(S)
    end
 end
 
@@ -207,26 +239,32 @@ local function push_storage(T, S)
    return ud
 end
 
--- A storage of n elements, at most as many as fit the largest class of spare memory.
+-- A storage of n elements, of few_bytes.
+local function few_bytes(T, n) return n * T.size <= LARGEST and not T.device end
 local function small_storage(T, n)
-   local bytes, class = n * T.size, SMALLEST
-   while class < bytes do class = class + class end
-   account(class)
-   local list, capacity = spares[T.code][class], class / T.size
-   local h, p = take_spare(list)
-   if not h then
-      local view, handle, address = python.new(T.code, capacity)
-      note_dead(view)
-      h, p = handle, cast(T.pointer, address)
-   end
-   local S = { T = T, tag = T.storage_tag, n = n, capacity = capacity, base = 0, h = h, p = p, spare = list }
+   local list, p, h = take_block(T, n)
+   if ndead >= RELEASE_AT then release_dead() end
+   local S = { T = T, tag = T.storage_tag, n = n, capacity = list.class / T.size, base = 0, p = p, h = h, blocks = list }
    return push_storage(T, S), S
+end
+
+-- The handle of a storage that has memory.
+local function storage_handle(S)
+   local h = S.h
+   if h then return h end
+   if S.blocks then
+      h = python.slab_storage(tonumber(cast('intptr_t', S.p)), S.T.code, S.capacity)
+   else
+      h = python.storage_of(storage_handle(S.parent))
+   end
+   S.h = h
+   return h
 end
 
 -- A storage of n elements: its userdata and its record.
 function memory.new_storage(T, n)
    check_whole(n, 0, 'size of a storage')
-   if n > 0 and n * T.size <= LARGEST then return small_storage(T, n) end
+   if n > 0 and few_bytes(T, n) then return small_storage(T, n) end
    account(n * T.size)
    local S = { T = T, tag = T.storage_tag, n = n, capacity = n, base = 0 }
    if n > 0 then
@@ -247,7 +285,6 @@ function memory.view_storage(parent, parent_owner, offset, n)
       T = T, tag = T.storage_tag, n = n, capacity = n, base = parent.base + offset, p = parent.p + offset,
       parent = parent, owner = parent_owner, offset = offset,
    }
-   S.h = python.storage_of(parent.h)
    parent.views = parent.views or setmetatable({}, { __mode = 'k' })
    parent.views[S] = true
    return push_storage(T, S), S
@@ -265,17 +302,17 @@ end
 -- Makes a storage ready for use by other Lua states, too: its memory stays where it is until the last of them drops it.
 -- Returns what stands for it in Python: handle, elements before the first, elements.
 function memory.pin(S)
-   local pinned = S
+   local pinned, h = S, storage_handle(S)
    while pinned do
-      pinned.fixed, pinned.shared, pinned.spare = true, true, nil
+      pinned.fixed, pinned.shared, pinned.blocks = true, true, nil
       pinned = pinned.parent
    end
-   return S.h, S.base, S.n
+   return h, S.base, S.n
 end
 
 -- Gives a storage without memory the memory of another Lua state's storage.
 function memory.adopt(S, handle, address, base, n)
-   S.h, S.base, S.n, S.capacity, S.spare = handle, base, n, n, nil
+   S.h, S.base, S.n, S.capacity, S.blocks = handle, base, n, n, nil
    S.fixed, S.shared = true, true
    S.p = cast(S.T.pointer, address) + base
    account(n * S.T.size)
@@ -298,10 +335,42 @@ end
 local function moved(S, address, count)
    count = count - S.base
    in_use = in_use + (count - S.capacity) * S.T.size
-   if count ~= S.capacity then S.spare = nil end
    S.p, S.capacity = cast(S.T.pointer, address) + S.base, count
    if S.c then storage_changed(S) end
    if S.views then follow(S) end
+end
+
+-- What Python holds for a storage and its views no longer is their memory.
+local function forget(S)
+   S.era = (S.era or 0) + 1
+   if S.views then
+      for view in pairs(S.views) do
+         drop(view)
+         forget(view)
+      end
+   end
+end
+
+-- Gives a storage on a block room for n elements, contents kept, in a larger block or, where there is none or one must not
+-- be, in memory that Python requests and can resize.
+local function leave_block(S, n, for_python)
+   local T, from, old, list, h, total = S.T, S.p, S.capacity, S.blocks, S.h, in_use
+   local address, capacity = nil, n
+   if few_bytes(T, n) and not for_python then
+      S.blocks, address, S.h = take_block(T, n)
+      capacity = S.blocks.class / T.size
+   else
+      local view, handle
+      view, handle, address = python.new(T.code, n)
+      note_dead(view)
+      S.blocks, S.h = nil, handle
+      total = total + n * T.size
+   end
+   moved(S, address, capacity)
+   in_use = total -- blocks count when they are cut
+   forget(S)
+   ffi.copy(S.p, from, old * T.size) -- views may reach beyond S.n
+   put_back(list, from, h)
 end
 
 function memory.resize_storage(S, n)
@@ -311,7 +380,9 @@ function memory.resize_storage(S, n)
          error('Trying to resize storage that is not resizable' .. (S.shared and ': threads share it' or ''), 0)
       end
       local grown = (n - S.capacity) * S.T.size
-      if S.h then
+      if S.blocks then
+         leave_block(S, n)
+      elseif S.h then
          local count = n
          moved(S, python.storage_resize(S.h, count), count)
       else
@@ -357,7 +428,7 @@ memory.copy_view = copy_view
 -- Fresh memory for a record without a storage: one call makes both storage and Python view.
 local function allocate(r, nd, sizes, count)
    local T = r.T
-   if count * T.size <= LARGEST then
+   if few_bytes(T, count) then
       r.owner, r.S = small_storage(T, count)
       return
    end
@@ -403,9 +474,43 @@ local function lay_out(r, nd, sizes, strides)
    r.nd = nd
 end
 
+-- Resizing to a contiguous vector (columns 1) or matrix, as below but without loops: LuaJIT does not compile a loop over
+-- dimensions as a part of what calls it. False, with nothing done, for sizes of 0.
+local function resize_plain(r, nd, rows, columns)
+   if not (rows > 0 and columns > 0) then return false end
+   if r.nd == nd and r[1] == rows and (nd == 1 or r[3] == columns) then return true end
+   local n = rows * columns
+   check_whole(rows, 1, 'size of a tensor')
+   check_whole(columns, 1, 'size of a tensor')
+   check_whole(n, 1, 'elements of a tensor')
+   local S, off = r.S, r.off
+   if S then
+      if off + n > S.n then memory.resize_storage(S, off + n) end
+      drop(r)
+   else
+      drop(r)
+      if off > 0 then
+         r.owner, r.S = memory.new_storage(r.T, off + n)
+      elseif few_bytes(r.T, n) then
+         r.owner, r.S = small_storage(r.T, n)
+      else
+         allocate(r, nd, { rows, columns }, n)
+      end
+   end
+   if nd == 2 then
+      r[1], r[2], r[3], r[4] = rows, columns, columns, 1
+   else
+      r[1], r[2] = rows, 1
+   end
+   r.nd = nd
+   if r.c then tensor_changed(r) end
+   return true
+end
+
 -- sizes[1..nd], strides[1..nd] or nil (contiguous; so is each negative stride). Memory grows where needed; where it
 -- cannot, the tensor stays as it was.
 function memory.resize(r, nd, sizes, strides)
+   if (nd == 2 or nd == 1) and not strides and resize_plain(r, nd, sizes[1], nd == 2 and sizes[2] or 1) then return end
    local kept = 0
    while kept < nd and sizes[kept + 1] > 0 do kept = kept + 1 end
    nd = kept
@@ -444,6 +549,7 @@ end
 
 function memory.resize_as(r, source)
    local nd = source.nd
+   if (nd == 2 or nd == 1) and resize_plain(r, nd, source[1], nd == 2 and source[3] or 1) then return end
    if nd == r.nd then
       local same = true
       for d = 1, 2 * nd, 2 do
@@ -472,29 +578,48 @@ end
 
 -- The handle of a tensor's view in Python.
 local function handle(r)
-   local h = r.h
-   if h then return h end
-   local nd, S = r.nd, r.S
+   local h, nd, S = r.h, r.nd, r.S
+   if h then
+      if not S or r.era == S.era then return h end
+      drop(r)
+   end
    if nd == 0 then
-      if S and S.h then h = python.view(S.h, 0, 0, 1) else h = python.empty(r.T.code) end
+      if S and (S.h or S.blocks or S.parent) then
+         h = python.view(storage_handle(S), 0, 0, 1)
+      else
+         h = python.empty(r.T.code)
+      end
    else
-      local off = S.base + r.off
-      if nd == 1 then h = python.view(S.h, off, r[1], r[2])
-      elseif nd == 2 then h = python.view(S.h, off, r[1], r[3], r[2], r[4])
+      local whole, off = storage_handle(S), S.base + r.off
+      if nd == 1 then h = python.view(whole, off, r[1], r[2])
+      elseif nd == 2 then h = python.view(whole, off, r[1], r[3], r[2], r[4])
       else
          local layout = {}
          for d = 1, nd do layout[d], layout[nd + d] = r[2 * d - 1], r[2 * d] end
-         h = python.view(S.h, off, unpack(layout, 1, 2 * nd))
+         h = python.view(whole, off, unpack(layout, 1, 2 * nd))
       end
    end
-   if r.temporary then note_dead(h) else r.h = h end
+   if r.temporary then
+      note_dead(h)
+   else
+      r.h = h
+      if S and r.era ~= S.era then r.era = S.era end
+   end
    return h
 end
 memory.handle = handle
 
+-- The same for a kernel that may resize the tensor: that takes memory which Python requested.
+function memory.resizable_handle(r)
+   local S = r.S
+   while S and S.parent do S = S.parent end
+   if S and S.blocks then leave_block(S, S.capacity, true) end
+   return handle(r)
+end
+
 -- The handle of all elements of a storage as a vector, for one call.
 function memory.storage_handle(S)
-   local h = S.n > 0 and python.view(S.h, S.base, S.n, 1) or python.empty(S.T.code)
+   local h = S.n > 0 and python.view(storage_handle(S), S.base, S.n, 1) or python.empty(S.T.code)
    note_dead(h)
    return h
 end
@@ -514,6 +639,7 @@ function memory.relaid(r, nd, address, count, ...)
       r.S, r.owner = S, push_storage(r.T, S)
    end
    local S = r.S
+   if S and not S.h and count > 0 then S.h = python.storage_of(r.h) end
    if S then
       if S.n < last and r.nd > 0 then S.n = last end
       while S.parent do S = S.parent end
@@ -524,13 +650,21 @@ end
 
 function memory.count(r) -- elements
    local nd = r.nd
+   if nd == 2 then return r[1] * r[3] end
    if nd == 0 then return 0 end
    local n = r[1]
+   if nd == 1 then return n end
    for d = 3, 2 * nd - 1, 2 do n = n * r[d] end
    return n
 end
 
 function memory.is_contiguous(r)
+   local nd = r.nd
+   if nd == 1 then return r[2] == 1 or r[1] == 1 end
+   if nd == 2 then
+      local columns = r[3]
+      return (columns == 1 or r[4] == 1) and (r[1] == 1 or r[2] == columns)
+   end
    local z = 1
    for d = 2 * r.nd - 1, 1, -2 do
       if r[d] ~= 1 then
@@ -557,7 +691,10 @@ function memory.may_overlap(r, t)
 end
 
 function memory.same_size(a, b)
-   if a.nd ~= b.nd then return false end
+   local nd = a.nd
+   if nd ~= b.nd then return false end
+   if nd == 1 then return a[1] == b[1] end
+   if nd == 2 then return a[1] == b[1] and a[3] == b[3] end
    for d = 1, 2 * a.nd, 2 do
       if a[d] ~= b[d] then return false end
    end

@@ -47,6 +47,11 @@ end
 
 -- Sizes given as numbers or as a LongStorage (with strides as a second one): lists and the number of dimensions.
 local function read_sizes(position, first, second, ...)
+   local rest = select('#', ...)
+   if rest == 0 and type(first) == 'number' then -- one or two, without a loop: LuaJIT compiles that
+      if second == nil then return { integer(first, position) }, 1 end
+      if type(second) == 'number' then return { integer(first, position), integer(second, position + 1) }, 2 end
+   end
    if is_long_storage(first) then
       local sizes, n = long_list(first)
       if second == nil then return sizes, n end
@@ -56,7 +61,7 @@ local function read_sizes(position, first, second, ...)
       return sizes, n, strides
    end
    local values = { first, second, ... }
-   local n = math.min(select('#', ...) + (second == nil and select('#', ...) == 0 and 1 or 2), 8)
+   local n = math.min(rest + (second == nil and rest == 0 and 1 or 2), 8)
    if n == 1 and first == nil then return {}, 0 end
    for i = 1, n do values[i] = integer(values[i], position + i - 1) end
    return values, n
@@ -139,8 +144,14 @@ local function set_from(r, position, ...)
 end
 
 local function new(T, ...)
-   local first = ...
+   local first, second = ...
    if type(first) == 'table' then return from_table(T, first) end
+   if type(first) == 'number' and select('#', ...) <= 2 then
+      local sizes, nd = read_sizes(1, first, second)
+      local ud, r = memory.new_tensor(T)
+      resize(r, nd, sizes)
+      return ud
+   end
    local ud, r = memory.new_tensor(T)
    set_from(r, 1, ...)
    return ud

@@ -122,6 +122,38 @@ def test_small_storages_are_as_large_as_asked_for() -> None:
     assert Runtime().run_string(code) == 0
 
 
+def test_views_follow_a_small_storage_that_grows() -> None:
+    """In Lua, and in Python, which saw the storage elsewhere: on other blocks, and on memory of its own."""
+    code = """
+        require 'nn'
+        for _, larger in ipairs{ 3, 40, 700, 9000, 60000 } do
+            local t = torch.DoubleTensor(12):fill(1)
+            local view, matrix = t:narrow(1, 2, 4), t:view(3, 4)
+            local part = torch.DoubleStorage(t:storage(), 3, 2)
+            assert(view:exp():mean() == math.exp(1) and matrix:tanh():size(1) == 3)
+            local before = torch.DoubleTensor(12):copy(t)
+            t:resize(12 + larger)
+            t[2], t[4] = 7, 5
+            assert(view[1] == 7 and matrix[1][2] == 7 and part[2] == 5 and matrix[3][4] == before[12])
+            assert(torch.log(view):exp():narrow(1, 1, 1):add(-7):abs():max() < 1e-12)
+            view:copy(torch.log(view:clone()))
+            matrix:cosh()
+            assert(math.abs(t[2] - math.cosh(math.log(7))) < 1e-12 and part[2] == t[4])
+            -- a kernel resizes it
+            local output = torch.DoubleTensor(2):fill(3)
+            local beside = output:narrow(1, 1, 2)
+            beside:sigmoid()
+            local module = nn.Tanh()
+            module.output = output
+            module:forward(torch.DoubleTensor(larger):fill(1))
+            assert(output:size(1) == larger and beside[1] == output[1])
+            assert(torch.log(beside)[2] == math.log(output[2]))
+        end
+        collectgarbage()
+    """
+    assert Runtime().run_string(code) == 0
+
+
 EVERY_PATTERN = """
     local ffi = require 'ffi'
     {mode}
