@@ -14,7 +14,7 @@ __all__ = [
     "draw_log_normal", "draw_normal", "draw_random", "draw_uniform", "fill_bernoulli",
     "fill_bernoulli_each", "fill_cauchy", "fill_exponential", "fill_geometric", "fill_log_normal",
     "fill_normal", "fill_random", "fill_uniform", "get_rng_state", "initial_seed", "least_row_sum",
-    "manual_seed", "multinomial", "randperm", "seed", "set_rng_state",
+    "manual_seed", "multinomial", "randperm", "seed", "set_rng_state", "uniform_bytes",
 ]  # fmt: skip
 SANDBOXED = __all__
 
@@ -101,6 +101,11 @@ def draw_random(generator: Generator, low: float | None = None, high: float | No
 
 def draw_uniform(generator: Generator, low: float, high: float) -> float:
     return float(generator.uniform(1, low, high)[0])
+
+
+def uniform_bytes(generator: Generator, count: int) -> bytes:
+    """Draws ``count`` numbers from [0, 1); returns them as the bytes of doubles."""
+    return generator.uniform(int(count)).tobytes()
 
 
 def draw_normal(generator: Generator, mean: float, stdv: float) -> float:

@@ -40,7 +40,8 @@ def class_nll(
     classes = _classes(batch, target.reshape(-1), ignored)
     loss, total = _aten.nll_loss_forward(batch, classes, weights, _MEAN if average else _SUM, ignored - 1)
     if not average:
-        total = (torch.ones_like(batch[0]) if weights is None else weights)[classes].sum()
+        counted = classes[classes != ignored - 1]
+        total = (torch.ones_like(batch[0]) if weights is None else weights)[counted].sum()
     total_weight.resize_(1)
     total_weight.copy_(total)
     return loss.item() if total.item() != 0 else 0.0  # all was ignored

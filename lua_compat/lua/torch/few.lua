@@ -146,6 +146,13 @@ function few.zero(r, n)
    return true
 end
 
+-- The index p[k], which was found to be one of 1 to last before: the memory that is written may be its own.
+function few.place(p, k, last)
+   local at = tonumber(p[k])
+   if at >= 1 and at <= last then return at end
+   error('an index that lies where a result is written became invalid', 0)
+end
+
 -- The steps of a matrix from row to row and from column to column; a vector is a column.
 local function steps(m)
    if m.nd == 2 then return m[2], m[4] end

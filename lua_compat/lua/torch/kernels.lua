@@ -7,6 +7,10 @@ local shared = require 'th.python'
 -- The sandbox's loadstring gives what it compiles the globals of the script: this is not for our own text.
 local loadstring = loadstring
 
+-- Kernels that Lua computes itself where that is faster: functions of the same arguments, tensors as records, that give
+-- whether they did, and the result (nn/few.lua).
+local in_lua = {}
+
 local relay -- relaid for each resized tensor in turn: result, layout, layout...
 
 local function relay_rest(outs, k, nd, ...)
@@ -26,7 +30,7 @@ end
 local function build(name, lookup)
    local signature = shared.signatures[name]
    assert(signature, 'no kernel ' .. name)
-   local parameters, lines, passed, outs = {}, {}, {}, {}
+   local parameters, lines, passed, given, outs = {}, {}, {}, {}, {}
    for k = 1, #signature do
       local letter = signature:sub(k, k)
       if letter == '*' or letter == '+' then
@@ -35,23 +39,28 @@ local function build(name, lookup)
          parameters[k] = 'a' .. k
          if letter == 'o' or letter == 't' then
             lines[#lines + 1] = ('   local r%d = %s'):format(k, lookup:format('a' .. k))
+            given[k] = 'r' .. k
             passed[k] = ('r%d and %s(r%d) or 0'):format(k, letter == 'o' and 'resizable_handle' or 'handle', k)
             if letter == 'o' then outs[#outs + 1] = 'r' .. k end
          else
-            passed[k] = 'a' .. k
+            passed[k], given[k] = 'a' .. k, 'a' .. k
          end
       end
    end
    local call = ('kernel(%s)'):format(table.concat(passed, ', '))
    if #outs > 0 then call = ('relay({ %s }, %s)'):format(table.concat(outs, ', '), call) end
-   local source = ('local kernel, handle, resizable_handle, handles, relay, records = ...\nreturn function(%s)\n%s\n   return %s\nend'):format(
+   if in_lua[name] then
+      lines[#lines + 1] = ('   local done, result = in_lua(%s)\n   if done then return result end'):format(table.concat(given, ', '))
+   end
+   local names = 'kernel, handle, resizable_handle, handles, relay, records, in_lua'
+   local source = ('local %s = ...\nreturn function(%s)\n%s\n   return %s\nend'):format(names,
       table.concat(parameters, ', '), table.concat(lines, '\n'), call)
    local function handles(first, ...)
       if first == nil then return end
       return memory.handle(lookup == '%s' and first or memory.records[first]), handles(...)
    end
    return assert(loadstring(source, '=kernel ' .. name))(shared.functions[name], memory.handle,
-      memory.resizable_handle, handles, relay, memory.records)
+      memory.resizable_handle, handles, relay, memory.records, in_lua[name])
 end
 
 local function on_demand(lookup)
@@ -65,4 +74,5 @@ end
 return {
    of_records = on_demand('%s'),
    of_tensors = on_demand('records[%s]'),
+   in_lua = in_lua,
 }

@@ -6,6 +6,7 @@ local errors = require 'torch.errors'
 local overloads = require 'torch.overloads'
 local tensors = require 'torch.tensor'
 local construction = require 'torch.construction'
+local few_draws = require 'torch.few_draws'
 local into = require('torch.pointwise').into
 local python = require('th.python').functions
 
@@ -194,10 +195,12 @@ local function multinomial(l, g, weights, n, replacement)
       matrix[1], matrix[2], matrix[3], matrix[4] = 1, categories * weights[2], categories, weights[2]
       matrix.nd = 2
    end
-   if python.least_row_sum(handle(matrix)) <= 0 then
-      errors.argument(2, 'invalid multinomial distribution (sum of probabilities <= 0)', 'THTensorRandom.c:272')
+   if not few_draws.multinomial(l, g, matrix, n, replacement) then
+      if python.least_row_sum(handle(matrix)) <= 0 then
+         errors.argument(2, 'invalid multinomial distribution (sum of probabilities <= 0)', 'THTensorRandom.c:272')
+      end
+      python.multinomial(handle(l), g.number, handle(matrix), replacement)
    end
-   python.multinomial(handle(l), g.number, handle(matrix), replacement)
    if weights.nd == 1 then resize(l, 1, { n }) end
 end
 define('multinomial', { 'l G T m B=false', multinomial }, floating, { 'L G T m B=false', multinomial })

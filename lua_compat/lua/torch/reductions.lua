@@ -5,6 +5,7 @@ local errors = require 'torch.errors'
 local tensors = require 'torch.tensor'
 local overloads = require 'torch.overloads'
 local few = require 'torch.few'
+local along = require 'torch.few_along'
 local ordering = require 'torch.ordering'
 local pointwise = require 'torch.pointwise'
 local python = require('th.python').functions
@@ -25,12 +26,14 @@ local function resize_along(r, t, d, n)
 end
 
 local function reduction(kernel, what, where, position)
-   local run = python[kernel]
-   local function in_python(r, t, d, ...) run(handle(r), handle(t), d, ...) end
+   local run, in_lua = python[kernel], along[kernel]
+   local function compute(r, t, d, ...)
+      if not (in_lua and in_lua(r, nil, t, d)) then run(handle(r), handle(t), d, ...) end
+   end
    return function(r, t, d, ...)
       check_dimension(t, d, what or 'dimension %d out of range', where, position)
       resize_along(r, t, d, 1)
-      into(r, in_python, t, d, ...)
+      into(r, compute, t, d, ...)
    end
 end
 
@@ -125,14 +128,16 @@ end
 
 -- Values and their positions along a dimension
 local function with_positions(kernel, what, where)
-   local run = python[kernel]
-   local function in_python(r, l, t, d) run(handle(r), handle(l), handle(t), d) end
+   local run, in_lua = python[kernel], along[kernel]
+   local function compute(r, l, t, d)
+      if not in_lua(r, l, t, d) then run(handle(r), handle(l), handle(t), d) end
+   end
    return function(r, l, t, d)
       d = d or t.nd
       check_dimension(t, d, what, where)
       resize_along(r, t, d, 1)
       resize_as(l, r)
-      into(r, in_python, l, t, d)
+      into(r, compute, l, t, d)
    end
 end
 

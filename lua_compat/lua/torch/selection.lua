@@ -5,6 +5,7 @@ local errors = require 'torch.errors'
 local tensors = require 'torch.tensor'
 local overloads = require 'torch.overloads'
 local overlapping = require 'torch.overlapping'
+local along = require 'torch.few_along'
 local pointwise = require 'torch.pointwise'
 local offsets = require('torch.elements').offsets
 local python = require('th.python').functions
@@ -23,13 +24,19 @@ local function check_index(index, source, d, where)
    if source.nd == 0 then errors.argument(2, 'Source tensor is empty', where) end
 end
 
+local function out_of_range(index, size)
+   local out = along.out_of_range(index, size)
+   if out == nil then out = python.out_of_range(handle(index), size) end
+   return out
+end
+
 local function check_range(index, size, where)
-   if python.out_of_range(handle(index), size) then errors.raise('index out of range', where) end
+   if out_of_range(index, size) then errors.raise('index out of range', where) end
 end
 
 -- Where elements are written Torch7 finds out when it selects a slice, or sets an element of a vector.
 local function check_places(index, r, d)
-   if python.out_of_range(handle(index), r[2 * d - 1]) then
+   if out_of_range(index, r[2 * d - 1]) then
       errors.argument(r.nd > 1 and 3 or 2, 'out of range', 'THTensor.c:458')
    end
 end
@@ -70,7 +77,9 @@ local function each_slice(r, d, index, write)
    end
 end
 
-local function index_in_python(r, s, d, index) python.index_select(handle(r), handle(s), d, handle(index)) end
+local function select_indices(r, s, d, index)
+   if not along.select(r, s, d, index) then python.index_select(handle(r), handle(s), d, handle(index)) end
+end
 local function mask_in_python(r, s, mask) python.masked_select(handle(r), handle(s), handle(mask)) end
 local function fill_masked_in_python(r, mask, _, number) python.masked_fill(handle(r), handle(mask), number) end
 local function gather_in_python(r, t, d, index) python.gather(handle(r), handle(t), d, handle(index)) end
@@ -117,7 +126,7 @@ local function install(T)
          s = copy
       end
       resize(r, s.nd, sizes)
-      if count(r) > 0 then into(r, index_in_python, s, d, i) end
+      if count(r) > 0 then into(r, select_indices, s, d, i) end
       if n == 4 then return index end -- so it is in Torch7
       return result
    end

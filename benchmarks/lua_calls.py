@@ -1,0 +1,118 @@
+"""Measures single calls of torch and nn on small tensors in Lua, also under real Torch7.
+
+    python benchmarks/lua_calls.py [--torch7 COMMAND] [--rounds 9]
+
+COMMAND runs a Lua script under real Torch7 ('th', or 'luajit' with its paths set). Each call runs in a loop
+of its own on one thread. The two programs take turns; the output shows the medians over the rounds, in
+microseconds of processor time (the collector's included), and the ratio of the medians.
+"""
+
+import math
+
+from lua_in_turns import medians, options
+
+SCRIPT = """
+require 'torch'
+require 'nn'
+torch.setnumthreads(1)
+torch.manualSeed(1)
+
+-- what: a label; f(n): does it n times
+local function measure(what, n, f)
+    f(math.ceil(n / 5)) -- warm-up
+    collectgarbage()
+    local start = os.clock()
+    f(n)
+    print(('%s\\t%.4f'):format(what, (os.clock() - start) / n * 1e6))
+end
+
+local x = torch.randn(20, 64)
+local weights, square = torch.rand(20, 64), torch.randn(64, 64)
+local rows = torch.LongTensor(20):random(20)
+local small, other = torch.randn(3, 4), torch.randn(3, 4)
+
+measure('small:add(1)', 2e5, function(n) for i = 1, n do small:add(1) end end)
+measure('small:add(other)', 2e5, function(n) for i = 1, n do small:add(other) end end)
+measure('small + other', 1e5, function(n) for i = 1, n do local t = small + other end end)
+measure('small * other:t()', 5e4, function(n) for i = 1, n do local t = small * other:t() end end)
+measure('x:narrow(1, 2, 3)', 1e5, function(n) for i = 1, n do local t = x:narrow(1, 2, 3) end end)
+measure('x:select(1, 2)', 1e5, function(n) for i = 1, n do local t = x:select(1, 2) end end)
+measure('torch.Tensor(20, 64)', 2e4, function(n)
+    for i = 1, n do local t = torch.Tensor(20, 64) end
+end)
+measure('x * square', 1e4, function(n) for i = 1, n do local t = x * square end end)
+for _, name in ipairs{ 'sum', 'mean', 'prod', 'max', 'min', 'sort' } do
+    for d = 1, 2 do
+        local what = ('x:%s(%d)'):format(name, d)
+        measure(what, name == 'sort' and 2000 or 1e4, function(n)
+            for i = 1, n do local t = x[name](x, d) end
+        end)
+    end
+end
+measure('x:sum()', 2e4, function(n) for i = 1, n do local s = x:sum() end end)
+measure('x:max()', 2e4, function(n) for i = 1, n do local s = x:max() end end)
+measure('x:index(1, rows)', 1e4, function(n) for i = 1, n do local t = x:index(1, rows) end end)
+measure('x:index(2, rows)', 1e4, function(n) for i = 1, n do local t = x:index(2, rows) end end)
+measure('weights:multinomial(1)', 5e3, function(n) for i = 1, n do torch.multinomial(weights, 1) end end)
+measure('weights[1]:multinomial(1)', 1e4, function(n)
+    local row = weights[1]
+    for i = 1, n do torch.multinomial(row, 1) end
+end)
+
+local function layer(name, module, input, n)
+    local gradient = module:forward(input):clone():fill(0.1)
+    measure(name .. ' forward', n, function(k) for i = 1, k do module:updateOutput(input) end end)
+    measure(name .. ' gradInput', n, function(k)
+        for i = 1, k do module:updateGradInput(input, gradient) end
+    end)
+    if module.weight then
+        measure(name .. ' gradients', n, function(k)
+            for i = 1, k do module:accGradParameters(input, gradient) end
+        end)
+    end
+end
+local image = torch.randn(4, 32, 8, 8)
+layer('Linear 64-64', nn.Linear(64, 64), x, 5000)
+layer('LookupTable', nn.LookupTable(100, 64), torch.LongTensor(20):random(100), 5000)
+layer('LogSoftMax', nn.LogSoftMax(), x, 5000)
+layer('SoftMax', nn.SoftMax(), x, 5000)
+layer('Sigmoid', nn.Sigmoid(), x, 5000)
+layer('ReLU', nn.ReLU(), x, 5000)
+layer('BatchNormalization', nn.BatchNormalization(64), x, 2000)
+layer('ReflectionPadding', nn.SpatialReflectionPadding(1, 1, 1, 1), image, 500)
+layer('SpatialMaxPooling', nn.SpatialMaxPooling(2, 2), image, 1000)
+layer('32-32 3x3 convolution', nn.SpatialConvolution(32, 32, 3, 3, 1, 1, 1, 1), torch.randn(32, 8, 8), 500)
+layer('3-8 4x4 /2 convolution', nn.SpatialConvolution(3, 8, 4, 4, 2, 2, 1, 1), torch.randn(4, 3, 16, 16), 500)
+
+local criterion, scores = nn.ClassNLLCriterion(), nn.LogSoftMax():forward(x)
+local targets = torch.LongTensor(20):random(64)
+measure('ClassNLL forward', 5000, function(n) for i = 1, n do criterion:updateOutput(scores, targets) end end)
+measure('ClassNLL gradInput', 5000, function(n)
+    for i = 1, n do criterion:updateGradInput(scores, targets) end
+end)
+local squares, wanted = nn.MSECriterion(), torch.randn(20, 64)
+measure('MSE forward', 5000, function(n) for i = 1, n do squares:updateOutput(x, wanted) end end)
+measure('MSE gradInput', 5000, function(n) for i = 1, n do squares:updateGradInput(x, wanted) end end)
+"""
+
+
+def main() -> None:
+    given = options(__doc__, rounds=9)
+    found = medians(SCRIPT, given.torch7, given.rounds)
+    heading = "".join(f"{name + ', us':>14}" for name in found)
+    print(f"{'':34}" + heading + ("  ratio" if given.torch7 else ""))
+    ratios = []
+    for what in found["th"]:
+        costs = [one[what] for one in found.values()]
+        row = f"{what:34}" + "".join(f"{cost:14.2f}" for cost in costs)
+        if len(costs) == 2:
+            ratios.append(costs[0] / costs[1])
+            row += f"{ratios[-1]:7.2f}"
+        print(row)
+    if ratios:
+        mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+        print(f"{'geometric mean of the ratios':34}{mean:35.2f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,160 @@
+-- Operations that Lua computes itself for few elements, and PyTorch otherwise: both ways give the same, and raise the same,
+-- for random sizes, types and layouts. few.LIMIT 0 leaves everything to PyTorch. Prints how many results were compared.
+require 'nn'
+local few = require 'torch.few'
+local LIMIT = few.LIMIT
+local seed, rounds = tonumber(arg[1]), tonumber(arg[2])
+
+local compared, text = 0, nil
+
+local function close(a, b)
+   if a ~= a or b ~= b then return a ~= a and b ~= b end
+   return a == b or math.abs(a - b) <= 1e-5 * math.max(1, math.abs(a), math.abs(b))
+end
+
+local function check(a, b)
+   compared = compared + 1
+   if torch.type(a) ~= torch.type(b) then error(text .. ': ' .. tostring(a) .. ' instead of ' .. tostring(b)) end
+   if torch.isTensor(a) then
+      assert(a:isSameSizeAs(b), text)
+      a, b = a:double():view(-1), b:double():view(-1)
+      for i = 1, a:dim() > 0 and a:size(1) or 0 do assert(close(a[i], b[i]), ('%s: %g instead of %g at %d'):format(text, a[i], b[i], i)) end
+   elseif type(a) == 'number' then
+      assert(close(a, b), text)
+   else
+      assert(a == b, text .. ': ' .. tostring(a) .. ' / ' .. tostring(b))
+   end
+end
+
+-- f makes its results anew each time; it is called once for each way.
+local function both_ways(what, f)
+   text = ('%s, seed %d'):format(what, seed)
+   local state = torch.getRNGState()
+   local function run(limit)
+      torch.setRNGState(state)
+      few.LIMIT = limit
+      local results = { pcall(f) }
+      few.LIMIT = LIMIT
+      results[#results + 1] = torch.uniform() -- as many draws
+      return results
+   end
+   local a, b = run(LIMIT), run(0)
+   assert(#a == #b, text)
+   for k = 1, #a do check(a[k], b[k]) end
+end
+
+local function random(low, high) return torch.random(low, high) end
+
+-- A tensor of random sizes that lies in memory in one of several ways.
+local function sample(T, nd)
+   local sizes = torch.LongStorage(nd)
+   for d = 1, nd do sizes[d] = random(1, 6) end
+   local t = torch.randn(sizes):mul(4):type(T)
+   local layout = random(1, 4)
+   if layout == 1 and nd > 1 then return t:transpose(1, nd) end
+   if layout == 2 then return torch.cat(t, t, nd):narrow(nd, 1, t:size(nd)) end
+   if layout == 3 and t:size(1) > 1 then return t:narrow(1, 2, t:size(1) - 1) end
+   if T == 'torch.DoubleTensor' or T == 'torch.FloatTensor' then
+      if layout == 4 and random(1, 4) == 1 then t:view(-1)[random(1, t:nElement())] = 0 / 0 end
+   end
+   return t
+end
+
+local TYPES = { 'torch.DoubleTensor', 'torch.FloatTensor', 'torch.LongTensor', 'torch.ByteTensor' }
+
+local function along_a_dimension(T, t, d)
+   for _, name in ipairs{ 'sum', 'prod', 'max', 'min', 'mean' } do
+      if name ~= 'mean' or T:find('Double') or T:find('Float') then
+         both_ways(('%s %s %d'):format(T, name, d), function() return torch[name](t, d) end)
+         both_ways('given results', function()
+            local r, l = torch.Tensor(3):type(T), torch.LongTensor(2, 2)
+            if name == 'max' or name == 'min' then return torch[name](r, l, t, d) end
+            return torch[name](r, t, d)
+         end)
+      end
+   end
+   local index = torch.LongTensor(random(1, 7)):random(t:size(d))
+   if random(1, 2) == 1 then index = torch.cat(index, index, 2):select(2, 1) end
+   both_ways(T .. ' index', function() return t:index(d, index) end)
+   for _, wrong in ipairs{ 0, -1, t:size(d) + 1, 2 ^ 52 } do
+      index[random(1, index:size(1))] = wrong
+      both_ways(T .. ' wrong index', function() return t:index(d, index) end)
+   end
+end
+
+local function products(T)
+   local a, b = sample(T, 2), sample(T, 2)
+   b = torch.randn(a:size(2), random(1, 6)):type(T)
+   if random(1, 2) == 1 then b = b:t():clone():t() end
+   both_ways(T .. ' product', function() return a * b, a:t() * a, a * b:select(2, 1) end)
+end
+
+local function criterions(T)
+   local rows, classes = random(1, 5), random(2, 6)
+   local x, target = torch.randn(rows, classes):type(T), torch.LongTensor(rows):random(classes)
+   if random(1, 2) == 1 then x = x:t():clone():t() end
+   local weights = random(1, 2) == 1 and torch.rand(classes):type(T) or nil
+   local average, ignored = random(1, 2) == 1, random(1, classes)
+   local bad = target:clone()
+   bad[random(1, rows)] = ({ 0, classes + 1, -1, 2 ^ 40 })[random(1, 4)]
+   for _, classes_given in ipairs{ target, bad } do
+      both_ways(T .. ' ClassNLL', function()
+         local criterion = nn.ClassNLLCriterion(weights, average, ignored):type(T)
+         local loss = criterion:forward(x, classes_given)
+         return loss, criterion.total_weight_tensor, criterion:backward(x, classes_given)
+      end)
+   end
+   local y = sample(T, 2)
+   local z = torch.randn(y:size()):type(T)
+   for _, name in ipairs{ 'MSECriterion', 'AbsCriterion' } do
+      both_ways(T .. ' ' .. name, function()
+         local criterion = nn[name](average):type(T)
+         return criterion:forward(y, z), criterion:backward(y, z)
+      end)
+   end
+end
+
+local function lookup(T)
+   local rows, columns = random(2, 6), random(1, 5)
+   local index = torch.LongTensor(random(1, 6)):random(rows)
+   local padding, scale = random(0, rows), torch.uniform(-2, 2)
+   local gradient = torch.randn(index:size(1), columns):type(T)
+   local wrong = index:clone()
+   wrong[random(1, wrong:size(1))] = ({ 0, rows + 1, -3 })[random(1, 3)]
+   for _, given in ipairs{ index, wrong } do
+      both_ways(T .. ' LookupTable', function()
+         local module = nn.LookupTable(rows, columns, padding):type(T)
+         module.gradWeight:fill(0.25)
+         module:accGradParameters(given, gradient, scale)
+         return module.gradWeight, module:forward(given)
+      end)
+   end
+end
+
+local function draws(T)
+   local weights = torch.rand(random(1, 4), random(1, 7)):type(T)
+   weights:select(2, random(1, weights:size(2))):fill(0)
+   weights:select(2, random(1, weights:size(2))):fill(1)
+   if random(1, 2) == 1 then weights = weights:t():clone():t() end
+   local n, replacement = random(1, 6), random(1, 2) == 1
+   both_ways(T .. ' multinomial', function()
+      return torch.multinomial(weights, n, replacement), torch.multinomial(weights[1], n, replacement)
+   end)
+   weights[1][1] = ({ -1, 0 / 0, 1 / 0, 0 })[random(1, 4)]
+   both_ways(T .. ' wrong probabilities', function() return (pcall(torch.multinomial, weights, 1)) end)
+end
+
+torch.manualSeed(seed)
+for _ = 1, rounds do
+   for _, T in ipairs(TYPES) do
+      local t = sample(T, random(1, 4))
+      along_a_dimension(T, t, random(1, t:dim()))
+   end
+   for k = 1, 2 do
+      products(TYPES[k])
+      criterions(TYPES[k])
+      lookup(TYPES[k])
+      draws(TYPES[k])
+   end
+end
+print(compared)
