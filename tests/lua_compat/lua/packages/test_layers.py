@@ -23,6 +23,53 @@ def test_what_the_originals_computed(tmp_path: Path) -> None:
         assert not list(differences(a, b, 1e-12)), f"{a['name']}, case {number}"
 
 
+def test_what_nnx_computed(tmp_path: Path) -> None:
+    """To 1e-6: the original has places of samples in float32, and an approximate exponential in its tree."""
+    out = tmp_path / "out.t7"
+    assert run(PACKAGES / "probe_nnx.lua", [str(out)]) == 0
+    expected, got = t7.load(PACKAGES / "nnx.t7").array(), t7.load(out).array()
+    assert len(expected) == len(got) == 25
+    for number, (a, b) in enumerate(zip(expected, got, strict=True)):
+        assert not list(differences(a, b, 1e-6)), f"{a['name']}, case {number}"
+
+
+def test_nnx_where_the_original_fails_or_needs_a_library(tmp_path: Path) -> None:
+    run_lua(
+        tmp_path,
+        """
+        require 'nnx'
+        -- an entry pushed from the front or the middle
+        local push = nn.PushTable(1)
+        local net = nn.Sequential():add(push):add(nn.SelectTable(1)):add(push:pull(1)):add(nn.JoinTable(1))
+        local input = { torch.Tensor{ 1, 2 }, torch.Tensor{ 3 } }
+        assert(net:forward(input):equal(torch.Tensor{ 1, 2, 3 }))
+        local gradients = net:backward(input, torch.Tensor{ 4, 5, 6 })
+        assert(gradients[1]:equal(torch.Tensor{ 4, 5 }) and gradients[2]:equal(torch.Tensor{ 6 }))
+        assert(nn.MultiSoftMax():forward(torch.zeros(2, 4)):eq(0.25):all())
+        net:float()
+        assert(torch.type(push._gradInput) == 'torch.FloatTensor')
+
+        -- CTC: all the ways through two steps of three classes that spell label 1
+        local p = torch.Tensor{ { 0.5, 0.3, 0.2 }, { 0.1, 0.6, 0.3 } }
+        local cost = -math.log(0.5 * 0.6 + 0.3 * 0.1 + 0.3 * 0.6)
+        for _, first in ipairs{ false, true } do
+           local criterion = nn.CTCCriterion(first)
+           local acts = first and torch.log(p):view(1, 2, 3) or torch.log(p):view(2, 1, 3)
+           assert(math.abs(criterion:forward(acts, { { 1 } }, torch.Tensor{ 2 }) - cost) < 1e-9)
+           local analytic = criterion:backward(acts, { { 1 } })
+           for i = 1, 6 do
+              local flat = acts:clone():view(-1)
+              flat[i] = flat[i] + 1e-6
+              local slope = (criterion:forward(flat:viewAs(acts), { { 1 } }, torch.Tensor{ 2 }) - cost) / 1e-6
+              assert(math.abs(slope - analytic:contiguous():view(-1)[i]) < 1e-4)
+           end
+        end
+        assert(nn.CTCCriterion():forward(torch.log(p), { { 1 } }, torch.Tensor{ 2 }) - cost < 1e-9)
+        assert(not pcall(function() nn.CTCCriterion():forward(p, { { 1 } }) end))
+        """,
+    )
+
+
 def test_pooling_of_regions_and_of_random_pixels(tmp_path: Path) -> None:
     run_lua(
         tmp_path,

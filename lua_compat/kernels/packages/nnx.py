@@ -1,0 +1,37 @@
+"""Sampling images anew and connectionist temporal classification, for the Lua package nnx."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from lua_compat.kernels.nn.layers import batched, layer_kernels
+from lua_compat.kernels.results import Out
+
+__all__ = ["ctc", "sample_anew", "sample_anew_gradient"]
+SANDBOXED = __all__
+
+
+def _sample_anew(x: Tensor, height: float, width: float) -> Tensor:
+    """Bilinear, with the corners of both images in the same places."""
+    size = (int(height), int(width))
+    return batched(lambda t: F.interpolate(t, size, mode="bilinear", align_corners=True), x, 3)
+
+
+sample_anew, sample_anew_gradient = layer_kernels(_sample_anew)
+
+
+def ctc(grad: Out, activations: Tensor, labels: Tensor, steps: Tensor, counts: Tensor) -> float:
+    """Returns the sum of the costs; ``grad``: its gradient.
+
+    activations: steps x batch x classes, class 0 the blank; labels: of all sequences, one after the other, as
+    many of each as ``counts`` says. A sequence that cannot have so many labels costs nothing.
+    """
+    with torch.inference_mode(False), torch.enable_grad():
+        leaf = activations.clone().requires_grad_()
+        logs = F.log_softmax(leaf, 2)
+        cost = F.ctc_loss(
+            logs, labels.clone(), steps.clone(), counts.clone(), reduction="sum", zero_infinity=True
+        )
+        (gradient,) = torch.autograd.grad(cost, leaf)
+    grad.resize_(activations.shape).copy_(gradient)
+    return float(cost.detach())

@@ -1,0 +1,104 @@
+-- Criterions: of several inputs, of distributions, of trees, and of sequences without alignment (CTC).
+local kernel = require('torch.kernels').of_tensors
+local Criterion = torch.getmetatable('nn.Criterion')
+
+-- A weighted sum of criterions, one for each input; targets in a table, or one for all.
+local Super = torch.class('nn.SuperCriterion', 'nn.Criterion')
+function Super:__init()
+   Criterion.__init(self)
+   self.criterions, self.weights, self.gradInput = {}, {}, {}
+end
+function Super:add(criterion, weight)
+   table.insert(self.criterions, criterion)
+   table.insert(self.weights, weight or 1)
+end
+local function target_of(target, i)
+   if type(target) == 'table' then return target[i] end
+   return target
+end
+function Super:updateOutput(input, target)
+   self.output = 0
+   for i, criterion in ipairs(self.criterions) do
+      self.output = self.output + self.weights[i] * criterion:updateOutput(input[i], target_of(target, i))
+   end
+   return self.output
+end
+function Super:updateGradInput(input, target)
+   for i, criterion in ipairs(self.criterions) do
+      local gradient = criterion:updateGradInput(input[i], target_of(target, i))
+      self.gradInput[i] = gradient * self.weights[i]
+   end
+   return self.gradInput
+end
+
+-- -sum(p log q) of a target p and an input q; options say how both are to be understood.
+local DistNLL = torch.class('nn.DistNLLCriterion', 'nn.Criterion')
+function DistNLL:__init(opts)
+   Criterion.__init(self)
+   opts = opts or {}
+   self.inputIsADistance = opts.inputIsADistance or false
+   self.inputIsProbability = opts.inputIsProbability or false
+   self.inputIsLogProbability = opts.inputIsLogProbability or false
+   self.targetIsProbability = opts.targetIsProbability ~= false
+   self.targetSoftMax, self.inputLogSoftMax, self.inputLog = nn.SoftMax(), nn.LogSoftMax(), nn.Log()
+end
+-- The module that makes logarithms of probabilities of the input, if it needs one.
+local function to_logarithms(self)
+   if self.inputIsLogProbability then return end
+   return self.inputIsProbability and self.inputLog or self.inputLogSoftMax
+end
+function DistNLL:updateOutput(input, target)
+   self.probTarget = self.targetIsProbability and target or self.targetSoftMax:updateOutput(target)
+   self.input = self.inputIsADistance and -input or input
+   local module = to_logarithms(self)
+   self.logProbInput = module and module:updateOutput(self.input) or self.input
+   self.output = -torch.cmul(self.logProbInput, self.probTarget):sum()
+   return self.output
+end
+function DistNLL:updateGradInput()
+   local module, gradient = to_logarithms(self), -self.probTarget
+   self.gradInput = module and module:updateGradInput(self.input, gradient) or gradient
+   if self.inputIsADistance then self.gradInput = -self.gradInput end
+   return self.gradInput
+end
+
+-- The mean of what nn.SoftMaxTree gives, negative.
+local TreeNLL = torch.class('nn.TreeNLLCriterion', 'nn.Criterion')
+function TreeNLL:__init()
+   Criterion.__init(self)
+end
+function TreeNLL:updateOutput(input) return -input:mean() end
+function TreeNLL:updateGradInput(input)
+   self.gradInput:resizeAs(input):fill(-1 / input:nElement())
+   return self.gradInput
+end
+
+-- Connectionist temporal classification (Graves et al. 2006) as warp-ctc has it. input: steps x batch x classes (with
+-- batchFirst batch x steps x classes) before the soft maximum, the first class the blank; target: a table of lists of
+-- labels, which count from 0, the blank; sizes: how many steps of each sequence count. The output is the mean over the
+-- batch, the gradient that of the sum.
+local CTC = torch.class('nn.CTCCriterion', 'nn.Criterion')
+function CTC:__init(batchFirst)
+   Criterion.__init(self)
+   self.batchFirst = batchFirst or false
+end
+function CTC:forward(input, target, sizes) return self:updateOutput(input, target, sizes) end
+function CTC:updateOutput(input, target, sizes)
+   assert(sizes, 'You must pass the size of each sequence in the batch as a tensor')
+   sizes = torch.LongTensor(torch.isTensor(sizes) and sizes:long():totable() or sizes)
+   local activations = input:dim() == 2 and input:view(-1, sizes:size(1), input:size(2)) or input
+   if input:dim() == 3 and self.batchFirst then activations = input:transpose(1, 2) end
+   local labels, counts = {}, {}
+   for i, list in ipairs(target) do
+      counts[i] = #list
+      for _, label in ipairs(list) do labels[#labels + 1] = label end
+   end
+   local gradient = activations.new()
+   local cost = kernel.ctc(gradient, activations:contiguous(), torch.LongTensor(#labels > 0 and labels or { 0 }), sizes,
+      torch.LongTensor(counts))
+   if input:dim() == 3 and self.batchFirst then gradient = gradient:transpose(1, 2) end
+   self.gradInput = input:dim() == 2 and gradient:view(input:size()) or gradient
+   self.output = cost / sizes:size(1)
+   return self.output
+end
+function CTC:updateGradInput() return self.gradInput end
