@@ -1,5 +1,28 @@
-"""Measuring convnets: what is timed, how, and how results are kept and shown."""
+"""Measuring convnets: what is timed, how, and how results are kept and shown.
+
+In Python: ``benchmark``, ``load``, ``compare`` and ``chart`` (docs/python.md).
+"""
+
+import importlib
+from importlib import metadata
+from typing import Any
 
 from lua_compat import name_of_nets
 
 name_of_nets.reserve()
+
+# Each is imported when it is first used: a command need not load the others' modules.
+_HOMES = {"benchmark": "benchmark", "load": "results", "compare": "results", "chart": "charts"}
+
+__all__ = ["__version__", *_HOMES]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(importlib.import_module(f"convnet_benchmarks.api.{_HOMES[name]}"), name)
+    if name == "__version__":
+        try:
+            return metadata.version("convnet-benchmarks")
+        except metadata.PackageNotFoundError:  # a checkout that is not installed
+            return "unknown"
+    raise AttributeError(f"module 'convnet_benchmarks' has no attribute '{name}'")

@@ -30,6 +30,7 @@ HEAVY = {
     "lupa",
     "matplotlib",
     "numpy",
+    "pandas",
     "prompt_toolkit",
     "rich",
     "safetensors",

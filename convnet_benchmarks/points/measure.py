@@ -65,7 +65,7 @@ def try_point(point: Point) -> dict[str, Any]:
 # Functions of their own, so that no variable of a caller still holds the net when memory is given back.
 def _measured(point: Point, settling: Settling) -> dict[str, Any]:
     with open_point(point) as workload:
-        return _figures(workload, settling)
+        return figures(workload, settling)
 
 
 def _tried(point: Point) -> dict[str, Any]:
@@ -117,7 +117,8 @@ def _give_memory_back() -> None:
         torch.cuda.empty_cache()
 
 
-def _figures(workload: PointWorkload, settling: Settling) -> dict[str, Any]:
+def figures(workload: PointWorkload, settling: Settling) -> dict[str, Any]:
+    """Measures an open workload: the figures of a point's record."""
     run, clock = workload.run, workload.clock
     with _memory_counted(workload.device) as memory:
         passes = warm_up(run, clock, most_seconds=settling.most_seconds)

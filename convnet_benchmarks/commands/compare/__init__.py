@@ -83,7 +83,7 @@ def _compare(options: argparse.Namespace, output: "StudyOutput") -> int:
     rows = [row for row in comparison.rows if all(text.lower() in _described(row) for text in options.only)]
     if not any(any(row.ratios) for row in rows):
         raise UserError(_nothing_shared(files, rows, options.only))
-    table = _table(files, comparison, rows)
+    table = comparison_table(files, comparison, rows)
     content = {
         "files": [{"path": file.path, "kind": file.kind} for file in files],
         "margin_percent": options.margin,
@@ -129,8 +129,10 @@ def _contents(file: "ResultFile") -> str:
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
-def _table(files: "Sequence[ResultFile]", comparison: "Comparison", rows: "Sequence[ComparedRow]") -> "Table":
-
+def comparison_table(
+    files: "Sequence[ResultFile]", comparison: "Comparison", rows: "Sequence[ComparedRow]"
+) -> "Table":
+    """Returns the rows that the first file shares with another, with ratio, interval and verdict."""
     letters = [_letter(place) for place in range(len(files))]
     shared = [row for row in rows if any(row.ratios)]
     about = _about_columns(comparison, shared)

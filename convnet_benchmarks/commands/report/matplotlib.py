@@ -17,6 +17,7 @@ from convnet_benchmarks.commands.report.style import GUIDE_COLOUR, Style, styles
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis as MatplotlibAxis
+    from matplotlib.figure import Figure
 
 _COLUMNS = 3
 _WIDTH, _HEIGHT = 5.2, 3.6  # inches, of a panel of lines or points
@@ -25,6 +26,11 @@ _ROW_HEIGHT = 0.2  # inches
 
 def save_png(chart: Chart, title: str, path: str) -> None:
     """Writes the chart to ``path``. Raises OSError where that is not possible."""
+    drawn(chart, title).savefig(path)
+
+
+def drawn(chart: Chart, title: str) -> "Figure":
+    """Draws the chart as a figure that no window shows."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -52,7 +58,7 @@ def save_png(chart: Chart, title: str, path: str) -> None:
             for name, look in looks.items()
         ]
         figure.legend(handles=handles, loc="outside lower center", ncols=min(3, columns), fontsize=8)
-    figure.savefig(path)
+    return figure
 
 
 def _panel_height(panel: Panel) -> float:

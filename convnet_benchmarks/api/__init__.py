@@ -1,0 +1,1 @@
+"""Offers ``import convnet_benchmarks`` its functions: docs/python.md."""

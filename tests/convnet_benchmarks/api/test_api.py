@@ -1,0 +1,129 @@
+"""The package in Python: measuring a module, results from files, comparisons, charts."""
+
+import builtins
+import importlib.util
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+import convnet_benchmarks as cb
+from convnet_benchmarks.errors import UserError
+from tests.helpers import made_results
+from tests.helpers.commands import run_python
+from tests.helpers.places import ROOT
+
+
+def small() -> nn.Sequential:
+    torch.manual_seed(1)
+    return nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(inplace=True))
+
+
+@pytest.fixture(scope="module")
+def measured() -> Any:
+    return cb.benchmark(small(), (4, 3, 8, 8), seconds=0.05, name="tiny")
+
+
+def test_inference_is_measured_and_shown_as_a_table(measured: Any) -> None:
+    text = repr(measured)
+    assert text.startswith("tiny, batch 4") and "throughput" in text and "latency p50" in text
+    assert "<td>throughput</td>" in measured._repr_html_()
+    assert {one.net for one in measured} == {"tiny"} and len(measured) == len(measured.measurements)
+
+
+def test_training_has_three_phases_and_leaves_the_module_alone() -> None:
+    module = small().eval()
+    before = {name: value.clone() for name, value in module.state_dict().items()}
+    for backend in ("stock", "mm", "channels-last"):
+        found = cb.benchmark(module, torch.randn(2, 3, 8, 8), mode="training", backend=backend, seconds=0.05)
+        phases = {one.phase for one in found if one.quantity == "time"}
+        assert phases == {"updateOutput", "updateGradInput", "accGradParameters"}, backend
+    assert not module.training and all(parameter.grad is None for parameter in module.parameters())
+    assert all(torch.equal(value, before[name]) for name, value in module.state_dict().items())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        (("alexnet", (1, 3, 8, 8)), {}, "the first argument is a str; accepted: a torch.nn.Module"),
+        ((small(), (4,)), {}, "accepted: a tensor, or sizes such as"),
+        ((small(), (4, 0, 8, 8)), {}, "accepted: a tensor, or sizes such as"),
+        ((small(), torch.zeros(3)), {}, "accepted: a batch"),
+        ((small(), (1, 3, 8, 8)), {"mode": "test"}, "unknown mode 'test'; accepted: inference, training"),
+        ((small(), (1, 3, 8, 8)), {"backend": "cuda"}, "unknown backend 'cuda'; accepted: stock, "),
+        ((small(), (1, 3, 8, 8)), {"backend": "tf32"}, "backend tf32 is for cuda, not for cpu"),
+        ((small(), (1, 3, 8, 8)), {"seconds": 0}, "seconds is 0; accepted: a number above 0"),
+        ((small(), (1, 5, 8, 8)), {}, "Sequential"),
+    ],
+)
+def test_what_cannot_be_measured_is_one_clear_line(
+    arguments: tuple[Any, ...], options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UserError) as raised:
+        cb.benchmark(*arguments, **options)
+    assert message in str(raised.value) and "\n" not in str(raised.value)
+
+
+def test_results_are_kept_read_and_compared(measured: Any, tmp_path: Path) -> None:
+    path = tmp_path / "points.jsonl"
+    measured.save(str(path))
+    again = cb.load(str(path))
+    assert again.measurements == measured.measurements
+    with pytest.raises(UserError, match="save: these results come from "):
+        again.save(str(path))
+    compared = cb.compare(measured, again)
+    assert set(compared.verdicts) <= {"SAME", "UNSURE", "EQUAL"} and "B : A" in repr(compared)
+    with pytest.raises(UserError, match="only one result is given"):
+        cb.compare(measured)
+    other = cb.benchmark(nn.Linear(2, 3), (4, 2), seconds=0.02)
+    with pytest.raises(UserError, match="share no measurement"):
+        cb.compare(measured, other)
+
+
+def test_a_chart_of_the_report(tmp_path: Path) -> None:
+    points = [made_results.point("alexnet", batch, 10.0 * batch) for batch in (1, 2, 8)]
+    results = cb.load(made_results.write(tmp_path / "sweep.jsonl", *points))
+    figure = cb.chart(results)
+    assert figure.axes and figure.get_suptitle()
+    with pytest.raises(UserError, match=r"unknown plot 'pie'; accepted: .*throughput_batch"):
+        cb.chart(results, "pie")
+    with pytest.raises(UserError, match="nothing in these results for 'roofline'"):
+        cb.chart([results], "roofline")
+
+
+def test_without_pandas_it_says_how_to_get_it(measured: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    if importlib.util.find_spec("pandas"):
+        assert len(measured.to_pandas()) == len(measured)
+    load = builtins.__import__
+
+    def without_pandas(name: str, *rest: Any) -> Any:
+        if name == "pandas":
+            raise ImportError(name)
+        return load(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", without_pandas)
+    with pytest.raises(UserError, match="pip install pandas"):
+        measured.to_pandas()
+
+
+def test_the_page_about_python_runs(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "python.md").read_text()
+    blocks = re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    assert len(blocks) > 5
+    page = tmp_path / "page.py"
+    page.write_text("\n".join(blocks))
+    done = run_python(page, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (
+        "unknown backend 'no such thing'" in done.stdout and (tmp_path / "throughput.png").stat().st_size > 0
+    )
+
+
+def test_names_of_the_package() -> None:
+    assert cb.__version__
+    assert set(cb.__all__) == {"__version__", "benchmark", "load", "compare", "chart"}
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        cb.nothing  # noqa: B018
