@@ -204,9 +204,10 @@ def least_row_sum(weights: Tensor) -> float:
     return weights.double().sum(1).min().item()
 
 
-def alias_setup(aliases: Tensor, probabilities: Tensor, weights: Tensor) -> bool:
+def alias_setup(aliases: Tensor, probabilities: Tensor, weights: Tensor, from_zero: bool = False) -> bool:
     """Prepares Walker's alias method (Vose's algorithm): each category keeps its own with a probability, else
-    its alias, which counts from 1. ``weights`` sum to 1. False if they cannot be made into a table."""
+    its alias, which counts from 1, or with ``from_zero`` from 0, as cutorch's. ``weights`` sum to 1. False if
+    they cannot be made into a table."""
     n = weights.numel()
     q = [n * w for w in weights.reshape(-1).tolist()]
     alias = [0] * n
@@ -227,18 +228,23 @@ def alias_setup(aliases: Tensor, probabilities: Tensor, weights: Tensor) -> bool
         q = [value / largest for value in q]
     # An alias of 0 is what a category without one has, too; such a one always keeps its own.
     q = [1.0 if alias[i] <= 0 else q[i] for i in range(n)]
-    aliases.copy_(torch.tensor(alias) + 1)
+    aliases.copy_(torch.tensor(alias) + (0 if from_zero else 1))
     probabilities.copy_(torch.tensor(q, dtype=torch.float64))
     return True
 
 
-def alias_draw(out: Tensor, generator: Generator, aliases: Tensor, probabilities: Tensor) -> None:
+def alias_draw(
+    out: Tensor, generator: Generator, aliases: Tensor, probabilities: Tensor, from_zero: bool = False
+) -> None:
     """Draws categories, from 1, from such a table.
 
     As in Torch7, where the wrapped function counts its argument down in place: an alias comes out one too
-    low, and ``aliases`` themselves are one lower after each call.
+    low, and ``aliases`` themselves are one lower after each call. cutorch's aliases stay as they are.
     """
-    aliases.sub_(1)
+    if from_zero:
+        aliases = aliases + 1
+    else:
+        aliases.sub_(1)
     alias, q = array_of(aliases.cpu().contiguous()), array_of(probabilities.cpu().double().contiguous())
 
     def drawn(count: int) -> np.ndarray:

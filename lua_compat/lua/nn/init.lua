@@ -5,7 +5,7 @@ nn = nn or {}
 
 for _, family in ipairs{ 'few', 'utils', 'module', 'containers', 'decorators', 'identity', 'linear', 'sparse', 'similarity',
    'transfer', 'shape', 'convert', 'dropout', 'arithmetic', 'reduce', 'tables', 'normalization', 'convolution', 'pooling',
-   'padding', 'upsampling', 'criterions', 'composite_criterions', 'stochastic_gradient', 'jacobian', 'hessian' } do
+   'padding', 'upsampling', 'criterions', 'composite_criterions', 'stochastic_gradient', 'jacobian', 'hessian', 'THNN' } do
    require('nn.' .. family)
 end
 

@@ -68,6 +68,10 @@ end
 
 memory.on_change(fill_tensor, fill_storage)
 
+-- The tensors whose structures were given away, by the addresses of these
+local owners = setmetatable({}, { __mode = 'v' })
+local function address(pointer) return tonumber(cast('intptr_t', pointer)) end
+
 for code = 1, types.count do
    local T = types[code]
    if not T.device then
@@ -76,7 +80,11 @@ for code = 1, types.count do
       T.c_storage, T.c_tensor = ffi.typeof('TH' .. name .. 'Storage'), ffi.typeof('TH' .. name .. 'Tensor')
       T.c_pointer = ffi.typeof(element[name] .. ' *')
       local storage_pointer, tensor_pointer = ffi.typeof('$ *', T.c_storage), ffi.typeof('$ *', T.c_tensor)
-      function T.tensor_metatable:cdata() return cast(tensor_pointer, tensor_structure(tensors.check(self, 1, T))) end
+      function T.tensor_metatable:cdata()
+         local pointer = cast(tensor_pointer, tensor_structure(tensors.check(self, 1, T)))
+         owners[address(pointer)] = self
+         return pointer
+      end
       function T.storage_metatable:cdata()
          return cast(storage_pointer, storage_structure(storages.check(self, 1, T)))
       end
@@ -89,3 +97,13 @@ function torch.cdata(object, asnumber)
    local pointer = object:cdata()
    return asnumber and cast('intptr_t', pointer) or pointer
 end
+
+-- The tensor that a pointer of cdata() leads to; whatever is no pointer stays as it is.
+local function object(value)
+   if type(value) ~= 'cdata' then return value end
+   local at = address(value)
+   if at == 0 then return nil end
+   return owners[at] or error('a tensor whose cdata() is used was collected', 0)
+end
+
+return { object = object }

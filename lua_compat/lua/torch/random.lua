@@ -209,12 +209,13 @@ define('multinomialAliasSetup_', { 'T l r', function(weights, l, r)
    local n = count(weights)
    resize(l, 1, { n })
    resize(r, 1, { n })
-   if not python.alias_setup(handle(l), handle(r), handle(weights)) then
+   if not python.alias_setup(handle(l), handle(r), handle(weights), l.T.device ~= nil) then
       errors.argument(2, 'q_min is less than 0', 'THTensorRandom.c:172')
    end
 end }, floating)
 define('multinomialAlias_', { 'L G L T', function(l, g, aliases, probabilities)
-   if count(l) > 0 then python.alias_draw(handle(l), g.number, handle(aliases), handle(probabilities)) end
+   if count(l) == 0 then return end
+   python.alias_draw(handle(l), g.number, handle(aliases), handle(probabilities), l.T.device ~= nil)
 end }, floating)
 
 return random

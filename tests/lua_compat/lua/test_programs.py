@@ -29,6 +29,14 @@ def test_programs_give_what_they_gave_in_torch7(
     assert not different, f"{len(different)} of {count}, such as\n" + "\n".join(different[:5])
 
 
+def test_functions_of_thnn_by_name(capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(PROGRAMS / "thnn.lua") == 0
+    got = capfd.readouterr().out.splitlines()
+    expected = (PROGRAMS / "thnn.txt").read_text().splitlines()
+    pairs = zip(expected, got, strict=True)
+    assert [(a, b) for a, b in pairs if not same(a, b, SMALL["modules"])] == []
+
+
 def test_a_wrong_number_is_found() -> None:
     assert same("1 a => (2, nan 0.1)", "1 a => (2, -nan 0.10000001)")
     assert not same("1 a => (2, 0.1)", "1 a => (2, 0.2)")
