@@ -4,9 +4,11 @@ import torch
 from torch import nn
 
 from lua_compat import t7
+from lua_compat.conversion.composed import spelled_out
 from lua_compat.conversion.errors import ConversionError
 from lua_compat.conversion.lua_classes import lua_export
 from lua_compat.conversion.registry import find_export
+from lua_compat.conversion.tracing import CannotTraceError, traced
 from lua_compat.conversion.writing import TENSORS, Export, ModelWriter
 from lua_compat.lua_modules import LuaModule
 
@@ -25,8 +27,28 @@ def from_torch(module: nn.Module, path: str = "root", dtype: torch.dtype | None 
     if dtype not in TENSORS:
         raise ConversionError(f"Torch7 has no tensors of {dtype}; convert the module with .float()", path)
     with torch.no_grad():  # a converted layer that works in place says so while gradients are not recorded
-        return ModelWriter(dtype, _find_export).module(module, path)
+        return ModelWriter(dtype, _find_export, _substitute).module(module, path)
 
 
 def _find_export(kind: type) -> Export | None:
     return lua_export if issubclass(kind, LuaModule) else find_export(kind)
+
+
+def _substitute(module: nn.Module, path: str) -> nn.Module | None:
+    """Returns what is written in place of a module that nn lacks: its parts, or the graph of its forward."""
+    spelled = spelled_out(module)
+    if spelled is not None or _find_export(type(module)) is not None:
+        return spelled
+    if type(module).__module__.startswith("torch.nn."):
+        return None
+    try:
+        return traced(module, _is_layer)
+    except CannotTraceError as error:
+        raise ConversionError(f"{type(module).__name__}: {error}", path) from None
+
+
+def _is_layer(module: nn.Module) -> bool:
+    """Returns whether a module inside a traced one is written as it is; chains are traced, too."""
+    if type(module) is nn.Sequential:
+        return False
+    return _find_export(type(module)) is not None or type(module).__module__.startswith("torch.nn.")

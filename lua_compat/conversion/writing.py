@@ -33,16 +33,19 @@ _VERSIONS = {
 
 Export = Callable[["ModuleWriter", Any], t7.TorchObject]
 FindExport = Callable[[type], Export | None]
+Substitute = Callable[[nn.Module, str], nn.Module | None]  # at a path: made of layers that can be written
 
 
 class ModelWriter:
     """Writes the modules of one model: one object, or one memory, in PyTorch is one in the file."""
 
-    def __init__(self, dtype: torch.dtype, find_export: FindExport) -> None:
+    def __init__(self, dtype: torch.dtype, find_export: FindExport, substitute: Substitute) -> None:
         self.typename = TENSORS[dtype]
         self.dtype = dtype
         self._find_export = find_export
+        self._substitute = substitute
         self._modules: dict[int, t7.TorchObject] = {}
+        self._substitutes: list[nn.Module] = []  # kept, so that their ids stay theirs
         self._storages: dict[int, t7.Storage] = {}  # by address
         self._gradients: dict[tuple[Any, ...], t7.Storage] = {}
         self._kept: list[torch.Tensor] = []  # their memory must not move while it is written
@@ -51,9 +54,14 @@ class ModelWriter:
         if id(module) in self._modules:
             return self._modules[id(module)]
         export = self._find_export(type(module))
-        if export is None:
+        substitute = self._substitute(module, path)
+        if substitute is not None:
+            self._substitutes.append(substitute)
+            written = self.module(substitute, path)
+        elif export is not None:
+            written = export(ModuleWriter(self, module, path), module)
+        else:
             raise ConversionError(f"{type(module).__name__} has no counterpart in Torch7's nn here", path)
-        written = export(ModuleWriter(self, module, path), module)
         self._modules[id(module)] = written
         return written
 
