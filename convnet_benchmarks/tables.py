@@ -13,12 +13,16 @@ Cell = str | int | float | None  # None: not measured, an empty cell
 
 @dataclass(frozen=True)
 class Column:
-    """A heading and, for numbers, their unit and significant digits; ``key`` is its name in JSON and CSV."""
+    """A heading and, for numbers, their unit and significant digits.
+
+    ``key`` is its name in JSON and CSV, ``missing`` what stands for a number that was not measured.
+    """
 
     heading: str
     unit: str = ""
     digits: int = 4
     key: str = ""
+    missing: str = ""
 
     @property
     def title(self) -> str:
@@ -30,7 +34,7 @@ class Column:
 
     def text(self, cell: Cell) -> str:
         if cell is None:
-            return ""
+            return self.missing
         if isinstance(cell, float):
             return f"{cell:,.0f}" if abs(cell) >= 10**self.digits else f"{cell:.{self.digits}g}"
         return f"{cell:,}" if isinstance(cell, int) else cell

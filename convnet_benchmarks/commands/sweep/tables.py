@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from convnet_benchmarks.commands.sweep.run import LARGEST_BATCH, THROUGHPUT
+from convnet_benchmarks.points.measure import FEWEST_FOR_PERCENTILE
 from convnet_benchmarks.points.point import OK
 from convnet_benchmarks.tables import Cell, Column, Table, counted
 
@@ -48,13 +49,19 @@ def _details(points: Records) -> Table:
         *_COMBINATION,
         Column("batch", key="batch_size"),
         Column("throughput", "samples/s", key="samples_per_second"),
-        *(Column(f"latency p{p}", "ms", key=f"latency_p{p}_ms") for p in (50, 90, 99)),
+        *(Column(f"latency p{p}", "ms", key=f"latency_p{p}_ms", missing="-") for p in FEWEST_FOR_PERCENTILE),
         *(Column(phase, "ms", key=f"{phase}_ms") for phase in _phases(points)),
         Column("peak memory", "MiB", key="peak_memory_mib"),
         Column("verdict", key="verdict"),
     ]
     rows = [_detail(record, points) for record in points]
-    return Table("Latency of a pass, and memory", columns, rows)
+    measured = [record["latency_ms"] for record in points if record["status"] == OK]
+    notes = [
+        f"latency p{percent}: needs {fewest} passes (--seconds)"
+        for percent, fewest in FEWEST_FOR_PERCENTILE.items()
+        if any(f"p{percent}" not in latency for latency in measured)
+    ]
+    return Table("Latency of a pass, and memory", columns, rows, notes)
 
 
 def _detail(record: dict[str, Any], points: Records) -> Sequence[Cell]:
@@ -66,7 +73,7 @@ def _detail(record: dict[str, Any], points: Records) -> Sequence[Cell]:
     return [
         *names,
         record["samples_per_second"],
-        *(latency[percentile] for percentile in ("p50", "p90", "p99")),
+        *(latency.get(f"p{percent}") for percent in FEWEST_FOR_PERCENTILE),
         *(record["phases_ms"].get(phase, {}).get("median") for phase in phases),
         _mebibytes(record["peak_memory_bytes"]),
         record["pass_ms"]["verdict"],

@@ -45,8 +45,10 @@ def test_a_point_has_its_figures(tiny_net: str, backend: str, mode: str) -> None
     result = point_measurement.measure(Point(tiny_net, 4, backend=backend, mode=mode, threads=1), BRIEF)
     assert (result["status"], result["reason"]) == ("ok", "")
     assert result["samples_per_second"] == pytest.approx(4e3 / result["pass_ms"]["median"])
-    latency = result["latency_ms"]
-    assert 0 < latency["p50"] <= latency["p90"] <= latency["p99"]
+    passes, latency = result["pass_ms"]["samples"], result["latency_ms"]
+    told = [name for name, fewest in (("p50", 1), ("p90", 64), ("p99", 662)) if passes >= fewest]
+    assert list(latency) == told and latency["p50"] > 0
+    assert list(latency.values()) == sorted(latency.values())
     assert result["peak_memory_bytes"] > 2**20
     assert result["parameters"] == 3 * 8 * 9 + 8 + 8 * 36 * 5 + 5
     phases = ["updateOutput", "updateGradInput", "accGradParameters"] if mode == "training" else []
