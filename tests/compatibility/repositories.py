@@ -47,8 +47,10 @@ def _gan(**more: object) -> tuple[tuple[str, str], ...]:
     return tuple((name, str(value)) for name, value in {**options, "DATA_ROOT": "images", **more}.items())
 
 
-def _scripts(pattern: str, names: str, folder: str = ".", printed: str | None = None) -> list[Run]:
-    return [Run(pattern.format(name), folder, printed=printed) for name in names.split()]
+def _scripts(
+    pattern: str, names: str, folder: str = ".", printed: str | None = None, cuda: bool = False
+) -> list[Run]:
+    return [Run(pattern.format(name), folder, cuda, printed) for name in names.split()]
 
 
 # What is run of them, and the data it reads; of the others the files are parsed and the packages loaded.
@@ -104,8 +106,8 @@ _RUNS: dict[str, dict[str, object]] = {
                 "train.lua -input_h5 data/x.h5 -input_json data/x.json -gpu -1 -rnn_size 16 -num_layers 1 "
                 "-seq_length 8 -batch_size 4 -max_epochs 1 -wordvec_size 8 -checkpoint_every 20"
             ),
-            Run("sample.lua -gpu -1 -length 60 -checkpoint cv/*_20.t7"),
-            *_scripts("test/{}_test.lua", "LSTM VanillaRNN TemporalAdapter TemporalCrossEntropyCriterion"),
+            Run("sample.lua -gpu -1 -length 60 -checkpoint cv/*_20.t7", cuda=True),
+            *_scripts("test/{}_test.lua", "LSTM VanillaRNN TemporalAdapter TemporalCrossEntropyCriterion", cuda=True),
         ],
     },
     "OpenNMT/OpenNMT": {
@@ -188,11 +190,13 @@ _RUNS: dict[str, dict[str, object]] = {
         "runs": [
             Run(
                 "convert_model.lua -input_prototxt models/x.prototxt -input_caffemodel models/x.caffemodel "
-                "-output_t7 models/x.t7"
+                "-output_t7 models/x.t7",
+                cuda=True,
             ),
             Run(
                 "cnn_benchmark.lua -model_t7 models/x.t7 -gpu -1 -use_cudnn 0 -image_height 32 -image_width 32 "
-                "-batch_size 2 -num_passes 2"
+                "-batch_size 2 -num_passes 2",
+                cuda=True,
             ),
         ],
     },
@@ -234,7 +238,7 @@ _RUNS: dict[str, dict[str, object]] = {
     "torch/argcheck": {"runs": [Run("test/test.lua", printed=".*")]},
     "facebook/bAbI-tasks": {"runs": [Run("babi-tasks 1 3 2")]},
     "koraykv/unsup": {"runs": [Run("test_fista.lua", "test")]},
-    "qassemoquab/stnbhwd": {"runs": [Run("test.lua")]},
+    "qassemoquab/stnbhwd": {"runs": [Run("-l stn test.lua")]},
     "torch/gnuplot": {"runs": [Run("test.lua")]},
     "clementfarabet/lua---csv": {"runs": [Run("test.lua")]},
     "torch/nngraph": {"runs": _scripts("test_{}.lua", "nest JustElement JustTable", "test")},
@@ -245,9 +249,9 @@ _RUNS: dict[str, dict[str, object]] = {
     "stevedonovan/Penlight": {
         "runs": _scripts("test-{}.lua", "class data date func list map seq stringx tablex template text", "tests"),
     },
-    "karpathy/neuraltalk2": {"runs": [Run("test_language_model.lua")]},
+    "karpathy/neuraltalk2": {"runs": [Run("test_language_model.lua", cuda=True)]},
     "jcjohnson/densecap": {
-        "runs": _scripts("test/{}_test.lua", "BoxIoU ApplyBoxTransform MakeBoxes MakeAnchors BoxRegressionCriterion"),
+        "runs": _scripts("test/{}_test.lua", "BoxIoU ApplyBoxTransform MakeBoxes MakeAnchors BoxRegressionCriterion", cuda=True),
     },
     "jcjohnson/fast-neural-style": {"runs": [Run("test/layer_utils_test.lua")]},
     "Kaixhin/nninit": {

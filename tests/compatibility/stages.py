@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from lua_compat.runtime.state import LUA_FOLDER
 from tests.compatibility import programs
 from tests.compatibility.repository import STAGES, Repository, Run
 
@@ -15,6 +16,8 @@ _SEED = 1
 _REQUIRE = re.compile(r"""\brequire\s*\(?\s*(['"])([\w.+-]+)\1""")
 # Lua's own, and names that stand for "is there a GPU, a window?" in scripts that go on without
 _ALWAYS_THERE = {"string", "table", "math", "io", "os", "debug", "bit", "ffi", "jit", "coroutine", "package"}
+# Packages of ours whose files scripts require by name
+_WITH_FILES_OF_THEIR_OWN = {"nn", "optim", "torch", "trepl", "threads", "image"}
 _OPTIONAL = ("cltorch", "clnn", "qt", "qtwidget", "qttorch", "qtuiloader", "camera", "itorch", "iTorch")
 # Numbers in float32, printed by training that has not become chaotic yet
 _TOLERANCE = 1e-4
@@ -78,6 +81,10 @@ class Result:
         return asdict(self)
 
 
+def _lua_files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*.lua") if path.is_file())
+
+
 def _is_own(name: str, folder: Path, lua_files: Sequence[Path]) -> bool:
     """Whether a repository requires a file of its own: from its root, or from the folder a script runs in."""
     path = name.replace(".", "/")
@@ -87,12 +94,22 @@ def _is_own(name: str, folder: Path, lua_files: Sequence[Path]) -> bool:
 
 def required(folder: Path) -> list[str]:
     """Returns the packages that Lua files require: not their own files, nor those in a pcall."""
-    files = sorted(folder.rglob("*.lua"))
+    files = _lua_files(folder)
     lines = (line for file in files for line in file.read_text("latin-1").splitlines())
     needed = (line.partition("--")[0] for line in lines if "pcall" not in line)
     names = {match[2] for line in needed for match in _REQUIRE.finditer(line)}
+    ours = {path.name for path in LUA_FOLDER.iterdir()}
     own = folder.name.split("+")[-1].lower()
-    packages = {name for name in names if not name.startswith(".") and not _is_own(name, folder, files)}
+    packages = {
+        name
+        for name in names
+        if ".." not in name
+        and name.strip(".") == name
+        and not _is_own(name, folder, files)
+        # the compiled part of a package that ours stands in for, and its files
+        and not (name.startswith("lib") and name[3:] in ours - {name})
+        and not ("." in name and name.partition(".")[0] in ours - _WITH_FILES_OF_THEIR_OWN)
+    }
     return sorted(
         name for name in packages if name not in _ALWAYS_THERE and name.split(".")[0].lower() != own
     )
@@ -162,7 +179,7 @@ def _broken_files(
     result: Result, folder: Path, scratch: Path, torch7: Sequence[str] | None, limit: float
 ) -> dict[str, str]:
     """Returns what is wrong with the Lua files that th cannot parse, but that Torch7, if it is there, can."""
-    files = sorted(folder.rglob("*.lua"))
+    files = _lua_files(folder)
     result.files = len(files)
     script = scratch / "parse.lua"
     script.write_text(_PARSE)

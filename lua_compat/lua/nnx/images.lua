@@ -25,7 +25,8 @@ function ReSampling:updateOutput(input)
 end
 
 function ReSampling:updateGradInput(input, gradOutput)
-   kernel.sample_anew_gradient(self.gradInput, input, gradOutput, self.oheight, self.owidth)
+   local dims = gradOutput:dim()
+   kernel.sample_anew_gradient(self.gradInput, input, gradOutput, gradOutput:size(dims - 1), gradOutput:size(dims))
    return self.gradInput
 end
 
