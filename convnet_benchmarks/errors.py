@@ -19,6 +19,10 @@ class UserError(Exception):
 
     exit_code = EXIT_USAGE
 
+    def __init__(self, message: str) -> None:
+        # It may name what is in a file: nothing of that reaches the terminal but as text.
+        super().__init__("".join(each if each.isprintable() else ascii(each)[1:-1] for each in message))
+
 
 class OutOfDeviceMemoryError(UserError):
     """The device has too little memory for the batch. The message names a batch size to try."""

@@ -15,6 +15,7 @@ from typing import Literal
 Kind = Literal["benchmark", "criterion"]
 PER_SAMPLE = "ms per sample"
 PER_BATCH = "ms per batch"
+_MOST_DIGITS = 20
 
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _MARKDOWN = r"(?:[*-] )?"
@@ -187,7 +188,7 @@ class _Parser:
         elif match := _SOUMITH_NET.match(line):
             self.finish_run()
             self._layer = ""
-            self._start(f"{match[1]} {match[3]}", match[2], int(match[3].split("x")[0]))
+            self._start(f"{match[1]} {match[3]}", match[2], _count(match[3].split("x")[0]))
         elif match := _SOUMITH_LAYER.match(line):
             self.finish_run()
             self._layer = match[1]
@@ -204,7 +205,7 @@ class _Parser:
         if self._layer and (self._title, self._kernels) != (self._layer, kernels):
             self.finish_run()
             batch = re.search(r"bs = (\d+)", self._layer)
-            self._start(self._layer, kernels, int(batch[1]) if batch else None)
+            self._start(self._layer, kernels, _count(batch[1]) if batch else None)
         self._add(label, milliseconds, PER_BATCH)
 
     def _add(self, label: str, milliseconds: float, unit: str) -> None:
@@ -232,4 +233,10 @@ def _batch_size(options: Mapping[str, str]) -> int | None:
     original.
     """
     batch_size = options.get("batch_size", "1") if options.get("4d_tensor") == "true" else "1"
-    return int(batch_size) if batch_size.isdecimal() and int(batch_size) else None
+    return _count(batch_size)
+
+
+def _count(text: str) -> int | None:
+    """Reads a whole number from 1 to 2^53; None for any other text."""
+    number = int(text) if text.isdecimal() and len(text) <= _MOST_DIGITS else 0
+    return number if 0 < number <= 1 << 53 else None

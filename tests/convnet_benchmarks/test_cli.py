@@ -121,6 +121,12 @@ def test_text_that_the_locale_cannot_write_is_escaped(tmp_path: Path) -> None:
     assert "rich" in done.stdout and done.stdout.isascii()
 
 
+def test_what_a_file_holds_reaches_the_terminal_as_text(capsys: pytest.CaptureFixture[str]) -> None:
+    hostile = "a\x1b[2Jb\nc\x7f\ud800"
+    assert run_command("p", raising(UserError(f"file: field {hostile} of Zürich"))) == 2
+    assert capsys.readouterr().err == "p: file: field a\\x1b[2Jb\\nc\\x7f\\ud800 of Zürich\n"
+
+
 def test_a_defect_of_ours_is_not_hidden() -> None:
     with pytest.raises(ZeroDivisionError):
         run_command("p", raising(ZeroDivisionError()))

@@ -159,3 +159,10 @@ def test_every_container_of_the_golden_prints_is_read() -> None:
 def test_what_is_no_log_is_refused(text: Any, problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
         parse_log(text)
+
+
+@pytest.mark.parametrize("batch", ["0", "9" * 400, "9" * 5000, "9007199254740993"])
+def test_a_batch_size_that_cannot_be_is_none(batch: str) -> None:
+    log = f"ModelType: AlexNet  Kernels: nn  Input shape: {batch}x3x224x224\nnn :updateOutput(): 12.5\n"
+    (run,) = parse_log(log)
+    assert run.batch_size is None

@@ -1,0 +1,194 @@
+"""What is fuzzed: for each kind of file the good ones to begin with, and what must come of a changed one."""
+
+import atexit
+import io
+import json
+import random
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.results.load import load as load_results
+from lua_compat import hdf5, t7
+from lua_compat.sandbox import STOPPED, Limits, Outcome
+from lua_compat.sandbox.result import read_outcome
+from nets.engine.choice.tuning import VERSION, Tuner, machine_key
+from tests.fuzz.mutation import mutated
+from tests.helpers import made_results
+from tests.helpers.places import DATA, GOLDEN
+from tests.lua_compat.t7 import fuzz as t7_fuzz
+
+Mutation = Callable[[bytes, random.Random], bytes]
+
+
+@dataclass(frozen=True)
+class Target:
+    """``run`` reads bytes and returns 'value' or 'error'; whatever it raises is a defect."""
+
+    seeds: Callable[[], list[bytes]]
+    run: Callable[[bytes], str]
+    mutate: Mutation
+    modules: tuple[str, ...]  # whose coverage guides
+
+
+@cache
+def _folder() -> Path:
+    """Returns a folder in memory, where there is one: each case is a file."""
+    memory = Path("/dev/shm")
+    made = Path(tempfile.mkdtemp(dir=memory if memory.is_dir() else None))
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    return made
+
+
+def _file(name: str, data: bytes) -> Path:
+    path = _folder() / name
+    path.write_bytes(data)
+    path.chmod(0o600)
+    return path
+
+
+def _one_line(error: Exception) -> None:
+    assert str(error).isprintable() and 0 < len(str(error)) < 10_000, repr(str(error))[:300]
+
+
+# .t7: a mutation and checks of its own
+
+
+@cache
+def _t7_files() -> list[tuple[str, bytes]]:
+    return [(name, data) for name, data in t7_fuzz.seeds() if len(data) < t7_fuzz.LARGE]
+
+
+def _mutate_t7(data: bytes, draws: random.Random) -> bytes:
+    return t7_fuzz.mutate(data, _t7_files(), draws)
+
+
+# .h5
+
+
+def _hdf5_seeds() -> list[bytes]:
+    rows = np.arange(120.0).reshape(30, 4)
+    trees: tuple[dict[str, Any], ...] = (
+        {"x": rows},
+        {"n": {"y": np.ones((5, 2), "f4"), "deep": {"z": rows.astype("i8")}}},
+        {},
+    )
+    found = []
+    for tree in trees:
+        for options in (None, hdf5.DataSetOptions(chunking=(5, 5), deflate=3)):
+            if tree is trees[2] and options:
+                continue
+            hdf5.save(_folder() / "seed.h5", tree, options)
+            found.append((_folder() / "seed.h5").read_bytes())
+    return found
+
+
+def _read_hdf5(data: bytes) -> str:
+    try:
+        hdf5.load(_file("case.h5", data))
+    except hdf5.HDF5Error as error:
+        _one_line(error)
+        return "error"
+    return "value"
+
+
+# Result files: points of a sweep, JSON of a study, logs
+
+
+def _points_seeds() -> list[bytes]:
+    points = [made_results.point(net, 8, 80.0) for net in ("alexnet", "vgg16")]
+    text = made_results.write(_folder() / "points.jsonl", *points, made_results.search("alexnet", 64))
+    return [Path(text).read_bytes(), Path(made_results.write(_folder() / "p", points[0])).read_bytes()]
+
+
+def _results_seeds() -> list[bytes]:
+    documents = (made_results.benchmark(), made_results.ops(), made_results.flops())
+    return [json.dumps(document).encode() for document in documents]
+
+
+def _log_seeds() -> list[bytes]:
+    paths = [*GOLDEN.glob("logs/*.log"), *DATA.glob("*.log"), DATA / "readme_excerpt.md"]
+    return [path.read_bytes() for path in sorted(paths)]
+
+
+def _read_results(name: str, data: bytes) -> str:
+    try:
+        load_results(str(_file(name, data)))
+    except UserError as error:
+        _one_line(error)
+        return "error"
+    return "value"
+
+
+# Tuning times: damaged ones are measured again
+
+
+def _tuning_seeds() -> list[bytes]:
+    times = {"layer": {"slow": 2.5, "fast": 1.5, "never": float("inf")}, "other": {"slow": 1.0}}
+    machines = {machine_key(): times, "another machine": times}
+    return [json.dumps({"version": VERSION, "machines": machines}, indent=1).encode()]
+
+
+def _read_tuning(data: bytes) -> str:
+    def prepare() -> Callable[[], None]:
+        measured.append(None)
+        return lambda: None
+
+    measured: list[None] = []
+    chosen = Tuner(_file("tuning.json", data)).choose("layer", {"slow": prepare, "fast": prepare})
+    assert chosen in ("slow", "fast")
+    return "error" if measured else "value"
+
+
+# What the sandbox's process sends back
+
+
+def _channel_seeds() -> list[bytes]:
+    table = t7.LuaTable({"n": 3, 1: t7.LuaTable({"a": 1, "b": "text"}), 2: "another",
+                         3: t7.Tensor.from_numpy(np.arange(6.0).reshape(2, 3))})  # fmt: skip
+    values = io.BytesIO()
+    t7.save(values, table)
+    opening = json.dumps({"layers": ["names", "limits"]}).encode()
+    found = []
+    ends = (("", False, values.getvalue()), ("an error", False, b""), ("", True, b""))
+    for message, out_of_memory, data in ends:
+        ended = {"exit_code": 0, "message": message, "out_of_memory": out_of_memory}
+        found.append(opening + b"\n" + json.dumps(ended).encode() + b"\n" + data)
+    return found
+
+
+def _read_channel(data: bytes) -> str:
+    outcome = read_outcome(data, 0, Limits())
+    assert isinstance(outcome, Outcome) and isinstance(outcome.message, str)
+    assert len(outcome.values) <= 1 << 14
+    outcome.message.encode()
+    return "error" if outcome.exit_code == STOPPED and outcome.message.startswith("stopped: ") else "value"
+
+
+def _plain(seeds: Callable[[], list[bytes]]) -> Mutation:
+    kept = cache(seeds)
+    return lambda data, draws: mutated(data, kept(), draws)
+
+
+def _target(seeds: Callable[[], list[bytes]], run: Callable[[bytes], str], *modules: str) -> Target:
+    return Target(seeds, run, _plain(seeds), modules)
+
+
+_RESULTS = ("convnet_benchmarks.results", "convnet_benchmarks.points", "convnet_benchmarks.legacy.logs")
+
+TARGETS = {
+    "t7": Target(lambda: [data for _, data in _t7_files()], t7_fuzz.read, _mutate_t7, ("lua_compat.t7",)),
+    "hdf5": _target(_hdf5_seeds, _read_hdf5, "lua_compat.hdf5"),
+    "points": _target(_points_seeds, partial(_read_results, "case.jsonl"), *_RESULTS),
+    "results": _target(_results_seeds, partial(_read_results, "case.json"), *_RESULTS),
+    "logs": _target(_log_seeds, partial(_read_results, "case.log"), *_RESULTS),
+    "tuning": _target(_tuning_seeds, _read_tuning, "nets.engine.choice.tuning"),
+    "channel": _target(_channel_seeds, _read_channel, "lua_compat.sandbox.result", "lua_compat.t7"),
+}
