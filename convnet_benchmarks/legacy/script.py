@@ -106,7 +106,7 @@ def _run(script: Script, options: Any, outputs: dict[str, output.OutputFile]) ->
 
 
 # In a pipe, at most one line about progress in so many seconds.
-_SECONDS_OF_SILENCE = 5.0
+_SECONDS_OF_SILENCE = 10.0
 
 
 def _too_large(options: Any, workload: Workload | None) -> OutOfDeviceMemoryError:
