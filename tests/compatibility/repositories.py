@@ -239,7 +239,6 @@ _RUNS: dict[str, dict[str, object]] = {
     "facebook/bAbI-tasks": {"runs": [Run("babi-tasks 1 3 2")]},
     "koraykv/unsup": {"runs": [Run("test_fista.lua", "test")]},
     "qassemoquab/stnbhwd": {"runs": [Run("-l stn test.lua")]},
-    "torch/gnuplot": {"runs": [Run("test.lua")]},
     "clementfarabet/lua---csv": {"runs": [Run("test.lua")]},
     "torch/nngraph": {"runs": _scripts("test_{}.lua", "nest JustElement JustTable", "test")},
     "torch/optim": {

@@ -116,3 +116,48 @@ def test_files_that_are_not_mnists(
     monkeypatch.chdir(tmp_path)
     with pytest.raises(LuaError, match=words):
         run_lua(tmp_path, "require('mnist').traindataset()")
+
+
+def test_matlabs_files(tmp_path: Path) -> None:
+    scipy_io = pytest.importorskip("scipy.io")
+    cells = np.empty((1, 2), object)
+    cells[0, 0], cells[0, 1] = np.array([[1.0, 2]]), "two"
+    scipy_io.savemat(
+        tmp_path / "in.mat",
+        {
+            "m": np.arange(6.0).reshape(2, 3), "f": np.ones((2, 2, 2), np.float32),
+            "u": np.array([[300]], np.uint16), "s": "text", "cells": cells,
+            "struct": {"a": np.array([[4]]), "inner": {"b": "deep"}},
+        },
+    )  # fmt: skip
+    (tmp_path / "broken.mat").write_bytes((tmp_path / "in.mat").read_bytes()[:400])
+    (tmp_path / "other.mat").write_bytes(b"something else")
+    run_lua(
+        tmp_path,
+        """
+        local matio = require 'matio'
+        local path = arg[1] .. '/in.mat'
+        local all = matio.load(path)
+        assert(all.m:type() == 'torch.DoubleTensor' and all.m[2][1] == 3 and all.m:size(2) == 3)
+        assert(all.f:type() == 'torch.FloatTensor' and all.f:dim() == 3 and all.u[1][1] == 300)
+        assert(all.s:type() == 'torch.CharTensor' and all.s:size(2) == 4 and all.s[1][1] == ('t'):byte())
+        assert(all.cells[1][1][2] == 2 and all.struct.a[1][1] == 4)
+        matio.use_lua_strings = true
+        assert(matio.load(path, 's') == 'text' and matio.load(path, { 'cells' }).cells[2] == 'two')
+        assert(matio.load(path, { 'struct', 'm' }).struct.inner.b == 'deep')
+        assert(matio.load(path, 'none') == nil)
+        for _, name in ipairs{ 'broken', 'other' } do
+           local ok, problem = pcall(matio.load, ('%s/%s.mat'):format(arg[1], name))
+           assert(not ok and problem:find(name .. '.mat cannot be read', 1, true), problem)
+           assert(not problem:find('\\n'))
+        end
+        matio.save(arg[1] .. '/out.mat', { t = torch.range(1, 6):view(2, 3):t(),
+           v = torch.FloatTensor{ 1, 2 }, n = 7, s = 'words', deep = { x = torch.ByteTensor{ { 9 } } } })
+        matio.save(arg[1] .. '/one.mat', torch.ones(2))
+        """,
+        str(tmp_path),
+    )
+    saved = scipy_io.loadmat(tmp_path / "out.mat")
+    assert saved["t"].tolist() == [[1, 4], [2, 5], [3, 6]] and saved["v"].shape == (2, 1)
+    assert saved["n"].item() == 7 and saved["s"].item() == "words" and saved["deep"]["x"].item() == 9
+    assert scipy_io.loadmat(tmp_path / "one.mat")["x"].ravel().tolist() == [1, 1]
