@@ -97,7 +97,9 @@ class Handles:
     def slab_storage(self, address: int, code: int, count: int) -> int:
         """Returns a handle for ``count`` elements in a slab: a storage that cannot grow."""
         start, memory = self._slabs[bisect.bisect(self._slabs, address, key=itemgetter(0)) - 1]
-        return self.add(torch.frombuffer(memory, dtype=DTYPES[code], count=count, offset=address - start))
+        dtype = DTYPES[code]
+        assert dtype is not None
+        return self.add(torch.frombuffer(memory, dtype=dtype, count=count, offset=address - start))
 
     def empty(self, code: int) -> int:
         """Makes a tensor without elements and without a storage; returns its handle."""
