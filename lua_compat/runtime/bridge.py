@@ -199,11 +199,13 @@ def _layout(tensor: Tensor, before: tuple[torch.Size, tuple[int, ...], int]) -> 
 
 # What PyTorch raises where tensors do not fit together; kernels of ours raise ValueError, in their own words.
 _MISFITS = (RuntimeError, IndexError, TypeError, AttributeError, NotImplementedError)
+# Of these lua_compat/runtime/state.py tells Lua, or CUDA's own words do.
+_TOLD = ("CUDA", "allocate memory", "ZeroDivisionError", "not implemented for")
 
 
 def _misfit(error: Exception, name: str, tensors: list[Tensor | None]) -> Exception:
     """Returns the error that Lua sees in place of one in PyTorch's or Python's words."""
-    if isinstance(error, torch.OutOfMemoryError) or "CUDA" in str(error) or "allocate memory" in str(error):
+    if isinstance(error, torch.OutOfMemoryError) or any(words in str(error) for words in _TOLD):
         return error
     shown = [
         f"{TYPE_NAMES.get(t.dtype, t.dtype)}[{'x'.join(map(str, t.shape))}]" for t in tensors if t is not None

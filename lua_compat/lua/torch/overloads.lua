@@ -175,11 +175,11 @@ end
 
 local function usage_error(variants, T, method, ...)
    local got, expected = {}, {}
-   for i = 1, select('#', ...) do
-      local value = select(i, ...)
-      if value ~= nil then
-         got[#got + 1] = (class.typename(value) or type(value)):gsub('^torch%.', '')
-      end
+   local count = select('#', ...) -- all that the function may take: those at the end were probably not given
+   while count > 0 and select(count, ...) == nil do count = count - 1 end
+   for i = 1, count do
+      local value = (select(i, ...))
+      got[i] = (class.typename(value) or type(value)):gsub('^torch%.', '')
    end
    local makes_results = false -- 'N': what the variant before takes, where results need not be given
    for _, variant in ipairs(variants) do makes_results = makes_results or variant.parameters[1].letter == 'N' end

@@ -242,12 +242,14 @@ local function check_not_below(t, d)
 end
 
 -- In other dimensions than d an index has the sizes of what it goes along with; on a device it may have smaller ones.
+-- first, second: the tensors that the message names; second is nil where the source is a number.
 local function check_sizes(index, whole, d, first, second)
    for k = 1, index.nd do
       local size, other = index[2 * k - 1], whole[2 * k - 1]
       if k ~= d and (size > other or size < other and not whole.T.device) then
-         errors.raise(('Expected tensor %s, src %s and index %s to have the same size in dimension %d'):format(
-            pointwise.size_text(first), pointwise.size_text(second), pointwise.size_text(index), d - 1), 'THTensorMath.c')
+         local source = second and (', src %s'):format(pointwise.size_text(second)) or ''
+         errors.raise(('Expected tensor %s%s and index %s to have the same size in dimension %d'):format(
+            pointwise.size_text(first), source, pointwise.size_text(index), d - 1), 'THTensorMath.c')
       end
    end
 end
@@ -298,7 +300,7 @@ local function scatter(kernel)
          errors.argument(4, 'Input tensor must have same dimensions as output tensor', 'THTensorMath.c:455')
       end
       check_not_below(r, d)
-      check_sizes(index, r, d, r, tensor and source or index)
+      check_sizes(index, r, d, r, tensor and source or nil)
       if tensor then
          check_sizes(index, source, d, r, source)
          if source[2 * d - 1] < index[2 * d - 1] then

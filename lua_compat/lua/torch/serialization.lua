@@ -396,7 +396,12 @@ local function from_storage(bytes, mode)
 end
 torch.deserializeFromStorage = from_storage
 
-function torch.deserialize(text, mode) return from_storage(CharStorage():string(text), mode) end
+function torch.deserialize(text, mode)
+   if type(text) ~= 'string' then
+      error("bad argument #1 to '?' (expecting number or torch.CharTensor or torch.CharStorage)", 0)
+   end
+   return from_storage(CharStorage():string(text), mode)
+end
 
 torch.saveobj, torch.loadobj = torch.save, torch.load
 

@@ -26,6 +26,11 @@ local function new(T, first, second, third, fourth)
       -- filename, shared, size, shared memory: a file as memory, or a shared-memory object of that name
       local in_shared_memory = second and fourth
       if in_shared_memory then first = '/dev/shm/' .. first:gsub('^/', '') end
+      if not second then -- one that is shared may be made
+         local file = io.open(first, 'rb')
+         if not file then errors.raise(('unable to open file <%s> in read-only mode'):format(first)) end
+         file:close()
+      end
       local owner, S = memory.map_storage(T, first, second or false, third or 0)
       if in_shared_memory then S.removed = first end
       return owner
