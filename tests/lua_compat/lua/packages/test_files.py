@@ -161,3 +161,17 @@ def test_matlabs_files(tmp_path: Path) -> None:
     assert saved["t"].tolist() == [[1, 4], [2, 5], [3, 6]] and saved["v"].shape == (2, 1)
     assert saved["n"].item() == 7 and saved["s"].item() == "words" and saved["deep"]["x"].item() == 9
     assert scipy_io.loadmat(tmp_path / "one.mat")["x"].ravel().tolist() == [1, 1]
+
+
+def test_md5(tmp_path: Path) -> None:
+    """The checksums of RFC 1321, A.5, and of bytes that are no text."""
+    run_lua(
+        tmp_path,
+        """
+        local md5 = require 'md5'
+        assert(md5.sumhexa '' == 'd41d8cd98f00b204e9800998ecf8427e')
+        assert(md5.sumhexa 'message digest' == 'f96b697d7cb7938d525a2f31aaf161d0')
+        assert(md5.sumhexa '\\0\\255' == 'd07d34efac6328007ad67c7e0a985e00')
+        assert(#md5.sum 'abc' == 16 and md5.sum('abc'):byte() == 0x90)
+        """,
+    )
