@@ -100,11 +100,24 @@ class DataSet:
         """Returns the sizes, without reading the data."""
         return self._shape()
 
+    @property
+    def is_text(self) -> bool:
+        """Returns whether its elements are strings, which torch-hdf5 neither writes nor reads."""
+        import h5py
+
+        return h5py.check_string_dtype(self.dtype) is not None
+
+    @property
+    def is_null(self) -> bool:
+        """Returns whether it has a type but no elements and no sizes."""
+        with _reading(self._place):
+            return self._dataset.shape is None
+
     def all(self) -> np.ndarray:
-        """Returns the whole dataset."""
+        """Returns the whole dataset: numbers, those of an enumeration too, or an array of str."""
         self._check(self._shape())
         with _reading(self._place):
-            return np.asarray(self._dataset[...])
+            return np.asarray(self._dataset.asstr()[...] if self.is_text else self._dataset[...])
 
     def partial(self, *ranges: tuple[int, int] | int) -> np.ndarray:
         """Returns a block: for each dimension the first and last index, 1-based and both included, or one
@@ -126,17 +139,18 @@ class DataSet:
             selection.append(slice(first - 1, last))
         self._check(tuple(part.stop - part.start for part in selection))
         with _reading(self._place):
-            return np.asarray(self._dataset[tuple(selection)])
+            source = self._dataset.asstr() if self.is_text else self._dataset
+            return np.asarray(source[tuple(selection)])
 
     def _shape(self) -> tuple[int, ...]:
         with _reading(self._place):
             shape = self._dataset.shape
         if shape is None:
-            raise HDF5Error(f"{self._place}: the dataset has no dataspace")
+            raise HDF5Error(f"{self._place}: a null dataset, which has neither sizes nor elements")
         return tuple(shape)
 
     def _check(self, shape: tuple[int, ...]) -> None:
-        if self.dtype.kind not in "iufb":
+        if self.dtype.kind not in "iufb" and not self.is_text:
             raise HDF5Error(f"{self._place}: elements of type {self.dtype}, not numbers")
         bound = _LARGEST_COMPRESSION * self._dataset.file.id.get_filesize() + _ALWAYS_ALLOWED
         if math.prod(shape) * self.dtype.itemsize > bound:
@@ -183,7 +197,7 @@ class Group:
         raise HDF5Error(f"{place} is neither a group nor a dataset")
 
     def all(self) -> dict[str, Any]:
-        """Returns the group as a dict of arrays and dicts.
+        """Returns the group as a dict of arrays and dicts; a null dataset is None.
 
         Raises HDF5Error for a group that contains itself, or is in two places: a small file could be read as
         a tree without end.
@@ -202,7 +216,7 @@ class Group:
             for name in group.keys():  # noqa: SIM118
                 child = group._child(name)
                 if isinstance(child, DataSet):
-                    table[name] = child.all()
+                    table[name] = None if child.is_null else child.all()
                 else:
                     table[name] = {}
                     todo.append((child, table[name]))
@@ -249,8 +263,13 @@ class File(Group):
     def write(self, datapath: str, data: Any, options: DataSetOptions | None = None) -> None:
         """Writes a tensor, or a dict (or LuaTable) of tensors and dicts, at ``datapath``.
 
-        Raises HDF5Error if there is something already, TypeError for what torch-hdf5 cannot hold.
+        Raises HDF5Error if there is something already, or the file was opened for reading; TypeError for what
+        torch-hdf5 cannot hold.
         """
+        if self._group.file.mode == "r":
+            raise HDF5Error(
+                f"{self._place}: opened with 'r', for reading only; open it with 'r+' or 'a' to write"
+            )
         for names, array in _tensors(_names(datapath), data):
             if array is None:
                 self._require_group(names)

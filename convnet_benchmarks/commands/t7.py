@@ -80,12 +80,16 @@ def _parser(program: str) -> argparse.ArgumentParser:
 
 def _read(options: argparse.Namespace) -> tuple[Any, "FileFormat", int | None]:
     from lua_compat import t7
+    from lua_compat.t7.inspection import unread_note
 
     name = "standard input" if options.file == "-" else options.file
     try:
         source = sys.stdin.buffer if options.file == "-" else options.file
         with t7.Reader(source, long_size=options.long_size, opaque=options.opaque) as reader:
             value = reader.read()
+            note = unread_note(reader)
+            if note is not None:
+                print(f"{name}: {note}", file=sys.stderr)
             return value, reader.format, reader.size
     except t7.T7FormatError as error:
         raise UserError(f"{name}: {error}") from None

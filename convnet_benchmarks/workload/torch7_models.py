@@ -6,6 +6,7 @@ A model is named by its file, whatever that ends in, and the Lua files that decl
 
 import os
 import re
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -114,9 +115,15 @@ def is_model(value: Any) -> bool:
 def load_t7(path: str) -> Any:
     """Returns the Lua object in a .t7 file; raises UserError for one that is broken or cannot be read."""
     from lua_compat import t7
+    from lua_compat.t7.inspection import unread_note
 
     try:
-        return t7.load(path)
+        with t7.Reader(path) as reader:
+            value = reader.read()
+            note = unread_note(reader)
+        if note is not None:
+            print(f"{path}: {note}", file=sys.stderr)
+        return value
     except t7.T7FormatError as error:
         raise UserError(f"{path}: {error}") from None
     except OSError as error:

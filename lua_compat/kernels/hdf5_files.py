@@ -29,6 +29,19 @@ _READ_AS = {
 }
 
 
+def _unreadable(dataset: hdf5.DataSet) -> str | None:
+    """Returns why a dataset cannot become a tensor."""
+    if dataset.is_text:
+        return "text, and Torch7 has tensors of numbers only"
+    if dataset.is_null:
+        return "a null dataset, which has neither sizes nor elements"
+    if dataset.dtype.name not in _READ_AS:
+        return f"Torch7 has no tensors of {dataset.dtype}"
+    if not dataset.dataspace_size():
+        return "a scalar, and Torch7's tensors have dimensions"
+    return None
+
+
 class OpenFiles:
     """The files of one Lua state. Paths count from a file's root; errors are those of lua_compat.hdf5."""
 
@@ -40,6 +53,7 @@ class OpenFiles:
         """Returns the kernels by name. They reach files: none is for untrusted scripts."""
         found = (
             self.hdf5_open, self.hdf5_close, self.hdf5_names, self.hdf5_shape, self.hdf5_read,
+            self.hdf5_unreadable,
             self.hdf5_write, self.hdf5_make_group,
         )  # fmt: skip
         return {kernel.__name__: kernel for kernel in found}
@@ -76,10 +90,16 @@ class OpenFiles:
     def hdf5_shape(self, number: int, datapath: str) -> tuple[int, ...]:
         """Returns the code of a dataset's element type (element_types.DTYPES), then its sizes."""
         dataset = self._dataset(number, datapath)
-        dtype = _READ_AS.get(dataset.dtype.name)
-        if dtype is None:
-            raise ValueError(f"{datapath}: Torch7 has no tensors of {dataset.dtype}")
+        problem = _unreadable(dataset)
+        if problem is not None:
+            raise ValueError(f"{datapath}: {problem}")
+        dtype = _READ_AS[dataset.dtype.name]
         return DTYPES.index(dtype), *dataset.dataspace_size()
+
+    def hdf5_unreadable(self, number: int, datapath: str) -> str | None:
+        """Returns why a dataset cannot become a tensor; None where it can, and for a group."""
+        found = self._file(number).read(from_lua(datapath))
+        return None if isinstance(found, hdf5.Group) else _unreadable(found)
 
     def hdf5_read(self, out: Out, number: int, datapath: str, *ranges: float) -> None:
         """Reads a dataset, or the block of it between first and last (from 1, both included) in each

@@ -9,6 +9,7 @@ import numpy as np
 
 from lua_compat.t7.objects import LuaFunction, LuaTable, Storage, Tensor, TorchObject
 from lua_compat.t7.paths import step
+from lua_compat.t7.reader import Reader
 
 _SHOWN_ELEMENTS = 8
 _SHOWN_TEXT = 60
@@ -244,3 +245,11 @@ def _describe_elements(array: np.ndarray, show: bool = True) -> tuple[str, dict[
     }
     text = f"{least:.6g} .. {largest:.6g}, mean {mean:.6g}" + (f", {nans} NaN" if nans else "")
     return text, facts
+
+
+def unread_note(reader: Reader) -> str | None:
+    """Returns a line on what follows the last object that was read; None where nothing does."""
+    if not reader.unread:
+        return None
+    end = reader.position
+    return f"{reader.unread} bytes follow the first object, which ends at byte {end}; they were not read"

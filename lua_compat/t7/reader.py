@@ -263,6 +263,13 @@ class Reader:
         return len(self._buffer)
 
     @property
+    def unread(self) -> int:
+        """Returns how many bytes follow the last object read, without white space at the end of an ascii
+        file."""
+        rest = self._buffer[self._position :]
+        return len(bytes(rest).rstrip()) if self.format.encoding == "ascii" else len(rest)
+
+    @property
     def position(self) -> int:
         """Returns the position after the last object read."""
         return self._position

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from lua_compat import hdf5, t7
+from tests.helpers.commands import run_lua
 
 TORCH_DTYPES = ["u1", "i1", "<i2", "<i4", "<i8", "<f4", "<f8"]
 
@@ -140,7 +141,7 @@ def test_hostile_files(path: Path) -> None:
         raw["loop/self"] = h5py.SoftLink("/loop")
         raw["out"] = h5py.ExternalLink("other.h5", "/x")
         raw["circle/inside/again"] = raw["circle"] if "circle" in raw else raw.create_group("circle")
-        raw["words"] = "text"
+        raw["words"] = np.array([1j])
     with hdf5.open(path, "r") as file:
         with pytest.raises(hdf5.HDF5Error, match="more than the file can hold"):
             file.read("/huge").all()
@@ -202,3 +203,52 @@ def test_a_group_in_two_places_is_refused(path: Path) -> None:
             group = inner
     with pytest.raises(hdf5.HDF5Error, match="is the same group as"):
         hdf5.load(path)
+
+
+def write_what_torch_hdf5_does_not(path: Path) -> None:
+    """Writes datasets of other programs: strings, an enumeration, a scalar, one without a dataspace."""
+    with h5py.File(path, "w") as file:
+        file["numbers"] = np.arange(3.0)
+        file["text"] = "hello"
+        file["texts"] = np.array(["x", "größer"], dtype=h5py.string_dtype())
+        file["fixed"] = np.array([b"ab", b"cde"])
+        file["colour"] = np.array([0, 1], dtype=h5py.enum_dtype({"red": 0, "green": 1}, basetype="i1"))
+        file["scalar"] = 3.5
+        file["null"] = h5py.Empty("f8")
+
+
+def test_strings_and_enumerations_of_other_programs_are_read(path: Path) -> None:
+    write_what_torch_hdf5_does_not(path)
+    loaded = hdf5.load(path)
+    assert (loaded["text"], loaded["null"], loaded["scalar"]) == ("hello", None, 3.5)
+    assert loaded["texts"].tolist() == ["x", "größer"]
+    assert loaded["fixed"].tolist() == ["ab", "cde"]
+    assert loaded["colour"].tolist() == [0, 1]
+    with hdf5.open(path, "r") as file, pytest.raises(hdf5.HDF5Error, match="null: a null dataset, which has"):
+        file.read("/null").all()
+
+
+def test_a_file_opened_for_reading_is_not_written(path: Path) -> None:
+    hdf5.save(path, {"x": np.ones(2)})
+    with hdf5.open(path, "r") as file:
+        for write in (file.write, file.append):
+            with pytest.raises(hdf5.HDF5Error, match="opened with 'r', for reading only"):
+                write("/y", np.ones(1))
+
+
+def test_lua_leaves_out_what_cannot_be_a_tensor(path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    write_what_torch_hdf5_does_not(path)
+    code = """
+        require 'hdf5'
+        local file = hdf5.open(arg[1], 'r')
+        local names = {}
+        for name in pairs(file:all()) do names[#names + 1] = name end
+        table.sort(names)
+        assert(table.concat(names, ' ') == 'colour numbers', table.concat(names, ' '))
+        local function problem(f) return select(2, pcall(f)) end
+        assert(problem(function() file:read('/scalar'):all() end):find('/scalar: a scalar', 1, true))
+        assert(problem(function() file:read('/text'):all() end):find('/text: text', 1, true))
+        assert(problem(function() file:write('/new', torch.ones(1)) end):find("opened with 'r'", 1, true))
+    """
+    run_lua(path.parent, code, str(path))
+    assert "hdf5: /text is left out: text, and Torch7 has tensors of numbers only" in capfd.readouterr().err

@@ -86,10 +86,15 @@ function Group:read(path)
    return (is_group and hdf5.HDF5Group or hdf5.HDF5DataSet)(self._file, full)
 end
 
--- The group as a table of tensors and tables.
+-- The group as a table of tensors and tables. What cannot be a tensor is left out, with a note.
 function Group:all()
    local whole = {}
-   for _, name in ipairs(names(self)) do whole[name] = self:read(name):all() end
+   for _, name in ipairs(names(self)) do
+      local part = self:read(name)
+      local problem = python.hdf5_unreadable(part._file, part._path)
+      if problem then io.stderr:write(('hdf5: %s is left out: %s\n'):format(part._path, problem))
+      else whole[name] = part:all() end
+   end
    return whole
 end
 

@@ -175,3 +175,12 @@ def test_deep_trees_need_no_recursion() -> None:
 def test_a_step_leads_back_to_its_key(key: object) -> None:
     table = t7.LuaTable({key: "here", 17: "elsewhere"})
     assert lookup(table, "root" + step(key)) == "here"
+
+
+@pytest.mark.parametrize("encoding", ["bin", "ascii"])
+def test_bytes_after_the_object_are_reported(encoding: str, tmp_path: Path) -> None:
+    file = tmp_path / "more.t7"
+    file.write_bytes((FILES / f"net.{encoding}.t7").read_bytes() + b"xyz")
+    done = run(file, "--entries", "1")
+    assert done.returncode == 0
+    assert f"{file}: 3 bytes follow the first object" in done.stderr
