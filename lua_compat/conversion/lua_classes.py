@@ -19,6 +19,8 @@ def lua_conversion(state: LuaState) -> Conversion:
     """Returns the conversion to a module that ``state`` computes."""
 
     def convert(f: Fields) -> nn.Module:
+        if not state.files:
+            _refuse_functions(f)
         file = io.BytesIO()
         t7.save(file, _on_the_cpu(f.source))
         try:
@@ -27,6 +29,16 @@ def lua_conversion(state: LuaState) -> Conversion:
             f.fail(str(error))
 
     return convert
+
+
+def _refuse_functions(f: Fields) -> None:
+    """Fails for a module with functions, which are code, unless its model comes with Lua files to run."""
+    for place in places(f.source):
+        if isinstance(place.part, t7.LuaFunction):
+            f.fail(
+                f"{place.path.removeprefix('root.')} is a function, which is code: with the Lua files that"
+                " declare the model's classes, its functions are trusted, too"
+            )
 
 
 def _on_the_cpu(source: Any) -> Any:

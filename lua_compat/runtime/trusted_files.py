@@ -5,7 +5,7 @@ from pathlib import Path
 
 from lua_compat import t7
 from lua_compat.kernels.strings import from_lua, to_lua
-from lua_compat.t7.paths import step
+from lua_compat.t7.inspection import places
 
 
 class TrustedFiles:
@@ -56,21 +56,4 @@ def _place_of_function(path: str) -> str:
         root = t7.load(path)
     except (OSError, t7.T7FormatError):
         return "in it"
-    seen: set[int] = set()
-    todo = [("root", root)]
-    while todo:
-        place, value = todo.pop()
-        if isinstance(value, t7.LuaFunction):
-            return place
-        if id(value) in seen:
-            continue
-        seen.add(id(value))
-        if isinstance(value, t7.TorchObject):
-            todo.append((place, value.fields))
-        elif isinstance(value, list):
-            todo.extend((place + step(number), item) for number, item in enumerate(value, 1))
-        elif isinstance(value, t7.LuaTable):
-            for key, item in value.items():
-                todo.append((f"{place}.<key>", key))
-                todo.append((place + step(key), item))
-    return "in it"
+    return next((place.path for place in places(root) if isinstance(place.part, t7.LuaFunction)), "in it")

@@ -165,6 +165,15 @@ def test_a_class_of_ths_own_needs_no_file() -> None:
     assert net(sparse).tolist() == [5, 0]
 
 
+def test_functions_in_a_model_are_not_run_unless_lua_files_come_with_it() -> None:
+    """A field can take the place of any method, and is called while the module is loaded."""
+    function = t7.load(GOLDEN / "t7" / "closure.bin.t7")
+    assert isinstance(function, t7.LuaFunction)
+    module = t7.TorchObject("nn.SparseLinear", 1, t7.LuaTable({"options": t7.LuaTable({"hook": function})}))
+    with pytest.raises(ConversionError, match=r"nn.SparseLinear: options.hook is a function, which is code"):
+        to_torch(module)
+
+
 def unknown_net() -> t7.TorchObject:
     modules = [t7.TorchObject(f"my.{name}") for name in ("A", "B", "A", "A")]
     return t7.TorchObject("nn.Sequential", 1, t7.LuaTable({"modules": t7.LuaTable.from_list(modules)}))
