@@ -216,7 +216,8 @@ def _run_all(
 ) -> None:
     ours = _copy(folder, scratch / "ours", repository)
     theirs = _copy(folder, scratch / "theirs", repository) if torch7 else None
-    limited = scratch / "limited.lua"
+    limited = scratch / "limited" / "run.lua"  # alone: require looks beside it
+    limited.parent.mkdir()
     limited.write_text(_LIMITED)
     equal = same = compared = True
     for number, run in enumerate(repository.runs):

@@ -105,6 +105,15 @@ function utf8.offset(text, n, start)
    return place
 end
 
+-- The place and code point of the character that is index characters (by default the next) behind the one at place;
+-- without a place, of the first: for place, code in utf8.next, text. nil behind the last.
+function utf8.next(text, place, index)
+   local steps = index or (place and 1 or 0)
+   local found = utf8.offset(text, steps >= 0 and steps + 1 or steps, place or 1)
+   if not found or found > #text then return end
+   return found, (utf8.codepoint(text, found))
+end
+
 -- The characters of a text, each a string; a byte that begins none counts as one.
 local function characters(text)
    local found, place = {}, 1

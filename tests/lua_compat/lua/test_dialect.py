@@ -188,6 +188,12 @@ def test_lua_utf8(tmp_path: Path) -> None:
         for i, code in ipairs{{ {codes} }} do assert(all[i] == code and utf8.byte(text, i) == code) end
         local places, n = {{}}, 0
         for place, code in utf8.codes(text) do n = n + 1 assert(code == all[n]) places[n] = place end
+        n = 0
+        for place, code in utf8.next, text do
+           n = n + 1
+           assert(place == places[n] and code == all[n])
+        end
+        assert(n == 5 and utf8.next(text, 4, -1) == 2 and utf8.next(text, 4, 0) == 4 and utf8.next('') == nil)
         for i = 1, 5 do
            assert(utf8.offset(text, i) == places[i] and utf8.offset(text, i - 6) == places[i])
         end
