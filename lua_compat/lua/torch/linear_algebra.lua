@@ -5,6 +5,7 @@ local errors = require 'torch.errors'
 local pointwise = require 'torch.pointwise'
 local overloads = require 'torch.overloads'
 local few = require 'torch.few'
+local blas = require 'torch.blas'
 local python = require('th.python').functions
 local kernel = require('torch.kernels').of_records
 
@@ -73,7 +74,8 @@ end
 -- r = product of a and b. A result that is given must have the product's size already.
 local function product(name, fit, letters, wrong_size)
    local function multiply(r, nd, a, b)
-      if not (nd < 3 and few.product(r, 0, r, 1, a, b)) then python[name](handle(r), handle(a), handle(b)) end
+      if nd < 3 and (few.product(r, 0, r, 1, a, b) or blas.product(r, 0, 1, a, b)) then return end
+      python[name](handle(r), handle(a), handle(b))
    end
    local function compute(nd, r, a, b) into(r, multiply, nd, apart(r, a), apart(r, b)) end
    local function into_new(r, a, b)
@@ -120,9 +122,9 @@ local function sum_with_product(name, fit)
    -- q: where r is written
    local function multiply(q, r, beta, t, alpha, a, b)
       if t == r then t = q end
-      if not (a.nd < 3 and few.product(q, beta, t, alpha, a, b)) then
-         python[name](handle(q), beta, handle(t), alpha, handle(a), handle(b))
-      end
+      if a.nd < 3 and few.product(q, beta, t, alpha, a, b) then return end
+      if t == q and blas.product(q, beta, alpha, a, b) then return end
+      python[name](handle(q), beta, handle(t), alpha, handle(a), handle(b))
    end
    return function(r, beta, t, alpha, a, b)
       if not has_size(t, fit(a, b)) then

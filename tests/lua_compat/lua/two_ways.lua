@@ -1,7 +1,8 @@
 -- Operations that Lua computes itself for few elements, and PyTorch otherwise: both ways give the same, and raise the same,
--- for random sizes, types and layouts. few.LIMIT 0 leaves everything to PyTorch. Prints how many results were compared.
+-- for random sizes, types and layouts. few.LIMIT 0 leaves everything to PyTorch; products that LuaJIT hands to PyTorch's
+-- BLAS have the same bits. Prints how many results were compared.
 require 'nn'
-local few = require 'torch.few'
+local few, blas = require 'torch.few', require 'torch.blas'
 local LIMIT = few.LIMIT
 local seed, rounds = tonumber(arg[1]), tonumber(arg[2])
 
@@ -32,9 +33,9 @@ local function both_ways(what, f)
    local state = torch.getRNGState()
    local function run(limit)
       torch.setRNGState(state)
-      few.LIMIT = limit
+      few.LIMIT, blas.enabled = limit, limit > 0
       local results = { pcall(f) }
-      few.LIMIT = LIMIT
+      few.LIMIT, blas.enabled = LIMIT, true
       results[#results + 1] = torch.uniform() -- as many draws
       return results
    end
@@ -87,6 +88,31 @@ local function products(T)
    b = torch.randn(a:size(2), random(1, 6)):type(T)
    if random(1, 2) == 1 then b = b:t():clone():t() end
    both_ways(T .. ' product', function() return a * b, a:t() * a, a * b:select(2, 1) end)
+end
+
+local function matrix(T, rows, columns)
+   local layout = random(1, 4)
+   if layout == 1 then return torch.randn(columns, rows):type(T):t() end
+   if layout == 2 then return torch.randn(rows, columns + 3):type(T):narrow(2, 2, columns) end
+   if layout == 3 then return torch.randn(rows + 2, columns):type(T):narrow(1, 2, rows) end
+   return torch.randn(rows, columns):type(T)
+end
+
+local function larger_products(T)
+   local rows, inner, columns = random(13, 70), random(13, 70), random(13, 70)
+   local a, b, t = matrix(T, rows, inner), matrix(T, inner, columns), torch.randn(rows, columns):type(T)
+   local beta, alpha = random(0, 2), torch.uniform(-2, 2)
+   local function compute()
+      return { torch.mm(a, b), t:clone():addmm(beta, alpha, a, b), torch.addmm(beta, t, alpha, a, b) }
+   end
+   local by_luajit = compute()
+   blas.enabled = false
+   local by_python = compute()
+   blas.enabled = true
+   for k = 1, 3 do
+      compared = compared + 1
+      assert(by_luajit[k]:equal(by_python[k]), T .. ' larger product')
+   end
 end
 
 local function criterions(T)
@@ -152,6 +178,7 @@ for _ = 1, rounds do
    end
    for k = 1, 2 do
       products(TYPES[k])
+      larger_products(TYPES[k])
       criterions(TYPES[k])
       lookup(TYPES[k])
       draws(TYPES[k])
