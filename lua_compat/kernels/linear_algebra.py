@@ -13,8 +13,8 @@ from lua_compat.kernels.results import Out
 from lua_compat.kernels.strings import to_lua
 
 __all__ = [
-    "addbmm", "addmm", "addmv", "addr", "baddbmm", "blas_library", "bmm", "dot", "eig", "gels", "geqrf", "ger", "gesv",
-    "inverse", "mm", "mv", "orgqr", "ormqr", "potrf", "potri", "potrs", "pstrf", "qr",
+    "addbmm", "addmm", "addmv", "addr", "baddbmm", "blas_library", "bmm", "dot", "eig", "gels", "geqrf",
+    "ger", "gesv", "inverse", "mm", "mv", "orgqr", "ormqr", "potrf", "potri", "potrs", "pstrf", "qr",
     "squared_distances", "svd", "symeig", "trtrs",
 ]  # fmt: skip
 SANDBOXED = __all__
