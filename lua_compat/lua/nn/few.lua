@@ -112,7 +112,31 @@ local function elementwise_loss_gradient(gradient, x, target, name, average)
    return f(gradient, x, target, average and n or 1, n)
 end
 
+-- Transfer functions of which Lua's result is the same but for the last bit; v: the one parameter.
+local forward = { threshold = few.pointwise('X <= v and 0 or X'), square = few.pointwise('X * X') }
+local backward = {
+   threshold = few.pointwise('X <= v and 0 or Y'),
+   sigmoid = few.pointwise('Y * ((1 - X) * X)'),
+   tanh = few.pointwise('Y * (1 - X * X)'),
+   square = few.pointwise('2 * Y * X'),
+}
+
+local function transfer(out, x, name, limit, value)
+   local f, n = forward[name], count(x)
+   if not f or value and value ~= 0 or out.T ~= x.T or not few.small(x, n) or n == 0 then return false end
+   resize_as(out, x)
+   return f(out, x, x, limit, n)
+end
+
+local function transfer_gradient(gradient, x, grad_output, name, limit)
+   local f, n = backward[name], count(x)
+   if not f or gradient.T ~= x.T or not few.small(x, n) or n == 0 or not same_size(x, grad_output) then return false end
+   resize_as(gradient, x)
+   return f(gradient, x, grad_output, limit, n)
+end
+
 local in_lua = kernels.in_lua
+in_lua.transfer, in_lua.transfer_gradient = transfer, transfer_gradient
 in_lua.lookup_grad_weight = lookup_grad_weight
 in_lua.class_nll, in_lua.class_nll_gradient = class_nll, class_nll_gradient
 in_lua.elementwise_loss, in_lua.elementwise_loss_gradient = elementwise_loss, elementwise_loss_gradient

@@ -34,7 +34,7 @@ local function build(name, lookup)
    for k = 1, #signature do
       local letter = signature:sub(k, k)
       if letter == '*' or letter == '+' then
-         parameters[k], passed[k] = '...', letter == '*' and 'handles(...)' or '...'
+         parameters[k], passed[k], given[k] = '...', letter == '*' and 'handles(...)' or '...', '...'
       else
          parameters[k] = 'a' .. k
          if letter == 'o' or letter == 't' then

@@ -140,6 +140,22 @@ local function criterions(T)
    end
 end
 
+local function transfers(T)
+   local x = sample(T, random(1, 4))
+   local y = torch.randn(x:size()):type(T)
+   if random(1, 2) == 1 and x:dim() > 1 then y = y:transpose(1, 2):clone():transpose(1, 2) end
+   for name, arguments in pairs{ ReLU = {}, Threshold = { random(-1, 1), random(0, 1) }, Sigmoid = {}, Tanh = {}, Square = {} } do
+      both_ways(('%s %s'):format(T, name), function()
+         local module = nn[name](unpack(arguments)):type(T)
+         return module:forward(x), module:backward(x, y)
+      end)
+   end
+   both_ways(T .. ' in place', function()
+      local module, input, gradient = nn.ReLU(true):type(T), x:clone(), y:clone()
+      return module:forward(input), module:backward(input, gradient), input, gradient
+   end)
+end
+
 local function lookup(T)
    local rows, columns = random(2, 6), random(1, 5)
    local index = torch.LongTensor(random(1, 6)):random(rows)
@@ -181,6 +197,7 @@ for _ = 1, rounds do
       larger_products(TYPES[k])
       criterions(TYPES[k])
       lookup(TYPES[k])
+      transfers(TYPES[k])
       draws(TYPES[k])
    end
 end
