@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING
 
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.options.parser import OneLineParser
+from convnet_benchmarks.options.study import add_input_size
 from convnet_benchmarks.workload.model_files import TARGETS, check_target, net_with_state, write_model
+from convnet_benchmarks.workload.program_files import PROGRAMS, check_program, is_program, write_program
 from convnet_benchmarks.workload.torch7_models import is_t7_file, load_module, without_lua_files
 from nets import registry
 
 if TYPE_CHECKING:
     from torch import nn
 
+_TARGETS = (*TARGETS, *PROGRAMS)
 SUMMARY = "a Torch7 model to PyTorch, or a net for Torch7"
 
 _EXAMPLES = """examples:
@@ -21,6 +24,7 @@ _EXAMPLES = """examples:
   %(prog)s results.t7 --get net --to net.safetensors
   %(prog)s gpu_model.t7 --to cpu_model.t7            cudnn and CUDA become nn on the CPU
   %(prog)s model.net --lua util/OneHot.lua --to model.pt   classes of its own are computed by Lua
+  %(prog)s model.t7 --to model.onnx --input-size 3x224x224   to run without Python; or model.pt2
   %(prog)s weights.pt --net alexnet_owt --to alexnet.t7   a net of --list-nets, for real Torch7
 """
 
@@ -28,9 +32,15 @@ _EXAMPLES = """examples:
 def main(arguments: Sequence[str], program: str) -> int:
     """Runs the command. Returns 0; raises UserError for what cannot be read, converted or written."""
     options = _parser(program).parse_args(arguments)
-    check_target(options.to, "--to")
+    if is_program(options.to):
+        check_program(options.to, options.input_size, "--to")
+    else:
+        check_target(options.to, "--to", PROGRAMS)
     module = _read(options.model, options.net, options.get, options.lua)
-    write_model(module, options.to, "--to")
+    if is_program(options.to):
+        write_program(module, options.to, options.input_size, "--to")
+    else:
+        write_model(module, options.to, "--to")
     print(module)
     return 0
 
@@ -46,11 +56,12 @@ def _parser(program: str) -> argparse.ArgumentParser:
     parser.add_argument(
         "model", metavar="MODEL", help="a file of Torch7's; with --net a state_dict (.pt, .safetensors)"
     )
-    parser.add_argument("--to", metavar="FILE", required=True, help=f"what to write: {', '.join(TARGETS)}")
+    parser.add_argument("--to", metavar="FILE", required=True, help=f"what to write: {', '.join(_TARGETS)}")
     parser.add_argument("--get", metavar="PATH", help="where the model is in the file: net, models.2")
     parser.add_argument(
         "--lua", metavar="FILE", nargs="+", default=[], help="Lua files that declare classes of the model"
     )
+    add_input_size(parser)
     parser.add_argument("--net", metavar="NAME", help="the net that the state_dict belongs to")
     return parser
 

@@ -62,11 +62,14 @@ def _load_safetensors(file: str) -> Any:
         raise ValueError(str(error)) from None
 
 
-def check_target(path: str, option: str) -> None:
-    """Raises UserError where ``write_model`` could not write: before the model is made."""
+def check_target(path: str, option: str, others: tuple[str, ...] = ()) -> None:
+    """Raises UserError where ``write_model`` could not write: before the model is made.
+
+    ``others``: endings that the option takes, too.
+    """
     suffix = Path(path).suffix.lower()
     if suffix not in TARGETS:
-        raise UserError(f"{option}: '{path}' must end in {', '.join(TARGETS)}")
+        raise UserError(f"{option}: '{path}' must end in {', '.join((*TARGETS, *others))}")
     if suffix == ".safetensors":
         _require_safetensors(option)
     folder = Path(path).parent

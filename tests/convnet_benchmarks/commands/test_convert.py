@@ -61,7 +61,10 @@ def test_convert_a_named_net_for_torch7(convert: Command, tmp_path: Path) -> Non
     ("arguments", "message"),
     [
         ((T7 / "net.bin.t7",), "the following arguments are required: --to"),
-        ((T7 / "net.bin.t7", "--to", "x.bin"), "--to: 'x.bin' must end in .pt, .pth, .safetensors, .t7"),
+        (
+            (T7 / "net.bin.t7", "--to", "x.bin"),
+            "--to: 'x.bin' must end in .pt, .pth, .safetensors, .t7, .onnx, .pt2",
+        ),
         ((T7 / "tensors.bin.t7", "--to", "x.pt"), "--get must name a model; at root there is none"),
         ((T7 / "net.bin.t7", "--get", "nett", "--to", "x.pt"), "--get:"),
         ((T7 / "net.bin.t7", "--to", "/no/such/folder/x.pt"), "--to: cannot write '/no/such/folder/x.pt'"),
@@ -85,3 +88,31 @@ def test_convert_as_typed(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("Sequential(\n  (0): Conv2d(3, 4, kernel_size=(3, 3)")
     assert torch.load(tmp_path / "net.pt", weights_only=True)["6.weight"].shape == (5, 64)
+
+
+def test_an_exported_program_computes_what_torch7_recorded(convert: Command, tmp_path: Path) -> None:
+    source, target = T7 / "net.bin.t7", tmp_path / "net.pt2"
+    record = t7.load(source)
+    size = "x".join(map(str, record["input"].size[1:]))
+    code, _, stderr = convert(source, "--get", "net", "--to", target, "--input-size", size)
+    assert (code, stderr) == (0, "")
+    output = torch.export.load(target).module()(torch.from_numpy(np.array(record["input"].numpy())))
+    np.testing.assert_allclose(output.detach().numpy(), record["output"].numpy(), atol=1e-10)
+
+
+@pytest.mark.slow
+def test_onnx_computes_what_torch7_recorded(convert: Command, tmp_path: Path) -> None:
+    runtime = pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnx")
+    source, target = T7 / "net.bin.t7", tmp_path / "net.onnx"
+    record = t7.load(source)
+    size = "x".join(map(str, record["input"].size[1:]))
+    assert convert(source, "--get", "net", "--to", target, "--input-size", size)[0] == 0
+    session = runtime.InferenceSession(str(target))
+    (output,) = session.run(None, {"input": record["input"].numpy().astype(np.float32)})
+    np.testing.assert_allclose(output, record["output"].numpy(), atol=1e-5)
+
+
+def test_a_program_needs_the_size_of_its_input(convert: Command, tmp_path: Path) -> None:
+    code, _, stderr = convert(T7 / "net.bin.t7", "--get", "net", "--to", tmp_path / "net.pt2")
+    assert code == 2 and "needs the size of one input, as --input-size 3x224x224" in stderr

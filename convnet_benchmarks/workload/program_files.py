@@ -1,0 +1,75 @@
+"""Nets as programs that run without their Python code: ONNX files, and PyTorch's exported programs (.pt2)."""
+
+import inspect
+import warnings
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from convnet_benchmarks.errors import UserError
+from lua_compat.whole_file import replaced_when_whole
+
+if TYPE_CHECKING:
+    from torch import nn
+
+PROGRAMS = (".onnx", ".pt2")
+
+
+def is_program(path: str) -> bool:
+    return Path(path).suffix.lower() in PROGRAMS
+
+
+def check_program(path: str, input_size: Sequence[int] | None, option: str) -> None:
+    """Raises UserError where ``write_program`` could not write: before the model is made."""
+    if input_size is None:
+        raise UserError(f"{option}: '{path}' needs the size of one input, as --input-size 3x224x224")
+    if path.lower().endswith(".onnx") and find_spec("onnx") is None:
+        raise UserError(f"{option}: .onnx needs the package onnx (pip install onnx)")
+    folder = Path(path).parent
+    if not folder.is_dir():
+        raise UserError(f"{option}: cannot write '{path}': there is no folder '{folder}'")
+
+
+def write_program(module: "nn.Module", path: str, input_size: Sequence[int], option: str) -> None:
+    """Writes the net in evaluation mode, for batches of any size. Raises UserError where that cannot be.
+
+    ``input_size``: of one sample. The number type is that of the parameters; in ONNX double becomes float,
+    for which its runtimes have all operators.
+    """
+    import torch
+
+    parameter = next((p for p in module.parameters() if p.is_floating_point()), None)
+    dtype = torch.get_default_dtype() if parameter is None else parameter.dtype
+    if path.lower().endswith(".onnx") and dtype == torch.float64:
+        module, dtype = module.float(), torch.float32
+    input = torch.zeros(2, *input_size, dtype=dtype)
+    write = _write_onnx if path.lower().endswith(".onnx") else _write_exported
+    try:
+        with replaced_when_whole(path) as temporary, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # on tracing, and on what a later version will do
+            with temporary.open("wb") as file:
+                write(module.eval(), input, file)
+    except OSError as error:
+        raise UserError(f"{option}: cannot write '{path}': {error.strerror or error}") from None
+    except Exception as error:  # whatever PyTorch's exporters raise for what they cannot follow
+        reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        raise UserError(f"{option}: PyTorch cannot export this net: {reason.strip()}") from None
+
+
+def _write_onnx(module: "nn.Module", input: Any, file: Any) -> None:
+    import torch
+
+    names = {"input_names": ["input"], "output_names": ["output"]}
+    axes = {name: {0: "batch"} for name in ("input", "output")}
+    export: Callable[..., Any] = torch.onnx.export
+    # The exporter that needs nothing but onnx; versions before 2.5 have no other.
+    kind = {"dynamo": False} if "dynamo" in inspect.signature(export).parameters else {}
+    export(module, (input,), file, dynamic_axes=axes, **names, **kind)
+
+
+def _write_exported(module: "nn.Module", input: Any, file: Any) -> None:
+    import torch
+
+    program = torch.export.export(module, (input,), dynamic_shapes=({0: torch.export.Dim("batch")},))
+    torch.export.save(program, file)
