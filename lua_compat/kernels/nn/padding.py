@@ -27,16 +27,21 @@ def _pad(mode: str) -> Callable[..., Tensor]:
     return padded
 
 
-def _replication_padding_gradient(x: Tensor, grad: Tensor, *sides: float) -> Tensor:
-    backward = _aten.replication_pad2d_backward if len(sides) == 4 else _aten.replication_pad3d_backward
-    result: Tensor = backward(grad, x, whole(*sides))
-    return result
+def _padding_gradient(plane: Callable[..., Tensor], volume: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """PyTorch's own backward of a padding of images, or of volumes."""
+
+    def gradient(x: Tensor, grad: Tensor, *sides: float) -> Tensor:
+        return (plane if len(sides) == 4 else volume)(grad, x, whole(*sides))
+
+    return gradient
 
 
 zero_padding, zero_padding_gradient = layer_kernels(
     _pad("constant"), lambda x, grad, *sides: F.pad(grad, [-n for n in whole(*sides)])
 )
-reflection_padding, reflection_padding_gradient = layer_kernels(_pad("reflect"))
+reflection_padding, reflection_padding_gradient = layer_kernels(
+    _pad("reflect"), _padding_gradient(_aten.reflection_pad2d_backward, _aten.reflection_pad3d_backward)
+)
 replication_padding, replication_padding_gradient = layer_kernels(
-    _pad("replicate"), _replication_padding_gradient
+    _pad("replicate"), _padding_gradient(_aten.replication_pad2d_backward, _aten.replication_pad3d_backward)
 )
