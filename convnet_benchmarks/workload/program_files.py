@@ -39,6 +39,13 @@ def write_program(module: "nn.Module", path: str, input_size: Sequence[int], opt
     """
     import torch
 
+    from lua_compat.lua_modules import LuaModule
+
+    lua = sorted({layer.typename for layer in module.modules() if isinstance(layer, LuaModule)})
+    if lua:
+        raise UserError(
+            f"{option}: Lua computes {', '.join(lua)}, which cannot run without it; write .pt or .t7"
+        )
     parameter = next((p for p in module.parameters() if p.is_floating_point()), None)
     dtype = torch.get_default_dtype() if parameter is None else parameter.dtype
     if path.lower().endswith(".onnx") and dtype == torch.float64:

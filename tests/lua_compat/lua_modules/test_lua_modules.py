@@ -236,6 +236,12 @@ def test_commands_take_such_nets(tmp_path: Path) -> None:
     refused = run_python(*command, "convert", tmp_path / "trained.net", "--to", written)
     assert refused.returncode == 2
     assert "net.modules[1]: nn.OneOf has no counterpart in PyTorch here; nor has" in refused.stderr
+    program = tmp_path / "net.pt2"
+    refused = run_python(
+        *command, "convert", tmp_path / "trained.net", "--lua", CLASSES, "--to", program, "--input-size", "5"
+    )
+    assert (refused.returncode, program.exists()) == (2, False)
+    assert "Lua computes nn.Gate, nn.Halves, nn.OneOf, nn.RunningCentre" in refused.stderr
     missing = run_python("benchmark.py", "--net", f"{tmp_path / 'trained.net'}+none.lua", "--input-size", "5")
     assert (missing.returncode, missing.stderr) == (
         2,
