@@ -26,12 +26,13 @@ local function new(T, first, second, third, fourth)
       -- filename, shared, size, shared memory: a file as memory, or a shared-memory object of that name
       local in_shared_memory = second and fourth
       if in_shared_memory then first = '/dev/shm/' .. first:gsub('^/', '') end
-      if not second then -- one that is shared may be made
-         local file = io.open(first, 'rb')
-         if not file then errors.raise(('unable to open file <%s> in read-only mode'):format(first)) end
-         file:close()
+      local mapped, owner, S = pcall(memory.map_storage, T, first, second or false, third or 0)
+      if not mapped then -- before anything else: the sandbox refuses it by name
+         local missing = owner:find('No such file', 1, true) or owner:find('Permission denied', 1, true)
+            or owner:find('Not a directory', 1, true)
+         if not second and missing then errors.raise(('unable to open file <%s> in read-only mode'):format(first)) end
+         error(owner, 0)
       end
-      local owner, S = memory.map_storage(T, first, second or false, third or 0)
       if in_shared_memory then S.removed = first end
       return owner
    elseif kind == 'table' then
