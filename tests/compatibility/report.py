@@ -2,6 +2,7 @@
 
 import datetime
 import platform
+import re
 from collections import Counter
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -63,6 +64,9 @@ def _counted(results: Sequence[Result]) -> str:
 
 
 def _cell(text: str) -> str:
+    """Returns a text as a cell of a table, without colors and the folders of this machine."""
+    text = re.sub(r"\x1b\[[\d;]*m", "", text)
+    text = re.sub(r"(?<![\w/:])/(?:[\w.+-]+/)+(?=[\w.+-]+\.lua)", "", text)
     return (
         text.replace("|", "\\|").replace("\n", " ").replace("<", "&lt;").replace("*", "\\*").replace("`", "'")
     )
