@@ -4,7 +4,6 @@ In Python: ``benchmark``, ``load``, ``compare`` and ``chart`` (docs/python.md).
 """
 
 import importlib
-from importlib import metadata
 from typing import Any
 
 from lua_compat import name_of_nets
@@ -21,8 +20,5 @@ def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(importlib.import_module(f"convnet_benchmarks.api.{_HOMES[name]}"), name)
     if name == "__version__":
-        try:
-            return metadata.version("convnet-benchmarks")
-        except metadata.PackageNotFoundError:  # a checkout that is not installed
-            return "unknown"
+        return importlib.import_module("nets.version").VERSION
     raise AttributeError(f"module 'convnet_benchmarks' has no attribute '{name}'")

@@ -6,9 +6,15 @@ import sys
 from collections.abc import Sequence
 
 from convnet_benchmarks import commands
-from convnet_benchmarks.errors import UserError, run_command
+from convnet_benchmarks.errors import UserError, run_command, unknown
+from nets.version import version_line
 
 PROGRAM = "convnet-benchmarks"
+_EXAMPLES = (
+    "benchmark --net alexnet_owt --batch-size 8",
+    "sweep --nets alexnet_owt,googlenet --batch-sizes 1,2,4,8",
+    "report sweep.jsonl --out report.html",
+)
 
 
 def command_names() -> list[str]:
@@ -22,7 +28,13 @@ def help_text() -> str:
     width = max(map(len, about))
     lines = [f"usage: {PROGRAM} COMMAND [options]", "", "commands:"]
     lines += [f"  {name:{width}}  {text}" for name, text in about.items()]
-    return "\n".join([*lines, "", f"'{PROGRAM} COMMAND --help' explains a command's options."])
+    lines += ["", f"'{PROGRAM} COMMAND --help' explains a command's options, with examples; --version"]
+    lines += [
+        "prints the versions. Begin with one of these:",
+        "",
+        *(f"  {PROGRAM} {line}" for line in _EXAMPLES),
+    ]
+    return "\n".join(lines)
 
 
 def dispatch(arguments: Sequence[str]) -> int:
@@ -30,9 +42,12 @@ def dispatch(arguments: Sequence[str]) -> int:
     if not arguments or arguments[0] in ("-h", "-help", "--help", "help"):
         print(help_text())
         return 0
+    if arguments[0] in ("--version", "-version"):
+        print(version_line(PROGRAM))
+        return 0
     name, *rest = arguments
     if name not in command_names():
-        raise UserError(f"unknown command '{name}'; accepted: {', '.join(command_names())}")
+        raise UserError(unknown("command", name, command_names()))
     code: int = importlib.import_module(_module(name)).main(rest, f"{PROGRAM} {name}")
     return code
 
@@ -44,4 +59,5 @@ def _module(name: str) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one subcommand; returns its exit code (0 done, 2 bad input; a command may define 1)."""
     given = sys.argv[1:] if arguments is None else arguments
-    return run_command(PROGRAM, lambda: dispatch(given))
+    program = f"{PROGRAM} {given[0]}" if given and given[0] in command_names() else PROGRAM
+    return run_command(program, lambda: dispatch(given))

@@ -1,10 +1,11 @@
 """How a command fails: one line on stderr, an exit code, never a traceback."""
 
+import difflib
 import errno
 import io
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from lua_compat.standard_streams import open_closed_streams, without_folder
 
@@ -28,6 +29,17 @@ class OutOfDeviceMemoryError(UserError):
     """The device has too little memory for the batch. The message names a batch size to try."""
 
     exit_code = EXIT_OUT_OF_MEMORY
+
+
+def unknown(what: str, name: str, accepted: Iterable[str]) -> str:
+    """Returns the complaint about ``name``, which is none of ``accepted``: the likely ones first."""
+    return f"unknown {what} '{name}'{did_you_mean(name, accepted)}; accepted: {', '.join(accepted)}"
+
+
+def did_you_mean(name: str, accepted: Iterable[str]) -> str:
+    """Returns ' (did you mean X?)' for what ``name`` may be a mistyping of, '' where nothing is near."""
+    close = difflib.get_close_matches(name.lower(), list(accepted), n=3, cutoff=0.7)
+    return f" (did you mean {' or '.join(close)}?)" if close else ""
 
 
 def run_command(program: str, command: Callable[[], int]) -> int:

@@ -29,14 +29,14 @@ NETS: dict[str, Net] = _discovered()
 
 
 def find(name: str) -> Net:
-    """Returns the net called ``name``; raises KeyError with the accepted names, likely ones first,
-    otherwise."""
+    """Returns the net called ``name``; raises KeyError with those that may be meant, or else all names."""
     try:
         return NETS[name]
     except KeyError:
         close = difflib.get_close_matches(name, NETS, n=3)
-        meant = f" (did you mean {' or '.join(close)}?)" if close else ""
-        raise KeyError(f"unknown net '{name}'{meant}; accepted: {', '.join(NETS)}") from None
+        if close:
+            raise KeyError(f"unknown net '{name}' (did you mean {' or '.join(close)}?)") from None
+        raise KeyError(f"unknown net '{name}'; accepted: {', '.join(NETS)}") from None
 
 
 def on_meta(net: Net) -> "nn.Module":

@@ -2,18 +2,54 @@
 
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks.errors import UserError, run_command
 from convnet_benchmarks.legacy.options import CriterionOptions
 from convnet_benchmarks.legacy.run import LegacyRun, lua_number
 from convnet_benchmarks.legacy.scaling import measure_scaling
 from convnet_benchmarks.legacy.script import Script, run_script
+from convnet_benchmarks.legacy.workload import find_net, input_shape
+from convnet_benchmarks.workload.nets import by
+from nets import registry
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 SUMMARY = "time a net and its criterion, as the Lua script did"
+
+
+def check(options: CriterionOptions) -> None:
+    """Checks, on shapes alone, that the net gives rows of scores. Raises UserError for one that does not.
+
+    The default net does; a net from outside is tried when it is built.
+    """
+    net = find_net(options)
+    if net.own_parameters or net.name == CriterionOptions.net:
+        return
+    import torch
+
+    shape = input_shape(options, net)
+    dtype = torch.int64 if net.tokens else torch.float32
+    try:
+        with torch.no_grad():
+            output = registry.on_meta(net).eval()(torch.empty(shape, dtype=dtype, device="meta"))
+    except (RuntimeError, ValueError, NotImplementedError):
+        return  # a size that does not fit: said later, with the layer's name
+    _check_scores(net.name, output)
+
+
+def _check_scores(net: str, output: Any) -> None:
+    import torch
+
+    if isinstance(output, torch.Tensor) and output.dim() in (1, 2):
+        return
+    gives = "several tensors"
+    if isinstance(output, torch.Tensor):
+        gives = by(output.shape) or "a single number"
+    raise UserError(
+        f"option --net: {net} gives {gives}; ClassNLLCriterion takes one row of class scores per sample"
+    )
 
 
 class _Steps:
@@ -41,15 +77,7 @@ class _Steps:
         """
         import torch
 
-        output = self._output
-        if not isinstance(output, torch.Tensor) or output.dim() not in (1, 2):
-            gives = "several tensors"
-            if isinstance(output, torch.Tensor):
-                gives = "x".join(map(str, output.shape)) or "a single number"
-            raise UserError(
-                f"option --net: {self._run.workload.net.name} gives {gives}; "
-                "ClassNLLCriterion takes one row of class scores per sample"
-            )
+        _check_scores(self._run.workload.net.name, self._output)
         rows = self._output.shape[:-1]
         self._target = torch.zeros(rows, dtype=torch.long, device=self._output.device)
 
@@ -151,6 +179,7 @@ SCRIPT = Script(
     description="Times a net and ClassNLLCriterion, forward and backward, as benchmark_criterion.lua did. "
     "Lines on stdout are milliseconds per sample.",
     options_class=CriterionOptions,
+    check=check,
     measure=measure,
     loops=6,
 )

@@ -6,18 +6,19 @@ into one form before argparse sees them.
 """
 
 import difflib
-from argparse import ArgumentTypeError
+from argparse import ArgumentTypeError, HelpFormatter
 from collections.abc import Callable, Sequence
 from dataclasses import Field, dataclass, field, fields
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 from argparse_dataclass import ArgumentParser
 
-from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.errors import UserError, unknown
 from convnet_benchmarks.options.parser import OneLineParser
 from convnet_benchmarks.options.types import input_size, natural, positive, seconds, seed, thread_count
 from convnet_benchmarks.workload.backends import LEGACY_BACKENDS
 from convnet_benchmarks.workload.devices import DTYPES
+from nets.version import version_line
 
 # Field types are read by argparse-dataclass at run time, so this module must not postpone annotations.
 
@@ -27,7 +28,9 @@ Switch = Annotated[bool, "true or false"]
 AUTO = "auto"
 TUNINGS = ("quick", "thorough")
 _ITER_HELP = "passes per timed loop, or auto: until the median is known to 1 %%"
+_EPILOG = "A switch alone means true; --no-NAME means false. A legacy name may be written with _ or -."
 _HELP_SPELLINGS = ("-h", "--h", "-help", "--help", "-?")
+_VERSION_SPELLINGS = ("-version", "--version")
 
 
 def _switch(text: str) -> bool:
@@ -37,6 +40,8 @@ def _switch(text: str) -> bool:
 
 
 def _switch_or_auto(text: str) -> bool | None:
+    if text not in ("true", "false", AUTO):
+        raise ValueError(f"'{text}' is none of true, false, {AUTO}")
     return None if text == AUTO else _switch(text)
 
 
@@ -76,7 +81,12 @@ def _option(
 
 @dataclass(frozen=True, kw_only=True)
 class LegacyOptions:
-    """The options of both scripts. Times are in milliseconds, sizes in pixels, seeds below 2**32."""
+    """The options of both scripts. Times are in milliseconds, sizes in pixels, seeds below 2**32.
+
+    ``EXAMPLES``: of the script, for its help.
+    """
+
+    EXAMPLES: ClassVar[tuple[str, ...]] = ()
 
     x: int | None = _option("x", None, positive, "input height in pixels (dim1) [the net's own]")
     y: int | None = _option("y", None, positive, "input width in pixels (dim2) [the net's own]")
@@ -182,12 +192,27 @@ class LegacyOptions:
 class BenchmarkOptions(LegacyOptions):
     """benchmark.py's options; with ``iter`` None a loop repeats until the median is stable."""
 
+    EXAMPLES: ClassVar[tuple[str, ...]] = (
+        "                                       OverFeat, one image, as in 2015",
+        "--cuda --cudnn --batch-size 64         batches of 64 on a GPU",
+        "--net googlenet --iter auto            until the median is known to 1 %",
+        "--net my_nets.py:net -x 64 -y 64       a net of your own",
+        "--backend auto --json result.json      the fastest kernels; every sample in a file",
+    )
+
     iter: int | None = _option("iter", 10, _positive_or_auto, _ITER_HELP, metavar="N|auto")
 
 
 @dataclass(frozen=True, kw_only=True)
 class CriterionOptions(LegacyOptions):
     """benchmark_criterion.py's options; with ``iter`` None a loop repeats until the median is stable."""
+
+    EXAMPLES: ClassVar[tuple[str, ...]] = (
+        "                                       OverFeat and ClassNLLCriterion, one image",
+        "-4d_tensor true -batch_size 4          batches of 4",
+        "--cuda --cudnn --batch-size 60         on a GPU",
+        "--net alexnet_owt --pass-times         the lines of the later version",
+    )
 
     iter: int | None = _option("iter", 5, _positive_or_auto, _ITER_HELP, metavar="N|auto")
     pass_times: Switch = _option(
@@ -202,6 +227,16 @@ class CriterionOptions(LegacyOptions):
 Options = TypeVar("Options", bound=LegacyOptions)
 
 
+class _HelpFormatter(HelpFormatter):
+    """Fills the description, and leaves the lines of the examples as they are."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        if "examples:" not in text:
+            return super()._fill_text(text, width, indent)
+        before, _, examples = text.partition("examples:")
+        return f"{super()._fill_text(before, width, indent)}\n\nexamples:{examples}"
+
+
 class _Parser(ArgumentParser):
     """Options from a dataclass, complaints on one line."""
 
@@ -210,13 +245,18 @@ class _Parser(ArgumentParser):
 
 def parse(options_class: type[Options], arguments: Sequence[str], program: str, description: str) -> Options:
     """Reads a command line. Raises UserError for what cannot be accepted; --help prints and exits 0."""
+    examples = "\n".join(f"  {program} {example}" for example in options_class.EXAMPLES)
     parser = _Parser(
         options_class,
         prog=program,
         usage=f"{program} [options]",
         description=description,
-        epilog="A switch alone means true; --no-NAME means false. A legacy name may be written with _ or -.",
+        epilog=f"{_EPILOG}\n\nexamples:\n{examples}",
+        formatter_class=_HelpFormatter,
         allow_abbrev=False,
+    )
+    parser.add_argument(
+        "--version", action="version", version=version_line(program), help="print the versions"
     )
     options: Options = parser.parse_args(canonical(options_class, arguments))
     return options
@@ -233,6 +273,8 @@ def canonical(options_class: type[LegacyOptions], arguments: Sequence[str]) -> l
         token = rest.pop(0)
         if token in _HELP_SPELLINGS:
             return ["--help"]
+        if token in _VERSION_SPELLINGS:
+            return ["--version"]
         if not token.startswith("-") or token in ("-", "--"):
             raise UserError(f"unexpected argument '{token}'; options start with '-' (see --help)")
         typed, equals, value = token.partition("=")
@@ -267,7 +309,7 @@ def _following_value(typed: str, option: "Field[Any]", rest: list[str]) -> str:
 def _check(typed: str, option: "Field[Any]", value: str) -> None:
     accepted = option.metadata["choices"]
     if accepted is not None and value not in accepted:
-        raise UserError(f"option {typed}: '{value}' is not one of {', '.join(accepted)}")
+        raise UserError(f"option {typed}: {unknown('value', value, accepted)}")
     try:
         option.metadata["type"](value)
     except (ValueError, ArgumentTypeError) as error:

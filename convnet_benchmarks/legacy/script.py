@@ -31,6 +31,7 @@ class Script:
     options_class: type[LegacyOptions]
     measure: Callable[[LegacyRun], None]
     loops: int  # how many steps it has (net, kernels, warm-up, timed loops), for the progress display
+    check: Callable[[Any], None] | None = None  # of the options; raises UserError before anything is built
 
 
 def run_script(script: Script, arguments: Sequence[str], program: str) -> int:
@@ -40,6 +41,8 @@ def run_script(script: Script, arguments: Sequence[str], program: str) -> int:
         print(nets_table().plain())
         return 0
     _check_together(options)
+    if script.check is not None:
+        script.check(options)
     given = {
         option: path for option, path in (("json", options.json), ("csv", options.csv)) if path is not None
     }
@@ -56,6 +59,8 @@ def run_script(script: Script, arguments: Sequence[str], program: str) -> int:
 def _check_together(options: Any) -> None:
     input_shape(options, find_net(options))
     backends.choose(options)
+    if options.device and not options.cuda:
+        raise UserError(f"option --device {options.device}: a GPU's number needs -cuda true")
     if options.iter is None and started_by_torchrun():
         raise UserError("option -iter: auto is for one process; under torchrun give a number of passes")
     if options.iter is None and options.legacy_timing:

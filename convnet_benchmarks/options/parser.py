@@ -1,13 +1,34 @@
 """argparse with its complaints as one line on stderr."""
 
 import argparse
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.errors import UserError, did_you_mean, unknown
+from nets.version import version_line
 
 
 class OneLineParser(argparse.ArgumentParser):
-    """Raises UserError where argparse prints its usage and exits."""
+    """Raises UserError where argparse prints its usage and exits; has --version."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        about = "print the versions of this program, PyTorch and Python"
+        self.add_argument("--version", action="version", version=version_line(self.prog), help=about)
 
     def error(self, message: str) -> NoReturn:
-        raise UserError(message.replace("argument ", "", 1))
+        rest = message.removeprefix("unrecognized arguments: ")
+        if rest != message:
+            raise UserError(self._unrecognized(rest.split(" ", 1)[0]))
+        raise UserError(
+            message.replace("argument ", "option " if message.startswith("argument -") else "", 1)
+        )
+
+    def _unrecognized(self, word: str) -> str:
+        option = word.partition("=")[0]
+        if not option.startswith("-"):
+            return f"unexpected argument '{word}'; see --help"
+        return f"unknown option {option}{did_you_mean(option, self._option_string_actions)}; see --help"
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            raise argparse.ArgumentError(action, unknown("value", str(value), list(map(str, action.choices))))

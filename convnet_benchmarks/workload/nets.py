@@ -51,13 +51,34 @@ def find(name: str, input_size: tuple[int, ...] | None = None, option: str = "--
         theirs: dict[str, ModuleType] = {}
         definition = partial(_call, _function(file, inner, option, theirs), name, option, theirs)
     else:
-        try:
-            registry.find(name)
-        except KeyError as error:
-            raise UserError(f"option {option}: {error.args[0]}; or {FORMS.partition(', ')[2]}") from None
+        raise UserError(f"option {option}: {_not_a_net(name)}")
     if input_size is None:
         raise UserError(f"option {option}: '{name}' needs the size of one input, as --input-size 3x224x224")
     return Net(name, definition, input_size, name, own_parameters=True)
+
+
+def _not_a_net(name: str) -> str:
+    """Returns why ``name`` is no net, what it may be meant for first."""
+    if os.path.isdir(name):
+        return f"'{name}' is a folder; accepted: {FORMS}"
+    if name.endswith(".py"):
+        try:
+            functions = ", ".join(f"{name}:{one}" for one in _functions_of(_from_file(name)))
+        except (Exception, SystemExit) as error:  # whatever the author's code raises
+            return f"cannot import '{name}': {described(error)}"
+        return f"'{name}' is a file; name a function in it: {functions or 'none is defined there'}"
+    if os.path.isfile(name):
+        hint = (
+            "; 'convert' reads a state_dict with --net"
+            if name.endswith((".pt", ".pth", ".safetensors"))
+            else ""
+        )
+        return f"'{name}' is no Torch7 model{hint}; accepted: {FORMS}"
+    try:
+        registry.find(name)
+    except KeyError as error:
+        return f"{error.args[0]}; or {FORMS.partition(', ')[2]}; benchmark.py --list-nets prints all names"
+    raise AssertionError("a name of the registry is a net")
 
 
 def check_size(net: Net, size: tuple[int, ...], option: str) -> None:
@@ -76,6 +97,11 @@ def check_size(net: Net, size: tuple[int, ...], option: str) -> None:
 def by(sizes: Sequence[int]) -> str:
     """Returns sizes as people write them: 3x224x224."""
     return "x".join(map(str, sizes))
+
+
+def an(noun: str) -> str:
+    """Returns the noun with its article: a list, an int."""
+    return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
 
 
 def _check_lua_files(files: Sequence[str], option: str) -> None:
@@ -136,6 +162,6 @@ def _call(function: Callable[[], Any], name: str, option: str, theirs: dict[str,
         raise UserError(f"option {option}: {name}() failed: {described(error)}") from None
     if not isinstance(module, nn.Module):
         raise UserError(
-            f"option {option}: {name}() returned a {type(module).__name__}; accepted: a torch.nn.Module"
+            f"option {option}: {name}() returned {an(type(module).__name__)}; accepted: a torch.nn.Module"
         )
     return module

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.errors import UserError, unknown
 from convnet_benchmarks.workload import backends
 from convnet_benchmarks.workload.devices import DTYPES
 
@@ -27,11 +27,9 @@ def find(text: str, dtype: str, option: str) -> Variant:
     parts = SHORT.get(text, text).split("+")
     name, colon, own_dtype = parts[0].partition(":")
     if name not in backends.BACKENDS:
-        accepted = ", ".join([*backends.BACKENDS, *SHORT])
-        raise UserError(f"option {option}: unknown backend '{name}'; accepted: {accepted}")
+        raise UserError(f"option {option}: {unknown('backend', name, [*backends.BACKENDS, *SHORT])}")
     if colon and own_dtype not in DTYPES:
-        accepted = ", ".join(DTYPES)
-        raise UserError(f"option {option}: unknown number format '{own_dtype}'; accepted: {accepted}")
+        raise UserError(f"option {option}: {unknown('number format', own_dtype, DTYPES)}")
     variables = {}
     for part in parts[1:]:
         variable, equals, value = part.partition("=")

@@ -1,6 +1,8 @@
 """The command ``th``: runs Lua scripts of Torch7 on PyTorch."""
 
+import difflib
 import os
+import re
 import signal
 import sys
 from collections.abc import Sequence
@@ -20,6 +22,7 @@ from lua_compat.standard_streams import (
     open_closed_streams,
     without_folder,
 )
+from nets.version import version_line
 
 if TYPE_CHECKING:
     from lua_compat.runtime.state import Runtime
@@ -43,8 +46,14 @@ Runs a Lua script written for Torch7, on PyTorch; without a script, an interacti
   --memory MB          so much memory [1024],
   --time SECONDS       so much time [60],
   --output MB          printing so much [64]; exit code 4 where a limit ends it
-  -h, --help         show this text
+  -h, --help         show this text; --version prints the versions
 Everything after SCRIPT goes to the script, which finds it in the table arg.
+
+examples:
+  th benchmark.lua -batch_size 4                an old script, unchanged
+  th --cpu-as-cuda train.lua                    a CUDA script on a machine without a GPU
+  th -l nn -e "print(nn.Linear(3, 4))"          a line of Lua
+  th --sandbox unknown.lua                      a script you do not trust
 """
 USAGE_ERROR = 2
 
@@ -108,12 +117,20 @@ def parse(argv: Sequence[str]) -> Command:
                 value = words.pop(0) if words else ""
             command.limits[_LIMITS[option]] = _positive(option, value)
         elif word.startswith("-") and word != "-":
-            raise UsageError(f"unknown option {word}; th -h lists what is accepted before the script")
+            raise UsageError(
+                f"unknown option {word}{_meant(word)}; th -h lists what is accepted before the script"
+            )
         else:
             command.script, command.arguments = word, words
             break
     _check(command)
     return command
+
+
+def _meant(word: str) -> str:
+    options = re.findall(r"(?<=[ ,(])--?[a-z-]+", USAGE)
+    close = difflib.get_close_matches(word.partition("=")[0], options, n=1, cutoff=0.7)
+    return f" (did you mean {close[0]}?)" if close else ""
 
 
 def _positive(option: str, text: str) -> float:
@@ -154,6 +171,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else list(argv)
     if words and words[0] in ("-h", "--help"):
         sys.stdout.write(USAGE)
+        return 0
+    if words and words[0] == "--version":
+        print(version_line("th"))
         return 0
     try:
         command = parse(words)

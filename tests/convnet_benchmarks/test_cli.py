@@ -1,5 +1,6 @@
 """The command ``convnet-benchmarks``: help, unknown commands, how failures end."""
 
+import contextlib
 import errno
 import json
 import shlex
@@ -11,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from convnet_benchmarks.cli import command_names
+import convnet_benchmarks
+from convnet_benchmarks.cli import command_names, main
 from convnet_benchmarks.errors import OutOfDeviceMemoryError, UserError, run_command
 from lua_compat import t7
 from tests.helpers.commands import run_python
@@ -51,7 +53,8 @@ def test_an_unknown_command_is_one_line_and_exit_2() -> None:
     done = run_python(*COMMAND, "bnechmark")
     assert done.returncode == 2
     accepted = ", ".join(command_names())
-    assert done.stderr == f"convnet-benchmarks: unknown command 'bnechmark'; accepted: {accepted}\n"
+    meant = "unknown command 'bnechmark' (did you mean benchmark?)"
+    assert done.stderr == f"convnet-benchmarks: {meant}; accepted: {accepted}\n"
 
 
 def raising(error: BaseException) -> Callable[[], int]:
@@ -101,7 +104,7 @@ def test_streams_that_are_closed(tmp_path: Path, closed: str, code: int) -> None
         lost = "benchmark.py: standard output is closed: what was printed is lost\n"
         assert done.stderr.endswith(lost) == (closed == ">&-")
     else:
-        assert done.stderr.startswith("convnet-benchmarks: standard input: ")
+        assert done.stderr.startswith("convnet-benchmarks t7: standard input: ")
 
 
 def test_a_deleted_working_folder_is_one_line(tmp_path: Path) -> None:
@@ -130,3 +133,59 @@ def test_what_a_file_holds_reaches_the_terminal_as_text(capsys: pytest.CaptureFi
 def test_a_defect_of_ours_is_not_hidden() -> None:
     with pytest.raises(ZeroDivisionError):
         run_command("p", raising(ZeroDivisionError()))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["flops", "--parts", "rofline"],
+            "flops: option --parts: unknown part 'rofline' (did you mean roofline?)",
+        ),
+        (
+            ["sweep", "--nets", "alexnet", "--batchsizes", "3"],
+            "sweep: unknown option --batchsizes (did you mean --batch-sizes?)",
+        ),
+        (["sweep", "--nets", "alexnt"], "sweep: option --nets: unknown net 'alexnt' (did you mean alexnet"),
+        (["sweep", "--nets", str(ROOT)], f"sweep: option --nets: '{ROOT}' is a folder; accepted: a name of"),
+        (
+            ["sweep", "--nets", "benchmark.py"],
+            "sweep: option --nets: 'benchmark.py' is a file; name a function",
+        ),
+        (
+            ["ops", "--mode", "trainin"],
+            "ops: option --mode: unknown value 'trainin' (did you mean training?)",
+        ),
+        (
+            ["backends", "--nets", "alexnet", "--with", "tf32"],
+            "backends: option --with: backend tf32 is for cuda, not for cpu",
+        ),
+        (["benchmark", "--device", "3"], "benchmark: option --device 3: a GPU's number needs -cuda true"),
+        (["benchmark", "-4d_tensor", "perhaps"], "option -4d_tensor: 'perhaps' is none of true, false, auto"),
+        (["benchmark", "--backend", "autp"], "option --backend: unknown value 'autp' (did you mean auto?)"),
+        (["criterion", "--net", "ssd_vgg16"], "option --net: ssd_vgg16 gives several tensors"),
+    ],
+)
+def test_bad_input_is_one_line_that_helps(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    error = capsys.readouterr().err
+    assert message in error and error.count("\n") == 1 and error.startswith("convnet-benchmarks ")
+
+
+@pytest.mark.parametrize("program", [("--version",), ("sweep", "--version"), ("benchmark", "-version")])
+def test_version(program: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    with contextlib.suppress(SystemExit):
+        main(program)
+    assert capsys.readouterr().out.startswith(
+        f"convnet-benchmarks {convnet_benchmarks.__version__}, PyTorch "
+    )
+
+
+@pytest.mark.parametrize("name", command_names())
+def test_every_help_has_examples(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with contextlib.suppress(SystemExit):
+        main([name, "--help"])
+    shown = capsys.readouterr().out.partition("examples:\n")[2]
+    assert f"  convnet-benchmarks {name}" in shown

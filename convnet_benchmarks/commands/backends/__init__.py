@@ -21,7 +21,7 @@ from convnet_benchmarks.progress import Progress
 from convnet_benchmarks.timing.statistics import FEWEST_FOR_A_VERDICT
 from convnet_benchmarks.workload import backends, variants
 from convnet_benchmarks.workload import nets as named_nets
-from convnet_benchmarks.workload.devices import DTYPES
+from convnet_benchmarks.workload.devices import DTYPES, device_type
 from convnet_benchmarks.workload.memory import SHARE_OF_MEMORY, available_bytes
 from nets import registry
 
@@ -105,6 +105,10 @@ def main(arguments: Sequence[str], program: str) -> int:
     others = [variants.find(name, options.dtype, "--with") for name in options.others]
     if without.name in options.others:
         raise UserError(f"option --with: '{without.name}' is the reference (--without) already")
+    for variant in (without, *others):
+        why = variant.backend.why_not_on(device_type(options.device))
+        if why:
+            raise UserError(f"option --{'without' if variant is without else 'with'}: {why} (--device)")
     if options.accuracy and (changed := [v.name for v in (without, *others) if v.variables]):
         raise UserError(f"option --accuracy: does not take variants with variables ({', '.join(changed)})")
     options.nets = _nets(options)

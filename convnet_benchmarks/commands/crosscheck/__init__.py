@@ -36,6 +36,13 @@ Compares two results, A being the reference:
 
 Exit code: 0 they agree, 1 they differ, 2 bad input."""
 
+_EXAMPLES = (
+    "titan_2015.log result.json           an old log and a new run",
+    "dump.t7 ours.npz                     tensor by tensor",
+    "--lua net.lua --net alexnet_owt      a Lua net and ours, from one seed",
+    "model.t7                             a model with the input and output recorded beside it",
+)
+
 
 def main(arguments: Sequence[str], program: str) -> int:
     options = _parser(program).parse_args(arguments)
@@ -54,6 +61,7 @@ def _parser(program: str) -> argparse.ArgumentParser:
     parser = OneLineParser(
         prog=program,
         description=_DESCRIPTION,
+        epilog="examples:\n" + "\n".join(f"  {program} {example}" for example in _EXAMPLES),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
@@ -144,6 +152,7 @@ def _compare(options: argparse.Namespace) -> "Report":
     kinds = [_is_result_file(path) for path in (options.a, options.b)]
     if kinds[0] != kinds[1]:
         log, results = (options.b, options.a) if kinds[0] else (options.a, options.b)
+        load_runs(log)  # raises UserError for a file that is none
         raise UserError(f"{log} is a run and {results} a result file: give two of one kind")
     return _compare_results(options) if kinds[0] else _compare_runs(options)
 

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.errors import UserError, unknown
 from convnet_benchmarks.options.nets import add_net_options, find_net
 from convnet_benchmarks.options.study import open_output, study_parser
 from convnet_benchmarks.options.types import names, positive, sizes
@@ -27,9 +27,9 @@ _EXAMPLES = (
 def main(arguments: Sequence[str], program: str) -> int:
     """Runs the command. Returns 0; raises UserError for bad options and for counters that are not there."""
     options = _parser(program).parse_args(arguments)
-    unknown = [name for name in options.parts if name not in PARTS]
-    if unknown:
-        raise UserError(f"--parts: unknown part '{unknown[0]}'; accepted: {', '.join(PARTS)}")
+    wrong = [name for name in options.parts if name not in PARTS]
+    if wrong:
+        raise UserError(f"option --parts: {unknown('part', wrong[0], PARTS)}")
     find_net(vars(options))
     with open_output("flops", options) as output:
         from convnet_benchmarks.commands.flops.parts import Study

@@ -69,7 +69,9 @@ def repeatable_layer(module: nn.Module, input: torch.Tensor, wanted: str | None)
     if wanted is None:
         wanted = max(found, key=lambda path: found[path])
     if wanted not in found:
-        raise UserError(f"--slope-layer: '{wanted}' cannot follow itself; accepted: {', '.join(found)}")
+        layers = dict(module.named_modules())
+        problem = f"'{wanted}' cannot follow itself" if wanted in layers else f"there is no layer '{wanted}'"
+        raise UserError(f"option --slope-layer: {problem}; accepted: {', '.join(found)}")
     return wanted, found[wanted]
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from convnet_benchmarks import environment
 from convnet_benchmarks.child_process import call
 from convnet_benchmarks.commands.ops.show import mean_of_runs, tables
-from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.errors import UserError, unknown
 from convnet_benchmarks.options.nets import add_net_options, find_devices, find_net
 from convnet_benchmarks.options.study import open_output, study_parser, without_files
 from convnet_benchmarks.options.types import names, positive, sizes
@@ -31,9 +31,9 @@ _EXAMPLES = (
 def main(arguments: Sequence[str], program: str) -> int:
     """Runs the command. Returns 0; raises UserError for bad options."""
     options = _parser(program).parse_args(arguments)
-    unknown = [name for name in options.tables if name not in _TABLES]
-    if unknown:
-        raise UserError(f"--tables: unknown table '{unknown[0]}'; accepted: {', '.join(_TABLES)}")
+    wrong = [name for name in options.tables if name not in _TABLES]
+    if wrong:
+        raise UserError(f"option --tables: {unknown('table', wrong[0], _TABLES)}")
 
     find_net(vars(options))
     with open_output("ops", options) as output:

@@ -11,7 +11,7 @@ from convnet_benchmarks.commands.report.data import ReportData
 from convnet_benchmarks.commands.report.matplotlib import save_png
 from convnet_benchmarks.commands.report.page import Section, page_text
 from convnet_benchmarks.commands.report.plots import all_plots
-from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.errors import UserError, unknown
 from convnet_benchmarks.history import read_sources
 from convnet_benchmarks.options.study import open_output, study_parser
 from convnet_benchmarks.options.types import names
@@ -79,9 +79,9 @@ def _sections(options: argparse.Namespace) -> "tuple[list[Section], list[Source]
 
     plots = all_plots()
     wanted = list(plots) if options.plots is None else options.plots
-    unknown = [name for name in wanted if name not in plots]
-    if unknown:
-        raise UserError(f"option --plots: unknown plot '{unknown[0]}'; accepted: {', '.join(plots)}")
+    wrong = [name for name in wanted if name not in plots]
+    if wrong:
+        raise UserError(f"option --plots: {unknown('plot', wrong[0], plots)}")
     data = ReportData(load_all(options.files), read_sources())
     sections = [
         Section(name, plot.TITLE, plot.COMMAND, plot.chart(data))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from convnet_benchmarks.commands.sweep.run import LARGEST_BATCH, THROUGHPUT, Task, measure_missing
 from convnet_benchmarks.commands.sweep.tables import sweep_tables
-from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.errors import UserError, unknown
 from convnet_benchmarks.options import study, types
 from convnet_benchmarks.points.file import PointFile, latest
 from convnet_benchmarks.points.point import FAILED, MODES, Point
@@ -136,14 +136,14 @@ def _check(options: argparse.Namespace) -> None:
         options.nets = list(registry.NETS)
     for name in options.nets:
         named_nets.find(name, options.input_size, "--nets")
-    for option, given, accepted in (
-        ("--dtypes", options.dtypes, DTYPES),
-        ("--backends", options.backends, backends.BACKENDS),
-        ("--modes", options.modes, MODES),
+    for option, what, given, accepted in (
+        ("--dtypes", "number format", options.dtypes, DTYPES),
+        ("--backends", "backend", options.backends, backends.BACKENDS),
+        ("--modes", "mode", options.modes, MODES),
     ):
         for name in given:
             if name not in accepted:
-                raise UserError(f"option {option}: unknown '{name}'; accepted: {', '.join(accepted)}")
+                raise UserError(f"option {option}: {unknown(what, name, accepted)}")
     if not options.batch_sizes and not options.largest_batch:
         raise UserError("option --batch-sizes: none needs --largest-batch, or there is nothing to do")
 

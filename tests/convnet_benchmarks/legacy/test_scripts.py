@@ -296,7 +296,9 @@ def test_help_is_quick_because_nothing_heavy_is_imported() -> None:
 def test_the_modern_command_line_on_a_gpu() -> None:
     size = sized(("64", "-iter", "3"), ("1", "-iter", "1"))
     memory = {"FAKE_GPU_MIB": "4096"}  # of a fake GPU
-    done = run_python("benchmark.py", "--cuda", "--cudnn", "--batch-size", *size, environment=memory)
+    done = run_python(
+        "benchmark.py", "--cuda", "--cudnn", "--batch-size", *size, fresh=True, environment=memory
+    )
     assert done.returncode == 0, done.stderr
     assert "cudnn.SpatialConvolution(3 -> 96, 7x7, 2,2)" in done.stdout
     assert "Cudnn" in done.stderr
@@ -327,9 +329,8 @@ def test_the_largest_batch_to_try_runs() -> None:
 
 @pytest.mark.gpu
 def test_too_large_a_batch_on_a_gpu_is_one_line_and_exit_3() -> None:
-    done = run_python(
-        "benchmark.py", "--cuda", "--batch-size", "100000", "-iter", "1", "--net", "alexnet_owt"
-    )
+    net = sized("alexnet_owt", "squeezenet1.1")
+    done = run_python("benchmark.py", "--cuda", "--batch-size", "100000", "-iter", "1", "--net", net)
     assert done.returncode == 3
     assert re.search(r"the largest batch to try is \d+", done.stderr.splitlines()[-1])
 

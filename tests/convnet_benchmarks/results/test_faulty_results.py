@@ -139,7 +139,7 @@ def test_a_faulty_point_as_typed(
     arguments = [points, points] if command == "compare" else [points, "--out", str(tmp_path / "report.html")]
     done = run_python("-m", "convnet_benchmarks", command, *arguments)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith(f"convnet-benchmarks: {points}, line 2: {message}")
+    assert done.stderr.startswith(f"convnet-benchmarks {command}: {points}, line 2: {message}")
     assert len(done.stderr.splitlines()) == 1
 
 

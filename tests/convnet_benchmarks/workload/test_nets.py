@@ -110,7 +110,7 @@ def test_a_torch7_model(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("lenet", r"option --net: unknown net 'lenet' .*; accepted: alexnet_owt, .*; or module:function"),
+        ("lenet", r"option --net: unknown net 'lenet' \(did you mean .*\?\); or module:function"),
         (
             "zoo_missing:net",
             r"cannot import 'zoo_missing': ModuleNotFoundError: No module named 'zoo_missing'$",
@@ -138,7 +138,7 @@ def test_what_is_not_there(folder: Path, name: str, message: str) -> None:
     [
         ("zoo_models:breaks", r"zoo_models:breaks\(\) failed: KeyError: 'layers' \(.*zoo_models.py:\d+\)$"),
         ("zoo_models:ends", r"zoo_models:ends\(\) failed: SystemExit: 0 \(.*zoo_models.py:\d+\)$"),
-        ("zoo_models:number", r"zoo_models:number\(\) returned a int; accepted: a torch.nn.Module"),
+        ("zoo_models:number", r"zoo_models:number\(\) returned an int; accepted: a torch.nn.Module"),
     ],
 )
 def test_functions_that_give_no_module(folder: Path, name: str, message: str) -> None:

@@ -107,7 +107,7 @@ def test_what_is_no_time_in_a_runs_json_is_refused_by_label(tmp_path: Path, time
     path.write_text(re.sub(r'(":TOTAL:": )[^,}]+', rf"\g<1>{time}", text))
     done = run_python("-m", "convnet_benchmarks", "crosscheck", str(LOGS / "benchmark_cpu.log"), str(path))
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith(f"convnet-benchmarks: {path}: label ':TOTAL:' is ")
+    assert done.stderr.startswith(f"convnet-benchmarks crosscheck: {path}: label ':TOTAL:' is ")
     assert done.stderr.endswith("; accepted: milliseconds above 0\n") and len(done.stderr.splitlines()) == 1
 
 

@@ -39,7 +39,7 @@ def test_each_kind_of_pair_as_typed(arguments: tuple[str, ...], code: int, last_
 def test_bad_input_as_typed() -> None:
     done = run_python("-m", "convnet_benchmarks", "crosscheck", "nothere.t7")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "convnet-benchmarks: nothere.t7: no such file\n"
+    assert done.stderr == "convnet-benchmarks crosscheck: nothere.t7: no such file\n"
 
 
 KINDS = (".t7", ".h5", ".npz", PT, ".json")
@@ -163,7 +163,7 @@ def test_arrays_of_neither_numbers_nor_texts_are_refused_by_place(
     path = str(write(tmp_path / "a.npz", {"x": np.ones(2), "y": values}))
     done = run_python("-m", "convnet_benchmarks", "crosscheck", path, path)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith(f"convnet-benchmarks: {path}: y: holds {held}; accepted: ")
+    assert done.stderr.startswith(f"convnet-benchmarks crosscheck: {path}: y: holds {held}; accepted: ")
     assert len(done.stderr.splitlines()) == 1
 
 
@@ -236,7 +236,7 @@ def test_tensors_without_plain_values_are_refused_by_place(tmp_path: Path, kind:
     done = run_python("-m", "convnet_benchmarks", "crosscheck", path, path)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        f"convnet-benchmarks: {path}: net.x: holds a {kind} tensor; "
+        f"convnet-benchmarks crosscheck: {path}: net.x: holds a {kind} tensor; "
         "accepted: dense tensors, saved with their values\n"
     )
 
@@ -260,7 +260,7 @@ def test_what_is_in_a_pt_file_is_refused_by_name_in_plain_words(
     torch.save(value, path)
     done = run_python("-m", "convnet_benchmarks", "crosscheck", path, path)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith(f"convnet-benchmarks: {path}: ") and message in done.stderr
+    assert done.stderr.startswith(f"convnet-benchmarks crosscheck: {path}: ") and message in done.stderr
     assert done.stderr.removesuffix("\n").isprintable()
 
 
@@ -285,4 +285,4 @@ def test_a_file_with_broken_bytes_is_read_or_refused(crosscheck: Command, tmp_pa
         broken[random.integers(len(whole))] = random.integers(256)
         path.write_bytes(broken)
         code, _, stderr, _ = crosscheck(path, path)
-        assert code == 0 or (code == 2 and stderr.startswith(f"convnet-benchmarks: {path}: "))
+        assert code == 0 or (code == 2 and stderr.startswith(f"convnet-benchmarks crosscheck: {path}: "))

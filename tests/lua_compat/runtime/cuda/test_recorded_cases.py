@@ -75,7 +75,8 @@ def test_nn_s_cases_run_where_their_tensors_lie(
     cases = (GOLDEN / "cases_nn.lua").read_text(encoding="utf-8")
     code = f"(function(...) {NN_CASES} end)((function() {cases} end)(), 'torch.{element}Tensor', {tolerance})"
     found = dict(line.split("\t", 1) for line in printed(runtime, capfd, code).splitlines())
-    assert found.keys() == missing, found
+    there = torch.cuda.is_available()  # where a GPU has more kernels than a CPU
+    assert found.keys() <= missing if there else found.keys() == missing, found
 
 
 def test_a_net_in_half_precision_is_near_the_same_in_single(runtime: Runtime) -> None:
