@@ -105,8 +105,12 @@ def main(arguments: Sequence[str], program: str) -> int:
     others = [variants.find(name, options.dtype, "--with") for name in options.others]
     if without.name in options.others:
         raise UserError(f"option --with: '{without.name}' is the reference (--without) already")
+    try:
+        device = device_type(options.device)
+    except UserError as error:
+        raise UserError(f"option --device: {error}") from None
     for variant in (without, *others):
-        why = variant.backend.why_not_on(device_type(options.device))
+        why = variant.backend.why_not_on(device)
         if why:
             raise UserError(f"option --{'without' if variant is without else 'with'}: {why} (--device)")
     if options.accuracy and (changed := [v.name for v in (without, *others) if v.variables]):

@@ -154,9 +154,15 @@ def test_ctrl_c_keeps_and_shows_what_there_is(
     ("arguments", "message"),
     [
         (["--nets", "vgg_z"], "option --nets: unknown net 'vgg_z'"),
-        (["--nets", "vgg_a", "--dtypes", "int3"], "option --dtypes: unknown 'int3'; accepted: float32"),
-        (["--nets", "vgg_a", "--backends", "cuda"], "option --backends: unknown 'cuda'; accepted: stock"),
-        (["--nets", "vgg_a", "--modes", "dreaming"], "option --modes: unknown 'dreaming'"),
+        (
+            ["--nets", "vgg_a", "--dtypes", "int3"],
+            "option --dtypes: unknown number format 'int3'; accepted: float32",
+        ),
+        (
+            ["--nets", "vgg_a", "--backends", "cuda"],
+            "option --backends: unknown backend 'cuda'; accepted: stock",
+        ),
+        (["--nets", "vgg_a", "--modes", "dreaming"], "option --modes: unknown mode 'dreaming'"),
         (["--nets", "vgg_a", "--batch-sizes", "none"], "none needs --largest-batch"),
         (["--nets", "vgg_a", "--batch-sizes", "0"], "'0' is not a whole number from 1 up"),
         (["--nets", "vgg_a", "--memory-budget", "much"], "'much' is not an amount of memory"),

@@ -83,7 +83,10 @@ def test_names_that_begin_with_no_are_not_negations() -> None:
         (["--seed", "4294967296"], "option --seed: '4294967296' is not a whole number from 0 to 4294967295"),
         (["-threads", "9999999999"], "option -threads: '9999999999' is not a whole number from 1 to 1024"),
         (["-iter", "soon"], "option -iter: 'soon' is neither a whole number from 1 up nor 'auto'"),
-        (["--dtype", "int8"], "option --dtype: unknown value 'int8'"),
+        (
+            ["--dtype", "int8"],
+            "option --dtype: unknown value 'int8'; accepted: float32, float64, bfloat16, float16",
+        ),
         (["--no-cuda=true"], "option --no-cuda takes no value"),
         (["--bacth-size", "3"], "unknown option --bacth-size (did you mean --batch-size?); see --help"),
         (["-frobnicate"], "unknown option -frobnicate; see --help"),
