@@ -76,9 +76,7 @@ def test_names_are_known_without_torch() -> None:
 
 
 def test_an_unknown_name_gets_suggestions() -> None:
-    with pytest.raises(
-        KeyError, match=r"'resnet50' \(did you mean .*resnet50_v1.*\); accepted: alexnet_owt,"
-    ):
+    with pytest.raises(KeyError, match=r"'resnet50' \(did you mean .*resnet50_v1.*\)"):
         registry.find("resnet50")
 
 

@@ -48,6 +48,12 @@ def _region(row: list[float], scale: float, old: bool) -> tuple[int, ...]:
     return (int(row[0]) - 1, *places)
 
 
+def _check_places(places: Tensor, first: int, end: int) -> None:
+    """Raises ValueError for a place outside ``first`` to below ``end``."""
+    if not bool(((places >= first) & (places < end)).all()):
+        raise ValueError(f"a place in an image is outside {first} to {end - 1}")
+
+
 def pool_regions(
     out: Out, indices: Out, images: Tensor, regions: Tensor, width: int, height: int, scale: float, old: bool
 ) -> None:
@@ -80,6 +86,8 @@ def pool_regions_gradient(
 ) -> None:
     planes = images.shape[1]
     area = images.shape[2] * images.shape[3]
+    _check_places(indices, _NOTHING, area)
+    _check_places(regions[:, 0], 1, len(images) + 1)
     of_image = (regions[:, 0].long() - 1).view(-1, 1, 1, 1) * planes * area
     of_plane = torch.arange(planes).view(1, -1, 1, 1) * area
     found = indices >= 0
@@ -127,5 +135,6 @@ def stochastic_average(out: Out, x: Tensor, kw: int, kh: int, dw: int, dh: int) 
 
 
 def stochastic_choice_gradient(grad: Out, x: Tensor, indices: Tensor, grad_output: Tensor) -> None:
+    _check_places(indices, 0, x.shape[2] * x.shape[3])
     grad.resize_(x.shape).zero_()
     grad.flatten(2).scatter_add_(2, indices.long().flatten(2), grad_output.reshape(indices.shape).flatten(2))

@@ -38,6 +38,7 @@ for work in (lambda: torch.zeros(1 << 40, device=device), lambda: x + torch.ones
 """
 
 
+@pytest.mark.slow
 def test_the_fake_gpu_is_told_from_the_cpu() -> None:
     done = run_python("-c", FAKE, environment={"PYTHONPATH": str(START)})
     assert (done.returncode, done.stdout) == (0, "OutOfMemoryError\nRuntimeError\n"), done.stderr

@@ -210,7 +210,7 @@ def test_legacy_timing_and_auto_run(script: str) -> None:
         (["-batch_size", "0"], "option -batch_size"),
         (["-batch_size", "x"], "option -batch_size"),
         (["--nett", "alexnet_owt"], "did you mean --net?"),
-        (["--net", "lenet"], "accepted: alexnet_owt, alexnet, "),
+        (["--net", "lenet"], "unknown net 'lenet' (did you mean alexnet or "),
         (["-cudnn", "true"], "option -cudnn true needs -cuda true"),
         (["-ccn2", "true"], "option -ccn2 true needs -cuda true"),
         (["-z", "4"], "option -z: overfeat_accurate takes 3 input planes, not 4"),

@@ -21,7 +21,9 @@ RESULTS = {
     "adaptive_max_pooling",
     "fractional_max_pooling",
     "nearest",
+    "pool_regions",
     "spatial_max_pooling",
+    "stochastic_choice",
     "temporal_max_pooling",
     "volumetric_max_pooling",
 }
@@ -63,6 +65,7 @@ def connections(hostile: int, column: int) -> Tensor:
 IMAGE, POOLED, VOLUME, OF_VOLUME = zeros(2, 4, 4), zeros(2, 2, 2), zeros(2, 4, 4, 4), zeros(2, 2, 2, 2)
 WINDOW = (2, 2, 2, 2, 0, 0, False)
 VOLUME_WINDOW = (False, *[2] * 6, *[0] * 3, *[1] * 3)
+REGION = torch.tensor([[1.0, 1.0, 1.0, 4.0, 4.0]], dtype=torch.float64)
 FILTERS, BIAS = zeros(2, 3, 3), zeros(2)
 
 # Each gives the arguments for one hostile index.
@@ -86,6 +89,14 @@ CASES: dict[str, tuple[str, Callable[[int], tuple[Any, ...]]]] = {
     "temporal pooling": (
         "temporal_max_pooling_grad_input",
         lambda i: (zeros(0), zeros(4, 3), zeros(2, 3), places(i, 2, 3) - 1, 2, 2),
+    ),
+    "regions": (
+        "pool_regions_gradient",
+        lambda i: (zeros(0), places(i, 1, 2, 2, 2) - 2, zeros(1, 2, 4, 4), REGION, zeros(1, 2, 2, 2)),
+    ),
+    "stochastic pooling": (
+        "stochastic_choice_gradient",
+        lambda i: (zeros(0), zeros(1, 2, 4, 4), places(i, 1, 2, 2, 2) - 1, zeros(1, 2, 2, 2)),
     ),
     "unpooling": ("max_unpooling", lambda i: (zeros(0), POOLED, places(i, 2, 2, 2), 2, 2)),
     "unpooling's gradient": (
