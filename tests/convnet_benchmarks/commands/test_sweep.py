@@ -239,7 +239,8 @@ def test_the_command_as_typed(tmp_path: Path) -> None:
     assert kinds == ["point", "largest batch"]
 
 
-@pytest.mark.parametrize("kills", [2, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("kills", [2, 20])
 def test_kills_at_any_moment_lose_no_finished_point(tmp_path: Path, kills: int) -> None:
     path = tmp_path / "p.jsonl"
     lists = ("--batch-sizes", ",".join(map(str, range(1, kills + 2))), "--points", str(path))

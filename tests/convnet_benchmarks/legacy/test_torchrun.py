@@ -12,7 +12,8 @@ SMALL = ("--net", "squeezenet1.1", "-x", "64", "-y", "64", "-iter", "2")
 TORCHRUN = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
 
 
-@pytest.mark.parametrize("mode", ["train", pytest.param("instances", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["train", "instances"])
 def test_two_processes_print_once_and_report_their_scaling(tmp_path: Path, mode: str) -> None:
     path = tmp_path / "r.json"
     done = run_python(

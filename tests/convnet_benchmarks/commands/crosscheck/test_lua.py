@@ -49,7 +49,10 @@ def script(folder: Path, text: str, name: str = "recognize_digits.lua") -> Path:
     return path
 
 
-@pytest.mark.parametrize("ending", ["return net", "model = net", "return function(lib) return net end"])
+@pytest.mark.parametrize(
+    "ending",
+    ["return net", pytest.param("model = net", marks=pytest.mark.slow), "return function(lib) return net end"],
+)
 def test_a_net_defined_in_lua_is_the_python_net(crosscheck: Command, tmp_path: Path, ending: str) -> None:
     if "function" in ending:  # the parameters are drawn when the function is called
         body = DIGITS.replace("local net", "return function(lib) local net").replace("nn.ReLU", "lib[3]")
@@ -83,7 +86,7 @@ def test_a_net_that_differs_is_told_where(crosscheck: Command, tmp_path: Path) -
     ("text", "options", "said"),
     [
         ("return 5", [], "it returns number: return an nn.Module"),
-        ("error('broken here')", [], "broken here"),
+        pytest.param("error('broken here')", [], "broken here", marks=pytest.mark.slow),
         ("os.exit(3)", [], "exit code 3"),
         ("return nn.Linear(3, 4)", [], "input must be vector or matrix"),
         (DIGITS + "return net", ["--net", "recognise_digits"], "did you mean recognize_digits"),
