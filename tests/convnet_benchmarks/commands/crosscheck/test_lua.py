@@ -51,7 +51,11 @@ def script(folder: Path, text: str, name: str = "recognize_digits.lua") -> Path:
 
 @pytest.mark.parametrize(
     "ending",
-    ["return net", pytest.param("model = net", marks=pytest.mark.slow), "return function(lib) return net end"],
+    [
+        "return net",
+        pytest.param("model = net", marks=pytest.mark.slow),
+        "return function(lib) return net end",
+    ],
 )
 def test_a_net_defined_in_lua_is_the_python_net(crosscheck: Command, tmp_path: Path, ending: str) -> None:
     if "function" in ending:  # the parameters are drawn when the function is called
