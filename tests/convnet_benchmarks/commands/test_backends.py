@@ -101,6 +101,7 @@ def net(tmp_path: Path) -> str:
     return f"{file}:tiny"
 
 
+@pytest.mark.slow
 def test_a_sitting_times_variants_in_turns(net: str) -> None:
     point = Point(net, 4, input_size=(3, 8, 8), threads=1)
     others = [variant(name) for name in ("mm", "bf16", "no-cudnn")]
@@ -211,6 +212,7 @@ def test_the_published_numbers_stand_in_our_layout() -> None:
     assert set(NETS.values()) <= set(registry.NETS)
 
 
+@pytest.mark.slow
 def test_comparisons_are_measurements(net: str) -> None:
     from convnet_benchmarks.results.from_points import of_point
 

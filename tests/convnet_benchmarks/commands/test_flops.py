@@ -301,6 +301,7 @@ def test_the_command_counts_and_writes_files(tmp_path: Path) -> None:
 SMALL = ("flops", "--net", "recognize_digits", "--threads", "1")
 
 
+@pytest.mark.slow
 def test_throughput_against_batch(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = tmp_path / "flops.json"
     options = ("--parts", "throughput", "--batch-sizes", "4,1", "--seconds", "1", "--json", str(path))

@@ -232,6 +232,7 @@ def test_text_files_are_refused() -> None:
         t7.load(io.StringIO("4\n"))  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_deep_nesting_needs_no_recursion() -> None:
     depth = 100_000
     data = b"".join(ints(3, i, 1) + ints(2) + text(b"d") for i in range(1, depth)) + ints(3, depth, 0)

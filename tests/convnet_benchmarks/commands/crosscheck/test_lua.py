@@ -106,6 +106,7 @@ def test_what_cannot_be_compared_is_one_line_and_exit_code_2(
     assert (code, out) == (2, "") and said in last and "Traceback" not in err
 
 
+@pytest.mark.slow
 def test_a_script_is_compared_with_what_it_wrote_under_torch7(crosscheck: Command, tmp_path: Path) -> None:
     code, out, *_ = crosscheck(GOLDEN / "random.t7", "--lua", GOLDEN / "probe_random.lua")
     assert code == 0 and "AGREE: 120 of 120 values" in out
@@ -119,6 +120,7 @@ def test_a_script_is_compared_with_what_it_wrote_under_torch7(crosscheck: Comman
     assert code == 2 and "it wrote no file" in err
 
 
+@pytest.mark.slow
 def test_the_probe_of_tensors_gives_the_recorded_file(crosscheck: Command) -> None:
     """But for the signs of singular vectors, what symeig leaves in a result nobody asked for, and the file
     and line that Torch7's own Lua code puts before an error's text."""

@@ -108,6 +108,7 @@ def test_what_is_absent_is_named_with_the_command_that_makes_it(tmp_path: Path) 
 
 
 @pytest.mark.usefixtures("needs_bokeh")
+@pytest.mark.slow
 def test_pictures(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     folder, out = tmp_path / "deep" / "pictures", str(tmp_path / "report.html")
