@@ -1,15 +1,14 @@
 """Measures a module of the caller's."""
 
 import copy
+import time
 from collections.abc import Sequence
-from dataclasses import replace
-from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 from convnet_benchmarks import environment
 from convnet_benchmarks.api.results import Results
 from convnet_benchmarks.errors import UserError
-from convnet_benchmarks.points.measure import figures
+from convnet_benchmarks.points.measure import Outcome, figures, record_of
 from convnet_benchmarks.points.point import MODES, OK, Point
 from convnet_benchmarks.points.workload import PointWorkload
 from convnet_benchmarks.timing.loops import Settling, device_clock
@@ -56,6 +55,7 @@ def benchmark(
         raise UserError(f"benchmark: unknown backend '{backend}'; accepted: {', '.join(BACKENDS)}")
     if not seconds > 0:
         raise UserError(f"benchmark: seconds is {seconds}; accepted: a number above 0")
+    begin = time.perf_counter()
     batch = _batch(module, input)
     dtype = str(batch.dtype).removeprefix("torch.")
     kernels, device = BACKENDS[backend], batch.device
@@ -78,23 +78,15 @@ def benchmark(
     try:
         with open_kernels(kernels, own, batch, training=mode == "training") as opened:
             phases = phase_steps(opened.phases, batch) if mode == "training" and opened.phases else {}
-            ran = replace(ran_on(net, tuple(batch.shape), backend, dtype, device), net=net.name)
+            ran = ran_on(net, tuple(batch.shape), backend, dtype, device)
             workload = PointWorkload(
                 own, batch, device, device_clock(device), opened.infer, phases, opened.engine, ran
             )
             found = figures(workload, settling)
     except UnsupportedError as error:
         raise UserError(f"benchmark: {error}") from None
-    record = {
-        "kind": "point",
-        "point": point.as_dict(),
-        "machine": environment.machine(str(device)),
-        "status": OK,
-        "reason": "",
-        "time": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        **found,
-    }
-    return Results.of_records([record])
+    about = {"kind": "point", "machine": environment.machine(str(device))}
+    return Results.of_records([about | record_of(point, Outcome(OK, "", found), begin)])
 
 
 def _batch(module: "nn.Module", input: "Sequence[int] | torch.Tensor") -> "torch.Tensor":

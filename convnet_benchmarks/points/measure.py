@@ -46,6 +46,11 @@ def measure(point: Point, settling: Settling | None = None) -> dict[str, Any]:
     with outcome_of() as outcome:
         outcome.figures = _measured(point, settling or Settling(most_seconds=10.0))
     _give_memory_back()
+    return record_of(point, outcome, begin)
+
+
+def record_of(point: Point, outcome: "Outcome", begin: float) -> dict[str, Any]:
+    """Returns the record of a point whose measurement began at ``begin``, by ``time.perf_counter``."""
     return {
         "point": point.as_dict(),
         "status": outcome.status,

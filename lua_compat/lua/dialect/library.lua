@@ -8,27 +8,19 @@ local next, loaded = next, package.loaded
 
 -- pairs and ipairs ask the metatable.
 
-local plain_pairs, plain_ipairs = pairs, ipairs
-
-function pairs(object)
-   local metatable = metatable_of(object)
-   local method = metatable and rawget(metatable, '__pairs')
-   if method then
-      if type(method) == 'function' then return method(object) end
-      return call_method(method, object)
+local function asking(event, plain)
+   return function(object)
+      local metatable = metatable_of(object)
+      local method = metatable and rawget(metatable, event)
+      if method then
+         if type(method) == 'function' then return method(object) end
+         return call_method(method, object)
+      end
+      return plain(object)
    end
-   return plain_pairs(object)
 end
 
-function ipairs(object)
-   local metatable = metatable_of(object)
-   local method = metatable and rawget(metatable, '__ipairs')
-   if method then
-      if type(method) == 'function' then return method(object) end
-      return call_method(method, object)
-   end
-   return plain_ipairs(object)
-end
+pairs, ipairs = asking('__pairs', pairs), asking('__ipairs', ipairs)
 
 -- Tables
 

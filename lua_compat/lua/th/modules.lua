@@ -109,13 +109,6 @@ local function at(object, path)
    return value
 end
 
--- The first and the last element, from the start of its storage.
-local function span(r)
-   local last = r.off
-   for d = 1, 2 * r.nd, 2 do last = last + (r[d] - 1) * r[d + 1] end
-   return r.off, last
-end
-
 local function parameters_of(object)
    local parameters, gradients = object:parameters()
    return parameters or {}, gradients or {}
@@ -190,7 +183,7 @@ function actions.modules_bind(number, k, ...)
    local entry = objects[number]
    local tensor, target = entry.tensors[k], (tensor_at({ ... }, 1))
    local r, new = records[tensor], records[target]
-   local old, first, last = r.S, span(r)
+   local old, first, last = r.S, r.off, memory.last_offset(r)
    local same = r.nd == new.nd
    for d = 1, 2 * r.nd do same = same and r[d] == new[d] end
    if not same then error('a parameter cannot change its size', 0) end
@@ -199,8 +192,7 @@ function actions.modules_bind(number, k, ...)
    each_tensor(entry.object, function(_, _, other)
       local o = records[other]
       if other == tensor or o.S ~= old or o.nd == 0 then return end
-      local from, to = span(o)
-      if from >= first and to <= last then moving[#moving + 1] = o end
+      if o.off >= first and memory.last_offset(o) <= last then moving[#moving + 1] = o end
    end)
    for _, o in ipairs{ r, unpack(moving) } do
       local sizes, strides = {}, {}

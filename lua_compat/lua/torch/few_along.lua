@@ -7,17 +7,12 @@ local few = require 'torch.few'
 -- The sandbox's loadstring gives what it compiles the globals of the script: this is not for our own text.
 local loadstring = loadstring
 
-local count, is_contiguous = memory.count, memory.is_contiguous
+local count, is_contiguous, root_of = memory.count, memory.is_contiguous, memory.root
 local copy, tonumber = ffi.copy, tonumber
 
 local place = few.place
 
 local along = {}
-
-local function root_of(S)
-   while S.parent do S = S.parent end
-   return S
-end
 
 -- A tensor as outer x n x inner elements, n of them along dimension d: the numbers of the other two, and the steps in all
 -- three. nil where two loops cannot follow the dimensions on one side of d.

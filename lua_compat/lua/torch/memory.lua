@@ -10,9 +10,9 @@
 --   era   that of the storage when h was made
 -- A storage's record: T, p (pointer to the first element), n (elements), capacity, h (handle in Python, made when one is
 -- first wanted; nil without memory), base (elements before p[0] in Python's storage: not 0 for a storage that views
--- another), blocks (the list that its piece of a slab goes back to; nil for memory that Python requested), era (how often it has got other memory
--- that Python sees as another storage; nil: never), removed (the file of a shared-memory object, which goes with it), fixed
--- (it cannot grow: it is a file's memory, or, shared, that of another Lua state, too).
+-- another), blocks (the list that its piece of a slab goes back to; nil for memory that Python requested), era (how often
+-- it has got other memory that Python sees as another storage; nil: never), removed (the file of a shared-memory object,
+-- which goes with it), fixed (it cannot grow: it is a file's memory, or, shared, that of another Lua state, too).
 -- Both may have c, the C structure that stands for them (torch/cdata.lua).
 local ffi = require 'ffi'
 local types = require 'torch.types'
@@ -239,8 +239,10 @@ local function push_storage(T, S)
    return ud
 end
 
--- A storage of n elements, of few_bytes.
+-- Whether n elements fit a block.
 local function few_bytes(T, n) return n * T.size <= LARGEST and not T.device end
+
+-- A storage of n elements, which few_bytes allows.
 local function small_storage(T, n)
    local list, p, h = take_block(T, n)
    if ndead >= RELEASE_AT then release_dead() end
@@ -609,10 +611,16 @@ local function handle(r)
 end
 memory.handle = handle
 
+-- The storage whose memory S views; S itself if it views none.
+local function root(S)
+   while S.parent do S = S.parent end
+   return S
+end
+memory.root = root
+
 -- The same for a kernel that may resize the tensor: that takes memory which Python requested.
 function memory.resizable_handle(r)
-   local S = r.S
-   while S and S.parent do S = S.parent end
+   local S = r.S and root(r.S)
    if S and S.blocks then leave_block(S, S.capacity, true) end
    return handle(r)
 end
@@ -642,8 +650,7 @@ function memory.relaid(r, nd, address, count, ...)
    if S and not S.h and count > 0 then S.h = python.storage_of(r.h) end
    if S then
       if S.n < last and r.nd > 0 then S.n = last end
-      while S.parent do S = S.parent end
-      moved(S, address, count)
+      moved(root(S), address, count)
    end
    if r.c then tensor_changed(r) end
 end
@@ -681,6 +688,7 @@ local function last_offset(r)
    for d = 1, 2 * r.nd, 2 do last = last + (r[d] - 1) * r[d + 1] end
    return last
 end
+memory.last_offset = last_offset
 
 -- Whether writing the elements of r in some order may change elements of t that are still to be read: they lie in the
 -- same part of a storage, and not each in the place of the other. Both have elements.
