@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from convnet_benchmarks.errors import UserError
@@ -46,13 +46,13 @@ class OutputFile:
         except OSError as error:
             raise self._unwritable(error) from None
 
-    def write(self, text: str) -> None:
-        """Puts ``text`` in place of the file's content."""
+    def write(self, text: str | Iterable[str]) -> None:
+        """Puts ``text``, or its parts one after the other, in place of the file's content."""
         try:
             if self._is_own_stream:  # what was printed before comes first
                 sys.stdout.flush()
                 sys.stderr.flush()
-            self._stream.write(text)
+            self._stream.writelines([text] if isinstance(text, str) else text)
             self._stream.flush()
             if self._temporary is not None:
                 os.fsync(self._stream.fileno())

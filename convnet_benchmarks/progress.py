@@ -1,67 +1,113 @@
-"""The progress of a run on stderr: written between timed loops, never during one."""
+"""The progress of a run on stderr: written between timed loops, never during one.
 
+So nothing refreshes the line by itself: a thread that did would take its time from what is timed.
+"""
+
+import os
 import sys
 import time
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
+
+from convnet_benchmarks.tables import terminal_width
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as RichProgress
+
+_BAR = 12
+# In a pipe, one line in so many seconds about how far a step is.
+_SECONDS_BETWEEN_DETAILS = 10.0
 
 
 class Progress:
-    """One line that is overwritten on a terminal; in a pipe or a file nothing, or a plain line now and then.
+    """A line on a terminal that is taken away again; in a pipe or a file, one line for each step.
 
-    ``time_left``: the line says how much longer the remaining steps take, each as long as one has taken so
-    far. ``seconds_between_lines``: where stderr is no terminal, a line at the start of a step, at most this
-    often; None: no lines.
+    It says which step runs, of how many, and how much longer the remaining ones take, each as long as one has
+    taken so far. Not ``shown``: nothing is written.
     """
 
-    def __init__(
-        self,
-        steps: int,
-        shown: bool = True,
-        stream: TextIO | None = None,
-        *,
-        time_left: bool = False,
-        seconds_between_lines: float | None = None,
-    ) -> None:
+    def __init__(self, steps: int, shown: bool = True, stream: TextIO | None = None) -> None:
         self._stream = sys.stderr if stream is None else stream
         self._steps = steps
         self._step = 0
-        self._overwrites = shown and self._stream.isatty()
-        self._seconds_between_lines = None if self._overwrites or not shown else seconds_between_lines
-        self._time_left = time_left
+        self._shown = shown
+        self._width = terminal_width(self._stream)
+        self._line: RichProgress | None = None
         self._begin = time.monotonic()
-        self._last_line = float("-inf")
+        self._last_detail = float("-inf")
 
     def start(self, what: str, *, on_terminals_only: bool = False) -> None:
         """Begins a step, and so ends the one before."""
         self._step += 1
-        now = time.monotonic()
-        if self._overwrites or not on_terminals_only:
-            self._write(f"[{self._step}/{self._steps}] {what}{self._estimate(now)}", now)
+        if not self._shown or (on_terminals_only and not self._overwrites):
+            return
+        left = self._estimate()
+        if self._overwrites:
+            self._draw(what, left)
+        else:
+            self._print(f"{what}; {left}" if left else what)
+        self._last_detail = time.monotonic()
 
     def detail(self, what: str) -> None:
         """Says how far the step is that was begun last."""
-        self._write(f"[{self._step}/{self._steps}] {what}", time.monotonic())
-
-    def _write(self, line: str, now: float) -> None:
+        if not self._shown:
+            return
+        now = time.monotonic()
         if self._overwrites:
-            self._stream.write(f"\r\033[K{line}")
-            self._stream.flush()
-        elif self._seconds_between_lines is not None and now - self._last_line >= self._seconds_between_lines:
-            self._stream.write(f"{line}\n")
-            self._stream.flush()
-            self._last_line = now
+            self._draw(what, "")
+        elif now - self._last_detail >= _SECONDS_BETWEEN_DETAILS:
+            self._print(what)
+            self._last_detail = now
 
     def clear(self) -> None:
         """Takes the line away, so that other text can be written."""
-        if self._overwrites:
-            self._stream.write("\r\033[K")
-            self._stream.flush()
+        if self._line is not None:
+            self._line.stop()
+            self._line = None
 
-    def _estimate(self, now: float) -> str:
+    @property
+    def _overwrites(self) -> bool:
+        return self._width is not None and os.environ.get("TERM") not in ("dumb", "unknown")
+
+    def _print(self, what: str) -> None:
+        print(f"[{self._step}/{self._steps}] {what}", file=self._stream, flush=True)
+
+    def _draw(self, what: str, left: str) -> None:
         done = self._step - 1
-        if not self._time_left or done == 0:
+        if self._line is None:
+            self._line = self._made()
+            self._line.add_task(what, total=self._steps, completed=done, step=self._step, left=left)
+            self._line.start()
+        else:
+            (task,) = self._line.task_ids
+            self._line.update(task, completed=done, description=what, step=self._step, left=left)
+            self._line.refresh()
+
+    def _made(self) -> "RichProgress":
+        """Returns rich's line; what does not fit beside the counter wraps."""
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn
+        from rich.table import Column
+
+        counter = Column(no_wrap=True, width=len(f"[{self._steps}/{self._steps}]"))
+        console = Console(file=self._stream, width=self._width, height=25, highlight=False)
+        return Progress(
+            TextColumn("[{task.fields[step]}/{task.total:.0f}]", markup=False, table_column=counter),
+            BarColumn(bar_width=_BAR),
+            TextColumn("{task.description}", markup=False, table_column=Column(overflow="fold")),
+            TextColumn("{task.fields[left]}", markup=False, table_column=Column(overflow="fold")),
+            console=console,
+            auto_refresh=False,
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
+
+    def _estimate(self) -> str:
+        """Returns how much longer it takes; empty in the first step."""
+        done = self._step - 1
+        if done == 0:
             return ""
-        return f"; about {duration((now - self._begin) / done * (self._steps - done))} left"
+        return f"about {duration((time.monotonic() - self._begin) / done * (self._steps - done))} left"
 
 
 def duration(seconds: float) -> str:

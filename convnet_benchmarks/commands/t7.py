@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.options.parser import OneLineParser
 from convnet_benchmarks.options.types import natural
+from convnet_benchmarks.output import OutputFile, check_distinct
 from lua_compat.whole_file import replaced_when_whole
 
 if TYPE_CHECKING:  # numpy is imported when a file is read, not for --help
@@ -25,13 +26,15 @@ _EXAMPLES = """examples:
   %(prog)s model.t7 --get net.modules.3                   a part of it
   %(prog)s model.t7 --get net.modules.3.weight --to w.npy
   %(prog)s model.t7 --get net --to net.npz                every tensor of the net, by its path
-  zcat model.t7.gz | %(prog)s - --json | jq '.rows[].path'
+  zcat model.t7.gz | %(prog)s - --json /dev/stdout | jq '.rows[].path'
 """
 
 
 def main(arguments: Sequence[str], program: str) -> int:
     """Runs the command. Returns 0; raises UserError for a file or path that is not right."""
     options = _parser(program).parse_args(arguments)
+    if options.json:
+        check_distinct([("--json", options.json)], [("FILE", options.file)])
     if options.to and Path(options.to).suffix not in _TARGETS:
         raise UserError(f"--to: '{options.to}' must end in {', '.join(_TARGETS)}")
     value, found, size = _read(options)
@@ -49,7 +52,8 @@ def main(arguments: Sequence[str], program: str) -> int:
 
     tree = rows(value, options.entries or None)
     if options.json:
-        _print_json(tree, options, found, size)
+        with OutputFile("--json", options.json) as file:
+            file.write(_json_parts(tree, options, found, size))
     else:
         _print_tree(tree, options, found, size)
     return 0
@@ -64,7 +68,7 @@ def _parser(program: str) -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument("file", metavar="FILE", help="a .t7 file, or - for standard input")
-    parser.add_argument("--json", action="store_true", help="print JSON: the format, and one row per object")
+    parser.add_argument("--json", metavar="FILE", help="write JSON: the format, and one row per object")
     parser.add_argument("--get", metavar="PATH", help="only this part: net.modules.3.weight, net.modules[3]")
     parser.add_argument("--to", metavar="OUT", help="write the part to a .npy, .npz or .t7 file")
     parser.add_argument("--entries", metavar="N", type=natural, default=50,
@@ -109,16 +113,16 @@ def _print_tree(
         print(f"{indent}{row.label}" + (f": {row.kind}  {row.summary}".rstrip() if row.kind else ""))
 
 
-def _print_json(
+def _json_parts(
     tree: Iterator["Row"], options: argparse.Namespace, found: "FileFormat", size: int | None
-) -> None:
+) -> Iterator[str]:
     # Row by row: a file of a million tables is not held in memory twice.
     head = {
         "file": options.file,
         "bytes": size,
         "format": {"encoding": found.encoding, "byte_order": found.byte_order, "long_size": found.long_size},
     }
-    print(json.dumps(head)[:-1] + ', "rows": [')
+    yield json.dumps(head)[:-1] + ', "rows": [\n'
     more, separator = False, ""
     for i, row in enumerate(tree):
         if options.lines and i >= options.lines:
@@ -129,9 +133,9 @@ def _print_json(
             if row.kind
             else {"path": row.path, "omitted": True}
         )
-        print(separator + json.dumps(fact), end="")
+        yield separator + json.dumps(fact)
         separator = ",\n"
-    print(f'\n], "complete": {json.dumps(not more)}}}')
+    yield f'\n], "complete": {json.dumps(not more)}}}\n'
 
 
 def _write(value: Any, target: str, found: "FileFormat") -> None:

@@ -92,7 +92,7 @@ class Result:
         return output.as_csv(CSV_HEADER, rows)
 
     def summary_lines(self) -> list[str]:
-        """Returns what stderr says after a run: conditions, kernels, scaling, statistics and advice."""
+        """Returns what stderr says after a run, above the statistics: conditions, kernels, scaling."""
         import torch
 
         ran = self.ran
@@ -107,8 +107,6 @@ class Result:
             lines.append(f"{self.engine.compiled}; with it the engine is faster (docs/engine.md)")
         if self.scaling is not None:
             lines.append(self.scaling["text"])
-        if self.loops:
-            lines.append(self.statistics_table().plain())
         return lines
 
     def statistics_table(self) -> Table:

@@ -1,5 +1,6 @@
 """A legacy script from its command line to its files: what benchmark.py and benchmark_criterion.py share."""
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -38,7 +39,7 @@ def run_script(script: Script, arguments: Sequence[str], program: str) -> int:
     """Runs a legacy script from its command line; returns the exit code. See ``errors.run_command``."""
     options = parse(script.options_class, arguments, program, script.description)
     if options.list_nets:
-        print(nets_table().plain())
+        nets_table().show()
         return 0
     _check_together(options)
     if script.check is not None:
@@ -75,7 +76,7 @@ def _run(script: Script, options: Any, outputs: dict[str, output.OutputFile]) ->
     run: LegacyRun | None = None
     status = "failed"
     try:
-        progress = Progress(script.loops, shown=processes.prints, seconds_between_lines=_SECONDS_OF_SILENCE)
+        progress = Progress(script.loops, shown=processes.prints)
         try:
             # What is refused gets one line on stderr: there is none before it in a file.
             progress.start(f"making {options.net}", on_terminals_only=True)
@@ -108,10 +109,6 @@ def _run(script: Script, options: Any, outputs: dict[str, output.OutputFile]) ->
         if status == "complete":
             processes.end_together()  # after a failure the others may never come here
         processes.close()
-
-
-# In a pipe, at most one line about progress in so many seconds.
-_SECONDS_OF_SILENCE = 10.0
 
 
 def _too_large(options: Any, workload: Workload | None) -> OutOfDeviceMemoryError:
@@ -161,6 +158,8 @@ def _report(run: LegacyRun, status: str, outputs: dict[str, output.OutputFile]) 
     result = run.result(status)
     for line in result.summary_lines():
         run.note(line)
+    if result.loops:
+        result.statistics_table().show(sys.stderr)
     if "json" in outputs:
         found = result.as_dict(environment.collect(run.workload.device))
         outputs["json"].write(output.as_json(found))

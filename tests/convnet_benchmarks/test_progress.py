@@ -1,6 +1,7 @@
 """The progress line: on a terminal, in a pipe, and how much longer."""
 
 import io
+import re
 
 import pytest
 
@@ -20,46 +21,84 @@ def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return clock
 
 
-def test_a_terminal_line_is_overwritten_and_taken_away() -> None:
-    stream = Terminal()
-    line = Progress(2, stream=stream)
+def screen(text: str, width: int) -> list[str]:
+    """Returns the lines that a terminal shows after ``text``, as far as rich's lines move its cursor."""
+    lines, row, column = [""], 0, 0
+    for code, number, kind, char in re.findall(r"(\033\[\??(\d*)([A-Za-z]))|([\s\S])", text):
+        if kind == "A":
+            row -= int(number or 1)
+            assert row >= 0
+        elif kind == "K":
+            lines[row] = "" if number == "2" else lines[row][:column]
+        elif char == "\r":
+            column = 0
+        elif char == "\n" or (char and column == width):
+            row, column = row + 1, 0
+            lines += [""] * (row + 1 - len(lines))
+        if char and char not in "\r\n":
+            lines[row] = lines[row][:column].ljust(column) + char + lines[row][column + 1 :]
+            column += 1
+        assert code or char
+    return [line.rstrip() for line in lines if line.strip()]
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "50")
+    return Terminal()
+
+
+def test_a_terminal_line_says_what_runs_how_far_and_how_long(terminal: Terminal, now: list[float]) -> None:
+    line = Progress(2, stream=terminal)
     line.start("first")
-    line.start("second")
-    line.clear()
-    assert stream.getvalue() == "\r\033[K[1/2] first\r\033[K[2/2] second\r\033[K"
-
-
-def test_a_pipe_gets_nothing_or_a_line_now_and_then(now: list[float]) -> None:
-    silent, spoken = io.StringIO(), io.StringIO()
-    lines = [Progress(4, stream=silent), Progress(4, stream=spoken, seconds_between_lines=10.0)]
-    for what in ("a", "b", "c", "d"):
-        for line in lines:
-            line.start(what)
-        now[0] += 6.0
-    lines[1].clear()
-    assert silent.getvalue() == ""
-    assert spoken.getvalue() == "[1/4] a\n[3/4] c\n"
-
-
-def test_a_step_says_how_far_it_is(now: list[float]) -> None:
-    terminal, pipe = Terminal(), io.StringIO()
-    for stream in (terminal, pipe):
-        line = Progress(2, stream=stream, seconds_between_lines=10.0)
-        line.start("first")
-        line.detail("half")
-    assert terminal.getvalue() == "\r\033[K[1/2] first\r\033[K[1/2] half"
-    assert pipe.getvalue() == "[1/2] first\n"
-
-
-def test_the_time_left_is_that_of_the_steps_so_far(now: list[float]) -> None:
-    stream = io.StringIO()
-    line = Progress(4, stream=stream, time_left=True, seconds_between_lines=0.0)
-    line.start("a")
     now[0] = 20.0
-    line.start("b")
-    now[0] = 60.0
-    line.start("c")
-    assert stream.getvalue() == "[1/4] a\n[2/4] b; about 60 s left\n[3/4] c; about 60 s left\n"
+    line.start("second")
+    (shown,) = screen(terminal.getvalue(), 50)
+    assert shown.startswith("[2/2]") and re.search(r"second\s+about 20 s left", shown)
+
+
+def test_a_narrow_terminal_keeps_no_remnants(terminal: Terminal) -> None:
+    line = Progress(20, stream=terminal)
+    print("before", file=terminal)
+    for number in range(20):
+        line.start(f"a_net_with_quite_a_long_name_v{number}, batch 64, cpu, float32, stock, training")
+    shown = screen(terminal.getvalue(), 50)
+    assert shown[0] == "before" and max(map(len, shown)) <= 50
+    line.clear()
+    print("after", file=terminal)
+    assert screen(terminal.getvalue(), 50) == ["before", "after"]
+
+
+def test_text_between_the_steps_stays(terminal: Terminal) -> None:
+    line = Progress(3, stream=terminal)
+    for what in "abc":
+        line.start(what)
+        line.clear()
+        print(f"done {what}", file=terminal)
+    assert screen(terminal.getvalue(), 50) == ["done a", "done b", "done c"]
+
+
+def test_a_pipe_gets_a_line_for_each_step(now: list[float]) -> None:
+    silent, spoken = io.StringIO(), io.StringIO()
+    for stream in (silent, spoken):
+        line = Progress(2, shown=stream is spoken, stream=stream)
+        for what in ("a", "b"):
+            line.start(what)
+            line.detail("soon after")
+            now[0] += 30.0
+        line.detail("half")
+        line.clear()
+    assert silent.getvalue() == ""
+    assert spoken.getvalue() == "[1/2] a\n[2/2] b; about 30 s left\n[2/2] half\n"
+
+
+def test_a_dumb_terminal_gets_lines_too(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "dumb")
+    line = Progress(1, stream=terminal)
+    line.start("a")
+    line.clear()
+    assert terminal.getvalue() == "[1/1] a\n"
 
 
 def test_durations_have_the_unit_that_suits() -> None:

@@ -38,7 +38,7 @@ def run(options: argparse.Namespace, output: "StudyOutput") -> None:
     if options.save is not None:
         model_files.write_model(module, options.save, "--save")
     batches = -(-len(examples) // options.batch_size)
-    progress = Progress(batches * len(compared), time_left=True)
+    progress = Progress(batches * len(compared))
     answers: list[tuple[str, list[torch.Tensor]]] = []
     status = "interrupted"
     try:
@@ -96,7 +96,7 @@ def _examples_and_net(options: argparse.Namespace, net: "Net") -> "tuple[Example
     if options.weights is not None:
         return _limited(held_out, options.limit), _read(net, options)
     module = registry.build(net, options.seed)
-    progress = Progress(options.epochs, time_left=True)
+    progress = Progress(options.epochs)
     digits.train(module, training, options.epochs, options.seed, progress)
     progress.clear()
     return _limited(held_out, options.limit), module

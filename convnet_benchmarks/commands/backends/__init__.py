@@ -175,7 +175,7 @@ def _sittings(
         sittings.append((point, {"kind": kind, "point": asked, "machine": machine, "variants": names}))
     found = {key: record for key, record in latest(file.records).items() if record["status"] != FAILED}
     missing = [point for point, head in sittings if identity(head) not in found]
-    progress = Progress(len(missing), time_left=True, seconds_between_lines=10.0)
+    progress = Progress(len(missing))
     try:
         for point, head in sittings:
             if identity(head) not in found:

@@ -35,7 +35,7 @@ def published_table(nets: Sequence[str]) -> Table:
     for measurement in source.measurements:
         by_net.setdefault(net_key(measurement.net), []).append(measurement)
     columns = [
-        Column("category", key="category"),
+        Column("category", key="category", condition=True),
         Column("model", key="net"),
         Column("latency batch 1, w/o MKL-DNN", "ms", key="latency_without"),
         Column("latency batch 1, w/ MKL-DNN", "ms", key="latency_with"),

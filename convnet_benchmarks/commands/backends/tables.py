@@ -32,7 +32,7 @@ def speed_table(name: str, latencies: Records, throughputs: Records) -> Table:
     any_record = (*latencies, *throughputs)[0]
     without = any_record["variants"][0]
     by_net = [{record["point"]["net"]: record for record in records} for records in (latencies, throughputs)]
-    columns = [Column("category", key="category"), Column("model", key="net")]
+    columns = [Column("category", key="category", condition=True), Column("model", key="net")]
     for records, quantity, unit in ((latencies, "latency", "ms"), (throughputs, "throughput", "samples/s")):
         batches = {record["point"]["batch_size"] for record in records}
         heading = f"{quantity} batch {'/'.join(map(str, sorted(batches)))}" if batches else quantity

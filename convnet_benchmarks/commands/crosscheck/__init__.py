@@ -14,6 +14,7 @@ from convnet_benchmarks.options.parser import OneLineParser
 from convnet_benchmarks.options.types import seed
 from convnet_benchmarks.output import OutputFile, check_distinct
 from convnet_benchmarks.results.runs import is_run_json, load_runs
+from convnet_benchmarks.tables import Table
 from convnet_benchmarks.workload.torch7_models import is_t7_file, load_t7, without_lua_files
 
 if TYPE_CHECKING:
@@ -53,7 +54,8 @@ def main(arguments: Sequence[str], program: str) -> int:
         report = _compare(options)
         if output is not None:
             output.write(json.dumps(report.document, indent=1, allow_nan=False) + "\n")
-    print("\n".join(report.lines))
+    for part in report.parts:
+        part.show() if isinstance(part, Table) else print(part)
     return EXIT_AGREE if report.agrees else EXIT_DIFFER
 
 

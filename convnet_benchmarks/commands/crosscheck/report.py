@@ -16,10 +16,10 @@ SCHEMA = "convnet-benchmarks/crosscheck-1"
 
 @dataclass(frozen=True)
 class Report:
-    """``lines`` for stdout, ``document`` for --json."""
+    """``parts`` for stdout, one below the other; ``document`` for --json."""
 
     agrees: bool
-    lines: tuple[str, ...]
+    parts: tuple[str | Table, ...]
     document: dict[str, Any]
 
 
@@ -34,39 +34,39 @@ def tensor_report(
     same = sum(row.verdict == "same" for row in comparisons)
     headings = ("path", "type", "shape", "max error", "relative", "verdict")
     table = Table("", [Column(heading) for heading in headings], [_tensor_row(row) for row in comparisons])
-    lines = [*_heading(names), table.plain(), ""]
     details = [line for row in comparisons for line in _details(row)]
-    lines += [*details, *notes]
-    lines.append(f"{_verdict(agrees)}: {same} of {len(comparisons)} values are the same")
-    return Report(agrees, tuple(lines), _document(kind, names, agrees, [asdict(row) for row in comparisons]))
+    verdict = f"{_verdict(agrees)}: {same} of {len(comparisons)} values are the same"
+    parts: list[str | Table] = [*_heading(names), table, "", *details, *notes, verdict]
+    return Report(agrees, tuple(parts), _document(kind, names, agrees, [asdict(row) for row in comparisons]))
 
 
 def log_report(names: tuple[str, str], comparisons: Sequence["RunComparison"]) -> Report:
     """Returns a table for each run: milliseconds in A and B, and how many times as fast B is."""
     agrees = bool(comparisons) and all(run.agrees for run in comparisons)
-    lines = _heading(names)
+    parts: list[str | Table] = [*_heading(names)]
     for run in comparisons:
-        lines.append(f"{run.title}{f' ({run.unit})' if run.unit else ''}")
-        columns = [Column("label"), Column("A"), Column("B"), Column("A / B", digits=3)]
-        table = Table("", columns)
-        table.rows += [(row.label, row.a, row.b, row.speedup if run.unit else None) for row in run.labels]
-        if run.labels:
-            lines += [f"  {line}" for line in table.plain().splitlines()]
-        if run.model is not None and not run.model.differences:
-            lines.append(f"  model: the same {run.model.layers} modules")
-        if run.model is not None:
-            lines += [f"  model: {a} in A is {b} in B" for a, b in run.model.implementations]
-        lines += [f"  {problem}" for problem in run.problems]
-        lines.append("")
+        parts += [_run_table(run) if run.labels else run.title, *run.problems, ""]
     agreeing = sum(run.agrees for run in comparisons)
-    lines.append(
+    parts.append(
         f"{_verdict(agrees)}: {agreeing} of {len(comparisons)} runs have the same labels and structure"
     )
     found = [
         {**asdict(run), "labels": [{**asdict(row), "speedup": row.speedup} for row in run.labels]}
         for run in comparisons
     ]
-    return Report(agrees, tuple(lines), _document("logs", names, agrees, found))
+    return Report(agrees, tuple(parts), _document("logs", names, agrees, found))
+
+
+def _run_table(run: "RunComparison") -> Table:
+    """Returns the labels of a run, with what is known of the models below them."""
+    columns = [Column("label"), Column("A"), Column("B"), Column("A / B", digits=3)]
+    table = Table(f"{run.title} ({run.unit})" if run.unit else run.title, columns)
+    table.rows += [(row.label, row.a, row.b, row.speedup if run.unit else None) for row in run.labels]
+    if run.model is not None and not run.model.differences:
+        table.notes.append(f"model: the same {run.model.layers} modules")
+    if run.model is not None:
+        table.notes += [f"model: {a} in A is {b} in B" for a, b in run.model.implementations]
+    return table
 
 
 def _heading(names: tuple[str, str]) -> list[str]:

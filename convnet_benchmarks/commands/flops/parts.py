@@ -102,7 +102,7 @@ class Study:
 
     def throughput(self) -> list[Table]:
         options = self._options
-        progress = Progress(len(options.batch_sizes), time_left=True)
+        progress = Progress(len(options.batch_sizes))
         found: list[dict[str, Any]] = []
         self._found["throughput"] = {"points": found}
         try:
@@ -171,7 +171,7 @@ class Study:
             "passes": options.passes,
             "path": self._slope.path,
         }
-        progress = Progress(len(REPEATS), time_left=True)
+        progress = Progress(len(REPEATS))
         measured = []
         try:
             for repeats in REPEATS:

@@ -75,7 +75,7 @@ def _study(options: argparse.Namespace, output: "StudyOutput") -> None:
 
     request = without_files(options)
     runs: list[list[dict[str, Any]]] = []
-    progress = Progress(options.runs, time_left=True)
+    progress = Progress(options.runs)
     status = "interrupted"
     try:
         for number in range(1, options.runs + 1):

@@ -55,7 +55,7 @@ def measure_missing(tasks: list[Task], file: PointFile, options: argparse.Namesp
     }
     if final:
         print(f"{len(final)} of {len(tasks)} points are in {options.points} already", file=sys.stderr)
-    progress = Progress(len(tasks) - len(final), time_left=True, seconds_between_lines=10.0)
+    progress = Progress(len(tasks) - len(final))
     too_large: dict[Point, int] = {}
     try:
         for task in tasks:

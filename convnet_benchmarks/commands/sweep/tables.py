@@ -12,10 +12,10 @@ Records = Sequence[dict[str, Any]]
 _MIB = 2**20
 _COMBINATION = (
     Column("net", key="net"),
-    Column("device", key="device"),
-    Column("dtype", key="dtype"),
-    Column("backend", key="backend"),
-    Column("mode", key="mode"),
+    Column("device", key="device", condition=True),
+    Column("dtype", key="dtype", condition=True),
+    Column("backend", key="backend", condition=True),
+    Column("mode", key="mode", condition=True),
 )
 
 

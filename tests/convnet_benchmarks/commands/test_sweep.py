@@ -91,7 +91,7 @@ def test_every_combination_is_measured_once_and_shown(
     assert here(*lists, "--dtypes", "float32,float64", "--json", str(path)) == 0
     assert len(here.measured) == 2 * 2 * 2 * 2  # no-cudnn is known not to run on a CPU
     output = capsys.readouterr().out
-    assert output.startswith("Throughput in samples/s against batch size\nnet   device  dtype")
+    assert output.startswith("Throughput in samples/s against batch size: cpu\nnet   dtype")
     assert "updateGradInput [ms]" in output and "unsupported: backend no-cudnn is for cuda" in output
     records = json.loads(path.read_text())["points"]
     assert len(records) == 3 * 2 * 2 * 2

@@ -54,7 +54,7 @@ def test_the_format_facts() -> None:
 
 
 def test_json_has_a_row_for_each_object() -> None:
-    done = run(FILES / "views.bin.t7", "--json")
+    done = run(FILES / "views.bin.t7", "--json", "/dev/stdout")
     report = json.loads(done.stdout)
     assert report["format"] == {"encoding": "binary", "byte_order": "little", "long_size": 8}
     assert report["bytes"] == 863 and report["complete"] is True
@@ -64,7 +64,7 @@ def test_json_has_a_row_for_each_object() -> None:
         base["size"] == [2, 3, 4] and base["stride"] == [12, 4, 1] and (base["min"], base["max"]) == (1, 24)
     )
     assert by_path["root.select"]["storage_offset"] == 13
-    cycle = json.loads(run(FILES / "cycle.bin.t7", "--json").stdout)
+    cycle = json.loads(run(FILES / "cycle.bin.t7", "--json", "/dev/stdout").stdout)
     assert cycle["rows"][-1] == {"path": "root.self", "type": "table", "again": "root"}
 
 
@@ -140,7 +140,7 @@ def test_output_is_bounded(tmp_path: Path) -> None:
     assert "  big: table  {0, 1, 2, 3, 4, 5, 6, 7, ... 99992 more}" in done.stdout.splitlines()
     assert "    ... 99950 more entries" in done.stdout.splitlines()
     assert "more than 10 rows" in run(path, "--lines", 10).stdout.splitlines()[-1]
-    report = json.loads(run(path, "--json", "--lines", 10).stdout)
+    report = json.loads(run(path, "--json", "/dev/stdout", "--lines", 10).stdout)
     assert report["complete"] is False and len(report["rows"]) == 10
 
 
