@@ -123,7 +123,7 @@ def started_python(
     With ``own_session`` its process group is its own, so that a signal for the whole group misses the tests.
     """
     words = [str(argument) for argument in arguments]
-    paths = [environment.get("PYTHONPATH", ""), str(ROOT)]
+    paths = [environment.get("PYTHONPATH", os.environ.get("PYTHONPATH", "")), str(ROOT)]
     fresh = fresh or own_session or not (words[0] == "-m" or words[0].endswith(".py"))
     fresh = fresh or any(name.startswith(_READ_AT_START) for name in environment if name != "PYTHONPATH")
     environment = {**os.environ, **environment, "PYTHONPATH": os.pathsep.join(filter(None, paths))}

@@ -58,6 +58,6 @@ def test_a_part_runs_on_the_fake_gpu(part: int, tmp_path: Path) -> None:
     done = subprocess.run(
         [*command, "--checkouts", str(tmp_path)], cwd=ROOT, env=environment, capture_output=True, text=True
     )
-    records = journal.read(journal.journal_file(tmp_path, part))
+    records = journal.read(journal.journal_file(tmp_path / "rehearsal", part))
     wrong = {one["step"]: one["output"] for one in records if one["status"] not in ("ok", "skipped")}
     assert done.returncode == 0 and not wrong, (done.stdout, done.stderr, wrong)
