@@ -12,7 +12,7 @@ from benchmarks.gpu.runner import run_part
 from benchmarks.gpu.step import Setting, Step
 
 _SECONDS = 460.0  # a part must end in 8 minutes
-# A step of a rehearsal may take so many times as long: a CPU of a few cores computes what the GPU does otherwise.
+# A step of a rehearsal may take so many times as long: a few cores compute what the GPU does otherwise.
 _REHEARSAL_SLOWER = 5.0
 _FAKE_GPU = Path(__file__).resolve().parents[2] / "tests" / "helpers" / "fake_gpu" / "start"
 
@@ -71,7 +71,9 @@ def _parser() -> argparse.ArgumentParser:
         "--seconds", type=float, default=_SECONDS, metavar="S", help=f"for each part [{_SECONDS:g}]"
     )
     parser.add_argument(
-        "--rehearse", action="store_true", help="the CPU stands in for the GPU, every size is the smallest; into OUT/rehearsal"
+        "--rehearse",
+        action="store_true",
+        help="the CPU stands in for the GPU, every size is the smallest; into OUT/rehearsal",
     )
     return parser
 

@@ -1,9 +1,11 @@
 """Part 2: the command lines of 2015, the same nets in soumith/convnet-benchmarks' settings, th's lines."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.gpu.step import PYTHON, RESULT, Setting, Step, check, script
 
+_CHECKS = Path(__file__).resolve().parents[1] / "checks"
 # The README of the original gives these with their figures, as "th benchmark.lua ...".
 BENCHMARK = (
     "",
@@ -78,18 +80,15 @@ def _original_scripts(setting: Setting) -> list[Step]:
     ):
         arguments = [word if not setting.rehearsal else _at_most(word, 1) for word in words.split()]
         found.append(_th(f"th {file} {words}", original / file, *arguments, *iterations))
-    found.append(_th("th imagenet_winners/benchmark.lua", winners / "benchmark.lua"))
+    winner = winners / "benchmark.lua"  # it takes no options
+    small = (str(_CHECKS / "one_sample.lua"), "benchmark.lua")
+    step = _th("th imagenet_winners/benchmark.lua", winner, words=setting.sized(None, small))
+    found.append(replace(step, variables=setting.sized({}, {"FAKE_GPU_MIB": "4096"})))
     return found
 
 
-def _th(title: str, file: Path, *arguments: str) -> Step:
-    command = (
-        PYTHON,
-        "-m",
-        "benchmarks.gpu.in_folder",
-        str(file.parent),
-        "lua_compat",
-        str(file),
-        *arguments,
-    )
+def _th(title: str, file: Path, *arguments: str, words: tuple[str, ...] | None = None) -> Step:
+    """Returns the step of th with a script in its folder; ``words`` in place of the script and arguments."""
+    given = words or (str(file), *arguments)
+    command = (PYTHON, "-m", "benchmarks.gpu.in_folder", str(file.parent), "lua_compat", *given)
     return Step(title, command, 120.0, (file,))

@@ -73,14 +73,13 @@ class Placement:
         self._uncounted += 1
         if (there and size >= _LARGE) or self._uncounted > _MOST_UNCOUNTED:
             self._forget_the_gone()
-        if was_there:
-            self._allocated -= counted
-        if there:
-            self._allocated += size
-            self.peak = max(self.peak, self._allocated)
-        self._known[address] = weak, there, size
-        if there and self._allocated > self.limit:
+        before = self._allocated - (counted if was_there else 0)
+        after = before + (size if there else 0)
+        if there and after > self.limit:  # nothing has changed: what cannot be had is not counted
             raise torch.cuda.OutOfMemoryError("CUDA out of memory (of a GPU that is not there)")
+        self._allocated = after
+        self.peak = max(self.peak, after)
+        self._known[address] = weak, there, size
         return tensor
 
     def _forget_the_gone(self) -> None:
