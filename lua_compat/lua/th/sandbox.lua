@@ -9,6 +9,7 @@ local packages, sources = ...
 local allowed = require 'th.allowed'
 local protection = require 'th.protection'
 local class = require 'torch.class'
+local compiled = require 'torch.compiled'
 
 local real_require, loaded = require, package.loaded
 local real_loadstring, real_getmetatable = loadstring, getmetatable
@@ -43,6 +44,8 @@ for _, name in ipairs(packages) do
    local result = real_require(name)
    if type(result) == 'table' and rawget(_G, name) == nil then rawset(_G, name, result) end
 end
+
+compiled.make_all()
 
 -- The globals of scripts, filled at the end of this file.
 local script_globals = {}

@@ -3,6 +3,7 @@
 -- go through Python.
 local ffi = require 'ffi'
 local memory = require 'torch.memory'
+local compiled = require 'torch.compiled'
 local python = require('th.python').functions
 
 local is_contiguous = memory.is_contiguous
@@ -19,6 +20,7 @@ local ALIGNMENT = 16 -- bytes; other addresses give other bits: kernels/alignmen
 
 local gemm -- by the name of the type, found when the first product is made
 local function find()
+   if gemm then return end
    gemm = {}
    local path = python.blas_library()
    local loaded, library = pcall(ffi.load, path)
@@ -30,6 +32,7 @@ local function find()
       if found then gemm[name] = { call = routine, alpha = ffi.new(ctype .. '[1]'), beta = ffi.new(ctype .. '[1]') } end
    end
 end
+compiled.on_first_use(find)
 
 local m, n, k, lda, ldb, ldc = ffi.new('int[1]'), ffi.new('int[1]'), ffi.new('int[1]'), ffi.new('int[1]'),
    ffi.new('int[1]'), ffi.new('int[1]')
@@ -54,7 +57,7 @@ function blas.product(r, beta, alpha, a, b)
    local rows, inner, columns = a[1], a[3], b[3]
    if rows == 1 or columns == 1 or inner == 1 then return false end
    if rows * inner > MOST or inner * columns > MOST or rows * columns > MOST then return false end
-   if not gemm then find() end
+   find()
    local routine = gemm[T.name]
    if not routine then return false end
    local a_kind, a_step = seen(a)

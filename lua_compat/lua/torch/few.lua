@@ -2,9 +2,7 @@
 -- additions. A tensor may lie in memory in any way that three loops can follow.
 local ffi = require 'ffi'
 local memory = require 'torch.memory'
-
--- The sandbox's loadstring gives what it compiles the globals of the script: this is not for our own text.
-local loadstring = loadstring
+local compiled = require 'torch.compiled'
 
 local count, is_contiguous, same_size = memory.count, memory.is_contiguous, memory.same_size
 local may_overlap = memory.may_overlap
@@ -75,7 +73,7 @@ local LOOPS = [[
 -- which is p[a] of r, X of t and Y of s. Gives whether it could, and result.
 local function loops(body)
    body = body:gsub('%f[%w]X%f[%W]', 'read_x(q, b)'):gsub('%f[%w]Y%f[%W]', 'read_y(u, c)')
-   return assert(loadstring(LOOPS:gsub('BODY', function() return body end), '=torch.few'))(plan, count, is_contiguous,
+   return compiled.from_text(LOOPS:gsub('BODY', function() return body end), 'torch.few')(plan, count, is_contiguous,
       same_size, turns, steps1, steps2, steps3, math.abs, math.sqrt, math.floor, math.ceil)
 end
 

@@ -3,9 +3,7 @@
 local ffi = require 'ffi'
 local memory = require 'torch.memory'
 local few = require 'torch.few'
-
--- The sandbox's loadstring gives what it compiles the globals of the script: this is not for our own text.
-local loadstring = loadstring
+local compiled = require 'torch.compiled'
 
 local count, is_contiguous, root_of = memory.count, memory.is_contiguous, memory.root
 local copy, tonumber = ffi.copy, tonumber
@@ -57,7 +55,7 @@ local LOOPS = [[
 
 local function loops(start, body, write)
    local parts = { START = start, BODY = body, WRITE = write }
-   return assert(loadstring(LOOPS:gsub('%f[%w]%u%u%u%u+%f[%W]', parts), '=torch.few'))(count, outer_and_inner, few.small,
+   return compiled.from_text(LOOPS:gsub('%f[%w]%u%u%u%u+%f[%W]', parts), 'torch.few')(count, outer_and_inner, few.small,
       root_of)
 end
 

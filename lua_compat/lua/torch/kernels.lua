@@ -2,10 +2,8 @@
 -- (lua_compat/runtime/bridge.py). kernels.of_records[name] takes records, kernels.of_tensors[name] takes userdata; nil stands
 -- for a tensor that is left out. Tensors that the kernel resized are brought up to date.
 local memory = require 'torch.memory'
+local compiled = require 'torch.compiled'
 local shared = require 'th.python'
-
--- The sandbox's loadstring gives what it compiles the globals of the script: this is not for our own text.
-local loadstring = loadstring
 
 -- Kernels that Lua computes itself where that is faster: functions of the same arguments, tensors as records, that give
 -- whether they did, and the result (nn/few.lua).
@@ -59,16 +57,20 @@ local function build(name, lookup)
       if first == nil then return end
       return memory.handle(lookup == '%s' and first or memory.records[first]), handles(...)
    end
-   return assert(loadstring(source, '=kernel ' .. name))(shared.functions[name], memory.handle,
-      memory.resizable_handle, handles, relay, memory.records, in_lua[name])
+   return compiled.from_text(source, 'kernel ' .. name)(shared.functions[name], memory.handle, memory.resizable_handle,
+      handles, relay, memory.records, in_lua[name])
 end
 
 local function on_demand(lookup)
-   return setmetatable({}, { __index = function(self, name)
+   local adaptors = setmetatable({}, { __index = function(self, name)
       local f = build(name, lookup)
       self[name] = f
       return f
    end })
+   compiled.on_first_use(function()
+      for name in pairs(shared.signatures) do local _ = adaptors[name] end
+   end)
+   return adaptors
 end
 
 return {

@@ -12,7 +12,8 @@
 -- first wanted; nil without memory), base (elements before p[0] in Python's storage: not 0 for a storage that views
 -- another), blocks (the list that its piece of a slab goes back to; nil for memory that Python requested), era (how often
 -- it has got other memory that Python sees as another storage; nil: never), removed (the file of a shared-memory object,
--- which goes with it), fixed (it cannot grow: it is a file's memory, or, shared, that of another Lua state, too).
+-- which goes with it), fixed (it cannot grow: it is a file's memory, or, shared, that of another Lua state, too), shown (a script
+-- has had its userdata).
 -- Both may have c, the C structure that stands for them (torch/cdata.lua).
 local ffi = require 'ffi'
 local types = require 'torch.types'
@@ -20,6 +21,7 @@ local errors = require 'torch.errors'
 local python = require('th.python').functions
 
 local newproxy, setmetatable, cast, select, remove = newproxy, setmetatable, ffi.cast, select, os.remove
+local getfenv, setfenv = debug.getfenv, debug.setfenv
 local ceil = math.ceil
 
 local check_whole, MOST = errors.check_whole, errors.MOST
@@ -186,14 +188,30 @@ local function finalize_tensor(ud)
    end
 end
 
+local function release_storage(S)
+   if S.removed then remove(S.removed) end
+   if S.blocks then return put_back(S.blocks, S.p, S.h) end
+   if not S.parent then note_freed(S.capacity * S.T.size) end
+   drop(S)
+end
+
+-- Between the moment when the collector finds a userdata dead and its finaliser, a script can have it back from the keys
+-- of a weak table, and make a tensor of it. So the memory of a storage that a script has had is not released with its
+-- userdata but with its record, which no script has: a guard goes with that.
+local guard_proto = newproxy(true)
+debug.getmetatable(guard_proto).__gc = function(guard)
+   if guard ~= guard_proto then release_storage(getfenv(guard)) end
+end
+
 local function finalize_storage(ud)
    local S = records[ud]
    if S then
       records[ud] = nil
-      if S.removed then remove(S.removed) end
-      if S.blocks then return put_back(S.blocks, S.p, S.h) end
-      if not S.parent then note_freed(S.capacity * S.T.size) end
-      drop(S)
+      if S.shown and not S.parent then
+         S.guard = setfenv(newproxy(guard_proto), S)
+      else
+         release_storage(S)
+      end
    end
 end
 
@@ -263,18 +281,29 @@ local function storage_handle(S)
    return h
 end
 
--- A storage of n elements: its userdata and its record.
+-- A storage of n elements, which a script may have: its userdata and its record.
 function memory.new_storage(T, n)
    check_whole(n, 0, 'size of a storage')
-   if n > 0 and few_bytes(T, n) then return small_storage(T, n) end
+   if n > 0 and few_bytes(T, n) then
+      local owner, S = small_storage(T, n)
+      S.shown = true
+      return owner, S
+   end
    account(n * T.size)
-   local S = { T = T, tag = T.storage_tag, n = n, capacity = n, base = 0 }
+   local S = { T = T, tag = T.storage_tag, n = n, capacity = n, base = 0, shown = true }
    if n > 0 then
       local view, handle, address = python.new(T.code, n)
       note_dead(view)
       S.h, S.p = handle, cast(T.pointer, address)
    end
    return push_storage(T, S), S
+end
+
+-- The userdata of a tensor's storage, for a script; nil without a storage.
+function memory.storage_of(r)
+   local S = r.S
+   if S then S.shown = true end
+   return r.owner
 end
 
 -- A storage on the elements [offset, offset + n) of another, from 0.
@@ -295,7 +324,7 @@ end
 -- A file as a storage.
 function memory.map_storage(T, filename, shared, n)
    local handle, address, count = python.storage_map(T.code, filename, shared, n)
-   local S = { T = T, tag = T.storage_tag, n = count, capacity = count, base = 0, fixed = true }
+   local S = { T = T, tag = T.storage_tag, n = count, capacity = count, base = 0, fixed = true, shown = true }
    in_use = in_use + count * T.size
    S.h, S.p = handle, cast(T.pointer, address)
    return push_storage(T, S), S

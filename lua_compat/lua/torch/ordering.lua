@@ -7,10 +7,8 @@
 local ffi = require 'ffi'
 local types = require 'torch.types'
 local memory = require 'torch.memory'
+local compiled = require 'torch.compiled'
 local offsets = require('torch.elements').offsets
-
--- The sandbox's loadstring gives what it compiles the globals of the script: this is not for our own text.
-local loadstring = loadstring
 
 local ordering = {}
 
@@ -95,13 +93,16 @@ local SOURCE = [[
 
 -- Compiled for each type on its own: traces are for one type of memory.
 local function algorithms(relation)
-   return assert(loadstring(SOURCE:gsub('PRECEDES', relation), '=torch.ordering'))(bit.rshift)
+   return compiled.from_text(SOURCE:gsub('PRECEDES', relation), 'torch.ordering')(bit.rshift)
 end
 local made = {}
 local function of_type(T)
    made[T] = made[T] or { ascending = algorithms '<', descending = algorithms '>' }
    return made[T]
 end
+compiled.on_first_use(function()
+   for code = 1, types.count do of_type(types[code]) end
+end)
 
 local function read(p, i) return p[i] end
 

@@ -19,9 +19,7 @@ local types = require 'torch.types'
 local memory = require 'torch.memory'
 local class = require 'torch.class'
 local errors = require 'torch.errors'
-
--- The sandbox's loadstring gives what it compiles the globals of the script: this is not for our own text.
-local loadstring = loadstring
+local compiled = require 'torch.compiled'
 
 local records = memory.records
 local overloads = {}
@@ -234,16 +232,18 @@ local function build(name, variants, T, method)
    }, '\n')
    local implementations = {}
    for v, variant in ipairs(variants) do implementations[v] = variant.compute end
-   return assert(loadstring(source, (method and '=torch:' or '=torch.') .. name))(records, kinds, memory.new_tensor, types, T, T.cast, whole,
-      starts, overloads.default_generator, function(...) return usage_error(variants, T, method, ...) end, type,
+   return compiled.from_text(source, (method and 'torch:' or 'torch.') .. name)(records, kinds, memory.new_tensor, types, T,
+      T.cast, whole, starts, overloads.default_generator, function(...) return usage_error(variants, T, method, ...) end, type,
       unpack(implementations))
 end
 
 -- A function that is built when it is first called.
 local function lazily(name, variants, T, method)
    local built
+   local function make() built = built or build(name, variants, T, method) end
+   compiled.on_first_use(make)
    return function(...)
-      built = built or build(name, variants, T, method)
+      if not built then make() end
       return built(...)
    end
 end
@@ -315,7 +315,7 @@ local PLAIN = [[
 function overloads.define_plain(name, f, for_types, no_method)
    for _, T in ipairs(for_types or all_but_half) do
       local function of_type(...) return f(T, ...) end
-      T.functions[name] = assert(loadstring(PLAIN, '=torch.' .. name))(f, T)
+      T.functions[name] = compiled.from_text(PLAIN, 'torch.' .. name)(f, T)
       if not no_method then T.tensor_metatable[name] = of_type end
    end
    dispatchers[name] = dispatchers[name] or dispatcher(name)

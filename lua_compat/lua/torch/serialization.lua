@@ -271,7 +271,7 @@ local function install(T)
       file:writeLong(tensors.long_storage(tensors.sizes_of(r), r.nd))
       file:writeLong(tensors.long_storage(tensors.strides_of(r), r.nd))
       file:writeLong(r.off + 1)
-      file:writeObject(r.owner)
+      file:writeObject(memory.storage_of(r))
    end
 
    function tensor:read(file)

@@ -185,7 +185,7 @@ Tensor.nDimension = Tensor.dim
 
 function Tensor:nElement() return count(check(self, 1)) end
 
-function Tensor:storage() return check(self, 1).owner end
+function Tensor:storage() return memory.storage_of(check(self, 1)) end
 
 function Tensor:storageOffset() return check(self, 1).off + 1 end
 

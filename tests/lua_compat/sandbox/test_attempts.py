@@ -11,6 +11,29 @@ import pytest
 
 from tests.lua_compat.sandbox.test_sandbox import sandboxed
 
+# Takes a storage back when the collector has found it dead, but not yet run its finaliser: weak values are gone
+# then, weak keys are not. Gives whether memory is handed out again under a tensor made of it.
+RESURRECTED = """
+local keys, values = setmetatable({}, { __mode = 'k' }), setmetatable({}, { __mode = 'v' })
+local function make()
+   local storage = torch.DoubleStorage(COUNT):fill(7)
+   keys[storage], values[1] = true, storage
+end
+make()
+local tensor
+for i = 1, 1e6 do
+   collectgarbage('step', 0)
+   if not values[1] then
+      tensor = torch.DoubleTensor((next(keys)))
+      break
+   end
+end
+for i = 1, 3 do collectgarbage() end
+local others = {}
+for i = 1, 1000 do others[i] = torch.DoubleStorage(COUNT <= 100 and COUNT or 5000):fill(9) end
+return tensor:sum() ~= 7 * COUNT
+"""
+
 # name: (Lua that returns whether it got anywhere, part of the error; empty: it returns false)
 ATTEMPTS: dict[str, tuple[str, str]] = {
     # library functions of one's own, called by our code
@@ -103,6 +126,8 @@ ATTEMPTS: dict[str, tuple[str, str]] = {
         "torch.DiskFile",
     ),
     "a constructor as new": ("torch.getmetatable('torch.PipeFile').new('ls', 'r')", "torch.PipeFile"),
+    "a dead storage from the keys of a weak table": (RESURRECTED.replace("COUNT", "1000000"), ""),
+    "a small dead storage from the keys of a weak table": (RESURRECTED.replace("COUNT", "100"), ""),
     # environments, functions, coroutines, errors
     "getfenv of a function of ours": ("getfenv(torch.ones)", "getfenv"),
     "torch.getenv of a function": ("torch.getenv(nn.Linear.forward)", "torch.getenv"),

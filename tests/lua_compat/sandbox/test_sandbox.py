@@ -51,11 +51,13 @@ def test_torch_and_nn_work_and_values_come_back(tmp_path: Path) -> None:
 
 
 # Runs every case of cases_tensor.lua and cases_nn.lua and a training, after replacing every function of Lua's
-# that a script can; returns what the sandbox refused, how much was tried, and how often each of these
-# functions was called. What is made on first use (kernels' adaptors) is made while they are replaced.
+# and of Torch's that a script can, those of metatables among them. Returns what the sandbox refused (so it
+# would refuse to compile text of ours), how much was tried, how often each of Lua's functions was called, how
+# many were replaced, and which of Torch's were passed what a script must not have: pointers, or the records
+# that hold them.
 EVERYTHING = """
-local pcall, pairs, ipairs, tostring = pcall, pairs, ipairs, tostring
-local assert, loadstring, require = assert, loadstring, require
+local pcall, pairs, ipairs, tostring, next, select = pcall, pairs, ipairs, tostring, next, select
+local assert, loadstring, require, rawget, getmetatable = assert, loadstring, require, rawget, getmetatable
 local type, called, replaced = type, {}, {}
 local function replace(where, prefix)
    for name, f in pairs(where) do
@@ -65,6 +67,57 @@ end
 replace(_G, '')
 for _, name in ipairs{ 'string', 'table', 'math', 'bit', 'coroutine', 'io', 'os' } do
    replace(_G[name], name .. '.')
+end
+local seen, of_torch, leaked = { [_G] = true }, {}, {}
+for _, name in ipairs{ 'string', 'table', 'math', 'bit', 'coroutine', 'io', 'os', 'package', 'debug' } do
+   seen[_G[name]] = true
+end
+local function watch(where, path)
+   if type(where) ~= 'table' or seen[where] then return end
+   seen[where] = true
+   for name, value in next, where do
+      if type(value) == 'function' then of_torch[#of_torch + 1] = { where, name, path, value } end
+      watch(value, path .. '.' .. tostring(name))
+   end
+   watch(getmetatable(where), path .. '<metatable>')
+end
+for _, name in ipairs{ 'torch', 'nn', 'optim', 'graph', 'nngraph', 'paths', 'sys', 'xlua' } do
+   watch(require(name), name)
+end
+-- The metatables of userdata are shown as stand-ins that list nothing.
+local of_userdata = 0
+for _, element in ipairs{ 'Byte', 'Char', 'Short', 'Int', 'Long', 'Half', 'Float', 'Double' } do
+   for _, kind in ipairs{ 'Tensor', 'Storage' } do
+      local shown = getmetatable(torch[element .. kind]())
+      for _, name in ipairs(METHODS) do
+         local f = shown[name]
+         if type(f) == 'function' then
+            of_userdata = of_userdata + 1
+            of_torch[#of_torch + 1] = { shown, name, element .. kind, f }
+         end
+      end
+   end
+end
+local typename = torch.typename
+local function look(path, ...)
+   for k = 1, select('#', ...) do
+      local value = (select(k, ...))
+      local secret = type(value) == 'cdata'
+      if type(value) == 'table' then
+         secret = rawget(value, 'T') and (rawget(value, 'nd') or rawget(value, 'capacity')) or rawget(value, 'code')
+      elseif type(value) == 'userdata' then
+         secret = not typename(value) and getmetatable(value) ~= getmetatable(io.stdout)
+      end
+      if secret then leaked[path] = true end
+   end
+end
+for _, each in ipairs(of_torch) do
+   local where, name, path, f = each[1], each[2], each[3], each[4]
+   local place = path .. '.' .. tostring(name)
+   where[name] = function(...)
+      look(place, ...)
+      return f(...)
+   end
 end
 for _, each in ipairs(replaced) do
    local where, field, name, f = each[1], each[2], each[3], each[4]
@@ -127,20 +180,31 @@ for name in pairs(optim) do
       end)
    end
 end
-return refused, tried, called, #replaced
+local leaks = {}
+for path in pairs(leaked) do leaks[#leaks + 1] = path end
+return refused, tried, called, #replaced, #of_torch - of_userdata, of_userdata, leaks
 """
 
 
-def test_the_packages_need_nothing_that_is_refused(tmp_path: Path) -> None:
+def test_nothing_of_ours_is_refused_or_goes_through_a_scripts_functions(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     for cases in ("cases_tensor.lua", "cases_nn.lua"):
         shutil.copy(GOLDEN / cases, tmp_path)
-    outcome, _ = sandboxed(tmp_path, EVERYTHING)
+    Runtime().run_string(
+        "for _, kind in ipairs{ 'FloatTensor', 'FloatStorage' } do\n"
+        "   for name in pairs(torch.getmetatable('torch.' .. kind)) do print(name) end\nend"
+    )
+    names = sorted(set(capfd.readouterr().out.split()) - {"__gc", "__index", "__newindex", "__metatable"})
+    methods = "local METHODS = { " + ", ".join(f"'{name}'" for name in names) + " }\n"
+    outcome, _ = sandboxed(tmp_path, methods + EVERYTHING)
     assert (outcome.exit_code, outcome.message) == (0, "")
-    refused, tried, called, replaced = outcome.values
+    refused, tried, called, replaced, of_torch, of_userdata, leaks = outcome.values
     assert sorted(refused.values()) == ["a:data() ~= nil", "torch.data(a)[1]"]  # raw pointers
     assert tried > 328 + 190
     # by the cases themselves, type(a) and tostring(torch.LongStorage{3,4}): by our code, none
     assert dict(called.items()) == {"type": 1, "tostring": 1} and replaced > 100
+    assert list(leaks.values()) == [] and of_torch > 1500 and of_userdata > 1500
 
 
 FORBIDDEN = {

@@ -1,0 +1,27 @@
+-- Functions of ours that are written out as Lua text for each signature, type or relation, because that is fast. Most are
+-- made when they are first called: there are thousands. In the sandbox all of them are made before the script's first
+-- line, and nothing of ours is compiled after it.
+local error, assert = error, assert
+-- The sandbox gives scripts another loadstring, whose functions have the script's globals: this is not for our own text.
+local loadstring = loadstring
+
+local compiled = {}
+
+local waiting, all_made = {}, false
+
+-- The function of a text, which is called with what follows its name.
+function compiled.from_text(text, name)
+   if all_made then error(('%s was not made in time: it is not available in the sandbox'):format(name), 0) end
+   return assert(loadstring(text, '=' .. name))
+end
+
+-- make: makes what would otherwise be made on first use; it may be called when that has happened.
+function compiled.on_first_use(make) waiting[#waiting + 1] = make end
+
+-- Makes everything; from then on no text of ours is compiled.
+function compiled.make_all()
+   for k = 1, #waiting do waiting[k]() end
+   waiting, all_made = {}, true
+end
+
+return compiled
