@@ -14,6 +14,8 @@ from lupa import luajit21
 
 from lua_compat.kernels import all_kernels, sandboxed_kernels
 from lua_compat.kernels.hdf5_files import OpenFiles
+from lua_compat.kernels.packages.databases import Databases
+from lua_compat.kernels.packages.sockets import Connections
 from lua_compat.kernels.strings import to_lua
 from lua_compat.kernels.system import set_num_threads_here
 from lua_compat.runtime.bridge import Handles, for_lua, kernel_signature
@@ -150,7 +152,9 @@ class Runtime:
         )
         for_threads = crew.functions(handles, new_state)
         functions.update(for_threads)
-        kernels = {**all_kernels(), **OpenFiles().kernels()}
+        kernels = all_kernels()
+        for of_this_state in (OpenFiles(), Connections(), Databases()):
+            kernels |= of_this_state.kernels()
         if in_thread:
             functions["exit"] = crew.exit_from_thread
             kernels["set_num_threads"] = set_num_threads_here

@@ -56,7 +56,6 @@ for name, instead in pairs{
    mattorch = 'matio',
    nccl = "cunn's DataParallelTable, which does without",
    zmq = 'socket',
-   randomkit = "torch's random numbers",
    sqlite3 = 'csvigo or hdf5',
    videograph = 'image.load of frames that ffmpeg has written',
 } do

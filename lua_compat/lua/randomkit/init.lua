@@ -1,0 +1,42 @@
+-- The package randomkit (torch-randomkit): random numbers of many distributions, drawn by numpy from Torch's generator.
+require 'torch'
+local python = require('th.python').functions
+local kernel = require('torch.kernels').of_tensors
+local gather = require 'th.elementwise'
+local overloads = require 'torch.overloads'
+
+randomkit = {}
+
+local function define(name, letters)
+   randomkit[name] = function(...)
+      local result, parameters, size, numbers = gather('randomkit', name, #letters, ...)
+      if result then size = result:nElement() end
+      local drawn = torch.DoubleTensor(size)
+      kernel.randomkit_draw(drawn, overloads.default_generator().number, name, letters, unpack(parameters))
+      if numbers then return drawn[1] end
+      if result then return result:copy(drawn:viewAs(result)) end
+      return drawn
+   end
+end
+
+for name, letters in python.randomkit_names():gmatch('(%w+_?%w*_?%w*):(%l*)') do define(name, letters) end
+randomkit.random_sample, randomkit.standard_normal = randomkit.double, randomkit.gauss
+
+-- Fills a ByteTensor with random bytes.
+function randomkit.bytes(result)
+   if torch.type(result) ~= 'torch.ByteTensor' then error('randomkit.bytes() can only store into a ByteTensor!', 2) end
+   local drawn = torch.DoubleTensor(math.ceil(result:nElement() / 4))
+   kernel.randomkit_draw(drawn, overloads.default_generator().number, 'random', '')
+   local bytes, place = result:view(-1), 0
+   for word = 1, drawn:nElement() do
+      local left = drawn[word]
+      for _ = 1, math.min(4, bytes:nElement() - place) do
+         place = place + 1
+         bytes[place] = left % 256
+         left = math.floor(left / 256)
+      end
+   end
+   return result
+end
+
+return randomkit
