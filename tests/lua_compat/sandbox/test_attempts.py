@@ -11,8 +11,8 @@ import pytest
 
 from tests.lua_compat.sandbox.test_sandbox import sandboxed
 
-# Takes a storage back when the collector has found it dead, but not yet run its finaliser: weak values are gone
-# then, weak keys are not. Gives whether memory is handed out again under a tensor made of it.
+# Takes a storage back when the collector has found it dead, but not yet run its finaliser: weak values are
+# gone then, weak keys are not. Gives whether memory is handed out again under a tensor made of it.
 RESURRECTED = """
 local keys, values = setmetatable({}, { __mode = 'k' }), setmetatable({}, { __mode = 'v' })
 local function make()

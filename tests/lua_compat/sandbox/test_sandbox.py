@@ -104,7 +104,8 @@ local function look(path, ...)
       local value = (select(k, ...))
       local secret = type(value) == 'cdata'
       if type(value) == 'table' then
-         secret = rawget(value, 'T') and (rawget(value, 'nd') or rawget(value, 'capacity')) or rawget(value, 'code')
+         secret = rawget(value, 'T') and (rawget(value, 'nd') or rawget(value, 'capacity'))
+         secret = secret or rawget(value, 'code') -- a type
       elseif type(value) == 'userdata' then
          secret = not typename(value) and getmetatable(value) ~= getmetatable(io.stdout)
       end
