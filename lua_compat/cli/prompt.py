@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from prompt_toolkit.completion import Completer
     from prompt_toolkit.key_binding import KeyBindings
 
+    from lua_compat.runtime.interrupts import Interrupts
     from lua_compat.runtime.state import Runtime
 
 PROMPT, CONTINUATION = "th> ", "..> "
@@ -29,11 +30,15 @@ def history_file() -> Path:
     return Path(state) / "convnet-benchmarks" / "th_history"
 
 
-def run_prompt(runtime: "Runtime") -> int:
-    """Reads and runs lines until Ctrl-D or ``os.exit``; returns the exit code. Needs prompt_toolkit."""
+def run_prompt(runtime: "Runtime", interrupts: "Interrupts") -> int:
+    """Reads and runs lines until Ctrl-D or ``os.exit``; returns the exit code. Needs prompt_toolkit.
+
+    Ctrl-C stops what a line does, which ``interrupts`` is told how to do.
+    """
     from prompt_toolkit.output import ColorDepth
 
     runtime.open_prompt(colored=sys.stdout.isatty() and "NO_COLOR" not in os.environ)
+    interrupts.stopper = runtime.loop_stopper()
     session = _session(runtime)
     print("Torch7 on PyTorch. ? shows what the prompt can do, Ctrl-D leaves.")
     while True:
@@ -43,6 +48,7 @@ def run_prompt(runtime: "Runtime") -> int:
             continue
         except EOFError:
             return 0
+        interrupts.listen()
         try:
             code = runtime.evaluate(text)
         except KeyboardInterrupt:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from lua_compat.cli.prompt import run_prompt
 from lua_compat.runtime.errors import LuaError
 from lua_compat.runtime.hash_seed import CannotFixOrder, restart_with_fixed_addresses
-from lua_compat.runtime.interrupts import INTERRUPTED, interruptible
+from lua_compat.runtime.interrupts import INTERRUPTED, Interrupts, interruptible
 from lua_compat.sandbox import LayersMissing, Limits
 from lua_compat.sandbox import run as run_in_sandbox
 from lua_compat.standard_streams import (
@@ -217,8 +217,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(command: Command, crew: "Crew") -> int:
     """Returns the exit code, after a message where an error or Ctrl-C ended the script."""
     try:
-        with interruptible():
-            return _execute(command, crew)
+        with interruptible() as interrupts:
+            return _execute(command, crew, interrupts)
     except LuaError as error:
         print(f"th: {error}", file=sys.stderr)
         return 1
@@ -260,7 +260,7 @@ def _run_in_sandbox(command: Command) -> int:
     return outcome.exit_code
 
 
-def _execute(command: Command, crew: "Crew") -> int:
+def _execute(command: Command, crew: "Crew", interrupts: Interrupts) -> int:
     from lua_compat.runtime.state import Runtime
     from lua_compat.runtime.trusted_files import TrustedFiles
 
@@ -277,7 +277,7 @@ def _execute(command: Command, crew: "Crew") -> int:
         runtime.watch_globals(strict=command.globals == "strict")
     code = _run_steps(runtime, command)
     if code == 0 and _wants_prompt(command):
-        code = run_prompt(runtime)
+        code = run_prompt(runtime, interrupts)
     return code if runtime.exited else code or runtime.finish()
 
 

@@ -22,6 +22,7 @@ from lua_compat.runtime.bridge import Handles, for_lua, kernel_signature
 from lua_compat.runtime.cuda import Cuda, why_not
 from lua_compat.runtime.errors import LuaError
 from lua_compat.runtime.hash_seed import fixed_hash_seed
+from lua_compat.runtime.interrupts import LoopStopper
 from lua_compat.runtime.threads import Crew
 from lua_compat.runtime.trusted_files import TrustedFiles
 
@@ -243,6 +244,13 @@ class Runtime:
     def open_prompt(self, colored: bool) -> None:
         """Makes ``evaluate``, ``is_whole``, ``complete`` and the prompt's own globals."""
         self._call("add", "prompt.lua", colored)
+
+    def loop_stopper(self) -> LoopStopper | None:
+        """Returns what stops typed code that does not come back to Python; None where LuaJIT hides it."""
+        try:
+            return LoopStopper(luajit21.__file__, int(self._run("state_address"), 0))
+        except (AttributeError, OSError, ValueError):
+            return None
 
     def evaluate(self, text: str) -> int | None:
         """Runs a typed text and shows its values or its error; returns the exit code if it called

@@ -160,6 +160,7 @@ local function evaluate(text)
    if text:match('^%s*$') then return end
    local chunk, problem = compile(text)
    if not chunk then return io.stderr:write(paint(problem, 'error'), '\n') end
+   jit.off(chunk, true) -- compiled loops do not see the hook by which Ctrl-C stops them
    local timer = torch.Timer()
    local silent = text:match(';%s*$')
    local function report(message)
@@ -221,7 +222,11 @@ local function complete(word)
    return table.concat(names, '\n')
 end
 
+-- Any thread of this state stands for it where Ctrl-C sets a hook (runtime/interrupts.py).
+local any_thread = coroutine.create(function() end)
+
 return {
+   state_address = function() return (tostring(any_thread):match('0x%x+')) end,
    evaluate = function(text) evaluate(text) end, -- an action's result would be an error
    complete = complete,
    is_whole = is_whole,
