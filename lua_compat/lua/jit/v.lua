@@ -1,15 +1,10 @@
 -- jit.v: one line for each trace that LuaJIT compiles or gives up, in LuaJIT's own form. Why it gave one up is a number:
 -- the words for it belong to LuaJIT's build (jit.vmdef's traceerr).
 local util = require 'jit.util'
+local place_of = require('jit.ir').place_of
 
 local verbose = {}
 local begun, parent = '?', ''
-
-local function place_of(f, place)
-   local info = util.funcinfo(f, place)
-   if info.loc then return info.loc end
-   return info.ffid and ('[builtin#%d]'):format(info.ffid) or '(?)'
-end
 
 -- How a finished trace goes on.
 local function link_of(trace)

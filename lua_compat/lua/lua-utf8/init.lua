@@ -1,57 +1,32 @@
--- lua-utf8: strings as characters of UTF-8. What Lua 5.3's utf8 has, and sub, byte, reverse, insert and remove by
--- characters; the functions with patterns and letter case are not there.
-local byte, char, sub, concat, floor = string.byte, string.char, string.sub, table.concat, math.floor
+-- lua-utf8: strings as characters of UTF-8, as luautf8 0.1 has them: Lua 5.3's utf8, and Lua's string functions by
+-- characters instead of bytes.
+local text, properties, search = require 'lua-utf8.text', require 'lua-utf8.properties', require 'lua-utf8.search'
+local decode, characters = text.decode, text.characters
+local from_start, goes_on = text.from_start, text.goes_on
+local sub, concat, type = string.sub, table.concat, type
+local properties_of = properties.of
+local INVALID = 'invalid UTF-8 code'
 
-local utf8 = { charpattern = '[%z\1-\127\194-\244][\128-\191]*' }
-
-local LARGEST = 0x10FFFF
-
--- The code point that begins at a place and the place behind it; nil where none does.
-local function decode(text, place)
-   local first = byte(text, place)
-   if not first then return nil end
-   if first < 0x80 then return first, place + 1 end
-   if first < 0xC2 or first > 0xF4 then return nil end
-   local more = first < 0xE0 and 1 or first < 0xF0 and 2 or 3
-   local code = first % 2 ^ (6 - more)
-   for next_place = place + 1, place + more do
-      local follower = byte(text, next_place)
-      if not follower or follower < 0x80 or follower > 0xBF then return nil end
-      code = code * 64 + follower % 64
-   end
-   local least = more == 1 and 0x80 or more == 2 and 0x800 or 0x10000
-   if code < least or code > LARGEST or (code >= 0xD800 and code <= 0xDFFF) then return nil end
-   return code, place + more + 1
-end
-
-local function encode(code)
-   if code < 0 or code > LARGEST then error('value out of range', 3) end
-   if code < 0x80 then return char(code) end
-   local tail = ''
-   local room = 0x40
-   while code >= room do
-      tail = char(0x80 + code % 64) .. tail
-      code = floor(code / 64)
-      room = room == 0x40 and 0x20 or room / 2
-   end
-   return char((room == 0x20 and 0xC0 or room == 0x10 and 0xE0 or 0xF0) + code) .. tail
-end
-
--- A place from the end as one from the start.
-local function from_start(place, length) return place >= 0 and place or length + place + 1 end
+local utf8 = {
+   charpattern = '[%z\1-\127\194-\244][\128-\191]*',
+   find = search.find, match = search.match, gmatch = search.gmatch, gsub = search.gsub,
+}
 
 function utf8.char(...)
    local pieces = {}
-   for number = 1, select('#', ...) do pieces[number] = encode((select(number, ...))) end
+   for number = 1, select('#', ...) do
+      pieces[number] = text.encode((select(number, ...)))
+         or error(("bad argument #%d to 'char' (value out of range)"):format(number), 2)
+   end
    return concat(pieces)
 end
 
 -- How many characters begin from byte first to byte last; nil and the place of a byte that begins none.
-function utf8.len(text, first, last)
-   local place, stop = from_start(first or 1, #text), from_start(last or -1, #text)
+function utf8.len(bytes, first, last)
+   local place, stop = from_start(first or 1, #bytes), from_start(last or -1, #bytes)
    local count = 0
    while place <= stop do
-      local _, behind = decode(text, place)
+      local _, behind = decode(bytes, place)
       if not behind then return nil, place end
       place, count = behind, count + 1
    end
@@ -59,70 +34,60 @@ function utf8.len(text, first, last)
 end
 
 -- The code points that begin from byte first to byte last.
-function utf8.codepoint(text, first, last)
-   local place = from_start(first or 1, #text)
-   local stop = from_start(last or place, #text)
-   if place < 1 or stop > #text then error('out of range', 2) end
+function utf8.codepoint(bytes, first, last)
+   local place = from_start(first or 1, #bytes)
+   local stop = from_start(last or place, #bytes)
+   if place < 1 or stop > #bytes then error('out of range', 2) end
    local codes = {}
    while place <= stop do
-      local code, behind = decode(text, place)
-      if not code then error('invalid UTF-8 code', 2) end
+      local code, behind = decode(bytes, place)
+      if not code then error(INVALID, 2) end
       codes[#codes + 1], place = code, behind
    end
    return unpack(codes)
 end
 
-local function next_code(text, place)
+local function next_code(bytes, place)
    local _, behind = nil, 1
-   if place > 0 then _, behind = decode(text, place) end
-   if behind > #text then return nil end
-   local code = decode(text, behind)
-   if not code then error('invalid UTF-8 code', 2) end
+   if place > 0 then _, behind = decode(bytes, place) end
+   if behind > #bytes then return nil end
+   local code = decode(bytes, behind)
+   if not code then error(INVALID, 2) end
    return behind, code
 end
 
-function utf8.codes(text) return next_code, text, 0 end
+function utf8.codes(bytes) return next_code, bytes, 0 end
 
-local function goes_on(text, place)
-   local code = byte(text, place)
-   return code ~= nil and code >= 0x80 and code <= 0xBF
-end
-
--- Where the n-th character from a byte on begins: n 0: the one that byte belongs to, negative: before it.
-function utf8.offset(text, n, start)
-   local place = from_start(start or (n > 0 and 1 or #text + 1), #text)
-   if place < 1 or place > #text + 1 then error('position out of range', 2) end
-   if n == 0 then
-      while place > 1 and goes_on(text, place) do place = place - 1 end
+-- Where the character begins that is so many characters behind the one of a byte (negative: before it).
+local function moved(bytes, place, steps)
+   local step = steps < 0 and -1 or 1
+   if steps == 0 then
+      while place > 1 and goes_on(bytes, place) do place = place - 1 end
       return place
    end
-   if goes_on(text, place) then error('initial position is a continuation byte', 2) end
-   local step = n > 0 and 1 or -1
-   for _ = 1, (n > 0 and n - 1 or -n) do
-      if step > 0 and place > #text or step < 0 and place <= 1 then return nil end
-      repeat place = place + step until not goes_on(text, place)
+   for _ = 1, steps * step do
+      if step > 0 and place > #bytes or step < 0 and place <= 1 then return nil end
+      repeat place = place + step until place <= 1 or not goes_on(bytes, place)
    end
    return place
 end
 
--- The place and code point of the character that is index characters (by default the next) behind the one at place;
--- without a place, of the first: for place, code in utf8.next, text. nil behind the last.
-function utf8.next(text, place, index)
-   local steps = index or (place and 1 or 0)
-   local found = utf8.offset(text, steps >= 0 and steps + 1 or steps, place or 1)
-   if not found or found > #text then return end
-   return found, (utf8.codepoint(text, found))
+-- Where the n-th character from a byte on begins: n 0: the one that byte belongs to, negative: before it.
+function utf8.offset(bytes, n, start)
+   local place = from_start(start or (n >= 0 and 1 or #bytes + 1), #bytes)
+   if place < 1 or place > #bytes + 1 then error('position out of range', 2) end
+   if n ~= 0 and goes_on(bytes, place) then error('initial position is a continuation byte', 2) end
+   return moved(bytes, place, n > 0 and n - 1 or n)
 end
 
--- The characters of a text, each a string; a byte that begins none counts as one.
-local function characters(text)
-   local found, place = {}, 1
-   while place <= #text do
-      local _, behind = decode(text, place)
-      behind = behind or place + 1
-      found[#found + 1], place = sub(text, place, behind - 1), behind
-   end
-   return found
+-- The place and code point of the character that is so many characters (by default one) behind that of a place; without
+-- a place, of the first: for place, code in utf8.next, text. Nothing behind the last.
+function utf8.next(bytes, place, steps)
+   steps = steps or (place and 1 or 0)
+   place = from_start(place or 1, #bytes)
+   local found = moved(bytes, math.min(math.max(place, 1), #bytes + 1), steps)
+   if not found or found > #bytes then return end
+   return found, decode(bytes, found) or 0
 end
 
 -- Characters first to last, both from 1 or from the end.
@@ -131,37 +96,144 @@ local function range(count, first, last)
    return first < 1 and 1 or first, last > count and count or last
 end
 
-function utf8.sub(text, first, last)
-   local all = characters(text)
+function utf8.sub(bytes, first, last)
+   local all = characters(bytes)
    first, last = range(#all, first, last or -1)
    return first <= last and concat(all, '', first, last) or ''
 end
 
-function utf8.byte(text, first, last)
-   local part = utf8.sub(text, first or 1, last or first or 1)
+function utf8.byte(bytes, first, last)
+   local part = utf8.sub(bytes, first or 1, last or first or 1)
    if part ~= '' then return utf8.codepoint(part, 1, #part) end
 end
 
-function utf8.reverse(text)
-   local all, reversed = characters(text), {}
-   for place = #all, 1, -1 do reversed[#reversed + 1] = all[place] end
+-- By default a mark stays behind the character it joins (an accent, say); lax: single characters.
+function utf8.reverse(bytes, lax)
+   local all, reversed = characters(bytes), {}
+   local last = #all
+   for place = last, 1, -1 do
+      local code = decode(all[place], 1)
+      if not (lax or code) then error(INVALID, 2) end
+      if lax or not properties_of(code).classes.t or place == 1 then
+         reversed[#reversed + 1] = concat(all, '', place, last)
+         last = place - 1
+      end
+   end
    return concat(reversed)
 end
 
 -- The text with another before a character, at its end without one.
-function utf8.insert(text, place, other)
-   if other == nil then return text .. place end
-   local all = characters(text)
-   place = from_start(place, #all)
-   return concat(all, '', 1, place - 1) .. other .. concat(all, '', place)
+function utf8.insert(bytes, place, other)
+   if type(place) ~= 'number' then return bytes .. place end
+   local all = characters(bytes)
+   local before = place == 0 and #all + 1 or from_start(place, #all)
+   if before < 1 or before > #all + 1 then error("bad argument #2 to 'insert' (invalid index)", 2) end
+   return concat(all, '', 1, before - 1) .. other .. concat(all, '', before)
 end
 
--- The text without some characters, without the last if none are named.
-function utf8.remove(text, first, last)
-   local all = characters(text)
-   first, last = range(#all, first or -1, last or first or -1)
-   if first > last then return text end
+-- The text without the characters first to last, both by default the last one.
+function utf8.remove(bytes, first, last)
+   local all = characters(bytes)
+   first, last = range(#all, first or -1, last or -1)
+   if first > last then return bytes end
    return concat(all, '', 1, first - 1) .. concat(all, '', last + 1)
+end
+
+-- The place and code point of a character: the number-th of the text (charpos(bytes, number); negative: from its end), or
+-- the number-th behind the one at a place (charpos(bytes, place, number)).
+function utf8.charpos(bytes, place, number)
+   if number then return utf8.next(bytes, place or 1, number) end
+   number = place or 0
+   if number < 0 then return utf8.next(bytes, #bytes + 1, number) end
+   return utf8.next(bytes, 1, number > 0 and number - 1 or 0)
+end
+
+-- Letter case: of a text, or of a code point.
+for _, case in ipairs{ 'lower', 'upper', 'title', 'fold' } do
+   local function change(code) return properties_of(code)[case] end
+   utf8[case] = function(value)
+      if type(value) == 'number' then return change(value) end
+      if type(value) ~= 'string' then error('number/string expected, got ' .. type(value), 2) end
+      return text.mapped(value, change) or error(INVALID, 2)
+   end
+end
+
+-- Compares without regard to case, character by character: -1, 0 or 1.
+function utf8.ncasecmp(one, other)
+   local a, b = text.codes(one), text.codes(other)
+   if not a or not b then error(INVALID, 2) end
+   for place = 1, math.max(#a, #b) do
+      if not a[place] then return -1 elseif not b[place] then return 1 end
+      local x, y = properties_of(a[place]).fold, properties_of(b[place]).fold
+      if x ~= y then return x > y and 1 or -1 end
+   end
+   return 0
+end
+
+-- The columns of a character on a terminal; ``wide``: those of which one may think either way take two.
+local function columns(code, wide, default)
+   local width = properties_of(code).width or (wide and 2 or 1)
+   return width == 0 and default or width
+end
+
+-- The columns of a text, or of a code point; default: of characters that take none.
+function utf8.width(value, wide, default)
+   if type(value) == 'number' then return columns(value, wide, default or 0) end
+   if type(value) ~= 'string' then error('number/string expected, got ' .. type(value), 2) end
+   local codes, _, count = text.codes(value)
+   if not codes then error(INVALID, 2) end
+   local sum = 0
+   for place = 1, count do sum = sum + columns(codes[place], wide, default or 0) end
+   return sum
+end
+
+-- The number of the character that covers a column, which of its columns that is, and how many it has; only the number
+-- behind the last character where the text is shorter.
+function utf8.widthindex(bytes, column, wide, default)
+   local codes, _, count = text.codes(bytes)
+   if not codes then error(INVALID, 2) end
+   for place = 1, count do
+      local width = columns(codes[place], wide, default or 0)
+      if column <= width then return place, column, width end
+      column = column - width
+   end
+   return count + 1
+end
+
+-- The digits of an escape from a place on, in brackets or not: their number and the place behind them.
+local function escaped_number(bytes, place, base)
+   local in_brackets = sub(bytes, place, place) == '{'
+   local digits, behind = bytes:match(base == 16 and '^(%x*)()' or '^(%d*)()', in_brackets and place + 1 or place)
+   if in_brackets and behind <= #bytes then
+      local follower = sub(bytes, behind, behind)
+      if follower ~= '}' then return nil, ("invalid escape '%s'"):format(follower) end
+      behind = behind + 1
+   end
+   return tonumber(digits, base) or 0, behind
+end
+
+-- %123, %{123}, %u123, %u{123}: the character of a decimal number; %x1F, %x{1F}: of a hexadecimal one; % and anything
+-- else: that itself.
+function utf8.escape(bytes)
+   local pieces, place = {}, 1
+   while true do
+      local at = bytes:find('%', place, true)
+      if not at or at == #bytes then break end
+      pieces[#pieces + 1] = sub(bytes, place, at - 1)
+      local letter = sub(bytes, at + 1, at + 1):lower()
+      local first = (letter == 'u' or letter == 'x') and at + 2 <= #bytes and at + 2 or letter:find('[%d{]') and at + 1
+      if first then
+         local code, behind = escaped_number(bytes, first, letter == 'x' and 16 or 10)
+         if not code then error(behind, 2) end
+         pieces[#pieces + 1], place = text.encode(code) or error('value out of range', 2), behind
+      else
+         local _, behind = decode(bytes, at + 1)
+         if not behind then error(INVALID, 2) end
+         pieces[#pieces + 1], place = sub(bytes, at + 1, behind - 1), behind
+      end
+   end
+   pieces[#pieces + 1] = sub(bytes, place)
+   return concat(pieces)
 end
 
 return utf8

@@ -21,7 +21,8 @@ function metatable.__index(_, name) return methods[name] or error('no such metho
 
 -- Adds 1; returns the value before.
 function methods:inc() return kernel.add_atomically(cells[self], 1) end
-function methods:get() return cells[self][1] end
+-- Not cells[self][1]: in a loop that waits for another thread, LuaJIT would read that once and for all.
+function methods:get() return kernel.add_atomically(cells[self], 0) end
 function methods:set(value) cells[self][1] = value end
 
 function metatable.__tostring(self) return 'tds.AtomicCounter=' .. cells[self][1] end

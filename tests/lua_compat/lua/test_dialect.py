@@ -283,6 +283,52 @@ def test_bytecode_and_traces_are_listed(tmp_path: Path) -> None:
     )
 
 
+def test_traces_are_dumped(tmp_path: Path) -> None:
+    """In LuaJIT's own form: these lines are what its jit.dump prints, but for numbers of memory and code."""
+    run_lua(
+        tmp_path,
+        r"""
+        local dump, out = require 'jit.dump', paths.dirname(arg[0]) .. '/out.txt'
+        local function dumped(options, code)
+           dump.on(options, out)
+           load(code, '=q')()
+           dump.off()
+           return io.open(out):read('*a'):gsub('TRACE %d+', 'TRACE 1')
+        end
+        local sum = 'local n, t = 0.5, {} for i = 1, 300 do n = n + math.sqrt(i % 7) t[i] = n end'
+        local text = dumped('tbis', sum)
+        for line in ([[
+%-%-%-%- TRACE 1 start q:1
+%d%d%d%d  MODVN +%d+ +%d+ +%d+  ; 7
+0000  %. FUNCC               ; math%.sqrt
+0001    int SLOAD  #%d    CI
+%d%d%d%d    int MOD    0001  %+7
+%d%d%d%d >  num SLOAD  #2    T
+%d%d%d%d >  p64 HREFK  %d%d%d%d  "sqrt" @%d+
+%d%d%d%d >  fun EQ     %d%d%d%d  math%.sqrt
+%d%d%d%d    num FPMATH %d%d%d%d  sqrt
+%d%d%d%d >  tab EQ     %d%d%d%d  NULL
+%.%.%.%.        SNAP   #0   %[ [^\n]* %]
+%d%d%d%d %-%-%-%-%-%- LOOP %-%-%-%-%-%-%-%-%-%-%-%-
+%d%d%d%d    int PHI    %d%d%d%d  %d%d%d%d
+%-%-%-%- TRACE 1 stop %-> loop
+]]):gmatch('[^\n]+') do
+           assert(text:find(line .. '\n'), line .. '\n' .. text)
+        end
+        assert(not text:find('mcode'))
+        local code = dumped('m', sum)
+        local size, bytes = tonumber(code:match('mcode (%d+)')), 0
+        for _ in code:gsub('; loop at %x+', ''):gmatch(' %x%x%f[%s]') do bytes = bytes + 1 end
+        assert(size == bytes, code)
+        local branch = 'local n = 0 for i = 1, 300 do if i > 200 then n = n + 1 end end'
+        assert(dumped('tx', branch):find('---- TRACE 1 exit %d+\n.*---- TRACE 1 start %d+/%d'))
+        assert(dumped('-b', branch):find('LOOP') and not dumped('-bim', branch):find('ISGE'))
+        local ok, problem = pcall(dump.on, 'q')
+        assert(not ok and problem:find("unknown option 'q'"))
+        """,
+    )
+
+
 def test_a_profile_is_written_at_the_end_of_a_script(tmp_path: Path) -> None:
     script = tmp_path / "busy.lua"
     script.write_text(

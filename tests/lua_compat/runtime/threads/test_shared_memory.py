@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.lua_compat.runtime.threads.scripts import run_lua
+from tests.lua_compat.runtime.threads.scripts import run_lua, th
 
 
 def test_tensors_are_shared_and_stay_where_they_are(tmp_path: Path) -> None:
@@ -182,3 +182,19 @@ def test_batches_do_not_pile_up(tmp_path: Path) -> None:
         pool:terminate()
         """,
     )
+
+
+def test_a_thread_sees_that_another_counts(tmp_path: Path) -> None:
+    """Even in a compiled loop that does nothing but wait for it."""
+    code, out, _ = th(
+        tmp_path,
+        """
+        threads.Threads.serialization(SHARED)
+        local counter = require('tds').AtomicCounter(0)
+        local pool = threads.Threads(2, function() require 'tds' end)
+        pool:addjob(function() repeat until counter:get() ~= 0 return counter:get() end, print)
+        pool:addjob(function() require('sys').sleep(0.1) counter:inc() end)
+        pool:synchronize()
+        """,
+    )
+    assert (code, out) == (0, "1\n")
