@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.compatibility.recorded import Recorded
 from tests.compatibility.report import as_json, as_page
 from tests.compatibility.repositories import REPOSITORIES, ROCKS
 from tests.compatibility.repository import Repository
@@ -34,9 +35,19 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--seconds", type=float, default=_SECONDS, help="at most for each command (%(default)g)"
     )
+    parser.add_argument(
+        "--record", action="store_true", help="keep the numbers that --torch7 prints (recorded.json)"
+    )
+    parser.add_argument(
+        "--resume", action="store_true", help="leave out the repositories that --json has already"
+    )
     options = parser.parse_args(arguments)
     if not options.folder.is_dir():
         parser.error(f"{options.folder}: no such folder")
+    if options.record and not options.torch7:
+        parser.error("--record keeps what Torch7 prints: name one with --torch7")
+    if options.resume and not options.json:
+        parser.error("--resume continues the file of --json, which is not given")
     return options
 
 
@@ -49,6 +60,8 @@ def _link_rocks(folder: Path, place: Path) -> None:
             os.symlink(source, place / f"{name}.lua")
         elif source.is_dir():
             (place / name).mkdir()
+            if (source.parent / f"{name}.lua").exists():
+                os.symlink(source.parent / f"{name}.lua", place / f"{name}.lua")
             tests = [
                 test for test in sorted((source / "test").glob("*.lua")) if not (source / test.name).exists()
             ]
@@ -80,17 +93,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"{options.folder} holds none of the {len(REPOSITORIES)} repositories", file=sys.stderr)
         return 2
     torch7 = shlex.split(os.path.expanduser(options.torch7)) if options.torch7 else None
-    results = _kept(options.json, [repository.name for repository in found]) if options.only else []
+    results = []
+    if options.resume:
+        results = _kept(options.json, ())
+        done = {result.name for result in results}
+        found = [repository for repository in found if repository.name not in done]
+    elif options.only:
+        results = _kept(options.json, [repository.name for repository in found])
+    recorded = Recorded.read()
     with tempfile.TemporaryDirectory() as place:
         _link_rocks(options.folder, Path(place))
         rocks = [Path(place) / "any"]
         for repository in found:
             folder = options.folder.resolve() / repository.folder
-            result = examine(repository, folder, rocks, torch7, options.seconds)
+            result = examine(repository, folder, rocks, torch7, options.seconds, recorded)
             results = sorted([*results, result], key=lambda result: result.name.lower())
             print(f"{result.name}: {result.stage}  {result.problem}", flush=True)
             if options.json:
                 options.json.write_text(json.dumps(as_json(results), indent=1) + "\n", encoding="utf-8")
+            if options.record:
+                recorded.write()
     if options.out:
         options.out.write_text(as_page(results), encoding="utf-8")
     return 0

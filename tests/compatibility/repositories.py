@@ -12,18 +12,23 @@ ROCKS = {
     "babi": ("facebook/bAbI-tasks", "lua/babi"),
     "class": ("torch/class", ""),
     "classic": ("deepmind/classic", "classic"),
+    "dataload": ("Element-Research/dataload", ""),
     "dp": ("nicholas-leonard/dp", ""),
     "dpnn": ("Element-Research/dpnn", ""),
     "iterm": ("szagoruyko/iterm.torch", ""),
+    "luacov": ("keplerproject/luacov", "src/luacov"),
     "middleclass": ("kikito/middleclass", "middleclass.lua"),
     "moses": ("Yonaba/Moses", "moses.lua"),
     "net2net": ("soumith/net2net.torch", ""),
+    "neuraltalk2": ("karpathy/neuraltalk2", ""),
     "nninit": ("Kaixhin/nninit", "nninit.lua"),
     "optnet": ("fmassa/optimize-net", ""),
     "pl": ("stevedonovan/Penlight", "lua/pl"),
+    "pretty-nn": ("Atcold/torch-pretty-nn", ""),
     "pprint": ("jagt/pprint.lua", "pprint.lua"),
     "rnn": ("Element-Research/rnn", ""),
-    "rnnlib": ("facebookresearch/torch-rnnlib", ""),
+    "rnnlib": ("facebookresearch/torch-rnnlib", "rnnlib"),
+    "torch-rnn": ("jcjohnson/torch-rnn", ""),
     "torchnet": ("torchnet/torchnet", ""),
     "torchx": ("nicholas-leonard/torchx", ""),
     "totem": ("deepmind/torch-totem", "totem"),
@@ -265,7 +270,22 @@ _RUNS: dict[str, dict[str, object]] = {
     },
 }  # fmt: skip
 
+# Modules that files of a repository require and that nobody has published: they fail on Torch7, too.
+_ABSENT = {
+    "harvardnlp/seq2seq-attn": ("util.lua",),
+    "Element-Research/rnn": ("util.gradcheck",),
+    "jcjohnson/densecap": ("gradcheck",),
+    "Atcold/torch-Video-Tutorials": ("RNN",),
+    "facebook/MemNN": ("sparse",),
+    "facebook/fbnn": ("sparse",),
+    "facebook/fbcunn": ("sparse",),
+    "torch/optim": ("kex",),
+    "koraykv/unsup": ("dataset",),
+    "nicholas-leonard/dp": ("chex",),
+    "DmitryUlyanov/texture_nets": ("riseml",),
+}
+
 REPOSITORIES = [
-    Repository(name, commit, licence, **_RUNS.get(name, {}))  # type: ignore[arg-type]
+    Repository(name, commit, licence, absent=_ABSENT.get(name, ()), **_RUNS.get(name, {}))  # type: ignore[arg-type]
     for name, (commit, licence) in COMMITS.items()
 ]

@@ -21,7 +21,8 @@ STAGES = (
 class Run:
     """A command: what follows ``th``, in ``folder`` of the repository.
 
-    ``cuda``: it wants a GPU, so th gets --cpu-as-cuda. ``printed``: a pattern of the lines whose numbers are
+    ``cuda``: it wants a GPU, so th gets --cpu-as-cuda, and Torch7 cuda_on_cpu.lua.
+    ``printed``: a pattern of the lines whose numbers are
     compared with Torch7's; None: they say nothing that could be compared (times, random numbers).
     ``environment``: variables that the script reads. ``lines``: the script is ended after it has printed so
     many, because it would train for ever. A word with a * stands for the first file that it fits.
@@ -44,6 +45,7 @@ class Run:
 class Repository:
     """``name``: OWNER/NAME on GitHub; ``commit``: what was run; ``licence``: its own, in SPDX's words.
 
+    ``absent``: modules that its files require and that nobody has published: they fail on Torch7, too.
     ``data(folder, seed)`` writes what the commands read, small and from the seed. ``not_counted``: why it
     runs nowhere, Torch7 included.
     """
@@ -54,6 +56,7 @@ class Repository:
     runs: Sequence[Run] = ()
     data: Callable[[Path, int], None] | None = None
     not_counted: str = ""
+    absent: Sequence[str] = ()
 
     @property
     def folder(self) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 from lua_compat.runtime.state import LUA_FOLDER
 from tests.compatibility import programs
+from tests.compatibility.recorded import Recorded
 from tests.compatibility.repository import STAGES, Repository, Run
 
 _SEED = 1
@@ -17,10 +18,16 @@ _REQUIRE = re.compile(r"""\brequire\s*\(?\s*(['"])([\w.+-]+)\1""")
 # Lua's own, and names that stand for "is there a GPU, a window?" in scripts that go on without
 _ALWAYS_THERE = {"string", "table", "math", "io", "os", "debug", "bit", "ffi", "jit", "coroutine", "package"}
 # Packages of ours whose files scripts require by name
-_WITH_FILES_OF_THEIR_OWN = {"nn", "optim", "torch", "trepl", "threads", "image"}
-_OPTIONAL = ("cltorch", "clnn", "qt", "qtwidget", "qttorch", "qtuiloader", "camera", "itorch", "iTorch")
+_WITH_FILES_OF_THEIR_OWN = {"nn", "optim", "torch", "trepl", "threads", "image", "fb"}
+# OpenCL, and windows, which th refuses with a line that says what to use
+_OPTIONAL = (
+    "cltorch", "clnn", "qt", "qtwidget", "qttorch", "qtuiloader", "qtsvg", "gfx", "camera", "kinect",
+    "itorch", "iTorch",
+)  # fmt: skip
 # Numbers in float32, printed by training that has not become chaotic yet
 _TOLERANCE = 1e-4
+# A script for Torch7 that runs another with CUDA's names for float tensors and nn's layers
+_CUDA_ON_CPU = Path(__file__).parent / "cuda_on_cpu.lua"
 
 _PARSE = """
 for line in io.lines(arg[1]) do
@@ -127,11 +134,17 @@ def _lines(folder: Path, name: str, lines: Sequence[str]) -> str:
 
 
 def examine(
-    repository: Repository, folder: Path, rocks: Sequence[Path], torch7: Sequence[str] | None, limit: float
+    repository: Repository,
+    folder: Path,
+    rocks: Sequence[Path],
+    torch7: Sequence[str] | None,
+    limit: float,
+    recorded: Recorded | None = None,
 ) -> Result:
     """Runs what is on the list for a repository, on copies of ``folder``.
 
-    ``torch7``: the command of a Torch7 to compare numbers, time and memory with.
+    ``torch7``: the command of a Torch7 to compare numbers, time and memory with; without it the numbers are
+    compared with what ``recorded`` has of Torch7's, if it has any.
     """
     result = Result(
         repository.name, repository.commit, repository.licence, not_counted=repository.not_counted
@@ -146,7 +159,7 @@ def examine(
             result.fail(f"{file}: {problem}")
 
         script = scratch / "load.lua"
-        result.requires = required(folder)
+        result.requires = [name for name in required(folder) if name not in repository.absent]
         script.write_text(_LOAD)
         words = [str(script), _lines(scratch, "packages", result.requires)]
         loaded = programs.run_forked(["--cpu-as-cuda", *words], scratch, environment, limit)
@@ -160,7 +173,7 @@ def examine(
             result.fail(loaded.problem)
 
         if repository.runs:
-            _run_all(repository, result, folder, scratch, rocks, torch7, limit)
+            _run_all(repository, result, folder, scratch, rocks, torch7, limit, recorded or Recorded({}))
     if result.stage in STAGES[:3] and result.missing:
         result.fail("; ".join(result.missing.values()))
     return result
@@ -213,6 +226,7 @@ def _run_all(
     rocks: Sequence[Path],
     torch7: Sequence[str] | None,
     limit: float,
+    recorded: Recorded,
 ) -> None:
     ours = _copy(folder, scratch / "ours", repository)
     theirs = _copy(folder, scratch / "theirs", repository) if torch7 else None
@@ -220,6 +234,7 @@ def _run_all(
     limited.parent.mkdir()
     limited.write_text(_LIMITED)
     equal = same = compared = True
+    compared_any = False
     for number, run in enumerate(repository.runs):
         environment = programs.surroundings(rocks, run.environment)
         command = programs.th(_words(run, ours / run.folder, limited), run.cuda)
@@ -237,29 +252,34 @@ def _run_all(
             if number > 0:
                 result.reach("runs in part")
             return
-        if theirs is None or run.cuda or run.printed is None:
+        if run.printed is None:
+            continue
+        expected = recorded.numbers(repository.name, run.command)
+        if theirs is not None:
+            assert torch7 is not None
+            words = _words(run, theirs / run.folder, limited)
+            if run.cuda:
+                words = [str(_CUDA_ON_CPU), *words]
+            other = programs.run([*torch7, *words], theirs / run.folder, environment, limit, run.stdin)
+            record |= {"torch7_seconds": round(other.seconds, 1), "torch7_exit_code": other.exit_code}
+            if other.ok:
+                expected = programs.numbers(other.stdout, run.printed)
+                recorded.keep(repository.name, run.command, expected)
+            else:
+                record["torch7_problem"] = other.problem
+        if expected is None:
             compared = False
             continue
-        assert torch7 is not None
-        words = _words(run, theirs / run.folder, limited)
-        other = programs.run([*torch7, *words], theirs / run.folder, environment, limit, run.stdin)
-        record |= {"torch7_seconds": round(other.seconds, 1), "torch7_exit_code": other.exit_code}
-        if not other.ok:
-            record["torch7_problem"] = other.problem
-            compared = False
-            continue
-        mine, recorded = (
-            programs.numbers(outcome.stdout, run.printed),
-            programs.numbers(other.stdout, run.printed),
-        )
-        record["numbers"] = len(recorded)
-        same = same and mine == recorded
-        equal = equal and len(recorded) > 0 and programs.agree(mine, recorded, _TOLERANCE)
+        compared_any = True
+        mine = programs.numbers(outcome.stdout, run.printed)
+        record["numbers"] = len(expected)
+        same = same and mine == expected
+        equal = equal and len(expected) > 0 and programs.agree(mine, expected, _TOLERANCE)
         if not equal:
-            pairs = [f"{a} for {b}" for a, b in zip(mine, recorded, strict=False) if a != b]
-            record["differs"] = pairs[0] if pairs else f"{len(mine)} numbers for {len(recorded)}"
+            pairs = [f"{a} for {b}" for a, b in zip(mine, expected, strict=False) if a != b]
+            record["differs"] = pairs[0] if pairs else f"{len(mine)} numbers for {len(expected)}"
     result.reach("runs to its end")
-    if compared:
+    if compared and compared_any:
         result.reach("bits equal" if same and equal else "numbers equal" if equal else "runs to its end")
         if not equal:
             result.fail(
