@@ -47,7 +47,17 @@ def add_point_options(group: "argparse._ArgumentGroup", *, points: str, memory_b
         metavar="FILE",
         help=f"where results are kept as they are measured [{points}]",
     )
+    add_scheduler(group)
     group.add_argument("--fresh", action="store_true", help="discard what the file of --points holds")
+
+
+def add_scheduler(group: "argparse._ActionsContainer") -> None:
+    """Adds ``--scheduler``: a study whose measurements are spread over machines."""
+    group.add_argument(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="measure on the workers of this Dask scheduler, such as tcp://HOST:8786 (docs/studies.md)",
+    )
 
 
 def add_input_size(group: "argparse._ActionsContainer") -> None:

@@ -14,6 +14,7 @@ from convnet_benchmarks.commands.backends.published import NETS, published_table
 from convnet_benchmarks.commands.backends.tables import details_table, speed_table
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.options import study, types
+from convnet_benchmarks.points.cluster import Job, WorkersLost, open_cluster
 from convnet_benchmarks.points.file import PointFile, identity, latest
 from convnet_benchmarks.points.point import FAILED, Point
 from convnet_benchmarks.points.process import describe_device
@@ -22,10 +23,11 @@ from convnet_benchmarks.timing.statistics import FEWEST_FOR_A_VERDICT
 from convnet_benchmarks.workload import backends, variants
 from convnet_benchmarks.workload import nets as named_nets
 from convnet_benchmarks.workload.devices import DTYPES, device_type
-from convnet_benchmarks.workload.memory import SHARE_OF_MEMORY, available_bytes
 from nets import registry
 
 if TYPE_CHECKING:
+    from convnet_benchmarks.commands.backends.run import Comparison
+    from convnet_benchmarks.points.cluster import Cluster
     from convnet_benchmarks.points.file import PointFile
     from convnet_benchmarks.tables import Table
     from convnet_benchmarks.workload.variants import Variant
@@ -120,14 +122,16 @@ def main(arguments: Sequence[str], program: str) -> int:
     with (
         study.open_output("backends", options, others=["points"]) as output,
         PointFile("--points", options.points, fresh=options.fresh) as file,
+        open_cluster(options.scheduler) as cluster,
     ):
         records: list[dict[str, Any]] = []
         interrupted = False
         try:
-            for record in _sittings(options, without, others, file):
+            for record in _sittings(options, without, others, file, cluster):
                 records.append(record)
         except KeyboardInterrupt:
             interrupted = True
+        records.sort(key=lambda one: (options.nets.index(one["point"]["net"]), one["kind"] != LATENCY))
         output.write([*_tables(records, others), *_published(options)], {"comparisons": records})
     if interrupted:
         print(
@@ -151,15 +155,19 @@ def _nets(options: argparse.Namespace) -> list[str]:
 
 
 def _sittings(
-    options: argparse.Namespace, without: "Variant", others: "Sequence[Variant]", file: "PointFile"
+    options: argparse.Namespace,
+    without: "Variant",
+    others: "Sequence[Variant]",
+    file: "PointFile",
+    cluster: "Cluster | None",
 ) -> Iterator[dict[str, Any]]:
     """Yields the records of every net at both batch sizes, from ``file`` or measured now and appended to
     it.
     """
-    from convnet_benchmarks.commands.backends.run import Sitting, compare, variant_point
+    from convnet_benchmarks.commands.backends.run import Comparison, Sitting, variant_point
 
-    machine = describe_device(options.device, "--device")
-    limits = {"memory_budget": _memory_budget(options), "cores": options.cores}
+    device = options.device
+    machines = cluster.machines(device) if cluster else [describe_device(device, "--device")]
     about = {
         "device": options.device,
         "threads": options.threads,
@@ -168,37 +176,48 @@ def _sittings(
     }
     names = [without.name, *(other.name for other in others)]
     batches = {LATENCY: options.latency_batch, THROUGHPUT: options.batch_size}
-    sittings = []
+    known = {key: record for key, record in latest(file.records).items() if record["status"] != FAILED}
+    missing = []
     for net, (kind, batch) in itertools.product(options.nets, batches.items()):
         point = Point(net, batch, **about)
         asked = variant_point(point, without).as_dict()
-        sittings.append((point, {"kind": kind, "point": asked, "machine": machine, "variants": names}))
-    found = {key: record for key, record in latest(file.records).items() if record["status"] != FAILED}
-    missing = [point for point, head in sittings if identity(head) not in found]
+        heads = [{"kind": kind, "point": asked, "machine": one, "variants": names} for one in machines]
+        found = [known[identity(head)] for head in heads if identity(head) in known]
+        if found:
+            yield found[-1]
+            continue
+        limits = {"memory_budget": options.memory_budget, "cores": options.cores}
+        sitting = Sitting(options.pairs, options.seconds, kind == LATENCY, limits)
+        missing.append(Comparison(heads[0], point, without, tuple(others), sitting))
     progress = Progress(len(missing))
     try:
-        for point, head in sittings:
-            if identity(head) not in found:
-                progress.start(f"{point.net}, batch {point.batch_size}")
-                sitting = Sitting(options.pairs, options.seconds, head["kind"] == LATENCY, limits)
-                record = {**head, "cores": options.cores, **compare(point, without, others, sitting)}
-                file.append(record)
-                found[identity(head)] = record
-            yield found[identity(head)]
+        for record in _spread(cluster, missing, progress) if cluster else _in_turn(missing, progress):
+            file.append(record)
+            yield record
     finally:
         progress.clear()
 
 
-def _memory_budget(options: argparse.Namespace) -> int | None:
-    """Returns bytes for each variant's process on a CPU: as told, or an equal share of what is available."""
+def _in_turn(missing: "Sequence[Comparison]", progress: Progress) -> Iterator[dict[str, Any]]:
+    """Yields the records as they are measured on this machine."""
+    for comparison in missing:
+        progress.start(str(comparison))
+        yield comparison.measured()
 
-    if options.device != "cpu":
-        return None
-    budget: int | None = options.memory_budget
-    available = available_bytes()
-    if budget is None and available is not None:
-        budget = int(available * SHARE_OF_MEMORY / (1 + len(options.others)))
-    return budget
+
+def _spread(
+    cluster: "Cluster", missing: "Sequence[Comparison]", progress: Progress
+) -> Iterator[dict[str, Any]]:
+    """Yields the records as the workers of ``cluster`` have measured them; a net stays on one kind of
+    machine.
+    """
+    from convnet_benchmarks.commands.backends.run import measure_on_worker
+
+    jobs = [Job((comparison,), comparison.point.device, comparison.point.net) for comparison in missing]
+    for index, record in cluster.run(measure_on_worker, jobs):
+        progress.start(str(missing[index]))
+        lost = isinstance(record, WorkersLost)
+        yield missing[index].failed(record.reason) if lost else record
 
 
 def _published(options: argparse.Namespace) -> "list[Table]":

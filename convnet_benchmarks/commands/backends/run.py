@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from convnet_benchmarks.points.point import FAILED, OK, UNSUPPORTED, Point
-from convnet_benchmarks.points.process import PointWorker, WorkerEndedError
+from convnet_benchmarks.points.process import PointWorker, WorkerEndedError, describe_device
 from convnet_benchmarks.timing.statistics import summarise
 from convnet_benchmarks.timing.verdicts import speed_up
 from convnet_benchmarks.workload.devices import device_type
+from convnet_benchmarks.workload.memory import SHARE_OF_MEMORY, available_bytes
 from convnet_benchmarks.workload.variants import Variant
 
 # A sample lasts at least this long, by as many passes as that takes.
@@ -35,6 +36,50 @@ class Sitting:
     seconds: float
     waiting: bool
     limits: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One line of the file of points to make: ``head`` is its kind, point, machine and variants."""
+
+    head: Mapping[str, Any]
+    point: Point
+    without: Variant
+    others: tuple[Variant, ...]
+    sitting: Sitting
+
+    def __str__(self) -> str:
+        return f"{self.point.net}, batch {self.point.batch_size}"
+
+    def measured(self) -> dict[str, Any]:
+        """Returns the line, measured on this machine."""
+        limits = {**self.sitting.limits, "memory_budget": self._memory_budget()}
+        found = compare(self.point, self.without, self.others, replace(self.sitting, limits=limits))
+        return {**self.head, "cores": limits["cores"], **found}
+
+    def failed(self, reason: str) -> dict[str, Any]:
+        """Returns the line of a comparison that came to nothing."""
+        results = {name: {"status": FAILED, "reason": reason} for name in self.head["variants"]}
+        found = {"status": FAILED, "reason": reason, "waiting": self.sitting.waiting, "results": results}
+        return {**self.head, "cores": self.sitting.limits["cores"], **found}
+
+    def _memory_budget(self) -> int | None:
+        """Returns bytes for each variant's process on a CPU: as told, or an equal share of what is
+        available.
+        """
+        if self.point.device != "cpu":
+            return None
+        budget: int | None = self.sitting.limits["memory_budget"]
+        available = available_bytes()
+        if budget is None and available is not None:
+            budget = int(available * SHARE_OF_MEMORY / (1 + len(self.others)))
+        return budget
+
+
+def measure_on_worker(comparison: Comparison) -> dict[str, Any]:
+    """Returns the line, measured on the machine that this runs on."""
+    machine = describe_device(comparison.point.device, "--device")
+    return replace(comparison, head={**comparison.head, "machine": machine}).measured()
 
 
 def compare(point: Point, without: Variant, others: Sequence[Variant], sitting: Sitting) -> dict[str, Any]:

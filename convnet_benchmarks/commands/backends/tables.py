@@ -51,8 +51,18 @@ def speed_table(name: str, latencies: Records, throughputs: Records) -> Table:
         ]
         rows.append([category(net), net, *cells])
     records = (*latencies, *throughputs)
-    notes = [_where(any_record), *_reasons((without, name), *records)]
+    notes = [*_machines(records), *_reasons((without, name), *records)]
     return Table(f"{name} against {without}", columns, rows, notes)
+
+
+def _machines(records: Records) -> list[str]:
+    """Returns what the nets ran on, for below the table; with their names where it was not all the same."""
+    nets: dict[str, list[str]] = {}
+    for record in records:
+        names = nets.setdefault(_where(record), [])
+        if record["point"]["net"] not in names:
+            names.append(record["point"]["net"])
+    return list(nets) if len(nets) == 1 else [f"{where}: {', '.join(names)}" for where, names in nets.items()]
 
 
 def _where(record: dict[str, Any]) -> str:

@@ -1,7 +1,7 @@
 """``convnet-benchmarks ops``: where a net's time goes, by layer and by operator."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks import environment
@@ -9,13 +9,15 @@ from convnet_benchmarks.child_process import call
 from convnet_benchmarks.commands.ops.show import mean_of_runs, tables
 from convnet_benchmarks.errors import UserError, unknown
 from convnet_benchmarks.options.nets import add_net_options, find_devices, find_net
-from convnet_benchmarks.options.study import open_output, study_parser, without_files
+from convnet_benchmarks.options.study import add_scheduler, open_output, study_parser, without_files
 from convnet_benchmarks.options.types import names, positive, sizes
+from convnet_benchmarks.points.cluster import Job, WorkersLost, open_cluster
 from convnet_benchmarks.progress import Progress
 from convnet_benchmarks.workload.devices import DTYPES
 
 if TYPE_CHECKING:
     from convnet_benchmarks.options.study import StudyOutput
+    from convnet_benchmarks.points.cluster import Cluster
 
 SUMMARY = "times by layer and by operator, for a list of batch sizes, on CPU and GPU"
 _BATCHES = [1, 2, 8, 32, 64, 128, 256]
@@ -37,7 +39,8 @@ def main(arguments: Sequence[str], program: str) -> int:
 
     find_net(vars(options))
     with open_output("ops", options) as output:
-        options.devices = [str(device) for device in find_devices(options.devices)]
+        if options.scheduler is None or options.devices is None:
+            options.devices = [str(device) for device in find_devices(options.devices)]
         _study(options, output)
     return 0
 
@@ -62,6 +65,7 @@ def _parser(program: str) -> argparse.ArgumentParser:
     parser.add_argument(
         "--tables", type=names, default=_TABLES, metavar="NAMES", help=f"[{','.join(_TABLES)}]"
     )
+    add_scheduler(parser)
     parser.add_argument(
         "--layout",
         choices=("auto", "columns", "rows"),
@@ -77,15 +81,60 @@ def _study(options: argparse.Namespace, output: "StudyOutput") -> None:
     runs: list[list[dict[str, Any]]] = []
     progress = Progress(options.runs)
     status = "interrupted"
-    try:
-        for number in range(1, options.runs + 1):
-            progress.start(f"run {number}")
-            runs.append(call("convnet_benchmarks.commands.ops.measure:run", request))
-        status = "complete"
-    finally:
-        progress.clear()
-        if runs:
-            _report(options, request, output, runs, status)
+    with open_cluster(options.scheduler) as cluster:
+        machine = _environment(cluster, options.devices[-1])
+        measured = _spread(cluster, request, progress) if cluster else _in_turn(request, progress)
+        try:
+            for run in measured:
+                runs.append(run)
+            status = "complete"
+        finally:
+            progress.clear()
+            if runs:
+                _report(options, request, output, runs, {"status": status, "environment": machine})
+
+
+def _environment(cluster: "Cluster | None", device: str) -> dict[str, Any]:
+    """Returns the machine that measures: one of the workers, which are all of one kind."""
+    if cluster is None:
+        return environment_of(device)
+    if len(kinds := cluster.machines(device)) > 1:
+        names = " and ".join(", torch ".join(kind.values()) for kind in kinds)
+        raise UserError(f"option --scheduler: ops takes the mean of runs, and its workers differ: {names}")
+    ((_, found),) = cluster.run(environment_of, [Job((device,), device, None)])
+    return dict(found)
+
+
+def _in_turn(request: dict[str, Any], progress: Progress) -> Iterator[list[dict[str, Any]]]:
+    """Yields the runs as they are made on this machine."""
+    for number in range(1, request["runs"] + 1):
+        progress.start(f"run {number}")
+        yield measure_apart(request)
+
+
+def _spread(
+    cluster: "Cluster", request: dict[str, Any], progress: Progress
+) -> Iterator[list[dict[str, Any]]]:
+    """Yields the runs as the workers of ``cluster`` have made them."""
+    jobs = [Job((request,), request["devices"][-1], None)] * request["runs"]
+    for number, (_, run) in enumerate(cluster.run(measure_apart, jobs), 1):
+        progress.start(f"run {number}")
+        if isinstance(run, WorkersLost):
+            raise UserError(f"option --scheduler: {run.reason}")
+        yield run
+
+
+def environment_of(device: str) -> dict[str, Any]:
+    """Returns ``environment.collect`` of a device of this machine."""
+    import torch
+
+    return environment.collect(torch.device(device))
+
+
+def measure_apart(request: dict[str, Any]) -> list[dict[str, Any]]:
+    """Makes one run in a process of its own."""
+    found: list[dict[str, Any]] = call("convnet_benchmarks.commands.ops.measure:run", request)
+    return found
 
 
 def _report(
@@ -93,17 +142,8 @@ def _report(
     request: dict[str, Any],
     output: "StudyOutput",
     runs: list[list[dict[str, Any]]],
-    status: str,
+    about: dict[str, Any],
 ) -> None:
-    import torch
-
     mean = mean_of_runs(runs)
-    content = {
-        "status": status,
-        "net": options.net,
-        "options": request,
-        "mean": mean,
-        "runs": runs,
-        "environment": environment.collect(torch.device(options.devices[-1])),
-    }
+    content = {"net": options.net, "options": request, "mean": mean, "runs": runs, **about}
     output.write(tables(mean, runs, options), content)

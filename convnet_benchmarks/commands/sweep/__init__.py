@@ -13,6 +13,7 @@ from convnet_benchmarks.commands.sweep.run import LARGEST_BATCH, THROUGHPUT, Tas
 from convnet_benchmarks.commands.sweep.tables import sweep_tables
 from convnet_benchmarks.errors import UserError, unknown
 from convnet_benchmarks.options import study, types
+from convnet_benchmarks.points.cluster import open_cluster
 from convnet_benchmarks.points.file import PointFile, latest
 from convnet_benchmarks.points.point import FAILED, MODES, Point
 from convnet_benchmarks.points.process import describe_device
@@ -23,6 +24,7 @@ from nets import registry
 
 if TYPE_CHECKING:
     from convnet_benchmarks.commands.sweep.run import Task
+    from convnet_benchmarks.points.cluster import Cluster
 
 SUMMARY = "throughput, latency, memory over nets, batch sizes, devices; the largest batch"
 EXAMPLES = (
@@ -112,15 +114,17 @@ def main(arguments: Sequence[str], program: str) -> int:
     with (
         study.open_output("sweep", options, others=["points"]) as output,
         PointFile("--points", options.points, fresh=options.fresh) as file,
+        open_cluster(options.scheduler) as cluster,
     ):
-        tasks = plan(options)
+        tasks = plan(options, cluster)
         interrupted = False
         try:
-            measure_missing(tasks, file, options)
+            measure_missing(tasks, file, options, cluster)
         except KeyboardInterrupt:
             interrupted = True
         found = latest(file.records)
-        records = [found[task.identity] for task in tasks if task.identity in found]
+        kept = [task.record_in(found) for task in tasks]
+        records = [record for record in kept if record is not None]
         output.write(sweep_tables(records), {"points": records})
     if interrupted:
         counted = f"{len(records)} of {len(tasks)} points are in {options.points}"
@@ -148,10 +152,13 @@ def _check(options: argparse.Namespace) -> None:
         raise UserError("option --batch-sizes: none needs --largest-batch, or there is nothing to do")
 
 
-def plan(options: argparse.Namespace) -> "list[Task]":
+def plan(options: argparse.Namespace, cluster: "Cluster | None") -> "list[Task]":
     """Returns everything asked for; a combination's batch sizes from small to large, then its search."""
 
-    machines = {device: describe_device(device, "--devices") for device in options.devices}
+    machines = {
+        device: tuple(cluster.machines(device) if cluster else [describe_device(device, "--devices")])
+        for device in options.devices
+    }
     kinds = [(THROUGHPUT, batch) for batch in sorted(options.batch_sizes)]
     if options.largest_batch:
         kinds.append((LARGEST_BATCH, 1))

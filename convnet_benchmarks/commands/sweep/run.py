@@ -2,38 +2,48 @@
 
 import argparse
 import sys
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks.commands.sweep.largest_batch import find_largest_batch
+from convnet_benchmarks.points.cluster import Job, WorkersLost
 from convnet_benchmarks.points.file import Identity, PointFile, identity, latest
 from convnet_benchmarks.points.point import FAILED, OUT_OF_MEMORY, UNSUPPORTED, Point
-from convnet_benchmarks.points.process import measure_apart
+from convnet_benchmarks.points.process import describe_device, measure_apart
 from convnet_benchmarks.progress import Progress
 from convnet_benchmarks.timing.loops import Settling
 from convnet_benchmarks.workload import backends
 from convnet_benchmarks.workload.devices import device_type
 from convnet_benchmarks.workload.memory import SHARE_OF_MEMORY, available_bytes
 
+if TYPE_CHECKING:
+    from convnet_benchmarks.points.cluster import Cluster
+
 THROUGHPUT, LARGEST_BATCH = "point", "largest batch"
 
 
 @dataclass(frozen=True)
 class Task:
-    """One thing to find out on one machine (``environment.machine``). A search's point has batch size 1."""
+    """One thing to find out on one of ``machines`` (``environment.machine``). A search's point has batch
+    size 1.
+    """
 
     kind: str  # as in the file
     point: Point
-    machine: dict[str, str]
+    machines: tuple[dict[str, str], ...]
 
     def __str__(self) -> str:
         if self.kind == THROUGHPUT:
             return str(self.point)
         return str(self.point).replace("batch 1,", "largest batch,")
 
-    @property
-    def identity(self) -> Identity:
-        return identity({"kind": self.kind, "point": self.point.as_dict(), "machine": self.machine})
+    def record_in(self, found: Mapping[Identity, dict[str, Any]]) -> dict[str, Any] | None:
+        """Returns the task's record in what ``latest`` found: the newest that did not fail, if any."""
+        about = {"kind": self.kind, "point": self.point.as_dict()}
+        records = [found.get(identity({**about, "machine": machine})) for machine in self.machines]
+        kept = [record for record in records if record is not None]
+        return max(kept, key=lambda one: (one["status"] != FAILED, one.get("time", ""))) if kept else None
 
     @property
     def combination(self) -> Point:
@@ -45,40 +55,115 @@ class Task:
         return device_type(self.point.device)
 
 
-def measure_missing(tasks: list[Task], file: PointFile, options: argparse.Namespace) -> None:
-    """Appends to ``file`` what it has no final record of; a combination's batches rise in ``tasks``."""
-    available = available_bytes()
-    budget = options.memory_budget or (available and int(available * SHARE_OF_MEMORY))
+TooLarge = dict[Point, dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a point may take, wherever it is measured. ``seconds``: for a timed loop.
+
+    ``memory_budget``: bytes of main memory for a point on a CPU; None: a share of what is available there.
+    ``time_limit``: seconds for a point. ``cores``: the only ones to use.
+    """
+
+    seconds: float
+    memory_budget: int | None
+    time_limit: float | None
+    cores: Sequence[int] | None
+
+
+def measure_missing(
+    tasks: list[Task], file: PointFile, options: argparse.Namespace, cluster: "Cluster | None"
+) -> None:
+    """Appends to ``file`` what it has no final record of; a combination's batches rise in ``tasks``.
+
+    They are measured here one after the other, or by the workers of ``cluster``.
+    """
     found = latest(file.records)
-    final = {
-        task.identity for task in tasks if _is_final(found.get(task.identity), task, options.memory_budget)
-    }
-    if final:
-        print(f"{len(final)} of {len(tasks)} points are in {options.points} already", file=sys.stderr)
-    progress = Progress(len(tasks) - len(final))
-    too_large: dict[Point, int] = {}
+    limits = Limits(options.seconds, options.memory_budget, options.time_limit, options.cores)
+    missing = []
+    too_large: TooLarge = {}  # the smallest batch that was out of memory, by combination
+    for task in tasks:
+        record = task.record_in(found)
+        if record is None or not _is_final(record, task, options.memory_budget):
+            missing.append(task)
+        else:
+            _note_too_large(too_large, task, record)
+    if len(missing) < len(tasks):
+        known = len(tasks) - len(missing)
+        print(f"{known} of {len(tasks)} points are in {options.points} already", file=sys.stderr)
+    progress = Progress(len(missing))
     try:
-        for task in tasks:
-            if task.identity in final:
-                record = found[task.identity]
-            else:
-                progress.start(str(task))
-                record = _record(task, too_large.get(task.combination), budget, options)
-                file.append(record)
-                if record["status"] == FAILED:
-                    progress.clear()
-                    print(f"failed: {task}: {record['reason']}", file=sys.stderr)
-            if task.kind == THROUGHPUT and record["status"] == OUT_OF_MEMORY:
-                too_large.setdefault(task.combination, task.point.batch_size)
+        records = (
+            _spread(cluster, missing, too_large, limits, progress)
+            if cluster
+            else _in_turn(missing, too_large, limits, progress)
+        )
+        for task, record in records:
+            file.append(record)
+            _note_too_large(too_large, task, record)
+            if record["status"] == FAILED:
+                progress.clear()
+                print(f"failed: {task}: {record['reason']}", file=sys.stderr)
     finally:
         progress.clear()
 
 
-def _is_final(record: dict[str, Any] | None, task: Task, budget: int | None) -> bool:
+def _note_too_large(too_large: TooLarge, task: Task, record: dict[str, Any]) -> None:
+    if task.kind != THROUGHPUT or record["status"] != OUT_OF_MEMORY:
+        return
+    known = too_large.get(task.combination)
+    if known is None or task.point.batch_size < known["point"]["batch_size"]:
+        too_large[task.combination] = record
+
+
+def _smaller_too_large(too_large: TooLarge, task: Task) -> dict[str, Any] | None:
+    """Returns the record of a smaller batch of the combination that was out of memory, if any."""
+    known = too_large.get(task.combination) if task.kind == THROUGHPUT else None
+    return known if known and known["point"]["batch_size"] < task.point.batch_size else None
+
+
+def _in_turn(
+    tasks: Sequence[Task], too_large: TooLarge, limits: Limits, progress: Progress
+) -> Iterator[tuple[Task, dict[str, Any]]]:
+    """Yields each task with its record as it is measured on this machine."""
+    for task in tasks:
+        progress.start(str(task))
+        smaller = _smaller_too_large(too_large, task)
+        yield task, _not_tried(task, smaller) if smaller else _measured(task, task.machines[0], limits)
+
+
+def _spread(
+    cluster: "Cluster",
+    tasks: Sequence[Task],
+    too_large: TooLarge,
+    limits: Limits,
+    progress: Progress,
+) -> Iterator[tuple[Task, dict[str, Any]]]:
+    """Yields each task with its record as a worker of ``cluster`` has measured it.
+
+    All are on their way from the start; of what is too large to run, the larger ones are taken back.
+    """
+    jobs = [Job((task, limits), task.point.device, task.combination) for task in tasks]
+    calls = cluster.run(measure_on_worker, jobs)
+    for index, record in calls:
+        task = tasks[index]
+        progress.start(str(task))
+        if isinstance(record, WorkersLost):
+            record = _record(task, task.machines[0], limits, {"status": FAILED, "reason": record.reason})
+        yield task, record
+        for other, later in enumerate(tasks):
+            smaller = _smaller_too_large(too_large, later)
+            if smaller and calls.drop(other):
+                progress.start(str(later))
+                yield later, _not_tried(later, smaller)
+
+
+def _is_final(record: dict[str, Any], task: Task, budget: int | None) -> bool:
     """Returns whether ``record`` answers ``task``. Another memory ``budget`` (None: any) may give another
     answer.
     """
-    if record is None or record["status"] == FAILED:
+    if record["status"] == FAILED:
         return False
     if task.device_type != "cpu" or budget is None:
         return True
@@ -86,32 +171,41 @@ def _is_final(record: dict[str, Any] | None, task: Task, budget: int | None) -> 
     return not depends_on_budget or bool(record["memory_budget_bytes"] == budget)
 
 
-def _record(
-    task: Task, too_large: int | None, budget: int | None, options: argparse.Namespace
-) -> dict[str, Any]:
-    """Returns the line of the file. ``too_large``: a batch of the same combination that was out of memory."""
-    on_cpu = task.device_type == "cpu"
+def measure_on_worker(task: Task, limits: Limits) -> dict[str, Any]:
+    """Measures a task on the machine that this runs on; returns the line of the file."""
+    return _measured(task, describe_device(task.point.device, "--devices"), limits)
+
+
+def _measured(task: Task, machine: dict[str, str], limits: Limits) -> dict[str, Any]:
+    available = available_bytes()
+    budget = limits.memory_budget or (available and int(available * SHARE_OF_MEMORY))
+    limits = replace(limits, memory_budget=budget if task.device_type == "cpu" else None)
+    given = {name: getattr(limits, name) for name in ("memory_budget", "time_limit", "cores")}
     why_not = backends.find(task.point.backend).why_not_on(task.device_type)
-    limits = {
-        "memory_budget": budget if on_cpu else None,
-        "time_limit": options.time_limit,
-        "cores": options.cores,
-    }
     result: dict[str, Any]
     if why_not:
         result = {"status": UNSUPPORTED, "reason": why_not}
     elif task.kind == LARGEST_BATCH:
-        result = find_largest_batch(task.point, **limits)
-    elif too_large is not None:
-        result = {"status": OUT_OF_MEMORY, "reason": f"batch {too_large} was out of memory already"}
+        result = find_largest_batch(task.point, **given)
     else:
-        settling = Settling(least_seconds=min(0.5, options.seconds), most_seconds=options.seconds)
-        result = measure_apart(task.point, settling, **limits)
+        settling = Settling(least_seconds=min(0.5, limits.seconds), most_seconds=limits.seconds)
+        result = measure_apart(task.point, settling, **given)
+    return _record(task, machine, limits, result)
+
+
+def _not_tried(task: Task, smaller: dict[str, Any]) -> dict[str, Any]:
+    """Returns the line for a batch above one that was out of memory."""
+    reason = f"batch {smaller['point']['batch_size']} was out of memory already"
+    shared = {name: smaller[name] for name in ("kind", "machine", "memory_budget_bytes", "cores")}
+    return {**shared, "status": OUT_OF_MEMORY, "reason": reason, "point": task.point.as_dict()}
+
+
+def _record(task: Task, machine: dict[str, str], limits: Limits, result: dict[str, Any]) -> dict[str, Any]:
     return {
         "kind": task.kind,
-        "machine": task.machine,
-        "memory_budget_bytes": limits["memory_budget"],
-        "cores": options.cores,
+        "machine": machine,
+        "memory_budget_bytes": limits.memory_budget,
+        "cores": limits.cores,
         **result,
         "point": task.point.as_dict(),
     }

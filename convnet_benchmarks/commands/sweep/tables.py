@@ -33,7 +33,7 @@ def _throughput(points: Records) -> Table:
     batches = sorted({record["point"]["batch_size"] for record in points})
     rows: dict[tuple[Cell, ...], dict[int, Cell]] = {}
     for record in points:
-        row = rows.setdefault(_combination(record), {})
+        row = rows.setdefault(_combination(record, points), {})
         row[record["point"]["batch_size"]] = record.get("samples_per_second") or record["status"]
     columns = [Column(f"batch {batch}", key=f"batch_{batch}") for batch in batches]
     return Table(
@@ -65,7 +65,7 @@ def _details(points: Records) -> Table:
 
 
 def _detail(record: dict[str, Any], points: Records) -> Sequence[Cell]:
-    names = [*_combination(record), record["point"]["batch_size"]]
+    names = [*_combination(record, points), record["point"]["batch_size"]]
     phases = _phases(points)
     if record["status"] != OK:
         return [*names, *[None] * (5 + len(phases)), f"{record['status']}: {record['reason']}"]
@@ -97,7 +97,7 @@ def _largest_batches(searches: Records) -> Table:
     ]
     rows: list[Sequence[Cell]] = [
         [
-            *_combination(record),
+            *_combination(record, searches),
             record.get("largest_batch"),
             record.get("smallest_failing_batch"),
             _mebibytes(record.get("peak_memory_bytes")),
@@ -110,9 +110,14 @@ def _largest_batches(searches: Records) -> Table:
     return Table("Largest batch size", columns, rows)
 
 
-def _combination(record: dict[str, Any]) -> tuple[Cell, ...]:
+def _combination(record: dict[str, Any], records: Records) -> tuple[Cell, ...]:
+    """Returns what a curve is about; its device with the model where ``records`` have several."""
     point = record["point"]
-    return point["net"], point["device"], point["dtype"], point["backend"], point["mode"]
+    device = point["device"]
+    same_name = [other["machine"] for other in records if other["point"]["device"] == device]
+    if any(machine != record["machine"] for machine in same_name):
+        device = f"{device}: {', torch '.join(record['machine'].values())}"
+    return point["net"], device, point["dtype"], point["backend"], point["mode"]
 
 
 def _machines(records: Records) -> list[str]:

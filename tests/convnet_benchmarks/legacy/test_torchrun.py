@@ -1,12 +1,13 @@
 """Two processes under torchrun on one machine, with gloo."""
 
 import json
+import socket
 from pathlib import Path
 
 import pytest
 
 from convnet_benchmarks.legacy.torchrun import Processes
-from tests.helpers.commands import run_python
+from tests.helpers.commands import run_python, started_python
 
 SMALL = ("--net", "squeezenet1.1", "-x", "64", "-y", "64", "-iter", "2")
 TORCHRUN = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
@@ -31,6 +32,23 @@ def test_two_processes_print_once_and_report_their_scaling(tmp_path: Path, mode:
     loop = result["phases"][":updateOutput():"]
     own = loop["seconds"] * 1e3 / loop["passes"] / 4
     assert result["lines"][":updateOutput():"] >= own * 0.999
+
+
+@pytest.mark.slow
+def test_two_machines_are_one_run(tmp_path: Path) -> None:
+    """Two agents of torchrun on the loopback address, each as on a machine of its own."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    nodes = ("--nnodes", "2", "--nproc-per-node", "1", "--master-addr", "127.0.0.1", "--master-port", port)
+    agent = ("-m", "torch.distributed.run", *nodes, "--node-rank")
+    work = ("benchmark.py", "-batch_size", "2", *SMALL)
+    with started_python(*agent, "1", *work) as second:
+        first = run_python(*agent, "0", *work)
+        other = second.finish()
+    assert (first.returncode, other.returncode) == (0, 0), (first.stderr, other.stderr)
+    assert first.stdout.count(":TOTAL:") == 1 and other.stdout == ""
+    assert "2 processes (gloo)" in first.stderr
 
 
 def test_gradients_are_the_mean_over_the_processes(tmp_path: Path) -> None:
