@@ -26,6 +26,7 @@ MOST_FILES_AT_THE_ROOT = 9
 HEAVY = {
     "PIL",
     "bokeh",
+    "distributed",
     "h5py",
     "lupa",
     "matplotlib",

@@ -210,7 +210,7 @@ def open_cluster(address: str | None) -> Iterator[Cluster | None]:
 
 
 class WorkersLost:
-    """What stands for the result of a call each of whose workers ended."""
+    """Stands for the result of a call each of whose workers ended."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason

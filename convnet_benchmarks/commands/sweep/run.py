@@ -60,7 +60,7 @@ TooLarge = dict[Point, dict[str, Any]]
 
 @dataclass(frozen=True)
 class Limits:
-    """What a point may take, wherever it is measured. ``seconds``: for a timed loop.
+    """The resources that a point may take, wherever it is measured. ``seconds``: for a timed loop.
 
     ``memory_budget``: bytes of main memory for a point on a CPU; None: a share of what is available there.
     ``time_limit``: seconds for a point. ``cores``: the only ones to use.
