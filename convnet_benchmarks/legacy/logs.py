@@ -12,19 +12,21 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from convnet_benchmarks.legacy.setup import Setup, of_options
+
 Kind = Literal["benchmark", "criterion"]
 PER_SAMPLE = "ms per sample"
 PER_BATCH = "ms per batch"
 _MOST_DIGITS = 20
 
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
-_MARKDOWN = r"(?:[*-] )?"
+_MARKDOWN = r"\s*(?:(?:[*+\-•>]|\d+\.)\s+)*`?"  # as people paste logs: lists, quotations, code
 _LEGACY_LINE = re.compile(rf"{_MARKDOWN}((?:free )?:[A-Za-z -]+(?:\(\))?:)\s+({_NUMBER})")
 _SECONDS_LINE = re.compile(rf"{_MARKDOWN}(t1|feed moyen|dry_run) ({_NUMBER}) seconds")
 _SOUMITH_LINE = re.compile(rf"(\S+)\s+(:[A-Za-z]+(?:\(\))?:)\s+({_NUMBER})")
 _SOUMITH_NET = re.compile(r"ModelType: (.+?)\s+Kernels: (\S+)\s+Input shape: (\d+x\S+)")
 _SOUMITH_LAYER = re.compile(r"CONFIG: (.+)")
-_COMMAND = re.compile(r"(?:\$ )?th (\S+\.lua.*)")
+_COMMAND = re.compile(rf"{_MARKDOWN}[#$\s]*(?:th|python3?) (\S+\.(?:lua|py)\b[^`]*)")
 _DEVICE = re.compile(r"Running on device: (.+)")
 _OPTION_ECHO = re.compile(r"(opt\.)?([A-Za-z_0-9]+)\t(\S+)")
 _MODEL_START = re.compile(r"[A-Za-z_]\w*\.[A-Za-z]\w* \{")
@@ -63,6 +65,8 @@ class LoggedRun:
     command: str | None = None  # script and options, without the leading 'th'
     options: Mapping[str, str] = field(default_factory=dict)
     device: str | None = None
+    setup: Setup | None = None  # None where the log does not say it
+    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # 95 %, in ``unit``
     model: tuple[Layer, ...] = ()
 
 
@@ -154,9 +158,13 @@ class _Parser:
     def finish_run(self) -> None:
         if not self._samples:
             return
+        kind: Kind = "criterion" if _CRITERION_LABELS & self._samples.keys() else "benchmark"
+        setup = None
+        if self._command or self._options:
+            setup = of_options(kind, self._options, of_lua=".py" not in (self._command or ""))
         self.runs.append(
             LoggedRun(
-                kind="criterion" if _CRITERION_LABELS & self._samples.keys() else "benchmark",
+                kind=kind,
                 unit=self._unit,
                 times={label: sum(values) / len(values) for label, values in self._samples.items()},
                 samples={label: tuple(values) for label, values in self._samples.items() if len(values) > 1},
@@ -166,6 +174,7 @@ class _Parser:
                 command=self._command,
                 options=self._options,
                 device=self._device,
+                setup=setup,
                 model=self._model,
             )
         )
@@ -180,8 +189,8 @@ class _Parser:
         elif match := _COMMAND.match(line):
             self.finish_run()
             self._start()
-            self._command = match[1]
-            self._options = _command_options(match[1])
+            self._command = match[1].strip()
+            self._options = _command_options(self._command)
         elif match := _DEVICE.match(line):
             self.finish_run()
             self._device = match[1]

@@ -9,11 +9,13 @@ from typing import Any
 
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.legacy.logs import LoggedRun
+from convnet_benchmarks.legacy.setup import Setup, of_result
 from convnet_benchmarks.output import SCHEMA
 from convnet_benchmarks.points.fields import FieldError, Fields, is_finite, is_whole, shown
 from convnet_benchmarks.points.file import is_point_file, latest_lines
 from convnet_benchmarks.results.from_points import of_point
 from convnet_benchmarks.results.from_studies import environment_device, study_measurements
+from convnet_benchmarks.results.line_summaries import line_summaries
 from convnet_benchmarks.results.measurement import (
     MEMORY,
     MS_PER_BATCH,
@@ -28,13 +30,6 @@ from convnet_benchmarks.results.runs import load_runs
 _TEXTS = ("quantity", "unit", "net", "phase", "op", "device", "software")
 _NEVER_NEGATIVE = (TIME, THROUGHPUT, MEMORY)
 
-# The lines of the legacy scripts that are sums of others.
-_SUMS = {
-    ":Forward:": (":updateOutput():",),
-    ":Backward:": (":updateGradInput():", ":accGradParameters():"),
-    ":TOTAL:": (":updateOutput():", ":updateGradInput():", ":accGradParameters():"),
-}
-_CRITERION_SUM = (":Net Forward:", ":Criterion Forward:", ":Criterion Backward:", ":Net Backward:")
 _PHASES = {":Forward:": "forward", ":Backward:": "backward", ":TOTAL:": "forward+backward"}
 _CRITERION_TOTAL = "net and criterion"
 
@@ -45,12 +40,16 @@ _NETS_OF_LOGS = {"AlexNet": "alexnet_owt", "VGG Model-A": "vgg_a"}
 
 @dataclass(frozen=True)
 class ResultFile:
-    """``kind``: log, points, benchmark, criterion, or the study's name. ``document``: a study's JSON."""
+    """``kind``: log, points, benchmark, criterion, or the study's name. ``document``: a study's JSON.
+
+    ``runs``: of a legacy script, where the file says how each was started, with its measurements.
+    """
 
     path: str
     kind: str
     measurements: tuple[Measurement, ...]
     document: Mapping[str, Any] | None = None
+    runs: tuple[tuple[Setup, tuple[Measurement, ...]], ...] = ()
 
 
 def load(path: str) -> ResultFile:
@@ -60,8 +59,10 @@ def load(path: str) -> ResultFile:
         return _checked(ResultFile(path, "points", tuple(found)))
     document = _json_document(path)
     if document is None:
-        found = [m for run in load_runs(path) for m in _of_log(run)]
-        return _checked(ResultFile(path, "log", tuple(found)))
+        runs = [(run.setup, tuple(_of_log(run))) for run in load_runs(path)]
+        found = [one for _, measurements in runs for one in measurements]
+        known = tuple((setup, ms) for setup, ms in runs if setup is not None)
+        return _checked(ResultFile(path, "log", tuple(found), runs=known))
     schema, kind = document.get("schema"), document.get("kind")
     if schema != SCHEMA or not isinstance(kind, str):
         raise UserError(f'{path}: not a result of this program; accepted: "schema": "{SCHEMA}", a "kind"')
@@ -71,7 +72,14 @@ def load(path: str) -> ResultFile:
         raise UserError(f"{path}: {error}") from None
     except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
         raise UserError(f"{path}: kind {kind}: {type(error).__name__} {error} in it") from None
-    return _checked(ResultFile(path, kind, tuple(found), document))
+    setup = _setup(document) if kind in ("benchmark", "criterion") else None
+    started = () if setup is None else ((setup, tuple(found)),)
+    return _checked(ResultFile(path, kind, tuple(found), document, started))
+
+
+def _setup(document: Mapping[str, Any]) -> Setup | None:
+    ran = ran_of(document, "")
+    return of_result(document["kind"], document, ran) if ran else None
 
 
 def _of_line(path: str, number: int, record: Mapping[str, Any]) -> list[Measurement]:
@@ -139,7 +147,7 @@ def _of_log(run: LoggedRun) -> list[Measurement]:
         quantity=TIME,
         unit=run.unit,
         value=0.0,
-        net="one convolution" if layer else _net_of_log(title),
+        net="one convolution" if layer else _net_of_log(title) or (run.setup.net if run.setup else ""),
         batch=run.batch_size,
         op=layer,
         device=run.device or "",
@@ -159,10 +167,7 @@ def _of_run(document: Mapping[str, Any]) -> list[Measurement]:
     """Reads what benchmark.py --json wrote: medians with their intervals where a loop was timed."""
     kind, ran = document["kind"], ran_of(document, "")
     batch = ran.batch_size if ran else _batch_of_old_run(document["options"])
-    summaries = {label: phase["summary"] for label, phase in document["phases"].items()}
-    for label, parts in (_SUMS | {":TOTAL:": _CRITERION_SUM} if kind == "criterion" else _SUMS).items():
-        if label in document["lines"] and all(part in summaries for part in parts):
-            summaries[label] = _sum([summaries[part] for part in parts])
+    summaries = line_summaries(document)
     about = Measurement(
         quantity=TIME,
         unit=MS_PER_SAMPLE,
@@ -192,14 +197,6 @@ def _of_run(document: Mapping[str, Any]) -> list[Measurement]:
 def _batch_of_old_run(options: Mapping[str, Any]) -> int:
     """Returns the batch size of a file that does not say what ran: one sample with -4d_tensor false."""
     return 1 if options["tensor_4d"] is False else Fields(options, "options").whole("batch_size")
-
-
-def _sum(summaries: list[Mapping[str, Any]]) -> dict[str, Any]:
-    """Adds up phases timed one after the other. The sums of the intervals' ends bound the sum as surely."""
-    total: dict[str, Any] = {
-        name: sum(summary[name] for summary in summaries) for name in ("median", "low", "high")
-    }
-    return total | {"samples": min(summary["samples"] for summary in summaries)}
 
 
 def _phase(label: str, kind: str) -> str:

@@ -2,12 +2,16 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.legacy.logs import PER_SAMPLE, LoggedRun, parse_log, parse_model
+from convnet_benchmarks.legacy.setup import of_result
 from convnet_benchmarks.output import SCHEMA
 from convnet_benchmarks.points.fields import FieldError, is_finite, shown
+from convnet_benchmarks.results.line_summaries import line_summaries
 from convnet_benchmarks.results.ran import ran_of
+from convnet_benchmarks.timing.statistics import FEWEST_FOR_A_VERDICT
 
 
 def is_run_json(path: str) -> bool:
@@ -58,4 +62,29 @@ def _run_of_json(path: str, text: str) -> LoggedRun:
     except FieldError as error:
         raise UserError(f"{path}: {error}") from None
     times = {label: float(value) for label, value in lines.items()}
-    return LoggedRun(kind, PER_SAMPLE, times, batch_size=ran.batch_size if ran else None, model=model)
+    return LoggedRun(
+        kind,
+        PER_SAMPLE,
+        times,
+        batch_size=ran.batch_size if ran else None,
+        device=ran.device_name if ran else None,
+        setup=of_result(kind, document, ran) if ran else None,
+        intervals=_intervals(path, document, ran.batch_size) if ran else {},
+        model=model,
+    )
+
+
+def _intervals(path: str, document: dict[str, Any], batch_size: int) -> dict[str, tuple[float, float]]:
+    """Returns the intervals of the lines, in ms per sample, that enough passes were timed for."""
+    try:
+        found = {
+            label: (float(one["low"]) / batch_size, float(one["high"]) / batch_size)
+            for label, one in line_summaries(document).items()
+            if one["samples"] >= FEWEST_FOR_A_VERDICT
+        }
+    except (LookupError, TypeError, ValueError, AttributeError):
+        raise UserError(f"{path}: 'phases' must hold a 'summary' for each label") from None
+    for label, (low, high) in found.items():
+        if not (is_finite(low) and is_finite(high) and 0 < low <= high):
+            raise UserError(f"{path}: label '{label}': {low:g} to {high:g} is no interval of times")
+    return found

@@ -9,6 +9,8 @@ from typing import Any
 from convnet_benchmarks.timing.statistics import FEWEST_FOR_A_VERDICT, median_interval
 
 FASTER, SLOWER, SAME, UNSURE = "FASTER", "SLOWER", "SAME", "UNSURE"
+# Of a single old number against the interval of a new one.
+OLD_IS_SLOWER, OLD_IS_FASTER = "OLD IS SLOWER", "OLD IS FASTER"
 # Speeds closer than this are called the same: runs of one program differ by as much.
 MARGIN = 0.02
 
@@ -49,3 +51,19 @@ def verdict(low: float, high: float, margin: float = MARGIN) -> str:
     if high < 1:
         return SLOWER
     return UNSURE
+
+
+def verdict_on_old(low: float, high: float, margin: float = MARGIN) -> str:
+    """Returns what may be said of an old number without statistics.
+
+    ``low`` and ``high`` bound how many times as fast the new one is.
+    """
+    found = verdict(low, high, margin)
+    return {FASTER: OLD_IS_SLOWER, SLOWER: OLD_IS_FASTER}.get(found, found)
+
+
+def by_how_much(verdict: str, ratio: float | None) -> str:
+    """Returns the verdict with its factor, where it is about an old number: OLD IS SLOWER by 3.1x."""
+    if verdict not in (OLD_IS_SLOWER, OLD_IS_FASTER) or not ratio:
+        return verdict
+    return f"{verdict} by {max(ratio, 1 / ratio):.3g}x"

@@ -7,15 +7,16 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from convnet_benchmarks.commands.compare.rows import compare
+from convnet_benchmarks.commands.compare.same_options import with_same_options
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.options.study import open_output, study_parser
 from convnet_benchmarks.results.load import load_all
 from convnet_benchmarks.tables import Column, Table
 from convnet_benchmarks.timing.statistics import FEWEST_FOR_A_VERDICT
-from convnet_benchmarks.timing.verdicts import FASTER, SAME, SLOWER
+from convnet_benchmarks.timing.verdicts import FASTER, OLD_IS_FASTER, OLD_IS_SLOWER, SAME, SLOWER, by_how_much
 
 if TYPE_CHECKING:
-    from convnet_benchmarks.commands.compare.rows import ComparedRow, Comparison
+    from convnet_benchmarks.commands.compare.rows import ComparedRow, Comparison, Ratio
     from convnet_benchmarks.options.study import StudyOutput
     from convnet_benchmarks.results.load import ResultFile
     from convnet_benchmarks.tables import Cell, Table
@@ -29,8 +30,11 @@ the Lua scripts, in any mixture. Speeds get a verdict from the 95 % intervals of
 
   FASTER, SLOWER  the intervals lie apart
   SAME            they lie within --margin of each other
-  UNSURE          they overlap, or there are fewer than {FEWEST_FOR_A_VERDICT} samples (a legacy log has
-                  single numbers)
+  UNSURE          they overlap, or there are fewer than {FEWEST_FOR_A_VERDICT} samples
+  OLD IS SLOWER, OLD IS FASTER   a number without statistics, as in a legacy log, lies outside of the other
+                  file's interval
+
+Of a log of several runs (a README, as pasted) those are compared that were started with the same options.
 
 Other quantities are EQUAL or DIFFER.
 
@@ -78,7 +82,7 @@ def _per_cent(text: str) -> float:
 
 def _compare(options: argparse.Namespace, output: "StudyOutput") -> int:
 
-    files = load_all(options.files)
+    files = with_same_options(load_all(options.files))
     comparison = compare([file.measurements for file in files], options.margin / 100)
     rows = [row for row in comparison.rows if all(text.lower() in _described(row) for text in options.only)]
     if not any(any(row.ratios) for row in rows):
@@ -97,8 +101,14 @@ def _compare(options: argparse.Namespace, output: "StudyOutput") -> int:
         ],
     }
     output.write([table], content)
-    slower = any(found and found.verdict == SLOWER for row in rows for found in row.ratios)
+    slower = any(found and _is_slower(found) for row in rows for found in row.ratios)
     return EXIT_SLOWER if slower else EXIT_NONE_SLOWER
+
+
+def _is_slower(ratio: "Ratio") -> bool:
+    """Returns whether the verdict is that this file is slower than A, whichever of them is old."""
+    about_old = ratio.verdict in (OLD_IS_SLOWER, OLD_IS_FASTER)
+    return ratio.verdict == SLOWER or (about_old and ratio.value is not None and ratio.value < 1)
 
 
 def _described(row: "ComparedRow") -> str:
@@ -112,12 +122,23 @@ def _described(row: "ComparedRow") -> str:
 def _nothing_shared(files: "Sequence[ResultFile]", rows: "Sequence[ComparedRow]", only: Sequence[str]) -> str:
     if only and not rows:
         return f"option --only: no row contains {' and '.join(map(repr, only))}"
-    measured = "; ".join(f"{file.path}: {_contents(file)}" for file in files)
-    return (
-        f"A and B share no measurement ({measured})"
-        if len(files) == 2
-        else f"A shares no measurement with another file ({measured})"
-    )
+    if len(files) == 2:
+        a, b = files
+        apart = _differences(a, b) or "they were measured under other conditions"
+        return f"A and B share no measurement: {apart}. A has {_contents(a)}; B has {_contents(b)}"
+    measured = "; ".join(f"{file.path} has {_contents(file)}" for file in files)
+    return f"A shares no measurement with another file: {measured}"
+
+
+def _differences(a: "ResultFile", b: "ResultFile") -> str:
+    """Returns the fields that no measurement of A shares with one of B, with their values."""
+    found = []
+    for name in ("net", "batch", "phase", "quantity"):
+        values = [{getattr(one, name) for one in file.measurements} - {"", None} for file in (a, b)]
+        if all(values) and not values[0] & values[1]:
+            shown = [", ".join(sorted(map(str, each))[:3]) for each in values]
+            found.append(f"{name} is {shown[0]} in A, {shown[1]} in B")
+    return "; ".join(found)
 
 
 def _contents(file: "ResultFile") -> str:
@@ -151,11 +172,17 @@ def comparison_table(
         cells += [row.about.unit, row.values[0].value if row.values[0] else None]
         for value, found in zip(row.values[1:], row.ratios, strict=True):
             cells.append(value.value if value else None)
-            cells += [found.value, found.low, found.high, found.verdict] if found else [None, None, None, ""]
+            cells += _ratio_cells(found)
         table.rows.append(cells)
     table.notes = [_file_note(letter, file) for letter, file in zip(letters, files, strict=True)]
     table.notes += _notes(rows, shared, letters)
     return table
+
+
+def _ratio_cells(found: "Ratio | None") -> "list[Cell]":
+    if found is None:
+        return [None, None, None, ""]
+    return [found.value, found.low, found.high, by_how_much(found.verdict, found.value)]
 
 
 def _letter(place: int) -> str:
@@ -206,6 +233,8 @@ def _notes(
     alone = len(rows) - len(shared)
     if alone:
         notes.append(f"{alone} more measurements are in one file only")
+    if any(one and one.verdict in (OLD_IS_SLOWER, OLD_IS_FASTER) for row in shared for one in row.ratios):
+        notes.append("An old log has one mean a line: the intervals are those of the new run alone.")
     if any(one and one.verdict in (FASTER, SLOWER, SAME) for row in shared for one in row.ratios):
         notes.append(
             "The files are separate runs: the difference includes whatever else changed between them."

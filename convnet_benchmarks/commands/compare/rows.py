@@ -13,7 +13,7 @@ from convnet_benchmarks.results.measurement import (
     net_key,
 )
 from convnet_benchmarks.timing.statistics import FEWEST_FOR_A_VERDICT
-from convnet_benchmarks.timing.verdicts import MARGIN, UNSURE, verdict
+from convnet_benchmarks.timing.verdicts import MARGIN, UNSURE, verdict, verdict_on_old
 
 # For memory, accuracy and counts: only whether the numbers are the same.
 EQUAL, DIFFERS = "EQUAL", "DIFFERS"
@@ -88,6 +88,9 @@ def ratio(a: Measurement | None, b: Measurement | None, margin: float = MARGIN) 
         return Ratio(_quotient(b.value, a.value), None, None, EQUAL if a.value == b.value else DIFFERS)
     slow, fast = (a, b) if lower_is_faster else (b, a)
     value = _quotient(slow.value, fast.value)
+    intervals = [one.interval for one in (a, b) if not _is_single(one)]
+    if len(intervals) == 1 and intervals[0] and min(a.value, b.value, intervals[0][0]) > 0:
+        return _of_old(a, b, value, margin)
     if slow.interval is None or fast.interval is None or min(slow.interval[0], fast.interval[0]) <= 0:
         fewest = min(a.samples, b.samples)
         reason = (
@@ -102,6 +105,24 @@ def ratio(a: Measurement | None, b: Measurement | None, margin: float = MARGIN) 
     if low is None or high is None:
         return Ratio(value, None, None, UNSURE, "one is too many times the other")
     return Ratio(value, low, high, *_verdict(low, high, margin))
+
+
+def _is_single(one: Measurement) -> bool:
+    """Returns whether it is a number without statistics, as in a legacy log."""
+    return one.samples == 0 and one.low is None and one.high is None
+
+
+def _of_old(a: Measurement, b: Measurement, value: float | None, margin: float) -> Ratio:
+    """Compares a number without statistics with the interval of a median; ``value`` as in Ratio."""
+    old, new = (a, b) if _is_single(a) else (b, a)
+    assert new.interval is not None
+    low, high = (old.value / end for end in reversed(new.interval))
+    if not _lower_is_faster(new):
+        low, high = 1 / high, 1 / low
+    found = verdict_on_old(low, high, margin)  # on how many times as fast the new one is
+    if new is a:
+        low, high = 1 / high, 1 / low
+    return Ratio(value, low, high, found, "the new interval holds the old number" if found == UNSURE else "")
 
 
 def _verdict(low: float, high: float, margin: float) -> tuple[str, str]:

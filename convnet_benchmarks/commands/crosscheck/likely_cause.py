@@ -12,7 +12,10 @@ import numpy as np
 
 _MOST_DIMENSIONS = 5  # 120 permutations; beyond that the search costs more than it tells
 _SAMPLE = 1000
-_COARSER = {"half precision (float16)": 1e-3, "single precision (float32)": 1e-5}
+_COARSER = {
+    "half precision (float16)": (np.float16, 1e-3),
+    "single precision (float32)": (np.float32, 1e-5),
+}
 
 
 def likely_cause(a: np.ndarray, b: np.ndarray, tolerance: float) -> str:
@@ -178,11 +181,15 @@ def _reversed(a: np.ndarray, b: np.ndarray, tolerance: float) -> str:
 
 
 def _precision(a: np.ndarray, b: np.ndarray, tolerance: float) -> str:
-    found = ""
-    for name, coarse in _COARSER.items():
-        if tolerance < coarse and _close(a, b, coarse):
-            found = f"agrees to {name}: one side was computed or stored in less precision"
-    return found
+    """Recognises rounding: one side holds only numbers of a coarser type, and nearly all of them changed."""
+    if np.count_nonzero(a != b) < a.size / 2:
+        return ""
+    for name, (kind, coarse) in _COARSER.items():
+        parts = ([x.real, x.imag] for x in (a, b))
+        rounded = [all(np.all(part == part.astype(kind)) for part in both) for both in parts]
+        if tolerance < coarse and rounded[0] != rounded[1] and _close(a, b, coarse):
+            return f"agrees to {name}: one side was computed or stored in less precision"
+    return ""
 
 
 def _shape(a: np.ndarray) -> str:

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks.tables import Cell, Column, Table
+from convnet_benchmarks.timing.verdicts import by_how_much
 
 if TYPE_CHECKING:
     from convnet_benchmarks.commands.crosscheck.runs import RunComparison
@@ -45,11 +46,10 @@ def log_report(names: tuple[str, str], comparisons: Sequence["RunComparison"]) -
     agrees = bool(comparisons) and all(run.agrees for run in comparisons)
     parts: list[str | Table] = [*_heading(names)]
     for run in comparisons:
-        parts += [_run_table(run) if run.labels else run.title, *run.problems, ""]
+        parts += [_run_table(run) if run.labels else run.title, *run.notes, *run.problems, ""]
     agreeing = sum(run.agrees for run in comparisons)
-    parts.append(
-        f"{_verdict(agrees)}: {agreeing} of {len(comparisons)} runs have the same labels and structure"
-    )
+    compared = "labels and structure" if all(run.model for run in comparisons) else "labels"
+    parts.append(f"{_verdict(agrees)}: {agreeing} of {len(comparisons)} runs have the same {compared}")
     found = [
         {**asdict(run), "labels": [{**asdict(row), "speedup": row.speedup} for row in run.labels]}
         for run in comparisons
@@ -60,8 +60,16 @@ def log_report(names: tuple[str, str], comparisons: Sequence["RunComparison"]) -
 def _run_table(run: "RunComparison") -> Table:
     """Returns the labels of a run, with what is known of the models below them."""
     columns = [Column("label"), Column("A"), Column("B"), Column("A / B", digits=3)]
+    judged = [row for row in run.labels if row.verdict]
     table = Table(f"{run.title} ({run.unit})" if run.unit else run.title, columns)
     table.rows += [(row.label, row.a, row.b, row.speedup if run.unit else None) for row in run.labels]
+    if judged:
+        table.columns = [*columns, *(Column(name, digits=3) for name in ("from", "to")), Column("verdict")]
+        table.rows = [
+            (*row, one.low, one.high, by_how_much(one.verdict, one.speedup))
+            for row, one in zip(table.rows, run.labels, strict=True)
+        ]
+        table.notes.append("from, to: of the new run's interval; the old one has one mean a line")
     if run.model is not None and not run.model.differences:
         table.notes.append(f"model: the same {run.model.layers} modules")
     if run.model is not None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from convnet_benchmarks.commands.compare.rows import DIFFERS, EQUAL, compare, ratio
 from convnet_benchmarks.results.measurement import Measurement
 from convnet_benchmarks.timing.statistics import FEWEST_FOR_A_VERDICT
-from convnet_benchmarks.timing.verdicts import FASTER, SAME, SLOWER, UNSURE
+from convnet_benchmarks.timing.verdicts import FASTER, OLD_IS_FASTER, OLD_IS_SLOWER, SAME, SLOWER, UNSURE
 from tests.helpers import made_results
 from tests.helpers.commands import run_python
 from tests.helpers.places import GOLDEN, ROOT
@@ -64,9 +64,21 @@ def test_fewer_than_nine_samples_decide_nothing() -> None:
     assert ratio(TIME, replace(few, samples=FEWEST_FOR_A_VERDICT)).verdict == FASTER
 
 
-def test_single_numbers_are_unsure_with_their_ratio() -> None:
+def test_a_single_number_is_judged_by_the_other_ones_interval() -> None:
     log = Measurement("time", "ms per sample", 5.0, phase="forward")
     found = ratio(TIME, log)
+    assert (found.verdict, found.value) == (OLD_IS_FASTER, 2.0) and found.low < 2 < found.high
+    assert ratio(log, TIME).verdict == OLD_IS_FASTER
+    assert ratio(TIME, replace(log, value=10.0)).verdict == SAME
+    assert ratio(replace(TIME, low=5.0), replace(log, value=9.0)).verdict == UNSURE
+    old_speed = replace(SPEED, value=20.0, samples=0, low=None, high=None)
+    found = ratio(old_speed, SPEED)
+    assert (found.verdict, found.value) == (OLD_IS_SLOWER, 5.0) and found.low < 5 < found.high
+
+
+def test_two_single_numbers_are_unsure_with_their_ratio() -> None:
+    log = Measurement("time", "ms per sample", 5.0, phase="forward")
+    found = ratio(log, replace(log, value=2.5))
     assert (found.verdict, found.value, found.low) == (UNSURE, 2.0, None)
 
 
@@ -140,17 +152,16 @@ def test_the_command_says_slower_with_its_exit_code(tmp_path: Path) -> None:
 
 
 def test_the_command_compares_a_log_with_a_result(tmp_path: Path) -> None:
-    result = made_results.write(tmp_path / "run.json", made_results.benchmark(batch=1))
+    run = made_results.benchmark(batch=1, net="overfeat_accurate")
+    result = made_results.write(tmp_path / "run.json", run)
     files = {name: tmp_path / f"out.{name}" for name in ("json", "csv", "md")}
     output = [part for name, path in files.items() for part in (f"--{name}", str(path))]
     done = run_python(*COMMAND, str(GOLDEN / "logs" / "benchmark_cpu.log"), result, *output)
-    assert (
-        done.returncode == 0 and "UNSURE" in done.stdout and "a single number has no interval" in done.stdout
-    )
+    assert done.returncode == 0 and "OLD IS SLOWER by" in done.stdout and "one mean a line" in done.stdout
     document = json.loads(files["json"].read_text())
     verdicts = [found["verdict"] for row in document["rows"] for found in row["ratios"] if found]
-    assert document["kind"] == "compare" and set(verdicts) == {UNSURE}
-    assert "verdict of B" in files["csv"].read_text() and "| UNSURE |" in files["md"].read_text()
+    assert document["kind"] == "compare" and set(verdicts) == {UNSURE, OLD_IS_SLOWER}
+    assert "verdict of B" in files["csv"].read_text() and "| OLD IS SLOWER by" in files["md"].read_text()
 
 
 def test_only_keeps_the_rows_that_contain_the_text(tmp_path: Path) -> None:

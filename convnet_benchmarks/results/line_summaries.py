@@ -1,0 +1,29 @@
+"""The statistics of the legacy scripts' lines, from what ``--json`` wrote: also of lines that are sums."""
+
+from collections.abc import Mapping
+from typing import Any
+
+_SUMS = {
+    ":Forward:": (":updateOutput():",),
+    ":Backward:": (":updateGradInput():", ":accGradParameters():"),
+    ":TOTAL:": (":updateOutput():", ":updateGradInput():", ":accGradParameters():"),
+}
+_CRITERION_SUM = (":Net Forward:", ":Criterion Forward:", ":Criterion Backward:", ":Net Backward:")
+
+
+def line_summaries(document: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """Returns median, low, high and samples of each line that was timed in a loop, in ms per pass."""
+    summaries = {label: phase["summary"] for label, phase in document.get("phases", {}).items()}
+    sums = _SUMS | {":TOTAL:": _CRITERION_SUM} if document["kind"] == "criterion" else _SUMS
+    for label, parts in sums.items():
+        if label in document["lines"] and all(part in summaries for part in parts):
+            summaries[label] = _sum([summaries[part] for part in parts])
+    return summaries
+
+
+def _sum(summaries: list[Mapping[str, Any]]) -> dict[str, Any]:
+    """Adds up phases timed one after the other. The sums of the intervals' ends bound the sum as surely."""
+    total: dict[str, Any] = {
+        name: sum(summary[name] for summary in summaries) for name in ("median", "low", "high")
+    }
+    return total | {"samples": min(summary["samples"] for summary in summaries)}

@@ -1,0 +1,100 @@
+"""Old logs, as people paste them, against new runs: pairs by options, and verdicts."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from convnet_benchmarks.legacy.logs import parse_log
+from tests.helpers import made_results
+from tests.helpers.commands import run_python
+from tests.helpers.places import DATA
+
+README = DATA / "readme_excerpt.md"
+
+
+def new_run(path: Path, milliseconds: float = 100.0, *, batch: int = 1, **about: Any) -> str:
+    """A result of benchmark.py on a CPU, each phase ``milliseconds`` an image."""
+    net = about.pop("net", "overfeat_accurate")
+    content = made_results.benchmark(milliseconds, batch=batch, net=net, **about)
+    shape = [batch, 3, 221, 221] if batch > 1 else [3, 221, 221]
+    content["ran"] = {
+        "net": net, "batch_size": batch, "input_shape": shape, "backend": "mm", "dtype": "float32",
+        "device": "cpu", "device_name": "Testor 9000", "threads": 2,
+    }  # fmt: skip
+    content["lines"][":Backward:"] = 2 * milliseconds
+    return made_results.write(path, content)
+
+
+def command(name: str, *arguments: str) -> Any:
+    return run_python("-m", "convnet_benchmarks", name, *arguments)
+
+
+@pytest.mark.parametrize("decorate", ["{}", "* {}", "  - {}", "> {}", "1. {}", "    {}", "`{}`"])
+def test_logs_are_read_however_they_are_pasted(decorate: str) -> None:
+    lines = ["th benchmark.lua -cuda true", ":updateOutput():    20.5", "free :updateOutput():   0.5"]
+    (run,) = parse_log("# A heading\n\n" + "\n".join(map(decorate.format, lines)) + "\n")
+    assert run.times == {":updateOutput():": 20.5, "free :updateOutput():": 0.5}
+    assert run.setup is not None and run.setup.device == "cuda"
+
+
+def test_every_run_of_a_readme_knows_its_options() -> None:
+    setups = [str(run.setup) for run in parse_log(README.read_text())]
+    assert setups == [
+        "benchmark, overfeat_accurate, cpu, mm, one sample",
+        "benchmark, overfeat_accurate, cuda, mm, one sample",
+        "criterion, overfeat_accurate, cuda, cudnn, batch 60",
+    ]
+
+
+def test_crosscheck_pairs_a_readme_by_options_and_judges(tmp_path: Path) -> None:
+    done = command("crosscheck", str(README), new_run(tmp_path / "new.json"))
+    assert done.stderr == "" and done.returncode == 0
+    (total,) = (line for line in done.stdout.splitlines() if line.startswith(":TOTAL:"))
+    assert "771.6" in total and "OLD IS SLOWER by 2.57x" in total
+    (weights,) = (line for line in done.stdout.splitlines() if line.startswith(":accGradParameters():"))
+    assert "OLD IS FASTER by 1.26x" in weights
+    assert "structure was not compared: A and B printed no model" in done.stdout
+    assert done.stdout.splitlines()[-1] == "AGREE: 1 of 1 runs have the same labels"
+
+
+def test_crosscheck_the_other_way_about_says_the_same(tmp_path: Path) -> None:
+    done = command("crosscheck", new_run(tmp_path / "new.json"), str(README))
+    (total,) = (line for line in done.stdout.splitlines() if line.startswith(":TOTAL:"))
+    assert "OLD IS SLOWER by 2.57x" in total
+
+
+def test_too_few_passes_are_not_judged(tmp_path: Path) -> None:
+    done = command("crosscheck", str(README), new_run(tmp_path / "new.json", count=5))
+    assert "OLD IS" not in done.stdout
+
+
+def test_another_net_does_not_agree(tmp_path: Path) -> None:
+    done = command("crosscheck", str(README), new_run(tmp_path / "new.json", net="alexnet_owt"))
+    assert done.returncode == 1
+    assert "net is overfeat_accurate in A, alexnet_owt in B" in done.stdout
+    assert done.stdout.splitlines()[-1].startswith("DIFFER: 0 of 1")
+
+
+def test_compare_pairs_a_readme_by_options_and_judges(tmp_path: Path) -> None:
+    new, kept = new_run(tmp_path / "new.json"), tmp_path / "out.json"
+    done = command("compare", str(README), new, "--json", str(kept))
+    assert done.stderr == "" and done.returncode == 1  # accGradParameters was faster in 2015
+    (total,) = (line for line in done.stdout.splitlines() if line.startswith("forward+backward"))
+    assert "OLD IS SLOWER by 2.57x" in total and "one mean a line" in done.stdout
+    ratios = {row["values"][0]["phase"]: row["ratios"][0] for row in json.loads(kept.read_text())["rows"]
+              if row["values"][0] and row["ratios"][0]}  # fmt: skip
+    found = ratios["forward+backward"]
+    assert found["low"] < found["value"] < found["high"] and found["low"] == pytest.approx(2.57, rel=0.01)
+    back = command("compare", new, str(README), "--only", "forward+backward")
+    assert "OLD IS SLOWER by 2.57x" in back.stdout and back.returncode == 1
+
+
+def test_compare_names_what_differs(tmp_path: Path) -> None:
+    done = command("compare", str(README), new_run(tmp_path / "new.json", net="alexnet_owt"))
+    assert done.returncode == 2
+    assert "net is overfeat_accurate in A, alexnet_owt in B" in done.stderr
+    done = command("compare", str(README), new_run(tmp_path / "new.json", batch=4))
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
+    assert "started like the other ones" in done.stderr and "cpu, mm, batch 4" in done.stderr
