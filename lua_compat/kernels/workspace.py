@@ -5,8 +5,13 @@ from collections.abc import Callable, Mapping
 
 import torch
 
+from nets.engine.choice.effort import QUICK
 from nets.engine.choice.tuning import Tuner, cache_file
 from nets.engine.memory import Memory
+
+# Runs after which candidates are timed, which takes as long as about so many runs: a script that runs a net
+# once or twice never waits for it, and one that goes on waits no longer than it has worked.
+_RUNS_BEFORE_TIMING = 10
 
 
 class Workspace:
@@ -22,20 +27,25 @@ class Workspace:
         self.copies = Memory()
         self._tuners: dict[int, Tuner] = {}  # by thread count
         self._picks: dict[tuple[str, int], str] = {}
+        self._runs: dict[tuple[str, int], int] = {}
 
     def fastest(self, work: str, candidates: Mapping[str, Callable[[], Callable[[], None]]]) -> str:
         """Returns which of ``candidates`` (functions that prepare a run and return it) is the fastest at
-        ``work``.
+        ``work``, as far as is known.
 
-        They are timed when ``work`` is first met, unless the engine's tuning file (docs/engine.md) knows it
-        from an earlier process.
+        The engine's tuning file (docs/engine.md) may know it from an earlier process. If not, it is the first
+        one until ``work`` has been asked for some times: then all are timed, once.
         """
         threads = torch.get_num_threads()
-        pick = self._picks.get((work, threads))
-        if pick is None:
-            if threads not in self._tuners:
-                self._tuners[threads] = Tuner(cache_file())
-            tuner = self._tuners[threads]
-            pick = self._picks[work, threads] = tuner.choose(work, candidates)
-            tuner.save()
-        return pick
+        key = work, threads
+        if key in self._picks:
+            return self._picks[key]
+        if threads not in self._tuners:
+            self._tuners[threads] = Tuner(cache_file(), QUICK)
+        tuner = self._tuners[threads]
+        runs = self._runs[key] = self._runs.get(key, 0) + 1
+        if runs <= _RUNS_BEFORE_TIMING and not tuner.knows(work, candidates):
+            return next(iter(candidates))
+        self._picks[key] = tuner.choose(work, candidates)
+        tuner.save()
+        return self._picks[key]

@@ -85,7 +85,8 @@ class LuaState:
 
     def _started(self) -> Runtime:
         if self._runtime is None:
-            runtime = Runtime(self.files[0].path if self.files else "th")
+            # Lua computes on the CPU, also where a file asks for CUDA's packages.
+            runtime = Runtime(self.files[0].path if self.files else "th", cpu_as_cuda=True, notes=False)
             runtime.add_modules()
             self._run(runtime, "seed", torch.initial_seed() % 2**32)
             for file in self.files:

@@ -19,6 +19,8 @@ NOT_FOUND = (
     "cutorch needs a CUDA GPU, and {why}. To check a CUDA script on the CPU, run it with: th --cpu-as-cuda"
 )
 
+_STANDS_IN = "th: --cpu-as-cuda: the CPU stands in for a GPU; times are not those of a GPU\n"
+
 # In the order in which getDeviceProperties hands them over.
 PROPERTIES = (
     "name", "totalGlobalMem", "freeGlobalMem", "major", "minor", "multiProcessorCount", "warpSize",
@@ -36,10 +38,14 @@ def why_not() -> str:
 
 
 class Cuda:
-    """The functions of ``functions()`` for one Lua state. Errors are RuntimeError with cutorch's sense."""
+    """The functions of ``functions()`` for one Lua state. Errors are RuntimeError with cutorch's sense.
 
-    def __init__(self, place: str | None) -> None:
+    ``notes``: whether stderr is told that the CPU stands in.
+    """
+
+    def __init__(self, place: str | None, notes: bool = True) -> None:
         self._place = place
+        self._notes = notes and place == "cpu"
         if place == "cuda":  # Torch7's convolutions were float32's; PyTorch's round to TF32 unless told
             torch.backends.cudnn.allow_tf32 = False
         self._device = 1
@@ -55,7 +61,7 @@ class Cuda:
         return {
             "has_cuda": lambda: self._place is not None,
             "cuda_why_not": lambda: "" if self._place else NOT_FOUND.format(why=why_not()),
-            "cuda_is_cpu": lambda: self._place == "cpu",
+            "cuda_note": lambda: _STANDS_IN if self._notes else "",
             "device_read": self.read,
             "device_write": self.write,
             "device_count": self.device_count,
@@ -126,7 +132,8 @@ class Cuda:
         if self._place == "cpu" and number >= 1:  # a script may name the GPU of the machine it was written on
             if number not in self._stood_in:
                 self._stood_in.add(number)
-                print(f"th: --cpu-as-cuda: the CPU stands in for device {number}, too", file=sys.stderr)
+                if self._notes:
+                    print(f"th: --cpu-as-cuda: the CPU stands in for device {number}, too", file=sys.stderr)
         elif not 1 <= number <= self.device_count():
             raise RuntimeError(
                 f"cuda runtime error: device {number} is not one of 1 to {self.device_count()}"

@@ -33,7 +33,7 @@ _SANDBOXED = frozenset(
     {
         "exit", "message", "new_generator", "new", "slab", "slab_storage", "empty", "storage_of",
         "storage_resize", "view", "release",
-        "alive", "has_cuda", "cuda_why_not", "cuda_is_cpu",
+        "alive", "has_cuda", "cuda_why_not", "cuda_note",
     }
 )  # fmt: skip
 
@@ -88,7 +88,8 @@ def _exit_code(stop: SystemExit) -> int:
 class Runtime:
     """One Lua state. ``program`` and ``args`` are what Lua sees as ``arg[0]`` and ``arg[1...]``.
 
-    ``cpu_as_cuda``: CUDA's packages and types are there, on the CPU; otherwise where PyTorch has CUDA.
+    ``cpu_as_cuda``: CUDA's packages and types are there, on the CPU, as stderr is told if there are
+    ``notes``; otherwise where PyTorch has CUDA.
     ``same_order``: string keys are ordered as in every other such state (runtime/hash_seed.py).
     ``sandboxed``: of Python's functions only those can be called that are named as harmless.
     ``lock_down`` takes the rest away from scripts.
@@ -104,6 +105,7 @@ class Runtime:
         *,
         sandboxed: bool = False,
         cpu_as_cuda: bool = False,
+        notes: bool = True,
         same_order: bool = False,
         crew: Crew | None = None,
         in_thread: bool = False,
@@ -136,7 +138,7 @@ class Runtime:
             "view": handles.view,
             "release": handles.release,
             "alive": lambda: len(handles),
-            **Cuda(place).functions(),
+            **Cuda(place, notes).functions(),
         }
         crew = crew or Crew()
         trusted = trusted or TrustedFiles(program)

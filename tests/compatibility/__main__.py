@@ -51,7 +51,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     return options
 
 
-def _link_rocks(folder: Path, place: Path) -> None:
+def link_rocks(folder: Path, place: Path) -> None:
     """Puts the plain Lua packages where require finds them, as LuaRocks installs them, their test.lua beside
     the rest."""
     for name, (repository, inside) in ROCKS.items():
@@ -102,7 +102,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         results = _kept(options.json, [repository.name for repository in found])
     recorded = Recorded.read()
     with tempfile.TemporaryDirectory() as place:
-        _link_rocks(options.folder, Path(place))
+        link_rocks(options.folder, Path(place))
         rocks = [Path(place) / "any"]
         for repository in found:
             folder = options.folder.resolve() / repository.folder

@@ -9,9 +9,12 @@ from lua_compat.conversion.declared import declared_exports, declared_table
 from lua_compat.conversion.reading import Conversion, Fields
 from lua_compat.conversion.writing import Export, ModuleWriter
 from lua_compat.torch_modules import dropout
+from lua_compat.torch_modules.repositories.rnn import LazyDropout
 
 
 def _dropout(f: Fields) -> nn.Module:
+    if f.boolean("lazy"):  # rnn's
+        return LazyDropout(p=f.number("p"), mono=f.boolean("mono"), v2=f.boolean("v2"))
     if f.boolean("v2", False) and not f.boolean("stochastic_inference"):
         kind = dropout.InPlaceDropout if f.boolean("inplace") else nn.Dropout
         return kind(f.number("p"), f.boolean("inplace"))

@@ -11,7 +11,7 @@ from lua_compat.conversion.writing import Export, ModuleWriter
 from lua_compat.torch_modules import linear
 
 
-def _linear(f: Fields) -> nn.Module:
+def convert_linear(f: Fields) -> nn.Module:
     weight, bias = f.parameter("weight"), f.optional_parameter("bias")
     module = nn.Linear(weight.shape[1], weight.shape[0], bias is not None, device="meta")
     module.weight = weight
@@ -51,7 +51,7 @@ CONVERSIONS: dict[str, Conversion] = {
         linear.LinearWeightNorm,
     ),
     "nn.Maxout": lambda f: nn.Sequential(*f.children()),
-    "nn.Linear": _linear,
+    "nn.Linear": convert_linear,
     "nn.PartialLinear": _partial_linear,
     "nn.LookupTable": _lookup_table,
 }

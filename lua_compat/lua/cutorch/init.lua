@@ -8,9 +8,7 @@ local kernel = require('torch.kernels').of_tensors
 local problem = python.cuda_why_not()
 if problem ~= '' then error(problem, 0) end
 
-if python.cuda_is_cpu() then
-   io.stderr:write('th: --cpu-as-cuda: the CPU stands in for a GPU; times are not those of a GPU\n')
-end
+io.stderr:write(python.cuda_note())
 
 cutorch = cutorch or {}
 

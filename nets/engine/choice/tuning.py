@@ -126,6 +126,10 @@ class Tuner:
             candidates, key=lambda name: times.get(name, _UNKNOWN) / (1 + _PREFERENCE * (name in preferred))
         )
 
+    def knows(self, key: str, candidates: Collection[str]) -> bool:
+        """Returns whether ``choose`` would time nothing: all ``candidates`` have been timed at ``key``."""
+        return bool(self._remembered(key, candidates))
+
     def _remembered(self, key: str, candidates: Collection[str]) -> dict[str, float]:
         """Times of all ``candidates``, or nothing."""
         times = self._new.get(key) or self._known.get(key) or {}

@@ -109,6 +109,120 @@ class GaussianSampler(Torch7Module):
         return torch.empty_like(input).normal_(self.mean, self.std)
 
 
+class Gaussian(Torch7Module):
+    """As GaussianSampler, of Kaixhin's autoencoders."""
+
+    mean: float = 0
+    stdv: float = 1
+
+    def forward(self, input: Tensor) -> Tensor:
+        return torch.empty_like(input).normal_(self.mean, self.stdv)
+
+
+class Uniform(Torch7Module):
+    """Numbers from ``a`` to ``b`` in the input's size: the input does not matter (Kaixhin's autoencoders)."""
+
+    a: float = 0
+    b: float = 1
+
+    def forward(self, input: Tensor) -> Tensor:
+        return torch.empty_like(input).uniform_(self.a, self.b)
+
+
+class GenNoise(Torch7Module):
+    """``num_planes`` planes of normal noise in the size of the input's, of texture_nets."""
+
+    num_planes: int
+    mult: float = 1
+
+    def forward(self, input: Tensor) -> Tensor:
+        return input.new_empty(input.shape[0], self.num_planes, *input.shape[2:]).normal_() * self.mult
+
+
+class NoiseFill(Torch7Module):
+    """The input with its last planes replaced by noise from 0 to ``mult``; its gradient is the output's."""
+
+    num_noise_channels: int
+    mult: float = 1
+
+    def forward(self, input: Tensor) -> Tensor:
+        kept = input.shape[1] - self.num_noise_channels
+        filled = input.detach().clone()
+        filled[:, kept:].uniform_().mul_(self.mult)
+        return _Replaced.apply(input, filled)
+
+
+class Clip(Torch7Module):
+    """The input within ``minval`` and ``maxval``; its gradient is the output's (dpnn)."""
+
+    minval: float
+    maxval: float
+
+    def forward(self, input: Tensor) -> Tensor:
+        return _Replaced.apply(input, input.detach().clamp(self.minval, self.maxval))
+
+
+class InplaceClip01(Torch7Module):
+    """The input within 0 and 1; its gradient is the output's (waifu2x)."""
+
+    typename = "w2nn.InplaceClip01"
+
+    def forward(self, input: Tensor) -> Tensor:
+        return _Replaced.apply(input, input.detach().clamp(0, 1))
+
+
+class AuxiliaryLossTable(Torch7Module):
+    """A table when training, for as many losses; the ``i``-th of it when evaluating (waifu2x)."""
+
+    typename = "w2nn.AuxiliaryLossTable"
+    i: int = 1
+
+    def forward(self, input: list[Tensor]) -> Any:
+        return list(input) if self.training else input[self.i - 1]
+
+
+class ArgMax(Torch7Module):
+    """The places of maxima, counted from 1 (dpnn)."""
+
+    dim: int = 1
+    nInputDim: int = 9999
+    asLong: bool = True
+
+    def forward(self, input: Tensor) -> Tensor:
+        dim = self.dim if input.dim() > self.nInputDim else self.dim - 1
+        places = input.argmax(dim) + 1
+        return places if self.asLong else places.to(input.dtype)
+
+
+class SpatialFeatNormalization(Torch7Module):
+    """Planes less their ``mean``, divided by their ``std`` (dpnn)."""
+
+    mean: Tensor
+    std: Tensor
+
+    def forward(self, input: Tensor) -> Tensor:
+        return (input - self.mean[:, None, None]) / self.std[:, None, None]
+
+
+class TotalDropout(Torch7Module):
+    """The whole input, or zeros with probability ``p`` when training (dpnn)."""
+
+    p: float = 0.5
+
+    def forward(self, input: Tensor) -> Tensor:
+        return input * input.new_empty(()).bernoulli_(1 - self.p) if self.training else input
+
+
+class ScaleTable(Torch7Module):
+    """{planes, one factor for each plane}, of waifu2x."""
+
+    typename = "w2nn.ScaleTable"
+
+    def forward(self, input: list[Tensor]) -> Tensor:
+        planes, factors = input
+        return planes * factors
+
+
 class SpatialConvolutionUpsample(nn.Conv2d):
     """A convolution whose planes are then read as images ``factor`` times as high and wide, of deepmask.
 
@@ -122,6 +236,16 @@ class SpatialConvolutionUpsample(nn.Conv2d):
         output = super().forward(input)
         height, width = input.shape[-2] * self.factor, input.shape[-1] * self.factor
         return output.reshape(*output.shape[:-3], self.planes, height, width)
+
+
+class _Replaced(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, input: Tensor, output: Tensor) -> Tensor:
+        return output
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        return gradient, None
 
 
 class _Variation(torch.autograd.Function):

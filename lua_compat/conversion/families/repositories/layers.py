@@ -14,7 +14,7 @@ from lua_compat.conversion.declared import declared_exports, declared_table
 from lua_compat.conversion.families.convolution import convert_spatial
 from lua_compat.conversion.reading import Conversion, Fields
 from lua_compat.conversion.writing import Export, ModuleWriter
-from lua_compat.torch_modules import repositories
+from lua_compat.torch_modules.repositories import layers
 
 
 def _instance_normalization(f: Fields) -> nn.Module:
@@ -27,7 +27,7 @@ def _instance_normalization(f: Fields) -> nn.Module:
     inner = f.inner("bn")
     if inner is None:
         images = -1
-    return repositories.InstanceNormalization(
+    return layers.InstanceNormalization(
         weight=f.optional_parameter("weight"),
         bias=f.optional_parameter("bias"),
         running_mean=initial[0] if mean is None else mean,
@@ -44,7 +44,7 @@ def _one_hot(f: Fields) -> nn.Module:
     rows = next((f.tensor(name) for name in ("_eye", "eye") if f.get(name) is not None), None)
     if rows is None:
         rows = torch.eye(f.integer("outputSize"))
-    return repositories.IndexRows(rows=rows.to(f.dtype))
+    return layers.IndexRows(rows=rows.to(f.dtype))
 
 
 def _sampler(f: Fields) -> nn.Module:
@@ -52,27 +52,38 @@ def _sampler(f: Fields) -> nn.Module:
     for name in ("nInputDims", "mu", "argmax", "keep_long", "nMix"):
         if f.get(name) is not None:
             f.fail(f"a Sampler with a field {name} is another one than VAE-Torch's: give its Lua file")
-    return repositories.Sampler()
+    return layers.Sampler()
 
 
 def _gaussian_sampler(f: Fields) -> nn.Module:
     if f.get("mean") is None and f.get("std") is None:
         return _sampler(f)
-    return repositories.GaussianSampler(mean=f.number("mean", 0), std=f.number("std", 1))
+    return layers.GaussianSampler(mean=f.number("mean", 0), std=f.number("std", 1))
 
 
 def _upsample(f: Fields) -> nn.Module:
-    module = convert_spatial(f, repositories.SpatialConvolutionUpsample)
+    module = convert_spatial(f, layers.SpatialConvolutionUpsample)
     module.factor, module.planes = f.integer("factor"), f.integer("nOutputPlaneU")
     return module
 
 
 CONVERSIONS: dict[str, Conversion] = {
     **declared_table(
-        repositories.ShaveImage,
-        repositories.TotalVariation,
-        repositories.TVLoss,
-        repositories.KLDPenalty,
+        layers.ShaveImage,
+        layers.TotalVariation,
+        layers.TVLoss,
+        layers.KLDPenalty,
+        layers.GenNoise,
+        layers.NoiseFill,
+        layers.Gaussian,
+        layers.Uniform,
+        layers.ScaleTable,
+        layers.InplaceClip01,
+        layers.AuxiliaryLossTable,
+        layers.Clip,
+        layers.ArgMax,
+        layers.SpatialFeatNormalization,
+        layers.TotalDropout,
     ),
     "nn.InstanceNormalization": _instance_normalization,
     "OneHot": _one_hot,
@@ -80,7 +91,8 @@ CONVERSIONS: dict[str, Conversion] = {
     "nn.Sampler": _sampler,
     "nn.GaussianSampler": _gaussian_sampler,
     "nn.SpatialConvolutionUpsample": _upsample,
-    "nn.Inception": lambda f: f.only_child(),  # of dpnn, built of nn's layers
+    "nn.Inception": lambda f: f.only_child(),  # of dpnn, as the next one: built of nn's layers
+    "nn.FireModule": lambda f: f.only_child(),
 }
 
 
@@ -99,14 +111,33 @@ def _one_hot_export(w: ModuleWriter, m: Any) -> t7.TorchObject:
 EXPORTS: dict[type, Export] = {
     **declared_exports(
         {
-            repositories.ShaveImage: None,
-            repositories.TotalVariation: lambda w, m: {"x_diff": w.empty(), "y_diff": w.empty()},
-            repositories.TVLoss: lambda w, m: {"x_diff": w.empty(), "y_diff": w.empty()},
-            repositories.KLDPenalty: None,
-            repositories.Sampler: lambda w, m: {"gradInput": []},
-            repositories.GaussianSampler: None,
+            layers.ShaveImage: None,
+            layers.TotalVariation: lambda w, m: {"x_diff": w.empty(), "y_diff": w.empty()},
+            layers.TVLoss: lambda w, m: {"x_diff": w.empty(), "y_diff": w.empty()},
+            layers.KLDPenalty: None,
+            layers.Sampler: lambda w, m: {"gradInput": []},
+            layers.GaussianSampler: None,
+            layers.Gaussian: None,
+            layers.Uniform: None,
+            layers.GenNoise: None,
+            layers.NoiseFill: None,
+            layers.ScaleTable: lambda w, m: {
+                "gradInput": [],
+                "grad_tmp": w.empty(),
+                "scale": w.empty(),
+            },
+            layers.InplaceClip01: None,
+            layers.AuxiliaryLossTable: lambda w, m: {
+                "gradInput": [],
+                "output_table": [],
+                "output_tensor": w.empty(),
+            },
+            layers.Clip: None,
+            layers.ArgMax: None,
+            layers.SpatialFeatNormalization: lambda w, m: {"noOfFeats": m.mean.numel()},
+            layers.TotalDropout: None,
         }
     ),
-    repositories.InstanceNormalization: _instance_export,
-    repositories.IndexRows: _one_hot_export,
+    layers.InstanceNormalization: _instance_export,
+    layers.IndexRows: _one_hot_export,
 }

@@ -1,0 +1,1 @@
+"""Layers that packages and well-known repositories declared in Lua files of their own."""
