@@ -123,6 +123,32 @@ class SoftMin(nn.Softmin):
         return functional.softmax(-input, softmax_axis(input))
 
 
+class SampleSoftMax(Torch7Module):
+    """The softmax (or its logarithm) over all elements of a sample of one, two or three dimensions, as in
+    cudnn.
+    """
+
+    log: bool = False
+
+    def forward(self, input: Tensor) -> Tensor:
+        softmax_axis(input)  # refuses what has too many dimensions
+        elements = input.flatten() if input.dim() in (1, 3) else input.flatten(1)
+        function = functional.log_softmax if self.log else functional.softmax
+        return function(elements, -1).view_as(input)
+
+
+class VolumeSoftMax(Torch7Module):
+    """The softmax (or its logarithm) over the planes of a volume, or of several, as in cudnn."""
+
+    log: bool = False
+
+    def forward(self, input: Tensor) -> Tensor:
+        if input.dim() not in (4, 5):
+            raise ValueError(f"4D or 5D input expected, not {input.dim()}D")
+        function = functional.log_softmax if self.log else functional.softmax
+        return function(input, input.dim() - 4)
+
+
 class GatedLinearUnit(Torch7Module):
     """First half of ``dim`` (default: the last) times the sigmoid of its second half."""
 

@@ -71,6 +71,10 @@ CONVERSIONS: dict[str, Conversion] = {
     "nn.SpatialSoftMax": lambda f: transfer.SoftMax(),
     "nn.LogSoftMax": lambda f: transfer.LogSoftMax(),
     "nn.SpatialLogSoftMax": lambda f: transfer.LogSoftMax(),
+    "cudnn.SoftMax": lambda f: transfer.SampleSoftMax(),
+    "cudnn.LogSoftMax": lambda f: transfer.SampleSoftMax(log=True),
+    "cudnn.VolumetricSoftMax": lambda f: transfer.VolumeSoftMax(),
+    "cudnn.VolumetricLogSoftMax": lambda f: transfer.VolumeSoftMax(log=True),
     "nn.SoftMin": lambda f: transfer.SoftMin(),
 }
 

@@ -9,6 +9,39 @@ cudnn.version = version > 0 and version or 5110 -- scripts query its version; wi
 cudnn.typemap = { ['torch.CudaHalfTensor'] = 'CUDNN_DATA_HALF', ['torch.CudaTensor'] = 'CUDNN_DATA_FLOAT',
    ['torch.CudaDoubleTensor'] = 'CUDNN_DATA_DOUBLE' }
 
+-- The names of cuDNN's own numbers that scripts compare with.
+cudnn.C = { CUDNN_POOLING_MAX = 0, CUDNN_POOLING_AVERAGE = 1, CUDNN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING = 1,
+   CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING = 2 }
+
+-- The numbers that each type of tensor is computed in. Recorded only: PyTorch chooses.
+local math_types
+function cudnn.configureMath(overrides)
+   math_types = { ['torch.CudaHalfTensor'] = cutorch.hasFastHalfInstructions() and 'CUDNN_DATA_HALF' or 'CUDNN_DATA_FLOAT',
+      ['torch.CudaTensor'] = 'CUDNN_DATA_FLOAT', ['torch.CudaDoubleTensor'] = 'CUDNN_DATA_DOUBLE' }
+   for tensor_type, kind in pairs(overrides or {}) do math_types[tensor_type] = kind end
+end
+function cudnn.configmap(tensor_type)
+   if not math_types then cudnn.configureMath() end
+   return math_types[tensor_type]
+end
+
+local SIZES = { ['torch.CudaHalfTensor'] = 2, ['torch.CudaTensor'] = 4, ['torch.CudaDoubleTensor'] = 8 }
+function cudnn.sizeof(t) return SIZES[torch.type(t)] end
+
+-- Stands for a handle, which functions take first.
+local handle = {}
+function cudnn.getHandle() return handle end
+
+-- How cuDNN's algorithms are searched, and the memory they may take: PyTorch's own affair. The settings can be made.
+cudnn.initialWorkspaceBytes, cudnn.reservedGPUBytes, cudnn.maxWorkspaceGPUMemPercent = 1024, 1024 * 1024, 95
+cudnn.find = { verbose = false, verboseError = true, verboseFallback = true }
+function cudnn.find.reset() cutorch.synchronizeAll() end
+function cudnn.reset()
+   cutorch.synchronize()
+   collectgarbage()
+   cudnn.find.reset()
+end
+
 local function check_input(self, input)
    if torch.isTensor(input) and not input:type():find('Cuda') then
       error(('%s works on CUDA tensors only, and its input is a %s'):format(torch.type(self), input:type()), 3)
@@ -189,16 +222,55 @@ for _, name in ipairs{ 'SpatialMaxPooling', 'SpatialAveragePooling' } do
       parent.__init(self, kW, kH, dW or kW, dH or kH, padW, padH)
    end
 end
+-- Whatever it was made or converted with, its means count the padding.
+local AveragePooling = cudnn.SpatialAveragePooling
+local update_average = AveragePooling.updateOutput
+function AveragePooling:updateOutput(input)
+   assert(self.divide ~= false, 'not supported')
+   self.count_include_pad = true
+   return update_average(self, input)
+end
 for _, name in ipairs{ 'VolumetricMaxPooling', 'VolumetricAveragePooling' } do on_top(name) end
 
 -- The rest are nn's layers under other names
 for _, name in ipairs{ 'BatchNormalization', 'SpatialBatchNormalization', 'VolumetricBatchNormalization', 'ReLU',
-   'SoftMax', 'LogSoftMax',
    'SpatialSoftMax', 'SpatialLogSoftMax' } do
    if nn[name] then on_top(name) end
 end
-on_top('VolumetricSoftMax', 'SpatialSoftMax')
-on_top('VolumetricLogSoftMax', 'SpatialLogSoftMax')
+
+-- A class of cudnn that is nn's of some name on another view of input and gradients: those of view(t).
+local function on_view(name, nn_name, view)
+   local class, parent = torch.class('cudnn.' .. name, 'nn.' .. nn_name)
+   function class:updateOutput(input)
+      check_input(self, input)
+      self.output = parent.updateOutput(self, view(input:contiguous())):viewAs(input)
+      return self.output
+   end
+   function class:updateGradInput(input, gradOutput)
+      self.output = view(self.output)
+      local gradient = parent.updateGradInput(self, view(input:contiguous()), view(gradOutput:contiguous()))
+      self.output, self.gradInput = self.output:viewAs(input), gradient:viewAs(input)
+      return self.gradInput
+   end
+   function class:clearDesc() end
+end
+
+-- Over all elements of a sample, not only over its planes as in nn.
+local function of_sample(t)
+   if t:dim() == 3 then return t:view(-1) end
+   return t:dim() > 2 and t:view(t:size(1), -1) or t
+end
+-- Over the planes of a volume: time and height are one dimension.
+local function as_image(t)
+   local d = t:dim()
+   if d == 4 then return t:view(t:size(1), -1, t:size(4)) end
+   assert(d == 5, 'input should either be a 3d image or a minibatch of them')
+   return t:view(t:size(1), t:size(2), -1, t:size(5))
+end
+for _, name in ipairs{ 'SoftMax', 'LogSoftMax' } do
+   on_view(name, name, of_sample)
+   on_view('Volumetric' .. name, 'Spatial' .. name, as_image)
+end
 
 local LRN, CrossMapLRN = on_top 'SpatialCrossMapLRN'
 function LRN:__init(size, alpha, beta, k)
@@ -235,12 +307,13 @@ function ClippedReLU:__init(ceiling, inplace)
 end
 
 -- LogSoftMax over planes and the negative log-likelihood, mean over all places.
-for _, name in ipairs{ 'SpatialCrossEntropyCriterion', 'VolumetricCrossEntropyCriterion' } do
-   local class, parent = torch.class('cudnn.' .. name, 'nn.Criterion')
+for _, kind in ipairs{ 'Spatial', 'Volumetric' } do
+   local class, parent = torch.class(('cudnn.%sCrossEntropyCriterion'):format(kind), 'nn.Criterion')
    function class:__init(weights)
       parent.__init(self)
-      self.slsm = nn.SpatialLogSoftMax()
+      self.slsm = cudnn[kind .. 'LogSoftMax']()
       self.nll = nn.ClassNLLCriterion(weights)
+      self.sizeAverage = true
       self:type('torch.CudaTensor')
    end
    -- Places as rows: (batch, planes, places...) -> (batch * places, planes)
@@ -250,6 +323,7 @@ for _, name in ipairs{ 'SpatialCrossEntropyCriterion', 'VolumetricCrossEntropyCr
       return last:view(-1, planes)
    end
    function class:updateOutput(input, target)
+      self.nll.sizeAverage = self.sizeAverage
       self.output = self.nll:updateOutput(rows(self.slsm:updateOutput(input)), target:contiguous():view(-1))
       return self.output
    end
@@ -263,6 +337,7 @@ for _, name in ipairs{ 'SpatialCrossEntropyCriterion', 'VolumetricCrossEntropyCr
 end
 
 require 'cudnn.recurrent'
+require 'cudnn.functional'
 
 -- Renames a net's layers to the other package's names; dst is nn or cudnn. Modules for which exclude(module) is true
 -- stay.
@@ -289,6 +364,9 @@ function cudnn.convert(net, dst, exclude)
       if package_name ~= from or not CONVERTIBLE[name] or not dst[name] then return module end
       local converted = torch.factory(to .. '.' .. name)()
       for key, value in pairs(module) do converted[key] = value end
+      if dst == nn and name == 'SpatialAveragePooling' then -- as the original has it, though cudnn's counted the padding
+         converted.divide, converted.count_include_pad = true, false
+      end
       return converted
    end)
 end

@@ -176,6 +176,19 @@ def test_cudnn_layers_are_nns_with_groups_and_whole_windows() -> None:
     torch.testing.assert_close(output[0, :, 2, 2], corner / 4)  # one value in a window of four
 
 
+@pytest.mark.parametrize("log", [False, True])
+def test_cudnn_s_softmaxes_are_over_a_sample_or_the_planes_of_a_volume(log: bool) -> None:
+    name = "LogSoftMax" if log else "SoftMax"
+    function = torch.log_softmax if log else torch.softmax
+    of_sample, of_planes = (to_torch(module(f"cudnn.{kind}{name}")) for kind in ("", "Volumetric"))
+    x = torch.randn(2, 3, 4, 5, dtype=torch.float64)
+    assert torch.equal(of_sample(x), function(x.view(2, -1), 1).view_as(x))
+    assert torch.equal(of_sample(x[0]), function(x[0].reshape(-1), 0).view(3, 4, 5))
+    assert torch.equal(of_sample(x[0, 0]), function(x[0, 0], 1))
+    assert torch.equal(of_planes(x), function(x, 0))
+    assert torch.equal(of_planes(x[None]), function(x[None], 1))
+
+
 BEFORE = {
     "relu": module("nn.ReLU", inplace=True), "tanh": module("nn.Tanh"), "sigmoid": module("nn.Sigmoid"),
     "elu": module("nn.ELU", alpha=1, inplace=True), "leaky": module("nn.LeakyReLU", negval=0.2, inplace=True),

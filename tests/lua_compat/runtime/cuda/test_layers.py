@@ -171,3 +171,76 @@ def test_layers_without_a_half_kernel_compute_in_float(
         both(nn.MultiLabelMarginCriterion, { 4 }, torch.CudaTensor{ 1, 2, 0, 0 })
     """
     assert printed(runtime, capfd, code) == "torch.CudaHalfTensor\ttrue\n" * 3
+
+
+def test_cudnn_s_softmaxes_and_means_are_not_nns(runtime: Runtime) -> None:
+    """The softmax of a sample is over its elements, a volume's over its planes; means count the padding."""
+    runtime.run_string("""
+        local x = torch.randn(2, 3, 4, 5):cuda()
+        local function check(layer, input, expected, seen)
+           local y = layer:cuda():forward(input)
+           local g = y.new(y:size()):normal()
+           assert(y:isSameSizeAs(input) and (y - expected:forward(seen):viewAs(y)):abs():max() < 1e-6)
+           local gradient = expected:backward(seen, g:viewAs(expected.output)):viewAs(input)
+           assert((layer:backward(input, g) - gradient):abs():max() < 1e-6)
+        end
+        for _, name in ipairs{ 'SoftMax', 'LogSoftMax' } do
+           local rows = nn[name]():cuda()
+           check(cudnn[name](), x, rows, x:view(2, -1))
+           check(cudnn[name](), x[1], rows, x[1]:view(-1))
+           check(cudnn[name](), x[1][1], rows, x[1][1])
+           local volume = cudnn['Volumetric' .. name]()
+           check(volume, x, nn['Spatial' .. name]():cuda(), x:view(2, 12, 5)) -- of 2 planes
+        end
+        local mean = nn.SpatialAveragePooling(2, 2, 2, 2, 1, 1):setCountExcludePad()
+        local converted = cudnn.convert(mean, cudnn):cuda()
+        local counted = nn.SpatialAveragePooling(2, 2, 2, 2, 1, 1):cuda()
+        assert((converted:forward(x) - counted:forward(x)):abs():max() < 1e-6)
+        local back = cudnn.convert(converted, nn)
+        assert(back.divide and not back.count_include_pad)
+    """)
+
+
+def test_cudnn_s_functions_give_what_its_layers_give(runtime: Runtime) -> None:
+    runtime.run_string("""
+        local f, handle = cudnn.functional, cudnn.getHandle()
+        local function near(a, b) assert((a - b):abs():max() < 1e-5) end
+        local layer = cudnn.SpatialConvolution(3, 4, 3, 2, 2, 1, 1, 0):cuda()
+        local x = torch.CudaTensor(2, 3, 6, 7):normal()
+        layer:zeroGradParameters()
+        local y = layer:forward(x):clone()
+        local g = y:clone():normal()
+        local dx = layer:backward(x, g):clone()
+        local sides = { layer.dH, layer.dW, layer.padH, layer.padW }
+        local out = y:clone():zero()
+        f.Convolution2D_updateOutput(handle, x, layer.weight, out, unpack(sides))
+        f.bias2D_updateOutput(handle, layer.bias, out)
+        near(out, y)
+        local back = x:clone():normal()
+        f.Convolution2D_updateGradInput(handle, x, layer.weight, y, g, back, unpack(sides))
+        near(back, dx)
+        local w, b = layer.gradWeight:clone():fill(1), layer.gradBias:clone():fill(1)
+        sides[5], sides[6] = 2, 0.5
+        f.Convolution2D_accGradParameters(handle, x, w, g, unpack(sides))
+        f.bias2D_accGradParameters(handle, g, b, 2, 0.5)
+        near(w, layer.gradWeight * 2 + 0.5)
+        near(b, layer.gradBias * 2 + 0.5)
+        assert(not pcall(f.Convolution2D_updateOutput, handle, x, layer.weight, x:clone(), unpack(sides)))
+        for name, kind in pairs{ MaxPooling2D = 'Max', AveragePooling2D = 'Average' } do
+           local pool = cudnn['Spatial' .. kind .. 'Pooling'](3, 2, 2, 1, 1, 1):cuda()
+           local y = pool:forward(x):clone()
+           local g = y:clone():normal()
+           local out, back = y:clone():zero(), x:clone():zero()
+           f[name .. '_updateOutput'](handle, x, out, 2, 3, 1, 2, 1, 1)
+           f[name .. '_updateGradInput'](handle, x, out, g, back, 2, 3, 1, 2, 1, 1)
+           near(out, y) near(back, pool:backward(x, g))
+        end
+        for _, name in ipairs{ 'ReLU', 'Tanh', 'Sigmoid', 'SoftMax', 'LogSoftMax' } do
+           local layer = cudnn[name]():cuda()
+           local y = layer:forward(x):clone()
+           local g, out, back = y:clone():normal(), torch.CudaTensor(), torch.CudaTensor()
+           f[name .. '_updateOutput'](handle, x, out)
+           f[name .. '_updateGradInput'](handle, x, out, g, back)
+           near(out, y) near(back, layer:backward(x, g))
+        end
+    """)
