@@ -14,7 +14,6 @@ from torch import Tensor, nn
 
 from lua_compat import t7
 from lua_compat.conversion import to_torch
-from lua_compat.torch_modules.repositories.rnn import Stateful
 
 OUTPUTS = 1e-10  # of the largest value
 GRADIENTS = 1e-7  # of a parameter's largest
@@ -22,26 +21,25 @@ GRADIENTS = 1e-7  # of a parameter's largest
 ROUNDED = 1e-11
 
 
-def compare(record: Any, lua: Sequence[Path]) -> str:
+def compare(record: Any, lua: Sequence[Path], gradients: bool = True) -> str:
     """Returns what differs from the record that probe.lua made, '' where nothing does.
+
+    Without ``gradients`` only outputs are compared, and the state_dict.
 
     Raises what ``to_torch`` raises for a model that cannot be converted.
     """
     written = record["module"]  # a string of the file: text where it happens to be
     source = t7.load(io.BytesIO(written.encode() if isinstance(written, str) else written))
-    net = to_torch(source, lua=lua)
-    problems = [
-        found
-        for check in (_outputs, _gradients, _state)
-        if (found := check(record, to_torch(source, lua=lua) if check is not _outputs else net))
-    ]
-    return "; ".join(problems)
+    checks = (_outputs, _gradients, _state) if gradients else (_outputs, _state)
+    return "; ".join(found for check in checks if (found := check(record, to_torch(source, lua=lua))))
 
 
 def _outputs(record: Any, net: nn.Module) -> str:
+    twice = record.get("again") is not None
+    other = net if twice else copy.deepcopy(net)
     with torch.no_grad(), _not_random():
-        evaluated = net.eval()(value_of(record["input"]))
-        again = net(value_of(record["input"])) if record.get("again") is not None else None
+        evaluated = other.eval()(value_of(record["input"]))
+        again = other(value_of(record["input"])) if twice else None
         trained = net.train()(value_of(record["input"]))
     return (
         _different("evaluated", evaluated, record["evaluated"], OUTPUTS)
@@ -52,9 +50,9 @@ def _outputs(record: Any, net: nn.Module) -> str:
 
 def _gradients(record: Any, net: nn.Module) -> str:
     """Checks the gradients, and the output after one step of gradient descent."""
-    if any(isinstance(module, Stateful) for module in net.modules()):  # it may remember what came before
+    if record.get("again") is not None:  # it may remember what came before
         with torch.no_grad():
-            for _ in range(1 + (record.get("again") is not None)):
+            for _ in range(2):
                 net.eval()(value_of(record["input"]))
     net.train()
     parameters = list(net.parameters())

@@ -18,6 +18,7 @@ class Architecture:
     build: str
     lua: tuple[str, ...] = ()
     inside: str = "."
+    no_gradients: str = ""  # why Torch7's gradients are not compared
 
     @property
     def folder(self) -> str:
@@ -118,6 +119,21 @@ opt = {{ type = 'double', model = '{1}' }}
 params = opt
 sys = require 'sys'
 sys.COLORS = setmetatable({{}}, {{ __index = function() return '' end }})
+"""
+
+_RNN = "require 'rnn' batchSize = 2 rho = 3 hiddenSize = 5 nIndex = 6 nClass = 4 return part_of('examples/{0}.lua', '-- build', '{1}', 'rnn'), "
+_STEPS = "{ indices(6, 2), indices(5, 2), indices(4, 2) }"
+_COUPLED = """
+require 'rnn'
+opt = {{ vocabSize = 7, hiddenSize = 5, seqLen = 4, useSeqLSTM = false, numLayers = 2 }}
+return part_of('examples/encoder-decoder-coupling.lua', '-- Encoder', 'local criterion', '{0}'),
+   torch.Tensor{{ {{ 0, 3 }}, {{ 1, 2 }}, {{ 5, 7 }} }}
+"""
+_SEQ2SEQ = """
+require 'nngraph'
+require 's2sa.models'
+data = { num_source_features = 0, total_source_features_size = 0, source_size = 7, target_size = 7 }
+opt = { num_layers = 2, rnn_size = 5, word_vec_size = 4, dropout = 0, input_feed = 1, res_net = 0, attn = 1, multi_attn = 0 }
 """
 
 ARCHITECTURES: list[Architecture] = [
@@ -282,7 +298,7 @@ ARCHITECTURES: list[Architecture] = [
         "cmusatyalab/openface",
         {
             "nn4": _OPENFACE.format("nn4", 96, 1), "nn4.small1": _OPENFACE.format("nn4.small1", 96, 1),
-            "nn4.small2": _OPENFACE.format("nn4.small2", 96, 1), "nn2": _OPENFACE.format("nn2", 224, 1),
+            "nn4.small2": _OPENFACE.format("nn4.small2", 96, 1), "nn2": _OPENFACE.format("nn2", 224, 4),
             "vgg-face": _OPENFACE.format("vgg-face", 224, 8),
             "vgg-face.small1": _OPENFACE.format("vgg-face.small1", 96, 8),
         },
@@ -294,7 +310,6 @@ ARCHITECTURES: list[Architecture] = [
             name: _WAIFU.format(name, size)
             for name, size in {
                 "vgg_7": 24, "upconv_7": 24, "upconv_7l": 20, "resnet_14l": 40, "upresnet_s": 40, "fcn_v1": 120,
-                "upcunet": 72, "cunet": 72,
             }.items()
         },
     ),
@@ -320,10 +335,8 @@ ARCHITECTURES: list[Architecture] = [
     ),
     Architecture(
         "e-lab/ENet-training", "encoder",
-        "package.loaded.image = {} opt = { datahistClasses = torch.ones(5), dataClasses = { 1, 2, 3, 4, 5 },"
-        " dataconClasses = { 1, 2, 3, 4, 5 }, nGPU = 1, devid = 1 } cutorch.getDevice = function() return 1 end nn.DataParallelTable = nn.Sequential"
-        " cudnn.SpatialCrossEntropyCriterion = nn.CrossEntropyCriterion classes = opt.dataClasses"
-        " return dofile('encoder.lua').model, values(1, 3, 64, 64)",
+        "classes = { 1, 2, 3, 4, 5 } return part_of('encoder.lua', 'local model', 'local gpu_list', 'model'),"
+        " values(1, 3, 64, 64)",
         inside="train/models",
     ),
     *_family(
@@ -363,8 +376,83 @@ ARCHITECTURES: list[Architecture] = [
         {
             "LeNet-5": "return dofile('LeNet5.lua'), values(2, 1, 32, 32)",
             "AlexNet": "narrow(8) return dofile('AlexNet.lua'), values(2, 3, 224, 224)",
-            "GoogLeNet": "narrow(8) return dofile('GoogLeNet.lua'), values(2, 3, 224, 224)",
+            "GoogLeNet": "return dofile('GoogLeNet.lua'), values(1, 3, 224, 224)",
         },
         inside="res/3.2",
+    ),
+    *_family(
+        "Element-Research/rnn",
+        {
+            "recurrent network, step by step": _RNN.format("simple-recurrent-network", "-- build criterion") + "indices(6, 3)",
+            "Sequencer": _RNN.format("simple-sequencer-network", "-- build criterion") + _STEPS,
+            "Recurrence": _RNN.format("simple-recurrence-network", "-- build criterion").replace("-- build'", "local rm'") + _STEPS,
+            "BiSequencerLM": _RNN.format("simple-bisequencer-network", "-- build criterion") + _STEPS,
+            "sequence to one": _RNN.format("sequence-to-one", "-- build criterion") + "indices(6, 3, 4)",
+            "time series": "require 'rnn' opt = { multiSize = 4, hiddenSize = 5, rho = 3 } return part_of("
+            "'examples/recurrent-time-series.lua', 'r = nn.Recurrent(', 'criterion', 'nn.Sequencer(rnn)'),"
+            " { values(2, 4), values(2, 4), values(2, 4) }",
+            "encoder": _COUPLED.format("enc"),
+            "decoder": _COUPLED.format("dec"),
+        },
+    ),
+    Architecture(
+        "Element-Research/rnn", "LSTM in a Recurrence",
+        _RNN.format("nested-recurrence-lstm", "-- build criterion").replace("-- build'", "local rm'") + _STEPS,
+        no_gradients="rnn's differ from those of finite differences by 1.4 % of the largest",
+    ),
+    *_family(
+        "jcjohnson/torch-rnn",
+        {
+            f"language model, {kind}": "package.loaded.cjson = {} require 'LanguageModel' local net = nn.LanguageModel{"
+            f" idx_to_token = {{ 'a', 'b', 'c' }}, model_type = '{kind}', wordvec_size = 4, rnn_size = 5,"
+            " num_layers = 2, dropout = 0, batchnorm = 1 }"
+            " for _, layer in ipairs(net.rnns) do layer.remember_states = false end return net, indices(3, 2, 4)"
+            for kind in ("lstm", "rnn")
+        },
+        lua=("LanguageModel.lua",),
+    ),
+    *_family(
+        "harvardnlp/seq2seq-attn",
+        {
+            "encoder": _SEQ2SEQ + "return make_lstm(data, opt, 'enc', 0), { indices(7, 3), values(3, 5), values(3, 5),"
+            " values(3, 5), values(3, 5) }",
+            "decoder": _SEQ2SEQ + "return make_lstm(data, opt, 'dec', 0), { indices(7, 3), values(3, 4, 5), values(3, 5),"
+            " values(3, 5), values(3, 5), values(3, 5), values(3, 5) }",
+            "attention": _SEQ2SEQ + "return make_decoder_attn(data, opt), { values(3, 5), values(3, 4, 5) }",
+        },
+    ),
+    Architecture(
+        "yoonkim/lstm-char-cnn", "LSTM of characters",
+        "require 'nngraph' opt = { cudnn = 0 } TDNN = require 'model.TDNN' HighwayMLP = require 'model.HighwayMLP'"
+        " return require('model.LSTMTDNN').lstmtdnn(6, 2, 0, 9, 4, 8, 3, { 3, 4 }, { 1, 2 }, 5, 0, 1, 0, 1, 0),"
+        " { indices(8, 2, 5), values(2, 6), values(2, 6), values(2, 6), values(2, 6) }",
+    ),
+    Architecture(
+        "karpathy/neuraltalk2", "LSTM",
+        "return require('misc.LSTM').lstm(4, 6, 5, 2, 0),"
+        " { values(3, 4), values(3, 5), values(3, 5), values(3, 5), values(3, 5) }",
+    ),
+    Architecture(
+        "oxford-cs-ml-2015/practical6", "LSTM",
+        "require 'nngraph' return require('LSTM').lstm{ rnn_size = 5 }, { values(3, 5), values(3, 5), values(3, 5) }",
+    ),
+    *_family(
+        "pathak22/context-encoder",
+        {
+            name: "util = {} function weights_init() end opt = { nc = 3, nz = 5, nBottleneck = 6, nef = 2, ngf = 2, ndf = 2, fineSize = 128,"
+            " noiseGen = false, conditionAdv = false } nc = 3 nz = 5 ndf = 2 ngf = 2 nef = 2 nBottleneck = 6"
+            " SpatialBatchNormalization = nn.SpatialBatchNormalization return part_of('train_random.lua',"
+            f" 'local SpatialConvolution', '-- Loss Metrics', '{net}'), {input}"
+            for name, net, input in (("generator", "netG", "values(2, 3, 128, 128)"), ("discriminator", "netD", "values(2, 3, 128, 128)"))
+        },
+    ),
+    *_family(
+        "larspars/word-rnn",
+        {
+            "GRU": "require 'nngraph' return require('model.GRU').gru(4, 5, 2, 0, nn.LookupTable(7, 200)),"
+            " { indices(7, 3), values(3, 5), values(3, 5) }",
+            "LSTM": "require 'nngraph' require 'util.OneHot' return require('model.LSTM').lstm(7, 5, 2, 0, 0),"
+            " { indices(7, 3), values(3, 5), values(3, 5), values(3, 5), values(3, 5) }",
+        },
     ),
 ]  # fmt: skip

@@ -40,9 +40,12 @@ return function(net, input, twice)
    pcall(net.clearState, net)
    record.module = torch.serialize(net)
    not_random()
-   net:evaluate()
-   record.evaluated = snapshot(net:forward(snapshot(input)))
-   if twice then record.again = snapshot(net:forward(snapshot(input))) end
+   -- A copy: modules that hand on their input when evaluating overwrite it when training. What remembers is the same
+   -- all along.
+   local evaluated = twice and net or torch.deserialize(record.module)
+   evaluated:evaluate()
+   record.evaluated = snapshot(evaluated:forward(snapshot(input)))
+   if twice then record.again = snapshot(evaluated:forward(snapshot(input))) end
    net:training()
    gradients:zero()
    local given = snapshot(input)

@@ -107,7 +107,7 @@ elseif which == 'torch-rnn' then
       local net = nn.LSTM(3, 5)
       net.remember_states = true
       return net
-   end, tensor(), false)
+   end, tensor(), true)
    case('LSTM of first states', function() return nn.LSTM(3, 5) end, { torch.randn(4, 5), torch.randn(4, 5), tensor() })
    case('VanillaRNN', function() return nn.VanillaRNN(3, 5) end, tensor())
 else
