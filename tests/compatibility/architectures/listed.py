@@ -451,7 +451,7 @@ ARCHITECTURES: list[Architecture] = [
         {
             "GRU": "require 'nngraph' return require('model.GRU').gru(4, 5, 2, 0, nn.LookupTable(7, 200)),"
             " { indices(7, 3), values(3, 5), values(3, 5) }",
-            "LSTM": "require 'nngraph' require 'util.OneHot' return require('model.LSTM').lstm(7, 5, 2, 0, 0),"
+            "LSTM": "require 'nngraph' require 'util.OneHot' return require('model.LSTM').lstm(7, 5, 2, 0, 0, nil, 0),"
             " { indices(7, 3), values(3, 5), values(3, 5), values(3, 5), values(3, 5) }",
         },
     ),
