@@ -33,6 +33,7 @@ from lua_compat.kernels.workspace import Workspace
 from nets.torch7.random import Generator
 
 _UNCHANGED = -1
+FAILED = "\0failed"  # in place of a kernel's result
 
 
 class Handles:
@@ -48,10 +49,22 @@ class Handles:
         self._free: list[int] = []
         self._slabs: list[tuple[int, mmap.mmap]] = []  # by address
         self.workspace = Workspace()
+        self._error: BaseException | None = None
 
     def __len__(self) -> int:
         """Returns how many handles are alive."""
         return len(self.tensors) - 1 - len(self._free)
+
+    def keep_error(self, error: BaseException) -> str:
+        """Keeps the error of a kernel that has resized tensors, for ``raise_kept``; returns FAILED."""
+        self._error = error
+        return FAILED
+
+    def raise_kept(self) -> None:
+        """Raises the error that was kept."""
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
 
     def add(self, tensor: Tensor | Generator) -> int:
         if self._free:
@@ -230,7 +243,9 @@ def for_lua(kernel: Callable[..., Any], handles: Handles, name: str = "kernel") 
     """Returns ``kernel`` as a function that takes handles in place of tensors; ``name`` is told in errors.
 
     If a resized tensor changed, the result is (result, layout of each Out...); a layout is -1 (unchanged)
-    or dimensions, storage address, storage elements, sizes..., strides...
+    or dimensions, storage address, storage elements, sizes..., strides... That is so, too, where the kernel
+    raised an error afterwards: Lua must know where the memory lies now. Then the result is FAILED, and
+    ``raise_kept`` raises the error.
     """
     signature = kernel_signature(kernel)
     names = [f"a{i}" for i in range(len(signature))]
@@ -250,20 +265,27 @@ def for_lua(kernel: Callable[..., Any], handles: Handles, name: str = "kernel") 
     lines = [f"def adapter({', '.join(parameters)}):"]
     lines += [f"    before_{o} = state(tensors[{o}])" for o in outs]
     given = [text for text, letter in zip(passed, signature, strict=True) if letter in "ot*"]
-    lines += [
-        "    try:",
-        f"        result = {call}",
-        "    except misfits as error:",
-        "        if \"not implemented for 'Half'\" not in str(error):",
-        f"            raise misfit(error, name, [{', '.join(given)}]) from error",
-        f"        result = in_float(kernel{''.join(', ' + text for text in passed)})",
+    computing = [
+        "try:",
+        f"    result = {call}",
+        "except misfits as error:",
+        "    if \"not implemented for 'Half'\" not in str(error):",
+        f"        raise misfit(error, name, [{', '.join(given)}]) from error",
+        f"    result = in_float(kernel{''.join(', ' + text for text in passed)})",
     ]
     if outs:
         same = " and ".join(f"state(tensors[{o}]) == before_{o}" for o in outs)
         layouts = ", ".join(f"*layout(tensors[{o}], before_{o})" for o in outs)
-        lines += [f"    if {same}: return result", f"    return result, {layouts}"]
+        lines += ["    try:", *("        " + line for line in computing)]
+        lines += [
+            "    except BaseException as error:",
+            f"        if {same}: raise",
+            f"        return keep_error(error), {layouts}",
+            f"    if {same}: return result",
+            f"    return result, {layouts}",
+        ]
     else:
-        lines.append("    return result")
+        lines += ["    " + line for line in [*computing, "return result"]]
     if _wants_workspace(kernel):
         kernel = functools.partial(kernel, handles.workspace)
     # A closure made for the signature: a loop over annotations would cost more than most small kernels.
@@ -275,6 +297,7 @@ def for_lua(kernel: Callable[..., Any], handles: Handles, name: str = "kernel") 
         "misfits": _MISFITS,
         "misfit": _misfit,
         "in_float": _in_float,
+        "keep_error": handles.keep_error,
         "name": name,
     }
     exec(_compiled("\n".join(lines)), scope)

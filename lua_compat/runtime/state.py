@@ -32,7 +32,7 @@ LUA_FOLDER = Path(__file__).parents[1] / "lua"
 _SANDBOXED = frozenset(
     {
         "exit", "message", "new_generator", "new", "slab", "slab_storage", "empty", "storage_of",
-        "storage_resize", "view", "release",
+        "storage_resize", "view", "release", "raise_kept",
         "alive", "has_cuda", "cuda_why_not", "cuda_note",
     }
 )  # fmt: skip
@@ -137,6 +137,7 @@ class Runtime:
             "storage_map": handles.storage_map,
             "view": handles.view,
             "release": handles.release,
+            "raise_kept": handles.raise_kept,
             "alive": lambda: len(handles),
             **Cuda(place, notes).functions(),
         }

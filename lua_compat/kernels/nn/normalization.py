@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lua_compat.kernels.nn.layers import batched, layer_kernels
+from lua_compat.kernels.nn.sizes import check_same_shape, sizes_text
 from lua_compat.kernels.results import Out
 
 __all__ = [
@@ -18,6 +19,14 @@ __all__ = [
 SANDBOXED = __all__
 
 _aten = torch.ops.aten
+
+
+def _check_planes(x: Tensor, *of_planes: Tensor | None) -> None:
+    """Raises ValueError unless each of the others has one element for each plane; PyTorch does not look."""
+    planes = x.shape[1] if x.dim() > 1 else 0
+    for each in of_planes:
+        if each is not None and tuple(each.shape) != (planes,):
+            raise ValueError(f"batch normalization: {planes} numbers expected, got {sizes_text(each)}")
 
 
 def batch_normalization(
@@ -35,6 +44,7 @@ def batch_normalization(
 ) -> None:
     """Normalizes; ``train``: by the batch, whose mean and 1 / standard deviation go to save_mean and
     save_std, and moves the running statistics; otherwise by the running statistics."""
+    _check_planes(x, weight, bias, running_mean, running_var)
     result, mean, inverse_std = _aten.native_batch_norm(
         x.contiguous(), weight, bias, running_mean, running_var, train, momentum, eps
     )
@@ -61,6 +71,8 @@ def batch_normalization_gradients(
     eps: float,
 ) -> None:
     """Replaces grad_input; adds scale times the others to grad_weight and grad_bias."""
+    check_same_shape(x, grad_output)
+    _check_planes(x, weight, running_mean, running_var, save_mean, save_std)
     mask = [grad_input is not None, grad_weight is not None, grad_bias is not None]
     inputs, weights, biases = _aten.native_batch_norm_backward(
         grad_output.contiguous(),

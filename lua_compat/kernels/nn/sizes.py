@@ -37,6 +37,15 @@ def check_output(inputs: Sequence[int], outputs: Sequence[int], separator: str =
     )
 
 
+def check_same_shape(x: Tensor, grad_output: Tensor) -> None:
+    """Raises ValueError unless a gradOutput has the sizes of the input."""
+    if x.shape != grad_output.shape:
+        raise ValueError(
+            "input and gradOutput shapes do not match: "
+            f"input {sizes_text(x)}, gradOutput {sizes_text(grad_output)}"
+        )
+
+
 def check_gradient(grad_output: Tensor, shape: Sequence[int]) -> None:
     """Raises ValueError unless a gradOutput has the sizes of the output, ``shape``."""
     for axis, size in enumerate(shape):

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lua_compat.kernels.nn.layers import layer_kernels, parametric_kernels
-from lua_compat.kernels.nn.sizes import argument_error
+from lua_compat.kernels.nn.sizes import argument_error, check_same_shape
 from lua_compat.kernels.results import Out
 
 __all__ = [
@@ -94,6 +94,7 @@ def class_softmax(out: Out, x: Tensor, name: str) -> None:
 def class_softmax_gradient(grad: Out, y: Tensor, grad_output: Tensor, name: str) -> None:
     """Computes the gradient with respect to the input from the output y."""
     dimension = _class_dimension(y)
+    check_same_shape(y, grad_output)
     grad.resize_(y.shape)
     if name == "log_softmax":
         exact = _exact(y)

@@ -19,9 +19,12 @@ local function relay_rest(outs, k, nd, ...)
    return relay_rest(outs, k + 1, select(2 * nd + 3, ...))
 end
 
--- A kernel with resized tensors returns nothing or one result when all stayed as they were.
+-- A kernel with resized tensors returns nothing or one result when all stayed as they were. One that raised an error when
+-- it had resized some returns FAILED.
+local FAILED = '\0failed'
 function relay(outs, result, ...)
    if select('#', ...) > 0 then relay_rest(outs, 1, ...) end
+   if result == FAILED then shared.functions.raise_kept() end
    return result
 end
 

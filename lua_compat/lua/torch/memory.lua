@@ -258,7 +258,11 @@ local function push_storage(T, S)
 end
 
 -- Whether n elements fit a block.
-local function few_bytes(T, n) return n * T.size <= LARGEST and not T.device end
+local largest_block = LARGEST
+local function few_bytes(T, n) return n * T.size <= largest_block and not T.device end
+
+-- Requests every storage's memory from Python: for tests, which put each between guard pages.
+function memory.use_no_blocks() largest_block = -1 end
 
 -- A storage of n elements, which few_bytes allows.
 local function small_storage(T, n)

@@ -243,6 +243,22 @@ ATTEMPTS: dict[str, tuple[str, str]] = {
         "m.randomSamples:fill(1e15) m:forward(torch.rand(1, 8, 8))",
         "random samples",
     ),
+    "a gradient of other sizes": (
+        "local m = nn.SoftMax() m:forward(torch.rand(2, 3)) m:backward(torch.rand(2, 3), torch.rand(1))",
+        "shapes do not match",
+    ),
+    "statistics of other sizes": (
+        "local m = nn.BatchNormalization(3) m:forward(torch.rand(4, 3)) m.save_mean:resize(1)\n"
+        "m:backward(torch.rand(4, 3), torch.rand(4, 3))",
+        "3 numbers expected",
+    ),
+    "a kernel that resizes and then fails": (
+        "local m, kept = nn.SoftMin(), torch.DoubleTensor(2)\n"
+        "m.gradInput, m.output = kept, torch.ones(50, 100)\n"
+        "local done = pcall(m.updateGradInput, m, nil, torch.HalfTensor(50, 100))\n"
+        "return done or kept:fill(1):sum() ~= 5000 or not kept:isSameSizeAs(m.output)",
+        "",
+    ),
     "an index of a lookup": (
         "nn.LookupTable(3, 2):accGradParameters(torch.LongTensor{ 1, 2^40 }, torch.ones(2, 2))",
         "index",

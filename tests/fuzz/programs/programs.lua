@@ -1,0 +1,291 @@
+-- Small random programs of a hostile script: a handful of calls of tensors, storages and nn's modules, with numbers, views
+-- and indices that nobody sensible would pass. Whatever they raise is caught; the process must live.
+-- Leaves the globals run(first, count), which gives how many calls were made and how many raised, and show(number), which
+-- writes each call of one program to stderr before it is made.
+
+local pcall, pairs, ipairs, type, select, unpack, tostring = pcall, pairs, ipairs, type, select, unpack, tostring
+local floor, concat = math.floor, table.concat
+
+-- Draws: Park and Miller's generator, in doubles.
+local state = 1
+local function draw(n)
+   state = state * 16807 % 2147483647
+   return floor(state / 2147483647 * n) + 1
+end
+local function chance(percent) return draw(100) <= percent end
+local function one_of(list) return list[draw(#list)] end
+
+local NaN = 0 / 0
+local HOSTILE = { 0, -1, -2, 0.5, 1.5, -0.5, 6, 7, 9, 17, 127, 128, 255, 2 ^ 15, -2 ^ 15, 2 ^ 31 - 1, 2 ^ 31, -2 ^ 31, 2 ^ 32,
+   2 ^ 32 + 1, 2 ^ 40, -2 ^ 40, 2 ^ 53, 2 ^ 53 - 1, -2 ^ 53, 2 ^ 60, 2 ^ 61, 2 ^ 62, -2 ^ 62, 2 ^ 63, -2 ^ 63, 2 ^ 64, 1e19,
+   1e300, -1e300, 1e-300, 1 / 0, -1 / 0, NaN, NaN }
+local WORDS = { '2', '1e3', '0x10', 'nan', '', ' 3 ', 'inf', 'U', 'L', 'N', 'V', 'S', '-1', 'torch.ByteTensor', '%s', '\0' }
+local ELEMENTS = { 'Double', 'Double', 'Double', 'Float', 'Float', 'Long', 'Long', 'Int', 'Short', 'Byte', 'Byte', 'Char', 'Half' }
+
+local function number()
+   if chance(70) then return draw(6) - 1 end
+   return one_of(HOSTILE)
+end
+
+local function sorted(set)
+   local list = {}
+   for name in pairs(set) do list[#list + 1] = name end
+   table.sort(list)
+   return list
+end
+
+-- Names that are functions of torch and methods of tensors, and the methods of storages; nn's classes.
+local methods, functions, storage_methods, classes = {}, {}, {}, {}
+local example, example_storage = torch.DoubleTensor(1), torch.DoubleStorage(1)
+for name in NAMES:gmatch('%S+') do
+   if type(example[name]) == 'function' then methods[name] = true end
+   if type(example_storage[name]) == 'function' then storage_methods[name] = true end
+   if type(torch[name]) == 'function' then functions[name] = true end
+end
+methods, functions, storage_methods = sorted(methods), sorted(functions), sorted(storage_methods)
+for name, class in pairs(nn) do
+   if type(name) == 'string' and type(class) == 'table' and torch.typename(class) == nil and name:match('^%u') and
+      getmetatable(class) then
+      classes[name] = true
+   end
+end
+classes = sorted(classes)
+
+local pool, shown
+local function keep(value)
+   if type(value) == 'userdata' and torch.typename(value) then pool[draw(6)] = value end
+end
+
+local calls, raised = 0, 0
+local function finish(ok, ...)
+   calls = calls + 1
+   if not ok then
+      raised = raised + 1
+      if shown then io.stderr:write('   -- ', tostring((...)):sub(1, 300), '\n') end
+      return nil
+   end
+   for k = 1, select('#', ...) do keep((select(k, ...))) end
+   return ...
+end
+
+local described
+function described(value)
+   if type(value) == 'userdata' then
+      local ok, sizes = pcall(function()
+         return concat(value.dim and value:size():totable() or { value:size() }, 'x')
+      end)
+      return (torch.typename(value) or '?') .. (ok and '[' .. sizes .. ']' or '')
+   end
+   if type(value) == 'table' then
+      local words = {}
+      for name, part in pairs(value) do
+         if type(part) ~= 'table' and type(part) ~= 'function' then words[#words + 1] = tostring(name) .. '=' .. described(part) end
+      end
+      return '{' .. concat(words, ' ') .. '}'
+   end
+   return type(value) == 'string' and ('%q'):format(value) or tostring(value)
+end
+
+-- The method of that name of an object, which may not have one.
+local function field(object, name)
+   local ok, f = pcall(function() return object[name] end)
+   return ok and f or nil
+end
+
+local function try(what, f, ...)
+   if shown then
+      local words = {}
+      for k = 1, select('#', ...) do words[k] = described((select(k, ...))) end
+      io.stderr:write(what, '(', concat(words, ', '), ')\n')
+   end
+   return finish(pcall(f, ...))
+end
+
+-- Values
+
+local function tensor()
+   local kind = one_of(ELEMENTS)
+   local sizes = {}
+   for d = 1, draw(5) - 1 do sizes[d] = draw(5) end
+   local t = torch[kind .. 'Tensor'](unpack(sizes))
+   if #sizes > 0 and kind ~= 'Half' then
+      local p = t:storage()
+      for k = 1, p:size() do p[k] = chance(80) and draw(6) - 1 or one_of(HOSTILE) end
+   end
+   return t
+end
+
+local function view()
+   local t = one_of(pool)
+   local ok, result = pcall(function()
+      local way = draw(8)
+      if way == 1 then return t:t() end
+      if way == 2 then return t:narrow(draw(t:dim()), draw(2), draw(2)) end
+      if way == 3 then return t:select(draw(t:dim()), draw(2)) end
+      if way == 4 then return t:unfold(draw(t:dim()), draw(2), draw(2)) end
+      if way == 5 then return t:select(1, 1):view(1, -1):expand(draw(5), t:select(1, 1):nElement()) end
+      if way == 6 then return t:transpose(1, t:dim()) end
+      if way == 7 then return t.new(t:storage(), draw(3), draw(3), draw(3) - 1, draw(2), draw(3) - 1) end
+      return t.new(t:storage(), draw(4))
+   end)
+   return ok and type(result) == 'userdata' and result or t
+end
+
+local function storage()
+   local way = draw(4)
+   if way == 1 then
+      local sizes = torch.LongStorage(draw(4))
+      for k = 1, sizes:size() do sizes[k] = number() end
+      return sizes
+   end
+   if way == 2 then return torch[one_of(ELEMENTS) .. 'Storage'](draw(9) - 1) end
+   local t = one_of(pool)
+   local ok, s = pcall(function() return t:storage() end)
+   return ok and type(s) == 'userdata' and s or example_storage
+end
+
+local function callback()
+   local counted = 0
+   return function()
+      counted = counted + 1
+      if counted == 2 then
+         local t = one_of(pool)
+         pcall(field(t, 'resize'), t, draw(50))
+         collectgarbage('step')
+      end
+      return number()
+   end
+end
+
+local function argument()
+   local kind = draw(100)
+   if kind <= 40 then return one_of(pool) end
+   if kind <= 48 then return view() end
+   if kind <= 78 then return number() end
+   if kind <= 83 then return storage() end
+   if kind <= 87 then return chance(50) end
+   if kind <= 90 then return one_of(WORDS) end
+   if kind <= 93 then return { number(), number(), chance(50) and number() or nil } end
+   if kind <= 95 then return { one_of(pool), one_of(pool) } end
+   if kind <= 97 then return callback() end
+   return nil
+end
+
+local function arguments()
+   local list, n = {}, draw(6) - 1
+   for k = 1, n do list[k] = argument() end
+   return list, n
+end
+
+-- Steps of a program
+
+local function method()
+   local list, n = arguments()
+   local name, t = one_of(methods), chance(80) and one_of(pool) or view()
+   try(name, field(t, name), t, unpack(list, 1, n))
+end
+
+local function of_torch()
+   local list, n = arguments()
+   local name = one_of(functions)
+   try('torch.' .. name, torch[name], unpack(list, 1, n))
+end
+
+local function of_storage()
+   local s, name = storage(), one_of(storage_methods)
+   local list, n = arguments()
+   try('storage.' .. name, field(s, name), s, unpack(list, 1, n))
+end
+
+local function place()
+   local key = {}
+   for k = 1, draw(4) do
+      if chance(30) then key[k] = { number(), chance(70) and number() or nil } else key[k] = number() end
+   end
+   if chance(30) then key = argument() end
+   local t, value = one_of(pool), chance(50) and number() or one_of(pool)
+   if chance(50) then
+      try('index', function(k) return t[k] end, key)
+   else
+      try('assign', function(k, v) t[k] = v end, key, value)
+   end
+end
+
+local function set()
+   local t = one_of(pool)
+   local list, n = { storage(), number(), number(), number(), number(), number() }, draw(6)
+   try('set', field(t, 'set'), t, unpack(list, 1, n))
+end
+
+local function image(dimensions)
+   local sizes = {}
+   for d = 1, dimensions do sizes[d] = draw(6) end
+   return torch.rand(torch.LongStorage(sizes)):type(chance(80) and 'torch.DoubleTensor' or 'torch.FloatTensor')
+end
+
+local function spoil(module)
+   for name, value in pairs(module) do
+      if chance(15) then
+         if type(value) == 'number' then
+            module[name] = number()
+         elseif type(value) == 'userdata' and torch.isTensor(value) then
+            local way = draw(4)
+            if shown then io.stderr:write('   -- spoils ', name, ' by ', way, '\n') end
+            if way == 1 then pcall(field(value, 'fill'), value, number())
+            elseif way == 2 then pcall(field(value, 'resize'), value, draw(40))
+            elseif way == 3 then module[name] = one_of(pool)
+            else pcall(field(value, 'set'), value) end
+         elseif chance(30) then
+            module[name] = argument()
+         end
+      end
+   end
+end
+
+local function layer()
+   local list, n = {}, draw(8) - 1
+   for k = 1, n do
+      if chance(80) then list[k] = draw(4) elseif chance(70) then list[k] = number() else list[k] = argument() end
+   end
+   local name = one_of(classes)
+   local module = try('nn.' .. name, nn[name], unpack(list, 1, n))
+   if type(module) ~= 'table' then return end
+   local input = chance(60) and image(draw(5)) or chance(70) and one_of(pool) or { one_of(pool), image(draw(3)) }
+   local target = chance(50) and one_of(pool) or number()
+   if chance(25) then spoil(module) end
+   local output = try(name .. ':forward', module.forward, module, input, target)
+   keep(output)
+   if chance(40) then spoil(module) end
+   local gradient = chance(70) and output or one_of(pool)
+   local first = name:find('Criterion') and target or gradient
+   try(name .. ':backward', module.backward, module, input, first, gradient)
+   if chance(20) then
+      spoil(module)
+      try(name .. ':forward', module.forward, module, chance(50) and input or one_of(pool), target)
+   end
+end
+
+local STEPS = { method, method, method, of_torch, of_torch, of_storage, place, place, set, layer, layer, layer }
+
+local function program(at)
+   state = at % 2147483645 + 1
+   for _ = 1, 4 do draw(2) end
+   torch.manualSeed(at)
+   pool = {}
+   for k = 1, 6 do pool[k] = tensor() end
+   for _ = 1, draw(5) do one_of(STEPS)() end
+end
+
+function run(first, count)
+   calls, raised = 0, 0
+   for at = first, first + count - 1 do
+      program(at)
+      if at % 100 == 0 then collectgarbage() end
+   end
+   return calls, raised
+end
+
+function show(at)
+   shown = true
+   program(at)
+end

@@ -1,0 +1,14 @@
+"""A bounded part of the random programs, the same each time: ``python -m tests.fuzz.programs`` goes on from here."""
+
+import pytest
+
+from tests.fuzz.programs import processes
+
+
+@pytest.mark.parametrize(
+    ("first", "count"), [(1, 400), pytest.param(1_000_001, 20_000, marks=pytest.mark.slow)]
+)
+def test_hostile_programs_touch_only_their_memory(first: int, count: int) -> None:
+    total = processes.run(first, count)
+    assert total.calls > 2 * count
+    assert 0.3 < total.raised / total.calls < 0.9  # neither too mild nor too wild
