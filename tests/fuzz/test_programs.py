@@ -1,4 +1,4 @@
-"""A bounded part of the random programs, the same each time: ``python -m tests.fuzz.programs`` goes on from here."""
+"""Some of the random programs, the same each time: ``python -m tests.fuzz.programs`` goes on from here."""
 
 import pytest
 

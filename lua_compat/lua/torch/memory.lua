@@ -189,7 +189,6 @@ local function finalize_tensor(ud)
 end
 
 local function release_storage(S)
-   if S.removed then remove(S.removed) end
    if S.blocks then return put_back(S.blocks, S.p, S.h) end
    if not S.parent then note_freed(S.capacity * S.T.size) end
    drop(S)
@@ -207,6 +206,7 @@ local function finalize_storage(ud)
    local S = records[ud]
    if S then
       records[ud] = nil
+      if S.removed then remove(S.removed) end
       if S.shown and not S.parent then
          S.guard = setfenv(newproxy(guard_proto), S)
       else

@@ -1,9 +1,9 @@
 """Runs random programs of a hostile script: ``python -m tests.fuzz.programs --programs 1000000``.
 
 Each makes a handful of calls of tensors, storages and nn's modules with hostile numbers, views and indices.
-With a C compiler, each tensor's memory lies between guard pages (guard_pages.c): an access one byte outside, or
-of memory that was given back, ends the process. In every fourth process the C library checks its memory instead
-(MALLOC_CHECK_), where it can. Ends at the first program that ends its process, and shows its calls;
+With a C compiler, each tensor's memory lies between guard pages (guard_pages.c): an access one byte outside,
+or of memory that was given back, ends the process. In every fourth process the C library checks its memory
+instead (MALLOC_CHECK_), where it can. Ends at the first program that ends its process, and shows its calls;
 ``--first N --programs 1`` shows those of any program.
 """
 

@@ -1,7 +1,8 @@
 """A process that runs some programs: ``python -m tests.fuzz.programs.worker FIRST COUNT BATCH MEGABYTES``.
 
 Prints a line before each batch, with the number of its first program and how many calls were made and how
-many of them raised so far, and one at the end. With a COUNT of 1 each call is written to stderr before it is made.
+many of them raised so far, and one at the end. With a COUNT of 1 each call is written to stderr before it
+is made.
 """
 
 import io
