@@ -10,6 +10,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import psutil
+
 if TYPE_CHECKING:
     import torch
 
@@ -86,9 +88,8 @@ def _cpu() -> dict[str, Any]:
 
 
 def _memory() -> dict[str, Any]:
-    total = re.search(r"^MemTotal:\s*(\d+)", _read("/proc/meminfo") or "", re.MULTILINE)
     return {
-        "total_kib": int(total.group(1)) if total else None,
+        "total_kib": psutil.virtual_memory().total // 1024,
         "transparent_huge_pages": _read("/sys/kernel/mm/transparent_hugepage/enabled"),
         "libc": " ".join(platform.libc_ver()),
     }

@@ -100,7 +100,11 @@ def _throughput(about: Measurement, figures: Fields) -> Measurement:
 def _about(record: Fields, measured: Fields, kernels: Sequence[str] = ()) -> Measurement:
     """Returns the conditions; ``measured`` says what ran, ``kernels`` may say on what instead."""
     point, ran = Point.from_fields(record.inner("point")), read_ran(measured)
-    conditions = [*kernels] or [ran.software if ran else f"{point.backend}, {point.dtype}"]
+    conditions = [*kernels]
+    if ran:  # the same software has the same name in every study, but for variables of the environment
+        conditions = [ran.software, *(part for name in kernels for part in name.split("+")[1:])]
+    elif not kernels:
+        conditions = [f"{point.backend}, {point.dtype}"]
     if point.threads is not None:
         conditions.append(counted(point.threads, "thread"))
     if point.input_size is not None:

@@ -128,12 +128,21 @@ def run_loop(
 
 
 def run_until_settled(
-    work: Callable[[], object], clock: Clock, settling: Settling | None = None, *, free: bool = False
+    work: Callable[[], object],
+    clock: Clock,
+    settling: Settling | None = None,
+    *,
+    free: bool = False,
+    look: Callable[[int], object] = lambda _: None,
 ) -> Loop:
-    """Repeats until the median is known to 1 %, the noise has reached its floor, or time is up."""
+    """Repeats until the median is known to 1 %, the noise has reached its floor, or time is up.
+
+    ``look``: called between passes now and then, with how many there were since.
+    """
     settling = settling or Settling()
     begin = time.perf_counter()
     loops = [run_loop(work, settling.fewest_passes, clock, free=free)]
+    look(loops[-1].passes)
     last_width = float("inf")
     while True:
         samples = tuple(sample for loop in loops for sample in loop.samples_ms)
@@ -148,6 +157,7 @@ def run_until_settled(
         # Doubling keeps the checks few; the rest of the time caps the last one.
         affordable = (settling.most_seconds - elapsed) / (elapsed / len(samples))
         loops.append(run_loop(work, max(1, min(len(samples), int(affordable))), clock, free=free))
+        look(loops[-1].passes)
 
 
 def warm_up(

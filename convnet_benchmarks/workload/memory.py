@@ -2,6 +2,8 @@
 
 import re
 
+import psutil
+
 # Of the main memory that is available, what studies take unless told otherwise.
 SHARE_OF_MEMORY = 0.9
 
@@ -15,18 +17,25 @@ def is_out_of_memory(error: BaseException) -> bool:
     return isinstance(error, RuntimeError) and "can't allocate memory" in str(error)
 
 
-def resident_bytes(process: int | str = "self", *, peak: bool = False) -> int | None:
+def resident_bytes(process: int | None = None, *, peak: bool = False) -> int | None:
     """Returns main memory that a process takes now, or its ``peak``; None where the system does not say.
 
     The peak of a child process is its own, unlike getrusage's, which starts from its parent's.
     """
-    field = "VmHWM" if peak else "VmRSS"
-    return _bytes_in(f"/proc/{process}/status", field)
+    if peak:
+        return _bytes_in(f"/proc/{process or 'self'}/status", "VmHWM")
+    try:
+        return int(psutil.Process(process).memory_info().rss)
+    except psutil.Error:  # it has ended
+        return None
 
 
 def available_bytes() -> int | None:
     """Returns main memory that can still be had; None where the system does not say."""
-    return _bytes_in("/proc/meminfo", "MemAvailable")
+    try:
+        return int(psutil.virtual_memory().available)
+    except (OSError, RuntimeError):
+        return None
 
 
 def _bytes_in(path: str, field: str) -> int | None:

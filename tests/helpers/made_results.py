@@ -61,6 +61,33 @@ def search(net: str, largest: int, **about: Any) -> dict[str, Any]:
     return point(net, 1, 1.0, **about) | {"kind": "largest batch", "largest_batch": largest}
 
 
+def comparison(net: str, batch: int = 1, factor: float = 2.0) -> dict[str, Any]:
+    """A record of backends: stock is ``factor`` times as fast as no-onednn, with an interval of 2 %."""
+    environment = {
+        **ENVIRONMENT,
+        "cpu": {"model": "Testor 9000", "affinity": [0, 1]},
+        "torch": {"version": "2.13.0", "threads": 1},
+    }
+    times = {"no-onednn": 10.0 * factor, "stock": 10.0}
+    results: dict[str, Any] = {}
+    for name, ms in times.items():
+        summary = summarise(samples_around(ms)).as_dict()
+        results[name] = {
+            "status": "ok", "reason": "", "pass_ms": summary, "latency_ms": ms,
+            "samples_per_second": batch * 1e3 / ms, "environment": environment,
+        }  # fmt: skip
+    verdict = "FASTER" if factor > 1 else "SLOWER"
+    bounds = {"low": 0.98 * factor, "high": 1.02 * factor}
+    results["stock"]["speed_up"] = {"value": factor, **bounds, "pairs": 20, "verdict": verdict}
+    return {
+        **point(net, batch, 100.0, backend="no-onednn"),
+        "kind": "latency comparison",
+        "variants": list(times),
+        "results": results,
+        "time": "2026-01-02T03:04:05+00:00",
+    }
+
+
 def ops(net: str = "recognize_digits", layers: int = 3, runs: int = 10) -> dict[str, Any]:
     """What ops --json writes: layer n takes n + 1 ms in the first run, and 0.1 % more in each further one."""
 

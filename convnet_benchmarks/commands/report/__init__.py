@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from convnet_benchmarks.commands.report.data import ReportData
+from convnet_benchmarks.commands.report.machines import machines
 from convnet_benchmarks.commands.report.matplotlib import save_png
 from convnet_benchmarks.commands.report.page import Section, page_text
 from convnet_benchmarks.commands.report.plots import all_plots
@@ -48,9 +49,11 @@ def main(arguments: Sequence[str], program: str) -> int:
         open_output("report", options, others=["out"], inputs=options.files) as output,
         OutputFile("--out", options.out) as page_file,
     ):
-        sections, sources = _sections(options)
+        data = ReportData(load_all(options.files), read_sources())
+        sections, sources = _sections(options, data)
         pictures = _write_pictures(options, sections)
-        _write_page(options, page_file, sections, sources)
+        given = [Path(path).name for path in options.files]
+        page_file.write(page_text(options.title, given, sections, sources, machines(data.files)))
         written = [options.out, *pictures]
         output.write([_table(sections)], {"files": options.files, "written": written})
     print(f"written: {', '.join(written)}", file=sys.stderr)
@@ -75,27 +78,19 @@ def _require(package: str, what: str) -> None:
         raise UserError(f"{what} needs {package}: pip install 'convnet-benchmarks[report]'")
 
 
-def _sections(options: argparse.Namespace) -> "tuple[list[Section], list[Source]]":
+def _sections(options: argparse.Namespace, data: ReportData) -> "tuple[list[Section], list[Source]]":
 
     plots = all_plots()
     wanted = list(plots) if options.plots is None else options.plots
     wrong = [name for name in wanted if name not in plots]
     if wrong:
         raise UserError(f"option --plots: {unknown('plot', wrong[0], plots)}")
-    data = ReportData(load_all(options.files), read_sources())
     sections = [
         Section(name, plot.TITLE, plot.COMMAND, plot.chart(data))
         for name, plot in plots.items()
         if name in wanted
     ]
     return sections, list(data.sources)
-
-
-def _write_page(
-    options: argparse.Namespace, file: OutputFile, sections: "Sequence[Section]", sources: "Sequence[Source]"
-) -> None:
-
-    file.write(page_text(options.title, [Path(path).name for path in options.files], sections, sources))
 
 
 def _write_pictures(options: argparse.Namespace, sections: "Sequence[Section]") -> list[str]:

@@ -161,18 +161,28 @@ def _draw_rows(figure: "Figure", panel: Panel, styles: Mapping[str, Style]) -> "
             figure.segment("left", "row", "x", "row", alpha=0.35, **look)
             drawn = figure.scatter("x", "row", marker=style.bokeh_shape, size=9, **look)
         hovered.append(drawn)
+        bounded = [row for row in own if row.mark.low is not None and row.mark.high is not None]
+        figure.segment(
+            [row.mark.low for row in bounded],
+            [row.y for row in bounded],
+            [row.mark.high for row in bounded],
+            [row.y for row in bounded],
+            line_width=3,
+            color=style.colour,
+            name=series.name,
+        )
     named = [row for row in rows if row.name_y is not None]
     figure.text(
         x=[left for _ in named],
         y=[row.name_y for row in named],
-        text=[row.mark.name for row in named],
+        text=["\n".join(row.name_lines) for row in named],
         text_baseline="middle",
         text_font_size="12px",
     )
     figure.yaxis.visible = False
     figure.ygrid.visible = False
     figure.y_range = Range1d(height, 0)
-    largest = max(row.mark.x for row in rows)
+    largest = max(max(row.mark.x, row.mark.high or 0.0) for row in rows)
     figure.x_range = Range1d(left, largest * 1.3 if panel.x.log else largest * 1.05 or 1)
     return hovered
 

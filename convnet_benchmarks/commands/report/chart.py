@@ -1,11 +1,15 @@
 """A chart as plain values: what a plot makes of measurements, and what the two renderers draw."""
 
 import math
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from convnet_benchmarks.tables import Table
+
+# Of a bar's or dot's name, in characters: what a telephone's width holds.
+_NAME_WIDTH = 42
 
 Tips = Sequence[tuple[str, str]]  # a tooltip's lines: name and text
 
@@ -153,7 +157,7 @@ def _shares(values: Sequence[float], log: bool) -> list[float]:
 class Row:
     """Where a bar or dot is drawn: ``y`` in a panel whose rows are one high and counted from the top down.
 
-    ``name_y``: where its name is written; None where the bar before it has written it.
+    ``name_y``: the middle of its name, which ``name_lines`` are; None where the bar before it has written it.
     """
 
     mark: Mark
@@ -161,6 +165,7 @@ class Row:
     y: float
     height: float
     name_y: float | None
+    name_lines: tuple[str, ...] = ()
 
 
 def layout_rows(panel: Panel) -> tuple[list[Row], float]:
@@ -177,10 +182,11 @@ def layout_rows(panel: Panel) -> tuple[list[Row], float]:
     y = 0.0
     for name in names:
         group = [(mark, series.name) for series in panel.series for mark in series.marks if mark.name == name]
-        name_y: float | None = y + 0.5
-        y += 1.0
+        lines = tuple(textwrap.wrap(name, _NAME_WIDTH)) or ("",)
+        name_y: float | None = y + len(lines) / 2
+        y += len(lines)
         for mark, series_name in group:
-            rows.append(Row(mark, series_name, y + 0.3, 0.6, name_y))
+            rows.append(Row(mark, series_name, y + 0.3, 0.6, name_y, lines))
             name_y = None
             y += 0.7
         y += 0.3

@@ -1,5 +1,6 @@
 """The data that a report's plots are made from, and the selections that several of them need."""
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -8,6 +9,8 @@ from convnet_benchmarks.commands.report.chart import Tips
 from convnet_benchmarks.results.load import ResultFile
 from convnet_benchmarks.results.measurement import Measurement, net_key
 from convnet_benchmarks.tables import Cell, Column, Table
+from convnet_benchmarks.timing.statistics import FEWEST_FOR_AN_INTERVAL, STABLE_HALF_WIDTH
+from nets import registry
 
 # Values whose quotient is larger than this need a logarithmic axis.
 FAR_APART = 30.0
@@ -43,12 +46,16 @@ def of_quantity(found: Iterable[Measurement], quantity: str) -> list[Measurement
 
 
 def by_net(found: Iterable[Measurement]) -> dict[str, list[Measurement]]:
-    """Groups by net, however its name is spelt; the first spelling is the group's."""
+    """Groups by net, however its name is spelt; the first spelling is the group's.
+
+    Nets of the registry come first, from the smallest number of parameters to the largest.
+    """
     groups: dict[str, list[Measurement]] = {}
     spelling: dict[str, str] = {}
     for one in found:
         groups.setdefault(spelling.setdefault(net_key(one.net), one.net), []).append(one)
-    return groups
+    sizes = {net_key(name): net.parameters or math.inf for name, net in registry.NETS.items()}
+    return dict(sorted(groups.items(), key=lambda group: sizes.get(net_key(group[0]), math.inf)))
 
 
 def naming(found: Sequence[Measurement]) -> Callable[[Measurement], str]:
@@ -98,4 +105,16 @@ def measurement_table(title: str, found: Sequence[Measurement], names: Sequence[
     value = Column(first.quantity, first.unit if one_unit else "", digits=5)
     columns = [value if name == "value" else Column(headings.get(name, name)) for name in fields]
     rows: list[Sequence[Cell]] = [[getattr(one, name) for name in fields] for one in found]
+    if any(one.samples for one in found):
+        columns.append(Column("verdict"))
+        rows = [[*row, trust(one)] for row, one in zip(rows, found, strict=True)]
     return Table(title, columns, rows)
+
+
+def trust(one: Measurement) -> str:
+    """Returns how far its value can be trusted, from its interval; '' for a number without statistics."""
+    if not one.samples or one.low is None or one.high is None:
+        return ""
+    if one.samples < FEWEST_FOR_AN_INTERVAL:
+        return "too few samples"
+    return "stable" if (one.high - one.low) / 2 <= STABLE_HALF_WIDTH * one.value else "noisy"

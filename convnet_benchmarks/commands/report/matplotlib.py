@@ -126,7 +126,7 @@ def _bounds(axes: "Axes", mark: Mark, colour: str) -> None:
 
 def _draw_rows(axes: "Axes", panel: Panel, looks: Mapping[str, Style]) -> None:
     rows, height = layout_rows(panel)
-    values = [row.mark.x for row in rows]
+    values = [row.mark.x for row in rows] + [row.mark.high for row in rows if row.mark.high is not None]
     left = min(values) / 2 if panel.x.log else 0.0
     for row in rows:
         look = looks[row.series]
@@ -136,7 +136,9 @@ def _draw_rows(axes: "Axes", panel: Panel, looks: Mapping[str, Style]) -> None:
             axes.hlines(row.y, left, row.mark.x, color=look.colour, alpha=0.35)
             axes.plot(row.mark.x, row.y, color=look.colour, marker=look.matplotlib_shape)
         if row.name_y is not None:
-            axes.text(left, row.name_y, row.mark.name, fontsize=8, va="center")
+            axes.text(left, row.name_y, "\n".join(row.name_lines), fontsize=8, va="center")
+        if row.mark.low is not None and row.mark.high is not None:
+            axes.hlines(row.y, row.mark.low, row.mark.high, color=look.colour, linewidth=2.5)
     axes.set_yticks([])
     axes.grid(False, axis="y")
     axes.set_ylim(height, 0)

@@ -21,6 +21,7 @@ _POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
     "img-src data: blob:; font-src data:"
 )
+_AROUND_A_FIGURE = 16  # pixels: the padding of its box
 # A table of more rows is folded.
 _LONG = 12
 
@@ -36,9 +37,16 @@ class Section:
 
 
 def page_text(
-    title: str, files: Sequence[str], sections: Sequence[Section], sources: "Sequence[Source]"
+    title: str,
+    files: Sequence[str],
+    sections: Sequence[Section],
+    sources: "Sequence[Source]",
+    machines: Sequence[str] = (),
 ) -> str:
-    """Returns the whole page. ``files``: what the results were read from, as said on the page."""
+    """Returns the whole page.
+
+    ``files``: what the results were read from, ``machines``: what they were measured on, as said on the page.
+    """
     figures: dict[str, Any] = {}
     shown = [_section(section, section.chart, figures) for section in sections if section.chart]
     absent = [section for section in sections if not section.chart]
@@ -46,6 +54,7 @@ def page_text(
         f"<header><h1>{escape(title)}</h1>",
         f'<p class="faint">convnet-benchmarks, {datetime.now().astimezone():%d %B %Y, %H:%M}; '
         f"from {escape(', '.join(files))}</p>",
+        *(f'<p class="faint">{escape(machine)}</p>' for machine in machines),
         _navigation(sections),
         "</header><main>",
         *shown,
@@ -106,8 +115,11 @@ def _section(section: Section, chart: Chart, figures: dict[str, Any]) -> str:
     hosts = []
     for number, panel in enumerate(chart.panels):
         key = f"{section.name}-{number}"
-        figures[key] = json_item(draw(panel, looks))
-        hosts.append(f'<div id="figure-{key}" data-figure="{key}"></div>')
+        figure = draw(panel, looks)
+        figures[key] = json_item(figure)
+        # The place is kept before the chart is drawn: links land where they should.
+        height = f"min-height: {figure.height + _AROUND_A_FIGURE}px"
+        hosts.append(f'<div id="figure-{key}" data-figure="{key}" style="{height}"></div>')
     name = section.name
     notes = "".join(f'<p class="note">{escape(note)}</p>' for note in chart.notes)
     return f"""<section id="{name}" aria-labelledby="{name}-title">

@@ -97,6 +97,15 @@ def parser(program: str) -> argparse.ArgumentParser:
         metavar="S",
         help="maximum for a timed loop; it ends sooner when the median is known to 1 %% [10]",
     )
+    how.add_argument(
+        "--processes",
+        "--rounds",
+        type=types.positive,
+        default=1,
+        metavar="N",
+        help="measure each point in N new processes, all points in turns: shows what differs from process to "
+        "process [1]",
+    )
     how.add_argument("--time-limit", type=types.seconds, metavar="S", help="maximum for a point")
     study.add_point_options(
         how,

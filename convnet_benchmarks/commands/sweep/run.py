@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks.commands.sweep.largest_batch import find_largest_batch
+from convnet_benchmarks.points.between_processes import merged, processes
 from convnet_benchmarks.points.cluster import Job, WorkersLost
 from convnet_benchmarks.points.file import Identity, PointFile, identity, latest
-from convnet_benchmarks.points.point import FAILED, OUT_OF_MEMORY, UNSUPPORTED, Point
+from convnet_benchmarks.points.point import FAILED, OK, OUT_OF_MEMORY, UNSUPPORTED, Point
 from convnet_benchmarks.points.process import describe_device, measure_apart
 from convnet_benchmarks.progress import Progress
 from convnet_benchmarks.timing.loops import Settling
@@ -46,6 +47,11 @@ class Task:
         return max(kept, key=lambda one: (one["status"] != FAILED, one.get("time", ""))) if kept else None
 
     @property
+    def about(self) -> tuple[str, Point]:
+        """Returns what tells it from the other tasks of a sweep."""
+        return self.kind, self.point
+
+    @property
     def combination(self) -> Point:
         """Returns the point but for its batch size."""
         return replace(self.point, batch_size=1)
@@ -79,34 +85,54 @@ def measure_missing(
 
     They are measured here one after the other, or by the workers of ``cluster``.
     """
-    found = latest(file.records)
     limits = Limits(options.seconds, options.memory_budget, options.time_limit, options.cores)
-    missing = []
+    known = {task.about: _known(task, file, options.memory_budget) for task in tasks}
+    lacking = {task.about: _processes_lacking(task, known[task.about], options.processes) for task in tasks}
     too_large: TooLarge = {}  # the smallest batch that was out of memory, by combination
     for task in tasks:
-        record = task.record_in(found)
-        if record is None or not _is_final(record, task, options.memory_budget):
-            missing.append(task)
-        else:
+        if (record := known[task.about]) is not None:
             _note_too_large(too_large, task, record)
-    if len(missing) < len(tasks):
-        known = len(tasks) - len(missing)
-        print(f"{known} of {len(tasks)} points are in {options.points} already", file=sys.stderr)
-    progress = Progress(len(missing))
+    there = sum(not count for count in lacking.values())
+    if there:
+        print(f"{there} of {len(tasks)} points are in {options.points} already", file=sys.stderr)
+    progress = Progress(sum(lacking.values()))
     try:
-        records = (
-            _spread(cluster, missing, too_large, limits, progress)
-            if cluster
-            else _in_turn(missing, too_large, limits, progress)
-        )
-        for task, record in records:
-            file.append(record)
-            _note_too_large(too_large, task, record)
-            if record["status"] == FAILED:
-                progress.clear()
-                print(f"failed: {task}: {record['reason']}", file=sys.stderr)
+        for number in range(options.processes):  # all points in turns, each time in new processes
+            missing = [task for task in tasks if lacking[task.about] >= options.processes - number]
+            records = (
+                _spread(cluster, missing, too_large, limits, progress)
+                if cluster
+                else _in_turn(missing, too_large, limits, progress)
+            )
+            for task, record in records:
+                earlier = known[task.about]
+                if earlier is not None and record["status"] == earlier["status"] == OK:
+                    record = merged(earlier, record)
+                known[task.about] = record
+                file.append(record)
+                _note_too_large(too_large, task, record)
+                if record["status"] != OK:
+                    lacking[task.about] = 0
+                if record["status"] == FAILED:
+                    progress.clear()
+                    print(f"failed: {task}: {record['reason']}", file=sys.stderr)
     finally:
         progress.clear()
+
+
+def _known(task: Task, file: PointFile, budget: int | None) -> dict[str, Any] | None:
+    """Returns the record in ``file`` that answers ``task``, if any."""
+    record = task.record_in(latest(file.records))
+    return record if record is not None and _is_final(record, task, budget) else None
+
+
+def _processes_lacking(task: Task, record: dict[str, Any] | None, wanted: int) -> int:
+    """Returns in how many more processes ``task`` is to be measured; a search, or what fails, in one."""
+    if record is None:
+        return wanted if task.kind == THROUGHPUT else 1
+    if task.kind != THROUGHPUT or record["status"] != OK:
+        return 0
+    return max(0, wanted - processes(record))
 
 
 def _note_too_large(too_large: TooLarge, task: Task, record: dict[str, Any]) -> None:

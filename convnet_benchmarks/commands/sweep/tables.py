@@ -51,6 +51,7 @@ def _details(points: Records) -> Table:
         Column("throughput", "samples/s", key="samples_per_second"),
         *(Column(f"latency p{p}", "ms", key=f"latency_p{p}_ms", missing="-") for p in FEWEST_FOR_PERCENTILE),
         *(Column(phase, "ms", key=f"{phase}_ms") for phase in _phases(points)),
+        Column("busy cores", digits=3, key="busy_cores"),
         Column("peak memory", "MiB", key="peak_memory_mib"),
         Column("verdict", key="verdict"),
     ]
@@ -68,13 +69,14 @@ def _detail(record: dict[str, Any], points: Records) -> Sequence[Cell]:
     names = [*_combination(record, points), record["point"]["batch_size"]]
     phases = _phases(points)
     if record["status"] != OK:
-        return [*names, *[None] * (5 + len(phases)), f"{record['status']}: {record['reason']}"]
+        return [*names, *[None] * (6 + len(phases)), f"{record['status']}: {record['reason']}"]
     latency = record["latency_ms"]
     return [
         *names,
         record["samples_per_second"],
         *(latency.get(f"p{percent}") for percent in FEWEST_FOR_PERCENTILE),
         *(record["phases_ms"].get(phase, {}).get("median") for phase in phases),
+        record.get("conditions", {}).get("busy_cores"),
         _mebibytes(record["peak_memory_bytes"]),
         record["pass_ms"]["verdict"],
     ]

@@ -288,3 +288,13 @@ def test_the_largest_batch_on_a_gpu_leaves_it_usable() -> None:
     assert found["status"] == "ok" and found["largest_batch"] > 64
     assert found["smallest_failing_batch"] > found["largest_batch"]
     assert [entry["status"] for entry in found["tried"]].count("out of memory") > 0
+
+
+def test_points_are_measured_in_turns_in_several_processes(here: Here) -> None:
+    assert here("--batch-sizes", "1,2", "--processes", "2") == 0
+    assert here.batches == [1, 2, 1, 2]
+    last = {record["point"]["batch_size"]: record for record in read_points(str(here.path))}
+    assert [len(record["processes"]) for record in last.values()] == [2, 2]
+    assert here("--batch-sizes", "1,2", "--processes", "3") == 0  # only what lacks
+    assert here.batches == [1, 2]
+    assert here("--batch-sizes", "1,2") == 0 and here.batches == []

@@ -50,7 +50,10 @@
     { rootMargin: "800px" },
   );
   hosts.forEach((host) => near.observe(host));
-  addEventListener("beforeprint", () => hosts.forEach(draw));
+  addEventListener("beforeprint", () => {
+    hosts.forEach(draw);
+    for (const details of document.querySelectorAll("section details")) details.open = true;
+  });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => [...drawn.keys()].forEach(paint));
 
   for (const button of document.querySelectorAll(".legend button")) {

@@ -4,15 +4,20 @@ import html.parser
 import importlib.util
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from convnet_benchmarks.commands import report
 from convnet_benchmarks.commands.report.chart import Axis, Chart, Mark, Panel, Series
+from convnet_benchmarks.commands.report.data import ReportData, by_net, trust
+from convnet_benchmarks.commands.report.machines import machines
 from convnet_benchmarks.commands.report.page import Section, page_text, table_html
 from convnet_benchmarks.commands.report.plots import all_plots
 from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.results.load import load_all
+from convnet_benchmarks.results.measurement import Measurement
 from convnet_benchmarks.tables import Column, Table
 from tests.helpers import made_results
 from tests.helpers.commands import run_python
@@ -69,10 +74,44 @@ def every_kind(folder: Path) -> list[str]:
     ]
     return [
         made_results.write(folder / "sweep.jsonl", *points, made_results.search("alexnet", 64)),
+        made_results.write(folder / "backends.jsonl", made_results.comparison("alexnet")),
         made_results.write(folder / "ops.json", made_results.ops()),
         made_results.write(folder / "flops.json", made_results.flops()),
         made_results.write(folder / "run.json", made_results.benchmark()),
     ]
+
+
+def test_speed_ups_have_their_intervals_and_verdicts(tmp_path: Path) -> None:
+    records = [made_results.comparison("vgg16", factor=2.0), made_results.comparison("alexnet", factor=0.5)]
+    path = made_results.write(tmp_path / "b.jsonl", *records)
+    found = all_plots()["speed_up"].chart(ReportData(load_all([path]), []))
+    assert found is not None
+    (panel,) = found.panels
+    (series,) = panel.series
+    assert [(mark.x, mark.low, mark.high) for mark in series.marks] == [(2.0, 1.96, 2.04), (0.5, 0.49, 0.51)]
+    assert [row[-1] for row in found.table.rows] == ["FASTER", "SLOWER"]
+
+
+def test_machines_are_named_with_their_cores_threads_and_days(tmp_path: Path) -> None:
+    path = made_results.write(tmp_path / "b.jsonl", made_results.comparison("vgg16"))
+    (line,) = machines(load_all([path]))
+    assert line == "Testor 9000, 2 cores, 1 thread, torch 2.13.0; measured 2026-01-02"
+    assert machines(load_all([made_results.write(tmp_path / "r.json", made_results.benchmark())])) == [
+        "Testor 9000"
+    ]
+
+
+def test_nets_stand_in_the_order_of_their_size() -> None:
+    nets = ("vgg16", "my own", "squeezenet1.1", "alexnet")
+    found = by_net([Measurement("throughput", "images/s", 1.0, net, 1) for net in nets])
+    assert list(found) == ["squeezenet1.1", "alexnet", "vgg16", "my own"]
+
+
+def test_each_figure_has_a_verdict() -> None:
+    one = Measurement("time", "ms", 10.0, samples=20, low=9.95, high=10.05)
+    assert trust(one) == "stable" and trust(replace(one, low=9.0)) == "noisy"
+    assert trust(replace(one, samples=5)) == "too few samples"
+    assert trust(replace(one, samples=0, low=None, high=None)) == ""
 
 
 @pytest.fixture

@@ -1,0 +1,56 @@
+"""Lines on what the results were measured on: processor or GPU, cores, threads, versions, and when."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from convnet_benchmarks.points.file import is_point_file, read_points
+from convnet_benchmarks.results.load import ResultFile
+from convnet_benchmarks.tables import counted
+
+
+def machines(files: Sequence[ResultFile]) -> list[str]:
+    """Returns a line for each machine and software that the files name; none for legacy logs."""
+    days: dict[str, list[str]] = {}
+    for file in files:
+        for environment, day in _environments(file):
+            line = _line(environment)
+            if line:
+                days.setdefault(line, []).append(day)
+    return [f"{line}{_period(found)}" for line, found in days.items()]
+
+
+def _environments(file: ResultFile) -> Iterator[tuple[Mapping[str, Any], str]]:
+    """Yields the recorded environments with the day of each, '' where it is not told."""
+    records: list[Any] = read_points(file.path) if is_point_file(file.path) else []
+    if file.document is not None:
+        records = [file.document, *file.document.get("points", ()), *file.document.get("comparisons", ())]
+    for record in records:
+        held = [record, *(record.get("results") or {}).values()]
+        for each in held:
+            if isinstance(each.get("environment"), Mapping):
+                yield each["environment"], str(record.get("time") or "")[:10]
+
+
+def _line(environment: Mapping[str, Any]) -> str:
+    """Returns one environment in a line; '' where it lacks what every version has recorded."""
+    cpu, torch, gpu = (environment.get(name) or {} for name in ("cpu", "torch", "gpu"))
+    if not cpu.get("model"):
+        return ""
+    cores = len(cpu.get("affinity") or ()) or cpu.get("logical_cores")
+    software = environment.get("software") or {}
+    parts = [
+        cpu["model"] + (f", {gpu['name']}" if gpu.get("name") else ""),
+        counted(cores, "core") if cores else "",
+        counted(torch["threads"], "thread") if torch.get("threads") else "",
+        f"torch {torch['version']}" if torch.get("version") else "",
+        f"Python {software['python']}" if software.get("python") else "",
+        str(software.get("os") or ""),
+    ]
+    return ", ".join(filter(None, parts))
+
+
+def _period(days: Sequence[str]) -> str:
+    known = sorted(filter(None, set(days)))
+    if not known:
+        return ""
+    return f"; measured {known[0]}" + (f" to {known[-1]}" if len(known) > 1 else "")
