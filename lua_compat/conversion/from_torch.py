@@ -1,5 +1,7 @@
 """A torch.nn.Module as a Torch7 model that t7.save writes and real Torch7 loads."""
 
+from functools import partial
+
 import torch
 from torch import nn
 
@@ -9,17 +11,21 @@ from lua_compat.conversion.errors import ConversionError
 from lua_compat.conversion.lua_classes import lua_export
 from lua_compat.conversion.registry import find_export
 from lua_compat.conversion.tracing import CannotTraceError, traced
+from lua_compat.conversion.unrolled import Recurrent, unrolled
 from lua_compat.conversion.writing import TENSORS, Export, ModelWriter
 from lua_compat.lua_modules import LuaModule
 
 
-def from_torch(module: nn.Module, path: str = "root", dtype: torch.dtype | None = None) -> t7.TorchObject:
+def from_torch(
+    module: nn.Module, path: str = "root", dtype: torch.dtype | None = None, *, steps: int | None = None
+) -> t7.TorchObject:
     """Returns the nn model that computes what ``module`` does, in training or evaluate mode as its modules
     are.
 
     Parameters share their memory with the module's (copied if they are on a GPU); gradients are zeros. The
     number type of outputs is ``dtype``; by default that of the first parameter, or of new tensors where there
-    is none. Raises ConversionError with the place of a module that Torch7's nn cannot express.
+    is none. ``steps``: the length of the sequences that LSTM, GRU and RNN get; nn has no loops, so that they
+    are unrolled. Raises ConversionError with the place of a module that Torch7's nn cannot express.
     """
     if dtype is None:
         parameter = next((p for p in module.parameters() if p.is_floating_point()), None)
@@ -27,23 +33,29 @@ def from_torch(module: nn.Module, path: str = "root", dtype: torch.dtype | None 
     if dtype not in TENSORS:
         raise ConversionError(f"Torch7 has no tensors of {dtype}; convert the module with .float()", path)
     with torch.no_grad():  # a converted layer that works in place says so while gradients are not recorded
-        return ModelWriter(dtype, _find_export, _substitute).module(module, path)
+        return ModelWriter(dtype, _find_export, partial(_substitute, steps)).module(module, path)
 
 
 def _find_export(kind: type) -> Export | None:
     return lua_export if issubclass(kind, LuaModule) else find_export(kind)
 
 
-def _substitute(module: nn.Module, path: str) -> nn.Module | None:
+def _substitute(steps: int | None, module: nn.Module, path: str) -> nn.Module | None:
     """Returns what is written in place of a module that nn lacks: its parts, or the graph of its forward."""
     spelled = spelled_out(module)
     if spelled is not None or _find_export(type(module)) is not None:
         return spelled
-    if type(module).__module__.startswith("torch.nn."):
+    recurrent = isinstance(module, Recurrent)
+    if recurrent and steps is None:
+        missing = (
+            "has no counterpart in Torch7's nn here; it is unrolled for sequences of one length (steps=)"
+        )
+        raise ConversionError(f"{type(module).__name__} {missing}", path)
+    if type(module).__module__.startswith("torch.nn.") and not recurrent:
         return None
     try:
-        return traced(module, _is_layer)
-    except CannotTraceError as error:
+        return traced(module if steps is None else unrolled(module, steps), _is_layer)
+    except (CannotTraceError, ValueError) as error:
         raise ConversionError(f"{type(module).__name__}: {error}", path) from None
 
 

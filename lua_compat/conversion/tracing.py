@@ -249,6 +249,11 @@ def _swap(a: _Arguments) -> Made:
     return shape.Transpose(permutations=[[one + 1, other + 1]]), (a.first,)
 
 
+def _unsqueeze(a: _Arguments) -> Made:
+    dim = a.get(1, "dim")
+    return (shape.Unsqueeze(pos=dim + 1), (a.first,)) if dim >= 0 else None
+
+
 def _permute(a: _Arguments) -> Made:
     wanted = a.rest()
     if min(wanted) < 0:
@@ -344,6 +349,7 @@ _HANDLERS: dict[str, Callable[[_Arguments], Made]] = {
     "pow": _power,
     "softmax": _softmax(transfer.SoftMax), "log_softmax": _softmax(transfer.LogSoftMax),
     "flatten": _flatten, "view": _view, "reshape": _view, "transpose": _swap, "permute": _permute,
+    "unsqueeze": _unsqueeze,
     "contiguous": _layer(shape.Contiguous), "mean": _mean, "getitem": _item, "dropout": _dropout,
     "max_pool2d": _pool(nn.MaxPool2d),
     "avg_pool2d": _pool(nn.AvgPool2d),
