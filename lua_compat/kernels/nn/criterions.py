@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lua_compat.kernels.nn.layers import gradients
+from lua_compat.kernels.nn.sizes import argument_error
 from lua_compat.kernels.results import Out
 
 __all__ = [
@@ -38,10 +39,12 @@ def class_nll(
     which total_weight gets."""
     batch = x.reshape(-1, x.shape[-1])
     classes = _classes(batch, target.reshape(-1), ignored)
+    counted = classes != ignored - 1
+    if not counted.all():  # the same sum as without the rows that do not count
+        batch, classes = batch[counted], classes[counted]
     loss, total = _aten.nll_loss_forward(batch, classes, weights, _MEAN if average else _SUM, ignored - 1)
     if not average:
-        counted = classes[classes != ignored - 1]
-        total = (torch.ones_like(batch[0]) if weights is None else weights)[counted].sum()
+        total = (batch.new_ones(batch.shape[1]) if weights is None else weights)[classes].sum()
     total_weight.resize_(1)
     total_weight.copy_(total)
     return loss.item() if total.item() != 0 else 0.0  # all was ignored
@@ -139,13 +142,21 @@ def _hinge_embedding(x: Tensor, y: Tensor, weights: None, average: bool, margin:
 def _multi_margin(
     x: Tensor, y: Tensor, weights: Tensor | None, average: bool, p: int, margin: float
 ) -> Tensor:
+    if x.dim() not in (1, 2):
+        raise argument_error(2, "vector or matrix expected")
     rows = x.reshape(-1, x.shape[-1])
     classes = y.reshape(-1).long() - 1
+    if classes.numel() != len(rows):
+        raise argument_error(3, "inconsistent target size")
+    if bool(((classes < 0) | (classes >= rows.shape[1])).any()):
+        raise argument_error(3, "target out of range")
     return F.multi_margin_loss(rows, classes, int(p), margin, weights, reduction="mean" if average else "sum")
 
 
 def _multi_label_margin(x: Tensor, y: Tensor, weights: None, average: bool) -> Tensor:
     """y: the classes of each row, from 1; a 0 ends them."""
+    if bool(((y.long() < 0) | (y.long() > x.shape[-1])).any()):
+        raise argument_error(3, "target out of range")
     return F.multilabel_margin_loss(x, y.long() - 1, reduction="mean" if average else "sum")
 
 

@@ -121,10 +121,12 @@ function Cosine:updateOutput(input)
 end
 function Cosine:updateGradInput(input, gradOutput)
    if not self.gradInput then return end
+   if not gradOutput:isSameSizeAs(self.output) then gradOutput = gradOutput:expandAs(self.output) end
    kernel.cosine_grad_input(self.gradInput, input, gradOutput, self.weight)
    return self.gradInput
 end
 function Cosine:accGradParameters(input, gradOutput, scale)
+   if not gradOutput:isSameSizeAs(self.output) then torch.cmul(gradOutput, self.output) end -- an error
    kernel.cosine_grad_weight(self.gradWeight, input, gradOutput, self.weight, scale or 1)
 end
 
@@ -144,19 +146,36 @@ function Euclidean:reset(stdv)
    stdv = spread(stdv, self.weight:size(1))
    self.weight:uniform(-stdv, stdv)
 end
+
+-- Torch7 views the input as batch x inputSize x 1, and multiplies gradOutput element by element: their errors say what
+-- does not fit.
+local function check_input(self, input)
+   local size = self.weight:size(1)
+   if input:dim() ~= 1 and input:dim() ~= 2 then error('1D or 2D input expected', 3) end
+   if input:size(input:dim()) == size then return end
+   local view = input:isContiguous() and input.view or input.reshape
+   if input:dim() == 1 then return view(input, size, 1) end
+   return view(input, input:size(1), size, 1)
+end
+local function fitting(self, gradOutput)
+   if gradOutput:isSameSizeAs(self.output) then return gradOutput end
+   if gradOutput:nElement() ~= self.output:nElement() then torch.cdiv(gradOutput, self.output) end
+   return gradOutput:reshape(self.output:size())
+end
+
 function Euclidean:updateOutput(input)
-   check_dims(input)
+   check_input(self, input)
    kernel.euclidean(self.output, input, self.weight, self.diagCov)
    return self.output
 end
 function Euclidean:updateGradInput(input, gradOutput)
    if not self.gradInput then return end
-   kernel.euclidean_grad_input(self.gradInput, input, gradOutput, self.weight, self.diagCov)
+   kernel.euclidean_grad_input(self.gradInput, input, fitting(self, gradOutput), self.weight, self.diagCov)
    return self.gradInput
 end
 function Euclidean:accGradParameters(input, gradOutput, scale)
-   kernel.euclidean_grad_parameters(self.gradWeight, self.gradDiagCov, input, gradOutput, self.weight, self.diagCov,
-      scale or 1)
+   kernel.euclidean_grad_parameters(self.gradWeight, self.gradDiagCov, input, fitting(self, gradOutput), self.weight,
+      self.diagCov, scale or 1)
 end
 
 -- The same, the differences multiplied by a column of diagCov

@@ -16,7 +16,7 @@ local function given_sizes(T, usage, first, ...)
    if not (tonumber(first) or tensors.is_long_storage(first)) then
       error(('invalid arguments: %s \nexpected arguments: %s'):format(tensors.described(first), usage:format(T.name)), 0)
    end
-   return tensors.read_sizes(1, first, ...)
+   return tensors.read_all_sizes(1, first, ...)
 end
 
 -- result, sizes... or sizes...: the result's userdata and record, resized.
@@ -48,11 +48,11 @@ define_plain('reshape', function(T, first, second, ...)
    local ud, source, sizes, nd
    if records[second] and records[second].nd then
       ud, source = first, tensors.check(second, 2, T)
-      sizes, nd = tensors.read_sizes(3, ...)
+      sizes, nd = tensors.read_all_sizes(3, ...)
    else
       source = tensors.check(first, 1, T)
       ud = memory.new_tensor(T)
-      sizes, nd = tensors.read_sizes(2, second, ...)
+      sizes, nd = tensors.read_all_sizes(2, second, ...)
    end
    local r = tensors.check(ud, 1, T)
    resize(r, nd, sizes)

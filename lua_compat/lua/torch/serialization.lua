@@ -178,11 +178,12 @@ function File:writeObject(object, name, hook)
    names[#names] = nil
 end
 
+-- The function, and whether it is that of the bytecode: where that cannot be loaded, one that says so when it is called.
 local function load_function(bytecode)
    local f, problem = loadstring(bytecode)
-   if f then return f end
+   if f then return f, true end
    io.stderr:write(('Warning: Failed to load function from bytecode: %s\n'):format(problem))
-   return function() error('this function was saved by another Lua and could not be loaded: ' .. problem, 2) end
+   return function() error('this function was saved by another Lua and could not be loaded: ' .. problem, 2) end, false
 end
 
 local function read_text(self) return read_bytes(self, self:readInt()) end
@@ -193,9 +194,10 @@ local function read_function(self, session, kind, number)
       if problem then error(problem, 0) end
       session.makes_functions = true
    end
-   local f = load_function(read_text(self))
+   local f, is_loaded = load_function(read_text(self))
    if number and not session.force then session.read[number] = f end
    local upvalues = self:readObject()
+   if not is_loaded then return f end -- its own upvalues are not those of the file
    for i, upvalue in ipairs(upvalues) do
       if kind ~= FUNCTION then
          debug.setupvalue(f, i, upvalue)

@@ -45,6 +45,8 @@ local function long_storage(list, n)
    return owner
 end
 
+local MOST_SIZES = 8
+
 -- Sizes given as numbers or as a LongStorage (with strides as a second one): lists and the number of dimensions.
 local function read_sizes(position, first, second, ...)
    local rest = select('#', ...)
@@ -61,10 +63,19 @@ local function read_sizes(position, first, second, ...)
       return sizes, n, strides
    end
    local values = { first, second, ... }
-   local n = math.min(rest + (second == nil and rest == 0 and 1 or 2), 8)
+   local n = math.min(rest + (second == nil and rest == 0 and 1 or 2), MOST_SIZES)
    if n == 1 and first == nil then return {}, 0 end
    for i = 1, n do values[i] = integer(values[i], position + i - 1) end
    return values, n
+end
+
+-- The same for functions that take any number of sizes: a tensor's constructor and resize read no more than the first 8.
+local function read_all_sizes(position, ...)
+   local n = select('#', ...)
+   if n <= MOST_SIZES then return read_sizes(position, ...) end
+   local sizes = { ... }
+   for i = 1, n do sizes[i] = integer(sizes[i], position + i - 1) end
+   return sizes, n
 end
 
 -- size, stride, size, stride...
@@ -501,7 +512,7 @@ return {
    check = check,
    integer = integer,
    new = new,
-   read_sizes = read_sizes,
+   read_sizes = read_sizes, read_all_sizes = read_all_sizes,
    sizes_of = sizes_of,
    strides_of = strides_of,
    is_long_storage = is_long_storage,

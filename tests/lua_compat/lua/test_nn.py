@@ -9,7 +9,7 @@ from lua_compat import run, t7
 from lua_compat.kernels import all_kernels
 from lua_compat.kernels.workspace import Workspace
 from lua_compat.runtime.state import Runtime
-from tests.helpers.commands import run_th
+from tests.helpers.commands import run_lua, run_th
 from tests.helpers.lua_golden import differences
 from tests.helpers.places import GOLDEN
 
@@ -196,3 +196,66 @@ refused('size mismatch (got input: 1x3x2x2, target: 1x3x2)', spatial, image, tor
 def test_one_row_takes_the_first_of_several_classes_and_other_targets_are_refused() -> None:
     """Values and messages of Torch7."""
     assert Runtime().run_string(CLASS_TARGETS) == 0
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        (
+            "nn.WeightedEuclidean(1, 4):forward(torch.randn(3, 2))",
+            "Wrong size for view. Input size: 3x2. Output size: 3x1x1",
+        ),
+        (
+            "nn.Euclidean(2, 1):forward(torch.randn(3, 2):t())",
+            "inconsistent tensor size, expected tensor [2 x 2 x 1] and src [2 x 3] to have the same number"
+            " of elements, but got 4 and 6 elements respectively",
+        ),
+        ("nn.Euclidean(2, 1):forward(torch.randn(3, 2, 2))", "1D or 2D input expected"),
+        (
+            "local m, x = nn.Euclidean(2, 3), torch.ones(4, 2) m:forward(x) m:backward(x, torch.ones(3))",
+            "inconsistent tensor size, expected r_ [3], t [3] and src [4 x 3] to have the same number",
+        ),
+        (
+            "local m, x = nn.Cosine(2, 3), torch.ones(4, 2) m:forward(x) m:backward(x, torch.ones(3))",
+            "the number of dimensions provided must equal tensor:dim()",
+        ),
+        (
+            "nn.VolumetricConvolution(1, 2, 2, 2, 2):forward(torch.randn(3, 2, 4, 4, 4))",
+            "size mismatch, m1: [2 x 8], m2: [16 x 27]",
+        ),
+        ("nn.MultiMarginCriterion():forward(torch.randn(4), 5)", "(target out of range"),
+        (
+            "nn.MultiMarginCriterion():forward(torch.randn(3, 4), torch.Tensor{ 1, 2 })",
+            "(inconsistent target size",
+        ),
+        (
+            "nn.MultiLabelMarginCriterion():forward(torch.randn(4), torch.Tensor{ 5, 0, 0, 0 })",
+            "(target out of range",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_an_error_in_torch7s_words(code: str, expected: str, tmp_path: Path) -> None:
+    run_lua(
+        tmp_path,
+        f"""
+        require 'nn'
+        local ok, problem = pcall(function() {code} end)
+        assert(not ok and problem:find([=[{expected}]=], 1, true), problem)
+        """,
+    )
+
+
+def test_rows_that_do_not_count_change_nothing(tmp_path: Path) -> None:
+    """Not even by rounding: ClassNLLCriterion with a class to ignore, in single precision."""
+    run_lua(
+        tmp_path,
+        """
+        require 'nn'
+        local criterion = nn.ClassNLLCriterion(nil, nil, -1):float()
+        local input, target = torch.randn(300, 400):float(), torch.LongTensor(300):random(1, 400)
+        target:sub(1, 7):fill(-1)
+        local loss = criterion:forward(input, target)
+        assert(loss == criterion:forward(input:sub(8, 300), target:sub(8, 300)) and loss ~= 0)
+        assert(criterion:forward(input:sub(1, 7), target:sub(1, 7)) == 0)
+        """,
+    )

@@ -338,3 +338,31 @@ def test_the_registry_names_the_metatables_of_classes(tmp_path: Path) -> None:
         assert(names[torch.getmetatable('torch.FloatTensor')] == 'torch.FloatTensor')
     """
     run_lua(tmp_path, code)
+
+
+def test_more_than_eight_sizes(tmp_path: Path) -> None:
+    """A tensor's constructor and resize read eight of them, as in Torch7; the other functions read all."""
+    code = """
+        local sizes = { 1, 2, 1, 2, 1, 2, 1, 2, 3, 2 }
+        for _, name in ipairs{ 'randn', 'rand', 'zeros', 'ones' } do
+           assert(torch[name](unpack(sizes)):dim() == 10)
+        end
+        assert(torch.Tensor(unpack(sizes)):dim() == 8 and torch.Tensor(96):resize(unpack(sizes)):dim() == 8)
+        local x = torch.Tensor(96):fill(1):reshape(unpack(sizes))
+        assert(x:dim() == 10 and x:cross(x, 9):norm() == 0)
+    """
+    run_lua(tmp_path, code)
+
+
+def test_a_function_of_another_luajit_says_so_when_it_is_called(tmp_path: Path) -> None:
+    """It has values from the file around it: they are not those of the function that says so."""
+    code = """
+        local bytecode = string.dump(function() end)
+        local other = function() return bytecode end
+        local text = torch.serialize(other, 'ascii')
+        local broken = text:gsub('\\27LJ.', '\\27LJ\\1')
+        local f = torch.deserialize(broken, 'ascii')
+        local ok, problem = pcall(f)
+        assert(not ok and problem:find('saved by another Lua and could not be loaded', 1, true), problem)
+    """
+    run_lua(tmp_path, code)

@@ -4,6 +4,7 @@ An image is planes x height x width, a volume planes x time x height x width; a 
 in front, and so have its results. Numbers come in the order of nn's modules: (time,) width, height.
 """
 
+from math import prod
 from typing import Any
 
 import torch
@@ -35,7 +36,12 @@ def _batched(x: Tensor, weight: Tensor) -> Tensor:
     return x if x.dim() == weight.dim() else x.unsqueeze(0)
 
 
-def _check_input(x: Tensor, weight: Tensor, geometry: tuple[Any, ...]) -> list[int]:
+def _is_product(weight: Tensor, kind: str, numbers: tuple[float, ...]) -> bool:
+    """Tells Torch7's VolumetricConvolution, which leaves it to the matrix product to find wrong planes."""
+    return kind == "plain" and weight.dim() == 5 and len(numbers) == 6
+
+
+def _check_input(x: Tensor, weight: Tensor, geometry: tuple[Any, ...], is_product: bool) -> list[int]:
     """Returns the sizes of the output; raises ValueError where the input does not fit the weight."""
     dims = weight.dim()
     if x.dim() not in (dims - 1, dims):
@@ -55,6 +61,10 @@ def _check_input(x: Tensor, weight: Tensor, geometry: tuple[Any, ...]) -> list[i
         else:
             sizes.append((room + 2 * pads[axis] - span) // steps[axis] + 1)
     check_output((inputs, *x.shape[2 - dims :]), (outputs, *sizes), " x " if dims == 4 else "x")
+    planes, taps = x.shape[x.dim() - dims + 1], prod(weight.shape[2:])
+    if is_product and planes != inputs:
+        factors = f"m1: [{outputs} x {inputs * taps}], m2: [{planes * taps} x {prod(sizes)}]"
+        raise ValueError(f"size mismatch, {factors}")
     check_size(x, "input", x.dim(), x.dim() - dims + 1, inputs)
     return [*x.shape[: x.dim() - dims + 1], outputs, *sizes]
 
@@ -64,7 +74,7 @@ def convolution(out: Out, x: Tensor, weight: Tensor, bias: Tensor | None, kind: 
     kernel). ``numbers``: steps, paddings, and for "plain" perhaps dilations, for "transposed" rows to add at
     the end."""
     geometry = _geometry(weight.dim() - 2, kind, numbers)
-    _check_input(x, weight, geometry)
+    _check_input(x, weight, geometry, _is_product(weight, kind, numbers))
     write(out, torch.convolution(_batched(x, weight), weight, bias, *geometry), x)
 
 
@@ -72,7 +82,8 @@ def _gradients(
     x: Tensor, grad_output: Tensor, weight: Tensor, kind: str, numbers: tuple[float, ...], mask: list[bool]
 ) -> tuple[Tensor, ...]:
     geometry = _geometry(weight.dim() - 2, kind, numbers)
-    check_gradient(grad_output, _check_input(x, weight, geometry))
+    sizes = _check_input(x, weight, geometry, _is_product(weight, kind, numbers))
+    check_gradient(grad_output, sizes)
     steps, pads, dilations, transposed, extra, groups = geometry
     outputs = weight.shape[1 if transposed else 0]
     result: tuple[Tensor, ...] = torch.ops.aten.convolution_backward(
