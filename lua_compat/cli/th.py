@@ -1,12 +1,10 @@
 """The command ``th``: runs Lua scripts of Torch7 on PyTorch."""
 
-import difflib
 import os
 import re
 import signal
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -14,19 +12,17 @@ from lua_compat.cli.prompt import run_prompt
 from lua_compat.runtime.errors import LuaError
 from lua_compat.runtime.hash_seed import CannotFixOrder, restart_with_fixed_addresses
 from lua_compat.runtime.interrupts import INTERRUPTED, Interrupts, interruptible
-from lua_compat.sandbox import LayersMissing, Limits
-from lua_compat.sandbox import run as run_in_sandbox
+from lua_compat.runtime.threads import Crew
+from lua_compat.runtime.trusted_files import TrustedFiles
 from lua_compat.standard_streams import (
     let_stdout_fail,
     lost_output,
     open_closed_streams,
     without_folder,
 )
-from nets.version import version_line
 
 if TYPE_CHECKING:
     from lua_compat.runtime.state import Runtime
-    from lua_compat.runtime.threads import Crew
 
 USAGE = """\
 usage: th [options] [SCRIPT [ARGUMENT...]]
@@ -60,21 +56,21 @@ USAGE_ERROR = 2
 _LIMITS = {"--memory": "memory_mb", "--time": "seconds", "--output": "output_mb"}
 
 
-@dataclass
 class Command:
     """A parsed command line; ``steps`` are ('-l', package) and ('-e', code) in their order."""
 
-    steps: list[tuple[str, str]] = field(default_factory=list)
-    script: str | None = None
-    arguments: list[str] = field(default_factory=list)
-    interactive: bool = False
-    globals: str | None = None  # None, 'watch' or 'strict'
-    cpu_as_cuda: bool = False
-    same_order: bool = False
-    trust_functions: bool = False
-    sandbox: bool = False
-    weaker: bool = False  # a sandbox without the layers that the system lacks
-    limits: dict[str, float] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.steps: list[tuple[str, str]] = []
+        self.script: str | None = None
+        self.arguments: list[str] = []
+        self.interactive = False
+        self.globals: str | None = None  # None, 'watch' or 'strict'
+        self.cpu_as_cuda = False
+        self.same_order = False
+        self.trust_functions = False
+        self.sandbox = False
+        self.weaker = False  # a sandbox without the layers that the system lacks
+        self.limits: dict[str, float] = {}
 
 
 class UsageError(Exception):
@@ -128,6 +124,8 @@ def parse(argv: Sequence[str]) -> Command:
 
 
 def _meant(word: str) -> str:
+    import difflib
+
     options = re.findall(r"(?<=[ ,(])--?[a-z-]+", USAGE)
     close = difflib.get_close_matches(word.partition("=")[0], options, n=1, cutoff=0.7)
     return f" (did you mean {close[0]}?)" if close else ""
@@ -173,6 +171,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.write(USAGE)
         return 0
     if words and words[0] == "--version":
+        from nets.version import version_line
+
         print(version_line("th"))
         return 0
     try:
@@ -203,8 +203,6 @@ def main(argv: Sequence[str] | None = None) -> int:
             return USAGE_ERROR
     if own_process:  # a program of its own ends when the reader of its stdout goes away (| head)
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    from lua_compat.runtime.threads import Crew
-
     crew = Crew(owns_process=own_process)
     code = _run(command, crew)
     if lost_output() and code == 0:
@@ -214,7 +212,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
-def _run(command: Command, crew: "Crew") -> int:
+def _run(command: Command, crew: Crew) -> int:
     """Returns the exit code, after a message where an error or Ctrl-C ended the script."""
     try:
         with interruptible() as interrupts:
@@ -239,6 +237,9 @@ def _has_prompt_toolkit() -> bool:
 
 
 def _run_in_sandbox(command: Command) -> int:
+    from lua_compat.sandbox import LayersMissing, Limits
+    from lua_compat.sandbox import run as run_in_sandbox
+
     assert command.script is not None
     limits = Limits(**command.limits)  # type: ignore[arg-type]
     try:
@@ -260,9 +261,8 @@ def _run_in_sandbox(command: Command) -> int:
     return outcome.exit_code
 
 
-def _execute(command: Command, crew: "Crew", interrupts: Interrupts) -> int:
+def _execute(command: Command, crew: Crew, interrupts: Interrupts) -> int:
     from lua_compat.runtime.state import Runtime
-    from lua_compat.runtime.trusted_files import TrustedFiles
 
     program = command.script or "th"
     runtime = Runtime(

@@ -1,34 +1,66 @@
 """Torch7's operations as functions of PyTorch tensors, the kernels: usable and tested from Python alone.
 
-Every module in this package with ``__all__`` holds kernels. Beside it, ``SANDBOXED`` names those that an
-untrusted script may call: a kernel that is not in it is refused there. It is ``__all__`` where no kernel
-reaches files, other processes or the machine around the script.
+Every module in this package with ``__all__``, a list of names, holds kernels. Beside it, ``SANDBOXED`` names
+those that an untrusted script may call: a kernel that is not in it is refused there. It is ``__all__`` where
+no kernel reaches files, other processes or the machine around the script.
 
 Conventions: results first, written in place (the caller has given them their size, unless they are annotated
 ``Out``); dimensions and indices count from 1, as in Torch7; scalars have been cast to the element type.
 """
 
+import os
+import re
 from collections.abc import Callable, Iterator
+from functools import cache
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from lua_compat.packages import modules_of
+_LIST_OF_NAMES = re.compile(r"^__all__ = \[(.*?)\]", re.MULTILINE | re.DOTALL)
 
 
-def _modules() -> Iterator[ModuleType]:
-    return (module for module in modules_of(__name__) if hasattr(module, "__all__"))
+def kernel_modules() -> dict[str, str]:
+    """Returns the name of each kernel's module, by the kernel's name.
+
+    It is read from the source text: importing the modules would load PyTorch, which takes more than a second.
+    """
+    return _read_modules(tuple(__path__))
+
+
+@cache
+def _read_modules(folders: tuple[str, ...]) -> dict[str, str]:
+    modules: dict[str, str] = {}
+    for module, path in sorted(found for folder in folders for found in _files(folder, __name__)):
+        with open(path, encoding="utf-8") as file:
+            listed = _LIST_OF_NAMES.search(file.read())
+        for name in re.findall(r'"(\w+)"', listed[1]) if listed else ():
+            assert name not in modules, f"two kernels are called {name}"
+            modules[name] = module
+    return modules
+
+
+def _files(folder: str, package: str) -> Iterator[tuple[str, str]]:
+    """Yields the name and the path of every module in a package's folder and below."""
+    for entry in os.scandir(folder):
+        name, ending = os.path.splitext(entry.name)
+        if ending == ".py" and name != "__init__":
+            yield f"{package}.{name}", entry.path
+        elif entry.is_dir() and os.path.isfile(os.path.join(entry.path, "__init__.py")):
+            yield from _files(entry.path, f"{package}.{name}")
+
+
+def find_kernel(name: str) -> Callable[..., Any]:
+    """Returns a kernel by its name; imports its module."""
+    kernel: Callable[..., Any] = getattr(import_module(kernel_modules()[name]), name)
+    return kernel
 
 
 def all_kernels() -> dict[str, Callable[..., Any]]:
     """Returns every kernel by its name."""
-    kernels: dict[str, Callable[..., Any]] = {}
-    for module in _modules():
-        for name in module.__all__:
-            assert name not in kernels, f"two kernels are called {name}"
-            kernels[name] = getattr(module, name)
-    return kernels
+    return {name: find_kernel(name) for name in kernel_modules()}
 
 
 def sandboxed_kernels() -> frozenset[str]:
     """Returns the names of the kernels that an untrusted script may call."""
-    return frozenset(name for module in _modules() for name in getattr(module, "SANDBOXED", ()))
+    modules: set[ModuleType] = {import_module(module) for module in kernel_modules().values()}
+    return frozenset(name for module in modules for name in getattr(module, "SANDBOXED", ()))

@@ -3,17 +3,14 @@
 LAPACK's results may have any size, so they are ``Out``. ``uplo`` 'U' or 'L' says which triangle counts.
 """
 
-from pathlib import Path
-
 import torch
 from torch import Tensor
 
 from lua_compat.kernels.alignment import multiply
 from lua_compat.kernels.results import Out
-from lua_compat.kernels.strings import to_lua
 
 __all__ = [
-    "addbmm", "addmm", "addmv", "addr", "baddbmm", "blas_library", "bmm", "dot", "eig", "gels", "geqrf",
+    "addbmm", "addmm", "addmv", "addr", "baddbmm", "bmm", "dot", "eig", "gels", "geqrf",
     "ger", "gesv", "inverse", "mm", "mv", "orgqr", "ormqr", "potrf", "potri", "potrs", "pstrf", "qr",
     "squared_distances", "svd", "symeig", "trtrs",
 ]  # fmt: skip
@@ -28,12 +25,6 @@ def _write(out: Tensor, result: Tensor) -> None:
     else:
         out.resize_(result.shape)
     out.copy_(result)
-
-
-def blas_library() -> str:
-    """Returns the path of the library that holds PyTorch's BLAS on Linux, or an empty string."""
-    library = Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"
-    return to_lua(str(library)) if library.is_file() else ""
 
 
 def dot(a: Tensor, b: Tensor) -> float:

@@ -1,62 +1,42 @@
-"""Threads, clocks, terminals, files and folders."""
+"""Clocks, terminals, files and folders: kernels without tensors, for which PyTorch is not loaded."""
 
 import os
-import platform
 import shutil
 import stat
-import threading
 import time
-
-import torch
-from torch import Tensor
+from importlib.util import find_spec
 
 from lua_compat.kernels.strings import from_lua, to_lua
-from nets.engine.workers import can_limit_threads, limit_this_thread
 
 __all__ = [
-    "add_atomically", "change_folder", "get_num_cores", "get_num_threads", "is_terminal", "list_folder",
-    "make_folder", "make_link", "path_attributes", "path_kind", "process_clock", "real_path", "remove_folder",
-    "set_num_threads", "set_path_times", "sleep", "system_names", "terminal_columns", "wall_clock",
-    "working_folder",
+    "blas_library", "change_folder", "get_num_cores", "is_terminal", "list_folder", "make_folder",
+    "make_link", "new_seed", "path_attributes", "path_kind", "process_clock", "real_path", "remove_folder",
+    "set_path_times", "sleep", "system_names", "terminal_columns", "wall_clock", "working_folder",
 ]  # fmt: skip
 # Those that tell or wait; the others reach files and folders.
 SANDBOXED = [
-    "get_num_cores", "get_num_threads", "is_terminal", "process_clock", "set_num_threads", "sleep",
-    "terminal_columns", "wall_clock",
+    "blas_library", "get_num_cores", "is_terminal", "new_seed", "process_clock", "sleep", "terminal_columns",
+    "wall_clock",
 ]  # fmt: skip
 
-# Threads of all Lua states count one after the other.
-_counting = threading.Lock()
+
+def blas_library() -> str:
+    """Returns the path of the library that holds PyTorch's BLAS on Linux, or an empty string."""
+    found = find_spec("torch")
+    for folder in found.submodule_search_locations or [] if found else []:
+        library = os.path.join(folder, "lib", "libtorch_cpu.so")
+        if os.path.isfile(library):
+            return to_lua(library)
+    return ""
 
 
-def set_num_threads(count: float) -> None:
-    """Sets at most as many as there are cores: old scripts ask for eight, and kernels would take turns."""
-    torch.set_num_threads(max(1, min(int(count), get_num_cores())))
-
-
-def set_num_threads_here(count: float) -> None:
-    """Sets the threads as ``set_num_threads`` for the calling thread alone, and for threads made later."""
-    wanted = max(1, min(int(count), get_num_cores()))
-    if can_limit_threads():
-        limit_this_thread(wanted)
-    else:
-        torch.set_num_threads(wanted)
-
-
-def get_num_threads() -> int:
-    return torch.get_num_threads()
+def new_seed() -> int:
+    """Draws 53 bits from the system's randomness."""
+    return int.from_bytes(os.urandom(8), "little") >> 11
 
 
 def get_num_cores() -> int:
     return os.cpu_count() or 1
-
-
-def add_atomically(counter: Tensor, value: int) -> int:
-    """Adds ``value`` to the one element of ``counter``, of any thread's; returns what it was before."""
-    with _counting:
-        before = int(counter)
-        counter.fill_(before + value)
-        return before
 
 
 def wall_clock() -> float:
@@ -72,8 +52,8 @@ def process_clock() -> tuple[float, float, float]:
 
 def system_names() -> tuple[bytes, bytes, bytes]:
     """Returns the names of the operating system, of the machine and of its kind of processor."""
-    names = platform.uname()
-    return names.system.encode(), names.node.encode(), names.machine.encode()
+    names = os.uname()
+    return names.sysname.encode(), names.nodename.encode(), names.machine.encode()
 
 
 def sleep(seconds: float) -> None:

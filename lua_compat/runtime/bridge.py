@@ -6,21 +6,15 @@ a plain function of tensors and numbers; its annotations say which arguments arr
 - ``Tensor``: a handle; ``Tensor | None``: 0 stands for None; ``*tensors: Tensor``: any number of handles.
 - ``Out``: a handle of a tensor that the kernel may resize (``resize_``). When it did, Lua is told the new
   shape and where the storage now lies.
-- ``Generator``: the handle of a random generator.
 - ``Workspace``: not an argument for Lua: the Lua state's own is passed.
 - anything else (numbers, strings, booleans) arrives as it is.
 """
 
-import bisect
-import ctypes
 import functools
 import inspect
-import mmap
-import os
 import types
 import typing
 from collections.abc import Callable
-from operator import itemgetter
 from typing import Any
 
 import torch
@@ -30,24 +24,24 @@ from lua_compat.kernels.element_types import DTYPES, HOST_TYPES, TYPE_NAMES
 from lua_compat.kernels.results import Out
 from lua_compat.kernels.strings import from_lua
 from lua_compat.kernels.workspace import Workspace
-from nets.torch7.random import Generator
+from lua_compat.runtime.slabs import Slabs
 
 _UNCHANGED = -1
 FAILED = "\0failed"  # in place of a kernel's result
 
 
 class Handles:
-    """The tensors and random generators that live in one Lua state, by handle. Handle 0 is None.
+    """The tensors that live in one Lua state, by handle. Handle 0 is None.
 
-    ``cuda``: where tensors of CUDA's types lie ('cuda', or 'cpu' to run CUDA scripts there); None: no such
-    types.
+    ``slabs``: the memory of tensors that Lua has given memory to. ``cuda``: where tensors of CUDA's types lie
+    ('cuda', or 'cpu' to run CUDA scripts there); None: no such types.
     """
 
-    def __init__(self, cuda: str | None = None) -> None:
+    def __init__(self, slabs: Slabs, cuda: str | None = None) -> None:
         self.cuda = cuda
-        self.tensors: list[Tensor | Generator | None] = [None]
+        self.tensors: list[Tensor | None] = [None]
         self._free: list[int] = []
-        self._slabs: list[tuple[int, mmap.mmap]] = []  # by address
+        self._slabs = slabs
         self.workspace = Workspace()
         self._error: BaseException | None = None
 
@@ -66,7 +60,7 @@ class Handles:
         if error is not None:
             raise error
 
-    def add(self, tensor: Tensor | Generator) -> int:
+    def add(self, tensor: Tensor) -> int:
         if self._free:
             handle = self._free.pop()
             self.tensors[handle] = tensor
@@ -84,10 +78,6 @@ class Handles:
         assert isinstance(held, Tensor), "a released handle was used"
         return held
 
-    def new_generator(self) -> int:
-        """Makes a random generator with a seed from the system; returns its handle."""
-        return self.add(Generator(int.from_bytes(os.urandom(4), "little")))
-
     def new(self, code: int, *size: int) -> tuple[int, int, int]:
         """Makes a contiguous tensor of uninitialized memory; returns its handle, its storage's handle, its
         address."""
@@ -99,20 +89,12 @@ class Handles:
             return torch.empty(size, dtype=DTYPES[code])
         return torch.empty(size, dtype=DTYPES[code - HOST_TYPES], device=self.cuda)
 
-    def slab(self, size: int) -> int:
-        """Requests ``size`` bytes of memory, for as long as the Lua state or a tensor on them lives; returns
-        their address."""
-        memory = mmap.mmap(-1, size)
-        address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
-        bisect.insort(self._slabs, (address, memory), key=itemgetter(0))
-        return address
-
     def slab_storage(self, address: int, code: int, count: int) -> int:
         """Returns a handle for ``count`` elements in a slab: a storage that cannot grow."""
-        start, memory = self._slabs[bisect.bisect(self._slabs, address, key=itemgetter(0)) - 1]
+        memory, offset = self._slabs.at(address)
         dtype = DTYPES[code]
         assert dtype is not None
-        return self.add(torch.frombuffer(memory, dtype=dtype, count=count, offset=address - start))
+        return self.add(torch.frombuffer(memory, dtype=dtype, count=count, offset=offset))
 
     def empty(self, code: int) -> int:
         """Makes a tensor without elements and without a storage; returns its handle."""
@@ -182,7 +164,7 @@ def _compiled(source: str) -> types.CodeType:
 
 
 def kernel_signature(kernel: Callable[..., Any]) -> str:
-    """Returns one letter per argument: t tensor, o resized tensor, g generator, x anything else; at the end
+    """Returns one letter per argument: t tensor, o resized tensor, x anything else; at the end
     ``*``: more tensors, ``+``: more of anything else. A workspace, the first argument, is not among them."""
     letters = []
     for parameter in _lua_parameters(kernel):
@@ -191,8 +173,6 @@ def kernel_signature(kernel: Callable[..., Any]) -> str:
             letters.append("*" if _is_tensor(annotation) else "+")
         elif annotation == Out:
             letters.append("o")
-        elif annotation is Generator:
-            letters.append("g")
         else:
             letters.append("t" if _is_tensor(annotation) else "x")
     return "".join(letters)
@@ -249,7 +229,7 @@ def for_lua(kernel: Callable[..., Any], handles: Handles, name: str = "kernel") 
     """
     signature = kernel_signature(kernel)
     names = [f"a{i}" for i in range(len(signature))]
-    looked_up = {"t": "tensors[{}]", "o": "tensors[{}]", "g": "tensors[{}]"}
+    looked_up = {"t": "tensors[{}]", "o": "tensors[{}]"}
     passed = [looked_up.get(letter, "{}").format(n) for n, letter in zip(names, signature, strict=True)]
     parameters = list(names)
     if signature.endswith(("*", "+")):

@@ -1,84 +1,32 @@
 """A LuaJIT state with Torch7 in it, and the ways to run scripts there."""
 
 import os
-import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
 from lupa import luajit21
 
-from lua_compat.kernels import all_kernels, sandboxed_kernels
-from lua_compat.kernels.hdf5_files import OpenFiles
-from lua_compat.kernels.packages.databases import Databases
-from lua_compat.kernels.packages.sockets import Connections
 from lua_compat.kernels.strings import to_lua
-from lua_compat.kernels.system import set_num_threads_here
-from lua_compat.runtime.bridge import Handles, for_lua, kernel_signature
-from lua_compat.runtime.cuda import Cuda, why_not
 from lua_compat.runtime.errors import LuaError
+from lua_compat.runtime.functions import Functions
 from lua_compat.runtime.hash_seed import fixed_hash_seed
 from lua_compat.runtime.interrupts import LoopStopper
+from lua_compat.runtime.pytorch import PyTorch, is_loaded
 from lua_compat.runtime.threads import Crew
 from lua_compat.runtime.trusted_files import TrustedFiles
 
-LUA_FOLDER = Path(__file__).parents[1] / "lua"
+if TYPE_CHECKING:
+    from lua_compat.runtime.bridge import Handles
 
-# Beside the kernels that their modules name, the functions that an untrusted script may call.
-_SANDBOXED = frozenset(
-    {
-        "exit", "message", "new_generator", "new", "slab", "slab_storage", "empty", "storage_of",
-        "storage_resize", "view", "release", "raise_kept",
-        "alive", "has_cuda", "cuda_why_not", "cuda_note",
-    }
-)  # fmt: skip
+LUA_FOLDER = Path(__file__).parents[1] / "lua"
 
 
 def _deny(*_: object) -> Any:
     raise AttributeError("attributes of Python objects are not reachable from Lua")
-
-
-def _exit(code: int) -> None:
-    raise SystemExit(code)
-
-
-def _text(error: Exception) -> str:
-    """Returns what went wrong in words that are neither Python's nor PyTorch's."""
-    if isinstance(error, OSError) and error.strerror:
-        return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
-    text = str(error) or type(error).__name__
-    if asked := re.search(r"allocate (\d+) bytes", text):
-        return f"$ Torch: not enough memory: you tried to allocate {int(asked[1]) >> 30}GB. Buy new RAM!"
-    if isinstance(error, ZeroDivisionError) or text == "ZeroDivisionError":
-        return "division by zero"
-    return re.sub(r"^\"\w+\" not implemented for '(\w+)'$", r"not implemented for tensors of type \1", text)
-
-
-def _message(error: object) -> tuple[str, bool]:
-    """Returns what Lua is told of a Python exception: its text, and whether it must not be caught."""
-    if isinstance(error, Exception):
-        text = _text(error)
-        # most texts hold bytes of Lua's already; what is not bytes becomes UTF-8
-        return text if text.isascii() or max(text) <= "\xff" else to_lua(text), False
-    return type(error).__name__, True
-
-
-def _refused(name: str) -> Callable[..., Any]:
-    def refuse(*_: object) -> Any:
-        raise PermissionError(f"{name} is not available in the sandbox")
-
-    return refuse
-
-
-def _only(
-    allowed: frozenset[str], functions: dict[str, Callable[..., Any]], called: dict[str, str]
-) -> dict[str, Callable[..., Any]]:
-    """Refuses all functions but the allowed; ``called``: how an error names them to whoever knows Torch7."""
-    return {name: f if name in allowed else _refused(called.get(name, name)) for name, f in functions.items()}
 
 
 def _exit_code(stop: SystemExit) -> int:
@@ -113,8 +61,6 @@ class Runtime:
     ) -> None:
         self.exited = False  # by os.exit
 
-        place = "cpu" if cpu_as_cuda else None if why_not() or sandboxed else "cuda"
-        self.handles = Handles(place)
         with fixed_hash_seed(luajit21.__file__) if same_order else nullcontext():
             self._lua = luajit21.LuaRuntime(
                 encoding="latin-1",
@@ -123,27 +69,8 @@ class Runtime:
                 register_builtins=False,
                 attribute_handlers=(_deny, _deny),
             )
-        handles = self.handles
-        functions: dict[str, Callable[..., Any]] = {
-            "exit": _exit,
-            "message": _message,
-            "new_generator": handles.new_generator,
-            "new": handles.new,
-            "slab": handles.slab,
-            "slab_storage": handles.slab_storage,
-            "empty": handles.empty,
-            "storage_of": handles.storage_of,
-            "storage_resize": handles.storage_resize,
-            "storage_map": handles.storage_map,
-            "view": handles.view,
-            "release": handles.release,
-            "raise_kept": handles.raise_kept,
-            "alive": lambda: len(handles),
-            **Cuda(place, notes).functions(),
-        }
         crew = crew or Crew()
         trusted = trusted or TrustedFiles(program)
-        functions["note_written"], functions["why_no_functions"] = trusted.note_written, trusted.why_not
         # of what makes one more state nothing may lead to this one: that would keep it
         new_state = partial(
             Runtime,
@@ -154,35 +81,29 @@ class Runtime:
             in_thread=True,
             trusted=trusted,
         )
-        for_threads = crew.functions(handles, new_state)
-        functions.update(for_threads)
-        kernels = all_kernels()
-        for of_this_state in (OpenFiles(), Connections(), Databases()):
-            kernels |= of_this_state.kernels()
-        if in_thread:
-            functions["exit"] = crew.exit_from_thread
-            kernels["set_num_threads"] = set_num_threads_here
-        if sandboxed:
-            called = {"storage_map": "mapping a file", **dict.fromkeys(for_threads, "threads")}
-            functions = _only(_SANDBOXED, functions, called)
-            kernels = _only(sandboxed_kernels(), kernels, {})
-        functions.update({name: for_lua(kernel, handles, name) for name, kernel in kernels.items()})
-        signatures = {name: kernel_signature(kernel) for name, kernel in kernels.items()}
-        # The state keeps these functions for its whole life: objects that came and went would hit a defect of
-        # lupa's (an object handed out again while its dead wrapper awaits collection loses a reference).
-        self._functions = functions
+        self._pytorch = PyTorch(cpu_as_cuda=cpu_as_cuda, with_cuda=not sandboxed, in_thread=in_thread)
+        functions = Functions(
+            self._pytorch, crew, new_state, trusted, sandboxed=sandboxed, in_thread=in_thread, notes=notes
+        )
         boot = (LUA_FOLDER / "th" / "boot.lua").read_text(encoding="utf-8")
         table = self._lua.table_from
         self._run = self._lua.eval(
             "function(source, ...) return assert(loadstring(source, '@th/boot.lua'))(...) end"
         )(
             boot,
-            table(functions),
-            table(signatures),
+            functions.find,
+            is_loaded(),
             to_lua(str(LUA_FOLDER)),
             table(dict(enumerate(map(to_lua, [program, *args])))),
         )
+        if sandboxed:  # nothing can be loaded any more once a script runs
+            self._call("find_all", table(functions.names()))
         self._call("start", sandboxed)
+
+    @property
+    def handles(self) -> "Handles":
+        """Returns the tensors of this state by handle. Loads PyTorch."""
+        return self._pytorch.handles
 
     def run_file(self, path: str) -> int:
         """Runs a script and returns its exit code. Raises LuaError."""
@@ -225,7 +146,7 @@ class Runtime:
     def collect(self) -> int:
         """Runs a full collection; returns how many handles are then alive."""
         self._run("collect")
-        return len(self.handles)
+        return self._pytorch.alive()
 
     def watch_globals(self, strict: bool) -> None:
         """Reports each new or unknown global from now on: on stderr, or (``strict``) as an error."""
@@ -239,7 +160,7 @@ class Runtime:
         """Runs one of the actions that were added; returns what it returns, several results as a tuple."""
         sys.stdout.flush()
         try:
-            with torch.inference_mode():
+            with self._pytorch:
                 return self._run(action, *arguments)
         finally:
             self._flush()
@@ -285,7 +206,7 @@ class Runtime:
         # Lua writes through C's stdout and Python through its own: each hands over what it still holds.
         sys.stdout.flush()
         try:
-            with torch.inference_mode():
+            with self._pytorch:
                 trouble = self._run(what, *arguments)
         finally:
             self._flush()

@@ -10,15 +10,15 @@ import sys
 import threading
 from collections.abc import Callable
 from itertools import count
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-import torch
-from torch import Tensor
-
-from lua_compat.kernels.system import set_num_threads_here
-from lua_compat.runtime.bridge import Handles
 from lua_compat.runtime.errors import LuaError
 from lua_compat.runtime.synchronization import Condition, Ending, MeetingPoint, Mutex, Queue, Stopped
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from lua_compat.runtime.bridge import Handles
 
 # Numbers that cannot be taken for the size of a queue: Queue(n) makes one, Queue(number) finds one.
 FIRST_NUMBER = 1 << 40
@@ -38,6 +38,9 @@ class LuaState(Protocol):
     def run_string(self, code: str, name: str, /) -> int: ...
 
     def finish(self) -> int: ...
+
+
+NewState = Callable[[], LuaState]
 
 
 class Crew:
@@ -79,30 +82,36 @@ class Crew:
 
     # What Lua calls
 
-    def functions(self, handles: Handles, new_state: Callable[[], LuaState]) -> dict[str, Callable[..., Any]]:
-        """Returns the functions for one Lua state; ``new_state`` makes one more, in the thread that is to run
-        it."""
+    def functions(
+        self, handles: Callable[[], "Handles"], new_state: NewState
+    ) -> dict[str, Callable[..., Any]]:
+        """Returns the functions for one Lua state; ``handles``: its tensors, for which PyTorch is loaded;
+        ``new_state`` makes one more state, in the thread that is to run it."""
 
         def lend(handle: int) -> int:
             number = next(self._numbers)
-            self._lent[number] = pinned(handles.tensor(handle))
+            self._lent[number] = pinned(handles().tensor(handle))
             return number
 
         def borrow(number: float) -> tuple[int, int]:
             tensor = self._lent.pop(int(number), None)
             if tensor is None:
                 raise RuntimeError("threads: what shares memory can be loaded once only")
-            return handles.add(tensor), tensor.data_ptr()
+            return handles().add(tensor), tensor.data_ptr()
 
         def queue_put(queue: int, tag: int, handle: int, base: int, elements: int) -> None:
-            self._point(queue, Queue).put((tag, pinned(handles.tensor(handle)), base, elements))
+            self._point(queue, Queue).put((tag, pinned(handles().tensor(handle)), base, elements))
+
+        def thread_start(code: str) -> int:
+            handles()  # a new thread computes with as many cores as PyTorch does here
+            return self._start(new_state, code)
 
         def queue_take(queue: int) -> tuple[int, int, int, int, int] | None:
             item = self._point(queue, Queue).take()
             if item is None:
                 return None
             tag, tensor, base, elements = item
-            return tag, handles.add(tensor), tensor.data_ptr(), base, elements
+            return tag, handles().add(tensor), tensor.data_ptr(), base, elements
 
         return {
             "threads_new": self._new,
@@ -122,7 +131,7 @@ class Crew:
             "queue_close": lambda number: self._point(number, Queue).close(),
             "lend": lend,
             "borrow": borrow,
-            "thread_start": lambda code: self._start(new_state, code),
+            "thread_start": thread_start,
             "thread_join": self._join,
             "threads_alive": self._alive,
             "threads_first": lambda: FIRST_NUMBER,
@@ -155,12 +164,14 @@ class Crew:
 
     # Threads
 
-    def _start(self, new_state: Callable[[], LuaState], code: str) -> int:
+    def _start(self, new_state: NewState, code: str) -> int:
         """Runs Lua source in a thread of its own, on as many cores as the calling one; returns the thread's
         number.
 
         Python waits for such threads before it takes itself apart: none may still be in Lua or PyTorch then.
         """
+        import torch
+
         number = next(self._numbers)
         thread = threading.Thread(
             target=self._work,
@@ -173,7 +184,9 @@ class Crew:
         thread.start()
         return number
 
-    def _work(self, new_state: Callable[[], LuaState], code: str, cores: int) -> None:
+    def _work(self, new_state: NewState, code: str, cores: int) -> None:
+        from lua_compat.kernels.threads import set_num_threads_here
+
         try:
             self._ending.check()
             set_num_threads_here(cores)
@@ -200,11 +213,13 @@ class Crew:
             return sum(thread.is_alive() for thread in self._threads.values())
 
 
-def pinned(tensor: Tensor) -> Tensor:
+def pinned(tensor: "Tensor") -> "Tensor":
     """Returns the whole storage of ``tensor``, which from now on never moves: other threads have its address.
 
     NumPy's view of a tensor makes PyTorch refuse to resize the storage for good; it is wanted for that only.
     """
+    import torch
+
     if tensor.device.type != "cpu":
         raise RuntimeError("threads: CUDA tensors cannot be shared between threads; send a copy on the CPU")
     tensor.numpy()

@@ -3,9 +3,7 @@
 import os
 from pathlib import Path
 
-from lua_compat import t7
 from lua_compat.kernels.strings import from_lua, to_lua
-from lua_compat.t7.inspection import places
 
 
 class TrustedFiles:
@@ -52,6 +50,9 @@ _ACCEPTED = (
 
 def _place_of_function(path: str) -> str:
     """Returns the place of the first function in a file, such as root.net.hook."""
+    from lua_compat import t7
+    from lua_compat.t7.inspection import places
+
     try:
         root = t7.load(path)
     except (OSError, t7.T7FormatError):

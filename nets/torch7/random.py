@@ -39,13 +39,6 @@ class Generator:
         self._draws = np.random.Generator(self._bits)
         # Box-Muller makes normal numbers in pairs; the second of a pair waits here as (x, rho).
         self._pending: tuple[float, float] | None = None
-        self._numpys: np.random.RandomState | None = None
-
-    def numpys(self) -> np.random.RandomState:
-        """Returns numpy's distributions over this stream's draws, until the next ``manual_seed``."""
-        if self._numpys is None:
-            self._numpys = np.random.RandomState(self._bits)
-        return self._numpys
 
     @property
     def initial_seed(self) -> int:

@@ -10,7 +10,6 @@ import numpy as np
 from torch import Tensor
 
 from lua_compat.kernels.arrays import array_of
-from nets.torch7.random import Generator
 
 __all__ = ["randomkit_draw", "randomkit_names"]
 SANDBOXED = __all__
@@ -28,6 +27,14 @@ _DISTRIBUTIONS = {
     "ld": "binomial",
     "lll": "hypergeometric",
 }
+# Torch7's generator as torch.getRNGState gives it in bytes (lua_compat/lua/torch/generator.lua).
+_STATE = np.dtype(
+    [
+        ("seed", "<i8"), ("left", "<i4"), ("seeded", "<i4"), ("next", "<u8"), ("words", "<u8", 624),
+        ("x", "<f8"), ("y", "<f8"), ("rho", "<f8"), ("waiting", "<i4"), ("unused", "<i4"),
+    ]
+)  # fmt: skip
+_WORDS = 624
 _OTHER_NAMES = {"gauss": "standard_normal", "double": "random_sample"}
 _OURS: dict[str, Callable[..., Any]] = {
     "random": lambda draw, size: draw.randint(0, 2**32, size, np.int64),
@@ -49,17 +56,34 @@ def randomkit_names() -> str:
     )
 
 
-def randomkit_draw(out: Tensor, g: Generator, name: str, letters: str, *arguments: Tensor) -> None:
-    """Fills a contiguous tensor; arguments have one element, or as many as it."""
+def randomkit_draw(
+    out: Tensor, state: Tensor, waiting: float | None, name: str, letters: str, *arguments: Tensor
+) -> float | None:
+    """Fills a contiguous tensor; arguments have one element, or as many as it.
+
+    ``state``: the bytes of Torch7's generator, which become those after the draws. Normal numbers come in
+    pairs: ``waiting`` is the second of one, and so is what is returned.
+    """
     arrays: list[Any] = [array_of(t).reshape(-1).astype(np.float64) for t in arguments]
     for place, letter in enumerate(letters):
         if letter == "l":
             arrays[place] = arrays[place].astype(np.int64)
     arrays = [array[0] if array.size == 1 else array for array in arrays]
-    draw = g.numpys()
+    generator = array_of(state).view(_STATE)[0]
+    bits = np.random.MT19937()
+    words, position = generator["words"].astype(np.uint32), _WORDS + 1 - int(generator["left"])
+    bits.state = {"bit_generator": "MT19937", "state": {"key": words, "pos": position}}
+    draw = np.random.RandomState(bits)
+    if waiting is not None:
+        draw.set_state({**draw.get_state(legacy=False), "has_gauss": 1, "gauss": waiting})
     function = _OURS.get(name)
     if function is not None:
         drawn = function(draw, *arrays, size=out.numel())
     else:
         drawn = getattr(draw, _OTHER_NAMES.get(name, name))(*arrays, size=out.numel())
     array_of(out).reshape(-1)[...] = np.asarray(drawn)
+    after = bits.state["state"]
+    generator["words"], generator["left"] = after["key"], _WORDS + 1 - int(after["pos"])
+    generator["next"] = int(after["pos"]) % _WORDS
+    numpys = draw.get_state(legacy=False)
+    return float(numpys["gauss"]) if numpys["has_gauss"] else None

@@ -7,12 +7,19 @@ local overloads = require 'torch.overloads'
 
 randomkit = {}
 
+-- Fills a tensor of doubles, and moves Torch's generator on.
+local function draw(drawn, ...)
+   local generator, state = overloads.default_generator(), torch.getRNGState()
+   generator.pair = kernel.randomkit_draw(drawn, state, generator.pair, ...)
+   torch.setRNGState(state)
+end
+
 local function define(name, letters)
    randomkit[name] = function(...)
       local result, parameters, size, numbers = gather('randomkit', name, #letters, ...)
       if result then size = result:nElement() end
       local drawn = torch.DoubleTensor(size)
-      kernel.randomkit_draw(drawn, overloads.default_generator().number, name, letters, unpack(parameters))
+      draw(drawn, name, letters, unpack(parameters))
       if numbers then return drawn[1] end
       if result then return result:copy(drawn:viewAs(result)) end
       return drawn
@@ -26,7 +33,7 @@ randomkit.random_sample, randomkit.standard_normal = randomkit.double, randomkit
 function randomkit.bytes(result)
    if torch.type(result) ~= 'torch.ByteTensor' then error('randomkit.bytes() can only store into a ByteTensor!', 2) end
    local drawn = torch.DoubleTensor(math.ceil(result:nElement() / 4))
-   kernel.randomkit_draw(drawn, overloads.default_generator().number, 'random', '')
+   draw(drawn, 'random', '')
    local bytes, place = result:view(-1), 0
    for word = 1, drawn:nElement() do
       local left = drawn[word]

@@ -1,15 +1,26 @@
 -- The environment of every script: protected calls that turn Python's exceptions into strings, os.exit, require.
--- Called by lua_compat/runtime/state.py with the Python functions, the signatures of the kernels among them, the
--- folder of the Lua packages and the table arg; returns the function that Python runs scripts with.
-local python_functions, signatures, folder, script_arguments = ...
+-- Called by lua_compat/runtime/state.py with the function that finds Python's functions by name, whether PyTorch is
+-- loaded, the folder of the Lua packages and the table arg; returns the function that Python runs scripts with.
+local find, pytorch_is_loaded, folder, script_arguments = ...
 
 local raw_pcall, raw_xpcall, raw_resume = pcall, xpcall, coroutine.resume
 local type, error, tostring = type, error, tostring
 local metatable_of = debug.getmetatable
 local PYTHON_OBJECT = metatable_of(python.none)
 
-local functions = {}
-for name, f in pairs(python_functions) do functions[name] = python.as_function(f) end
+-- Python's functions. They are looked for when they are first called: some load PyTorch, which takes more than a second.
+-- shared.names: of all of them, in the sandbox; shared.pytorch: whether PyTorch is loaded; what Lua computes itself, it then leaves to PyTorch where that is faster.
+local shared = { pytorch = pytorch_is_loaded }
+local as_function, rawset = python.as_function, rawset
+find = as_function(find)
+local functions = setmetatable({}, { __index = function(self, name)
+   local f, loaded = find(name)
+   shared.pytorch = loaded
+   f = f and as_function(f)
+   rawset(self, name, f)
+   return f
+end })
+shared.functions = functions
 
 -- Protected calls. Python's exceptions arrive as Python objects; scripts expect strings. KeyboardInterrupt and
 -- SystemExit (os.exit) are not errors: they go through every pcall.
@@ -83,7 +94,7 @@ search(home .. '/.luarocks/share/lua/5.1', '/usr/local/share/lua/5.1', '/usr/sha
    home .. '/torch/install/share/lua/5.1')
 package.path = table.concat(searched, ';')
 
-package.preload['th.python'] = function() return { functions = functions, signatures = signatures } end
+package.preload['th.python'] = function() return shared end
 
 arg = {}
 for index, value in pairs(script_arguments) do arg[index] = value end
@@ -114,6 +125,12 @@ local function load_torch(sandboxed)
 end
 
 local actions = {}
+
+-- Finds all of Python's functions that have these names now.
+function actions.find_all(names)
+   shared.names = names
+   for _, name in ipairs(names) do local _ = functions[name] end
+end
 
 function actions.start(sandboxed) return guarded(load_torch, sandboxed) end
 
@@ -173,8 +190,8 @@ end
 function actions.flush() io.stdout:flush() end
 
 function actions.collect()
-   collectgarbage()
-   collectgarbage()
+   -- a tensor's record goes with the cycle after its userdata's, then its storage's userdata, and the guard of that
+   for _ = 1, 5 do collectgarbage() end
    local memory = package.loaded['torch.memory']
    if memory then
       memory.release_spares()

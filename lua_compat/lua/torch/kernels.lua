@@ -5,6 +5,8 @@ local memory = require 'torch.memory'
 local compiled = require 'torch.compiled'
 local shared = require 'th.python'
 
+local select = select
+
 -- Kernels that Lua computes itself where that is faster: functions of the same arguments, tensors as records, that give
 -- whether they did, and the result (nn/few.lua).
 local in_lua = {}
@@ -28,9 +30,16 @@ function relay(outs, result, ...)
    return result
 end
 
+-- The arguments with records in place of tensors.
+local function in_records(lookup, first, ...)
+   if lookup == '%s' then return first, ... end
+   local rest = select('#', ...)
+   if rest == 0 then return memory.records[first] or first end
+   return memory.records[first] or first, in_records(lookup, ...)
+end
+
 local function build(name, lookup)
-   local signature = shared.signatures[name]
-   assert(signature, 'no kernel ' .. name)
+   local signature = shared.functions.signature(name)
    local parameters, lines, passed, given, outs = {}, {}, {}, {}, {}
    for k = 1, #signature do
       local letter = signature:sub(k, k)
@@ -64,14 +73,36 @@ local function build(name, lookup)
       handles, relay, memory.records, in_lua[name])
 end
 
+-- A kernel's function is built when Python is first called: PyTorch, which knows what the kernel takes, is loaded for that.
+-- Gives a function that does so, and one that has it built.
+local function way_to(name, lookup, by_name)
+   local built
+   local function make()
+      built = build(name, lookup)
+      by_name[name] = built
+   end
+   return function(...)
+      if built then return built(...) end
+      local compute = in_lua[name]
+      if compute then
+         local done, result = compute(in_records(lookup, ...))
+         if done then return result end
+      end
+      make()
+      return built(...)
+   end, make
+end
+
 local function on_demand(lookup)
+   local make = {}
    local adaptors = setmetatable({}, { __index = function(self, name)
-      local f = build(name, lookup)
-      self[name] = f
-      return f
+      self[name], make[name] = way_to(name, lookup, self)
+      return self[name]
    end })
    compiled.on_first_use(function()
-      for name in pairs(shared.signatures) do local _ = adaptors[name] end
+      for _, name in ipairs(shared.names) do
+         if shared.functions.signature(name) and adaptors[name] then make[name]() end
+      end
    end)
    return adaptors
 end

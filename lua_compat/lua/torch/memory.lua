@@ -215,21 +215,6 @@ local function finalize_storage(ud)
    end
 end
 
--- For userdata that stand for something else of Python's, of so many bytes: a random generator. The caller records its
--- handle as number.
-function memory.prototype_of_others(bytes)
-   local proto = newproxy(true)
-   debug.getmetatable(proto).__gc = function(ud)
-      local r = records[ud]
-      if r then
-         records[ud] = nil
-         note_freed(bytes)
-         note_dead(r.number)
-      end
-   end
-   return proto
-end
-
 -- The metatables of the userdata; torch/tensor.lua and storage.lua make classes of them.
 local function prototype(finalize)
    local proto = newproxy(true)

@@ -64,8 +64,8 @@ local function in_lua(expression) return expression and few.pointwise(expression
 
 -- r = f(t, v)
 local function with_scalar(kernel, expression)
-   local run, compute = python[kernel], in_lua(expression)
-   local function in_python(r, t, _, v) run(handle(r), handle(t), v) end
+   local compute = in_lua(expression)
+   local function in_python(r, t, _, v) python[kernel](handle(r), handle(t), v) end
    return function(r, t, v)
       resize_as(r, t)
       local n = count(t)
@@ -75,8 +75,8 @@ end
 
 -- r = f(t, s)
 local function with_tensor(kernel, expression, names)
-   local run, compute = python[kernel], in_lua(expression)
-   local function in_python(r, t, s) run(handle(r), handle(t), handle(s)) end
+   local compute = in_lua(expression)
+   local function in_python(r, t, s) python[kernel](handle(r), handle(t), handle(s)) end
    return function(r, t, s)
       resize_as(r, t)
       check_counts(r, t, s, names)
@@ -89,8 +89,8 @@ end
 
 -- r = f(t, v, s)
 local function with_scaled_tensor(kernel, expression)
-   local run, compute = python[kernel], in_lua(expression)
-   local function in_python(r, t, s, v) run(handle(r), handle(t), v, handle(s)) end
+   local compute = in_lua(expression)
+   local function in_python(r, t, s, v) python[kernel](handle(r), handle(t), v, handle(s)) end
    return function(r, t, v, s)
       resize_as(r, t)
       check_counts(r, t, s)
@@ -218,8 +218,7 @@ define('clamp', { 'R t n n', function(r, t, low, high)
 end })
 
 for name, kernel in pairs{ addcmul = 'addcmul', addcdiv = 'addcdiv' } do
-   local run = python[kernel]
-   local function in_python(r, a, b, v) run(handle(r), v, handle(a), handle(b)) end
+   local function in_python(r, a, b, v) python[kernel](handle(r), v, handle(a), handle(b)) end
    define(name, { 'R t n=1 T T', function(r, t, v, a, b)
       if r ~= t then
          resize_as(r, t)

@@ -6,24 +6,81 @@ local errors = require 'torch.errors'
 local overloads = require 'torch.overloads'
 local tensors = require 'torch.tensor'
 local construction = require 'torch.construction'
-local few_draws = require 'torch.few_draws'
-local into = require('torch.pointwise').into
+local generator = require 'torch.generator'
+local compiled = require 'torch.compiled'
+local categories_drawn = require 'torch.categories'
+local pointwise = require 'torch.pointwise'
+local offsets = require('torch.elements').offsets
 local python = require('th.python').functions
 
 local records = memory.records
 local handle, resize, count = memory.handle, memory.resize, memory.count
 local define, floating = overloads.define, overloads.floating
+local into = pointwise.into
 
 local random = {}
+local single, filled
 
--- Generators. A record: tag and number, the handle of the generator in Python.
-local RNG_STATE_BYTES = 5048
-local proto = memory.prototype_of_others(RNG_STATE_BYTES)
+-- A tensor of type T with the sizes of r, its elements one after the other in main memory.
+local function dense(r, T)
+   if r.T == T and memory.is_contiguous(r) then return r end
+   local copy = memory.temporary(T)
+   memory.resize_as(copy, r)
+   return copy
+end
+
+-- What only Python can write elements of, or read: they are drawn as doubles, and converted together.
+local function drawn_here(T) return not T.device and (T.floating or T.integer) end
+
+local NAMES = 'local generator, floor, tobit = ...\n'
+   .. 'local word, unit, uniform, normal, between = generator.word, generator.unit, generator.uniform, generator.normal, '
+   .. 'generator.between\n'
+local function evaluated(text) return compiled.from_text(NAMES .. text, 'torch.random')(generator, math.floor, bit.tobit) end
+
+-- function(g, a, b): one draw
+function single(value) return evaluated(('return function(g, a, b) return %s end'):format(value)) end
+
+local WRITE_ALL = [[
+   return function(p, n, g, a, b)
+      for i = 0, n - 1 do p[i] = VALUE end
+   end
+]]
+local WRITE_EACH = [[
+   return function(p, offsets, g, a, b)
+      for i in offsets do p[i] = VALUE end
+   end
+]]
+
+-- function(r, g, a, b): elements of r in their order become draws; each is a loop of its own, which LuaJIT compiles.
+function filled(value)
+   local function both(text)
+      local function loop(template) return evaluated((template:gsub('VALUE', function() return text end))) end
+      return loop(WRITE_ALL), loop(WRITE_EACH)
+   end
+   local all, each = both(value)
+   local all_wrapped, each_wrapped = both(('tobit(%s)'):format(value)) -- as C converts to types of up to 32 bits
+   local function fill(r, g, a, b)
+      local T = r.T
+      if not drawn_here(T) then
+         local doubles = dense(r, types.Double)
+         fill(doubles, g, a, b)
+         return python.copy(handle(r), handle(doubles))
+      end
+      local wrapped = T.integer and T.size < 8
+      if memory.is_contiguous(r) then
+         return (wrapped and all_wrapped or all)(r.S.p + r.off, count(r), g, a, b)
+      end
+      return (wrapped and each_wrapped or each)(r.S.p, offsets(r), g, a, b)
+   end
+   return fill
+end
+
+-- Generators: torch/generator.lua has their records.
+local proto = newproxy(true)
 
 local function new_generator()
-   memory.account(RNG_STATE_BYTES)
    local ud = newproxy(proto)
-   records[ud] = { tag = overloads.GENERATOR_TAG, number = python.new_generator() }
+   records[ud] = generator.new(overloads.GENERATOR_TAG, python.new_seed() % 2 ^ 32)
    return ud
 end
 
@@ -31,7 +88,7 @@ function random.install(torch)
    local mt = class.newmetatable('torch.Generator', nil, new_generator, nil, new_generator, nil, debug.getmetatable(proto))
    -- Written as the bytes of its state.
    function mt:write(file) file:writeByte(torch.getRNGState(self):storage()) end
-   function mt:read(file) torch.setRNGState(self, torch.ByteTensor(file:readByte(RNG_STATE_BYTES))) end
+   function mt:read(file) torch.setRNGState(self, torch.ByteTensor(file:readByte(generator.STATE_BYTES))) end
    torch._gen = new_generator()
 
    function overloads.default_generator()
@@ -42,11 +99,11 @@ function random.install(torch)
       return g
    end
 
-   -- [generator,] ... -> its number and the rest
+   -- [generator,] ... -> its record and the rest
    local function with_generator(first, ...)
       local g = records[first]
-      if g and g.tag == overloads.GENERATOR_TAG then return g.number, ... end
-      return overloads.default_generator().number, first, ...
+      if g and g.tag == overloads.GENERATOR_TAG then return g, ... end
+      return overloads.default_generator(), first, ...
    end
 
    function torch.manualSeed(...)
@@ -54,41 +111,51 @@ function random.install(torch)
       if type(seed) ~= 'number' then
          error(('invalid arguments: %s \nexpected arguments: [Generator] long'):format(type(seed)), 0)
       end
-      python.manual_seed(g, seed)
+      generator.start(g, types.Long.cast(seed))
    end
-   function torch.seed(...) return python.seed((with_generator(...))) end
-   function torch.initialSeed(...) return python.initial_seed((with_generator(...))) end
+   function torch.seed(...)
+      local seed = python.new_seed()
+      generator.start((with_generator(...)), seed)
+      return seed
+   end
+   function torch.initialSeed(...) return (with_generator(...)).seed end
    function torch.getRNGState(...)
       local g, result = with_generator(...)
       result = result or memory.new_tensor(types.Byte)
       local r = tensors.check(result, 1, types.Byte)
-      resize(r, 1, { RNG_STATE_BYTES })
-      python.get_rng_state(g, handle(r))
+      resize(r, 1, { generator.STATE_BYTES })
+      local bytes = dense(r, types.Byte)
+      generator.save(g, bytes.S.p + bytes.off)
+      pointwise.copy(r, bytes)
       return result
    end
    function torch.setRNGState(...)
       local g, state = with_generator(...)
       local r = records[state]
-      if not (r and r.T == types.Byte and r.nd) or not python.set_rng_state(g, handle(r)) then
-         errors.argument(1, 'RNG state is wrong size', 'THTensorRandom.c')
+      local right = r and r.T == types.Byte and r.nd and count(r) == generator.STATE_BYTES
+      if right then
+         local bytes = dense(r, types.Byte)
+         pointwise.copy(bytes, r)
+         right = generator.load(g, bytes.S.p + bytes.off)
       end
+      if not right then errors.argument(1, 'RNG state is wrong size', 'THTensorRandom.c') end
       return state
    end
 end
 
 -- name: single draw torch.name([generator,] parameters...), and tensor:name([generator,] parameters...).
--- check(parameters...) raises for values out of range.
-local function distribution(name, kernel, parameters, for_types, check, draw_default)
-   local draw, fill = python['draw_' .. kernel], python['fill_' .. kernel]
+-- value: one draw, an expression of the functions in torch/generator.lua, the generator g and the parameters a and b;
+-- check(parameters...) raises for parameters out of range.
+local function distribution(name, value, parameters, for_types, check)
+   local draw, fill = single(value), filled(value)
    check = check or function() end
-   local function fill_in_python(r, ...) fill(handle(r), ...) end
    local function draw_one(g, ...)
       check(...)
-      return draw(g.number, ...)
+      return draw(g, ...)
    end
    local function fill_all(r, g, ...)
       check(...)
-      if count(r) > 0 then into(r, fill_in_python, g.number, ...) end
+      if count(r) > 0 then into(r, fill, g, ...) end
    end
    local draw_words, fill_words = parameters:gsub('%f[%w]n', 'd'), parameters
    local fills = { 'o G ' .. fill_words, fill_all }
@@ -98,34 +165,52 @@ end
 local function positive_deviation(_, stdv)
    if not (stdv > 0) then errors.argument(2, 'standard deviation must be strictly positive', 'THRandom.c:247') end
 end
-distribution('uniform', 'uniform', 'n=0 n=1', floating)
-distribution('normal', 'normal', 'n=0 n=1', floating, positive_deviation)
-distribution('cauchy', 'cauchy', 'n=0 n=1', floating)
-distribution('logNormal', 'log_normal', 'n=1 n=2', floating, positive_deviation)
-distribution('exponential', 'exponential', 'n', floating)
-distribution('geometric', 'geometric', 'd', nil, function(p)
+distribution('uniform', 'uniform(g, a, b)', 'n=0 n=1', floating)
+distribution('normal', 'normal(g, a, b)', 'n=0 n=1', floating, positive_deviation)
+distribution('cauchy', 'generator.cauchy(g, a, b)', 'n=0 n=1', floating)
+distribution('logNormal', 'generator.log_normal(g, a, b)', 'n=1 n=2', floating, positive_deviation)
+distribution('exponential', 'generator.exponential(g, a)', 'n', floating)
+distribution('geometric', 'generator.geometric(g, a)', 'd', nil, function(p)
    if not (p > 0 and p < 1) then errors.argument(1, 'must be > 0 and < 1', 'THRandom.c:286') end
 end)
 
 local function check_probability(p)
    if not (p >= 0 and p <= 1) then errors.argument(1, 'must be >= 0 and <= 1', 'THRandom.c:292') end
 end
+-- The elements of r or, where they lie on a device, a copy of them in main memory.
+local function readable(r)
+   if not r.T.device then return r end
+   local copy = dense(r, r.T.host)
+   pointwise.copy(copy, r)
+   return copy
+end
 local function fill_each(r, g, p)
    if count(r) ~= count(p) then errors.raise('inconsistent tensor size', 'THTensorRandom.c') end
-   python.fill_bernoulli_each(handle(r), g.number, handle(p))
+   if r.nd == 0 then return end
+   p = readable(p)
+   local drawn = memory.temporary(drawn_here(r.T) and r.T or types.Double)
+   memory.resize_as(drawn, r)
+   local get, q, to, i = p.T.get, p.S.p, drawn.S.p, 0
+   for at in offsets(p) do
+      local probability = get(q, at)
+      check_probability(probability)
+      to[i] = generator.bernoulli(g, probability)
+      i = i + 1
+   end
+   pointwise.copy(r, drawn)
 end
-local function bernoulli_in_python(r, number, p) python.fill_bernoulli(handle(r), number, p) end
+local fill_bernoulli = filled('unit(g) <= a and 1 or 0')
 local bernoulli_fills = {
    'o G d=0.5', function(r, g, p)
       check_probability(p)
-      if count(r) > 0 then into(r, bernoulli_in_python, g.number, p) end
+      if count(r) > 0 then into(r, fill_bernoulli, g, p) end
    end,
    'o G F', fill_each,
    'o G D', fill_each,
 }
 define('bernoulli', { 'G d=0.5', function(g, p)
    check_probability(p)
-   return python.draw_bernoulli(g.number, p)
+   return generator.bernoulli(g, p)
 end, unpack(bernoulli_fills) }, nil, bernoulli_fills)
 
 local function check_bounds(low, high)
@@ -134,9 +219,12 @@ end
 local function check_bound(high)
    if not (high > 0) then errors.argument(1, 'upper bound must be strictly positive', 'TensorMath.c') end
 end
-local function random_in_python(r, ...) python.fill_random(handle(r), ...) end
-local function fill_random(r, g, ...)
-   if count(r) > 0 then into(r, random_in_python, g.number, ...) end
+-- Without bounds: up to the largest whole number that the elements hold exactly.
+local MOST = { Byte = 2 ^ 8, Char = 2 ^ 7, Short = 2 ^ 15, Int = 2 ^ 31, Float = 2 ^ 24 + 1 }
+local fill_between, fill_below = filled('between(g, a, b)'), filled('word(g) % a')
+local function fill_random(r, g, low, high)
+   if count(r) == 0 then return end
+   if low then into(r, fill_between, g, low, high) else into(r, fill_below, g, MOST[(r.T.host or r.T).name] or 2 ^ 53) end
 end
 local random_fills = {
    'o G m m', function(r, g, low, high) check_bounds(low, high) fill_random(r, g, low, high) end,
@@ -144,13 +232,14 @@ local random_fills = {
    'o G', fill_random,
 }
 define('random', {
-   'G m m', function(g, low, high) check_bounds(low, high) return python.draw_random(g.number, low, high) end,
-   'G m', function(g, high) check_bound(high) return python.draw_random(g.number, 1, high) end,
-   'G', function(g) return python.draw_random(g.number) end,
+   'G m m', function(g, low, high) check_bounds(low, high) return generator.between(g, low, high) end,
+   'G m', function(g, high) check_bound(high) return generator.between(g, 1, high) end,
+   'G', function(g) return generator.word(g) end,
    unpack(random_fills),
 }, nil, random_fills)
 
-for name, kernel in pairs{ rand = 'fill_uniform', randn = 'fill_normal' } do
+local plain = { rand = filled('unit(g)'), randn = filled('normal(g, 0, 1)') }
+for name, fill in pairs(plain) do
    overloads.define_plain(name, function(T, first, second, ...)
       -- [result,] [generator,] sizes...
       local g
@@ -169,15 +258,27 @@ for name, kernel in pairs{ rand = 'fill_uniform', randn = 'fill_normal' } do
          end
       end
       g = g or overloads.default_generator()
-      if count(r) > 0 then python[kernel](handle(r), g.number, 0, 1) end
+      if count(r) > 0 then into(r, fill, g) end
       return ud
    end, floating)
 end
 
+-- The permutation of 1 to n by Fisher and Yates, from the front.
+local function permute(r, g)
+   local n = count(r)
+   local list = dense(r, drawn_here(r.T) and r.T or types.Double)
+   local p = list.S.p + list.off
+   for i = 0, n - 1 do p[i] = i + 1 end
+   for i = 0, n - 2 do
+      local other = i + generator.word(g) % (n - i)
+      p[i], p[other] = p[other], p[i]
+   end
+   if list ~= r then pointwise.copy(r, list) end
+end
 define('randperm', { 'R G m', function(r, g, n)
    if n <= 0 then errors.argument(1, 'must be strictly positive', 'THTensorMath.c:2049') end
    resize(r, 1, { n })
-   python.randperm(handle(r), g.number)
+   into(r, permute, g)
 end })
 
 local function multinomial(l, g, weights, n, replacement)
@@ -189,33 +290,65 @@ local function multinomial(l, g, weights, n, replacement)
          'THTensorRandom.c:243')
    end
    resize(l, 2, { rows, n })
-   local matrix = memory.copy_view(weights)
-   matrix.temporary = true
-   if weights.nd == 1 then
-      matrix[1], matrix[2], matrix[3], matrix[4] = 1, categories * weights[2], categories, weights[2]
+   local matrix = memory.copy_view(readable(weights))
+   if matrix.nd == 1 then
+      matrix[1], matrix[2], matrix[3], matrix[4] = 1, categories * matrix[2], categories, matrix[2]
       matrix.nd = 2
    end
-   if not few_draws.multinomial(l, g, matrix, n, replacement) then
-      if python.least_row_sum(handle(matrix)) <= 0 then
-         errors.argument(2, 'invalid multinomial distribution (sum of probabilities <= 0)', 'THTensorRandom.c:272')
-      end
-      python.multinomial(handle(l), g.number, handle(matrix), replacement)
+   if not categories_drawn.have_mass(matrix) then
+      errors.argument(2, 'invalid multinomial distribution (sum of probabilities <= 0)', 'THTensorRandom.c:272')
    end
+   local to = dense(l, types.Long)
+   categories_drawn.multinomial(to.S.p + to.off, g, matrix, n, replacement)
+   if to ~= l then pointwise.copy(l, to) end
    if weights.nd == 1 then resize(l, 1, { n }) end
 end
 define('multinomial', { 'l G T m B=false', multinomial }, floating, { 'L G T m B=false', multinomial })
 
+-- Walker's alias method. An alias counts from 1, in cutorch from 0.
 define('multinomialAliasSetup_', { 'T l r', function(weights, l, r)
    local n = count(weights)
    resize(l, 1, { n })
    resize(r, 1, { n })
-   if not python.alias_setup(handle(l), handle(r), handle(weights), l.T.device ~= nil) then
-      errors.argument(2, 'q_min is less than 0', 'THTensorRandom.c:172')
+   weights = readable(weights)
+   local q, get, k = {}, weights.T.get, 0
+   for at in offsets(weights) do
+      k = k + 1
+      q[k] = n * get(weights.S.p, at)
    end
+   local aliases = categories_drawn.alias_table(q, n)
+   if not aliases then errors.argument(2, 'q_min is less than 0', 'THTensorRandom.c:172') end
+   local to, probabilities = dense(l, types.Long), dense(r, types.Double)
+   for i = 1, n do
+      to.S.p[to.off + i - 1] = l.T.device and aliases[i] - 1 or aliases[i]
+      probabilities.S.p[probabilities.off + i - 1] = q[i]
+   end
+   if to ~= l then pointwise.copy(l, to) end
+   if probabilities ~= r then pointwise.copy(r, probabilities) end
 end }, floating)
+
+-- As in Torch7, where the wrapped function counts its argument down in place: an alias comes out one too low, and the
+-- aliases themselves are one lower after each call. cutorch's stay as they are.
 define('multinomialAlias_', { 'L G L T', function(l, g, aliases, probabilities)
    if count(l) == 0 then return end
-   python.alias_draw(handle(l), g.number, handle(aliases), handle(probabilities), l.T.device ~= nil)
+   if not l.T.device then pointwise.add_scalar(aliases, aliases, -1) end
+   local to, from = dense(l, types.Long), readable(aliases)
+   local list, q, n = {}, {}, 0
+   for at in offsets(from) do
+      n = n + 1
+      list[n] = tonumber(from.S.p[at]) + (l.T.device and 1 or 0)
+   end
+   probabilities, n = readable(probabilities), 0
+   for at in offsets(probabilities) do
+      n = n + 1
+      q[n] = probabilities.T.get(probabilities.S.p, at)
+   end
+   local p = to.S.p + to.off
+   for i = 0, count(l) - 1 do
+      local category = math.floor(generator.unit(g) * n) + 1
+      p[i] = generator.unit(g) <= q[category] and category or list[category]
+   end
+   if to ~= l then pointwise.copy(l, to) end
 end }, floating)
 
 return random

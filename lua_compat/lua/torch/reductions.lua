@@ -26,9 +26,9 @@ local function resize_along(r, t, d, n)
 end
 
 local function reduction(kernel, what, where, position)
-   local run, in_lua = python[kernel], along[kernel]
+   local in_lua = along[kernel]
    local function compute(r, t, d, ...)
-      if not (in_lua and in_lua(r, nil, t, d)) then run(handle(r), handle(t), d, ...) end
+      if not (in_lua and in_lua(r, nil, t, d)) then python[kernel](handle(r), handle(t), d, ...) end
    end
    return function(r, t, d, ...)
       check_dimension(t, d, what or 'dimension %d out of range', where, position)
@@ -38,13 +38,12 @@ local function reduction(kernel, what, where, position)
 end
 
 local function of_all(kernel, empty, what)
-   local run = python[kernel]
    return function(t, ...)
       if t.nd == 0 then
          if empty == nil then errors.argument(1, what or 'tensor must have one dimension', 'THTensorMath.c:576') end
          return empty
       end
-      return run(handle(t), ...)
+      return python[kernel](handle(t), ...)
    end
 end
 
@@ -128,9 +127,9 @@ end
 
 -- Values and their positions along a dimension
 local function with_positions(kernel, what, where)
-   local run, in_lua = python[kernel], along[kernel]
+   local in_lua = along[kernel]
    local function compute(r, l, t, d)
-      if not in_lua(r, l, t, d) then run(handle(r), handle(l), handle(t), d) end
+      if not in_lua(r, l, t, d) then python[kernel](handle(r), handle(l), handle(t), d) end
    end
    return function(r, l, t, d)
       d = d or t.nd

@@ -1,0 +1,171 @@
+"""Python's functions that a Lua state can call, by name.
+
+A function is found when Lua first asks for it. PyTorch is loaded with the first that needs it: it takes more
+than a second, and many a script computes everything in Lua.
+"""
+
+import re
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+from lua_compat.kernels import find_kernel, kernel_modules, sandboxed_kernels
+from lua_compat.kernels.strings import to_lua
+from lua_compat.runtime import pytorch
+from lua_compat.runtime.pytorch import PyTorch
+from lua_compat.runtime.threads import Crew, NewState
+from lua_compat.runtime.trusted_files import TrustedFiles
+
+Function = Callable[..., Any]
+
+# Beside the kernels that their modules name, the functions that an untrusted script may call.
+_SANDBOXED = frozenset(
+    {
+        "exit", "message", "new", "slab", "slab_storage", "release_slab", "empty", "storage_of",
+        "storage_resize", "view", "release", "raise_kept", "alive", "has_cuda", "cuda_why_not", "cuda_note",
+        "set_num_threads", "threads_wanted", "signature",
+    }
+)  # fmt: skip
+
+
+class Functions:
+    """The functions of one Lua state. They lead to nothing that leads back: Python frees them at once.
+
+    ``notes``: whether stderr is told that the CPU stands in for a GPU.
+    ``sandboxed``: all but those named as harmless refuse. ``crew``, ``new_state``: the threads of the script,
+    and what makes the state of one more; ``in_thread``: this is the state of one. ``trusted``: the files
+    whose functions the script may load.
+    """
+
+    def __init__(
+        self, side: PyTorch, crew: Crew, new_state: NewState, trusted: TrustedFiles, *,
+        sandboxed: bool, in_thread: bool, notes: bool,
+    ) -> None:  # fmt: skip
+        self._pytorch, self._sandboxed, self._notes = side, sandboxed, notes
+        self._for_threads = crew.functions(lambda: side.handles, new_state)
+        self._light: dict[str, Function] = {
+            "exit": crew.exit_from_thread if in_thread else _exit,
+            "message": _message,
+            "slab": side.slabs.request,
+            "release_slab": side.slabs.release,
+            "alive": side.alive,
+            "has_cuda": lambda: side.place is not None,
+            "set_num_threads": side.set_num_threads,
+            "threads_wanted": lambda: side.threads_wanted,
+            "note_written": trusted.note_written,
+            "why_no_functions": trusted.why_not,
+            **self._for_threads,
+        }
+        # The state keeps these functions for its whole life: objects that came and went would hit a defect of
+        # lupa's (an object handed out again while its dead wrapper awaits collection loses a reference).
+        self._found: dict[str, Function | None] = {}
+
+    def find(self, name: str) -> tuple[Function | None, bool]:
+        """Returns the function of a name, None where there is none, and whether PyTorch is loaded."""
+        if name not in self._found:
+            self._found[name] = self._find(name)
+            self._pytorch.meet()
+        return self._found[name], pytorch.is_loaded()
+
+    def names(self) -> list[str]:
+        """Returns the names of all functions. Loads PyTorch and every kernel."""
+        return [*{**self._light, **self._heavy, **kernel_modules()}]
+
+    def _find(self, name: str) -> Function | None:
+        if self._sandboxed and not (name in _SANDBOXED or name in self._harmless_kernels):
+            called = {"storage_map": "mapping a file", **dict.fromkeys(self._for_threads, "threads")}
+            return _refused(called.get(name, name))
+        if name in self._light:
+            return self._light[name]
+        if name in kernel_modules():
+            kernel = find_kernel(name)
+            return _plain(kernel, name) if _takes_no_tensors(kernel) else self._adapted(kernel, name)
+        return self._heavy.get(name)
+
+    def _adapted(self, kernel: Function, name: str) -> Function:
+        from lua_compat.runtime.bridge import for_lua
+
+        return for_lua(kernel, self._pytorch.handles, name)
+
+    @cached_property
+    def _harmless_kernels(self) -> frozenset[str]:
+        return sandboxed_kernels()
+
+    @cached_property
+    def _heavy(self) -> dict[str, Function]:
+        """Returns the functions that need PyTorch, apart from the kernels that modules name."""
+        from lua_compat.kernels.hdf5_files import OpenFiles
+        from lua_compat.kernels.packages.databases import Databases
+        from lua_compat.kernels.packages.sockets import Connections
+        from lua_compat.runtime.bridge import kernel_signature
+        from lua_compat.runtime.cuda import Cuda
+
+        handles = self._pytorch.handles
+        own = {**OpenFiles().kernels(), **Connections().kernels(), **Databases().kernels()}
+
+        def signature(name: str) -> str | None:
+            kernel = own.get(name) or (find_kernel(name) if name in kernel_modules() else None)
+            return kernel_signature(kernel) if kernel else None
+
+        return {
+            "new": handles.new,
+            "slab_storage": handles.slab_storage,
+            "empty": handles.empty,
+            "storage_of": handles.storage_of,
+            "storage_resize": handles.storage_resize,
+            "storage_map": handles.storage_map,
+            "view": handles.view,
+            "release": handles.release,
+            "raise_kept": handles.raise_kept,
+            "signature": signature,
+            **Cuda(self._pytorch.place, self._notes).functions(),
+            **{name: self._adapted(kernel, name) for name, kernel in own.items()},
+        }
+
+
+def _exit(code: int) -> None:
+    raise SystemExit(code)
+
+
+def _text(error: Exception) -> str:
+    """Returns what went wrong in words that are neither Python's nor PyTorch's."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
+    text = str(error) or type(error).__name__
+    if asked := re.search(r"allocate (\d+) bytes", text):
+        return f"$ Torch: not enough memory: you tried to allocate {int(asked[1]) >> 30}GB. Buy new RAM!"
+    if isinstance(error, ZeroDivisionError) or text == "ZeroDivisionError":
+        return "division by zero"
+    return re.sub(r"^\"\w+\" not implemented for '(\w+)'$", r"not implemented for tensors of type \1", text)
+
+
+def _message(error: object) -> tuple[str, bool]:
+    """Returns what Lua is told of a Python exception: its text, and whether it must not be caught."""
+    if isinstance(error, Exception):
+        text = _text(error)
+        # most texts hold bytes of Lua's already; what is not bytes becomes UTF-8
+        return text if text.isascii() or max(text) <= "\xff" else to_lua(text), False
+    return type(error).__name__, True
+
+
+def _refused(name: str) -> Function:
+    def refuse(*_: object) -> Any:
+        raise PermissionError(f"{name} is not available in the sandbox")
+
+    return refuse
+
+
+def _takes_no_tensors(kernel: Function) -> bool:
+    """Returns whether a kernel takes single values alone: it needs no handles."""
+    annotations = getattr(kernel, "__annotations__", {})
+    return all(kind in (str, float, int, bool) for name, kind in annotations.items() if name != "return")
+
+
+def _plain(kernel: Function, name: str) -> Function:
+    def call(*values: Any) -> Any:
+        try:
+            return kernel(*values)
+        except (TypeError, AttributeError) as error:
+            raise ValueError(f"{name.replace('_', ' ')}: invalid arguments") from error
+
+    return call

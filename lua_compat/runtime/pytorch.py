@@ -1,0 +1,96 @@
+"""PyTorch as one Lua state sees it: loaded when something first needs it, which takes more than a second."""
+
+import sys
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from lua_compat.runtime.cuda_presence import may_have_cuda
+from lua_compat.runtime.slabs import Slabs
+
+if TYPE_CHECKING:
+    import torch
+
+    from lua_compat.runtime.bridge import Handles
+
+
+def is_loaded() -> bool:
+    """Returns whether this process has loaded PyTorch."""
+    return "torch" in sys.modules
+
+
+class PyTorch:
+    """As a context: a call of Lua. PyTorch is in inference mode until its end, from its beginning or from
+    when PyTorch is loaded.
+
+    ``cpu_as_cuda``: CUDA's types are there, on the CPU; otherwise ``with_cuda`` says whether they are there
+    where PyTorch has CUDA. ``in_thread``: the number of threads is that of the calling thread alone.
+    """
+
+    def __init__(self, *, cpu_as_cuda: bool, with_cuda: bool, in_thread: bool) -> None:
+        self.slabs = Slabs()
+        self.threads_wanted: int | None = None
+        self._cpu_as_cuda, self._with_cuda, self._in_thread = cpu_as_cuda, with_cuda, in_thread
+        self._calls: list[torch.inference_mode | None] = []
+        self._met = False
+
+    @cached_property
+    def handles(self) -> "Handles":
+        """Returns the tensors of the state by handle. Loads PyTorch."""
+        from lua_compat.runtime.bridge import Handles
+
+        self.meet()
+        return Handles(self.slabs, self.place)
+
+    def alive(self) -> int:
+        """Returns how many handles of tensors are alive."""
+        return len(self.handles) if "handles" in self.__dict__ else 0
+
+    @cached_property
+    def place(self) -> str | None:
+        """Returns where CUDA's tensors lie: 'cuda', 'cpu'; None: there are none."""
+        if self._cpu_as_cuda:
+            return "cpu"
+        if not self._with_cuda or not (is_loaded() or may_have_cuda()):
+            return None
+        from lua_compat.runtime.cuda import why_not
+
+        return None if why_not() else "cuda"
+
+    def meet(self) -> None:
+        """Has PyTorch compute as this state wants, if it has been loaded."""
+        if not is_loaded():
+            return
+        self._begin_inference_mode()
+        if not self._met:
+            self._met = True
+            if self.threads_wanted is not None:
+                self._apply_threads(self.threads_wanted)
+
+    def set_num_threads(self, count: float) -> None:
+        """Sets the number of threads that PyTorch computes with, now or when it is loaded."""
+        self.threads_wanted = int(count)
+        if self._met:
+            self._apply_threads(self.threads_wanted)
+
+    def _apply_threads(self, count: int) -> None:
+        from lua_compat.kernels.threads import set_num_threads, set_num_threads_here
+
+        (set_num_threads_here if self._in_thread else set_num_threads)(count)
+
+    def __enter__(self) -> None:
+        self._calls.append(None)
+        if is_loaded():
+            self._begin_inference_mode()
+
+    def __exit__(self, *error: object) -> None:
+        mode = self._calls.pop()
+        if mode is not None:
+            mode.__exit__(*error)
+
+    def _begin_inference_mode(self) -> None:
+        import torch
+
+        if self._calls and self._calls[-1] is None:
+            mode = torch.inference_mode()
+            mode.__enter__()
+            self._calls[-1] = mode

@@ -1,0 +1,89 @@
+"""Starting `th`: neither PyTorch nor numpy is loaded, unless something needs them."""
+
+import pytest
+
+from tests.helpers.commands import run_python
+
+PROGRAM = """
+import sys
+from lua_compat.cli.th import main
+code = main(sys.argv[1:])
+print(code, *(name for name in ("torch", "numpy") if name in sys.modules))
+"""
+
+
+def loaded(*words: str) -> list[str]:
+    """Returns what of PyTorch and numpy is loaded when th has ended, which it does with exit code 0."""
+    result = run_python("-c", PROGRAM, *words)
+    code, *names = result.stdout.splitlines()[-1].split()
+    assert code == "0", result.stderr
+    return names
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("-e", "print(1)"),
+        ("-l", "nn", "-e", "print(nn.Linear(2, 2))"),
+        ("-l", "nn", "-l", "optim", "-l", "nngraph", "-e", "print(torch.rand(3, 4))"),
+        ("-e", "print(pcall(error, 'caught'))"),
+    ],
+)
+def test_pytorch_is_not_loaded_for_what_needs_no_kernel(words: tuple[str, ...]) -> None:
+    assert loaded(*words) == []
+
+
+SMALL = """
+require 'nn'
+require 'optim'
+torch.manualSeed(1)
+local net = nn.Sequential():add(nn.Linear(4, 8)):add(nn.ReLU()):add(nn.Linear(8, 2))
+local criterion = nn.MSECriterion()
+local x, y = torch.randn(5, 4), torch.rand(5, 2):mul(3):add(1)
+for i = 1, 3 do
+    net:zeroGradParameters()
+    criterion:forward(net:forward(x), y)
+    net:backward(x, criterion:backward(net.output, y))
+    for k, parameter in ipairs((net:parameters())) do
+        optim.sgd(function() return 0, select(2, net:parameters())[k] end, parameter, { learningRate = 0.1 })
+    end
+end
+assert(torch.sum(x:t() * y) == torch.sum(x:t() * y) and x:narrow(1, 2, 2):clone():norm() > 0)
+print(torch.randperm(5), torch.multinomial(torch.Tensor{1, 2, 3}, 2), tostring(x))
+"""
+
+
+def test_a_script_of_small_tensors_never_loads_pytorch() -> None:
+    assert loaded("-e", SMALL) == []
+
+
+def test_a_kernel_loads_pytorch() -> None:
+    assert loaded("-e", "print(torch.inverse(torch.eye(3)))") == ["torch", "numpy"]
+
+
+def test_gradients_are_off_from_when_pytorch_is_loaded() -> None:
+    program = """
+import sys
+from lua_compat.runtime.state import Runtime
+runtime = Runtime()
+runtime.run_string("a = torch.inverse(torch.eye(3))")
+import torch
+held = [t for t in runtime.handles.tensors if t is not None]
+print(torch.is_inference_mode_enabled(), any(t.requires_grad for t in held))
+runtime.run_string("b = torch.inverse(torch.eye(3))")
+"""
+    assert run_python("-c", program).stdout == "False False\n"
+
+
+def test_the_number_of_threads_is_kept_for_pytorch() -> None:
+    program = """
+import sys
+from lua_compat.runtime.state import Runtime
+runtime = Runtime()
+runtime.run_string("torch.setnumthreads(1)")
+assert "torch" not in sys.modules
+runtime.run_string("torch.inverse(torch.eye(3))")
+import torch
+print(torch.get_num_threads())
+"""
+    assert run_python("-c", program).stdout == "1\n"
