@@ -20,6 +20,7 @@ from convnet_benchmarks.results.measurement import (
 )
 from convnet_benchmarks.results.ran import read_ran
 from convnet_benchmarks.tables import counted
+from convnet_benchmarks.workload.variants import SHORT
 
 Record = Mapping[str, Any]
 
@@ -100,11 +101,12 @@ def _throughput(about: Measurement, figures: Fields) -> Measurement:
 def _about(record: Fields, measured: Fields, kernels: Sequence[str] = ()) -> Measurement:
     """Returns the conditions; ``measured`` says what ran, ``kernels`` may say on what instead."""
     point, ran = Point.from_fields(record.inner("point")), read_ran(measured)
-    conditions = [*kernels]
     if ran:  # the same software has the same name in every study, but for variables of the environment
         conditions = [ran.software, *(part for name in kernels for part in name.split("+")[1:])]
-    elif not kernels:
-        conditions = [f"{point.backend}, {point.dtype}"]
+    else:  # an old file
+        name, *variables = kernels[0].split("+") if kernels else [point.backend]
+        backend, _, dtype = SHORT.get(name, name).partition(":")
+        conditions = [f"{backend}, {dtype or point.dtype}", *variables]
     if point.threads is not None:
         conditions.append(counted(point.threads, "thread"))
     if point.input_size is not None:

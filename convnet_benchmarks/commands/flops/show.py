@@ -148,7 +148,22 @@ def roofline_table(roofs: Roofs, points: Sequence[LayerPoint], what: str) -> Tab
         "bytes: input, output and parameters once each, from main memory; a layer whose data stays in cache "
         "can exceed its memory roof",
     ]
+    table.notes += _above_the_roof(points)
     return table
+
+
+def _above_the_roof(points: Sequence[LayerPoint]) -> list[str]:
+    """Returns what is to be said of layers that seem faster than the machine."""
+    above = [point for point in points if (point.share_of_roof or 0.0) > 1.0]
+    if not above:
+        return []
+    far = max(above, key=lambda point: point.share_of_roof or 0.0)
+    return [
+        f"above the roof: {', '.join(point.path for point in above)}; most of all {far.path}, with "
+        f"{100 * (far.share_of_roof or 0.0):.3g} %. No layer is faster than the machine: its data was in "
+        "cache, or other programs ran while the roofs were measured, which are then too low; measure "
+        "again on a quiet machine"
+    ]
 
 
 def counters_table(measured: Sequence[HardwareCount], slope: Slope, net: str, batch: int) -> Table:

@@ -34,7 +34,7 @@ def draw(panel: Panel, styles: Mapping[str, Style]) -> "Figure":
     for guide in panel.guides:
         xs, ys = zip(*guide.points, strict=True)
         figure.line(xs, ys, line_color=GUIDE_COLOUR, line_dash="dashed", line_width=1.5)
-        place = {"text_align": "right", "text_baseline": "bottom", "y_offset": -3}
+        place = {"text_align": "right", "text_baseline": "top", "y_offset": 4}
         figure.text([xs[-1]], [ys[-1]], [guide.name], text_font_size="11px", **place)
     figure.add_tools(
         HoverTool(

@@ -93,6 +93,31 @@ local function about_function(f)
    return table.concat(lines, '\n')
 end
 
+-- What th/help says on a name of torch or nn: its arguments, '' where they are read from the code, and a sentence.
+-- Methods of tensors are found by their last name: torch.FloatTensor.abs is torch.abs.
+local function described(name)
+   local package, own = name:match('^(%w+).-[.:]?([%w_]+)$')
+   if package ~= 'torch' and package ~= 'nn' then return end
+   for line in require('th.help.' .. package):gmatch('[^\n]+') do
+      local word, rest = line:match('^(%S+) (.*)')
+      if word == own then
+         local arguments, sentence = rest:match('^(%b()) (.*)')
+         return arguments or '', sentence or rest
+      end
+   end
+end
+
+-- A class's arguments, as its constructor names them.
+local function arguments_of(class)
+   local init = rawget(class, '__init')
+   local info = type(init) == 'function' and debug.getinfo(init, 'u')
+   if not info then return '(...)' end
+   local names = {}
+   for place = 2, info.nparams do names[#names + 1] = debug.getlocal(init, place) end
+   if info.isvararg then names[#names + 1] = '...' end
+   return ('(%s)'):format(table.concat(names, ', '))
+end
+
 local function methods_of(metatable)
    local names = {}
    while metatable do
@@ -136,9 +161,14 @@ local function help(name)
    end
    local class_name = type(value) == 'table' and torch.typename(value) == nil and getmetatable(value)
       and rawget(getmetatable(value), '__typename')
+   local arguments, sentence = described(name)
    if class_name then
-      print(paint(('%s: a class'):format(class_name), 'heading'))
+      print(paint(('%s%s: a class'):format(class_name, arguments_of(getmetatable(value))), 'heading'))
+      if sentence then print('  ' .. sentence) end
       print('  methods: ' .. table.concat(methods_of(getmetatable(value)), ' '))
+   elseif type(value) == 'function' and sentence then
+      print(paint(name .. ' ' .. arguments, 'heading'))
+      print('  ' .. sentence)
    elseif type(value) == 'function' then
       print(paint(name, 'heading') .. ': ' .. about_function(value))
    elseif type(value) == 'table' and not torch.typename(value) then

@@ -19,7 +19,8 @@ from convnet_benchmarks.commands.flops import counters
 from convnet_benchmarks.commands.flops.counting import OUTSIDE, count_forward, count_phases
 from convnet_benchmarks.commands.flops.formulas import Operations
 from convnet_benchmarks.commands.flops.knee import find_knee
-from convnet_benchmarks.commands.flops.roofline import Roofs, layer_points
+from convnet_benchmarks.commands.flops.roofline import LayerPoint, Roofs, layer_points
+from convnet_benchmarks.commands.flops.show import roofline_table
 from convnet_benchmarks.commands.flops.slope import measure_slope, repeated
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.points.point import Point
@@ -360,3 +361,14 @@ def test_bad_options_are_one_line(
     assert main(["flops", *arguments]) == 2
     said = capsys.readouterr().err
     assert message in said and said.count("\n") == 1
+
+
+def test_layers_above_the_roof_are_explained() -> None:
+    def point(path: str, share: float) -> LayerPoint:
+        return LayerPoint(path, "Linear", 10**8, 10**6, 1.0, 100 * share, 100.0, "compute", share)
+
+    roofs = Roofs(gflops=100.0, fastest="matrix products", gbytes=10.0)
+    notes = roofline_table(roofs, [point("fc1", 0.9), point("fc2", 3.79), point("fc3", 1.2)], "a net").notes
+    assert "above the roof: fc2, fc3; most of all fc2, with 379 %" in notes[-1]
+    quiet = roofline_table(roofs, [point("fc1", 0.9)], "a net").notes
+    assert not any("above the roof" in note for note in quiet)

@@ -33,6 +33,38 @@ def shown(runtime: Runtime, capfd: pytest.CaptureFixture[str], text: str) -> str
     return captured.out + captured.err
 
 
+def test_every_function_of_torch_and_class_of_nn_is_explained(
+    runtime: Runtime, capfd: pytest.CaptureFixture[str]
+) -> None:
+    listed = shown(
+        runtime,
+        capfd,
+        "require 'nn' for k, v in pairs(torch) do "
+        "if type(v) == 'function' and not k:match('^_') then print('torch.' .. k) end end "
+        "for k in pairs(nn) do if torch.getmetatable('nn.' .. k) then print('nn.' .. k) end end",
+    )
+    names = listed.split()
+    assert len(names) > 390
+    for name in names:
+        heading, sentence, *_ = shown(runtime, capfd, f"? {name}").splitlines()
+        assert heading.startswith(name) and "(" in heading, name
+        assert sentence.startswith("  ") and sentence.endswith("."), name
+
+
+@pytest.mark.parametrize(
+    ("name", "heading"),
+    [
+        ("torch.randn", "torch.randn ([res,] [generator,] sizes)"),
+        ("nn.Linear", "nn.Linear(inputSize, outputSize, bias): a class"),
+    ],
+)
+def test_help_shows_the_arguments(
+    runtime: Runtime, capfd: pytest.CaptureFixture[str], name: str, heading: str
+) -> None:
+    shown(runtime, capfd, "require 'nn';")
+    assert shown(runtime, capfd, f"? {name}").splitlines()[0] == heading
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

@@ -72,4 +72,4 @@ def _panel(reference: str, records: Sequence[Mapping[str, Any]]) -> Panel:
             mark = Mark(found["value"], name=name, tips=tips, low=found["low"], high=found["high"])
             marks.setdefault(variant, []).append(mark)
     series = [Series(variant, found) for variant, found in marks.items()]
-    return Panel(f"against {reference}", "bars", Axis("times as fast"), Axis(""), series)
+    return Panel(f"against {reference}", "dots", Axis("times as fast"), Axis(""), series)
