@@ -12,8 +12,8 @@ Recurrent = nn.LSTM | nn.GRU | nn.RNN
 def unrolled(module: nn.Module, steps: int) -> nn.Module:
     """Returns ``module`` with its recurrent layers unrolled for sequences of ``steps``.
 
-    It shares the parameters. A recurrent layer itself gives its outputs alone. Raises ValueError for what cannot
-    be unrolled.
+    It shares the parameters. A recurrent layer itself gives its outputs alone. Raises ValueError for what
+    cannot be unrolled.
     """
     if isinstance(module, Recurrent):
         return _Outputs(Unrolled(module, steps))

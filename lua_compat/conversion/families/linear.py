@@ -61,18 +61,22 @@ def _linear_export(w: ModuleWriter, m: Any) -> t7.TorchObject:
     return w.object("nn.Linear", weight=m.weight, bias=m.bias)
 
 
-def _lookup_table_export(w: ModuleWriter, m: Any) -> t7.TorchObject:
+def lookup_table_fields(w: ModuleWriter, m: Any) -> dict[str, Any]:
+    """Returns what nn.LookupTable and the classes derived from it need, of an nn.Embedding."""
     w.require(not m.sparse, "sparse gradients have no counterpart")
-    return w.object(
-        "nn.LookupTable",
-        weight=m.weight,
-        paddingValue=0 if m.padding_idx is None else m.padding_idx + 1,
-        maxNorm=m.max_norm,
-        normType=None if m.max_norm is None else m.norm_type,
-        shouldScaleGradByFreq=m.scale_grad_by_freq,
-        _count=w.empty_of("torch.IntTensor"),
-        _input=w.empty_of("torch.LongTensor"),
-    )
+    return {
+        "weight": m.weight,
+        "paddingValue": 0 if m.padding_idx is None else m.padding_idx + 1,
+        "maxNorm": m.max_norm,
+        "normType": None if m.max_norm is None else m.norm_type,
+        "shouldScaleGradByFreq": m.scale_grad_by_freq,
+        "_count": w.empty_of("torch.IntTensor"),
+        "_input": w.empty_of("torch.LongTensor"),
+    }
+
+
+def _lookup_table_export(w: ModuleWriter, m: Any) -> t7.TorchObject:
+    return w.object("nn.LookupTable", **lookup_table_fields(w, m))
 
 
 def _linear_weight_norm_export(w: ModuleWriter, m: linear.LinearWeightNorm) -> t7.TorchObject:

@@ -1,6 +1,7 @@
 """Recurrent and other layers of packages, against what real Torch7 computed with the packages' files."""
 
 import copy
+import io
 import pickle
 from typing import Any
 
@@ -9,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from lua_compat import t7
-from lua_compat.conversion import ConversionError, to_torch
+from lua_compat.conversion import ConversionError, from_torch, to_torch
 from lua_compat.torch_modules.repositories.rnn import Cell, LazyDropout, Sequencer, Stateful, forget
 from tests.compatibility.architectures.comparison import compare
 from tests.helpers.places import GOLDEN
@@ -25,6 +26,30 @@ RECORDS = {
 def test_it_computes_what_torch7_did(name: str) -> None:
     """Outputs in both modes, gradients, a step of gradient descent and the state_dict."""
     assert compare(RECORDS[name], ()) == ""
+
+
+def read(record: Any) -> t7.TorchObject:
+    text = record["module"]
+    model: t7.TorchObject = t7.load(io.BytesIO(text.encode() if isinstance(text, str) else text))
+    return model
+
+
+WRITTEN = [
+    name for name in RECORDS if not name.startswith("later") or name.removeprefix("later: Seq") != name
+]
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_it_goes_back(name: str) -> None:
+    """Real Torch7 with the packages computed the same from these files, too, when this was written."""
+    file = io.BytesIO()
+    t7.save(file, from_torch(to_torch(read(RECORDS[name])), dtype=torch.float64))
+    assert compare({**RECORDS[name], "module": file.getvalue()}, ()) == ""
+
+
+def test_steps_of_the_later_rnn_are_not_written() -> None:
+    with pytest.raises(ConversionError, match=r"nn\.RecLSTM of the later rnn is not written"):
+        from_torch(to_torch(read(RECORDS["later: RecLSTM"])))
 
 
 class Adds(nn.Module):

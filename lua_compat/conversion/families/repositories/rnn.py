@@ -3,7 +3,7 @@
 from torch import nn
 
 from lua_compat import t7
-from lua_compat.conversion.declared import declared_exports, declared_table
+from lua_compat.conversion.declared import declared_table
 from lua_compat.conversion.families.linear import convert_linear
 from lua_compat.conversion.reading import Conversion, Fields
 from lua_compat.conversion.writing import Export
@@ -135,10 +135,4 @@ CONVERSIONS: dict[str, Conversion] = {
     "nn.VanillaRNN": _sequence(rnn.SequenceRNN),
 }
 
-EXPORTS: dict[type, Export] = declared_exports(
-    {
-        rnn.SAdd: None,
-        rnn.SeqReverseSequence: None,
-        rnn.ReverseTable: lambda w, m: {"output": [], "gradInput": []},
-    }
-)
+EXPORTS: dict[type, Export] = {}  # in rnn_exports.py
