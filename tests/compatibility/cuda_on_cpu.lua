@@ -43,17 +43,32 @@ package.preload.cunn = function()
    require 'nn'
    function nn.Module:cuda() return self:float() end
    nn.Criterion.cuda = nn.Module.cuda
+   for _, class in ipairs{ nn.Module, nn.Criterion } do
+      local plain = class.type
+      function class:type(name, ...)
+         return plain(self, name == 'torch.CudaTensor' and 'torch.FloatTensor' or name, ...)
+      end
+   end
+
+   local Parallel, parent = torch.class('nn.DataParallelTable', 'nn.Sequential') -- of one GPU
+   function Parallel:__init() parent.__init(self) end
+   function Parallel:add(module)
+      self.modules[1] = module
+      return self
+   end
+   function Parallel:threads() return self end
    return nn
 end
 
 package.preload.cudnn = function()
    require 'cunn'
-   cudnn = { benchmark = false, fastest = false, verbose = false }
+   cudnn = { benchmark = false, fastest = false, verbose = false, version = 5110 }
+   cudnn.SpatialCrossEntropyCriterion = function(weights) return nn.CrossEntropyCriterion(weights) end
    function cudnn.convert(net) return net end
    return setmetatable(cudnn, { __index = nn })
 end
 
 local script = table.remove(arg, 1)
 arg[0] = script
-local chunk = assert(loadfile(script))
+local chunk = assert(script == '-e' and loadstring(table.remove(arg, 1)) or loadfile(script))
 chunk(unpack(arg))

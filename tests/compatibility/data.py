@@ -12,6 +12,7 @@ from PIL import Image
 
 from lua_compat import hdf5, t7
 from tests.helpers.caffe_files import blob, field, fields
+from tests.helpers.commands import run_th
 
 _TEXT = "the cat sat on a mat while an old dog slept and the rain fell over small green hills of home"
 _WORDS = _TEXT.split()
@@ -214,5 +215,18 @@ def vgg(prototxt: str, caffemodel: str, layers: int = 19, channels: int = 4, ful
             written.append(old_layer("prob", 20))
         _write(folder / caffemodel, field(1, "VGG") + field(3, "data") + b"".join(written))
         _write(folder / prototxt, b'name: "VGG"\ninput: "data"\n')
+
+    return make
+
+
+def by_lua(code: str) -> Maker:
+    """What a few lines of Lua write, run by our th in the folder: nets, which Python has no names for."""
+
+    def make(folder: Path, seed: int) -> None:
+        script = folder / "make_data.lua"
+        _write(script, code.encode())
+        made = run_th(script, cwd=folder)
+        assert made.returncode == 0, made.stderr
+        script.unlink()
 
     return make

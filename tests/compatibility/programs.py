@@ -32,6 +32,11 @@ class Outcome:
     memory_mb: float
 
     @property
+    def ended(self) -> bool:
+        """Whether it ended by itself, not for want of time."""
+        return self.exit_code != -signal.SIGKILL
+
+    @property
     def ok(self) -> bool:
         return self.exit_code == 0
 

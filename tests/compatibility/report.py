@@ -29,7 +29,8 @@ The stages: *files parse* (all of its Lua), *packages load* (all that its files 
 Lua come from their own repositories; windows and OpenCL are left out), *runs in part* (some of its
 commands), *runs to its end*, *numbers equal* (it prints what Torch7 prints, to 1e-4), *bits equal* (to
 the last printed digit). Numbers are compared where `--torch7` names a Torch7 that can run the commands,
-too. Scripts that want a GPU run with `--cpu-as-cuda`; their numbers are not compared. Times are seconds
+too, or where `tests/compatibility/recorded.json` has what it printed. Scripts that want a GPU
+run with `--cpu-as-cuda`, and on Torch7 with `tests/compatibility/cuda_on_cpu.lua`. Times are seconds
 for all commands of a repository, with Torch7's in parentheses, on a machine that was also used by others.
 The last column is the first thing that failed.
 

@@ -16,16 +16,21 @@ STAGES = (
     "bits equal",
 )
 
+# For ``Run.lines`` of a script that ends by itself, but takes its random numbers from the clock
+SEEDED = 10**9
+# What ``Run.code`` prints last
+ENDED = "all of it ran"
+
 
 @dataclass(frozen=True)
 class Run:
     """A command: what follows ``th``, in ``folder`` of the repository.
 
     ``cuda``: it wants a GPU, so th gets --cpu-as-cuda, and Torch7 cuda_on_cpu.lua.
-    ``printed``: a pattern of the lines whose numbers are
-    compared with Torch7's; None: they say nothing that could be compared (times, random numbers).
-    ``environment``: variables that the script reads. ``lines``: the script is ended after it has printed so
-    many, because it would train for ever. A word with a * stands for the first file that it fits.
+    ``printed``: a pattern of the lines whose numbers are compared with Torch7's; None: they say
+    nothing that could be compared (times, random numbers). ``environment``: variables that the script reads.
+    ``lines``: the script is ended after it has printed so many, because it would train for ever; it begins
+    with seed 1. A word with a * stands for the first file that it fits.
     """
 
     command: str
@@ -35,6 +40,22 @@ class Run:
     environment: Sequence[tuple[str, str]] = ()
     stdin: str = ""
     lines: int | None = None
+
+    @classmethod
+    def each(
+        cls, pattern: str, names: str, folder: str = ".", printed: str | None = None, cuda: bool = False
+    ) -> list["Run"]:
+        """Returns a command for each of the names, which stand for {} in ``pattern``."""
+        return [cls(pattern.format(name), folder, cuda, printed, lines=SEEDED) for name in names.split()]
+
+    @classmethod
+    def code(cls, lua: str, folder: str = ".", cuda: bool = False) -> "Run":
+        """Returns a command that runs a few lines of Lua, and compares all numbers that they print."""
+        return cls(shlex.join(["-e", f"{' '.join(lua.split())} print('{ENDED}')"]), folder, cuda, ".*")
+
+    def ended_in(self, stdout: str) -> bool:
+        """Whether all lines of ``code`` have run: th -e of Torch7 ends well where they have failed."""
+        return ENDED not in self.command or ENDED in stdout
 
     @property
     def words(self) -> list[str]:

@@ -7,6 +7,7 @@ import pytest
 
 from tests.compatibility import __main__ as command
 from tests.compatibility import data, programs
+from tests.compatibility.recorded import FILE, Recorded
 from tests.compatibility.repositories import REPOSITORIES, ROCKS
 from tests.compatibility.repository import Repository, Run
 from tests.compatibility.stages import examine, required
@@ -57,9 +58,34 @@ def test_data_comes_from_the_seed(tmp_path: Path) -> None:
     assert contents("one")["a.txt"] != contents("other")["a.txt"]
 
 
+def test_what_torch7_printed_is_kept(tmp_path: Path) -> None:
+    file = tmp_path / "recorded.json"
+    kept = Recorded({})
+    kept.keep("you/yours", "a.lua", ["1", "2.50"])
+    kept.keep("me/mine", "b.lua -x '1'", [])
+    kept.write(file)
+    again = Recorded.read(file)
+    assert again.numbers("you/yours", "a.lua") == ["1", "2.50"]
+    assert (
+        again.numbers("you/yours", "b.lua") is None
+        and Recorded.read(tmp_path / "none").numbers("a", "b") is None
+    )
+
+
+def test_recorded_numbers_are_of_commands_on_the_list() -> None:
+    commands = {(one.name, run.command) for one in REPOSITORIES for run in one.runs if run.printed}
+    recorded = json.loads(FILE.read_text(encoding="utf-8"))
+    assert {(name, command) for name, found in recorded.items() for command in found} <= commands
+    assert len(recorded) >= 30
+
+
 def test_a_folder_without_repositories_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert command.main([str(tmp_path)]) == 2
     assert "holds none of the" in capsys.readouterr().err
+    for options, words in ((["--record"], "name one with --torch7"), (["--resume"], "the file of --json")):
+        with pytest.raises(SystemExit):
+            command.main([str(tmp_path), *options])
+        assert words in capsys.readouterr().err
 
 
 @pytest.mark.slow
@@ -83,6 +109,7 @@ def test_how_far_repositories_come(tmp_path: Path) -> None:
         return result.stage, result.problem
 
     assert result_of(Run("good.lua", printed=".*")) == ("bits equal", "")
+    assert result_of(Run.code("require 'nn' print(1 / 3)")) == ("bits equal", "")
     assert result_of(Run("good.lua"), Run("endless.lua", lines=3)) == ("runs to its end", "")
     stage, problem = result_of(Run("good.lua"), Run("good.lua 'too bad'"))
     assert stage == "runs in part" and "good.lua:3: too bad" in problem

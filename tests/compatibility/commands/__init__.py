@@ -1,0 +1,1 @@
+"""What is run of the repositories on the list."""
