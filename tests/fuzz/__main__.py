@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tests.fuzz.targets import Target
 
-NAMES = ("t7", "hdf5", "points", "results", "logs", "tuning", "channel")
+NAMES = ("t7", "hdf5", "points", "results", "logs", "tuning", "caffe", "channel")
 
 
 def blind(

@@ -13,15 +13,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.results.load import load as load_results
 from lua_compat import hdf5, t7
+from lua_compat.kernels.packages.caffe import caffe_read
 from lua_compat.sandbox import STOPPED, Limits, Outcome
 from lua_compat.sandbox.result import read_outcome
 from nets.engine.choice.tuning import VERSION, Tuner, machine_key
 from tests.fuzz.mutation import mutated
-from tests.helpers import made_results
+from tests.helpers import caffe_files, made_results
 from tests.helpers.places import DATA, GOLDEN
 from tests.lua_compat.t7 import fuzz as t7_fuzz
 
@@ -172,6 +174,25 @@ def _read_channel(data: bytes) -> str:
     return "error" if outcome.exit_code == STOPPED and outcome.message.startswith("stopped: ") else "value"
 
 
+# Caffe's models
+
+
+def _caffe_seeds() -> list[bytes]:
+    small = {name: weights[:2] for name, weights in caffe_files.random_weights().items()}
+    return [caffe_files.little_net(small, old) for old in (True, False)]
+
+
+def _read_caffe(data: bytes) -> str:
+    prototxt = _file("case.prototxt", caffe_files.PROTOTXT.encode())
+    try:
+        described = caffe_read(torch.empty(0), str(prototxt), str(_file("case.caffemodel", data)))
+    except ValueError as error:
+        _one_line(error)
+        return "error"
+    assert isinstance(json.loads(described)["layers"], list)
+    return "value"
+
+
 def _plain(seeds: Callable[[], list[bytes]]) -> Mutation:
     kept = cache(seeds)
     return lambda data, draws: mutated(data, kept(), draws)
@@ -190,5 +211,6 @@ TARGETS = {
     "results": _target(_results_seeds, partial(_read_results, "case.json"), *_RESULTS),
     "logs": _target(_log_seeds, partial(_read_results, "case.log"), *_RESULTS),
     "tuning": _target(_tuning_seeds, _read_tuning, "nets.engine.choice.tuning"),
+    "caffe": _target(_caffe_seeds, _read_caffe, "lua_compat.kernels.packages.caffe"),
     "channel": _target(_channel_seeds, _read_channel, "lua_compat.sandbox.result", "lua_compat.t7"),
 }

@@ -209,8 +209,13 @@ _DESCRIBE = {
 _WITH_WEIGHTS = ("Convolution", "InnerProduct")
 
 
+def _word(text: Any) -> Any:
+    """Returns a name or kind as text, where it is one: protobuf gives bytes for what is no UTF-8."""
+    return text.decode("utf-8", "replace") if isinstance(text, bytes) else text
+
+
 def _described(layer: Any, kind: str | None) -> dict[str, Any]:
-    described: dict[str, Any] = {"name": layer.name, "kind": kind, "type": layer.type}
+    described: dict[str, Any] = {"name": _word(layer.name), "kind": kind, "type": _word(layer.type)}
     if kind in _WITH_WEIGHTS:
         if not layer.blobs:
             raise _Bad("it has no weights")
@@ -231,7 +236,7 @@ def _layers(net: Any) -> Iterator[tuple[dict[str, Any], list[np.ndarray]]]:
             if len(blobs) > 1 and len(blobs[1]) != described["outputs"]:
                 raise _Bad(f"{len(blobs[1])} biases for {described['outputs']} outputs")
         except _Bad as problem:
-            raise _Bad(f"layer {layer.name[:80]!r}: {problem}") from None
+            raise _Bad(f"layer {_word(layer.name)[:80]!r}: {problem}") from None
         yield described, blobs[:2]
 
 

@@ -126,6 +126,11 @@ function torch.newmetatable(name, parent, constructor, destructor, factory, modu
    if destructor ~= nil then refuse('the destructor of a class') end
    return shown(class.newmetatable(name, parent, constructor, nil, factory, module))
 end
+-- The third argument is C's text of a type, or a C type, which no script has.
+function torch.metatype(name, metatable, ctype)
+   if ctype ~= nil then refuse('a C type') end
+   return class.metatype(name, metatable)
+end
 -- Of functions, getenv and setenv are getfenv and setfenv.
 for _, name in ipairs{ 'getenv', 'setenv' } do
    local original = torch[name]

@@ -189,14 +189,19 @@ local function finalize_tensor(ud)
 end
 
 local function release_storage(S)
-   if S.blocks then return put_back(S.blocks, S.p, S.h) end
+   if S.blocks then
+      put_back(S.blocks, S.p, S.h)
+      S.blocks, S.h, S.n, S.capacity = nil, nil, 0, 0 -- should anything still lead here
+      return
+   end
    if not S.parent then note_freed(S.capacity * S.T.size) end
    drop(S)
 end
 
 -- Between the moment when the collector finds a userdata dead and its finaliser, a script can have it back from the keys
 -- of a weak table, and make a tensor of it. So the memory of a storage that a script has had is not released with its
--- userdata but with its record, which no script has: a guard goes with that.
+-- userdata but with its record, which no script has: a guard goes with that. Blocks need none: their memory stays, and
+-- what the script then sees is elements of its own.
 local guard_proto = newproxy(true)
 debug.getmetatable(guard_proto).__gc = function(guard)
    if guard ~= guard_proto then release_storage(getfenv(guard)) end
@@ -207,7 +212,7 @@ local function finalize_storage(ud)
    if S then
       records[ud] = nil
       if S.removed then remove(S.removed) end
-      if S.shown and not S.parent then
+      if S.shown and not S.parent and not S.blocks then
          S.guard = setfenv(newproxy(guard_proto), S)
       else
          release_storage(S)
@@ -273,11 +278,7 @@ end
 -- A storage of n elements, which a script may have: its userdata and its record.
 function memory.new_storage(T, n)
    check_whole(n, 0, 'size of a storage')
-   if n > 0 and few_bytes(T, n) then
-      local owner, S = small_storage(T, n)
-      S.shown = true
-      return owner, S
-   end
+   if n > 0 and few_bytes(T, n) then return small_storage(T, n) end
    account(n * T.size)
    local S = { T = T, tag = T.storage_tag, n = n, capacity = n, base = 0, shown = true }
    if n > 0 then
@@ -291,7 +292,7 @@ end
 -- The userdata of a tensor's storage, for a script; nil without a storage.
 function memory.storage_of(r)
    local S = r.S
-   if S then S.shown = true end
+   if S and not S.blocks then S.shown = true end
    return r.owner
 end
 
@@ -383,7 +384,7 @@ local function leave_block(S, n, for_python)
       local view, handle
       view, handle, address = python.new(T.code, n)
       note_dead(view)
-      S.blocks, S.h = nil, handle
+      S.blocks, S.h, S.shown = nil, handle, true
       total = total + n * T.size
    end
    moved(S, address, capacity)

@@ -157,6 +157,13 @@ local function callback()
    end
 end
 
+-- Numbers that are no Lua numbers, and tables that are made up as one looks at them.
+local function oddity()
+   if chance(50) then return one_of{ 1LL, -1LL, 2ULL, -1ULL, 9223372036854775807LL, 1i } end
+   return setmetatable({}, { __index = function() return number() end, __len = number, __lt = function() return chance(50) end,
+      __tostring = function() return one_of(WORDS) end, __add = number, __sub = number, __call = number })
+end
+
 local function argument()
    local kind = draw(100)
    if kind <= 40 then return one_of(pool) end
@@ -167,7 +174,8 @@ local function argument()
    if kind <= 90 then return one_of(WORDS) end
    if kind <= 93 then return { number(), number(), chance(50) and number() or nil } end
    if kind <= 95 then return { one_of(pool), one_of(pool) } end
-   if kind <= 97 then return callback() end
+   if kind <= 96 then return callback() end
+   if kind <= 98 then return oddity() end
    return nil
 end
 
@@ -265,7 +273,19 @@ local function layer()
    end
 end
 
-local STEPS = { method, method, method, of_torch, of_torch, of_storage, place, place, set, layer, layer, layer }
+-- Bytes of an object, changed, as an object.
+local function bytes()
+   local whole = try('torch.serialize', torch.serialize, chance(70) and one_of(pool) or nn.Linear(2, 2))
+   if type(whole) ~= 'string' then return end
+   for _ = 1, draw(3) do
+      local at = draw(#whole)
+      local put = chance(60) and ('\0\1\2\4\8\127\128\255'):sub(draw(8), -1):sub(1, draw(4)) or ('%c'):format(draw(256) - 1)
+      whole = whole:sub(1, at - 1) .. put .. whole:sub(at + (chance(80) and #put or 0))
+   end
+   keep(try('torch.deserialize', torch.deserialize, whole))
+end
+
+local STEPS = { method, method, method, of_torch, of_torch, of_storage, place, place, set, bytes, layer, layer, layer }
 
 local function program(at)
    state = at % 2147483645 + 1

@@ -55,7 +55,7 @@ def main() -> None:
     import torch
 
     torch.set_num_threads(1)
-    state = Runtime("program.lua", sandboxed=True)
+    state = Runtime("program.lua", sandboxed=True, same_order=True)
     state.run_string("require('torch.memory').use_no_blocks()")
     names = _values(state, _NAMES)[1]
     source = f"local NAMES = '{names}' " + _SOURCE.read_text(encoding="utf-8")

@@ -127,7 +127,27 @@ ATTEMPTS: dict[str, tuple[str, str]] = {
     ),
     "a constructor as new": ("torch.getmetatable('torch.PipeFile').new('ls', 'r')", "torch.PipeFile"),
     "a dead storage from the keys of a weak table": (RESURRECTED.replace("COUNT", "1000000"), ""),
-    "a small dead storage from the keys of a weak table": (RESURRECTED.replace("COUNT", "100"), ""),
+    "a small dead storage from the keys of a weak table": (
+        RESURRECTED.replace("COUNT", "100").replace(
+            "return tensor:sum() ~= 7 * 100",
+            "pcall(function() tensor:resize(1e6):fill(8) tensor:add(1) end)\n"
+            "for i = 1, 1000 do if others[i]:size() ~= 100 or others[i][100] ~= 9 then return true end end",
+        ),
+        "",
+    ),
+    "a dead generator from the keys of a weak table": (
+        "local keys, values = setmetatable({}, { __mode = 'k' }), setmetatable({}, { __mode = 'v' })\n"
+        "local function make() local g = torch.Generator() keys[g], values[1] = true, g end make()\n"
+        "for i = 1, 1e6 do collectgarbage('step', 0) if not values[1] then break end end\n"
+        "local dead = next(keys) collectgarbage() collectgarbage() torch.ones(1e5):sum()\n"
+        "return dead and torch.random(dead)",
+        "",
+    ),
+    "a C type by its text": ("torch.metatype('AttemptAtType', {}, 'struct { int x; }')", "a C type"),
+    "a tensor's metatable on a table": (
+        "return torch.setmetatable({}, 'torch.DoubleTensor')[1]",
+        "attempt to index",
+    ),
     # environments, functions, coroutines, errors
     "getfenv of a function of ours": ("getfenv(torch.ones)", "getfenv"),
     "torch.getenv of a function": ("torch.getenv(nn.Linear.forward)", "torch.getenv"),
@@ -164,7 +184,66 @@ ATTEMPTS: dict[str, tuple[str, str]] = {
         "local _, e = coroutine.resume(t) return type(e) == 'userdata'",
         "",
     ),
+    "errors out of a wrapped coroutine": (
+        "local _, e = pcall(coroutine.wrap(function() torch.inverse(torch.ones(2, 3)) end))\n"
+        "return type(e) ~= 'string'",
+        "",
+    ),
+    "errors out of a library's callback": (
+        "local _, e = pcall(string.gsub, 'x', 'x', function() torch.inverse(torch.ones(2, 3)) end)\n"
+        "local _, f = pcall(table.sort, { 1, 2 }, function() torch.inverse(torch.ones(2, 3)) end)\n"
+        "return type(e) ~= 'string' or type(f) ~= 'string'",
+        "",
+    ),
+    "errors handled as they come": (
+        "local seen xpcall(function() torch.inverse(torch.ones(2, 3)) end, function(e) seen = e end)\n"
+        "return type(seen) ~= 'string'",
+        "",
+    ),
+    "a callback that leaves in the middle": (
+        "local t = torch.ones(100) local walk = coroutine.wrap(function()\n"
+        "   t:apply(function() coroutine.yield() return 2 end) return 'done' end)\n"
+        "for k = 1, 50 do walk() end t:set() collectgarbage() collectgarbage() torch.ones(100):fill(5)\n"
+        "local last repeat last = walk() until last return last ~= 'done' or t:dim() ~= 0",
+        "",
+    ),
+    "a module within itself": (
+        "local m = nn.Sequential() m:add(m) m:forward(torch.ones(1))",
+        "stack overflow",
+    ),
+    "tables nested without end": (
+        "local t = {} for i = 1, 1e5 do t = { t } end return torch.serialize(t)",
+        "stack overflow",
+    ),
+    "changed bytes of a module": (
+        "local text = torch.serialize(nn.Sequential():add(nn.Linear(2, 2)):add(nn.Tanh()))\n"
+        "for k = 1, 300 do\n"
+        "   local at = (k * 7919) % #text + 1\n"
+        "   local changed = text:sub(1, at - 1) .. string.char(k * 31 % 256) .. text:sub(at + 1)\n"
+        "   local ok, m = pcall(torch.deserialize, changed)\n"
+        "   if ok and type(m) == 'table' then pcall(function() m:forward(torch.ones(3, 2)) end) end\n"
+        "end",
+        "",
+    ),
     # sizes, strides, offsets
+    "64-bit literals as an offset": (
+        "return torch.DoubleTensor(torch.DoubleStorage(4), 1ULL - 3ULL, 4)[1]",
+        "whole number",
+    ),
+    "64-bit literals as an index": ("return torch.ones(4)[-1ULL]", ""),
+    "64-bit literals as sizes": ("return torch.DoubleTensor(4LL, -1ULL)", "expecting number"),
+    "words as sizes": ("return torch.DoubleTensor(3):resize('1e1', '0x2'):nElement() ~= 20", ""),
+    "sizes whose product is too much": ("torch.DoubleTensor(2^27, 2^27)", "2^53"),
+    "an expansion beyond memory": (
+        "torch.ones(1):expand(2^26, 2^26):clone()",
+        "",
+    ),
+    "many dimensions": (
+        "local sizes = torch.LongStorage(1000):fill(1) local t = torch.rand(sizes)\n"
+        "pcall(t.sum, t, 1000) pcall(t.add, t, t) pcall(t.permute, t) pcall(t.clone, t)\n"
+        "return t:expand(sizes):nElement() ~= 1",
+        "",
+    ),
     "NaN as an offset": (
         "return torch.DoubleStorage(torch.DoubleStorage(4), 0/0, 1e6)[5000]",
         "whole number",
@@ -282,6 +361,10 @@ ATTEMPTS: dict[str, tuple[str, str]] = {
 
 # Attempts that may end in an error or in nothing.
 EITHER = {
+    "a dead generator from the keys of a weak table",
+    "64-bit literals as an index",
+    "an expansion beyond memory",
+    "many dimensions",
     "a deserialised function",
     "half a size",
     "an index that changes the tensor",

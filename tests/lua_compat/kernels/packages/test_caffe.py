@@ -52,6 +52,11 @@ def test_numbers_in_double_precision_and_kernels_of_two_sizes(tmp_path: Path) ->
     assert numbers.equal(weight.float().reshape(-1))
 
 
+def test_a_name_that_is_no_text(tmp_path: Path) -> None:
+    found, _ = read(tmp_path, field(100, fields({1: b"\xff", 2: "Dropout"})))
+    assert found["layers"][0]["name"] == "\ufffd"
+
+
 @pytest.mark.parametrize(
     ("model", "words"),
     [
