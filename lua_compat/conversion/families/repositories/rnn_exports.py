@@ -1,4 +1,4 @@
-"""Writes the recurrent layers of rnn and torch-rnn with the fields that their methods need, without a state."""
+"""Writes recurrent layers of rnn and torch-rnn with the fields that their methods need, without a state."""
 
 from typing import Any
 
