@@ -8,6 +8,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterable, Sequence
+from datetime import datetime, timezone
 from typing import Any
 
 from convnet_benchmarks.errors import UserError
@@ -124,7 +125,9 @@ def _umask() -> int:
 
 
 def as_json(content: dict[str, Any]) -> str:
-    return json.dumps({"schema": SCHEMA, **content}, indent=1, allow_nan=False) + "\n"
+    """Returns a result file's text: ``content``, what it is, and when it was written."""
+    now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    return json.dumps({"schema": SCHEMA, "time": now, **content}, indent=1, allow_nan=False) + "\n"
 
 
 def as_csv(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:

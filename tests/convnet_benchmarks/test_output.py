@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -90,7 +91,9 @@ def test_no_file_is_written_twice_or_over_what_is_read(tmp_path: Path) -> None:
 
 
 def test_json_has_the_schema_and_refuses_what_json_cannot_say() -> None:
-    assert json.loads(as_json({"a": 1})) == {"schema": SCHEMA, "a": 1}
+    written = json.loads(as_json({"a": 1}))
+    assert datetime.fromisoformat(written.pop("time")).tzinfo is not None
+    assert written == {"schema": SCHEMA, "a": 1}
     with pytest.raises(ValueError):
         as_json({"a": float("nan")})
 

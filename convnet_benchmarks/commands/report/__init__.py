@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from convnet_benchmarks.commands.report import over_time
 from convnet_benchmarks.commands.report.data import ReportData
 from convnet_benchmarks.commands.report.machines import machines
 from convnet_benchmarks.commands.report.matplotlib import save_png
@@ -35,6 +36,7 @@ that makes its data. Needs bokeh, and --png matplotlib: pip install 'convnet-ben
 _EXAMPLES = (
     "sweep.jsonl --out report.html",
     "sweep.jsonl ops.json roofline.json alexnet.json titanx_2015.log --out report.html --png pictures",
+    "--over-time 2026-10-01.jsonl 2026-11-01.jsonl --out trend.html",
     "cpu.jsonl h200.jsonl --title 'Two machines' --plots throughput_batch,throughput_hardware",
 )
 
@@ -49,7 +51,8 @@ def main(arguments: Sequence[str], program: str) -> int:
         open_output("report", options, others=["out"], inputs=options.files) as output,
         OutputFile("--out", options.out) as page_file,
     ):
-        data = ReportData(load_all(options.files), read_sources())
+        sources = [] if options.over_time else read_sources()
+        data = ReportData(load_all(options.files), sources)
         sections, sources = _sections(options, data)
         pictures = _write_pictures(options, sections)
         given = [Path(path).name for path in options.files]
@@ -68,6 +71,11 @@ def _parser(program: str) -> argparse.ArgumentParser:
     parser.add_argument("--png", metavar="FOLDER", help="also write each plot as a PNG file in FOLDER")
     parser.add_argument("--title", default="Convnet benchmarks", help="of the page")
     parser.add_argument(
+        "--over-time",
+        action="store_true",
+        help="another page: the same measurements of several dates or commits, a file each",
+    )
+    parser.add_argument(
         "--plots", type=names, metavar="NAMES", help="only these, separated by commas (default: all)"
     )
     return parser
@@ -80,6 +88,10 @@ def _require(package: str, what: str) -> None:
 
 def _sections(options: argparse.Namespace, data: ReportData) -> "tuple[list[Section], list[Source]]":
 
+    if options.over_time:
+        if options.plots is not None:
+            raise UserError("option --plots: --over-time has one plot")
+        return [Section("over_time", over_time.TITLE, over_time.COMMAND, over_time.chart(data.files))], []
     plots = all_plots()
     wanted = list(plots) if options.plots is None else options.plots
     wrong = [name for name in wanted if name not in plots]

@@ -12,15 +12,15 @@ def machines(files: Sequence[ResultFile]) -> list[str]:
     """Returns a line for each machine and software that the files name; none for legacy logs."""
     days: dict[str, list[str]] = {}
     for file in files:
-        for environment, day in _environments(file):
+        for environment, time in recorded(file):
             line = _line(environment)
             if line:
-                days.setdefault(line, []).append(day)
+                days.setdefault(line, []).append(time[:10])
     return [f"{line}{_period(found)}" for line, found in days.items()]
 
 
-def _environments(file: ResultFile) -> Iterator[tuple[Mapping[str, Any], str]]:
-    """Yields the recorded environments with the day of each, '' where it is not told."""
+def recorded(file: ResultFile) -> Iterator[tuple[Mapping[str, Any], str]]:
+    """Yields the recorded environments with the time of each (ISO 8601), '' where it is not told."""
     records: list[Any] = read_points(file.path) if is_point_file(file.path) else []
     if file.document is not None:
         records = [file.document, *file.document.get("points", ()), *file.document.get("comparisons", ())]
@@ -28,7 +28,7 @@ def _environments(file: ResultFile) -> Iterator[tuple[Mapping[str, Any], str]]:
         held = [record, *(record.get("results") or {}).values()]
         for each in held:
             if isinstance(each.get("environment"), Mapping):
-                yield each["environment"], str(record.get("time") or "")[:10]
+                yield each["environment"], str(record.get("time") or "")
 
 
 def _line(environment: Mapping[str, Any]) -> str:

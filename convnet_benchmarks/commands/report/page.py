@@ -59,7 +59,7 @@ def page_text(
         "</header><main>",
         *shown,
         *([_absent(absent)] if absent else []),
-        _sources(sources),
+        *([_sources(sources)] if sources else []),
         "</main>",
     ]
     return _document(title, "\n".join(body), figures)

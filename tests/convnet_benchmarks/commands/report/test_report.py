@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from convnet_benchmarks.commands import report
+from convnet_benchmarks.commands.report import over_time
 from convnet_benchmarks.commands.report.chart import Axis, Chart, Mark, Panel, Series
 from convnet_benchmarks.commands.report.data import ReportData, by_net, trust
 from convnet_benchmarks.commands.report.machines import machines
@@ -229,3 +230,32 @@ def test_help_has_examples_and_loads_nothing_heavy() -> None:
     done = run_python("-X", "importtime", *COMMAND, "--help")
     assert "examples:" in done.stdout and "bokeh" in done.stdout
     assert not re.search(r"\| +(torch|numpy|bokeh|matplotlib)", done.stderr)
+
+
+@pytest.mark.usefixtures("needs_bokeh")
+def test_over_time_a_regression_is_marked(tmp_path: Path) -> None:
+    """The files are put in the order of their times; what is in one file alone is left out."""
+
+    def moment(day: int, rate: float, revision: str) -> str:
+        environment = {"cpu": {"model": "Testor 9000"}, "revision": revision}
+        time = {"time": f"2026-11-{day:02}T00:00:00+00:00", "environment": environment}
+        points = [made_results.point("alexnet", 2, rate) | time]
+        if day == 3:
+            points.append(made_results.point("alexnet", 8, rate) | time)
+        return made_results.write(tmp_path / f"{day}.jsonl", *points)
+
+    files = [moment(3, 8.0, "c" * 40), moment(1, 10.0, "a" * 40), moment(2, 10.01, "b" * 40)]
+    out, csv = tmp_path / "trend.html", tmp_path / "plots.csv"
+    done = run_python(*COMMAND, "--over-time", *files, "--out", str(out), "--csv", str(csv))
+    assert done.returncode == 0, done.stderr
+    text = Page(out.read_text(encoding="utf-8")).text
+    assert "1 step SLOWER" in text
+    assert "1: 2026-11-01, aaaaaaa; 2: 2026-11-02, bbbbbbb; 3: 2026-11-03, ccccccc" in text
+    chart = over_time.chart(load_all(files))
+    assert chart is not None
+    (series,) = chart.panels[0].series
+    assert [(mark.x, mark.y, mark.name) for mark in series.marks] == [
+        (1.0, 10.0, ""), (2.0, 10.01, ""), (3.0, 8.0, "SLOWER 0.799x"),
+    ]  # fmt: skip
+    alone = run_python(*COMMAND, "--over-time", files[0], "--out", str(out))
+    assert alone.returncode == 2 and "needs two files or more" in alone.stderr

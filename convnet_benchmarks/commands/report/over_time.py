@@ -1,0 +1,157 @@
+"""The same measurements of several dates or commits: one file of results for each, regressions marked."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from convnet_benchmarks.commands.report.chart import Axis, Chart, Mark, Panel, Series
+from convnet_benchmarks.commands.report.data import FAR_APART, by_net, naming, number, tips
+from convnet_benchmarks.commands.report.machines import recorded
+from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.results.load import ResultFile
+from convnet_benchmarks.results.measurement import THROUGHPUT, TIME, Measurement
+from convnet_benchmarks.tables import Cell, Column, Table, counted
+from convnet_benchmarks.timing.verdicts import SLOWER, UNSURE, verdict
+
+TITLE = "Over time"
+COMMAND = "convnet-benchmarks sweep --nets alexnet --points DATE.jsonl, again for each date or commit"
+_SAME = ("net", "quantity", "unit", "batch", "phase", "device", "software")
+_SHORT_REVISION = 7
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A measurement of moment number ``place``, and how many times as fast it is as the one before it."""
+
+    measurement: Measurement
+    place: int
+    ratio: float | None = None
+    verdict: str = ""
+
+
+def chart(files: Sequence[ResultFile]) -> Chart | None:
+    """Returns a panel for each net; None where no measurement is in two files or more.
+
+    Raises UserError for fewer than two files.
+    """
+    if len(files) < 2:
+        raise UserError("option --over-time: needs two files or more, one for each date or commit")
+    files = _in_order(files)
+    series = [steps for steps in _series(files) if len(steps) > 1]
+    if not series:
+        return None
+    firsts = {id(steps): replace(steps[0].measurement, phase=_what(steps[0].measurement)) for steps in series}
+    name = naming(list(firsts.values()))
+    panels: dict[tuple[str, str], list[list[_Step]]] = {}
+    for net, ones in by_net([steps[0].measurement for steps in series]).items():
+        for steps in series:
+            if steps[0].measurement in ones:
+                panels.setdefault((net, steps[0].measurement.unit), []).append(steps)
+    slower = sum(step.verdict == SLOWER for steps in series for step in steps)
+    found = "No step is SLOWER" if not slower else f"{counted(slower, 'step')} SLOWER"
+    moments = "; ".join(f"{place}: {_moment(file)}" for place, file in enumerate(files, 1))
+    return Chart(
+        "The same measurement of each date or commit. A point is named where it is slower than the one "
+        "before, by the 95 % intervals of both.",
+        [
+            _panel(net, [(name(firsts[id(steps)]), steps) for steps in own], files)
+            for (net, _), own in panels.items()
+        ],
+        _table(series, files),
+        [f"{found}. {moments}"],
+    )
+
+
+def _panel(net: str, lines: Sequence[tuple[str, Sequence[_Step]]], files: Sequence[ResultFile]) -> Panel:
+    values = [step.measurement.value for _, steps in lines for step in steps]
+    first = lines[0][1][0].measurement
+    places = tuple(float(place) for place in range(1, len(files) + 1))
+    return Panel(
+        net,
+        "lines",
+        Axis("date or commit, numbered as below", ticks=places, from_zero=False),
+        Axis(f"{first.quantity} [{first.unit}]", log=max(values) > FAR_APART * min(values) > 0),
+        [Series(name, _marks(steps, files)) for name, steps in lines],
+    )
+
+
+def _in_order(files: Sequence[ResultFile]) -> list[ResultFile]:
+    """Returns the files by their times, if all have one; else as they were given."""
+    times = [min((time for _, time in recorded(file) if time), default="") for file in files]
+    if not all(times):
+        return list(files)
+    return [file for _, file in sorted(zip(times, files, strict=True), key=lambda pair: pair[0])]
+
+
+def _moment(file: ResultFile) -> str:
+    """Returns the file's date and commit; its name where it has neither."""
+    for environment, time in recorded(file):
+        revision = environment.get("revision")
+        found = [time[:10], revision[:_SHORT_REVISION] if isinstance(revision, str) else ""]
+        if any(found):
+            return ", ".join(filter(None, found))
+    return file.path
+
+
+def _what(one: Measurement) -> str:
+    return ", ".join(filter(None, (one.phase, f"batch {one.batch}" if one.batch else "")))
+
+
+def _series(files: Sequence[ResultFile]) -> list[list[_Step]]:
+    found: dict[tuple[object, ...], list[_Step]] = {}
+    for place, file in enumerate(files, 1):
+        latest = {}
+        for one in file.measurements:
+            if one.quantity in (THROUGHPUT, TIME) and not one.op and not one.phase.startswith("free "):
+                latest[tuple(getattr(one, name) for name in _SAME)] = one
+        for key, one in latest.items():
+            steps = found.setdefault(key, [])
+            steps.append(_after(steps[-1], one, place) if steps else _Step(one, place))
+    return list(found.values())
+
+
+def _after(before: _Step, one: Measurement, place: int) -> _Step:
+    old, new = before.measurement, one
+    if one.quantity == TIME:
+        old, new = new, old
+    if not old.value:
+        return _Step(one, place)
+    decided = UNSURE
+    if old.interval and new.interval and old.interval[0] > 0:
+        decided = verdict(new.interval[0] / old.interval[1], new.interval[1] / old.interval[0])
+    return _Step(one, place, new.value / old.value, decided)
+
+
+def _marks(steps: Sequence[_Step], files: Sequence[ResultFile]) -> list[Mark]:
+    marks = []
+    for step in steps:
+        one = step.measurement
+        more = [("date or commit", _moment(files[step.place - 1]))]
+        if step.ratio is not None:
+            more.append(("against the one before", f"{number(step.ratio)} times as fast: {step.verdict}"))
+        name = f"{SLOWER} {step.ratio:.3g}x" if step.verdict == SLOWER else ""
+        marks.append(Mark(float(step.place), one.value, name, tips(one, *more), one.low, one.high))
+    return marks
+
+
+def _table(series: Sequence[Sequence[_Step]], files: Sequence[ResultFile]) -> Table:
+    headings = (
+        "net",
+        "phase",
+        "batch",
+        "device",
+        "software",
+        "date or commit",
+        "value",
+        "unit",
+        "95 % from",
+        "to",
+    )
+    columns = [*map(Column, headings), Column("times as fast", digits=3), Column("verdict")]
+    rows: list[Sequence[Cell]] = []
+    for steps in series:
+        for step in steps:
+            one = step.measurement
+            about = (one.net, one.phase, one.batch, one.device, one.software)
+            value = (_moment(files[step.place - 1]), one.value, one.unit, one.low, one.high)
+            rows.append((*about, *value, step.ratio, step.verdict))
+    return Table(TITLE, columns, rows)
