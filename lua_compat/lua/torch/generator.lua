@@ -47,6 +47,15 @@ local function refill(words)
    words[WORDS - 1] = twisted(words[WORDS - 1], words[0], words[MIDDLE - 1])
 end
 
+-- The state's words from the next on, and how many there are before it must be refilled.
+function generator.ready(g)
+   if g.position == WORDS then
+      refill(g.words)
+      g.position = 0
+   end
+   return g.words + g.position, WORDS - g.position
+end
+
 -- A whole number in [0, 2^32).
 local function word(g)
    local words, position = g.words, g.position

@@ -45,6 +45,27 @@ local WRITE_ALL = [[
       for i = 0, n - 1 do p[i] = VALUE end
    end
 ]]
+-- For values of one word each, which are computed from many words in a row.
+local WRITE_ROWS = [[
+   local ready, bxor, band, lshift, rshift = generator.ready, bit.bxor, bit.band, bit.lshift, bit.rshift
+   return function(p, n, g, a, b)
+      while n > 0 do
+         local words, count = ready(g)
+         if count > n then count = n end
+         for i = 0, count - 1 do
+            local y = words[i]
+            y = bxor(y, rshift(y, 11))
+            y = bxor(y, band(lshift(y, 7), 0x9d2c5680))
+            y = bxor(y, band(lshift(y, 15), 0xefc60000))
+            y = bxor(y, rshift(y, 18))
+            local word = bxor(y, 0x80000000) + 2147483648
+            p[i] = VALUE
+         end
+         g.position = g.position + count
+         p, n = p + count, n - count
+      end
+   end
+]]
 local WRITE_EACH = [[
    return function(p, offsets, g, a, b)
       for i in offsets do p[i] = VALUE end
@@ -55,7 +76,9 @@ local WRITE_EACH = [[
 function filled(value)
    local function both(text)
       local function loop(template) return evaluated((template:gsub('VALUE', function() return text end))) end
-      return loop(WRITE_ALL), loop(WRITE_EACH)
+      local in_rows = text:gsub('word%(g%)', 'word'):gsub('unit%(g%)', 'word * (1 / 2 ^ 32)')
+      if in_rows == text then return loop(WRITE_ALL), loop(WRITE_EACH) end
+      return evaluated((WRITE_ROWS:gsub('VALUE', function() return in_rows end))), loop(WRITE_EACH)
    end
    local all, each = both(value)
    local all_wrapped, each_wrapped = both(('tobit(%s)'):format(value)) -- as C converts to types of up to 32 bits
@@ -165,7 +188,7 @@ end
 local function positive_deviation(_, stdv)
    if not (stdv > 0) then errors.argument(2, 'standard deviation must be strictly positive', 'THRandom.c:247') end
 end
-distribution('uniform', 'uniform(g, a, b)', 'n=0 n=1', floating)
+distribution('uniform', 'unit(g) * (b - a) + a', 'n=0 n=1', floating)
 distribution('normal', 'normal(g, a, b)', 'n=0 n=1', floating, positive_deviation)
 distribution('cauchy', 'generator.cauchy(g, a, b)', 'n=0 n=1', floating)
 distribution('logNormal', 'generator.log_normal(g, a, b)', 'n=1 n=2', floating, positive_deviation)
@@ -221,7 +244,7 @@ local function check_bound(high)
 end
 -- Without bounds: up to the largest whole number that the elements hold exactly.
 local MOST = { Byte = 2 ^ 8, Char = 2 ^ 7, Short = 2 ^ 15, Int = 2 ^ 31, Float = 2 ^ 24 + 1 }
-local fill_between, fill_below = filled('between(g, a, b)'), filled('word(g) % a')
+local fill_between, fill_below = filled('word(g) % (b + 1 - a) + a'), filled('word(g) % a')
 local function fill_random(r, g, low, high)
    if count(r) == 0 then return end
    if low then into(r, fill_between, g, low, high) else into(r, fill_below, g, MOST[(r.T.host or r.T).name] or 2 ^ 53) end
