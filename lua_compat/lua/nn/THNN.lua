@@ -35,6 +35,10 @@ local layers = {
    VolumetricDilatedMaxPooling = 'indices kT kW kH dT dW dH padT padW padH dilationT dilationW dilationH ceil_mode',
    VolumetricReplicationPadding = 'pleft pright ptop pbottom pfront pback',
 }
+for _, name in ipairs{ 'SpatialConvolutionMap', 'SpatialFullConvolutionMap' } do
+   local numbers = 'connTable nInputPlane nOutputPlane dW dH'
+   layers[name] = { 'weight bias ' .. numbers, 'weight bias ' .. numbers, numbers }
+end
 -- Convolutions: the buffers of their functions, then their numbers
 for name, row in pairs{
    SpatialConvolutionMM = { '_ _', '_ _', '_ _', 'kW kH dW dH padW padH' },
@@ -72,6 +76,13 @@ local others = {
    L1Cost_updateGradInput = { 'L1Cost', 'updateGradInput', 'input _ gradInput' },
    GatedLinear_updateOutput = { 'GatedLinearUnit', 'updateOutput', 'input output dim' },
    GatedLinear_updateGradInput = { 'GatedLinearUnit', 'updateGradInput', 'input gradOutput gradInput dim' },
+   Linear_updateOutput = { 'Linear', 'updateOutput', 'input output weight bias addBuffer' },
+   Linear_updateGradInput = { 'Linear', 'updateGradInput', 'input gradOutput gradInput weight' },
+   Linear_accGradParameters = { 'Linear', 'accGradParameters',
+      'input gradOutput _ weight bias gradWeight gradBias addBuffer scale' },
+   FeatureLPPooling_updateOutput = { 'FeatureLPPooling', 'updateOutput', 'input output power width stride batch_mode' },
+   FeatureLPPooling_updateGradInput = { 'FeatureLPPooling', 'updateGradInput',
+      'gradOutput input output gradInput power width stride batch_mode' },
    SpatialUpSamplingBilinear_updateOutput = { 'SpatialUpSamplingBilinear', 'updateOutput', 'input output oheight owidth' },
    SpatialUpSamplingBilinear_updateGradInput = { 'SpatialUpSamplingBilinear', 'updateGradInput',
       'gradOutput gradInput batch planes iheight iwidth oheight owidth' },

@@ -64,9 +64,11 @@ def results(command: list[str], page: list[str], environment: dict[str, str]) ->
 
 
 def _plain(text: str) -> str:
-    """Returns what was printed without addresses, and places in files other than the block."""
+    """Returns what was printed without addresses, places in files, and the calls that led to an error."""
     text = re.sub(r"0x[0-9a-f]+", "ADDRESS", text)
-    text = re.sub(r"(?:\S*/)?[\w.]+\.(?:lua|c|cpp|h):\d+", "PLACE", text)
+    text = re.sub(r"(?:\S*/)?[\w.]+\.(?:lua|c|cpp|h)(?::\d+|\b)", "PLACE", text)
+    text = re.sub(r"^error: (?:PLACE|block:\d+): ", "error: ", text, flags=re.M)
+    text = re.sub(r"^\t.*: in .*\n", "", text, flags=re.M)
     return re.sub(r"[ \t]+\n", "\n", text).strip()
 
 

@@ -4,6 +4,13 @@
 for _, package in ipairs{ 'nn', 'optim', 'image', 'nngraph' } do require(package) end
 local folder, count = arg[1], tonumber(arg[2])
 
+-- Lua's own print: trepl's shows tables
+function print(...)
+   local texts = {}
+   for k = 1, select('#', ...) do texts[k] = tostring((select(k, ...))) end
+   io.write(table.concat(texts, '\t'), '\n')
+end
+
 local function told(x)
    local kind = torch.type(x)
    if kind == 'function' or kind == 'userdata' or kind == 'thread' then return kind end

@@ -29,10 +29,11 @@ def test_programs_give_what_they_gave_in_torch7(
     assert not different, f"{len(different)} of {count}, such as\n" + "\n".join(different[:5])
 
 
-def test_functions_of_thnn_by_name(capfd: pytest.CaptureFixture[str]) -> None:
-    assert run(PROGRAMS / "thnn.lua") == 0
+@pytest.mark.parametrize("name", ["thnn", "thnn_rest"])
+def test_functions_of_thnn_by_name(name: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(PROGRAMS / f"{name}.lua") == 0
     got = capfd.readouterr().out.splitlines()
-    expected = (PROGRAMS / "thnn.txt").read_text().splitlines()
+    expected = (PROGRAMS / f"{name}.txt").read_text().splitlines()
     pairs = zip(expected, got, strict=True)
     assert [(a, b) for a, b in pairs if not same(a, b, SMALL["modules"])] == []
 
