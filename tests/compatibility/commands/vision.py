@@ -166,7 +166,7 @@ RUNS: dict[str, dict[str, object]] = {
         "runs": [
             Run(
                 "train.lua -data in -style_image in/val/a/1.png -image_size 64 -style_size 64 -num_iterations 3 "
-                "-save_every 2 -model johnson -proto_file vgg.prototxt -model_file vgg.caffemodel -cpu -backend nn "
+                "-save_every 2 -model johnson -proto_file vgg.prototxt -model_file vgg.caffemodel -gpu 1 "
                 "-nThreads 1 -manualSeed 1", cuda=True, lines=SEEDED, printed="#it:.*loss:(.*)",
             )
         ],
@@ -213,8 +213,8 @@ RUNS: dict[str, dict[str, object]] = {
             Run.code(
                 "require 'cudnn' torch.manualSeed(1) local lib = { cudnn.SpatialConvolution, cudnn.SpatialMaxPooling, "
                 "cudnn.ReLU, 'BDHW', 'cudnn' } for _, name in ipairs{ 'alexnet', 'overfeat', 'vgg_a', 'googlenet' } do "
-                "local net, title, size = require(name)(lib) size[1] = 1 net:float() "
-                "local input = torch.randn(torch.LongStorage(size)):float() local output = net:updateOutput(input) "
+                "local net, title, size = require(name)(lib) size[1] = 1 net:cuda() "
+                "local input = torch.randn(torch.LongStorage(size)):cuda() local output = net:updateOutput(input) "
                 "net:zeroGradParameters() net:updateGradInput(input, output) "
                 "net:accGradParameters(input, output) "
                 "print(title, output:sum(), output:std(), select(2, net:parameters())[1]:norm()) collectgarbage() collectgarbage() end",
@@ -230,8 +230,8 @@ RUNS: dict[str, dict[str, object]] = {
             ),
             Run.code(
                 "require 'cunn' torch.manualSeed(1) for _, name in ipairs{ 'resnet', 'inceptionv3' } do "
-                "local net, size = require(name)(1) size[1] = 1 net:float() net:evaluate() "
-                "local output = net:forward(torch.randn(torch.LongStorage(size)):float()) "
+                "local net, size = require(name)(1) size[1] = 1 net:cuda() net:evaluate() "
+                "local output = net:forward(torch.randn(torch.LongStorage(size)):cuda()) "
                 "print(name, output:sum(), output:std()) end", "torch/image+video", cuda=True,
             ),
         ],
@@ -252,8 +252,8 @@ RUNS: dict[str, dict[str, object]] = {
         "runs": [
             Run.code(
                 "require 'cudnn' require 'cunn' torch.manualSeed(1) local create = dofile('resnet-pre-act.lua') "
-                "local net = create{ depth = 29, dataset = 'cifar10', cudnn = 'default' }:float() "
-                "local x = torch.randn(2, 3, 32, 32):float() local y = net:forward(x) "
+                "local net = create{ depth = 29, dataset = 'cifar10', cudnn = 'default' }:cuda() "
+                "local x = torch.randn(2, 3, 32, 32):cuda() local y = net:forward(x) "
                 "net:zeroGradParameters() net:backward(x, y) print(#net:listModules(), y:sum(), y:std(), select(2, net:parameters())[1]:norm())", cuda=True,
             )
         ],
@@ -264,8 +264,8 @@ RUNS: dict[str, dict[str, object]] = {
                 "require 'cudnn' require 'cunn' opt = { nGPU = 1, backend = 'nn' } nClasses = 10 "
                 "function makeDataParallel(net) return net end "
                 "for _, name in ipairs{ 'alexnet', 'alexnetowtbn', 'ninbn', 'squeezenet' } do torch.manualSeed(1) "
-                "dofile('models/' .. name .. '.lua') local net = createModel(1):float() net:evaluate() "
-                "local y = net:forward(torch.randn(1, 3, 224, 224):float()) print(name, y:sum(), y:std()) end",
+                "dofile('models/' .. name .. '.lua') local net = createModel(1):cuda() net:evaluate() "
+                "local y = net:forward(torch.randn(1, 3, 224, 224):cuda()) print(name, y:sum(), y:std()) end",
                 cuda=True,
             )
         ],
@@ -275,8 +275,8 @@ RUNS: dict[str, dict[str, object]] = {
             Run.code(
                 "require 'cudnn' require 'cunn' torch.manualSeed(1) opt = { dropout = 0.1 } dofile('newLayers/BinActiveZ.lua') "
                 "for _, name in ipairs{ 'alexnet', 'alexnetxnor' } do dofile('models/' .. name .. '.lua') "
-                "local net = createModel():float() net:evaluate() "
-                "local y = net:forward(torch.randn(2, 3, 224, 224):float()) print(name, y:sum(), y:std()) end",
+                "local net = createModel():cuda() net:evaluate() "
+                "local y = net:forward(torch.randn(2, 3, 224, 224):cuda()) print(name, y:sum(), y:std()) end",
                 cuda=True,
             )
         ],
@@ -286,7 +286,7 @@ RUNS: dict[str, dict[str, object]] = {
             Run.code(
                 "require 'nngraph' torch.manualSeed(1) nnlib = nn ref = { nOutChannels = 16 } "
                 "opt = { nFeats = 16, nStack = 2, nModules = 1 } "
-                "dofile('models/hg.lua') local net = createModel():float() local x = torch.randn(2, 3, 64, 64):float() "
+                "dofile('models/hg.lua') local net = createModel() local x = torch.randn(2, 3, 64, 64) "
                 "local y = net:forward(x) print(#y, y[1]:sum(), y[2]:std(), net:backward(x, y):norm())", "src",
             )
         ],
@@ -307,8 +307,8 @@ RUNS: dict[str, dict[str, object]] = {
                 "require 'cudnn' require 'cunn' torch.manualSeed(1) opt = { datahistClasses = torch.ones(5), "
                 "dataClasses = { 'a', 'b', 'c', 'd', 'e' }, dataconClasses = { 'b', 'c', 'd', 'e' }, nGPU = 1, devid = 1, "
                 "channels = 3, imHeight = 64, imWidth = 64, labelHeight = 8, labelWidth = 8 } "
-                "local made = dofile('models/encoder.lua') local net = made.model:float() "
-                "local y = net:forward(torch.randn(2, 3, 64, 64):float()) print(y:sum(), y:std())", "train", cuda=True,
+                "local made = dofile('models/encoder.lua') local net = made.model:cuda() "
+                "local y = net:forward(torch.randn(2, 3, 64, 64):cuda()) print(y:sum(), y:std())", "train", cuda=True,
             )
         ],
     },
