@@ -49,9 +49,9 @@ class Run:
         return [cls(pattern.format(name), folder, cuda, printed, lines=SEEDED) for name in names.split()]
 
     @classmethod
-    def code(cls, lua: str, folder: str = ".", cuda: bool = False) -> "Run":
-        """Returns a command that runs a few lines of Lua, and compares all numbers that they print."""
-        return cls(shlex.join(["-e", f"{' '.join(lua.split())} print('{ENDED}')"]), folder, cuda, ".*")
+    def code(cls, lua: str, folder: str = ".", cuda: bool = False, printed: str = ".*") -> "Run":
+        """Returns a command that runs a few lines of Lua."""
+        return cls(shlex.join(["-e", f"{' '.join(lua.split())} print('{ENDED}')"]), folder, cuda, printed)
 
     def ended_in(self, stdout: str) -> bool:
         """Whether all lines of ``code`` have run: th -e of Torch7 ends well where they have failed."""

@@ -308,7 +308,7 @@ RUNS: dict[str, dict[str, object]] = {
                 "dataClasses = { 'a', 'b', 'c', 'd', 'e' }, dataconClasses = { 'b', 'c', 'd', 'e' }, nGPU = 1, devid = 1, "
                 "channels = 3, imHeight = 64, imWidth = 64, labelHeight = 8, labelWidth = 8 } "
                 "local made = dofile('models/encoder.lua') local net = made.model:cuda() "
-                "local y = net:forward(torch.randn(2, 3, 64, 64):cuda()) print(y:sum(), y:std())", "train", cuda=True,
+                "local y = net:forward(torch.randn(2, 3, 64, 64):cuda()) print('sum', y:sum(), y:std())", "train", cuda=True, printed='^sum.*',
             )
         ],
     },
