@@ -212,7 +212,7 @@ local function finalize_storage(ud)
    if S then
       records[ud] = nil
       if S.removed then remove(S.removed) end
-      if S.shown and not S.parent and not S.blocks then
+      if S.shown and not (S.parent or S.blocks or S.shared) then -- shared: the sandbox has no threads
          S.guard = setfenv(newproxy(guard_proto), S)
       else
          release_storage(S)
