@@ -14,6 +14,7 @@ from convnet_benchmarks.results.measurement import (
     MEMORY,
     MIB,
     MS_PER_SAMPLE,
+    SPEED_UP,
     THROUGHPUT,
     TIME,
     Measurement,
@@ -47,13 +48,30 @@ def of_point(record: Record, place: str = "") -> list[Measurement]:
 
 
 def _of_comparison(record: Fields) -> list[Measurement]:
-    """Returns the throughput of every variant that ran; its name stands for backend and number format."""
+    """Returns the throughput of every variant that ran, and its speed-up over the first one."""
     results = record.inner("results")
     ran = [name for name in results if results.inner(name).text("status", *STATUSES) == OK]
-    return [
-        _throughput(_about(record, results.inner(variant), [variant]), results.inner(variant))
-        for variant in ran
-    ]
+    found = []
+    for variant in ran:
+        figures = results.inner(variant)
+        about = _about(record, figures, [variant])
+        found.append(_throughput(about, figures))
+        if "speed_up" in figures:
+            found.append(_speed_up(about, figures.inner("speed_up"), next(iter(results))))
+    return found
+
+
+def _speed_up(about: Measurement, figures: Fields, over: str) -> Measurement:
+    return replace(
+        about,
+        quantity=SPEED_UP,
+        unit=f"times {over}",
+        value=figures.positive("value"),
+        low=figures.positive("low"),
+        high=figures.positive("high"),
+        samples=figures.whole("pairs"),
+        verdict=figures.text("verdict"),
+    )
 
 
 def _of_pass(record: Fields) -> list[Measurement]:

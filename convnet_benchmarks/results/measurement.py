@@ -8,6 +8,7 @@ from convnet_benchmarks.timing.statistics import FEWEST_FOR_A_VERDICT
 # Quantities that more than one module speaks of; others are named by whoever measured them.
 TIME, THROUGHPUT, LATENCY, MEMORY = "time", "throughput", "latency", "memory"
 LARGEST_BATCH = "largest batch"
+SPEED_UP = "speed-up"
 TOP1, TOP5 = "top-1 accuracy", "top-5 accuracy"
 
 MS_PER_SAMPLE, MS_PER_BATCH = "ms per sample", "ms per batch"
@@ -22,7 +23,8 @@ class Measurement:
 
     ``phase``: inference, updateOutput, ... ``op``: one layer or operator of the net. ``software``: framework,
     kernels and number format. ``samples``: how many ``value`` is the median of, whose 95 % interval is
-    ``low`` to ``high``; 0 for a number without statistics. ``source``: the title of the publication.
+    ``low`` to ``high``; 0 for a number without statistics. ``verdict``: of a comparison (FASTER, ...).
+    ``source``: the title of the publication.
     """
 
     quantity: str
@@ -37,6 +39,7 @@ class Measurement:
     samples: int = 0
     low: float | None = None
     high: float | None = None
+    verdict: str = ""
     source: str = ""
 
     @property

@@ -112,7 +112,11 @@ def measurement_table(title: str, found: Sequence[Measurement], names: Sequence[
 
 
 def trust(one: Measurement) -> str:
-    """Returns how far its value can be trusted, from its interval; '' for a number without statistics."""
+    """Returns a comparison's verdict, or how far the value can be trusted, from its interval; '' for a number
+    without statistics.
+    """
+    if one.verdict:
+        return one.verdict
     if not one.samples or one.low is None or one.high is None:
         return ""
     if one.samples < FEWEST_FOR_AN_INTERVAL:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from convnet_benchmarks.points.fields import is_whole
 from convnet_benchmarks.points.file import is_point_file, read_points
 from convnet_benchmarks.results.load import ResultFile
 from convnet_benchmarks.tables import counted
@@ -23,30 +24,44 @@ def recorded(file: ResultFile) -> Iterator[tuple[Mapping[str, Any], str]]:
     """Yields the recorded environments with the time of each (ISO 8601), '' where it is not told."""
     records: list[Any] = read_points(file.path) if is_point_file(file.path) else []
     if file.document is not None:
-        records = [file.document, *file.document.get("points", ()), *file.document.get("comparisons", ())]
+        records = [file.document]
+        for name in ("points", "comparisons"):
+            more = file.document.get(name)
+            records += more if isinstance(more, list) else []
     for record in records:
-        held = [record, *(record.get("results") or {}).values()]
-        for each in held:
-            if isinstance(each.get("environment"), Mapping):
+        if not isinstance(record, Mapping):
+            continue
+        for each in (record, *_inner(record, "results").values()):
+            if isinstance(each, Mapping) and isinstance(each.get("environment"), Mapping):
                 yield each["environment"], str(record.get("time") or "")
 
 
 def _line(environment: Mapping[str, Any]) -> str:
     """Returns one environment in a line; '' where it lacks what every version has recorded."""
-    cpu, torch, gpu = (environment.get(name) or {} for name in ("cpu", "torch", "gpu"))
+    cpu, torch, gpu, software = (_inner(environment, name) for name in ("cpu", "torch", "gpu", "software"))
     if not cpu.get("model"):
         return ""
-    cores = len(cpu.get("affinity") or ()) or cpu.get("logical_cores")
-    software = environment.get("software") or {}
+    affinity, threads = cpu.get("affinity"), torch.get("threads")
+    cores = len(affinity) if isinstance(affinity, list) else cpu.get("logical_cores")
     parts = [
-        cpu["model"] + (f", {gpu['name']}" if gpu.get("name") else ""),
-        counted(cores, "core") if cores else "",
-        counted(torch["threads"], "thread") if torch.get("threads") else "",
+        str(cpu["model"]) + (f", {gpu['name']}" if gpu.get("name") else ""),
+        _counted(cores, "core"),
+        _counted(threads, "thread"),
         f"torch {torch['version']}" if torch.get("version") else "",
         f"Python {software['python']}" if software.get("python") else "",
         str(software.get("os") or ""),
     ]
     return ", ".join(filter(None, parts))
+
+
+def _counted(number: Any, noun: str) -> str:
+    return counted(number, noun) if is_whole(number) else ""
+
+
+def _inner(content: Any, name: str) -> Mapping[str, Any]:
+    """Returns an object in another one, an empty one where it is not there: nothing here is refused."""
+    found = content.get(name) if isinstance(content, Mapping) else None
+    return found if isinstance(found, Mapping) else {}
 
 
 def _period(days: Sequence[str]) -> str:

@@ -11,6 +11,7 @@ import pytest
 
 from convnet_benchmarks.commands.compare.rows import compare
 from convnet_benchmarks.commands.report.data import ReportData
+from convnet_benchmarks.commands.report.machines import machines
 from convnet_benchmarks.commands.report.plots import all_plots
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.output import SCHEMA
@@ -99,6 +100,7 @@ def test_a_faulty_field_is_named_or_does_not_matter(tmp_path: Path, name: str) -
                 file = load(str(path))
                 for plot in plots.values():
                     plot.chart(ReportData([file], []))
+                machines([file])
             except UserError as error:
                 refused += 1
                 assert str(error).startswith(str(path)) and "\n" not in str(error)

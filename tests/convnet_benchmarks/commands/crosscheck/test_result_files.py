@@ -94,6 +94,10 @@ def test_precisions_are_held_to_the_coarser_ones_tolerance(crosscheck: Command, 
     nearly = write(tmp_path / "c.npz", {"x": x + 1e-7})
     code, stdout, *_ = crosscheck(a, nearly)
     assert code == 1
+    assert "offset: B is A + 1e-07" in stdout
+    rounded = write(tmp_path / "d.npz", {"x": x.astype(np.float32).astype(np.float64)})
+    code, stdout, *_ = crosscheck(a, rounded)
+    assert code == 1
     assert "agrees to single precision" in stdout
     assert crosscheck(a, nearly, "--rtol", "1e-6")[0] == 0
     assert crosscheck(a, nearly, "--atol", "2e-7")[0] == 0

@@ -89,8 +89,8 @@ def test_speed_ups_have_their_intervals_and_verdicts(tmp_path: Path) -> None:
     assert found is not None
     (panel,) = found.panels
     (series,) = panel.series
-    assert [(mark.x, mark.low, mark.high) for mark in series.marks] == [(2.0, 1.96, 2.04), (0.5, 0.49, 0.51)]
-    assert [row[-1] for row in found.table.rows] == ["FASTER", "SLOWER"]
+    assert [(mark.x, mark.low, mark.high) for mark in series.marks] == [(0.5, 0.49, 0.51), (2.0, 1.96, 2.04)]
+    assert [row[-1] for row in found.table.rows] == ["SLOWER", "FASTER"]
 
 
 def test_machines_are_named_with_their_cores_threads_and_days(tmp_path: Path) -> None:
