@@ -42,19 +42,27 @@ local function find_plain(bytes, part, start)
    return number, number + #text.characters(part) - 1
 end
 
-function search.find(bytes, pattern, start, plain)
-   bytes, pattern = string_argument(bytes, 1, 'find'), string_argument(pattern, 2, 'find')
-   if plain or not find_bytes(pattern, '[%^%$%*%+%?%.%(%[%%%-]') then return find_plain(bytes, pattern, start) end
+-- Where the pattern holds from a place on: the match, the number of captures, the first place and the one behind; nil
+-- where it does not.
+local function found(bytes, pattern, start)
    local match = patterns.over(bytes)
    local chain, captures, anchored, unfinished = patterns.compile(pattern, true)
-   if not match or not chain then error(INVALID, 2) end
+   if not match or not chain then error(INVALID, 3) end
    local first = first_of(start, match.count)
    if not first then return nil end
    local behind
    first, behind = hold(match, chain, first, anchored)
-   if match.problem then error(match.problem, 2) end
+   if match.problem then error(match.problem, 3) end
    if not first then return nil end
-   if unfinished then error(UNFINISHED, 2) end
+   if unfinished then error(UNFINISHED, 3) end
+   return match, captures, first, behind
+end
+
+function search.find(bytes, pattern, start, plain)
+   bytes, pattern = string_argument(bytes, 1, 'find'), string_argument(pattern, 2, 'find')
+   if plain or not find_bytes(pattern, '[%^%$%*%+%?%.%(%[%%%-]') then return find_plain(bytes, pattern, start) end
+   local match, captures, first, behind = found(bytes, pattern, start)
+   if not match then return nil end
    return first, behind - 1, patterns.captures(match, captures)
 end
 
@@ -66,16 +74,8 @@ end
 
 function search.match(bytes, pattern, start)
    bytes, pattern = string_argument(bytes, 1, 'match'), string_argument(pattern, 2, 'match')
-   local match = patterns.over(bytes)
-   local chain, captures, anchored, unfinished = patterns.compile(pattern, true)
-   if not match or not chain then error(INVALID, 2) end
-   local first = first_of(start, match.count)
-   if not first then return nil end
-   local behind
-   first, behind = hold(match, chain, first, anchored)
-   if match.problem then error(match.problem, 2) end
-   if not first then return nil end
-   if unfinished then error(UNFINISHED, 2) end
+   local match, captures, first, behind = found(bytes, pattern, start)
+   if not match then return nil end
    return found_values(match, captures, first, behind)
 end
 

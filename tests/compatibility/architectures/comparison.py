@@ -2,18 +2,18 @@
 
 import copy
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
 from lua_compat import t7
 from lua_compat.conversion import to_torch
+from tests.helpers.torch_values import mapped, tensors_of, value_of
 
 OUTPUTS = 1e-10  # of the largest value
 GRADIENTS = 1e-7  # of a parameter's largest
@@ -56,9 +56,9 @@ def _gradients(record: Any, net: nn.Module) -> str:
                 net.eval()(value_of(record["input"]))
     net.train()
     parameters = list(net.parameters())
-    given = _mapped(lambda t: t.requires_grad_(t.is_floating_point()), value_of(record["input"]))
+    given = mapped(lambda t: t.requires_grad_(t.is_floating_point()), value_of(record["input"]))
     with _not_random():
-        output = net(_mapped(torch.clone, given))
+        output = net(mapped(torch.clone, given))
     pairs = [
         pair for pair in zip(tensors_of(output), tensors_of(value_of(record["towards"])), strict=True)
         if pair[0].requires_grad
@@ -95,21 +95,6 @@ def _state(record: Any, net: nn.Module) -> str:
     other.load_state_dict(state)
     with torch.no_grad(), _not_random():
         return _different("state_dict", other(value_of(record["input"])), record["evaluated"], OUTPUTS)
-
-
-def value_of(lua: Any) -> Any:
-    """Returns tensors as torch tensors, tables as lists."""
-    if isinstance(lua, t7.Tensor):
-        return torch.from_numpy(np.array(lua.numpy()))
-    return [value_of(item) for item in lua.array()] if isinstance(lua, t7.LuaTable) else lua
-
-
-def tensors_of(value: Any) -> list[Tensor]:
-    return [value] if isinstance(value, torch.Tensor) else [t for item in value for t in tensors_of(item)]
-
-
-def _mapped(function: Callable[[Tensor], Tensor], value: Any) -> Any:
-    return function(value) if isinstance(value, torch.Tensor) else [_mapped(function, v) for v in value]
 
 
 def _different(what: str, got: Any, lua: Any, tolerance: float) -> str:

@@ -7,7 +7,6 @@ was written (docs/models.md).
 import io
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
@@ -17,6 +16,7 @@ from lua_compat.conversion import ConversionError, from_torch, to_torch
 from lua_compat.torch_modules.tables import CAddTable
 from nets.modules.torch7 import Concat, View
 from tests.helpers.places import GOLDEN
+from tests.helpers.torch_values import tensors_of, value_of
 
 CASES = {
     f"{place}: {case['expr']}": case
@@ -33,16 +33,6 @@ def read_back(model: Any) -> Any:
     t7.save(file, model)
     file.seek(0)
     return t7.load(file)
-
-
-def value_of(lua: Any) -> Any:
-    if isinstance(lua, t7.Tensor):
-        return torch.from_numpy(np.array(lua.numpy()))
-    return [value_of(item) for item in lua.array()] if isinstance(lua, t7.LuaTable) else lua
-
-
-def tensors_of(value: Any) -> list[Tensor]:
-    return [value] if isinstance(value, torch.Tensor) else [t for item in value for t in tensors_of(item)]
 
 
 @pytest.mark.parametrize("name", CASES)

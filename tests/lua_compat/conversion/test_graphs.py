@@ -12,6 +12,7 @@ from torch.nn import functional
 from lua_compat import t7
 from lua_compat.conversion import ConversionError, from_torch, to_torch
 from tests.helpers.commands import run_lua
+from tests.helpers.torch_values import tensors_of
 
 
 class Bottleneck(nn.Module):
@@ -148,10 +149,6 @@ NETS: dict[str, tuple[nn.Module, tuple[tuple[int, ...], ...]]] = {
     "dilated sequences": (nn.Conv1d(4, 6, 3, 2, 2, dilation=2, groups=2, bias=False), ((2, 4, 12),)),
     "products": (nn.Bilinear(3, 4, 5), ((2, 3), (2, 4))),
 }  # fmt: skip
-
-
-def tensors_of(value: Any) -> list[Tensor]:
-    return [value] if isinstance(value, torch.Tensor) else [t for item in value for t in tensors_of(item)]
 
 
 def prepared(name: str) -> tuple[nn.Module, list[Tensor]]:

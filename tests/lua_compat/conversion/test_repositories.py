@@ -3,15 +3,15 @@ files."""
 
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from lua_compat import t7
 from lua_compat.conversion import ConversionError, from_torch, to_torch
 from lua_compat.lua_modules import LuaModule
 from tests.helpers.places import GOLDEN
+from tests.helpers.torch_values import tensors_of, value_of
 
 MODELS = GOLDEN / "models"
 CASES = {
@@ -19,17 +19,6 @@ CASES = {
     for file in ("repositories.t7", "cyclegan.t7")
     for case in t7.load(MODELS / file).array()
 }
-
-
-def value_of(lua: Any) -> Any:
-    """Tensors as torch tensors, tables as lists."""
-    if isinstance(lua, t7.LuaTable):
-        return [value_of(item) for item in lua.array()]
-    return torch.from_numpy(np.array(lua.numpy()))
-
-
-def tensors_of(value: Any) -> list[Tensor]:
-    return [value] if isinstance(value, torch.Tensor) else [t for item in value for t in tensors_of(item)]
 
 
 def assert_same(got: Any, expected: Any) -> None:

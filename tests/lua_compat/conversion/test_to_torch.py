@@ -2,17 +2,18 @@
 
 import math
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from lua_compat import t7
 from lua_compat.conversion import ConversionError, convert, from_torch, to_torch
 from tests.helpers.places import GOLDEN
+from tests.helpers.torch_values import mapped, tensors_of, value_of
 
 # models/models.t7: see probe_models.lua there. Interpolation weights are float32 in Torch7, and some of its
 # gradients hold an epsilon of 1e-7.
@@ -21,21 +22,6 @@ CASES = {
     f"{place}: {case['expr']}": case
     for place, case in enumerate(t7.load(GOLDEN / "models" / "models.t7").array(), 1)
 }
-
-
-def value_of(lua: Any) -> Any:
-    """Tensors as torch tensors, tables as lists."""
-    if isinstance(lua, t7.Tensor):
-        return torch.from_numpy(np.array(lua.numpy()))
-    return [value_of(item) for item in lua.array()] if isinstance(lua, t7.LuaTable) else lua
-
-
-def tensors_of(value: Any) -> list[Tensor]:
-    return [value] if isinstance(value, torch.Tensor) else [t for item in value for t in tensors_of(item)]
-
-
-def mapped(function: Callable[[Tensor], Tensor], value: Any) -> Any:
-    return function(value) if isinstance(value, torch.Tensor) else [mapped(function, v) for v in value]
 
 
 def assert_close(expected: Any, got: Any, tolerance: float = TOLERANCE) -> None:
