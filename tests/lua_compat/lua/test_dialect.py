@@ -289,8 +289,8 @@ def test_traces_are_dumped(tmp_path: Path) -> None:
         tmp_path,
         r"""
         local dump, out = require 'jit.dump', paths.dirname(arg[0]) .. '/out.txt'
-        -- LuaJIT counts by addresses what runs often, and so compiles another piece first now and then: the same code is
-        -- loaded anew until its dump is as it should be; the last one is returned.
+        -- LuaJIT counts by addresses what runs often, and so compiles another piece first now and then: the
+        -- same code is loaded anew until its dump is as it should be; the last one is returned.
         local function dumped(options, code, is_as_it_should_be)
            local text
            for try = 1, 100 do
