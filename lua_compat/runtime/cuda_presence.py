@@ -1,5 +1,6 @@
 """Whether there may be a CUDA GPU, asked before PyTorch is loaded, which alone knows."""
 
+import ctypes
 import os
 import re
 import sys
@@ -11,10 +12,20 @@ _BUILT_FOR_GPUS = re.compile(r"^(cuda|hip)\b[^=\n]*= *['\"]", re.MULTILINE)
 
 
 def may_have_cuda() -> bool:
-    """Returns False where PyTorch was built without CUDA, or where nothing in /dev is a GPU's."""
-    if sys.platform.startswith("linux") and not any(map(os.path.exists, _DEVICES)):
+    """Returns False where PyTorch was built without CUDA, or where there is neither a GPU's device in /dev
+    nor the driver's library, without which PyTorch finds none.
+    """
+    if not _built_for_gpus():
         return False
-    return _built_for_gpus()
+    return not sys.platform.startswith("linux") or any(map(os.path.exists, _DEVICES)) or _has_driver()
+
+
+def _has_driver() -> bool:
+    try:
+        ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return False
+    return True
 
 
 def _built_for_gpus() -> bool:

@@ -1,4 +1,4 @@
-"""Run by Python at its start where this folder is in PYTHONPATH: the fake GPU comes with torch."""
+"""Run by Python at its start where this folder is in PYTHONPATH: loads torch, and the fake GPU with it."""
 
 import sys
 from importlib.abc import Loader, MetaPathFinder
@@ -42,3 +42,5 @@ class _Finder(MetaPathFinder):
 
 
 sys.meta_path.insert(0, _Finder())
+# At once: th looks for a GPU's device or driver before it loads PyTorch, and here there is neither.
+import torch  # noqa: E402, F401
