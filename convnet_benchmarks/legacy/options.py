@@ -14,11 +14,10 @@ from typing import Annotated, Any, ClassVar, TypeVar
 from argparse_dataclass import ArgumentParser
 
 from convnet_benchmarks.errors import UserError, unknown
-from convnet_benchmarks.options.parser import OneLineParser
+from convnet_benchmarks.options.parser import OneLineParser, ShowVersion
 from convnet_benchmarks.options.types import input_size, natural, positive, seconds, seed, thread_count
 from convnet_benchmarks.workload.backends import LEGACY_BACKENDS
 from convnet_benchmarks.workload.devices import DTYPES
-from nets.version import version_line
 
 # Field types are read by argparse-dataclass at run time, so this module must not postpone annotations.
 
@@ -255,9 +254,7 @@ def parse(options_class: type[Options], arguments: Sequence[str], program: str, 
         formatter_class=_HelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument(
-        "--version", action="version", version=version_line(program), help="print the versions"
-    )
+    parser.add_argument("--version", action=ShowVersion)
     options: Options = parser.parse_args(canonical(options_class, arguments))
     return options
 

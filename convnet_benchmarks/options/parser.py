@@ -1,10 +1,26 @@
 """argparse with its complaints as one line on stderr."""
 
 import argparse
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from convnet_benchmarks.errors import UserError, did_you_mean, unknown
 from nets.version import version_line
+
+
+class ShowVersion(argparse.Action):
+    """Prints the program's version line and ends with exit code 0.
+
+    argparse's own action takes the line itself, so packages' metadata would be read at every start.
+    """
+
+    def __init__(self, option_strings: Sequence[str], dest: str, **kwargs: Any) -> None:
+        about = "print the versions of this program, PyTorch and Python"
+        super().__init__(option_strings, argparse.SUPPRESS, nargs=0, default=argparse.SUPPRESS, help=about)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
+        print(version_line(parser.prog))
+        parser.exit()
 
 
 class OneLineParser(argparse.ArgumentParser):
@@ -12,8 +28,7 @@ class OneLineParser(argparse.ArgumentParser):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        about = "print the versions of this program, PyTorch and Python"
-        self.add_argument("--version", action="version", version=version_line(self.prog), help=about)
+        self.add_argument("--version", action=ShowVersion)
 
     def error(self, message: str) -> NoReturn:
         rest = message.removeprefix("unrecognized arguments: ")

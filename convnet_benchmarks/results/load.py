@@ -43,6 +43,7 @@ class ResultFile:
     """``kind``: log, points, benchmark, criterion, or the study's name. ``document``: a study's JSON.
 
     ``runs``: of a legacy script, where the file says how each was started, with its measurements.
+    ``records``: of a file of points, the last of each point.
     """
 
     path: str
@@ -50,13 +51,15 @@ class ResultFile:
     measurements: tuple[Measurement, ...]
     document: Mapping[str, Any] | None = None
     runs: tuple[tuple[Setup, tuple[Measurement, ...]], ...] = ()
+    records: tuple[Mapping[str, Any], ...] = ()
 
 
 def load(path: str) -> ResultFile:
     """Reads a result file or legacy log; raises UserError where it is neither, or holds nothing measured."""
     if is_point_file(path):
-        found = [m for number, record in latest_lines(path) for m in _of_line(path, number, record)]
-        return _checked(ResultFile(path, "points", tuple(found)))
+        lines = latest_lines(path)
+        found = [m for number, record in lines for m in _of_line(path, number, record)]
+        return _checked(ResultFile(path, "points", tuple(found), records=tuple(one for _, one in lines)))
     document = _json_document(path)
     if document is None:
         runs = [(run.setup, tuple(_of_log(run))) for run in load_runs(path)]

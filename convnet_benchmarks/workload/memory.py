@@ -38,6 +38,14 @@ def available_bytes() -> int | None:
         return None
 
 
+def memory_budget(asked: int | None, shares: int = 1) -> int | None:
+    """Returns the bytes that each of ``shares`` processes may take: as ``asked``, or an equal part of what is
+    available; None where the system does not say.
+    """
+    available = available_bytes() if asked is None else None
+    return asked if available is None else int(available * SHARE_OF_MEMORY / shares)
+
+
 def _bytes_in(path: str, field: str) -> int | None:
     try:
         with open(path, encoding="ascii", errors="replace") as info:

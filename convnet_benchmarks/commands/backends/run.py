@@ -17,7 +17,7 @@ from convnet_benchmarks.points.process import PointWorker, WorkerEndedError, des
 from convnet_benchmarks.timing.statistics import summarise
 from convnet_benchmarks.timing.verdicts import speed_up
 from convnet_benchmarks.workload.devices import device_type
-from convnet_benchmarks.workload.memory import SHARE_OF_MEMORY, available_bytes
+from convnet_benchmarks.workload.memory import memory_budget
 from convnet_benchmarks.workload.variants import Variant
 
 # A sample lasts at least this long, by as many passes as that takes.
@@ -53,7 +53,11 @@ class Comparison:
 
     def measured(self) -> dict[str, Any]:
         """Returns the line, measured on this machine."""
-        limits = {**self.sitting.limits, "memory_budget": self._memory_budget()}
+        limits = dict(self.sitting.limits)
+        on_cpu = self.point.device == "cpu"
+        limits["memory_budget"] = (
+            memory_budget(limits["memory_budget"], 1 + len(self.others)) if on_cpu else None
+        )
         found = compare(self.point, self.without, self.others, replace(self.sitting, limits=limits))
         return {**self.head, "cores": limits["cores"], **found}
 
@@ -62,18 +66,6 @@ class Comparison:
         results = {name: {"status": FAILED, "reason": reason} for name in self.head["variants"]}
         found = {"status": FAILED, "reason": reason, "waiting": self.sitting.waiting, "results": results}
         return {**self.head, "cores": self.sitting.limits["cores"], **found}
-
-    def _memory_budget(self) -> int | None:
-        """Returns bytes for each variant's process on a CPU: as told, or an equal share of what is
-        available.
-        """
-        if self.point.device != "cpu":
-            return None
-        budget: int | None = self.sitting.limits["memory_budget"]
-        available = available_bytes()
-        if budget is None and available is not None:
-            budget = int(available * SHARE_OF_MEMORY / (1 + len(self.others)))
-        return budget
 
 
 def measure_on_worker(comparison: Comparison) -> dict[str, Any]:

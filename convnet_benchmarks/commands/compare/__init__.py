@@ -16,9 +16,10 @@ from convnet_benchmarks.timing.statistics import FEWEST_FOR_A_VERDICT
 from convnet_benchmarks.timing.verdicts import FASTER, OLD_IS_FASTER, OLD_IS_SLOWER, SAME, SLOWER, by_how_much
 
 if TYPE_CHECKING:
-    from convnet_benchmarks.commands.compare.rows import ComparedRow, Comparison, Ratio
+    from convnet_benchmarks.commands.compare.rows import ComparedRow, Comparison
     from convnet_benchmarks.options.study import StudyOutput
     from convnet_benchmarks.results.load import ResultFile
+    from convnet_benchmarks.results.ratio import Ratio
     from convnet_benchmarks.tables import Cell, Table
 
 SUMMARY = "results and legacy logs side by side: FASTER, SLOWER, SAME or UNSURE"

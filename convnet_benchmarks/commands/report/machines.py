@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from convnet_benchmarks.points.fields import is_whole
-from convnet_benchmarks.points.file import is_point_file, read_points
 from convnet_benchmarks.results.load import ResultFile
 from convnet_benchmarks.tables import counted
 
@@ -22,7 +21,7 @@ def machines(files: Sequence[ResultFile]) -> list[str]:
 
 def recorded(file: ResultFile) -> Iterator[tuple[Mapping[str, Any], str]]:
     """Yields the recorded environments with the time of each (ISO 8601), '' where it is not told."""
-    records: list[Any] = read_points(file.path) if is_point_file(file.path) else []
+    records: list[Any] = list(file.records)
     if file.document is not None:
         records = [file.document]
         for name in ("points", "comparisons"):

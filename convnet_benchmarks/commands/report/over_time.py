@@ -9,8 +9,9 @@ from convnet_benchmarks.commands.report.machines import recorded
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.results.load import ResultFile
 from convnet_benchmarks.results.measurement import THROUGHPUT, TIME, Measurement
+from convnet_benchmarks.results.ratio import ratio
 from convnet_benchmarks.tables import Cell, Column, Table, counted
-from convnet_benchmarks.timing.verdicts import SLOWER, UNSURE, verdict
+from convnet_benchmarks.timing.verdicts import SLOWER, UNSURE
 
 TITLE = "Over time"
 COMMAND = "convnet-benchmarks sweep --nets alexnet --points DATE.jsonl, again for each date or commit"
@@ -48,29 +49,29 @@ def chart(files: Sequence[ResultFile]) -> Chart | None:
                 panels.setdefault((net, steps[0].measurement.unit), []).append(steps)
     slower = sum(step.verdict == SLOWER for steps in series for step in steps)
     found = "No step is SLOWER" if not slower else f"{counted(slower, 'step')} SLOWER"
-    moments = "; ".join(f"{place}: {_moment(file)}" for place, file in enumerate(files, 1))
+    moments = [_moment(file) for file in files]
     return Chart(
         "The same measurement of each date or commit. A point is named where it is slower than the one "
         "before, by the 95 % intervals of both.",
         [
-            _panel(net, [(name(firsts[id(steps)]), steps) for steps in own], files)
+            _panel(net, [(name(firsts[id(steps)]), steps) for steps in own], moments)
             for (net, _), own in panels.items()
         ],
-        _table(series, files),
-        [f"{found}. {moments}"],
+        _table(series, moments),
+        [f"{found}. {'; '.join(f'{place}: {moment}' for place, moment in enumerate(moments, 1))}"],
     )
 
 
-def _panel(net: str, lines: Sequence[tuple[str, Sequence[_Step]]], files: Sequence[ResultFile]) -> Panel:
+def _panel(net: str, lines: Sequence[tuple[str, Sequence[_Step]]], moments: Sequence[str]) -> Panel:
     values = [step.measurement.value for _, steps in lines for step in steps]
     first = lines[0][1][0].measurement
-    places = tuple(float(place) for place in range(1, len(files) + 1))
+    places = tuple(float(place) for place in range(1, len(moments) + 1))
     return Panel(
         net,
         "lines",
         Axis("date or commit, numbered as below", ticks=places, from_zero=False),
         Axis(f"{first.quantity} [{first.unit}]", log=max(values) > FAR_APART * min(values) > 0),
-        [Series(name, _marks(steps, files)) for name, steps in lines],
+        [Series(name, _marks(steps, moments)) for name, steps in lines],
     )
 
 
@@ -110,22 +111,19 @@ def _series(files: Sequence[ResultFile]) -> list[list[_Step]]:
 
 
 def _after(before: _Step, one: Measurement, place: int) -> _Step:
-    old, new = before.measurement, one
-    if one.quantity == TIME:
-        old, new = new, old
-    if not old.value:
+    found = ratio(before.measurement, one)
+    assert found is not None, "both are there"
+    if found.value is None:
         return _Step(one, place)
-    decided = UNSURE
-    if old.interval and new.interval and old.interval[0] > 0:
-        decided = verdict(new.interval[0] / old.interval[1], new.interval[1] / old.interval[0])
-    return _Step(one, place, new.value / old.value, decided)
+    both = before.measurement.interval and one.interval
+    return _Step(one, place, found.value, found.verdict if both else UNSURE)
 
 
-def _marks(steps: Sequence[_Step], files: Sequence[ResultFile]) -> list[Mark]:
+def _marks(steps: Sequence[_Step], moments: Sequence[str]) -> list[Mark]:
     marks = []
     for step in steps:
         one = step.measurement
-        more = [("date or commit", _moment(files[step.place - 1]))]
+        more = [("date or commit", moments[step.place - 1])]
         if step.ratio is not None:
             more.append(("against the one before", f"{number(step.ratio)} times as fast: {step.verdict}"))
         name = f"{SLOWER} {step.ratio:.3g}x" if step.verdict == SLOWER else ""
@@ -133,7 +131,7 @@ def _marks(steps: Sequence[_Step], files: Sequence[ResultFile]) -> list[Mark]:
     return marks
 
 
-def _table(series: Sequence[Sequence[_Step]], files: Sequence[ResultFile]) -> Table:
+def _table(series: Sequence[Sequence[_Step]], moments: Sequence[str]) -> Table:
     headings = (
         "net",
         "phase",
@@ -152,6 +150,6 @@ def _table(series: Sequence[Sequence[_Step]], files: Sequence[ResultFile]) -> Ta
         for step in steps:
             one = step.measurement
             about = (one.net, one.phase, one.batch, one.device, one.software)
-            value = (_moment(files[step.place - 1]), one.value, one.unit, one.low, one.high)
+            value = (moments[step.place - 1], one.value, one.unit, one.low, one.high)
             rows.append((*about, *value, step.ratio, step.verdict))
     return Table(TITLE, columns, rows)

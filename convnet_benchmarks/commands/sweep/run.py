@@ -16,7 +16,7 @@ from convnet_benchmarks.progress import Progress
 from convnet_benchmarks.timing.loops import Settling
 from convnet_benchmarks.workload import backends
 from convnet_benchmarks.workload.devices import device_type
-from convnet_benchmarks.workload.memory import SHARE_OF_MEMORY, available_bytes
+from convnet_benchmarks.workload.memory import memory_budget
 
 if TYPE_CHECKING:
     from convnet_benchmarks.points.cluster import Cluster
@@ -86,7 +86,8 @@ def measure_missing(
     They are measured here one after the other, or by the workers of ``cluster``.
     """
     limits = Limits(options.seconds, options.memory_budget, options.time_limit, options.cores)
-    known = {task.about: _known(task, file, options.memory_budget) for task in tasks}
+    found = latest(file.records)
+    known = {task.about: _known(task, found, options.memory_budget) for task in tasks}
     lacking = {task.about: _processes_lacking(task, known[task.about], options.processes) for task in tasks}
     too_large: TooLarge = {}  # the smallest batch that was out of memory, by combination
     for task in tasks:
@@ -120,9 +121,9 @@ def measure_missing(
         progress.clear()
 
 
-def _known(task: Task, file: PointFile, budget: int | None) -> dict[str, Any] | None:
-    """Returns the record in ``file`` that answers ``task``, if any."""
-    record = task.record_in(latest(file.records))
+def _known(task: Task, found: Mapping[Identity, dict[str, Any]], budget: int | None) -> dict[str, Any] | None:
+    """Returns the record in what ``latest`` found that answers ``task``, if any."""
+    record = task.record_in(found)
     return record if record is not None and _is_final(record, task, budget) else None
 
 
@@ -178,6 +179,8 @@ def _spread(
         if isinstance(record, WorkersLost):
             record = _record(task, task.machines[0], limits, {"status": FAILED, "reason": record.reason})
         yield task, record
+        if task.combination not in too_large:
+            continue
         for other, later in enumerate(tasks):
             smaller = _smaller_too_large(too_large, later)
             if smaller and calls.drop(other):
@@ -203,9 +206,8 @@ def measure_on_worker(task: Task, limits: Limits) -> dict[str, Any]:
 
 
 def _measured(task: Task, machine: dict[str, str], limits: Limits) -> dict[str, Any]:
-    available = available_bytes()
-    budget = limits.memory_budget or (available and int(available * SHARE_OF_MEMORY))
-    limits = replace(limits, memory_budget=budget if task.device_type == "cpu" else None)
+    budget = memory_budget(limits.memory_budget) if task.device_type == "cpu" else None
+    limits = replace(limits, memory_budget=budget)
     given = {name: getattr(limits, name) for name in ("memory_budget", "time_limit", "cores")}
     why_not = backends.find(task.point.backend).why_not_on(task.device_type)
     result: dict[str, Any]

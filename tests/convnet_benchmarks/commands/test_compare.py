@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from convnet_benchmarks.commands.compare.rows import DIFFERS, EQUAL, compare, ratio
+from convnet_benchmarks.commands.compare.rows import compare
 from convnet_benchmarks.results.measurement import Measurement
+from convnet_benchmarks.results.ratio import DIFFERS, EQUAL, ratio
 from convnet_benchmarks.timing.statistics import FEWEST_FOR_A_VERDICT
 from convnet_benchmarks.timing.verdicts import FASTER, OLD_IS_FASTER, OLD_IS_SLOWER, SAME, SLOWER, UNSURE
 from tests.helpers import made_results
