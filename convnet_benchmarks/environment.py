@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 
+from convnet_benchmarks.counters import open_counters
+
 if TYPE_CHECKING:
     import torch
 
@@ -29,6 +31,7 @@ def collect(device: "torch.device") -> dict[str, Any]:
         "software": _software(),
         "torch": _torch(),
         "gpu": _gpu(device),
+        "counters": _counters(device),
         "variables": {k: v for k, v in sorted(os.environ.items()) if _ALLOCATOR_VARIABLES.match(k)},
         "revision": _revision(),
     }
@@ -39,6 +42,24 @@ def machine(device: str) -> dict[str, str]:
     loaded.
     """
     return {"device": _device_name(device), "torch": metadata.version("torch")}
+
+
+def gpu_uuid(device: "torch.device") -> str | None:
+    """Returns what NVIDIA's tools call a GPU: CUDA's numbers are its own under CUDA_VISIBLE_DEVICES.
+
+    None where PyTorch does not tell it.
+    """
+    import torch
+
+    uuid = getattr(torch.cuda.get_device_properties(device), "uuid", None)
+    return None if uuid is None else f"GPU-{uuid}"
+
+
+def _counters(device: "torch.device") -> dict[str, str]:
+    """Returns what is counted while something is timed: ``read``, or why it is not."""
+    counters = open_counters(gpu_uuid(device) if device.type == "cuda" else None)
+    counters.close()
+    return dict.fromkeys(counters.readable, "read") | counters.reasons
 
 
 def _device_name(device: str) -> str:
@@ -136,7 +157,10 @@ def _gpu(device: "torch.device") -> dict[str, Any] | None:
         return None
     properties = torch.cuda.get_device_properties(device)
     state = _run(
-        "nvidia-smi", f"--id={device.index}", f"--query-gpu={_GPU_QUERY}", "--format=csv,noheader,nounits"
+        "nvidia-smi",
+        f"--id={gpu_uuid(device) or device.index}",
+        f"--query-gpu={_GPU_QUERY}",
+        "--format=csv,noheader,nounits",
     )
     return {
         "index": device.index,

@@ -33,6 +33,7 @@ HEAVY = {
     "numpy",
     "pandas",
     "prompt_toolkit",
+    "pynvml",
     "rich",
     "safetensors",
     "sklearn",

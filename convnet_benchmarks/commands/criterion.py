@@ -167,7 +167,7 @@ def _pass_times(run: LegacyRun, steps: _Steps, dry_run: float) -> None:
     start = time.perf_counter()
     for turn in range(turns):
         for each in range(passes):
-            ms = run.loop(f"t1 {turn * passes + each + 1}", steps.whole_pass, passes=1)
+            ms = run.one_pass(f"t1 {turn * passes + each + 1}", steps.whole_pass)
             run.text(f"t1 {lua_number(ms * run.samples_per_pass / 1e3)} seconds")
     seconds = run.processes.largest(time.perf_counter() - start)
     run.lines["feed moyen"] = seconds * 1e3 / turns / passes / run.samples_per_pass

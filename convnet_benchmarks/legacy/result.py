@@ -10,8 +10,10 @@ from convnet_benchmarks import output
 from convnet_benchmarks.legacy.options import LegacyOptions
 from convnet_benchmarks.legacy.torchrun import Processes
 from convnet_benchmarks.tables import Column, Table, counted
+from convnet_benchmarks.timing.counted import counted_cells, counted_columns
 from convnet_benchmarks.timing.loops import Loop
 from convnet_benchmarks.workload.backends import Backend
+from convnet_benchmarks.workload.devices import CPU
 from convnet_benchmarks.workload.ran import Ran
 from nets.net import Net
 
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 _CSV_FIGURES = ("label", "ms_per_sample", "median_ms", "low_ms", "high_ms", "minimum_ms", "passes", "verdict")
 _CSV_CONDITIONS = ("net", "batch_size", "input_shape", "backend", "dtype", "device")
 CSV_HEADER = (*_CSV_FIGURES, *_CSV_CONDITIONS)
+# Threads that work less than this share of the time have waited for something.
+_BUSY = 0.9
 
 
 @dataclass(frozen=True)
@@ -119,6 +123,7 @@ class Result:
                 Column("95 % interval"),
                 Column("minimum"),
                 Column("passes"),
+                *counted_columns(loop.conditions for loop in self.loops.values()),
                 Column("verdict"),
             ],
         )
@@ -127,11 +132,25 @@ class Result:
         for label, loop in self.loops.items():
             s = loop.summary()
             interval = f"{s.low / batch:.4g} .. {s.high / batch:.4g}"
-            table.rows.append([label, s.median / batch, interval, s.minimum / batch, s.samples, s.verdict])
+            per_sample = counted_cells(table.columns, loop.conditions, batch)
+            figures = [s.median / batch, interval, s.minimum / batch, s.samples, *per_sample]
+            table.rows.append([label, *figures, s.verdict])
             if s.advice:
                 advice[f"{s.verdict}: {s.advice}"] = None
-        table.notes += advice
+        table.notes += [*advice, *self._waiting_threads()]
         return table
+
+    def _waiting_threads(self) -> list[str]:
+        """Returns a note where the processor time of the loops says that threads waited."""
+        found = [loop.conditions.get("busy_cores") for loop in self.loops.values()]
+        busy = [cores for cores in found if cores is not None]
+        if self.ran.device != CPU or not busy or min(busy) >= _BUSY * self.ran.threads:
+            return []
+        threads = counted(self.ran.threads, "thread")
+        return [
+            f"busy cores: {min(busy):.2g} to {max(busy):.2g}, with {threads}: "
+            "they waited for other programs, or for each other"
+        ]
 
     def _kernels(self) -> str:
         """Returns the kernels by how many convolutions they ran: PyTorch's, or the engine's per phase."""
@@ -153,6 +172,7 @@ def _loop_dict(loop: Loop) -> dict[str, Any]:
         "seconds": loop.seconds,
         "samples_ms": list(loop.samples_ms),
         "summary": loop.summary().as_dict(),
+        "conditions": dict(loop.conditions),
     }
 
 

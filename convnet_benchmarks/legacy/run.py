@@ -3,7 +3,7 @@
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks.legacy.options import LegacyOptions
@@ -11,6 +11,7 @@ from convnet_benchmarks.legacy.result import Result
 from convnet_benchmarks.legacy.torchrun import Processes
 from convnet_benchmarks.legacy.workload import Workload
 from convnet_benchmarks.progress import Progress
+from convnet_benchmarks.timing.conditions import watched
 from convnet_benchmarks.timing.loops import Clock, Loop, run_loop, run_until_settled, warm_up
 from convnet_benchmarks.workload.kernels import Opened, recorded_kernels
 from nets.registry import parameter_count
@@ -81,15 +82,27 @@ class LegacyRun:
         passes: int | None = None,
     ) -> float:
         """Times ``work`` for ``passes`` passes (by default -iter's); returns ms per sample."""
-        passes = passes or self.options.iter
+        self.progress.start(label)
+        with watched(self.workload.device) as conditions:
+            self.processes.barrier()
+            conditions.start()
+            passes = passes or self.options.iter
+            if passes is None:
+                loop = run_until_settled(work, self.clock, free=free, look=conditions.look)
+            else:
+                loop = run_loop(
+                    work, passes, self.clock, free=free, clock_before_synchronise=clock_before_synchronise
+                )
+                conditions.look(passes)
+            return self._kept(label, replace(loop, conditions=conditions.as_dict()))
+
+    def one_pass(self, label: str, work: Callable[[], object]) -> float:
+        """Times one pass of a loop that is itself timed, and so does nothing else; returns ms per sample."""
         self.progress.start(label)
         self.processes.barrier()
-        if passes is None:
-            loop = run_until_settled(work, self.clock, free=free)
-        else:
-            loop = run_loop(
-                work, passes, self.clock, free=free, clock_before_synchronise=clock_before_synchronise
-            )
+        return self._kept(label, run_loop(work, 1, self.clock))
+
+    def _kept(self, label: str, loop: Loop) -> float:
         self.loops[label] = loop
         return self.processes.largest(loop.seconds) * 1e3 / loop.passes / self.samples_per_pass
 

@@ -6,14 +6,13 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks import environment
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.points.point import FAILED, OK, OUT_OF_MEMORY, UNSUPPORTED, Point
 from convnet_benchmarks.points.workload import PointWorkload, open_point
-from convnet_benchmarks.timing.conditions import Conditions, cpu_clock_mhz, gpu_clock_mhz
+from convnet_benchmarks.timing.conditions import Conditions, watched
 from convnet_benchmarks.timing.loops import (
     Clock,
     HostClock,
@@ -131,9 +130,8 @@ def figures(workload: PointWorkload, settling: Settling) -> dict[str, Any]:
     run, clock = workload.run, workload.clock
     with _memory_counted(workload.device) as memory:
         passes = warm_up(run, clock, most_seconds=settling.most_seconds)
-        conditions = Conditions(_clock_reader(workload.device))
-        throughput = _settled(run, clock, settling, conditions.look)
-        seen = conditions.as_dict()
+        with watched(workload.device) as conditions:
+            throughput = _settled(run, clock, settling, conditions)
     latency = throughput
     if workload.device.type == "cuda":  # a pass that nothing waits for overlaps the issue of the next one
 
@@ -150,8 +148,8 @@ def figures(workload: PointWorkload, settling: Settling) -> dict[str, Any]:
         "input_shapes": [list(workload.input.shape)],
         "samples_per_second": workload.ran.batch_size * 1e3 / throughput.summary().median,
         "latency_ms": _percentiles(latency.samples_ms),
-        "pass_ms": {**throughput.summary().without_advice(), **_throttled(seen)},
-        "conditions": seen,
+        "pass_ms": throughput.summary().without_advice(),
+        "conditions": throughput.conditions,
         "phases_ms": {name: loop.summary().without_advice() for name, loop in phases.items()},
         "warm_up_passes": passes,
         **memory,
@@ -169,26 +167,22 @@ def _percentiles(samples_ms: Sequence[float]) -> dict[str, float]:
     }
 
 
-def _clock_reader(device: "torch.device") -> Callable[[], float | None]:
-    return partial(gpu_clock_mhz, device.index or 0) if device.type == "cuda" else cpu_clock_mhz
-
-
-def _throttled(seen: dict[str, Any]) -> dict[str, str]:
-    """Returns the verdict on passes of which some ran with a low clock; they stay among the samples."""
-    return {"verdict": "throttled"} if seen["throttled_passes"] else {}
-
-
 def _settled(
     work: Callable[[], object],
     clock: Clock,
     settling: Settling,
-    look: Callable[[int], object] = lambda _: None,
+    conditions: Conditions | None = None,
 ) -> Loop:
     """Repeats as ``settling`` says, with fewer passes to begin with where it has no time for them."""
     seconds = run_loop(work, 1, clock).seconds
     affordable = int(settling.most_seconds / max(seconds, 1e-9))
     fewest = max(_FEWEST_PASSES, min(settling.fewest_passes, affordable))
-    return run_until_settled(work, clock, replace(settling, fewest_passes=fewest), look=look)
+    settling = replace(settling, fewest_passes=fewest)
+    if conditions is None:
+        return run_until_settled(work, clock, settling)
+    conditions.start()
+    loop = run_until_settled(work, clock, settling, look=conditions.look)
+    return replace(loop, conditions=conditions.as_dict())
 
 
 @contextlib.contextmanager

@@ -1,22 +1,31 @@
-"""The machine while something is timed: its clock, the processor time and the energy that were used.
+"""The machine while something is timed: its clock, and the processor time, instructions and energy of it.
 
-Read between timed passes, never during one. What a machine does not tell is None.
+Read between timed passes, never during one. What a machine does not tell is None, or is not there.
 """
 
+import contextlib
 import os
 import shutil
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import psutil
 
+from convnet_benchmarks.counters import Counters, open_counters
+from convnet_benchmarks.counters.counter import UnreadableError
+from convnet_benchmarks.counters.nvml import NvmlGpu
+from convnet_benchmarks.environment import gpu_uuid
+
+if TYPE_CHECKING:
+    import torch
+
 # A clock below this share of the highest one seen means that the machine was slowed down (nvbench's default).
 THROTTLED = 0.75
-_RAPL = Path("/sys/class/powercap")
+_PROCESSOR, _WALL = "processor seconds", "wall seconds"
 
 
 @dataclass
@@ -27,14 +36,26 @@ class Conditions:
     """
 
     clock_mhz: Callable[[], float | None]
+    counters: Counters = field(default_factory=lambda: Counters({}, {}))
     looks: list[tuple[int, float | None]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._wall, self._cpu, self._energy = time.perf_counter(), time.process_time(), _energy()
+        self._grown: dict[str, float] = {}
+        self._lost: set[str] = set()
         self.looks.append((0, self.clock_mhz()))
+        self.start()
+
+    def start(self) -> None:
+        """Leaves out of the account what happened since the last look."""
+        self._last = self._read()
 
     def look(self, passes: int) -> None:
-        """Notes the clock after ``passes`` more passes."""
+        """Notes the clock after ``passes`` more passes, and what they took."""
+        now = self._read()
+        for name, reading in now.items():
+            if name in self._last:
+                self._grown[name] = self._grown.get(name, 0.0) + reading - self._last[name]
+        self._last = now
         self.looks.append((passes, self.clock_mhz()))
 
     @property
@@ -46,15 +67,41 @@ class Conditions:
     def as_dict(self) -> dict[str, Any]:
         """Returns what was seen since the start, as plain JSON values; docs/results.md describes them."""
         passes = sum(done for done, _ in self.looks)
-        wall, cpu = time.perf_counter() - self._wall, time.process_time() - self._cpu
+        grown = {name: value for name, value in self._grown.items() if name not in self._lost}
+        wall, processor = grown.pop(_WALL, 0.0), grown.pop(_PROCESSOR, 0.0)
         clocks = [clock for _, clock in self.looks if clock]
         return {
             "clock_mhz": {"lowest": min(clocks), "highest": max(clocks)} if clocks else None,
+            "clocks": [list(look) for look in self.looks[1:]],
             "throttled_passes": self.throttled_passes,
-            "cpu_ms_per_pass": 1e3 * cpu / passes if passes else None,
-            "busy_cores": cpu / wall if wall > 0 else None,
-            "joules_per_pass": _joules(self._energy, passes),
+            "cpu_ms_per_pass": 1e3 * processor / passes if passes else None,
+            "busy_cores": processor / wall if wall > 0 else None,
+            **{f"{name}_per_pass": value / passes for name, value in grown.items() if passes},
         }
+
+    def _read(self) -> dict[str, float]:
+        readings = {_WALL: time.perf_counter(), _PROCESSOR: time.process_time()}
+        for name, counter in self.counters.readable.items():
+            try:
+                readings[name] = counter.read()
+            except (OSError, ValueError, UnreadableError):  # the driver was unloaded, rights were taken
+                self._lost.add(name)
+        return readings
+
+
+@contextlib.contextmanager
+def watched(device: "torch.device") -> Iterator[Conditions]:
+    """Yields the conditions of ``device`` from now on, with whatever this machine counts."""
+    with contextlib.ExitStack() as stack:
+        if device.type != "cuda":
+            clock_mhz: Callable[[], float | None] = cpu_clock_mhz
+            counters = open_counters()
+        else:
+            uuid = gpu_uuid(device)
+            clock_mhz = _gpu_clock(uuid, device.index or 0, stack)
+            counters = open_counters(uuid)
+        stack.callback(counters.close)
+        yield Conditions(clock_mhz, counters)
 
 
 def cpu_clock_mhz() -> float | None:
@@ -68,34 +115,23 @@ def cpu_clock_mhz() -> float | None:
     return float(max(found)) if found else None
 
 
-def gpu_clock_mhz(index: int) -> float | None:
-    """Returns the clock of a GPU's multiprocessors, from nvidia-smi."""
+def _gpu_clock(uuid: str | None, index: int, stack: contextlib.ExitStack) -> Callable[[], float | None]:
+    """Returns what reads the clock of a GPU: NVML, which takes microseconds, or nvidia-smi."""
+    if uuid is not None:
+        with contextlib.suppress(UnreadableError):
+            gpu = NvmlGpu(uuid)
+            stack.callback(gpu.close)
+            return gpu.clock_mhz
+    return partial(smi_clock_mhz, uuid or str(index))
+
+
+def smi_clock_mhz(gpu: str) -> float | None:
+    """Returns the clock of a GPU's multiprocessors, from nvidia-smi; ``gpu``: its UUID or number."""
     if shutil.which("nvidia-smi") is None:
         return None
-    query = ["nvidia-smi", f"--id={index}", "--query-gpu=clocks.sm", "--format=csv,noheader,nounits"]
+    query = ["nvidia-smi", f"--id={gpu}", "--query-gpu=clocks.sm", "--format=csv,noheader,nounits"]
     try:
         done = subprocess.run(query, capture_output=True, text=True, timeout=10, check=True)
         return float(done.stdout)
     except (OSError, ValueError, subprocess.SubprocessError):
         return None
-
-
-def _energy() -> dict[str, int]:
-    """Returns the counters of the processors' packages (RAPL) in microjoules, where they may be read."""
-    found = {}
-    for domain in sorted(_RAPL.glob("intel-rapl:[0-9]*")):
-        if domain.name.count(":") == 1:
-            try:
-                found[domain.name] = int((domain / "energy_uj").read_text())
-            except (OSError, ValueError):
-                continue
-    return found
-
-
-def _joules(before: dict[str, int], passes: int) -> float | None:
-    """Returns the energy of a pass: of the whole machine's packages, whatever else ran on them."""
-    after = _energy()
-    if not before or before.keys() != after.keys() or not passes:
-        return None
-    microjoules = sum(after[name] - before[name] for name in before)
-    return microjoules / 1e6 / passes if microjoules >= 0 else None  # a counter began again at 0

@@ -2,8 +2,8 @@
 
 import itertools
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from convnet_benchmarks.timing.statistics import STABLE_HALF_WIDTH, Summary, summarise
@@ -72,19 +72,24 @@ def device_clock(device: "torch.device") -> Clock:
 
 @dataclass(frozen=True)
 class Loop:
-    """A timed loop: ``seconds`` by the host's clock from its start to its end, and a sample per pass."""
+    """A timed loop: ``seconds`` by the host's clock from its start to its end, and a sample per pass.
+
+    ``conditions``: of the machine meanwhile (``timing/conditions.py``); empty where nobody looked.
+    """
 
     passes: int
     seconds: float
     samples_ms: tuple[float, ...]
     timed_out: bool = False
+    conditions: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def ms_per_pass(self) -> float:
         return self.seconds * 1e3 / self.passes
 
     def summary(self) -> Summary:
-        return summarise(self.samples_ms, timed_out=self.timed_out)
+        throttled = bool(self.conditions.get("throttled_passes"))
+        return summarise(self.samples_ms, timed_out=self.timed_out, throttled=throttled)
 
 
 @dataclass(frozen=True)

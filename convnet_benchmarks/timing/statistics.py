@@ -28,7 +28,7 @@ class Summary:
     mean: float
     interquartile_range: float
     outliers: int
-    verdict: str  # stable, noisy, timed out, or too few samples
+    verdict: str  # stable, noisy, timed out, too few samples, or throttled
     advice: str  # what to do about the verdict; empty when stable
 
     @property
@@ -72,9 +72,11 @@ def percentile(samples: Sequence[float], percent: float) -> float:
     return ordered[below] + (ordered[above] - ordered[below]) * (place - below)
 
 
-def summarise(samples: Sequence[float], *, timed_out: bool = False) -> Summary:
-    """Returns statistics of at least one sample. ``timed_out`` says that sampling stopped for lack of
-    time.
+def summarise(samples: Sequence[float], *, timed_out: bool = False, throttled: bool = False) -> Summary:
+    """Returns statistics of at least one sample.
+
+    ``timed_out`` says that sampling stopped for lack of time, ``throttled`` that the clock was low for
+    some of the samples, which stay among them.
     """
     if not samples:
         raise ValueError("no samples to summarise")
@@ -87,6 +89,8 @@ def summarise(samples: Sequence[float], *, timed_out: bool = False) -> Summary:
     fence = OUTLIER_FENCE * spread
     outliers = sum(sample < lower - fence or sample > upper + fence for sample in samples)
     verdict, advice = _verdict(len(samples), (high - low) / 2 / median if median else math.inf, timed_out)
+    if throttled:
+        verdict, advice = "throttled", "the clock fell meanwhile: cool the machine, or fix its clock"
     return Summary(
         samples=len(samples),
         median=median,

@@ -7,6 +7,7 @@ from convnet_benchmarks.commands.sweep.run import LARGEST_BATCH, THROUGHPUT
 from convnet_benchmarks.points.measure import FEWEST_FOR_PERCENTILE
 from convnet_benchmarks.points.point import OK
 from convnet_benchmarks.tables import Cell, Column, Table, counted
+from convnet_benchmarks.timing.counted import counted_cells, counted_columns
 
 Records = Sequence[dict[str, Any]]
 _MIB = 2**20
@@ -52,10 +53,11 @@ def _details(points: Records) -> Table:
         *(Column(f"latency p{p}", "ms", key=f"latency_p{p}_ms", missing="-") for p in FEWEST_FOR_PERCENTILE),
         *(Column(phase, "ms", key=f"{phase}_ms") for phase in _phases(points)),
         Column("busy cores", digits=3, key="busy_cores"),
+        *counted_columns(record.get("conditions", {}) for record in points),
         Column("peak memory", "MiB", key="peak_memory_mib"),
         Column("verdict", key="verdict"),
     ]
-    rows = [_detail(record, points) for record in points]
+    rows = [_detail(record, points, columns) for record in points]
     measured = [record["latency_ms"] for record in points if record["status"] == OK]
     notes = [
         f"latency p{percent}: needs {fewest} passes (--seconds)"
@@ -65,18 +67,19 @@ def _details(points: Records) -> Table:
     return Table("Latency of a pass, and memory", columns, rows, notes)
 
 
-def _detail(record: dict[str, Any], points: Records) -> Sequence[Cell]:
+def _detail(record: dict[str, Any], points: Records, columns: Sequence[Column]) -> Sequence[Cell]:
     names = [*_combination(record, points), record["point"]["batch_size"]]
-    phases = _phases(points)
     if record["status"] != OK:
-        return [*names, *[None] * (6 + len(phases)), f"{record['status']}: {record['reason']}"]
-    latency = record["latency_ms"]
+        nothing = [None] * (len(columns) - len(names) - 1)
+        return [*names, *nothing, f"{record['status']}: {record['reason']}"]
+    latency, conditions = record["latency_ms"], record.get("conditions", {})
     return [
         *names,
         record["samples_per_second"],
         *(latency.get(f"p{percent}") for percent in FEWEST_FOR_PERCENTILE),
-        *(record["phases_ms"].get(phase, {}).get("median") for phase in phases),
-        record.get("conditions", {}).get("busy_cores"),
+        *(record["phases_ms"].get(phase, {}).get("median") for phase in _phases(points)),
+        conditions.get("busy_cores"),
+        *counted_cells(columns, conditions, record["point"]["batch_size"]),
         _mebibytes(record["peak_memory_bytes"]),
         record["pass_ms"]["verdict"],
     ]

@@ -1,9 +1,22 @@
 """The machine while something is timed: a falling clock is noticed, and nothing is thrown away for it."""
 
-import pytest
-
+from convnet_benchmarks.counters import Counters
 from convnet_benchmarks.timing.conditions import Conditions, cpu_clock_mhz
-from convnet_benchmarks.timing.loops import HostClock, Settling, run_until_settled
+from convnet_benchmarks.timing.counted import counted_cells, counted_columns
+from convnet_benchmarks.timing.loops import HostClock, Loop, Settling, run_until_settled
+
+
+class Steps:
+    """A counter that says these numbers one after the other."""
+
+    def __init__(self, *readings: float) -> None:
+        self._readings = iter(readings)
+
+    def read(self) -> float:
+        return next(self._readings)
+
+    def close(self) -> None:
+        pass
 
 
 def test_passes_with_a_low_clock_are_counted() -> None:
@@ -13,7 +26,10 @@ def test_passes_with_a_low_clock_are_counted() -> None:
         conditions.look(passes)
     seen = conditions.as_dict()
     assert seen["clock_mhz"] == {"lowest": 2000.0, "highest": 3000.0}
+    assert seen["clocks"] == [[10, 2900.0], [20, 2000.0], [40, None]]
     assert seen["throttled_passes"] == 20
+    summary = Loop(70, 1.0, (1.0,) * 70, conditions=seen).summary()
+    assert summary.verdict == "throttled" and summary.samples == 70
 
 
 def test_a_machine_that_tells_nothing_is_not_throttled() -> None:
@@ -32,10 +48,18 @@ def test_every_pass_of_a_loop_is_looked_after() -> None:
     assert seen["cpu_ms_per_pass"] > 0 and seen["busy_cores"] > 0
 
 
-@pytest.mark.parametrize("joules", [None, 1.5])
-def test_conditions_are_plain_json_values(joules: float | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    counters = iter([{}, {}] if joules is None else [{"intel-rapl:0": 5}, {"intel-rapl:0": 3_000_005}])
-    monkeypatch.setattr("convnet_benchmarks.timing.conditions._energy", lambda: next(counters))
-    conditions = Conditions(lambda: 1000.0)
-    conditions.look(2)
-    assert conditions.as_dict()["joules_per_pass"] == joules
+def test_what_is_counted_between_looks_is_left_out() -> None:
+    counters = Counters({"joules": Steps(100.0, 150.0, 159.0), "instructions": Steps(0.0, 10.0, 40.0)}, {})
+    conditions = Conditions(lambda: 1000.0, counters)
+    conditions.start()
+    conditions.look(6)
+    seen = conditions.as_dict()
+    assert (seen["joules_per_pass"], seen["instructions_per_pass"]) == (1.5, 5.0)
+
+
+def test_tables_have_a_column_only_where_something_was_counted() -> None:
+    assert counted_columns([{}, {"clock_mhz": None}]) == []
+    columns = counted_columns([{}, {"joules_per_pass": 8.0}])
+    assert [column.title for column in columns] == ["energy [J]"]
+    assert list(counted_cells(columns, {"joules_per_pass": 8.0}, 4)) == [2.0]
+    assert list(counted_cells(columns, {}, 4)) == [None]
