@@ -1,7 +1,7 @@
 -- load, loadstring, loadfile, dofile and the files that require finds: Lua source goes through dialect/source.lua.
--- Called with its table, the function of dialect/lines.lua, and the folder of our own packages: these need no change,
--- and are loaded as they are.
-local source, merged_lines, own_folder = ...
+-- Called with its table, the functions of dialect/comparisons.lua and dialect/lines.lua, and the folder of our own
+-- packages: these need no change, and are loaded as they are.
+local source, with_comparisons, merged_lines, own_folder = ...
 own_folder = own_folder .. '/'
 
 local plain_load, plain_loadfile, open, stdin = load, loadfile, io.open, io.stdin
@@ -29,10 +29,24 @@ local function compile_joined(text, name, mode, environment)
    return with_lines and plain_load(with_lines, name, nil, environment) or chunk
 end
 
+-- Whether a text has named a metamethod of comparisons: from then on texts are changed so that comparisons find it.
+-- Before, LuaJIT's own do, which are faster where they are interpreted.
+local compared = false
+
+-- The function of a text whose comparisons ask metatables; nil where it has none, or does not compile.
+local function compile_compared(text, name, mode, environment)
+   local with_statements = source.with_statements(text)
+   local changed = with_statements and with_comparisons(with_statements)
+   if changed and changed ~= with_statements then return (compile_joined(changed, name, mode, environment)) end
+end
+
 -- The function of a text; or nil and what is wrong with it, in the text's own words. ``name``: as for load.
 local function compile(text, name, mode, environment)
    if byte(text) == BYTECODE then return plain_load(text, name, mode, environment) end
    local with_lengths = source.with_lengths(text)
+   compared = compared or find(text, '__l[te]%f[^%w_]') ~= nil
+   local chunk_compared = compared and compile_compared(with_lengths, name, mode, environment)
+   if chunk_compared then return chunk_compared end
    local chunk, problem = plain_load(with_lengths, name, mode, environment)
    if chunk and not find(text, 'goto', 1, true) then return chunk end
    local with_statements = source.with_statements(with_lengths)

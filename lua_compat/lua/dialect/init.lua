@@ -10,5 +10,10 @@ local call_method = part 'method'
 part('library', call_method)
 part 'processes'
 part 'running'
-part('length', part 'operand', call_method)
-part('chunks', part 'source', part 'lines', folder)
+
+local operand = part 'operand'
+local comparisons, with_types_in_order = part('compare', operand, call_method)
+part('length', operand, call_method, comparisons)
+local source = part 'source'
+part('chunks', source, part('comparisons', source), part 'lines', folder)
+return with_types_in_order

@@ -1,9 +1,10 @@
 -- The operator # as Torch7's LuaJIT has it: the metatable of a table is asked for __len. dialect/source.lua writes
 -- false^x for #x, and booleans have a metatable here whose __pow is the length of its second operand. LuaJIT inlines
 -- that in compiled code; a table without a metatable then costs no more than a plain #.
--- Called with the functions of dialect/operand.lua and dialect/method.lua. All calls are tail calls, so that the code with the # is what an
+-- false^ with one of a few tiny numbers gives a function that compares (dialect/compare.lua).
+-- Called with the table of dialect/operand.lua, the function of dialect/method.lua, and those that compare by their numbers. All calls are tail calls, so that the code with the # is what an
 -- error, a traceback or a metamethod sees above itself.
-local names_of_operands, call_method = ...
+local operand, call_method, comparisons = ...
 
 local type, error, rawget, rawset, pcall, tonumber = type, error, rawget, rawset, pcall, tonumber
 local format, gsub = string.format, string.gsub
@@ -19,7 +20,7 @@ local function plain_length(x) return #x end
 
 -- false^x of what has no length, or a power of a script's with a boolean in it.
 local function refuse(base, x)
-   local is_length, of_base, of_x = names_of_operands(3, base, x)
+   local is_length, of_base, of_x = operand.names(3, base, x)
    if not is_length then
       if tonumber(base) then return unusable('perform arithmetic on', of_x, x) end
       return unusable('perform arithmetic on', of_base, base)
@@ -39,6 +40,8 @@ local function length(base, x)
    local metatable = metatable_of(x)
    if metatable == nil then
       if kind == 'table' then return #x end
+      local comparison = kind == 'number' and comparisons[x]
+      if comparison then return comparison end
       return refuse(base, x)
    end
    local method = kind ~= 'cdata' and rawget(metatable, '__len')

@@ -1,5 +1,5 @@
--- The names in the messages of operators that are computed here: what LuaJIT would have said of an operand ("local
--- 'x'", "field 'modules'"), read from the bytecode of the function that used it. Only errors come here.
+-- The operands of an operator that has failed, read from the bytecode of the function that used it: what LuaJIT calls
+-- them in its messages ("local 'x'", "field 'modules'"), and which of several operators it was. Only errors come here.
 local band, shiftright = bit.band, bit.rshift
 local getinfo, getlocal, getupvalue, getfenv = debug.getinfo, debug.getlocal, debug.getupvalue, debug.getfenv
 local rawequal, pcall, error, select, loadstring = rawequal, pcall, error, select, loadstring
@@ -9,6 +9,7 @@ local util = require 'jit.util'
 local funcbc, funcinfo, funck, funcuvname = util.funcbc, util.funcinfo, util.funck, util.funcuvname
 
 local FALSE = 1 -- the operand of an instruction that loads false
+local JUMP_BIAS = 0x8000
 local WRITES_ONE, WRITES_FROM = 1, 2 -- what the A of an instruction is, by the lowest bits of its mode
 
 -- Instructions: their codes differ from one LuaJIT to the next, so they are read from small functions.
@@ -23,10 +24,13 @@ local function opcodes()
       global = code('local a = b', 1),
       field = code('local a = ... local b = a.x', 2),
       upvalue = band(funcbc(inner, 1), 0xff),
+      jump = code('local a = ... if a then a = nil end', 3), short = code('local a = 1', 1), number = code('local a = 1.5', 1), text = code('local a = ""', 1),
    }
 end
 
+-- Of the instruction at a place: its code, operands, and what A is to it.
 local function decoded(f, place)
+   codes = codes or opcodes()
    local instruction, mode = funcbc(f, place)
    if not instruction then return nil end
    return {
@@ -45,6 +49,16 @@ local function writer_of(f, slot, place)
    end
 end
 
+-- The value of a constant that an instruction loads, as a function; nil if it does not load one.
+local function constant(f, writer)
+   local value
+   if writer.code == codes.short then value = writer.d < 0x8000 and writer.d or writer.d - 0x10000
+   elseif writer.code == codes.number then value = funck(f, writer.d)
+   elseif writer.code == codes.text then value = funck(f, -writer.d - 1)
+   else return nil end
+   return function() return value end
+end
+
 -- What LuaJIT calls a slot ("local 'x'") of a function f, of whose slots ``locals`` has the names, and a function that
 -- gives its value anew; nil where it has no name for it, or the value cannot be had.
 local function described(f, slot, place, locals)
@@ -61,16 +75,42 @@ local function described(f, slot, place, locals)
       local function value() return select(2, getupvalue(f, writer.d + 1)) end
       return format("upvalue '%s'", funcuvname(f, writer.d)), value
    end
+   return nil, constant(f, writer)
+end
+
+local function same(a, b) return rawequal(a, b) or (a ~= a and b ~= b) end
+
+local operand = { decoded = decoded }
+
+-- Whether a jump may lead from before an instruction to one between it and a place: that of an and or an or.
+local function may_be_passed_over(f, instruction, place)
+   for before = 1, instruction - 1 do
+      local jump = decoded(f, before)
+      local target = jump.code == codes.jump and before + jump.d - JUMP_BIAS + 1
+      if target and target > instruction and target <= place then return true end
+   end
+   return false
+end
+
+-- Whether a slot held a value when the instruction at a place read it: false if it cannot have, true if as far as can
+-- be told. ``value``: what it holds now.
+function operand.held(f, slot, place, locals, value)
+   if locals[slot] then return true end
+   local _, written = writer_of(f, slot, place)
+   if written and may_be_passed_over(f, written, place) then return true end
+   local _, then_value = described(f, slot, place, locals)
+   if not then_value then return true end
+   local known, now = pcall(then_value)
+   return known and same(now, value)
 end
 
 -- Of a power base ^ exponent that has just failed in the function at a level of the stack: whether it stands for a
 -- length, and what LuaJIT calls its operands (nil: it has no name for one). Of several powers in one line it is the
 -- first that has these operands.
-return function(level, base, exponent)
+function operand.names(level, base, exponent)
    local frame = getinfo(level, 'Slf')
    local is_length = rawequal(base, false)
    if not frame or frame.what == 'C' or frame.currentline <= 0 then return is_length end
-   codes = codes or opcodes()
    local locals, values = {}, {}
    for slot = 0, huge do
       local name, value = getlocal(level, slot + 1)
@@ -84,11 +124,11 @@ return function(level, base, exponent)
       local power = decoded(f, place)
       if not power then return is_length end
       if power.code == codes.power and funcinfo(f, place).currentline == frame.currentline
-         and rawequal(values[power.b], base) and rawequal(values[power.c], exponent) then
+         and same(values[power.b], base) and same(values[power.c], exponent) then
          local of_base = described(f, power.b, place, locals)
          local of_exponent, value = described(f, power.c, place, locals)
          local known, now = pcall(value or error)
-         if not known or rawequal(now, exponent) then
+         if not known or same(now, exponent) then
             local writer = writer_of(f, power.b, place)
             is_length = is_length and not of_base and writer ~= nil and writer.code == codes.primitive
                and writer.d == FALSE
@@ -97,3 +137,5 @@ return function(level, base, exponent)
       end
    end
 end
+
+return operand

@@ -7,6 +7,7 @@
 -- - break may stand in the middle of a block (do break end), ; anywhere between statements (those in excess go).
 -- - goto is no name.
 --
+-- (Comparisons are rewritten by dialect/comparisons.lua.)
 -- Nothing within strings and comments is touched. Text that cannot be split into tokens is left as it is, for LuaJIT
 -- to say what is wrong with it.
 local byte, find, match, sub, concat = string.byte, string.find, string.match, string.sub, table.concat
@@ -166,6 +167,7 @@ local function tokens_of(text)
    end
    if place then return kinds, starts, ends, words end
 end
+source.tokens, source.WORD, source.STRING, source.SYMBOL = tokens_of, WORD, STRING, SYMBOL
 
 local function set(...)
    local members = {}
@@ -175,6 +177,7 @@ end
 
 local KEYWORDS = set('and', 'break', 'do', 'else', 'elseif', 'end', 'false', 'for', 'function', 'goto', 'if', 'in',
    'local', 'nil', 'not', 'or', 'repeat', 'return', 'then', 'true', 'until', 'while')
+source.KEYWORDS = KEYWORDS
 local ENDS_BLOCK = set('end', 'else', 'elseif', 'until')
 local STARTS_BLOCK = set('do', 'then', 'else', 'repeat')
 local BLOCKS = set('chunk', 'function', 'if', 'for', 'while', 'repeat', 'do')

@@ -3,7 +3,7 @@
 -- loaded, the folder of the Lua packages and the table arg; returns the function that Python runs scripts with.
 local find, pytorch_is_loaded, folder, script_arguments = ...
 
-local raw_pcall, raw_xpcall, raw_resume = pcall, xpcall, coroutine.resume
+local raw_pcall, raw_xpcall, raw_resume = xpcall, xpcall, coroutine.resume -- raw_pcall has a handler, too
 local type, error, tostring = type, error, tostring
 local metatable_of = debug.getmetatable
 local PYTHON_OBJECT = metatable_of(python.none)
@@ -45,9 +45,21 @@ local function finish(ok, ...)
    return failed(...)
 end
 
-function pcall(f, ...) return finish(raw_pcall(f, ...)) end
+-- Errors in the words of Torch7's LuaJIT: called where one was raised, at a level of the stack (of a thread).
+local in_its_words
+local function raised(problem)
+   local text = in_its_words(problem, 2) -- of the function that called this one
+   return text
+end
 
-function coroutine.resume(thread, ...) return finish(raw_resume(thread, ...)) end
+function pcall(f, ...) return finish(raw_pcall(f, raised, ...)) end
+
+local function finish_resumed(thread, ok, ...)
+   if ok then return true, ... end
+   return failed(in_its_words((...), nil, thread))
+end
+
+function coroutine.resume(thread, ...) return finish_resumed(thread, raw_resume(thread, ...)) end
 
 function xpcall(f, handler, ...)
    local stop
@@ -61,6 +73,7 @@ function xpcall(f, handler, ...)
          stop = text
          return text
       end
+      text = in_its_words(text, 2)
       return handler(text)
    end, ...))
 end
@@ -78,7 +91,7 @@ function os.exit(code)
    functions.exit(code)
 end
 
-assert(loadfile(folder .. '/dialect/init.lua'))(folder)
+in_its_words = assert(loadfile(folder .. '/dialect/init.lua'))(folder)
 
 -- require: the script's folder, the folder it is run from, our packages, LUA_PATH (or Lua's usual places), then where
 -- LuaRocks and Torch7's installer put packages in plain Lua.

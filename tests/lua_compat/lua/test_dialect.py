@@ -50,6 +50,28 @@ def test_random_programs_give_what_torch7s_luajit_gave(capfd: pytest.CaptureFixt
     assert sum("] gave " in line for line in expected) > 150
 
 
+def test_comparisons_give_what_torch7s_luajit_gave(capfd: pytest.CaptureFixture[str]) -> None:
+    """Of values of all kinds: whose metamethod is called, and how an error names the types."""
+    assert run(GOLDEN / "probe_comparisons.lua", ["1", "3000"]) == 0
+    assert capfd.readouterr().out.splitlines() == (GOLDEN / "comparisons.txt").read_text().splitlines()
+
+
+def test_comparisons_without_metamethods_are_not_rewritten(tmp_path: Path) -> None:
+    """They cost what they cost; __len is none of theirs."""
+    run_lua(
+        tmp_path,
+        """
+        local function length(text) return #string.dump(load(text, '=p'), true) end
+        local text = 'local a, b = ... return a < b'
+        local plain = length(text)
+        load("return '__l" .. "en'")
+        assert(length(text) == plain)
+        load("return '__l" .. "e'")
+        assert(length(text) > plain)
+        """,
+    )
+
+
 def test_length_of_modules(tmp_path: Path) -> None:
     run_lua(
         tmp_path,
