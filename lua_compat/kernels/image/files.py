@@ -58,7 +58,7 @@ def _store(out: Tensor, pixels: np.ndarray, largest: int) -> None:
 def _decode(out: Tensor, data: bytes) -> int:
     image = pillow()
     png = data.startswith(_PNG)
-    if png and (wide := _png_16_bits(data)) is not None:
+    if png and (wide := png_16_bits(data)) is not None:
         _store(out, wide, 65535)
         return 65535
     try:
@@ -74,7 +74,7 @@ def _decode(out: Tensor, data: bytes) -> int:
     return largest
 
 
-def _png_16_bits(data: bytes) -> np.ndarray | None:
+def png_16_bits(data: bytes) -> np.ndarray | None:
     """Returns a PNG of 16-bit colors, which Pillow cuts to 8; None if it is of another kind.
 
     The chunks and filters are those of the PNG specification (W3C), sections 5 and 9.

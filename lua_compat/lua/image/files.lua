@@ -142,17 +142,3 @@ function image.decompress(tensor, depth, tensortype)
    end
    dok.error('Input must be either jpg or png format', 'image.decompress')
 end
-
--- Pictures that come with Torch7's package, if it is installed.
-local function sample(name, file, depth)
-   image[name] = function()
-      for folder in package.path:gmatch('([^;]*)/%?%.lua') do
-         local path = folder .. '/image/assets/' .. file
-         if paths.filep(path) then return image.load(path, depth) end
-      end
-      dok.error(("%s is not part of this package; Torch7's image has it: its folder image/assets is looked for along "
-         .. 'package.path'):format(file), 'image.' .. name)
-   end
-end
-sample('lena', 'grace_hopper_512.jpg', 3)
-sample('fabio', 'fabio.jpg', 1)

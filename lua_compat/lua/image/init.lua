@@ -11,5 +11,6 @@ require 'image.colors'
 require 'image.filters'
 require 'image.drawing'
 require 'image.files'
+require 'image.samples'
 
 return image

@@ -201,7 +201,6 @@ def test_text(tmp_path: Path) -> None:
     [
         ("image.display(torch.rand(3, 3))", "image.display: th has no window"),
         ("image.window()", "th has no window"),
-        ("image.lena()", "grace_hopper_512.jpg is not part of this package"),
         ("image.scale(torch.rand(3, 3), 'big')", "could not find valid dest size"),
         ("image.scale(torch.rand(3, 3), 2, 2, 'cubic')", "mode must be one of: bilinear | bicubic | simple"),
         ("image.scale(torch.rand(2, 3, 3), torch.rand(3, 3, 3))", "depths do not match"),
@@ -227,6 +226,20 @@ def test_pictures_of_torch7s_package_are_found(tmp_path: Path) -> None:
     assets.mkdir(parents=True)
     pillow.new("RGB", (4, 2), (255, 0, 0)).save(assets / "grace_hopper_512.jpg")
     run_lua(tmp_path, "package.path = arg[1] .. '/?.lua' assert(image.lena():size(3) == 4)", str(tmp_path))
+
+
+def test_there_are_pictures_without_torch7s_package(tmp_path: Path) -> None:
+    run_lua(
+        tmp_path,
+        """
+        require 'image'
+        for name, sizes in pairs{ lena = { 3, 512, 512 }, fabio = { 257, 271 } } do
+           local picture = image[name]()
+           assert(picture:isSameSizeAs(torch.Tensor(unpack(sizes))) and picture:equal(image[name]()))
+           assert(picture:min() >= 0 and picture:max() <= 1 and picture:std() > 0.1)
+        end
+        """,
+    )
 
 
 @pytest.mark.parametrize("space", ["hsl", "hsv", "lab"])

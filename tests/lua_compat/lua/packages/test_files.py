@@ -1,4 +1,4 @@
-"""Packages that read and write files of other programs: csvigo, npy4th, mnist."""
+"""Packages that read and write files of other programs: csvigo, npy4th, mnist, cifar."""
 
 import io
 import struct
@@ -173,5 +173,33 @@ def test_md5(tmp_path: Path) -> None:
         assert(md5.sumhexa 'message digest' == 'f96b697d7cb7938d525a2f31aaf161d0')
         assert(md5.sumhexa '\\0\\255' == 'd07d34efac6328007ad67c7e0a985e00')
         assert(#md5.sum 'abc' == 16 and md5.sum('abc'):byte() == 0x90)
+        """,
+    )
+
+
+def test_cifars_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data").mkdir()
+    for batch in range(1, 6):
+        (tmp_path / "data" / f"data_batch_{batch}.bin").write_bytes(
+            (bytes([batch]) + bytes(range(256)) * 12) * 2
+        )
+    (tmp_path / "data" / "test.bin").write_bytes(bytes([3, 77]) + bytes([9]) * 3072)
+    (tmp_path / "data" / "train.bin").write_bytes(b"short")
+    run_lua(
+        tmp_path,
+        """
+        local cifar = require 'cifar'
+        local train = cifar.traindataset()
+        assert(train.size == 10 and train.data:isSameSizeAs(torch.ByteTensor(10, 3, 32, 32)))
+        assert(train[3].y == 2 and train[3].x[1][2][1] == 32 and train.label:double():sum() == 30)
+        local test = cifar.testdataset100()
+        assert(test[1].y == 77 and test.coarse[1] == 3 and test[1].x:double():mean() == 9)
+        for words, f in pairs{
+           ['no file test_batch.bin'] = cifar.testdataset, ['are no records'] = cifar.traindataset100,
+        } do
+           local ok, problem = pcall(f)
+           assert(not ok and problem:find(words, 1, true), problem)
+        end
         """,
     )

@@ -1,0 +1,54 @@
+-- The package cifar: the files of CIFAR-10 and CIFAR-100 in their binary form, which the user has, as bytes: N x 3 x 32 x 32,
+-- with labels from 0. They are looked for in the folder of CIFAR_FOLDER and in the usual ones.
+local paths = require 'paths'
+require 'torch'
+
+local cifar = {}
+
+local PLACES = { os.getenv('CIFAR_FOLDER') or 'data', 'data', 'cifar-10-batches-bin', 'cifar-100-binary',
+   'data/cifar-10-batches-bin', 'data/cifar-100-binary', '.' }
+local PIXELS = 3 * 32 * 32
+
+local function find(name)
+   for _, place in ipairs(PLACES) do
+      local path = paths.concat(place, name)
+      if paths.filep(path) then return path end
+   end
+   error(('cifar: no file %s in %s: get the binary version (unpacked) and name its folder in CIFAR_FOLDER'):format(name,
+      table.concat(PLACES, ', ')), 0)
+end
+
+-- The records of files: `labels` bytes and a picture each.
+local function read(names, labels)
+   local parts = {}
+   for place, name in ipairs(names) do
+      local path = find(name)
+      local file = torch.DiskFile(path):binary()
+      file:seekEnd()
+      local bytes = file:position() - 1
+      if bytes == 0 or bytes % (labels + PIXELS) ~= 0 then
+         error(('cifar: %s has %d bytes, which are no records of %d'):format(path, bytes, labels + PIXELS), 0)
+      end
+      file:seek(1)
+      parts[place] = torch.ByteTensor(file:readByte(bytes)):view(-1, labels + PIXELS)
+      file:close()
+   end
+   local records = torch.cat(parts, 1)
+   local data = records:narrow(2, labels + 1, PIXELS):contiguous():view(-1, 3, 32, 32)
+   local set = { data = data, label = records:select(2, labels):clone(), size = data:size(1) }
+   if labels == 2 then set.coarse = records:select(2, 1):clone() end
+   return setmetatable(set, { __index = function(self, i)
+      assert(i > 0 and i <= self.size)
+      return { x = data[i], y = set.label[i] }
+   end })
+end
+
+function cifar.traindataset()
+   return read({ 'data_batch_1.bin', 'data_batch_2.bin', 'data_batch_3.bin', 'data_batch_4.bin', 'data_batch_5.bin' }, 1)
+end
+function cifar.testdataset() return read({ 'test_batch.bin' }, 1) end
+-- CIFAR-100: `label` is the fine one, `coarse` that of its group.
+function cifar.traindataset100() return read({ 'train.bin' }, 2) end
+function cifar.testdataset100() return read({ 'test.bin' }, 2) end
+
+return cifar
