@@ -63,12 +63,21 @@ def memory_size(text: str) -> int:
 
 def seconds(text: str) -> float:
     """Returns an option's number of seconds above 0."""
+    return _above_zero(text, "seconds")
+
+
+def milliseconds(text: str) -> float:
+    """Returns an option's number of milliseconds above 0."""
+    return _above_zero(text, "milliseconds")
+
+
+def _above_zero(text: str, unit: str) -> float:
     try:
         value = float(text)
     except ValueError:
         value = 0.0
     if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"'{text}' is not a number of seconds above 0")
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number of {unit} above 0")
     return value
 
 

@@ -12,7 +12,7 @@ from convnet_benchmarks.points.fields import FieldError, Fields
 from convnet_benchmarks.points.point import Point
 
 SCHEMA = "convnet-benchmarks/points/1"
-# Kind, point, variants, machine.
+# Kind, point, variants and latency target, machine.
 Identity = tuple[str, str, str, str]
 _LINE_START = f'{{"schema": "{SCHEMA}", '.encode()
 
@@ -109,7 +109,8 @@ def latest(records: list[dict[str, Any]]) -> dict[Identity, dict[str, Any]]:
 
 
 def identity(record: dict[str, Any]) -> Identity:
-    """Returns what two records about the same thing share: kind, point, variants compared, and machine.
+    """Returns what two records about the same thing share: kind, point, machine, and the variants compared or
+    the latency asked for.
 
     Raises FieldError where one of them is not as docs/results.md describes it.
     """
@@ -118,7 +119,7 @@ def identity(record: dict[str, Any]) -> Identity:
     return (
         fields.text("kind"),
         Point.from_fields(fields.inner("point")).key,
-        json.dumps(record.get("variants")),
+        json.dumps([record.get("variants"), record.get("latency_target_ms")]),
         f"{machine.text('device')}, torch {machine.text('torch')}",
     )
 

@@ -43,9 +43,15 @@ def measure(point: Point, settling: Settling | None = None) -> dict[str, Any]:
     A point that does not run (out of memory, unsupported, any error of PyTorch) has its ``status`` and
     ``reason`` and no figures; the memory it took is given back.
     """
+    kept = settling or Settling(most_seconds=10.0)
+    return measure_with(point, lambda workload: figures(workload, kept))
+
+
+def measure_with(point: Point, figures: Callable[[PointWorkload], dict[str, Any]]) -> dict[str, Any]:
+    """Returns the record of ``point`` with what ``figures`` finds out about it once it is open."""
     begin = time.perf_counter()
     with outcome_of() as outcome:
-        outcome.figures = _measured(point, settling or Settling(most_seconds=10.0))
+        outcome.figures = _measured(point, figures)
     _give_memory_back()
     return record_of(point, outcome, begin)
 
@@ -71,13 +77,13 @@ def try_point(point: Point) -> dict[str, Any]:
 
 
 # Functions of their own, so that no variable of a caller still holds the net when memory is given back.
-def _measured(point: Point, settling: Settling) -> dict[str, Any]:
+def _measured(point: Point, figures: Callable[[PointWorkload], dict[str, Any]]) -> dict[str, Any]:
     with open_point(point) as workload:
-        return figures(workload, settling)
+        return figures(workload)
 
 
 def _tried(point: Point) -> dict[str, Any]:
-    with open_point(point, drawn=False) as workload, _memory_counted(workload.device) as memory:
+    with open_point(point, drawn=False) as workload, memory_counted(workload.device) as memory:
         for _ in range(2):  # the second pass meets the buffers that the first has left
             workload.run()
             workload.clock.synchronise()
@@ -128,7 +134,7 @@ def _give_memory_back() -> None:
 def figures(workload: PointWorkload, settling: Settling) -> dict[str, Any]:
     """Measures an open workload: the figures of a point's record."""
     run, clock = workload.run, workload.clock
-    with _memory_counted(workload.device) as memory:
+    with memory_counted(workload.device) as memory:
         passes = warm_up(run, clock, most_seconds=settling.most_seconds)
         with watched(workload.device) as conditions:
             throughput = _settled(run, clock, settling, conditions)
@@ -143,9 +149,7 @@ def figures(workload: PointWorkload, settling: Settling) -> dict[str, Any]:
     third = replace(settling, most_seconds=settling.most_seconds / 3)
     phases = {name: _settled(phase, clock, third) for name, phase in workload.phases.items()}
     return {
-        "ran": workload.ran.as_dict(),
-        "parameters": parameter_count(workload.module),
-        "input_shapes": [list(workload.input.shape)],
+        **about(workload),
         "samples_per_second": workload.ran.batch_size * 1e3 / throughput.summary().median,
         "latency_ms": _percentiles(latency.samples_ms),
         "pass_ms": throughput.summary().without_advice(),
@@ -153,6 +157,15 @@ def figures(workload: PointWorkload, settling: Settling) -> dict[str, Any]:
         "phases_ms": {name: loop.summary().without_advice() for name, loop in phases.items()},
         "warm_up_passes": passes,
         **memory,
+    }
+
+
+def about(workload: PointWorkload) -> dict[str, Any]:
+    """Returns what ran, and where: the part of a record that is no measurement."""
+    return {
+        "ran": workload.ran.as_dict(),
+        "parameters": parameter_count(workload.module),
+        "input_shapes": [list(workload.input.shape)],
         "engine": workload.engine and workload.engine.as_dict(),
         "environment": environment.collect(workload.device),
     }
@@ -186,7 +199,7 @@ def _settled(
 
 
 @contextlib.contextmanager
-def _memory_counted(device: "torch.device") -> Iterator[dict[str, int | None]]:
+def memory_counted(device: "torch.device") -> Iterator[dict[str, int | None]]:
     """Fills in, on leaving, the peak of the device's memory in bytes since the point was opened.
 
     On a GPU what PyTorch's allocator gave out and (``reserved``) held; on a CPU the resident memory of this

@@ -17,6 +17,7 @@ from typing import Any
 from convnet_benchmarks import child_process, environment
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.points.point import FAILED, OUT_OF_MEMORY, Point
+from convnet_benchmarks.points.scenario import Scenario
 from convnet_benchmarks.timing.loops import Settling
 from convnet_benchmarks.workload.devices import CPU, device_type
 from convnet_benchmarks.workload.memory import resident_bytes
@@ -75,6 +76,9 @@ class PointWorker:
 
     def measure(self, point: Point, settling: Settling) -> dict[str, Any]:
         return self.ask("measure", point=point.as_dict(), settling=asdict(settling))
+
+    def measure_scenario(self, point: Point, scenario: Scenario) -> dict[str, Any]:
+        return self.ask("measure_scenario", point=point.as_dict(), scenario=asdict(scenario))
 
     def try_point(self, point: Point) -> dict[str, Any]:
         return self.ask("try_point", _SECONDS_BETWEEN_LOOKS_WHEN_TRYING, point=point.as_dict())
@@ -140,17 +144,22 @@ def measure_apart(
     point: Point,
     settling: Settling | None = None,
     *,
+    scenario: Scenario | None = None,
     memory_budget: int | None = None,
     time_limit: float | None = None,
     cores: Sequence[int] | None = None,
 ) -> dict[str, Any]:
     """Does ``points.measure.measure`` in a new process; see PointWorker for the other arguments.
 
+    With a ``scenario`` it does ``points.under_load.measure_scenario`` instead.
+
     A process that crashes, is killed, or goes over a limit gives a point with its status and reason.
     """
     begin = time.perf_counter()
     try:
         with PointWorker(memory_budget=memory_budget, time_limit=time_limit, cores=cores) as worker:
+            if scenario is not None:
+                return worker.measure_scenario(point, scenario)
             return worker.measure(point, settling or Settling(most_seconds=10.0))
     except WorkerEndedError as ended:
         return {

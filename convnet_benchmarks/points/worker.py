@@ -19,6 +19,8 @@ from convnet_benchmarks.child_process import stdout_for_answers
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.points.measure import measure, outcome_of, try_point
 from convnet_benchmarks.points.point import Point
+from convnet_benchmarks.points.scenario import Scenario
+from convnet_benchmarks.points.under_load import measure_scenario
 from convnet_benchmarks.points.workload import PointWorkload, open_point
 from convnet_benchmarks.timing.loops import Settling, run_loop, warm_up
 from convnet_benchmarks.workload.devices import open_device
@@ -53,6 +55,10 @@ class Requests:
     def measure(self, point: Answer, settling: Answer) -> Answer:
         """Measures a point: see ``points/measure.py``."""
         return measure(Point.from_dict(point), Settling(**settling))
+
+    def measure_scenario(self, point: Answer, scenario: Answer) -> Answer:
+        """Measures a point under a load: see ``points/under_load.py``."""
+        return measure_scenario(Point.from_dict(point), Scenario(**scenario))
 
     def try_point(self, point: Answer) -> Answer:
         """Tries a point: see ``points/measure.py``."""

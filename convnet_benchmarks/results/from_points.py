@@ -7,6 +7,7 @@ from typing import Any
 
 from convnet_benchmarks.points.fields import Fields
 from convnet_benchmarks.points.point import OK, STATUSES, Point
+from convnet_benchmarks.points.scenario import OFFLINE, SERVER, SINGLE_STREAM
 from convnet_benchmarks.results.measurement import (
     IMAGES_PER_SECOND,
     LARGEST_BATCH,
@@ -14,6 +15,7 @@ from convnet_benchmarks.results.measurement import (
     MEMORY,
     MIB,
     MS_PER_SAMPLE,
+    SERVER_RATE,
     SPEED_UP,
     THROUGHPUT,
     TIME,
@@ -40,11 +42,9 @@ def of_point(record: Record, place: str = "") -> list[Measurement]:
     """
     fields = Fields(record, place)
     status, kind = fields.text("status", *STATUSES), fields.text("kind")
-    if kind not in ("point", LARGEST_BATCH):
+    if kind not in _READERS:
         return _of_comparison(fields)
-    if status != OK:
-        return []
-    return _of_search(fields) if kind == LARGEST_BATCH else _of_pass(fields)
+    return _READERS[kind](fields) if status == OK else []
 
 
 def _of_comparison(record: Fields) -> list[Measurement]:
@@ -145,3 +145,55 @@ def _of_search(record: Fields) -> list[Measurement]:
     """Returns the largest batch that ran."""
     largest = float(record.whole("largest_batch", least=0))
     return [replace(_about(record, record), quantity=LARGEST_BATCH, unit="images", value=largest, batch=None)]
+
+
+def _of_single_stream(record: Fields) -> list[Measurement]:
+    """Returns the percentiles of the latency; the 90th, which the load is about, with its interval."""
+    about = replace(_about(record, record), phase=SINGLE_STREAM, unit="ms")
+    latencies, interval = record.inner("latency_ms"), record.inner("p90_interval_ms")
+    found = [
+        replace(about, quantity=f"{LATENCY} {name}", value=latencies.positive(name)) for name in latencies
+    ]
+    low, high = interval.positive("low"), interval.positive("high")
+    queries, verdict = record.whole("queries"), record.text("verdict")
+    return [
+        replace(one, low=low, high=high, samples=queries, verdict=verdict)
+        if one.quantity == f"{LATENCY} p90"
+        else one
+        for one in found
+    ]
+
+
+def _of_offline(record: Fields) -> list[Measurement]:
+    return [replace(_throughput(_about(record, record), record), phase=OFFLINE)]
+
+
+def _of_server(record: Fields) -> list[Measurement]:
+    """Returns the highest rate within the target, up to the lowest that is known to be beyond; none where no
+    rate was within.
+    """
+    rate, target = record.number("queries_per_second"), record.positive("latency_target_ms")
+    if not rate:
+        return []
+    return [
+        replace(
+            _about(record, record),
+            quantity=f"{SERVER_RATE} within {target:g} ms",
+            unit="queries/s",
+            phase=SERVER,
+            value=rate,
+            low=rate,
+            high=record.positive("beyond_queries_per_second"),
+            samples=record.whole("queries"),
+            verdict=record.text("verdict"),
+        )
+    ]
+
+
+_READERS = {
+    "point": _of_pass,
+    LARGEST_BATCH: _of_search,
+    SINGLE_STREAM: _of_single_stream,
+    OFFLINE: _of_offline,
+    SERVER: _of_server,
+}

@@ -9,6 +9,7 @@ from convnet_benchmarks.timing.statistics import FEWEST_FOR_A_VERDICT
 TIME, THROUGHPUT, LATENCY, MEMORY = "time", "throughput", "latency", "memory"
 LARGEST_BATCH = "largest batch"
 SPEED_UP = "speed-up"
+SERVER_RATE = "highest rate"  # followed by the latency it keeps
 TOP1, TOP5 = "top-1 accuracy", "top-5 accuracy"
 
 MS_PER_SAMPLE, MS_PER_BATCH = "ms per sample", "ms per batch"

@@ -2,7 +2,7 @@
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ STABLE_HALF_WIDTH = 0.01
 FEWEST_FOR_AN_INTERVAL = 6
 # Fewer samples, or pairs of samples, than this decide nothing: no verdict is taken from their interval.
 FEWEST_FOR_A_VERDICT = 9
+_DOUBT = 0.05  # of an interval
 # Tukey's fences: an outlier lies this many interquartile ranges outside the quartiles.
 OUTLIER_FENCE = 1.5
 
@@ -47,20 +48,36 @@ class Summary:
 def median_interval(samples: Sequence[float]) -> tuple[float, float]:
     """Returns the 95 % interval of the median by order statistics, which assumes no distribution.
 
-    The k-th smallest and k-th largest of n samples enclose the median unless fewer than k samples fall on
-    one side of it, a binomial tail (Conover, Practical Nonparametric Statistics, section 3.2). Below
-    FEWEST_FOR_AN_INTERVAL no pair reaches 95 % and the interval is (minimum, maximum).
+    Below FEWEST_FOR_AN_INTERVAL no pair reaches 95 % and the interval is (minimum, maximum).
+    """
+    return percentile_interval(samples, 50)
+
+
+def percentile_interval(samples: Sequence[float], percent: float) -> tuple[float, float]:
+    """Returns the 95 % interval of a percentile by order statistics.
+
+    The k-th smallest is above the percentile if fewer than k samples fall below it, a binomial tail; its
+    other end is as unlikely (Conover, Practical Nonparametric Statistics, section 3.2). Where no sample is
+    far enough out, it is the minimum or maximum.
     """
     ordered = sorted(samples)
-    n = len(ordered)
-    tail, k = 0.0, 0
-    while k < n // 2:
-        tail += math.comb(n, k) / 2**n
-        if tail > 0.025:
+    low, high = 0, len(ordered) - 1
+    for below, chance in enumerate(chance_of_at_most(len(ordered), percent / 100)):
+        if chance <= _DOUBT / 2:
+            low = below
+        if chance >= 1 - _DOUBT / 2:
+            high = min(below, high)
             break
-        k += 1
-    k = max(k, 1)
-    return ordered[k - 1], ordered[n - k]
+    return ordered[low], ordered[high]
+
+
+def chance_of_at_most(count: int, chance: float) -> Iterator[float]:
+    """Yields the probabilities of at most 0, 1, ... ``count`` events among so many of that ``chance``."""
+    total = 0.0
+    for events in range(count + 1):
+        log = math.lgamma(count + 1) - math.lgamma(events + 1) - math.lgamma(count - events + 1)
+        total += math.exp(log + events * math.log(chance) + (count - events) * math.log1p(-chance))
+        yield min(total, 1.0)
 
 
 def percentile(samples: Sequence[float], percent: float) -> float:

@@ -61,6 +61,21 @@ def search(net: str, largest: int, **about: Any) -> dict[str, Any]:
     return point(net, 1, 1.0, **about) | {"kind": "largest batch", "largest_batch": largest}
 
 
+def under_load(kind: str, net: str, value: float, target: float | None = 50.0) -> dict[str, Any]:
+    """A record of sweep --scenario: a rate per second, or a 90th percentile in ms; known to 2 %."""
+    record = point(net, 1, value) | {"kind": kind, "latency_target_ms": target, "queries": 1000}
+    bounds = {"low": 0.99 * value, "high": 1.01 * value}
+    figures: dict[str, dict[str, Any]] = {
+        "server": {
+            "queries_per_second": value, "beyond_queries_per_second": 1.02 * value,
+            "capacity_per_second": 2 * value,
+        },
+        "single-stream": {"latency_ms": {"p50": value / 2, "p90": value}, "p90_interval_ms": bounds},
+        "offline": {"latency_target_ms": None},
+    }  # fmt: skip
+    return {**record, **figures[kind], "verdict": "stable" if kind == "offline" else "met"}
+
+
 def comparison(net: str, batch: int = 1, factor: float = 2.0) -> dict[str, Any]:
     """A record of backends: stock is ``factor`` times as fast as no-onednn, with an interval of 2 %."""
     environment = {

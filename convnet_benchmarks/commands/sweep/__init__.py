@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from convnet_benchmarks.commands.sweep.run import LARGEST_BATCH, THROUGHPUT, Task, measure_missing
+from convnet_benchmarks.commands.sweep.scenarios import check_scenarios, scenario_kinds
 from convnet_benchmarks.commands.sweep.tables import sweep_tables
 from convnet_benchmarks.errors import UserError, unknown
 from convnet_benchmarks.options import study, types
@@ -17,6 +18,7 @@ from convnet_benchmarks.points.cluster import open_cluster
 from convnet_benchmarks.points.file import PointFile, latest
 from convnet_benchmarks.points.point import FAILED, MODES, Point
 from convnet_benchmarks.points.process import describe_device
+from convnet_benchmarks.points.scenario import Scenario
 from convnet_benchmarks.workload import backends
 from convnet_benchmarks.workload import nets as named_nets
 from convnet_benchmarks.workload.devices import DTYPES
@@ -32,6 +34,7 @@ EXAMPLES = (
     "--nets vgg_a --backends stock,no-onednn,auto --modes inference,training --threads 2",
     "--nets all --devices cpu,cuda --dtypes float32,bfloat16 --points zoo.jsonl --csv zoo.csv",
     "--nets googlenet --batch-sizes none --largest-batch --memory-budget 4GiB",
+    "--nets mobilenet1.0 --scenario server --latency-target 100 --batch-sizes 1,4",
 )
 
 
@@ -87,6 +90,21 @@ def parser(program: str) -> argparse.ArgumentParser:
         help="also search for the largest batch: until a GPU is out of memory, or a CPU's process takes more "
         "than --memory-budget",
     )
+    what.add_argument(
+        "--scenario",
+        type=types.names,
+        default=[],
+        metavar="LIST",
+        help="instead of passes, the loads of MLPerf: single-stream (one query at a time: 90th percentile of "
+        "the latency), offline (all at once: samples/s), server (random arrivals: the highest rate whose "
+        "99th percentile is within --latency-target)",
+    )
+    what.add_argument(
+        "--latency-target",
+        type=types.milliseconds,
+        metavar="MS",
+        help="of the server and of single-stream, from a query's arrival to its answer",
+    )
     study.add_input_size(what)
     what.add_argument("--seed", type=types.seed, default=1, metavar="N", help="[1]")
     how = found.add_argument_group("how")
@@ -95,7 +113,8 @@ def parser(program: str) -> argparse.ArgumentParser:
         type=types.seconds,
         default=10.0,
         metavar="S",
-        help="maximum for a timed loop; it ends sooner when the median is known to 1 %% [10]",
+        help="maximum for a timed loop, which ends sooner when the median is known to 1 %%; with --scenario "
+        "the minimum, for a server of each rate tried [10]",
     )
     how.add_argument(
         "--processes",
@@ -157,6 +176,7 @@ def _check(options: argparse.Namespace) -> None:
         for name in given:
             if name not in accepted:
                 raise UserError(f"option {option}: {unknown(what, name, accepted)}")
+    check_scenarios(options)
     if not options.batch_sizes and not options.largest_batch:
         raise UserError("option --batch-sizes: none needs --largest-batch, or there is nothing to do")
 
@@ -168,15 +188,18 @@ def plan(options: argparse.Namespace, cluster: "Cluster | None") -> "list[Task]"
         device: tuple(cluster.machines(device) if cluster else [describe_device(device, "--devices")])
         for device in options.devices
     }
-    kinds = [(THROUGHPUT, batch) for batch in sorted(options.batch_sizes)]
+    batches = sorted(options.batch_sizes)
+    kinds: list[tuple[str, int, Scenario | None]] = scenario_kinds(options, batches)
+    if not options.scenario:
+        kinds = [(THROUGHPUT, batch, None) for batch in batches]
     if options.largest_batch:
-        kinds.append((LARGEST_BATCH, 1))
+        kinds.append((LARGEST_BATCH, 1, None))
     tasks = []
     for net, device, dtype, backend, mode in itertools.product(
         options.nets, options.devices, options.dtypes, options.backends, options.modes
     ):
-        for kind, batch in kinds:
+        for kind, batch, scenario in kinds:
             size = options.input_size
             point = Point(net, batch, device, dtype, backend, mode, options.threads, size, options.seed)
-            tasks.append(Task(kind, point, machines[device]))
+            tasks.append(Task(kind, point, machines[device], scenario))
     return tasks

@@ -12,6 +12,7 @@ from convnet_benchmarks.points.cluster import Job, WorkersLost
 from convnet_benchmarks.points.file import Identity, PointFile, identity, latest
 from convnet_benchmarks.points.point import FAILED, OK, OUT_OF_MEMORY, UNSUPPORTED, Point
 from convnet_benchmarks.points.process import describe_device, measure_apart
+from convnet_benchmarks.points.scenario import Scenario
 from convnet_benchmarks.progress import Progress
 from convnet_benchmarks.timing.loops import Settling
 from convnet_benchmarks.workload import backends
@@ -33,18 +34,26 @@ class Task:
     kind: str  # as in the file
     point: Point
     machines: tuple[dict[str, str], ...]
+    scenario: Scenario | None = None
 
     def __str__(self) -> str:
+        if self.scenario:
+            return f"{self.point}, {self.kind}"
         if self.kind == THROUGHPUT:
             return str(self.point)
         return str(self.point).replace("batch 1,", "largest batch,")
 
     def record_in(self, found: Mapping[Identity, dict[str, Any]]) -> dict[str, Any] | None:
         """Returns the task's record in what ``latest`` found: the newest that did not fail, if any."""
-        about = {"kind": self.kind, "point": self.point.as_dict()}
+        about = {"kind": self.kind, "point": self.point.as_dict(), **self.target}
         records = [found.get(identity({**about, "machine": machine})) for machine in self.machines]
         kept = [record for record in records if record is not None]
         return max(kept, key=lambda one: (one["status"] != FAILED, one.get("time", ""))) if kept else None
+
+    @property
+    def target(self) -> dict[str, Any]:
+        """Returns the field that a record under a load has beside kind and point."""
+        return {"latency_target_ms": self.scenario.latency_target_ms} if self.scenario else {}
 
     @property
     def about(self) -> tuple[str, Point]:
@@ -215,6 +224,8 @@ def _measured(task: Task, machine: dict[str, str], limits: Limits) -> dict[str, 
         result = {"status": UNSUPPORTED, "reason": why_not}
     elif task.kind == LARGEST_BATCH:
         result = find_largest_batch(task.point, **given)
+    elif task.scenario:
+        result = measure_apart(task.point, scenario=task.scenario, **given)
     else:
         settling = Settling(least_seconds=min(0.5, limits.seconds), most_seconds=limits.seconds)
         result = measure_apart(task.point, settling, **given)
@@ -235,5 +246,6 @@ def _record(task: Task, machine: dict[str, str], limits: Limits, result: dict[st
         "memory_budget_bytes": limits.memory_budget,
         "cores": limits.cores,
         **result,
+        **task.target,
         "point": task.point.as_dict(),
     }

@@ -1,15 +1,17 @@
 """The tables of a sweep, from its records."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from convnet_benchmarks.commands.sweep.run import LARGEST_BATCH, THROUGHPUT
 from convnet_benchmarks.points.measure import FEWEST_FOR_PERCENTILE
 from convnet_benchmarks.points.point import OK
+from convnet_benchmarks.points.scenario import OFFLINE, SERVER, SINGLE_STREAM
 from convnet_benchmarks.tables import Cell, Column, Table, counted
 from convnet_benchmarks.timing.counted import counted_cells, counted_columns
 
-Records = Sequence[dict[str, Any]]
+Record = dict[str, Any]
+Records = Sequence[Record]
 _MIB = 2**20
 _COMBINATION = (
     Column("net", key="net"),
@@ -26,7 +28,7 @@ def sweep_tables(records: Records) -> list[Table]:
     """
     points = [record for record in records if record["kind"] == THROUGHPUT]
     searches = [record for record in records if record["kind"] == LARGEST_BATCH]
-    found = [_throughput(points), _details(points), _largest_batches(searches)]
+    found = [_throughput(points), _details(points), *_scenarios(records), _largest_batches(searches)]
     return [table for table in found if table.rows]
 
 
@@ -88,6 +90,72 @@ def _detail(record: dict[str, Any], points: Records, columns: Sequence[Column]) 
 def _phases(points: Records) -> list[str]:
     """Returns the phases that any of the points has: none without training."""
     return list(dict.fromkeys(phase for record in points for phase in record.get("phases_ms", ())))
+
+
+def _scenarios(records: Records) -> list[Table]:
+    """Returns a table for each load."""
+    latencies = [Column(f"p{p}", "ms", key=f"latency_p{p}_ms", missing="-") for p in FEWEST_FOR_PERCENTILE]
+    batch, queries = Column("batch", key="batch_size"), Column("queries", key="queries")
+    target = Column("target", key="latency_target", condition=True)
+    verdict = Column("verdict", key="verdict")
+
+    def table(kind: str, title: str, columns: list[Column], figures: Callable[[Record], list[Cell]]) -> Table:
+        ones = [record for record in records if record["kind"] == kind]
+        made = Table(title, [*_COMBINATION, target, *columns, verdict])
+        for record in ones:
+            within = record["latency_target_ms"]
+            names = [*_combination(record, ones), within and f"within {within:g} ms"]
+            if record["status"] == OK:
+                reason = f": {record['reason']}" if record["reason"] else ""
+                made.rows.append([*names, *figures(record), record["verdict"] + reason])
+            else:
+                said = f"{record['status']}: {record['reason']}"
+                made.rows.append([*names, *[None] * len(columns), said])
+        made.notes = _machines(ones)
+        return made
+
+    def told(record: Record) -> list[Cell]:
+        return [record["latency_ms"].get(f"p{percent}") for percent in FEWEST_FOR_PERCENTILE]
+
+    server = [
+        batch,
+        Column("highest rate", "queries/s", key="queries_per_second"),
+        Column("too high", "queries/s", key="beyond_queries_per_second"),
+        Column("capacity", "queries/s", key="capacity_per_second"),
+        *latencies[::2],
+        queries,
+    ]
+    return [
+        table(
+            SINGLE_STREAM,
+            "Latency of one query at a time",
+            [*latencies, queries],
+            lambda record: [*told(record), record["queries"]],
+        ),
+        table(
+            OFFLINE,
+            "Throughput with all samples at once",
+            [batch, Column("throughput", "samples/s", key="samples_per_second"), queries],
+            lambda record: [
+                record["point"]["batch_size"],
+                record["samples_per_second"],
+                record["queries"],
+            ],
+        ),
+        table(
+            SERVER,
+            "Server: the highest rate of random arrivals whose p99 is within the target",
+            server,
+            lambda record: [
+                record["point"]["batch_size"],
+                record["queries_per_second"],
+                record["beyond_queries_per_second"],
+                record["capacity_per_second"],
+                *told(record)[::2],
+                record["queries"],
+            ],
+        ),
+    ]
 
 
 def _largest_batches(searches: Records) -> Table:

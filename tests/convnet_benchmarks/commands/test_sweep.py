@@ -20,6 +20,7 @@ from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.points import measure as point_measurement
 from convnet_benchmarks.points.file import read_points
 from convnet_benchmarks.points.point import Point
+from convnet_benchmarks.points.under_load import measure_scenario
 from convnet_benchmarks.timing.loops import Settling
 from nets import registry
 from nets.net import Net
@@ -60,8 +61,12 @@ class Here:
         given = ("--nets", "tiny", "--seconds", "0.01", "--threads", "1", "--points", str(self.path))
         return sweep.main([*given, *arguments], "sweep")
 
-    def measure(self, point: Point, settling: Settling, **limits: Any) -> dict[str, Any]:
+    def measure(
+        self, point: Point, settling: Settling | None = None, scenario: Any = None, **limits: Any
+    ) -> dict[str, Any]:
         self.measured.append(point)
+        if scenario:
+            return measure_scenario(point, scenario)
         if point.batch_size in self.results:
             outcome = self.results[point.batch_size]
             if isinstance(outcome, BaseException):
@@ -174,6 +179,21 @@ def test_ctrl_c_keeps_and_shows_what_there_is(
         (["--nets", "vgg_a", "--memory-budget", "9" * 400 + "g"], "is not an amount of memory"),
         (["--nets", "vgg_a", "--threads", "99999999999"], "is not a whole number from 1 to 1024"),
         (["--nets", "vgg_a", "--seed", "4294967296"], "is not a whole number from 0 to 4294967295"),
+        (
+            ["--nets", "vgg_a", "--scenario", "sever"],
+            "option --scenario: unknown scenario 'sever' (did you mean server?)",
+        ),
+        (["--nets", "vgg_a", "--scenario", "server"], "server needs --latency-target MS"),
+        (
+            ["--nets", "vgg_a", "--scenario", "server", "--latency-target", "0"],
+            "not a number of milliseconds",
+        ),
+        (["--nets", "vgg_a", "--latency-target", "9"], "is for --scenario server or single-stream"),
+        (
+            ["--nets", "vgg_a", "--scenario", "offline", "--modes", "training"],
+            "accepted: --modes inference",
+        ),
+        (["--nets", "vgg_a", "--scenario", "offline", "--processes", "2"], "accepted: --processes 1"),
         (
             ["--nets", "vgg_a", "--points", "p.jsonl", "--json", "p.jsonl"],
             "is also the file of option --json",
@@ -298,3 +318,24 @@ def test_points_are_measured_in_turns_in_several_processes(here: Here) -> None:
     assert here("--batch-sizes", "1,2", "--processes", "3") == 0  # only what lacks
     assert here.batches == [1, 2]
     assert here("--batch-sizes", "1,2") == 0 and here.batches == []
+
+
+def test_loads_are_measured_for_each_target(here: Here, capsys: pytest.CaptureFixture[str]) -> None:
+    load = ("--scenario", "server,offline,single-stream", "--batch-sizes", "2,1", "--latency-target")
+    assert here(*load, "1e6") == 0 and here.batches == [1, 2, 1, 2, 1]
+    shown = capsys.readouterr().out
+    assert "within the target: cpu, float32, stock, inference, within 1e+06 ms\n" in shown
+    assert "Throughput with all samples at once" in shown and "Latency of one query at a time" in shown
+    assert here(*load, "1e6") == 0 and here.batches == []
+    assert here(*load, "2e6") == 0 and here.batches == [1, 2, 1]  # offline has no target
+    kinds = [record["kind"] for record in read_points(str(here.path))]
+    assert kinds == [
+        "server",
+        "server",
+        "offline",
+        "offline",
+        "single-stream",
+        "server",
+        "server",
+        "single-stream",
+    ]

@@ -57,6 +57,8 @@ DOCUMENTS = {
     "point.jsonl": training_point(),
     "search.jsonl": made_results.search("alexnet", 77),
     "comparison.jsonl": comparison(),
+    "server.jsonl": made_results.under_load("server", "alexnet", 30.0),
+    "single_stream.jsonl": made_results.under_load("single-stream", "alexnet", 30.0),
     "benchmark.json": made_results.benchmark(),
     "ops.json": made_results.ops(layers=1, runs=2),
     "flops.json": flops(),

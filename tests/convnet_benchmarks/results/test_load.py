@@ -56,6 +56,20 @@ def test_a_sweeps_json_is_its_points(tmp_path: Path) -> None:
     assert only(load(made_results.write(tmp_path / "s.json", document)), quantity="throughput").value == 40
 
 
+def test_points_under_load(tmp_path: Path) -> None:
+    kinds = ("server", "single-stream", "offline")
+    records = [made_results.under_load(kind, "alexnet", 40.0) for kind in kinds]
+    nothing = {"queries_per_second": 0.0, "beyond_queries_per_second": 0.0, "verdict": "not met"}
+    hopeless = made_results.under_load("server", "vgg16", 1.0) | nothing
+    file = load(made_results.write(tmp_path / "load.jsonl", *records, hopeless))
+    rate = only(file, phase="server")
+    assert (rate.quantity, rate.value, rate.interval) == ("highest rate within 50 ms", 40.0, (40.0, 40.8))
+    assert only(file, quantity="latency p90").verdict == "met"
+    assert only(file, quantity="latency p50").low is None
+    assert only(file, phase="offline").unit == "images/s"
+    assert {one.net for one in file.measurements} == {"alexnet"}
+
+
 def test_independent_runs_are_samples(tmp_path: Path) -> None:
     file = load(made_results.write(tmp_path / "ops.json", made_results.ops(runs=10)))
     layer = only(file, op="layer2 ReLU")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from convnet_benchmarks.timing.statistics import median_interval, summarise
+from convnet_benchmarks.timing.statistics import median_interval, percentile_interval, summarise
 
 positive = st.floats(1e-3, 1e6)
 
@@ -67,3 +67,14 @@ def test_outliers_are_counted() -> None:
 def test_no_samples_are_refused() -> None:
     with pytest.raises(ValueError):
         summarise([])
+
+
+def test_the_interval_of_a_percentile_holds_it_in_19_of_20_runs() -> None:
+    chance = random.Random(5)
+    held = 0
+    for _ in range(1000):
+        low, high = percentile_interval([chance.random() for _ in range(100)], 90)
+        held += low <= 0.9 <= high
+    assert 0.93 < held / 1000 < 0.99
+    assert percentile_interval([3.0], 90) == (3.0, 3.0)
+    assert percentile_interval(range(9), 50) == (1, 7)

@@ -96,6 +96,23 @@ def test_the_largest_batch(tmp_path: Path) -> None:
     assert [(name, x) for _, _, name, x, _ in marks(chart)] == [("alexnet", 64.0), ("vgg16", 7.0)]
 
 
+def test_loads_have_a_panel_for_each_quantity(tmp_path: Path) -> None:
+    loads = [
+        made_results.under_load("server", "alexnet", 30.0),
+        made_results.under_load("server", "vgg16", 3.0),
+        made_results.under_load("server", "alexnet", 40.0, target=100.0),
+        made_results.under_load("single-stream", "alexnet", 20.0),
+    ]
+    chart = PLOTS["under_load"].chart(data_of(tmp_path, loads))
+    assert [(panel.title, panel.x.label) for panel in chart.panels] == [
+        ("server", "highest rate within 50 ms [queries/s]"),
+        ("server", "highest rate within 100 ms [queries/s]"),
+        ("single stream", "latency p90 [ms]"),
+    ]
+    assert [x for *_, x, _ in marks(chart)] == [30.0, 3.0, 40.0, 20.0]
+    assert chart.table.rows[0][-1] == "met"
+
+
 def test_throughput_across_hardware_takes_the_best_batch(tmp_path: Path) -> None:
     chart = PLOTS["throughput_hardware"].chart(data_of(tmp_path, two_machines()))
     alexnet = [(series, x) for panel, series, _, x, _ in marks(chart) if panel == "alexnet"]
