@@ -31,6 +31,7 @@ def benchmark(
     mode: str = "inference",
     backend: str = "stock",
     seconds: float = 10.0,
+    cold_cache: bool = False,
     name: str = "",
 ) -> Results:
     """Measures ``module`` on ``input``: a batch, or the shape of one, first the number of samples.
@@ -38,6 +39,7 @@ def benchmark(
     ``mode``: "inference", or "training", which also measures updateOutput, updateGradInput and
     accGradParameters. ``backend``: a name that ``convnet-benchmarks backends --help`` lists, such as "auto".
     ``seconds``: how long each figure is sampled at most; less where its median is known to 1 % before.
+    ``cold_cache``: the last-level cache is emptied before each timed pass.
     ``name``: what the results call the net; by default the module's class.
 
     A copy of the module runs, on its device and in its number format: parameters, gradients, running
@@ -73,15 +75,15 @@ def benchmark(
         mode=mode,
         threads=torch.get_num_threads(),
         input_size=net.input_size,
+        cold_cache=cold_cache,
     )
     settling = Settling(most_seconds=seconds, least_seconds=min(0.5, seconds))
     try:
         with open_kernels(kernels, own, batch, training=mode == "training") as opened:
             phases = phase_steps(opened.phases, batch) if mode == "training" and opened.phases else {}
-            ran = ran_on(net, tuple(batch.shape), backend, dtype, device)
-            workload = PointWorkload(
-                own, batch, device, device_clock(device), opened.infer, phases, opened.engine, ran
-            )
+            ran = ran_on(net, tuple(batch.shape), backend, dtype, device, cold_cache=cold_cache)
+            clock = device_clock(device, cold_cache=cold_cache)
+            workload = PointWorkload(own, batch, device, clock, opened.infer, phases, opened.engine, ran)
             found = figures(workload, settling)
     except UnsupportedError as error:
         raise UserError(f"benchmark: {error}") from None

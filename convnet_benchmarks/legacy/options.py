@@ -162,6 +162,13 @@ class LegacyOptions:
         "dtype", "float32", str, "number format", legacy=False, metavar="|".join(DTYPES), choices=DTYPES
     )
     tf32: Switch = _option("tf32", False, _switch, "let the GPU round float32 products to TF32", legacy=False)
+    cold_cache: Switch = _option(
+        "cold-cache",
+        False,
+        _switch,
+        "empty the last-level cache before each timed pass, outside the time (docs/method.md)",
+        legacy=False,
+    )
     legacy_timing: Switch = _option(
         "legacy-timing",
         False,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # Columns of a line, then those of Ran, which are the same in every row.
 _CSV_FIGURES = ("label", "ms_per_sample", "median_ms", "low_ms", "high_ms", "minimum_ms", "passes", "verdict")
-_CSV_CONDITIONS = ("net", "batch_size", "input_shape", "backend", "dtype", "device")
+_CSV_CONDITIONS = ("net", "batch_size", "input_shape", "backend", "dtype", "device", "cold_cache")
 CSV_HEADER = (*_CSV_FIGURES, *_CSV_CONDITIONS)
 # Threads that work less than this share of the time have waited for something.
 _BUSY = 0.9
@@ -102,7 +102,8 @@ class Result:
         ran = self.ran
         lines = [
             f"{ran.net}, seed {self.options.seed}, {ran.dtype} on {ran.device}, "
-            f"torch {torch.__version__}, {counted(ran.threads, 'thread')}",
+            f"torch {torch.__version__}, {counted(ran.threads, 'thread')}"
+            f"{', cold cache' if ran.cold_cache else ''}",
             f"backend {self.backend.name}: {self.backend.description}{self._kernels()}",
         ]
         if self.engine is not None and self.options.backend is not None:

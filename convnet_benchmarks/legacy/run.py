@@ -83,7 +83,7 @@ class LegacyRun:
     ) -> float:
         """Times ``work`` for ``passes`` passes (by default -iter's); returns ms per sample."""
         self.progress.start(label)
-        with watched(self.workload.device) as conditions:
+        with watched(self.workload.device, self.clock) as conditions:
             self.processes.barrier()
             conditions.start()
             passes = passes or self.options.iter

@@ -16,7 +16,7 @@ from convnet_benchmarks.legacy.run import LegacyRun
 from convnet_benchmarks.legacy.torchrun import join, started_by_torchrun
 from convnet_benchmarks.legacy.workload import Workload, find_net, input_shape, prepare
 from convnet_benchmarks.progress import Progress
-from convnet_benchmarks.timing.loops import CudaClock, HostClock
+from convnet_benchmarks.timing.loops import device_clock
 from convnet_benchmarks.workload.author_errors import author_error
 from convnet_benchmarks.workload.backends import UnsupportedError
 from convnet_benchmarks.workload.kernels import Opened, open_kernels
@@ -66,6 +66,8 @@ def _check_together(options: Any) -> None:
         raise UserError("option -iter: auto is for one process; under torchrun give a number of passes")
     if options.iter is None and options.legacy_timing:
         raise UserError("option -iter: auto and --legacy-timing exclude each other; give a number of passes")
+    if options.cold_cache and options.legacy_timing:
+        raise UserError("option --cold-cache: --legacy-timing times many passes at once; leave one of them")
     if options.iter is None and getattr(options, "pass_times", False):
         raise UserError("option -iter: auto and --pass-times exclude each other; give a number of passes")
 
@@ -81,7 +83,7 @@ def _run(script: Script, options: Any, outputs: dict[str, output.OutputFile]) ->
             # What is refused gets one line on stderr: there is none before it in a file.
             progress.start(f"making {options.net}", on_terminals_only=True)
             workload = prepare(options)
-            clock = CudaClock(workload.device, options.sync) if options.cuda else HostClock()
+            clock = device_clock(workload.device, cold_cache=options.cold_cache, synchronises=options.sync)
             with opened_for(workload, options, progress) as opened:
                 run = LegacyRun(script.kind, options, workload, opened, clock, processes, progress)
                 for note in run.notes:

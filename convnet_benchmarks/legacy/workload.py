@@ -115,7 +115,7 @@ def prepare(options: LegacyOptions) -> Workload:
         input=input,
         device=device,
         backend=backend,
-        ran=ran_on(net, shape, backend.name, options.dtype, device),
+        ran=ran_on(net, shape, backend.name, options.dtype, device, cold_cache=options.cold_cache),
         model_text=torch7_string(module, backends.class_names(backend, options.relu_cudnn)),
         notes=_notes(options, net),
     )

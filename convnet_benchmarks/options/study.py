@@ -60,6 +60,15 @@ def add_scheduler(group: "argparse._ActionsContainer") -> None:
     )
 
 
+def add_cold_cache(group: "argparse._ActionsContainer") -> None:
+    """Adds ``--cold-cache``."""
+    group.add_argument(
+        "--cold-cache",
+        action="store_true",
+        help="empty the last-level cache before each timed pass, outside the time (docs/method.md)",
+    )
+
+
 def add_input_size(group: "argparse._ActionsContainer") -> None:
     """Adds ``--input-size``, which takes as many dimensions as the net does."""
     group.add_argument(

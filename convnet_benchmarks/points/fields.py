@@ -45,6 +45,9 @@ class Fields:
             self._checked(name, wanted, lambda v: isinstance(v, str) and (not accepted or v in accepted))
         )
 
+    def flag(self, name: str) -> bool:
+        return bool(self._checked(name, "true or false", lambda v: isinstance(v, bool)))
+
     def whole(self, name: str, least: int = 1) -> int:
         return int(self._checked(name, f"a whole number from {least} to 2**53", lambda v: is_whole(v, least)))
 

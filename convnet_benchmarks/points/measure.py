@@ -136,7 +136,7 @@ def figures(workload: PointWorkload, settling: Settling) -> dict[str, Any]:
     run, clock = workload.run, workload.clock
     with memory_counted(workload.device) as memory:
         passes = warm_up(run, clock, most_seconds=settling.most_seconds)
-        with watched(workload.device) as conditions:
+        with watched(workload.device, clock) as conditions:
             throughput = _settled(run, clock, settling, conditions)
     latency = throughput
     if workload.device.type == "cuda":  # a pass that nothing waits for overlaps the issue of the next one
@@ -145,7 +145,7 @@ def figures(workload: PointWorkload, settling: Settling) -> dict[str, Any]:
             run()
             clock.synchronise()
 
-        latency = _settled(run_and_wait, HostClock(), settling)
+        latency = _settled(run_and_wait, HostClock(clock.evict), settling)
     third = replace(settling, most_seconds=settling.most_seconds / 3)
     phases = {name: _settled(phase, clock, third) for name, phase in workload.phases.items()}
     return {

@@ -21,7 +21,8 @@ class Point:
 
     ``device``: cpu, cuda or cuda:N. ``backend``: a name of ``workload/backends.py``. ``mode``: inference, or
     training, which is the three phases. ``threads``: None for PyTorch's own choice. ``input_size``: of one
-    sample, None for the net's own. ``seed``: of the parameters; the input's is one more.
+    sample, None for the net's own. ``seed``: of the parameters; the input's is one more. ``cold_cache``:
+    emptied before each timed pass.
     """
 
     net: str
@@ -33,6 +34,7 @@ class Point:
     threads: int | None = None
     input_size: tuple[int, ...] | None = None
     seed: int = 1
+    cold_cache: bool = False
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:
@@ -42,7 +44,8 @@ class Point:
 
     def __str__(self) -> str:
         what = [self.net, f"batch {self.batch_size}", self.device, self.dtype, self.backend]
-        return ", ".join([*what, *(["training"] if self.mode == "training" else [])])
+        what += ["training"] if self.mode == "training" else []
+        return ", ".join([*what, *(["cold cache"] if self.cold_cache else [])])
 
     @property
     def key(self) -> str:
@@ -76,4 +79,5 @@ class Point:
             threads=None if given.is_null("threads", "a whole number") else given.whole("threads"),
             input_size=size,
             seed=given.seed("seed"),
+            cold_cache="cold_cache" in given and given.flag("cold_cache"),
         )

@@ -83,8 +83,9 @@ def open_point(point: Point, *, drawn: bool = True) -> Iterator[PointWorkload]:
         module.train(training)
         with open_kernels(backend, module, input, training=training) as opened:
             phases = phase_steps(opened.phases, input) if training and opened.phases else {}
-            clock = device_clock(device)
-            ran = ran_on(net, tuple(input.shape), backend.name, point.dtype, device)
+            clock = device_clock(device, cold_cache=point.cold_cache)
+            shape, cold = tuple(input.shape), point.cold_cache
+            ran = ran_on(net, shape, backend.name, point.dtype, device, cold_cache=cold)
             yield PointWorkload(module, input, device, clock, opened.infer, phases, opened.engine, ran)
     finally:
         torch.set_num_threads(threads)

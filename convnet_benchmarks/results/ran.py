@@ -23,6 +23,7 @@ def read_ran(holder: Fields) -> Ran | None:
         device=fields.text("device"),
         device_name=fields.text("device_name"),
         threads=fields.whole("threads"),
+        cold_cache="cold_cache" in fields and fields.flag("cold_cache"),
     )
 
 

@@ -19,6 +19,7 @@ from convnet_benchmarks.counters import Counters, open_counters
 from convnet_benchmarks.counters.counter import UnreadableError
 from convnet_benchmarks.counters.nvml import NvmlGpu
 from convnet_benchmarks.environment import gpu_uuid
+from convnet_benchmarks.timing.loops import Clock
 
 if TYPE_CHECKING:
     import torch
@@ -51,12 +52,25 @@ class Conditions:
 
     def look(self, passes: int) -> None:
         """Notes the clock after ``passes`` more passes, and what they took."""
+        self._account()
+        self.looks.append((passes, self.clock_mhz()))
+
+    def leaving_out(self, work: Callable[[], None]) -> Callable[[], None]:
+        """Returns ``work`` between passes so that it is not taken for theirs."""
+
+        def left_out() -> None:
+            self._account()
+            work()
+            self.start()
+
+        return left_out
+
+    def _account(self) -> None:
         now = self._read()
         for name, reading in now.items():
             if name in self._last:
                 self._grown[name] = self._grown.get(name, 0.0) + reading - self._last[name]
         self._last = now
-        self.looks.append((passes, self.clock_mhz()))
 
     @property
     def throttled_passes(self) -> int:
@@ -90,8 +104,11 @@ class Conditions:
 
 
 @contextlib.contextmanager
-def watched(device: "torch.device") -> Iterator[Conditions]:
-    """Yields the conditions of ``device`` from now on, with whatever this machine counts."""
+def watched(device: "torch.device", clock: Clock) -> Iterator[Conditions]:
+    """Yields the conditions of ``device`` from now on, with whatever this machine counts.
+
+    Emptying the cache between the passes that ``clock`` times is left out.
+    """
     with contextlib.ExitStack() as stack:
         if device.type != "cuda":
             clock_mhz: Callable[[], float | None] = cpu_clock_mhz
@@ -101,7 +118,12 @@ def watched(device: "torch.device") -> Iterator[Conditions]:
             clock_mhz = _gpu_clock(uuid, device.index or 0, stack)
             counters = open_counters(uuid)
         stack.callback(counters.close)
-        yield Conditions(clock_mhz, counters)
+        conditions = Conditions(clock_mhz, counters)
+        evict = clock.evict
+        if evict is not None:
+            stack.callback(setattr, clock, "evict", evict)
+            clock.evict = conditions.leaving_out(evict)
+        yield conditions
 
 
 def cpu_clock_mhz() -> float | None:

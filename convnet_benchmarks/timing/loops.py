@@ -6,14 +6,23 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from convnet_benchmarks.timing.cold_cache import ColdCache
 from convnet_benchmarks.timing.statistics import STABLE_HALF_WIDTH, Summary, summarise
 
 if TYPE_CHECKING:
     import torch
 
 
+Evict = Callable[[], None]
+
+
 class Clock(Protocol):
-    """How passes are marked and the device waited for."""
+    """How passes are marked and the device waited for.
+
+    ``evict`` empties the device's cache before each timed pass; with None passes follow each other.
+    """
+
+    evict: Evict | None
 
     def synchronise(self) -> None:
         """Waits until the device has done all it was given."""
@@ -28,6 +37,9 @@ class Clock(Protocol):
 class HostClock:
     """The CPU's: work is done when the call returns."""
 
+    def __init__(self, evict: Evict | None = None) -> None:
+        self.evict = evict
+
     def synchronise(self) -> None:
         pass
 
@@ -41,7 +53,8 @@ class HostClock:
 class CudaClock:
     """A GPU's: passes are marked by events in its stream."""
 
-    def __init__(self, device: "torch.device", synchronises: bool) -> None:
+    def __init__(self, device: "torch.device", synchronises: bool, evict: Evict | None = None) -> None:
+        self.evict = evict
         self._device = device
         self._synchronises = synchronises
 
@@ -65,9 +78,14 @@ class CudaClock:
         return [a.elapsed_time(b) for a, b in itertools.pairwise(marks)]
 
 
-def device_clock(device: "torch.device") -> Clock:
-    """Returns what times work on ``device``: the device's own events on a GPU."""
-    return CudaClock(device, synchronises=True) if device.type == "cuda" else HostClock()
+def device_clock(device: "torch.device", *, cold_cache: bool = False, synchronises: bool = True) -> Clock:
+    """Returns what times work on ``device``: the device's own events on a GPU.
+
+    ``cold_cache``: its cache is emptied before each pass; UserError where its size is not told.
+    ``synchronises``: a GPU is waited for.
+    """
+    evict = ColdCache(device).evict if cold_cache else None
+    return CudaClock(device, synchronises, evict) if device.type == "cuda" else HostClock(evict)
 
 
 @dataclass(frozen=True)
@@ -116,7 +134,11 @@ def run_loop(
     ``free``: the device is waited for neither before nor after, so that only the time to issue the work
     counts. ``clock_before_synchronise``: the clock is read before the device is waited for at the end (a
     mistake of the original, for --legacy-timing).
+
+    With a clock that empties the cache each pass is timed by itself, and what is between them is left out.
     """
+    if clock.evict is not None:
+        return _run_cold(work, passes, clock, clock.evict, free=free)
     if not free:
         clock.synchronise()
     marks = [clock.mark()]
@@ -130,6 +152,22 @@ def run_loop(
         if not clock_before_synchronise:
             end = time.perf_counter()
     return Loop(passes, end - start, tuple(clock.milliseconds(marks)))
+
+
+def _run_cold(work: Callable[[], object], passes: int, clock: Clock, evict: Evict, *, free: bool) -> Loop:
+    samples: list[float] = []
+    seconds = 0.0
+    for _ in range(passes):
+        evict()
+        marks = [clock.mark()]
+        start = time.perf_counter()
+        work()
+        marks.append(clock.mark())
+        if not free:
+            clock.synchronise()
+        seconds += time.perf_counter() - start
+        samples += clock.milliseconds(marks)
+    return Loop(passes, seconds, tuple(samples))
 
 
 def run_until_settled(

@@ -4,6 +4,7 @@ import copy
 import itertools
 import statistics
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -22,17 +23,26 @@ def time_phases(module: nn.Module, input: Tensor, clock: Clock, passes: int) -> 
     with AutogradPhases(module) as phases:
         for number in range(2 + passes):
             clock.synchronise()
-            marks = [clock.mark()]
-            output = phases.updateOutput(input)
-            marks.append(clock.mark())
-            phases.updateGradInput(input, output)
-            marks.append(clock.mark())
-            phases.accGradParameters(input, output)
-            marks.append(clock.mark())
+            marks: list[Any] = []
+            with _between_marks(clock, marks):
+                output = phases.updateOutput(input)
+            with _between_marks(clock, marks):
+                phases.updateGradInput(input, output)
+            with _between_marks(clock, marks):
+                phases.accGradParameters(input, output)
             if number >= 2:
-                samples.append(clock.milliseconds(marks))
+                samples.append(clock.milliseconds(marks)[::2])
     medians = [statistics.median(phase) for phase in zip(*samples, strict=True)]
     return dict(zip(PHASES, medians, strict=True))
+
+
+@contextmanager
+def _between_marks(clock: Clock, marks: list[Any]) -> Iterator[None]:
+    if clock.evict is not None:
+        clock.evict()
+    marks.append(clock.mark())
+    yield
+    marks.append(clock.mark())
 
 
 def layer_phases(

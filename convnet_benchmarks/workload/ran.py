@@ -16,6 +16,7 @@ class Ran:
 
     ``batch_size``: samples in one pass. ``input_shape``: of the whole input. ``backend``: a name of
     ``workload/backends.py``. ``device``: cpu or cuda:N; ``device_name``: its model. ``threads``: PyTorch's.
+    ``cold_cache``: each pass began with an empty one.
     """
 
     net: str
@@ -26,11 +27,12 @@ class Ran:
     device: str
     device_name: str
     threads: int
+    cold_cache: bool = False
 
     @property
     def software(self) -> str:
-        """Returns the kernels and the number format, in a few words."""
-        return f"{self.backend}, {self.dtype}"
+        """Returns the kernels, the number format and what else changes a figure, in a few words."""
+        return f"{self.backend}, {self.dtype}{', cold cache' if self.cold_cache else ''}"
 
     def as_dict(self) -> dict[str, Any]:
         """Returns plain JSON values, for the field ``ran`` of a result file."""
@@ -42,7 +44,15 @@ def batch_size(net: Net, input_shape: tuple[int, ...]) -> int:
     return input_shape[0] if len(input_shape) > len(net.input_size) else 1
 
 
-def ran_on(net: Net, input_shape: tuple[int, ...], backend: str, dtype: str, device: "torch.device") -> Ran:
+def ran_on(
+    net: Net,
+    input_shape: tuple[int, ...],
+    backend: str,
+    dtype: str,
+    device: "torch.device",
+    *,
+    cold_cache: bool = False,
+) -> Ran:
     """Returns the conditions of passes of ``net`` on an input of ``input_shape``.
 
     Threads are those that PyTorch has now.
@@ -58,4 +68,5 @@ def ran_on(net: Net, input_shape: tuple[int, ...], backend: str, dtype: str, dev
         device=str(device),
         device_name=environment.machine(str(device))["device"],
         threads=torch.get_num_threads(),
+        cold_cache=cold_cache,
     )

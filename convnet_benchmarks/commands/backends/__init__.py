@@ -91,6 +91,7 @@ def parser(program: str) -> argparse.ArgumentParser:
     how.add_argument(
         "--seconds", type=types.seconds, default=120.0, metavar="S", help="maximum for a sitting [120]"
     )
+    study.add_cold_cache(how)
     study.add_point_options(
         how,
         points="backends.jsonl",
@@ -173,6 +174,7 @@ def _sittings(
         "threads": options.threads,
         "input_size": options.input_size,
         "seed": options.seed,
+        "cold_cache": options.cold_cache,
     }
     names = [without.name, *(other.name for other in others)]
     batches = {LATENCY: options.latency_batch, THROUGHPUT: options.batch_size}

@@ -9,7 +9,13 @@ from convnet_benchmarks.child_process import call
 from convnet_benchmarks.commands.ops.show import mean_of_runs, tables
 from convnet_benchmarks.errors import UserError, unknown
 from convnet_benchmarks.options.nets import add_net_options, find_devices, find_net
-from convnet_benchmarks.options.study import add_scheduler, open_output, study_parser, without_files
+from convnet_benchmarks.options.study import (
+    add_cold_cache,
+    add_scheduler,
+    open_output,
+    study_parser,
+    without_files,
+)
 from convnet_benchmarks.options.types import names, positive, sizes
 from convnet_benchmarks.points.cluster import Job, WorkersLost, open_cluster
 from convnet_benchmarks.progress import Progress
@@ -65,6 +71,7 @@ def _parser(program: str) -> argparse.ArgumentParser:
     parser.add_argument(
         "--tables", type=names, default=_TABLES, metavar="NAMES", help=f"[{','.join(_TABLES)}]"
     )
+    add_cold_cache(parser)
     add_scheduler(parser)
     parser.add_argument(
         "--layout",

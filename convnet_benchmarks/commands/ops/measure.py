@@ -44,7 +44,7 @@ def _measured(request: dict[str, Any]) -> list[dict[str, Any]]:
     measured = []
     for device in find_devices(request["devices"]):
         module = build_net(net, request["seed"], device, dtype)
-        clock = device_clock(device)
+        clock = device_clock(device, cold_cache=request["cold_cache"])
         for batch in request["batch_sizes"]:
             start = time.perf_counter()
             with one_line_errors(f"{request['net']}, batch {batch}, {request['dtype']}, {device}"):
@@ -52,7 +52,8 @@ def _measured(request: dict[str, Any]) -> list[dict[str, Any]]:
                 clock.synchronise()
                 setup_ms = (time.perf_counter() - start) * 1e3
                 found = measure(module, input, clock, request)
-            ran = ran_on(net, tuple(input.shape), _BACKEND.name, request["dtype"], device).as_dict()
+            shape, cold = tuple(input.shape), request["cold_cache"]
+            ran = ran_on(net, shape, _BACKEND.name, request["dtype"], device, cold_cache=cold).as_dict()
             about = {"device": str(device), "batch": ran["batch_size"], "ran": ran}
             measured.append({**about, "setup_ms": setup_ms, **found})
     return measured
@@ -81,7 +82,7 @@ def _inference(
             for layer, ms in zip(times.layers, times.layer_ms, strict=True)
         ]
         if "operators" in request["tables"]:
-            found |= _operators(forward, clock, request["passes"], input.device.type)
+            found |= _operators(forward, input.device, request["passes"])
     return found
 
 
@@ -105,14 +106,18 @@ def _training(
                 phases.updateGradInput(input, output)
                 phases.accGradParameters(input, output)
 
-            found |= _operators(training_pass, clock, request["passes"], input.device.type)
+            found |= _operators(training_pass, input.device, request["passes"])
     return found
 
 
-def _operators(work: Callable[[], None], clock: Clock, passes: int, device_type: str) -> dict[str, Any]:
-    """Measures PyTorch's operators by its profiler: calls per pass and own time, without operators inside."""
+def _operators(work: Callable[[], None], device: "torch.device", passes: int) -> dict[str, Any]:
+    """Measures PyTorch's operators by its profiler: calls per pass and own time, without operators inside.
+
+    Always with what is in the cache: the profiler would see how it is emptied.
+    """
     from torch.profiler import ProfilerActivity, profile
 
+    clock, device_type = device_clock(device), device.type
     activities = [ProfilerActivity.CPU]
     if device_type == "cuda":
         activities.append(ProfilerActivity.CUDA)

@@ -80,6 +80,11 @@ def _total_tables(mean: Sequence[Entry], runs: Sequence[Sequence[Entry]]) -> Ite
             total.rows.append([_label(device, phase), *times])
         setup.rows.append([_label(device), *(entry["setup_ms"] for entry in entries)])
     total.notes.append(_spread_note(runs))
+    if mean[0].get("ran", {}).get("cold_cache"):
+        total.notes.append(
+            "cold cache: emptied before each pass (in training before each phase); operators are profiled "
+            "with whatever it holds"
+        )
     yield total
     yield setup
 

@@ -125,6 +125,7 @@ def parser(program: str) -> argparse.ArgumentParser:
         help="measure each point in N new processes, all points in turns: shows what differs from process to "
         "process [1]",
     )
+    study.add_cold_cache(how)
     how.add_argument("--time-limit", type=types.seconds, metavar="S", help="maximum for a point")
     study.add_point_options(
         how,
@@ -177,6 +178,8 @@ def _check(options: argparse.Namespace) -> None:
             if name not in accepted:
                 raise UserError(f"option {option}: {unknown(what, name, accepted)}")
     check_scenarios(options)
+    if options.cold_cache and options.scenario:
+        raise UserError("option --cold-cache: the queries of --scenario follow each other; leave one of them")
     if not options.batch_sizes and not options.largest_batch:
         raise UserError("option --batch-sizes: none needs --largest-batch, or there is nothing to do")
 
@@ -200,6 +203,7 @@ def plan(options: argparse.Namespace, cluster: "Cluster | None") -> "list[Task]"
     ):
         for kind, batch, scenario in kinds:
             size = options.input_size
-            point = Point(net, batch, device, dtype, backend, mode, options.threads, size, options.seed)
+            about = (options.threads, size, options.seed, options.cold_cache)
+            point = Point(net, batch, device, dtype, backend, mode, *about)
             tasks.append(Task(kind, point, machines[device], scenario))
     return tasks

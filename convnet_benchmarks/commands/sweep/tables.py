@@ -19,6 +19,7 @@ _COMBINATION = (
     Column("dtype", key="dtype", condition=True),
     Column("backend", key="backend", condition=True),
     Column("mode", key="mode", condition=True),
+    Column("cache", key="cache", condition=True),
 )
 
 
@@ -190,7 +191,8 @@ def _combination(record: dict[str, Any], records: Records) -> tuple[Cell, ...]:
     same_name = [other["machine"] for other in records if other["point"]["device"] == device]
     if any(machine != record["machine"] for machine in same_name):
         device = f"{device}: {', torch '.join(record['machine'].values())}"
-    return point["net"], device, point["dtype"], point["backend"], point["mode"]
+    cache = "cold cache" if point.get("cold_cache") else ""
+    return point["net"], device, point["dtype"], point["backend"], point["mode"], cache
 
 
 def _machines(records: Records) -> list[str]:

@@ -14,6 +14,7 @@ from convnet_benchmarks.counters.counter import UnreadableError
 from convnet_benchmarks.counters.nvml import GpuEnergy, NvmlGpu
 from convnet_benchmarks.counters.rapl import RaplEnergy
 from convnet_benchmarks.timing.conditions import Conditions, watched
+from convnet_benchmarks.timing.loops import HostClock
 
 RANGE = 262_143_328_850
 
@@ -145,7 +146,7 @@ def test_the_conditions_of_a_gpu_have_its_clock_and_energy(
     nvml: Nvml, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("convnet_benchmarks.timing.conditions.gpu_uuid", lambda device: "GPU-1")
-    with watched(torch.device("cuda", 0)) as conditions:
+    with watched(torch.device("cuda", 0), HostClock()) as conditions:
         nvml.millijoules += 6_000
         conditions.look(2)
         nvml.mhz = 990

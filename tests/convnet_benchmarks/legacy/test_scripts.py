@@ -219,6 +219,7 @@ def test_legacy_timing_and_auto_run(script: str) -> None:
         (["--json", "/nowhere/r.json"], "option --json: cannot write '/nowhere/r.json': No such file"),
         (["--csv", "/"], "option --csv: cannot write '/': not the name of a file"),
         (["-iter", "auto", "--legacy-timing"], "option -iter"),
+        (["--cold-cache", "--legacy-timing"], "option --cold-cache: --legacy-timing times many passes"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_2(arguments: list[str], expected: str) -> None:

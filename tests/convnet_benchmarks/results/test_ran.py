@@ -61,6 +61,21 @@ def test_a_broken_field_is_named(kind: str, field: str, value: Any, tmp_path: Pa
         load(made_results.write(tmp_path / "r.json", document))
 
 
+def test_a_cold_cache_is_another_software_and_older_files_had_none(tmp_path: Path) -> None:
+    document = with_ran("points")
+    del document["ran"]["cold_cache"], document["point"]["cold_cache"]
+    cold = with_ran("points")
+    cold["ran"]["cold_cache"] = cold["point"]["cold_cache"] = True
+    warm, old, emptied = (
+        load(made_results.write(tmp_path / "r.json", one)).measurements[0].software
+        for one in (with_ran("points"), document, cold)
+    )
+    assert warm == old == "fft, bfloat16" and emptied == "fft, bfloat16, cold cache"
+    cold["ran"]["cold_cache"] = 1
+    with pytest.raises(UserError, match=r"field 'ran\.cold_cache' is 1; accepted: true or false"):
+        load(made_results.write(tmp_path / "r.json", cold))
+
+
 def test_one_sample_without_a_batch_dimension() -> None:
     net, device = registry.NETS["alexnet_owt"], torch.device("cpu")
     one = ran_on(net, (3, 224, 224), "mm", "float32", device)

@@ -1,9 +1,12 @@
 """The machine while something is timed: a falling clock is noticed, and nothing is thrown away for it."""
 
+import pytest
+import torch
+
 from convnet_benchmarks.counters import Counters
-from convnet_benchmarks.timing.conditions import Conditions, cpu_clock_mhz
+from convnet_benchmarks.timing.conditions import Conditions, cpu_clock_mhz, watched
 from convnet_benchmarks.timing.counted import counted_cells, counted_columns
-from convnet_benchmarks.timing.loops import HostClock, Loop, Settling, run_until_settled
+from convnet_benchmarks.timing.loops import HostClock, Loop, Settling, run_loop, run_until_settled
 
 
 class Steps:
@@ -55,6 +58,22 @@ def test_what_is_counted_between_looks_is_left_out() -> None:
     conditions.look(6)
     seen = conditions.as_dict()
     assert (seen["joules_per_pass"], seen["instructions_per_pass"]) == (1.5, 5.0)
+
+
+def test_emptying_the_cache_is_not_the_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    counters = Counters({"joules": Steps(0.0, 0.0, 5.0, 100.0, 107.0, 200.0, 210.0)}, {})
+    monkeypatch.setattr("convnet_benchmarks.timing.conditions.open_counters", lambda: counters)
+
+    def evict() -> None:
+        pass
+
+    clock = HostClock(evict)
+    with watched(torch.device("cpu"), clock) as conditions:
+        conditions.start()
+        run_loop(lambda: None, 2, clock)  # 5 before the first pass, 7 in it, 10 in the second
+        conditions.look(2)
+    assert conditions.as_dict()["joules_per_pass"] == (5 + 7 + 10) / 2
+    assert clock.evict is evict
 
 
 def test_tables_have_a_column_only_where_something_was_counted() -> None:

@@ -14,6 +14,7 @@ class TickingClock(HostClock):
     """Every reading is one millisecond after the last, so that times are counts of readings."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._now = 0
 
     def mark(self) -> float:

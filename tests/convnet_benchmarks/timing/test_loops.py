@@ -1,5 +1,6 @@
 """Timed loops on a clock that the test moves itself."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ from convnet_benchmarks.timing.loops import HostClock, Settling, run_loop, run_u
 
 class Device:
     """A host clock that stands still, and a device whose queued work passes only when it is waited for."""
+
+    evict: Callable[[], None] | None = None
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 0.0
@@ -80,3 +83,18 @@ def test_sampling_ends_when_the_time_is_up(device: Device) -> None:
 def test_warm_up_goes_on_while_passes_get_faster(device: Device) -> None:
     times = iter([1.0, 0.5, 0.25, 0.24, 0.24])
     assert warm_up(lambda: device.issue(next(times)), device) == 4
+
+
+@pytest.mark.parametrize("free", [False, True])
+def test_emptying_the_cache_is_between_the_passes_and_not_in_their_time(device: Device, free: bool) -> None:
+    emptied = []
+
+    def evict() -> None:
+        emptied.append(device.now)
+        device.now += 50.0
+
+    device.evict = evict
+    loop = run_loop(lambda: device.issue(0.001, 0.1), 4, device, free=free)
+    assert len(emptied) == 4 and len(loop.samples_ms) == loop.passes == 4
+    assert loop.seconds == pytest.approx(0.004 if free else 0.404)
+    assert loop.samples_ms == pytest.approx([101.0] * 4)

@@ -138,7 +138,13 @@ class Device:
 
     def get_device_properties(self, device: Any = None) -> SimpleNamespace:
         return SimpleNamespace(
-            name=NAME, total_memory=_TOTAL_BYTES, multi_processor_count=2, major=9, minor=0, warp_size=32
+            name=NAME,
+            total_memory=_TOTAL_BYTES,
+            multi_processor_count=2,
+            major=9,
+            minor=0,
+            warp_size=32,
+            L2_cache_size=2**20,
         )
 
     def mem_get_info(self, device: Any = None) -> tuple[int, int]:
