@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -87,9 +88,15 @@ def _run(*command: str, folder: Path | None = None) -> str | None:
     return done.stdout.strip()
 
 
+def _cpu_name() -> str:
+    """Returns the processor's name: Linux's, which on ARM only lscpu knows, or a Mac's."""
+    for told in (partial(_read, "/proc/cpuinfo"), partial(_run, "lscpu")):
+        if found := re.search(r"^model name\s*:\s*(.*)$", told() or "", re.MULTILINE | re.IGNORECASE):
+            return found[1]
+    return _run("sysctl", "-n", "machdep.cpu.brand_string") or platform.processor() or platform.machine()
+
+
 def _cpu() -> dict[str, Any]:
-    info = _read("/proc/cpuinfo") or ""
-    model = re.search(r"^model name\s*:\s*(.*)$", info, re.MULTILINE)
     caches = {}
     for index in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
         level, kind, size = (_read(str(index / name)) for name in ("level", "type", "size"))
@@ -99,7 +106,7 @@ def _cpu() -> dict[str, Any]:
     except AttributeError:  # not Linux
         affinity = None
     return {
-        "model": model.group(1) if model else platform.processor() or platform.machine(),
+        "model": _cpu_name(),
         "logical_cores": os.cpu_count(),
         "affinity": affinity,
         "caches": caches,

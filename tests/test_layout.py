@@ -50,6 +50,7 @@ SLOW = {
     "lua_compat.kernels.packages.sockets",
     "lua_compat.sandbox",
     "nets.version",
+    "platformdirs",
 }
 
 

@@ -26,8 +26,9 @@ def history_file() -> Path:
     named = os.environ.get("TREPL_HISTORY")
     if named:
         return Path(named)
-    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(state) / "convnet-benchmarks" / "th_history"
+    import platformdirs
+
+    return platformdirs.user_state_path("convnet-benchmarks", appauthor=False) / "th_history"
 
 
 def run_prompt(runtime: "Runtime", interrupts: "Interrupts") -> int:

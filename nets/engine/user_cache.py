@@ -13,6 +13,8 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
+import platformdirs
+
 try:
     import grp
     import pwd
@@ -23,13 +25,13 @@ _NAME = "convnet-benchmarks"
 
 
 def user_cache() -> Path:
-    """Returns ``$XDG_CACHE_HOME/convnet-benchmarks``, by default below ``~/.cache``. It may not exist yet.
+    """Returns ``$XDG_CACHE_HOME/convnet-benchmarks``, by default below the system's folder for what users'
+    programs keep: ``~/.cache``, on a Mac ``~/Library/Caches``. It may not exist yet.
 
     Where somebody other than the user and root may write to that folder or one above it, a folder below the
     one for temporary files that belongs to the user alone.
     """
-    folder = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    usual = Path(folder) / _NAME
+    usual = platformdirs.user_cache_path(_NAME, appauthor=False)
     return usual if _only_ours(usual) else _private()
 
 

@@ -33,3 +33,20 @@ def test_denormals_are_seen() -> None:
     finally:
         torch.set_flush_denormal(False)
     assert not environment.collect(torch.device("cpu"))["torch"]["flush_denormals"]
+
+
+@pytest.mark.parametrize(
+    ("told", "name"),
+    [
+        ({"/proc/cpuinfo": "processor\t: 0\nmodel name\t: AMD EPYC\n"}, "AMD EPYC"),
+        (
+            {"/proc/cpuinfo": "processor\t: 0\n", "lscpu": "CPU(s):  4\nModel name:  Neoverse-N1\n"},
+            "Neoverse-N1",
+        ),
+        ({"sysctl": "Apple M2"}, "Apple M2"),
+    ],
+)
+def test_the_processor_has_a_name(monkeypatch: pytest.MonkeyPatch, told: dict[str, str], name: str) -> None:
+    monkeypatch.setattr(environment, "_read", told.get)
+    monkeypatch.setattr(environment, "_run", lambda command, *_: told.get(command))
+    assert environment.machine("cpu")["device"] == name

@@ -2,6 +2,7 @@
 
 import os
 import stat
+import sys
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,14 @@ def usual(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_the_folder_is_where_it_always_was(usual: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert user_cache() == usual
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(usual.parent))
+    kept = "Library/Caches" if sys.platform == "darwin" else ".cache"
+    assert user_cache() == usual.parent / kept / "convnet-benchmarks"
 
 
 def test_what_is_made_is_the_users_alone(usual: Path) -> None:
