@@ -40,7 +40,7 @@ def test_denormals_are_seen() -> None:
     [
         ({"/proc/cpuinfo": "processor\t: 0\nmodel name\t: AMD EPYC\n"}, "AMD EPYC"),
         (
-            {"/proc/cpuinfo": "processor\t: 0\n", "lscpu": "CPU(s):  4\nModel name:  Neoverse-N1\n"},
+            {"/proc/cpuinfo": "processor\t: 0\n", "lscpu": "CPU(s): 4\nModel name: Neoverse-N1\n"},
             "Neoverse-N1",
         ),
         ({"sysctl": "Apple M2"}, "Apple M2"),
