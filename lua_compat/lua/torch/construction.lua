@@ -12,53 +12,74 @@ local handle, resize, resize_as, count = memory.handle, memory.resize, memory.re
 local into = pointwise.into
 local define, define_plain, floating = overloads.define, overloads.define_plain, overloads.floating
 
-local function given_sizes(T, usage, first, ...)
-   if not (tonumber(first) or tensors.is_long_storage(first)) then
-      error(('invalid arguments: %s \nexpected arguments: %s'):format(tensors.described(first), usage:format(T.name)), 0)
+-- Whether what follows is a list of sizes.
+local function are_sizes(first, ...)
+   if select('#', ...) == 0 and tensors.is_long_storage(first) then return true end
+   if not tonumber(first) then return false end
+   for k = 1, select('#', ...) do
+      if not tonumber((select(k, ...))) then return false end
    end
-   return tensors.read_all_sizes(1, first, ...)
+   return true
 end
 
--- result, sizes... or sizes...: the result's userdata and record, resized.
-local function sized_result(T, usage, result, ...)
+local SIZES_USAGE = '*%sTensor* (LongStorage | dim1 [dim2...])'
+
+-- result, sizes... or sizes...: the result's userdata and record, resized; nil where they are neither.
+local function sized_result(T, result, ...)
    local r = records[result]
    local ud, sizes, nd
-   if r and r.nd and r.T == T then
+   if r and r.nd and r.T == T and are_sizes(...) then
       ud = result
-      sizes, nd = given_sizes(T, usage, ...)
-   else
+      sizes, nd = tensors.read_all_sizes(1, ...)
+   elseif are_sizes(result, ...) then
       ud, r = memory.new_tensor(T)
-      sizes, nd = given_sizes(T, usage, result, ...)
+      sizes, nd = tensors.read_all_sizes(1, result, ...)
+   else
+      return nil
    end
    resize(r, nd, sizes)
    return ud, r
 end
-local SIZES_USAGE = '[*%sTensor*] (LongStorage | dim1 [dim2...])'
 
 for name, value in pairs{ zeros = 0, ones = 1 } do
-   define_plain(name, function(T, ...)
-      local ud, r = sized_result(T, SIZES_USAGE, ...)
-      pointwise.fill(r, value)
-      return ud
-   end)
+   local function filled(method)
+      return function(T, ...)
+         local ud, r = sized_result(T, ...)
+         if not ud then
+            local usage = SIZES_USAGE:format(T.name)
+            overloads.refuse(method and usage or usage:gsub('%*%S*', '[%0]', 1), method, ...)
+         end
+         pointwise.fill(r, value)
+         return ud
+      end
+   end
+   define_plain(name, filled(false), nil, filled(true))
 end
 
 -- [result,] tensor, sizes...
-define_plain('reshape', function(T, first, second, ...)
-   local ud, source, sizes, nd
-   if records[second] and records[second].nd then
-      ud, source = first, tensors.check(second, 2, T)
-      sizes, nd = tensors.read_all_sizes(3, ...)
-   else
-      source = tensors.check(first, 1, T)
-      ud = memory.new_tensor(T)
-      sizes, nd = tensors.read_all_sizes(2, second, ...)
+local RESHAPE_USAGE = '[*%sTensor*] %sTensor (LongStorage | dim1 [dim2...])'
+local function reshaping(method)
+   return function(T, first, ...)
+      local second = records[(...)]
+      local ud, source, sizes, nd
+      if second and second.nd and second.T == T and are_sizes(select(2, ...)) then
+         ud, source = first, second
+         sizes, nd = tensors.read_all_sizes(3, select(2, ...))
+      elseif are_sizes(...) then
+         source = records[first]
+         ud = memory.new_tensor(T)
+         sizes, nd = tensors.read_all_sizes(2, ...)
+      end
+      local r = records[ud]
+      if not (r and r.nd and r.T == T and source and source.nd and source.T == T) then
+         overloads.refuse(RESHAPE_USAGE:format(T.name, T.name), method, first, ...)
+      end
+      resize(r, nd, sizes)
+      pointwise.copy(r, source)
+      return ud
    end
-   local r = tensors.check(ud, 1, T)
-   resize(r, nd, sizes)
-   pointwise.copy(r, source)
-   return ud
-end)
+end
+define_plain('reshape', reshaping(false), nil, reshaping(true))
 
 define('eye', { 'R m m=0', function(r, n, m)
    if n <= 0 then errors.argument(1, 'invalid argument', 'THTensorMath.c') end
@@ -98,8 +119,8 @@ local function triangle(kernel)
       into(r, in_python, t, k)
    end
 end
-define('tril', { 'r T m=0', triangle('tril') })
-define('triu', { 'r T m=0', triangle('triu') })
+define('tril', { 'r T k=0', triangle('tril') })
+define('triu', { 'r T k=0', triangle('triu') })
 
 local function diag_in_python(r, t, k) python.diag(handle(r), handle(t), k) end
 define('diag', { 'r T m=0', function(r, t, k)
@@ -222,4 +243,4 @@ end
 
 for code = 1, types.count do types[code].tensor_metatable.repeatTensor = repeat_tensor end
 
-return { sized_result = sized_result, SIZES_USAGE = SIZES_USAGE, repeat_tensor = repeat_tensor }
+return { sized_result = sized_result, repeat_tensor = repeat_tensor }

@@ -28,7 +28,7 @@ function methods:type(name)
    return converted
 end
 
-function methods:typeAs(other) return self:type(other:type()) end
+function methods:typeAs(tensor) return self:type(tensor:type()) end
 
 function methods:real() return self:type(torch.getdefaulttensortype()) end
 

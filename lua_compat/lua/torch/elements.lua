@@ -43,10 +43,15 @@ local function result_of(value)
    return number
 end
 
-local function function_argument(f, position)
-   if type(f) ~= 'function' then
-      errors.argument(position, 'function expected, got ' .. tensors.described(f))
+local function function_argument(f)
+   if type(f) ~= 'function' and not (debug.getmetatable(f) or {}).__call then
+      errors.raise(("attempt to call local 'func' (a %s value)"):format(type(f)))
    end
+end
+
+local function tensor_argument(object, position, T)
+   if not (records[object] and records[object].nd) then errors.argument(position, 'tensor expected') end
+   return check(object, position, T)
 end
 
 local function read(p, i) return p[i] end
@@ -60,7 +65,7 @@ local function install(T)
 
    function mt:apply(f)
       local r = copy_view(check(self, 1, T))
-      function_argument(f, 2)
+      function_argument(f)
       if r.nd == 0 then return self end
       local S = r.S
       if is_contiguous(r) then
@@ -84,8 +89,8 @@ local function install(T)
    end
 
    function mt:map(source, f)
-      local r, s = copy_view(check(self, 1, T)), copy_view(check(source, 2, T))
-      function_argument(f, 3)
+      local r, s = copy_view(check(self, 1, T)), copy_view(tensor_argument(source, 2, T))
+      function_argument(f)
       same_count(r, s)
       if r.nd == 0 then return self end
       local S, Q = r.S, s.S
@@ -108,9 +113,9 @@ local function install(T)
    end
 
    function mt:map2(source1, source2, f)
-      local r, s, t = check(self, 1, T), check(source1, 2, T), check(source2, 3, T)
+      local r, s, t = check(self, 1, T), tensor_argument(source1, 2, T), tensor_argument(source2, 3, T)
       r, s, t = copy_view(r), copy_view(s), copy_view(t)
-      function_argument(f, 4)
+      function_argument(f)
       same_count(r, s)
       same_count(r, t)
       if r.nd == 0 then return self end

@@ -1,5 +1,6 @@
 -- Errors in Torch7's wording, with the position and the names that Lua gives errors of functions written in C.
 local type, tonumber, tostring, error, getinfo = type, tonumber, tostring, error, debug.getinfo
+local calls = require 'torch.calls'
 local errors = {}
 
 errors.described = type -- class.typename, once there are classes
@@ -9,22 +10,34 @@ local CONSTRUCTORS = OURS .. 'class.lua'
 
 local function is_ours(source) return source:sub(1, #OURS) == OURS or source:find('^=torch[.:]') ~= nil end
 
--- How the script calls the function that raises: the position of the call, the name, and whether it is a method.
+-- How the script calls the function that raises: the position of the call, the name, whether it is a method, the
+-- function with the call; and whether an operator is.
 -- Torch7 comes to torch.add and its like (whose chunks are called so in overloads.lua), to constructors and to what
 -- stands behind operators by another function in C: of these Lua knows nothing.
 local function call_of_script()
    local level, source = 1, OURS
    while true do
-      local frame = getinfo(level + 1, 'Sl')
+      local frame = getinfo(level + 1, 'Slf')
       if not frame or not is_ours(frame.source) then
          local call = getinfo(level, 'n')
-         if source:find('^=torch%.') or source == CONSTRUCTORS or call.namewhat == 'metamethod' then return '' end
+         local is_operator = call.namewhat == 'metamethod'
+         if source:find('^=torch%.') or source == CONSTRUCTORS or is_operator then return '', nil, nil, nil, is_operator end
          local known = frame and frame.currentline > 0
          local position = known and ('%s:%d: '):format(frame.short_src, frame.currentline) or ''
-         return position, call.name, call.namewhat == 'method'
+         return position, call.name, call.namewhat == 'method', frame
       end
       level, source = level + 1, frame.source
    end
+end
+
+-- Whether the script gave an argument that is nil: by the bytecode of the calls of that name in that line, which must
+-- all have it.
+local function was_given(index)
+   local _, name, _, frame, is_operator = call_of_script()
+   if is_operator then return true end
+   if not (name and frame and frame.func and frame.currentline > 0) then return false end
+   local fewest = calls.fewest_arguments(frame.func, frame.currentline, name)
+   return fewest ~= nil and fewest >= index
 end
 
 -- index: counts a method's object as 1. where: the place in Torch7's C sources that scripts may have seen in the
@@ -35,6 +48,22 @@ function errors.argument(index, message, where)
    if method then index = index - 1 end
    if index == 0 then error(("%scalling '%s' on bad self (%s)"):format(position, name, message), 0) end
    error(("%sbad argument #%d to '%s' (%s)"):format(position, index, name or '?', message), 0)
+end
+
+-- An argument of another type than expected: a number, a function... ('got table', of Torch's objects 'userdata', of one
+-- that is missing 'no value').
+function errors.wrong_type(index, expected, value)
+   local got = type(value)
+   if value == nil then got = was_given(index) and 'nil' or 'no value' end
+   errors.argument(index, ('%s expected, got %s'):format(expected, got))
+end
+
+-- An argument that is no object of a class. Of one without a class Torch7 names the type whose number is the argument's.
+local TYPES = { 'boolean', 'userdata', 'number', 'string', 'table', 'function', 'userdata', 'thread' }
+function errors.wrong_class(index, expected, value)
+   local name = errors.described(value)
+   if name == type(value) then name = TYPES[index] or 'no value' end
+   errors.argument(index, ('%s expected, got %s'):format(expected, name))
 end
 
 function errors.raise(message, where)
@@ -51,7 +80,7 @@ errors.MOST = MOST
 function errors.whole(value, position)
    local number = tonumber(value)
    if not number then
-      errors.argument(position, 'number expected, got ' .. (value == nil and 'no value' or errors.described(value)))
+      errors.wrong_type(position, 'number', value)
    end
    local whole = number >= 0 and number - number % 1 or -(-number - -number % 1)
    if not (whole >= -MOST and whole <= MOST) then

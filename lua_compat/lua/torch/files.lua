@@ -391,7 +391,7 @@ end
 
 function File:writeString(text)
    local state = opened(self, true)
-   if type(text) ~= 'string' then errors.argument(2, 'string expected, got ' .. type(text)) end
+   if type(text) ~= 'string' then errors.wrong_type(2, 'string', text) end
    local written = write_text(state, text)
    if written ~= #text then failed(state, ('write error: wrote %d blocks instead of %d'):format(written, #text)) end
    return written
@@ -444,7 +444,7 @@ end
 
 local disk_proto = newproxy(true)
 local DiskFile = kind('torch.DiskFile', function(name, mode, quiet)
-   if type(name) ~= 'string' then errors.argument(1, 'string expected, got ' .. type(name)) end
+   if type(name) ~= 'string' then errors.wrong_type(1, 'string', name) end
    mode = mode or 'r'
    local readable, writable = mode_of(mode, 2)
    local stream

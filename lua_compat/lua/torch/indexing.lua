@@ -134,7 +134,7 @@ local function install(T)
       else
          local source = records[value]
          if not (source and source.nd) then
-            errors.argument(3, 'torch.*Tensor expected, got ' .. tensors.described(value))
+            errors.wrong_type(3, 'torch.*Tensor', value)
          end
          pointwise.copy(v, source)
       end
@@ -142,7 +142,7 @@ local function install(T)
 
    local function number_value(value)
       local number = tonumber(value)
-      if not number then errors.argument(3, 'number expected, got ' .. tensors.described(value)) end
+      if not number then errors.wrong_type(3, 'number', value) end
       return number
    end
 

@@ -28,9 +28,10 @@ require 'torch.cdata'
 
 -- Functions that find out which type of tensor they are about.
 for name, f in pairs(overloads.dispatchers) do torch[name] = f end
-for _, name in ipairs{ 'expand', 'expandAs', 'view', 'viewAs', 'split', 'chunk', 'squeeze', 'permute' } do
+for _, name in ipairs{ 'expand', 'expandAs', 'view', 'viewAs', 'split', 'chunk', 'permute' } do
    torch[name] = tensors.methods[name]
 end
+torch.squeeze = tensors.squeeze
 torch.repeatTensor = require('torch.construction').repeat_tensor
 
 -- torch.Tensor and torch.Storage are those of the default type.

@@ -157,7 +157,7 @@ local function lapack(name, results, arguments, check, name_in_python)
    end
    define(name, {
       ('o '):rep(results) .. arguments, compute,
-      ('N '):rep(results) .. arguments, compute,
+      ('M '):rep(results) .. arguments, compute,
    }, floating, false)
 end
 
@@ -205,6 +205,6 @@ lapack('geqrf', 2, 'T', matrix)
 lapack('orgqr', 1, 'T T', matrix)
 lapack('ormqr', 1, 'T T T c:LR="L" c:NT="N"', matrix)
 define('pstrf', {
-   'o j T c:UL="U" n=-1', kernel.pstrf,
-   'N j T c:UL="U" n=-1', kernel.pstrf,
+   'o J T c:UL="U" n=-1', kernel.pstrf,
+   'M K T c:UL="U" n=-1', kernel.pstrf,
 }, floating, false)

@@ -6,11 +6,14 @@
 --    R  result: created if absent in torch.name(...); the object itself in t:name(...)
 --    t  source: first tensor of torch.name(...); in t:name(...) absent means the result itself
 --    r  result: created if absent, in both forms          o  result that must be given
---    N  result that is always created
+--    N, M  result that is always created; an error's text shows no variant with N, and one of its own with M
 --    l, b, j  a LongTensor, ByteTensor, IntTensor result: created if absent
+--    Q, J  a LongTensor, IntTensor result that must be given    K  an IntTensor result that is always created
 --    T  a tensor of the type; T2: of 2 dimensions         L, D, F  a LongTensor, DoubleTensor, FloatTensor
 --    A  a table of tensors
---    n  a number of the element type   d  any number   a  any number, of a whole type a whole one   m  a whole number   i  a dimension   B  a boolean
+--    n  a number of the element type   d  any number   s  any number, called one of the element type
+--    a  any number, of a whole type a whole one   m  a whole number   k  a whole number, called int
+--    i  a dimension                    B  a boolean
 --    c:UL  a string that starts with U or L               G  a random generator, absent: the default one
 -- word=default makes it optional; default nil is for the computing function to fill in.
 -- What computes gets the records of tensors (torch/memory.lua), the numbers, the booleans. The results, if there
@@ -30,11 +33,14 @@ overloads.GENERATOR_TAG = GENERATOR_TAG
 local kinds = { ['nil'] = 0, number = 1, boolean = 2, string = 3, table = 4, ['function'] = 5, userdata = 6,
    cdata = 7, thread = 9 }
 
-local new_result = { R = 'T', r = 'T', N = 'T', l = 'Long', b = 'Byte', j = 'Int' }
-local is_result = { R = true, N = true, r = true, o = true, l = true, b = true, j = true }
+local new_result = { R = 'T', r = 'T', N = 'T', M = 'T', l = 'Long', b = 'Byte', j = 'Int', K = 'Int' }
+local is_result = { R = true, N = true, M = true, r = true, o = true, l = true, b = true, j = true, Q = true, J = true,
+   K = true }
+local always_created = { N = true, M = true, K = true }
 local always_optional = { r = true, l = true, b = true, j = true, G = true }
-local type_of_letter = { L = 'Long', l = 'Long', b = 'Byte', j = 'Int', D = 'Double', F = 'Float' }
-local tag_of_letter = { n = 1, d = 1, a = 1, m = 1, i = 1, B = 2, c = 3, A = 4, G = GENERATOR_TAG }
+local type_of_letter = { L = 'Long', l = 'Long', Q = 'Long', b = 'Byte', j = 'Int', J = 'Int', K = 'Int', D = 'Double',
+   F = 'Float' }
+local tag_of_letter = { n = 1, d = 1, s = 1, a = 1, m = 1, k = 1, i = 1, B = 2, c = 3, A = 4, G = GENERATOR_TAG }
 
 local function parse(list)
    local parameters = {}
@@ -65,13 +71,13 @@ local function choices(parameters, method)
    local all = { {} }
    for index, p in ipairs(parameters) do
       local longer = {}
-      for _, given in ipairs(p.letter == 'N' and {} or all) do
+      for _, given in ipairs(always_created[p.letter] and {} or all) do
          if optional(p, method) then longer[#longer + 1] = given end
          local with = { unpack(given) }
          with[#with + 1] = index
          longer[#longer + 1] = with
       end
-      if p.letter ~= 'N' then all = longer end
+      if not always_created[p.letter] then all = longer end
    end
    table.sort(all, function(a, b)
       if #a ~= #b then return #a < #b end
@@ -100,7 +106,7 @@ local function branch(parameters, given, T, variant)
       place[index] = k
       conditions[#conditions + 1] = condition(p, T, k)
    end
-   local test = ('key == %.0f'):format(key)
+   local test = ('key == %.0f and count == %d'):format(key, #given) -- a nil at the end is an argument, too
    if #conditions > 0 then test = test .. ' and ' .. table.concat(conditions, ' and ') end
    local lines = { ('   if %s then'):format(test) }
    local passed, results = {}, {}
@@ -126,7 +132,7 @@ local function branch(parameters, given, T, variant)
          value = 'r' .. k
       elseif letter == 'n' and not T.name:match('Double$') then
          value = ('cast(a%d)'):format(k)
-      elseif letter == 'm' or letter == 'i' or letter == 'a' and T.integer then
+      elseif letter == 'm' or letter == 'k' or letter == 'i' or letter == 'a' and T.integer then
          value = ('whole(a%d)'):format(k)
       elseif letter == 'c' then
          value = ('a%d:sub(1, 1)'):format(k)
@@ -153,10 +159,11 @@ local function described(p, T, method)
    local letter = p.letter
    local of = type_of_letter[letter]
    local text
-   if letter == 'n' then text = c_names[(T.host or T).name]
+   if letter == 'n' or letter == 's' then text = c_names[(T.host or T).name]
    elseif letter == 'd' then text = 'double'
    elseif letter == 'a' then text = T.integer and 'long' or 'double'
    elseif letter == 'm' then text = 'long'
+   elseif letter == 'k' then text = 'int'
    elseif letter == 'i' then text = 'index'
    elseif letter == 'B' then text = 'boolean'
    elseif letter == 'G' then text = 'Generator'
@@ -171,36 +178,58 @@ local function described(p, T, method)
    return text
 end
 
+-- A value's type as errors of overloaded functions call it: a text that reads as a number is one.
+local function type_of_argument(value)
+   local name = class.typename(value)
+   if name then return (name:gsub('^torch%.', '')) end
+   local kind = type(value)
+   if kind == 'string' and tonumber(value) then return 'number' end
+   return (kind == 'function' or kind == 'thread' or kind == 'cdata') and '???' or kind
+end
+
+-- Raises the error of arguments that fit none of the ways to call; ``expected``: those.
+function overloads.refuse(expected, method, ...)
+   local got = {}
+   for i = 1, select('#', ...) do got[i] = type_of_argument((select(i, ...))) end
+   local given = #got > 0 and table.concat(got, ' ') .. ' ' or 'no arguments provided'
+   local text = ('invalid arguments: %s\nexpected arguments: %s'):format(given, expected)
+   if method then errors.raise(text) end
+   error(text, 0)
+end
+
 local function usage_error(variants, T, method, ...)
-   local got, expected = {}, {}
-   local count = select('#', ...) -- all that the function may take: those at the end were probably not given
-   while count > 0 and select(count, ...) == nil do count = count - 1 end
-   for i = 1, count do
-      local value = (select(i, ...))
-      got[i] = (class.typename(value) or type(value)):gsub('^torch%.', '')
-   end
+   local expected = {}
    local makes_results = false -- 'N': what the variant before takes, where results need not be given
    for _, variant in ipairs(variants) do makes_results = makes_results or variant.parameters[1].letter == 'N' end
    for _, variant in ipairs(variants) do
       local words = {}
       for _, p in ipairs(variant.parameters) do
          local word = described(p, T, method)
-         words[#words + 1] = p.letter == 'o' and makes_results and '[' .. word .. ']' or word
+         if not always_created[p.letter] then
+            words[#words + 1] = p.letter == 'o' and makes_results and '[' .. word .. ']' or word
+         end
       end
       if variant.parameters[1].letter ~= 'N' then expected[#expected + 1] = table.concat(words, ' ') end
    end
-   local given = #got > 0 and table.concat(got, ' ') .. ' ' or 'no arguments provided'
-   local text = ('invalid arguments: %s\nexpected arguments: %s'):format(given, table.concat(expected, ' | '))
-   if method then errors.raise(text) end
-   error(text, 0)
+   overloads.refuse(table.concat(expected, ' | '), method, ...)
+end
+
+-- The arguments with texts that read as numbers as such; nil if there are none.
+local function with_numbers(...)
+   local arguments, found = { ... }, false
+   for i = 1, select('#', ...) do
+      local number = type(arguments[i]) == 'string' and tonumber(arguments[i])
+      if number then arguments[i], found = number, true end
+   end
+   return found and arguments
 end
 
 local function starts(text, letters) return letters:find(text:sub(1, 1), 1, true) and text ~= '' end
 
 local function whole(value) return value >= 0 and math.floor(value) or math.ceil(value) end
 
--- The function for one type, as torch.name(...) or as a method.
-local function build(name, variants, T, method)
+-- The function for one type, as torch.name(...) or as a method; ``shown``: the variants in the text of an error.
+local function build(name, variants, T, method, shown)
    local most, seen, branches = 0, {}, {}
    for v, variant in ipairs(variants) do
       for _, given in ipairs(choices(variant.parameters, method)) do
@@ -221,26 +250,34 @@ local function build(name, variants, T, method)
    for v = 1, #variants do computes[v] = 'compute' .. v end
    local list = table.concat(arguments, ', ')
    local source = table.concat({
-      'local records, kinds, new, types, T, cast, whole, starts, default_generator, usage, type = ...',
-      ('local %s = select(12, ...)'):format(table.concat(computes, ', ')),
-      ('return function(%s, extra)'):format(list),
+      'local records, kinds, new, types, T, cast, whole, starts, default_generator, usage, type, select = ...',
+      ('local %s = select(13, ...)'):format(table.concat(computes, ', ')),
+      'return function(...)',
+      ('   local %s = ...'):format(list),
+      "   local count = select('#', ...)",
       table.concat(found, '\n'),
-      ('   local key = extra == nil and %s or -1'):format(table.concat(keys, ' + ')),
+      ('   local key = %s'):format(table.concat(keys, ' + ')),
       table.concat(branches, '\n'),
-      ('   return usage(%s, extra)'):format(list),
+      '   return usage(...)',
       'end',
    }, '\n')
    local implementations = {}
    for v, variant in ipairs(variants) do implementations[v] = variant.compute end
-   return compiled.from_text(source, (method and 'torch:' or 'torch.') .. name)(records, kinds, memory.new_tensor, types, T,
-      T.cast, whole, starts, overloads.default_generator, function(...) return usage_error(variants, T, method, ...) end, type,
-      unpack(implementations))
+   local f
+   local function usage(...)
+      local arguments = with_numbers(...)
+      if arguments then return f(unpack(arguments, 1, select('#', ...))) end
+      return usage_error(shown, T, method, ...)
+   end
+   f = compiled.from_text(source, (method and 'torch:' or 'torch.') .. name)(records, kinds, memory.new_tensor, types, T,
+      T.cast, whole, starts, overloads.default_generator, usage, type, select, unpack(implementations))
+   return f
 end
 
 -- A function that is built when it is first called.
-local function lazily(name, variants, T, method)
+local function lazily(name, variants, T, method, shown)
    local built
-   local function make() built = built or build(name, variants, T, method) end
+   local function make() built = built or build(name, variants, T, method, shown) end
    compiled.on_first_use(make)
    return function(...)
       if not built then make() end
@@ -298,7 +335,7 @@ local function dispatcher(name)
    return function(...)
       local T, named = type_of_call(overloads.default_type(), ...)
       local f = T.functions[name]
-      if not f then error(('%s does not implement the torch.%s() function'):format(T.tensor, name), 0) end
+      if not f then error(('%s does not implement the torch.%s() function'):format(T.tensor, name), 2) end
       if named then return f(without_last(...)) end
       return f(...)
    end
@@ -311,24 +348,49 @@ local PLAIN = [[
    return function(...) return results(f(T, ...)) end
 ]]
 
--- A function written by hand for each type: f(T, ...); method too unless told otherwise.
-function overloads.define_plain(name, f, for_types, no_method)
+-- A function written by hand for each type: f(T, ...). method: that of t:name(...), by default the same.
+function overloads.define_plain(name, f, for_types, method)
    for _, T in ipairs(for_types or all_but_half) do
-      local function of_type(...) return f(T, ...) end
+      local of_object = method or f
+      local function of_type(...) return of_object(T, ...) end
       T.functions[name] = compiled.from_text(PLAIN, 'torch.' .. name)(f, T)
-      if not no_method then T.tensor_metatable[name] = of_type end
+      T.tensor_metatable[name] = of_type
    end
    dispatchers[name] = dispatchers[name] or dispatcher(name)
+end
+
+-- Whether a variant takes numbers alone.
+local function of_numbers(variant)
+   for _, p in ipairs(variant.parameters) do
+      if not ('ndsamkBG'):find(p.letter, 1, true) then return false end
+   end
+   return true
+end
+
+-- The variants that an error of a method shows: with those of the function that take numbers alone, in their place.
+local function shown_of_method(function_variants, method_variants)
+   local shown = {}
+   local first = of_numbers(function_variants[1])
+   for place = 1, 2 do
+      if place == 2 then
+         for _, variant in ipairs(method_variants) do shown[#shown + 1] = variant end
+      end
+      for _, variant in ipairs((place == 1) == first and function_variants or {}) do
+         if of_numbers(variant) then shown[#shown + 1] = variant end
+      end
+   end
+   return shown
 end
 
 -- functions: the variants of torch.name(...); methods: those of t:name(...), by default the same; false: none.
 function overloads.define(name, functions, for_types, methods)
    local function_variants = read_variants(functions)
    local method_variants = methods and read_variants(methods) or function_variants
+   local shown = methods and shown_of_method(function_variants, method_variants) or function_variants
    for _, T in ipairs(for_types or all_but_half) do
-      T.functions[name] = lazily(name, function_variants, T, false)
+      T.functions[name] = lazily(name, function_variants, T, false, function_variants)
       if methods ~= false then
-         T.tensor_metatable[name] = lazily(name, method_variants, T, true)
+         T.tensor_metatable[name] = lazily(name, method_variants, T, true, shown)
       end
    end
    dispatchers[name] = dispatchers[name] or dispatcher(name)

@@ -139,7 +139,7 @@ for code = 1, types.count do
    function mt:copy(source)
       local r, s = tensors.check(self, 1), records[source]
       if not (s and s.nd) then
-         errors.argument(2, 'torch.*Tensor expected, got ' .. tensors.described(source))
+         errors.wrong_type(2, 'torch.*Tensor', source)
       end
       copy(r, s)
       return self
@@ -260,9 +260,9 @@ local scalar_functions = {
 }
 for _, name in ipairs{ 'log', 'log1p', 'exp', 'cos', 'acos', 'cosh', 'sin', 'asin', 'sinh', 'tan', 'atan', 'tanh',
    'sqrt', 'round', 'ceil', 'floor', 'trunc', 'abs', 'frac', 'rsqrt', 'sigmoid' } do
-   define(name, { 'R t', unary(name), 'd', scalar_functions[name] or math[name] }, overloads.floating, { 'R t', unary(name) })
+   define(name, { 'R t', unary(name), 's', scalar_functions[name] or math[name] }, overloads.floating, { 'R t', unary(name) })
 end
-define('abs', { 'R t', unary 'abs', 'd', math.abs }, types.named('Int', 'Long', 'Short', 'Char'), { 'R t', unary 'abs' })
+define('abs', { 'R t', unary 'abs', 's', math.abs }, types.named('Int', 'Long', 'Short', 'Char'), { 'R t', unary 'abs' })
 if types.CudaByte then define('abs', { 'R t', unary 'abs' }, { types.CudaByte }) end
 define('neg', { 'R t', unary 'neg' }, overloads.floating)
 define('cinv', { 'R t', unary 'reciprocal' }, overloads.floating)
@@ -275,10 +275,10 @@ local function lerp(r, t, s, v)
    if count(t) == 0 then return end
    write(lerp_in_python, r, t, shaped_like(r, s), v)
 end
-define('lerp', { 'R t T n', lerp, 'd d d', function(a, b, v) return a + v * (b - a) end }, overloads.floating,
+define('lerp', { 'R t T n', lerp, 's s s', function(a, b, v) return a + v * (b - a) end }, overloads.floating,
    { 'R t T n', lerp })
 local arcs = with_tensor('atan2', nil, { 'r_', 'tx', 'ty' })
-define('atan2', { 'R t T', arcs, 'd d', math.atan2 }, overloads.floating, { 'R t T', arcs })
+define('atan2', { 'R t T', arcs, 's s', math.atan2 }, overloads.floating, { 'R t T', arcs })
 
 local pow_scalar = with_scalar('pow')
 local function scalar_pow_in_python(r, t, _, v) python.scalar_pow(handle(r), v, handle(t)) end
@@ -286,7 +286,7 @@ local function scalar_pow(r, v, t)
    resize_as(r, t)
    if count(t) > 0 then write(scalar_pow_in_python, r, t, nil, v) end
 end
-define('pow', { 'R t n', pow_scalar, 'R n t', scalar_pow, 'd d', math.pow }, overloads.floating,
+define('pow', { 'R t n', pow_scalar, 'R n t', scalar_pow, 's s', math.pow }, overloads.floating,
    { 'R t n', pow_scalar, 'R n t', scalar_pow })
 
 -- Comparisons
@@ -317,7 +317,7 @@ end })
 
 local function operand(T, value, position)
    local number = tonumber(value)
-   if not number then errors.argument(position, 'number expected, got ' .. tensors.described(value)) end
+   if not number then errors.wrong_type(position, 'number', value) end
    return T.cast(number)
 end
 
@@ -375,7 +375,7 @@ local function install(T)
 
    function mt.__div__(a, b)
       local r = tensors.check(a, 1, T)
-      if not tonumber(b) then errors.argument(2, 'number expected') end
+      if not tonumber(b) then errors.argument(2, 'number expected', 'TensorOperator.c') end
       local ud, q = new(T)
       pointwise.div(q, r, T.cast(tonumber(b)))
       return ud
@@ -383,7 +383,7 @@ local function install(T)
 
    function mt.__mod__(a, b)
       local r = tensors.check(a, 1, T)
-      if not tonumber(b) then errors.argument(2, 'number expected') end
+      if not tonumber(b) then errors.argument(2, 'number expected', 'TensorOperator.c') end
       local ud, q = new(T)
       pointwise.remainder(q, r, T.cast(tonumber(b)))
       return ud

@@ -131,10 +131,8 @@ function random.install(torch)
 
    function torch.manualSeed(...)
       local g, seed = with_generator(...)
-      if type(seed) ~= 'number' then
-         error(('invalid arguments: %s \nexpected arguments: [Generator] long'):format(type(seed)), 0)
-      end
-      generator.start(g, types.Long.cast(seed))
+      if not tonumber(seed) then overloads.refuse('[Generator] long', true, ...) end
+      generator.start(g, types.Long.cast(tonumber(seed)))
    end
    function torch.seed(...)
       local seed = python.new_seed()
@@ -261,29 +259,37 @@ define('random', {
    unpack(random_fills),
 }, nil, random_fills)
 
+local DRAWN_USAGE = '*%sTensor* [Generator] (LongStorage | dim1 [dim2...])'
+
+-- [result,] [generator,] sizes... without the generator, which comes first; nil where there is none.
+local function without_generator(first, second, ...)
+   local g = records[first]
+   if g and g.tag == overloads.GENERATOR_TAG then return g, second, ... end
+   g = records[second]
+   if g and g.tag == overloads.GENERATOR_TAG then return g, first, ... end
+   return nil
+end
+
 local plain = { rand = filled('unit(g)'), randn = filled('normal(g, 0, 1)') }
 for name, fill in pairs(plain) do
-   overloads.define_plain(name, function(T, first, second, ...)
-      -- [result,] [generator,] sizes...
-      local g
-      local found = records[first]
-      local ud, r
-      if found and found.tag == overloads.GENERATOR_TAG then
-         g = found
-         ud, r = construction.sized_result(T, construction.SIZES_USAGE, second, ...)
-      else
-         found = records[second]
-         if found and found.tag == overloads.GENERATOR_TAG then
-            g = found
-            ud, r = construction.sized_result(T, construction.SIZES_USAGE, first, ...)
-         else
-            ud, r = construction.sized_result(T, construction.SIZES_USAGE, first, second, ...)
-         end
-      end
-      g = g or overloads.default_generator()
-      if count(r) > 0 then into(r, fill, g) end
+   local function drawn(T, g, ...)
+      local ud, r = construction.sized_result(T, ...)
+      if ud and count(r) > 0 then into(r, fill, g) end
       return ud
-   end, floating)
+   end
+   local function drawing(method)
+      return function(T, ...)
+         local ud
+         if without_generator(...) then ud = drawn(T, without_generator(...))
+         else ud = drawn(T, overloads.default_generator(), ...) end
+         if not ud then
+            local usage = DRAWN_USAGE:format(T.name)
+            overloads.refuse(method and usage or usage:gsub('%*%S*', '[%0]', 1), method, ...)
+         end
+         return ud
+      end
+   end
+   overloads.define_plain(name, drawing(false), floating, drawing(true))
 end
 
 -- The permutation of 1 to n by Fisher and Yates, from the front.
@@ -326,7 +332,7 @@ local function multinomial(l, g, weights, n, replacement)
    if to ~= l then pointwise.copy(l, to) end
    if weights.nd == 1 then resize(l, 1, { n }) end
 end
-define('multinomial', { 'l G T m B=false', multinomial }, floating, { 'L G T m B=false', multinomial })
+define('multinomial', { 'l G T k B=false', multinomial }, floating, { 'Q G T k B=false', multinomial })
 
 -- Walker's alias method. An alias counts from 1, in cutorch from 0.
 define('multinomialAliasSetup_', { 'T l r', function(weights, l, r)

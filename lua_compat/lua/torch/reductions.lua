@@ -205,12 +205,12 @@ define('topk', { 'r l T m=1 i=nil B=false B=false', function(r, l, t, k, d, larg
    topk(r, l, t, d, k, k, largest, sorted)
 end })
 
-define('histc', { 'r T m=100 n=0 n=0', function(r, t, bins, low, high)
+define('histc', { 'r T m=100 d=0 d=0', function(r, t, bins, low, high)
    if t.nd == 0 then errors.argument(1, 'tensor must have one dimension', 'THTensorMath.c:558') end
    memory.resize(r, 1, { bins })
    if r.nd > 0 then python.histc(handle(r), handle(t), low, high) end
 end }, floating)
-define('bhistc', { 'r T m=100 n=0 n=0', function(r, t, bins, low, high)
+define('bhistc', { 'r T m=100 d=0 d=0', function(r, t, bins, low, high)
    if t.nd ~= 2 then
       local text = t.nd > 2 and 'invalid dimension %d, the input must be a 2d tensor' or 'invalid dimension %d'
       errors.argument(2, text:format(t.nd > 2 and t.nd or 2), 'THTensorMath.c:3281')

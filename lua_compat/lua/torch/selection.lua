@@ -113,8 +113,9 @@ local function install(T)
       elseif n ~= 4 then
          wrong_arguments('TENSOR, number, torch.LongTensor | TENSOR, TENSOR, number, torch.LongTensor')
       end
-      local r, s, i = check(result, 1, T), check(source, n - 2, T), check_long(index, n)
+      local r, s = check(result, 1, T), check(source, n - 2, T)
       d = integer(d, n - 1)
+      local i = check_long(index, n)
       check_index(i, s, d, 'THTensorMath.c:252')
       check_range(i, s[2 * d - 1], 'THTensorMath.c:277')
       local sizes = tensors.sizes_of(s)
@@ -132,10 +133,12 @@ local function install(T)
    end
 
    local function write_by_index(name, kernel, write)
-      mt[name] = function(self, d, index, source)
-         if source == nil then wrong_arguments('TENSOR, number, torch.LongTensor, TENSOR') end
-         local r, i, s = check(self, 1, T), check_long(index, 3), check(source, 4, T)
+      mt[name] = function(self, ...)
+         if select('#', ...) ~= 3 then wrong_arguments('TENSOR, number, torch.LongTensor, TENSOR') end
+         local d, index, source = ...
+         local r = check(self, 1, T)
          d = integer(d, 2)
+         local i, s = check_long(index, 3), check(source, 4, T)
          check_index(i, s, d, 'THTensorMath.c:316')
          if count(i) ~= s[2 * d - 1] then
             errors.argument(4, 'Number of indices should be equal to source:size(dim)', 'THTensorMath.c:318')
@@ -152,13 +155,18 @@ local function install(T)
    write_by_index('indexCopy', 'index_copy', pointwise.copy)
    write_by_index('indexAdd', 'index_add', function(q, s) pointwise.add_scaled(q, q, 1, s) end)
 
-   function mt:indexFill(d, index, value)
-      if value == nil then wrong_arguments('TENSOR, number, torch.LongTensor, number') end
-      local r, i = check(self, 1, T), check_long(index, 3)
+   local function number_argument(value, position)
+      return T.cast(tonumber(value) or errors.wrong_type(position, 'number', value))
+   end
+
+   function mt:indexFill(...)
+      if select('#', ...) ~= 3 then wrong_arguments('TENSOR, number, torch.LongTensor, number') end
+      local d, index, value = ...
+      local r = check(self, 1, T)
       d = integer(d, 2)
+      local i, number = check_long(index, 3), number_argument(value, 4)
       check_index(i, r, d, 'THTensorMath.c:389')
       check_places(i, r, d)
-      local number = T.cast(tonumber(value))
       if overlapping.kind(r) then
          each_slice(r, d, i, function(q) pointwise.fill(q, number) end)
       else
@@ -198,19 +206,20 @@ local function install(T)
       return result
    end
 
-   function mt:maskedFill(mask, value)
-      if value == nil then wrong_arguments('TENSOR, torch.ByteTensor, number') end
-      local r, m = check(self, 1, T), check(mask, 2, Byte)
+   function mt:maskedFill(...)
+      if select('#', ...) ~= 2 then wrong_arguments('TENSOR, torch.ByteTensor, number') end
+      local mask, value = ...
+      local r, m, number = check(self, 1, T), check(mask, 2, Byte), number_argument(value, 3)
       if r.nd > 0 then
          m = mask_for(r, m, 'tensor')
-         local number = T.cast(tonumber(value))
          overlapping.write(fill_masked_in_python, r, m, nil, number)
       end
       return value -- not self, as in Torch7
    end
 
-   function mt:maskedCopy(mask, source)
-      if source == nil then wrong_arguments('TENSOR, torch.ByteTensor, TENSOR') end
+   function mt:maskedCopy(...)
+      if select('#', ...) ~= 2 then wrong_arguments('TENSOR, torch.ByteTensor, TENSOR') end
+      local mask, source = ...
       local r, m, s = check(self, 1, T), check(mask, 2, Byte), check(source, 3, T)
       if count(r) ~= count(m) then
          errors.raise('Number of elements of destination tensor != Number of elements in mask', 'THTensorMath.c:143')

@@ -14,8 +14,7 @@ local Storage = {}
 local function check(object, position, T)
    local S = records[object]
    if S and S.tag > 32 and S.tag <= 48 and (not T or S.T == T) then return S end
-   errors.argument(position, ('%s expected, got %s'):format(T and T.storage or 'torch.*Storage',
-      class.typename(object) or type(object)))
+   errors.wrong_class(position, T and T.storage or 'torch.*Storage', object)
 end
 
 local integer = errors.whole
@@ -68,7 +67,7 @@ function Storage:fill(value)
    local S = check(self, 1)
    local set, p = S.T.set, S.p
    value = tonumber(value)
-   if not value then errors.argument(2, 'number expected, got ' .. type(value)) end
+   if not value then errors.wrong_type(2, 'number', value) end
    if S.T.device then
       python.fill(memory.storage_handle(S), S.T.cast(value))
       return self
@@ -133,7 +132,7 @@ local function install(T)
    mt.__newindex = function(self, key, value)
       local index, number = tonumber(key), tonumber(value)
       if not index then error(('the class %s cannot be indexed'):format(T.storage), 2) end
-      if not number then errors.argument(3, 'number expected, got ' .. type(value)) end
+      if not number then errors.wrong_type(3, 'number', value) end
       local S = records[self]
       index = index - index % 1
       if not (index >= 1 and index <= S.n) then errors.argument(2, 'out of bounds', 'THStorage.c:195') end

@@ -5,6 +5,7 @@ local memory = require 'torch.memory'
 local class = require 'torch.class'
 local errors = require 'torch.errors'
 local storage = require 'torch.storage'
+local overloads = require 'torch.overloads'
 
 local records = memory.records
 local push_tensor, copy_view = memory.push_tensor, memory.copy_view
@@ -15,13 +16,12 @@ local tonumber, type, select = tonumber, type, select
 local Long = types.Long
 local Tensor = {}
 
-local described = errors.described
-
 -- The record of a tensor argument, of type T where given.
 local function check(object, position, T)
    local r = records[object]
    if r and r.nd and (not T or r.T == T) then return r end
-   errors.argument(position, ('%s expected, got %s'):format(T and T.tensor or 'torch.*Tensor', described(object)))
+   if T then errors.wrong_class(position, T.tensor, object) end
+   errors.wrong_type(position, 'torch.*Tensor', object)
 end
 
 local integer = errors.whole
@@ -181,13 +181,13 @@ end
 function Tensor:size(d)
    local r = records[self]
    if not r then check(self, 1) end
-   if d == nil then return long_storage(sizes_of(r), r.nd) end
+   if not tonumber(d) then return long_storage(sizes_of(r), r.nd) end
    return r[2 * dimension(r, d, 2, 'Tensor.c:18') - 1]
 end
 
 function Tensor:stride(d)
    local r = check(self, 1)
-   if d == nil then return long_storage(strides_of(r), r.nd) end
+   if not tonumber(d) then return long_storage(strides_of(r), r.nd) end
    return r[2 * dimension(r, d, 2, 'Tensor.c:42')]
 end
 
@@ -202,7 +202,10 @@ function Tensor:storageOffset() return check(self, 1).off + 1 end
 
 function Tensor:isContiguous() return is_contiguous(check(self, 1)) end
 
-function Tensor:isSameSizeAs(other) return same_size(check(self, 1), check(other, 2)) end
+function Tensor:isSameSizeAs(other)
+   local r = check(self, 1)
+   return same_size(r, check(other, 2, r.T))
+end
 
 function Tensor:isSize(size)
    local r = check(self, 1)
@@ -215,7 +218,8 @@ function Tensor:isSize(size)
 end
 
 function Tensor:isSetTo(other)
-   local a, b = check(self, 1), check(other, 2)
+   local a = check(self, 1)
+   local b = check(other, 2, a.T)
    if not a.S or a.S ~= b.S or a.off ~= b.off or not same_size(a, b) then return false end
    for d = 2, 2 * a.nd, 2 do
       if a[d] ~= b[d] then return false end
@@ -462,18 +466,14 @@ function Tensor.split(result, tensor, size, d)
    return result
 end
 
-function Tensor.chunk(result, tensor, n, d)
-   if type(result) ~= 'table' then result, tensor, n, d = {}, result, tensor, n end
+function Tensor.chunk(result, tensor, nChunk, d)
+   if type(result) ~= 'table' then result, tensor, nChunk, d = {}, result, tensor, nChunk end
    d = d or 1
-   return Tensor.split(result, tensor, math.ceil(tensor:size(d) / n), d)
+   return Tensor.split(result, tensor, math.ceil(tensor:size(d) / nChunk), d)
 end
 
 -- Squeezing: all dimensions of one element, or dimension d if it is one. A single element is a number.
-function Tensor.squeeze(result, tensor, d)
-   if not (records[tensor] and records[tensor].nd) then
-      result, tensor, d = nil, result, tensor
-   end
-   local r = check(tensor, 1)
+local function squeezed(result, r, d)
    local sizes, strides, nd = {}, {}, 0
    if d ~= nil then
       d = integer(d, 2)
@@ -487,11 +487,28 @@ function Tensor.squeeze(result, tensor, d)
    end
    if nd == 0 and r.nd > 0 then nd, sizes[1], strides[1] = 1, 1, 1 end
    local ud = result or memory.new_tensor(r.T)
-   local v = check(ud, 1, r.T)
+   local v = records[ud]
    set_storage(v, r.S, r.owner, r.off, nd, sizes, strides)
    if nd == 1 and sizes[1] == 1 and not (d and r.nd > 1) then return v.T.get(v.S.p, v.off) end
    return ud
 end
+
+local SQUEEZE_USAGE = '[*%sTensor*] %sTensor | [*%sTensor*] %sTensor index'
+
+-- [result,] source [, dimension]
+local function squeezing(method)
+   return function(...)
+      local first, second, third = ...
+      local r, s, n = records[first], records[second], select('#', ...)
+      local T = r and r.nd and r.T
+      local two = s and s.nd and s.T == T
+      if T and (n == 1 or n == 2 and tonumber(second)) then return squeezed(nil, r, second) end
+      if T and two and (n == 2 or n == 3 and tonumber(third)) then return squeezed(first, s, third) end
+      local name = (T or overloads.default_type()).name
+      overloads.refuse(SQUEEZE_USAGE:format(name, name, name, name), method, ...)
+   end
+end
+Tensor.squeeze = squeezing(true)
 
 local function retain() end
 
@@ -519,5 +536,6 @@ return {
    long_storage = long_storage,
    long_list = long_list,
    select_dimension = select_dimension,
-   described = described,
+   described = errors.described,
+   squeeze = squeezing(false),
 }

@@ -86,6 +86,11 @@ def test_printed_tensors_are_byte_for_byte(tmp_path: Path) -> None:
     assert all(line.startswith("table: 0x") for line in differing[0])
 
 
+def test_arguments_that_do_not_fit_are_told_as_torch7_tells_them() -> None:
+    """Also nils at the end, texts that read as numbers, and what was not given."""
+    assert _printed_by(GOLDEN / "probe_arguments.lua") == (GOLDEN / "arguments.txt").read_text()
+
+
 @pytest.mark.parametrize("name", sorted(p.name for p in (GOLDEN / "t7").iterdir()))
 def test_files_of_torch7_are_read_and_written_back(name: str, tmp_path: Path) -> None:
     mode = "ascii" if ".ascii." in name else "binary"
