@@ -8,6 +8,7 @@ local function part(name, ...) return assert(loadfile(folder .. '/dialect/' .. n
 
 local call_method = part 'method'
 part('library', call_method)
+part 'halves'
 part 'processes'
 part 'running'
 

@@ -70,7 +70,9 @@ local function on_record(_, f, place, depth)
    end
 end
 
-local function on_exit(trace, exit) output:write(format('---- TRACE %d exit %d\n', trace, exit)) end
+-- LuaJIT calls this in the midst of leaving compiled code: a function in Lua that is compiled itself, as string.format is,
+-- must not be called here.
+local function on_exit(trace, exit) output:write('---- TRACE ' .. trace .. ' exit ' .. exit .. '\n') end
 
 function dump.off()
    attach(on_trace)

@@ -562,3 +562,30 @@ def test_programs_of_plain_lua_are_left_as_they_are(
     changed = rewriter.source.with_statements(text)
     if rewriter.load(text) is not None:
         assert rewriter.dump(changed) == rewriter.dump(text)
+
+
+def test_halves_are_written_further_from_zero(tmp_path: Path) -> None:
+    """As real Torch7 wrote them: today's LuaJIT writes the even one of the two numbers."""
+    run_lua(
+        tmp_path,
+        """
+        local function check(expected, format, ...)
+           local text = string.format(format, ...)
+           assert(text == expected, text .. ' instead of ' .. expected)
+        end
+        check('0.13 0.38 -0.13', '%.2f %.2f %.2f', 0.125, 0.375, -0.125)
+        check('1 1 2 3 -3', '%.0f %.0f %.0f %.0f %.0f', 0.5, '0.5', 1.5, 2.5, -2.5)
+        check('   62.3|62.3%|+62.3', '%7.1f|%.1f%%|%+.1f', 62.25, 62.25, 62.25)
+        check('1.3e+02 1.1e+02 1.3E-01', '%.2g %.2g %.1E', 125, 105, 0.125)
+        check('4.882813e-04 100001', '%e %g', 2 ^ -11, 100000.5)
+        check('0.015413284301757813', '%.17g', 0.0154132843017578125)
+        check('4.7683715820313e-07 4.76837158203125e-07', '%s %.15g', 2 ^ -21, 2 ^ -21)
+        check('nan inf -inf 0', '%.0f %.1f %.2f %.0f', 0 / 0 * -1, 1 / 0, -1 / 0, 0)
+        assert(tostring(-2 ^ -21) == '-4.7683715820313e-07' and tostring(0.1) == '0.1')
+        assert(tostring(torch.Tensor{ 1 / 32, 0.5 }):match('0.0313'))
+        for _, wrong in ipairs{ { '%.1f', {} }, { '%.1f %d', 0.25 } } do
+            local ok, problem = pcall(function() return (wrong[1]):format(wrong[2]) end)
+            assert(problem:find("bad argument #%d to '[format?]+'"), problem)
+        end
+        """,
+    )
