@@ -85,23 +85,30 @@ def mean(out: Tensor, t: Tensor, dimension: int) -> None:
 
 
 def var(out: Tensor, t: Tensor, dimension: int, biased: bool) -> None:
-    """Computes variances; ``biased``: divides by n instead of n - 1, which of one element gives NaN.
-
-    From the sum and the sum of squares, as Torch7 does; the squares are of the element type's precision.
-    """
-    n = t.shape[dimension - 1]
-    mean = t.sum(dimension - 1, keepdim=True, dtype=torch.float64) / n
-    squares = t.square().sum(dimension - 1, keepdim=True, dtype=torch.float64)
-    if biased:
-        result = squares / n - mean * mean
-    else:
-        result = squares / (n - 1) - n / (n - 1) * mean * mean if n > 1 else squares.fill_(math.nan)
-    out.copy_(torch.where(result < 0, 0, result))
+    """Computes variances; ``biased``: divides by n instead of n - 1, which of one element gives NaN."""
+    out.copy_(_variances(t, dimension - 1, biased))
 
 
 def std(out: Tensor, t: Tensor, dimension: int, biased: bool) -> None:
-    var(out, t, dimension, biased)
-    out.sqrt_()
+    """Computes the roots of what ``var`` computes, exactly rounded, as PyTorch's of floats are not."""
+    out.copy_(_variances(t, dimension - 1, biased).to(t.dtype).double().sqrt_())
+
+
+def _variances(t: Tensor, dim: int, biased: bool) -> Tensor:
+    """Returns variances in double precision.
+
+    From the sum and the sum of squares, as Torch7 does; the squares, and n / (n - 1), have the precision of
+    the element type.
+    """
+    n = t.shape[dim]
+    mean = t.sum(dim, keepdim=True, dtype=torch.float64) / n
+    squares = t.square().sum(dim, keepdim=True, dtype=torch.float64)
+    if biased:
+        result = squares / n - mean * mean
+    else:
+        fewer = n - 1 if n > 1 else math.nan
+        result = squares / fewer - torch.tensor(n / fewer, dtype=t.dtype).item() * mean * mean
+    return torch.where(result < 0, 0, result)
 
 
 def norm(out: Tensor, t: Tensor, dimension: int, p: float) -> None:
