@@ -113,7 +113,12 @@ local function elementwise_loss_gradient(gradient, x, target, name, average)
 end
 
 -- Transfer functions of which Lua's result is the same but for the last bit; v: the one parameter.
-local forward = { threshold = few.pointwise('X <= v and 0 or X'), square = few.pointwise('X * X') }
+local forward = {
+   threshold = few.pointwise('X <= v and 0 or X'),
+   square = few.pointwise('X * X'),
+   sigmoid = few.pointwise('1 / (1 + exp(-X))', false, 'LIMIT_OF_FUNCTIONS'),
+   tanh = few.pointwise('tanh(X)', false, 'LIMIT_OF_FUNCTIONS'),
+}
 local backward = {
    threshold = few.pointwise('X <= v and 0 or Y'),
    sigmoid = few.pointwise('Y * ((1 - X) * X)'),

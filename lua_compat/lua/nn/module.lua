@@ -174,17 +174,16 @@ function Module.flatten(parameters)
       view:fill(1)
       compact = compact and is_compact(view)
    end
-   local used = row:gt(0)
-   local position = used:long():cumsum(1) -- of each used element among the used ones
-   local count = position[-1]
+   local used = row:sum() < total and row:gt(0) or nil
    for _, start in pairs(starts) do
       local n = start.storage:size()
       row[{ { start.first + 1, start.first + n } }]:copy(new():set(start.storage))
    end
    starts = nil
    for _, parameter in ipairs(parameters) do parameter:set(new()) end
-   if count ~= total then -- skip elements that no tensor refers to
+   if used then -- skip elements that no tensor refers to
       assert(compact, 'Cannot gather tensors that are not compact')
+      local position = used:long():cumsum(1) -- of each used element among the used ones
       row = row:maskedSelect(used)
       for _, place in ipairs(places) do place.offset = position[place.offset] end
    end

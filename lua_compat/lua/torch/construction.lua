@@ -10,6 +10,7 @@ local python = require('th.python').functions
 local records = memory.records
 local handle, resize, resize_as, count = memory.handle, memory.resize, memory.resize_as, memory.count
 local into = pointwise.into
+local offsets = require('torch.elements').offsets
 local define, define_plain, floating = overloads.define, overloads.define_plain, overloads.floating
 
 -- Whether what follows is a list of sizes.
@@ -85,10 +86,21 @@ define('eye', { 'R m m=0', function(r, n, m)
    if n <= 0 then errors.argument(1, 'invalid argument', 'THTensorMath.c') end
    if m <= 0 then m = n end
    resize(r, 2, { n, m })
-   python.eye(handle(r))
+   pointwise.fill(r, 0)
+   local ones = memory.copy_view(r) -- the diagonal
+   ones.temporary = true
+   ones[1], ones[2], ones.nd = math.min(n, m), r[2] + r[4], 1
+   pointwise.fill(ones, 1)
 end })
 
-local function sequence_in_python(r, from, step) python.arithmetic_sequence(handle(r), from, step) end
+local function sequence(r, from, step)
+   if r.T.device then return python.arithmetic_sequence(handle(r), from, step) end
+   local p, set, i = r.S.p, r.T.set, 0
+   for at in offsets(r) do
+      set(p, at, i * step + from)
+      i = i + 1
+   end
+end
 define('range', { 'R a a a=1', function(r, from, to, step)
    if not (step > 0 or step < 0) then errors.argument(3, 'step must be a non-null number', 'THTensorMath.c:2022') end
    if not ((step > 0 and to >= from) or (step < 0 and to <= from)) then
@@ -96,7 +108,7 @@ define('range', { 'R a a a=1', function(r, from, to, step)
    end
    local n = math.floor((to - from) / step + 1)
    if count(r) ~= n then resize(r, 1, { n }) end
-   into(r, sequence_in_python, from, step)
+   into(r, sequence, from, step)
 end })
 
 local function spaced(logarithmic)
@@ -105,7 +117,7 @@ local function spaced(logarithmic)
       if count(r) ~= n then resize(r, 1, { n }) end
       local step = n == 1 and 0 or r.T.cast((to - from) / (n - 1))
       if logarithmic then python.geometric_sequence(handle(r), from, step)
-      else python.arithmetic_sequence(handle(r), from, step) end
+      else sequence(r, from, step) end
    end
 end
 define('linspace', { 'R n n m=100', spaced(false) }, floating)

@@ -3,6 +3,7 @@
 local ffi = require 'ffi'
 local memory = require 'torch.memory'
 local compiled = require 'torch.compiled'
+local types = require 'torch.types'
 
 local count, is_contiguous, same_size = memory.count, memory.is_contiguous, memory.same_size
 local may_overlap = memory.may_overlap
@@ -12,9 +13,15 @@ local few = {}
 -- As many elements cost about as much in Python as here.
 few.LIMIT = 2048
 
+-- Functions such as exp cost Lua ten times as much as an addition; PyTorch has them for several elements at once.
+few.LIMIT_OF_FUNCTIONS = 128
+
 -- Whether the n elements of r are few, and numbers that Lua computes with as Torch7 does.
 local function small(r, n) return n <= few.LIMIT and r.T.floating and not r.T.device end
 few.small = small
+
+-- Whether they are few whole numbers.
+local function small_whole(r, n) return n <= few.LIMIT and r.T.integer and not r.T.device end
 
 -- The loops that go through tensors of the same sizes together, the innermost first: turns, and for each tensor the
 -- steps between its elements. Neighbouring dimensions that lie in memory like one become one.
@@ -41,7 +48,8 @@ local function plan(r, t, s) -- whether three loops are enough
 end
 
 local LOOPS = [[
-   local plan, count, is_contiguous, same_size, turns, steps1, steps2, steps3, abs, sqrt, floor, ceil = ...
+   local plan, count, is_contiguous, same_size, turns, steps1, steps2, steps3, tobit, abs, sqrt, floor, ceil, exp, log, sin, cos,
+      tanh = ...
    return function(r, t, s, v, n, read_x, read_y, result)
       local p, q, u = r.S.p + r.off, t.S.p + t.off, s.S.p + s.off
       if is_contiguous(r) and (t == r or is_contiguous(t)) and (s == t or is_contiguous(s)) then
@@ -70,29 +78,51 @@ local LOOPS = [[
 ]]
 
 -- A function(r, t, s, v, n, read_x, read_y, result) of records with n elements each: runs `body` for each element,
--- which is p[a] of r, X of t and Y of s. Gives whether it could, and result.
+-- which is p[a] of r, X of t and Y of s; v and w: numbers. Gives whether it could, and result.
 local function loops(body)
    body = body:gsub('%f[%w]X%f[%W]', 'read_x(q, b)'):gsub('%f[%w]Y%f[%W]', 'read_y(u, c)')
    return compiled.from_text(LOOPS:gsub('BODY', function() return body end), 'torch.few')(plan, count, is_contiguous,
-      same_size, turns, steps1, steps2, steps3, math.abs, math.sqrt, math.floor, math.ceil)
+      same_size, turns, steps1, steps2, steps3, bit.tobit, math.abs, math.sqrt, math.floor, math.ceil, math.exp, math.log,
+      math.sin, math.cos, math.tanh)
 end
 
--- expression of X, Y and the number v -> function(r, t, s, v, n): the elements of r become it, in the order they lie
--- in memory or that of their indices. Gives false, with nothing done, where that is for Python.
-function few.pointwise(expression)
+-- Whole numbers are computed with as C does: in 64 bits, of which as many as there is room for are kept.
+local function read_whole(p, i) return p[i] + 0LL end
+local function whole(v) return v and v + 0LL end
+
+-- expression of X, Y, the numbers v and w and P, what r holds -> function(r, t, s, v, n, w): the elements of r become it, in
+-- the order they lie in memory or that of their indices. Gives false, with nothing done, where that is for Python.
+-- for_whole: also for whole numbers; most: the limit by name (LIMIT).
+function few.pointwise(expression, for_whole, most)
+   expression = expression:gsub('%f[%w]w%f[%W]', 'result'):gsub('%f[%w]P%f[%W]', 'read_x(p, a)')
+   most = most or 'LIMIT'
    local run = loops('p[a] = ' .. expression)
+   local run_whole = for_whole and loops('p[a] = ' .. expression) -- traces of its own
+   return function(r, t, s, v, n, w)
+      if t.T ~= r.T or s.T ~= r.T or may_overlap(r, t) or may_overlap(r, s) then return false end
+      if small(r, n) then return n <= few[most] and run(r, t, s, v, n, t.T.get, s.T.get, w) end
+      return run_whole and small_whole(r, n) and run_whole(r, t, s, whole(v), n, read_whole, read_whole, whole(w))
+   end
+end
+
+-- condition of X, Y and the number v -> function(r, t, s, v, n): the elements of r become 1 where it holds, else 0.
+function few.comparison(condition)
+   local run = loops(('p[a] = (%s) and 1 or 0'):format(condition))
    return function(r, t, s, v, n)
-      if not small(r, n) or t.T ~= r.T or s.T ~= r.T or may_overlap(r, t) or may_overlap(r, s) then return false end
-      return run(r, t, s, v, n, t.T.get, s.T.get)
+      local R, T = r.T, t.T
+      if n > few.LIMIT or T.device or s.T ~= T or R.device or not (R.floating or R.integer) then return false end
+      if may_overlap(r, t) or may_overlap(r, s) then return false end
+      return run(r, t, s, v, n, T.get, T.get)
    end
 end
 
 -- statement that updates `result` from X and Y -> function(t, s, start): the result over all elements, or nil.
-function few.reduction(statement)
+-- for_whole: also for whole numbers.
+function few.reduction(statement, for_whole)
    local run = loops(statement)
    return function(t, s, start)
       local n = count(t)
-      if n == 0 or not small(t, n) or s.T ~= t.T or count(s) ~= n then return nil end
+      if n == 0 or not (small(t, n) or for_whole and small_whole(t, n)) or s.T ~= t.T or count(s) ~= n then return nil end
       local done, result = run(t, t, s, nil, n, t.T.get, s.T.get, start)
       if done then return result end
    end
@@ -123,15 +153,34 @@ end
 
 -- Makes the n elements of r those of t; false, with nothing done, where that is for Python.
 local copy_loops = loops('p[a] = X')
+local set_loops = {} -- by the type written: traces of its own for each
+
+local function make_set_loop(R)
+   if set_loops[R] then return end
+   local run = loops('result(p, a, X)')
+   set_loops[R] = function(r, t, s, v, n, get) return run(r, t, s, v, n, get, nil, R.set) end
+end
+
+compiled.on_first_use(function()
+   for code = 1, types.count do
+      if types[code].integer then make_set_loop(types[code]) end
+   end
+end)
+
 function few.copy(r, t, n)
    local R, T = r.T, t.T
    if R.device or T.device or may_overlap(r, t) then return false end
    if R == T and copy_blocks(r, t, n) then return true end
    if n > few.LIMIT then return false end
    if R == T then return copy_loops(r, t, t, nil, n, R.floating and T.get or read) end
-   -- Whole numbers as float: from 64 bits that would be rounded twice.
-   if R.floating and (T.floating or T.integer and T.size < R.size) then
+   if R.integer and T.integer then return copy_loops(r, t, t, nil, n, read) end
+   -- Whole numbers of 64 bits as float would be rounded twice.
+   if R.floating and (T.floating or T.integer and not (T.size == 8 and R.size == 4)) then
       return copy_loops(r, t, t, nil, n, T.get)
+   end
+   if R.integer and T.floating then
+      make_set_loop(R)
+      return set_loops[R](r, t, t, nil, n, T.get)
    end
    return false
 end
@@ -141,6 +190,23 @@ function few.zero(r, n)
    local bytes = n * r.T.size
    if bytes > COPIED_AT_ONCE or r.T.device or not is_contiguous(r) then return false end
    ffi.fill(r.S.p + r.off, bytes)
+   return true
+end
+
+-- Makes all elements of r a value; false as above. What is written once is copied, twice as much each time.
+local fill_loops = few.pointwise('v', true)
+function few.fill(r, v, n)
+   local T = r.T
+   if n <= BLOCK or n * T.size > COPIED_AT_ONCE or not (T.floating or T.integer) or T.device or not is_contiguous(r) then
+      return fill_loops(r, r, r, v, n)
+   end
+   local p, size, done = r.S.p + r.off, T.size, BLOCK
+   for i = 0, BLOCK - 1 do p[i] = v end
+   while done < n do
+      local more = done < n - done and done or n - done
+      ffi.copy(p + done, p, more * size)
+      done = done + more
+   end
    return true
 end
 

@@ -10,7 +10,7 @@
 --   era   that of the storage when h was made
 -- A storage's record: T, p (pointer to the first element), n (elements), capacity, h (handle in Python, made when one is
 -- first wanted; nil without memory), base (elements before p[0] in Python's storage: not 0 for a storage that views
--- another), blocks (the list that its piece of a slab goes back to; nil for memory that Python requested), era (how often
+-- another), blocks (the list that its memory goes back to; nil for memory of PyTorch's), era (how often
 -- it has got other memory that Python sees as another storage; nil: never), removed (the file of a shared-memory object,
 -- which goes with it), fixed (it cannot grow: it is a file's memory, or, shared, that of another Lua state, too), shown (a script
 -- has had its userdata).
@@ -18,7 +18,8 @@
 local ffi = require 'ffi'
 local types = require 'torch.types'
 local errors = require 'torch.errors'
-local python = require('th.python').functions
+local shared = require 'th.python'
+local python = shared.functions
 
 local newproxy, setmetatable, cast, select, remove = newproxy, setmetatable, ffi.cast, select, os.remove
 local getfenv, setfenv = debug.getfenv, debug.setfenv
@@ -61,7 +62,9 @@ end
 jit.off(take_freed)
 
 -- Handles that are noted stay valid until release_dead is called: not while the arguments of a kernel are gathered.
+local release_large
 local function release_dead()
+   release_large()
    while ndead > 0 do
       local list, n = take_dead()
       for first = 1, n, RELEASE_AT do
@@ -127,6 +130,33 @@ local function put_back(list, p, h)
 end
 jit.off(put_back)
 
+-- Larger storages' memory, until PyTorch is loaded: pieces of their own, which are not used again. (PyTorch's is better
+-- then: kernels can resize it.)
+local large = { back = {}, nback = 0 }
+
+-- Whether a storage's memory is a block, which stays when the storage goes.
+local function in_block(S) return S.blocks and S.blocks ~= large end
+
+local function take_large()
+   local fresh = {}
+   local back, n = large.back, large.nback
+   large.back, large.nback = fresh, 0
+   return back, n
+end
+jit.off(take_large)
+
+local function address_of(p) return tonumber(cast('intptr_t', p)) end
+
+function release_large()
+   while large.nback > 0 do
+      local back, n = take_large()
+      for k = 2, n, 2 do
+         python.release_slab(address_of(back[k - 1]))
+         if back[k] then note_dead(back[k]) end
+      end
+   end
+end
+
 -- Makes what finalisers have put back ready.
 local function fetch_back(list)
    local n = list.nback
@@ -190,6 +220,7 @@ end
 
 local function release_storage(S)
    if S.blocks then
+      if S.blocks == large then note_freed(S.capacity * S.T.size) end
       put_back(S.blocks, S.p, S.h)
       S.blocks, S.h, S.n, S.capacity = nil, nil, 0, 0 -- should anything still lead here
       return
@@ -212,7 +243,7 @@ local function finalize_storage(ud)
    if S then
       records[ud] = nil
       if S.removed then remove(S.removed) end
-      if S.shown and not (S.parent or S.blocks or S.shared) then -- shared: the sandbox has no threads
+      if S.shown and not (S.parent or S.shared or in_block(S)) then -- shared: the sandbox has no threads
          S.guard = setfenv(newproxy(guard_proto), S)
       else
          release_storage(S)
@@ -267,12 +298,22 @@ local function storage_handle(S)
    local h = S.h
    if h then return h end
    if S.blocks then
-      h = python.slab_storage(tonumber(cast('intptr_t', S.p)), S.T.code, S.capacity)
+      h = python.slab_storage(address_of(S.p), S.T.code, S.capacity)
    else
       h = python.storage_of(storage_handle(S.parent))
    end
    S.h = h
    return h
+end
+
+-- Memory for n elements that are not few, whoever owns it: the list that it goes back to (nil: PyTorch's), a handle if there
+-- is one, its address. A kernel can only resize PyTorch's.
+local function request(T, n, for_kernel)
+   release_large()
+   if not (shared.pytorch or T.device or for_kernel) then return large, nil, python.slab(n * T.size) end
+   local view, handle, address = python.new(T.code, n)
+   note_dead(view)
+   return nil, handle, address
 end
 
 -- A storage of n elements, which a script may have: its userdata and its record.
@@ -282,9 +323,9 @@ function memory.new_storage(T, n)
    account(n * T.size)
    local S = { T = T, tag = T.storage_tag, n = n, capacity = n, base = 0, shown = true }
    if n > 0 then
-      local view, handle, address = python.new(T.code, n)
-      note_dead(view)
-      S.h, S.p = handle, cast(T.pointer, address)
+      local address
+      S.blocks, S.h, address = request(T, n)
+      S.p = cast(T.pointer, address)
    end
    return push_storage(T, S), S
 end
@@ -292,7 +333,7 @@ end
 -- The userdata of a tensor's storage, for a script; nil without a storage.
 function memory.storage_of(r)
    local S = r.S
-   if S and not S.blocks then S.shown = true end
+   if S and not in_block(S) then S.shown = true end
    return r.owner
 end
 
@@ -325,6 +366,7 @@ end
 function memory.pin(S)
    local pinned, h = S, storage_handle(S)
    while pinned do
+      if pinned.blocks == large then python.release_slab(address_of(pinned.p)) end -- the handle holds it, too
       pinned.fixed, pinned.shared, pinned.blocks = true, true, nil
       pinned = pinned.parent
    end
@@ -381,14 +423,13 @@ local function leave_block(S, n, for_python)
       S.blocks, address, S.h = take_block(T, n)
       capacity = S.blocks.class / T.size
    else
-      local view, handle
-      view, handle, address = python.new(T.code, n)
-      note_dead(view)
-      S.blocks, S.h, S.shown = nil, handle, true
+      S.blocks, S.h, address = request(T, n, for_python)
+      S.shown = true
       total = total + n * T.size
    end
    moved(S, address, capacity)
    in_use = total -- blocks count when they are cut
+   if list == large then note_freed(old * T.size) end
    forget(S)
    ffi.copy(S.p, from, old * T.size) -- views may reach beyond S.n
    put_back(list, from, h)
@@ -407,9 +448,8 @@ function memory.resize_storage(S, n)
          local count = n
          moved(S, python.storage_resize(S.h, count), count)
       else
-         local view, handle, address = python.new(S.T.code, n)
-         note_dead(view)
-         S.h = handle
+         local address
+         S.blocks, S.h, address = request(S.T, n)
          moved(S, address, n)
       end
       account(grown)
@@ -451,6 +491,11 @@ local function allocate(r, nd, sizes, count)
    local T = r.T
    if few_bytes(T, count) then
       r.owner, r.S = small_storage(T, count)
+      return
+   end
+   if not (shared.pytorch or T.device) then
+      r.owner, r.S = memory.new_storage(T, count)
+      r.S.shown = nil
       return
    end
    account(count * T.size)

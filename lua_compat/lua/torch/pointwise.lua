@@ -60,11 +60,11 @@ end
 
 -- Computations: a kernel, and perhaps the same as an expression of the elements (torch/few.lua).
 local function never() return false end
-local function in_lua(expression) return expression and few.pointwise(expression) or never end
+local function in_lua(expression, ...) return expression and few.pointwise(expression, ...) or never end
 
 -- r = f(t, v)
 local function with_scalar(kernel, expression)
-   local compute = in_lua(expression)
+   local compute = in_lua(expression, true)
    local function in_python(r, t, _, v) python[kernel](handle(r), handle(t), v) end
    return function(r, t, v)
       resize_as(r, t)
@@ -75,7 +75,7 @@ end
 
 -- r = f(t, s)
 local function with_tensor(kernel, expression, names)
-   local compute = in_lua(expression)
+   local compute = in_lua(expression, kernel ~= 'cdiv')
    local function in_python(r, t, s) python[kernel](handle(r), handle(t), handle(s)) end
    return function(r, t, s)
       resize_as(r, t)
@@ -89,7 +89,7 @@ end
 
 -- r = f(t, v, s)
 local function with_scaled_tensor(kernel, expression)
-   local compute = in_lua(expression)
+   local compute = in_lua(expression, true)
    local function in_python(r, t, s, v) python[kernel](handle(r), handle(t), v, handle(s)) end
    return function(r, t, v, s)
       resize_as(r, t)
@@ -122,14 +122,13 @@ pointwise.copy = copy
 -- write_all(q, ...) for r, or where elements of r share memory a copy of it: what r becomes when it is written in one go.
 function pointwise.into(r, write_all, ...) return overlapping.through_copy(write_all, copy, r, ...) end
 
-local fill_few = few.pointwise('v')
 local function fill_in_python(r, _, _, v) python.fill(handle(r), v) end
 
 local function fill(r, v)
    local n = count(r)
    if n == 0 then return end
    if v == 0 and 1 / v > 0 and few.zero(r, n) then return end -- not a negative zero
-   if not fill_few(r, r, r, v, n) then write(fill_in_python, r, nil, nil, v) end
+   if not few.fill(r, v, n) then write(fill_in_python, r, nil, nil, v) end
 end
 pointwise.fill = fill
 
@@ -212,26 +211,31 @@ for name, line in pairs{ cbitand = 1075, cbitor = 1100, cbitxor = 1125 } do
    define(name, { 'R t T', for_bits(name, where, with_tensor(name)) })
 end
 local function clamp_in_python(r, t, _, low, high) python.clamp(handle(r), handle(t), low, high) end
+local clamp_few = few.pointwise('X < v and v or X > w and w or X', true)
 define('clamp', { 'R t n n', function(r, t, low, high)
    resize_as(r, t)
-   if count(t) > 0 then write(clamp_in_python, r, shaped_like(r, t), nil, low, high) end
+   local n = count(t)
+   if n > 0 and not clamp_few(r, t, t, low, n, high) then write(clamp_in_python, r, shaped_like(r, t), nil, low, high) end
 end })
 
-for name, kernel in pairs{ addcmul = 'addcmul', addcdiv = 'addcdiv' } do
-   local function in_python(r, a, b, v) python[kernel](handle(r), v, handle(a), handle(b)) end
+for name, expression in pairs{ addcmul = 'P + v * X * Y', addcdiv = 'P + v * X / Y' } do
+   local compute = few.pointwise(expression, name == 'addcmul')
+   local function in_python(r, a, b, v) python[name](handle(r), v, handle(a), handle(b)) end
    define(name, { 'R t n=1 T T', function(r, t, v, a, b)
       if r ~= t then
          resize_as(r, t)
          copy(r, t)
       end
       check_counts(r, a, b, { 'r_', 'src1', 'src2' })
-      if count(r) == 0 then return end
-      write(in_python, r, shaped_like(r, a), shaped_like(r, b), v)
+      local n = count(r)
+      if n > 0 and not compute(r, a, b, v, n) then write(in_python, r, shaped_like(r, a), shaped_like(r, b), v) end
    end })
 end
 
-for _, name in ipairs{ 'cmax', 'cmin' } do
-   local tensor, scalar = with_tensor(name, nil, { 'r', 't', 'src' }), with_scalar(name .. '_value')
+for name, relation in pairs{ cmax = '>', cmin = '<' } do
+   local expression = 'X ' .. relation .. ' %s and X or %s'
+   local tensor = with_tensor(name, expression:format('Y', 'Y'), { 'r', 't', 'src' })
+   local scalar = with_scalar(name .. '_value', expression:format('v', 'v'))
    define(name, { 'r t T', tensor, 'r t n', scalar }, nil, { 'R t T', tensor, 'R t n', scalar })
 end
 
@@ -240,8 +244,13 @@ end
 -- Those for which Lua's result is the same to the last bit
 local exact = { abs = 'abs(X)', sqrt = 'sqrt(X)', floor = 'floor(X)', ceil = 'ceil(X)', neg = '-X', reciprocal = '1 / X' }
 
+-- Those that are C's, as Torch7's are: PyTorch's may differ in the last bit.
+local functions_of_c = { exp = 'exp(X)', log = 'log(X)', sin = 'sin(X)', cos = 'cos(X)', tanh = 'tanh(X)',
+   sigmoid = '1 / (1 + exp(-X))' }
+
 local function unary(kernel)
    local compute = in_lua(exact[kernel])
+   if functions_of_c[kernel] then compute = few.pointwise(functions_of_c[kernel], false, 'LIMIT_OF_FUNCTIONS') end
    local function in_python(r, t) python.unary(handle(r), handle(t), kernel) end
    return function(r, t)
       resize_as(r, t)
@@ -280,7 +289,8 @@ define('lerp', { 'R t T n', lerp, 's s s', function(a, b, v) return a + v * (b -
 local arcs = with_tensor('atan2', nil, { 'r_', 'tx', 'ty' })
 define('atan2', { 'R t T', arcs, 's s', math.atan2 }, overloads.floating, { 'R t T', arcs })
 
-local pow_scalar = with_scalar('pow')
+local pow_in_python, square = with_scalar('pow'), with_scalar('pow', 'X * X')
+local function pow_scalar(r, t, v) return (v == 2 and square or pow_in_python)(r, t, v) end
 local function scalar_pow_in_python(r, t, _, v) python.scalar_pow(handle(r), v, handle(t)) end
 local function scalar_pow(r, v, t)
    resize_as(r, t)
@@ -291,25 +301,30 @@ define('pow', { 'R t n', pow_scalar, 'R n t', scalar_pow, 's s', math.pow }, ove
 
 -- Comparisons
 
-for _, name in ipairs{ 'lt', 'gt', 'le', 'ge', 'eq', 'ne' } do
+for name, relation in pairs{ lt = '<', gt = '>', le = '<=', ge = '>=', eq = '==', ne = '~=' } do
+   local compute_value, compute_other = few.comparison(('X %s v'):format(relation)), few.comparison(('X %s Y'):format(relation))
    local function value_in_python(r, t, _, v) python.compare_value(handle(r), handle(t), v, name) end
    local function other_in_python(r, t, s) python.compare(handle(r), handle(t), handle(s), name) end
    local function with_value(r, t, v)
       resize_as(r, t)
-      if count(t) > 0 then write(value_in_python, r, t, nil, v) end
+      local n = count(t)
+      if n > 0 and not compute_value(r, t, t, v, n) then write(value_in_python, r, t, nil, v) end
    end
    local function with_other(r, t, s)
       resize_as(r, t)
       check_counts(r, t, s, { 'r_', 'ta', 'tb' })
-      if count(t) == 0 then return end
-      write(other_in_python, r, t, shaped_like(r, s))
+      local n = count(t)
+      if n > 0 and not compute_other(r, t, s, nil, n) then write(other_in_python, r, t, shaped_like(r, s)) end
    end
    local variants = { 'b T n', with_value, 'o T n', with_value, 'b T T', with_other, 'o T T', with_other }
    define(name, variants)
 end
 
+local differences = few.reduction('if X ~= Y then result = result + 1 end', true)
 define('equal', { 'T T', function(a, b)
    if not same_size(a, b) then return false end
+   local different = differences(a, b, 0)
+   if different then return different == 0 end
    return count(a) == 0 or python.equal(handle(a), handle(b))
 end })
 

@@ -48,7 +48,7 @@ local function of_all(kernel, empty, what)
 end
 
 -- Few elements are added up in their order.
-local add_up = few.reduction('result = result + X')
+local add_up = few.reduction('result = result + X', true)
 local sum_of_many = of_all('sum_all', 0)
 local function sum_all(t) return add_up(t, t, 0) or sum_of_many(t) end
 
@@ -102,12 +102,17 @@ local truth_types = { types.Byte }
 for code = 1, types.count do
    if types[code].device then truth_types[#truth_types + 1] = types[code] end
 end
+local count_zeros = few.reduction('if X == 0 then result = result + 1 end', true)
 define('all', { 'T', function(t)
    if t.nd == 0 then errors.argument(1, 'empty Tensor', 'THTensorMath.c') end
+   local zeros = count_zeros(t, t, 0)
+   if zeros then return zeros == 0 end
    return python.all_nonzero(handle(t))
 end }, truth_types)
 define('any', { 'T', function(t)
    if t.nd == 0 then errors.argument(1, 'empty Tensor', 'THTensorMath.c') end
+   local zeros = count_zeros(t, t, 0)
+   if zeros then return zeros < count(t) end
    return python.any_nonzero(handle(t))
 end }, truth_types)
 define('numel', { 'T', count })
@@ -142,7 +147,7 @@ end
 
 for name, row in pairs{ max = { '>', -math.huge }, min = { '<', math.huge } } do
    local relation, start = unpack(row)
-   local extreme = few.reduction(('local x = X if x %s result or x ~= x then result = x end'):format(relation))
+   local extreme = few.reduction(('local x = X if x %s result or x ~= x then result = x end'):format(relation), true)
    local of_many = of_all(name .. '_all', nil, (name == 'std' or name == 'var') and 'empty Tensor' or nil)
    define(name, {
       'T', function(t) return extreme(t, t, start) or of_many(t) end,

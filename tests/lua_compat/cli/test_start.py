@@ -49,6 +49,16 @@ for i = 1, 3 do
     end
 end
 assert(torch.sum(x:t() * y) == torch.sum(x:t() * y) and x:narrow(1, 2, 2):clone():norm() > 0)
+local parameters, gradients = net:getParameters()
+for _, name in ipairs{ 'sgd', 'adam', 'rmsprop', 'adagrad' } do
+    local function loss() return parameters:norm(), gradients:clamp(-5, 5) end
+    optim[name](loss, parameters, { learningRate = 0.1 })
+end
+local big = torch.zeros(100, 300):resize(200, 300)
+local bytes = big:narrow(1, 1, 2):fill(7):int():add(3):gt(9)
+assert(bytes:sum() == 600 and torch.eye(3):equal(torch.eye(3)))
+assert(torch.range(1, 9):float():long():max() == 9)
+assert(torch.sigmoid(parameters:narrow(1, 1, 50)):tanh():max() < 1)
 print(torch.randperm(5), torch.multinomial(torch.Tensor{1, 2, 3}, 2), tostring(x))
 """
 
