@@ -50,7 +50,9 @@ class HDF5Error(ValueError):
 
     def __init__(self, message: str) -> None:
         # names in a file may hold anything
-        super().__init__("".join(each if each.isprintable() else ascii(each)[1:-1] for each in message))
+        if not message.isprintable():
+            message = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in message)
+        super().__init__(message)
 
 
 @contextmanager

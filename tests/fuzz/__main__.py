@@ -2,7 +2,8 @@
 
 With the package atheris (pip install '.[fuzz]') coverage guides it: what reaches new code is changed further,
 and kept in ``--corpus``. Without it, or with ``--blind``, cases are changed good files, each found again by
-``--seed`` and ``--first``. Ends at the first defect, with its bytes in the file ``fuzz-TARGET.crash``.
+``--seed`` and ``--first``; ``--counts FILE`` keeps how many have been run, and goes on from there. Ends at
+the first defect, with its bytes in the file ``fuzz-TARGET.crash``.
 """
 
 import argparse
@@ -16,10 +17,15 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests.fuzz.counts import Counts
+
 if TYPE_CHECKING:
     from tests.fuzz.targets import Target
 
 NAMES = ("t7", "hdf5", "points", "results", "logs", "tuning", "caffe", "channel")
+
+_SMALLEST_OF = (1, 2, 4, 4, 4, 8, 8, 8)
+_BETWEEN_COUNTS = 5.0  # seconds
 
 
 def blind(
@@ -34,8 +40,8 @@ def blind(
     number = first
     while number - first < cases if cases is not None else time.monotonic() < until:
         draws = random.Random(f"{seed}/{number}")
-        # of two, the smaller: more cases in a second, more of them at what says how the rest is read
-        seed_file = min(draws.choice(seeds), draws.choice(seeds), key=len)
+        # of some, the smallest: more cases in a second, more of them at what says how the rest is read
+        seed_file = min((draws.choice(seeds) for _ in range(draws.choice(_SMALLEST_OF))), key=len)
         data = target.mutate(seed_file, draws)
         try:
             outcomes[target.run(data)] += 1
@@ -78,6 +84,23 @@ def guided(name: str, seconds: int, corpus: Path) -> None:
     atheris.Fuzz()
 
 
+def _counted(target: "Target", name: str, given: argparse.Namespace) -> collections.Counter[str]:
+    """Runs cases as ``blind`` does, and keeps their counts."""
+    counts = Counts(given.counts, f"{name}, seed {given.seed}")
+    until = time.monotonic() + given.seconds
+    first = given.first + counts.number("cases")
+    outcomes: collections.Counter[str] = collections.Counter()
+    while (left := None if given.cases is None else given.cases - outcomes.total()) != 0:
+        now = time.monotonic()
+        if left is None and now >= until:
+            break
+        part = None if left is None else min(left, 10_000)
+        made = blind(target, given.seed, first + outcomes.total(), part, min(until, now + _BETWEEN_COUNTS))
+        outcomes += made
+        counts.add({**made, "cases": made.total()})
+    return outcomes
+
+
 def _say(name: str, outcomes: collections.Counter[str], seconds: float) -> None:
     counts = ", ".join(f"{count} {outcome}" for outcome, count in sorted(outcomes.items()))
     print(f"{name}: {sum(outcomes.values())} cases in {seconds:.0f} s: {counts}; nothing else", flush=True)
@@ -94,6 +117,7 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--blind", action="store_true")
     parser.add_argument("--corpus", type=Path)
+    parser.add_argument("--counts", type=Path)
     given = parser.parse_args()
     if find_spec("atheris") and not given.blind and given.cases is None:
         guided(given.target, given.seconds, given.corpus or Path(f"fuzz-{given.target}.corpus"))
@@ -102,7 +126,7 @@ def main() -> int:
 
     started = time.monotonic()
     try:
-        outcomes = blind(TARGETS[given.target], given.seed, given.first, given.cases, started + given.seconds)
+        outcomes = _counted(TARGETS[given.target], given.target, given)
     except AssertionError as error:
         Path(f"fuzz-{given.target}.crash").write_bytes(error.args[1])
         print(f"{given.target}: {error.args[0]}", file=sys.stderr)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.fuzz.counts import Counts
 from tests.fuzz.programs import processes
 
 
@@ -9,6 +10,9 @@ from tests.fuzz.programs import processes
     ("first", "count"), [(1, 400), pytest.param(1_000_001, 20_000, marks=pytest.mark.slow)]
 )
 def test_hostile_programs_touch_only_their_memory(first: int, count: int) -> None:
-    total = processes.run(first, count)
-    assert total.calls > 2 * count
-    assert 0.3 < total.raised / total.calls < 0.9  # neither too mild nor too wild
+    counts = Counts(None, "programs")
+    processes.run(first, count, counts)
+    assert counts.number("programs") == count
+    calls, raised = counts.number("calls"), counts.number("raised")
+    assert calls > 2 * count
+    assert 0.3 < raised / calls < 0.9  # neither too mild nor too wild

@@ -8,6 +8,7 @@ import json
 import math
 import re
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,7 @@ class _Bad(ValueError):
     """A file is not what it should be."""
 
 
+@cache
 def _net_class() -> Any:
     """Returns the message class of a whole net, made from ``_MESSAGES``."""
     descriptor = extra("google.protobuf.descriptor_pb2", "loadcaffe", "protobuf")

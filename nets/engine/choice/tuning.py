@@ -13,6 +13,7 @@ import platform
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import torch
@@ -51,16 +52,20 @@ def cache_file() -> Path:
 def machine_key() -> str:
     """Names all that a pick depends on besides the layer: processor, instruction set, thread count, PyTorch
     build."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        model = next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        model = platform.processor() or platform.machine()
     build = hashlib.sha256(torch.__config__.show().encode()).hexdigest()[:8]
     return (
-        f"{model}, {os.cpu_count()} cores, {torch.backends.cpu.get_cpu_capability()}, "
+        f"{_processor()}, {os.cpu_count()} cores, {torch.backends.cpu.get_cpu_capability()}, "
         f"{torch.get_num_threads()} threads, torch {torch.__version__} {build}"
     )
+
+
+@cache
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()
 
 
 @dataclass(frozen=True)

@@ -2,33 +2,26 @@
 
 import atexit
 import ctypes.util
+import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from tests.fuzz.counts import Counts
 from tests.helpers.places import ROOT
 
 _SOURCE = Path(__file__).with_name("guard_pages.c")
-_BATCH = 500  # programs between two lines of a worker
-_PER_PROCESS = 40 * _BATCH
-_MEGABYTES = 600
-_SECONDS_OF_A_BATCH = 600
+_PER_PROCESS = 40_000
+_MEGABYTES = 200
 
 
 class Defect(Exception):
     """A program ended its process; the text has its calls."""
-
-
-@dataclass(frozen=True)
-class Total:
-    calls: int
-    raised: int
-    conditions: str
 
 
 @cache
@@ -55,11 +48,6 @@ def conditions() -> str:
     return " or ".join(name for name, _ in _watchers()) or "nothing watches over memory"
 
 
-def _command(first: int, count: int, batch: int) -> list[str]:
-    module = [sys.executable, "-X", "faulthandler", "-m", "tests.fuzz.programs.worker"]
-    return [*module, str(first), str(count), str(batch), str(_MEGABYTES)]
-
-
 def _environment(first: int) -> dict[str, str]:
     """Most processes have guard pages, every fourth the checks of the C library: not both work at once."""
     given = {**os.environ, "OMP_NUM_THREADS": "1", "MALLOC_PERTURB_": "165"}
@@ -71,34 +59,37 @@ def _environment(first: int) -> dict[str, str]:
     return given
 
 
-def run(first: int, count: int) -> Total:
-    """Runs the programs from ``first`` on. Raises Defect for the first that ends its process."""
-    calls = raised = 0
+def run(first: int, count: int, counts: Counts) -> None:
+    """Runs the programs from ``first`` on, and counts them. Raises Defect where one ends its process."""
     for start in range(first, first + count, _PER_PROCESS):
-        made = _run_in_one_process(start, min(_PER_PROCESS, first + count - start))
-        calls, raised = calls + made[0], raised + made[1]
-    return Total(calls, raised, conditions())
+        for made in _run_in_one_process(start, min(_PER_PROCESS, first + count - start)):
+            counts.add(made)
 
 
-def _run_in_one_process(first: int, count: int, batch: int = _BATCH) -> tuple[int, int]:
-    if count == 1:
-        raise Defect(_shown(first))
-    seconds = _SECONDS_OF_A_BATCH * (1 + count // _BATCH)
-    command = _command(first, count, batch)
-    result = subprocess.run(
-        command, cwd=ROOT, env=_environment(first), capture_output=True, text=True, timeout=seconds
-    )
-    lines = [[int(word) for word in line.split()] for line in result.stdout.splitlines()]
-    if result.returncode == 0 and lines and lines[-1][0] == first + count:
-        return lines[-1][1], lines[-1][2]
-    begun = lines[-1][0] if lines else first
-    if batch > 1:  # once more, each program on its own
-        _run_in_one_process(begun, min(batch, first + count - begun), batch=1)
-    end = f"ended with {result.returncode}: {result.stderr.strip()[-2000:]}"
-    raise Defect(f"a program from {begun} to {min(begun + batch, first + count) - 1} {end}")
+def _run_in_one_process(first: int, count: int, *more: str) -> Iterator[dict[str, int | list[int]]]:
+    """Yields what the worker says of each batch."""
+    module = [sys.executable, "-X", "faulthandler", "-m", "tests.fuzz.programs.worker"]
+    command = [*module, str(first), str(count), str(_MEGABYTES), *more]
+    with tempfile.TemporaryFile() as errors:
+        worker = subprocess.Popen(
+            command, cwd=ROOT, env=_environment(first), stdout=subprocess.PIPE, stderr=errors
+        )
+        assert worker.stdout is not None
+        with worker:
+            yield from map(json.loads, worker.stdout)
+        errors.seek(0)
+        if worker.returncode:
+            text = errors.read()[-20_000:].decode(errors="replace")
+            raise Defect(f"{text}\nended with {worker.returncode}")
+        if more:
+            raise Defect(errors.read().decode(errors="replace"))
 
 
-def _shown(number: int) -> str:
-    command = _command(number, 1, 1)
-    result = subprocess.run(command, cwd=ROOT, env=_environment(number), capture_output=True, text=True)
-    return f"{result.stderr}\nended with {result.returncode}"
+def show(number: int) -> str:
+    """Runs one program; returns its calls, and how its process ended."""
+    try:
+        for _ in _run_in_one_process(number, 1, "show"):
+            pass
+    except Defect as shown:
+        return str(shown)
+    raise AssertionError

@@ -1,7 +1,7 @@
 -- Small random programs of a hostile script: a handful of calls of tensors, storages and nn's modules, with numbers, views
 -- and indices that nobody sensible would pass. Whatever they raise is caught; the process must live.
--- Leaves the globals run(first, count), which gives how many calls were made and how many raised, and show(number), which
--- writes each call of one program to stderr before it is made.
+-- Leaves the globals run(first, count), which gives how many calls were made and how many raised, and show(first, count),
+-- which writes each call to stderr before it is made.
 
 local pcall, pairs, ipairs, type, select, unpack, tostring = pcall, pairs, ipairs, type, select, unpack, tostring
 local floor, concat = math.floor, table.concat
@@ -56,19 +56,27 @@ local function keep(value)
    if type(value) == 'userdata' and torch.typename(value) then pool[draw(6)] = value end
 end
 
+-- Writes values to stderr. Looking at some of them draws numbers, which must not change what follows.
+local described
+local function show_words(what, ...)
+   local kept, words = state, {}
+   for k = 1, select('#', ...) do words[k] = described((select(k, ...))):sub(1, 300) end
+   io.stderr:write(what, '(', concat(words, ', '), ')\n')
+   state = kept
+end
+
 local calls, raised = 0, 0
 local function finish(ok, ...)
    calls = calls + 1
    if not ok then
       raised = raised + 1
-      if shown then io.stderr:write('   -- ', tostring((...)):sub(1, 300), '\n') end
+      if shown then show_words('   -- ', (...)) end
       return nil
    end
    for k = 1, select('#', ...) do keep((select(k, ...))) end
    return ...
 end
 
-local described
 function described(value)
    if type(value) == 'userdata' then
       local ok, sizes = pcall(function()
@@ -93,11 +101,7 @@ local function field(object, name)
 end
 
 local function try(what, f, ...)
-   if shown then
-      local words = {}
-      for k = 1, select('#', ...) do words[k] = described((select(k, ...))) end
-      io.stderr:write(what, '(', concat(words, ', '), ')\n')
-   end
+   if shown then show_words(what, ...) end
    return finish(pcall(f, ...))
 end
 
@@ -305,7 +309,11 @@ function run(first, count)
    return calls, raised
 end
 
-function show(at)
+function show(first, count)
    shown = true
-   program(at)
+   for at = first, first + count - 1 do
+      io.stderr:write('-- program ', at, '\n')
+      program(at)
+      if at % 100 == 0 then collectgarbage() end
+   end
 end
