@@ -8,7 +8,7 @@ from typing import Any
 
 from convnet_benchmarks import output
 from convnet_benchmarks.options.parser import OneLineParser
-from convnet_benchmarks.options.types import cores, input_size, memory_size, thread_count
+from convnet_benchmarks.options.types import cores, input_size, memory_size, positive, thread_count
 from convnet_benchmarks.output import OutputFile
 from convnet_benchmarks.tables import Table
 
@@ -57,6 +57,19 @@ def add_scheduler(group: "argparse._ActionsContainer") -> None:
         "--scheduler",
         metavar="ADDRESS",
         help="measure on the workers of this Dask scheduler, such as tcp://HOST:8786 (docs/studies.md)",
+    )
+
+
+def add_processes(group: "argparse._ActionsContainer", what: str) -> None:
+    """Adds ``--processes``; ``what`` is measured in each of them."""
+    group.add_argument(
+        "--processes",
+        "--rounds",
+        type=positive,
+        default=1,
+        metavar="N",
+        help=f"measure each {what} in N new processes, all in turns: shows what differs from process to "
+        "process [1]",
     )
 
 

@@ -14,6 +14,7 @@ from convnet_benchmarks.commands.backends.published import NETS, published_table
 from convnet_benchmarks.commands.backends.tables import details_table, speed_table
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.options import study, types
+from convnet_benchmarks.points.between_processes import in_rounds, merged_comparison, processes
 from convnet_benchmarks.points.cluster import Job, WorkersLost, open_cluster
 from convnet_benchmarks.points.file import PointFile, identity, latest
 from convnet_benchmarks.points.point import FAILED, Point
@@ -40,6 +41,8 @@ EXAMPLES = (
     "--nets googlenet --without stock+ONEDNN_MAX_CPU_ISA=AVX2 --with stock",
 )
 LATENCY, THROUGHPUT = "latency comparison", "throughput comparison"
+About = tuple[str, str]  # kind and net
+Record = dict[str, Any]
 
 
 def parser(program: str) -> argparse.ArgumentParser:
@@ -91,6 +94,7 @@ def parser(program: str) -> argparse.ArgumentParser:
     how.add_argument(
         "--seconds", type=types.seconds, default=120.0, metavar="S", help="maximum for a sitting [120]"
     )
+    study.add_processes(how, "net's variants")
     study.add_cold_cache(how)
     study.add_point_options(
         how,
@@ -125,14 +129,13 @@ def main(arguments: Sequence[str], program: str) -> int:
         PointFile("--points", options.points, fresh=options.fresh) as file,
         open_cluster(options.scheduler) as cluster,
     ):
-        records: list[dict[str, Any]] = []
+        known: dict[About, Record | None] = {}
         interrupted = False
         try:
-            for record in _sittings(options, without, others, file, cluster):
-                records.append(record)
+            _measure_missing(options, without, others, file, cluster, known)
         except KeyboardInterrupt:
             interrupted = True
-        records.sort(key=lambda one: (options.nets.index(one["point"]["net"]), one["kind"] != LATENCY))
+        records = [record for record in known.values() if record is not None]
         output.write([*_tables(records, others), *_published(options)], {"comparisons": records})
     if interrupted:
         print(
@@ -155,71 +158,91 @@ def _nets(options: argparse.Namespace) -> list[str]:
     return list(options.nets)
 
 
-def _sittings(
+def _measure_missing(
     options: argparse.Namespace,
     without: "Variant",
     others: "Sequence[Variant]",
     file: "PointFile",
     cluster: "Cluster | None",
-) -> Iterator[dict[str, Any]]:
-    """Yields the records of every net at both batch sizes, from ``file`` or measured now and appended to
-    it.
+    known: dict[About, Record | None],
+) -> None:
+    """Fills ``known`` with the record of every net at both batch sizes, from ``file`` or measured now and
+    appended to it.
     """
-    from convnet_benchmarks.commands.backends.run import Comparison, Sitting, variant_point
-
-    device = options.device
-    machines = cluster.machines(device) if cluster else [describe_device(device, "--device")]
-    about = {
-        "device": options.device,
-        "threads": options.threads,
-        "input_size": options.input_size,
-        "seed": options.seed,
-        "cold_cache": options.cold_cache,
+    comparisons = _comparisons(options, without, others, cluster)
+    there = {key: record for key, record in latest(file.records).items() if record["status"] != FAILED}
+    for about, (comparison, machines) in comparisons.items():
+        heads = [{**comparison.head, "machine": machine} for machine in machines]
+        found = [there[identity(head)] for head in heads if identity(head) in there]
+        known[about] = found[-1] if found else None
+    lacking = {
+        about: max(0, options.processes - (processes(record) if record else 0))
+        for about, record in known.items()
     }
-    names = [without.name, *(other.name for other in others)]
-    batches = {LATENCY: options.latency_batch, THROUGHPUT: options.batch_size}
-    known = {key: record for key, record in latest(file.records).items() if record["status"] != FAILED}
-    missing = []
-    for net, (kind, batch) in itertools.product(options.nets, batches.items()):
-        point = Point(net, batch, **about)
-        asked = variant_point(point, without).as_dict()
-        heads = [{"kind": kind, "point": asked, "machine": one, "variants": names} for one in machines]
-        found = [known[identity(head)] for head in heads if identity(head) in known]
-        if found:
-            yield found[-1]
-            continue
-        limits = {"memory_budget": options.memory_budget, "cores": options.cores}
-        sitting = Sitting(options.pairs, options.seconds, kind == LATENCY, limits)
-        missing.append(Comparison(heads[0], point, without, tuple(others), sitting))
-    progress = Progress(len(missing))
+    progress = Progress(sum(lacking.values()))
+
+    def measure(missing: list[About]) -> Iterator[tuple[About, Record]]:
+        asked = [comparisons[about][0] for about in missing]
+        measured = _spread(cluster, asked, progress) if cluster else _in_turn(asked, progress)
+        return ((missing[index], record) for index, record in measured)
+
     try:
-        for record in _spread(cluster, missing, progress) if cluster else _in_turn(missing, progress):
+        for _, record in in_rounds(lacking, known, measure, merged_comparison):
             file.append(record)
-            yield record
     finally:
         progress.clear()
 
 
-def _in_turn(missing: "Sequence[Comparison]", progress: Progress) -> Iterator[dict[str, Any]]:
-    """Yields the records as they are measured on this machine."""
-    for comparison in missing:
+def _comparisons(
+    options: argparse.Namespace,
+    without: "Variant",
+    others: "Sequence[Variant]",
+    cluster: "Cluster | None",
+) -> "dict[About, tuple[Comparison, list[dict[str, str]]]]":
+    """Returns what is to be compared, each with the machines that may have done it."""
+    from convnet_benchmarks.commands.backends.run import Comparison, Sitting, variant_point
+
+    device = options.device
+    machines = cluster.machines(device) if cluster else [describe_device(device, "--device")]
+    names = [without.name, *(other.name for other in others)]
+    batches = {LATENCY: options.latency_batch, THROUGHPUT: options.batch_size}
+    limits = {"memory_budget": options.memory_budget, "cores": options.cores}
+    found = {}
+    for net, (kind, batch) in itertools.product(options.nets, batches.items()):
+        point = Point(
+            net,
+            batch,
+            device,
+            threads=options.threads,
+            input_size=options.input_size,
+            seed=options.seed,
+            cold_cache=options.cold_cache,
+        )
+        asked = variant_point(point, without).as_dict()
+        head = {"kind": kind, "point": asked, "machine": machines[0], "variants": names}
+        sitting = Sitting(options.pairs, options.seconds, kind == LATENCY, limits)
+        found[kind, net] = Comparison(head, point, without, tuple(others), sitting), machines
+    return found
+
+
+def _in_turn(asked: "Sequence[Comparison]", progress: Progress) -> Iterator[tuple[int, Record]]:
+    """Yields the records as they are measured on this machine, with their places in ``asked``."""
+    for index, comparison in enumerate(asked):
         progress.start(str(comparison))
-        yield comparison.measured()
+        yield index, comparison.measured()
 
 
 def _spread(
-    cluster: "Cluster", missing: "Sequence[Comparison]", progress: Progress
-) -> Iterator[dict[str, Any]]:
-    """Yields the records as the workers of ``cluster`` have measured them; a net stays on one kind of
-    machine.
-    """
+    cluster: "Cluster", asked: "Sequence[Comparison]", progress: Progress
+) -> Iterator[tuple[int, Record]]:
+    """Yields the same as the workers of ``cluster`` measured them; a net stays on one kind of machine."""
     from convnet_benchmarks.commands.backends.run import measure_on_worker
 
-    jobs = [Job((comparison,), comparison.point.device, comparison.point.net) for comparison in missing]
+    jobs = [Job((comparison,), comparison.point.device, comparison.point.net) for comparison in asked]
     for index, record in cluster.run(measure_on_worker, jobs):
-        progress.start(str(missing[index]))
+        progress.start(str(asked[index]))
         lost = isinstance(record, WorkersLost)
-        yield missing[index].failed(record.reason) if lost else record
+        yield index, asked[index].failed(record.reason) if lost else record
 
 
 def _published(options: argparse.Namespace) -> "list[Table]":

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from convnet_benchmarks.points.between_processes import processes_note
 from convnet_benchmarks.points.point import OK
 from convnet_benchmarks.tables import Cell, Column, Table, counted
 from nets import registry
@@ -112,7 +113,7 @@ def details_table(records: Records) -> Table:
         Column("over the largest output", digits=2, key="relative_output_difference"),
     ]
     rows = [_detail(record, name) for record in records for name in record["variants"]]
-    return Table("Times, speed-ups and outputs", columns, rows)
+    return Table("Times, speed-ups and outputs", columns, rows, processes_note(records))
 
 
 def _detail(record: dict[str, Any], name: str) -> Sequence[Cell]:

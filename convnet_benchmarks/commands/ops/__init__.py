@@ -66,7 +66,14 @@ def _parser(program: str) -> argparse.ArgumentParser:
     parser.add_argument("--devices", type=names, metavar="NAMES", help="cpu, cuda, cuda:N [what is there]")
     parser.add_argument("--dtype", choices=DTYPES, default="float32")
     parser.add_argument("--mode", choices=("inference", "training"), default="inference")
-    parser.add_argument("--runs", type=positive, default=10, help="independent runs [10]")
+    parser.add_argument(
+        "--runs",
+        "--processes",
+        type=positive,
+        default=10,
+        metavar="N",
+        help="independent runs, each of everything in a process of its own [10]",
+    )
     parser.add_argument("--passes", type=positive, default=10, help="passes per run and batch [10]")
     parser.add_argument(
         "--tables", type=names, default=_TABLES, metavar="NAMES", help=f"[{','.join(_TABLES)}]"

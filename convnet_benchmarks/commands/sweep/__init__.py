@@ -116,15 +116,7 @@ def parser(program: str) -> argparse.ArgumentParser:
         help="maximum for a timed loop, which ends sooner when the median is known to 1 %%; with --scenario "
         "the minimum, for a server of each rate tried [10]",
     )
-    how.add_argument(
-        "--processes",
-        "--rounds",
-        type=types.positive,
-        default=1,
-        metavar="N",
-        help="measure each point in N new processes, all points in turns: shows what differs from process to "
-        "process [1]",
-    )
+    study.add_processes(how, "point")
     study.add_cold_cache(how)
     how.add_argument("--time-limit", type=types.seconds, metavar="S", help="maximum for a point")
     study.add_point_options(

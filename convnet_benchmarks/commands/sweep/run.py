@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks.commands.sweep.largest_batch import find_largest_batch
-from convnet_benchmarks.points.between_processes import merged, processes
+from convnet_benchmarks.points.between_processes import in_rounds, merged, processes
 from convnet_benchmarks.points.cluster import Job, WorkersLost
 from convnet_benchmarks.points.file import Identity, PointFile, identity, latest
 from convnet_benchmarks.points.point import FAILED, OK, OUT_OF_MEMORY, UNSUPPORTED, Point
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from convnet_benchmarks.points.cluster import Cluster
 
 THROUGHPUT, LARGEST_BATCH = "point", "largest batch"
+About = tuple[str, Point]
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class Task:
         return {"latency_target_ms": self.scenario.latency_target_ms} if self.scenario else {}
 
     @property
-    def about(self) -> tuple[str, Point]:
+    def about(self) -> About:
         """Returns what tells it from the other tasks of a sweep."""
         return self.kind, self.point
 
@@ -106,26 +107,24 @@ def measure_missing(
     if there:
         print(f"{there} of {len(tasks)} points are in {options.points} already", file=sys.stderr)
     progress = Progress(sum(lacking.values()))
+    named = {task.about: task for task in tasks}
+
+    def measure(missing: list[About]) -> Iterator[tuple[About, dict[str, Any]]]:
+        asked = [named[about] for about in missing]
+        measured = (
+            _spread(cluster, asked, too_large, limits, progress)
+            if cluster
+            else _in_turn(asked, too_large, limits, progress)
+        )
+        return ((task.about, record) for task, record in measured)
+
     try:
-        for number in range(options.processes):  # all points in turns, each time in new processes
-            missing = [task for task in tasks if lacking[task.about] >= options.processes - number]
-            records = (
-                _spread(cluster, missing, too_large, limits, progress)
-                if cluster
-                else _in_turn(missing, too_large, limits, progress)
-            )
-            for task, record in records:
-                earlier = known[task.about]
-                if earlier is not None and record["status"] == earlier["status"] == OK:
-                    record = merged(earlier, record)
-                known[task.about] = record
-                file.append(record)
-                _note_too_large(too_large, task, record)
-                if record["status"] != OK:
-                    lacking[task.about] = 0
-                if record["status"] == FAILED:
-                    progress.clear()
-                    print(f"failed: {task}: {record['reason']}", file=sys.stderr)
+        for about, record in in_rounds(lacking, known, measure, merged):
+            file.append(record)
+            _note_too_large(too_large, named[about], record)
+            if record["status"] == FAILED:
+                progress.clear()
+                print(f"failed: {named[about]}: {record['reason']}", file=sys.stderr)
     finally:
         progress.clear()
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from convnet_benchmarks.commands.sweep.run import LARGEST_BATCH, THROUGHPUT
+from convnet_benchmarks.points.between_processes import processes_note
 from convnet_benchmarks.points.measure import FEWEST_FOR_PERCENTILE
 from convnet_benchmarks.points.point import OK
 from convnet_benchmarks.points.scenario import OFFLINE, SERVER, SINGLE_STREAM
@@ -67,7 +68,7 @@ def _details(points: Records) -> Table:
         for percent, fewest in FEWEST_FOR_PERCENTILE.items()
         if any(f"p{percent}" not in latency for latency in measured)
     ]
-    return Table("Latency of a pass, and memory", columns, rows, notes)
+    return Table("Latency of a pass, and memory", columns, rows, notes + processes_note(points))
 
 
 def _detail(record: dict[str, Any], points: Records, columns: Sequence[Column]) -> Sequence[Cell]:
