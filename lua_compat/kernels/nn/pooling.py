@@ -308,15 +308,20 @@ feature_lp_pooling, feature_lp_pooling_gradient = layer_kernels(
 # Volumes
 
 
+def _averaged_volume(numbers: tuple[float, ...]) -> tuple[list[int], list[int], list[int], bool, bool]:
+    """Returns what PyTorch's operator wants: kernel, steps, paddings, whether the last window may lie over
+    the end, whether the padding counts. ``numbers``: kernel and steps, as time, width, height; perhaps the
+    rest, the last two as 0 or 1."""
+    kt, kw, kh, dt, dw, dh, pt, pw, ph, ceil, with_padding = (*whole(*numbers), 0, 0, 0, 0, 1)[:11]
+    return [kt, kh, kw], [dt, dh, dw], [pt, ph, pw], bool(ceil), bool(with_padding)
+
+
 def _volumetric_average_pooling(x: Tensor, *numbers: float) -> Tensor:
-    kt, kw, kh, dt, dw, dh = whole(*numbers)
-    return F.avg_pool3d(x, (kt, kh, kw), (dt, dh, dw))
+    return F.avg_pool3d(x, *_averaged_volume(numbers))
 
 
 def _volumetric_average_pooling_gradient(x: Tensor, grad: Tensor, *numbers: float) -> Tensor:
-    kt, kw, kh, dt, dw, dh = whole(*numbers)
-    kernel, steps = [kt, kh, kw], [dt, dh, dw]
-    return _aten.avg_pool3d_backward(grad, x, kernel, steps, [0, 0, 0], False, True, None)
+    return _aten.avg_pool3d_backward(grad, x, *_averaged_volume(numbers), None)
 
 
 volumetric_average_pooling, volumetric_average_pooling_gradient = layer_kernels(

@@ -1,6 +1,7 @@
 -- Torch7's library THNN by the names of its functions, over nn's own modules: input.THNN.Tanh_updateOutput(input:cdata(),
 -- output:cdata()). Packages call it for layers of theirs; nn itself does not.
--- Each call makes a module without a constructor, gives it the arguments as fields, and calls its method.
+-- Each call makes a module without a constructor, gives it the arguments as fields, and calls its method; what no module
+-- of nn computes so is in nn/layers_by_arguments.lua.
 local cdata = require 'torch.cdata'
 
 local THNN = { kernels = {} }
@@ -34,6 +35,9 @@ local layers = {
    VolumetricMaxPooling = 'indices kT kW kH dT dW dH padT padW padH ceil_mode',
    VolumetricDilatedMaxPooling = 'indices kT kW kH dT dW dH padT padW padH dilationT dilationW dilationH ceil_mode',
    VolumetricReplicationPadding = 'pleft pright ptop pbottom pfront pback',
+   VolumetricFractionalMaxPooling = { 'outT outW outH poolSizeT poolSizeW poolSizeH indices randomSamples',
+      'outT outW outH poolSizeT poolSizeW poolSizeH indices' },
+   VolumetricMaxUnpooling = 'indices otime owidth oheight',
 }
 for _, name in ipairs{ 'SpatialConvolutionMap', 'SpatialFullConvolutionMap' } do
    local numbers = 'connTable nInputPlane nOutputPlane dW dH'
@@ -105,10 +109,14 @@ function prepare.SpatialConvolutionLocal(module)
       module.nOutputPlane, module.nInputPlane = weight:size(2), weight:size(3) / (module.kW * module.kH)
    end
 end
-function prepare.SpatialFractionalMaxPooling(module)
-   module.newRandomPool, module.randomSamples = true, module.randomSamples or module.indices
+for _, name in ipairs{ 'SpatialFractionalMaxPooling', 'VolumetricFractionalMaxPooling' } do
+   prepare[name] = function(module)
+      module.newRandomPool, module.randomSamples = true, module.randomSamples or module.indices
+   end
 end
-function prepare.SpatialMaxUnpooling(module) function module.setParams() end end
+for _, name in ipairs{ 'SpatialMaxUnpooling', 'VolumetricMaxUnpooling' } do
+   prepare[name] = function(module) function module.setParams() end end
+end
 function prepare.SpatialUpSamplingBilinear(module, given)
    if given.gradOutput then
       given.input = given.gradOutput.new(module.batch, module.planes, module.iheight, module.iwidth)
@@ -132,6 +140,13 @@ local function words(text)
    local list = {}
    for word in text:gmatch('%S+') do list[#list + 1] = word end
    return list
+end
+
+-- The arguments with tensors in place of the pointers to them; a NULL is nil.
+local function with_tensors(...)
+   local arguments, n = { ... }, select('#', ...)
+   for i = 1, n do arguments[i] = cdata.object(arguments[i]) end
+   return unpack(arguments, 1, n)
 end
 
 local ARGUMENTS = { input = true, gradOutput = true, target = true, scale = true }
@@ -179,6 +194,9 @@ for class, text in pairs(criterions) do
    functions[class .. '_updateGradInput'] = make(class, 'updateGradInput', 'input target gradInput ' .. text)
 end
 for name, row in pairs(others) do functions[name] = make(unpack(row)) end
+for name, f in pairs(require 'nn.layers_by_arguments') do
+   functions[name] = function(...) f(with_tensors(...)) end
+end
 
 for _, type_name in ipairs{ 'torch.FloatTensor', 'torch.DoubleTensor' } do
    local of_type = {}

@@ -26,9 +26,10 @@ def _by_dimension(numbers: tuple[float, ...]) -> list[int]:
 def _geometry(axes: int, kind: str, numbers: tuple[float, ...]) -> tuple[Any, ...]:
     """Steps, paddings, dilations, transposed, output paddings, groups: what PyTorch's operator wants."""
     steps, pads = _by_dimension(numbers[:axes]), _by_dimension(numbers[axes : 2 * axes])
-    last = _by_dimension(numbers[2 * axes :]) if len(numbers) > 2 * axes else None
+    last = _by_dimension(numbers[2 * axes : 3 * axes]) if len(numbers) > 2 * axes else None
     if kind == "transposed":
-        return steps, pads, [1] * axes, True, last or [0] * axes, 1
+        dilations = _by_dimension(numbers[3 * axes :]) if len(numbers) > 3 * axes else [1] * axes
+        return steps, pads, dilations, True, last or [0] * axes, 1
     return steps, pads, last or [1] * axes, False, [0] * axes, 1
 
 
@@ -71,8 +72,8 @@ def _check_input(x: Tensor, weight: Tensor, geometry: tuple[Any, ...], is_produc
 
 def convolution(out: Out, x: Tensor, weight: Tensor, bias: Tensor | None, kind: str, *numbers: float) -> None:
     """Convolves; ``kind``: "plain" (weight: output x input x kernel) or "transposed" (input x output x
-    kernel). ``numbers``: steps, paddings, and for "plain" perhaps dilations, for "transposed" rows to add at
-    the end."""
+    kernel). ``numbers``: steps, paddings, and for "plain" perhaps dilations, for "transposed" perhaps rows to
+    add at the end, and dilations."""
     geometry = _geometry(weight.dim() - 2, kind, numbers)
     _check_input(x, weight, geometry, _is_product(weight, kind, numbers))
     write(out, torch.convolution(_batched(x, weight), weight, bias, *geometry), x)

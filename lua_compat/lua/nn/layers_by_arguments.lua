@@ -1,0 +1,198 @@
+-- Functions of Torch7's THNN that no module of nn has as it is: sparse and indexed linear layers, dilated transposed
+-- convolutions, upsampled and pooled volumes, sampling at a grid, unfolding. By name, with THNN's arguments as tensors
+-- and numbers (nn/THNN.lua).
+local kernel = require('torch.kernels').of_tensors
+local whole_numbers = require 'nn.whole_numbers'
+
+local functions = {}
+
+-- Torch7 has these for GPUs alone.
+for _, name in ipairs{ 'GRUFused', 'LSTMFused' } do
+   for _, what in ipairs{ '_updateOutput', '_updateGradInput' } do
+      functions[name .. what] = function() error("Assertion `false' failed. Not implemented for CPU", 0) end
+   end
+end
+
+-- Sparse linear layers: the input is entries x (example, index, value), for "legacy" examples x entries x (index, value)
+
+local function zero_touched(gradWeight, gradBias, lastInput)
+   local columns = whole_numbers.beside(gradWeight)
+   kernel.sparse_linear_columns(columns, lastInput, gradWeight)
+   gradBias:zero()
+   if columns:nElement() > 0 then gradWeight:indexFill(2, columns, 0) end
+end
+
+local function update_touched(weight, bias, gradWeight, gradBias, lastInput, rate)
+   local columns = whole_numbers.beside(weight)
+   kernel.sparse_linear_columns(columns, lastInput, weight)
+   if columns:nElement() == 0 then return end
+   bias:add(-rate, gradBias)
+   weight:indexAdd(2, columns, gradWeight:index(2, columns):mul(-rate))
+end
+
+local function add_gradients(input, gradOutput, gradWeight, gradBias, weight, _, decay, scale)
+   kernel.sparse_linear_grad_parameters(gradWeight, gradBias, input, gradOutput, weight, decay, scale)
+end
+
+function functions.SparseLinear_updateOutput(input, output, weight, bias)
+   kernel.sparse_linear(output, input, output:size(1), weight, bias)
+end
+function functions.SparseLinear_legacyUpdateOutput(input, output, weight, bias)
+   kernel.sparse_linear(output, input, input:size(1), weight, bias)
+end
+functions.SparseLinear_accGradParameters, functions.SparseLinear_legacyAccGradParameters = add_gradients, add_gradients
+functions.SparseLinear_zeroGradParameters, functions.SparseLinear_legacyZeroGradParameters = zero_touched, zero_touched
+functions.SparseLinear_updateParameters, functions.SparseLinear_legacyUpdateParameters = update_touched, update_touched
+
+-- Indexed linear layers
+
+function functions.IndexLinear_updateOutput(keys, offset, values, sizes, _, output, weight, bias, normalized, train)
+   kernel.index_linear(output, normalized, keys, offset, values, sizes, weight, bias, train ~= 0 and train ~= false)
+end
+function functions.IndexLinear_accGradParameters(_, _, values, sizes, _, gradOutput, gradWeight, gradBias, weight, _, _, _,
+   scale)
+   kernel.index_linear_grad_parameters(gradWeight, gradBias, values, sizes, gradOutput, weight, scale)
+end
+function functions.IndexLinear_accUpdateGradParameters(keys, offset, values, sizes, _, gradOutput, weight, bias, decay, rate)
+   kernel.index_linear_update(keys, offset, values, sizes, gradOutput, weight, bias, decay, rate)
+end
+function functions.IndexLinear_updateParameters(gradWeight, gradBias, weight, bias, keys, _, offset, decay, rate)
+   kernel.index_linear_update_parameters(gradWeight, gradBias, weight, bias, keys, offset, decay, rate)
+end
+
+-- Transposed convolutions with dilation. ``buffers``: how many tensors stand before the numbers that nothing needs here;
+-- numbers(...): steps, paddings, what is added at the end, dilations, each (time,) width, height
+
+local function define_transposed(name, buffers, numbers)
+   functions[name .. '_updateOutput'] = function(input, output, weight, bias, ...)
+      kernel.convolution(output, input, weight, bias, 'transposed', numbers(select(buffers[1] + 1, ...)))
+   end
+   functions[name .. '_updateGradInput'] = function(input, gradOutput, gradInput, weight, ...)
+      kernel.convolution_grad_input(gradInput, input, gradOutput, weight, nil, 'transposed',
+         numbers(select(buffers[2] + 1, ...)))
+   end
+   functions[name .. '_accGradParameters'] = function(input, gradOutput, gradWeight, gradBias, ...)
+      local scale = select(select('#', ...), ...)
+      kernel.convolution_grad_parameters(gradWeight, gradBias, input, gradOutput, gradWeight, gradBias, scale,
+         'transposed', numbers(select(buffers[3] + 1, ...)))
+   end
+end
+define_transposed('SpatialFullDilatedConvolution', { 2, 1, 2 },
+   function(_, _, dW, dH, padW, padH, dilationW, dilationH, adjW, adjH)
+      return dW, dH, padW, padH, adjW, adjH, dilationW, dilationH
+   end)
+define_transposed('VolumetricFullDilatedConvolution', { 2, 2, 2 },
+   function(dT, dW, dH, padT, padW, padH, dilationT, dilationW, dilationH, adjT, adjW, adjH)
+      return dT, dW, dH, padT, padW, padH, adjT, adjW, adjH, dilationT, dilationW, dilationH
+   end)
+
+-- Convolution of volumes. Torch7 refuses a padding of zero, and leaves out any other.
+
+local function steps_without_padding(dT, dW, dH, padT, padW, padH)
+   if padT == 0 and padW == 0 and padH == 0 then
+      error('bad argument #9 to \'v\' (padding not supported by CPU backend)', 0)
+   end
+   return 'plain', dT, dW, dH, 0, 0, 0
+end
+function functions.VolumetricConvolution_updateOutput(input, output, weight, bias, _, _, ...)
+   kernel.convolution(output, input, weight, bias, steps_without_padding(...))
+end
+function functions.VolumetricConvolution_updateGradInput(input, gradOutput, gradInput, weight, _, ...)
+   kernel.convolution_grad_input(gradInput, input, gradOutput, weight, nil, steps_without_padding(...))
+end
+function functions.VolumetricConvolution_accGradParameters(input, gradOutput, gradWeight, gradBias, _, _, ...)
+   local scale = select(select('#', ...), ...)
+   kernel.convolution_grad_parameters(gradWeight, gradBias, input, gradOutput, gradWeight, gradBias, scale,
+      steps_without_padding(...))
+end
+
+-- Volumes, pooled and larger
+
+local function flag(value) return value and value ~= 0 and 1 or 0 end
+local function averages(kT, kW, kH, dT, dW, dH, padT, padW, padH, ceil, with_padding)
+   return kT, kW, kH, dT, dW, dH, padT, padW, padH, flag(ceil), flag(with_padding)
+end
+function functions.VolumetricAveragePooling_updateOutput(input, output, ...)
+   kernel.volumetric_average_pooling(output, input, averages(...))
+end
+function functions.VolumetricAveragePooling_updateGradInput(input, gradOutput, gradInput, ...)
+   kernel.volumetric_average_pooling_gradient(gradInput, input, gradOutput, averages(...))
+end
+
+local function enlarged(input, factor)
+   local d = input:dim()
+   return input:size(d - 2) * factor, input:size(d - 1) * factor, input:size(d) * factor
+end
+function functions.VolumetricUpSamplingNearest_updateOutput(input, output, factor)
+   kernel.upsample_nearest(output, input, enlarged(input, factor))
+end
+function functions.VolumetricUpSamplingNearest_updateGradInput(input, gradOutput, gradInput, factor)
+   kernel.upsample_nearest_gradient(gradInput, input, gradOutput, enlarged(input, factor))
+end
+function functions.VolumetricUpSamplingTrilinear_updateOutput(input, output, ...)
+   kernel.upsample_linear(output, input, ...)
+end
+function functions.VolumetricUpSamplingTrilinear_updateGradInput(gradOutput, gradInput, batch, planes, time, height, width,
+   ...)
+   kernel.upsample_linear_gradient(gradInput, gradOutput.new(batch, planes, time, height, width), gradOutput, ...)
+end
+
+-- Sampling images (batch x planes x height x width) at a grid of (x, y). The kernel wants the planes last, and (y, x).
+
+local function planes_last(images) return images:permute(1, 3, 4, 2) end
+local function exchanged(grid) return torch.cat(grid:narrow(4, 2, 1), grid:narrow(4, 1, 1), 4) end
+
+local function take(result, from) result:resize(from:size()):copy(from) end
+
+function functions.SpatialGridSamplerBilinear_updateOutput(input, grid, output)
+   local sampled = input.new()
+   kernel.bilinear_sampler(sampled, planes_last(input), exchanged(grid))
+   take(output, sampled:permute(1, 4, 2, 3))
+end
+function functions.SpatialGridSamplerBilinear_updateGradInput(input, gradInput, grid, gradGrid, gradOutput)
+   local of_input, of_grid = input.new(), input.new()
+   kernel.bilinear_sampler_gradients(of_input, of_grid, planes_last(input), exchanged(grid), planes_last(gradOutput))
+   take(gradInput, of_input:permute(1, 4, 2, 3))
+   take(gradGrid, exchanged(of_grid))
+end
+
+-- Unfolding: what of an image each element of a kernel meets. visit(columns, pixels) gets pairs of views as large.
+
+local function range(length, size, step, before)
+   local first = math.max(0, math.ceil(-before / step))
+   return first, math.min(length - 1, math.floor((size - 1 - before) / step)) - first + 1
+end
+
+local function each_tap(columns, image, visit, kW, kH, dW, dH, padW, padH, planes, width, height, columnsW, columnsH)
+   columns = columns:view(planes, kH, kW, columnsH, columnsW)
+   image = image:view(planes, height, width)
+   for y = 0, kH - 1 do
+      for x = 0, kW - 1 do
+         local top, rows = range(columnsH, height, dH, y - padH)
+         local left, cells = range(columnsW, width, dW, x - padW)
+         local tap = columns:select(2, y + 1):select(2, x + 1)
+         local pixels
+         if rows > 0 and cells > 0 then
+            pixels = image.new():set(image:storage(), image:storageOffset() + (top * dH + y - padH) * width + left * dW + x - padW,
+               torch.LongStorage{ planes, rows, cells }, torch.LongStorage{ height * width, dH * width, dW })
+            visit(tap, tap:narrow(2, top + 1, rows):narrow(3, left + 1, cells), pixels)
+         else
+            visit(tap)
+         end
+      end
+   end
+end
+
+function functions.unfolded_copy(columns, image, ...)
+   each_tap(columns, image, function(tap, met, pixels)
+      tap:zero()
+      if met then met:copy(pixels) end
+   end, ...)
+end
+function functions.unfolded_acc(columns, image, ...)
+   each_tap(columns, image, function(_, met, pixels)
+      if met then pixels:add(met) end
+   end, ...)
+end
+
+return functions
