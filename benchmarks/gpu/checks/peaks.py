@@ -6,12 +6,12 @@ from typing import Any
 import torch
 
 from benchmarks.gpu.checks.command import run
-from convnet_benchmarks.commands.flops.counting import count_forward
 from convnet_benchmarks.commands.flops.roofline import measure_roofs
 from convnet_benchmarks.timing.loops import Settling, device_clock, run_until_settled, warm_up
 from convnet_benchmarks.workload.backends import GPU_SWITCHES
 from convnet_benchmarks.workload.inputs import sample_batch, to_device
 from convnet_benchmarks.workload.kernels import framework_switches, open_kernels, phase_steps
+from convnet_benchmarks.workload.operations.counting import count_forward
 from nets import registry
 
 # Number format and whether float32 products may be rounded to TF32.

@@ -10,7 +10,6 @@ from torch import nn
 
 from convnet_benchmarks import environment
 from convnet_benchmarks.commands.flops import counters, show
-from convnet_benchmarks.commands.flops.counting import count_forward, count_phases
 from convnet_benchmarks.commands.flops.knee import find_knee
 from convnet_benchmarks.commands.flops.roofline import layer_points, measure_roofs
 from convnet_benchmarks.commands.flops.slope import REPEATS, Slope, measure_slope
@@ -25,6 +24,7 @@ from convnet_benchmarks.timing.loops import Settling, device_clock
 from convnet_benchmarks.workload.backends import BACKENDS
 from convnet_benchmarks.workload.inputs import meta_batch, sample_batch, to_device
 from convnet_benchmarks.workload.kernels import framework_switches
+from convnet_benchmarks.workload.operations.counting import count_forward, count_phases
 from convnet_benchmarks.workload.ran import Ran, ran_on
 from nets import registry
 
@@ -85,6 +85,7 @@ class Study:
             "layers": [asdict(layer) for layer in count.layers],
             "counted": count.counted,
             "formula": asdict(count.formula),
+            "activations": count.activations,
             "unknown": count.unknown,
             "phases": phases and {name: [counted, asdict(f)] for name, (counted, f) in phases.items()},
         }

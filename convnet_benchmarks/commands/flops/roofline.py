@@ -8,9 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from convnet_benchmarks.commands.flops.counting import OUTSIDE, LayerCount, count_forward
 from convnet_benchmarks.timing.layers import time_layers
 from convnet_benchmarks.timing.loops import Clock, run_loop, warm_up
+from convnet_benchmarks.workload.operations.counting import OUTSIDE, LayerCount, count_forward
 
 _TRIALS = 10
 

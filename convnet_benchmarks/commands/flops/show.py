@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from convnet_benchmarks.commands.flops.counters import HardwareCount
-from convnet_benchmarks.commands.flops.counting import Count
-from convnet_benchmarks.commands.flops.formulas import Operations
 from convnet_benchmarks.commands.flops.knee import Knee
 from convnet_benchmarks.commands.flops.roofline import LayerPoint, Roofs
 from convnet_benchmarks.commands.flops.slope import Slope
 from convnet_benchmarks.tables import Column, Table
+from convnet_benchmarks.workload.operations.counting import Count
+from convnet_benchmarks.workload.operations.formulas import Operations
 
 _COUNTED = Column("flop_counter")
 _MATRIX = Column("matrix product, by formula")
@@ -42,6 +42,7 @@ def count_tables(
         ["total", "", "", count.counted, total.matrix, count.counted - total.matrix, total.other]
     )
     table.notes.append(f"matrix products are {_share(total):.4g} % of all {total.total:,} operations")
+    table.notes.append(f"activations (outputs of matrix products): {count.activations:,} numbers")
     if count.unknown:
         called = ", ".join(f"{name} (called {times} times)" for name, times in count.unknown.items())
         table.notes.append(f"no formula for: {called}")

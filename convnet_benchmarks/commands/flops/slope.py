@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from convnet_benchmarks.commands.flops.counting import count_forward, count_phases
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.timing.layers import called_layers
+from convnet_benchmarks.workload.operations.counting import count_forward, count_phases
 
 REPEATS = (1, 2, 4)
 

@@ -7,8 +7,10 @@ import argparse
 import itertools
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from convnet_benchmarks.commands.sweep.back_off import measure_backing_off
+from convnet_benchmarks.commands.sweep.per_net import describe_nets, per_net_table
 from convnet_benchmarks.commands.sweep.run import LARGEST_BATCH, THROUGHPUT, Task, measure_missing
 from convnet_benchmarks.commands.sweep.scenarios import check_scenarios, scenario_kinds
 from convnet_benchmarks.commands.sweep.tables import sweep_tables
@@ -34,6 +36,7 @@ EXAMPLES = (
     "--nets vgg_a --backends stock,no-onednn,auto --modes inference,training --threads 2",
     "--nets all --devices cpu,cuda --dtypes float32,bfloat16 --points zoo.jsonl --csv zoo.csv",
     "--nets googlenet --batch-sizes none --largest-batch --memory-budget 4GiB",
+    "--nets mobilenet1.0,resnet50_v1 --per-net --batch-sizes 256",
     "--nets mobilenet1.0 --scenario server --latency-target 100 --batch-sizes 1,4",
 )
 
@@ -80,9 +83,14 @@ def parser(program: str) -> argparse.ArgumentParser:
     what.add_argument(
         "--modes",
         type=types.names,
-        default=["inference"],
         metavar="LIST",
-        help=f"{', '.join(MODES)} [inference]",
+        help=f"{', '.join(MODES)} [inference; with --per-net both]",
+    )
+    what.add_argument(
+        "--per-net",
+        action="store_true",
+        help="a row for each net: parameters, multiply-adds, activations, images/s; at the largest of "
+        "--batch-sizes, halved while it is out of memory",
     )
     what.add_argument(
         "--largest-batch",
@@ -139,14 +147,20 @@ def main(arguments: Sequence[str], program: str) -> int:
     ):
         tasks = plan(options, cluster)
         interrupted = False
+        measure = measure_backing_off if options.per_net else measure_missing
         try:
-            measure_missing(tasks, file, options, cluster)
+            measure(tasks, file, options, cluster)
         except KeyboardInterrupt:
             interrupted = True
         found = latest(file.records)
         kept = [task.record_in(found) for task in tasks]
         records = [record for record in kept if record is not None]
-        output.write(sweep_tables(records), {"points": records})
+        content: dict[str, Any] = {"points": records}
+        tables = sweep_tables(records)
+        if options.per_net:
+            content["nets"] = nets = describe_nets(options.nets, options.input_size)
+            tables = [per_net_table(records, nets), *tables[1:]]
+        output.write(tables, content)
     if interrupted:
         counted = f"{len(records)} of {len(tasks)} points are in {options.points}"
         print(f"{counted}; run the same command to continue", file=sys.stderr)
@@ -157,6 +171,8 @@ def main(arguments: Sequence[str], program: str) -> int:
 def _check(options: argparse.Namespace) -> None:
     """Refuses unknown names before anything is opened."""
 
+    if options.modes is None:
+        options.modes = list(MODES) if options.per_net else ["inference"]
     if options.nets == ["all"]:
         options.nets = list(registry.NETS)
     for name in options.nets:
@@ -169,6 +185,8 @@ def _check(options: argparse.Namespace) -> None:
         for name in given:
             if name not in accepted:
                 raise UserError(f"option {option}: {unknown(what, name, accepted)}")
+    if options.per_net and (options.scenario or not options.batch_sizes):
+        raise UserError("option --per-net: takes images/s at one batch size, without --scenario")
     check_scenarios(options)
     if options.cold_cache and options.scenario:
         raise UserError("option --cold-cache: the queries of --scenario follow each other; leave one of them")
@@ -183,7 +201,7 @@ def plan(options: argparse.Namespace, cluster: "Cluster | None") -> "list[Task]"
         device: tuple(cluster.machines(device) if cluster else [describe_device(device, "--devices")])
         for device in options.devices
     }
-    batches = sorted(options.batch_sizes)
+    batches = sorted(options.batch_sizes)[-1 if options.per_net else 0 :]
     kinds: list[tuple[str, int, Scenario | None]] = scenario_kinds(options, batches)
     if not options.scenario:
         kinds = [(THROUGHPUT, batch, None) for batch in batches]

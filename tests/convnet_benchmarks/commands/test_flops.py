@@ -16,8 +16,6 @@ from torch import Tensor, nn
 
 from convnet_benchmarks.cli import main
 from convnet_benchmarks.commands.flops import counters
-from convnet_benchmarks.commands.flops.counting import OUTSIDE, count_forward, count_phases
-from convnet_benchmarks.commands.flops.formulas import Operations
 from convnet_benchmarks.commands.flops.knee import find_knee
 from convnet_benchmarks.commands.flops.roofline import LayerPoint, Roofs, layer_points
 from convnet_benchmarks.commands.flops.show import roofline_table
@@ -25,6 +23,8 @@ from convnet_benchmarks.commands.flops.slope import measure_slope, repeated
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.points.point import Point
 from convnet_benchmarks.timing.loops import HostClock, Settling
+from convnet_benchmarks.workload.operations.counting import OUTSIDE, count_forward, count_phases
+from convnet_benchmarks.workload.operations.formulas import Operations
 from nets import registry
 from tests.helpers.commands import run_python
 

@@ -16,6 +16,7 @@ from torch import nn
 from convnet_benchmarks.commands import sweep
 from convnet_benchmarks.commands.sweep import run as sweep_run
 from convnet_benchmarks.commands.sweep.largest_batch import TOLERANCE, find_largest_batch, search
+from convnet_benchmarks.commands.sweep.per_net import describe_nets
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.points import measure as point_measurement
 from convnet_benchmarks.points.file import read_points
@@ -183,6 +184,10 @@ def test_ctrl_c_keeps_and_shows_what_there_is(
             ["--nets", "vgg_a", "--scenario", "sever"],
             "option --scenario: unknown scenario 'sever' (did you mean server?)",
         ),
+        (
+            ["--nets", "vgg_a", "--per-net", "--scenario", "offline"],
+            "option --per-net: takes images/s at one batch size, without --scenario",
+        ),
         (["--nets", "vgg_a", "--scenario", "server"], "server needs --latency-target MS"),
         (
             ["--nets", "vgg_a", "--scenario", "server", "--latency-target", "0"],
@@ -339,3 +344,40 @@ def test_loads_are_measured_for_each_target(here: Here, capsys: pytest.CaptureFi
         "server",
         "single-stream",
     ]
+
+
+def test_a_row_for_each_net_with_half_the_batch_where_memory_is_short(
+    here: Here, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    here.results = {16: {"status": "out of memory", "reason": "full"}}
+    path = tmp_path / "r.json"
+    command = ("--per-net", "--batch-sizes", "4,16", "--json", str(path))
+    assert here(*command) == 0 and here.batches == [16, 16, 8, 8]
+    shown = capsys.readouterr()
+    assert "tiny, batch 16, cpu, float32, stock, training: out of memory; batch 8 is tried" in shown.err
+    (row,) = json.loads(path.read_text())["tables"][0]["rows"]
+    assert (row["parameters_m"], row["input"]) == ((3 * 8 * 9 + 8 + 8 * 36 * 5 + 5) / 1e6, "3x8x8")
+    products, outputs = 8 * 36 * 27 + 8 * 36 * 5, 8 * 36 + 5
+    assert (row["multiply_adds_g"], row["activations_m"]) == (products / 1e9, outputs / 1e6)
+    assert row["inference_batch_size"] == row["training_batch_size"] == 8
+    assert row["inference_images_per_second"] > 0 and row["training_images_per_second"] > 0
+    assert here(*command) == 0 and here.batches == []
+
+
+def test_a_batch_of_one_that_is_out_of_memory_is_the_end(
+    here: Here, capsys: pytest.CaptureFixture[str]
+) -> None:
+    here.results = {batch: {"status": "out of memory", "reason": "full"} for batch in (1, 2)}
+    assert here("--per-net", "--batch-sizes", "2", "--modes", "inference") == 0 and here.batches == [2, 1]
+    assert "out of memory: full" in capsys.readouterr().out
+
+
+def test_a_net_is_as_large_as_timm_says() -> None:
+    """Its table of results has 138.36 M parameters, 15.47 GMACs and 13.56 M activations for vgg16."""
+    found = describe_nets(["vgg16"], None)["vgg16"]
+    assert found == {
+        "input": "3x224x224",
+        "parameters": 138_357_544,
+        "multiply_adds": 15_470_264_320,
+        "activations": 13_556_712,
+    }

@@ -8,8 +8,8 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
-from convnet_benchmarks.commands.flops.formulas import Operations, operations
 from convnet_benchmarks.timing.layers import called_layers, numbered
+from convnet_benchmarks.workload.operations.formulas import Operations, operations
 from nets.phases import AutogradPhases
 
 OUTSIDE = "(outside layers)"
@@ -29,10 +29,14 @@ class LayerCount:
 
 @dataclass
 class Count:
-    """A forward pass. ``unknown``: the operators that no formula counts, with how often they were called."""
+    """A forward pass. ``unknown``: the operators that no formula counts, with how often they were called.
+
+    ``activations``: elements of the outputs of matrix products and convolutions.
+    """
 
     layers: list[LayerCount]
     unknown: dict[str, int]
+    activations: int = 0
 
     @property
     def counted(self) -> int:
@@ -50,6 +54,7 @@ class _FormulaMode(TorchDispatchMode):
         super().__init__()
         self.sum = Operations()
         self.unknown: dict[str, int] = {}
+        self.activations = 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         output = func(*args, **(kwargs or {}))
@@ -58,6 +63,7 @@ class _FormulaMode(TorchDispatchMode):
             self.unknown[func.overloadpacket.__name__] = self.unknown.get(func.overloadpacket.__name__, 0) + 1
         else:
             self.sum += found
+            self.activations += _elements(output) if found.matrix else 0
         return output
 
 
@@ -124,7 +130,7 @@ def count_forward(module: nn.Module, input: Tensor) -> Count:
         book(outside)
     if outside.formula.total or outside.counted:
         layers.append(outside)
-    return Count(layers, counters.formula.unknown)
+    return Count(layers, counters.formula.unknown, counters.formula.activations)
 
 
 def count_phases(module: nn.Module, input: Tensor) -> dict[str, tuple[int, Operations]]:
