@@ -24,9 +24,9 @@ def check(options: CriterionOptions) -> None:
 
     The default net does; a net from outside is tried when it is built.
     """
-    net = find_net(options)
-    if net.own_parameters or net.name == CriterionOptions.net:
+    if options.net == CriterionOptions.net or options.net not in registry.NETS:
         return
+    net = find_net(options)
     import torch
 
     shape = input_shape(options, net)

@@ -75,7 +75,6 @@ def of_options(kind: str, given: Mapping[str, str], *, of_lua: bool) -> Setup | 
     batched = options.tensor_4d
     if batched is None:
         batched = not of_lua and options.batch_size > 1
-    sizes = [options.z, options.x, options.y]
     return Setup(
         kind=kind,
         device="cuda" if options.cuda else "cpu",
@@ -83,14 +82,18 @@ def of_options(kind: str, given: Mapping[str, str], *, of_lua: bool) -> Setup | 
         batched=batched,
         kernels=kernels,
         net=options.net,
-        input="x".join(str(size or "-") for size in sizes) if any(sizes) else "",
+        input=_input(options.z, options.x, options.y),
     )
+
+
+def _input(*sizes: Any) -> str:
+    """Returns the input's sizes as they were asked for; '' where none was."""
+    return "x".join(str(size or "-") for size in sizes) if any(sizes) else ""
 
 
 def of_result(kind: str, document: Mapping[str, Any], ran: Ran) -> Setup:
     """Returns the setup of what benchmark.py --json wrote."""
     options = document.get("options", {})
-    sizes = [options.get(name) for name in ("z", "x", "y")]
     return Setup(
         kind=kind,
         device="cuda" if ran.device.startswith("cuda") else "cpu",
@@ -98,5 +101,5 @@ def of_result(kind: str, document: Mapping[str, Any], ran: Ran) -> Setup:
         batched=len(ran.input_shape) > 3,
         kernels=str(document.get("backend", {}).get("name", ran.backend)),
         net=ran.net,
-        input="x".join(str(size or "-") for size in sizes) if any(sizes) else "",
+        input=_input(*(options.get(name) for name in ("z", "x", "y"))),
     )

@@ -24,7 +24,7 @@ from convnet_benchmarks.results.measurement import (
     TIME,
     Measurement,
 )
-from convnet_benchmarks.results.ran import ran_of
+from convnet_benchmarks.results.ran import Ran, ran_of
 from convnet_benchmarks.results.runs import load_runs
 
 _TEXTS = ("quantity", "unit", "net", "phase", "op", "device", "software")
@@ -69,20 +69,19 @@ def load(path: str) -> ResultFile:
     schema, kind = document.get("schema"), document.get("kind")
     if schema != SCHEMA or not isinstance(kind, str):
         raise UserError(f'{path}: not a result of this program; accepted: "schema": "{SCHEMA}", a "kind"')
+    started: tuple[tuple[Setup, tuple[Measurement, ...]], ...] = ()
     try:
-        found = _of_run(document) if kind in ("benchmark", "criterion") else study_measurements(document)
+        if kind in ("benchmark", "criterion"):
+            ran = ran_of(document, "")
+            found = _of_run(document, ran)
+            started = ((of_result(kind, document, ran), tuple(found)),) if ran else ()
+        else:
+            found = study_measurements(document)
     except FieldError as error:
         raise UserError(f"{path}: {error}") from None
     except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
         raise UserError(f"{path}: kind {kind}: {type(error).__name__} {error} in it") from None
-    setup = _setup(document) if kind in ("benchmark", "criterion") else None
-    started = () if setup is None else ((setup, tuple(found)),)
     return _checked(ResultFile(path, kind, tuple(found), document, started))
-
-
-def _setup(document: Mapping[str, Any]) -> Setup | None:
-    ran = ran_of(document, "")
-    return of_result(document["kind"], document, ran) if ran else None
 
 
 def _of_line(path: str, number: int, record: Mapping[str, Any]) -> list[Measurement]:
@@ -166,9 +165,9 @@ def _net_of_log(title: str) -> str:
     return _NETS_OF_LOGS.get(net, net)
 
 
-def _of_run(document: Mapping[str, Any]) -> list[Measurement]:
+def _of_run(document: Mapping[str, Any], ran: Ran | None) -> list[Measurement]:
     """Reads what benchmark.py --json wrote: medians with their intervals where a loop was timed."""
-    kind, ran = document["kind"], ran_of(document, "")
+    kind = document["kind"]
     batch = ran.batch_size if ran else _batch_of_old_run(document["options"])
     summaries = line_summaries(document)
     about = Measurement(

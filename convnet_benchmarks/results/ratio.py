@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from convnet_benchmarks.results.measurement import LATENCY, THROUGHPUT, TIME, Measurement
 from convnet_benchmarks.timing.statistics import FEWEST_FOR_A_VERDICT
-from convnet_benchmarks.timing.verdicts import MARGIN, UNSURE, verdict, verdict_on_old
+from convnet_benchmarks.timing.verdicts import MARGIN, UNSURE, against_old, verdict
 
 # For memory, accuracy and counts: only whether the numbers are the same.
 EQUAL, DIFFERS = "EQUAL", "DIFFERS"
@@ -64,12 +64,13 @@ def _of_old(a: Measurement, b: Measurement, value: float | None, margin: float) 
     """Compares a number without statistics with the interval of a median; ``value`` as in Ratio."""
     old, new = (a, b) if _is_single(a) else (b, a)
     assert new.interval is not None
-    low, high = (old.value / end for end in reversed(new.interval))
-    if not _lower_is_faster(new):
-        low, high = 1 / high, 1 / low
-    found = verdict_on_old(low, high, margin)  # on how many times as fast the new one is
-    if new is a:
-        low, high = 1 / high, 1 / low
+    low, high, found = against_old(
+        old.value,
+        new.interval,
+        new_is_a=new is a,
+        lower_is_faster=_lower_is_faster(new) is True,
+        margin=margin,
+    )
     return Ratio(value, low, high, found, "the new interval holds the old number" if found == UNSURE else "")
 
 

@@ -59,8 +59,11 @@ def _run_of_json(path: str, text: str) -> LoggedRun:
         raise UserError(f"{path}: 'model': {error}") from None
     try:
         ran = ran_of(document, "")
+        setup = of_result(kind, document, ran) if ran else None
     except FieldError as error:
         raise UserError(f"{path}: {error}") from None
+    except AttributeError:
+        raise UserError(f"{path}: 'options' and 'backend' must be objects") from None
     times = {label: float(value) for label, value in lines.items()}
     return LoggedRun(
         kind,
@@ -68,7 +71,7 @@ def _run_of_json(path: str, text: str) -> LoggedRun:
         times,
         batch_size=ran.batch_size if ran else None,
         device=ran.device_name if ran else None,
-        setup=of_result(kind, document, ran) if ran else None,
+        setup=setup,
         intervals=_intervals(path, document, ran.batch_size) if ran else {},
         model=model,
     )

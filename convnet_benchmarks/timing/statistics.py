@@ -105,7 +105,7 @@ def summarise(samples: Sequence[float], *, timed_out: bool = False, throttled: b
     spread = upper - lower
     fence = OUTLIER_FENCE * spread
     outliers = sum(sample < lower - fence or sample > upper + fence for sample in samples)
-    verdict, advice = _verdict(len(samples), (high - low) / 2 / median if median else math.inf, timed_out)
+    verdict, advice = verdict_of(len(samples), (high - low) / 2 / median if median else math.inf, timed_out)
     if throttled:
         verdict, advice = "throttled", "the clock fell meanwhile: cool the machine, or fix its clock"
     return Summary(
@@ -122,7 +122,11 @@ def summarise(samples: Sequence[float], *, timed_out: bool = False, throttled: b
     )
 
 
-def _verdict(count: int, half_width: float, timed_out: bool) -> tuple[str, str]:
+def verdict_of(count: int, half_width: float, timed_out: bool = False) -> tuple[str, str]:
+    """Returns how far a median can be trusted, and what would help.
+
+    ``half_width``: of its interval, as a part of the median.
+    """
     if count < FEWEST_FOR_AN_INTERVAL:
         return "too few samples", "raise -iter to 10 or more, or use -iter auto"
     if half_width <= STABLE_HALF_WIDTH:

@@ -53,13 +53,24 @@ def verdict(low: float, high: float, margin: float = MARGIN) -> str:
     return UNSURE
 
 
-def verdict_on_old(low: float, high: float, margin: float = MARGIN) -> str:
-    """Returns what may be said of an old number without statistics.
+def against_old(
+    old: float,
+    new: tuple[float, float],
+    *,
+    new_is_a: bool,
+    lower_is_faster: bool = True,
+    margin: float = MARGIN,
+) -> tuple[float, float, str]:
+    """Compares an old number without statistics with the interval of a new one, both above 0.
 
-    ``low`` and ``high`` bound how many times as fast the new one is.
+    Returns what bounds how many times as fast B is as A, and what may be said of the old number.
     """
-    found = verdict(low, high, margin)
-    return {FASTER: OLD_IS_SLOWER, SLOWER: OLD_IS_FASTER}.get(found, found)
+    low, high = (old / end for end in reversed(new))
+    if not lower_is_faster:
+        low, high = 1 / high, 1 / low
+    found = verdict(low, high, margin)  # on how many times as fast the new one is
+    found = {FASTER: OLD_IS_SLOWER, SLOWER: OLD_IS_FASTER}.get(found, found)
+    return (1 / high, 1 / low, found) if new_is_a else (low, high, found)
 
 
 def by_how_much(verdict: str, ratio: float | None) -> str:

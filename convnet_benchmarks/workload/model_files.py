@@ -72,6 +72,11 @@ def check_target(path: str, option: str, others: tuple[str, ...] = ()) -> None:
         raise UserError(f"{option}: '{path}' must end in {', '.join((*TARGETS, *others))}")
     if suffix == ".safetensors":
         _require_safetensors(option)
+    check_folder(path, option)
+
+
+def check_folder(path: str, option: str) -> None:
+    """Raises UserError where the file's folder does not exist."""
     folder = Path(path).parent
     if not folder.is_dir():
         raise UserError(f"{option}: cannot write '{path}': there is no folder '{folder}'")

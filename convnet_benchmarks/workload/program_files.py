@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.workload.model_files import check_folder
 from lua_compat.whole_file import replaced_when_whole
 
 if TYPE_CHECKING:
@@ -26,9 +27,7 @@ def check_program(path: str, input_size: Sequence[int] | None, option: str) -> N
         raise UserError(f"{option}: '{path}' needs the size of one input, as --input-size 3x224x224")
     if path.lower().endswith(".onnx") and find_spec("onnx") is None:
         raise UserError(f"{option}: .onnx needs the package onnx (pip install onnx)")
-    folder = Path(path).parent
-    if not folder.is_dir():
-        raise UserError(f"{option}: cannot write '{path}': there is no folder '{folder}'")
+    check_folder(path, option)
 
 
 def write_program(module: "nn.Module", path: str, input_size: Sequence[int], option: str) -> None:

@@ -20,10 +20,15 @@ SANDBOXED = [
 ]  # fmt: skip
 
 
+def pytorch_folders() -> list[str]:
+    """Returns the folders of the package torch, which it does not load."""
+    found = find_spec("torch")
+    return list(found.submodule_search_locations or []) if found else []
+
+
 def blas_library() -> str:
     """Returns the path of the library that holds PyTorch's BLAS on Linux, or an empty string."""
-    found = find_spec("torch")
-    for folder in found.submodule_search_locations or [] if found else []:
+    for folder in pytorch_folders():
         library = os.path.join(folder, "lib", "libtorch_cpu.so")
         if os.path.isfile(library):
             return to_lua(library)

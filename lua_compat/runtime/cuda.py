@@ -59,7 +59,6 @@ class Cuda:
     def functions(self) -> dict[str, Callable[..., Any]]:
         """Returns the functions by the names under which Lua calls them."""
         return {
-            "has_cuda": lambda: self._place is not None,
             "cuda_why_not": lambda: "" if self._place else NOT_FOUND.format(why=why_not()),
             "cuda_note": lambda: _STANDS_IN if self._notes else "",
             "device_read": self.read,

@@ -4,7 +4,8 @@ import ctypes
 import os
 import re
 import sys
-from importlib.util import find_spec
+
+from lua_compat.kernels.system import pytorch_folders
 
 # What the drivers of NVIDIA's and AMD's GPUs, Windows' subsystem for Linux and Tegra make.
 _DEVICES = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg", "/dev/nvhost-ctrl", "/dev/nvmap")
@@ -29,8 +30,7 @@ def _has_driver() -> bool:
 
 
 def _built_for_gpus() -> bool:
-    found = find_spec("torch")
-    for folder in found.submodule_search_locations or [] if found else []:
+    for folder in pytorch_folders():
         try:
             with open(os.path.join(folder, "version.py"), encoding="utf-8") as file:
                 return _BUILT_FOR_GPUS.search(file.read()) is not None

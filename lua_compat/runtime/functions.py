@@ -23,7 +23,7 @@ _SANDBOXED = frozenset(
     {
         "exit", "message", "new", "slab", "slab_storage", "release_slab", "empty", "storage_of",
         "storage_resize", "view", "release", "raise_kept", "alive", "has_cuda", "cuda_why_not", "cuda_note",
-        "set_num_threads", "threads_wanted", "signature",
+        "set_num_threads", "signature",
     }
 )  # fmt: skip
 
@@ -51,7 +51,6 @@ class Functions:
             "alive": side.alive,
             "has_cuda": lambda: side.place is not None,
             "set_num_threads": side.set_num_threads,
-            "threads_wanted": lambda: side.threads_wanted,
             "note_written": trusted.note_written,
             "why_no_functions": trusted.why_not,
             **self._for_threads,

@@ -28,7 +28,7 @@ class PyTorch:
 
     def __init__(self, *, cpu_as_cuda: bool, with_cuda: bool, in_thread: bool) -> None:
         self.slabs = Slabs()
-        self.threads_wanted: int | None = None
+        self._threads_wanted: int | None = None
         self._cpu_as_cuda, self._with_cuda, self._in_thread = cpu_as_cuda, with_cuda, in_thread
         self._calls: list[torch.inference_mode | None] = []
         self._met = False
@@ -63,14 +63,14 @@ class PyTorch:
         self._begin_inference_mode()
         if not self._met:
             self._met = True
-            if self.threads_wanted is not None:
-                self._apply_threads(self.threads_wanted)
+            if self._threads_wanted is not None:
+                self._apply_threads(self._threads_wanted)
 
     def set_num_threads(self, count: float) -> None:
         """Sets the number of threads that PyTorch computes with, now or when it is loaded."""
-        self.threads_wanted = int(count)
+        self._threads_wanted = int(count)
         if self._met:
-            self._apply_threads(self.threads_wanted)
+            self._apply_threads(self._threads_wanted)
 
     def _apply_threads(self, count: int) -> None:
         from lua_compat.kernels.threads import set_num_threads, set_num_threads_here

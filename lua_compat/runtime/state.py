@@ -173,7 +173,7 @@ class Runtime:
         """Returns what stops typed code that does not come back to Python; None where LuaJIT hides it."""
         try:
             return LoopStopper(luajit21.__file__, int(self._run("state_address"), 0))
-        except (AttributeError, OSError, ValueError):
+        except (AttributeError, OSError, TypeError, ValueError):
             return None
 
     def evaluate(self, text: str) -> int | None:

@@ -40,10 +40,6 @@ class Generator:
         # Box-Muller makes normal numbers in pairs; the second of a pair waits here as (x, rho).
         self._pending: tuple[float, float] | None = None
 
-    @property
-    def initial_seed(self) -> int:
-        return self._initial_seed
-
     def get_state(self) -> dict[str, Any]:
         """Returns a copy of the whole state, for ``set_state`` (``torch.getRNGState``)."""
         return copy.deepcopy({"seed": self._initial_seed, "bits": self._bits.state, "pending": self._pending})

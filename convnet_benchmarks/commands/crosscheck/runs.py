@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from convnet_benchmarks.legacy.logs import PER_BATCH, PER_SAMPLE, Layer, LoggedRun
 from convnet_benchmarks.legacy.setup import differences, distance
-from convnet_benchmarks.timing.verdicts import verdict_on_old
+from convnet_benchmarks.timing.verdicts import against_old
 
 # Convolutions that compute the same, whatever they were called.
 _SAME_LAYER = {"SpatialConvolutionMM": "SpatialConvolution", "SpatialConvolutionCUDA": "SpatialConvolution"}
@@ -178,11 +178,7 @@ def _compared(label: str, a: LoggedRun, b: LoggedRun) -> LabelComparison:
     both = label in a.intervals and label in b.intervals
     if both or not old or label not in new.intervals or a.unit != b.unit:
         return LabelComparison(label, ms_a, ms_b)
-    low, high = (old / end for end in reversed(new.intervals[label]))
-    found = verdict_on_old(low, high)
-    if new is a:
-        low, high = 1 / high, 1 / low
-    return LabelComparison(label, ms_a, ms_b, low, high, found)
+    return LabelComparison(label, ms_a, ms_b, *against_old(old, new.intervals[label], new_is_a=new is a))
 
 
 def _pair_title(a: LoggedRun, b: LoggedRun) -> str:

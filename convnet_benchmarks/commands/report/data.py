@@ -9,7 +9,7 @@ from convnet_benchmarks.commands.report.chart import Tips
 from convnet_benchmarks.results.load import ResultFile
 from convnet_benchmarks.results.measurement import Measurement, net_key
 from convnet_benchmarks.tables import Cell, Column, Table
-from convnet_benchmarks.timing.statistics import FEWEST_FOR_AN_INTERVAL, STABLE_HALF_WIDTH
+from convnet_benchmarks.timing.statistics import verdict_of
 from nets import registry
 
 # Values whose quotient is larger than this need a logarithmic axis.
@@ -120,6 +120,4 @@ def trust(one: Measurement) -> str:
         return one.verdict
     if not one.samples or one.low is None or one.high is None:
         return ""
-    if one.samples < FEWEST_FOR_AN_INTERVAL:
-        return "too few samples"
-    return "stable" if (one.high - one.low) / 2 <= STABLE_HALF_WIDTH * one.value else "noisy"
+    return verdict_of(one.samples, (one.high - one.low) / 2 / one.value if one.value else math.inf)[0]

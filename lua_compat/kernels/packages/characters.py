@@ -82,7 +82,9 @@ def _width(code: int) -> str:
     if kind == "A":
         return "A"
     character_kind = category(chr(code))
-    if character_kind in ("Mn", "Me") or code in _codes(_OTHER_GRAPHEME_EXTEND) | _codes(_DEFAULT_IGNORABLE):
+    if character_kind in ("Mn", "Me"):
+        return "0"
+    if code in _codes(_OTHER_GRAPHEME_EXTEND) or code in _codes(_DEFAULT_IGNORABLE):
         return "0"
     return "1"
 

@@ -37,7 +37,7 @@ class Connections:
 
     def __init__(self) -> None:
         self._open: dict[int, socket.socket] = {}
-        self._read: dict[int, bytes] = {}  # what has arrived and was not asked for yet
+        self._read: dict[int, bytearray] = {}  # what has arrived and was not asked for yet
         self._made = 0
 
     def kernels(self) -> dict[str, Callable[..., Any]]:
@@ -52,7 +52,7 @@ class Connections:
     def _add(self, made: socket.socket) -> int:
         self._made += 1
         self._open[self._made] = made
-        self._read[self._made] = b""
+        self._read[self._made] = bytearray()
         return self._made
 
     def socket_connect(self, host: str, port: float, seconds: float) -> Answer:
@@ -107,19 +107,19 @@ class Connections:
             except OSError as error:
                 problem = _failed(error)[1]
         if problem is not None:
-            self._read[number] = b""
+            self._read[number] = bytearray()
             if wanted < 0 and not to_end_of_line and problem == "closed":
                 problem = None  # that is what was waited for
             return got.decode("latin-1"), problem
         count = got.index(b"\n") + 1 if to_end_of_line else int(wanted)
-        self._read[number] = got[count:]
         taken = got[:count]
+        del got[:count]
         if to_end_of_line:
             taken = taken[:-1].replace(b"\r", b"")
         return taken.decode("latin-1"), None
 
     @staticmethod
-    def _is_enough(got: bytes, wanted: float, to_end_of_line: bool) -> bool:
+    def _is_enough(got: bytearray, wanted: float, to_end_of_line: bool) -> bool:
         return b"\n" in got if to_end_of_line else 0 <= wanted <= len(got)
 
     def socket_name(self, number: int, peer: bool) -> Answer:
@@ -164,8 +164,13 @@ class Connections:
             self._open.pop(number).close()
             self._read.pop(number)
 
-    def http_request(self, method: str, url: str, headers: str, body: str, redirect: bool) -> Answer:
-        """Returns body, status, headers (JSON) and the line of the status. ``headers``: JSON."""
+    def http_request(
+        self, method: str, url: str, headers: str, body: str, redirect: bool, seconds: float
+    ) -> Answer:
+        """Returns body, status, headers (JSON) and the line of the status.
+
+        ``headers``: JSON; ``seconds``: how long each answer of the other machine is waited for.
+        """
         if urllib.parse.urlsplit(url).scheme not in ("http", "https"):
             return None, f"unknown scheme in {url}"
         given = {name: str(value) for name, value in json.loads(headers or "{}").items()}
@@ -173,7 +178,7 @@ class Connections:
         request = urllib.request.Request(url, data, given, method=method)
         opener = urllib.request.build_opener() if redirect else urllib.request.build_opener(_NoRedirect())
         try:
-            with opener.open(request) as answer:
+            with opener.open(request, timeout=seconds) as answer:
                 return _answered(answer)
         except urllib.error.HTTPError as answer:  # an answer, too
             with answer:

@@ -1,6 +1,7 @@
 """The functions of the Cephes library, for the Lua package cephes, from scipy.special and numpy."""
 
 import cmath
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -61,7 +62,9 @@ _PROBLEMS = {"singular": "singularity", "overflow": "overflow", "underflow": "un
              "loss": "total loss of precision", "slow": "partial loss of precision"}  # fmt: skip
 
 
+@functools.cache
 def _found() -> dict[str, tuple[str, str]]:
+    """Returns the letters of each function's arguments and where it is, by its name."""
     found = {name: (letters, "special") for letters, names in _SPECIAL.items() for name in names.split()}
     found |= {name: (letters, "numpy") for letters, names in _IN_NUMPY.items() for name in names}
     return found | {name: (letters, "") for name, (letters, _) in _OURS.items()}

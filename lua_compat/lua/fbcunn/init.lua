@@ -1,6 +1,8 @@
 -- The package fbcunn: those of its layers that applications outside of Facebook use, on tensors of any device.
 require 'nn'
 require 'fbnn'
+local kernel = require('torch.kernels').of_tensors
+local whole_numbers = require 'nn.whole_numbers'
 
 -- The k largest of each column, in the order of time. Input: (batch x) time x features. k_dynamic: at least this part of
 -- the times.
@@ -43,8 +45,6 @@ end
 
 function Lookup:reset(stdv) self.weight:normal(0, stdv or 1) end
 
-function Lookup:parameters() return { self.weight }, { self.gradWeight } end
-
 local function numbers_of(input) return input:contiguous():view(-1):long() end
 
 function Lookup:updateOutput(input)
@@ -67,10 +67,8 @@ function Lookup:updateGradInput() end
 
 function Lookup:accGradParameters(input, gradOutput, scale)
    if input:dim() == 2 and self.featuresInDim2 then gradOutput = gradOutput:transpose(2, 3) end
-   local numbers, rows = numbers_of(input), gradOutput:contiguous():view(-1, self.nOutput)
-   for place = 1, numbers:size(1) do
-      if numbers[place] ~= self.unk_index then self.gradWeight[numbers[place]]:add(scale or 1, rows[place]) end
-   end
+   local numbers = whole_numbers.beside(self.weight, input):contiguous():view(-1)
+   kernel.lookup_grad_weight(self.gradWeight, numbers, gradOutput:contiguous(), self.unk_index or 0, scale or 1, false)
 end
 
 return nn

@@ -54,7 +54,9 @@ function HSM:__init(mapping, inputs, unknown)
    self:reset()
 end
 
-HSM.clone, HSM.getParameters = nn.Module.clone, nn.Module.getParameters
+for _, name in ipairs{ 'clone', 'getParameters', 'backward', 'updateParameters', 'zeroGradParameters' } do
+   HSM[name] = nn.Module[name]
+end
 
 function HSM:parameters()
    return { self.cluster_weight, self.cluster_bias, self.class_weight, self.class_bias },
@@ -137,21 +139,6 @@ function HSM:accGradParameters(input, target, scale, direct_update)
    local parameters, gradients = self:parameters()
    accumulate(self, input, target, scale or 1, unpack(direct_update and parameters or gradients))
 end
-
-function HSM:backward(input, target, scale)
-   self:updateGradInput(input, target)
-   self:accGradParameters(input, target, scale)
-   return self.gradInput
-end
-
-local function for_each(self, f)
-   local parameters, gradients = self:parameters()
-   for place = 1, #parameters do f(parameters[place], gradients[place]) end
-end
-
-function HSM:updateParameters(rate) for_each(self, function(parameter, gradient) parameter:add(-rate, gradient) end) end
-
-function HSM:zeroGradParameters() for_each(self, function(_, gradient) gradient:zero() end) end
 
 -- Zeroes only the gradients of classes in the clusters of the targets.
 function HSM:zeroGradParametersClass(_, target)

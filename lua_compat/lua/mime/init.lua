@@ -1,6 +1,7 @@
 -- The package mime (of LuaSocket): base64, and lines of a length. With a second argument the functions are low-level
 -- filters: they give what can be converted by now, and what is left.
 local base64 = require 'base64'
+local ltn12 = require 'ltn12'
 local mime = {}
 
 local function in_groups(convert, size, passed_over)
@@ -15,7 +16,6 @@ local function in_groups(convert, size, passed_over)
 end
 
 mime.b64, mime.unb64 = in_groups(base64.encode, 3), in_groups(base64.decode, 4, '[^%w+/=]')
-
 
 
 local LINE = 76
@@ -36,26 +36,13 @@ function mime.wrap(_, length)
    end
 end
 
-local function filter_of(convert)
-   return function()
-      local left = ''
-      return function(piece)
-         local all = left .. (piece or '')
-         if not piece then
-            left = ''
-            return convert(all)
-         end
-         local converted
-         converted, left = convert(left, piece)
-         return converted
-      end
+local function named(converters)
+   return function(name)
+      local convert = converters[name or 'base64'] or error('unknown key (' .. tostring(name) .. ')', 2)
+      return ltn12.filter.cycle(convert, '')
    end
 end
 
-local encoders, decoders = { base64 = filter_of(mime.b64) }, { base64 = filter_of(mime.unb64) }
-
-function mime.encode(name) return (encoders[name or 'base64'] or error('unknown key (' .. tostring(name) .. ')', 2))() end
-
-function mime.decode(name) return (decoders[name or 'base64'] or error('unknown key (' .. tostring(name) .. ')', 2))() end
+mime.encode, mime.decode = named{ base64 = mime.b64 }, named{ base64 = mime.unb64 }
 
 return mime

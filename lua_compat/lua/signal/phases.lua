@@ -1,4 +1,5 @@
 -- Phases without jumps, and cepstra.
+local round = require('signal.extramath').round
 local complex = require 'signal.complex'
 local fft = require 'signal.fft'
 
@@ -34,8 +35,7 @@ end
 -- Unwraps, and takes out the phase of a lag by whole samples; returns this lag, too.
 function phases.rcunwrap(t)
    local result = phases.unwrap(vector(t))
-   local middle = result[half_of(result) + 1] / math.pi
-   local lag = middle >= 0 and math.floor(middle + 0.5) or math.ceil(middle - 0.5)
+   local lag = round(result[half_of(result) + 1] / math.pi)
    if lag == 0 then return result, lag end
    return add_lag(result, -lag), lag
 end

@@ -35,14 +35,13 @@ local SHAPES = {
    bartlett = function(place, last) return 2 / last * (last / 2 - math.abs(place - last / 2)) end,
 }
 
--- Multiplies a piece of a signal by a window, in place.
-local function apply(piece, kind)
+-- What a window multiplies the elements of a piece by; nil for no window.
+local function factors_of(kind, size)
    local shape = SHAPES[kind]
-   if not shape then return end
-   local size = piece:size(1)
+   if not shape then return nil end
    local factors = torch.DoubleTensor(size)
    for place = 1, size do factors[place] = shape(place - 1, size - 1) end
-   piece:copy(piece:double():cmul(factors))
+   return factors
 end
 
 local function by_window(transform, outputs_of, in_place)
@@ -50,10 +49,11 @@ local function by_window(transform, outputs_of, in_place)
       if signal:dim() ~= 1 then error('Need 1D Tensor input', 2) end
       local count = math.floor((signal:size(1) - size) / stride + 1)
       local result = signal.new(count, outputs_of(size), 2)
+      local factors = factors_of(kind, size)
       for number = 1, count do
          local piece = signal:narrow(1, (number - 1) * stride + 1, size)
          if not in_place then piece = piece:clone() end
-         apply(piece, kind)
+         if factors then piece:copy(piece:double():cmul(factors)) end
          result[number]:copy(transform(piece))
       end
       return result

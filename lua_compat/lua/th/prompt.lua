@@ -68,14 +68,19 @@ end
 
 -- Help
 
+-- The names of a function's parameters from the first-th on, in parentheses.
+local function parameters_of(f, first)
+   local info, names = debug.getinfo(f, 'u'), {}
+   for place = first, info.nparams do names[#names + 1] = debug.getlocal(f, place) end
+   if info.isvararg then names[#names + 1] = '...' end
+   return ('(%s)'):format(table.concat(names, ', '))
+end
+
 -- The comment above a function in its source, and the names of its parameters.
 local function about_function(f)
-   local info = debug.getinfo(f, 'Su')
+   local info = debug.getinfo(f, 'S')
    if info.what == 'C' then return 'a built-in function' end
-   local names = {}
-   for place = 1, info.nparams do names[place] = debug.getlocal(f, place) end
-   if info.isvararg then names[#names + 1] = '...' end
-   local lines = { ('function(%s)'):format(table.concat(names, ', ')) }
+   local lines = { 'function' .. parameters_of(f, 1) }
    local path = info.source:match('^@(.*)')
    local file = path and io.open(path)
    if file then
@@ -110,12 +115,7 @@ end
 -- A class's arguments, as its constructor names them.
 local function arguments_of(class)
    local init = rawget(class, '__init')
-   local info = type(init) == 'function' and debug.getinfo(init, 'u')
-   if not info then return '(...)' end
-   local names = {}
-   for place = 2, info.nparams do names[#names + 1] = debug.getlocal(init, place) end
-   if info.isvararg then names[#names + 1] = '...' end
-   return ('(%s)'):format(table.concat(names, ', '))
+   return type(init) == 'function' and parameters_of(init, 2) or '(...)'
 end
 
 local function methods_of(metatable)

@@ -4,7 +4,8 @@
 local ffi = require 'ffi'
 local memory = require 'torch.memory'
 local compiled = require 'torch.compiled'
-local python = require('th.python').functions
+local shared = require 'th.python'
+local python = shared.functions
 
 local is_contiguous = memory.is_contiguous
 
@@ -57,6 +58,7 @@ function blas.product(r, beta, alpha, a, b)
    local rows, inner, columns = a[1], a[3], b[3]
    if rows == 1 or columns == 1 or inner == 1 then return false end
    if rows * inner > MOST or inner * columns > MOST or rows * columns > MOST then return false end
+   if shared.threads and not shared.pytorch then return false end -- PyTorch sets their number when it is loaded
    find()
    local routine = gemm[T.name]
    if not routine then return false end

@@ -77,8 +77,6 @@ generator.word = word
 local function unit(g) return word(g) * (1 / 2 ^ 32) end
 generator.unit = unit
 
-function generator.uniform(g, low, high) return unit(g) * (high - low) + low end
-
 -- By Box and Muller.
 local function normal(g, mean, stdv)
    local x, rho = g.x, g.rho

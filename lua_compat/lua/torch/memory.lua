@@ -99,8 +99,6 @@ local function account(bytes)
    if ndead >= RELEASE_AT then release_dead() end
 end
 
-memory.account = account
-
 -- Memory of small storages: requesting it from Python costs ten times as much as everything else about a small tensor.
 -- Python gives slabs, which are cut here into blocks. A block is used again by the next storage of its type and size
 -- class: when a storage is gone, its finaliser puts the block into `back`; `ready` is for take_block alone, so that it

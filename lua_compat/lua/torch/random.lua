@@ -32,10 +32,9 @@ end
 -- What only Python can write elements of, or read: they are drawn as doubles, and converted together.
 local function drawn_here(T) return not T.device and (T.floating or T.integer) end
 
-local NAMES = 'local generator, floor, tobit = ...\n'
-   .. 'local word, unit, uniform, normal, between = generator.word, generator.unit, generator.uniform, generator.normal, '
-   .. 'generator.between\n'
-local function evaluated(text) return compiled.from_text(NAMES .. text, 'torch.random')(generator, math.floor, bit.tobit) end
+local NAMES = 'local generator, tobit = ...\n'
+   .. 'local word, unit, normal = generator.word, generator.unit, generator.normal\n'
+local function evaluated(text) return compiled.from_text(NAMES .. text, 'torch.random')(generator, bit.tobit) end
 
 -- function(g, a, b): one draw
 function single(value) return evaluated(('return function(g, a, b) return %s end'):format(value)) end
@@ -80,9 +79,14 @@ function filled(value)
       if in_rows == text then return loop(WRITE_ALL), loop(WRITE_EACH) end
       return evaluated((WRITE_ROWS:gsub('VALUE', function() return in_rows end))), loop(WRITE_EACH)
    end
-   local all, each = both(value)
-   local all_wrapped, each_wrapped = both(('tobit(%s)'):format(value)) -- as C converts to types of up to 32 bits
+   local all, each, all_wrapped, each_wrapped
+   local function make()
+      all, each = both(value)
+      all_wrapped, each_wrapped = both(('tobit(%s)'):format(value)) -- as C converts to types of up to 32 bits
+   end
+   compiled.on_first_use(make)
    local function fill(r, g, a, b)
+      if not all then make() end
       local T = r.T
       if not drawn_here(T) then
          local doubles = dense(r, types.Double)
@@ -356,26 +360,29 @@ define('multinomialAliasSetup_', { 'T l r', function(weights, l, r)
    if probabilities ~= r then pointwise.copy(r, probabilities) end
 end }, floating)
 
+-- r, or a copy of it, whose elements lie one after the other in main memory.
+local function in_a_row(r)
+   local row = dense(r, r.T.host or r.T)
+   if row ~= r then pointwise.copy(row, r) end
+   return row
+end
+
 -- As in Torch7, where the wrapped function counts its argument down in place: an alias comes out one too low, and the
 -- aliases themselves are one lower after each call. cutorch's stay as they are.
 define('multinomialAlias_', { 'L G L T', function(l, g, aliases, probabilities)
    if count(l) == 0 then return end
    if not l.T.device then pointwise.add_scalar(aliases, aliases, -1) end
-   local to, from = dense(l, types.Long), readable(aliases)
-   local list, q, n = {}, {}, 0
-   for at in offsets(from) do
-      n = n + 1
-      list[n] = tonumber(from.S.p[at]) + (l.T.device and 1 or 0)
+   local to, from, weights = dense(l, types.Long), in_a_row(aliases), in_a_row(probabilities)
+   if to.S == from.S or to.S == weights.S then
+      to = memory.temporary(types.Long)
+      memory.resize_as(to, l)
    end
-   probabilities, n = readable(probabilities), 0
-   for at in offsets(probabilities) do
-      n = n + 1
-      q[n] = probabilities.T.get(probabilities.S.p, at)
-   end
-   local p = to.S.p + to.off
+   local n, get, shift = count(weights), weights.T.get, l.T.device and 1 or 0
+   if n == 0 or count(from) < n then errors.raise('inconsistent tensor size') end
+   local p, a, q = to.S.p + to.off, from.S.p + from.off, weights.S.p + weights.off
    for i = 0, count(l) - 1 do
-      local category = math.floor(generator.unit(g) * n) + 1
-      p[i] = generator.unit(g) <= q[category] and category or list[category]
+      local category = math.floor(generator.unit(g) * n)
+      p[i] = generator.unit(g) <= get(q, category) and category + 1 or tonumber(a[category]) + shift
    end
    if to ~= l then pointwise.copy(l, to) end
 end }, floating)

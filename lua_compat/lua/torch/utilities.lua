@@ -2,7 +2,8 @@
 local ffi = require 'ffi'
 local memory = require 'torch.memory'
 local class = require 'torch.class'
-local python = require('th.python').functions
+local shared = require 'th.python'
+local python = shared.functions
 
 local records, typename = memory.records, class.typename
 
@@ -47,12 +48,11 @@ function torch.getenv(object)
    return environments[object] or {}
 end
 
-local threads_wanted -- may be more than there are cores
 function torch.setnumthreads(n)
-   threads_wanted = math.floor(n)
+   shared.threads = math.floor(n) -- may be more than there are cores
    python.set_num_threads(n)
 end
-function torch.getnumthreads() return threads_wanted or python.get_num_threads() end
+function torch.getnumthreads() return shared.threads or python.get_num_threads() end
 function torch.getnumcores() return python.get_num_cores() end
 
 function torch.tic() return python.wall_clock() end
@@ -89,7 +89,7 @@ end
 
 function torch.multinomialAliasSetup(probabilities, state)
    state = type(state) == 'table' and state or {}
-   state[1], state[2] = torch.multinomialAliasSetup_(probabilities, state[1], state[2])
+   state[1], state[2] = torch.multinomialAliasSetup_(probabilities, unpack(state))
    return state
 end
 

@@ -16,6 +16,7 @@ from convnet_benchmarks.commands.report.plots import all_plots
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.output import SCHEMA
 from convnet_benchmarks.results.load import load
+from convnet_benchmarks.workload.ran import Ran
 from tests.helpers import made_results
 from tests.helpers.commands import run_python
 
@@ -53,6 +54,8 @@ def tables() -> dict[str, Any]:
     return {"schema": SCHEMA, "kind": "another", "tables": [{"title": "T", "rows": rows}]}
 
 
+RAN = Ran("vgg_a", 2, (2, 3, 32, 32), "mm", "float32", "cpu", "Testor 9000", 7).as_dict()
+
 DOCUMENTS = {
     "point.jsonl": training_point(),
     "search.jsonl": made_results.search("alexnet", 77),
@@ -60,6 +63,7 @@ DOCUMENTS = {
     "server.jsonl": made_results.under_load("server", "alexnet", 30.0),
     "single_stream.jsonl": made_results.under_load("single-stream", "alexnet", 30.0),
     "benchmark.json": made_results.benchmark(),
+    "ran.json": made_results.benchmark() | {"ran": RAN},
     "ops.json": made_results.ops(layers=1, runs=2),
     "flops.json": flops(),
     "accuracy.json": accuracy(),

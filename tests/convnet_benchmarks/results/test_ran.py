@@ -83,3 +83,12 @@ def test_one_sample_without_a_batch_dimension() -> None:
     words = ran_on(registry.NETS["gnmt"], (4, 2, 20), "stock", "float32", device)
     assert (one.batch_size, four.batch_size, words.batch_size) == (1, 4, 4)
     assert (one.device, one.threads) == ("cpu", torch.get_num_threads())
+
+
+@pytest.mark.parametrize("fault", [{"options": "x"}, {"options": []}, {"backend": []}])
+def test_a_run_with_faulty_options_is_refused(fault: dict[str, Any], tmp_path: Path) -> None:
+    path = made_results.write(tmp_path / "faulty.json", with_ran("benchmark") | fault)
+    with pytest.raises(UserError, match="'options' and 'backend' must be objects"):
+        load_runs(path)
+    with pytest.raises(UserError, match=path):
+        load(path)

@@ -17,7 +17,6 @@ NAMES = {"index", "indices", "keys", "sizes", "table", "target", "aliases"}
 
 # Not places: what a kernel itself finds, sizes that are numbers, and what elements are compared with.
 RESULTS = {
-    "alias_setup",
     "adaptive_max_pooling",
     "fractional_max_pooling",
     "nearest",
@@ -28,7 +27,7 @@ RESULTS = {
     "volumetric_max_pooling",
 }
 VALUES = {
-    "alias_draw", "binary_cross_entropy", "binary_cross_entropy_gradient", "elementwise_loss",
+    "binary_cross_entropy", "binary_cross_entropy_gradient", "elementwise_loss",
     "elementwise_loss_gradient", "make_link", "out_of_range",
 }  # fmt: skip
 

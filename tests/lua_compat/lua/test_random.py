@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from lua_compat import run, t7
+from lua_compat.runtime.state import Runtime
 from nets.torch7.random import Generator
 
 N = 1001  # more than a block of the generator, and odd: a normal number waits
@@ -52,3 +53,17 @@ def test_the_same_numbers_as_in_python(seed: int, tmp_path: Path) -> None:
     for (call, draw), got in zip(CASES.items(), results, strict=False):
         np.testing.assert_array_equal(got, np.asarray(draw(generator), dtype=np.float64), err_msg=call)
     assert results[-1].tolist() == [generator.normal(1, 2, 3)[0], generator.random(1)[0]]
+
+
+def test_aliases_are_what_torch7_drew(capfd: pytest.CaptureFixture[str]) -> None:
+    Runtime().run_string(
+        "torch.manualSeed(5)\n"
+        "local state, out = torch.multinomialAliasSetup(torch.rand(9)), torch.LongTensor(3, 4)\n"
+        "for i = 1, 2 do torch.multinomialAlias(out:t():select(2, i), state) end\n"
+        "torch.multinomialAlias(out[3], torch.multinomialAliasSetup(torch.rand(9), state))\n"
+        "print(table.concat(out:view(-1):totable(), ' '), state[1]:sum())\n"
+        "print(pcall(torch.multinomialAlias, out[1], { torch.LongTensor(2), torch.rand(3) }))"
+    )
+    drawn, refused = capfd.readouterr().out.splitlines()
+    assert drawn == "1 4 4 5 9 8 6 8 3 6 6 6\t8"
+    assert refused == "false\tinconsistent tensor size"  # Torch7 reads what lies behind

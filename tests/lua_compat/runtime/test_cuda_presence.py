@@ -22,16 +22,13 @@ CUDA_BUILD = "__version__ = '2.11.0+cu130'\ncuda: Optional[str] = '13.0'\nhip: O
 def test_a_gpu_is_looked_for_where_there_may_be_one(
     build: str, device: bool, driver: bool, expected: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Found:
-        submodule_search_locations = (str(tmp_path),)
-
     def load(name: str) -> None:
         if not driver:
             raise OSError(f"{name}: cannot open shared object file")
 
     (tmp_path / "version.py").write_text(build)
     (tmp_path / "nvidiactl").touch()
-    monkeypatch.setattr(cuda_presence, "find_spec", lambda name: Found)
+    monkeypatch.setattr(cuda_presence, "pytorch_folders", lambda: [str(tmp_path)])
     monkeypatch.setattr(cuda_presence, "_DEVICES", (str(tmp_path / ("nvidiactl" if device else "none")),))
     monkeypatch.setattr(cuda_presence.ctypes, "CDLL", load)
     monkeypatch.setattr(cuda_presence.sys, "platform", "linux")

@@ -1,6 +1,7 @@
 """Packages that reach other programs and their files: socket, ltn12, mime, base64, lmdb."""
 
 import http.server
+import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,6 +34,20 @@ def server() -> Iterator[int]:
         threading.Thread(target=made.serve_forever, daemon=True).start()
         yield made.server_address[1]
         made.shutdown()
+
+
+def test_a_server_that_does_not_answer(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        run_lua(
+            tmp_path,
+            """
+            local http = require 'socket.http'
+            http.TIMEOUT = 0.05
+            local nothing, problem = http.request('http://127.0.0.1:' .. arg[1])
+            assert(nothing == nil and problem == 'timeout', problem)
+            """,
+            str(silent.getsockname()[1]),
+        )
 
 
 def test_requests(tmp_path: Path, server: int) -> None:

@@ -97,8 +97,14 @@ def test_layers_of_fbcunn(tmp_path: Path) -> None:
         local turned = nn.LookupTableGPU(6, 3, true)
         turned.weight:copy(lookup.weight)
         assert(turned:forward(numbers):equal(lookup.output:transpose(2, 3)))
+        turned:zeroGradParameters()
+        turned:backward(numbers, gradOutput:transpose(2, 3):clone())
+        assert((turned.gradWeight - known.gradWeight):abs():max() < 1e-12)
         lookup.unk_index = 0
         assert(lookup:forward(torch.LongTensor{ 0, 2 })[1]:abs():sum() == 0)
+        lookup:zeroGradParameters()
+        lookup:backward(torch.LongTensor{ 0, 2 }, gradOutput[1])
+        assert(lookup.gradWeight[2]:equal(gradOutput[1][2]) and lookup.gradWeight:ne(0):sum() == 3)
         """,
     )
 
