@@ -75,6 +75,7 @@ def every_kind(folder: Path) -> list[str]:
     ]
     return [
         made_results.write(folder / "sweep.jsonl", *points, made_results.search("alexnet", 64)),
+        made_results.write(folder / "server.jsonl", made_results.under_load("server", "alexnet", 30.0)),
         made_results.write(folder / "backends.jsonl", made_results.comparison("alexnet")),
         made_results.write(folder / "ops.json", made_results.ops()),
         made_results.write(folder / "flops.json", made_results.flops()),
