@@ -182,6 +182,21 @@ def _state(tensor: Tensor) -> tuple[torch.Size, tuple[int, ...], int]:
     return tensor.shape, tensor.stride(), tensor.untyped_storage().data_ptr()
 
 
+def _keep_inside(tensor: Tensor, before: tuple[torch.Size, tuple[int, ...], int]) -> None:
+    """Gives a tensor back the sizes of ``before`` where it reaches outside its storage.
+
+    PyTorch changes the sizes first, then requests the memory: where there is none, the new sizes stay.
+    """
+    if tensor.numel() == 0:
+        return
+    last = tensor.storage_offset()
+    for size, stride in zip(tensor.shape, tensor.stride(), strict=True):
+        last += (size - 1) * stride
+    storage = tensor.untyped_storage()
+    if (last + 1) * tensor.element_size() > storage.nbytes():
+        tensor.set_(storage, tensor.storage_offset(), *before[:2])
+
+
 def _layout(tensor: Tensor, before: tuple[torch.Size, tuple[int, ...], int]) -> tuple[int, ...]:
     if _state(tensor) == before:
         return (_UNCHANGED,)
@@ -259,6 +274,7 @@ def for_lua(kernel: Callable[..., Any], handles: Handles, name: str = "kernel") 
         lines += ["    try:", *("        " + line for line in computing)]
         lines += [
             "    except BaseException as error:",
+            *(f"        keep_inside(tensors[{o}], before_{o})" for o in outs),
             f"        if {same}: raise",
             f"        return keep_error(error), {layouts}",
             f"    if {same}: return result",
@@ -278,6 +294,7 @@ def for_lua(kernel: Callable[..., Any], handles: Handles, name: str = "kernel") 
         "misfit": _misfit,
         "in_float": _in_float,
         "keep_error": handles.keep_error,
+        "keep_inside": _keep_inside,
         "name": name,
     }
     exec(_compiled("\n".join(lines)), scope)

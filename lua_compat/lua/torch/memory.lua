@@ -704,6 +704,11 @@ function memory.relaid(r, nd, address, count, ...)
       if size == 0 then r.nd = 0 end -- Torch7 has no dimensions of size 0
       last = last + (size - 1) * stride
    end
+   if r.nd > 0 and last + (r.S and r.S.base or 0) > count then
+      drop(r)
+      r.nd = 0
+      error('a kernel left a tensor that reaches outside its memory', 0)
+   end
    if not r.S and count > 0 then
       local S = { T = r.T, tag = r.T.storage_tag, n = 0, capacity = 0, base = 0, h = python.storage_of(r.h) }
       r.S, r.owner = S, push_storage(r.T, S)

@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { PAGE = 4096, SLOTS = 1 << 15, HELD = 1 << 9, CANARY = 0xA7 };
+enum { PAGE = 4096, SLOTS = 1 << 15, HELD = 1 << 9, KEPT = 1 << 14, CANARY = 0xA7, NEITHER = 0xC3 };
 #define ROOM ((size_t)1 << 25) /* bytes of address space for each request; larger ones get more */
 
 static struct slot {
@@ -73,6 +73,7 @@ int posix_memalign(void **out, size_t alignment, size_t size) {
     s->memory = requests++ % 2 ? s->start : s->start + bytes - size;
     memset(s->start, CANARY, s->memory - s->start);
     memset(s->memory + size, CANARY, s->start + bytes - s->memory - size);
+    if (bytes <= KEPT) memset(s->memory, NEITHER, size); /* not what was there before */
     *out = s->memory;
     pthread_mutex_unlock(&lock);
     return 0;
@@ -96,7 +97,7 @@ void free(void *memory) {
     check(s->start, s->memory);
     check(s->memory + s->asked, s->start + s->pages);
     s->memory = NULL;
-    if (madvise(s->start, s->pages, MADV_DONTNEED) || mprotect(s->start, s->pages, PROT_NONE))
+    if ((s->pages > KEPT && madvise(s->start, s->pages, MADV_DONTNEED)) || mprotect(s->start, s->pages, PROT_NONE))
         fail("guard_pages: pages cannot be given back\n");
     oldest = held[held_next] - 1; /* memory that was given back stays without access for a while */
     held[held_next] = number + 1;

@@ -304,7 +304,7 @@ function run(first, count)
    calls, raised = 0, 0
    for at = first, first + count - 1 do
       program(at)
-      if at % 100 == 0 then collectgarbage() end
+      if at % 250 == 0 then collectgarbage() end
    end
    return calls, raised
 end
@@ -314,6 +314,6 @@ function show(first, count)
    for at = first, first + count - 1 do
       io.stderr:write('-- program ', at, '\n')
       program(at)
-      if at % 100 == 0 then collectgarbage() end
+      if at % 250 == 0 then collectgarbage() end
    end
 end

@@ -7,6 +7,7 @@ too long. If a program ends its process, what it called goes to stderr, and the 
 as fourth argument each call is written to stderr before it is made.
 """
 
+import gc
 import io
 import json
 import os
@@ -173,6 +174,7 @@ def main() -> int:
     if sys.argv[4:] == ["show"]:
         programs.show(first, count)
         return 0
+    gc.freeze()  # what is there stays: looking through it is slow, and copies memory
     start = first
     try:
         for said in _batches(programs, first, count):

@@ -254,3 +254,19 @@ def test_handles_live_until_the_kernel_that_they_are_for_has_run() -> None:
         assert(wrong == 0, wrong .. ' wrong results')
     """
     assert Runtime().run_string(code) == 0
+
+
+def test_a_result_that_does_not_fit_leaves_the_tensor_as_it_was(tmp_path: Path) -> None:
+    # PyTorch changes a tensor's sizes before it knows whether the memory can grow: a mapped file cannot
+    (tmp_path / "data").write_bytes(bytes(64))
+    code = f"""
+        local t = torch.DoubleTensor(torch.DoubleStorage('{tmp_path}/data', true, 8))
+        local m = nn.SpatialMaxPooling(2, 2)
+        m.output = t
+        print(pcall(m.forward, m, torch.rand(1, 200, 200)))
+        print(t:nElement(), t:fill(1):sum())
+    """
+    result = run_th("-lnn", "-e", code)
+    assert result.returncode == 0, result.stderr
+    refused, kept = result.stdout.splitlines()
+    assert refused.startswith("false") and kept.split() == ["8", "8"]

@@ -337,6 +337,14 @@ ATTEMPTS: dict[str, tuple[str, str]] = {
         "return done or kept:fill(1):sum() ~= 5000 or not kept:isSameSizeAs(m.output)",
         "",
     ),
+    "a kernel that finds no memory for its result": (
+        "local m = nn.SpatialConvolutionMM(1, 2, 4, 4, 1, 1, 1) m.padW = 2^32 + 1\n"
+        "pcall(m.forward, m, torch.rand(5, 1, 2, 3)) local first = m.output:nElement()\n"
+        "m.output:fill(1) m.padW = 1 m:forward(torch.rand(5, 1, 4, 4)) local size = m.output:size()\n"
+        "m.padW = 2^32 + 1 pcall(m.forward, m, torch.rand(5, 1, 4, 4)) m.output:fill(1)\n"
+        "return first ~= 0 or tostring(m.output:size()) ~= tostring(size)",
+        "",
+    ),
     "an index of a lookup": (
         "nn.LookupTable(3, 2):accGradParameters(torch.LongTensor{ 1, 2^40 }, torch.ones(2, 2))",
         "index",
