@@ -1,12 +1,13 @@
 """benchmark.py: the three phases of a net, line for line as benchmark.lua printed them."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from convnet_benchmarks.errors import run_command
 from convnet_benchmarks.legacy.options import BenchmarkOptions
 from convnet_benchmarks.legacy.run import LegacyRun
 from convnet_benchmarks.legacy.scaling import measure_scaling
-from convnet_benchmarks.legacy.script import Script, run_script
+from convnet_benchmarks.legacy.script import Script, run_once, run_script
 
 SUMMARY = "time a net's three phases, as benchmark.lua did"
 
@@ -63,12 +64,18 @@ def measure(run: LegacyRun) -> None:
     measure_scaling(run, one_process_pass)
 
 
+def once(request: dict[str, Any]) -> dict[str, Any]:
+    """Makes the run of one of several processes; see ``legacy.script.run_once``."""
+    return run_once(SCRIPT, request)
+
+
 SCRIPT = Script(
     kind="benchmark",
     description="Times updateOutput, updateGradInput and accGradParameters of a net, as benchmark.lua did. "
     "Lines on stdout are milliseconds per sample.",
     options_class=BenchmarkOptions,
     measure=measure,
+    once=f"{__name__}:once",
     loops=8,
 )
 

@@ -8,7 +8,7 @@ from convnet_benchmarks.errors import UserError, run_command
 from convnet_benchmarks.legacy.options import CriterionOptions
 from convnet_benchmarks.legacy.run import LegacyRun, lua_number
 from convnet_benchmarks.legacy.scaling import measure_scaling
-from convnet_benchmarks.legacy.script import Script, run_script
+from convnet_benchmarks.legacy.script import Script, run_once, run_script
 from convnet_benchmarks.legacy.workload import find_net, input_shape
 from convnet_benchmarks.workload.nets import by
 from nets import registry
@@ -174,6 +174,11 @@ def _pass_times(run: LegacyRun, steps: _Steps, dry_run: float) -> None:
     run.text(f"feed moyen {lua_number(seconds / turns)} seconds")
 
 
+def once(request: dict[str, Any]) -> dict[str, Any]:
+    """Makes the run of one of several processes; see ``legacy.script.run_once``."""
+    return run_once(SCRIPT, request)
+
+
 SCRIPT = Script(
     kind="criterion",
     description="Times a net and ClassNLLCriterion, forward and backward, as benchmark_criterion.lua did. "
@@ -181,6 +186,7 @@ SCRIPT = Script(
     options_class=CriterionOptions,
     check=check,
     measure=measure,
+    once=f"{__name__}:once",
     loops=6,
 )
 

@@ -176,6 +176,14 @@ class LegacyOptions:
         "also make the original's timing mistakes (docs/method.md)",
         legacy=False,
     )
+    processes: int = _option(
+        "processes",
+        1,
+        positive,
+        "make the run in N new processes, one after the other: lines are the medians of theirs, and the "
+        "intervals hold what differs between them",
+        legacy=False,
+    )
     parallel: str = _option(
         "parallel",
         "train",

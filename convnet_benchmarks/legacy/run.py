@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 @dataclass
 class LegacyRun:
-    """A run under way. ``lines`` are the legacy figures in ms per sample, ``loops`` what they came from."""
+    """A run under way. ``lines`` are the legacy figures in ms per sample, ``loops`` what they came from.
+
+    ``printed``: what stdout got, a label with its figure, or a text with None.
+    """
 
     kind: str
     options: Any  # of the script's own class
@@ -35,6 +38,7 @@ class LegacyRun:
     loops: dict[str, Loop] = field(default_factory=dict)
     kernels: dict[str, int] = field(default_factory=dict)
     scaling: dict[str, Any] | None = None
+    printed: list[tuple[str, float | None]] = field(default_factory=list)
 
     @property
     def phases(self) -> "Phases":
@@ -57,14 +61,18 @@ class LegacyRun:
 
     def text(self, line: str = "") -> None:
         """Prints a line on stdout, in the first process only."""
+        self._print(line, line)
+
+    def _print(self, shown: str, text: str, number: float | None = None) -> None:
+        self.printed.append((text, number))
         if self.processes.prints:
             self.progress.clear()
-            print(line, flush=True)
+            print(shown, flush=True)
 
     def line(self, label: str, ms_per_sample: float) -> None:
         """Prints and keeps a legacy line: label, tab, the number as Lua prints it."""
         self.lines[label] = ms_per_sample
-        self.text(f"{label}\t{lua_number(ms_per_sample)}")
+        self._print(f"{label}\t{lua_number(ms_per_sample)}", label, ms_per_sample)
 
     def note(self, text: str) -> None:
         """Prints a line on stderr, in the first process only."""

@@ -1,15 +1,18 @@
 """A legacy script from its command line to its files: what benchmark.py and benchmark_criterion.py share."""
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from convnet_benchmarks import environment, output
 from convnet_benchmarks.errors import OutOfDeviceMemoryError, UserError
 from convnet_benchmarks.legacy import backends
+from convnet_benchmarks.legacy.figures import as_csv, statistics_table
 from convnet_benchmarks.legacy.list_nets import nets_table
+from convnet_benchmarks.legacy.new_processes import run_in_new_processes
 from convnet_benchmarks.legacy.options import LegacyOptions, parse
 from convnet_benchmarks.legacy.out_of_memory import largest_batch_to_try, too_large_a_sample
 from convnet_benchmarks.legacy.run import LegacyRun
@@ -22,6 +25,8 @@ from convnet_benchmarks.workload.backends import UnsupportedError
 from convnet_benchmarks.workload.kernels import Opened, open_kernels
 from convnet_benchmarks.workload.memory import is_out_of_memory
 
+Outputs = Mapping[str, output.OutputFile]
+
 
 @dataclass(frozen=True)
 class Script:
@@ -32,6 +37,7 @@ class Script:
     options_class: type[LegacyOptions]
     measure: Callable[[LegacyRun], None]
     loops: int  # how many steps it has (net, kernels, warm-up, timed loops), for the progress display
+    once: str  # "module:function" that gives run_once of it, for a process of its own
     check: Callable[[Any], None] | None = None  # of the options; raises UserError before anything is built
 
 
@@ -53,8 +59,29 @@ def run_script(script: Script, arguments: Sequence[str], program: str) -> int:
             option: files.enter_context(output.OutputFile(f"--{option}", path))
             for option, path in given.items()
         }
-        _run(script, options, outputs)
+        if options.processes > 1:
+            run_in_new_processes(script.once, options, partial(_report, outputs))
+        else:
+            _run(script, options, partial(_report_run, outputs))
     return 0
+
+
+def run_once(script: Script, request: dict[str, Any]) -> dict[str, Any]:
+    """Makes the run of one of several processes; returns an Answer as JSON values.
+
+    ``request``: the options.
+    """
+    size = request["input_size"]
+    options = script.options_class(**{**request, "input_size": None if size is None else tuple(size)})
+    answers = []
+
+    def keep(run: LegacyRun, status: str) -> None:
+        result = run.result(status)
+        document = result.as_dict(environment.collect(run.workload.device))
+        answers.append({"printed": run.printed, "document": document, "said": result.summary_lines()})
+
+    _run(script, options, keep)
+    return answers[0]
 
 
 def _check_together(options: Any) -> None:
@@ -66,13 +93,18 @@ def _check_together(options: Any) -> None:
         raise UserError("option -iter: auto is for one process; under torchrun give a number of passes")
     if options.iter is None and options.legacy_timing:
         raise UserError("option -iter: auto and --legacy-timing exclude each other; give a number of passes")
+    if options.processes > 1 and started_by_torchrun():
+        raise UserError("option --processes: torchrun starts the processes; leave one of them")
+    if options.processes > 1 and getattr(options, "pass_times", False):
+        raise UserError("option --processes: --pass-times prints each pass as it ends; leave one of them")
     if options.cold_cache and options.legacy_timing:
         raise UserError("option --cold-cache: --legacy-timing times many passes at once; leave one of them")
     if options.iter is None and getattr(options, "pass_times", False):
         raise UserError("option -iter: auto and --pass-times exclude each other; give a number of passes")
 
 
-def _run(script: Script, options: Any, outputs: dict[str, output.OutputFile]) -> None:
+def _run(script: Script, options: Any, report: Callable[[LegacyRun, str], None]) -> None:
+    """Makes a run; ``report`` gets it with its status, also of one that came to no end."""
     processes = join(options.cuda)
     workload: Workload | None = None
     run: LegacyRun | None = None
@@ -107,7 +139,7 @@ def _run(script: Script, options: Any, outputs: dict[str, output.OutputFile]) ->
             raise _too_large(options, workload)
     finally:
         if run is not None and processes.prints:
-            _report(run, status, outputs)
+            report(run, status)
         if status == "complete":
             processes.end_together()  # after a failure the others may never come here
         processes.close()
@@ -156,14 +188,20 @@ def opened_for(workload: Workload, options: LegacyOptions, progress: Progress) -
         raise UserError(f"option --backend {workload.backend.name}: {error}") from None
 
 
-def _report(run: LegacyRun, status: str, outputs: dict[str, output.OutputFile]) -> None:
+def _report_run(outputs: Outputs, run: LegacyRun, status: str) -> None:
+    run.progress.clear()
     result = run.result(status)
-    for line in result.summary_lines():
-        run.note(line)
-    if result.loops:
-        result.statistics_table().show(sys.stderr)
+    found = environment.collect(run.workload.device) if "json" in outputs else {}
+    _report(outputs, result.as_dict(found), result.summary_lines())
+
+
+def _report(outputs: Outputs, document: Mapping[str, Any], said: Sequence[str]) -> None:
+    """Shows what ran and the statistics on stderr, and writes the files."""
+    for line in said:
+        print(line, file=sys.stderr, flush=True)
+    if document["phases"]:
+        statistics_table(document).show(sys.stderr)
     if "json" in outputs:
-        found = result.as_dict(environment.collect(run.workload.device))
-        outputs["json"].write(output.as_json(found))
+        outputs["json"].write(output.as_json(dict(document)))
     if "csv" in outputs:
-        outputs["csv"].write(result.as_csv())
+        outputs["csv"].write(as_csv(document))

@@ -1,30 +1,21 @@
-"""The same thing measured in several processes: their figures as one record, and the order they come in.
+"""The same thing measured in several processes: their records as one, and the order they are made in."""
 
-A process has its own layout of memory and its own start of caches and allocator, which shift all its passes
-alike; no number of passes in one process shows by how much.
-"""
-
-import math
 import statistics
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from typing import Any, TypeVar
 
 from convnet_benchmarks.points.point import OK
-from convnet_benchmarks.timing.statistics import (
-    FEWEST_FOR_A_VERDICT,
-    FEWEST_FOR_AN_INTERVAL,
-    STABLE_HALF_WIDTH,
-    median_interval,
+from convnet_benchmarks.timing.several_processes import (
+    combined,
+    combined_conditions,
+    combined_interval,
+    several_note,
 )
+from convnet_benchmarks.timing.statistics import FEWEST_FOR_A_VERDICT
 from convnet_benchmarks.timing.verdicts import UNSURE, verdict
 
 Record = dict[str, Any]
 Thing = TypeVar("Thing")
-
-PROCESSES_DIFFER = "processes differ"
-_ADVICE = "more of them (--processes) narrow the interval"
-# Student's t, 97.5 %, by the number of values: two to five of them.
-_STUDENT = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776}
 
 
 def processes(record: Mapping[str, Any]) -> int:
@@ -34,11 +25,7 @@ def processes(record: Mapping[str, Any]) -> int:
 
 def processes_note(records: Sequence[Mapping[str, Any]]) -> list[str]:
     """Returns a line for below a table of figures that come from several processes."""
-    counts = sorted({processes(record) for record in records})
-    if not counts or counts[-1] == 1:
-        return []
-    several = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-    return [f"medians of {several} processes; the intervals hold the noise within and between them"]
+    return several_note([processes(record) for record in records])
 
 
 def in_rounds(
@@ -96,75 +83,6 @@ def _parts(record: Mapping[str, Any], names: Sequence[str]) -> list[Record]:
 
 def _part(record: Mapping[str, Any], names: Sequence[str]) -> Record:
     return {name: record[name] for name in names if name in record}
-
-
-def combined(summaries: Sequence[Mapping[str, Any]]) -> Record:
-    """Returns one summary for those of several processes: the median of their medians, with an interval that
-    holds both kinds of noise.
-    """
-    intervals = [(one["median"], one["low"], one["high"]) for one in summaries]
-    middle, low, high = combined_interval(intervals)
-    verdicts = [one["verdict"] for one in summaries if one["verdict"] != "stable"]
-    stable = (high - low) / 2 <= STABLE_HALF_WIDTH * middle
-    found = {
-        **summaries[-1],
-        "samples": sum(one["samples"] for one in summaries),
-        "median": middle,
-        "low": low,
-        "high": high,
-        "minimum": min(one["minimum"] for one in summaries),
-        "mean": statistics.fmean(one["mean"] for one in summaries),
-        "outliers": sum(one["outliers"] for one in summaries),
-        "verdict": "stable" if stable else next(iter(verdicts), PROCESSES_DIFFER),
-    }
-    if "advice" in found and found["verdict"] in ("stable", PROCESSES_DIFFER):
-        found["advice"] = "" if stable else _ADVICE
-    return found
-
-
-def combined_interval(intervals: Sequence[tuple[float, float, float]]) -> tuple[float, float, float]:
-    """Returns the median of several processes' medians, with the ends of its 95 % interval.
-
-    ``intervals``: of each process the median and the ends. From six processes on it is the interval of their
-    medians by order statistics, widened by the noise within a process. With fewer no order statistics reach
-    95 %: it is Student's, of the medians' logarithms, as times are positive, and holds every process's own
-    interval. Of one process it is that process's.
-    """
-    medians = [median for median, _, _ in intervals]
-    count, middle = len(medians), statistics.median(medians)
-    if count >= FEWEST_FOR_AN_INTERVAL:
-        within = statistics.median((high - low) / 2 for _, low, high in intervals) / count**0.5
-        low, high = median_interval(medians)
-        return middle, max(low - within, min(low for _, low, _ in intervals)), high + within
-    low, high = min(low for _, low, _ in intervals), max(high for _, _, high in intervals)
-    if count > 1:
-        logarithms = [math.log(median) for median in medians]
-        centre = statistics.fmean(logarithms)
-        reach = _STUDENT[count] * statistics.stdev(logarithms) / count**0.5
-        low, high = min(low, math.exp(centre - reach)), max(high, math.exp(centre + reach))
-    return middle, low, high
-
-
-def combined_conditions(seen: Sequence[Mapping[str, Any]]) -> Record:
-    """Returns one account of the machine (``Conditions.as_dict``) for those of several processes."""
-    if not seen:
-        return {}
-    clocks = [one["clock_mhz"] for one in seen if one["clock_mhz"]]
-    counted = [name for name in seen[0] if name.endswith("_per_pass") or name == "busy_cores"]
-    found: Record = {
-        "clock_mhz": {
-            "lowest": min(clock["lowest"] for clock in clocks),
-            "highest": max(clock["highest"] for clock in clocks),
-        }
-        if clocks
-        else None,
-        "clocks": [look for one in seen for look in one.get("clocks", ())],
-        "throttled_passes": sum(one["throttled_passes"] for one in seen),
-    }
-    for name in counted:
-        values = [one[name] for one in seen if one.get(name) is not None]
-        found[name] = statistics.median(values) if values else None
-    return found
 
 
 def merged_comparison(earlier: Record, new: Record) -> Record:

@@ -3,19 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-_SUMS = {
-    ":Forward:": (":updateOutput():",),
-    ":Backward:": (":updateGradInput():", ":accGradParameters():"),
-    ":TOTAL:": (":updateOutput():", ":updateGradInput():", ":accGradParameters():"),
-}
-_CRITERION_SUM = (":Net Forward:", ":Criterion Forward:", ":Criterion Backward:", ":Net Backward:")
+from convnet_benchmarks.legacy.sums import sums_of
 
 
 def line_summaries(document: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     """Returns median, low, high and samples of each line that was timed in a loop, in ms per pass."""
     summaries = {label: phase["summary"] for label, phase in document.get("phases", {}).items()}
-    sums = _SUMS | {":TOTAL:": _CRITERION_SUM} if document["kind"] == "criterion" else _SUMS
-    for label, parts in sums.items():
+    for label, parts in sums_of(document["kind"]).items():
         if label in document["lines"] and all(part in summaries for part in parts):
             summaries[label] = _sum([summaries[part] for part in parts])
     return summaries

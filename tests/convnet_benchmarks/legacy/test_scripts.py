@@ -219,6 +219,7 @@ def test_legacy_timing_and_auto_run(script: str) -> None:
         (["--json", "/nowhere/r.json"], "option --json: cannot write '/nowhere/r.json': No such file"),
         (["--csv", "/"], "option --csv: cannot write '/': not the name of a file"),
         (["-iter", "auto", "--legacy-timing"], "option -iter"),
+        (["--processes", "0"], "option --processes: '0' is not a whole number from 1 up"),
         (["--cold-cache", "--legacy-timing"], "option --cold-cache: --legacy-timing times many passes"),
     ],
 )

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from convnet_benchmarks.points.between_processes import (
-    combined,
     in_rounds,
     merged,
     merged_comparison,
@@ -17,6 +16,7 @@ from convnet_benchmarks.points.between_processes import (
 )
 from convnet_benchmarks.results.from_points import of_point
 from convnet_benchmarks.results.ratio import ratio
+from convnet_benchmarks.timing.several_processes import combined
 from convnet_benchmarks.timing.statistics import summarise
 from convnet_benchmarks.timing.verdicts import FASTER, SLOWER
 from tests.helpers.made_results import comparison, point, samples_around
