@@ -55,10 +55,6 @@ REASONS = [
     ),
     (r"nn\.DataParallelTable:.*", "a step inside the layer, done elsewhere"),
     (
-        r"cutorch\..*(UVA|[mM]anaged).*|cutorch\.CudaHostAllocator",
-        "UVA tensors and allocators: PyTorch manages its own memory",
-    ),
-    (
         r"cudnn\.SpatialDivisiveNormalization.*",
         "calls functions missing from cudnn.torch, so it cannot run there, either; nn has the layer",
     ),

@@ -61,6 +61,7 @@ class Cuda:
         return {
             "cuda_why_not": lambda: "" if self._place else NOT_FOUND.format(why=why_not()),
             "cuda_note": lambda: _STANDS_IN if self._notes else "",
+            "on_gpu": lambda: self._on_gpu,
             "device_read": self.read,
             "device_write": self.write,
             "device_count": self.device_count,

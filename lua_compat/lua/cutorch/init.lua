@@ -165,14 +165,6 @@ function cutorch.initialSeed() return torch.initialSeed() end
 function cutorch.getRNGState() return torch.getRNGState() end
 function cutorch.setRNGState(state) torch.setRNGState(state) end
 
--- Ordinary tensors in main memory, of sizes or a table or LongStorage of them: PyTorch's copies do not need pinned memory.
-for _, name in ipairs{ 'Float', 'Double', 'Int', 'Long', 'Byte', 'Half' } do
-   cutorch[('createCudaHost%sTensor'):format(name)] = function(first, ...)
-      local size = torch.isStorage(first) and first
-         or torch.LongStorage(type(first) == 'table' and first or { first or 0, ... })
-      return torch[name .. 'Tensor'](torch[name .. 'Storage'](torch.LongTensor(size):prod()), 1, size)
-   end
-end
-cutorch.createCudaHostTensor = cutorch.createCudaHostFloatTensor
+require 'cutorch.host_memory'
 
 return cutorch

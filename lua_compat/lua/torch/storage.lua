@@ -21,6 +21,9 @@ local integer = errors.whole
 
 local function new(T, first, second, third, fourth)
    local kind = type(first)
+   if kind == 'table' and class.typename(first) == 'torch.Allocator' then
+      return first.allocate(T, second == nil and 0 or integer(second, 2))
+   end
    if kind == 'string' then
       -- filename, shared, size, shared memory: a file as memory, or a shared-memory object of that name
       local in_shared_memory = second and fourth

@@ -191,6 +191,31 @@ def test_names_that_cutorchs_own_tests_use(runtime: Runtime, capfd: pytest.Captu
     assert printed(runtime, capfd, code) == "3\tfalse\ttrue\n1\ttrue\n0\t6\n4\ntrue\ntrue\ttrue\tnil\n"
 
 
+def test_managed_memory_is_of_both_types_on_the_cpu() -> None:
+    """cutorch's UVA tensors: what one writes the other has, whichever goes first."""
+    code = """
+        require 'cutorch'
+        local host = cutorch.createFloatUVATensor(2, 3)
+        local device = cutorch.toCudaUVATensor(host)
+        host:fill(2)
+        device:add(1)
+        assert(host:sum() == 18 and torch.type(device) == 'torch.CudaTensor' and host:nDimension() == 1)
+        assert(cutorch.isManaged(host) and cutorch.isManaged(device:storage()))
+        assert(cutorch.isManagedPtr(tonumber(torch.data(host, true))) and not cutorch.isManagedPtr(12))
+        assert(not cutorch.isManaged(torch.FloatTensor(2)))
+        host = nil
+        collectgarbage() collectgarbage()
+        assert(device:sum() == 18)
+        local large = cutorch.createCudaUVATensor(100000)
+        cutorch.toFloatUVATensor(large):fill(1)
+        assert(large:sum() == 100000)
+        assert(not pcall(cutorch.toCudaUVATensor, torch.FloatTensor(3)))
+        assert(not pcall(function() large:storage():resize(200000) end))
+        assert(torch.FloatStorage(cutorch.CudaHostAllocator, 3):size() == 3)
+    """
+    assert Runtime(cpu_as_cuda=True, notes=False).run_string(code) == 0
+
+
 def test_what_does_not_belong_on_the_device_is_refused(
     runtime: Runtime, capfd: pytest.CaptureFixture[str]
 ) -> None:
