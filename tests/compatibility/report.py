@@ -37,6 +37,19 @@ The last column is the first thing that failed.
 | Repository | Licence | Lua files | Stage | Time [s] | First problem |
 |---|---|---:|---|---:|---|
 {rows}
+{checkpoints}"""
+
+_CHECKPOINTS = """
+## Checkpoints
+
+A checkpoint that one side writes continues on both, and both print the same numbers (to a millionth). By
+the repository's own scripts for char-rnn and fb.resnet.torch; for the others, a net of the repository is
+trained for three steps by optim.sgd with momentum, saved with the optimiser's state, and trained for three
+more. {counted}
+
+| Repository | Written by th, continued on Torch7 | Written by Torch7, continued on th |
+|---|---|---|
+{rows}
 """
 
 
@@ -89,7 +102,26 @@ def _row(result: Result) -> str:
     return f"| {' | '.join(cells)} |"
 
 
+def _continued(entry: dict[str, Any]) -> str:
+    if entry["problem"]:
+        return _cell(entry["problem"])
+    return f"{entry['numbers']} numbers, {'to the last digit' if entry['same_digits'] else 'equal'}"
+
+
+def _checkpoints(results: Sequence[Result]) -> str:
+    """Returns the section on checkpoints; nothing where none was compared."""
+    compared = [result for result in results if result.checkpoints]
+    if not compared:
+        return ""
+    rows = [f"| {result.name} | {' | '.join(map(_continued, result.checkpoints))} |" for result in compared]
+    equal = sum(not any(entry["problem"] for entry in result.checkpoints) for result in compared)
+    counted = f"{equal} of {len(compared)} do, in both directions."
+    return _CHECKPOINTS.format(counted=counted, rows="\n".join(rows))
+
+
 def as_page(results: Sequence[Result]) -> str:
     """Returns docs/compatibility.md."""
     rows = "\n".join(map(_row, results))
-    return _PAGE.format(**as_json(results), counted=_counted(results), rows=rows)
+    return _PAGE.format(
+        **as_json(results), counted=_counted(results), rows=rows, checkpoints=_checkpoints(results)
+    )

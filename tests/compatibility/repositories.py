@@ -1,11 +1,12 @@
 """The list: repositories with their commits, what is run of them, and the plain Lua packages they share."""
 
-from tests.compatibility.commands import language, libraries, vision
+from tests.compatibility.commands import language, libraries, parts, vision
+from tests.compatibility.commands.checkpoints import CHECKPOINTS
 from tests.compatibility.commits import COMMITS
 from tests.compatibility.repository import Repository
 
 # What is run of them, and the data it reads; of the others the files are parsed and the packages loaded.
-RUNS = {**language.RUNS, **vision.RUNS, **libraries.RUNS}
+RUNS = {**language.RUNS, **vision.RUNS, **libraries.RUNS, **parts.RUNS}
 
 # Plain Lua packages by the name that require has for them: the repository, and where in it the package lies.
 ROCKS = {
@@ -55,6 +56,13 @@ _ABSENT = {
 }
 
 REPOSITORIES = [
-    Repository(name, commit, licence, absent=_ABSENT.get(name, ()), **RUNS.get(name, {}))  # type: ignore[arg-type]
+    Repository(
+        name,
+        commit,
+        licence,
+        absent=_ABSENT.get(name, ()),
+        checkpoint=CHECKPOINTS.get(name),
+        **RUNS.get(name, {}),  # type: ignore[arg-type]
+    )
     for name, (commit, licence) in COMMITS.items()
 ]

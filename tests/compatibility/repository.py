@@ -63,6 +63,15 @@ class Run:
 
 
 @dataclass(frozen=True)
+class Checkpoint:
+    """``write``: what leaves a checkpoint in the folder of a repository; ``resume``: what continues from it
+    and prints numbers."""
+
+    write: Run
+    resume: Run
+
+
+@dataclass(frozen=True)
 class Repository:
     """``name``: OWNER/NAME on GitHub; ``commit``: what was run; ``licence``: its own, in SPDX's words.
 
@@ -78,6 +87,7 @@ class Repository:
     data: Callable[[Path, int], None] | None = None
     not_counted: str = ""
     absent: Sequence[str] = ()
+    checkpoint: Checkpoint | None = None
 
     @property
     def folder(self) -> str:

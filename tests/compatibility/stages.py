@@ -10,6 +10,7 @@ from typing import Any
 
 from lua_compat.runtime.state import LUA_FOLDER
 from tests.compatibility import programs
+from tests.compatibility.checkpoints import Side, compare
 from tests.compatibility.recorded import Recorded
 from tests.compatibility.repository import STAGES, Repository, Run
 
@@ -77,6 +78,7 @@ class Result:
     missing: dict[str, str] = field(default_factory=dict)
     runs: list[dict[str, Any]] = field(default_factory=list)
     not_counted: str = ""
+    checkpoints: list[dict[str, Any]] = field(default_factory=list)
 
     def reach(self, stage: str) -> None:
         self.stage = max(self.stage, stage, key=STAGES.index)
@@ -174,9 +176,33 @@ def examine(
 
         if repository.runs:
             _run_all(repository, result, folder, scratch, rocks, torch7, limit, recorded or Recorded({}))
+        if repository.checkpoint and torch7:
+            start = _copy(folder, scratch / "start", repository)
+            sides = _sides(torch7, _limited(scratch))
+            result.checkpoints = compare(repository.checkpoint, sides, start, scratch, rocks, limit)
     if result.stage in STAGES[:3] and result.missing:
         result.fail("; ".join(result.missing.values()))
     return result
+
+
+def _limited(scratch: Path) -> Path:
+    """Returns the script that ends another after some lines: alone, for require looks beside it."""
+    limited = scratch / "limited" / "run.lua"
+    limited.parent.mkdir(exist_ok=True)
+    limited.write_text(_LIMITED)
+    return limited
+
+
+def _sides(torch7: Sequence[str], limited: Path) -> tuple[Side, Side]:
+    """Returns our th and Torch7's."""
+
+    def ours(run: Run, folder: Path) -> list[str]:
+        return programs.th(_words(run, folder, limited), run.cuda)
+
+    def theirs(run: Run, folder: Path) -> list[str]:
+        return [*torch7, *([str(_CUDA_ON_CPU)] if run.cuda else []), *_words(run, folder, limited)]
+
+    return Side("ours", ours), Side("Torch7", theirs)
 
 
 def _same_failure(ours: programs.Outcome, theirs: programs.Outcome) -> bool:
@@ -239,9 +265,7 @@ def _run_all(
 ) -> None:
     ours = _copy(folder, scratch / "ours", repository)
     theirs = _copy(folder, scratch / "theirs", repository) if torch7 else None
-    limited = scratch / "limited" / "run.lua"  # alone: require looks beside it
-    limited.parent.mkdir()
-    limited.write_text(_LIMITED)
+    limited = _limited(scratch)
     equal = same = compared = True
     compared_any = False
     for number, run in enumerate(repository.runs):

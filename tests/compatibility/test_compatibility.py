@@ -7,9 +7,10 @@ import pytest
 
 from tests.compatibility import __main__ as command
 from tests.compatibility import data, programs
+from tests.compatibility.checkpoints import Side, compare
 from tests.compatibility.recorded import FILE, Recorded
 from tests.compatibility.repositories import REPOSITORIES, ROCKS
-from tests.compatibility.repository import Repository, Run
+from tests.compatibility.repository import Checkpoint, Repository, Run
 from tests.compatibility.stages import examine, required
 
 
@@ -122,3 +123,26 @@ def test_how_far_repositories_come(tmp_path: Path) -> None:
     result = examine(Repository("me/mine", "c0ffee", "MIT"), folder, [], None, limit)
     assert result.stage == "packages load" and result.problem.startswith("more.lua: 1: unexpected symbol")
     json.dumps(result.as_dict())
+
+
+@pytest.mark.slow
+def test_a_checkpoint_continues_on_both_sides(tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    write = "torch.manualSeed(1) torch.save('a.t7', torch.randn(2)) "
+    th = programs.th([])
+
+    def side(name: str) -> Side:
+        return Side(name, lambda run, inside: [*th, *run.words])
+
+    def compared(resume: str, place: str) -> list[tuple[object, str]]:
+        (tmp_path / place).mkdir()
+        checkpoint = Checkpoint(Run.code(write), Run.code(resume))
+        found = compare(checkpoint, (side("ours"), side("others")), folder, tmp_path / place, [], 120.0)
+        return [(entry.get("same_digits"), entry["problem"]) for entry in found]
+
+    assert compared("print(torch.load('a.t7'):sum())", "equal") == [(True, ""), (True, "")]
+    for _, problem in compared("print(io.open('/dev/urandom', 'rb'):read(1):byte() + os.clock())", "other"):
+        assert "numbers differ" in problem
+    for _, problem in compared("error('no')", "fails"):
+        assert "no" in problem

@@ -73,7 +73,12 @@ for _, row in ipairs{
    { name = 'SoftShrink', f = 'soft_shrink', parameters = { { 'lambda', 0.5 } } },
    { name = 'ELU', f = 'elu', parameters = { { 'alpha', 1 } }, inplace = true, of_output = true,
       text = ' (alpha:%f)' },
-   { name = 'LeakyReLU', f = 'leaky_relu', parameters = { { 'negval', 1 / 100 } }, inplace = true, text = '(%g)' },
+   { name = 'LeakyReLU', f = 'leaky_relu', parameters = { { 'negval', 1 / 100 } }, inplace = true, text = '(%g)',
+      init = function(self)
+         -- a flag in the slope's place is an in-place flag that Torch7 drops
+         if type(self.negval) == 'boolean' then self.negval = 1 / 100 end
+         if self.negval < 0 then self.inplace = false end
+      end },
    { name = 'HardTanh', f = 'hard_tanh', parameters = { { 'min_val', -1 }, { 'max_val', 1 } }, inplace = true,
       check = function(self) assert(self.max_val > self.min_val, 'max_value must be larger than min_value') end },
    { name = 'ReLU6', f = 'relu6', inplace = true },

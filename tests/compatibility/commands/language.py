@@ -7,6 +7,7 @@ from tests.compatibility.repository import SEEDED, Run
 
 _TINY = data.text("data/tiny/input.txt", 400)
 _PTB_FOLDER = data.all_of(*(data.text(f"data/ptb/{part}.txt", 150) for part in ("train", "valid", "test")))
+_FAILED = r"(\d+) failures?|(\d+) errors?"
 _LOSS = r"train_loss = *([-\d.]+)"
 
 RUNS: dict[str, dict[str, object]] = {
@@ -56,7 +57,13 @@ RUNS: dict[str, dict[str, object]] = {
                 "main.lua -rnn_size 16 -word_vec_size 16 -highway_layers 1 -char_vec_size 5 -feature_maps {5,5} "
                 "-kernels {1,2} -num_layers 1 -seq_length 5 -batch_size 4 -max_epochs 1 -print_every 1 "
                 "-max_word_l 12",
-                printed=_LOSS,
+            ),
+            Run.code(
+                "require 'nn' require 'nngraph' torch.manualSeed(1) opt = { cudnn = 0 } TDNN = require 'model.TDNN' "
+                "HighwayMLP = require 'model.HighwayMLP' local net = require('model.LSTMTDNN').lstmtdnn(6, 2, 0, 9, 4, 8, 3, { 3, 4 }, "
+                "{ 1, 2 }, 5, 0, 1, 0, 1, 0) local x = { torch.Tensor{ { 1, 2, 3, 4, 5 }, { 6, 7, 8, 1, 2 } } } "
+                "for k = 2, 5 do x[k] = torch.randn(2, 6) end local y = net:forward(x) "
+                "for k, part in ipairs(y) do print(part:sum(), part:norm()) end",
             )
         ],
     },
@@ -68,7 +75,8 @@ RUNS: dict[str, dict[str, object]] = {
                 "-seq_length 8 -batch_size 4 -max_epochs 1 -wordvec_size 8 -checkpoint_every 20"
             ),
             Run("sample.lua -gpu -1 -length 60 -checkpoint cv/*_20.t7", cuda=True),
-            *Run.each("test/{}_test.lua", "LSTM VanillaRNN TemporalAdapter TemporalCrossEntropyCriterion", cuda=True),
+            Run("test/LSTM_test.lua", cuda=True, lines=SEEDED),
+            *Run.each("test/{}_test.lua", "VanillaRNN TemporalAdapter TemporalCrossEntropyCriterion", ".", _FAILED, True),
         ],
     },
     "OpenNMT/OpenNMT": {
@@ -77,7 +85,7 @@ RUNS: dict[str, dict[str, object]] = {
             Run("preprocess.lua -train_src a.txt -train_tgt a.txt -valid_src c.txt -valid_tgt c.txt -save_data d"),
             Run(
                 "train.lua -data d-train.t7 -save_model m -rnn_size 8 -layers 1 -word_vec_size 8 -end_epoch 1 "
-                "-max_batch_size 8"
+                "-max_batch_size 8", lines=SEEDED, printed="Perplexity ([\\d.]+)",
             ),
             Run("translate.lua -model m_epoch1*.t7 -src c.txt -output out.txt -beam_size 2"),
         ],
@@ -88,7 +96,7 @@ RUNS: dict[str, dict[str, object]] = {
         "runs": [
             Run(
                 "main.lua --edim 8 --lindim 4 --nhop 1 --batchsize 8 --epochs 1 --memsize 5",
-                "MemN2N-lang-model", cuda=True,
+                "MemN2N-lang-model", cuda=True, lines=SEEDED, printed="perplexity : (.*)",
             )
         ],
     },
@@ -99,7 +107,7 @@ RUNS: dict[str, dict[str, object]] = {
         ],
     },
     "facebook/bAbI-tasks": {"runs": [Run("babi-tasks 1 3 2", lines=SEEDED)]},
-    "karpathy/neuraltalk2": {"runs": [Run("test_language_model.lua", cuda=True, lines=SEEDED)]},
+    "karpathy/neuraltalk2": {"runs": [Run("test_language_model.lua", cuda=True, lines=SEEDED, printed=_FAILED)]},
     "wojciechz/learning_to_execute": {"runs": [Run("main.lua -gpuidx 0", lines=16, printed=".*: *([\\d.]+)$")]},
     "facebook/SCRNNs": {
         "runs": [

@@ -74,7 +74,11 @@ RUNS: dict[str, dict[str, object]] = {
         "data": data.vgg(
             "models/VGG_ILSVRC_16_layers_deploy.prototxt", "models/VGG_ILSVRC_16_layers.caffemodel", 16, full=True
         ),
-        "runs": [Run("classification.lua -gpuid -1 -label 243", lines=SEEDED)],
+        "runs": [Run("classification.lua -gpuid -1 -label 243", lines=SEEDED),
+            Run.code("require 'image' local names = {} for file in require('paths').iterfiles('output') do names[#names + 1] = file end "
+                     "table.sort(names) for _, name in ipairs(names) do print('mean', image.load('output/' .. name):mean()) end",
+                     printed="^mean.*"),
+        ],
     },
     "jcjohnson/cnn-benchmarks": {
         "data": data.vgg("models/x.prototxt", "models/x.caffemodel", 16),
@@ -89,6 +93,10 @@ RUNS: dict[str, dict[str, object]] = {
                 "-batch_size 2 -num_passes 2",
                 cuda=True,
             ),
+            Run.code(
+                "require 'nn' local net = torch.load('models/x.t7') net = net.net or net torch.manualSeed(1) net:float() "
+                "local y = net:forward(torch.rand(1, 3, 32, 32):float()) print(y:sum(), y:std(), #net.modules)", cuda=True,
+            ),
         ],
     },
     "facebookarchive/fb.resnet.torch": {
@@ -97,7 +105,8 @@ RUNS: dict[str, dict[str, object]] = {
     },
     "liuzhuang13/DenseNet": {
         "data": data.cifar_of_resnets(),
-        "runs": [Run(f"{_RESNET} -netType densenet -depth 10 -growthRate 4 -backend cunn", cuda=True, printed=_TOP)],
+        "runs": [Run(f"{_RESNET} -netType densenet -depth 10 -growthRate 4 -backend cunn", cuda=True),
+        ],
     },
     "facebookresearch/ResNeXt": {
         "data": data.cifar_of_resnets(32, 16),
@@ -115,13 +124,28 @@ RUNS: dict[str, dict[str, object]] = {
     },
     "torch/tutorials": {
         "runs": [
-            Run("getstarted.lua", "1_getstarted", lines=SEEDED, printed=".*"),
+            Run("getstarted.lua", "1_getstarted", lines=SEEDED),
             Run("A_slicing.lua", "2_supervised", lines=SEEDED, printed=".*"),
         ],
     },
-    "Atcold/torch-Video-Tutorials": {"runs": [Run("-l nn LeNet5.lua", "res/3.2"), Run("-l nn AlexNet.lua", "res/3.2")]},
+    "Atcold/torch-Video-Tutorials": {
+        "runs": [
+            Run("-l nn AlexNet.lua", "res/3.2"),
+            Run.code(
+                "require 'nn' torch.manualSeed(1) local net = dofile 'LeNet5.lua' net:evaluate() local x = torch.randn(2, 1, 32, 32) "
+                "local y = net:forward(x) print(y:sum(), y:std(), net:backward(x, y):norm())", "res/3.2",
+            ),
+        ],
+    },
     "jcjohnson/densecap": {
-        "runs": Run.each("test/{}_test.lua", "BoxIoU ApplyBoxTransform MakeBoxes MakeAnchors BoxRegressionCriterion", cuda=True),
+        "runs": [
+            Run.code(
+                "require 'densecap.modules.ApplyBoxTransform' require 'densecap.modules.BoxIoU' torch.manualSeed(1) "
+                "local boxes, moves = torch.rand(2, 5, 4):add(1), torch.randn(2, 5, 4):mul(0.1) local net = nn.ApplyBoxTransform() "
+                "local y = net:forward{ boxes, moves } print(y:sum(), net:backward({ boxes, moves }, y)[2]:norm()) "
+                "print(nn.BoxIoU():forward{ boxes, torch.rand(2, 3, 4):add(1) }:sum())",
+            )
+        ],
     },
     "jcjohnson/fast-neural-style": {"runs": [Run("test/layer_utils_test.lua", lines=SEEDED, printed=_FAILED)]},
     "kaishengtai/neuralart": {
@@ -205,7 +229,9 @@ RUNS: dict[str, dict[str, object]] = {
         ),
         "runs": [
             Run("test.lua -content in/1.png -style in/2.png -gpu -1 -contentSize 64 -styleSize 64 -saveExt png",
-                lines=SEEDED)
+                lines=SEEDED),
+            Run.code("require 'image' for file in require('paths').iterfiles('output') do print(file) "
+                     "print('mean', image.load('output/' .. file):mean()) end", printed="^mean.*"),
         ],
     },
     "soumith/convnet-benchmarks": {
@@ -240,7 +266,7 @@ RUNS: dict[str, dict[str, object]] = {
         "data": data.provider("x.t7", None, 64, 64),
         "runs": [
             Run(
-                "train.lua", lines=SEEDED,
+                "train.lua", lines=SEEDED, printed=r'"(?:train_loss|train_acc|test_acc)": *([\d.e-]+)',
                 environment=tuple({
                     "dataset": "./x.t7", "data_type": "torch.FloatTensor", "model": "wide-resnet", "depth": "10",
                     "widen_factor": "1", "max_epoch": "1", "batchSize": "16", "save": "logs",

@@ -259,3 +259,17 @@ def test_rows_that_do_not_count_change_nothing(tmp_path: Path) -> None:
         assert(criterion:forward(input:sub(1, 7), target:sub(1, 7)) == 0)
         """,
     )
+
+
+def test_a_flag_in_place_of_leaky_relus_slope_is_dropped(tmp_path: Path) -> None:
+    run_lua(
+        tmp_path,
+        """
+        require 'nn'
+        local module = nn.LeakyReLU(true)
+        local x = torch.Tensor{ -1, 2 }
+        local y = module:forward(x)
+        assert(y[1] == -0.01 and y[2] == 2 and x[1] == -1 and module.negval == 0.01 and not module.inplace)
+        assert(not nn.LeakyReLU(-0.5, true).inplace and nn.LeakyReLU(0.5, true).inplace)
+        """,
+    )
