@@ -43,9 +43,8 @@ _CHECKPOINTS = """
 ## Checkpoints
 
 A checkpoint that one side writes continues on both, and both print the same numbers (to a millionth). By
-the repository's own scripts for char-rnn and fb.resnet.torch; for the others, a net of the repository is
-trained for three steps by optim.sgd with momentum, saved with the optimiser's state, and trained for three
-more. {counted}
+the repository's own scripts for char-rnn; for the others, a net of the repository is trained for three
+steps by optim.sgd with momentum, saved with the optimiser's state, and trained for three more. {counted}
 
 | Repository | Written by th, continued on Torch7 | Written by Torch7, continued on th |
 |---|---|---|

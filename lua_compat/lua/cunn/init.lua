@@ -3,5 +3,7 @@ require 'cutorch'
 require 'nn'
 require 'cunn.data_parallel'
 
+for _, kind in ipairs{ '', 'Double', 'Half' } do require('nn.THNN').give(('torch.Cuda%sTensor'):format(kind)) end
+
 function nn.Module:cudaDouble() return self:type('torch.CudaDoubleTensor') end
 function nn.Module:cudaHalf() return self:type('torch.CudaHalfTensor') end

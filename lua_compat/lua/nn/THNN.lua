@@ -198,12 +198,15 @@ for name, f in pairs(require 'nn.layers_by_arguments') do
    functions[name] = function(...) f(with_tensors(...)) end
 end
 
-for _, type_name in ipairs{ 'torch.FloatTensor', 'torch.DoubleTensor' } do
+-- Gives tensors of a type the functions (cunn does so for CUDA's).
+function THNN.give(type_name)
    local of_type = {}
    for name, f in pairs(functions) do of_type[name] = f end
    THNN.kernels[type_name] = of_type
    torch.getmetatable(type_name).THNN = of_type
 end
+THNN.give 'torch.FloatTensor'
+THNN.give 'torch.DoubleTensor'
 
 function THNN.getState() return nil end
 function THNN.optionalTensor(t) return t and t:cdata() end

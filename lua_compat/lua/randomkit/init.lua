@@ -7,11 +7,30 @@ local overloads = require 'torch.overloads'
 
 randomkit = {}
 
+local get_state, set_state = torch.getRNGState, torch.setRNGState
+
 -- Fills a tensor of doubles, and moves Torch's generator on.
 local function draw(drawn, ...)
-   local generator, state = overloads.default_generator(), torch.getRNGState()
-   generator.pair = kernel.randomkit_draw(drawn, state, generator.pair, ...)
-   torch.setRNGState(state)
+   local generator, state = overloads.default_generator(), get_state()
+   local pair = kernel.randomkit_draw(drawn, state, generator.pair, ...)
+   set_state(state)
+   generator.pair = pair
+end
+
+-- The state of Torch's own generator is a table once randomkit is loaded: with it, the second normal number of a pair.
+function torch.getRNGState(generator)
+   if generator then return get_state(generator) end
+   return { torch = get_state(), randomkit = overloads.default_generator().pair or false }
+end
+
+function torch.setRNGState(generator, state)
+   if state then return set_state(generator, state) end
+   state = generator
+   if type(state) ~= 'table' or state.randomkit == nil then
+      error('State was not saved with randomkit, cannot set it back', 2)
+   end
+   set_state(state.torch)
+   overloads.default_generator().pair = state.randomkit or nil
 end
 
 local function define(name, letters)

@@ -130,9 +130,13 @@ local function guarded(f, ...)
 end
 
 -- th loads Torch and its small companions, Penlight's names (not in the sandbox) and trepl's globals before the script
--- starts.
+-- starts: ours, whatever folder named torch the script lies beside.
 local function load_torch(sandboxed)
-   for _, name in ipairs{ 'torch', 'paths', 'sys', 'xlua', 'th.require' } do require(name) end
+   local path = package.path
+   package.path = ('%s/?.lua;%s/?/init.lua'):format(folder, folder)
+   for _, name in ipairs{ 'torch', 'paths', 'sys', 'xlua' } do require(name) end
+   package.path = path
+   require 'th.require'
    if not sandboxed then require 'th.penlight' end
    require 'th.trepl'
 end

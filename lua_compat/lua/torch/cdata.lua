@@ -74,20 +74,21 @@ local function address(pointer) return tonumber(cast('intptr_t', pointer)) end
 
 for code = 1, types.count do
    local T = types[code]
-   if not T.device then
-      local name = T.name
-      ffi.cdef(STRUCTURES:format(name, element[name], name, name, name, name, name))
-      T.c_storage, T.c_tensor = ffi.typeof('TH' .. name .. 'Storage'), ffi.typeof('TH' .. name .. 'Tensor')
-      T.c_pointer = ffi.typeof(element[name] .. ' *')
-      local storage_pointer, tensor_pointer = ffi.typeof('$ *', T.c_storage), ffi.typeof('$ *', T.c_tensor)
-      function T.tensor_metatable:cdata()
-         local pointer = cast(tensor_pointer, tensor_structure(tensors.check(self, 1, T)))
-         owners[address(pointer)] = self
-         return pointer
-      end
-      function T.storage_metatable:cdata()
-         return cast(storage_pointer, storage_structure(storages.check(self, 1, T)))
-      end
+   local name = T.name
+   -- a CUDA tensor's data lie on the device: THCudaTensor has floats
+   local host = name:gsub('^Cuda', '')
+   local c_type = element[host == '' and 'Float' or host]
+   ffi.cdef(STRUCTURES:format(name, c_type, name, name, name, name, name))
+   T.c_storage, T.c_tensor = ffi.typeof('TH' .. name .. 'Storage'), ffi.typeof('TH' .. name .. 'Tensor')
+   T.c_pointer = ffi.typeof(c_type .. ' *')
+   local storage_pointer, tensor_pointer = ffi.typeof('$ *', T.c_storage), ffi.typeof('$ *', T.c_tensor)
+   function T.tensor_metatable:cdata()
+      local pointer = cast(tensor_pointer, tensor_structure(tensors.check(self, 1, T)))
+      owners[address(pointer)] = self
+      return pointer
+   end
+   function T.storage_metatable:cdata()
+      return cast(storage_pointer, storage_structure(storages.check(self, 1, T)))
    end
 end
 

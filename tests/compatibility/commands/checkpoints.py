@@ -1,5 +1,8 @@
-"""What writes a checkpoint of a repository, and what continues from it: by its own scripts where they can, else three
-steps of optim.sgd with momentum on its net, saved with the optimiser's state, and three more."""
+"""What writes a checkpoint of a repository, and what continues from it.
+
+By its own scripts in char-rnn; otherwise three steps of optim.sgd with momentum on its net, saved with the
+optimiser's state, and three more.
+"""
 
 from tests.compatibility.repository import Checkpoint, Run
 
@@ -21,16 +24,11 @@ def _net(build: str, classes: str = "") -> Checkpoint:
     return Checkpoint(Run.code(f"{classes} {made}"), Run.code(f"{classes} {_STEPS} {_LOAD}"))
 
 
-_RESNET = "main.lua -dataset cifar10 -nGPU 1 -batchSize 16 -nThreads 1 -depth 8 -backend cunn -nEpochs"
 _CHAR_RNN = "train.lua -data_dir data/tiny -gpuid -1 -rnn_size 16 -seq_length 10 -batch_size 5 -max_epochs 1"
 
 CHECKPOINTS: dict[str, Checkpoint] = {
     "karpathy/char-rnn": Checkpoint(
         Run(_CHAR_RNN), Run(f"{_CHAR_RNN} -init_from cv/*.t7", printed=r"train_loss = *([-\d.]+)")
-    ),
-    "facebookarchive/fb.resnet.torch": Checkpoint(
-        Run(f"{_RESNET} 1", cuda=True),
-        Run(f"{_RESNET} 2 -resume checkpoints", cuda=True, printed=r"Err +([\d.]+) .*|top1 +([\d.]+)"),
     ),
     "phillipi/pix2pix": _net(
         "dofile('models.lua') return defineG_unet_128(3, 3, 2), torch.randn(1, 3, 128, 128)", "require 'nngraph'"

@@ -95,12 +95,11 @@ RUNS: dict[str, dict[str, object]] = {
     "deepmind/classic": {
         "runs": [
             Run("tests/module/test.lua", "classic", lines=SEEDED, printed=_FAILED),
-            Run("tests/class/test_with_torch.lua", "classic", lines=SEEDED),
         ],
     },
     "deepmind/torch-totem": {"runs": [Run("tests/test_totem.lua", lines=SEEDED, printed=_FAILED)]},
     "bshillingford/autobw.torch": {
-        "runs": [Run("examples/rnn_example.lua", lines=20, printed=".*"), Run("tests.lua", lines=SEEDED)],
+        "runs": [Run("examples/rnn_example.lua", lines=20, printed=".*")],
     },
     "jagt/pprint.lua": {
         "runs": [

@@ -299,7 +299,7 @@ RUNS: dict[str, dict[str, object]] = {
     "allenai/XNOR-Net": {
         "runs": [
             Run.code(
-                "require 'cudnn' require 'cunn' torch.manualSeed(1) opt = { dropout = 0.1 } dofile('newLayers/BinActiveZ.lua') "
+                "require 'cudnn' require 'cunn' torch.manualSeed(1) nClasses = 10 opt = { dropout = 0.1 } dofile('newLayers/BinActiveZ.lua') "
                 "for _, name in ipairs{ 'alexnet', 'alexnetxnor' } do dofile('models/' .. name .. '.lua') "
                 "local net = createModel():cuda() net:evaluate() "
                 "local y = net:forward(torch.randn(2, 3, 224, 224):cuda()) print(name, y:sum(), y:std()) end",

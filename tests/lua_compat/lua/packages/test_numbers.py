@@ -91,6 +91,11 @@ def test_randomkit_as_it_is_called(tmp_path: Path) -> None:
         local second = randomkit.gauss() -- of the same pair
         torch.manualSeed(seed)
         assert(randomkit.normal(0, 1) == first and randomkit.gauss() == second)
+        randomkit.gauss()
+        local state = torch.getRNGState() -- with the number that waits
+        local drawn = randomkit.gauss(torch.Tensor(3))
+        torch.setRNGState(state)
+        assert(randomkit.gauss(torch.Tensor(3)):equal(drawn) and not pcall(torch.setRNGState, 1))
         local t = randomkit.gamma(torch.Tensor{ 1, 5 }, torch.Tensor{ 2, 3 })
         assert(t:size(1) == 2 and type(randomkit.binomial(10, 0.5)) == 'number')
         assert(torch.random() ~= nil and not pcall(randomkit.gamma, torch.Tensor(2), torch.Tensor(3), 1))

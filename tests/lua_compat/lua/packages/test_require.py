@@ -6,7 +6,7 @@ import pytest
 
 from lua_compat import run
 from lua_compat.runtime.errors import LuaError
-from tests.helpers.commands import run_lua
+from tests.helpers.commands import run_lua, run_th
 
 
 def test_a_missing_package_is_explained_in_one_line(tmp_path: Path) -> None:
@@ -51,3 +51,10 @@ def test_the_line_names_its_place(tmp_path: Path) -> None:
     script.write_text("local x = 1\nrequire 'nosuchpackage'\n")
     with pytest.raises(LuaError, match=r"^\S*main.lua:2: module 'nosuchpackage' not found: th looks in"):
         run(script)
+
+
+def test_a_folder_named_torch_beside_the_script_is_not_torch(tmp_path: Path) -> None:
+    (tmp_path / "torch").mkdir()
+    (tmp_path / "torch" / "init.lua").write_text("require 'torch'\nerror('not this one')\n")
+    result = run_th("-e", "require 'torch' print(torch.ones(2):sum())", cwd=tmp_path)
+    assert (result.returncode, result.stdout) == (0, "2\n"), result.stderr

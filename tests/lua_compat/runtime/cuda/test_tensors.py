@@ -170,6 +170,23 @@ def test_streams_are_of_every_device_and_keep_their_number(monkeypatch: pytest.M
     ]  # fmt: skip
 
 
+def test_thnns_functions_take_tensors_of_the_device(runtime: Runtime) -> None:
+    runtime.run_string(
+        """
+        require 'cunn'
+        local x, weight = torch.randn(2, 3, 5, 5):cuda(), torch.randn(4, 27):cuda()
+        local bias = torch.randn(4):cuda()
+        local output, a, b = torch.CudaTensor(), torch.CudaTensor(), torch.CudaTensor()
+        x.THNN.SpatialConvolutionMM_updateOutput(x:cdata(), output:cdata(), weight:cdata(), bias:cdata(),
+           a:cdata(), b:cdata(), 3, 3, 1, 1, 0, 0)
+        local module = nn.SpatialConvolutionMM(3, 4, 3, 3):cuda()
+        module.weight:copy(weight)
+        module.bias:copy(bias)
+        assert((module:forward(x) - output):abs():max() == 0 and output:dim() == 4)
+        """
+    )
+
+
 def test_linear_algebra_has_methods_on_the_device(runtime: Runtime) -> None:
     close(runtime, "local t = torch.randn(4, 4):cuda() return t * t:inverse(), torch.eye(4)")
     close(runtime, "local t = torch.randn(4, 4):cuda() local x = t:gesv(t) return x, torch.eye(4)")
