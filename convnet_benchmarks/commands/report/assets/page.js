@@ -1,4 +1,5 @@
-// Draws a chart when it comes near the screen, in the colours of the page, and lets the legend hide series.
+// Draws a chart when it comes near the screen, the others when there is time, in the colours of the page; lets
+// the legend hide series.
 "use strict";
 (() => {
   const figures = JSON.parse(document.getElementById("figures").textContent);
@@ -50,6 +51,16 @@
     { rootMargin: "800px" },
   );
   hosts.forEach((host) => near.observe(host));
+
+  // Drawing ends after the event that a browser prints on: all must be there before.
+  const whenIdle = window.requestIdleCallback ?? ((act) => setTimeout(act, 100));
+  async function drawNext() {
+    const left = hosts.find((host) => !host.dataset.state);
+    if (!left) return;
+    await draw(left);
+    whenIdle(drawNext);
+  }
+  addEventListener("load", () => whenIdle(drawNext));
   addEventListener("beforeprint", () => {
     hosts.forEach(draw);
     for (const details of document.querySelectorAll("section details")) details.open = true;

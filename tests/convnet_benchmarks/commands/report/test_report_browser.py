@@ -125,14 +125,23 @@ def test_every_figure_is_drawn_and_nothing_is_loaded(browser: Any, report: str) 
     assert complaints == []
 
 
-def test_only_what_is_near_is_drawn_at_first(browser: Any, report: str) -> None:
+def test_what_is_far_is_drawn_without_being_scrolled_to(browser: Any, report: str) -> None:
+    """A browser prints what is there: it does not wait for what is drawn when it begins to."""
     open_page(browser, report, 1280, 400)
-    states = browser.execute_script(
-        "return [...document.querySelectorAll('[data-figure]')].map((f) => f.dataset.state ?? '')"
+    wait_for(
+        browser,
+        "return [...document.querySelectorAll('[data-figure]')].every((f) => f.dataset.state === 'drawn')",
     )
-    assert states[0] == "drawn" and states[-1] == ""
-    browser.execute_script("document.querySelector('#history').scrollIntoView()")
-    wait_for(browser, "return document.querySelector('#history [data-figure]').dataset.state === 'drawn'")
+    assert browser.execute_script("return scrollY") == 0
+
+
+def test_a_printed_table_is_no_wider_than_the_paper(browser: Any, report: str) -> None:
+    open_page(browser, report, 720)
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    browser.execute_script("for (const one of document.querySelectorAll('details')) one.open = true")
+    wide = "return [...document.querySelectorAll('table')].filter((t) => t.scrollWidth > innerWidth).length"
+    assert browser.execute_script(wide) == 0
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
 
 
 def test_the_pointer_shows_the_exact_numbers(browser: Any, report: str) -> None:
@@ -153,7 +162,7 @@ def test_the_pointer_shows_the_exact_numbers(browser: Any, report: str) -> None:
     text = wait_for(
         browser, DEEP + "return deep(document, '.tip').map((tip) => tip.innerText).find((text) => text)"
     )
-    assert "net alexnet" in text and "batch 2" in text
+    assert "net mobilenetv2_0.25" in text and "batch 2" in text
     assert "throughput 14.1421 images/s" in text and "cpu of a long name" in text
 
 
