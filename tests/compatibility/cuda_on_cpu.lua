@@ -65,7 +65,16 @@ package.preload.cudnn = function()
    cudnn = { benchmark = false, fastest = false, verbose = false, version = 5110 }
    cudnn.SpatialCrossEntropyCriterion = function(weights) return nn.CrossEntropyCriterion(weights) end
    function cudnn.convert(net) return net end
-   return setmetatable(cudnn, { __index = nn })
+   -- layers of its own name, which nets are searched for; what they do is nn's
+   return setmetatable(cudnn, { __index = function(self, name)
+      if not nn[name] then return nil end
+      local class, parent = torch.class('cudnn.' .. name, 'nn.' .. name)
+      -- where cudnn is not told the step of pooling, it is the window's size
+      if name == 'SpatialMaxPooling' or name == 'SpatialAveragePooling' then
+         function class:__init(kW, kH, dW, dH, ...) parent.__init(self, kW, kH, dW or kW, dH or kH, ...) end
+      end
+      return rawget(self, name)
+   end })
 end
 
 local script = table.remove(arg, 1)

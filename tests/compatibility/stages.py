@@ -280,7 +280,9 @@ def _run_all(
         }
         result.runs.append(record)
         other = None
-        if theirs is not None and (run.printed is not None or not outcome.ok):
+        # what prints nothing may make what a later command reads
+        wanted = any(later.printed is not None for later in repository.runs[number:])
+        if theirs is not None and (wanted or not outcome.ok):
             assert torch7 is not None
             words = _words(run, theirs / run.folder, limited)
             if run.cuda:

@@ -69,8 +69,8 @@ local function sampler(options)
       return function(thread)
          local text = profile.dumpstack(thread, format, depth)
          if depth < 0 or not (text:match('^[^ ]*__pow') or text:match('^[^ ]*' .. LENGTH_FILE)) then return text end
-         local frame, behind = profile.dumpstack(thread, format, depth + 1), nil
-         _, behind = frame:find(separator, 1, true)
+         local frame, behind = profile.dumpstack(thread, format, depth + 1)
+         behind = select(2, frame:find(separator, 1, true))
          return behind and frame:sub(behind + 1) or text
       end
    end

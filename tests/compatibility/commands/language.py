@@ -22,11 +22,11 @@ RUNS: dict[str, dict[str, object]] = {
         ],
     },
     "larspars/word-rnn": {
-        "data": _TINY,
+        "data": data.text("data/tiny/input.txt", 4000),
         "runs": [
             Run(
                 "train.lua -data_dir data/tiny -gpuid -1 -rnn_size 16 -seq_length 5 -batch_size 5 -max_epochs 1 "
-                "-word_level 1 -embedding_size 8",
+                "-word_level 1 -embedding_size 8 -train_frac 0.8 -val_frac 0.1", cuda=True, lines=SEEDED,
                 printed=_LOSS,
             )
         ],

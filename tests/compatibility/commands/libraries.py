@@ -128,7 +128,10 @@ RUNS: dict[str, dict[str, object]] = {
                 "local minus = nn.Minus() print(minus:forward(torch.Tensor{ 1, -2 }):sum())", "doc" ),
         ],
     },
-    "nicholas-leonard/dp": {"runs": [Run("-e \"require 'dp' torch.manualSeed(1) dp.test()\"")]},
+    "nicholas-leonard/dp": {
+        # its test of ClassView fails on Torch7, too
+        "runs": [Run("-e \"require 'dp' torch.manualSeed(1) pcall(dp.test)\"", printed=_FAILED)]
+    },
     "szagoruyko/imagine-nn": {"runs": [Run("test/test_lrn.lua", cuda=True, lines=SEEDED)]},
     "torch/gnuplot": {"runs": [Run("-e \"dofile '../test.lua'\"", "doc", printed=_FAILED)]},
     "soumith/matio-ffi.torch": {"runs": [Run("test.lua", "test", lines=SEEDED)]},

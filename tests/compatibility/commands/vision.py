@@ -6,8 +6,8 @@ from tests.compatibility.repository import SEEDED, Run
 _BINARY_MNIST = data.all_of(
     *(data.tensor(f"binarizedMNIST/{part}.t7", 200, 784) for part in ("train", "valid", "test"))
 )
-_RESNET = "main.lua -dataset cifar10 -nGPU 1 -batchSize 16 -nEpochs 1 -nThreads 1"
-_TOP = r"top1 +([\d.]+) *\( *([\d.]+)\)"
+_RESNET = "main.lua -dataset cifar10 -nGPU 1 -batchSize 16 -nEpochs 1 -nThreads 1 -manualSeed 1"
+_TOP = r"Err +([\d.]+)|Test:.*top1 +([\d.]+)"
 _FAILED = r"(\d+) failures?|(\d+) errors?"
 _ERROR = r"Err_?\w*: ([-\d.]+)"
 
@@ -25,7 +25,18 @@ RUNS: dict[str, dict[str, object]] = {
     },
     "Kaixhin/Autoencoders": {
         "data": data.mnist_of_lecun("data"),
-        "runs": [Run(f"main.lua -cpu -model {name} -epochs 1", lines=SEEDED, printed="[Ll]oss: *(.*)") for name in ("AE", "DeepAE", "VAE")],
+        "runs": [
+            *(Run(f"main.lua -cpu -model {name} -epochs 1", lines=SEEDED) for name in ("AE", "DeepAE", "VAE")),
+            Run.code(
+                "require 'nn' require 'optim' package.path = './models/?.lua;' .. package.path torch.manualSeed(1) "
+                "local images = torch.rand(4, 28, 28) for _, name in ipairs{ 'AE', 'DeepAE', 'ConvAE' } do local model = require(name) "
+                "model:createAutoencoder(images) local net = model.autoencoder local weights, gradients = net:getParameters() "
+                "local criterion = nn.BCECriterion() for k = 1, 3 do local _, losses = optim.adam(function() gradients:zero() "
+                "local y = net:forward(images) local loss = criterion:forward(y, images) "
+                "net:backward(images, criterion:backward(y, images)) return loss, gradients end, weights, {}) "
+                "print(name, losses[1], weights:norm()) end end",
+            ),
+        ],
     },
     "soumith/dcgan.torch": {
         "data": data.pictures("images/a", 8, 96, 96, "jpg"),
@@ -42,15 +53,15 @@ RUNS: dict[str, dict[str, object]] = {
         "runs": [
             Run(
                 "train.lua", environment=_gan(niter_decay=0, print_freq=1, which_model_netG="unet128"),
-                lines=SEEDED, printed=_ERROR,
+                lines=SEEDED, printed=r"Epoch: \[1\]\[ *0 .*\[A\] (.*)",
             )
         ],
     },
     "pathak22/context-encoder": {
-        "data": data.pictures("images/a", 4, 160, 160, "jpg"),
+        "data": data.pictures("pictures/a", 1, 160, 160, "jpg"),
         "runs": [
             Run(
-                "train.lua", environment=_gan(nef=2, nBottleneck=8, batchSize=2, fineSize=128, loadSize=140),
+                "train.lua", environment=_gan(DATA_ROOT="pictures", nef=2, nBottleneck=8, batchSize=2, fineSize=128, loadSize=140),
                 lines=SEEDED, printed=_ERROR,
             )
         ],
@@ -105,12 +116,12 @@ RUNS: dict[str, dict[str, object]] = {
     },
     "liuzhuang13/DenseNet": {
         "data": data.cifar_of_resnets(),
-        "runs": [Run(f"{_RESNET} -netType densenet -depth 10 -growthRate 4 -backend cunn", cuda=True),
+        "runs": [Run(f"{_RESNET} -netType densenet -depth 10 -growthRate 4 -backend cunn", cuda=True, printed=_TOP),
         ],
     },
     "facebookresearch/ResNeXt": {
         "data": data.cifar_of_resnets(32, 16),
-        "runs": [Run(f"{_RESNET} -depth 11 -baseWidth 4 -cardinality 2", cuda=True, printed=_TOP)],
+        "runs": [Run(f"{_RESNET} -depth 11 -baseWidth 4 -cardinality 2 -bottleneckType resnext_B", cuda=True, printed=_TOP)],
     },
     "szagoruyko/cifar.torch": {
         "data": data.provider("provider.t7", "Provider", 64, 125),
