@@ -53,17 +53,26 @@ def layer_phases(
     Without accGradParameters for a layer without parameters, and without any for a layer that does not map
     one tensor to one tensor. In-place layers run out of place.
     """
-    for layer, child, args, plain in _recorded_calls(module, input):
-        if not plain:
+    for layer, alone, own_input in layers_alone(module, input):
+        if own_input is None:
             yield layer, {}
             continue
+        times = time_phases(alone, own_input, clock, passes)
+        if not any(parameter.requires_grad for parameter in alone.parameters()):
+            del times["accGradParameters"]
+        yield layer, times
+
+
+def layers_alone(module: nn.Module, input: Tensor) -> Iterator[tuple[Layer, nn.Module, Tensor | None]]:
+    """Yields each layer of a forward pass to be run alone, out of place, with the input it has in the net.
+
+    None instead of the input of a layer that does not map one tensor to one tensor.
+    """
+    for layer, child, args, plain in _recorded_calls(module, input):
         alone = copy.copy(child)
         if getattr(alone, "inplace", False):
             alone.inplace = False  # type: ignore[assignment]
-        times = time_phases(alone, args[0].detach(), clock, passes)
-        if not any(parameter.requires_grad for parameter in child.parameters()):
-            del times["accGradParameters"]
-        yield layer, times
+        yield layer, alone, args[0].detach() if plain else None
 
 
 def _recorded_calls(module: nn.Module, input: Tensor) -> list[tuple[Layer, nn.Module, tuple[Any, ...], bool]]:

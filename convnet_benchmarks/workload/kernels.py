@@ -76,17 +76,23 @@ def open_kernels(
             with phases:
                 yield Opened(lambda: phases.updateOutput(input), phases, phases.report())
             return
-    if backend.channels_last:
-        import torch
-
-        layout = torch.channels_last
-        module.to(memory_format=layout)  # type: ignore[call-overload]
-        input = input.contiguous(memory_format=layout) if input.dim() == 4 else input
+    input = laid_out(backend, module, input)
     with framework_switches(backend):
         if training:
             yield from _on_autograd(backend, module, input, note)
         else:
             yield _inference(backend, module, input)
+
+
+def laid_out(backend: Backend, module: "nn.Module", input: "Tensor") -> "Tensor":
+    """Gives ``module`` the memory layout of ``backend``, and returns ``input`` in it."""
+    if not backend.channels_last:
+        return input
+    import torch
+
+    layout = torch.channels_last
+    module.to(memory_format=layout)  # type: ignore[call-overload]
+    return input.contiguous(memory_format=layout) if input.dim() == 4 else input
 
 
 def phase_steps(phases: "Phases", input: "Tensor") -> dict[str, Callable[[], object]]:

@@ -34,6 +34,11 @@ def steps(setting: Setting) -> list[Step]:
             seconds=120.0,
         ),
         _study(
+            *("ops", *digits, "--backend", "cuda-graph", "--batch-sizes", setting.sized("1,32", "1")),
+            *("--runs", setting.sized(3, 1), "--passes", setting.sized(20, 2), "--json", RESULT),
+            seconds=60.0,
+        ),
+        _study(
             *("sweep", "--nets", setting.sized("googlenet", "recognize_digits"), "--devices", "cuda"),
             *("--batch-sizes", "none", "--largest-batch", "--points", RESULT),
             seconds=120.0,

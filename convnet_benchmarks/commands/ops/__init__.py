@@ -19,7 +19,8 @@ from convnet_benchmarks.options.study import (
 from convnet_benchmarks.options.types import names, positive, sizes
 from convnet_benchmarks.points.cluster import Job, WorkersLost, open_cluster
 from convnet_benchmarks.progress import Progress
-from convnet_benchmarks.workload.devices import DTYPES
+from convnet_benchmarks.workload.backends import BACKENDS, Backend
+from convnet_benchmarks.workload.devices import DTYPES, device_type
 
 if TYPE_CHECKING:
     from convnet_benchmarks.options.study import StudyOutput
@@ -28,11 +29,15 @@ if TYPE_CHECKING:
 SUMMARY = "times by layer and by operator, for a list of batch sizes, on CPU and GPU"
 _BATCHES = [1, 2, 8, 32, 64, 128, 256]
 _TABLES = ("total", "layers", "operators")
+_TABLES_OF_A_GRAPH = ("total", "layers")
+# The engine and torch.compile join layers.
+_BACKENDS = tuple(name for name, backend in BACKENDS.items() if not (backend.engine or backend.compiled))
 _EXAMPLES = (
     "                               the recognize_digits tables of PaddlePaddle",
     "--net resnet50_v1 --batch-sizes 1,32 --runs 3 --csv ops.csv",
     "--net alexnet --batch-sizes 16 --mode training --tables total,layers",
     "--devices cpu --threads 1 --json ops.json",
+    "--devices cuda --backend cuda-graph",
 )
 
 
@@ -44,11 +49,41 @@ def main(arguments: Sequence[str], program: str) -> int:
         raise UserError(f"option --tables: {unknown('table', wrong[0], _TABLES)}")
 
     find_net(vars(options))
+    backend = _backend(options)
     with open_output("ops", options) as output:
         if options.scheduler is None or options.devices is None:
-            options.devices = [str(device) for device in find_devices(options.devices)]
+            options.devices = _devices(backend, options.devices)
         _study(options, output)
     return 0
+
+
+def _backend(options: argparse.Namespace) -> Backend:
+    """Returns the backend that --backend names; raises UserError where its layers cannot be timed."""
+    if options.backend not in _BACKENDS:
+        problem = unknown("backend", options.backend, _BACKENDS)
+        if options.backend in BACKENDS:
+            accepted = ", ".join(_BACKENDS)
+            problem = f"{options.backend} joins layers, so that none can be timed; accepted: {accepted}"
+        raise UserError(f"option --backend: {problem}")
+    backend = BACKENDS[options.backend]
+    if backend.graph and options.mode == "training":
+        raise UserError("option --backend: a CUDA graph joins the phases of training; use --mode inference")
+    if backend.graph and options.tables is _TABLES:
+        options.tables = _TABLES_OF_A_GRAPH
+    if backend.graph and "operators" in options.tables:
+        accepted = ", ".join(_TABLES_OF_A_GRAPH)
+        raise UserError(f"option --tables: a CUDA graph has no operators; accepted with it: {accepted}")
+    return backend
+
+
+def _devices(backend: Backend, asked: Sequence[str] | None) -> list[str]:
+    """Returns the devices asked for, by default those here that the backend is for. Raises UserError."""
+    found = [str(device) for device in find_devices(asked)]
+    reasons = {device: backend.why_not_on(device_type(device)) for device in found}
+    able = [device for device, why in reasons.items() if not why]
+    if not able or (asked is not None and len(able) < len(found)):
+        raise UserError(f"option --backend: {next(filter(None, reasons.values()))} (--devices)")
+    return able
 
 
 def _parser(program: str) -> argparse.ArgumentParser:
@@ -64,6 +99,13 @@ def _parser(program: str) -> argparse.ArgumentParser:
         "--batch-sizes", type=sizes, default=_BATCHES, metavar="N,N", help="[1,2,8,32,64,128,256]"
     )
     parser.add_argument("--devices", type=names, metavar="NAMES", help="cpu, cuda, cuda:N [what is there]")
+    parser.add_argument(
+        "--backend",
+        default="stock",
+        metavar="NAME",
+        help=f"PyTorch's kernels: {', '.join(_BACKENDS)} [stock]; cuda-graph times the net as one graph, and "
+        "each layer alone as another",
+    )
     parser.add_argument("--dtype", choices=DTYPES, default="float32")
     parser.add_argument("--mode", choices=("inference", "training"), default="inference")
     parser.add_argument(

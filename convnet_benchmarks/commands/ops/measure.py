@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks.options.nets import build_net, find_devices, find_net, one_line_errors
 from convnet_benchmarks.timing.loops import Clock, device_clock, run_loop, warm_up
-from convnet_benchmarks.workload.backends import BACKENDS
+from convnet_benchmarks.workload.backends import BACKENDS, Backend
 from convnet_benchmarks.workload.inputs import sample_batch, to_device
-from convnet_benchmarks.workload.kernels import framework_switches
+from convnet_benchmarks.workload.kernels import framework_switches, laid_out, open_kernels
 from convnet_benchmarks.workload.ran import ran_on
 
 if TYPE_CHECKING:
     import torch
     from torch import nn
-
-_BACKEND = BACKENDS["stock"]
 
 
 def run(request: dict[str, Any]) -> list[dict[str, Any]]:
@@ -31,16 +29,19 @@ def run(request: dict[str, Any]) -> list[dict[str, Any]]:
 
     if request["threads"] is not None:
         torch.set_num_threads(request["threads"])
-    with framework_switches(_BACKEND):
-        return _measured(request)
+    backend = BACKENDS[request["backend"]]
+    with framework_switches(backend):
+        return _measured(request, backend)
 
 
-def _measured(request: dict[str, Any]) -> list[dict[str, Any]]:
+def _measured(request: dict[str, Any], backend: Backend) -> list[dict[str, Any]]:
     import torch
 
     dtype = getattr(torch, request["dtype"])
     net = find_net(request)
     measure = _training if request["mode"] == "training" else _inference
+    if backend.graph:
+        measure = _as_graphs
     measured = []
     for device in find_devices(request["devices"]):
         module = build_net(net, request["seed"], device, dtype)
@@ -49,11 +50,12 @@ def _measured(request: dict[str, Any]) -> list[dict[str, Any]]:
             start = time.perf_counter()
             with one_line_errors(f"{request['net']}, batch {batch}, {request['dtype']}, {device}"):
                 input = to_device(sample_batch(net, batch, request["seed"]), device, dtype)
+                input = laid_out(backend, module, input)
                 clock.synchronise()
                 setup_ms = (time.perf_counter() - start) * 1e3
                 found = measure(module, input, clock, request)
             shape, cold = tuple(input.shape), request["cold_cache"]
-            ran = ran_on(net, shape, _BACKEND.name, request["dtype"], device, cold_cache=cold).as_dict()
+            ran = ran_on(net, shape, backend.name, request["dtype"], device, cold_cache=cold).as_dict()
             about = {"device": str(device), "batch": ran["batch_size"], "ran": ran}
             measured.append({**about, "setup_ms": setup_ms, **found})
     return measured
@@ -84,6 +86,27 @@ def _inference(
         if "operators" in request["tables"]:
             found |= _operators(forward, input.device, request["passes"])
     return found
+
+
+def _as_graphs(
+    module: "nn.Module", input: "torch.Tensor", clock: Clock, request: dict[str, Any]
+) -> dict[str, Any]:
+    """Measures the whole net as one CUDA graph, and each layer alone as a graph of its own: inside the
+    whole one a layer cannot be timed.
+    """
+    from convnet_benchmarks.timing.phases import layers_alone
+
+    def graph_ms(module: "nn.Module", input: "torch.Tensor") -> float:
+        with open_kernels(BACKENDS[request["backend"]], module, input, training=False) as opened:
+            warm_up(opened.infer, clock)
+            samples = [run_loop(opened.infer, 1, clock).samples_ms[0] for _ in range(request["passes"])]
+        return statistics.median(samples)
+
+    layers: list[dict[str, Any]] = [
+        {"path": layer.path, "kind": layer.kind, "ms": {} if own is None else graph_ms(alone, own)}
+        for layer, alone, own in layers_alone(module, input)
+    ]
+    return {"total_ms": graph_ms(module, input), "layers": layers}
 
 
 def _training(

@@ -11,7 +11,9 @@ import pytest
 
 from convnet_benchmarks.cli import main
 from convnet_benchmarks.commands.ops.show import mean_of_runs
+from convnet_benchmarks.results.load import load
 from tests.helpers.commands import run_python, started_python
+from tests.helpers.fake_gpu import START
 
 COMMAND = ("-m", "convnet_benchmarks", "ops")
 SMALL = ("--batch-sizes", "1,3", "--passes", "2", "--threads", "1", "--devices", "cpu")
@@ -111,6 +113,14 @@ def test_ctrl_c_keeps_the_finished_runs(tmp_path: Path) -> None:
         (("--devices", "tpu"), "option --devices"),
         (("--tables", "layer"), "accepted: total, layers, operators"),
         (("--csv", "/nowhere/f.csv"), "--csv"),
+        (("--backend", "auto"), "option --backend: auto joins layers, so that none can be timed; accepted: "),
+        (("--backend", "cudagraph"), "unknown backend 'cudagraph' (did you mean cuda-graph?)"),
+        (
+            ("--backend", "cuda-graph", "--devices", "cpu"),
+            "option --backend: backend cuda-graph is for cuda, not for cpu (--devices)",
+        ),
+        (("--backend", "cuda-graph", "--mode", "training"), "a CUDA graph joins the phases of training"),
+        (("--backend", "cuda-graph", "--tables", "total,operators"), "a CUDA graph has no operators"),
     ],
 )
 def test_bad_options_are_one_line(
@@ -119,3 +129,33 @@ def test_bad_options_are_one_line(
     assert main(["ops", *arguments]) == 2
     said = capsys.readouterr().err
     assert message in said and said.count("\n") == 1
+
+
+@pytest.mark.slow
+def test_a_net_and_its_layers_as_cuda_graphs(tmp_path: Path) -> None:
+    """On the GPU that is not there, whose graphs run the captured operators again."""
+    path = tmp_path / "ops.json"
+    done = run_python(
+        *COMMAND, "--batch-sizes", "1,3", "--passes", "2", "--runs", "1", "--devices", "cuda",
+        "--backend", "cuda-graph", "--json", path, fresh=True, environment={"PYTHONPATH": str(START)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert (
+        "GPU" in done.stdout and "layers run alone" in done.stdout and "PyTorch operator" not in done.stdout
+    )
+    for entry in json.loads(path.read_text())["runs"][0]:
+        assert entry["ran"]["backend"] == "cuda-graph" and entry["ran"]["device"] == "cuda:0"
+        assert entry["total_ms"] > 0 and all(layer["ms"] > 0 for layer in entry["layers"])
+        assert [layer["kind"] for layer in entry["layers"]][:2] == ["Conv2d", "ReLU"]
+    (first, *_) = load(str(path)).measurements
+    assert first.software == "cuda-graph, float32"
+
+
+@pytest.mark.slow
+def test_other_kernels_of_pytorch(tmp_path: Path) -> None:
+    path = tmp_path / "ops.json"
+    options = ("--runs", "1", "--tables", "total,operators", "--backend", "no-onednn", "--json", path)
+    done = run_python(*COMMAND, *SMALL, *options)
+    assert done.returncode == 0, done.stderr
+    assert "aten::mkldnn_convolution" not in done.stdout and "slow_conv2d" in done.stdout
+    assert json.loads(path.read_text())["runs"][0][0]["ran"]["backend"] == "no-onednn"
