@@ -161,7 +161,7 @@ def _above_the_roof(points: Sequence[LayerPoint]) -> list[str]:
     far = max(above, key=lambda point: point.share_of_roof or 0.0)
     return [
         f"above the roof: {', '.join(point.path for point in above)}; most of all {far.path}, with "
-        f"{100 * (far.share_of_roof or 0.0):.3g} %. No layer is faster than the machine: its data was in "
+        f"{100 * (far.share_of_roof or 0.0):,.0f} %. No layer is faster than the machine: its data was in "
         "cache, or other programs ran while the roofs were measured, which are then too low; measure "
         "again on a quiet machine"
     ]
