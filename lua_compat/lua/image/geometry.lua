@@ -22,6 +22,12 @@ local function part(src, x, y, width, height)
    return src:narrow(src:dim() - 1, y + 1, height):narrow(src:dim(), x + 1, width)
 end
 
+-- What Torch7 cuts out, turns, or scales by the nearest pixel goes through single precision, in whatever type.
+local function in_single_precision(img)
+   if img:type() == 'torch.DoubleTensor' then img:copy(img:float()) end
+   return img
+end
+
 local CROP = '[destination,] source, startx, starty [, endx, endy] or [destination,] source, format, width, height'
 
 -- From (startx, starty), counted from 0, up to but excluding (endx, endy), by default as much as the destination holds;
@@ -43,11 +49,11 @@ function image.crop(...)
    if not endx then
       if not dst then arguments.wrong('image.crop', CROP) end
       local width, height = size_of(dst)
-      return dst:copy(part(src, startx, starty, width, height))
+      return in_single_precision(dst:copy(part(src, startx, starty, width, height)))
    end
-   local cut = part(src, startx, starty, endx - startx, endy - starty)
+   local cut = in_single_precision(part(src, startx, starty, endx - startx, endy - starty):clone())
    if dst then return image.scale(dst, cut) end
-   return cut:clone()
+   return cut
 end
 
 -- [destination,] source, x, y: moves the image right and down and fills with zeros.
@@ -94,7 +100,7 @@ function image.scale(...)
    mode = arguments.choice('image.scale', 'mode', mode, { 'bilinear', 'bicubic', 'simple' })
    dst = dst or new_like(src, math.max(width, 1), math.max(height, 1))
    kernel['image_scale_' .. mode](dst, src)
-   return dst
+   return mode == 'simple' and in_single_precision(dst) or dst
 end
 
 -- [destination,] source, theta (radians) [, mode 'simple' | 'bilinear']
@@ -108,7 +114,7 @@ function image.rotate(...)
    end
    dst = (dst or src.new()):resizeAs(src)
    kernel[mode == 'simple' and 'image_rotate' or 'image_rotate_bilinear'](dst, src, theta)
-   return dst
+   return in_single_precision(dst)
 end
 
 -- [destination,] source [, interpolation 'simple' | 'bilinear' [, mode 'valid' | 'full']]
@@ -121,7 +127,7 @@ local function to_polar(name, logarithmic)
       local width, height = size_of(src)
       dst = dst or new_like(src, math.max(width, height), math.max(width, height))
       kernel.image_polar(dst, src, logarithmic, mode == 'full', interpolation == 'bilinear')
-      return dst
+      return in_single_precision(dst)
    end
 end
 image.polar, image.logpolar = to_polar('image.polar', false), to_polar('image.logpolar', true)

@@ -172,7 +172,8 @@ function CmdLine:log(file, values)
 end
 
 function CmdLine:help(words)
-   io.write('Usage: ', words and words[0] .. ' ' or '', '[options]')
+   io.write('Usage: ')
+   io.write(words and words[0] .. ' ' or '', '[options]')
    for _, argument in ipairs(self.arguments) do io.write(' <', bare(argument.key), '>') end
    io.write('\n')
    local function shown(line) return line.default ~= nil and line.key or '<' .. bare(line.key) .. '>' end

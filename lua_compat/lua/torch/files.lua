@@ -123,21 +123,24 @@ function MemoryStream:close() end
 
 local File = class.newmetatable('torch.File')
 
+-- Where Torch7 says that errors are: files in memory have no name.
+local function place(state) return state.name and 'THDiskFile.c' or 'THMemoryFile.c' end
+
 local function opened(self, writing)
    local state = states[self]
-   if not state then errors.argument(1, 'torch.File expected, got ' .. (class.typename(self) or type(self))) end
-   if not state.stream then errors.argument(1, 'attempt to use a closed file', 'THDiskFile.c') end
+   if not state then errors.wrong_class(1, 'torch.File', self) end
+   if not state.stream then errors.argument(1, 'attempt to use a closed file', place(state)) end
    if writing == true and not state.writable then
-      errors.argument(1, 'attempt to write in a read-only file', 'THDiskFile.c')
+      errors.argument(1, 'attempt to write in a read-only file', place(state))
    elseif writing == false and not state.readable then
-      errors.argument(1, 'attempt to read in a write-only file', 'THDiskFile.c')
+      errors.argument(1, 'attempt to read in a write-only file', place(state))
    end
    return state
 end
 
 local function failed(state, message)
    state.error = true
-   if not state.quiet then errors.raise(message, 'THDiskFile.c') end
+   if not state.quiet then errors.raise(message, place(state)) end
 end
 
 for method, field in pairs{ isQuiet = 'quiet', isReadable = 'readable', isWritable = 'writable', isBinary = 'binary',

@@ -242,6 +242,24 @@ def test_there_are_pictures_without_torch7s_package(tmp_path: Path) -> None:
     )
 
 
+def test_doubles_pass_through_single_precision_where_torch7s_do(tmp_path: Path) -> None:
+    """Sums to the last bit, as Torch7 printed them."""
+    run_lua(
+        tmp_path,
+        """
+        require 'image'
+        torch.manualSeed(1)
+        local x = torch.rand(2, 6, 6)
+        local function check(image, sum) assert(('%.17g'):format(image:sum()) == sum, sum) end
+        check(image.crop(x, 0, 1, 3, 4), '9.374577421694994')
+        check(image.scale(x, 9, 7, 'simple'), '61.263230490498245')
+        check(image.rotate(x, .3), '31.313524581259117')
+        check(image.rotate(x, .3, 'bilinear'), '32.665028586983681')
+        check(image.polar(x, 'simple', 'full'), '26.412843853235245')
+        """,
+    )
+
+
 @pytest.mark.parametrize("space", ["hsl", "hsv", "lab"])
 def test_colours_there_and_back(space: str) -> None:
     image = torch.rand(3, 5, 6, dtype=torch.float64)
