@@ -20,13 +20,17 @@ PER_BATCH = "ms per batch"
 _MOST_DIGITS = 20
 
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
-_MARKDOWN = r"\s*(?:(?:[*+\-•>]|\d+\.)\s+)*`?"  # as people paste logs: lists, quotations, code
-_LEGACY_LINE = re.compile(rf"{_MARKDOWN}((?:free )?:[A-Za-z -]+(?:\(\))?:)\s+({_NUMBER})")
+_EMPHASIS = r"[*_`]{0,3}"
+# As people paste logs: lists, quotations, headings, tables, code.
+_MARKDOWN = rf"\s*(?:(?:[*+\-•>|$]|#+|\d+[.)])\s+)*{_EMPHASIS}"
+_LEGACY_LINE = re.compile(
+    rf"{_MARKDOWN}((?:free )?:[A-Za-z -]+(?:\(\))?:){_EMPHASIS}[\s|]+{_EMPHASIS}({_NUMBER})"
+)
 _SECONDS_LINE = re.compile(rf"{_MARKDOWN}(t1|feed moyen|dry_run) ({_NUMBER}) seconds")
 _SOUMITH_LINE = re.compile(rf"(\S+)\s+(:[A-Za-z]+(?:\(\))?:)\s+({_NUMBER})")
 _SOUMITH_NET = re.compile(r"ModelType: (.+?)\s+Kernels: (\S+)\s+Input shape: (\d+x\S+)")
 _SOUMITH_LAYER = re.compile(r"CONFIG: (.+)")
-_COMMAND = re.compile(rf"{_MARKDOWN}[#$\s]*(?:th|python3?) (\S+\.(?:lua|py)\b[^`]*)")
+_COMMAND = re.compile(rf"{_MARKDOWN}[#$\s]*(?:th|python3?) (\S+\.(?:lua|py)\b[^`|]*?)[*_\s]*(?:[`|].*)?$")
 _DEVICE = re.compile(r"Running on device: (.+)")
 _OPTION_ECHO = re.compile(r"(opt\.)?([A-Za-z_0-9]+)\t(\S+)")
 _MODEL_START = re.compile(r"[A-Za-z_]\w*\.[A-Za-z]\w* \{")

@@ -40,7 +40,7 @@ def ratio(a: Measurement | None, b: Measurement | None, margin: float = MARGIN) 
     if len(intervals) == 1 and intervals[0] and min(a.value, b.value, intervals[0][0]) > 0:
         return _of_old(a, b, value, margin)
     if slow.interval is None or fast.interval is None or min(slow.interval[0], fast.interval[0]) <= 0:
-        fewest = min(a.samples, b.samples)
+        fewest = min((one.samples for one in (a, b) if not _is_single(one)), default=0)
         reason = (
             f"{fewest} samples, {FEWEST_FOR_A_VERDICT} needed"
             if fewest

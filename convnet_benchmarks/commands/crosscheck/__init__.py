@@ -154,7 +154,13 @@ def _compare(options: argparse.Namespace) -> "Report":
     kinds = [_is_result_file(path) for path in (options.a, options.b)]
     if kinds[0] != kinds[1]:
         log, results = (options.b, options.a) if kinds[0] else (options.a, options.b)
-        load_runs(log)  # raises UserError for a file that is none
+        try:
+            load_runs(log)
+        except UserError as error:
+            from convnet_benchmarks.commands.crosscheck.readers import READERS
+
+            kinds_of_file = ", ".join(READERS)
+            raise UserError(f"{error}, nor is it a result file as {results} ({kinds_of_file})") from None
         raise UserError(f"{log} is a run and {results} a result file: give two of one kind")
     return _compare_results(options) if kinds[0] else _compare_runs(options)
 

@@ -72,6 +72,8 @@ def test_a_single_number_is_judged_by_the_other_ones_interval() -> None:
     assert ratio(log, TIME).verdict == OLD_IS_FASTER
     assert ratio(TIME, replace(log, value=10.0)).verdict == SAME
     assert ratio(replace(TIME, low=5.0), replace(log, value=9.0)).verdict == UNSURE
+    few = ratio(log, replace(TIME, samples=2))
+    assert few.verdict == UNSURE and few.reason == "2 samples, 9 needed"
     old_speed = replace(SPEED, value=20.0, samples=0, low=None, high=None)
     found = ratio(old_speed, SPEED)
     assert (found.verdict, found.value) == (OLD_IS_SLOWER, 5.0) and found.low < 5 < found.high

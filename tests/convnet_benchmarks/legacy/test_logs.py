@@ -100,6 +100,36 @@ def test_lines_pasted_into_a_markdown_list() -> None:
     assert runs[2].times[":TOTAL:"] == 13.220194975535
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "th benchmark.lua -cuda true",
+        "$ th benchmark.lua -cuda true",
+        "**th benchmark.lua -cuda true**",
+        "### `th benchmark.lua -cuda true`",
+        "> - _th benchmark.lua -cuda true_",
+        "2) `th benchmark.lua -cuda true` on a K20m:",
+        "| th benchmark.lua -cuda true | ms |",
+    ],
+)
+def test_a_command_is_a_command_however_it_is_pasted(command: str) -> None:
+    """The lines below it are not those of the run before."""
+    text = f"th benchmark.lua\n:updateOutput(): 9\n\n{command}\nfree :updateOutput(): 1\n:updateOutput(): 2\n"
+    first, second = parse_log(text)
+    assert dict(first.times) == {":updateOutput():": 9.0}
+    assert (second.title, second.options) == ("benchmark.lua -cuda true", {"cuda": "true"})
+    assert dict(second.times) == {"free :updateOutput():": 1.0, ":updateOutput():": 2.0}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [":TOTAL:\t3.5", "* **:TOTAL:** 3.5", "| :TOTAL: | 3.5 |", "1. `:TOTAL: 3.5`", "> __:TOTAL:__ **3.5**"],
+)
+def test_a_line_is_a_line_however_it_is_pasted(line: str) -> None:
+    (run,) = parse_log(line)
+    assert dict(run.times) == {":TOTAL:": 3.5}
+
+
 def test_runs_printed_one_after_the_other_without_a_title() -> None:
     text = ":updateOutput():\t1\n:TOTAL:\t3\n:updateOutput():\t2\n:TOTAL:\t5\n"
     assert [run.times[":TOTAL:"] for run in parse_log(text)] == [3, 5]

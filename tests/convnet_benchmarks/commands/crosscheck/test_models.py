@@ -74,6 +74,7 @@ def test_a_model_of_tables(crosscheck: Command, tmp_path: Path) -> None:
         ((T7 / "cycle.bin.t7",), "B is missing"),
         ((LOGS / "benchmark_cpu.log",), "B is missing"),
         ((LOGS / "benchmark_cpu.log", T7 / "cycle.bin.t7"), "benchmark_cpu.log is a run and"),
+        ((T7 / "cycle.bin.t7", GOLDEN / "probe_nn.lua"), "nor is it a result file as"),
         ((LOGS / "benchmark_help.log", LOGS / "benchmark_cpu.log"), "no line of a convnet benchmark in it"),
         ((T7 / "cycle.bin.t7", T7 / "cycle.bin.t7", "--rtol", "x"), "--rtol: 'x' is not a number from 0 up"),
         ((T7 / "net.bin.t7", T7 / "net.bin.t7", "--only", "y"), "nothing to compare: no value that --only y"),
