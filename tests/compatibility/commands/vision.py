@@ -129,8 +129,8 @@ RUNS: dict[str, dict[str, object]] = {
     },
     "torch/demos": {
         "runs": [
-            Run("example-linear-regression.lua", "linear-regression", lines=40, printed=".*"),
-            Run("example-logistic-regression.lua", "logistic-regression", lines=60, printed="(?:loss|approx|text).*"),
+            Run("example-linear-regression.lua", "linear-regression", lines=3, printed="loss = (.*)"),
+            Run("example-logistic-regression.lua", "logistic-regression", lines=60, printed="loss = (.*)"),
         ],
     },
     "torch/tutorials": {
