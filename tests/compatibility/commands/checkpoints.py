@@ -43,10 +43,7 @@ CHECKPOINTS: dict[str, Checkpoint] = {
         "'reflect-start', use_instance_norm = 1, tanh_constant = 150, tv_strength = 1e-6 }, torch.randn(1, 3, 32, 32)",
         "require 'fast_neural_style.models'",
     ),
-    "szagoruyko/wide-residual-networks": _net(
-        "return dofile('models/wide-resnet.lua'){ depth = 10, widen_factor = 1, num_classes = 10, dropout = 0, "
-        "imageSize = 32, shortcutType = 'B' }, torch.randn(2, 3, 32, 32)",
-    ),
+    "eladhoffer/convNet.torch": _net("return dofile('models/MNIST.lua'), torch.randn(2, 1, 28, 28)", "require 'dpnn'"),
     "Element-Research/rnn": _net(
         "return nn.Sequential():add(nn.SplitTable(1)):add(nn.Sequencer(nn.FastLSTM(4, 5))):add(nn.JoinTable(1)), "
         "torch.randn(3, 2, 4)", "require 'rnn'",
