@@ -1,6 +1,10 @@
 -- The package fbcunn: those of its layers that applications outside of Facebook use, on tensors of any device.
 require 'nn'
 require 'fbnn'
+-- The original needs a GPU; here its layers do without one, and have cunn where there is one.
+if not pcall(require, 'cunn') then
+   package.loaded.cutorch, package.loaded.cunn = nil, nil -- Lua remembers that they failed
+end
 local kernel = require('torch.kernels').of_tensors
 local whole_numbers = require 'nn.whole_numbers'
 

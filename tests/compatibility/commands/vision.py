@@ -136,7 +136,7 @@ RUNS: dict[str, dict[str, object]] = {
     "torch/tutorials": {
         "runs": [
             Run("getstarted.lua", "1_getstarted", lines=SEEDED),
-            Run("A_slicing.lua", "2_supervised", lines=SEEDED, printed=".*"),
+            Run("A_slicing.lua", "2_supervised", lines=SEEDED, printed=".*", stdin="!\n"),
         ],
     },
     "Atcold/torch-Video-Tutorials": {
