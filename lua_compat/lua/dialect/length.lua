@@ -38,10 +38,11 @@ local function length(base, x)
    local kind = type(x)
    if kind == 'string' then return #x end
    local metatable = metatable_of(x)
+   -- numbers may have a metatable, too (torch-autograd gives them one)
+   local comparison = kind == 'number' and comparisons[x]
+   if comparison then return comparison end
    if metatable == nil then
       if kind == 'table' then return #x end
-      local comparison = kind == 'number' and comparisons[x]
-      if comparison then return comparison end
       return refuse(base, x)
    end
    local method = kind ~= 'cdata' and rawget(metatable, '__len')

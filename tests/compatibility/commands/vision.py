@@ -277,7 +277,8 @@ RUNS: dict[str, dict[str, object]] = {
         "data": data.provider("x.t7", None, 64, 64),
         "runs": [
             Run(
-                "train.lua", lines=SEEDED, printed=r'"train_loss": *([\d.e-]+)',
+                # what its threads draw depends on which is ready first, on Torch7, too: nothing to compare
+                "train.lua", lines=SEEDED,
                 environment=tuple({
                     "dataset": "./x.t7", "data_type": "torch.FloatTensor", "model": "wide-resnet", "depth": "10",
                     "widen_factor": "1", "max_epoch": "1", "batchSize": "16", "save": "logs",

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from lupa import luajit21
 
 from lua_compat import run
+from tests.helpers.commands import run_lua
 from tests.helpers.places import GOLDEN, ROOT
 
 SOURCE_LUA = ROOT / "lua_compat" / "lua" / "dialect" / "source.lua"
@@ -587,5 +588,19 @@ def test_halves_are_written_further_from_zero(tmp_path: Path) -> None:
             local ok, problem = pcall(function() return (wrong[1]):format(wrong[2]) end)
             assert(problem:find("bad argument #%d to '[format?]+'"), problem)
         end
+        """,
+    )
+
+
+def test_comparisons_where_numbers_have_a_metatable(tmp_path: Path) -> None:
+    run_lua(
+        tmp_path,
+        """
+        local asked = setmetatable({}, { __lt = function() return true end })
+        debug.setmetatable(1.0, { __add = function(a, b) return b + a end })
+        assert(asked < asked)
+        local f = loadstring('return function(n) while n > 0 do n = n - 1 end return n < 3 end')()
+        assert(f(2) and torch.rand(3):size(1) == 3)
+        debug.setmetatable(1.0, nil)
         """,
     )
