@@ -130,7 +130,7 @@ RUNS: dict[str, dict[str, object]] = {
     },
     "nicholas-leonard/dp": {
         # its test of ClassView fails on Torch7, too
-        "runs": [Run("-e \"require 'dp' torch.manualSeed(1) pcall(dp.test)\"", printed=_FAILED)]
+        "runs": [Run("-e \"require 'dp' torch.manualSeed(1) pcall(dp.test)\"", printed=_FAILED, environment=[("TORCH_DATA_PATH", ".")])]
     },
     "szagoruyko/imagine-nn": {"runs": [Run("test/test_lrn.lua", cuda=True, lines=SEEDED)]},
     "torch/gnuplot": {"runs": [Run("-e \"dofile '../test.lua'\"", "doc", printed=_FAILED)]},
