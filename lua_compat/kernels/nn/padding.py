@@ -27,11 +27,22 @@ def _pad(mode: str) -> Callable[..., Tensor]:
     return padded
 
 
+def _check_reflection(x: Tensor, sides: tuple[int, ...]) -> None:
+    """Raises ValueError where more is reflected than there is: PyTorch's backward would read outside."""
+    for number, width in enumerate(sides):
+        size = x.shape[-1 - number // 2]
+        if not -size < width < size:
+            raise ValueError(f"reflection padding: {width} at a side of {size}")
+
+
 def _padding_gradient(plane: Callable[..., Tensor], volume: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """PyTorch's own backward of a padding of images, or of volumes."""
 
     def gradient(x: Tensor, grad: Tensor, *sides: float) -> Tensor:
-        return (plane if len(sides) == 4 else volume)(grad, x, whole(*sides))
+        widths = whole(*sides)
+        if plane is _aten.reflection_pad2d_backward:
+            _check_reflection(x, widths)
+        return (plane if len(sides) == 4 else volume)(grad, x, widths)
 
     return gradient
 

@@ -1,5 +1,6 @@
 -- Convolutions of images (batch x) planes x height x width, of volumes (with time before height) and of sequences
 -- (batch x) frames x features.
+local math = require('th.own').math
 local kernel = require('torch.kernels').of_tensors
 local layer = require 'nn.layer'
 local volumes = require 'nn.volumes'

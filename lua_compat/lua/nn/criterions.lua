@@ -1,4 +1,5 @@
 -- Losses of an output and a target.
+local math = require('th.own').math
 local kernel = require('torch.kernels').of_tensors
 local whole_numbers = require 'nn.whole_numbers'
 local Criterion = torch.getmetatable('nn.Criterion')

@@ -1,6 +1,7 @@
 -- nn's kernels for few elements, computed here: what they compute, lua_compat/kernels/nn says. Each gets the kernel's
 -- arguments, tensors as records, and returns whether it computed, and the result; whatever is unusual, and every error, is
 -- left to the kernel.
+local math = require('th.own').math
 local memory = require 'torch.memory'
 local few = require 'torch.few'
 local kernels = require 'torch.kernels'

@@ -4,6 +4,7 @@
 --    init   function(self, ...): sets the fields from the constructor's arguments
 --    f      the kernel's name, or what gives it for a module and its input; arguments(self, input) are its numbers
 --    text   function(self): what is printed after the type name
+local math = require('th.own').math
 local kernel = require('torch.kernels').of_tensors
 local Module = torch.getmetatable('nn.Module')
 

@@ -1,6 +1,7 @@
 -- Functions of Torch7's THNN that no module of nn has as it is: sparse and indexed linear layers, dilated transposed
 -- convolutions, upsampled and pooled volumes, sampling at a grid, unfolding. By name, with THNN's arguments as tensors
 -- and numbers (nn/THNN.lua).
+local math = require('th.own').math
 local kernel = require('torch.kernels').of_tensors
 local whole_numbers = require 'nn.whole_numbers'
 

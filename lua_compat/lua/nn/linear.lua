@@ -1,4 +1,5 @@
 -- Products with a matrix of parameters.
+local math = require('th.own').math
 local kernel = require('torch.kernels').of_tensors
 local whole_numbers = require 'nn.whole_numbers'
 

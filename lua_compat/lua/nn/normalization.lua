@@ -1,4 +1,5 @@
 -- Normalization over the batch, over planes, over the neighbourhood in an image, and of vectors.
+local math = require('th.own').math
 local kernel = require('torch.kernels').of_tensors
 local layer = require 'nn.layer'
 local Module = torch.getmetatable('nn.Module')

@@ -1,4 +1,5 @@
 -- A border around images and volumes, and values before or after those of a dimension.
+local math = require('th.own').math
 local layer = require 'nn.layer'
 local Module = torch.getmetatable('nn.Module')
 

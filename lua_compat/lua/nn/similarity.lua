@@ -1,4 +1,5 @@
 -- Vectors compared with stored ones, or with each other.
+local math = require('th.own').math
 local kernel = require('torch.kernels').of_tensors
 local layer = require 'nn.layer'
 local whole_numbers = require 'nn.whole_numbers'

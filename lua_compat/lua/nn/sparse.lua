@@ -1,4 +1,5 @@
 -- Linear layers for sparse inputs: elements that are not listed are zero.
+local math = require('th.own').math
 local kernel = require('torch.kernels').of_tensors
 local whole_numbers = require 'nn.whole_numbers'
 local Module = torch.getmetatable('nn.Module')

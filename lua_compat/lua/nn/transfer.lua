@@ -3,6 +3,7 @@
 --    inplace: whether the constructor ends with an in-place flag
 --    of_output: whether the derivative is computed from the output
 --    init: more fields that Torch7's module has
+local math = require('th.own').math
 local kernel = require('torch.kernels').of_tensors
 local layer = require 'nn.layer'
 

@@ -1,4 +1,5 @@
 -- Larger images and volumes: input (batch x) planes x (depth x) height x width.
+local math = require('th.own').math
 local layer = require 'nn.layer'
 
 local function check_scale(scale)

@@ -1,4 +1,5 @@
 -- Drawing categories by their probabilities.
+local math = require('th.own').math
 local ffi = require 'ffi'
 local bit = require 'bit'
 local unit = require('torch.generator').unit

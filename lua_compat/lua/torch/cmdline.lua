@@ -1,4 +1,5 @@
 -- torch.CmdLine: options and arguments of a script, its help and its log.
+local math = require('th.own').math
 local CmdLine = torch.class('torch.CmdLine')
 
 -- Lua's own order of a table's keys differs from run to run; what is printed should not.

@@ -1,4 +1,5 @@
 -- New tensors with known contents, and tensors put together or cut from others.
+local math = require('th.own').math
 local types = require 'torch.types'
 local memory = require 'torch.memory'
 local errors = require 'torch.errors'
@@ -178,8 +179,10 @@ local function concatenate(r, list, d)
    if d < 1 then errors.raise(('invalid dimension %d'):format(d), 'THTensorMath.c:2712') end
    local full = math.max(nd, d)
    local sizes, total = {}, 0
+   local filled = {} -- chosen now: r may be one of those without elements, and is about to get some
    for _, t in ipairs(list) do
       if t.nd > 0 then
+         filled[#filled + 1] = t
          for k = 1, full do
             local size = k <= t.nd and t[2 * k - 1] or 1
             if k == d then
@@ -194,8 +197,8 @@ local function concatenate(r, list, d)
    end
    if total == 0 then return end
    sizes[d] = total
-   for _, t in ipairs(list) do
-      if t.S and t.S == r.S then -- resizing r must not touch what is still to be read
+   for _, t in ipairs(filled) do
+      if t.S == r.S then -- resizing r must not touch what is still to be read
          local fresh = memory.temporary(r.T)
          concatenate(fresh, list, d)
          resize(r, full, sizes)
@@ -204,16 +207,14 @@ local function concatenate(r, list, d)
    end
    resize(r, full, sizes)
    local first = 0
-   for _, t in ipairs(list) do
-      if t.nd > 0 then
-         local size = d <= t.nd and t[2 * d - 1] or 1
-         local part = memory.copy_view(r)
-         part.temporary = true
-         part.off = r.off + first * r[2 * d]
-         part[2 * d - 1] = size
-         pointwise.copy(part, t)
-         first = first + size
-      end
+   for _, t in ipairs(filled) do
+      local size = d <= t.nd and t[2 * d - 1] or 1
+      local part = memory.copy_view(r)
+      part.temporary = true
+      part.off = r.off + first * r[2 * d]
+      part[2 * d - 1] = size
+      pointwise.copy(part, t)
+      first = first + size
    end
 end
 

@@ -5,7 +5,7 @@ local memory = require 'torch.memory'
 local compiled = require 'torch.compiled'
 local shared = require 'th.python'
 
-local select = select
+local select, type, error = select, type, error
 
 -- Kernels that Lua computes itself where that is faster: functions of the same arguments, tensors as records, that give
 -- whether they did, and the result (nn/few.lua).
@@ -38,13 +38,24 @@ local function in_records(lookup, first, ...)
    return memory.records[first] or first, in_records(lookup, ...)
 end
 
+-- What a kernel takes beside tensors: PyTorch is given no object of Lua's.
+local PLAIN = { number = true, string = true, boolean = true, ['nil'] = true, cdata = true }
+local function plain(value)
+   if not PLAIN[type(value)] then error(('number expected, got %s'):format(torch.typename(value) or type(value)), 0) end
+   return value
+end
+local function plain_all(...)
+   for k = 1, select('#', ...) do plain((select(k, ...))) end
+   return ...
+end
+
 local function build(name, lookup)
    local signature = shared.functions.signature(name)
    local parameters, lines, passed, given, outs = {}, {}, {}, {}, {}
    for k = 1, #signature do
       local letter = signature:sub(k, k)
       if letter == '*' or letter == '+' then
-         parameters[k], passed[k], given[k] = '...', letter == '*' and 'handles(...)' or '...', '...'
+         parameters[k], passed[k], given[k] = '...', letter == '*' and 'handles(...)' or 'plain_all(...)', '...'
       else
          parameters[k] = 'a' .. k
          if letter == 'o' or letter == 't' then
@@ -53,7 +64,7 @@ local function build(name, lookup)
             passed[k] = ('r%d and %s(r%d) or 0'):format(k, letter == 'o' and 'resizable_handle' or 'handle', k)
             if letter == 'o' then outs[#outs + 1] = 'r' .. k end
          else
-            passed[k], given[k] = 'a' .. k, 'a' .. k
+            passed[k], given[k] = ('plain(a%d)'):format(k), 'a' .. k
          end
       end
    end
@@ -62,7 +73,7 @@ local function build(name, lookup)
    if in_lua[name] then
       lines[#lines + 1] = ('   local done, result = in_lua(%s)\n   if done then return result end'):format(table.concat(given, ', '))
    end
-   local names = 'kernel, handle, resizable_handle, handles, relay, records, in_lua'
+   local names = 'kernel, handle, resizable_handle, handles, relay, records, in_lua, plain, plain_all'
    local source = ('local %s = ...\nreturn function(%s)\n%s\n   return %s\nend'):format(names,
       table.concat(parameters, ', '), table.concat(lines, '\n'), call)
    local function handles(first, ...)
@@ -70,7 +81,7 @@ local function build(name, lookup)
       return memory.handle(lookup == '%s' and first or memory.records[first]), handles(...)
    end
    return compiled.from_text(source, 'kernel ' .. name)(shared.functions[name], memory.handle, memory.resizable_handle,
-      handles, relay, memory.records, in_lua[name])
+      handles, relay, memory.records, in_lua[name], plain, plain_all)
 end
 
 -- A kernel's function is built when Python is first called: PyTorch, which knows what the kernel takes, is loaded for that.

@@ -15,6 +15,7 @@
 -- which goes with it), fixed (it cannot grow: it is a file's memory, or, shared, that of another Lua state, too), shown (a script
 -- has had its userdata).
 -- Both may have c, the C structure that stands for them (torch/cdata.lua).
+local math = require('th.own').math
 local ffi = require 'ffi'
 local types = require 'torch.types'
 local errors = require 'torch.errors'

@@ -1,4 +1,5 @@
 -- Element by element: arithmetic, functions of one element, comparisons, copies.
+local math = require('th.own').math
 local types = require 'torch.types'
 local memory = require 'torch.memory'
 local errors = require 'torch.errors'

@@ -1,4 +1,5 @@
 -- Tensors and storages as text.
+local math = require('th.own').math
 local types = require 'torch.types'
 local memory = require 'torch.memory'
 local python = require('th.python').functions

@@ -1,4 +1,5 @@
 -- Random numbers: generators, single draws, and tensors filled with draws.
+local math = require('th.own').math
 local types = require 'torch.types'
 local memory = require 'torch.memory'
 local class = require 'torch.class'

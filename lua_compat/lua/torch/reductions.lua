@@ -1,4 +1,5 @@
 -- Sums, extrema, sorting: over all elements or along a dimension, which keeps size 1.
+local math = require('th.own').math
 local types = require 'torch.types'
 local memory = require 'torch.memory'
 local errors = require 'torch.errors'

@@ -1,4 +1,5 @@
 -- Objects written to files and read back: torch.File's writeObject and readObject, torch.save and torch.load.
+local math = require('th.own').math
 local types = require 'torch.types'
 local memory = require 'torch.memory'
 local class = require 'torch.class'

@@ -1,4 +1,5 @@
 -- Other functions of torch: queries about objects, threads, clocks, including files.
+local math = require('th.own').math
 local ffi = require 'ffi'
 local memory = require 'torch.memory'
 local class = require 'torch.class'

@@ -18,6 +18,7 @@ from tests.helpers.places import ROOT
 _SOURCE = Path(__file__).with_name("guard_pages.c")
 _PER_PROCESS = 40_000
 _MEGABYTES = 200
+_SHOWN = 20_000  # characters
 
 
 class Defect(Exception):
@@ -79,7 +80,8 @@ def _run_in_one_process(first: int, count: int, *more: str) -> Iterator[dict[str
             yield from map(json.loads, worker.stdout)
         errors.seek(0)
         if worker.returncode:
-            text = errors.read()[-20_000:].decode(errors="replace")
+            text = errors.read().decode(errors="replace")
+            text = text if len(text) < _SHOWN else f"{text[: _SHOWN // 2]}\n...\n{text[-_SHOWN // 2 :]}"
             raise Defect(f"{text}\nended with {worker.returncode}")
         if more:
             raise Defect(errors.read().decode(errors="replace"))

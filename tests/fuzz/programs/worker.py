@@ -3,8 +3,8 @@
 Torch7 is made ready once; each batch of programs is then run by a copy of the process (fork), so that every
 batch begins with the same memory, and one that ends its process is found again. A line of JSON goes to stdout
 after each batch: how many programs, calls and errors it had, and the programs that were given up for taking
-too long. If a program ends its process, what it called goes to stderr, and the exit code is 1. With ``show``
-as fourth argument each call is written to stderr before it is made.
+too long or too much memory. If a program ends its process, what it called goes to stderr, and the exit code
+is 1. With ``show`` as fourth argument each call is written to stderr before it is made.
 """
 
 import gc
@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from lua_compat import t7
+from lua_compat.runtime.errors import LuaError
 from lua_compat.runtime.state import Runtime
 from lua_compat.sandbox.worker import PACKAGES, load_numpy_without_threads, warm_up
 
@@ -26,6 +27,8 @@ _SOURCE = Path(__file__).with_name("programs.lua")
 _BATCH = 1000
 _STEP = 25  # programs between two notes of how far a batch has come
 _SECONDS = 1.5  # of processor time for a step, or a program on its own; most take a thousandth
+_NO_MEMORY = 3  # an exit code
+_GIVEN_UP = (-signal.SIGPROF, _NO_MEMORY)
 
 # What a sandboxed script may use of torch, tensors and storages, but for what changes later programs.
 _NAMES = """
@@ -94,7 +97,7 @@ def _in_a_copy(programs: Programs, first: int, count: int) -> tuple[int, int]:
         calls = raised = 0
         for at in range(first, first + count, _STEP):
             signal.setitimer(signal.ITIMER_PROF, _SECONDS)  # its signal ends the process
-            made = programs.run(at, min(_STEP, first + count - at))
+            made = _run(programs, at, min(_STEP, first + count - at))
             calls, raised = calls + made[0], raised + made[1]
             os.write(writing, f"{at + _STEP} {calls} {raised}\n".encode())
         os._exit(0)
@@ -108,6 +111,16 @@ def _in_a_copy(programs: Programs, first: int, count: int) -> tuple[int, int]:
     return calls, raised
 
 
+def _run(programs: Programs, first: int, count: int) -> tuple[int, int]:
+    """Runs programs in this process; ends it where memory runs out beside what a program calls."""
+    try:
+        return programs.run(first, count)
+    except (MemoryError, LuaError) as error:
+        if isinstance(error, MemoryError) or "memory" in str(error):
+            os._exit(_NO_MEMORY)
+        raise
+
+
 def _show_the_end(programs: Programs, first: int, last: int, code: int) -> None:
     """Runs programs that end their process once more, and shows those that may be it."""
     said = f"programs {first} to {last} ended their process with {code}"
@@ -119,7 +132,7 @@ def _show_the_end(programs: Programs, first: int, last: int, code: int) -> None:
             programs.show(begin, count)
             os._exit(0)
         again = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        if again not in (0, -signal.SIGPROF):
+        if again not in (0, *_GIVEN_UP):
             print(f"{said}; from {begin} on, as shown: {again}", file=sys.stderr)
             return
     print(f"{said}, but not again", file=sys.stderr)
@@ -137,7 +150,7 @@ def _batches(programs: Programs, first: int, count: int) -> Iterator[dict[str, o
                 made = _in_a_copy(programs, at, end - at)
                 calls, raised, at = calls + made[0], raised + made[1], end
             except _Ended as ended:
-                if ended.code != -signal.SIGPROF:
+                if ended.code not in _GIVEN_UP:
                     raise
                 calls, raised, at = calls + ended.calls, raised + ended.raised, ended.at
                 for number in range(at, min(at + _STEP, end)):
@@ -149,11 +162,11 @@ def _batches(programs: Programs, first: int, count: int) -> Iterator[dict[str, o
 
 
 def _alone(programs: Programs, number: int) -> tuple[int, int] | None:
-    """Runs one program; None for one that takes too long."""
+    """Runs one program; None for one that takes too long, or too much memory."""
     try:
         return _in_a_copy(programs, number, 1)
     except _Ended as ended:
-        if ended.code != -signal.SIGPROF:
+        if ended.code not in _GIVEN_UP:
             raise
         return None
 

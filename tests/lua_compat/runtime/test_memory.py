@@ -270,3 +270,18 @@ def test_a_result_that_does_not_fit_leaves_the_tensor_as_it_was(tmp_path: Path) 
     assert result.returncode == 0, result.stderr
     refused, kept = result.stdout.splitlines()
     assert refused.startswith("false") and kept.split() == ["8", "8"]
+
+
+def test_a_script_that_replaces_functions_of_math_changes_no_view() -> None:
+    code = """
+        local real = {}
+        for name, f in pairs(math) do
+            if type(f) == 'function' then real[name], math[name] = f, function() return 1e6 end end
+        end
+        local parts, range = torch.ones(9):split(4), torch.range(1, 4)
+        local views = { torch.ones(4):unfold(1, 2, 1), torch.ones(3, 3):diag(), range, unpack(parts) }
+        for name, f in pairs(real) do math[name] = f end
+        for _, view in ipairs(views) do io.write(table.concat(view:size():totable(), 'x'), ' ') end
+    """
+    result = run_th("-e", code)
+    assert (result.returncode, result.stdout.split()) == (0, ["3x2", "3", "4", "4", "4", "1"]), result.stderr

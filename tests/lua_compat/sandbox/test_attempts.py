@@ -337,6 +337,20 @@ ATTEMPTS: dict[str, tuple[str, str]] = {
         "return done or kept:fill(1):sum() ~= 5000 or not kept:isSameSizeAs(m.output)",
         "",
     ),
+    "a result that is one of what is put together": (
+        "local r, b = torch.ByteTensor(), torch.ByteTensor(1, 3):fill(7) r:cat(b, r)\n"
+        "return r:nElement() ~= 3 or r:sum() ~= 21",
+        "",
+    ),
+    "a reflection of more than there is": (
+        "local m, x = nn.SpatialReflectionPadding(2), torch.rand(2, 3, 3) local y = m:forward(x)\n"
+        "m.pad_b, m.pad_t = 4, 0 m:backward(x, y)",
+        "reflection padding: 4",
+    ),
+    "a tensor in place of a kernel's number": (
+        "local m, x = nn.SoftPlus(), torch.ones(3) m.beta = torch.HalfTensor(3) m:updateGradInput(x, x)",
+        "number expected, got torch.HalfTensor",
+    ),
     "a kernel that finds no memory for its result": (
         "local m = nn.SpatialConvolutionMM(1, 2, 4, 4, 1, 1, 1) m.padW = 2^32 + 1\n"
         "pcall(m.forward, m, torch.rand(5, 1, 2, 3)) local first = m.output:nElement()\n"
