@@ -20,7 +20,8 @@ python -m tests.compatibility FOLDER --out docs/compatibility.md --json report.j
 ```
 
 on {date} (Python {python}, PyTorch {torch}), where FOLDER holds the repositories as `git clone` leaves them,
-each as OWNER+NAME, at the commit that its link shows. Their commands, and the small data made for them from a
+each as OWNER+NAME, at the commit that its link shows; what was mended after a run was run again with
+`--only NAME`, which keeps the other rows. Their commands, and the small data made for them from a
 seed, are in `tests/compatibility/`. Nothing of the repositories is kept here.
 
 {counted}
