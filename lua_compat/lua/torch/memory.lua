@@ -632,6 +632,7 @@ end
 
 -- Points r at a storage (record S of userdata owner, or nil).
 function memory.set_storage(r, S, owner, off, nd, sizes, strides)
+   if S and S.tag ~= r.T.storage_tag then error(('%s expected'):format(r.T.storage), 0) end
    if type(off) == 'number' and off < 0 then error('Tensor: invalid storage offset', 0) end
    check_whole(off, 0, 'Tensor: storage offset')
    drop(r)

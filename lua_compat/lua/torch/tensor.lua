@@ -391,7 +391,7 @@ function Tensor.expand(result, tensor, ...)
          error('incorrect size: only supporting singleton expansion (size=1)', 2)
       end
    end
-   set_storage(check(result, 1), r.S, r.owner, r.off, nd, sizes, strides)
+   set_storage(check(result, 1, r.T), r.S, r.owner, r.off, nd, sizes, strides)
    return result
 end
 

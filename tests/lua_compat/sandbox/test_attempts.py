@@ -342,6 +342,10 @@ ATTEMPTS: dict[str, tuple[str, str]] = {
         "return r:nElement() ~= 3 or r:sum() ~= 21",
         "",
     ),
+    "an expansion of another type's elements": (
+        "torch.DoubleTensor(1):expand(torch.ByteTensor(1, 5), 5, 5)",
+        "torch.ByteTensor expected",
+    ),
     "a reflection of more than there is": (
         "local m, x = nn.SpatialReflectionPadding(2), torch.rand(2, 3, 3) local y = m:forward(x)\n"
         "m.pad_b, m.pad_t = 4, 0 m:backward(x, y)",
