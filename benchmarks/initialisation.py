@@ -30,7 +30,7 @@ print(timer:time().real)
 
 def ours() -> float:
     """Returns the seconds it takes to fill the net's parameters."""
-    module = registry.on_meta(registry.find(NET)).to_empty(device="cpu")
+    module = registry.with_memory(registry.on_meta(registry.find(NET)))
     start = time.perf_counter()
     initialise(module, Generator(1))
     return time.perf_counter() - start

@@ -275,10 +275,13 @@ function Squeeze:setNumInputDims(count)
 end
 function Squeeze:updateOutput(input)
    assert(input and torch.isTensor(input), 'Squeeze only works on tensors')
-   local d = self.dim
-   if d and self.numInputDims and input:dim() == self.numInputDims + 1 then d = d + 1 end
+   local d, in_batch = self.dim, input:dim() == (self.numInputDims or 0) + 1 and self.numInputDims
    self.output:set(input)
-   if d then self.output:squeeze(input, d) else self.output:squeeze(input) end
+   if d then self.output:squeeze(input, in_batch and d + 1 or d)
+   else
+      self.output:squeeze(input)
+      if in_batch and input:size(1) == 1 then self.output:view(self.output, 1, unpack(self.output:size():totable())) end
+   end
    return self.output
 end
 function Squeeze:updateGradInput(input, gradOutput)

@@ -285,9 +285,23 @@ end
 -- Two inputs compared row by row
 layer.pair{ name = 'DotProduct', f = 'dot_product' }
 layer.pair{ name = 'CosineDistance', f = 'cosine_distance' }
-layer.pair{ name = 'PairwiseDistance', f = 'pairwise_distance',
+local PairwiseDistance = layer.pair{ name = 'PairwiseDistance', f = 'pairwise_distance',
    init = function(self, p)
       self.norm = p or 2
       self.gradInput, self.diff = {}, torch.Tensor()
    end,
    arguments = function(self) return self.norm end }
+local pairwise_gradients = PairwiseDistance.updateGradInput
+
+-- The slope of an absolute value at 0 is drawn: either side.
+function PairwiseDistance:updateGradInput(input, gradOutput)
+   local first, second = unpack(pairwise_gradients(self, input, gradOutput))
+   local equal = self.norm == 1 and torch.eq(input[1], input[2])
+   if equal and equal:any() then
+      equal, first, second = equal:view(-1), first:view(-1), second:view(-1)
+      for i = 1, equal:size(1) do
+         if equal[i] == 1 and torch.random(2) == 1 then first[i], second[i] = -first[i], -second[i] end
+      end
+   end
+   return self.gradInput
+end

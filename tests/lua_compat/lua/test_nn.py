@@ -273,3 +273,33 @@ def test_a_flag_in_place_of_leaky_relus_slope_is_dropped(tmp_path: Path) -> None
         assert(not nn.LeakyReLU(-0.5, true).inplace and nn.LeakyReLU(0.5, true).inplace)
         """,
     )
+
+
+def test_the_slope_of_a_distance_at_0_is_drawn_as_torch7_draws_it(tmp_path: Path) -> None:
+    run_lua(
+        tmp_path,
+        """
+        require 'nn'
+        torch.manualSeed(3)
+        local a = torch.Tensor{ { 1, 2, 2 }, { 2, 2, 1 } }
+        local b = torch.Tensor{ { 1, 2, 1 }, { 2, 2, 2 } }
+        local g = nn.PairwiseDistance(1):backward({ a, b }, torch.Tensor{ 3, 5 })
+        assert(table.concat(g[1]:view(-1):totable(), ' ') == '-3 -3 3 5 5 -5')
+        assert((g[1] + g[2]):abs():max() == 0 and torch.random() == 1249426360)
+        """,
+    )
+
+
+def test_squeeze_keeps_a_batch_of_one(tmp_path: Path) -> None:
+    run_lua(
+        tmp_path,
+        """
+        require 'nn'
+        local function sizes(input, ...)
+            return table.concat(nn.Squeeze(...):forward(input):size():totable(), 'x')
+        end
+        assert(sizes(torch.rand(1, 2, 1, 3), nil, 3) == '1x2x3')
+        assert(sizes(torch.rand(1, 1, 3), nil, 2) == '1x3')
+        assert(sizes(torch.rand(1, 2, 1, 3)) == '2x3' and sizes(torch.rand(1, 2, 1, 3), 2, 3) == '1x2x3')
+        """,
+    )
