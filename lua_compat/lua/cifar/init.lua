@@ -1,6 +1,6 @@
 -- The package cifar: the files of CIFAR-10 and CIFAR-100 in their binary form, which the user has, as bytes: N x 3 x 32 x 32,
 -- with labels from 0. They are looked for in the folder of CIFAR_FOLDER and in the usual ones.
-local paths = require 'paths'
+local datasets = require 'th.datasets'
 require 'torch'
 
 local cifar = {}
@@ -9,20 +9,11 @@ local PLACES = { os.getenv('CIFAR_FOLDER') or 'data', 'data', 'cifar-10-batches-
    'data/cifar-10-batches-bin', 'data/cifar-100-binary', '.' }
 local PIXELS = 3 * 32 * 32
 
-local function find(name)
-   for _, place in ipairs(PLACES) do
-      local path = paths.concat(place, name)
-      if paths.filep(path) then return path end
-   end
-   error(('cifar: no file %s in %s: get the binary version (unpacked) and name its folder in CIFAR_FOLDER'):format(name,
-      table.concat(PLACES, ', ')), 0)
-end
-
 -- The records of files: `labels` bytes and a picture each.
 local function read(names, labels)
    local parts = {}
    for place, name in ipairs(names) do
-      local path = find(name)
+      local path = datasets.find('cifar', name, PLACES, 'the binary version (unpacked)')
       local file = torch.DiskFile(path):binary()
       file:seekEnd()
       local bytes = file:position() - 1

@@ -1,24 +1,15 @@
 -- The package mnist: the four files of MNIST, which the user has, as bytes. They are looked for in the folder of
 -- MNIST_FOLDER, in data/ and mnist/ of the working folder, and there.
-local paths = require 'paths'
+local datasets = require 'th.datasets'
 
 local mnist = {}
 
 local PLACES = { os.getenv('MNIST_FOLDER') or 'data', 'data', 'mnist', 'data/mnist', '.' }
 
-local function find(name)
-   for _, place in ipairs(PLACES) do
-      local path = paths.concat(place, name)
-      if paths.filep(path) then return path end
-   end
-   error(('mnist: no file %s in %s: get it (unpacked) and name its folder in MNIST_FOLDER'):format(name,
-      table.concat(PLACES, ', ')), 0)
-end
-
 -- A tensor in the format of the files: 8 for bytes and the number of dimensions in the last two bytes of a word, the sizes,
 -- the elements.
 local function read(name)
-   local path = find(name)
+   local path = datasets.find('mnist', name, PLACES, 'it (unpacked)')
    local file = torch.DiskFile(path):bigEndianEncoding():binary()
    local function bad(problem) error(('mnist: %s %s'):format(path, problem), 0) end
    local ok, dimensions = pcall(function() return file:readInt() - 0x800 end)
