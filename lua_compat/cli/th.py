@@ -36,7 +36,8 @@ Runs a Lua script written for Torch7, on PyTorch; without a script, an interacti
   --cpu-as-cuda      run a CUDA script on the CPU: cutorch, cunn, cudnn and ccn2 are there, without a GPU
   --trust-functions  torch.load makes functions, which are code, from every file; without this only from files
                        in the folder of SCRIPT or the working folder, or written by SCRIPT
-  --same-order       pairs goes through string keys in the same order in every run (Linux)
+  --same-order       pairs goes through string keys in the same order in every run (Linux), and random numbers
+                       begin with the same seed
   --sandbox          run SCRIPT without files, processes, ffi, debug, bytecode and Python
                        (--sandbox=weaker: also where the system lacks Landlock or seccomp), within
   --memory MB          so much memory [1024],

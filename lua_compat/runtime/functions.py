@@ -11,6 +11,7 @@ from typing import Any
 
 from lua_compat.kernels import find_kernel, kernel_modules, sandboxed_kernels
 from lua_compat.kernels.strings import to_lua
+from lua_compat.kernels.system import new_seed
 from lua_compat.runtime import pytorch
 from lua_compat.runtime.pytorch import PyTorch
 from lua_compat.runtime.threads import Crew, NewState
@@ -21,7 +22,7 @@ Function = Callable[..., Any]
 # Beside the kernels that their modules name, the functions that an untrusted script may call.
 _SANDBOXED = frozenset(
     {
-        "exit", "message", "new", "slab", "slab_storage", "release_slab", "empty", "storage_of",
+        "exit", "message", "new", "slab", "slab_storage", "release_slab", "first_seed", "empty", "storage_of",
         "storage_resize", "view", "release", "raise_kept", "alive", "has_cuda", "cuda_why_not", "cuda_note",
         "set_num_threads", "signature",
     }
@@ -31,6 +32,7 @@ _SANDBOXED = frozenset(
 class Functions:
     """The functions of one Lua state. They lead to nothing that leads back: Python frees them at once.
 
+    ``first_seed``: what generators of random numbers begin with; None: with another number each time.
     ``notes``: whether stderr is told that the CPU stands in for a GPU.
     ``sandboxed``: all but those named as harmless refuse. ``crew``, ``new_state``: the threads of the script,
     and what makes the state of one more; ``in_thread``: this is the state of one. ``trusted``: the files
@@ -39,7 +41,7 @@ class Functions:
 
     def __init__(
         self, side: PyTorch, crew: Crew, new_state: NewState, trusted: TrustedFiles, *,
-        sandboxed: bool, in_thread: bool, notes: bool,
+        first_seed: int | None, sandboxed: bool, in_thread: bool, notes: bool,
     ) -> None:  # fmt: skip
         self._pytorch, self._sandboxed, self._notes = side, sandboxed, notes
         self._for_threads = crew.functions(lambda: side.handles, new_state)
@@ -48,6 +50,7 @@ class Functions:
             "message": _message,
             "slab": side.slabs.request,
             "release_slab": side.slabs.release,
+            "first_seed": new_seed if first_seed is None else lambda: first_seed,
             "alive": side.alive,
             "has_cuda": lambda: side.place is not None,
             "set_num_threads": side.set_num_threads,

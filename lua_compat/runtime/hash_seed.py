@@ -8,6 +8,9 @@ the same order comes out where both beginnings are the same:
 - the first draw: LuaJIT asks the C library's ``syscall`` for it (on Linux), and its reference to that
   function is replaced while a state is made;
 - the addresses: the process is started again without the system's address randomisation.
+
+LuaJIT also draws whenever it gives up compiling a loop, and what it compiles depends on the values: a state
+with the same order begins its random numbers with the same seed, too.
 """
 
 import ctypes
@@ -29,6 +32,8 @@ _SYMBOL_BYTES, _RELOCATION_BYTES = 24, 24
 # getrandom's number, the buffer, its size and the flags: all that LuaJIT ever asks of syscall
 _SYSCALL = ctypes.CFUNCTYPE(ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint)
 _lock = threading.Lock()
+
+FIRST_SEED = 5489  # the Mersenne twister's own: http://www.math.sci.hiroshima-u.ac.jp/m-mat/MT/MT2002/CODES/mt19937ar.c
 
 # Linux's personality(2)
 _ASK, _NO_RANDOMISATION = 0xFFFFFFFF, 0x0040000

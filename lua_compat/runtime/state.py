@@ -13,7 +13,7 @@ from lupa import luajit21
 from lua_compat.kernels.strings import to_lua
 from lua_compat.runtime.errors import LuaError
 from lua_compat.runtime.functions import Functions
-from lua_compat.runtime.hash_seed import fixed_hash_seed
+from lua_compat.runtime.hash_seed import FIRST_SEED, fixed_hash_seed
 from lua_compat.runtime.interrupts import LoopStopper
 from lua_compat.runtime.pytorch import PyTorch, is_loaded
 from lua_compat.runtime.threads import Crew
@@ -38,7 +38,8 @@ class Runtime:
 
     ``cpu_as_cuda``: CUDA's packages and types are there, on the CPU, as stderr is told if there are
     ``notes``; otherwise where PyTorch has CUDA.
-    ``same_order``: string keys are ordered as in every other such state (runtime/hash_seed.py).
+    ``same_order``: string keys are ordered, and random numbers begin, as in every other such state
+    (runtime/hash_seed.py).
     ``sandboxed``: of Python's functions only those can be called that are named as harmless.
     ``lock_down`` takes the rest away from scripts.
     ``crew``: what the threads of a script share; whoever gives one calls its ``leave`` when the script has
@@ -83,7 +84,14 @@ class Runtime:
         )
         self._pytorch = PyTorch(cpu_as_cuda=cpu_as_cuda, with_cuda=not sandboxed, in_thread=in_thread)
         functions = Functions(
-            self._pytorch, crew, new_state, trusted, sandboxed=sandboxed, in_thread=in_thread, notes=notes
+            self._pytorch,
+            crew,
+            new_state,
+            trusted,
+            first_seed=FIRST_SEED if same_order else None,
+            sandboxed=sandboxed,
+            in_thread=in_thread,
+            notes=notes,
         )
         boot = (LUA_FOLDER / "th" / "boot.lua").read_text(encoding="utf-8")
         table = self._lua.table_from

@@ -108,7 +108,7 @@ local proto = newproxy(true)
 
 local function new_generator()
    local ud = newproxy(proto)
-   records[ud] = generator.new(overloads.GENERATOR_TAG, python.new_seed() % 2 ^ 32)
+   records[ud] = generator.new(overloads.GENERATOR_TAG, python.first_seed() % 2 ^ 32)
    return ud
 end
 

@@ -37,6 +37,7 @@ def test_every_run_has_the_same_order(tmp_path: Path) -> None:
     script.write_text(
         "require 'nn'\nlocal function order()" + KEYS + "end\n"
         "for k in pairs(nn.Linear(2, 3)) do io.write(k, ' ') end\nprint(order())\n"
+        "print(torch.initialSeed(), torch.Generator() and torch.random())\n"
     )
     command = [sys.executable, "-m", "lua_compat", "--same-order", str(script)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
