@@ -4,13 +4,9 @@ import torch
 from torch import Tensor
 
 __all__ = [
-    "arithmetic_sequence", "cross", "diag", "eye", "geometric_sequence", "repeat_tensor", "tril", "triu",
+    "arithmetic_sequence", "cross", "diag", "geometric_sequence", "repeat_tensor", "tril", "triu",
 ]  # fmt: skip
 SANDBOXED = __all__
-
-
-def eye(out: Tensor) -> None:
-    out.zero_().diagonal().fill_(1)
 
 
 def arithmetic_sequence(out: Tensor, first: float, step: float) -> None:

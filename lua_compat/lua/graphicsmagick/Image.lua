@@ -343,8 +343,9 @@ local function take(self, pixels)
 end
 
 local function reversed(pixels, dim)
-   local places = torch.range(pixels:size(dim), 1, -1):long()
-   return pixels:index(dim, places)
+   local mirrored = torch.DoubleTensor(pixels:size())
+   kernel.image_flip(mirrored, pixels, dim)
+   return mirrored
 end
 
 function Image:flip() return take(self, reversed(pixels_of(self), 1)) end

@@ -3,7 +3,6 @@
 -- and numbers (nn/THNN.lua).
 local math = require('th.own').math
 local kernel = require('torch.kernels').of_tensors
-local whole_numbers = require 'nn.whole_numbers'
 
 local functions = {}
 
@@ -16,19 +15,15 @@ end
 
 -- Sparse linear layers: the input is entries x (example, index, value), for "legacy" examples x entries x (index, value)
 
-local function zero_touched(gradWeight, gradBias, lastInput)
-   local columns = whole_numbers.beside(gradWeight)
-   kernel.sparse_linear_columns(columns, lastInput, gradWeight)
-   gradBias:zero()
-   if columns:nElement() > 0 then gradWeight:indexFill(2, columns, 0) end
+-- The fields that nn.SparseLinear's methods read when gradients were accumulated for one input alone.
+local function after_one_input(weight, bias, gradWeight, gradBias, lastInput)
+   return { weight = weight, bias = bias, gradWeight = gradWeight, gradBias = gradBias, lastInput = lastInput, sparseUpdate = 1 }
 end
-
+local function zero_touched(gradWeight, gradBias, lastInput)
+   nn.SparseLinear.zeroGradParameters(after_one_input(gradWeight, nil, gradWeight, gradBias, lastInput))
+end
 local function update_touched(weight, bias, gradWeight, gradBias, lastInput, rate)
-   local columns = whole_numbers.beside(weight)
-   kernel.sparse_linear_columns(columns, lastInput, weight)
-   if columns:nElement() == 0 then return end
-   bias:add(-rate, gradBias)
-   weight:indexAdd(2, columns, gradWeight:index(2, columns):mul(-rate))
+   nn.SparseLinear.updateParameters(after_one_input(weight, bias, gradWeight, gradBias, lastInput), rate)
 end
 
 local function add_gradients(input, gradOutput, gradWeight, gradBias, weight, _, decay, scale)
@@ -61,51 +56,38 @@ function functions.IndexLinear_updateParameters(gradWeight, gradBias, weight, bi
    kernel.index_linear_update_parameters(gradWeight, gradBias, weight, bias, keys, offset, decay, rate)
 end
 
--- Transposed convolutions with dilation. ``buffers``: how many tensors stand before the numbers that nothing needs here;
--- numbers(...): steps, paddings, what is added at the end, dilations, each (time,) width, height
+-- Convolutions. ``buffers``: how many tensors stand before the numbers that nothing needs here; numbers(...): the kind,
+-- steps, paddings, what is added at the end, dilations, each (time,) width, height
 
-local function define_transposed(name, buffers, numbers)
+local function define_convolution(name, buffers, numbers)
    functions[name .. '_updateOutput'] = function(input, output, weight, bias, ...)
-      kernel.convolution(output, input, weight, bias, 'transposed', numbers(select(buffers[1] + 1, ...)))
+      kernel.convolution(output, input, weight, bias, numbers(select(buffers[1] + 1, ...)))
    end
    functions[name .. '_updateGradInput'] = function(input, gradOutput, gradInput, weight, ...)
-      kernel.convolution_grad_input(gradInput, input, gradOutput, weight, nil, 'transposed',
-         numbers(select(buffers[2] + 1, ...)))
+      kernel.convolution_grad_input(gradInput, input, gradOutput, weight, nil, numbers(select(buffers[2] + 1, ...)))
    end
    functions[name .. '_accGradParameters'] = function(input, gradOutput, gradWeight, gradBias, ...)
       local scale = select(select('#', ...), ...)
       kernel.convolution_grad_parameters(gradWeight, gradBias, input, gradOutput, gradWeight, gradBias, scale,
-         'transposed', numbers(select(buffers[3] + 1, ...)))
+         numbers(select(buffers[3] + 1, ...)))
    end
 end
-define_transposed('SpatialFullDilatedConvolution', { 2, 1, 2 },
+define_convolution('SpatialFullDilatedConvolution', { 2, 1, 2 },
    function(_, _, dW, dH, padW, padH, dilationW, dilationH, adjW, adjH)
-      return dW, dH, padW, padH, adjW, adjH, dilationW, dilationH
+      return 'transposed', dW, dH, padW, padH, adjW, adjH, dilationW, dilationH
    end)
-define_transposed('VolumetricFullDilatedConvolution', { 2, 2, 2 },
+define_convolution('VolumetricFullDilatedConvolution', { 2, 2, 2 },
    function(dT, dW, dH, padT, padW, padH, dilationT, dilationW, dilationH, adjT, adjW, adjH)
-      return dT, dW, dH, padT, padW, padH, adjT, adjW, adjH, dilationT, dilationW, dilationH
+      return 'transposed', dT, dW, dH, padT, padW, padH, adjT, adjW, adjH, dilationT, dilationW, dilationH
    end)
-
--- Convolution of volumes. Torch7 refuses a padding of zero, and leaves out any other.
-
-local function steps_without_padding(dT, dW, dH, padT, padW, padH)
-   if padT == 0 and padW == 0 and padH == 0 then
-      error('bad argument #9 to \'v\' (padding not supported by CPU backend)', 0)
-   end
-   return 'plain', dT, dW, dH, 0, 0, 0
-end
-function functions.VolumetricConvolution_updateOutput(input, output, weight, bias, _, _, ...)
-   kernel.convolution(output, input, weight, bias, steps_without_padding(...))
-end
-function functions.VolumetricConvolution_updateGradInput(input, gradOutput, gradInput, weight, _, ...)
-   kernel.convolution_grad_input(gradInput, input, gradOutput, weight, nil, steps_without_padding(...))
-end
-function functions.VolumetricConvolution_accGradParameters(input, gradOutput, gradWeight, gradBias, _, _, ...)
-   local scale = select(select('#', ...), ...)
-   kernel.convolution_grad_parameters(gradWeight, gradBias, input, gradOutput, gradWeight, gradBias, scale,
-      steps_without_padding(...))
-end
+-- Torch7 refuses a padding of zero, and leaves out any other.
+define_convolution('VolumetricConvolution', { 2, 1, 2 },
+   function(dT, dW, dH, padT, padW, padH)
+      if padT == 0 and padW == 0 and padH == 0 then
+         error('bad argument #9 to \'v\' (padding not supported by CPU backend)', 0)
+      end
+      return 'plain', dT, dW, dH, 0, 0, 0
+   end)
 
 -- Volumes, pooled and larger
 

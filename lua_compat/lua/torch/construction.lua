@@ -47,10 +47,7 @@ for name, value in pairs{ zeros = 0, ones = 1 } do
    local function filled(method)
       return function(T, ...)
          local ud, r = sized_result(T, ...)
-         if not ud then
-            local usage = SIZES_USAGE:format(T.name)
-            overloads.refuse(method and usage or usage:gsub('%*%S*', '[%0]', 1), method, ...)
-         end
+         if not ud then overloads.refuse_result(SIZES_USAGE:format(T.name), method, ...) end
          pointwise.fill(r, value)
          return ud
       end

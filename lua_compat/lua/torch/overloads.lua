@@ -198,6 +198,12 @@ function overloads.refuse(expected, method, ...)
    error(text, 0)
 end
 
+-- The same for a function that makes a result if none is given: the result, told with a `*`, is optional in `usage`, while a
+-- method has its own.
+function overloads.refuse_result(usage, method, ...)
+   overloads.refuse(method and usage or usage:gsub('%*%S*', '[%0]', 1), method, ...)
+end
+
 local function usage_error(variants, T, method, ...)
    local expected = {}
    local makes_results = false -- 'N': what the variant before takes, where results need not be given

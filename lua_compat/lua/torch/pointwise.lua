@@ -270,10 +270,16 @@ local scalar_functions = {
 }
 for _, name in ipairs{ 'log', 'log1p', 'exp', 'cos', 'acos', 'cosh', 'sin', 'asin', 'sinh', 'tan', 'atan', 'tanh',
    'sqrt', 'round', 'ceil', 'floor', 'trunc', 'abs', 'frac', 'rsqrt', 'sigmoid' } do
-   define(name, { 'R t', unary(name), 's', scalar_functions[name] or math[name] }, overloads.floating, { 'R t', unary(name) })
+   local each = unary(name)
+   local function define_for(which)
+      define(name, { 'R t', each, 's', scalar_functions[name] or math[name] }, which, { 'R t', each })
+   end
+   define_for(overloads.floating)
+   if name == 'abs' then
+      define_for(types.named('Int', 'Long', 'Short', 'Char'))
+      if types.CudaByte then define('abs', { 'R t', each }, { types.CudaByte }) end
+   end
 end
-define('abs', { 'R t', unary 'abs', 's', math.abs }, types.named('Int', 'Long', 'Short', 'Char'), { 'R t', unary 'abs' })
-if types.CudaByte then define('abs', { 'R t', unary 'abs' }, { types.CudaByte }) end
 define('neg', { 'R t', unary 'neg' }, overloads.floating)
 define('cinv', { 'R t', unary 'reciprocal' }, overloads.floating)
 define('sign', { 'R t', unary 'sign' })

@@ -203,13 +203,17 @@ end)
 local function check_probability(p)
    if not (p >= 0 and p <= 1) then errors.argument(1, 'must be >= 0 and <= 1', 'THRandom.c:292') end
 end
--- The elements of r or, where they lie on a device, a copy of them in main memory.
-local function readable(r)
-   if not r.T.device then return r end
-   local copy = dense(r, r.T.host)
-   pointwise.copy(copy, r)
-   return copy
+
+-- r, or a copy of it, whose elements lie one after the other in main memory.
+local function in_a_row(r)
+   local row = dense(r, r.T.host or r.T)
+   if row ~= r then pointwise.copy(row, r) end
+   return row
 end
+
+-- The elements of r or, where they lie on a device, a copy of them in main memory.
+local function readable(r) return r.T.device and in_a_row(r) or r end
+
 local function fill_each(r, g, p)
    if count(r) ~= count(p) then errors.raise('inconsistent tensor size', 'THTensorRandom.c') end
    if r.nd == 0 then return end
@@ -287,10 +291,7 @@ for name, fill in pairs(plain) do
          local ud
          if without_generator(...) then ud = drawn(T, without_generator(...))
          else ud = drawn(T, overloads.default_generator(), ...) end
-         if not ud then
-            local usage = DRAWN_USAGE:format(T.name)
-            overloads.refuse(method and usage or usage:gsub('%*%S*', '[%0]', 1), method, ...)
-         end
+         if not ud then overloads.refuse_result(DRAWN_USAGE:format(T.name), method, ...) end
          return ud
       end
    end
@@ -360,13 +361,6 @@ define('multinomialAliasSetup_', { 'T l r', function(weights, l, r)
    if to ~= l then pointwise.copy(l, to) end
    if probabilities ~= r then pointwise.copy(r, probabilities) end
 end }, floating)
-
--- r, or a copy of it, whose elements lie one after the other in main memory.
-local function in_a_row(r)
-   local row = dense(r, r.T.host or r.T)
-   if row ~= r then pointwise.copy(row, r) end
-   return row
-end
 
 -- As in Torch7, where the wrapped function counts its argument down in place: an alias comes out one too low, and the
 -- aliases themselves are one lower after each call. cutorch's stay as they are.

@@ -537,6 +537,5 @@ return {
    long_storage = long_storage,
    long_list = long_list,
    select_dimension = select_dimension,
-   described = errors.described,
    squeeze = squeezing(false),
 }

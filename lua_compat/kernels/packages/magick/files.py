@@ -6,13 +6,12 @@ import zlib
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from lua_compat.kernels.arrays import array_of
 from lua_compat.kernels.image.files import pillow, png_16_bits
 from lua_compat.kernels.packages.extras import extra
-from lua_compat.kernels.packages.magick.quanta import MOST
+from lua_compat.kernels.packages.magick.quanta import MOST, give
 from lua_compat.kernels.results import Out
 from lua_compat.kernels.strings import from_lua, to_lua
 
@@ -83,7 +82,7 @@ def magick_read(out: Out, source: str, is_path: bool, columns: float, rows: floa
         raise ValueError(
             to_lua(f"magick.Image: error loading image: {where}: {str(error).splitlines()[0]}")
         ) from None
-    out.resize_(pixels.shape).copy_(torch.from_numpy(np.ascontiguousarray(pixels)))
+    give(out, pixels)
     alpha = bool(mode in ("RGBA", "LA", "PA") or "transparency" in info)
     bits = 16 if wide is not None or mode.startswith("I") else 8
     profiles = [bytes(part) for part in (info.get("icc_profile") or b"", info.get("exif") or b"", iptc)]
@@ -177,7 +176,7 @@ def magick_profile_change(out: Out, picture: Tensor, before: str, after: str) ->
     except cms.PyCMSError as error:
         raise ValueError(f"magick.Image: error profile image: {error}") from None
     result = np.concatenate([np.asarray(changed, np.float64) * 257, pixels[..., 3:]], -1)
-    out.resize_(result.shape).copy_(torch.from_numpy(result))
+    give(out, result)
 
 
 def _said(value: Any) -> str:

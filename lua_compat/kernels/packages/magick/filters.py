@@ -4,11 +4,10 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from lua_compat.kernels.arrays import array_of
-from lua_compat.kernels.packages.magick.quanta import MOST, rounded
+from lua_compat.kernels.packages.magick.quanta import MOST, give, rounded, weighed
 from lua_compat.kernels.results import Out
 
 __all__ = ["magick_affine", "magick_blur", "magick_compose", "magick_sharpen", "magick_unsharp"]
@@ -16,10 +15,6 @@ SANDBOXED = __all__
 
 _FINER = 3  # points of a Gaussian for each pixel of a blur
 _WIDEST = 1001
-
-
-def _give(out: Tensor, pixels: np.ndarray) -> None:
-    out.resize_(pixels.shape).copy_(torch.from_numpy(np.ascontiguousarray(pixels)))
 
 
 def _check(radius: float, sigma: float) -> None:
@@ -57,13 +52,13 @@ def _blurred(pixels: np.ndarray, radius: float, sigma: float) -> np.ndarray:
         inside = (offsets >= 0) & (offsets < len(line))
         matrix = np.where(inside, line[np.clip(offsets, 0, len(line) - 1)], 0.0)
         matrix /= matrix.sum(1, keepdims=True)
-        pixels = rounded(np.moveaxis(np.tensordot(matrix, pixels, (1, axis)), 0, axis))
+        pixels = rounded(weighed(matrix, pixels, axis))
     return pixels
 
 
 def magick_blur(out: Out, picture: Tensor, radius: float, sigma: float) -> None:
     """Blurs a picture: rows, then columns; radius 0: as wide as sigma makes it."""
-    _give(out, _blurred(array_of(picture), radius, sigma))
+    give(out, _blurred(array_of(picture), radius, sigma))
 
 
 def magick_unsharp(
@@ -73,7 +68,7 @@ def magick_unsharp(
     pixels = array_of(picture)
     difference = pixels - _blurred(pixels, radius, sigma)
     sharper = rounded(pixels + difference * amount)
-    _give(out, np.where(np.abs(2 * difference) < MOST * threshold, pixels, sharper))
+    give(out, np.where(np.abs(2 * difference) < MOST * threshold, pixels, sharper))
 
 
 def _square(radius: float, sigma: float) -> np.ndarray:
@@ -113,7 +108,7 @@ def magick_sharpen(out: Out, picture: Tensor, radius: float, sigma: float) -> No
             total += square[y, x] * padded[y : y + height, x : x + width]
     sharp = rounded(total)
     sharp[..., 3] = pixels[..., 3]
-    _give(out, sharp)
+    give(out, sharp)
 
 
 # Porter and Duff's, "Compositing Digital Images": what the upper and the lower picture count.
@@ -155,7 +150,7 @@ def magick_compose(out: Out, picture: Tensor, other: Tensor, operation: str, lef
             whole = share + rest
             colors = (share * above[..., :3] + rest * below[..., :3]) / np.where(whole == 0, 1.0, whole)
             pixels[place] = rounded(np.concatenate([colors, whole * MOST], -1))
-    _give(out, pixels)
+    give(out, pixels)
 
 
 def magick_affine(out: Out, picture: Tensor, matrix: Tensor, background: Tensor) -> None:
@@ -186,4 +181,4 @@ def magick_affine(out: Out, picture: Tensor, matrix: Tensor, background: Tensor)
     upper = pixels[y0, x0] * (1 - right) + pixels[y0, x1] * right
     lower = pixels[y1, x0] * (1 - right) + pixels[y1, x1] * right
     values = rounded(upper * (1 - down) + lower * down)
-    _give(out, np.where(inside[..., None], values, array_of(background)))
+    give(out, np.where(inside[..., None], values, array_of(background)))

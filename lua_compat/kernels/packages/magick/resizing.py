@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from lua_compat.kernels.arrays import array_of
-from lua_compat.kernels.packages.magick.quanta import MOST, rounded
+from lua_compat.kernels.packages.magick.quanta import MOST, give, rounded, weighed
 from lua_compat.kernels.results import Out
 
 __all__ = ["magick_resize"]
@@ -91,16 +91,13 @@ def _matrix(name: str, before: int, after: int, blur: float) -> np.ndarray:
 
 def _along(matrix: np.ndarray, picture: np.ndarray, axis: int, transparent: bool) -> np.ndarray:
     """Weighs pixels along an axis; colors count as much as they cover."""
-
-    def weighed(values: np.ndarray) -> np.ndarray:
-        return np.moveaxis(np.tensordot(matrix, values, (1, axis)), 0, axis)
-
     if not transparent:
-        return rounded(weighed(picture))
+        return rounded(weighed(matrix, picture, axis))
     cover = picture[..., 3:] / MOST
-    shares = weighed(cover)
-    colors = weighed(picture[..., :3] * cover) / np.where(np.abs(shares) <= _EPSILON, 1.0, shares)
-    return rounded(np.concatenate([colors, weighed(picture[..., 3:])], -1))
+    shares = weighed(matrix, cover, axis)
+    colors = weighed(matrix, picture[..., :3] * cover, axis)
+    colors /= np.where(np.abs(shares) <= _EPSILON, 1.0, shares)
+    return rounded(np.concatenate([colors, weighed(matrix, picture[..., 3:], axis)], -1))
 
 
 def magick_resize(
@@ -122,4 +119,4 @@ def magick_resize(
         steps.reverse()
     for after, before, axis in steps:
         pixels = _along(_matrix(name, before, after, blur), pixels, axis, transparent)
-    out.resize_(pixels.shape).copy_(torch.from_numpy(np.ascontiguousarray(pixels)))
+    give(out, pixels)

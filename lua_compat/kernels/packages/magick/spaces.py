@@ -1,11 +1,10 @@
 """Color spaces, as GraphicsMagick keeps them in the planes of red, green and blue."""
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from lua_compat.kernels.arrays import array_of
-from lua_compat.kernels.packages.magick.quanta import MOST, rounded
+from lua_compat.kernels.packages.magick.quanta import MOST, give, rounded
 from lua_compat.kernels.results import Out
 
 __all__ = ["magick_space"]
@@ -132,4 +131,4 @@ def magick_space(out: Out, picture: Tensor, before: str, after: str) -> None:
         pixels = rounded(_to_cmyk(pixels))
     elif after in _CHANGES or after in _MATRICES:
         pixels[..., :3] = rounded(_from_rgb(pixels[..., :3], after))
-    out.resize_(pixels.shape).copy_(torch.from_numpy(pixels))
+    give(out, pixels)
