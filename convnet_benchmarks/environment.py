@@ -65,7 +65,7 @@ def _counters(device: "torch.device") -> dict[str, str]:
 
 def _device_name(device: str) -> str:
     if device == "cpu":
-        return str(_cpu()["model"])
+        return _cpu_name()
     import torch
 
     return torch.cuda.get_device_name(torch.device(device))

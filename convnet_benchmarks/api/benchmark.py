@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from convnet_benchmarks import environment
 from convnet_benchmarks.api.results import Results
-from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.errors import UserError, unknown
+from convnet_benchmarks.points.fields import is_finite, is_whole
 from convnet_benchmarks.points.measure import Outcome, figures, record_of
 from convnet_benchmarks.points.point import MODES, OK, Point
 from convnet_benchmarks.points.workload import PointWorkload
@@ -52,11 +53,13 @@ def benchmark(
             f"benchmark: the first argument is a {type(module).__name__}; accepted: a torch.nn.Module"
         )
     if mode not in MODES:
-        raise UserError(f"benchmark: unknown mode '{mode}'; accepted: {', '.join(MODES)}")
-    if backend not in BACKENDS:
-        raise UserError(f"benchmark: unknown backend '{backend}'; accepted: {', '.join(BACKENDS)}")
-    if not seconds > 0:
-        raise UserError(f"benchmark: seconds is {seconds}; accepted: a number above 0")
+        raise UserError(f"benchmark: {unknown('mode', str(mode), MODES)}")
+    if not isinstance(backend, str) or backend not in BACKENDS:
+        raise UserError(f"benchmark: {unknown('backend', str(backend), BACKENDS)}")
+    if not is_finite(seconds) or seconds <= 0:
+        raise UserError(f"benchmark: seconds is {seconds!r}; accepted: a number above 0")
+    if not isinstance(name, str):
+        raise UserError(f"benchmark: name is {name!r}; accepted: a text")
     begin = time.perf_counter()
     batch = _batch(module, input)
     dtype = str(batch.dtype).removeprefix("torch.")
@@ -98,8 +101,8 @@ def _batch(module: "nn.Module", input: "Sequence[int] | torch.Tensor") -> "torch
     if isinstance(input, torch.Tensor):
         batch = input.detach()
     else:
-        shape = tuple(input)
-        if len(shape) < 2 or not all(isinstance(size, int) and size > 0 for size in shape):
+        shape = tuple(input) if isinstance(input, (list, tuple)) else ()
+        if len(shape) < 2 or not all(is_whole(size) for size in shape):
             raise UserError(
                 f"benchmark: input is {input!r}; accepted: a tensor, or sizes such as (64, 3, 224, 224)"
             )

@@ -2,14 +2,16 @@
 
 import html
 import itertools
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Union
 
 from convnet_benchmarks.commands.compare import comparison_table
 from convnet_benchmarks.commands.compare.rows import Comparison
 from convnet_benchmarks.commands.compare.rows import compare as compare_measurements
 from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.points.fields import is_finite
 from convnet_benchmarks.points.file import PointFile
 from convnet_benchmarks.results.from_points import of_point
 from convnet_benchmarks.results.load import ResultFile
@@ -129,19 +131,44 @@ class Compared(_Shown):
         return comparison_table(self.files, self.comparison, self.comparison.rows)
 
 
-def load(path: str) -> Results:
+ResultsOrPath = Union[Results, str, "os.PathLike[str]"]
+
+
+def load(path: "str | os.PathLike[str]") -> Results:
     """Reads a result file, a file of points or a legacy log; raises UserError for anything else."""
-    return Results(load_file(path))
+    if not isinstance(path, (str, os.PathLike)):
+        raise UserError(f"load: the first argument is {_kind(path)}; accepted: the path of a file")
+    if "\0" in (name := os.fspath(path)):
+        raise UserError(f"load: {name!r} has a null character; accepted: the path of a file")
+    return Results(load_file(name))
 
 
-def compare(reference: Results, *others: Results, margin: float = 0.02) -> Compared:
+def results_of(given: ResultsOrPath, function: str) -> Results:
+    """Returns results as they are, or those of the file at a path; ``function`` is named in the UserError
+    for anything else.
+    """
+    if isinstance(given, Results):
+        return given
+    if not isinstance(given, (str, os.PathLike)):
+        raise UserError(f"{function}: {_kind(given)} is no result; accepted: results, or the path of a file")
+    return load(given)
+
+
+def _kind(given: object) -> str:
+    return "None" if given is None else f"of type {type(given).__name__}"
+
+
+def compare(reference: ResultsOrPath, *others: ResultsOrPath, margin: float = 0.02) -> Compared:
     """Compares results with a reference, by the 95 % intervals of the medians.
 
-    Closer than ``margin`` is SAME. Raises UserError where they share no measurement.
+    Each is a result or the path of a file. Closer than ``margin`` is SAME. Raises UserError where they share
+    no measurement.
     """
     if not others:
         raise UserError("compare: only one result is given; accepted: two or more")
-    files = [result.file for result in (reference, *others)]
+    if not is_finite(margin) or not 0 <= margin < 1:
+        raise UserError(f"compare: margin is {margin!r}; accepted: a number from 0 to less than 1")
+    files = [results_of(one, "compare").file for one in (reference, *others)]
     comparison = compare_measurements([file.measurements for file in files], margin)
     if not comparison.shared:
         raise UserError("compare: the results share no measurement")

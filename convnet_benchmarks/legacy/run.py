@@ -12,7 +12,7 @@ from convnet_benchmarks.legacy.torchrun import Processes
 from convnet_benchmarks.legacy.workload import Workload
 from convnet_benchmarks.progress import Progress
 from convnet_benchmarks.timing.conditions import watched
-from convnet_benchmarks.timing.loops import Clock, Loop, run_loop, run_until_settled, warm_up
+from convnet_benchmarks.timing.loops import Clock, Loop, run_loop, run_until_settled, warm_up, watched_loop
 from convnet_benchmarks.workload.kernels import Opened, recorded_kernels
 from nets.registry import parameter_count
 
@@ -93,15 +93,18 @@ class LegacyRun:
         self.progress.start(label)
         with watched(self.workload.device, self.clock) as conditions:
             self.processes.barrier()
-            conditions.start()
             passes = passes or self.options.iter
             if passes is None:
-                loop = run_until_settled(work, self.clock, free=free, look=conditions.look)
+                loop = run_until_settled(work, self.clock, free=free, watch=conditions)
             else:
-                loop = run_loop(
-                    work, passes, self.clock, free=free, clock_before_synchronise=clock_before_synchronise
+                loop = watched_loop(
+                    work,
+                    passes,
+                    self.clock,
+                    conditions,
+                    free=free,
+                    clock_before_synchronise=clock_before_synchronise,
                 )
-                conditions.look(passes)
             return self._kept(label, replace(loop, conditions=conditions.as_dict()))
 
     def one_pass(self, label: str, work: Callable[[], object]) -> float:

@@ -103,6 +103,7 @@ def _merged_variant(new: Record, parts: Sequence[Record]) -> Record:
         "pass_ms": passes,
         "latency_ms": passes["median"],
         "samples_per_second": new["samples_per_second"] * new["pass_ms"]["median"] / passes["median"],
+        "conditions": combined_conditions([part["conditions"] for part in parts if "conditions" in part]),
     }
     if all("speed_up" in part for part in parts):
         found["speed_up"] = _combined_speed_up([part["speed_up"] for part in parts])

@@ -146,13 +146,14 @@ def figures(workload: PointWorkload, settling: Settling) -> dict[str, Any]:
             clock.synchronise()
 
         latency = _settled(run_and_wait, HostClock(clock.evict), settling)
+    summary = throughput.summary()
     third = replace(settling, most_seconds=settling.most_seconds / 3)
     phases = {name: _settled(phase, clock, third) for name, phase in workload.phases.items()}
     return {
         **about(workload),
-        "samples_per_second": workload.ran.batch_size * 1e3 / throughput.summary().median,
+        "samples_per_second": workload.ran.batch_size * 1e3 / summary.median,
         "latency_ms": _percentiles(latency.samples_ms),
-        "pass_ms": throughput.summary().without_advice(),
+        "pass_ms": summary.without_advice(),
         "conditions": throughput.conditions,
         "phases_ms": {name: loop.summary().without_advice() for name, loop in phases.items()},
         "warm_up_passes": passes,
@@ -191,11 +192,8 @@ def _settled(
     affordable = int(settling.most_seconds / max(seconds, 1e-9))
     fewest = max(_FEWEST_PASSES, min(settling.fewest_passes, affordable))
     settling = replace(settling, fewest_passes=fewest)
-    if conditions is None:
-        return run_until_settled(work, clock, settling)
-    conditions.start()
-    loop = run_until_settled(work, clock, settling, look=conditions.look)
-    return replace(loop, conditions=conditions.as_dict())
+    loop = run_until_settled(work, clock, settling, watch=conditions)
+    return loop if conditions is None else replace(loop, conditions=conditions.as_dict())
 
 
 @contextlib.contextmanager

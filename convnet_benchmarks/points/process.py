@@ -10,12 +10,12 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 from convnet_benchmarks import child_process, environment
 from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.points.measure import Outcome, record_of
 from convnet_benchmarks.points.point import FAILED, OUT_OF_MEMORY, Point
 from convnet_benchmarks.points.scenario import Scenario
 from convnet_benchmarks.timing.loops import Settling
@@ -162,13 +162,7 @@ def measure_apart(
                 return worker.measure_scenario(point, scenario)
             return worker.measure(point, settling or Settling(most_seconds=10.0))
     except WorkerEndedError as ended:
-        return {
-            "point": point.as_dict(),
-            "status": ended.status,
-            "reason": str(ended),
-            "time": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-            "seconds": time.perf_counter() - begin,
-        }
+        return record_of(point, Outcome(ended.status, str(ended), {}), begin)
 
 
 def describe_device(device: str, option: str) -> dict[str, str]:

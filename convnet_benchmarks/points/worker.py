@@ -22,7 +22,8 @@ from convnet_benchmarks.points.point import Point
 from convnet_benchmarks.points.scenario import Scenario
 from convnet_benchmarks.points.under_load import measure_scenario
 from convnet_benchmarks.points.workload import PointWorkload, open_point
-from convnet_benchmarks.timing.loops import Settling, run_loop, warm_up
+from convnet_benchmarks.timing.conditions import Conditions, watched
+from convnet_benchmarks.timing.loops import Settling, run_loop, warm_up, watched_loop
 from convnet_benchmarks.workload.devices import open_device
 from convnet_benchmarks.workload.inputs import tensors_in
 
@@ -35,6 +36,7 @@ class Requests:
     def __init__(self) -> None:
         self._kept = contextlib.ExitStack()
         self._workload: PointWorkload | None = None
+        self._conditions: Conditions | None = None
 
     def start(self, cores: list[int] | None) -> Answer:
         """Keeps to the processor cores ``cores``; null for all there are."""
@@ -65,11 +67,15 @@ class Requests:
         return try_point(Point.from_dict(point))
 
     def open(self, point: Answer, warm_up_seconds: float) -> Answer:
-        """Keeps the point ready for ``time`` and ``output``: its ``status``, ``reason`` and environment."""
+        """Keeps the point ready for ``time``, ``conditions`` and ``output``.
+
+        Answers with its ``status``, ``reason`` and environment.
+        """
         with outcome_of() as outcome:
             self._workload = self._kept.enter_context(open_point(Point.from_dict(point)))
             run, clock = self._workload.infer, self._workload.clock
             warm_up(run, clock, most_seconds=warm_up_seconds)
+            self._conditions = self._kept.enter_context(watched(self._workload.device, clock))
             outcome.figures = {
                 "ran": self._workload.ran.as_dict(),
                 "pass_ms": run_loop(run, 1, clock).ms_per_pass,
@@ -88,7 +94,13 @@ class Requests:
             run()
             clock.synchronise()
 
-        return {"ms": run_loop(run_and_wait if waiting else run, passes, clock).ms_per_pass}
+        loop = watched_loop(run_and_wait if waiting else run, passes, clock, self._conditions)
+        return {"ms": loop.ms_per_pass}
+
+    def conditions(self) -> Answer:
+        """Returns what the machine was like in all that was timed: ``Conditions.as_dict``."""
+        assert self._conditions is not None, "open has been asked for before"
+        return self._conditions.as_dict()
 
     def output(self, path: str) -> Answer:
         """Writes the output for the point's input to a file of numpy: one float32 array, or several."""

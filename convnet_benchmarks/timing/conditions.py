@@ -47,11 +47,11 @@ class Conditions:
         self.start()
 
     def start(self) -> None:
-        """Leaves out of the account what happened since the last look."""
-        self._last = self._read()
+        """Begins to account for passes; what happened since the last look belongs to none."""
+        self._last = self._read(times_last=True)
 
     def look(self, passes: int) -> None:
-        """Notes the clock after ``passes`` more passes, and what they took."""
+        """Notes what ``passes`` took since the start, and the clock after them."""
         self._account()
         self.looks.append((passes, self.clock_mhz()))
 
@@ -66,11 +66,10 @@ class Conditions:
         return left_out
 
     def _account(self) -> None:
-        now = self._read()
-        for name, reading in now.items():
+        for name, reading in self._read().items():
             if name in self._last:
                 self._grown[name] = self._grown.get(name, 0.0) + reading - self._last[name]
-        self._last = now
+        self._last = {}
 
     @property
     def throttled_passes(self) -> int:
@@ -93,11 +92,14 @@ class Conditions:
             **{f"{name}_per_pass": value / passes for name, value in grown.items() if passes},
         }
 
-    def _read(self) -> dict[str, float]:
-        readings = {_WALL: time.perf_counter(), _PROCESSOR: time.process_time()}
-        for name, counter in self.counters.readable.items():
+    def _read(self, *, times_last: bool = False) -> dict[str, float]:
+        """Returns all readings, the times nearest to the passes: reading counters is none of their work."""
+        readings: dict[str, float] = {}
+        sources = [(_WALL, time.perf_counter), (_PROCESSOR, time.process_time)]
+        sources += [(name, counter.read) for name, counter in self.counters.readable.items()]
+        for name, read in reversed(sources) if times_last else sources:
             try:
-                readings[name] = counter.read()
+                readings[name] = read()
             except (OSError, ValueError, UnreadableError):  # the driver was unloaded, rights were taken
                 self._lost.add(name)
         return readings

@@ -19,6 +19,14 @@ def counted_columns(conditions: Iterable[Mapping[str, Any]]) -> list[Column]:
     return [column for name, column in _COLUMNS.items() if name in found]
 
 
+def counted_rows(conditions: Sequence[Mapping[str, Any]], batch_sizes: Sequence[int]) -> list[list[Cell]]:
+    """Returns a row for each figure: its heading, then what it is for one sample of each thing."""
+    columns = counted_columns(conditions)
+    cells = [counted_cells(columns, one, batch) for one, batch in zip(conditions, batch_sizes, strict=True)]
+    headings: list[Cell] = [column.title for column in columns]
+    return [list(row) for row in zip(headings, *cells, strict=True)]
+
+
 def counted_cells(
     columns: Sequence[Column], conditions: Mapping[str, Any], batch_size: int
 ) -> Iterator[Cell]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from convnet_benchmarks.timing.loops import Clock, run_loop
+from convnet_benchmarks.timing.loops import Clock, Watch, run_loop, watched_loop
 
 
 @dataclass(frozen=True)
@@ -70,10 +70,13 @@ def _marked(module: nn.Module, clock: Clock, layers: list[Layer], marks: list[An
             hook.remove()
 
 
-def time_layers(module: nn.Module, input: Tensor, clock: Clock, passes: int) -> LayerTimes:
+def time_layers(
+    module: nn.Module, input: Tensor, clock: Clock, passes: int, watch: Watch | None = None
+) -> LayerTimes:
     """Times passes with and without timed layers in turn, ``passes`` of each, in the caller's autograd mode.
 
-    Raises ValueError where the net calls its layers in another order from pass to pass.
+    ``watch`` sees those without. Raises ValueError where the net calls its layers in another order from pass
+    to pass.
     """
 
     marks: list[Any] = []
@@ -91,7 +94,7 @@ def time_layers(module: nn.Module, input: Tensor, clock: Clock, passes: int) -> 
     spans: list[list[float]] = []
     first: list[Layer] = []
     for _ in range(passes):
-        plain.append(run_loop(forward, 1, clock).ms_per_pass)
+        plain.append(watched_loop(forward, 1, clock, watch).ms_per_pass)
         layers: list[Layer] = []
         marks.clear()
         with _marked(module, clock, layers, marks):

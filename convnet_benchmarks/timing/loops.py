@@ -88,6 +88,16 @@ def device_clock(device: "torch.device", *, cold_cache: bool = False, synchronis
     return CudaClock(device, synchronises, evict) if device.type == "cuda" else HostClock(evict)
 
 
+class Watch(Protocol):
+    """Who looks at the machine between loops of passes: ``timing/conditions.py``."""
+
+    def start(self) -> None:
+        """Begins to account for passes; what happened since the last look belongs to none."""
+
+    def look(self, passes: int) -> None:
+        """Notes what ``passes`` took since the start."""
+
+
 @dataclass(frozen=True)
 class Loop:
     """A timed loop: ``seconds`` by the host's clock from its start to its end, and a sample per pass.
@@ -176,16 +186,15 @@ def run_until_settled(
     settling: Settling | None = None,
     *,
     free: bool = False,
-    look: Callable[[int], object] = lambda _: None,
+    watch: Watch | None = None,
 ) -> Loop:
     """Repeats until the median is known to 1 %, the noise has reached its floor, or time is up.
 
-    ``look``: called between passes now and then, with how many there were since.
+    ``watch`` sees the passes only, not what is reckoned between them.
     """
     settling = settling or Settling()
     begin = time.perf_counter()
-    loops = [run_loop(work, settling.fewest_passes, clock, free=free)]
-    look(loops[-1].passes)
+    loops = [watched_loop(work, settling.fewest_passes, clock, watch, free=free)]
     last_width = float("inf")
     while True:
         samples = tuple(sample for loop in loops for sample in loop.samples_ms)
@@ -199,8 +208,26 @@ def run_until_settled(
         last_width = width
         # Doubling keeps the checks few; the rest of the time caps the last one.
         affordable = (settling.most_seconds - elapsed) / (elapsed / len(samples))
-        loops.append(run_loop(work, max(1, min(len(samples), int(affordable))), clock, free=free))
-        look(loops[-1].passes)
+        more = max(1, min(len(samples), int(affordable)))
+        loops.append(watched_loop(work, more, clock, watch, free=free))
+
+
+def watched_loop(
+    work: Callable[[], object],
+    passes: int,
+    clock: Clock,
+    watch: Watch | None,
+    *,
+    free: bool = False,
+    clock_before_synchronise: bool = False,
+) -> Loop:
+    """Does ``run_loop`` and has ``watch`` look at its passes."""
+    if watch is not None:
+        watch.start()
+    loop = run_loop(work, passes, clock, free=free, clock_before_synchronise=clock_before_synchronise)
+    if watch is not None:
+        watch.look(passes)
+    return loop
 
 
 def warm_up(

@@ -11,27 +11,38 @@ import torch
 from torch import Tensor, nn
 
 from convnet_benchmarks.timing.layers import Layer, called_layers, numbered
-from convnet_benchmarks.timing.loops import Clock
+from convnet_benchmarks.timing.loops import Clock, Watch
 from nets.phases import PHASES, AutogradPhases
 
+_WARM_UP = 2  # passes
 
-def time_phases(module: nn.Module, input: Tensor, clock: Clock, passes: int) -> dict[str, float]:
+
+def time_phases(
+    module: nn.Module, input: Tensor, clock: Clock, passes: int, watch: Watch | None = None
+) -> dict[str, float]:
     """Returns milliseconds of each phase: medians of ``passes`` after a warm-up; the output is its
     gradient.
+
+    ``watch`` sees the passes, each of the three phases together.
     """
     samples = []
     with AutogradPhases(module) as phases:
-        for number in range(2 + passes):
+        for number in range(_WARM_UP + passes):
             clock.synchronise()
             marks: list[Any] = []
+            timed = number >= _WARM_UP
+            if watch is not None and timed:
+                watch.start()
             with _between_marks(clock, marks):
                 output = phases.updateOutput(input)
             with _between_marks(clock, marks):
                 phases.updateGradInput(input, output)
             with _between_marks(clock, marks):
                 phases.accGradParameters(input, output)
-            if number >= 2:
+            if timed:
                 samples.append(clock.milliseconds(marks)[::2])
+            if watch is not None and timed:
+                watch.look(1)
     medians = [statistics.median(phase) for phase in zip(*samples, strict=True)]
     return dict(zip(PHASES, medians, strict=True))
 

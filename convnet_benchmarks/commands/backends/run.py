@@ -88,6 +88,7 @@ def compare(point: Point, without: Variant, others: Sequence[Variant], sitting: 
         workers = {name: worker for name, (worker, _) in opened.items() if worker is not None}
         results = {name: dict(answer) for name, (_, answer) in opened.items()}
         samples = _in_turns(workers, results, sitting)
+        _note_conditions(workers, results)
         outputs = _outputs(workers, results)
     for name, found in samples.items():
         if results[name]["status"] == OK and found:
@@ -148,6 +149,12 @@ def _in_turns(
     return samples
 
 
+def _note_conditions(workers: dict[str, PointWorker], results: dict[str, dict[str, Any]]) -> None:
+    for name in list(workers):
+        with _noted_end(name, workers, results):
+            results[name]["conditions"] = workers[name].ask("conditions")
+
+
 def _outputs(
     workers: dict[str, PointWorker], results: dict[str, dict[str, Any]]
 ) -> dict[str, list["np.ndarray[Any, Any]"]]:
@@ -175,7 +182,7 @@ def _noted_end(
 
 
 def _describe(result: dict[str, Any], batch_size: int, samples: list[float]) -> None:
-    summary = summarise(samples)
+    summary = summarise(samples, throttled=bool(result["conditions"]["throttled_passes"]))
     result["samples_ms"] = samples
     result["latency_ms"] = summary.median
     result["samples_per_second"] = batch_size * 1e3 / summary.median

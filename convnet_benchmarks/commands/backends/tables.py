@@ -6,6 +6,7 @@ from typing import Any
 from convnet_benchmarks.points.between_processes import processes_note
 from convnet_benchmarks.points.point import OK
 from convnet_benchmarks.tables import Cell, Column, Table, counted
+from convnet_benchmarks.timing.counted import counted_cells, counted_columns
 from nets import registry
 
 Records = Sequence[dict[str, Any]]
@@ -86,12 +87,10 @@ def _reasons(variants: Sequence[str], *records: dict[str, Any]) -> list[str]:
     """Returns why there is no number, for below the table."""
     found: dict[str, None] = {}
     for record in records:
-        point = record["point"]
         for variant in variants:
             result = record["results"][variant]
             if result["status"] != OK:
-                where = f"{point['net']}, batch {point['batch_size']}, {variant}"
-                found[f"{where}: {result['status']}: {result['reason']}"] = None
+                found[f"{_place(record, variant)}: {result['status']}: {result['reason']}"] = None
     return list(found)
 
 
@@ -105,6 +104,10 @@ def details_table(records: Records) -> Table:
         Column("variant", key="variant"),
         Column("pass", "ms", key="pass_ms"),
         Column("95 % interval", "ms", key="pass_interval_ms"),
+        Column("busy cores", digits=3, key="busy_cores"),
+        *counted_columns(
+            result.get("conditions", {}) for record in records for result in record["results"].values()
+        ),
         Column("speed-up", digits=3, key="speed_up"),
         Column("95 % interval", key="speed_up_interval"),
         Column("pairs", key="pairs"),
@@ -112,21 +115,35 @@ def details_table(records: Records) -> Table:
         Column("largest difference of the outputs", digits=2, key="output_difference"),
         Column("over the largest output", digits=2, key="relative_output_difference"),
     ]
-    rows = [_detail(record, name) for record in records for name in record["variants"]]
-    return Table("Times, speed-ups and outputs", columns, rows, processes_note(records))
+    rows = [_detail(record, name, columns) for record in records for name in record["variants"]]
+    throttled = [
+        f"{_place(record, name)}: throttled: the clock fell meanwhile"
+        for record in records
+        for name in record["variants"]
+        if record["results"][name].get("conditions", {}).get("throttled_passes")
+    ]
+    return Table("Times, speed-ups and outputs", columns, rows, [*throttled, *processes_note(records)])
 
 
-def _detail(record: dict[str, Any], name: str) -> Sequence[Cell]:
+def _place(record: dict[str, Any], name: str) -> str:
+    point = record["point"]
+    return f"{point['net']}, batch {point['batch_size']}, {name}"
+
+
+def _detail(record: dict[str, Any], name: str, columns: Sequence[Column]) -> Sequence[Cell]:
     result = record["results"][name]
     about = [record["point"]["net"], record["point"]["batch_size"], name]
     if "pass_ms" not in result:
-        return [*about, *[None] * 5, result["status"], None, None]
+        nothing = [None] * (len(columns) - len(about) - 3)
+        return [*about, *nothing, result["status"], None, None]
     times, speed_up = result["pass_ms"], result.get("speed_up", {})
-    difference = result.get("output_difference", {})
+    difference, conditions = result.get("output_difference", {}), result.get("conditions", {})
     return [
         *about,
         times["median"],
         _interval(times),
+        conditions.get("busy_cores"),
+        *counted_cells(columns, conditions, record["point"]["batch_size"]),
         speed_up.get("value"),
         _interval(speed_up),
         speed_up.get("pairs"),

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks.options.nets import build_net, find_devices, find_net, one_line_errors
-from convnet_benchmarks.timing.loops import Clock, device_clock, run_loop, warm_up
+from convnet_benchmarks.timing.conditions import watched
+from convnet_benchmarks.timing.loops import Clock, Watch, device_clock, run_loop, warm_up, watched_loop
 from convnet_benchmarks.workload.backends import BACKENDS, Backend
 from convnet_benchmarks.workload.inputs import sample_batch, to_device
 from convnet_benchmarks.workload.kernels import framework_switches, laid_out, open_kernels
@@ -21,7 +22,8 @@ def run(request: dict[str, Any]) -> list[dict[str, Any]]:
     """Measures what ``request`` says (the study's options); a list with one entry per device and batch.
 
     ``setup_ms``: the input drawn and put on the device. ``layers``: path, kind and milliseconds. In mode
-    ``training`` a layer's milliseconds are by phase, and so is ``total_ms``. ``operators``: PyTorch's
+    ``training`` a layer's milliseconds are by phase, and so is ``total_ms``. ``conditions``: of the
+    machine in the passes of ``total_ms``. ``operators``: PyTorch's
     operators by name, with calls per pass and their own milliseconds. Raises UserError where the net
     does not run.
     """
@@ -74,10 +76,12 @@ def _inference(
     found: dict[str, Any] = {}
     with torch.inference_mode():
         warm_up(forward, clock)
-        times = time_layers(module, input, clock, request["passes"])
+        with watched(input.device, clock) as conditions:
+            times = time_layers(module, input, clock, request["passes"], conditions)
         found["total_ms"] = times.plain_ms
         found["hooked_ms"] = times.hooked_ms
         found["outside_ms"] = times.outside_ms
+        found["conditions"] = conditions.as_dict()
         found["empty_layer_ms"] = empty_layer_ms(clock, input)
         found["layers"] = [
             {"path": layer.path, "kind": layer.kind, "ms": ms}
@@ -96,17 +100,21 @@ def _as_graphs(
     """
     from convnet_benchmarks.timing.phases import layers_alone
 
-    def graph_ms(module: "nn.Module", input: "torch.Tensor") -> float:
+    def graph_ms(module: "nn.Module", input: "torch.Tensor", watch: Watch | None = None) -> float:
         with open_kernels(BACKENDS[request["backend"]], module, input, training=False) as opened:
             warm_up(opened.infer, clock)
-            samples = [run_loop(opened.infer, 1, clock).samples_ms[0] for _ in range(request["passes"])]
+            samples = [
+                watched_loop(opened.infer, 1, clock, watch).samples_ms[0] for _ in range(request["passes"])
+            ]
         return statistics.median(samples)
 
     layers: list[dict[str, Any]] = [
         {"path": layer.path, "kind": layer.kind, "ms": {} if own is None else graph_ms(alone, own)}
         for layer, alone, own in layers_alone(module, input)
     ]
-    return {"total_ms": graph_ms(module, input), "layers": layers}
+    with watched(input.device, clock) as conditions:
+        total_ms = graph_ms(module, input, conditions)
+    return {"total_ms": total_ms, "conditions": conditions.as_dict(), "layers": layers}
 
 
 def _training(
@@ -116,7 +124,9 @@ def _training(
     from nets.phases import AutogradPhases
 
     module.train()
-    found: dict[str, Any] = {"total_ms": time_phases(module, input, clock, request["passes"])}
+    with watched(input.device, clock) as conditions:
+        total_ms = time_phases(module, input, clock, request["passes"], conditions)
+    found: dict[str, Any] = {"total_ms": total_ms, "conditions": conditions.as_dict()}
     found["layers"] = [
         {"path": layer.path, "kind": layer.kind, "ms": ms}
         for layer, ms in layer_phases(module, input, clock, request["passes"])

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from convnet_benchmarks.tables import Cell, Column, Table
+from convnet_benchmarks.timing.counted import counted_rows
+from convnet_benchmarks.timing.several_processes import combined_conditions
 
 Entry = dict[str, Any]  # one device and batch size; see measure.run
 
@@ -26,7 +28,13 @@ _OPERATORS_SHOWN = 20
 
 def mean_of_runs(runs: Sequence[Sequence[Entry]]) -> list[Entry]:
     """Returns every number averaged over the runs; the runs have the same entries."""
-    return [_mean(entries) for entries in zip(*runs, strict=True)]
+    return [_mean_entry(entries) for entries in zip(*runs, strict=True)]
+
+
+def _mean_entry(entries: Sequence[Entry]) -> Entry:
+    found: Entry = _mean([{k: v for k, v in entry.items() if k != "conditions"} for entry in entries])
+    seen = [entry["conditions"] for entry in entries if "conditions" in entry]
+    return {**found, "conditions": combined_conditions(seen)} if seen else found
 
 
 def _mean(values: Sequence[Any]) -> Any:
@@ -73,13 +81,15 @@ def _total_tables(mean: Sequence[Entry], runs: Sequence[Sequence[Entry]]) -> Ite
     columns = [Column("", key="device"), *(Column(f"mb={batch}", digits=6) for batch in _batches(mean))]
     total = Table("Total time [ms per batch]", columns)
     setup = Table("Input set-up, not in the total [ms per batch]", columns)
+    used = Table("Processor and energy of the passes in the total", columns)
     for device in _devices(mean):
         entries = [entry for entry in mean if entry["device"] == device]
         for phase in _by_phase(entries[0]["total_ms"]):
             times = [_by_phase(entry["total_ms"])[phase] for entry in entries]
             total.rows.append([_label(device, phase), *times])
         setup.rows.append([_label(device), *(entry["setup_ms"] for entry in entries)])
-    total.notes.append(_spread_note(runs))
+        used.rows += _used_rows(entries)
+    total.notes += [_spread_note(runs), *_throttled_notes(mean)]
     if mean[0].get("ran", {}).get("cold_cache"):
         total.notes.append(
             "cold cache: emptied before each pass (in training before each phase); operators are profiled "
@@ -87,6 +97,25 @@ def _total_tables(mean: Sequence[Entry], runs: Sequence[Sequence[Entry]]) -> Ite
         )
     yield total
     yield setup
+    if used.rows:
+        yield used
+
+
+def _used_rows(entries: Sequence[Entry]) -> list[Sequence[Cell]]:
+    """Returns what one device's passes took beside time: a row for each quantity that was counted."""
+    seen = [entry.get("conditions", {}) for entry in entries]
+    busy = [one.get("busy_cores") for one in seen]
+    rows = [["busy cores", *busy]] if any(busy) else []
+    rows += [[f"{name} per sample", *cells] for name, *cells in counted_rows(seen, _batches(entries))]
+    return [[_label(entries[0]["device"], str(name)), *cells] for name, *cells in rows]
+
+
+def _throttled_notes(mean: Sequence[Entry]) -> list[str]:
+    return [
+        f"{_label(entry['device'])}, mb={entry['batch']}: throttled: the clock fell meanwhile"
+        for entry in mean
+        if entry.get("conditions", {}).get("throttled_passes")
+    ]
 
 
 def _spread_note(runs: Sequence[Sequence[Entry]]) -> str:

@@ -8,7 +8,7 @@ from convnet_benchmarks.commands.report.data import FAR_APART, by_net, naming, n
 from convnet_benchmarks.commands.report.machines import recorded
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.results.load import ResultFile
-from convnet_benchmarks.results.measurement import THROUGHPUT, TIME, Measurement
+from convnet_benchmarks.results.measurement import THROUGHPUT, TIME, Measurement, net_key
 from convnet_benchmarks.results.ratio import ratio
 from convnet_benchmarks.tables import Cell, Column, Table, counted
 from convnet_benchmarks.timing.verdicts import SLOWER, UNSURE
@@ -43,9 +43,9 @@ def chart(files: Sequence[ResultFile]) -> Chart | None:
     firsts = {id(steps): replace(steps[0].measurement, phase=_what(steps[0].measurement)) for steps in series}
     name = naming(list(firsts.values()))
     panels: dict[tuple[str, str], list[list[_Step]]] = {}
-    for net, ones in by_net([steps[0].measurement for steps in series]).items():
+    for net in by_net(steps[0].measurement for steps in series):
         for steps in series:
-            if steps[0].measurement in ones:
+            if net_key(steps[0].measurement.net) == net_key(net):
                 panels.setdefault((net, steps[0].measurement.unit), []).append(steps)
     slower = sum(step.verdict == SLOWER for steps in series for step in steps)
     found = "No step is SLOWER" if not slower else f"{counted(slower, 'step')} SLOWER"

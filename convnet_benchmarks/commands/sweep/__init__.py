@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks.commands.sweep.back_off import measure_backing_off
-from convnet_benchmarks.commands.sweep.per_net import describe_nets, per_net_table
+from convnet_benchmarks.commands.sweep.per_net import describe_nets
 from convnet_benchmarks.commands.sweep.run import LARGEST_BATCH, THROUGHPUT, Task, measure_missing
 from convnet_benchmarks.commands.sweep.scenarios import check_scenarios, scenario_kinds
 from convnet_benchmarks.commands.sweep.tables import sweep_tables
@@ -155,12 +155,9 @@ def main(arguments: Sequence[str], program: str) -> int:
         found = latest(file.records)
         kept = [task.record_in(found) for task in tasks]
         records = [record for record in kept if record is not None]
-        content: dict[str, Any] = {"points": records}
-        tables = sweep_tables(records)
-        if options.per_net:
-            content["nets"] = nets = describe_nets(options.nets, options.input_size)
-            tables = [per_net_table(records, nets), *tables[1:]]
-        output.write(tables, content)
+        nets = describe_nets(options.nets, options.input_size) if options.per_net else None
+        content: dict[str, Any] = {"points": records, **({} if nets is None else {"nets": nets})}
+        output.write(sweep_tables(records, nets), content)
     if interrupted:
         counted = f"{len(records)} of {len(tasks)} points are in {options.points}"
         print(f"{counted}; run the same command to continue", file=sys.stderr)

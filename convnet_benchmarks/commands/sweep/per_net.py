@@ -48,8 +48,7 @@ def per_net_table(records: Sequence[Mapping[str, Any]], nets: Mapping[str, Mappi
     for record in records:
         point = record["point"]
         key = (point["net"], *(point[name] for name in _CONDITIONS))
-        if record["kind"] == "point":
-            found.setdefault(key, {})[point["mode"]] = record
+        found.setdefault(key, {})[point["mode"]] = record
     modes = [mode for mode in MODES if any(mode in by_mode for by_mode in found.values())]
     columns = [
         Column("net", key="net"),

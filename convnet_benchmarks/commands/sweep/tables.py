@@ -1,8 +1,9 @@
 """The tables of a sweep, from its records."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from convnet_benchmarks.commands.sweep.per_net import per_net_table
 from convnet_benchmarks.commands.sweep.run import LARGEST_BATCH, THROUGHPUT
 from convnet_benchmarks.points.between_processes import processes_note
 from convnet_benchmarks.points.measure import FEWEST_FOR_PERCENTILE
@@ -24,13 +25,16 @@ _COMBINATION = (
 )
 
 
-def sweep_tables(records: Records) -> list[Table]:
+def sweep_tables(records: Records, nets: Mapping[str, Mapping[str, Any]] | None = None) -> list[Table]:
     """Returns throughput against batch size, then every point, then the largest batches; those that have
     rows.
+
+    With ``nets``, what is known of each (``describe_nets``), a row for each net instead of the first.
     """
     points = [record for record in records if record["kind"] == THROUGHPUT]
     searches = [record for record in records if record["kind"] == LARGEST_BATCH]
-    found = [_throughput(points), _details(points), *_scenarios(records), _largest_batches(searches)]
+    first = _throughput(points) if nets is None else per_net_table(points, nets)
+    found = [first, _details(points), *_scenarios(records), _largest_batches(searches)]
     return [table for table in found if table.rows]
 
 

@@ -52,6 +52,13 @@ def test_training_has_three_phases_and_leaves_the_module_alone() -> None:
         ((small(), (4,)), {}, "accepted: a tensor, or sizes such as"),
         ((small(), (4, 0, 8, 8)), {}, "accepted: a tensor, or sizes such as"),
         ((small(), torch.zeros(3)), {}, "accepted: a batch"),
+        ((small(), 4), {}, "input is 4; accepted: a tensor, or sizes such as"),
+        ((small(), "4x3x8x8"), {}, "input is '4x3x8x8'; accepted: a tensor, or sizes such as"),
+        ((small(), (True, 3, 8, 8)), {}, "accepted: a tensor, or sizes such as"),
+        ((small(), (1, 3, 8, 8)), {"seconds": "2"}, "seconds is '2'; accepted: a number above 0"),
+        ((small(), (1, 3, 8, 8)), {"seconds": float("nan")}, "seconds is nan; accepted: a number above 0"),
+        ((small(), (1, 3, 8, 8)), {"backend": ["stack"]}, "unknown backend '['stack']'; accepted: stock, "),
+        ((small(), (1, 3, 8, 8)), {"name": 5}, "name is 5; accepted: a text"),
         ((small(), (1, 3, 8, 8)), {"mode": "test"}, "unknown mode 'test'; accepted: inference, training"),
         ((small(), (1, 3, 8, 8)), {"backend": "cuda"}, "unknown backend 'cuda'; accepted: stock, "),
         ((small(), (1, 3, 8, 8)), {"backend": "tf32"}, "backend tf32 is for cuda, not for cpu"),
@@ -76,18 +83,41 @@ def test_results_are_kept_read_and_compared(measured: Any, tmp_path: Path) -> No
         again.save(str(path))
     compared = cb.compare(measured, again)
     assert set(compared.verdicts) <= {"SAME", "UNSURE", "EQUAL"} and "B : A" in repr(compared)
+    assert cb.compare(str(path), path).files[0].measurements == measured.measurements
     with pytest.raises(UserError, match="only one result is given"):
         cb.compare(measured)
+    with pytest.raises(UserError, match=r"compare: of type int is no result; accepted: results, or the path"):
+        cb.compare(measured, 5)
+    for margin in (-1, 2, "2 %", float("nan")):
+        with pytest.raises(UserError, match=r"margin is .*; accepted: a number from 0 to less than 1"):
+            cb.compare(measured, again, margin=margin)
     other = cb.benchmark(nn.Linear(2, 3), (4, 2), seconds=0.02)
     with pytest.raises(UserError, match="share no measurement"):
         cb.compare(measured, other)
 
 
+@pytest.mark.parametrize("path", [None, 5, 5.0, b"points.jsonl", ["points.jsonl"], "", "a\0b", "/"])
+def test_what_cannot_be_read_is_one_clear_line(path: Any) -> None:
+    with pytest.raises(UserError, match=r"accepted: the path of a file|directory") as raised:
+        cb.load(path)
+    assert "\n" not in str(raised.value)
+
+
 def test_a_chart_of_the_report(tmp_path: Path) -> None:
     points = [made_results.point("alexnet", batch, 10.0 * batch) for batch in (1, 2, 8)]
     results = cb.load(made_results.write(tmp_path / "sweep.jsonl", *points))
-    figure = cb.chart(results)
-    assert figure.axes and figure.get_suptitle()
+    for given in (results, str(tmp_path / "sweep.jsonl"), [results, tmp_path / "sweep.jsonl"]):
+        figure = cb.chart(given)
+        assert figure.axes and figure.get_suptitle()
+    for wrong, message in (
+        (None, "None is no result"),
+        ([results, 5], "of type int is no result"),
+        (results.measurements, "of type Measurement is no result"),
+        ([], "no result is given"),
+        (tmp_path / "none.jsonl", "none.jsonl: No such file or directory"),
+    ):
+        with pytest.raises(UserError, match=message):
+            cb.chart(wrong)
     with pytest.raises(UserError, match=r"unknown plot 'pie'; accepted: .*throughput_batch"):
         cb.chart(results, "pie")
     with pytest.raises(UserError, match="nothing in these results for 'roofline'"):

@@ -11,6 +11,7 @@ from torch import nn
 
 from convnet_benchmarks.commands import backends
 from convnet_benchmarks.commands.backends.run import Sitting, compare, output_difference
+from convnet_benchmarks.commands.backends.tables import details_table
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.points.file import read_points
 from convnet_benchmarks.points.point import Point
@@ -18,6 +19,7 @@ from convnet_benchmarks.timing.verdicts import FASTER, SAME, SLOWER, UNSURE, spe
 from convnet_benchmarks.workload.variants import find
 from nets import registry
 from nets.batch_norm_statistics import set_running_statistics
+from tests.helpers import made_results
 from tests.helpers.commands import run_python
 from tests.helpers.gpu import sized
 
@@ -137,7 +139,7 @@ def test_the_command_as_typed_and_once_more(net: str, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "stock against no-onednn" in done.stdout
     assert "latency batch 1, no-onednn [ms]" in done.stdout and "throughput batch 8, stock" in done.stdout
-    assert done.stdout.count("UNSURE") == 4
+    assert done.stdout.count("UNSURE") == 4 and "busy cores" in done.stdout
     records = read_points(str(points))
     assert [(r["kind"], r["point"]["batch_size"]) for r in records] == [
         ("latency comparison", 1),
@@ -212,6 +214,19 @@ def test_the_published_numbers_stand_in_our_layout() -> None:
     assert set(NETS.values()) <= set(registry.NETS)
 
 
+def test_what_passes_take_beside_time_is_shown() -> None:
+    record = made_results.comparison("alexnet", 4)
+    conditions = {"throttled_passes": 0, "busy_cores": 0.5, "joules_per_pass": 8.0}
+    record["results"]["stock"]["conditions"] = conditions
+    record["results"]["no-onednn"]["conditions"] = {**conditions, "throttled_passes": 3}
+    table = details_table([record])
+    titles = [column.title for column in table.columns]
+    busy, energy = titles.index("busy cores"), titles.index("energy [J]")
+    assert [(row[busy], row[energy]) for row in table.rows] == [(0.5, 2.0)] * 2
+    assert table.notes == ["alexnet, batch 4, no-onednn: throttled: the clock fell meanwhile"]
+    assert all(len(row) == len(titles) for row in table.rows)
+
+
 @pytest.mark.slow
 def test_comparisons_are_measurements(net: str) -> None:
     from convnet_benchmarks.results.from_points import of_point
@@ -224,5 +239,7 @@ def test_comparisons_are_measurements(net: str) -> None:
         **compare(point, variant("stock"), [variant("mm"), variant("tf32")], Sitting(2, 60.0, False, {})),
     }
     found = of_point(record)
-    assert [m.software for m in found] == ["stock, 1 thread, 3x8x8", "mm, 1 thread, 3x8x8"]
+    stock, mm = (f"{name}, float32, 1 thread, 3x8x8" for name in ("stock", "mm"))
+    kinds = [(m.quantity, m.software) for m in found]
+    assert kinds == [("throughput", stock), ("throughput", mm), ("speed-up", mm)]
     assert all(m.low <= m.value <= m.high and m.batch == 4 for m in found)

@@ -1,5 +1,6 @@
 """``ops``: the tables of the PaddlePaddle study, their files, interruption, errors."""
 
+import argparse
 import json
 import os
 import signal
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from convnet_benchmarks.cli import main
-from convnet_benchmarks.commands.ops.show import mean_of_runs
+from convnet_benchmarks.commands.ops.show import mean_of_runs, tables
 from convnet_benchmarks.results.load import load
 from tests.helpers.commands import run_python, started_python
 from tests.helpers.fake_gpu import START
@@ -25,11 +26,12 @@ def test_the_tables_have_the_layout_of_the_original_study(tmp_path: Path) -> Non
     options = [part for name, path in files.items() for part in (f"--{name}", str(path))]
     done = run_python(*COMMAND, *SMALL, "--runs", "2", *options)
     assert done.returncode == 0, done.stderr
-    tables = done.stdout.split("\n\n")
-    assert tables[0].splitlines()[1].split() == ["mb=1", "mb=3"]
-    assert tables[0].splitlines()[2].startswith("CPU ")
-    assert tables[1].startswith("Input set-up")
-    heading = tables[2].splitlines()[1].split()
+    shown = done.stdout.split("\n\n")
+    assert shown[0].splitlines()[1].split() == ["mb=1", "mb=3"]
+    assert shown[0].splitlines()[2].startswith("CPU ")
+    assert shown[1].startswith("Input set-up")
+    assert shown[2].splitlines()[2].startswith("CPU busy cores")
+    heading = shown[3].splitlines()[1].split()
     assert heading[:7] == LAYERS and "mul" in heading and heading[-1] == "total"
     assert "aten::mkldnn_convolution" in done.stdout or "aten::convolution" in done.stdout
     result = json.loads(files["json"].read_text())
@@ -66,6 +68,22 @@ def test_the_mean_of_runs_is_over_every_number() -> None:
             "operators": {"x": {"calls": 3.0}},
         }
     ]
+
+
+def test_what_the_passes_take_beside_time_has_a_table() -> None:
+    def entry(batch: int, busy: float, joules: float) -> dict[str, Any]:
+        conditions = {
+            "clock_mhz": None, "throttled_passes": 2 if batch == 4 else 0, "busy_cores": busy,
+            "joules_per_pass": joules,
+        }  # fmt: skip
+        about = {"device": "cpu", "batch": batch, "setup_ms": 1.0, "total_ms": 2.0}
+        return {**about, "conditions": conditions}
+
+    runs = [[entry(1, 1.0, 3.0), entry(4, 2.0, 8.0)], [entry(1, 1.5, 5.0), entry(4, 2.0, 16.0)]]
+    options = argparse.Namespace(tables=["total"], layout="auto")
+    total, _, used = tables(mean_of_runs(runs), runs, options)
+    assert used.rows == [["CPU busy cores", 1.25, 2.0], ["CPU energy [J] per sample", 4.0, 3.0]]
+    assert "CPU, mb=4: throttled: the clock fell meanwhile" in total.notes and len(total.notes) == 2
 
 
 def test_an_interruption_keeps_the_finished_runs(

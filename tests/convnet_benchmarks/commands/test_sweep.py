@@ -17,6 +17,7 @@ from convnet_benchmarks.commands import sweep
 from convnet_benchmarks.commands.sweep import run as sweep_run
 from convnet_benchmarks.commands.sweep.largest_batch import TOLERANCE, find_largest_batch, search
 from convnet_benchmarks.commands.sweep.per_net import describe_nets
+from convnet_benchmarks.commands.sweep.tables import sweep_tables
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.points import measure as point_measurement
 from convnet_benchmarks.points.file import read_points
@@ -25,6 +26,7 @@ from convnet_benchmarks.points.under_load import measure_scenario
 from convnet_benchmarks.timing.loops import Settling
 from nets import registry
 from nets.net import Net
+from tests.helpers import made_results
 from tests.helpers.commands import run_python, started_python
 from tests.helpers.gpu import sized
 
@@ -362,6 +364,19 @@ def test_a_row_for_each_net_with_half_the_batch_where_memory_is_short(
     assert row["inference_batch_size"] == row["training_batch_size"] == 8
     assert row["inference_images_per_second"] > 0 and row["training_images_per_second"] > 0
     assert here(*command) == 0 and here.batches == []
+
+
+def test_a_row_per_net_takes_the_place_of_no_other_table() -> None:
+    """A search may be known already when the first point is interrupted."""
+    search = made_results.search("vgg16", 12) | {"memory_budget_bytes": 2**30, "tried": []}
+    nets = {"vgg16": {"input": "3x224x224", "parameters": 1, "multiply_adds": 1, "activations": 1}}
+    assert [table.title for table in sweep_tables([search], nets)] == ["Largest batch size"]
+    point = made_results.point("vgg16", 4, 10.0) | {
+        "environment": {"torch": {"threads": 1}},
+        "ran": {},
+    }
+    titles = [table.title for table in sweep_tables([point, search], nets)]
+    assert titles == ["Nets", "Latency of a pass, and memory", "Largest batch size"]
 
 
 def test_a_batch_of_one_that_is_out_of_memory_is_the_end(

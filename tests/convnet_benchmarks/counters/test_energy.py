@@ -150,6 +150,7 @@ def test_the_conditions_of_a_gpu_have_its_clock_and_energy(
         nvml.millijoules += 6_000
         conditions.look(2)
         nvml.mhz = 990
+        conditions.start()
         conditions.look(2)
     seen = conditions.as_dict()
     assert seen["gpu_joules_per_pass"] == pytest.approx(1.5)

@@ -6,7 +6,14 @@ import torch
 from convnet_benchmarks.counters import Counters
 from convnet_benchmarks.timing.conditions import Conditions, cpu_clock_mhz, watched
 from convnet_benchmarks.timing.counted import counted_cells, counted_columns
-from convnet_benchmarks.timing.loops import HostClock, Loop, Settling, run_loop, run_until_settled
+from convnet_benchmarks.timing.loops import (
+    HostClock,
+    Loop,
+    Settling,
+    run_loop,
+    run_until_settled,
+    watched_loop,
+)
 
 
 class Steps:
@@ -43,21 +50,56 @@ def test_a_machine_that_tells_nothing_is_not_throttled() -> None:
 
 def test_every_pass_of_a_loop_is_looked_after() -> None:
     conditions = Conditions(cpu_clock_mhz)
-    loop = run_until_settled(
-        lambda: sum(range(2000)), HostClock(), Settling(4, 0.01, 0.05), look=conditions.look
-    )
+    loop = run_until_settled(lambda: sum(range(2000)), HostClock(), Settling(4, 0.01, 0.05), watch=conditions)
     assert sum(passes for passes, _ in conditions.looks) == loop.passes == len(loop.samples_ms)
     seen = conditions.as_dict()
     assert seen["cpu_ms_per_pass"] > 0 and seen["busy_cores"] > 0
 
 
 def test_what_is_counted_between_looks_is_left_out() -> None:
-    counters = Counters({"joules": Steps(100.0, 150.0, 159.0), "instructions": Steps(0.0, 10.0, 40.0)}, {})
+    counters = Counters(
+        {
+            "joules": Steps(100.0, 150.0, 159.0, 200.0, 215.0),
+            "instructions": Steps(0.0, 10.0, 40.0, 50.0, 74.0),
+        },
+        {},
+    )
     conditions = Conditions(lambda: 1000.0, counters)
-    conditions.start()
-    conditions.look(6)
+    for _ in range(2):
+        watched_loop(lambda: None, 6, HostClock(), conditions)
     seen = conditions.as_dict()
-    assert (seen["joules_per_pass"], seen["instructions_per_pass"]) == (1.5, 5.0)
+    assert (seen["joules_per_pass"], seen["instructions_per_pass"]) == (24 / 12, 54 / 12)
+
+
+def test_what_looking_costs_is_not_the_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a clock that runs only while the counters and the clock frequency are read, and in passes."""
+    seconds = 0.0
+
+    def take(more: float) -> None:
+        nonlocal seconds
+        seconds += more
+
+    class Slow:
+        def read(self) -> float:
+            take(1000.0)
+            return seconds
+
+        def close(self) -> None:
+            pass
+
+    def clock_mhz() -> float:
+        take(100_000.0)
+        return 1000.0
+
+    for name in ("perf_counter", "process_time"):
+        monkeypatch.setattr(f"convnet_benchmarks.timing.conditions.time.{name}", lambda: seconds)
+    conditions = Conditions(clock_mhz, Counters({"instructions": Slow()}, {}))
+    for _ in range(3):
+        watched_loop(lambda: take(2.0), 5, HostClock(), conditions)
+        take(10_000.0)  # statistics between the loops
+    seen = conditions.as_dict()
+    assert seen["cpu_ms_per_pass"] == 2000.0 and seen["busy_cores"] == 1.0
+    assert seen["instructions_per_pass"] == 2.0 + 1000.0 / 5  # and the one reading of the counter itself
 
 
 def test_emptying_the_cache_is_not_the_passes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,11 +21,13 @@ COMMAND = (
 
 
 def chart(data: ReportData) -> Chart | None:
-    quantities = dict.fromkeys(one.quantity for one in data.measured if _is_drawn(one))
+    drawn = [one for one in data.measured if _is_drawn(one)]
+    quantities = dict.fromkeys(one.quantity for one in drawn)
     groups = [
-        [one for one in of_quantity(data.measured, quantity) if _is_drawn(one)] for quantity in quantities
+        [one for ones in by_net(of_quantity(drawn, quantity)).values() for one in ones]
+        for quantity in quantities
     ]
-    found = [one for group in groups for ones in by_net(group).values() for one in ones]
+    found = [one for group in groups for one in group]
     if not found:
         return None
     fields = ("net", "batch", "phase", "quantity", "value", "low", "high", "device", "software")
@@ -43,7 +45,6 @@ def _is_drawn(one: Measurement) -> bool:
 
 
 def _panel(ones: list[Measurement]) -> Panel:
-    ones = [one for of_net in by_net(ones).values() for one in of_net]
     name, first = naming(ones), ones[0]
     series = [
         Series(group, [_mark(one) for one in ones if name(one) == group])
