@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 IMAGENET = (3, 224, 224)
 SOUMITH = "soumith/convnet-benchmarks"
+DEEPMARK = "DeepMark/deepmark"
 GLUON = "MXNet gluon model zoo"
 
 

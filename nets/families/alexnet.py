@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from nets.net import GLUON, IMAGENET, SOUMITH, Net
+from nets.net import DEEPMARK, GLUON, IMAGENET, SOUMITH, Net
 
 if TYPE_CHECKING:
     from torch import nn
@@ -26,6 +26,25 @@ def alexnet() -> "nn.Module":
     return nn.Sequential(_features(), dropout_classifier(256 * 6 * 6, 4096))
 
 
+def alexnet_deepmark() -> "nn.Module":
+    """Builds the net as DeepMark ran it: soumith's, with dropout before the first two Linear layers."""
+    from torch import nn
+
+    from nets.modules.torch7 import View
+
+    classifier = [
+        View(256 * 6 * 6),
+        nn.Dropout(0.5),
+        nn.Linear(256 * 6 * 6, 4096),
+        nn.Threshold(0, 1e-6),
+        nn.Dropout(0.5),
+        nn.Linear(4096, 4096),
+        nn.Threshold(0, 1e-6),
+        nn.Linear(4096, 1000),
+    ]
+    return nn.Sequential(_features(), nn.Sequential(*classifier))
+
+
 def _features() -> "nn.Sequential":
     from torch import nn
 
@@ -46,5 +65,14 @@ def _features() -> "nn.Sequential":
 _PAPER = "arXiv:1404.5997"
 NETS = (
     Net("alexnet_owt", alexnet_owt, IMAGENET, f"{_PAPER}; {SOUMITH}", "AlexNet", 61_100_840, unbatched=True),
+    Net(
+        "alexnet_deepmark",
+        alexnet_deepmark,
+        IMAGENET,
+        f"{_PAPER}; {DEEPMARK}",
+        "AlexNet",
+        61_100_840,
+        unbatched=True,
+    ),
     Net("alexnet", alexnet, IMAGENET, f"{_PAPER}; {GLUON}", "AlexNet", 61_100_840, unbatched=True),
 )

@@ -2,19 +2,19 @@
 
 The trunks without auxiliary classifiers, written as data. A path is a sequence of steps:
 ``(planes, kernel)`` a convolution that keeps the size, ``(planes, kernel, stride)`` one without padding, each
-with batch normalisation and ReLU; MAX and AVG 3x3 pooling, strided and size-keeping; a list of paths, whose
-outputs are joined along the channels; a ``_Residual``.
+with batch normalisation and ReLU; MAX 3x3 pooling, strided, AVG and SAME_MAX, size-keeping; a list of paths,
+whose outputs are joined along the channels; a ``_Residual``.
 """
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from nets.net import GLUON, Net
+from nets.net import DEEPMARK, GLUON, Net
 
 if TYPE_CHECKING:
     from torch import nn
 
-MAX, AVG = "max", "avg"
+MAX, AVG, SAME_MAX = "max", "avg", "same max"
 _EPS = 1e-3
 
 
@@ -58,16 +58,17 @@ _V3_E = [
     [(320, 1)],
     [(384, 1), _V3_FORK],
     [(448, 1), (384, 3), _V3_FORK],
-    [AVG, (192, 1)],
 ]
-_V3 = [
+_V3_BUT_LAST = [
     *_STEM_TO_192,
     *(_v3_a(32), _v3_a(64), _v3_a(64)),
     _V3_B,
     *(_v3_c(128), _v3_c(160), _v3_c(160), _v3_c(192)),
     _V3_D,
-    *(_V3_E, _V3_E),
+    [*_V3_E, [AVG, (192, 1)]],
 ]
+_V3 = [*_V3_BUT_LAST, [*_V3_E, [AVG, (192, 1)]]]
+_V3_OF_THE_RELEASED_MODEL = [*_V3_BUT_LAST, [*_V3_E, [SAME_MAX, (192, 1)]]]
 
 _V4_FORK = [[(256, (1, 3))], [(256, (3, 1))]]
 _V4_A = [
@@ -121,6 +122,19 @@ def inception_v3() -> "nn.Module":
     return _with_classifier(_V3, dropout=0.5)
 
 
+def inception_v3_deepmark() -> "nn.Module":
+    """Builds the net from 3x299x299 to 1008 scores as DeepMark ran it: that of Moodstocks/inception-v3.torch.
+
+    It has the released TensorFlow model's layers: the last block pools by the maximum.
+    """
+    from torch import nn
+
+    from nets.modules.torch7 import UnbiasedConv2d, View
+
+    features, planes = _Builder(UnbiasedConv2d).path(3, _V3_OF_THE_RELEASED_MODEL)
+    return nn.Sequential(*features, nn.AvgPool2d(8, 1), View(-1, num_input_dims=3), nn.Linear(planes, 1008))
+
+
 def inception_v4() -> "nn.Module":
     """Builds the net from 3x299x299 to 1000 scores."""
     return _with_classifier(_V4, dropout=0.2)
@@ -137,62 +151,76 @@ def _with_classifier(path: list[Any], dropout: float) -> "nn.Sequential":
 
     from nets.modules.torch7 import global_average_pooling
 
-    features, planes = _path(3, path)
+    features, planes = _Builder(nn.Conv2d).path(3, path)
     classifier = [*global_average_pooling(planes), nn.Dropout(dropout), nn.Linear(planes, 1000)]
     return nn.Sequential(*features, *classifier)
 
 
-def _path(planes: int, steps: list[Any]) -> tuple[list["nn.Module"], int]:
-    """The layers of a path that gets ``planes`` planes, and how many it gives."""
-    layers: list[nn.Module] = []
-    for step in steps:
-        more, planes = _step(planes, step)
-        layers += more
-    return layers, planes
+@dataclass(frozen=True)
+class _Builder:
+    """Makes layers of the data above, with convolutions of the class ``convolution``."""
 
+    convolution: "type[nn.Conv2d]"
 
-def _step(planes: int, step: Any) -> tuple[list["nn.Module"], int]:
-    from torch import nn
+    def path(self, planes: int, steps: list[Any]) -> tuple[list["nn.Module"], int]:
+        """Returns the layers of a path that gets ``planes`` planes, and how many it gives."""
+        layers: list[nn.Module] = []
+        for step in steps:
+            more, planes = self._step(planes, step)
+            layers += more
+        return layers, planes
 
-    from nets.modules.torch7 import MulConstant, residual
+    def _step(self, planes: int, step: Any) -> tuple[list["nn.Module"], int]:
+        from torch import nn
 
-    if step == MAX:
-        return [nn.MaxPool2d(3, 2)], planes
-    if step == AVG:
-        return [nn.AvgPool2d(3, 1, 1)], planes
-    if isinstance(step, list):
-        joined, out = _join(planes, step)
-        return [joined], out
-    if isinstance(step, _Residual):
-        joined, width = _join(planes, step.paths)
-        body = [joined, nn.Conv2d(width, planes, 1), MulConstant(step.scale)]
-        return [residual(body), *([nn.ReLU(inplace=True)] if step.relu else [])], planes
-    return _convolution(planes, *step), step[0]
+        from nets.modules.torch7 import MulConstant, residual
 
+        if step == MAX:
+            return [nn.MaxPool2d(3, 2)], planes
+        if step == SAME_MAX:
+            return [nn.MaxPool2d(3, 1, 1)], planes
+        if step == AVG:
+            return [nn.AvgPool2d(3, 1, 1)], planes
+        if isinstance(step, list):
+            joined, out = self._join(planes, step)
+            return [joined], out
+        if isinstance(step, _Residual):
+            joined, width = self._join(planes, step.paths)
+            body = [joined, nn.Conv2d(width, planes, 1), MulConstant(step.scale)]
+            return [residual(body), *([nn.ReLU(inplace=True)] if step.relu else [])], planes
+        return self._normalised(planes, *step), step[0]
 
-def _join(planes: int, paths: list[Any]) -> tuple["nn.Module", int]:
-    from torch import nn
+    def _join(self, planes: int, paths: list[Any]) -> tuple["nn.Module", int]:
+        from torch import nn
 
-    from nets.modules.torch7 import Concat
+        from nets.modules.torch7 import Concat
 
-    built = [_path(planes, path) for path in paths]
-    return Concat(-3, *(nn.Sequential(*layers) for layers, _ in built)), sum(out for _, out in built)
+        built = [self.path(planes, path) for path in paths]
+        return Concat(-3, *(nn.Sequential(*layers) for layers, _ in built)), sum(out for _, out in built)
 
+    def _normalised(
+        self, planes: int, out: int, kernel: int | tuple[int, int], stride: int | None = None
+    ) -> list["nn.Module"]:
+        from torch import nn
 
-def _convolution(
-    planes: int, out: int, kernel: int | tuple[int, int], stride: int | None = None
-) -> list["nn.Module"]:
-    from nets.modules.torch7 import conv_bn_relu
-
-    height, width = (kernel, kernel) if isinstance(kernel, int) else kernel
-    padding = (height // 2, width // 2) if stride is None else 0
-    return conv_bn_relu(planes, out, kernel, stride or 1, padding, eps=_EPS)
+        height, width = (kernel, kernel) if isinstance(kernel, int) else kernel
+        padding = (height // 2, width // 2) if stride is None else 0
+        convolution = self.convolution(planes, out, kernel, stride or 1, padding, bias=False)
+        return [convolution, nn.BatchNorm2d(out, _EPS), nn.ReLU(inplace=True)]
 
 
 _SIZE = (3, 299, 299)
 _V4_PAPER = "arXiv:1602.07261"
 NETS = (
     Net("inceptionv3", inception_v3, _SIZE, f"arXiv:1512.00567; {GLUON}", "Inception", 23_834_568),
+    Net(
+        "inceptionv3_deepmark",
+        inception_v3_deepmark,
+        _SIZE,
+        f"arXiv:1512.00567; {DEEPMARK}",
+        "Inception",
+        23_850_960,
+    ),
     Net("inceptionv4", inception_v4, _SIZE, _V4_PAPER, "Inception", 42_679_816),
     Net("inception_resnet_v2", inception_resnet_v2, _SIZE, _V4_PAPER, "Inception-ResNet", 55_843_464),
 )

@@ -1,13 +1,14 @@
 """ResNet, v1 (He et al., 2015, arXiv:1512.03385) and v2 (pre-activation; 2016, arXiv:1603.05027).
 
 As in the MXNet gluon model zoo: in v1 the 1x1 convolutions of a bottleneck have biases and the first of them
-strides; v2 normalises its input, without learning a scale.
+strides; v2 normalises its input, without learning a scale. In DeepMark's ResNet-50 every convolution has a
+bias, and the 3x3 convolutions stride.
 """
 
 from functools import partial
 from typing import TYPE_CHECKING
 
-from nets.net import GLUON, IMAGENET, Net
+from nets.net import DEEPMARK, GLUON, IMAGENET, Net
 
 if TYPE_CHECKING:
     from torch import nn
@@ -54,6 +55,26 @@ def resnet_v2(depth: int) -> "nn.Module":
     return nn.Sequential(*layers, *global_average_pooling(planes), nn.Linear(planes, 1000))
 
 
+def resnet50_deepmark() -> "nn.Module":
+    """Builds the net from 3x224x224 to 1000 scores as DeepMark ran it, with its containers."""
+    from torch import nn
+
+    from nets.modules.torch7 import View, conv_bn_relu
+
+    planes, stages = 64, [nn.Sequential() for _ in _WIDTHS]
+    for width, out, stride in _blocks(_FIRST_BOTTLENECK):
+        stages[_WIDTHS.index(width)].append(_block_deepmark(planes, width, out, stride))
+        planes = out
+    return nn.Sequential(
+        *conv_bn_relu(3, 64, 7, stride=2, padding=3, bias=True),
+        nn.MaxPool2d(3, 2, 1),
+        *stages,
+        nn.AvgPool2d(7, 1),
+        View(planes, num_input_dims=3),
+        nn.Linear(planes, 1000),
+    )
+
+
 def _blocks(depth: int) -> list[tuple[int, int, int]]:
     """Width, output planes and stride of every block."""
     expansion = 4 if depth >= _FIRST_BOTTLENECK else 1
@@ -79,6 +100,20 @@ def _block_v1(planes: int, width: int, out: int, stride: int) -> list["nn.Module
         ]
     shortcut = None if planes == out else nn.Sequential(*conv_bn(planes, out, 1, stride))
     return [residual(body, shortcut), nn.ReLU(inplace=True)]
+
+
+def _block_deepmark(planes: int, width: int, out: int, stride: int) -> "nn.Sequential":
+    from torch import nn
+
+    from nets.modules.torch7 import conv_bn, conv_bn_relu, residual
+
+    body = [
+        *conv_bn_relu(planes, width, 1, bias=True),
+        *conv_bn_relu(width, width, 3, stride, 1, bias=True),
+        *conv_bn(width, out, 1, bias=True),
+    ]
+    shortcut = None if planes == out else nn.Sequential(*conv_bn(planes, out, 1, stride, bias=True))
+    return residual(body, shortcut).append(nn.ReLU(inplace=True))
 
 
 def _block_v2(planes: int, width: int, out: int, stride: int) -> list["nn.Module"]:
@@ -109,6 +144,14 @@ _PARAMETERS_V2 = {18: 11_687_854, 34: 21_796_014, 50: 25_549_486, 101: 44_541_61
 _SOURCE_V1 = f"arXiv:1512.03385; {GLUON}"
 _SOURCE_V2 = f"arXiv:1603.05027; {GLUON}"
 NETS = (
+    Net(
+        "resnet50_deepmark",
+        resnet50_deepmark,
+        IMAGENET,
+        f"arXiv:1512.03385; {DEEPMARK}",
+        "ResNet v1",
+        25_583_592,
+    ),
     *(
         Net(f"resnet{depth}_v1", partial(resnet_v1, depth), IMAGENET, _SOURCE_V1, "ResNet v1", count)
         for depth, count in _PARAMETERS_V1.items()

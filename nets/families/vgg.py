@@ -3,7 +3,7 @@
 from functools import partial
 from typing import TYPE_CHECKING
 
-from nets.net import GLUON, IMAGENET, SOUMITH, Net
+from nets.net import DEEPMARK, GLUON, IMAGENET, SOUMITH, Net
 
 if TYPE_CHECKING:
     from torch import nn
@@ -29,7 +29,7 @@ def vgg_a() -> "nn.Module":
 
 def vgg(depth: int, batch_norm: bool = False) -> "nn.Module":
     """Builds the net of the MXNet gluon model zoo: the convolutions keep their biases under batch
-    normalisation."""
+    normalisation. With 16 weight layers and without batch normalisation it is DeepMark's configuration D."""
     from torch import nn
 
     from nets.modules.torch7 import dropout_classifier
@@ -67,6 +67,7 @@ _PARAMETERS = {11: 132_863_336, 13: 133_047_848, 16: 138_357_544, 19: 143_667_24
 _PARAMETERS_BN = {11: 132_868_840, 13: 133_053_736, 16: 138_365_992, 19: 143_678_248}
 NETS = (
     Net("vgg_a", vgg_a, IMAGENET, f"{_PAPER}; {SOUMITH}", "VGG", 132_863_336, unbatched=True),
+    Net("vgg_d", partial(vgg, 16), IMAGENET, f"{_PAPER}; {DEEPMARK}", "VGG", 138_357_544, unbatched=True),
     *(
         Net(f"vgg{n}", partial(vgg, n), IMAGENET, f"{_PAPER}; {GLUON}", "VGG", count, unbatched=True)
         for n, count in _PARAMETERS.items()

@@ -47,6 +47,10 @@ class View(nn.Module):
         return ", ".join(map(str, self.sizes))
 
 
+class UnbiasedConv2d(nn.Conv2d):
+    """``nn.SpatialConvolution(...):noBias()``: a convolution whose bias Torch7 drew and then dropped."""
+
+
 class Concat(nn.Module):
     """``nn.Concat(dim)``: every branch gets the input; their outputs are joined along ``dim``.
 
@@ -152,9 +156,10 @@ def fully_connected(n_in: int, *hidden: int) -> nn.Sequential:
     return nn.Sequential(*layers, nn.Linear(n_in, 1000))
 
 
-def dropout_classifier(n_in: int, width: int) -> nn.Sequential:
-    """Builds MXNet's classifier: two Linear, ReLU and Dropout(0.5) layers of ``width``, then 1000 scores."""
-    layers: list[nn.Module] = [View(n_in, num_input_dims=3)]
+def dropout_classifier(n_in: int, width: int, classes: int = 1000, sample_dims: int = 3) -> nn.Sequential:
+    """Builds MXNet's classifier, and DeepMark's: two Linear, ReLU and Dropout(0.5) layers of ``width``, then
+    scores. ``sample_dims``: the dimensions of one sample."""
+    layers: list[nn.Module] = [View(n_in, num_input_dims=sample_dims)]
     for planes in (n_in, width):
         layers += [nn.Linear(planes, width), nn.ReLU(inplace=True), nn.Dropout(0.5)]
-    return nn.Sequential(*layers, nn.Linear(width, 1000))
+    return nn.Sequential(*layers, nn.Linear(width, classes))

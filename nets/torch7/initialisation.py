@@ -9,6 +9,8 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.conv import _ConvNd, _ConvTransposeNd
 
 from nets.modules.detection import ScaledUnitNorm
+from nets.modules.speech import RecurrentReLU
+from nets.modules.torch7 import UnbiasedConv2d
 from nets.torch7.random import Generator
 
 
@@ -17,12 +19,13 @@ def initialise(module: nn.Module, generator: Generator) -> None:
 
     Convolutions and Linear: uniform in +-1/sqrt(fan-in), the fan-in being kernel size times input planes (of
     one group; input size for Linear). A transposed convolution (Torch7's SpatialFullConvolution) counts all
-    its input planes, too, although an output sees fewer of its weights. Batch normalisation: weight uniform
-    in [0, 1), bias 0, running statistics 0 and 1; where it is not trained, weight 1. Embedding (LookupTable):
-    normal with mean 0 and standard deviation 1. Torch7's nn had no LSTM; here its parameters are uniform in
-    +-1/sqrt(hidden size), PyTorch's rule, layer by layer, forward direction first: weights of the input, of
-    the hidden state, their biases. ScaledUnitNorm: its own scale. The parameters lie on the CPU, in float32
-    or float64. Raises TypeError for a module whose parameters have no rule here.
+    its input planes, too, although an output sees fewer of its weights. UnbiasedConv2d draws the bias that it
+    drops, too. Batch normalisation: weight uniform in [0, 1), bias 0, running statistics 0 and 1; where it is
+    not trained, weight 1. Embedding (LookupTable): normal with mean 0 and standard deviation 1. Torch7's nn
+    had no LSTM; here its parameters are uniform in +-1/sqrt(hidden size), PyTorch's rule, layer by layer,
+    forward direction first: weights of the input, of the hidden state, their biases. A RecurrentReLU's are
+    drawn in the same way, as by cudnn.torch. ScaledUnitNorm: its own scale. The parameters lie on the
+    CPU, in float32 or float64. Raises TypeError for a module whose parameters have no rule here.
     """
     for name, child in module.named_modules():
         if isinstance(child, (_ConvNd, nn.Linear)):
@@ -30,6 +33,8 @@ def initialise(module: nn.Module, generator: Generator) -> None:
             _uniform(child.weight, generator, -bound, bound)
             if child.bias is not None:
                 _uniform(child.bias, generator, -bound, bound)
+            elif isinstance(child, UnbiasedConv2d):
+                generator.random_uint32(child.out_channels)
         elif isinstance(child, _BatchNorm):
             child.reset_running_stats()
             if child.affine and child.weight.requires_grad:
@@ -39,8 +44,9 @@ def initialise(module: nn.Module, generator: Generator) -> None:
                 child.reset_parameters()
         elif isinstance(child, nn.Embedding):
             generator.fill_normal(child.weight.detach().numpy())
-        elif isinstance(child, nn.LSTM):
-            bound = 1.0 / math.sqrt(child.hidden_size)
+        elif isinstance(child, (nn.LSTM, RecurrentReLU)):
+            width = child.hidden_size if isinstance(child, nn.LSTM) else child.width
+            bound = 1.0 / math.sqrt(width)
             for parameter in child.parameters():
                 _uniform(parameter, generator, -bound, bound)
         elif isinstance(child, ScaledUnitNorm):

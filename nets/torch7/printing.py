@@ -1,6 +1,6 @@
 """``print(model)`` as Torch7 prints it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,6 +68,37 @@ def _kernel(name: str, module: nn.Conv2d | nn.ConvTranspose2d, adjusted: Any, mo
     return text + more + (")" if module.bias is not None else ") without bias")
 
 
+def _volumetric_convolution(module: nn.Conv3d, names: ClassNames) -> str:
+    if module.groups != 1 or isinstance(module.padding, str):
+        return str(module)
+    size, stride, padding = map(_triple, (module.kernel_size, module.stride, module.padding))
+    text = f"nn.VolumetricConvolution({module.in_channels} -> {module.out_channels}, {_by(size)}"
+    if any(padding) or stride != (1, 1, 1):
+        text += f", {_listed(stride)}"
+    return text + (f", {_listed(padding)}" if any(padding) else "") + ")"
+
+
+def _volumetric_max_pooling(module: nn.MaxPool3d, names: ClassNames) -> str:
+    size, stride, padding = map(_triple, (module.kernel_size, module.stride, module.padding))
+    text = f"nn.VolumetricMaxPooling({_by(size)}, {_listed(stride)}"
+    return text + (f", {_listed(padding)}" if any(padding) else "") + ")"
+
+
+def _triple(value: Any) -> tuple[int, int, int]:
+    """Returns what a layer of torch.nn has for time, height and width in Torch7's order: time, width,
+    height."""
+    time, height, width = value if isinstance(value, (tuple, list)) else (value,) * 3
+    return time, width, height
+
+
+def _by(values: Iterable[int]) -> str:
+    return "x".join(map(str, values))
+
+
+def _listed(values: Iterable[int]) -> str:
+    return ",".join(map(str, values))
+
+
 def _pooling(name: str, module: Any) -> str:
     height, width = pair(module.kernel_size)
     text = f"{name}({width}x{height}, {_width_height(module.stride)}"
@@ -117,8 +148,10 @@ _FORMATS: dict[type, Callable[[Any, ClassNames], str]] = {
     MulConstant: lambda module, names: "nn.MulConstant",
     nn.Conv2d: _convolution,
     nn.ConvTranspose2d: _transposed_convolution,
+    nn.Conv3d: _volumetric_convolution,
     nn.Linear: _linear,
     nn.MaxPool2d: _max_pooling,
+    nn.MaxPool3d: _volumetric_max_pooling,
     nn.AvgPool2d: lambda module, names: _pooling("nn.SpatialAveragePooling", module),
     nn.AdaptiveAvgPool2d: lambda module, names: "nn.SpatialAdaptiveAveragePooling",
     nn.ReLU: lambda module, names: names.relu,

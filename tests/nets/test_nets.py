@@ -171,7 +171,8 @@ def test_three_phases_on_a_small_input(name: str) -> None:
     check_net(registry.find(name), SMALL[name])
 
 
-TOO_LARGE = {"gnmt", "faster_rcnn_vgg16"}  # tested small in test_translation.py and test_detection.py
+# tested small in test_translation.py, test_detection.py and test_deepmark.py
+TOO_LARGE = {"gnmt", "faster_rcnn_vgg16", "big_lstm"}
 
 
 @pytest.mark.slow
@@ -179,7 +180,8 @@ TOO_LARGE = {"gnmt", "faster_rcnn_vgg16"}  # tested small in test_translation.py
 def test_three_phases_of_the_larger_nets(name: str) -> None:
     net = registry.find(name)
     any_size = ("DenseNet", "MobileNet", "MobileNetV2", "ResNet v1", "ResNet v2", "SqueezeNet")
-    check_net(net, (3, 64, 64) if net.family in any_size else net.input_size)
+    small = net.family in any_size and not net.name.endswith("_deepmark")  # which pools 7x7
+    check_net(net, (3, 64, 64) if small else net.input_size)
 
 
 def initialised(module: nn.Module) -> nn.Module:

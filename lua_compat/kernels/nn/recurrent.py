@@ -5,7 +5,8 @@ sequences that are still running at each time. States are (layers * directions, 
 vector holds, for each layer and each of its directions, the matrix for the input and the matrix for the
 state, each with the rows of its gates one after the other; then, in the same order, both biases. It is the
 order in which cuDNN keeps them and PyTorch passes them on, with the same gates: input, forget, cell, output
-(LSTM); reset, update, new (GRU).
+(LSTM); reset, update, new (GRU). With ``skip`` (CUDNN_SKIP_INPUT) the first layer has no matrix for the
+input: each gate gets the input, which is as wide as the state, as it is.
 """
 
 from collections.abc import Iterator
@@ -30,36 +31,42 @@ _MODES = {
 }
 
 
-def _shapes(mode: str, features: int, hidden: int, layers: int, directions: int) -> Iterator[tuple[int, ...]]:
-    """Returns the shapes of the parameters, in the order of the vector."""
+def _shapes(
+    mode: str, features: int, hidden: int, layers: int, directions: int, skip: bool
+) -> Iterator[tuple[int, ...]]:
+    """Returns the shapes of the parameters, in the order of the vector; one that is not there has no rows."""
     if mode not in _MODES:
         raise ValueError(f"unknown recurrent mode {mode}: one of {', '.join(_MODES)}")
     rows = _MODES[mode][1] * hidden
     for layer in range(layers):
         for _ in range(directions):
-            yield rows, hidden * directions if layer else features
+            yield 0 if skip and not layer else rows, hidden * directions if layer else features
             yield rows, hidden
     for _ in range(2 * layers * directions):
         yield (rows,)
 
 
-def recurrent_parameters(mode: str, features: int, hidden: int, layers: int, directions: int) -> int:
+def recurrent_parameters(
+    mode: str, features: int, hidden: int, layers: int, directions: int, skip: bool
+) -> int:
     """Returns how many numbers the vector has."""
-    return sum(
-        torch.Size(s).numel() for s in _shapes(mode, *map(int, (features, hidden, layers, directions)))
-    )
+    shapes = _shapes(mode, int(features), int(hidden), int(layers), int(directions), skip)
+    return sum(torch.Size(shape).numel() for shape in shapes)
 
 
 class _Layers:
     """``layers`` recurrent layers; ``masks`` multiply what goes from one to the next (dropout)."""
 
     def __init__(
-        self, weight: Tensor, mode: str, features: int, hidden: int, layers: int, directions: int
+        self, weight: Tensor, mode: str, features: int, hidden: int, layers: int, directions: int, skip: bool
     ) -> None:
         self.mode, self.hidden, self.layers, self.directions = mode, hidden, layers, directions
-        shapes = list(_shapes(mode, features, hidden, layers, directions))
+        shapes = list(_shapes(mode, features, hidden, layers, directions, skip))
         pieces = weight.split([torch.Size(shape).numel() for shape in shapes])
         self.parameters = [piece.view(shape) for piece, shape in zip(pieces, shapes, strict=True)]
+        if skip:  # PyTorch's operators have a matrix here: one that changes nothing
+            same = torch.eye(hidden, dtype=weight.dtype, device=weight.device).repeat(_MODES[mode][1], 1)
+            self.parameters[0 : 2 * directions : 2] = [same] * directions
 
     def run(
         self, x: Tensor, states: list[Tensor], masks: Tensor | None, batches: tuple[int, ...]
@@ -114,12 +121,13 @@ def recurrent(
     hidden: int,
     layers: int,
     directions: int,
+    skip: bool,
     *batches: int,
 ) -> None:
     """Computes the outputs of the last layer at all times, and the states after the last; ``batches``: of
     packed input."""
     shape = (layers * directions, batches[0] if batches else x.shape[1], hidden)
-    net = _Layers(weight, mode, x.shape[-1], hidden, layers, directions)
+    net = _Layers(weight, mode, x.shape[-1], hidden, layers, directions, skip)
     with torch.no_grad():
         result, ends = net.run(x, _states(x, shape, mode, hidden_in, cell_in), masks, batches)
     write(out, result)
@@ -146,6 +154,7 @@ def recurrent_gradient(
     hidden: int,
     layers: int,
     directions: int,
+    skip: bool,
     *batches: int,
 ) -> None:
     """Computes the gradients of the input and of the first states if ``of_input``; ``scale`` times that of
@@ -156,7 +165,7 @@ def recurrent_gradient(
         leaves = [leaf.detach().clone().requires_grad_(of_input) for leaf in leaves]
         vector = weight.detach().clone().requires_grad_(grad_weight is not None)
         masks = None if masks is None else masks.clone()  # autograd keeps no tensor of inference mode
-        net = _Layers(vector, mode, x.shape[-1], hidden, layers, directions)
+        net = _Layers(vector, mode, x.shape[-1], hidden, layers, directions, skip)
         result, ends = net.run(leaves[0], leaves[1:], masks, batches)
         outputs, gradients = [result], [grad_out]
         for end, gradient in zip(ends, (grad_hidden_out, grad_cell_out), strict=False):

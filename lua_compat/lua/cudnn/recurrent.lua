@@ -47,10 +47,13 @@ for name, mode in pairs{ BLSTM = 'CUDNN_LSTM', BGRU = 'CUDNN_GRU' } do
    end
 end
 
+-- Whether the input enters the first layer as it is, without a matrix of its own.
+local function skips(self) return self.inputMode == 'CUDNN_SKIP_INPUT' end
+
 function RNN:reset(stdv)
    stdv = stdv or 1 / math.sqrt(self.hiddenSize)
    self.weight:resize(python.recurrent_parameters(self.mode, self.inputSize, self.hiddenSize, self.numLayers,
-      self.numDirections)):uniform(-stdv, stdv)
+      self.numDirections, skips(self))):uniform(-stdv, stdv)
    self.gradWeight:resizeAs(self.weight):zero()
 end
 
@@ -60,14 +63,15 @@ for _, name in ipairs{ 'setSync', 'clearDesc', 'resetDropoutDescriptor', 'resetR
    RNN[name] = function() end
 end
 
--- Views of the vector from offset on: [layer][matrix], a layer in two directions counting as two.
+-- Views of the vector from offset on: [layer][matrix], a layer in two directions counting as two; an empty tensor for
+-- a matrix that is not there.
 local function views(self, offset, size_of)
    local all, count = {}, self.linearLayers[self.mode]
    for layer = 1, self.numLayers * self.numDirections do
       all[layer] = {}
       for i = 1, count do
          local size = size_of(layer, i <= count / 2)
-         all[layer][i] = self.weight:narrow(1, offset, size)
+         all[layer][i] = size > 0 and self.weight:narrow(1, offset, size) or self.weight.new()
          offset = offset + size
       end
    end
@@ -77,6 +81,7 @@ end
 function RNN:weights()
    return views(self, 1, function(layer, of_input)
       local first = layer <= self.numDirections
+      if first and of_input and skips(self) then return 0 end
       local columns = of_input and (first and self.inputSize or self.hiddenSize * self.numDirections) or self.hiddenSize
       return self.hiddenSize * columns
    end)
@@ -144,7 +149,8 @@ end
 
 -- A tensor of sequences with time first, and the numbers of packed sequences.
 local function sequences(self, input)
-   if self.inputMode ~= 'CUDNN_LINEAR_INPUT' then error(self.inputMode .. ': PyTorch has linear input only', 3) end
+   check(not skips(self) or self.inputSize == self.hiddenSize,
+      ('CUDNN_SKIP_INPUT: the input must be as wide as the state, %d, and is %d'):format(self.hiddenSize, self.inputSize))
    self.inputPacked = type(input) == 'table'
    local x, batches = input, {}
    if self.inputPacked then
@@ -191,7 +197,7 @@ function RNN:updateOutput(input)
    if masks(self) then draw_masks(self, x) end
    self.output = time_first(self, self.output)
    kernel.recurrent(self.output, self.hiddenOutput, self.cellOutput, x, self.weight, hidden, cell, masks(self),
-      self.mode, self.hiddenSize, self.numLayers, self.numDirections, unpack(batches))
+      self.mode, self.hiddenSize, self.numLayers, self.numDirections, skips(self), unpack(batches))
    self.output = time_first(self, self.output)
    return self.output
 end
@@ -206,7 +212,7 @@ local function gradients(self, input, gradOutput, of_input, scale)
    kernel.recurrent_gradient(self.gradInput, self.gradHiddenInput, self.gradCellInput, x, self.weight,
       state(self, 'hiddenInput'), state(self, 'cellInput'), masks(self), time_first(self, gradOutput),
       state(self, 'gradHiddenOutput'), state(self, 'gradCellOutput'), scale and self.gradWeight or nil, scale or 0,
-      of_input, self.mode, self.hiddenSize, self.numLayers, self.numDirections, unpack(batches))
+      of_input, self.mode, self.hiddenSize, self.numLayers, self.numDirections, skips(self), unpack(batches))
    self.gradInput = time_first(self, self.gradInput)
    return self.gradInput
 end

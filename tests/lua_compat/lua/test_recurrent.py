@@ -98,6 +98,45 @@ def test_a_layer_computes_what_torch_nn_s_does(
         torch.testing.assert_close(got["gcx"], c.grad)
 
 
+@pytest.mark.parametrize("name", ["RNNReLU", "LSTM", "BGRU"])
+def test_an_input_can_skip_the_matrix_of_the_first_layer(runtime: Runtime, tmp_path: Path, name: str) -> None:
+    """As if that matrix were the identity, for each gate."""
+    got = run_in_lua(
+        runtime,
+        tmp_path,
+        f"""
+        local m = cudnn.{name}(4, 4, 2)
+        m.inputMode = 'CUDNN_SKIP_INPUT'
+        m:reset()
+        assert(m:weights()[1][1]:dim() == 0 and #m:biases() == 2 * m.numDirections)
+        local x = torch.randn(5, 6, 4):cuda()
+        local y = m:forward(x)
+        m:backward(x, y)
+        return {{ weight = m.weight, state = m:weights()[1][m.linearLayers[m.mode] / 2 + 1], x = x, y = y,
+           gx = m.gradInput, gw = m.gradWeight }}""",
+    )
+    kind: Any
+    kind, options = LAYERS[name]
+    module = kind(4, 4, 2, **options)
+    identity = torch.eye(4).repeat(module.weight_ih_l0.shape[0] // 4, 1)
+    parameters = in_cudnn_order(module)
+    skipped = {id(p) for n, p in module.named_parameters() if n.startswith("weight_ih_l0")}
+    kept = [p for p in parameters if id(p) not in skipped]
+    with torch.no_grad():
+        for p in parameters:
+            p.copy_(identity if id(p) in skipped else p)
+        pieces = got["weight"].split([p.numel() for p in kept])
+        for p, piece in zip(kept, pieces, strict=True):
+            p.copy_(piece.view_as(p))
+    torch.testing.assert_close(got["state"], module.weight_hh_l0[:4].flatten().detach())
+    x = got["x"].requires_grad_()
+    y = module(x)[0]
+    y.backward(y.detach())
+    torch.testing.assert_close(got["y"], y.detach())
+    torch.testing.assert_close(got["gx"], x.grad)
+    torch.testing.assert_close(got["gw"], torch.cat([p.grad.flatten() for p in kept if p.grad is not None]))
+
+
 def test_packed_sequences_of_different_lengths(runtime: Runtime, tmp_path: Path) -> None:
     got = run_in_lua(
         runtime,
@@ -138,7 +177,7 @@ def test_dropout_multiplies_what_goes_from_layer_to_layer() -> None:
     x, masks, grad = torch.randn(5, 2, 3), torch.randn(1, 5, 2, 4), torch.randn(5, 2, 4)
     out, hidden, cell, grad_x, grad_h, grad_c = (torch.empty(0) for _ in range(6))
     grad_vector = torch.zeros_like(vector)
-    options = ("CUDNN_LSTM", 4, 2, 1)
+    options = ("CUDNN_LSTM", 4, 2, 1, False)
     recurrent(out, hidden, cell, x, vector, None, None, masks, *options)
     recurrent_gradient(
         grad_x,

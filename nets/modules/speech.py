@@ -1,0 +1,62 @@
+"""The parts of Deep Speech 2: a spectrogram's columns as steps in time, and recurrent layers over these."""
+
+import torch
+from torch import Tensor, nn
+
+
+class ColumnsToSteps(nn.Module):
+    """(batch, planes, height, width) to (width, batch, planes * height): a column is one step in time."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return input.flatten(1, 2).permute(2, 0, 1)
+
+
+class BidirectionalReLU(nn.Module):
+    """(steps, batch, ``n_in``) to (steps, batch, ``width``): ReLU units in both directions, from zero states.
+
+    The layer's product with its input, normalised over the batch's steps, enters both directions as it is
+    (cuDNN's CUDNN_SKIP_INPUT); h[t] = max(0, x[t] + W h[t - 1] + b). The outputs are cut off at ``ceiling``,
+    after the recurrence, and added.
+    """
+
+    def __init__(self, n_in: int, width: int, ceiling: float) -> None:
+        super().__init__()
+        self.input = nn.Linear(n_in, width, bias=False)
+        self.norm = nn.BatchNorm1d(width)
+        self.forwards = RecurrentReLU(width)
+        self.backwards = RecurrentReLU(width)
+        self.ceiling = ceiling
+
+    def forward(self, input: Tensor) -> Tensor:
+        x = self.norm(self.input(input).flatten(0, 1)).view(*input.shape[:2], -1)
+        there = self.forwards(x)
+        back = self.backwards(x.flip(0)).flip(0)
+        return there.clamp(max=self.ceiling) + back.clamp(max=self.ceiling)
+
+
+class RecurrentReLU(nn.Module):
+    """h[t] = max(0, x[t] + W h[t - 1] + b + c) over (steps, batch, ``width``), from zeros.
+
+    cuDNN keeps the two biases, b of the input and c of the state, apart; so do the parameters here.
+    """
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.width = width
+        self.weight = nn.Parameter(torch.empty(width, width))
+        self.input_bias = nn.Parameter(torch.empty(width))
+        self.state_bias = nn.Parameter(torch.empty(width))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draws the parameters as cudnn.torch does: uniform in +-1/sqrt(width)."""
+        for parameter in self.parameters():
+            nn.init.uniform_(parameter, -(self.width**-0.5), self.width**-0.5)
+
+    def forward(self, input: Tensor) -> Tensor:
+        state = torch.zeros_like(input[0])
+        states = []
+        for x in (input + (self.input_bias + self.state_bias)).unbind(0):
+            state = torch.addmm(x, state, self.weight.t()).relu()
+            states.append(state)
+        return torch.stack(states)
