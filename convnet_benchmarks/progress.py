@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
 
 _BAR = 12
+# On narrower terminals its place is needed for words.
+_WIDTH_FOR_BAR = 70
+# A terminal writes this behind the line, and a line that is as wide as the terminal would grow by another.
+_ECHO = "^C^C"
 # In a pipe, one line in so many seconds about how far a step is.
 _SECONDS_BETWEEN_DETAILS = 10.0
 
@@ -22,7 +26,7 @@ class Progress:
     """A line on a terminal that is taken away again; in a pipe or a file, one line for each step.
 
     It says which step runs, of how many, and how much longer the remaining ones take, each as long as one has
-    taken so far. Not ``shown``: nothing is written.
+    taken so far, but for those that only prepared the others. Not ``shown``: nothing is written.
     """
 
     def __init__(self, steps: int, shown: bool = True, stream: TextIO | None = None) -> None:
@@ -33,10 +37,16 @@ class Progress:
         self._width = terminal_width(self._stream)
         self._line: RichProgress | None = None
         self._begin = time.monotonic()
+        self._prepared = 0  # steps before ``_begin``
+        self._preparing = False
+        self._parts: tuple[float, int] | None = None  # when the first was told of, and which it was
         self._last_detail = float("-inf")
 
-    def start(self, what: str, *, on_terminals_only: bool = False) -> None:
-        """Begins a step, and so ends the one before."""
+    def start(self, what: str, *, preparing: bool = False, on_terminals_only: bool = False) -> None:
+        """Begins a step, and so ends the one before. ``preparing``: the others take another time."""
+        if self._preparing:
+            self._begin, self._prepared = time.monotonic(), self._step
+        self._preparing, self._parts = preparing, None
         self._step += 1
         if not self._shown or (on_terminals_only and not self._overwrites):
             return
@@ -47,15 +57,20 @@ class Progress:
             self._print(f"{what}; {left}" if left else what)
         self._last_detail = time.monotonic()
 
-    def detail(self, what: str) -> None:
-        """Says how far the step is that was begun last."""
+    def detail(self, what: str, part: int, parts: int) -> None:
+        """Says how far the step is that was begun last: ``part`` of ``parts`` begins, counted from 1."""
         if not self._shown:
             return
         now = time.monotonic()
+        self._parts = self._parts or (now, part)
+        begin, first = self._parts
+        left = _left(now - begin, part - first, parts - part + 1)
+        left = left and f"{left} for this"
+        what = f"{what} {part} of {parts}"
         if self._overwrites:
-            self._draw(what, "")
+            self._draw(what, left)
         elif now - self._last_detail >= _SECONDS_BETWEEN_DETAILS:
-            self._print(what)
+            self._print(f"{what}; {left}" if left else what)
             self._last_detail = now
 
     def clear(self) -> None:
@@ -88,11 +103,13 @@ class Progress:
         from rich.progress import BarColumn, Progress, TextColumn
         from rich.table import Column
 
+        assert self._width is not None, "written on a terminal only"
         counter = Column(no_wrap=True, width=len(f"[{self._steps}/{self._steps}]"))
-        console = Console(file=self._stream, width=self._width, height=25, highlight=False)
+        width = max(self._width - len(_ECHO), 1)
+        console = Console(file=self._stream, width=width, height=25, highlight=False)
         return Progress(
             TextColumn("[{task.fields[step]}/{task.total:.0f}]", markup=False, table_column=counter),
-            BarColumn(bar_width=_BAR),
+            *([BarColumn(bar_width=_BAR)] if self._width >= _WIDTH_FOR_BAR else []),
             TextColumn("{task.description}", markup=False, table_column=Column(overflow="fold")),
             TextColumn("{task.fields[left]}", markup=False, table_column=Column(overflow="fold")),
             console=console,
@@ -103,11 +120,14 @@ class Progress:
         )
 
     def _estimate(self) -> str:
-        """Returns how much longer it takes; empty in the first step."""
+        """Returns how much longer it takes; empty before a step has told."""
         done = self._step - 1
-        if done == 0:
-            return ""
-        return f"about {duration((time.monotonic() - self._begin) / done * (self._steps - done))} left"
+        return _left(time.monotonic() - self._begin, done - self._prepared, self._steps - done)
+
+
+def _left(seconds: float, done: int, more: int) -> str:
+    """Returns how much longer ``more`` things take if ``done`` took ``seconds``; empty if none did."""
+    return f"about {duration(seconds / done * more)} left" if done else ""
 
 
 def duration(seconds: float) -> str:

@@ -129,7 +129,7 @@ class LegacyRun:
         """Warms up before the timed loops, not with --legacy-timing; notes autograd's choice of kernels."""
         if self.options.legacy_timing:
             return
-        self.progress.start("warm-up")
+        self.progress.start("warm-up", preparing=True)
         with recorded_kernels(self.workload.module) as kernels:
             work()
         self.kernels = dict(kernels)

@@ -113,7 +113,7 @@ def _run(script: Script, options: Any, report: Callable[[LegacyRun, str], None])
         progress = Progress(script.loops, shown=processes.prints)
         try:
             # What is refused gets one line on stderr: there is none before it in a file.
-            progress.start(f"making {options.net}", on_terminals_only=True)
+            progress.start(f"making {options.net}", preparing=True, on_terminals_only=True)
             workload = prepare(options)
             clock = device_clock(workload.device, cold_cache=options.cold_cache, synchronises=options.sync)
             with opened_for(workload, options, progress) as opened:
@@ -169,7 +169,7 @@ def opened_for(workload: Workload, options: LegacyOptions, progress: Progress) -
     """
 
     def told(layer: int, layers: int) -> None:
-        progress.detail(f"timing kernels, once per machine and shape: layer {layer} of {layers}")
+        progress.detail("timing kernels, once per machine and shape: layer", layer, layers)
 
     asked = options.backend is not None
     try:

@@ -70,6 +70,21 @@ def test_a_narrow_terminal_keeps_no_remnants(terminal: Terminal) -> None:
     assert screen(terminal.getvalue(), 50) == ["before", "after"]
 
 
+@pytest.mark.parametrize("columns", [20, 50, 80])
+def test_a_keystroke_that_the_terminal_shows_leaves_no_remnants(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    line = Progress(2, stream=terminal)
+    line.start("a_net_with_quite_a_long_name, batch 64, cpu, float32, stock, inference")
+    terminal.write("^C^C")
+    line.start("another_net_with_quite_a_long_name, batch 64, cpu, float32, stock, training")
+    terminal.write("^C")
+    line.clear()
+    print("interrupted", file=terminal)
+    assert screen(terminal.getvalue(), columns) == ["interrupted"]
+
+
 def test_text_between_the_steps_stays(terminal: Terminal) -> None:
     line = Progress(3, stream=terminal)
     for what in "abc":
@@ -85,12 +100,25 @@ def test_a_pipe_gets_a_line_for_each_step(now: list[float]) -> None:
         line = Progress(2, shown=stream is spoken, stream=stream)
         for what in ("a", "b"):
             line.start(what)
-            line.detail("soon after")
+            line.detail("soon after", 1, 4)
             now[0] += 30.0
-        line.detail("half")
+        line.detail("layer", 3, 4)
         line.clear()
     assert silent.getvalue() == ""
-    assert spoken.getvalue() == "[1/2] a\n[2/2] b; about 30 s left\n[2/2] half\n"
+    assert spoken.getvalue() == (
+        "[1/2] a\n[2/2] b; about 30 s left\n[2/2] layer 3 of 4; about 30 s left for this\n"
+    )
+
+
+def test_what_only_prepares_does_not_tell_how_long_the_rest_takes(now: list[float]) -> None:
+    stream = io.StringIO()
+    line = Progress(5, stream=stream)
+    for what, seconds in (("make", 60.0), ("warm up", 4.0), ("a", 2.0), ("b", 4.0), ("c", 1.0)):
+        line.start(what, preparing=what in ("make", "warm up"))
+        now[0] += seconds
+    assert stream.getvalue().splitlines() == [
+        "[1/5] make", "[2/5] warm up", "[3/5] a", "[4/5] b; about 4 s left", "[5/5] c; about 3 s left",
+    ]  # fmt: skip
 
 
 def test_a_dumb_terminal_gets_lines_too(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:

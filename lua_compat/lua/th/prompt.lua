@@ -98,24 +98,57 @@ local function about_function(f)
    return table.concat(lines, '\n')
 end
 
--- What th/help says on a name of torch or nn: its arguments, '' where they are read from the code, and a sentence.
--- Methods of tensors are found by their last name: torch.FloatTensor.abs is torch.abs.
-local function described(name)
-   local package, own = name:match('^(%w+).-[.:]?([%w_]+)$')
-   if package ~= 'torch' and package ~= 'nn' then return end
-   for line in require('th.help.' .. package):gmatch('[^\n]+') do
+-- The value of a dotted name; nil where there is none.
+local function resolve(name)
+   local value = _G
+   for part in name:gmatch('[^.:]+') do
+      local ok, inner = pcall(function() return value[part] end)
+      if not ok then return nil end
+      value = inner
+   end
+   return value
+end
+
+-- What a file of th/help says on a name: its arguments, '' where they are read from the code, and a sentence.
+local function entry(file, name)
+   for line in require('th.help.' .. file):gmatch('[^\n]+') do
       local word, rest = line:match('^(%S+) (.*)')
-      if word == own then
+      if word == name then
          local arguments, sentence = rest:match('^(%b()) (.*)')
          return arguments or '', sentence or rest
       end
    end
 end
 
+-- A class's own name in th/help: Tensor for torch.FloatTensor.
+local function short_name(class)
+   local own = class:match('[%w_]+$')
+   return own:match('^%u%l+(Tensor)$') or own:match('^%u%l+(Storage)$') or own
+end
+
+-- What th/help says on a function or class of torch or nn, or on a method of one of their classes or objects.
+local function described(name)
+   local owner, own = name:match('^(.+)[.:]([%w_]+)$')
+   if not owner then return end
+   if owner == 'torch' or owner == 'nn' then return entry(owner, owner == 'torch' and short_name(own) or own) end
+   local holder = resolve(owner)
+   local class = torch.typename(holder)
+   local metatable = class and torch.getmetatable(class) or type(holder) == 'table' and getmetatable(holder)
+   while metatable do
+      local typename = rawget(metatable, '__typename')
+      if typename and typename:match('^torch%.') or typename and typename:match('^nn%.') then
+         local arguments, sentence = entry('methods', short_name(typename) .. '.' .. own)
+         if not sentence and typename:match('Tensor$') then arguments, sentence = entry('torch', own) end
+         if sentence then return arguments, sentence end
+      end
+      metatable = getmetatable(metatable)
+   end
+end
+
 -- A class's arguments, as its constructor names them.
 local function arguments_of(class)
-   local init = rawget(class, '__init')
-   return type(init) == 'function' and parameters_of(init, 2) or '(...)'
+   local init = class.__init
+   return type(init) == 'function' and parameters_of(init, 2) or '()'
 end
 
 local function methods_of(metatable)
@@ -143,19 +176,14 @@ A line is Lua code. Its values are shown unless it ends with ';', then the time 
   setprintlevel(n)                    sets how deep tables are printed
   ^C              clears the line, or stops running code        ^D    leaves]]
 
-local function resolve(name)
-   local value = _G
-   for part in name:gmatch('[^.:]+') do
-      local ok, inner = pcall(function() return value[part] end)
-      if not ok then return nil end
-      value = inner
-   end
-   return value
-end
-
 local function help(name)
    if name == '' then return print(HELP) end
    local value = resolve(name)
+   if value == nil and name:match('^nn%f[%W]') and rawget(_G, 'nn') == nil then
+      require 'nn'
+      print("nn is loaded now (require 'nn')")
+      value = resolve(name)
+   end
    if value == nil then
       return print(('no help: there is nothing called %s'):format(name))
    end
@@ -163,10 +191,12 @@ local function help(name)
       and rawget(getmetatable(value), '__typename')
    local arguments, sentence = described(name)
    if class_name then
-      print(paint(('%s%s: a class'):format(class_name, arguments_of(getmetatable(value))), 'heading'))
+      if not arguments or arguments == '' then arguments = arguments_of(getmetatable(value)) end
+      print(paint(('%s%s: a class'):format(class_name, arguments), 'heading'))
       if sentence then print('  ' .. sentence) end
       print('  methods: ' .. table.concat(methods_of(getmetatable(value)), ' '))
    elseif type(value) == 'function' and sentence then
+      if arguments == '' then arguments = parameters_of(value, name:match(':') and 2 or 1):gsub('^%(self,? ?', '(') end
       print(paint(name .. ' ' .. arguments, 'heading'))
       print('  ' .. sentence)
    elseif type(value) == 'function' then

@@ -46,9 +46,56 @@ def test_every_function_of_torch_and_class_of_nn_is_explained(
     names = listed.split()
     assert len(names) > 390
     for name in names:
-        heading, sentence, *_ = shown(runtime, capfd, f"? {name}").splitlines()
-        assert heading.startswith(name) and "(" in heading, name
-        assert sentence.startswith("  ") and sentence.endswith("."), name
+        assert_explained(runtime, capfd, name)
+
+
+def assert_explained(runtime: Runtime, capfd: pytest.CaptureFixture[str], name: str) -> None:
+    heading, sentence, *_ = shown(runtime, capfd, f"? {name}").splitlines()
+    assert heading.startswith(name.rpartition(".")[0]) and "(" in heading and "..." not in heading, name
+    assert sentence.startswith("  ") and sentence.endswith("."), name
+
+
+def test_every_method_is_explained(runtime: Runtime, capfd: pytest.CaptureFixture[str]) -> None:
+    listed = shown(
+        runtime,
+        capfd,
+        "require 'nn' for _, package in ipairs{'torch', 'nn'} do for class in pairs(_G[package]) do "
+        "local name = package .. '.' .. class "
+        "for method, f in pairs(torch.getmetatable(name) or {}) do "
+        "if type(f) == 'function' and not method:match('^_') and _G[package][class][method] then "
+        "print(name .. '.' .. method) end end end end",
+    )
+    names = listed.split()
+    assert len(names) > 2000
+    # Methods that classes inherit are explained once; of the tensors one type will do.
+    others = re.compile(r"torch\.(Byte|Char|Half|Int|Long|Short|Double)(Tensor|Storage)\.")
+    for name in (name for name in names if not others.match(name)):
+        assert_explained(runtime, capfd, name)
+
+
+@pytest.mark.parametrize(
+    ("before", "name", "heading"),
+    [
+        ("t = torch.ones(2)", "t:narrow", "t:narrow (dimension, first, size)"),
+        ("t = torch.ones(2)", "t.add", "t.add ([res,] x, [value,] y)"),
+        ("net = nn.Sequential()", "net:add", "net:add (module)"),
+        ("net = nn.Sequential()", "net:backward", "net:backward (input, gradOutput, scale)"),
+        ("m = nn.MSECriterion()", "m.forward", "m.forward (input, target)"),
+    ],
+)
+def test_methods_of_objects_are_explained(
+    runtime: Runtime, capfd: pytest.CaptureFixture[str], before: str, name: str, heading: str
+) -> None:
+    shown(runtime, capfd, f"require 'nn'; {before};")
+    assert shown(runtime, capfd, f"? {name}").splitlines()[0] == heading
+
+
+def test_help_on_nn_loads_it(capfd: pytest.CaptureFixture[str]) -> None:
+    fresh = Runtime()
+    fresh.open_prompt(colored=False)
+    text = shown(fresh, capfd, "? nn.Identity")
+    assert text.startswith("nn is loaded now (require 'nn')\nnn.Identity(): a class\n")
+    assert shown(fresh, capfd, "torch.type(nn.Identity())") == "nn.Identity\n"
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,17 @@
 -- What the prompt's ? says on the functions of torch: name, arguments (optional ones in brackets), a sentence.
 -- ``res`` is a tensor that takes the result; most functions are methods of tensors, too: x:abs(), torch.abs(x).
 return [[
+CmdLine ([switch]) Reads the options of a command line, and prints the help on them.
+DiskFile (name, [mode, quiet]) A file; mode is 'r', 'w' or 'rw'.
+File () What all files have in common.
+Generator () A random generator of one's own.
+MemoryFile ([storage, mode, quiet]) A file in memory; mode is 'r', 'w' or 'rw'.
+PipeFile (command, [mode, quiet]) What a command prints, or is given; mode is 'r', 'w' or 'rw'.
+Storage ([size, table or file]) Elements of one type that lie one after the other, which tensors are views of.
+Tensor ([sizes, table, tensor or storage]) An array of any number of dimensions.
 TestSuite () A table for tests that refuses two tests of one name.
+Tester () Runs tests, and counts what fails.
+Timer () A stopwatch of wall and processor time, which runs at once.
 abs ([res,] x) The absolute value of each element.
 acos ([res,] x) The angle in radians whose cosine each element is.
 add ([res,] x, [value,] y) Adds a number, or value times another tensor, to each element.
@@ -127,7 +137,7 @@ multinomialAlias_ (res, state) Does the work of multinomialAlias.
 mv ([res,] m, v) The product of a matrix and a vector.
 ne ([res,] x, y) Ones where two tensors, or a tensor and a number, differ.
 neg ([res,] x) Each element with the other sign.
-newmetatable (name, [parent, constructor, ...]) Makes the metatable of a class.
+newmetatable (name, [parent, constructor, destructor, factory]) Makes the metatable of a class.
 nonzero ([res,] x) The places of all elements that are not zero, a row for each.
 norm ([res,] x, [p, dimension]) The p-norm of all elements, or along a dimension.
 normal ([generator,] [mean, stdv]) One normally distributed number.
