@@ -67,6 +67,7 @@ def open_kernels(
                 tuning=tuning,
                 tuning_seconds=tuning_seconds,
                 told=told,
+                inference=not training,
             )
         except (nets.engine.CompileError, ValueError) as error:
             if not autograd_instead:
@@ -74,7 +75,8 @@ def open_kernels(
             note = f"PyTorch's autograd runs this net, because the CPU engine cannot: {error}"
         else:
             with phases:
-                yield Opened(lambda: phases.updateOutput(input), phases, phases.report())
+                runs = phases if training else None
+                yield Opened(lambda: phases.updateOutput(input), runs, phases.report())
             return
     input = laid_out(backend, module, input)
     with framework_switches(backend):

@@ -1,6 +1,5 @@
 """Compiles a module for one input shape: from its trace to a plan."""
 
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -13,19 +12,20 @@ from nets.engine.choice.effort import EFFORTS
 from nets.engine.choice.selection import Selection
 from nets.engine.choice.tuning import Tuner, cache_file
 from nets.engine.division import Division, divided_by_image, enough_to_divide, weight_gradients
+from nets.engine.fusion import Fused, fuse, without_identities
 from nets.engine.kernels.compiled import products as compiled_products
 from nets.engine.kernels.compiled.library import ELEMENTS, compiler
 from nets.engine.layers.layer import Layer
 from nets.engine.layers.stock import StockLayer
 from nets.engine.memory import Memory, return_free_memory
 from nets.engine.placement import place_data, place_gradients
-from nets.engine.plan import EnginePhases
+from nets.engine.plan import EnginePhases, PhaseSteps
 from nets.engine.recognise import recognise
 from nets.engine.report import Report
 from nets.engine.trace import CompileError, Trace, trace
-from nets.engine.values import Value
+from nets.engine.values import ReusedMemory, Value
 from nets.engine.workers import Workers
-from nets.phases import FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT
+from nets.phases import FORWARD, INPUT_GRADIENT, PHASES, WEIGHT_GRADIENT
 
 BACKENDS = ("auto", "mm", "direct", "winograd", "fft", "stock")
 DTYPES = (torch.float32, torch.bfloat16, torch.float64)
@@ -41,6 +41,8 @@ def compile(
     tuning: str = "thorough",
     tuning_seconds: float = float("inf"),
     told: Callable[[int, int], None] | None = None,
+    inference: bool = False,
+    fuse_layers: bool = True,
 ) -> EnginePhases:
     """Prepares the three phases of ``module`` for inputs of ``input_shape``: (C, H, W), perhaps with a batch.
 
@@ -52,6 +54,9 @@ def compile(
     ``tuning`` "quick" times less than "thorough", and candidates run for at most ``tuning_seconds``: then
     similar layers, or the plainest candidate, decide. ``told(layer, layers)`` is called before a layer's
     candidates are timed, counted from 1. What has been timed is kept if the choice is interrupted.
+    ``inference``: the plan has updateOutput alone. Activations then share memory, sums are computed by the
+    convolution before them, and the kernels keep the weights as they multiply them. Without ``fuse_layers``
+    batch normalisations, sums and ReLUs are layers of their own.
 
     The module stays as it is; its parameters are read on every call, and gradients go to their ``.grad``.
     Its mode (training or not) is fixed with the plan, and so are its hooks: a module with a hook of any kind
@@ -87,7 +92,23 @@ def compile(
             tuning_seconds,
             lambda: told(place.layer, place.layers) if told else None,
         )
-        return _Compiler(module, traced, backend, chosen, tuner, place, check_weights).phases()
+        how = _How(backend, chosen, check_weights, inference, fuse_layers)
+        return _Compiler(module, traced, how, tuner, place).phases()
+
+
+@dataclass(frozen=True)
+class _How:
+    """Holds what :func:`compile` was asked for."""
+
+    backend: str
+    dtype: torch.dtype
+    check_weights: bool
+    inference: bool
+    fuse_layers: bool
+
+    @property
+    def phases(self) -> tuple[str, ...]:
+        return (FORWARD,) if self.inference else PHASES
 
 
 @dataclass
@@ -105,82 +126,75 @@ class _Compiler:
         self,
         module: nn.Module,
         traced: Trace,
-        backend: str,
-        dtype: torch.dtype,
+        how: _How,
         tuner: Tuner,
         place: "_Place",
-        check_weights: bool,
     ) -> None:
         self.module = module
-        self.trace = traced
-        self.backend = backend
-        self.dtype = dtype
+        self.trace = without_identities(traced) if how.inference else traced
+        self.how = how
         self.memory = Memory()
         self.tuner = tuner
         self.place = place
         self.workers = Workers(torch.get_num_threads())
-        self.selection = Selection(backend, dtype, self.tuner, self.memory, self.workers, check_weights)
+        self.selection = Selection(
+            how.backend, how.dtype, self.tuner, self.memory, self.workers, how.check_weights, how.phases
+        )
         image_dims = 3 if len(traced.shapes[0]) == 3 else 4
-        self.values = [Value(shape, len(shape) == image_dims, dtype) for shape in traced.shapes]
+        self.values = [Value(shape, len(shape) == image_dims, how.dtype) for shape in traced.shapes]
 
     def phases(self) -> EnginePhases:
         plan = self._layers()
         divided = self._choose_kernels(plan)
         return_free_memory()  # of the candidates that were timed
         input, output = self.values[0], self.values[self.trace.output]
-        place_data(plan, input, self.memory)
+        division = Division(self.workers, input.shape[0], divided)
+        forward = [(layer, _forward) for layer in plan]
+        report = partial(self._report, plan)
+        if self.how.inference:
+            reuse = ReusedMemory(self.memory, self.how.dtype, by_image=bool(divided))
+            place_data(plan, input, output, self.memory, reuse)
+            only: PhaseSteps = (division.by_image(forward), [], [])
+            return EnginePhases(
+                self.module, input, output, plan, only, self.memory, report, for_inference=True
+            )
+        place_data(plan, input, output, self.memory)
         backward = place_gradients(plan, output, self.memory, by_image=bool(divided))
         if not input.has_grad:
             raise CompileError(f"{type(self.module).__name__}: its output does not depend on its input")
-        division = Division(self.workers, input.shape[0], divided)
         steps = (
-            division.by_image([(layer, _forward) for layer in plan]),
+            division.by_image(forward),
             division.by_image(backward),
             weight_gradients(self.workers, [layer for layer in plan if layer.has_parameters]),
         )
-        return EnginePhases(self.module, input, output, plan, steps, self.memory, partial(self._report, plan))
+        return EnginePhases(self.module, input, output, plan, steps, self.memory, report)
 
     def _layers(self) -> list[Layer]:
-        """Makes one layer per operation. A ReLU that is the only reader of a layer's output becomes part of
-        it."""
+        """Makes the layers: one for each operation, or for several."""
         operations = self.trace.operations
-        readers = Counter(index for operation in operations for index in operation.inputs)
-        readers[self.trace.output] += 1
         kinds = [
             recognise(
                 operation,
                 [self.values[index] for index in operation.inputs],
                 self.values[operation.result],
             )
-            if self.backend != "stock"
+            if self.how.backend != "stock"
             else StockLayer
             for operation in operations
         ]
-        producer = {operation.result: i for i, operation in enumerate(operations)}
-        fused: set[int] = set()  # operations that end in a ReLU
-        absorbed: set[int] = set()
-        for i, operation in enumerate(operations):
-            if not kinds[i].is_relu:
-                continue
-            source = operation.inputs[0]
-            by = producer.get(source)
-            if by is None or by in fused or readers[source] > 1 or not kinds[by].relu_in_place:
-                continue
-            fused.add(by)
-            absorbed.add(i)
-            producer[operation.result] = by
-            self.values[operation.result] = self.values[source]  # the ReLU's result is the layer's output
-        return [
-            kind(
-                operation,
-                [self.values[index] for index in operation.inputs],
-                self.values[operation.result],
-                i in fused,
-                self.memory,
-            )
-            for i, (operation, kind) in enumerate(zip(operations, kinds, strict=True))
-            if i not in absorbed
-        ]
+        fuses = self.how.fuse_layers
+        found = fuse(self.trace, kinds, relus=fuses, norms=fuses, sums=fuses and self.how.inference)
+        return [self._layer(fused) for fused in found]
+
+    def _layer(self, fused: Fused) -> Layer:
+        inputs = [self.values[index] for index in fused.inputs]
+        output = self.values[fused.result]
+        layer = fused.kind(fused.operation, inputs, output, fused.relu, self.memory)
+        if fused.norm is not None:
+            layer.fold(fused.norm)
+        if fused.addend is not None:
+            layer.kind += "+add"
+        return layer
 
     def _choose_kernels(self, plan: list[Layer]) -> list[Layer]:
         """Has every layer choose its kernels, and returns the layers that are divided by image."""
@@ -199,18 +213,18 @@ class _Compiler:
 
     def _report(self, plan: list[Layer]) -> Report:
         return Report(
-            self.backend,
-            str(self.dtype).removeprefix("torch."),
+            self.how.backend,
+            str(self.how.dtype).removeprefix("torch."),
             torch.get_num_threads(),
-            tuple(layer.report() for layer in plan),
+            tuple(layer.report(self.how.phases) for layer in plan),
             self.memory.report(),
             self._compiled(),
         )
 
     def _compiled(self) -> str:
-        if self.backend == "stock" or self.dtype not in ELEMENTS:
+        if self.how.backend == "stock" or self.how.dtype not in ELEMENTS:
             return ""
-        why_not = compiled_products.why_not(self.dtype)
+        why_not = compiled_products.why_not(self.how.dtype)
         return f"no compiled code: {why_not}" if why_not else f"compiled code by {compiler()}"
 
 

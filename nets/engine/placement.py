@@ -10,16 +10,39 @@ from torch import Tensor
 from nets.engine.division import Step
 from nets.engine.layers.layer import Layer
 from nets.engine.memory import Memory
-from nets.engine.values import Block, GradientMemory, Value
+from nets.engine.values import Block, ReusedMemory, Value
 
 # A value's place: the layer that joins it with others, and which of that layer's inputs it is.
 _Home = tuple[Layer, int]
 
 
-def place_data(plan: Sequence[Layer], input: Value, memory: Memory) -> None:
+def place_data(
+    plan: Sequence[Layer], input: Value, output: Value, memory: Memory, reuse: ReusedMemory | None = None
+) -> None:
     """Gives every value its buffer. What is joined is written into its place in the result, where the layer
-    that writes it can."""
+    that writes it can. With ``reuse`` a buffer serves others once the last layer has read what it holds."""
     homes: dict[int, _Home] = {}
+    blocks: dict[int, Block] = {}
+    readers = Counter(id(value) for layer in plan for value in layer.inputs)
+    readers[id(output)] += 1  # whoever has called
+
+    def place(value: Value) -> None:
+        if value.has_data:
+            return
+        if id(value) in homes:
+            joined, index = homes[id(value)]
+            place(joined.output)
+            settle(value, joined.part(joined.output.data, index), blocks[id(joined.output)])
+        else:
+            block = reuse.take(value.numel) if reuse else Block(memory.empty((value.numel,), value.dtype))
+            block.users = 0
+            settle(value, value.arrange(block.memory[: value.numel]), block)
+
+    def settle(value: Value, data: Tensor, block: Block) -> None:
+        value.data, value.has_data = data, True
+        blocks[id(value)] = block
+        block.users += readers[id(value)]
+
     writers = {id(layer.output): layer for layer in plan}
     for layer in plan:
         if layer.joins_inputs:
@@ -27,25 +50,21 @@ def place_data(plan: Sequence[Layer], input: Value, memory: Memory) -> None:
                 writer = writers.get(id(value))
                 if writer is not None and writer.writes_in_place:
                     homes.setdefault(id(value), (layer, index))
-    _place(input, homes, memory)
+    place(input)
     for layer in plan:
         shared = layer.shared_output()
+        overwritten = layer.overwrites() if reuse else None
         if shared is not None:
-            layer.output.data, layer.output.has_data = shared, True
-        _place(layer.output, homes, memory)
+            settle(layer.output, shared, blocks[id(layer.inputs[0])])
+        elif overwritten is not None and id(layer.output) not in homes:
+            block = blocks[id(overwritten)]
+            if block.users == 1:  # this layer
+                settle(layer.output, overwritten.data, block)
+        place(layer.output)
         layer.allocate(memory)
-
-
-def _place(value: Value, homes: dict[int, _Home], memory: Memory) -> None:
-    if value.has_data:
-        return
-    if id(value) in homes:
-        joined, index = homes[id(value)]
-        _place(joined.output, homes, memory)
-        value.data = joined.part(joined.output.data, index)
-    else:
-        value.data = value.arrange(memory.empty((value.numel,), value.dtype))
-    value.has_data = True
+        if reuse is not None:
+            for value in layer.inputs:
+                reuse.release(blocks[id(value)])
 
 
 def place_gradients(plan: Sequence[Layer], output: Value, memory: Memory, by_image: bool) -> list[Step]:
@@ -54,7 +73,7 @@ def place_gradients(plan: Sequence[Layer], output: Value, memory: Memory, by_ima
     A gradient is kept for as long as it is needed: for accGradParameters where the layer has parameters, else
     until its layer has run. The first reader of a value (from the end) writes its gradient, the others add.
     """
-    pool = GradientMemory(memory, output.dtype, by_image)
+    pool = ReusedMemory(memory, output.dtype, by_image)
     blocks: dict[int, Block] = {}
     readers = Counter(id(value) for layer in plan for value in layer.inputs)
     steps: list[Step] = []

@@ -28,6 +28,7 @@ class EnginePhases:
         steps: PhaseSteps,
         memory: Memory,
         report: Callable[[], Report],
+        for_inference: bool = False,
     ) -> None:
         self.module = module
         self._memory = memory
@@ -38,6 +39,7 @@ class EnginePhases:
         self._report = report
         self._input: Tensor | None = None
         self._gradients_kept = False
+        self._for_inference = for_inference
 
     def updateOutput(self, input: Tensor) -> Tensor:
         """Returns the module's output, in the plan's buffer."""
@@ -58,6 +60,8 @@ class EnginePhases:
     def updateGradInput(self, input: Tensor, gradOutput: Tensor) -> Tensor:
         """Returns the input's gradient, in the plan's buffer. ``gradOutput`` is not changed; it may be the
         output itself."""
+        if self._for_inference:
+            raise RuntimeError("this plan is for inference: compile the module without inference=True")
         if input is not self._input:
             raise RuntimeError("updateGradInput needs updateOutput of the same input first")
         if gradOutput.shape != self._output_value.shape:

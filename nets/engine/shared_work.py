@@ -63,9 +63,18 @@ class ByImage(Divided):
         for kernel in others:
             kernel.use_copies_of(first)
 
-    def forward(self, x: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool) -> None:
+    @property
+    def adds(self) -> bool:
+        return all(kernel.adds for kernel in self.parts())
+
+    def forward(
+        self, x: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool, add: bool = False
+    ) -> None:
         self.workers.run(
-            [partial(kernel.forward, x[some], weight, bias, out[some], relu) for kernel, some in self.shares]
+            [
+                partial(kernel.forward, x[some], weight, bias, out[some], relu, add)
+                for kernel, some in self.shares
+            ]
         )
 
     def input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:

@@ -77,8 +77,8 @@ class Block:
         self.users = 0
 
 
-class GradientMemory:
-    """Places gradients in blocks. A block is free again when every value in it has been released.
+class ReusedMemory:
+    """Places values in blocks. A block is free again when every value in it has been released.
 
     ``by_image``: threads with different images of a batch do not wait for each other, so that what one image
     has in a block must be in the same place for all values: only values of one size share a block.

@@ -21,6 +21,7 @@ from nets.engine.kernels.matrix_product import (
     CoveringConvolution,
     MatrixProduct,
     PointwiseConvolution,
+    ProductOfPanels,
     SlicedProduct,
 )
 from nets.engine.kernels.strided_input_gradient import StridedInputGradient
@@ -58,12 +59,20 @@ def is_bilinear(name: str) -> bool:
 
 
 def linear_candidates(
-    rows: int, in_features: int, out_features: int, dtype: torch.dtype, phase: str
+    rows: int,
+    in_features: int,
+    out_features: int,
+    dtype: torch.dtype,
+    phase: str,
+    for_inference: bool = False,
 ) -> "dict[str, Callable[[Memory], MatrixProduct]]":
-    """Ways to run a Linear layer of (rows, in_features) inputs."""
+    """Ways to run a Linear layer of (rows, in_features) inputs. ``for_inference``: the weight stays as it is,
+    and there is no other phase."""
     found: dict[str, Callable[[Memory], MatrixProduct]] = {"mm": lambda memory: MatrixProduct("blas")}
     if rows >= _COMPILED_ROWS and not compiled_products.why_not(dtype):
         found["mm(compiled)"] = lambda memory: MatrixProduct("compiled")
+    if for_inference and rows > 1 and not compiled_products.why_not(dtype):
+        found["mm(panels)"] = ProductOfPanels
     if phase == WEIGHT_GRADIENT:
         return found
     if onednn.has_linear(dtype):
@@ -75,13 +84,15 @@ def linear_candidates(
     return found
 
 
-def candidates(shape: ConvolutionShape, phase: str, workers: Workers | None = None) -> dict[str, KernelMaker]:
+def candidates(
+    shape: ConvolutionShape, phase: str, workers: Workers | None = None, for_inference: bool = False
+) -> dict[str, KernelMaker]:
     """Ways to run one phase of a convolution, the plainest first.
 
     With ``workers`` they divide it: output and input gradient by image, always; the weight gradient by image
     or by output channel, beside the undivided ways.
     """
-    found = _algorithms(shape, phase)
+    found = _algorithms(shape, phase, for_inference)
     if workers is not None:
         if phase == WEIGHT_GRADIENT:
             found |= _divided_weight_gradients(shape, found, workers)
@@ -109,11 +120,16 @@ def _divided_weight_gradients(
     return {_named(name, by): partial(how, workers=workers, make=found[name]) for name in divided}
 
 
-def _algorithms(shape: ConvolutionShape, phase: str) -> dict[str, ShareMaker]:
+def _algorithms(shape: ConvolutionShape, phase: str, for_inference: bool) -> dict[str, ShareMaker]:
     found: dict[str, ShareMaker] = {}
     if shape.is_pointwise or shape.covers_input:
         for name, make in linear_candidates(
-            shape.positions, shape.in_channels * shape.taps, shape.out_channels, shape.dtype, phase
+            shape.positions,
+            shape.in_channels * shape.taps,
+            shape.out_channels,
+            shape.dtype,
+            phase,
+            for_inference,
         ).items():
             found[name] = partial(_as_product, make)
     else:
@@ -121,6 +137,8 @@ def _algorithms(shape: ConvolutionShape, phase: str) -> dict[str, ShareMaker]:
         found["mm(channel)"] = partial(Im2colGemm, order="channel")
         if not compiled_products.why_not(shape.dtype):
             found["mm(tap, compiled)"] = partial(Im2colGemm, order="tap", library="compiled")
+            if for_inference:
+                found["mm(tap, panels)"] = partial(Im2colGemm, order="tap", library="panels")
             if phase == WEIGHT_GRADIENT:
                 found["mm(channel, compiled)"] = partial(Im2colGemm, order="channel", library="compiled")
         if onednn.has_linear(shape.dtype):
@@ -131,7 +149,7 @@ def _algorithms(shape: ConvolutionShape, phase: str) -> dict[str, ShareMaker]:
             found["mm(phases)"] = partial(StridedInputGradient, inner="mm")
     found.update(_direct(shape, phase))
     if shape.stride == (1, 1) and shape.kernel[0] == shape.kernel[1] > 1 and not shape.covers_input:
-        found.update(_bilinear(shape, phase))
+        found.update(_bilinear(shape, phase, for_inference))
     return found
 
 
@@ -165,7 +183,7 @@ def _direct(shape: ConvolutionShape, phase: str) -> dict[str, ShareMaker]:
     return found
 
 
-def _bilinear(shape: ConvolutionShape, phase: str) -> dict[str, ShareMaker]:
+def _bilinear(shape: ConvolutionShape, phase: str, for_inference: bool) -> dict[str, ShareMaker]:
     if shape.dtype not in _BILINEAR_DTYPES:
         return {}
     kernel = shape.kernel[0]
@@ -183,6 +201,10 @@ def _bilinear(shape: ConvolutionShape, phase: str) -> dict[str, ShareMaker]:
             found[_named(one.name, "compiled")] = partial(
                 BilinearConvolution, transforms=one, library="compiled"
             )
+            if for_inference:
+                found[_named(one.name, "panels")] = partial(
+                    BilinearConvolution, transforms=one, library="panels"
+                )
     large = min(shape.in_channels, shape.out_channels) >= _ONEDNN_CHANNELS
     if large and phase != WEIGHT_GRADIENT and onednn.has_linear(shape.dtype):
         packs = onednn.has_packed_linear(shape.dtype)
@@ -212,6 +234,8 @@ _SURPASSED = {
     "direct": ("direct(packed)",),
     "mm(channel)": ("direct(packed)",),
     "mm(tap, onednn)": ("direct(packed)",),
+    "mm(compiled)": ("mm(panels)",),
+    "mm(tap, compiled)": ("mm(tap, panels)",),
     "winograd(2)": ("winograd(3)",),
     "winograd(2, onednn)": ("winograd(3)",),
     "winograd(2, packed)": ("winograd(3)",),
@@ -228,6 +252,8 @@ def worth_timing(found: Mapping[str, KernelMaker], few_rows: bool) -> dict[str, 
         if any(better in plain for better in _SURPASSED.get(undivided(name), ())):
             return True
         if is_bilinear(name) and _named(undivided(name), "compiled") in plain:
+            return True
+        if undivided(name).endswith(", compiled)") and f"{undivided(name)[:-10]}, panels)" in plain:
             return True
         if family(name) == "mm":  # dividing its weight gradient gains less than another family does
             return winograd_applies and undivided(name) in found and undivided(name) != name

@@ -1,7 +1,7 @@
 """Chooses the kernels of a convolution or Linear layer: forced by family, or the fastest when timed."""
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -52,6 +52,7 @@ class Selection:
         memory: Memory,
         workers: Workers,
         check_weights: bool,
+        phases: Sequence[str] = PHASES,
     ) -> None:
         self.backend = backend
         self.fallbacks: dict[str, str] = {}
@@ -59,7 +60,13 @@ class Selection:
         self._tuner = tuner
         self._memory = memory
         self.workers = workers
-        self._check_weights = check_weights
+        self.check_weights = check_weights
+        self._phases = phases
+
+    @property
+    def for_inference(self) -> bool:
+        """Returns whether there is no other phase than the forward pass."""
+        return tuple(self._phases) == (FORWARD,)
 
     def for_convolution(self, layer: str, shape: ConvolutionShape, divided: Collection[str]) -> Kernels:
         """Chooses a convolution's kernels. ``divided``: the phases that worker threads share, see
@@ -72,7 +79,10 @@ class Selection:
             f"k{shape.kernel} s{shape.stride}",
             (shape.in_channels, shape.out_channels),
             lambda batch, phase: algorithms.candidates(
-                replace(shape, batch=batch), phase, self.workers if phase in divided else None
+                replace(shape, batch=batch),
+                phase,
+                self.workers if phase in divided else None,
+                self.for_inference,
             ),
             lambda batch: (
                 (batch, *shape.input_shape[1:]),
@@ -93,7 +103,7 @@ class Selection:
             "linear",
             (features, outputs),
             lambda batch, phase: dict(
-                algorithms.linear_candidates(batch, features, outputs, self.dtype, phase)
+                algorithms.linear_candidates(batch, features, outputs, self.dtype, phase, self.for_inference)
             ),
             lambda batch: ((batch, features), (batch, outputs), (outputs, features)),
             True,
@@ -104,7 +114,8 @@ class Selection:
         """Returns one kernel per phase; phases that chose the same algorithm share it and its copies of the
         weight."""
         allowed = {
-            phase: self._allowed(layer, work.candidates(work.batch, phase), work.few_rows) for phase in PHASES
+            phase: self._allowed(layer, work.candidates(work.batch, phase), work.few_rows)
+            for phase in self._phases
         }
         names = {name for found in allowed.values() for name in found}
         # Most choices need but one of the two.
@@ -126,7 +137,7 @@ class Selection:
             )
             if name not in made:
                 made[name] = found[name](self._memory)
-                if self._check_weights:
+                if self.check_weights:
                     for copy in made[name].copies():
                         copy.checked = True
             kernels[phase] = (name, made[name])

@@ -45,7 +45,8 @@ class BilinearConvolution(Kernel):
     """The three phases of a stride-1 convolution with a square kernel by ``transforms``.
 
     ``library`` is what multiplies in the transformed domain: "blas", "compiled", "onednn", or "packed", which
-    is oneDNN with the transformed weight kept in its own layout, one copy for each direction.
+    is oneDNN with the transformed weight kept in its own layout, one copy for each direction. "panels" is
+    compiled code with the transformed weight kept in its layout; for the forward pass only.
     """
 
     def __init__(
@@ -67,13 +68,20 @@ class BilinearConvolution(Kernel):
         self.grid = TileGrid(shape, transforms.output_tile, transforms.input_tile)
         self.tiles = make_tiles(self.grid, self.transforms)
         self._transformed: CachedWeight[Tensor] = CachedWeight()
+        self._panels: CachedWeight[Tensor] = CachedWeight()
         self._packed_forward: CachedWeight[list[Tensor]] = CachedWeight()
         self._packed_backward: CachedWeight[list[Tensor]] = CachedWeight()
 
     # Weights ------------------------------------------------------------------------------------------------
 
+    @property
+    def adds(self) -> bool:
+        return True
+
     def _forward_matrices(self, weight: Tensor) -> Tensor | list[Tensor]:
-        """Returns R matrices (out, in)."""
+        """Returns R matrices (out, in), or their panels."""
+        if self.library == "panels":
+            return self._panels.get(weight, self._pack_panels)
         if self.library == "packed":
             return self._packed_forward.get(weight, self._pack_forward)
         return self._transformed.get(weight, self._transform_weight)
@@ -83,6 +91,11 @@ class BilinearConvolution(Kernel):
         if self.library == "packed":
             return self._packed_backward.get(weight, self._pack_backward)
         return self._transformed.get(weight, self._transform_weight).transpose(1, 2)
+
+    def _pack_panels(self, weight: Tensor, out: Tensor | None) -> Tensor:
+        return compiled_products.pack(
+            self._apply_to_weight(weight, self.transforms.weight, None).transpose(1, 2), out, self.memory
+        )
 
     def _pack_forward(self, weight: Tensor, out: list[Tensor] | None) -> list[Tensor]:
         return self._pack(weight, out, transposed=False)
@@ -151,6 +164,12 @@ class BilinearConvolution(Kernel):
 
     def _multiply(self, rows: Tensor, matrices: Tensor | list[Tensor], into: Tensor) -> None:
         """Fills (R, T, b) with (R, T, a) times the transposes of R matrices (b, a)."""
+        if self.library == "panels":
+            assert isinstance(matrices, Tensor)
+            shape = self.shape
+            by_columns = rows.new_empty(()).expand(len(rows), shape.in_channels, shape.out_channels)
+            compiled_products.bmm(rows, by_columns, into, packed=matrices)
+            return
         if self.library in ("blas", "compiled"):
             assert isinstance(matrices, Tensor)
             self._products(rows, matrices.transpose(1, 2), into)
@@ -169,7 +188,9 @@ class BilinearConvolution(Kernel):
 
     # Phases -------------------------------------------------------------------------------------------------
 
-    def forward(self, x: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool) -> None:
+    def forward(
+        self, x: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool, add: bool = False
+    ) -> None:
         matrices = self._forward_matrices(weight)
         cut = self._pieces()
         inputs, outputs, room, _ = self._scratch(cut[0])
@@ -178,7 +199,7 @@ class BilinearConvolution(Kernel):
             product = self._values(outputs, piece, self.shape.out_channels)
             self.tiles.transform_input(x, piece, transformed, room)
             self._multiply(transformed, matrices, product)
-            self.tiles.make_output(product, piece, bias, relu, out, room)
+            self.tiles.make_output(product, piece, bias, relu, out, room, add)
 
     def input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:
         matrices = self._backward_matrices(weight)

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from nets.engine.kernels.kernel import Kernel
-from nets.engine.kernels.matrix_product import MatrixProduct
+from nets.engine.kernels.matrix_product import MatrixProduct, ProductOfPanels
 from nets.engine.memory import Memory
 from nets.engine.shapes import ConvolutionShape, column_pieces, fresh_column_pieces, inside, pad_into
 from nets.engine.weights import CachedWeight
@@ -26,15 +26,19 @@ class Im2colGemm(Kernel):
     """The three phases by im2col and GEMM.
 
     ``order`` is "channel" or "tap" (see the module's text), ``library`` what multiplies: "blas",
-    "onednn" or "compiled".
+    "onednn" or "compiled"; or, for the forward pass only, "panels" (:class:`ProductOfPanels`).
     """
 
     def __init__(self, shape: ConvolutionShape, memory: Memory, order: str, library: str = "blas") -> None:
         self.shape = shape
         self.memory = memory
         self.order = order
-        self._product = MatrixProduct(library)
+        self._product = ProductOfPanels(memory) if library == "panels" else MatrixProduct(library)
         self._by_tap = CachedWeight()
+
+    @property
+    def adds(self) -> bool:
+        return self._product.adds
 
     # Weights ------------------------------------------------------------------------------------------------
 
@@ -42,7 +46,8 @@ class Im2colGemm(Kernel):
         """Turns (out, in, kernel) into (out, kernel * in)."""
         shape = self.shape
         if out is None:
-            out = self.memory.empty((shape.out_channels, shape.taps * shape.in_channels), shape.dtype)
+            # Of its own: parts of one mapping share their version, by which the product knows its copy.
+            out = self.memory.lasting((shape.out_channels, shape.taps * shape.in_channels), shape.dtype)
         by_tap = out.view(shape.out_channels, shape.taps, shape.in_channels)
         by_tap.copy_(weight.reshape(shape.out_channels, shape.in_channels, shape.taps).transpose(1, 2))
         return out
@@ -106,13 +111,15 @@ class Im2colGemm(Kernel):
 
     # Phases -------------------------------------------------------------------------------------------------
 
-    def forward(self, x: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool) -> None:
+    def forward(
+        self, x: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool, add: bool = False
+    ) -> None:
         matrix = self._matrix(weight)
         cut = column_pieces(self.shape)
         columns, padded = self._scratch(cut)
         for piece in cut:
             filled = self._gather(self._source(x, piece, padded), piece[1], columns)
-            self._product.forward(filled, matrix, bias, out[piece].flatten(0, 2), relu)
+            self._product.forward(filled, matrix, bias, out[piece].flatten(0, 2), relu, add)
 
     def input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:
         shape = self.shape

@@ -15,6 +15,11 @@ class Kernel:
     weight, in attributes of type :class:`CachedWeight`, here or in the :meth:`parts`.
     """
 
+    @property
+    def adds(self) -> bool:
+        """Returns whether :meth:`forward` can add to what the output holds."""
+        return False
+
     def parts(self) -> "list[Kernel]":
         """Returns the kernels that this one is made of."""
         return [part for part in vars(self).values() if isinstance(part, Kernel)]
@@ -38,8 +43,11 @@ class Kernel:
         for own, others in zip(self.parts(), other.parts(), strict=True):
             own.use_copies_of(others)
 
-    def forward(self, x: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool) -> None:
-        """Fills ``out``; with ``relu`` its negative values become 0."""
+    def forward(
+        self, x: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool, add: bool = False
+    ) -> None:
+        """Fills ``out``, or with ``add``, where the kernel :attr:`adds`, adds to what it holds; then with
+        ``relu`` its negative values become 0."""
         raise NotImplementedError
 
     def input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:

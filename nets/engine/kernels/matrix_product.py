@@ -11,6 +11,7 @@ from nets.engine.kernels.compiled import products as compiled_products
 from nets.engine.kernels.kernel import Kernel
 from nets.engine.memory import Memory
 from nets.engine.shapes import ConvolutionShape
+from nets.engine.weights import CachedWeight
 
 
 class MatrixProduct(Kernel):
@@ -20,11 +21,17 @@ class MatrixProduct(Kernel):
     def __init__(self, library: str) -> None:
         self.library = library
 
-    def forward(self, rows: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool) -> None:
+    @property
+    def adds(self) -> bool:
+        return self.library == "compiled"
+
+    def forward(
+        self, rows: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool, add: bool = False
+    ) -> None:
         if self.library == "onednn":
             out.copy_(onednn.linear(rows, weight, bias, relu))
         elif self.library == "compiled":
-            compiled_products.mm(rows, weight.t(), out, bias=bias, relu=relu)
+            compiled_products.mm(rows, weight.t(), out, add, bias, relu)
         else:
             if bias is None:
                 torch.mm(rows, weight.t(), out=out)
@@ -61,6 +68,24 @@ class MatrixProduct(Kernel):
             grad_weight.addmm_(grad_out.t(), rows)
 
 
+class ProductOfPanels(MatrixProduct):
+    """Forward only, by compiled code, on a weight that is kept packed as it is multiplied."""
+
+    def __init__(self, memory: Memory) -> None:
+        super().__init__("compiled")
+        self.memory = memory
+        self._panels: CachedWeight[Tensor] = CachedWeight()
+
+    def _pack(self, weight: Tensor, out: Tensor | None) -> Tensor:
+        return compiled_products.pack(weight.t()[None], out, self.memory)
+
+    def forward(
+        self, rows: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool, add: bool = False
+    ) -> None:
+        packed = self._panels.get(weight, self._pack)
+        compiled_products.mm(rows, weight.t(), out, add, bias, relu, packed)
+
+
 class SlicedProduct(MatrixProduct):
     """Few rows against a large weight, as a batch of products over slices of it.
 
@@ -72,7 +97,9 @@ class SlicedProduct(MatrixProduct):
         self.memory = memory
         self.slices = slices
 
-    def forward(self, rows: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool) -> None:
+    def forward(
+        self, rows: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool, add: bool = False
+    ) -> None:
         (m, k), n = rows.shape, weight.shape[0]
         transposed, found = self.memory.scratch(rows.dtype, (k, m), (self.slices, n // self.slices, m))
         transposed.copy_(rows.t())
@@ -98,8 +125,14 @@ class PointwiseConvolution(Kernel):
     def __init__(self, product: MatrixProduct) -> None:
         self.product = product
 
-    def forward(self, x: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool) -> None:
-        self.product.forward(x.flatten(0, 2), weight.flatten(1), bias, out.flatten(0, 2), relu)
+    @property
+    def adds(self) -> bool:
+        return self.product.adds
+
+    def forward(
+        self, x: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool, add: bool = False
+    ) -> None:
+        self.product.forward(x.flatten(0, 2), weight.flatten(1), bias, out.flatten(0, 2), relu, add)
 
     def input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:
         self.product.input_gradient(grad_out.flatten(0, 2), weight.flatten(1), grad_in.flatten(0, 2))
@@ -119,7 +152,9 @@ class CoveringConvolution(Kernel):
     def _gather(self, x: Tensor) -> Tensor:
         return self._rows.copy_(x.permute(0, 3, 1, 2)).flatten(1)
 
-    def forward(self, x: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool) -> None:
+    def forward(
+        self, x: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool, add: bool = False
+    ) -> None:
         self.product.forward(self._gather(x), weight.flatten(1), bias, out.flatten(1), relu)
 
     def input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:

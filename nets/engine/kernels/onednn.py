@@ -43,7 +43,9 @@ class DirectConvolution(Kernel):
         image_bytes = height * width * channels * self.shape.dtype.itemsize
         return runs(batch, _at_once(_RESULT_BYTES, image_bytes))
 
-    def forward(self, x: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool) -> None:
+    def forward(
+        self, x: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool, add: bool = False
+    ) -> None:
         for images in self._images(self.shape.output_shape):
             found = F.conv2d(
                 x[images].permute(0, 3, 1, 2), weight, bias, self.shape.stride, self.shape.padding
@@ -92,6 +94,10 @@ class PackedDirectConvolution(Kernel):
         self._forward_weight = CachedWeight()
         self._backward_weight = CachedWeight()
 
+    @property
+    def adds(self) -> bool:
+        return self.shape.dtype == torch.float32
+
     def _images(self, shape: tuple[int, int, int, int]) -> int:
         """Returns how many images' results of ``shape`` are asked for at a time."""
         batch, height, width, channels = shape
@@ -126,13 +132,15 @@ class PackedDirectConvolution(Kernel):
         padding: tuple[int, int],
         relu: bool,
         out: Tensor,
+        add: bool = False,
     ) -> None:
         """Runs a convolution. oneDNN's results come in fresh memory, but for those it adds to others: adding
         them to zeros takes less time than copying them."""
         source, target = x.permute(0, 3, 1, 2), out.permute(0, 3, 1, 2)
         arguments = (source, packed, bias, padding, self.shape.stride, (1, 1), 1)
         if self.shape.dtype == torch.float32:
-            out.zero_()
+            if not add:
+                out.zero_()
             torch.ops.mkldnn._convolution_pointwise_(
                 target, *arguments, "add", 1.0, "relu" if relu else None, [], None
             )
@@ -141,10 +149,12 @@ class PackedDirectConvolution(Kernel):
                 torch.ops.mkldnn._convolution_pointwise(*arguments, "relu" if relu else "none", [], "")
             )
 
-    def forward(self, x: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool) -> None:
+    def forward(
+        self, x: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool, add: bool = False
+    ) -> None:
         packed = self._forward_weight.get(weight, self._pack_forward)
         for images in runs(self.shape.batch, self._images(self.shape.output_shape)):
-            self._convolve(x[images], packed, bias, self.shape.padding, relu, out[images])
+            self._convolve(x[images], packed, bias, self.shape.padding, relu, out[images], add)
 
     def input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:
         packed = self._backward_weight.get(weight, self._pack_backward)

@@ -85,6 +85,7 @@ class OperatorTiles:
         relu: bool,
         out: Tensor,
         room: Sequence[Tensor],
+        add: bool = False,
     ) -> None:
         m, (in_step, between, _) = self._grid.m, room
         channels = self._grid.shape.out_channels
@@ -96,7 +97,9 @@ class OperatorTiles:
             )
             part = out[images, rows.start * m : rows.stop * m]
             for tile_part, image_part in _matching_parts(tiles, part, m):
-                if bias is None:
+                if add:
+                    image_part.add_(tile_part if bias is None else tile_part.add_(bias))
+                elif bias is None:
                     image_part.copy_(tile_part)
                 else:
                     torch.add(tile_part, bias, out=image_part)

@@ -65,8 +65,9 @@ class Tiles(Protocol):
         relu: bool,
         out: Tensor,
         room: Sequence[Tensor],
+        add: bool = False,
     ) -> None:
-        """Fills the piece's part of ``out``."""
+        """Fills the piece's part of ``out``, or adds to it, before the ReLU."""
 
     def make_input_gradient(
         self, values: Tensor, piece: Piece, grad_in: Tensor, room: Sequence[Tensor]

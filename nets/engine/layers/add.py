@@ -16,6 +16,7 @@ _FUNCTIONS = {torch.add, operator.add, Tensor.add}
 class Add(Layer):
     """The sum of two values. Each input's gradient is the output's."""
 
+    is_sum = True
     relu_in_place = True
     divisible = True
 

@@ -37,6 +37,12 @@ class BatchNorm(Layer):
         by_norm = operation.calls(nn.BatchNorm1d, nn.BatchNorm2d)
         return by_norm and (call.training or call.running_mean is not None)
 
+    @classmethod
+    def constant_norm(cls, operation: Operation) -> nn.BatchNorm2d | None:
+        call: Any = operation.call
+        constant = isinstance(call, nn.BatchNorm2d) and not call.training and call.running_mean is not None
+        return call if constant else None
+
     def parameters(self) -> list[Parameter]:
         return list(self._norm.parameters())
 

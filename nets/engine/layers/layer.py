@@ -8,7 +8,7 @@ import copy
 from collections.abc import Callable, Collection, Sequence
 from typing import TypeVar
 
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import Parameter
 
 from nets.engine.choice.selection import Selection
@@ -17,7 +17,7 @@ from nets.engine.report import LayerReport
 from nets.engine.trace import Operation
 from nets.engine.values import Value
 from nets.engine.workers import Workers
-from nets.phases import PHASES, WEIGHT_GRADIENT
+from nets.phases import WEIGHT_GRADIENT
 
 SomeLayer = TypeVar("SomeLayer", bound="Layer")
 
@@ -33,6 +33,12 @@ class Layer:
 
     # Whether it is a ReLU, which may become part of the layer before it.
     is_relu = False
+
+    # Whether it is the sum of two values, which may become part of the layer before it.
+    is_sum = False
+
+    # Whether it can add a second input to its output, before a ReLU: see :meth:`overwrites`.
+    takes_sum = False
 
     # Whether a ReLU may overwrite the output: the layer's own gradients do not read it.
     relu_in_place = False
@@ -63,6 +69,20 @@ class Layer:
         self.fallback = ""
         self._memory = memory
 
+    def fold(self, norm: nn.BatchNorm2d) -> None:
+        """Makes a batch normalisation with constant statistics part of this layer, which ``takes_norm``."""
+        raise NotImplementedError
+
+    @classmethod
+    def takes_norm(cls, operation: Operation) -> bool:
+        """Returns whether its layer can :meth:`fold` a batch normalisation after ``operation``."""
+        return False
+
+    @classmethod
+    def constant_norm(cls, operation: Operation) -> nn.BatchNorm2d | None:
+        """Returns the batch normalisation of images by constant statistics that ``operation`` is, if any."""
+        return None
+
     @classmethod
     def recognises(cls, operation: Operation, inputs: Sequence[Value], output: Value) -> bool:
         """Returns whether this kind of layer runs ``operation``. At most one kind says so."""
@@ -85,6 +105,10 @@ class Layer:
     def shared_output(self) -> Tensor | None:
         """Returns the output as a view of an input's data, where the two are the same numbers in the same
         layout."""
+        return None
+
+    def overwrites(self) -> Value | None:
+        """Returns the input that it can add its output to in place, if nothing else needs that afterwards."""
         return None
 
     def allocate(self, memory: Memory) -> None:
@@ -160,8 +184,8 @@ class Layer:
         """Returns the name of what runs ``phase``; empty where there is nothing to run."""
         return self.kind if phase != WEIGHT_GRADIENT or self.has_parameters else ""
 
-    def report(self) -> LayerReport:
-        algorithms = {phase: name for phase in PHASES if (name := self.algorithm(phase))}
+    def report(self, phases: Sequence[str]) -> LayerReport:
+        algorithms = {phase: name for phase in phases if (name := self.algorithm(phase))}
         return LayerReport(
             self.name, f"{self.kind}+ReLU" if self.relu else self.kind, algorithms, self.fallback
         )

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn import Parameter
 
 from nets.engine.choice.selection import Kernels, Selection
+from nets.engine.folding import FoldedNorm
 from nets.engine.layers.layer import Layer, gradient_of
 from nets.engine.memory import Memory
 from nets.engine.shapes import ConvolutionShape
@@ -26,8 +27,13 @@ _WORKERS_POSITIONS = 1024
 
 
 class WeightedLayer(Layer):
-    """Convolution or Linear: a weight (out, in, ...), perhaps a bias, and one kernel per phase."""
+    """Convolution or Linear: a weight (out, in, ...), perhaps a bias, and one kernel per phase.
 
+    Perhaps with a batch normalisation with constant statistics after it, and a second input that is added to
+    the output.
+    """
+
+    takes_sum = True
     relu_in_place = True
     divisible = True
     writes_in_place = True
@@ -41,7 +47,9 @@ class WeightedLayer(Layer):
         assert parameters is not None
         self.weight, self.bias = parameters
         self._convolution = found.shape(inputs[0].image_shape, output.dtype) if found else None
+        self._folded: FoldedNorm | None = None
         self._kernels: Kernels = {}
+        self._room = torch.empty(0)  # for the output before the sum, where the kernel cannot add to it
         # What kernels add the gradients of weight and bias to, where wanted, while they run.
         self._gradients: tuple[Tensor | None, Tensor | None] = None, None
 
@@ -49,6 +57,26 @@ class WeightedLayer(Layer):
     def recognises(cls, operation: Operation, inputs: Sequence[Value], output: Value) -> bool:
         is_convolution = inputs[0].is_image and _convolution(operation) is not None
         return is_convolution or _linear(operation) is not None
+
+    @classmethod
+    def takes_norm(cls, operation: Operation) -> bool:
+        return _convolution(operation) is not None
+
+    def fold(self, norm: nn.BatchNorm2d) -> None:
+        self._folded = FoldedNorm(self.weight, self.bias, norm, self._memory)
+        self.kind += "+BatchNorm"
+
+    @property
+    def _addend(self) -> Value | None:
+        """Returns the value that is added to the output."""
+        return self.inputs[1] if len(self.inputs) > 1 else None
+
+    def overwrites(self) -> Value | None:
+        return self._addend
+
+    def allocate(self, memory: Memory) -> None:
+        if self._addend is not None and not self._kernels[FORWARD][1].adds:
+            self._room = self.output.arrange(memory.empty((self.output.numel,), self.output.dtype))
 
     @property
     def multiply_adds(self) -> int:
@@ -67,18 +95,29 @@ class WeightedLayer(Layer):
                 self.name, self.inputs[0].numel // features, features, outputs
             )
         self.fallback = selection.fallbacks.get(self.name, "")
+        if self._folded is not None:
+            self._folded.checked = selection.check_weights
 
     def parameters(self) -> list[Parameter]:
-        return [self.weight] if self.bias is None else [self.weight, self.bias]
+        own = [self.weight] if self.bias is None else [self.weight, self.bias]
+        return own if self._folded is None else own + self._folded.parameters()
+
+    def _constants(self) -> tuple[Tensor, Tensor | None]:
+        """Returns the weight and bias that the kernels run with."""
+        if self._folded is not None:
+            return self._folded.get()
+        return self.weight.detach(), None if self.bias is None else self.bias.detach()
 
     def of_images(self, images: slice, worker: int, part: Callable[[Value], Value]) -> "WeightedLayer":
         """Needs kernels that are divided by image; for updateOutput and updateGradInput."""
         layer = super().of_images(images, worker, part)
         layer._kernels = dict(self._kernels)
+        layer._room = self._room[images]
         for phase in (FORWARD, INPUT_GRADIENT):
-            name, kernel = self._kernels[phase]
-            assert isinstance(kernel, ByImage)
-            layer._kernels[phase] = (name, kernel.shares[worker][0])
+            if phase in self._kernels:
+                name, kernel = self._kernels[phase]
+                assert isinstance(kernel, ByImage)
+                layer._kernels[phase] = (name, kernel.shares[worker][0])
         return layer
 
     def _rows(self, tensor: Tensor) -> Tensor:
@@ -88,17 +127,23 @@ class WeightedLayer(Layer):
         return tensor.reshape(-1, tensor.shape[-1])
 
     def forward(self) -> None:
-        self._kernels[FORWARD][1].forward(
-            self._rows(self.inputs[0].data),
-            self.weight.detach(),
-            None if self.bias is None else self.bias.detach(),
-            self._rows(self.output.data),
-            self.relu,
-        )
+        kernel, addend, out = self._kernels[FORWARD][1], self._addend, self.output.data
+        x, (weight, bias) = self._rows(self.inputs[0].data), self._constants()
+        if addend is None:
+            kernel.forward(x, weight, bias, self._rows(out), self.relu)
+        elif kernel.adds:
+            if out.data_ptr() != addend.data.data_ptr():
+                out.copy_(addend.data)
+            kernel.forward(x, weight, bias, self._rows(out), self.relu, add=True)
+        else:
+            kernel.forward(x, weight, bias, self._rows(self._room), False)
+            torch.add(addend.data, self._room, out=out)
+            if self.relu:
+                out.clamp_min_(0)
 
     def input_gradient(self) -> None:
         self._kernels[INPUT_GRADIENT][1].input_gradient(
-            self._rows(self.output.grad), self.weight.detach(), self._rows(self.grad_inputs[0])
+            self._rows(self.output.grad), self._constants()[0], self._rows(self.grad_inputs[0])
         )
 
     def weight_gradient(self) -> None:
@@ -118,6 +163,9 @@ class WeightedLayer(Layer):
     def begin_gradients(self) -> None:
         """Makes the parameters' ``.grad`` where there is none, and what kernels add to: they need contiguous
         weights."""
+        if self._folded is not None:
+            self._gradients = torch.zeros_like(self.weight), self.weight.new_zeros(len(self.weight))
+            return
         grad_weight, grad_bias = (
             gradient_of(parameter, self._memory)
             if parameter is not None and parameter.requires_grad
@@ -147,8 +195,13 @@ class WeightedLayer(Layer):
 
     def _end_gradients(self) -> None:
         """Adds to ``.grad`` what kernels could not add to it directly."""
-        grad_weight, _ = self._gradients
-        if grad_weight is not None and grad_weight is not self.weight.grad:
+        grad_weight, grad_bias = self._gradients
+        if self._folded is not None:
+            assert grad_weight is not None and grad_bias is not None
+            for parameter, gradient in self._folded.gradients(grad_weight, grad_bias):
+                if parameter is not None and parameter.requires_grad:
+                    gradient_of(parameter, self._memory).add_(gradient)
+        elif grad_weight is not None and grad_weight is not self.weight.grad:
             gradient_of(self.weight, self._memory).add_(grad_weight)
         self._gradients = None, None
 
@@ -158,6 +211,8 @@ class WeightedLayer(Layer):
         return self._kernels[phase][0]
 
     def invalidate(self) -> None:
+        if self._folded is not None:
+            self._folded.invalidate()
         for _, kernel in self._kernels.values():
             kernel.invalidate()
 

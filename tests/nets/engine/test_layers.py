@@ -34,6 +34,7 @@ CASES: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
     "GlobalAvgPool": (lambda: nn.AdaptiveAvgPool2d(1), IMAGES),
     "BatchNorm": (lambda: nn.BatchNorm2d(3), IMAGES),
     "Concat": (lambda: Concat(-3, nn.MaxPool2d(3, 1, 1), nn.AvgPool2d(3, 1, 1)), IMAGES),
+    "DepthwiseConvolution": (lambda: nn.Conv2d(3, 3, 3, 2, 1, groups=3), IMAGES),
     "Dropout": (lambda: nn.Dropout(1.0), ROWS),  # whatever is drawn, nothing is kept
     "LogSoftmax": (lambda: nn.LogSoftmax(-1), ROWS),
     "MaxPool2d": (lambda: nn.MaxPool2d(3, 2, 1), IMAGES),

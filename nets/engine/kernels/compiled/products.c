@@ -2,9 +2,9 @@
 
    Compiled when first needed (compiled/products.py), once per element type, with vectors.h in front. All
    matrices are given by strides, in elements; out's columns are neighbours. The columns of b are packed a panel
-   at a time, so that the innermost loop reads it in order from the cache, whatever its layout is. The entry
-   point is called by all threads that share a job, and takes units of work from it until none is left: blocks
-   of rows of one panel of one product. Asks for a definition of ROWS, the rows of out that are summed together. */
+   at a time, so that the innermost loop reads it in order from the cache, whatever its layout is; or b comes
+   packed. Every entry point is called by all threads that share a job, and takes units of work from it until none
+   is left: blocks of rows of one panel of one product, or panels to be packed. Asks for a definition of ROWS, the rows of out that are summed together. */
 
 #if defined(__AVX512F__) || defined(__aarch64__)
 #define VECTORS 4               /* of a panel's row; with them ROWS x VECTORS sums fit the registers */
@@ -26,6 +26,7 @@ typedef struct {
     long add;                       /* whether to add to out */
     const REAL *bias;               /* one number per column to add, or NULL */
     long relu;                      /* whether negative results become 0 */
+    REAL *panels;                   /* b packed: (product, panel, inner, PANEL); or NULL */
     long next;                      /* unit that nobody has taken */
 } products_job;
 
@@ -169,10 +170,16 @@ static void multiply_panel(const products_job *job, const REAL *a, const REAL *p
     }
 }
 
+INLINE long panels_of(const products_job *job) { return (job->columns + PANEL - 1) / PANEL; }
+
+/* The columns of a panel. Equal shares: a narrow panel is slow. */
+INLINE long width_of(const products_job *job) {
+    const long vectors = (job->columns + LANES - 1) / LANES, panels = panels_of(job);
+    return (vectors + panels - 1) / panels * LANES;
+}
+
 void multiply_all(products_job *job) {
-    const long panels = (job->columns + PANEL - 1) / PANEL;
-    const long vectors = (job->columns + LANES - 1) / LANES;
-    const long width = (vectors + panels - 1) / panels * LANES;  /* equal shares: a narrow panel is slow */
+    const long panels = panels_of(job), width = width_of(job);
     const long blocks = (job->rows + job->rows_at_once - 1) / job->rows_at_once;
     vector room[INNER * VECTORS];
     REAL *panel = (REAL *)room;
@@ -192,9 +199,23 @@ void multiply_all(products_job *job) {
                 .relu = last && job->relu,
                 .bias = last && job->bias ? job->bias + from : NULL,
             };
-            pack(b + k * job->b_inner, job->b_inner, job->b_column, inner, columns, panel);
-            multiply_panel(job, a + k * job->a_inner, panel, inner, out, rows, columns, how);
+            const REAL *packed = panel;
+            if (job->panels) packed = job->panels + (unit / blocks * job->inner + k) * PANEL;
+            else pack(b + k * job->b_inner, job->b_inner, job->b_column, inner, columns, panel);
+            multiply_panel(job, a + k * job->a_inner, packed, inner, out, rows, columns, how);
         }
+    }
+}
+
+/* Fills panels from b. */
+void pack_all(products_job *job) {
+    const long panels = panels_of(job), width = width_of(job);
+    long unit, end;
+    while (take(&job->next, 1, job->products * panels, &unit, &end)) {
+        const long from = unit % panels * width;
+        const REAL *b = job->b + unit / panels * job->b_product + from * job->b_column;
+        pack(b, job->b_inner, job->b_column, job->inner, least(width, job->columns - from),
+             job->panels + unit * job->inner * PANEL);
     }
 }
 

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from nets.engine.kernels.compiled import library
 from nets.engine.kernels.compiled.library import NotCompiled
+from nets.engine.memory import Memory
 
 _SOURCE = Path(__file__).with_suffix(".c")
 _ROWS = 1020  # of a unit, at most: enough to be worth packing what they are multiplied with
@@ -43,16 +44,23 @@ class _Job(ctypes.Structure):
         ("add", _Long),
         ("bias", _Pointer),
         ("relu", _Long),
+        ("panels", _Pointer),
         ("next", _Long),
     ]
 
 
 def bmm(
-    a: Tensor, b: Tensor, out: Tensor, add: bool = False, bias: Tensor | None = None, relu: bool = False
+    a: Tensor,
+    b: Tensor,
+    out: Tensor,
+    add: bool = False,
+    bias: Tensor | None = None,
+    relu: bool = False,
+    packed: Tensor | None = None,
 ) -> None:
     """Computes ``out`` (R, n, m) = ``a`` (R, n, k) times ``b`` (R, k, m), or plus that; ``bias`` (m,) is
     added, and with ``relu`` negative results become 0. Any strides, but for out's columns and the bias: they
-    must be neighbours. Raises :class:`NotCompiled`."""
+    must be neighbours. ``packed``: what :func:`pack` made of ``b``. Raises :class:`NotCompiled`."""
     products, rows, inner = a.shape
     columns = b.shape[2]
     if (columns > 1 and out.stride(2) != 1) or (bias is not None and not bias.is_contiguous()):
@@ -79,15 +87,46 @@ def bmm(
         add=add,
         bias=None if bias is None else bias.data_ptr(),
         relu=relu,
+        panels=None if packed is None else packed.data_ptr(),
     )
     library.run_on_all_threads(compiled.multiply_all, job)
 
 
+def pack(b: Tensor, out: Tensor | None, memory: Memory) -> Tensor:
+    """Packs ``b`` (R, k, m), of any strides, as :func:`bmm` multiplies it.
+
+    ``out``: an earlier result for the same shape, to be filled again. Raises :class:`NotCompiled`.
+    """
+    products, inner, columns = b.shape
+    compiled = _library(b.dtype)
+    width = compiled.panel_columns()
+    if out is None:
+        out = memory.empty((products, -(-columns // width), inner, width), b.dtype)
+    job = _Job(
+        b=b.data_ptr(),
+        b_product=b.stride(0),
+        b_inner=b.stride(1),
+        b_column=b.stride(2),
+        products=products,
+        inner=inner,
+        columns=columns,
+        panels=out.data_ptr(),
+    )
+    library.run_on_all_threads(compiled.pack_all, job)
+    return out
+
+
 def mm(
-    a: Tensor, b: Tensor, out: Tensor, add: bool = False, bias: Tensor | None = None, relu: bool = False
+    a: Tensor,
+    b: Tensor,
+    out: Tensor,
+    add: bool = False,
+    bias: Tensor | None = None,
+    relu: bool = False,
+    packed: Tensor | None = None,
 ) -> None:
     """Computes :func:`bmm` of single matrices."""
-    bmm(a[None], b[None], out[None], add, bias, relu)
+    bmm(a[None], b[None], out[None], add, bias, relu, packed)
 
 
 def why_not(dtype: torch.dtype) -> str:

@@ -20,6 +20,7 @@ typedef struct {
     long plane;                     /* elements from one plane of values to the next */
     const REAL *bias;               /* or NULL */
     long relu;
+    long add;                       /* whether the output is added to what is there, before the ReLU */
     long at_once;                   /* units that a thread takes together */
     long next;                      /* unit that nobody has taken */
 } tiles_job;
@@ -124,9 +125,11 @@ INLINE void make_output_tile(const tiles_job *job, REAL *image, long y, long x, 
     const long height = least(OUTPUT, job->height - y), width = least(OUTPUT, job->width - x);
     for (long i = 0; i < height; i++)
         for (long j = 0; j < width; j++) {
+            REAL *to = image + (y + i) * job->strides[1] + (x + j) * job->strides[2] + c;
             vector pixel = pixels[i * OUTPUT + j] + bias;
+            if (job->add) pixel += load(to, lanes);
             if (job->relu) pixel = rectified(pixel);
-            store(image + (y + i) * job->strides[1] + (x + j) * job->strides[2] + c, pixel, lanes);
+            store(to, pixel, lanes);
         }
 }
 

@@ -35,6 +35,7 @@ class _TilesJob(ctypes.Structure):
         ("plane", _Long),
         ("bias", _Pointer),
         ("relu", _Long),
+        ("add", _Long),
         ("at_once", _Long),
         ("next", _Long),
     ]
@@ -89,8 +90,10 @@ class CompiledTiles:
         relu: bool,
         out: Tensor,
         room: Sequence[Tensor],
+        add: bool = False,
     ) -> None:
         job = self._job(out, piece, values)
+        job.add = add
         job.bias = None if bias is None else bias.data_ptr()
         job.relu = relu
         library.run_on_all_threads(self._library.make_output, job)

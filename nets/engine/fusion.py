@@ -1,0 +1,97 @@
+"""Which operations of a trace one layer runs together."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from torch import nn
+
+from nets.engine.layers.layer import Layer
+from nets.engine.trace import Operation, Slot, Trace, map_leaves
+
+
+@dataclass
+class Fused:
+    """An operation with those after it that its layer runs, too: in this order, a batch normalisation, a sum
+    with the value ``addend``, and a ReLU. ``result``: the last one's."""
+
+    operation: Operation
+    kind: type[Layer]
+    place: int  # in the trace
+    result: int
+    norm: nn.BatchNorm2d | None = None
+    addend: int | None = None
+    relu: bool = False
+
+    @property
+    def inputs(self) -> list[int]:
+        """Returns the values that it reads; the addend, if any, is the last."""
+        return [*self.operation.inputs, *([] if self.addend is None else [self.addend])]
+
+
+def without_identities(trace: Trace) -> Trace:
+    """Returns the trace without operations that give their input as it is."""
+    same: dict[int, int] = {}
+
+    def original(item: Any) -> Any:
+        return Slot(same.get(item.index, item.index)) if isinstance(item, Slot) else item
+
+    kept: list[Operation] = []
+    for operation in trace.operations:
+        args, kwargs = (map_leaves(part, original) for part in (operation.args, operation.kwargs))
+        found = replace(operation, args=args, kwargs=kwargs)
+        if found.reshapes and found.shape == trace.shapes[found.inputs[0]]:
+            same[found.result] = found.inputs[0]
+        else:
+            kept.append(found)
+    return Trace(kept, trace.shapes, same.get(trace.output, trace.output)) if kept else trace
+
+
+def fuse(trace: Trace, kinds: Sequence[type[Layer]], relus: bool, norms: bool, sums: bool) -> list[Fused]:
+    """Joins what only the next operation reads with it, where the layers allow that.
+
+    ReLUs, batch normalisations with constant statistics, and sums, each if asked for. The result is in the
+    order of the first operations.
+    """
+    readers = Counter(index for operation in trace.operations for index in operation.inputs)
+    readers[trace.output] += 1
+    found: list[Fused] = []
+    producer: dict[int, Fused] = {}
+
+    def only_for_one(value: int) -> Fused | None:
+        """Returns what computes ``value``, if one operation alone reads it and no ReLU ends it."""
+        by = producer.get(value)
+        return by if by is not None and readers[value] == 1 and not by.relu else None
+
+    def joined(operation: Operation, kind: type[Layer]) -> Fused | None:
+        """Returns what runs ``operation``, now that it can."""
+        by = only_for_one(operation.inputs[0])
+        if relus and kind.is_relu and by is not None and by.kind.relu_in_place:
+            by.relu = True
+            return by
+        norm = kind.constant_norm(operation) if norms else None
+        plain = by is not None and by.norm is None and by.addend is None
+        if norm is not None and by is not None and plain and by.kind.takes_norm(by.operation):
+            by.norm = norm
+            return by
+        return summed(operation) if sums and kind.is_sum else None
+
+    def summed(operation: Operation) -> Fused | None:
+        for value, other in (operation.inputs, operation.inputs[::-1]):
+            by, before = only_for_one(value), producer.get(other)
+            if by is None or by.addend is not None or not by.kind.takes_sum:
+                continue
+            if before is None or before.place < by.place:  # the input, or there when it runs
+                by.addend = other
+                return by
+        return None
+
+    for place, (operation, kind) in enumerate(zip(trace.operations, kinds, strict=True)):
+        by = joined(operation, kind)
+        if by is None:
+            by = Fused(operation, kind, place, operation.result)
+            found.append(by)
+        by.result = operation.result
+        producer[operation.result] = by
+    return found

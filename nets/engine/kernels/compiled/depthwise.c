@@ -1,0 +1,109 @@
+/* Depthwise convolution of images: every channel by a kernel of its own.
+
+   Compiled when first needed (compiled/depthwise.py), once per element type, with vectors.h in front. Images are
+   (batch, row, column, channel), channels are neighbours in memory; weights are (tap, channel). The entry point is
+   called by all threads that share a job, and takes units of work from it until none is left: some rows of the
+   output. */
+
+enum {
+    TOGETHER = 4,   /* neighbouring outputs that are summed together: they share weights and most inputs */
+};
+
+typedef struct {
+    const REAL *image;
+    long strides[3];                        /* of image, row and column */
+    long height, width;
+    REAL *out;
+    long out_strides[3];
+    long out_height, out_width;
+    const REAL *weight, *bias;              /* bias: or NULL */
+    long images, channels;
+    long kernel[2], stride[2], padding[2], dilation[2];
+    long relu;
+    long at_once;                           /* rows that a thread takes together */
+    long next;                              /* row that nobody has taken */
+} depthwise_job;
+
+/* The kernel's extents and column stride: constants where the compiler is to unroll the loops over them. */
+typedef struct {
+    long kernel[2], stride;
+} geometry;
+
+/* So many neighbouring outputs of some channels, the first of which has its first tap at image. Of the taps those
+   from top to bottom and from left to right lie within the image. */
+INLINE void sum_taps(const depthwise_job *job, geometry g, const REAL *image, const REAL *weight, const REAL *bias,
+                     REAL *out, int count, long top, long bottom, long left, long right, long lanes) {
+    vector sums[TOGETHER];
+    const vector start = bias ? load(bias, lanes) : (vector){0};
+    const long step = job->dilation[1] * job->strides[2];
+#pragma GCC unroll 4
+    for (int n = 0; n < count; n++) sums[n] = start;
+#pragma GCC unroll 3
+    for (long i = top; i < bottom; i++) {
+        const REAL *row = image + i * job->dilation[0] * job->strides[1];
+#pragma GCC unroll 3
+        for (long j = left; j < right; j++) {
+            const vector tap = load(weight + (i * g.kernel[1] + j) * job->channels, lanes);
+#pragma GCC unroll 4
+            for (int n = 0; n < count; n++)
+                sums[n] += tap * load(row + j * step + n * g.stride * job->strides[2], lanes);
+        }
+    }
+#pragma GCC unroll 4
+    for (int n = 0; n < count; n++)
+        store(out + n * job->out_strides[2], job->relu ? rectified(sums[n]) : sums[n], lanes);
+}
+
+/* Of taps that start at the given place, the first within the image and the one behind the last. */
+INLINE void within(long start, long taps, long dilation, long size, long *from, long *to) {
+    *from = start < 0 ? (-start + dilation - 1) / dilation : 0;
+    *to = start + (taps - 1) * dilation < size ? taps : size > start ? (size - start + dilation - 1) / dilation : 0;
+    if (*from > *to) *from = *to;
+}
+
+INLINE void convolve_some(const depthwise_job *job, geometry g, const REAL *image, REAL *out, long row, long c,
+                          long lanes) {
+    const long y = row * job->stride[0] - job->padding[0];
+    const REAL *from = image + y * job->strides[1] + c, *bias = job->bias ? job->bias + c : NULL;
+    long top, bottom;
+    within(y, g.kernel[0], job->dilation[0], job->height, &top, &bottom);
+    for (long column = 0; column < job->out_width;) {
+        const long x = column * g.stride - job->padding[1];
+        const long reach = (g.kernel[1] - 1) * job->dilation[1];
+        const REAL *first = from + x * job->strides[2];
+        REAL *to = out + column * job->out_strides[2] + c;
+        const int together = x >= 0 && column + TOGETHER <= job->out_width
+                             && x + (TOGETHER - 1) * g.stride + reach < job->width;
+        if (together && top == 0 && bottom == g.kernel[0]) {
+            sum_taps(job, g, first, job->weight + c, bias, to, TOGETHER, 0, g.kernel[0], 0, g.kernel[1], lanes);
+            column += TOGETHER;
+        } else {
+            long left, right;
+            within(x, g.kernel[1], job->dilation[1], job->width, &left, &right);
+            sum_taps(job, g, first, job->weight + c, bias, to, 1, top, bottom, left, right, lanes);
+            column++;
+        }
+    }
+}
+
+INLINE void convolve_all(depthwise_job *job, geometry g) {
+    const long rows = job->out_height, count = job->images * rows;
+    long unit, last;
+    while (take(&job->next, job->at_once, count, &unit, &last)) {
+        for (; unit < last; unit++) {
+            const REAL *image = job->image + unit / rows * job->strides[0];
+            REAL *out = job->out + unit / rows * job->out_strides[0] + unit % rows * job->out_strides[1];
+            long c = 0;
+            for (; c + LANES <= job->channels; c += LANES)
+                convolve_some(job, g, image, out, unit % rows, c, LANES);
+            if (c < job->channels) convolve_some(job, g, image, out, unit % rows, c, job->channels - c);
+        }
+    }
+}
+
+void depthwise(depthwise_job *job) {
+    const int small = job->kernel[0] == 3 && job->kernel[1] == 3;
+    if (small && job->stride[1] == 1) convolve_all(job, (geometry){{3, 3}, 1});
+    else if (small && job->stride[1] == 2) convolve_all(job, (geometry){{3, 3}, 2});
+    else convolve_all(job, (geometry){{job->kernel[0], job->kernel[1]}, job->stride[1]});
+}

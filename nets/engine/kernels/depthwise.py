@@ -1,0 +1,70 @@
+"""Depthwise convolution: what a layer asks of it, and how PyTorch's operators run it."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+aten = torch.ops.aten
+
+
+@dataclass(frozen=True)
+class DepthwiseGeometry:
+    """The sizes along (height, width) of a convolution with one filter per channel."""
+
+    kernel: tuple[int, int]
+    stride: tuple[int, int]
+    padding: tuple[int, int]
+    dilation: tuple[int, int]
+
+
+class DepthwiseKernel(Protocol):
+    """The forward pass, on images (N, H, W, C) and a weight (C, 1, kernel)."""
+
+    def forward(self, x: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool) -> None:
+        """Fills ``out``; with ``relu`` its negative values become 0."""
+
+    def invalidate(self) -> None:
+        """Forgets the copies of the weight."""
+
+
+class OperatorDepthwise:
+    """See :class:`DepthwiseKernel`; for any dtype."""
+
+    def __init__(self, geometry: DepthwiseGeometry) -> None:
+        self._geometry = geometry
+
+    def forward(self, x: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool) -> None:
+        g = self._geometry
+        found = F.conv2d(
+            x.permute(0, 3, 1, 2), weight, bias, g.stride, g.padding, g.dilation, groups=weight.shape[0]
+        ).permute(0, 2, 3, 1)
+        if relu:
+            torch.clamp_min(found, 0, out=out)
+        else:
+            out.copy_(found)
+
+    def invalidate(self) -> None:
+        """Keeps no copies."""
+
+
+def depthwise_gradients(
+    geometry: DepthwiseGeometry, grad_out: Tensor, x: Tensor, weight: Tensor, wanted: str
+) -> Tensor:
+    """Returns the gradient of the "input" (N, H, W, C) or of the "weight", by PyTorch's operator."""
+    found: tuple[Tensor, ...] = aten.convolution_backward(
+        grad_out.permute(0, 3, 1, 2),
+        x.permute(0, 3, 1, 2),
+        weight,
+        None,
+        geometry.stride,
+        geometry.padding,
+        geometry.dilation,
+        False,
+        (0, 0),
+        weight.shape[0],
+        [wanted == "input", wanted == "weight", False],
+    )
+    return found[0].permute(0, 2, 3, 1) if wanted == "input" else found[1]

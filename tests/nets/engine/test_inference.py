@@ -1,0 +1,336 @@
+"""Plans for inference alone, and batch normalisations folded into convolutions, against PyTorch."""
+
+import copy
+from collections.abc import Callable
+
+import pytest
+import torch
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from torch import Tensor, nn
+
+from nets.engine import StaleWeightError, compile
+from nets.engine.choice.algorithms import candidates
+from nets.engine.kernels.compiled.depthwise import CompiledDepthwise
+from nets.engine.kernels.depthwise import DepthwiseGeometry, OperatorDepthwise
+from nets.engine.memory import Memory
+from nets.engine.shapes import ConvolutionShape
+from nets.engine.workers import Workers
+from nets.modules.torch7 import Concat
+from nets.phases import FORWARD
+from tests.helpers.engine_conditions import WITH_AND_WITHOUT, c_compiler, needs_compiler, threads
+from tests.nets.engine.modules import MODULES, Residual, check, largest_error
+from tests.nets.engine.test_compiled_layers import beside, sliced
+from tests.nets.engine.test_divided import everything_divided
+from tests.nets.engine.test_kernels import TOLERANCE, Reference, error, shapes
+
+
+def draw_statistics(module: nn.Module, seed: int = 0) -> nn.Module:
+    """Gives every batch normalisation numbers of its own; in evaluation mode."""
+    generator = torch.Generator().manual_seed(seed)
+    for part in module.modules():
+        if isinstance(part, nn.BatchNorm2d):
+            with torch.no_grad():
+                for tensor in (part.weight, part.bias, part.running_mean):
+                    if tensor is not None:
+                        tensor.copy_(torch.randn(tensor.shape, generator=generator))
+                assert part.running_var is not None
+                part.running_var.copy_(torch.rand(part.num_features, generator=generator) + 0.1)
+    return module.eval()
+
+
+class Sum(nn.Module):
+    """The sum of two branches."""
+
+    def __init__(self, *branches: nn.Module) -> None:
+        super().__init__()
+        self.branches = nn.ModuleList(branches)
+
+    def forward(self, x: Tensor) -> Tensor:
+        first, second = self.branches
+        return first(x) + second(x)
+
+
+class SumReadTwice(nn.Module):
+    """What is added is needed afterwards, and so is the sum."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Conv2d(3, 3, 1), nn.Conv2d(3, 3, 3, padding=1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        made = torch.tanh(self.first(x))
+        total = torch.relu(self.second(x) + made)
+        return total * made + total
+
+
+def conv_norm(
+    inputs: int, outputs: int, kernel: int, stride: int = 1, padding: int = 0, groups: int = 1
+) -> list[nn.Module]:
+    convolution = nn.Conv2d(inputs, outputs, kernel, stride, padding, groups=groups, bias=False)
+    return [convolution, nn.BatchNorm2d(outputs)]
+
+
+FUSED: dict[str, Callable[[], nn.Module]] = {
+    "bottleneck": lambda: nn.Sequential(
+        *conv_norm(3, 8, 1),
+        nn.ReLU(),
+        Sum(nn.Sequential(*conv_norm(8, 4, 3, 2, 1), nn.ReLU()), nn.Sequential(*conv_norm(8, 4, 1, 2))),
+        nn.ReLU(),
+        Sum(nn.Sequential(*conv_norm(4, 4, 1), nn.ReLU(), *conv_norm(4, 4, 3, 1, 1)), nn.Identity()),
+        nn.ReLU(),
+        *conv_norm(4, 5, 1),
+    ),
+    "adds its input": lambda: nn.Sequential(
+        nn.Conv2d(3, 8, 1), Sum(nn.Conv2d(8, 8, 1), nn.Identity()), nn.ReLU(), Residual(8)
+    ),
+    "sum read twice": SumReadTwice,
+    "adds the plan's input": lambda: Sum(nn.Identity(), nn.Conv2d(3, 3, 3, 1, 1)),
+    "into a Concat": lambda: nn.Sequential(
+        Concat(
+            -3, nn.Sequential(*conv_norm(3, 4, 1), nn.ReLU()), Sum(nn.Conv2d(3, 2, 1), nn.Conv2d(3, 2, 1))
+        ),
+        nn.Conv2d(6, 2, 3),
+    ),
+    "depthwise": lambda: nn.Sequential(
+        *conv_norm(3, 20, 3, 2, 1),
+        nn.ReLU(),
+        *conv_norm(20, 20, 3, 1, 1, groups=20),
+        nn.ReLU(),
+        *conv_norm(20, 6, 1),
+        nn.Conv2d(6, 6, (5, 3), (2, 1), groups=6, padding=(3, 1), dilation=(1, 2)),
+    ),
+    "two norms": lambda: nn.Sequential(*conv_norm(3, 4, 3), nn.BatchNorm2d(4, affine=False), nn.ReLU()),
+    "the input alone": lambda: nn.Identity(),
+}
+
+
+@pytest.mark.parametrize("name", [*MODULES, *FUSED])
+@pytest.mark.parametrize(
+    "backend", ["winograd", *(pytest.param(name, marks=pytest.mark.slow) for name in ("auto", "mm", "stock"))]
+)
+def test_modules_in_inference(name: str, backend: str) -> None:
+    torch.manual_seed(1)
+    module = draw_statistics({**MODULES, **FUSED}[name]()).double()
+    shape = (5, 3, 9, 9) if name == "classifier" else (5, 3, 11, 11)
+    phases = compile(module, shape, backend, dtype=torch.float64, inference=True)
+    for seed in range(2):  # so that nothing of the first is left in the second
+        x = torch.randn(shape, generator=torch.Generator().manual_seed(seed)).double()
+        with torch.no_grad():
+            assert largest_error(phases.updateOutput(x), module(x.clone())) < 1e-10
+
+
+@pytest.mark.parametrize("name", [*MODULES, *FUSED])
+def test_modules_in_inference_divided_among_workers(name: str) -> None:
+    torch.manual_seed(1)
+    module = draw_statistics({**MODULES, **FUSED}[name]()).double()
+    shape = (5, 3, 9, 9) if name == "classifier" else (5, 3, 11, 11)
+    with everything_divided(), torch.no_grad():
+        phases = compile(module, shape, "mm", dtype=torch.float64, inference=True)
+        for seed in range(2):
+            x = torch.randn(shape, generator=torch.Generator().manual_seed(seed)).double()
+            assert largest_error(phases.updateOutput(x), module(x.clone())) < 1e-10
+
+
+@pytest.mark.parametrize("backend", ["mm", pytest.param("winograd", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", FUSED)
+def test_the_three_phases_with_folded_norms(name: str, backend: str) -> None:
+    if name == "the input alone":
+        return
+    torch.manual_seed(1)
+    check(draw_statistics(FUSED[name]()), (3, 3, 11, 10), backend)
+    with everything_divided():
+        check(draw_statistics(FUSED[name]()), (3, 3, 11, 10), backend)
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    shapes(),
+    st.booleans(),
+    st.booleans(),
+    st.booleans(),
+    st.sampled_from(["all", "none", "norm", "convolution"]),
+    st.integers(0, 1000),
+)
+def test_folding_any_convolution(
+    shape: ConvolutionShape, bias: bool, affine: bool, relu: bool, trained: str, seed: int
+) -> None:
+    torch.manual_seed(seed)
+    sizes = (shape.in_channels, shape.out_channels, shape.kernel, shape.stride, shape.padding)
+    convolution = nn.Conv2d(*sizes, bias=bias)
+    norm = nn.BatchNorm2d(shape.out_channels, affine=affine)
+    convolution.requires_grad_(trained in ("all", "convolution"))
+    norm.requires_grad_(trained in ("all", "norm"))
+    module = draw_statistics(nn.Sequential(convolution, norm, *[nn.ReLU()] * relu), seed)
+    phases = check(module, (shape.batch, shape.in_channels, *shape.in_size), "mm", seed)
+    assert [layer.kind for layer in phases.report().layers] == ["Conv2d+BatchNorm" + "+ReLU" * relu]
+
+
+def test_what_is_fused_and_what_is_not() -> None:
+    module = draw_statistics(FUSED["bottleneck"]())
+    shape = (1, 3, 11, 10)
+
+    def kinds(inference: bool = False, fuse_layers: bool = True) -> list[str]:
+        phases = compile(module, shape, "mm", inference=inference, fuse_layers=fuse_layers)
+        return [layer.kind for layer in phases.report().layers]
+
+    assert kinds(inference=True) == [
+        "Conv2d+BatchNorm+ReLU",
+        "Conv2d+BatchNorm+ReLU",
+        "Conv2d+BatchNorm+add+ReLU",
+        "Conv2d+BatchNorm+ReLU",
+        "Conv2d+BatchNorm+add+ReLU",
+        "Conv2d+BatchNorm",
+    ]
+    assert "Conv2d+BatchNorm+add+ReLU" not in kinds()
+    assert kinds(fuse_layers=False).count("BatchNorm2d") == 6
+    module.train()
+    assert "Conv2d+BatchNorm" not in kinds()
+
+
+def test_a_plan_for_inference_has_no_other_phase() -> None:
+    module = nn.Conv2d(3, 4, 3).eval()
+    phases = compile(module, (1, 3, 8, 8), "mm", inference=True)
+    x = torch.ones(1, 3, 8, 8)
+    out = phases.updateOutput(x)
+    with pytest.raises(RuntimeError, match="for inference: compile the module without inference=True"):
+        phases.updateGradInput(x, out)
+    assert [set(layer.algorithms) for layer in phases.report().layers] == [{"updateOutput"}]
+
+
+def test_activations_share_memory() -> None:
+    module = nn.Sequential(*(nn.Conv2d(8, 8, 3, padding=1) for _ in range(20))).eval()
+    shape = (1, 8, 64, 64)
+    one = 8 * 64 * 64 * 4
+    whole = compile(module, shape, "direct").report().memory.bytes
+    assert whole > 40 * one
+    assert compile(module, shape, "direct", inference=True).report().memory.bytes < 8 * one
+
+
+def test_changed_weights_and_statistics_are_seen() -> None:
+    torch.manual_seed(0)
+    module = draw_statistics(nn.Sequential(*conv_norm(3, 4, 3), nn.ReLU())).double()
+    shape = (2, 3, 8, 8)
+    phases = compile(module, shape, "winograd", dtype=torch.float64, inference=True)
+    x = torch.randn(shape).double()
+    norm = module[1]
+    with torch.no_grad():
+        for tensor in (module[0].weight, norm.weight, norm.bias, norm.running_mean, norm.running_var):
+            tensor.add_(1)
+            assert largest_error(phases.updateOutput(x), module(x)) < 1e-10
+        norm.running_var = norm.running_var * 2
+        assert largest_error(phases.updateOutput(x), module(x)) < 1e-10
+        norm.running_mean.data.numpy()[:] += 1  # not counted by PyTorch
+        phases.invalidate()
+        assert largest_error(phases.updateOutput(x), module(x)) < 1e-10
+
+
+@pytest.mark.parametrize("groups", [1, 4])
+def test_a_statistic_changed_behind_pytorchs_back_can_be_found(groups: int) -> None:
+    module = draw_statistics(nn.Sequential(*conv_norm(4, 4, 3, groups=groups)))
+    x = torch.randn(1, 4, 8, 8)
+    phases = compile(module, (1, 4, 8, 8), "mm", check_weights=True, inference=True)
+    phases.updateOutput(x)
+    module[1].running_mean.numpy()[:] += 1
+    with pytest.raises(StaleWeightError, match="a statistic of a batch normalisation"):
+        phases.updateOutput(x)
+
+
+@settings(max_examples=15, deadline=None)
+@given(shapes(), st.integers(0, 1000), st.booleans(), st.sampled_from(WITH_AND_WITHOUT))
+def test_kernels_that_add_to_their_output(
+    shape: ConvolutionShape, seed: int, relu: bool, compiler: str
+) -> None:
+    reference = Reference(shape, seed)
+    before = torch.randn(shape.output_shape, generator=torch.Generator().manual_seed(seed)).to(shape.dtype)
+    exact = reference.out + before.double()
+    with c_compiler(compiler), torch.no_grad():
+        for workers in (None, Workers(2)):
+            for make in candidates(shape, FORWARD, workers, for_inference=True).values():
+                kernel = make(Memory())
+                reference.check(kernel, FORWARD, relu)
+                if kernel.adds:
+                    out = before.clone()
+                    kernel.forward(reference.x, reference.weight, reference.bias, out, relu, add=True)
+                    assert error(out, exact.clamp_min(0) if relu else exact) < TOLERANCE[shape.dtype]
+
+
+@pytest.mark.slow
+def test_many_channels_by_packed_products_that_add() -> None:
+    """Products by oneDNN are offered from so many channels on."""
+    shape = ConvolutionShape(1, 130, 129, (9, 8), (3, 3), (1, 1), (1, 1), torch.float32)
+    reference = Reference(shape, 0)
+    found = candidates(shape, FORWARD, for_inference=True)
+    if not compile_says_no():
+        assert {"winograd(3, panels)", "mm(tap, panels)"} <= set(found)
+    for name, make in found.items():
+        kernel = make(Memory())
+        if kernel.adds:
+            out = torch.ones_like(reference.grad_out)
+            with torch.no_grad():
+                kernel.forward(reference.x, reference.weight, None, out, False, add=True)
+            exact = reference.out - reference.bias.double() + 1
+            assert error(out, exact) < 1e-4, name
+
+
+def compile_says_no() -> bool:
+    return compile(nn.Conv2d(1, 1, 1), (1, 1, 2, 2), "mm").report().compiled.startswith("no compiled")
+
+
+pairs = st.tuples(st.integers(1, 3), st.integers(1, 3))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.tuples(st.integers(1, 5), st.integers(1, 5)),
+    pairs,
+    st.tuples(st.integers(0, 4), st.integers(0, 4)),
+    pairs,
+    st.tuples(st.integers(1, 3), st.integers(1, 14), st.integers(1, 14), st.integers(2, 70)),
+    st.sampled_from([torch.float32, torch.float64]),
+    st.booleans(),
+    st.booleans(),
+    st.integers(1, 3),
+)
+@needs_compiler
+def test_depthwise_convolutions_of_any_geometry(
+    kernel: tuple[int, int],
+    stride: tuple[int, int],
+    padding: tuple[int, int],
+    dilation: tuple[int, int],
+    size: tuple[int, int, int, int],
+    dtype: torch.dtype,
+    with_bias: bool,
+    relu: bool,
+    count: int,
+) -> None:
+    for extent, taps, pad, step in zip(size[1:3], kernel, padding, dilation, strict=True):
+        assume(extent + 2 * pad >= (taps - 1) * step + 1)
+    generator = torch.Generator().manual_seed(sum(size))
+    x = torch.randn(size, generator=generator, dtype=dtype)
+    weight = torch.randn((size[3], 1, *kernel), generator=generator, dtype=dtype)
+    bias = torch.randn(size[3], generator=generator, dtype=dtype) if with_bias else None
+    geometry = DepthwiseGeometry(kernel, stride, padding, dilation)
+    exact = torch.nn.functional.conv2d(
+        x.permute(0, 3, 1, 2), weight, bias, stride, padding, dilation, groups=size[3]
+    ).permute(0, 2, 3, 1)
+    exact = exact.relu() if relu else exact
+    for kernel_of in (CompiledDepthwise(geometry, dtype), OperatorDepthwise(geometry)):
+        out = sliced(torch.full_like(exact, 5))
+        with threads(count):
+            kernel_of.forward(sliced(x), weight, bias, out, relu)
+        torch.testing.assert_close(out, exact, rtol=1e-5, atol=1e-5)
+        assert bool((beside(out) == 7).all())
+
+
+def test_plans_of_a_copy_share_nothing() -> None:
+    """Two plans of equal modules in turns: each keeps its folded weights."""
+    torch.manual_seed(0)
+    first = draw_statistics(nn.Sequential(*conv_norm(3, 4, 3)))
+    second = draw_statistics(copy.deepcopy(first), seed=5)
+    x = torch.randn(1, 3, 8, 8)
+    plans = [compile(module, (1, 3, 8, 8), "mm", inference=True) for module in (first, second)]
+    with torch.no_grad():
+        for _ in range(2):
+            for module, plan in zip((first, second), plans, strict=True):
+                assert largest_error(plan.updateOutput(x), module(x)) < 1e-5
