@@ -5,7 +5,7 @@ the element type, or in float32 for whole numbers, as Torch7's C code does it; o
 pixels of a DoubleTensor through a float, they keep their precision here.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import torch
@@ -22,8 +22,13 @@ _f32 = np.float32
 
 def pixels_of(t: Tensor) -> np.ndarray:
     """Returns a copy of a tensor, channels first, in the type in which pixels are computed."""
+    return np.array(_channels_first(t), order="C")
+
+
+def _channels_first(t: Tensor) -> np.ndarray:
+    """Returns the pixels of ``pixels_of`` in the tensor's own memory, where they have that type."""
     working = torch.float64 if t.dtype == torch.float64 else torch.float32
-    array = t.detach().to(working, copy=True, memory_format=torch.contiguous_format).numpy()
+    array = t.detach().to(working).numpy()
     return array if array.ndim == 3 else array[None]
 
 
@@ -49,7 +54,25 @@ def _check_depth(out: Tensor, src: Tensor, what: str) -> None:
         raise ValueError(f"image.{what}: src and dst depths do not match")
 
 
-# Scaling, along the middle axis: whole rows are taken
+# Results are made in pieces of whole rows that fit the processor's cache: nothing of their size beside them.
+
+_PIECE = 1 << 18  # pixels
+
+
+def _pieces(rows: int, pixels_per_row: int) -> Iterator[slice]:
+    """Yields ranges of rows that together are all rows."""
+    height = max(1, _PIECE // max(pixels_per_row, 1))
+    for first in range(0, rows, height):
+        yield slice(first, min(first + height, rows))
+
+
+def _channels_of(out: Tensor) -> Tensor:
+    return out if out.dim() == 3 else out[None]
+
+
+# Scaling, along the middle axis: whole rows are taken, by a function of a range of the result's rows
+
+_Rows = Callable[[slice], np.ndarray]
 
 
 def _rows(x: np.ndarray, places: np.ndarray) -> np.ndarray:
@@ -57,42 +80,68 @@ def _rows(x: np.ndarray, places: np.ndarray) -> np.ndarray:
     return torch.from_numpy(x).index_select(1, torch.from_numpy(places)).numpy()
 
 
-def _enlarge(x: np.ndarray, n: int) -> np.ndarray:
+def _unchanged(x: np.ndarray) -> _Rows:
+    return lambda where: x[:, where]
+
+
+def _repeated(x: np.ndarray) -> _Rows:
+    return lambda where: np.repeat(x, where.stop - where.start, axis=1)
+
+
+def _places_between(length: int, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Returns for n results between ``length`` elements, the first and last of both at the same places, the
+    elements before them and how far they are from there, in parts of the distance.
+    """
+    position = np.arange(n, dtype=_f32) * (_f32(length - 1) / _f32(max(n - 1, 1)))
+    before = np.minimum(position.astype(np.int64), length - 2)
+    return before, (position - before.astype(_f32))[:, None]
+
+
+def _enlarge(x: np.ndarray, n: int) -> _Rows:
     """The first and last elements stay at the ends; between elements, lines."""
     length = x.shape[1]
     if length == 1:
-        return np.repeat(x, n, axis=1)
-    position = np.arange(n - 1, dtype=_f32) * (_f32(length - 1) / _f32(n - 1))
-    before = np.minimum(position.astype(np.int64), length - 2)
-    weight = (position - before.astype(_f32))[:, None]
-    y = np.empty((x.shape[0], n, x.shape[2]), x.dtype)
-    np.multiply(_rows(x, before), (1 - weight).astype(x.dtype), out=y[:, :-1])
-    y[:, :-1] += _rows(x, before + 1) * weight.astype(x.dtype)
-    y[:, -1] = x[:, -1]
-    return y
+        return _repeated(x)
+    all_before, all_weights = _places_between(length, n)
+
+    def rows(where: slice) -> np.ndarray:
+        before, weight = all_before[where], all_weights[where]
+        y: np.ndarray = _rows(x, before) * (1 - weight).astype(x.dtype)
+        y += _rows(x, before + 1) * weight.astype(x.dtype)
+        if where.stop == n:
+            y[:, -1] = x[:, -1]
+        return y
+
+    return rows
 
 
-def _reduce(x: np.ndarray, n: int) -> np.ndarray:
+def _reduce(x: np.ndarray, n: int) -> _Rows:
     """Means over n equal stretches, the elements at their ends weighted; summed in order, in float32."""
     length = x.shape[1]
     ends = np.arange(1, n + 1, dtype=_f32) * (_f32(length) / _f32(n))
-    last = ends.astype(np.int64)
-    end_weight = ends - last.astype(_f32)
-    first = np.concatenate([[0], last[:-1]])
-    count = (1 - np.concatenate([np.zeros(1, _f32), end_weight[:-1]])).astype(_f32)
-    total = (_rows(x, first) * count[:, None].astype(x.dtype)).astype(_f32)
-    for step in range(1, int((last - first).max()) + 1):
-        place = first + step
-        at_end = (place == last) & (place < length)
-        weight = np.where(place < last, _f32(1), np.where(at_end, end_weight, _f32(0))).astype(_f32)
-        total += _rows(x, np.minimum(place, length - 1)) * weight[:, None].astype(x.dtype)
-        count = (count + weight).astype(_f32)
-    return (total / count[:, None]).astype(x.dtype, copy=False)
+    lasts = ends.astype(np.int64)
+    end_weights = ends - lasts.astype(_f32)
+    firsts = np.concatenate([[0], lasts[:-1]])
+    first_weights = (1 - np.concatenate([np.zeros(1, _f32), end_weights[:-1]])).astype(_f32)
+
+    def rows(where: slice) -> np.ndarray:
+        first, last, end_weight = firsts[where], lasts[where], end_weights[where]
+        count = first_weights[where]
+        total = (_rows(x, first) * count[:, None].astype(x.dtype)).astype(_f32)
+        for step in range(1, int((last - first).max()) + 1):
+            place = first + step
+            at_end = (place == last) & (place < length)
+            weight = np.where(place < last, _f32(1), np.where(at_end, end_weight, _f32(0))).astype(_f32)
+            total += _rows(x, np.minimum(place, length - 1)) * weight[:, None].astype(x.dtype)
+            count = (count + weight).astype(_f32)
+        return (total / count[:, None]).astype(x.dtype, copy=False)
+
+    return rows
 
 
-def _linear(x: np.ndarray, n: int) -> np.ndarray:
+def _linear(x: np.ndarray, n: int) -> _Rows:
     length = x.shape[1]
-    return _enlarge(x, n) if n > length else _reduce(x, n) if n < length else x
+    return _enlarge(x, n) if n > length else _reduce(x, n) if n < length else _unchanged(x)
 
 
 def _cubic_between(
@@ -105,28 +154,42 @@ def _cubic_between(
     return p1 + p1.dtype.type(0.5) * x * inner
 
 
-def _cubic(x: np.ndarray, n: int) -> np.ndarray:
+def _cubic(x: np.ndarray, n: int) -> _Rows:
     """Splines through the elements, continued by lines at the ends."""
     length = x.shape[1]
     if n == length:
-        return x
+        return _unchanged(x)
     if length == 1:
-        return np.repeat(x, n, axis=1)
-    scale = _f32(length - 1) / _f32(max(n - 1, 1))
-    position = np.arange(n - 1, dtype=_f32) * scale
-    at = np.minimum(position.astype(np.int64), length - 2)
-    continued = np.concatenate([2 * x[:, :1] - x[:, 1:2], x, 2 * x[:, -1:] - x[:, -2:-1]], axis=1)
-    p = [_rows(continued, at + i) for i in range(4)]
-    weight = (position - at.astype(_f32))[:, None].astype(x.dtype)
-    return np.concatenate([_cubic_between(p[0], p[1], p[2], p[3], weight), x[:, -1:]], axis=1)
+        return _repeated(x)
+    all_before, all_weights = _places_between(length, n)
+    ahead, behind = 2 * x[:, :1] - x[:, 1:2], 2 * x[:, -1:] - x[:, -2:-1]
+
+    def rows(where: slice) -> np.ndarray:
+        at = all_before[where]
+        before, after = _rows(x, np.maximum(at - 1, 0)), _rows(x, np.minimum(at + 2, length - 1))
+        before[:, at == 0] = ahead
+        after[:, at == length - 2] = behind
+        y = _cubic_between(before, _rows(x, at), _rows(x, at + 1), after, all_weights[where].astype(x.dtype))
+        if where.stop == n:
+            y[:, -1] = x[:, -1]
+        return y
+
+    return rows
 
 
-def _scale(out: Tensor, src: Tensor, along_rows: Callable[[np.ndarray, int], np.ndarray]) -> None:
+def _scale(out: Tensor, src: Tensor, along_rows: Callable[[np.ndarray, int], _Rows]) -> None:
     """The width, then the height; what is between has the tensor's type."""
     _check_depth(out, src, "scale")
-    turned = np.ascontiguousarray(pixels_of(src).swapaxes(1, 2))
-    widened = _rounded_to(src.dtype, along_rows(turned, out.shape[-1]))
-    store_pixels(out, along_rows(np.ascontiguousarray(widened.swapaxes(1, 2)), out.shape[-2]))
+    to, turned = _channels_of(out), np.ascontiguousarray(_channels_first(src).swapaxes(1, 2))
+    pictures, _, height = turned.shape
+    _, after, width = to.shape
+    widened = np.empty((pictures, height, width), turned.dtype)
+    columns = along_rows(turned, width)
+    for where in _pieces(width, pictures * height):
+        widened[:, :, where] = _rounded_to(src.dtype, columns(where)).swapaxes(1, 2)
+    rows = along_rows(widened, after)
+    for where in _pieces(after, pictures * width):
+        store_pixels(to[:, where], rows(where))
 
 
 def image_scale_bilinear(out: Tensor, src: Tensor) -> None:
@@ -210,28 +273,33 @@ def _mix(
     )
 
 
-def _grid(out: Tensor) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the row and the column of every pixel, as float32."""
-    rows, columns = np.indices(out.shape[-2:], dtype=_f32)
-    return rows, columns
+def _fill(out: Tensor, pixels_at: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> None:
+    """Computes all pixels from their rows and columns, which are float32."""
+    to = _channels_of(out)
+    _, height, width = to.shape
+    for where in _pieces(height, len(to) * width):
+        rows, columns = np.indices((where.stop - where.start, width), dtype=_f32)
+        store_pixels(to[:, where], pixels_at(rows + _f32(where.start), columns))
 
 
 def image_rotate(out: Tensor, src: Tensor, theta: float) -> None:
     """Rotates by theta radians around the middle; takes the nearest pixel, 0 from outside."""
     _check_depth(out, src, "rotate")
     pixels = pixels_of(src)
-    row, column = _grid(out)
     yc, xc = _f32((src.shape[-2] - 1) / 2), _f32((src.shape[-1] - 1) / 2)
     angle = float(_f32(theta))
     sine, cosine = _f32(np.sin(angle)), _f32(np.cos(angle))
-    x = cosine * (column - xc) - sine * (row - yc) + xc
-    y = cosine * (row - yc) + sine * (column - xc) + yc
 
     def nearest(position: np.ndarray) -> np.ndarray:
         # halves away from zero
         return (np.sign(position) * np.floor(np.abs(position.astype(np.float64)) + 0.5)).astype(np.int64)
 
-    store_pixels(out, _take(pixels, nearest(y), nearest(x)))
+    def pixels_at(row: np.ndarray, column: np.ndarray) -> np.ndarray:
+        x = cosine * (column - xc) - sine * (row - yc) + xc
+        y = cosine * (row - yc) + sine * (column - xc) + yc
+        return _take(pixels, nearest(y), nearest(x))
+
+    _fill(out, pixels_at)
 
 
 def image_rotate_bilinear(out: Tensor, src: Tensor, theta: float) -> None:
@@ -240,13 +308,9 @@ def image_rotate_bilinear(out: Tensor, src: Tensor, theta: float) -> None:
     _check_depth(out, src, "rotate")
     pixels = pixels_of(src)
     real = pixels.dtype
-    row, column = _grid(out)
     height, width = src.shape[-2:]
     yc, xc = _f32((height - 1) / 2), _f32((width - 1) / 2)
     angle = float(_f32(theta))
-    across, down = (column - xc).astype(np.float64), (row - yc).astype(np.float64)
-    x = (np.cos(angle) * across - np.sin(angle) * down).astype(real) + xc.astype(real)
-    y = (np.cos(angle) * down + np.sin(angle) * across).astype(real) + yc.astype(real)
 
     def ends(position: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         first = np.floor(position).astype(np.int64)
@@ -256,10 +320,16 @@ def image_rotate_bilinear(out: Tensor, src: Tensor, theta: float) -> None:
         first = np.where((first == -1) & (weight > 0.5), second, first)
         return first, second, weight
 
-    x0, x1, wi = ends(x, width)
-    y0, y1, wj = ends(y, height)
-    inside = (x0 >= 0) & (y0 >= 0) & (x1 < width) & (y1 < height)
-    store_pixels(out, np.where(inside, _mix(pixels, (y0, y1), (x0, x1), wj, wi), 0))
+    def pixels_at(row: np.ndarray, column: np.ndarray) -> np.ndarray:
+        across, down = (column - xc).astype(np.float64), (row - yc).astype(np.float64)
+        x = (np.cos(angle) * across - np.sin(angle) * down).astype(real) + xc.astype(real)
+        y = (np.cos(angle) * down + np.sin(angle) * across).astype(real) + yc.astype(real)
+        x0, x1, wi = ends(x, width)
+        y0, y1, wj = ends(y, height)
+        inside = (x0 >= 0) & (y0 >= 0) & (x1 < width) & (y1 < height)
+        return np.where(inside, _mix(pixels, (y0, y1), (x0, x1), wj, wi), 0)
+
+    _fill(out, pixels_at)
 
 
 def image_polar(out: Tensor, src: Tensor, logarithmic: bool, full: bool, bilinear: bool) -> None:
@@ -268,29 +338,31 @@ def image_polar(out: Tensor, src: Tensor, logarithmic: bool, full: bool, bilinea
     _check_depth(out, src, "polar")
     pixels = pixels_of(src)
     height, width = src.shape[-2:]
-    row, column = _grid(out)
     mid_y, mid_x = _f32(height / 2), _f32(width / 2)
     if full:
         farthest = _f32(np.sqrt(_f32(width) * _f32(width) + _f32(height) * _f32(height)) / 2)
     else:
         farthest = mid_x if width < height else mid_y
-    angle = (2 * np.pi * row.astype(np.float64) / out.shape[-2]).astype(_f32).astype(np.float64)
-    if logarithmic:
-        factor = _f32(np.log(float(farthest)) / out.shape[-1])
-        distance = np.exp((column * factor).astype(np.float64)).astype(_f32)
-    else:
-        distance = farthest * column / _f32(out.shape[-1])
-    y = distance * np.cos(angle) + mid_y
-    x = -distance * np.sin(angle) + mid_x
-    if not bilinear:
-        store_pixels(out, _take(pixels, np.floor(y).astype(np.int64), np.floor(x).astype(np.int64)))
-        return
-    precision = _f32 if logarithmic else pixels.dtype
-    y, x = y.astype(precision), x.astype(precision)
-    y0, x0 = np.floor(y).astype(np.int64), np.floor(x).astype(np.int64)
-    whole = _inside(y0, x0, pixels) & _inside(y0 + 1, x0 + 1, pixels)
-    mixed = _mix(pixels, (y0, y0 + 1), (x0, x0 + 1), y - y0.astype(precision), x - x0.astype(precision))
-    store_pixels(out, np.where(whole, mixed, _take(pixels, y0, x0)))
+
+    def pixels_at(row: np.ndarray, column: np.ndarray) -> np.ndarray:
+        angle = (2 * np.pi * row.astype(np.float64) / out.shape[-2]).astype(_f32).astype(np.float64)
+        if logarithmic:
+            factor = _f32(np.log(float(farthest)) / out.shape[-1])
+            distance = np.exp((column * factor).astype(np.float64)).astype(_f32)
+        else:
+            distance = farthest * column / _f32(out.shape[-1])
+        y = distance * np.cos(angle) + mid_y
+        x = -distance * np.sin(angle) + mid_x
+        if not bilinear:
+            return _take(pixels, np.floor(y).astype(np.int64), np.floor(x).astype(np.int64))
+        precision = _f32 if logarithmic else pixels.dtype
+        y, x = y.astype(precision), x.astype(precision)
+        y0, x0 = np.floor(y).astype(np.int64), np.floor(x).astype(np.int64)
+        whole = _inside(y0, x0, pixels) & _inside(y0 + 1, x0 + 1, pixels)
+        mixed = _mix(pixels, (y0, y0 + 1), (x0, x0 + 1), y - y0.astype(precision), x - x0.astype(precision))
+        return np.where(whole, mixed, _take(pixels, y0, x0))
+
+    _fill(out, pixels_at)
 
 
 # Warping
@@ -365,20 +437,21 @@ def image_warp(
     pixels = pixels_of(src)
     _, height, width = pixels.shape
     flow = field.detach().to(torch.float32, copy=True).numpy()
-    row, column = _grid(out)
-    y = row + flow[0] if offset else flow[0]
-    x = column + flow[1] if offset else flow[1]
-    outside = (y < 0) | (y > height - 1) | (x < 0) | (x > width - 1)
-    y, x = np.clip(y, 0, height - 1).astype(_f32), np.clip(x, 0, width - 1).astype(_f32)
-    if mode == "simple":
-        nearest = [np.floor(p.astype(np.float64) + 0.5).astype(np.int64) for p in (y, x)]
-        result = _pick(pixels, nearest[0], nearest[1])
-    elif mode == "bilinear":
-        result = _warp_bilinear(pixels, y, x)
-    elif mode == "bicubic":
-        result = _warp_bicubic(pixels, y, x, pad)
-    else:
-        result = _warp_lanczos(pixels, y, x)
-    if pad_outside:
-        result = np.where(outside, result.dtype.type(pad), result)
-    store_pixels(out, result)
+
+    def pixels_at(row: np.ndarray, column: np.ndarray) -> np.ndarray:
+        down, across = flow[:, int(row[0, 0]) : int(row[-1, 0]) + 1]
+        y, x = (row + down, column + across) if offset else (down, across)
+        outside = (y < 0) | (y > height - 1) | (x < 0) | (x > width - 1)
+        y, x = np.clip(y, 0, height - 1).astype(_f32), np.clip(x, 0, width - 1).astype(_f32)
+        if mode == "simple":
+            nearest = [np.floor(p.astype(np.float64) + 0.5).astype(np.int64) for p in (y, x)]
+            result = _pick(pixels, nearest[0], nearest[1])
+        elif mode == "bilinear":
+            result = _warp_bilinear(pixels, y, x)
+        elif mode == "bicubic":
+            result = _warp_bicubic(pixels, y, x, pad)
+        else:
+            result = _warp_lanczos(pixels, y, x)
+        return np.where(outside, result.dtype.type(pad), result) if pad_outside else result
+
+    _fill(out, pixels_at)

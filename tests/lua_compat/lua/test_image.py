@@ -279,3 +279,27 @@ def test_turning_and_warping_by_nothing() -> None:
         out = torch.empty_like(image)
         image_geometry.image_warp(out, image, torch.zeros(2, 6, 7), mode, True, False, 0.0)
         torch.testing.assert_close(out, image, atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.uint8, torch.int32])
+@pytest.mark.parametrize("sizes", [(9, 31, 40, 23), (40, 23, 9, 31), (13, 40, 13, 7), (1, 1, 9, 8)])
+def test_results_do_not_depend_on_the_pieces(
+    dtype: torch.dtype, sizes: tuple[int, int, int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = (torch.rand(3, *sizes[:2]) * 250).to(dtype)
+    field = torch.randn(2, *sizes[2:]) * 5
+
+    def results(piece: int) -> list[torch.Tensor]:
+        monkeypatch.setattr(image_geometry, "_PIECE", piece)
+        computed = [torch.zeros(3, *sizes[2:], dtype=dtype) for _ in range(9)]
+        image_geometry.image_scale_bilinear(computed[0], source)
+        image_geometry.image_scale_bicubic(computed[1], source)
+        image_geometry.image_rotate(computed[2], source, 0.3)
+        image_geometry.image_rotate_bilinear(computed[3], source, 0.3)
+        image_geometry.image_polar(computed[4], source, False, True, True)
+        for out, mode in zip(computed[5:], ("simple", "bilinear", "bicubic", "lanczos"), strict=True):
+            image_geometry.image_warp(out, source, field, mode, True, True, 7.0)
+        return computed
+
+    for whole, *pieces in zip(results(1 << 30), results(1), results(300), strict=True):
+        assert all(torch.equal(whole, piece) for piece in pieces)
