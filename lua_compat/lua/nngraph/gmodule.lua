@@ -125,10 +125,12 @@ local function convert_fields(object, name)
    for key, value in pairs(object) do object[key] = converted(value, name) end
 end
 
+-- What modules share, one storage of all parameters above all, they share afterwards.
 function gModule:type(name, cache)
    if not name then return self._type end
+   cache = cache or {}
    convert_fields(self, name)
-   for _, module in ipairs(self.modules) do module:type(name, cache or {}) end
+   for _, module in ipairs(self.modules) do module:type(name, cache) end
    for _, nodes in ipairs{ { self.innode, self.outnode }, self.forwardnodes, self.backwardnodes } do
       for _, node in ipairs(nodes) do convert_fields(node.data, name) end
    end

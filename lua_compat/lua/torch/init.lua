@@ -9,6 +9,7 @@ end
 
 local types = require 'torch.types'
 local memory = require 'torch.memory'
+collectgarbage = memory.collectgarbage
 require 'torch.storage'
 local tensors = require 'torch.tensor'
 require 'torch.indexing'

@@ -37,6 +37,7 @@ local memory = { records = records }
 local RELEASE_AT = 256 -- handles; and no more at a time, as arguments of one call
 local dead, ndead = {}, 0 -- handles to be released
 local freed = 0           -- bytes of storages that are gone
+local more_to_find = false -- what went led to something large that the next collection finds
 
 local function note_dead(handle)
    ndead = ndead + 1
@@ -82,21 +83,36 @@ local RECORD_BYTES = 1024
 local since_collection, in_use, limit = 0, 0, COLLECT_AT
 
 -- Lua's own collector: at its usual pace, tens of thousands of dead tensors pile up before their memory is reused.
+local collectgarbage = collectgarbage
 collectgarbage('setpause', 130)
 collectgarbage('setstepmul', 400)
 
-local function collect()
-   collectgarbage()
+local function collect(times)
+   for _ = 1, times do
+      more_to_find = false
+      collectgarbage()
+      if not more_to_find then break end
+   end
    release_dead()
-   in_use = in_use - take_freed()
+   local bytes = take_freed()
+   if bytes > COLLECT_AT / 4 then python.trim_heap() end
+   in_use = in_use - bytes
    since_collection = 0
    limit = math.max(COLLECT_AT, in_use / 2)
+end
+
+-- For scripts: a full collection finds all that is dead, and gives it back at once. The first finds tensors, the next their
+-- storages, the last what guards the memory of those.
+function memory.collectgarbage(option, ...)
+   if option ~= nil and option ~= 'collect' then return collectgarbage(option, ...) end
+   collect(3)
+   return 0
 end
 
 local function account(bytes)
    in_use = in_use + bytes
    since_collection = since_collection + bytes + RECORD_BYTES
-   if since_collection > limit then collect() end
+   if since_collection > limit then collect(1) end
    if ndead >= RELEASE_AT then release_dead() end
 end
 
@@ -214,6 +230,7 @@ local function finalize_tensor(ud)
    if r then
       records[ud] = nil
       drop(r)
+      if r.S and not in_block(r.S) then more_to_find = true end
    end
 end
 
@@ -244,6 +261,7 @@ local function finalize_storage(ud)
       if S.removed then remove(S.removed) end
       if S.shown and not (S.parent or S.shared or in_block(S)) then -- shared: the sandbox has no threads
          S.guard = setfenv(newproxy(guard_proto), S)
+         more_to_find = true
       else
          release_storage(S)
       end

@@ -169,6 +169,24 @@ def test_what_cannot_be_done_is_said(code: str, said: str, tmp_path: Path) -> No
     assert said in str(error.value)
 
 
+def test_a_graph_of_another_type_shares_what_it_shared(tmp_path: Path) -> None:
+    run_lua(
+        tmp_path,
+        """
+        require 'nngraph'
+        local x = nn.Identity()()
+        local net = nn.gModule({ x }, { nn.Linear(2, 3)(nn.Tanh()(nn.Linear(3, 2)(x))) })
+        local flat = net:getParameters()
+        net:float()
+        local parameters = net:parameters()
+        for _, t in ipairs(parameters) do
+            assert(torch.pointer(t:storage()) == torch.pointer(parameters[1]:storage()))
+            assert(t:storage():size() == flat:nElement())
+        end
+        """,
+    )
+
+
 def test_drawings_without_graphviz(tmp_path: Path) -> None:
     """The text of the graph is written all the same; setDebug marks the node that failed."""
     script = tmp_path / "draw.lua"

@@ -1,6 +1,7 @@
 """The memory of tensors in Lua: bounded, released, never used after it was freed."""
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,32 @@ def test_large_temporaries_stay_bounded() -> None:
 @pytest.mark.parametrize(("body", "count"), [(SMALL, 1_000_000), (LARGE, 100_000)])
 def test_a_great_many_temporaries_stay_bounded(body: str, count: int) -> None:
     assert _growth_mb(body.format(count=count)) < 300
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="resident memory is read from /proc")
+def test_what_a_full_collection_frees_goes_back_to_the_system(tmp_path: Path) -> None:
+    """glibc keeps freed pieces below 32 MB; here what stays in use lies between them."""
+    script = tmp_path / "script.lua"
+    script.write_text(
+        RESIDENT
+        + """
+        torch.inverse(torch.eye(3)) -- PyTorch is loaded
+        torch.FloatTensor(6 * 2 ^ 20):fill(1) -- the C library learns that pieces of 24 MB come and go
+        collectgarbage()
+        local start, kept, large = resident_mb(), {}, {}
+        for i = 1, 24 do
+            large[i] = torch.FloatTensor(6 * 2 ^ 20):fill(i)
+            kept[i] = torch.FloatTensor(10000):fill(i)
+        end
+        assert(resident_mb() - start > 500)
+        large = nil
+        collectgarbage()
+        print(resident_mb() - start)
+        """
+    )
+    result = run_th(script)
+    assert result.returncode == 0, result.stderr
+    assert float(result.stdout) < 100
 
 
 def test_nothing_is_alive_after_a_full_collection() -> None:
