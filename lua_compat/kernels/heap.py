@@ -12,7 +12,7 @@ _KEPT_FREE = 256 << 20
 
 
 class _State(ctypes.Structure):
-    """What glibc's mallinfo2 tells: https://man7.org/linux/man-pages/man3/mallinfo.3.html"""
+    """Holds the answer of glibc's mallinfo2: https://man7.org/linux/man-pages/man3/mallinfo.3.html"""
 
     _fields_ = [
         (name, ctypes.c_size_t)
