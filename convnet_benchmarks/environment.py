@@ -125,7 +125,8 @@ def _memory() -> dict[str, Any]:
 
 def _software() -> dict[str, Any]:
     packages: dict[str, str | None] = {}
-    for name in ("convnet-benchmarks", "numpy", "lupa", "h5py", "argparse-dataclass"):
+    ours = ("convnet-benchmarks", "numpy", "lupa", "h5py", "argparse-dataclass")
+    for name in (*ours, "onnxruntime", "openvino"):
         try:
             packages[name] = metadata.version(name)
         except metadata.PackageNotFoundError:

@@ -31,6 +31,8 @@ HEAVY = {
     "lupa",
     "matplotlib",
     "numpy",
+    "onnxruntime",
+    "openvino",
     "pandas",
     "prompt_toolkit",
     "pynvml",

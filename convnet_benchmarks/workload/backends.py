@@ -13,7 +13,9 @@ class UnsupportedError(Exception):
 class Backend:
     """One choice of kernels: PyTorch's with some switches, or the CPU engine's (``engine``: its backend).
 
-    Where the engine cannot run a net, the switches are those that come closest to it in PyTorch.
+    Where the engine cannot run a net, the switches are those that come closest to it in PyTorch. ``runtime``:
+    another library that runs the net instead, in inference only. ``fuses``: whether the engine or such a
+    library may join operations.
     """
 
     name: str
@@ -27,6 +29,8 @@ class Backend:
     channels_last: bool = False
     compiled: bool = False
     graph: bool = False
+    runtime: str = ""
+    fuses: bool = True
 
     def why_not_on(self, device_type: str) -> str:
         """Returns why the backend cannot run on ``cpu`` or ``cuda``; empty where it can."""
@@ -37,6 +41,10 @@ class Backend:
 
 def _on_engine(name: str, description: str, onednn: bool = True) -> Backend:
     return Backend(name, description, engine=name, onednn=onednn, nnpack=False)
+
+
+def _by_runtime(runtime: str, description: str) -> Backend:
+    return Backend(runtime, description, runtime=runtime)
 
 
 def _named(*backends: Backend) -> dict[str, Backend]:
@@ -57,10 +65,14 @@ BACKENDS = _named(
     _on_engine("direct", "oneDNN direct convolution"),
     _on_engine("winograd", "Winograd convolution where it applies"),
     _on_engine("fft", "FFT convolution where it applies"),
+    Backend("unfused", "auto, every layer by itself", engine="auto", nnpack=False, fuses=False),
+    _by_runtime("onnxruntime", "ONNX Runtime, inference only (extra: runtimes)"),
+    Backend("onnxruntime-unfused", "the same, no operation joined", runtime="onnxruntime", fuses=False),
+    _by_runtime("openvino", "OpenVINO, inference only (extra: runtimes)"),
 )
 
 # What --backend of the legacy scripts takes: the engine's, and PyTorch's own.
-LEGACY_BACKENDS = (*(name for name, backend in BACKENDS.items() if backend.engine), "stock")
+LEGACY_BACKENDS = (*(name for name, backend in BACKENDS.items() if backend.engine == name), "stock")
 
 # What the legacy switches (-convMM, -cudnn, -ccn2) select on a GPU; the names are those of the switches.
 GPU_SWITCHES = _named(

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks.workload.backends import Backend, UnsupportedError
+from convnet_benchmarks.workload.runtimes import open_runtime
 
 if TYPE_CHECKING:
     import torch
@@ -54,6 +55,11 @@ def open_kernels(
     ``nets.engine.compile``.
     """
     note = ""
+    if backend.runtime:
+        if training:
+            raise UnsupportedError(f"backend {backend.name} runs inference only")
+        yield Opened(open_runtime(backend, module, input))
+        return
     if backend.engine:
         import nets.engine
 
@@ -68,6 +74,7 @@ def open_kernels(
                 tuning_seconds=tuning_seconds,
                 told=told,
                 inference=not training,
+                fuse_layers=backend.fuses,
             )
         except (nets.engine.CompileError, ValueError) as error:
             if not autograd_instead:

@@ -38,13 +38,8 @@ def write_program(module: "nn.Module", path: str, input_size: Sequence[int], opt
     """
     import torch
 
-    from lua_compat.lua_modules import LuaModule
-
-    lua = sorted({layer.typename for layer in module.modules() if isinstance(layer, LuaModule)})
-    if lua:
-        raise UserError(
-            f"{option}: Lua computes {', '.join(lua)}, which cannot run without it; write .pt or .t7"
-        )
+    if lua := computed_by_lua(module):
+        raise UserError(f"{option}: {lua}; write .pt or .t7")
     parameter = next((p for p in module.parameters() if p.is_floating_point()), None)
     dtype = torch.get_default_dtype() if parameter is None else parameter.dtype
     if path.lower().endswith(".onnx") and dtype == torch.float64:
@@ -63,15 +58,31 @@ def write_program(module: "nn.Module", path: str, input_size: Sequence[int], opt
         raise UserError(f"{option}: PyTorch cannot export this net: {reason.strip()}") from None
 
 
-def _write_onnx(module: "nn.Module", input: Any, file: Any) -> None:
-    import torch
+def computed_by_lua(module: "nn.Module") -> str:
+    """Returns what says that layers of ``module`` are Lua's; empty where none is."""
+    from lua_compat.lua_modules import LuaModule
 
+    lua = sorted({layer.typename for layer in module.modules() if isinstance(layer, LuaModule)})
+    return f"Lua computes {', '.join(lua)}, which cannot run without it" if lua else ""
+
+
+def _write_onnx(module: "nn.Module", input: Any, file: Any) -> None:
     names = {"input_names": ["input"], "output_names": ["output"]}
     axes = {name: {0: "batch"} for name in ("input", "output")}
+    export_onnx(module, input, file, dynamic_axes=axes, **names)
+
+
+def export_onnx(module: "nn.Module", input: Any, file: Any, **options: Any) -> None:
+    """Writes the net as an ONNX program to an open file; ``options`` as of ``torch.onnx.export``.
+
+    Raises whatever PyTorch's exporter does for a net that it cannot follow.
+    """
+    import torch
+
     export: Callable[..., Any] = torch.onnx.export
     # The exporter that needs nothing but onnx; versions before 2.5 have no other.
     kind = {"dynamo": False} if "dynamo" in inspect.signature(export).parameters else {}
-    export(module, (input,), file, dynamic_axes=axes, **names, **kind)
+    export(module, (input,), file, **options, **kind)
 
 
 def _write_exported(module: "nn.Module", input: Any, file: Any) -> None:

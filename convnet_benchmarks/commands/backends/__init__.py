@@ -24,6 +24,7 @@ from convnet_benchmarks.timing.statistics import FEWEST_FOR_A_VERDICT
 from convnet_benchmarks.workload import backends, variants
 from convnet_benchmarks.workload import nets as named_nets
 from convnet_benchmarks.workload.devices import DTYPES, device_type
+from convnet_benchmarks.workload.runtimes import missing_package
 from nets import registry
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ EXAMPLES = (
     "--nets resnet50_v1,alexnet --without stock --with auto,channels-last,bf16,compile",
     "--nets vgg16 --device cuda --without no-cudnn --with stock,tf32,stock:float16",
     "--nets googlenet --without stock+ONEDNN_MAX_CPU_ISA=AVX2 --with stock",
+    "--nets mxnet --without unfused --with auto,onnxruntime,openvino",
 )
 LATENCY, THROUGHPUT = "latency comparison", "throughput comparison"
 About = tuple[str, str]  # kind and net
@@ -47,7 +49,7 @@ Record = dict[str, Any]
 
 def parser(program: str) -> argparse.ArgumentParser:
     described = "\n".join(
-        f"  {b.name:14} {'CPU engine: ' if b.engine else ''}{b.description}"
+        f"  {b.name:20}{'CPU engine: ' if b.engine else ''}{b.description}"
         for b in backends.BACKENDS.values()
     )
     found = study.study_parser(
@@ -56,7 +58,7 @@ def parser(program: str) -> argparse.ArgumentParser:
         f"A verdict (FASTER, SLOWER, SAME, UNSURE) needs at least {FEWEST_FOR_A_VERDICT} pairs. Finished\n"
         "nets are kept in the file of --points, and the same command continues.\n\n"
         f"A variant is {variants.FORM}; the backends:\n"
-        f"{described}\n  {'bf16':14} short for stock:bfloat16\n\n"
+        f"{described}\n  {'bf16':20}short for stock:bfloat16\n\n"
         "MKL is part of PyTorch and cannot be left out: no-onednn is what MKL alone does. Variables reach\n"
         "what a library lets them choose, such as ONEDNN_MAX_CPU_ISA=AVX2, KMP_AFFINITY=...",
         EXAMPLES,
@@ -120,6 +122,9 @@ def main(arguments: Sequence[str], program: str) -> int:
         why = variant.backend.why_not_on(device)
         if why:
             raise UserError(f"option --{'without' if variant is without else 'with'}: {why} (--device)")
+        missing = missing_package(variant.backend)
+        if missing and not options.scheduler:
+            raise UserError(f"option --{'without' if variant is without else 'with'}: {missing}")
     if options.accuracy and (changed := [v.name for v in (without, *others) if v.variables]):
         raise UserError(f"option --accuracy: does not take variants with variables ({', '.join(changed)})")
     options.nets = _nets(options)

@@ -30,8 +30,10 @@ SUMMARY = "times by layer and by operator, for a list of batch sizes, on CPU and
 _BATCHES = [1, 2, 8, 32, 64, 128, 256]
 _TABLES = ("total", "layers", "operators")
 _TABLES_OF_A_GRAPH = ("total", "layers")
-# The engine and torch.compile join layers.
-_BACKENDS = tuple(name for name, backend in BACKENDS.items() if not (backend.engine or backend.compiled))
+# The engine, torch.compile and other libraries join layers.
+_BACKENDS = tuple(
+    name for name, backend in BACKENDS.items() if not (backend.engine or backend.compiled or backend.runtime)
+)
 _EXAMPLES = (
     "                               the recognize_digits tables of PaddlePaddle",
     "--net resnet50_v1 --batch-sizes 1,32 --runs 3 --csv ops.csv",
@@ -63,7 +65,8 @@ def _backend(options: argparse.Namespace) -> Backend:
         problem = unknown("backend", options.backend, _BACKENDS)
         if options.backend in BACKENDS:
             accepted = ", ".join(_BACKENDS)
-            problem = f"{options.backend} joins layers, so that none can be timed; accepted: {accepted}"
+            joins = "joins layers" if BACKENDS[options.backend].fuses else "has its own layers"
+            problem = f"{options.backend} {joins}, so that none can be timed; accepted: {accepted}"
         raise UserError(f"option --backend: {problem}")
     backend = BACKENDS[options.backend]
     if backend.graph and options.mode == "training":

@@ -24,6 +24,7 @@ from convnet_benchmarks.points.scenario import Scenario
 from convnet_benchmarks.workload import backends
 from convnet_benchmarks.workload import nets as named_nets
 from convnet_benchmarks.workload.devices import DTYPES
+from convnet_benchmarks.workload.runtimes import missing_package
 from nets import registry
 
 if TYPE_CHECKING:
@@ -182,6 +183,9 @@ def _check(options: argparse.Namespace) -> None:
         for name in given:
             if name not in accepted:
                 raise UserError(f"option {option}: {unknown(what, name, accepted)}")
+    for name in options.backends:
+        if (missing := missing_package(backends.BACKENDS[name])) and not options.scheduler:
+            raise UserError(f"option --backends: {missing}")
     if options.per_net and (options.scenario or not options.batch_sizes):
         raise UserError("option --per-net: takes images/s at one batch size, without --scenario")
     check_scenarios(options)
