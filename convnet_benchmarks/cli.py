@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from convnet_benchmarks import commands
-from convnet_benchmarks.errors import UserError, run_command, unknown
+from convnet_benchmarks.errors import UserError, did_you_mean, run_command
 from nets.version import version_line
 
 PROGRAM = "convnet-benchmarks"
@@ -15,6 +15,17 @@ _EXAMPLES = (
     "sweep --nets alexnet_owt,googlenet --batch-sizes 1,2,4,8",
     "report sweep.jsonl --out report.html",
 )
+# What is part of a command, and may be taken for one.
+_PARTS = {
+    "roofline": "flops --parts roofline",
+    "slope": "flops --parts slope",
+    "operators": "ops --tables operators",
+    "layers": "ops --tables layers",
+    "largest-batch": "sweep --largest-batch",
+    "server": "sweep --scenario server",
+    "plot": "report",
+    "chart": "report",
+}
 
 
 def command_names() -> list[str]:
@@ -47,9 +58,17 @@ def dispatch(arguments: Sequence[str]) -> int:
         return 0
     name, *rest = arguments
     if name not in command_names():
-        raise UserError(unknown("command", name, command_names()))
+        raise UserError(_unknown_command(name))
     code: int = importlib.import_module(_module(name)).main(rest, f"{PROGRAM} {name}")
     return code
+
+
+def _unknown_command(name: str) -> str:
+    names = command_names()
+    near = did_you_mean(name, names) or did_you_mean(name, _PARTS)
+    for part, command in _PARTS.items():
+        near = near.replace(f" {part}", f" {command}")
+    return f"unknown command '{name}'{near}; accepted: {', '.join(names)}"
 
 
 def _module(name: str) -> str:

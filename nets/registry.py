@@ -29,14 +29,14 @@ NETS: dict[str, Net] = _discovered()
 
 
 def find(name: str) -> Net:
-    """Returns the net called ``name``; raises KeyError with those that may be meant, or else all names."""
+    """Returns the net called ``name``; raises KeyError with those that may be meant, or where all are."""
     try:
         return NETS[name]
     except KeyError:
         close = difflib.get_close_matches(name, NETS, n=3)
         if close:
             raise KeyError(f"unknown net '{name}' (did you mean {' or '.join(close)}?)") from None
-        raise KeyError(f"unknown net '{name}'; accepted: {', '.join(NETS)}") from None
+        raise KeyError(f"unknown net '{name}'; benchmark.py --list-nets prints all names") from None
 
 
 def on_meta(net: Net) -> "nn.Module":

@@ -33,14 +33,14 @@ def main(arguments: Sequence[str], program: str) -> int:
     """Runs the command. Returns 0; raises UserError for what cannot be read, converted or written."""
     options = _parser(program).parse_args(arguments)
     if is_program(options.to):
-        check_program(options.to, options.input_size, "--to")
+        check_program(options.to, options.input_size, "option --to")
     else:
-        check_target(options.to, "--to", PROGRAMS)
+        check_target(options.to, "option --to", PROGRAMS)
     module = _read(options.model, options.net, options.get, options.lua)
     if is_program(options.to):
-        write_program(module, options.to, options.input_size, "--to")
+        write_program(module, options.to, options.input_size, "option --to")
     else:
-        write_model(module, options.to, "--to")
+        write_model(module, options.to, "option --to")
     print(module)
     return 0
 
@@ -71,10 +71,10 @@ def _read(file: str, net: str | None, place: str | None, lua: Sequence[str]) -> 
         model, _ = without_lua_files(file)
         if os.path.exists(model) and not is_t7_file(model):
             raise UserError(f"{model}: must be a .t7 file; a state_dict needs --net")
-        return load_module(file, place, "--get", lua)
+        return load_module(file, place, "option --get", lua)
     if lua:
-        raise UserError("--lua: is for a Torch7 model; with --net the net is known")
+        raise UserError("option --lua: is for a Torch7 model; with --net the net is known")
     try:
         return net_with_state(registry.find(net), file)
     except KeyError as error:
-        raise UserError(f"--net: {error.args[0]}") from None
+        raise UserError(f"option --net: {error.args[0]}") from None

@@ -36,7 +36,7 @@ def main(arguments: Sequence[str], program: str) -> int:
     if options.json:
         check_distinct([("--json", options.json)], [("FILE", options.file)])
     if options.to and Path(options.to).suffix not in _TARGETS:
-        raise UserError(f"--to: '{options.to}' must end in {', '.join(_TARGETS)}")
+        raise UserError(f"option --to: '{options.to}' must end in {', '.join(_TARGETS)}")
     value, found, size = _read(options)
     if options.get:
         from lua_compat.t7.paths import lookup
@@ -44,7 +44,7 @@ def main(arguments: Sequence[str], program: str) -> int:
         try:
             value = lookup(value, options.get)
         except KeyError as error:
-            raise UserError(f"--get: {error.args[0]}") from None
+            raise UserError(f"option --get: {error.args[0]}") from None
     if options.to:
         _write(value, options.to, found)
         return 0
@@ -154,9 +154,9 @@ def _write(value: Any, target: str, found: "FileFormat") -> None:
             return
         _save_npz(target, _arrays(value))
     except OSError as error:
-        raise UserError(f"--to {target}: {error.strerror or error}") from None
+        raise UserError(f"option --to {target}: {error.strerror or error}") from None
     except (TypeError, ValueError) as error:
-        raise UserError(f"--to {target}: {error}") from None
+        raise UserError(f"option --to {target}: {error}") from None
 
 
 def _save_npz(target: str, arrays: dict[str, Any]) -> None:
@@ -164,7 +164,7 @@ def _save_npz(target: str, arrays: dict[str, Any]) -> None:
     from numpy.lib.format import write_array
 
     if not arrays:
-        raise UserError(f"--to {target}: there is no tensor in it")
+        raise UserError(f"option --to {target}: there is no tensor in it")
     with replaced_when_whole(target) as path, zipfile.ZipFile(path, "w") as archive:
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
@@ -184,7 +184,7 @@ def _one_array(value: Any) -> Any:
         value = value.array_part
     numbers = value if isinstance(value, list) else [value]
     if not numbers or not all(isinstance(number, bool | int | float) for number in numbers):
-        raise UserError("--to: a .npy file holds a tensor, a storage or a list of numbers; "
+        raise UserError("option --to: a .npy file holds a tensor, a storage or a list of numbers; "
                         "choose one with --get, or write .npz or .t7")  # fmt: skip
     return np.array(value)
 

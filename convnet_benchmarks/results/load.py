@@ -79,6 +79,8 @@ def load(path: str) -> ResultFile:
             found = study_measurements(document)
     except FieldError as error:
         raise UserError(f"{path}: {error}") from None
+    except KeyError as error:
+        raise UserError(f"{path}: kind {kind}: field {error} is missing") from None
     except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
         raise UserError(f"{path}: kind {kind}: {type(error).__name__} {error} in it") from None
     return _checked(ResultFile(path, kind, tuple(found), document, started))

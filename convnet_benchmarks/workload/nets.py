@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from convnet_benchmarks.errors import UserError
+from convnet_benchmarks.errors import UserError, did_you_mean
 from convnet_benchmarks.workload.author_errors import described
 from convnet_benchmarks.workload.torch7_models import is_t7_file, load_module, without_lua_files
 from lua_compat.name_of_nets import working_directory_first
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from torch import nn
 
 FORMS = (
-    "a name of --list-nets, module:function, file.py:function, or a Torch7 model in a file: model.t7,"
-    " model.t7:place, model.t7+FILE.lua"
+    "a name of benchmark.py --list-nets, module:function, file.py:function, or a Torch7 model in a file: "
+    "model.t7, model.t7:place, model.t7+FILE.lua"
 )
 
 
@@ -74,11 +74,7 @@ def _not_a_net(name: str) -> str:
             else ""
         )
         return f"'{name}' is no Torch7 model{hint}; accepted: {FORMS}"
-    try:
-        registry.find(name)
-    except KeyError as error:
-        return f"{error.args[0]}; or {FORMS.partition(', ')[2]}; benchmark.py --list-nets prints all names"
-    raise AssertionError("a name of the registry is a net")
+    return f"unknown net '{name}'{did_you_mean(name, registry.NETS)}; accepted: {FORMS}"
 
 
 def check_size(net: Net, size: tuple[int, ...], option: str) -> None:

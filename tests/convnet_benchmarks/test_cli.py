@@ -57,6 +57,15 @@ def test_an_unknown_command_is_one_line_and_exit_2() -> None:
     assert done.stderr == f"convnet-benchmarks: {meant}; accepted: {accepted}\n"
 
 
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("rofline", "flops --parts roofline"), ("server", "sweep --scenario server"), ("plot", "report")],
+)
+def test_a_part_of_a_command_is_not_one(name: str, meant: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([name]) == 2
+    assert f"unknown command '{name}' (did you mean {meant}?); accepted: " in capsys.readouterr().err
+
+
 def raising(error: BaseException) -> Callable[[], int]:
     def command() -> int:
         raise error
@@ -147,7 +156,7 @@ def test_a_defect_of_ours_is_not_hidden() -> None:
             "sweep: unknown option --batchsizes (did you mean --batch-sizes?)",
         ),
         (["sweep", "--nets", "alexnt"], "sweep: option --nets: unknown net 'alexnt' (did you mean alexnet"),
-        (["sweep", "--nets", str(ROOT)], f"sweep: option --nets: '{ROOT}' is a folder; accepted: a name of"),
+        (["sweep", "--nets", str(ROOT)], f"sweep: option --nets: '{ROOT}' is a folder; accepted: a name"),
         (
             ["sweep", "--nets", "benchmark.py"],
             "sweep: option --nets: 'benchmark.py' is a file; name a function",
@@ -159,6 +168,18 @@ def test_a_defect_of_ours_is_not_hidden() -> None:
         (
             ["backends", "--nets", "alexnet", "--with", "tf32"],
             "backends: option --with: backend tf32 is for cuda, not for cpu",
+        ),
+        (
+            ["sweep", "--nets", "qqq"],
+            "option --nets: unknown net 'qqq'; accepted: a name of benchmark.py --list",
+        ),
+        (
+            ["flops", "--slope-layer", "99"],
+            "option --slope-layer: is of --parts slope and counters; give one",
+        ),
+        (
+            ["flops", "--parts", "slope", "--slope-layer", "99"],
+            "--slope-layer: there is no layer '99'; accepted",
         ),
         (["benchmark", "--device", "3"], "benchmark: option --device 3: a GPU's number needs -cuda true"),
         (["benchmark", "-4d_tensor", "perhaps"], "option -4d_tensor: 'perhaps' is none of true, false, auto"),

@@ -48,7 +48,7 @@ def answer(
 
     why = variant.backend.why_not_on(device.type)
     if why:
-        raise UserError(f"--backends: {why}")
+        raise UserError(f"option --backends: {why}")
     dtype = getattr(torch, variant.dtype)
     own = copy.deepcopy(module).to(device, dtype).eval()
     layout = torch.channels_last if variant.backend.channels_last else torch.contiguous_format
@@ -63,15 +63,17 @@ def answer(
                 positions = range(start, min(start + batch_size, len(examples)))
                 images = torch.stack([examples.image(position) for position in positions])
                 input[: len(positions)].copy_(images)
-                with one_line_errors(f"--backends: {variant.name} on images of {size}"):
+                with one_line_errors(f"option --backends: {variant.name} on images of {size}"):
                     output = opened.infer()
                 if not isinstance(output, torch.Tensor) or output.dim() != 2:
-                    raise UserError("--net: accuracy needs a net with one row of scores for each image")
+                    raise UserError(
+                        "option --net: accuracy needs a net with one row of scores for each image"
+                    )
                 if start == 0:
                     check_labels(examples, output.shape[1])
                 answers.append(output[: len(positions)].float().cpu().clone())
     except UnsupportedError as error:
-        raise UserError(f"--backends: {variant.name}: {error}") from None
+        raise UserError(f"option --backends: {variant.name}: {error}") from None
 
 
 def compare(answers: "Sequence[tuple[str, Tensor]]", labels: Sequence[int]) -> list[Agreement]:

@@ -62,7 +62,7 @@ def load(
     _require_pillow()
     root = Path(folder)
     if not root.is_dir():
-        raise UserError(f"--images: there is no folder '{folder}'")
+        raise UserError(f"option --images: there is no folder '{folder}'")
     classes = None if classes_file is None else _classes(classes_file)
     if labels_file is None:
         found = _in_class_folders(root, classes)
@@ -77,7 +77,7 @@ def _require_pillow() -> None:
     try:
         import PIL  # noqa: F401
     except ImportError:
-        raise UserError("--images: needs the package Pillow (pip install pillow)") from None
+        raise UserError("option --images: needs the package Pillow (pip install pillow)") from None
 
 
 def _lines(option: str, file: str) -> list[list[str]]:
@@ -93,7 +93,7 @@ def _lines(option: str, file: str) -> list[list[str]]:
 def _classes(file: str) -> dict[str, int]:
     classes = {words[0]: number for number, words in enumerate(_lines("--classes", file))}
     if not classes:
-        raise UserError(f"--classes: '{file}' is empty")
+        raise UserError(f"option --classes: '{file}' is empty")
     return classes
 
 
@@ -104,12 +104,12 @@ def _in_class_folders(root: Path, classes: dict[str, int] | None) -> list[tuple[
     found: list[tuple[Path, int]] = []
     for path in folders:
         if path.name not in classes:
-            raise UserError(f"--classes: the folder '{path}' is not one of its {len(classes)} classes")
+            raise UserError(f"option --classes: the folder '{path}' is not one of its {len(classes)} classes")
         images = sorted(file for file in path.iterdir() if file.suffix.lower() in _SUFFIXES)
         found += [(image, classes[path.name]) for image in images]
     if not found:
         raise UserError(
-            f"--images: '{root}' has no images in class folders; for images without them give --labels"
+            f"option --images: '{root}' has no images in class folders; for images without them give --labels"
         )
     return found
 
@@ -117,7 +117,7 @@ def _in_class_folders(root: Path, classes: dict[str, int] | None) -> list[tuple[
 def _in_labels_file(root: Path, file: str, classes: dict[str, int] | None) -> list[tuple[Path, int]]:
     found: list[tuple[Path, int]] = []
     for number, words in enumerate(_lines("--labels", file), start=1):
-        where = f"--labels: {file}, entry {number}"
+        where = f"option --labels: {file}, entry {number}"
         if len(words) != 2:
             raise UserError(f"{where}: '{' '.join(words)}' is not an image's name and a label")
         path = root / words[0]
@@ -125,7 +125,7 @@ def _in_labels_file(root: Path, file: str, classes: dict[str, int] | None) -> li
             raise UserError(f"{where}: there is no image '{path}'")
         found.append((path, _label(words[1], classes, where)))
     if not found:
-        raise UserError(f"--labels: '{file}' is empty")
+        raise UserError(f"option --labels: '{file}' is empty")
     return found
 
 
@@ -145,7 +145,7 @@ def preprocessing_of(options: Any, input_size: tuple[int, ...]) -> Preprocessing
     crop = (options.crop, options.crop) if options.crop else (size[0], size[1])
     resize = options.resize or round(max(crop) / 0.875)
     if resize < max(crop):
-        raise UserError(f"--resize: {resize} is less than the crop of {max(crop)}")
+        raise UserError(f"option --resize: {resize} is less than the crop of {max(crop)}")
     mean = _statistic("mean", options.mean, _IMAGENET_MEAN, planes)
     std = _statistic("std", options.std, _IMAGENET_STD, planes)
     return Preprocessing(resize, crop, mean, std, options.interpolation)
@@ -154,7 +154,7 @@ def preprocessing_of(options: Any, input_size: tuple[int, ...]) -> Preprocessing
 def _statistic(option: str, given: list[float] | None, imagenet: list[float], planes: int) -> list[float]:
     values = given or (imagenet if planes == 3 else [0.5] * planes)
     if len(values) != planes:
-        raise UserError(f"--{option}: {len(values)} numbers for {planes} planes")
+        raise UserError(f"option --{option}: {len(values)} numbers for {planes} planes")
     return values
 
 

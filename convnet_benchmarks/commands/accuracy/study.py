@@ -78,11 +78,15 @@ def _check_together(options: argparse.Namespace, net: "Net") -> None:
     if options.images is None:
         for name in ("labels", "classes", "resize", "crop", "mean", "std"):
             if getattr(options, name) is not None:
-                raise UserError(f"--{name}: needs --images")
+                raise UserError(f"option --{name}: needs --images")
         if len(net.input_size) != 3 or net.input_size[0] != 1:
-            raise UserError(f"--net: {net.name} does not take grey digits; give it --images and --weights")
+            raise UserError(
+                f"option --net: {net.name} does not take grey digits; give it --images and --weights"
+            )
     elif options.weights is None and not net.own_parameters:
-        raise UserError("--images: needs --weights; a net with random parameters is right by chance only")
+        raise UserError(
+            "option --images: needs --weights; a net with random parameters is right by chance only"
+        )
     if options.save is not None:
         model_files.check_target(options.save, "--save")
 
@@ -112,7 +116,7 @@ def _read(net: "Net", options: argparse.Namespace) -> "nn.Module":
     if is_t7_file(without_lua_files(options.weights)[0]) or options.weights.endswith(".t7"):
         return load_module(options.weights, options.get, "--get").float().eval()
     if options.get is not None:
-        raise UserError("--get: is for a Torch7 model in --weights")
+        raise UserError("option --get: is for a Torch7 model in --weights")
     return model_files.net_with_state(net, options.weights)
 
 

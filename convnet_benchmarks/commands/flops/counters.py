@@ -53,7 +53,7 @@ def processor_events(cpuinfo: str) -> Mapping[str, int]:
     name = vendor.group(1) if vendor else "an unknown vendor"
     if name not in _EVENTS:
         raise UserError(
-            f"--parts counters: no floating-point events are known for processors of {name}; "
+            f"option --parts: counters: no floating-point events are known for processors of {name}; "
             f"accepted: {', '.join(_EVENTS)}"
         )
     return _EVENTS[name]
@@ -66,16 +66,16 @@ def check_counters() -> Mapping[str, int]:
     try:
         events = processor_events(Path("/proc/cpuinfo").read_text(encoding="ascii", errors="replace"))
     except OSError:
-        raise UserError("--parts counters: needs Linux") from None
+        raise UserError("option --parts counters: needs Linux") from None
     if shutil.which("perf") is None:
-        raise UserError("--parts counters: the command perf was not found; it comes with linux-tools")
+        raise UserError("option --parts counters: the command perf was not found; it comes with linux-tools")
     with tempfile.NamedTemporaryFile("r") as report:
         done = subprocess.run(
             [*_perf(events, report.name), "true"], capture_output=True, text=True, check=False
         )
         text = report.read()
     if done.returncode:
-        raise UserError(f"--parts counters: perf stat is refused: {_reason(done.stderr)}")
+        raise UserError(f"option --parts counters: perf stat is refused: {_reason(done.stderr)}")
     parse_report(text, events)
     return events
 
@@ -108,11 +108,11 @@ def parse_report(text: str, events: Mapping[str, int]) -> float:
         if not fields[0].replace(".", "", 1).isdigit():
             why = fields[0].strip("<>")
             advice = "most virtual machines have no counters"
-            raise UserError(f"--parts counters: floating-point operations are {why} here ({advice})")
+            raise UserError(f"option --parts counters: floating-point operations are {why} here ({advice})")
         operations += float(fields[0]) * events[fields[2]]
         seen += 1
     if seen != len(events):
-        raise UserError(f"--parts counters: perf reported {seen} of {len(events)} events")
+        raise UserError(f"option --parts counters: perf reported {seen} of {len(events)} events")
     return operations
 
 

@@ -66,7 +66,7 @@ class Study:
     def _on_shapes(self) -> tuple[nn.Module, torch.Tensor]:
         """Returns the net and a batch for counting, without memory or arithmetic."""
         with (
-            one_line_errors(f"--net: {self._net.name} does not run on shapes alone"),
+            one_line_errors(f"option --net: {self._net.name} does not run on shapes alone"),
             torch.no_grad(),
         ):
             module = registry.on_meta(self._net).eval()
@@ -121,7 +121,7 @@ class Study:
                 )
                 measured = measure_apart(point, Settling(most_seconds=options.seconds))
                 if measured["status"] not in (OK, OUT_OF_MEMORY):
-                    raise UserError(f"--parts throughput: {point}: {measured['reason']}")
+                    raise UserError(f"option --parts throughput: {point}: {measured['reason']}")
                 found.append(measured)
                 if measured["status"] == OUT_OF_MEMORY:
                     break

@@ -65,7 +65,9 @@ def repeatable_layer(module: nn.Module, input: torch.Tensor, wanted: str | None)
         for hook in hooks:
             hook.remove()
     if not found:
-        raise UserError("--parts slope: the net has no convolution or Linear layer that can follow itself")
+        raise UserError(
+            "option --parts slope: the net has no convolution or Linear layer that can follow itself"
+        )
     if wanted is None:
         wanted = max(found, key=lambda path: found[path])
     if wanted not in found:

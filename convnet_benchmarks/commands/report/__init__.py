@@ -112,7 +112,10 @@ def _write_pictures(options: argparse.Namespace, sections: "Sequence[Section]") 
 
     written = []
     try:
-        Path(options.png).mkdir(parents=True, exist_ok=True)
+        folder = Path(options.png)
+        if folder.exists() and not folder.is_dir():
+            raise UserError(f"option --png: '{options.png}' is a file; accepted: a folder, which may be new")
+        folder.mkdir(parents=True, exist_ok=True)
         for section in sections:
             if section.chart:
                 path = str(Path(options.png, f"{section.name}.png"))
