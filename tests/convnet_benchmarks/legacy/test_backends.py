@@ -115,7 +115,7 @@ def test_ccn2s_constraints(net: str, shape: tuple[int, ...], message: str) -> No
 
 def test_backend_names_have_one_home() -> None:
     """Those of the engine, and so of --backend, are the names that convnet_benchmarks lists."""
-    from_engine = {name for name, backend in BACKENDS.items() if backend.engine}
+    from_engine = {name for name, backend in BACKENDS.items() if backend.engine == name}
     assert from_engine | {"stock"} == set(nets.engine.BACKENDS) == set(LEGACY_BACKENDS)
     assert chosen("-cuda", "true") is not BACKENDS["mm"] and chosen("-cuda", "true").devices == ("cuda",)
 
