@@ -54,16 +54,18 @@ def _rgb_to_hsv(r: np.ndarray, g: np.ndarray, b: np.ndarray) -> tuple[np.ndarray
 def _hsl_to_rgb(h: np.ndarray, s: np.ndarray, light: np.ndarray) -> tuple[np.ndarray, ...]:
     q = np.where(light < 0.5, light * (1 + s), light + s - light * s)
     p = 2 * light - q
+    hue, range_ = h.astype(np.float64), (q - p).astype(np.float64)
 
-    def channel(hue: np.ndarray) -> np.ndarray:
-        t = hue.astype(h.dtype)
+    def channel(turned: np.ndarray) -> np.ndarray:
+        """Thirds and sixths are in double precision, the hue is rounded."""
+        t = turned.astype(h.dtype)
         t = np.where(t < 0, t + 1, t)
-        t = np.where(t > 1, t - 1, t)
-        rising, falling = p + (q - p) * 6 * t, p + (q - p) * (2 / 3 - t) * 6
+        t = np.where(t > 1, t - 1, t).astype(np.float64)
+        rising, falling = p + range_ * 6 * t, p + range_ * (2 / 3 - t) * 6
         value = np.where(t < 1 / 6, rising, np.where(t < 1 / 2, q, np.where(t < 2 / 3, falling, p)))
         return np.where(s == 0, light, value)
 
-    return channel(h + 1 / 3), channel(h), channel(h - 1 / 3)
+    return channel(hue + 1 / 3), channel(hue), channel(hue - 1 / 3)
 
 
 def _hsv_to_rgb(h: np.ndarray, s: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -111,9 +113,9 @@ def _rgb_to_lab(r: np.ndarray, g: np.ndarray, b: np.ndarray) -> tuple[np.ndarray
 
 def _lab_to_rgb(light: np.ndarray, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, ...]:
     real = light.dtype
-    light, a, b = (channel.astype(np.float64) for channel in (light, a, b))
-    fy = (light + 16) / 116
+    fy = ((light + 16) / 116).astype(np.float64)  # in double from here on
     fx, fz = a / 500 + fy, fy - b / 200
+    light = light.astype(np.float64)
 
     def cube(f: np.ndarray) -> np.ndarray:
         return np.where(f**3 <= _EPSILON, (116 * f - 16) / _KAPPA, f**3)
@@ -161,8 +163,9 @@ def image_lab_to_rgb(out: Tensor, image: Tensor) -> None:
 
 def image_rgb_to_y(out: Tensor, image: Tensor) -> None:
     """Brightness, height x width (ITU-R BT.601)."""
-    r, g, b = pixels_of(image)
-    store_pixels(out, (0.299 * r.astype(np.float64) + 0.587 * g + 0.114 * b).astype(r.dtype))
+    pixels = pixels_of(image)
+    r, g, b = pixels.astype(np.float64)
+    store_pixels(out, (0.299 * r + 0.587 * g + 0.114 * b).astype(pixels.dtype))
 
 
 def image_gaussian(

@@ -147,11 +147,14 @@ def _linear(x: np.ndarray, n: int) -> _Rows:
 def _cubic_between(
     p0: np.ndarray, p1: np.ndarray, p2: np.ndarray, p3: np.ndarray, x: np.ndarray
 ) -> np.ndarray:
-    """Returns the Catmull-Rom spline between p1 (x = 0) and p2 (x = 1)."""
+    """Returns the Catmull-Rom spline between p1 (x = 0) and p2 (x = 1); as in Torch7, its last steps are in double
+    precision, rounded once.
+    """
     a2 = 2 * p0 - 5 * p1 + 4 * p2 - p3
     a3 = 3 * (p1 - p2) + p3 - p0
     inner = (p2 - p0) + x * (a2 + x * a3)
-    return p1 + p1.dtype.type(0.5) * x * inner
+    result: np.ndarray = p1 + 0.5 * x.astype(np.float64) * inner
+    return result.astype(p1.dtype, copy=False)
 
 
 def _cubic(x: np.ndarray, n: int) -> _Rows:
@@ -263,13 +266,14 @@ def _mix(
     wi: np.ndarray,
 ) -> np.ndarray:
     """Mixes the four pixels at rows x columns; wj, wi: weights of the second row and column. Computed in
-    double."""
+    double, as in Torch7 but for the last product."""
+    last = wi * wj * _take(pixels, rows[1], columns[1])
     wj, wi = wj.astype(np.float64), wi.astype(np.float64)
     return (
         (1 - wi) * (1 - wj) * _take(pixels, rows[0], columns[0])
         + wi * (1 - wj) * _take(pixels, rows[0], columns[1])
         + (1 - wi) * wj * _take(pixels, rows[1], columns[0])
-        + wi * wj * _take(pixels, rows[1], columns[1])
+        + last
     )
 
 

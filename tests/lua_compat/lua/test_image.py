@@ -35,6 +35,16 @@ def test_recorded_results(tmp_path: Path) -> None:
         assert not list(differences(a, b, 2e-6)), a["name"]
 
 
+def test_recorded_floats_to_the_last_bit(tmp_path: Path) -> None:
+    """Where Torch7's C code goes through double precision, and where it rounds."""
+    out = tmp_path / "out.t7"
+    assert run(PACKAGES / "probe_image_rounding.lua", [str(out)]) == 0
+    expected, got = t7.load(PACKAGES / "image_rounding.t7").array(), t7.load(out).array()
+    assert len(expected) == len(got) == 25
+    for a, b in zip(expected, got, strict=True):
+        assert not list(differences(a, b, 0)), a["name"]
+
+
 def test_png_and_jpeg(tmp_path: Path) -> None:
     pillow = pytest.importorskip("PIL.Image")
     (tmp_path / "words").write_text("neither")
