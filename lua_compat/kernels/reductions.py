@@ -3,7 +3,9 @@
 Torch7 adds up floats in double and whole numbers in 64 bits; so do these.
 """
 
+import builtins
 import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import torch
 from torch import Tensor
@@ -20,23 +22,69 @@ def _accumulator(t: Tensor) -> torch.dtype:
     return torch.float64 if t.dtype.is_floating_point else torch.int64
 
 
+# PyTorch converts all elements before it adds them up. Many are taken in pieces: nothing as large as the
+# tensor stands beside it.
+
+_PIECE = 1 << 20  # elements
+
+
+def _pieces(t: Tensor, *others: Tensor) -> Iterator[tuple[Tensor, ...]]:
+    """Yields the elements of tensors of one shape in pieces at the same places; doubles, which need no
+    conversion, in one.
+    """
+    together = (t, *others)
+    if t.numel() <= _PIECE or all(x.dtype == torch.float64 for x in together):
+        yield together
+    elif all(x.is_contiguous() for x in together):
+        yield from zip(*(x.view(-1).split(_PIECE) for x in together), strict=True)
+    else:
+        for parts in zip(*_split(together, range(t.dim())), strict=True):
+            yield from _pieces(*parts)
+
+
+def _split(tensors: tuple[Tensor, ...], dims: Sequence[int]) -> Iterator[tuple[Tensor, ...]]:
+    """Yields the parts of each tensor, all divided alike, at the longest of the given dimensions."""
+    size, dim = builtins.max((tensors[0].shape[dim], dim) for dim in dims)
+    step = builtins.max(1, size * _PIECE // tensors[0].numel())
+    for t in tensors:
+        yield t.split(step, dim)
+
+
+def _all_of(t: Tensor, reduce: Callable[[Tensor], Tensor]) -> float:
+    """Reduces the pieces, then their results (which as tensors would lie between the memory of pieces)."""
+    results = [reduce(piece).item() for (piece,) in _pieces(t)]
+    return results[0] if len(results) == 1 else reduce(torch.tensor(results, dtype=_accumulator(t))).item()
+
+
+def _along(out: Tensor, t: Tensor, dim: int, reduce: Callable[[Tensor], Tensor]) -> None:
+    """Fills ``out`` with what becomes of t along a dimension."""
+    others = [other for other in range(t.dim()) if other != dim and t.shape[other] > 1]
+    if t.numel() <= _PIECE or t.dtype == torch.float64 or not others:
+        out.copy_(reduce(t))
+        return
+    for part, result in zip(*_split((t, out), others), strict=True):
+        _along(result, part, dim, reduce)
+
+
 def sum_all(t: Tensor) -> float:
-    return t.sum(dtype=_accumulator(t)).item()
+    return _all_of(t, lambda piece: piece.sum(dtype=_accumulator(t)))
 
 
 def prod_all(t: Tensor) -> float:
-    return t.prod(dtype=_accumulator(t)).item()
+    return _all_of(t, lambda piece: piece.prod(dtype=_accumulator(t)))
 
 
 def mean_all(t: Tensor) -> float:
-    return t.mean(dtype=torch.float64).item()
+    return sum_all(t) / t.numel() if t.numel() else math.nan
 
 
 def var_all(t: Tensor, biased: bool) -> float:
     """Computes the variance; ``biased``: divides by n instead of n - 1."""
     if t.numel() == 1 and not biased:
         return float("nan")
-    return t.double().var(correction=0 if biased else 1).item()
+    n, mean = t.numel(), mean_all(t)
+    squares = [(piece.double() - mean).square_().sum().item() for (piece,) in _pieces(t)]
+    return math.fsum(squares) / (n if biased else n - 1)
 
 
 def std_all(t: Tensor, biased: bool) -> float:
@@ -45,7 +93,15 @@ def std_all(t: Tensor, biased: bool) -> float:
 
 def norm_all(t: Tensor, p: float) -> float:
     """Computes the p-norm; p 0 counts the elements that are not zero."""
-    return torch.linalg.vector_norm(t.double(), p).item()
+    return _norm((piece.double() for (piece,) in _pieces(t)), p)
+
+
+def _norm(pieces: Iterable[Tensor], p: float) -> float:
+    norms = [torch.linalg.vector_norm(piece, p).item() for piece in pieces]
+    if len(norms) == 1:
+        return norms[0]
+    together = torch.tensor(norms, dtype=torch.float64)
+    return (together.sum() if p == 0 else torch.linalg.vector_norm(together, p)).item()
 
 
 def max_all(t: Tensor) -> float:
@@ -69,29 +125,35 @@ def trace(t: Tensor) -> float:
 
 
 def dist(t: Tensor, s: Tensor, p: float) -> float:
-    return torch.linalg.vector_norm(t.double() - s.double(), p).item()
+    return _norm((a.double() - b.double() for a, b in _pieces(t, s)), p)
 
 
 def sum(out: Tensor, t: Tensor, dimension: int) -> None:
-    out.copy_(t.sum(dimension - 1, keepdim=True, dtype=_accumulator(t)))
+    dim, dtype = dimension - 1, _accumulator(t)
+    _along(out, t, dim, lambda part: part.sum(dim, keepdim=True, dtype=dtype))
 
 
 def prod(out: Tensor, t: Tensor, dimension: int) -> None:
-    out.copy_(t.prod(dimension - 1, keepdim=True, dtype=_accumulator(t)))
+    dim, dtype = dimension - 1, _accumulator(t)
+    _along(out, t, dim, lambda part: part.prod(dim, keepdim=True, dtype=dtype))
 
 
 def mean(out: Tensor, t: Tensor, dimension: int) -> None:
-    out.copy_(t.mean(dimension - 1, keepdim=True, dtype=torch.float64))
+    dim = dimension - 1
+    _along(out, t, dim, lambda part: part.mean(dim, keepdim=True, dtype=torch.float64))
 
 
 def var(out: Tensor, t: Tensor, dimension: int, biased: bool) -> None:
     """Computes variances; ``biased``: divides by n instead of n - 1, which of one element gives NaN."""
-    out.copy_(_variances(t, dimension - 1, biased))
+    _along(out, t, dimension - 1, lambda part: _variances(part, dimension - 1, biased))
 
 
 def std(out: Tensor, t: Tensor, dimension: int, biased: bool) -> None:
     """Computes the roots of what ``var`` computes, exactly rounded, as PyTorch's of floats are not."""
-    out.copy_(_variances(t, dimension - 1, biased).to(t.dtype).double().sqrt_())
+    _along(
+        out, t, dimension - 1,
+        lambda part: _variances(part, dimension - 1, biased).to(t.dtype).double().sqrt_(),
+    )  # fmt: skip
 
 
 def _variances(t: Tensor, dim: int, biased: bool) -> Tensor:
@@ -112,7 +174,8 @@ def _variances(t: Tensor, dim: int, biased: bool) -> Tensor:
 
 
 def norm(out: Tensor, t: Tensor, dimension: int, p: float) -> None:
-    out.copy_(torch.linalg.vector_norm(t.double(), p, dim=dimension - 1, keepdim=True))
+    dim = dimension - 1
+    _along(out, t, dim, lambda part: torch.linalg.vector_norm(part.double(), p, dim=dim, keepdim=True))
 
 
 def renorm(out: Tensor, t: Tensor, p: float, dimension: int, maximum: float) -> None:
@@ -121,11 +184,13 @@ def renorm(out: Tensor, t: Tensor, p: float, dimension: int, maximum: float) -> 
 
 
 def cumsum(out: Tensor, t: Tensor, dimension: int) -> None:
-    out.copy_(torch.cumsum(t, dimension - 1, dtype=_accumulator(t)))
+    dim, dtype = dimension - 1, _accumulator(t)
+    _along(out, t, dim, lambda part: torch.cumsum(part, dim, dtype=dtype))
 
 
 def cumprod(out: Tensor, t: Tensor, dimension: int) -> None:
-    out.copy_(torch.cumprod(t, dimension - 1, dtype=_accumulator(t)))
+    dim, dtype = dimension - 1, _accumulator(t)
+    _along(out, t, dim, lambda part: torch.cumprod(part, dim, dtype=dtype))
 
 
 def _write(values: Tensor, positions: Tensor, result: tuple[Tensor, Tensor]) -> None:

@@ -147,8 +147,8 @@ def _linear(x: np.ndarray, n: int) -> _Rows:
 def _cubic_between(
     p0: np.ndarray, p1: np.ndarray, p2: np.ndarray, p3: np.ndarray, x: np.ndarray
 ) -> np.ndarray:
-    """Returns the Catmull-Rom spline between p1 (x = 0) and p2 (x = 1); as in Torch7, its last steps are in double
-    precision, rounded once.
+    """Returns the Catmull-Rom spline between p1 (x = 0) and p2 (x = 1). Its last steps are in double
+    precision, as in Torch7.
     """
     a2 = 2 * p0 - 5 * p1 + 4 * p2 - p3
     a3 = 3 * (p1 - p2) + p3 - p0
