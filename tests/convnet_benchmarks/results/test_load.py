@@ -152,7 +152,11 @@ def test_a_published_log_knows_its_nets(tmp_path: Path) -> None:
         ("x.json", "{", "not a JSON file"),
         ("x.json", "{}", "not a result of this program"),
         ("x.json", json.dumps({"schema": SCHEMA}), "not a result of this program"),
-        ("x.json", json.dumps({"schema": SCHEMA, "kind": "benchmark"}), "benchmark: field 'options' is missing"),
+        (
+            "x.json",
+            json.dumps({"schema": SCHEMA, "kind": "benchmark"}),
+            "benchmark: field 'options' is missing",
+        ),
         ("x.json", json.dumps({"schema": SCHEMA, "kind": "y", "tables": []}), "nothing measured in it"),
         ("x.log", "hello\n", "no line of a convnet benchmark"),
         ("x.jsonl", '{"schema": "convnet-benchmarks/points/9"}\n', "not a measured point"),
