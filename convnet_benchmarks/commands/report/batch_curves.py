@@ -24,14 +24,18 @@ def batch_curves(data: ReportData, quantity: str, text: str) -> Chart | None:
     if not found:
         return None
     name = naming(found)
-    panels = [_panel(net, ones, name) for net, ones in by_net(found).items()]
+    places = {label: place for place, label in enumerate(dict.fromkeys(map(name, found)))}
+    nets = by_net(sorted(found, key=lambda one: (places[name(one)], one.batch or 0)))
+    panels = [_panel(net, ones, name) for net, ones in nets.items()]
+    title = f"{quantity[:1].upper()}{quantity[1:]} against batch size"
+    in_order = [one for ones in nets.values() for one in ones]
     fields = ("net", "batch", "value", "low", "high", "phase", "device", "software")
-    return Chart(text, panels, measurement_table(f"{quantity} against batch size", found, fields))
+    return Chart(text, panels, measurement_table(title, in_order, fields))
 
 
 def _panel(net: str, ones: list[Measurement], name: Callable[[Measurement], str]) -> Panel:
     groups: dict[str, list[Measurement]] = {}
-    for one in sorted(ones, key=lambda one: one.batch or 0):
+    for one in ones:
         groups.setdefault(name(one), []).append(one)
     series = [
         Series(

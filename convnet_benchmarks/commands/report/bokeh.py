@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _HEIGHT = 300  # pixels, of lines and points
 _ROW_HEIGHT = 17  # pixels, of a bar's name, or of 1/0.7 bars
 _AROUND_ROWS = 95  # pixels: the title and the axis
+# An interval that reaches further than this many times the highest value is cut at the chart's end.
+_ROOM_FOR_INTERVALS = 2.0
 
 
 def draw(panel: Panel, styles: Mapping[str, Style]) -> "Figure":
@@ -115,6 +117,7 @@ def _draw_points(figure: "Figure", panel: Panel, styles: Mapping[str, Style]) ->
         )
     if panel.y.from_zero and not panel.y.log:
         figure.y_range.start = 0
+        figure.y_range.end = _upper_end(panel)
     return hovered
 
 
@@ -185,6 +188,13 @@ def _draw_rows(figure: "Figure", panel: Panel, styles: Mapping[str, Style]) -> "
     largest = max(max(row.mark.x, row.mark.high or 0.0) for row in rows)
     figure.x_range = Range1d(left, largest * 1.3 if panel.x.log else largest * 1.05 or 1)
     return hovered
+
+
+def _upper_end(panel: Panel) -> float:
+    """Returns where a linear value axis ends: intervals are on it, unless they are far longer."""
+    marks = [mark for series in panel.series for mark in series.marks]
+    highest = max(mark.y for mark in marks)
+    return 1.05 * min(max(mark.high or mark.y for mark in marks), _ROOM_FOR_INTERVALS * highest) or 1.0
 
 
 def _left_end(panel: Panel) -> float:

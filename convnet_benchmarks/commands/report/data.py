@@ -96,13 +96,14 @@ def number(value: float) -> str:
 
 def measurement_table(title: str, found: Sequence[Measurement], names: Sequence[str]) -> Table:
     """Returns a row for each measurement with the fields ``names``; ``value`` is headed by its quantity
-    and unit, unless the rows say them.
+    and unit, unless the rows say them. A field that none of them has is left out.
     """
     first = found[0]
     heading = "value" if "quantity" in names else first.quantity
     one_unit = all(one.unit == first.unit for one in found)
     headings = {"op": "layer", "low": "95 % from", "high": "to"}
-    fields = [*names, *([] if one_unit else ["unit"])]
+    fields = [name for name in names if any(getattr(one, name) not in (None, "") for one in found)]
+    fields += [] if one_unit else ["unit"]
     value = Column(heading, first.unit if one_unit else "", digits=5)
     columns = [value if name == "value" else Column(headings.get(name, name)) for name in fields]
     rows: list[Sequence[Cell]] = [[getattr(one, name) for name in fields] for one in found]

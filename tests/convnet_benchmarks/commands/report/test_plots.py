@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from convnet_benchmarks.commands.report.bokeh import draw
 from convnet_benchmarks.commands.report.chart import Chart
 from convnet_benchmarks.commands.report.data import ReportData
 from convnet_benchmarks.commands.report.plots import all_plots
+from convnet_benchmarks.commands.report.style import styles
 from convnet_benchmarks.history import Source, read_sources
 from convnet_benchmarks.results.load import load
 from tests.helpers import made_results
@@ -77,7 +79,18 @@ def test_throughput_against_batch_size(tmp_path: Path) -> None:
     assert panel.x.ticks == (1.0, 8.0) and "images/s" in panel.y.label and not panel.y.log
     tips = dict(panel.series[0].marks[1].tips)
     assert tips["throughput"] == "30 images/s" and tips["batch"] == "8" and "to" in tips["95 % interval"]
-    assert len(chart.table.rows) == 6
+    rows = [(row[0], row[1]) for row in chart.table.rows]  # nets by their size, batches rising in a curve
+    assert rows == [("alexnet", 1), ("alexnet", 8)] * 2 + [("vgg16", 8)] * 2
+
+
+def test_an_interval_is_on_the_chart(tmp_path: Path) -> None:
+    pytest.importorskip("bokeh")
+    record = made_results.point("alexnet", 4, 10.0)
+    for factor, end in ((0.8, 12.5), (0.1, 20.0)):  # as far as twice the value
+        record["pass_ms"]["low"] = 400.0 * factor
+        (panel,) = PLOTS["throughput_batch"].chart(data_of(tmp_path, record)).panels
+        found = draw(panel, styles([panel.series[0].name]))
+        assert found.y_range.start == 0 and found.y_range.end == pytest.approx(1.05 * end)
 
 
 def test_memory_against_batch_size(tmp_path: Path) -> None:
