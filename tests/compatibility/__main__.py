@@ -33,7 +33,10 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--torch7", metavar="COMMAND", help="a Torch7 to compare with, such as ~/torch/install/bin/th"
     )
     parser.add_argument(
-        "--seconds", type=float, default=_SECONDS, help="at most for each command (%(default)g)"
+        "--seconds",
+        type=float,
+        default=_SECONDS,
+        help="of processor time, at most for each command (%(default)g)",
     )
     parser.add_argument(
         "--record", action="store_true", help="keep the numbers that --torch7 prints (recorded.json)"
@@ -82,8 +85,12 @@ def _kept(report: Path | None, run_again: Sequence[str]) -> list[Result]:
     """Returns the results of a report but for those that are run again."""
     if report is None or not report.exists():
         return []
-    kept = json.loads(report.read_text(encoding="utf-8"))["results"]
-    return [Result(**result) for result in kept if result["name"] not in run_again]
+    document = json.loads(report.read_text(encoding="utf-8"))
+    return [
+        Result(**{"date": document["date"], **result})
+        for result in document["results"]
+        if result["name"] not in run_again
+    ]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

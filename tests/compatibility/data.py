@@ -87,6 +87,15 @@ def _save(path: Path, value: object, ascii_form: bool = False) -> None:
     t7.save(path, value, format="ascii" if ascii_form else "binary")
 
 
+def link(name: str) -> Maker:
+    """A link to the folder itself: a package that finds its files under its own name."""
+
+    def make(folder: Path, seed: int) -> None:
+        (folder / name).symlink_to(".")
+
+    return make
+
+
 def vocabulary(path: str, count: int) -> Maker:
     """A table of characters to numbers in a .t7."""
 

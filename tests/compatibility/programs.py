@@ -2,6 +2,7 @@
 
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -17,6 +18,8 @@ from tests.helpers.places import ROOT
 
 _NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w.]*[A-Za-z_])")
 _MOST_OUTPUT = 1 << 20
+# A command may take so many times its limit where it waits: for a busy processor, for a file, for nothing.
+_PATIENCE = 10
 # Lines of stderr that accompany a problem, or none.
 _NO_PROBLEM = ("stack traceback", "\t", "th: --cpu-as-cuda: the CPU stands in")
 
@@ -45,7 +48,7 @@ def _first_problem(stderr: str, exit_code: int, seconds: float) -> str:
     if exit_code == 0:
         return ""
     if exit_code == -signal.SIGKILL:
-        return f"stopped after {seconds:.0f} s"
+        return f"stopped after {seconds:.0f} s of processor time"
     lines = [line for line in stderr.splitlines() if line.strip() and not line.startswith(_NO_PROBLEM)]
     said = [line for line in lines if re.search(r"\.lua:\d+:|^th: |[Ee]rror", line)]
     return ((said or lines or [f"exit code {exit_code}"])[-1 if not said else 0]).strip()[:300]
@@ -54,7 +57,11 @@ def _first_problem(stderr: str, exit_code: int, seconds: float) -> str:
 def run(
     command: Sequence[str], folder: Path, environment: Mapping[str, str], limit: float, stdin: str = ""
 ) -> Outcome:
-    """Runs a command in a folder, at a low priority; ends it and its children after ``limit`` seconds."""
+    """Runs a command in a folder, at a low priority, and ends it after ``limit`` seconds of processor time.
+
+    Time spent waiting for a busy processor does not count, so that the outcome does not depend on what else
+    the machine does; what sleeps is ended, with its children, after ``_PATIENCE`` times as long.
+    """
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         given.write(stdin.encode())
         given.seek(0)
@@ -68,7 +75,9 @@ def run(
             stderr=err,
             start_new_session=True,
         )
-        late = threading.Timer(limit, os.killpg, (process.pid, signal.SIGKILL))
+        seconds_of_processor = max(1, round(limit))
+        resource.prlimit(process.pid, resource.RLIMIT_CPU, (seconds_of_processor, seconds_of_processor))
+        late = threading.Timer(_PATIENCE * limit, os.killpg, (process.pid, signal.SIGKILL))
         late.start()
         _, status, used = os.wait4(process.pid, 0)
         late.cancel()
@@ -78,7 +87,7 @@ def run(
         for file in (out, err):
             file.seek(0)
             texts.append(file.read(_MOST_OUTPUT).decode("utf-8", "replace"))
-    problem = _first_problem(texts[1], process.returncode, seconds)
+    problem = _first_problem(texts[1], process.returncode, used.ru_utime + used.ru_stime)
     return Outcome(process.returncode, texts[0], problem, seconds, used.ru_maxrss / 1024)
 
 
@@ -87,9 +96,11 @@ def run_forked(words: Sequence[str], folder: Path, environment: Mapping[str, str
     variables = {name: value for name, value in environment.items() if name != "PYTHONPATH"}
     started = time.monotonic()
     try:
-        ended = run_python("-m", "lua_compat", *words, cwd=folder, environment=variables, timeout=limit)
+        ended = run_python(
+            "-m", "lua_compat", *words, cwd=folder, environment=variables, timeout=_PATIENCE * limit
+        )
     except subprocess.TimeoutExpired:
-        return Outcome(-signal.SIGKILL, "", f"stopped after {limit:.0f} s", limit, 0)
+        return Outcome(-signal.SIGKILL, "", f"stopped after {_PATIENCE * limit:.0f} s", _PATIENCE * limit, 0)
     seconds = time.monotonic() - started
     problem = _first_problem(ended.stderr, ended.returncode, seconds)
     return Outcome(ended.returncode, ended.stdout, problem, seconds, 0)

@@ -19,9 +19,9 @@ How far `th` comes with applications and libraries of Torch7's time, unmodified.
 python -m tests.compatibility FOLDER --out docs/compatibility.md --json report.json
 ```
 
-on {date} (Python {python}, PyTorch {torch}), where FOLDER holds the repositories as `git clone` leaves them,
-each as OWNER+NAME, at the commit that its link shows; what was mended after a run was run again with
-`--only NAME`, which keeps the other rows. Their commands, and the small data made for them from a
+with Python {python} and PyTorch {torch}, where FOLDER holds the repositories as `git clone` leaves them,
+each as OWNER+NAME, at the commit that its link shows. Each row has the date of its run: `--only NAME` runs a
+few again and keeps the other rows. Their commands, and the small data made for them from a
 seed, are in `tests/compatibility/`. Nothing of the repositories is kept here.
 
 {counted}
@@ -32,11 +32,12 @@ commands), *runs to its end*, *numbers equal* (it prints what Torch7 prints, to 
 the last printed digit). Numbers are compared where `--torch7` names a Torch7 that can run the commands,
 too, or where `tests/compatibility/recorded.json` has what it printed. Scripts that want a GPU
 run with `--cpu-as-cuda`, and on Torch7 with `tests/compatibility/cuda_on_cpu.lua`. Times are seconds
-for all commands of a repository, with Torch7's in parentheses, on a machine that was also used by others.
+for all commands of a repository, with Torch7's in parentheses, on a machine that was also used by others; the
+limit of a command (`--seconds`) counts processor time, so that no row depends on what else the machine did.
 The last column is the first thing that failed.
 
-| Repository | Licence | Lua files | Stage | Time [s] | First problem |
-|---|---|---:|---|---:|---|
+| Repository | Licence | Lua files | Stage | Time [s] | Run on | First problem |
+|---|---|---:|---|---:|---|---|
 {rows}
 {checkpoints}"""
 
@@ -98,7 +99,7 @@ def _time(result: Result) -> str:
 def _row(result: Result) -> str:
     said = f"not counted: {result.not_counted}" if result.not_counted else result.problem
     name = f"[{result.name}](https://github.com/{result.name}/tree/{result.commit})"
-    cells = (name, result.licence, str(result.files), result.stage, _time(result), _cell(said))
+    cells = (name, result.licence, str(result.files), result.stage, _time(result), result.date, _cell(said))
     return f"| {' | '.join(cells)} |"
 
 

@@ -19,6 +19,7 @@ ROCKS = {
     "dataload": ("Element-Research/dataload", ""),
     "dp": ("nicholas-leonard/dp", ""),
     "dpnn": ("Element-Research/dpnn", ""),
+    "itorch": ("facebook/iTorch", ""),
     "iterm": ("szagoruyko/iterm.torch", ""),
     "luacov": ("keplerproject/luacov", "src/luacov"),
     "middleclass": ("kikito/middleclass", "middleclass.lua"),

@@ -49,7 +49,7 @@ class Run:
         return [cls(pattern.format(name), folder, cuda, printed, lines=SEEDED) for name in names.split()]
 
     @classmethod
-    def code(cls, lua: str, folder: str = ".", cuda: bool = False, printed: str = ".*") -> "Run":
+    def code(cls, lua: str, folder: str = ".", cuda: bool = False, printed: str | None = ".*") -> "Run":
         """Returns a command that runs a few lines of Lua."""
         return cls(shlex.join(["-e", f"{' '.join(lua.split())} print('{ENDED}')"]), folder, cuda, printed)
 

@@ -1,5 +1,6 @@
 """How far a repository comes: its files, its packages, its commands, its numbers."""
 
+import datetime
 import re
 import shutil
 import tempfile
@@ -79,6 +80,7 @@ class Result:
     runs: list[dict[str, Any]] = field(default_factory=list)
     not_counted: str = ""
     checkpoints: list[dict[str, Any]] = field(default_factory=list)
+    date: str = field(default_factory=lambda: datetime.date.today().isoformat())  # of the run
 
     def reach(self, stage: str) -> None:
         self.stage = max(self.stage, stage, key=STAGES.index)

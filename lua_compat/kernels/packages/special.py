@@ -10,20 +10,21 @@ import numpy as np
 from torch import Tensor
 
 from lua_compat.kernels.arrays import array_of
+from lua_compat.kernels.packages import special_errors
 from lua_compat.kernels.packages.extras import extra
+from lua_compat.kernels.packages.special_errors import LARGEST_FACTORIAL
 
 __all__ = ["cephes_complex", "cephes_function", "cephes_names", "cephes_values"]
 
 # Where scipy has another name.
 _IN_SCIPY = {
     "btdtr": "betainc", "ei": "expi", "ellie": "ellipeinc", "ellik": "ellipkinc",
-    "ellpe": "ellipe", "ellpk": "ellipkm1", "fac": "factorial", "hyperg": "hyp1f1", "igam": "gammainc",
+    "ellpe": "ellipe", "ellpk": "ellipkm1", "hyperg": "hyp1f1", "igam": "gammainc",
     "igamc": "gammaincc", "igami": "gammainccinv", "incbet": "betainc", "incbi": "betaincinv",
     "lbeta": "betaln", "lgam": "gammaln", "stdtri": "stdtrit",
 }  # fmt: skip
 # Of the same name, and those of the table above, with a letter for each argument: d a double, i an int.
 _SPECIAL = {
-    "i": "fac",
     "d": "gamma lgam ndtr ndtri erf erfc log1p expm1 cosm1 dawsn ei psi rgamma spence zetac ellpe ellpk "
     "i0 i0e i1 i1e j0 j1 y0 y1 k0 k0e k1 k1e cbrt exp2 exp10 round sindg cosdg tandg cotdg kolmogorov "
     "kolmogi",
@@ -43,9 +44,17 @@ _IN_NUMPY = {
     "dd": {"atan2": "arctan2", "hypot": "hypot", "pow": "power"},
     "di": {"ldexp": "ldexp", "powi": "power"},
 }  # fmt: skip
+
+
+def _factorial(n: float) -> float:
+    """Returns n!, rounded once; the largest double for numbers that Cephes has no factorial of."""
+    return float(math.factorial(int(n))) if 0 <= n <= LARGEST_FACTORIAL else np.finfo(np.float64).max
+
+
 _OURS: dict[str, tuple[str, Callable[..., Any]]] = {
     "cot": ("d", lambda x: 1 / np.tan(x)),
     "expx2": ("di", lambda x, sign: np.exp(np.copysign(x * x, sign))),
+    "fac": ("i", np.vectorize(_factorial, otypes=[np.float64])),
     "signbit": ("d", lambda x: np.signbit(x).astype(np.float64)),
 }
 _SEVERAL = {"airy": "airy", "ellpj": "ellipj", "fresnl": "fresnel", "shichi": "shichi", "sici": "sici"}
@@ -116,6 +125,10 @@ def cephes_function(out: Tensor, name: str, strict: bool, *arguments: Tensor) ->
 
 
 def _problem(name: str, function: Callable[..., Any], arrays: Sequence[Any]) -> str | None:
+    if found := special_errors.problem(name, arrays):
+        return found
+    if name in special_errors.QUIET:
+        return None
     special = extra("scipy.special", "cephes", "scipy")
     for said, word in _PROBLEMS.items():
         try:

@@ -118,6 +118,10 @@ function cephes.isfinite(x) return not cephes.isinf(x) and not cephes.isnan(x) e
 
 cephes.digamma = cephes.psi
 
+function cephes.cmov(from, to) to.r, to.i = from.r, from.i end
+
+require 'cephes.polynomials'
+
 -- The m-th derivative of psi.
 function cephes.polygamma(m, x)
    if m == 0 then return cephes.psi(x) end

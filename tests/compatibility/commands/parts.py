@@ -109,6 +109,120 @@ RUNS: dict[str, dict[str, object]] = {
             )
         ],
     },
+    "facebook/fbcunn": {  # what is Lua: its C code is CUDA's
+        "runs": [
+            Run.code(
+                "torch.setdefaulttensortype('torch.FloatTensor') require 'cunn' torch.manualSeed(1) "
+                "dofile 'fbcunn/AbstractParallel.lua' dofile 'fbcunn/ModelParallel.lua' "
+                "function nn.AbstractParallel:gpuSend(to, from) to:copy(from) end local net = nn.ModelParallel(2) "
+                "net:add(nn.Linear(3, 2):cuda(), 1):add(nn.Linear(3, 4):cuda(), 1):cuda() local x = torch.randn(5, 3):cuda() "
+                "local y = net:forward(x) print(y:sum(), y:size(2)) print(net:backward(x, y):norm())", cuda=True,
+            )
+        ],
+    },
+    "facebookresearch/fairseq-lua": {
+        "data": data.text("a.txt", 300),
+        "runs": [
+            Run("scripts/makedict.lua -text a.txt -out a.th7", printed=".*"),
+            Run.code(
+                "require 'nngraph' require 'rnnlib' require 'cudnn' require 'fairseq.modules' require 'fairseq.text' "
+                "local tester = torch.Tester() for _, name in ipairs{ 'appendbias', 'zipalong', 'dictionary' } do "
+                "tester:add(dofile('test/test_' .. name .. '.lua')(tester)) end tester:run()", cuda=True,
+                printed=r"(\d+) asserts in (\d+) tests with .*",
+            ),
+            Run.code(
+                "require 'nngraph' require 'rnnlib' require 'cudnn' require 'fairseq.modules' torch.manualSeed(1) "
+                "for _, net in ipairs{ nn.BeamableMM(), nn.SeqMultiply(), nn.GradMultiply(nn.Linear(4, 3), 0.5) } do "
+                "local x = torch.type(net) == 'nn.BeamableMM' and { torch.randn(2, 1, 4), torch.randn(2, 4, 3) } "
+                "or torch.type(net) == 'nn.SeqMultiply' and { torch.randn(2, 5, 4), torch.randn(2, 5) } or torch.randn(2, 4) "
+                "local ok, y = pcall(net.forward, net, x) if ok then print(y:sum(), y:norm()) end end", cuda=True,
+            ),
+        ],
+    },
+    "facebook/iTorch": {  # without its window: a socket that keeps what is sent
+        "runs": [
+            Run.code(
+                "local sent, made = {}, 0 package.preload.uuid = function() return { new = function() return 'id' end } end "
+                "package.preload.lzmq = function() return { assert = assert } end package.preload.crypto = function() "
+                "local function nothing() return '' end return { hmac = { new = function() return { update = nothing, "
+                "final = nothing } end } } end require 'image' local itorch = require 'itorch' "
+                "itorch._msg = { uuid = {}, header = {} } itorch._iopub = { send_all = function(_, message) "
+                "sent[#sent + 1] = message return true end } torch.manualSeed(1) itorch.image(torch.rand(3, 9, 12)) "
+                "itorch.html '<p><b>Hi</b></p>' local x, y = torch.randn(40), torch.randn(40) local Plot = itorch.Plot "
+                "local plot = Plot():circle(x, y, 'red', 'hi'):line(x, y, 'blue', 'bye'):title('t'):legend(true):draw() "
+                "plot:segment(x, y, x + 10, y + 10, 'red', 'demo'):quad(x, y, x + 1, y + 1, 'red', ''):redraw() "
+                "Plot():histogram(torch.randn(100)):draw() "
+                "Plot():quiver(torch.randn(5, 5), torch.randn(5, 5), 'red', '', 10):draw() "
+                "local json, base64 = require 'cjson', require 'base64' for i, message in ipairs(sent) do "
+                "local data = json.decode(message[#message]).data local html, number = data['text/html'] or '', '-?%d+%.%d+' "
+                "print(i, #message, #html:gsub(number, '')) local sum = 0 for found in html:gmatch(number) do "
+                "sum = sum + tonumber(found) end print(sum) if data['image/png'] then "
+                "local file = io.open('sent.png', 'wb') file:write(base64.decode(data['image/png'])) file:close() "
+                "print(image.load('sent.png'):sum()) end end "
+                "print(#require('itorch.completer').keywords)",
+            )
+        ],
+    },
+    "lifrordi/DeepStack-Leduc": {
+        "runs": [
+            Run("Tree/Tests/test_tree_values.lua", "Source", printed="Exploitability.*"),
+            Run("ACPC/Tests/test_parser.lua", "Source"),
+            Run.code(
+                "torch.manualSeed(1) local settings = require 'Settings.arguments' "
+                "settings.cfr_iters, settings.cfr_skip_iters = 10, 5 dofile 'Tree/Tests/test_tree_cfr.lua' "
+                "require 'Lookahead.lookahead' require 'Lookahead.resolving' require 'Training.data_stream' "
+                "local cards, text = require 'Game.card_tools', require 'Game.card_to_string_conversion' "
+                "local node = { board = text:string_to_board('Ks'), street = 2, bets = settings.Tensor{ 100, 100 }, "
+                "current_player = require('Settings.constants').players.P1 } local resolving = Resolving() "
+                "local ranges = { cards:get_random_range(node.board, 2), cards:get_random_range(node.board, 4) } "
+                "local result = resolving:resolve_first_node(node, ranges[1], ranges[2]) "
+                "print(result.strategy:sum(), result.strategy:norm(), result.achieved_cfvs:norm())", "Source",
+            ),
+            Run.code(
+                "torch.manualSeed(1) local settings = require 'Settings.arguments' settings.epoch_count = 1 "
+                "require 'nn' local builder = require 'Nn.net_builder' require 'Training.data_stream' "
+                "local net, stream = builder:build_net(), DataStream() local x, y, mask = stream:get_train_batch(1) "
+                "local out = net:forward(x) print(out:sum(), out:norm()) require 'Nn.masked_huber_loss' "
+                "local loss = MaskedHuberLoss() print(loss:forward(out, y, mask), loss:backward(out, y, mask):norm())",
+                "Source",
+            ),
+        ],
+    },
+    "szagoruyko/iterm.torch": {
+        "runs": [
+            Run.code(
+                "local iterm, write, sent = require 'iterm', io.write, {} torch.manualSeed(1) "
+                "function io.write(text) sent[#sent + 1] = text end iterm.image(torch.rand(3, 9, 12)) io.write = write "
+                "require 'image' local longest = '' for _, text in ipairs(sent) do "
+                "if #text > #longest then longest = text end end local file = io.open('sent.png', 'wb') "
+                "file:write(require('base64').decode(longest)) file:close() print(#sent, image.load('sent.png'):sum())",
+            ),
+            Run.code(
+                "package.path = package.path:gsub('%./', '/nowhere/') dofile 'examples/gnuplot.lua'", printed=None,
+            ),
+        ],
+    },
+    "szym/display": {
+        "runs": [
+            Run.code(
+                "socket = require 'socket' socket.select = function() end local http = require 'socket.http' "
+                "torch.manualSeed(1) math.randomseed(1) function math.random() return torch.uniform() end "
+                "http.request = function(what) local body = what.source() "
+                "print(body:match '\"type\":\"(%a+)\"', body:match 'plot' and #body:gsub('pane_%d+', '') or 0) end "
+                "dofile 'example.lua'",
+            )
+        ],
+    },
+    "torch/rnn": {
+        "data": data.link("rnn"),
+        "runs": [
+            Run.code(
+                "package.path = './?.lua;./?/init.lua;' .. package.path require 'rnn' "
+                "torch.manualSeed(1) dofile 'test/test.lua' rnn.test()",
+                printed=r"(\d+) asserts in (\d+) tests with .*",
+            )
+        ],
+    },
     "facebookarchive/NAMAS": {
         "runs": [
             Run.code(

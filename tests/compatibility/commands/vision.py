@@ -1,6 +1,6 @@
 """Pictures."""
 
-from tests.compatibility import data
+from tests.compatibility import data, inception
 from tests.compatibility.repository import SEEDED, Run
 
 _BINARY_MNIST = data.all_of(
@@ -245,8 +245,34 @@ RUNS: dict[str, dict[str, object]] = {
                      "print('mean', image.load('output/' .. file):mean()) end", printed="^mean.*"),
         ],
     },
+    "soumith/inception.torch": {  # with its trained weights and its picture
+        "runs": [Run("example.lua", cuda=True, printed=r"score = ([\d.]+):.*\((\d+)\)")],
+    },
+    "Moodstocks/inception-v3.torch": {
+        "data": data.all_of(inception.dump("dump"), data.pictures("in", 1, 320, 300)),
+        "runs": [
+            Run("inceptionv3.lua -i dump -b nn -o net.t7"),
+            Run("example.lua -m net.t7 -b nn -i in/1.png -s synsets.txt", printed=r"score = ([\d.]+):.*\((\d+)\)"),
+        ],
+    },
     "soumith/convnet-benchmarks": {
         "runs": [
+            *(
+                Run.code(
+                    "local draw = { rand = torch.rand, randn = torch.randn } package.preload.ccn2 = function() end "
+                    "local function few(name) torch[name] = function(size, ...) nDryRuns, steps = 1, 1 "
+                    "if type(size) == 'number' then return draw[name](size == 128 and 2 or size, ...) end "
+                    "size[1] = 1 return draw[name](size, ...) end end few 'rand' few 'randn' torch.manualSeed(1) "
+                    "require 'cunn' local forward = nn.Module.forward function nn.Module:forward(x) local y = forward(self, x) "
+                    "print('sum', y:sum(), y:std()) return y end require 'sys' local toc = sys.toc function sys.toc() "
+                    "if output then print('sum', output:sum(), output:std()) end return toc() end "
+                    f"dofile('{script}.lua')", f"torch7/{folder}", cuda=True, printed="^sum.*",
+                )
+                for folder, script in (
+                    ("imagenet_winners", "benchmark"), ("layerwise_benchmarks", "benchmark"),
+                    ("layerwise_benchmarks", "multigpu"),
+                )
+            ),
             Run.code(
                 "require 'cudnn' torch.manualSeed(1) local lib = { cudnn.SpatialConvolution, cudnn.SpatialMaxPooling, "
                 "cudnn.ReLU, 'BDHW', 'cudnn' } for _, name in ipairs{ 'alexnet', 'overfeat', 'vgg_a', 'googlenet' } do "
@@ -266,10 +292,21 @@ RUNS: dict[str, dict[str, object]] = {
                 "torch/image+video", cuda=True, lines=SEEDED,
             ),
             Run.code(
-                "require 'cunn' torch.manualSeed(1) for _, name in ipairs{ 'resnet', 'inceptionv3' } do "
+                "require 'cunn' torch.manualSeed(1) for _, name in ipairs{ 'resnet', 'inceptionv3', 'vgg_d', 'c3d' } do "
                 "local net, size = require(name)(1) size[1] = 1 net:cuda() net:evaluate() "
                 "local output = net:forward(torch.randn(torch.LongStorage(size)):cuda()) "
                 "print(name, output:sum(), output:std()) end", "torch/image+video", cuda=True,
+            ),
+            # what cuDNN computes, with fewer units
+            Run.code(
+                "require 'cudnn' require 'cunn' local rnn = cudnn.RNN cudnn.RNN = function(n, m, k) return rnn(n, m, k) end "
+                "require 'BatchBRNNReLU' torch.manualSeed(1) local net = nn.Sequential() "
+                "net:add(cudnn.BatchBRNNReLU(6, 5)):add(cudnn.BatchBRNNReLU(5, 5)) net:cuda() "
+                "local x = torch.randn(4, 3, 6):cuda() local y = net:forward(x) print(y:size(1), y:size(3)) "
+                "net:backward(x, y)", "torch/audio", cuda=True, printed=None,
+            ),
+            Run(
+                "lstm.lua --vocabsize 20 --embedsize 8 --batchsize 3", "torch/text", cuda=True,
             ),
         ],
     },

@@ -17,6 +17,11 @@ def test_what_cephes_computed() -> None:
     assert result.stdout == (PACKAGES / "cephes.txt").read_text(), result.stderr
 
 
+def test_what_cephes_complained_of() -> None:
+    result = run_th(PACKAGES / "probe_cephes_errors.lua")
+    assert result.stdout == (PACKAGES / "cephes_errors.txt").read_text(), result.stderr
+
+
 def test_what_signal_computed(tmp_path: Path) -> None:
     out = tmp_path / "out.t7"
     assert run(PACKAGES / "probe_signal.lua", [str(out)]) == 0
