@@ -17,6 +17,7 @@ from convnet_benchmarks.workload.kernels import Opened, recorded_kernels
 from nets.registry import parameter_count
 
 if TYPE_CHECKING:
+    from nets.engine import Report
     from nets.phases import Phases
 
 
@@ -39,6 +40,7 @@ class LegacyRun:
     kernels: dict[str, int] = field(default_factory=dict)
     scaling: dict[str, Any] | None = None
     printed: list[tuple[str, float | None]] = field(default_factory=list)
+    engine: "Report | None" = None  # with the layers' parts of the machine's roof
 
     @property
     def phases(self) -> "Phases":
@@ -138,6 +140,12 @@ class LegacyRun:
         else:
             warm_up(work, self.clock)
 
+    def time_engine(self) -> None:
+        """Times the engine's layers, after all figures, where --backend asks for its report."""
+        if self.options.backend is not None and self.opened.timed_engine is not None:
+            self.progress.clear()
+            self.engine = self.opened.timed_engine()
+
     def result(self, status: str) -> Result:
         """Returns what has been measured so far."""
         workload, options = self.workload, self.options
@@ -151,7 +159,7 @@ class LegacyRun:
             parameters=parameter_count(workload.module),
             options=options,
             backend=workload.backend,
-            engine=self.opened.engine,
+            engine=self.engine or self.opened.engine,
             convolutions=self.kernels,
             processes=self.processes,
             scaling=self.scaling,

@@ -121,6 +121,7 @@ def _run(script: Script, options: Any, report: Callable[[LegacyRun, str], None])
                 for note in run.notes:
                     run.note(f"note: {note}")
                 script.measure(run)
+                run.time_engine()
                 status = "complete"
         except KeyboardInterrupt:
             progress.clear()

@@ -6,6 +6,7 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from convnet_benchmarks.workload.backends import Backend, UnsupportedError
@@ -26,12 +27,15 @@ class Opened:
     ``infer`` does one forward pass and returns its output. ``phases``: the three phases of training; None
     where only inference was asked for and PyTorch runs it. ``engine``: what the CPU engine chose, None where
     PyTorch runs the net. ``note``: what runs instead of what was asked for, empty where nothing does.
+    ``timed_engine``: after a pass, the engine's report with the part of the machine's roof that each layer
+    reaches, which takes some more passes.
     """
 
     infer: Callable[[], Any]
     phases: "Phases | None" = None
     engine: "Report | None" = None
     note: str = ""
+    timed_engine: "Callable[[], Report] | None" = None
 
 
 @contextlib.contextmanager
@@ -83,7 +87,8 @@ def open_kernels(
         else:
             with phases:
                 runs = phases if training else None
-                yield Opened(lambda: phases.updateOutput(input), runs, phases.report())
+                infer = partial(phases.updateOutput, input)
+                yield Opened(infer, runs, phases.report(), timed_engine=phases.timed_report)
             return
     input = laid_out(backend, module, input)
     with framework_switches(backend):

@@ -1,6 +1,6 @@
 """Compiles a module for one input shape: from its trace to a plan."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -11,7 +11,7 @@ from torch import nn
 from nets.engine.choice.effort import EFFORTS
 from nets.engine.choice.selection import Selection
 from nets.engine.choice.tuning import Tuner, cache_file
-from nets.engine.division import Division, divided_by_image, enough_to_divide, weight_gradients
+from nets.engine.division import Division, Step, divided_by_image, enough_to_divide, weight_gradients
 from nets.engine.fusion import Fused, fuse, without_identities
 from nets.engine.kernels.compiled import products as compiled_products
 from nets.engine.kernels.compiled.library import ELEMENTS, compiler
@@ -149,25 +149,30 @@ class _Compiler:
         return_free_memory()  # of the candidates that were timed
         input, output = self.values[0], self.values[self.trace.output]
         division = Division(self.workers, input.shape[0], divided)
-        forward = [(layer, _forward) for layer in plan]
+        forward: list[Step] = [(layer, _forward) for layer in plan]
         report = partial(self._report, plan)
         if self.how.inference:
             reuse = ReusedMemory(self.memory, self.how.dtype, by_image=bool(divided))
             place_data(plan, input, output, self.memory, reuse)
             only: PhaseSteps = (division.by_image(forward), [], [])
-            return EnginePhases(
-                self.module, input, output, plan, only, self.memory, report, for_inference=True
-            )
+            by_layer: dict[str, Sequence[Step]] = {FORWARD: forward}
+            return EnginePhases(self.module, input, output, plan, only, self.memory, report, by_layer)
         place_data(plan, input, output, self.memory)
         backward = place_gradients(plan, output, self.memory, by_image=bool(divided))
         if not input.has_grad:
             raise CompileError(f"{type(self.module).__name__}: its output does not depend on its input")
+        trained = [layer for layer in plan if layer.has_parameters]
         steps = (
             division.by_image(forward),
             division.by_image(backward),
-            weight_gradients(self.workers, [layer for layer in plan if layer.has_parameters]),
+            weight_gradients(self.workers, trained),
         )
-        return EnginePhases(self.module, input, output, plan, steps, self.memory, report)
+        by_layer = {
+            FORWARD: forward,
+            INPUT_GRADIENT: backward,
+            WEIGHT_GRADIENT: [(layer, _weight_gradient) for layer in trained],
+        }
+        return EnginePhases(self.module, input, output, plan, steps, self.memory, report, by_layer)
 
     def _layers(self) -> list[Layer]:
         """Makes the layers: one for each operation, or for several."""
@@ -230,3 +235,7 @@ class _Compiler:
 
 def _forward(layer: Layer) -> None:
     layer.forward()
+
+
+def _weight_gradient(layer: Layer) -> None:
+    layer.weight_gradient()

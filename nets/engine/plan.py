@@ -1,14 +1,19 @@
 """A compiled module: its three phases on fixed buffers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
 
+from nets.engine.division import Step
 from nets.engine.layers.layer import Layer, gradient_of
 from nets.engine.memory import Memory
 from nets.engine.report import Report
+from nets.engine.roof import measured_roof, shares_of_roof
+from nets.engine.trace import state_kept
 from nets.engine.values import Value
+from nets.phases import INPUT_GRADIENT
 
 PhaseSteps = tuple[list[Callable[[], None]], list[Callable[[], None]], list[Callable[[], None]]]
 
@@ -28,7 +33,7 @@ class EnginePhases:
         steps: PhaseSteps,
         memory: Memory,
         report: Callable[[], Report],
-        for_inference: bool = False,
+        by_layer: dict[str, Sequence[Step]],
     ) -> None:
         self.module = module
         self._memory = memory
@@ -39,7 +44,7 @@ class EnginePhases:
         self._report = report
         self._input: Tensor | None = None
         self._gradients_kept = False
-        self._for_inference = for_inference
+        self._by_layer = by_layer  # the steps of every phase, whatever is divided
 
     def updateOutput(self, input: Tensor) -> Tensor:
         """Returns the module's output, in the plan's buffer."""
@@ -60,7 +65,7 @@ class EnginePhases:
     def updateGradInput(self, input: Tensor, gradOutput: Tensor) -> Tensor:
         """Returns the input's gradient, in the plan's buffer. ``gradOutput`` is not changed; it may be the
         output itself."""
-        if self._for_inference:
+        if INPUT_GRADIENT not in self._by_layer:
             raise RuntimeError("this plan is for inference: compile the module without inference=True")
         if input is not self._input:
             raise RuntimeError("updateGradInput needs updateOutput of the same input first")
@@ -101,11 +106,35 @@ class EnginePhases:
         """Returns the algorithm of each layer in each phase, and the memory that was obtained."""
         return self._report()
 
+    def timed_report(self) -> Report:
+        """Returns the report with the part of the machine's roof that each layer reaches in each phase.
+
+        The phases run some more times for it, layer by layer, on the last input; the module keeps its state
+        and its gradients. Raises RuntimeError before the first updateOutput.
+        """
+        if self._input is None:
+            raise RuntimeError("timed_report needs updateOutput first")
+        plain = self.report()
+        with state_kept(self.module), torch.no_grad():
+            self._input_value.data.copy_(self._input)
+            if self._output_value.has_grad:
+                self._output_value.grad.copy_(self._output_value.data)
+            roof = measured_roof(self._input_value.dtype)
+            shares = shares_of_roof(self._by_layer, roof)
+        self._gradients_kept = False
+        layers = []
+        for layer, told in zip(self._layers, plain.layers, strict=True):
+            found = {phase: shares.get((id(layer), phase)) for phase in told.algorithms}
+            of_roof = {phase: share for phase, share in found.items() if share is not None}
+            layers.append(replace(told, of_roof=of_roof))
+        return replace(plain, layers=tuple(layers), roof=roof)
+
     def close(self) -> None:
         """Lets go of all buffers; the module is as it was all along. The report can still be had."""
         final = self._report()
         self._report = lambda: final
         self._forward, self._backward, self._weight_gradients, self._layers = [], [], [], []
+        self._by_layer = {}
         self._input_value = self._output_value = Value((), False, self._input_value.dtype)
         self._memory = Memory()
         self._input, self._gradients_kept = None, False

@@ -1,6 +1,7 @@
 """The report of a plan: which algorithms it runs and how much memory it holds, for a table or JSON."""
 
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from nets.engine.memory import MemoryReport
@@ -8,21 +9,40 @@ from nets.phases import PHASES
 
 
 @dataclass(frozen=True)
+class Roof:
+    """The most that the machine does, as measured: floating-point operations, and bytes read and written, per
+    second."""
+
+    flops: float
+    bytes_per_second: float
+
+
+@dataclass(frozen=True)
 class LayerReport:
     """One layer. ``algorithms`` maps each phase it takes part in to what runs it.
 
-    ``fallback`` says why something else than the forced backend runs it; empty if nothing does.
+    ``fallback`` says why something else than the forced backend runs it; empty if nothing does. ``of_roof``:
+    the part of the machine's roof that a phase reaches, where that has been measured.
     """
 
     name: str
     kind: str
     algorithms: dict[str, str]
     fallback: str = ""
+    of_roof: dict[str, float] = field(default_factory=dict)
+
+    def cell(self, phase: str) -> str:
+        """Returns the text for one phase: its algorithm, and the part of the roof in per cent."""
+        picked = self.algorithms.get(phase, "-")
+        return f"{picked} {self.of_roof[phase]:.0%}" if phase in self.of_roof else picked
 
 
 @dataclass(frozen=True)
 class Report:
-    """``compiled``: who compiled the C code that layers may run, or why there is none; empty for "stock"."""
+    """``compiled``: who compiled the C code that layers may run, or why there is none; empty for "stock".
+
+    ``roof``: what the layers' parts are of, where they have been measured.
+    """
 
     backend: str
     dtype: str
@@ -30,18 +50,27 @@ class Report:
     layers: tuple[LayerReport, ...]
     memory: MemoryReport
     compiled: str
+    roof: Roof | None = None
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
 
     def lines(self) -> list[str]:
-        """Returns a plain table: one line per layer, one column per phase; below it, who compiled."""
+        """Returns a plain table: one line per layer, one column per phase; below it, who compiled, and the
+        roof."""
         rows: list[tuple[str, ...]] = [("layer", "kind", *PHASES, "")]
         for layer in self.layers:
-            picks = (layer.algorithms.get(phase, "-") for phase in PHASES)
+            picks = map(layer.cell, PHASES)
             rows.append((layer.name, layer.kind, *picks, layer.fallback))
         widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
         return [
             "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
             for row in rows
-        ] + [self.compiled] * bool(self.compiled)
+        ] + list(self._below())
+
+    def _below(self) -> Iterator[str]:
+        if self.compiled:
+            yield self.compiled
+        if self.roof is not None:
+            flops, moved = self.roof.flops / 1e9, self.roof.bytes_per_second / 1e9
+            yield f"%: of {flops:.0f} GFLOP/s (a large product) or {moved:.0f} GB/s (a large copy)"

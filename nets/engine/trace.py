@@ -170,7 +170,7 @@ def trace(module: nn.Module, example: Tensor) -> Trace:
         shapes.append(tuple(sample.shape))
         return Slot(len(shapes) - 1)
 
-    with _state_kept(module), torch.no_grad():
+    with state_kept(module), torch.no_grad():
         for node in graph.nodes:
             if node.op == "placeholder":
                 if shapes:
@@ -238,7 +238,7 @@ def _needed(operations: list[Operation], output: int) -> list[Operation]:
     return kept[::-1]
 
 
-class _state_kept:
+class state_kept:
     """The module's buffers (running statistics) and the random generator are as before afterwards."""
 
     def __init__(self, module: nn.Module) -> None:

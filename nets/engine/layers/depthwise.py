@@ -1,5 +1,6 @@
 """Depthwise convolution: every channel by a filter of its own."""
 
+import math
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -55,6 +56,10 @@ class DepthwiseConvolution(Layer):
     def fold(self, norm: nn.BatchNorm2d) -> None:
         self._folded = FoldedNorm(self._weight, self._bias, norm, self._memory)
         self.kind += "+BatchNorm"
+
+    @property
+    def work(self) -> int:
+        return self.output.numel * math.prod(self._geometry.kernel)
 
     def choose_kernels(self, selection: Selection, divided: Collection[str]) -> None:
         if self._folded is not None:

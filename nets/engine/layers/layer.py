@@ -95,6 +95,11 @@ class Layer:
         """Returns the work of one phase, where it is enough to count."""
         return 0
 
+    @property
+    def work(self) -> int:
+        """Returns the multiply-adds of one phase, for comparison with what the machine can do."""
+        return self.multiply_adds
+
     def worth_dividing(self, workers: Workers) -> bool:
         """Returns whether a ``divisible`` layer is not better run for all images at once."""
         return True

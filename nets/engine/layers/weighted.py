@@ -82,6 +82,12 @@ class WeightedLayer(Layer):
     def multiply_adds(self) -> int:
         return self._convolution.multiply_adds if self._convolution else 0
 
+    @property
+    def work(self) -> int:
+        if self._convolution is not None:
+            return self._convolution.multiply_adds
+        return self.inputs[0].numel * len(self.weight)
+
     def worth_dividing(self, workers: Workers) -> bool:
         shape = self._convolution
         return shape is not None and shape.positions >= workers.count * _WORKERS_POSITIONS

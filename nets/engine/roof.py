@@ -1,0 +1,105 @@
+"""The machine's roof, and how near a plan's layers come to it: for the report."""
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor
+
+from nets.engine.division import Step
+from nets.engine.layers.layer import Layer
+from nets.engine.report import Roof
+from nets.phases import FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT
+
+_SIDE = 1536  # of the matrices whose product shows what the cores can do
+_BYTES = 64 << 20  # that are copied to show what the memory can do: more than a cache holds
+_RUNS = 4
+_PASSES = 5  # of the plan, at most
+_SECONDS = 1.0  # after which no further pass begins
+
+Shares = dict[tuple[int, str], float]  # by a layer's id and a phase
+
+
+def measured_roof(dtype: torch.dtype) -> Roof:
+    """Returns the best that a large matrix product and a large copy reach with PyTorch's threads."""
+    a, b, out = (torch.ones(_SIDE, _SIDE, dtype=dtype) for _ in range(3))
+    source, target = (torch.ones(_BYTES // dtype.itemsize, dtype=dtype) for _ in range(2))
+    product = min(_seconds(lambda: torch.mm(a, b, out=out)) for _ in range(_RUNS))
+    copy = min(_seconds(lambda: target.copy_(source)) for _ in range(_RUNS))
+    return Roof(2 * _SIDE**3 / product, 2 * _BYTES / copy)
+
+
+def shares_of_roof(steps: dict[str, Sequence[Step]], roof: Roof) -> Shares:
+    """Runs the steps of some phases in their order, and returns what part of the roof each layer reaches.
+
+    That is the least time its work could take over the best time it took. The work of a phase is the
+    multiply-adds of the direct algorithm, or the bytes of inputs, parameters and output, whichever would take
+    longer. So the part is above 1 where an algorithm needs fewer multiplications, or where what it reads is
+    in a cache. There is none for what runs in no time because its result lies where its input does.
+    """
+    best: dict[tuple[int, str], float] = {}
+    layers: dict[int, Layer] = {}
+    started = time.perf_counter()
+    for _ in range(_PASSES):
+        for phase, actions in steps.items():
+            taken: dict[tuple[int, str], float] = defaultdict(float)
+            for layer, action in actions:
+                layers[id(layer)] = layer
+                taken[id(layer), phase] += _step_seconds(layer, action, phase)
+            best |= {key: min(seconds, best.get(key, seconds)) for key, seconds in taken.items()}
+        if time.perf_counter() - started > _SECONDS:
+            break
+    return {
+        (name, phase): _least_seconds(layers[name], phase, roof) / seconds
+        for (name, phase), seconds in best.items()
+        if seconds > 0 and _moves(layers[name], phase)
+    }
+
+
+def _step_seconds(layer: Layer, action: Callable[[Layer], None], phase: str) -> float:
+    if phase != WEIGHT_GRADIENT:
+        return _seconds(lambda: action(layer))
+    with _other_gradients(layer):
+        return _seconds(lambda: action(layer))
+
+
+@contextmanager
+def _other_gradients(layer: Layer) -> Iterator[None]:
+    """Gives the parameters gradients to be added to, and theirs back afterwards."""
+    parameters = [parameter for parameter in layer.parameters() if parameter.requires_grad]
+    before = [parameter.grad for parameter in parameters]
+    try:
+        for parameter in parameters:
+            parameter.grad = torch.zeros_like(parameter)
+        yield
+    finally:
+        for parameter, grad in zip(parameters, before, strict=True):
+            parameter.grad = grad
+
+
+def _least_seconds(layer: Layer, phase: str, roof: Roof) -> float:
+    values = {id(value): value for value in (*layer.inputs, layer.output)}.values()
+    count = sum(value.numel for value in values)
+    # The parameters' gradients are read and written.
+    count += sum(p.numel() for p in layer.parameters()) * (2 if phase == WEIGHT_GRADIENT else 1)
+    count_bytes = count * layer.output.dtype.itemsize
+    return max(2 * layer.work / roof.flops, count_bytes / roof.bytes_per_second)
+
+
+def _moves(layer: Layer, phase: str) -> bool:
+    """Returns whether nothing of the phase's result lies where it is read from."""
+
+    def apart(target: Tensor, sources: Sequence[Tensor]) -> bool:
+        return all(source.data_ptr() != target.data_ptr() for source in sources)
+
+    if phase == FORWARD:
+        return apart(layer.output.data, [value.data for value in layer.inputs[:1]])
+    return phase != INPUT_GRADIENT or apart(layer.output.grad, layer.grad_inputs)
+
+
+def _seconds(run: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    run()
+    return time.perf_counter() - started
