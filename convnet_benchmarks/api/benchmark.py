@@ -17,6 +17,7 @@ from convnet_benchmarks.workload.backends import BACKENDS, UnsupportedError
 from convnet_benchmarks.workload.check_runs import check_runs
 from convnet_benchmarks.workload.devices import DTYPES
 from convnet_benchmarks.workload.kernels import open_kernels, phase_steps
+from convnet_benchmarks.workload.nets import an
 from convnet_benchmarks.workload.ran import ran_on
 from nets.net import Net
 
@@ -50,7 +51,7 @@ def benchmark(
 
     if not isinstance(module, torch.nn.Module):
         raise UserError(
-            f"benchmark: the first argument is a {type(module).__name__}; accepted: a torch.nn.Module"
+            f"benchmark: the first argument is {an(type(module).__name__)}; accepted: a torch.nn.Module"
         )
     if mode not in MODES:
         raise UserError(f"benchmark: {unknown('mode', str(mode), MODES)}")
@@ -68,7 +69,7 @@ def benchmark(
         raise UserError(f"benchmark: {why}")
     own = copy.deepcopy(module).train(mode == "training")
     net = Net(name or type(module).__name__, lambda: own, tuple(batch.shape[1:]), "", own_parameters=True)
-    check_runs(net, own, batch)
+    check_runs(net, own, batch, "benchmark")
     point = Point(
         net=net.name,
         batch_size=len(batch),

@@ -18,6 +18,7 @@ from convnet_benchmarks.results.load import ResultFile
 from convnet_benchmarks.results.load import load as load_file
 from convnet_benchmarks.results.measurement import Measurement
 from convnet_benchmarks.tables import Column, Table
+from convnet_benchmarks.workload.nets import an
 
 if TYPE_CHECKING:
     import pandas
@@ -155,7 +156,7 @@ def results_of(given: ResultsOrPath, function: str) -> Results:
 
 
 def _kind(given: object) -> str:
-    return "None" if given is None else f"of type {type(given).__name__}"
+    return "None" if given is None else an(type(given).__name__)
 
 
 def compare(reference: ResultsOrPath, *others: ResultsOrPath, margin: float = 0.02) -> Compared:

@@ -108,7 +108,7 @@ def prepare(options: LegacyOptions) -> Workload:
         raise missing.error(largest_batch_to_try(module, like, len(net.input_size)))
     input = to_device(sample_input(net, shape, options.seed), device, dtype)
     if net.own_parameters:
-        check_runs(net, module, input)
+        check_runs(net, module, input, "option --net")
     return Workload(
         net=net,
         module=module,

@@ -69,7 +69,7 @@ def open_point(point: Point, *, drawn: bool = True) -> Iterator[PointWorkload]:
         torch.set_num_threads(point.threads)
     try:
         dtype = getattr(torch, point.dtype)
-        net = named_nets.find(point.net, point.input_size, "net")
+        net = named_nets.find(point.net, point.input_size, "--nets")
         build = registry.build if training else build_for_inference
         module = build(net, point.seed).to(device, dtype)
         if drawn:
@@ -79,7 +79,7 @@ def open_point(point: Point, *, drawn: bool = True) -> Iterator[PointWorkload]:
             input = torch.zeros(shape, dtype=torch.int64 if net.tokens else dtype, device=device)
         input = to_device(input, device, dtype)
         if net.own_parameters:
-            check_runs(net, module, input)
+            check_runs(net, module, input, "option --nets")
         module.train(training)
         with open_kernels(backend, module, input, training=training) as opened:
             phases = phase_steps(opened.phases, input) if training and opened.phases else {}

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.workload.memory import is_out_of_memory
+from convnet_benchmarks.workload.nets import an
 from nets.net import Net
 
 if TYPE_CHECKING:
@@ -11,10 +12,10 @@ if TYPE_CHECKING:
     from torch import nn
 
 
-def check_runs(net: Net, module: "nn.Module", input: "torch.Tensor") -> None:
+def check_runs(net: Net, module: "nn.Module", input: "torch.Tensor", named_by: str) -> None:
     """Checks that a net from outside computes something from an input of this size, two samples of it.
 
-    Raises UserError that names --net and what went wrong.
+    Raises UserError that says what went wrong, after ``named_by``, where the net was named: "option --net".
     """
     import torch
     from torch.utils._pytree import tree_leaves
@@ -27,7 +28,7 @@ def check_runs(net: Net, module: "nn.Module", input: "torch.Tensor") -> None:
         if is_out_of_memory(error):
             raise
         problem = " ".join(str(error).split()) or type(error).__name__
-        raise UserError(f"option --net: {net.name} fails on an input of {size}: {problem}") from None
+        raise UserError(f"{named_by}: {net.name} fails on an input of {size}: {problem}") from None
     if not any(isinstance(leaf, torch.Tensor) for leaf in tree_leaves(output)):
-        given = "nothing" if output is None else f"a {type(output).__name__} without a tensor"
-        raise UserError(f"option --net: {net.name} gives {given}; accepted: a tensor, or several")
+        given = "nothing" if output is None else f"{an(type(output).__name__)} without a tensor"
+        raise UserError(f"{named_by}: {net.name} gives {given}; accepted: a tensor, or several")

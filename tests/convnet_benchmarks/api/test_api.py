@@ -48,6 +48,7 @@ def test_training_has_three_phases_and_leaves_the_module_alone() -> None:
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [
+        ((5, (1, 3, 8, 8)), {}, "the first argument is an int; accepted: a torch.nn.Module"),
         (("alexnet", (1, 3, 8, 8)), {}, "the first argument is a str; accepted: a torch.nn.Module"),
         ((small(), (4,)), {}, "accepted: a tensor, or sizes such as"),
         ((small(), (4, 0, 8, 8)), {}, "accepted: a tensor, or sizes such as"),
@@ -63,7 +64,7 @@ def test_training_has_three_phases_and_leaves_the_module_alone() -> None:
         ((small(), (1, 3, 8, 8)), {"backend": "cuda"}, "unknown backend 'cuda'; accepted: stock, "),
         ((small(), (1, 3, 8, 8)), {"backend": "tf32"}, "backend tf32 is for cuda, not for cpu"),
         ((small(), (1, 3, 8, 8)), {"seconds": 0}, "seconds is 0; accepted: a number above 0"),
-        ((small(), (1, 5, 8, 8)), {}, "Sequential"),
+        ((small(), (1, 5, 8, 8)), {}, "benchmark: Sequential fails on an input of 1x5x8x8: "),
     ],
 )
 def test_what_cannot_be_measured_is_one_clear_line(
@@ -86,7 +87,7 @@ def test_results_are_kept_read_and_compared(measured: Any, tmp_path: Path) -> No
     assert cb.compare(str(path), path).files[0].measurements == measured.measurements
     with pytest.raises(UserError, match="only one result is given"):
         cb.compare(measured)
-    with pytest.raises(UserError, match=r"compare: of type int is no result; accepted: results, or the path"):
+    with pytest.raises(UserError, match=r"compare: an int is no result; accepted: results, or the path"):
         cb.compare(measured, 5)
     for margin in (-1, 2, "2 %", float("nan")):
         with pytest.raises(UserError, match=r"margin is .*; accepted: a number from 0 to less than 1"):
@@ -111,8 +112,8 @@ def test_a_chart_of_the_report(tmp_path: Path) -> None:
         assert figure.axes and figure.get_suptitle()
     for wrong, message in (
         (None, "None is no result"),
-        ([results, 5], "of type int is no result"),
-        (results.measurements, "of type Measurement is no result"),
+        ([results, 5], "an int is no result"),
+        (results.measurements, "a Measurement is no result"),
         ([], "no result is given"),
         (tmp_path / "none.jsonl", "none.jsonl: No such file or directory"),
     ):

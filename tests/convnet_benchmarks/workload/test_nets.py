@@ -110,7 +110,7 @@ def test_a_torch7_model(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("lenet", r"option --net: unknown net 'lenet' \(did you mean .*\?\); or module:function"),
+        ("lenet", r"option --net: unknown net 'lenet' \(did you mean .*\?\); accepted: a name of benchmark.py"),
         (
             "zoo_missing:net",
             r"cannot import 'zoo_missing': ModuleNotFoundError: No module named 'zoo_missing'$",
@@ -237,5 +237,5 @@ def test_a_point_of_a_net_that_gives_nothing_fails(folder: Path) -> None:
     answer = measure(point, Settling(most_seconds=0.1))
     assert (answer["status"], answer["reason"]) == (
         "failed",
-        "option --net: zoo_models:Nothing gives nothing; accepted: a tensor, or several",
+        "option --nets: zoo_models:Nothing gives nothing; accepted: a tensor, or several",
     )
