@@ -45,6 +45,15 @@ def text(path: str, words: int) -> Maker:
     return make
 
 
+def written(path: str, content: str) -> Maker:
+    """A file of a given content."""
+
+    def make(folder: Path, seed: int) -> None:
+        _write(folder / path, content.encode())
+
+    return make
+
+
 def _write(path: Path, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data)
@@ -167,14 +176,14 @@ def mnist_of_lecun(folder_name: str, train: int = 120, test: int = 60, packed: b
     return make
 
 
-def torch_rnn(h5: str, description: str) -> Maker:
+def torch_rnn(h5: str, description: str, train: int = 700) -> Maker:
     """What torch-rnn's preprocessing writes: characters as numbers, in three parts, and their names."""
 
     def make(folder: Path, seed: int) -> None:
         draw = np.random.default_rng(seed)
         (folder / h5).parent.mkdir(parents=True, exist_ok=True)
         with hdf5.File(str(folder / h5), "w") as file:
-            for part, count in (("train", 700), ("val", 120), ("test", 120)):
+            for part, count in (("train", train), ("val", 120), ("test", 120)):
                 file.write(f"/{part}", draw.integers(1, 21, count).astype(np.uint8))
         names = {str(number): chr(96 + number) for number in range(1, 21)}
         tokens = {token: int(number) for number, token in names.items()}

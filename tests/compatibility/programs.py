@@ -9,7 +9,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,13 +26,17 @@ _NO_PROBLEM = ("stack traceback", "\t", "th: --cpu-as-cuda: the CPU stands in")
 
 @dataclass(frozen=True)
 class Outcome:
-    """``problem``: the first line that says what went wrong; empty where nothing did."""
+    """``problem``: the first line that says what went wrong; empty where nothing did.
+
+    ``seconds``: by the clock on the wall; ``user_seconds``: of processor time.
+    """
 
     exit_code: int
     stdout: str
     problem: str
     seconds: float
     memory_mb: float
+    user_seconds: float = 0.0
 
     @property
     def ended(self) -> bool:
@@ -55,12 +59,19 @@ def _first_problem(stderr: str, exit_code: int, seconds: float) -> str:
 
 
 def run(
-    command: Sequence[str], folder: Path, environment: Mapping[str, str], limit: float, stdin: str = ""
+    command: Sequence[str],
+    folder: Path,
+    environment: Mapping[str, str],
+    limit: float,
+    stdin: str = "",
+    started_as: Callable[[int], None] = lambda pid: None,
 ) -> Outcome:
     """Runs a command in a folder, at a low priority, and ends it after ``limit`` seconds of processor time.
 
     Time spent waiting for a busy processor does not count, so that the outcome does not depend on what else
     the machine does; what sleeps is ended, with its children, after ``_PATIENCE`` times as long.
+
+    ``started_as`` is told the number of its process.
     """
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         given.write(stdin.encode())
@@ -79,6 +90,7 @@ def run(
         resource.prlimit(process.pid, resource.RLIMIT_CPU, (seconds_of_processor, seconds_of_processor))
         late = threading.Timer(_PATIENCE * limit, os.killpg, (process.pid, signal.SIGKILL))
         late.start()
+        started_as(process.pid)
         _, status, used = os.wait4(process.pid, 0)
         late.cancel()
         process.returncode = os.waitstatus_to_exitcode(status)
@@ -88,7 +100,7 @@ def run(
             file.seek(0)
             texts.append(file.read(_MOST_OUTPUT).decode("utf-8", "replace"))
     problem = _first_problem(texts[1], process.returncode, used.ru_utime + used.ru_stime)
-    return Outcome(process.returncode, texts[0], problem, seconds, used.ru_maxrss / 1024)
+    return Outcome(process.returncode, texts[0], problem, seconds, used.ru_maxrss / 1024, used.ru_utime)
 
 
 def run_forked(words: Sequence[str], folder: Path, environment: Mapping[str, str], limit: float) -> Outcome:

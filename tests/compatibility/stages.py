@@ -12,6 +12,7 @@ from typing import Any
 from lua_compat.runtime.state import LUA_FOLDER
 from tests.compatibility import programs
 from tests.compatibility.checkpoints import Side, compare
+from tests.compatibility.data import Maker
 from tests.compatibility.recorded import Recorded
 from tests.compatibility.repository import STAGES, Repository, Run
 
@@ -179,15 +180,15 @@ def examine(
         if repository.runs:
             _run_all(repository, result, folder, scratch, rocks, torch7, limit, recorded or Recorded({}))
         if repository.checkpoint and torch7:
-            start = _copy(folder, scratch / "start", repository)
-            sides = _sides(torch7, _limited(scratch))
+            start = copy_with_data(folder, scratch / "start", repository.data)
+            sides = sides_of(torch7, limited_script(scratch))
             result.checkpoints = compare(repository.checkpoint, sides, start, scratch, rocks, limit)
     if result.stage in STAGES[:3] and result.missing:
         result.fail("; ".join(result.missing.values()))
     return result
 
 
-def _limited(scratch: Path) -> Path:
+def limited_script(scratch: Path) -> Path:
     """Returns the script that ends another after some lines: alone, for require looks beside it."""
     limited = scratch / "limited" / "run.lua"
     limited.parent.mkdir(exist_ok=True)
@@ -195,8 +196,8 @@ def _limited(scratch: Path) -> Path:
     return limited
 
 
-def _sides(torch7: Sequence[str], limited: Path) -> tuple[Side, Side]:
-    """Returns our th and Torch7's."""
+def sides_of(torch7: Sequence[str], limited: Path) -> tuple[Side, Side]:
+    """Returns our th and Torch7's; ``limited``: see ``limited_script``."""
 
     def ours(run: Run, folder: Path) -> list[str]:
         return programs.th(_words(run, folder, limited), run.cuda)
@@ -248,10 +249,11 @@ def _broken_files(
     return ours
 
 
-def _copy(folder: Path, place: Path, repository: Repository) -> Path:
+def copy_with_data(folder: Path, place: Path, make: Maker | None) -> Path:
+    """Copies a repository and makes in it what its commands read."""
     copied = shutil.copytree(folder, place, symlinks=True, ignore=shutil.ignore_patterns(".git"))
-    if repository.data:
-        repository.data(copied, _SEED)
+    if make:
+        make(copied, _SEED)
     return copied
 
 
@@ -265,9 +267,9 @@ def _run_all(
     limit: float,
     recorded: Recorded,
 ) -> None:
-    ours = _copy(folder, scratch / "ours", repository)
-    theirs = _copy(folder, scratch / "theirs", repository) if torch7 else None
-    limited = _limited(scratch)
+    ours = copy_with_data(folder, scratch / "ours", repository.data)
+    theirs = copy_with_data(folder, scratch / "theirs", repository.data) if torch7 else None
+    limited = limited_script(scratch)
     equal = same = compared = True
     compared_any = False
     for number, run in enumerate(repository.runs):

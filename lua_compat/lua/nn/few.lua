@@ -2,12 +2,15 @@
 -- arguments, tensors as records, and returns whether it computed, and the result; whatever is unusual, and every error, is
 -- left to the kernel.
 local math = require('th.own').math
+local ffi = require 'ffi'
+local types = require 'torch.types'
+local vectors = require 'torch.vectors'
 local memory = require 'torch.memory'
 local few = require 'torch.few'
 local kernels = require 'torch.kernels'
 
 local count, is_contiguous, same_size, resize_as = memory.count, memory.is_contiguous, memory.same_size, memory.resize_as
-local tonumber, place = tonumber, few.place
+local tonumber, place, exp, log = tonumber, few.place, math.exp, math.log
 
 local MOST = 8 -- times few.LIMIT elements: several operators of PyTorch stand against one loop
 
@@ -117,8 +120,7 @@ end
 local forward = {
    threshold = few.pointwise('X <= v and 0 or X'),
    square = few.pointwise('X * X'),
-   sigmoid = few.pointwise('1 / (1 + exp(-X))', false, 'LIMIT_OF_FUNCTIONS'),
-   tanh = few.pointwise('tanh(X)', false, 'LIMIT_OF_FUNCTIONS'),
+   sigmoid = few.functions.sigmoid, tanh = few.functions.tanh, exp = few.functions.exp, log = few.functions.log,
 }
 local backward = {
    threshold = few.pointwise('X <= v and 0 or Y'),
@@ -129,7 +131,9 @@ local backward = {
 
 local function transfer(out, x, name, limit, value)
    local f, n = forward[name], count(x)
-   if not f or value and value ~= 0 or out.T ~= x.T or not few.small(x, n) or n == 0 then return false end
+   if not f or value and value ~= 0 or out.T ~= x.T or not x.T.floating or x.T.device or n == 0 or n > MOST * few.LIMIT then
+      return false
+   end
    resize_as(out, x)
    return f(out, x, x, limit, n)
 end
@@ -141,7 +145,94 @@ local function transfer_gradient(gradient, x, grad_output, name, limit)
    return f(gradient, x, grad_output, limit, n)
 end
 
+-- Soft maxima over the last dimension of a vector or matrix: rows and classes, and the steps between them.
+local function rows_of(t)
+   if t.nd == 1 then return 1, t[1], 0, t[2] end
+   return t[1], t[3], t[2], t[4]
+end
+
+local SOFT = { softmax = 1, log_softmax = 1, softmin = -1 } -- the factor of the scores
+
+-- Whether Lua computes them, with two tensors of x's sizes: rows of a result of their own.
+local function soft(out, x, y, name)
+   if not SOFT[name] or x.nd < 1 or x.nd > 2 or out.T ~= x.T or y.T ~= x.T then return false end
+   if out.S and (out.S == x.S or out.S == y.S) then return false end
+   return few.small(x, count(x)) and same_size(x, y)
+end
+
+local exponentials = ffi.new('double[?]', few.LIMIT)
+
+-- exponentials[0] to [n - 1] become those of what they are.
+local function exponentiate(n)
+   local of_many = n > few.LIMIT_OF_FUNCTIONS and vectors.routine(types.Double, 'exp', n)
+   if of_many then
+      of_many(exponentials, exponentials, n)
+   else
+      for i = 0, n - 1 do exponentials[i] = exp(exponentials[i]) end
+   end
+end
+
+local function class_softmax(out, x, name)
+   if not soft(out, x, x, name) then return false end
+   resize_as(out, x)
+   if not is_contiguous(out) then return false end
+   local rows, classes, row, column = rows_of(x)
+   local p, q, get, factor = out.S.p + out.off, x.S.p + x.off, x.T.get, SOFT[name]
+   for i = 0, rows - 1 do
+      local greatest = factor * get(q, i * row)
+      for j = 1, classes - 1 do
+         local value = factor * get(q, i * row + j * column)
+         if not (value <= greatest) then greatest = value end
+      end
+      for j = 0, classes - 1 do exponentials[i * classes + j] = factor * get(q, i * row + j * column) - greatest end
+   end
+   if name == 'log_softmax' then -- the differences are needed again
+      for k = 0, rows * classes - 1 do p[k] = exponentials[k] end
+   end
+   exponentiate(rows * classes)
+   for i = 0, rows - 1 do
+      local first, sum = i * classes, 0
+      for k = first, first + classes - 1 do sum = sum + exponentials[k] end
+      if name == 'log_softmax' then
+         local logarithm = log(sum)
+         for k = first, first + classes - 1 do p[k] = get(p, k) - logarithm end
+      else
+         for k = first, first + classes - 1 do p[k] = exponentials[k] / sum end
+      end
+   end
+   return true
+end
+
+local function class_softmax_gradient(gradient, y, grad_output, name)
+   if not soft(gradient, y, grad_output, name) then return false end
+   resize_as(gradient, y)
+   if not is_contiguous(gradient) then return false end
+   local rows, classes, row, column = rows_of(y)
+   local _, _, grad_row, grad_column = rows_of(grad_output)
+   local p, q, u, get, factor = gradient.S.p + gradient.off, y.S.p + y.off, grad_output.S.p + grad_output.off, y.T.get, SOFT[name]
+   local logarithms = name == 'log_softmax'
+   if logarithms then
+      for i = 0, rows - 1 do
+         for j = 0, classes - 1 do exponentials[i * classes + j] = get(q, i * row + j * column) end
+      end
+      exponentiate(rows * classes)
+   end
+   for i = 0, rows - 1 do
+      local sum = 0
+      for j = 0, classes - 1 do
+         local grad = get(u, i * grad_row + j * grad_column)
+         sum = sum + (logarithms and grad or grad * get(q, i * row + j * column))
+      end
+      for j = 0, classes - 1 do
+         local grad, k = get(u, i * grad_row + j * grad_column), i * classes + j
+         p[k] = logarithms and grad - exponentials[k] * sum or factor * get(q, i * row + j * column) * (grad - sum)
+      end
+   end
+   return true
+end
+
 local in_lua = kernels.in_lua
+in_lua.class_softmax, in_lua.class_softmax_gradient = class_softmax, class_softmax_gradient
 in_lua.transfer, in_lua.transfer_gradient = transfer, transfer_gradient
 in_lua.lookup_grad_weight = lookup_grad_weight
 in_lua.class_nll, in_lua.class_nll_gradient = class_nll, class_nll_gradient

@@ -5,6 +5,8 @@ local ffi = require 'ffi'
 local memory = require 'torch.memory'
 local compiled = require 'torch.compiled'
 local types = require 'torch.types'
+local vectors = require 'torch.vectors'
+local shared = require 'th.python'
 
 local count, is_contiguous, same_size = memory.count, memory.is_contiguous, memory.same_size
 local may_overlap = memory.may_overlap
@@ -106,6 +108,10 @@ function few.pointwise(expression, for_whole, most)
    end
 end
 
+-- Functions that are C's, as Torch7's are, for very few elements (PyTorch's may differ in the last bit), and PyTorch's for
+-- more: function(r, t, t, nil, n) for each name, as few.pointwise makes them.
+few.functions = {}
+
 -- condition of X, Y and the number v -> function(r, t, s, v, n): the elements of r become 1 where it holds, else 0.
 function few.comparison(condition)
    local run = loops(('p[a] = (%s) and 1 or 0'):format(condition))
@@ -134,6 +140,14 @@ local function read(p, i) return p[i] end
 -- The loops as copies of blocks of bytes, for tensors of one type that have such blocks.
 local COPIED_AT_ONCE = 2 ^ 18 -- bytes; from there on several threads are faster
 local BLOCK = 8               -- elements; fewer are as fast one by one
+
+-- Whether r and t, of the same sizes, are `turns` of blocks of turns[1] neighbouring elements that are worth it.
+local function in_blocks(r, t)
+   if not (same_size(r, t) and plan(r, t, t)) then return false end
+   local n2, n3 = turns[2], turns[3]
+   return steps1[1] == 1 and steps2[1] == 1 and turns[1] >= BLOCK and n2 * n3 <= few.LIMIT
+end
+
 local function copy_blocks(r, t, n)
    local size = r.T.size
    if n * size > COPIED_AT_ONCE then return false end
@@ -142,15 +156,59 @@ local function copy_blocks(r, t, n)
       ffi.copy(p, q, n * size)
       return true
    end
-   if not (same_size(r, t) and plan(r, t, t)) then return false end
+   if not in_blocks(r, t) then return false end
    local block, n2, n3 = turns[1], turns[2], turns[3]
-   if steps1[1] ~= 1 or steps2[1] ~= 1 or block < BLOCK or n2 * n3 > few.LIMIT then return false end
    local a2, a3, b2, b3 = steps1[2], steps1[3], steps2[2], steps2[3]
    for i3 = 0, n3 - 1 do
       for i2 = 0, n2 - 1 do ffi.copy(p + (i3 * a3 + i2 * a2), q + (i3 * b3 + i2 * b2), block * size) end
    end
    return true
 end
+
+-- r = a function of each of the n elements of t, as torch/vectors.lua has it, where there are many; false as above.
+local function function_of_blocks(name, r, t, n)
+   if n <= few.LIMIT_OF_FUNCTIONS or r.T ~= t.T or may_overlap(r, t) then return false end
+   local f = vectors.routine(r.T, name, n)
+   if not f then return false end
+   local p, q = r.S.p + r.off, t.S.p + t.off
+   if is_contiguous(r) and is_contiguous(t) then
+      f(p, q, n)
+      return true
+   end
+   if not in_blocks(r, t) then return false end
+   local block, n2, n3 = turns[1], turns[2], turns[3]
+   local a2, a3, b2, b3 = steps1[2], steps1[3], steps2[2], steps2[3]
+   for i3 = 0, n3 - 1 do
+      for i2 = 0, n2 - 1 do f(p + (i3 * a3 + i2 * a2), q + (i3 * b3 + i2 * b2), block) end
+   end
+   return true
+end
+
+for _, name in ipairs{ 'exp', 'log', 'sin', 'cos', 'tanh' } do
+   local compute = few.pointwise(name .. '(X)', false, 'LIMIT_OF_FUNCTIONS')
+   few.functions[name] = function(r, t, _, _, n)
+      return compute(r, t, t, nil, n) or function_of_blocks(name, r, t, n)
+   end
+end
+
+-- 1 / (1 + exp(-X)) in three steps, for r that has each element for itself. For as many elements Python's way to a new view
+-- costs more; where PyTorch is loaded and has a view of r, it is faster.
+local LIMIT_OF_SIGMOID = 1024
+local negative, of_exponential = few.pointwise('-X'), few.pointwise('1 / (1 + X)')
+local function sigmoid_of_many(r, t, n)
+   if n > LIMIT_OF_SIGMOID or r.T ~= t.T or not vectors.routine(r.T, 'exp', n) then return false end
+   if is_contiguous(r) then
+      if shared.pytorch then return false end
+   else
+      if not in_blocks(r, r) then return false end
+      local block, n2, a2, n3, a3 = turns[1], turns[2], steps1[2], turns[3], steps1[3]
+      if not ((n2 == 1 or a2 >= block) and (n3 == 1 or a3 >= a2 * n2)) then return false end
+   end
+   return negative(r, t, t, nil, n) and function_of_blocks('exp', r, r, n) and of_exponential(r, r, r, nil, n)
+end
+
+local sigmoid = few.pointwise('1 / (1 + exp(-X))', false, 'LIMIT_OF_FUNCTIONS')
+function few.functions.sigmoid(r, t, _, _, n) return sigmoid(r, t, t, nil, n) or sigmoid_of_many(r, t, n) end
 
 -- Makes the n elements of r those of t; false, with nothing done, where that is for Python.
 local copy_loops = loops('p[a] = X')

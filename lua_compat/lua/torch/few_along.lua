@@ -12,6 +12,10 @@ local place = few.place
 
 local along = {}
 
+-- As many elements cost about as much in Python as here.
+local MOST = 8192
+local function small(t) return count(t) <= (few.LIMIT > 0 and MOST or 0) and t.T.floating and not t.T.device end
+
 -- A tensor as outer x n x inner elements, n of them along dimension d: the numbers of the other two, and the steps in all
 -- three. nil where two loops cannot follow the dimensions on one side of d.
 local function outer_and_inner(t, d)
@@ -33,7 +37,7 @@ local LOOPS = [[
    local count, outer_and_inner, small, root_of = ...
    return function(r, l, t, d, v)
       local n = t[2 * d - 1]
-      if not small(t, count(t)) or root_of(r.S) == root_of(t.S) then return false end
+      if not small(t) or root_of(r.S) == root_of(t.S) then return false end
       local outer, inner, t_outer, step, t_inner = outer_and_inner(t, d)
       local r_outers, r_inners, r_outer, _, r_inner = outer_and_inner(r, d)
       if not outer or r_outers ~= outer or r_inners ~= inner then return false end
@@ -55,7 +59,7 @@ local LOOPS = [[
 
 local function loops(start, body, write)
    local parts = { START = start, BODY = body, WRITE = write }
-   return compiled.from_text(LOOPS:gsub('%f[%w]%u%u%u%u+%f[%W]', parts), 'torch.few')(count, outer_and_inner, few.small,
+   return compiled.from_text(LOOPS:gsub('%f[%w]%u%u%u%u+%f[%W]', parts), 'torch.few')(count, outer_and_inner, small,
       root_of)
 end
 

@@ -74,7 +74,7 @@ end
 -- r = product of a and b. A result that is given must have the product's size already.
 local function product(name, fit, letters, wrong_size)
    local function multiply(r, nd, a, b)
-      if nd < 3 and (few.product(r, 0, r, 1, a, b) or blas.product(r, 0, 1, a, b)) then return end
+      if nd < 3 and (few.product(r, 0, r, 1, a, b) or blas.product(r, 0, r, 1, a, b)) then return end
       python[name](handle(r), handle(a), handle(b))
    end
    local function compute(nd, r, a, b) into(r, multiply, nd, apart(r, a), apart(r, b)) end
@@ -123,7 +123,7 @@ local function sum_with_product(name, fit)
    local function multiply(q, r, beta, t, alpha, a, b)
       if t == r then t = q end
       if a.nd < 3 and few.product(q, beta, t, alpha, a, b) then return end
-      if t == q and blas.product(q, beta, alpha, a, b) then return end
+      if a.nd == 2 and blas.product(q, beta, t, alpha, a, b) then return end
       python[name](handle(q), beta, handle(t), alpha, handle(a), handle(b))
    end
    return function(r, beta, t, alpha, a, b)

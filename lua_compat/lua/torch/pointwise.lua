@@ -245,13 +245,8 @@ end
 -- Those for which Lua's result is the same to the last bit
 local exact = { abs = 'abs(X)', sqrt = 'sqrt(X)', floor = 'floor(X)', ceil = 'ceil(X)', neg = '-X', reciprocal = '1 / X' }
 
--- Those that are C's, as Torch7's are: PyTorch's may differ in the last bit.
-local functions_of_c = { exp = 'exp(X)', log = 'log(X)', sin = 'sin(X)', cos = 'cos(X)', tanh = 'tanh(X)',
-   sigmoid = '1 / (1 + exp(-X))' }
-
 local function unary(kernel)
-   local compute = in_lua(exact[kernel])
-   if functions_of_c[kernel] then compute = few.pointwise(functions_of_c[kernel], false, 'LIMIT_OF_FUNCTIONS') end
+   local compute = few.functions[kernel] or in_lua(exact[kernel])
    local function in_python(r, t) python.unary(handle(r), handle(t), kernel) end
    return function(r, t)
       resize_as(r, t)

@@ -12,7 +12,7 @@ _FAILED = r"(\d+) failures?|(\d+) errors?"
 _ERROR = r"Err_?\w*: ([-\d.]+)"
 
 
-def _gan(**more: object) -> tuple[tuple[str, str], ...]:
+def gan(**more: object) -> tuple[tuple[str, str], ...]:
     """Returns the variables of DCGAN's descendants: on a CPU, narrow, for one epoch."""
     options = {"gpu": 0, "ngf": 2, "ndf": 2, "niter": 1, "nThreads": 1, "cudnn": 0, "name": "x", "display": 0}
     return tuple((name, str(value)) for name, value in {**options, "DATA_ROOT": "images", **more}.items())
@@ -40,11 +40,11 @@ RUNS: dict[str, dict[str, object]] = {
     },
     "soumith/dcgan.torch": {
         "data": data.pictures("images/a", 8, 96, 96, "jpg"),
-        "runs": [Run("main.lua", environment=_gan(dataset="folder", batchSize=4), lines=SEEDED, printed=_ERROR)],
+        "runs": [Run("main.lua", environment=gan(dataset="folder", batchSize=4), lines=SEEDED, printed=_ERROR)],
     },
     "phillipi/pix2pix": {
         "data": data.pictures("images/train", 2, 512, 256, "jpg"),
-        "runs": [Run("train.lua", environment=_gan(print_freq=1), lines=SEEDED, printed=_ERROR)],
+        "runs": [Run("train.lua", environment=gan(print_freq=1), lines=SEEDED, printed=_ERROR)],
     },
     "junyanz/CycleGAN": {
         "data": data.all_of(
@@ -52,7 +52,7 @@ RUNS: dict[str, dict[str, object]] = {
         ),
         "runs": [
             Run(
-                "train.lua", environment=_gan(niter_decay=0, print_freq=1, which_model_netG="unet128"),
+                "train.lua", environment=gan(niter_decay=0, print_freq=1, which_model_netG="unet128"),
                 lines=SEEDED, printed=r"Epoch: \[1\]\[ *0 .*\[A\] (.*)",
             )
         ],
@@ -61,7 +61,7 @@ RUNS: dict[str, dict[str, object]] = {
         "data": data.pictures("pictures/a", 1, 160, 160, "jpg"),
         "runs": [
             Run(
-                "train.lua", environment=_gan(DATA_ROOT="pictures", nef=2, nBottleneck=8, batchSize=2, fineSize=128, loadSize=140),
+                "train.lua", environment=gan(DATA_ROOT="pictures", nef=2, nBottleneck=8, batchSize=2, fineSize=128, loadSize=140),
                 lines=SEEDED, printed=_ERROR,
             )
         ],

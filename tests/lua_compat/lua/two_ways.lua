@@ -1,8 +1,8 @@
 -- Operations that Lua computes itself for few elements, and PyTorch otherwise: both ways give the same, and raise the same,
 -- for random sizes, types and layouts. few.LIMIT 0 leaves everything to PyTorch; products that LuaJIT hands to PyTorch's
--- BLAS have the same bits. Prints how many results were compared.
+-- BLAS and functions that it hands to its vector library have the same bits. Prints how many results were compared.
 require 'nn'
-local few, blas = require 'torch.few', require 'torch.blas'
+local few, blas, vectors = require 'torch.few', require 'torch.blas', require 'torch.vectors'
 local LIMIT, LIMIT_OF_FUNCTIONS = few.LIMIT, few.LIMIT_OF_FUNCTIONS
 local seed, rounds = tonumber(arg[1]), tonumber(arg[2])
 
@@ -33,9 +33,11 @@ local function both_ways(what, f)
    local state = torch.getRNGState()
    local function run(limit)
       torch.setRNGState(state)
-      few.LIMIT, few.LIMIT_OF_FUNCTIONS, blas.enabled = limit, limit > 0 and LIMIT_OF_FUNCTIONS or 0, limit > 0
+      few.LIMIT, few.LIMIT_OF_FUNCTIONS = limit, limit > 0 and LIMIT_OF_FUNCTIONS or 0
+      blas.enabled, vectors.enabled = limit > 0, limit > 0
       local results = { pcall(f) }
-      few.LIMIT, few.LIMIT_OF_FUNCTIONS, blas.enabled = LIMIT, LIMIT_OF_FUNCTIONS, true
+      few.LIMIT, few.LIMIT_OF_FUNCTIONS = LIMIT, LIMIT_OF_FUNCTIONS
+      blas.enabled, vectors.enabled = true, true
       results[#results + 1] = torch.uniform() -- as many draws
       return results
    end
@@ -98,21 +100,59 @@ local function matrix(T, rows, columns)
    return torch.randn(rows, columns):type(T)
 end
 
+-- f's tensors without blas and vectors have the same bits.
+local function same_bits(what, f)
+   local state = torch.getRNGState()
+   local by_luajit = f()
+   torch.setRNGState(state)
+   blas.enabled, vectors.enabled = false, false
+   local by_python = f()
+   blas.enabled, vectors.enabled = true, true
+   for k = 1, #by_python do
+      compared = compared + 1
+      local a, b = by_luajit[k]:contiguous():view(-1), by_python[k]:contiguous():view(-1)
+      for i = 1, a:size(1) do
+         assert(a[i] == b[i] or a[i] ~= a[i] and b[i] ~= b[i], ('%s, result %d, seed %d: %.17g instead of %.17g'):format(what, k, seed, a[i], b[i]))
+      end
+   end
+end
+
 local function larger_products(T)
    local rows, inner, columns = random(13, 70), random(13, 70), random(13, 70)
    local a, b, t = matrix(T, rows, inner), matrix(T, inner, columns), torch.randn(rows, columns):type(T)
    local beta, alpha = random(0, 2), torch.uniform(-2, 2)
-   local function compute()
-      return { torch.mm(a, b), t:clone():addmm(beta, alpha, a, b), torch.addmm(beta, t, alpha, a, b) }
+   local bias = torch.randn(1, columns):type(T):expand(rows, columns)
+   same_bits(T .. ' larger product', function()
+      local part = torch.randn(rows, columns + 4):type(T):fill(2):narrow(2, random(0, 1) * 2 + 1, columns)
+      return { torch.mm(a, b), t:clone():addmm(beta, alpha, a, b), torch.addmm(beta, t, alpha, a, b), torch.addmm(bias, a, b),
+         part:addmm(beta, alpha, a, b), part:mm(a, b), part:addmm(bias, a, b) }
+   end)
+   local x, y = matrix(T, 2, 70 * inner)[1]:narrow(1, 1, 70 * inner), torch.randn(rows, 3):type(T):select(2, random(1, 3))
+   if random(1, 2) == 1 then x = x:narrow(1, 1, inner) else x = torch.randn(inner, 2):type(T):select(2, 1) end
+   local row, column = x:contiguous():view(1, inner), x:contiguous():view(inner, 1)
+   same_bits(T .. ' matrix and vector', function()
+      return { a * x, y:clone():addmv(beta, alpha, a, x), torch.addmv(beta, y, alpha, a, x), row * b, a * column, b:t() * x,
+         t:clone():select(1, 1):addmv(alpha, b:t(), x) }
+   end)
+end
+
+local function functions_of_many(T)
+   local rows, columns = random(2, 30), random(70, 300)
+   local x = matrix(T, rows, columns):mul(3)
+   if random(1, 4) == 1 then x[rows][columns] = ({ 0 / 0, 1 / 0, -1 / 0, 0, -0, 1e-310 })[random(1, 6)] end
+   for _, name in ipairs{ 'exp', 'log', 'sin', 'cos', 'tanh' } do
+      same_bits(('%s %s of many'):format(T, name), function()
+         local y, z, part = matrix(T, rows, columns), x:clone(), x:clone():narrow(2, 3, 40)
+         y[name](y, x)
+         part[name](part, x:narrow(2, 5, 40))
+         return { torch[name](x), z[name](z), y, part, part[name](part) }
+      end)
    end
-   local by_luajit = compute()
-   blas.enabled = false
-   local by_python = compute()
-   blas.enabled = true
-   for k = 1, 3 do
-      compared = compared + 1
-      assert(by_luajit[k]:equal(by_python[k]), T .. ' larger product')
-   end
+   both_ways(T .. ' sigmoid of many', function()
+      local y = torch.Tensor(rows, columns):type(T):fill(1)
+      y:narrow(2, 3, 30):sigmoid(x:narrow(2, 1, 30))
+      return torch.sigmoid(x), y, x:clone():narrow(2, 1, 30):sigmoid(), x:clone():narrow(1, 1, 1):expand(5, columns):sigmoid()
+   end)
 end
 
 local function criterions(T)
@@ -154,6 +194,20 @@ local function transfers(T)
       local module, input, gradient = nn.ReLU(true):type(T), x:clone(), y:clone()
       return module:forward(input), module:backward(input, gradient), input, gradient
    end)
+end
+
+local function soft_maxima(T)
+   local x = random(1, 3) == 1 and torch.randn(random(1, 40)):type(T) or matrix(T, random(1, 30), random(1, 20))
+   x:mul(3)
+   local y = torch.randn(x:size()):type(T)
+   if random(1, 2) == 1 then y = x:dim() == 1 and torch.randn(1):type(T):expandAs(x) or y:narrow(2, 1, 1):expandAs(x) end
+   if random(1, 6) == 1 and x:dim() == 2 then x[random(1, x:size(1))][random(1, x:size(2))] = ({ 0 / 0, 1 / 0, -1 / 0 })[random(1, 3)] end
+   for _, name in ipairs{ 'SoftMax', 'LogSoftMax', 'SoftMin' } do
+      both_ways(('%s %s'):format(T, name), function()
+         local module = nn[name]():type(T)
+         return module:forward(x), module:backward(x, y)
+      end)
+   end
 end
 
 local function lookup(T)
@@ -228,8 +282,10 @@ for _ = 1, rounds do
    for k = 1, 2 do
       products(TYPES[k])
       larger_products(TYPES[k])
+      functions_of_many(TYPES[k])
       criterions(TYPES[k])
       lookup(TYPES[k])
+      soft_maxima(TYPES[k])
       transfers(TYPES[k])
    end
 end

@@ -1,0 +1,36 @@
+-- Functions such as exp of many elements, by the vector library that PyTorch itself calls for them: the same bits.
+local compiled = require 'torch.compiled'
+local library = require 'torch.library'
+
+-- enabled: tests turn it off
+local vectors = { enabled = true }
+
+-- From so many elements on PyTorch's threads are faster.
+vectors.MOST = 2 ^ 14
+
+local DECLARATION = 'void %s(int64_t n, const REAL *x, REAL *y, int64_t mode)'
+local MODE = 0x140102LL -- as PyTorch calls them: full precision, denormal numbers, no errors
+local NAMES = { exp = 'Exp', log = 'Ln', sin = 'Sin', cos = 'Cos', tanh = 'Tanh' }
+
+local routines -- by type and function, found when the first is called
+local function find()
+   if routines then return end
+   routines = { Double = {}, Float = {} }
+   for name, row in pairs{ Double = { 'vmd', 'double' }, Float = { 'vms', 'float' } } do
+      local prefix, ctype = unpack(row)
+      for f, ending in pairs(NAMES) do
+         local routine = library.routine(prefix .. ending, DECLARATION, ctype)
+         routines[name][f] = routine and function(p, q, n) routine(n, q, p, MODE) end
+      end
+   end
+end
+compiled.on_first_use(find)
+
+-- A function(p, q, n) that writes f of the n elements from q to p, which may be the same; nil where Python computes it.
+function vectors.routine(T, f, n)
+   if not vectors.enabled or n > vectors.MOST or not T.floating or T.device or not library.counts_threads() then return nil end
+   find()
+   return routines[T.name][f]
+end
+
+return vectors
