@@ -4,8 +4,10 @@ A function is found when Lua first asks for it. PyTorch is loaded with the first
 than a second, and many a script computes everything in Lua.
 """
 
+import gc
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
@@ -27,6 +29,22 @@ _SANDBOXED = frozenset(
         "set_num_threads", "signature",
     }
 )  # fmt: skip
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Loads PyTorch without Python's collector, which would look at its objects again and again (a fifth of
+    the time), nor later: they stay."""
+    if pytorch.is_loaded() or not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+        if pytorch.is_loaded():
+            gc.freeze()
 
 
 class Functions:
@@ -65,8 +83,9 @@ class Functions:
     def find(self, name: str) -> tuple[Function | None, bool]:
         """Returns the function of a name, None where there is none, and whether PyTorch is loaded."""
         if name not in self._found:
-            self._found[name] = self._find(name)
-            self._pytorch.meet()
+            with _without_collector():
+                self._found[name] = self._find(name)
+                self._pytorch.meet()
         return self._found[name], pytorch.is_loaded()
 
     def names(self) -> list[str]:

@@ -50,8 +50,52 @@ local function plan(r, t, s) -- whether three loops are enough
    return true
 end
 
+-- Rows of neighbouring elements that lie apart are put one after the other first: LuaJIT enters a loop anew for each row,
+-- which costs more than copying it. Rooms for that, by type and tensor.
+local BLOCK = 8 -- elements of a row; fewer are as fast one by one
+local ROWS = 8192 -- elements; so many new views cost about as much in Python as here
+local rooms = {}
+local function room(T, which)
+   local key = 4 * T.code + which
+   if not rooms[key] then
+      local array = ffi.new(T.array, ROWS)
+      rooms[key] = { pointer = ffi.cast(T.pointer, array), array = array }
+   end
+   return rooms[key].pointer
+end
+
+local function gather(T, which, p, step2, step3)
+   local together, at, n1, n2, n3 = room(T, which), 0, turns[1], turns[2], turns[3]
+   local bytes = n1 * T.size
+   for i3 = 0, n3 - 1 do
+      for i2 = 0, n2 - 1 do
+         ffi.copy(together + at, p + (i3 * step3 + i2 * step2), bytes)
+         at = at + n1
+      end
+   end
+   return together
+end
+
+local function scatter(T, together, p, step2, step3)
+   local at, n1, n2, n3 = 0, turns[1], turns[2], turns[3]
+   local bytes = n1 * T.size
+   for i3 = 0, n3 - 1 do
+      for i2 = 0, n2 - 1 do
+         ffi.copy(p + (i3 * step3 + i2 * step2), together + at, bytes)
+         at = at + n1
+      end
+   end
+end
+
+-- Whether all three lie in rows, each of r's for itself.
+local function in_rows(n)
+   local n1, n2, a2 = turns[1], turns[2], steps1[2]
+   return n1 >= BLOCK and n <= ROWS and steps1[1] == 1 and steps2[1] == 1 and steps3[1] == 1
+      and (n2 == 1 or a2 >= n1) and (turns[3] == 1 or steps1[3] >= a2 * n2)
+end
+
 local LOOPS = [[
-   local plan, count, is_contiguous, same_size, turns, steps1, steps2, steps3, tobit, abs, sqrt, floor, ceil, exp, log, sin, cos,
+   local in_rows, room, gather, scatter, few, plan, count, is_contiguous, same_size, turns, steps1, steps2, steps3, tobit, abs, sqrt, floor, ceil, exp, log, sin, cos,
       tanh = ...
    return function(r, t, s, v, n, read_x, read_y, result)
       local p, q, u = r.S.p + r.off, t.S.p + t.off, s.S.p + s.off
@@ -67,6 +111,19 @@ local LOOPS = [[
       local a1, a2, a3 = steps1[1], steps1[2], steps1[3]
       local b1, b2, b3 = steps2[1], steps2[2], steps2[3]
       local c1, c2, c3 = steps3[1], steps3[2], steps3[3]
+      if in_rows(n) then
+         local to = p
+         q = gather(t.T, 2, q, b2, b3)
+         u = s == t and q or gather(s.T, 3, u, c2, c3)
+         p = READS and gather(r.T, 1, p, a2, a3) or room(r.T, 1)
+         for i = 0, n - 1 do
+            local a, b, c = i, i, i
+            BODY
+         end
+         if WRITES then scatter(r.T, p, to, a2, a3) end
+         return true, result
+      end
+      if n > few.LIMIT then return false end
       for i3 = 0, n3 - 1 do
          for i2 = 0, n2 - 1 do
             local a, b, c = i3 * a3 + i2 * a2, i3 * b3 + i2 * b2, i3 * c3 + i2 * c2
@@ -84,7 +141,9 @@ local LOOPS = [[
 -- which is p[a] of r, X of t and Y of s; v and w: numbers. Gives whether it could, and result.
 local function loops(body)
    body = body:gsub('%f[%w]X%f[%W]', 'read_x(q, b)'):gsub('%f[%w]Y%f[%W]', 'read_y(u, c)')
-   return compiled.from_text(LOOPS:gsub('BODY', function() return body end), 'torch.few')(plan, count, is_contiguous,
+   local parts = { BODY = body, READS = tostring(body:find('read_x(p', 1, true) ~= nil),
+      WRITES = tostring(body:find('%f[%w]p%f[%W]') ~= nil) }
+   return compiled.from_text(LOOPS:gsub('%u%u%u%u+', parts), 'torch.few')(in_rows, room, gather, scatter, few, plan, count, is_contiguous,
       same_size, turns, steps1, steps2, steps3, bit.tobit, math.abs, math.sqrt, math.floor, math.ceil, math.exp, math.log,
       math.sin, math.cos, math.tanh)
 end
@@ -104,6 +163,9 @@ function few.pointwise(expression, for_whole, most)
    return function(r, t, s, v, n, w)
       if t.T ~= r.T or s.T ~= r.T or may_overlap(r, t) or may_overlap(r, s) then return false end
       if small(r, n) then return n <= few[most] and run(r, t, s, v, n, t.T.get, s.T.get, w) end
+      if most == 'LIMIT' and few.LIMIT > 0 and n <= ROWS and r.T.floating and not r.T.device and not is_contiguous(r) then
+         return run(r, t, s, v, n, t.T.get, s.T.get, w)
+      end
       return run_whole and small_whole(r, n) and run_whole(r, t, s, whole(v), n, read_whole, read_whole, whole(w))
    end
 end
@@ -139,7 +201,6 @@ local function read(p, i) return p[i] end
 
 -- The loops as copies of blocks of bytes, for tensors of one type that have such blocks.
 local COPIED_AT_ONCE = 2 ^ 18 -- bytes; from there on several threads are faster
-local BLOCK = 8               -- elements; fewer are as fast one by one
 
 -- Whether r and t, of the same sizes, are `turns` of blocks of turns[1] neighbouring elements that are worth it.
 local function in_blocks(r, t)

@@ -37,7 +37,7 @@ local memory = { records = records }
 local RELEASE_AT = 256 -- handles; and no more at a time, as arguments of one call
 local dead, ndead = {}, 0 -- handles to be released
 local freed = 0           -- bytes of storages that are gone
-local more_to_find = false -- what went led to something large that the next collection finds
+local to_find = 0         -- bytes of the storages of what is gone: if they are gone, too, the next collection finds them
 
 local function note_dead(handle)
    ndead = ndead + 1
@@ -81,6 +81,8 @@ memory.release_dead = release_dead
 local COLLECT_AT = 96 * 2 ^ 20
 local RECORD_BYTES = 1024
 local since_collection, in_use, limit = 0, 0, COLLECT_AT
+local SEARCHED_AT = 16 * 2 ^ 20 -- bytes that are worth another collection: scripts ask for one every few steps
+local round = 0 -- of collection
 
 -- Lua's own collector: at its usual pace, tens of thousands of dead tensors pile up before their memory is reused.
 local collectgarbage = collectgarbage
@@ -89,9 +91,10 @@ collectgarbage('setstepmul', 400)
 
 local function collect(times)
    for _ = 1, times do
-      more_to_find = false
+      to_find = 0
+      round = round + 1
       collectgarbage()
-      if not more_to_find then break end
+      if to_find < SEARCHED_AT then break end
    end
    release_dead()
    local bytes = take_freed()
@@ -101,8 +104,8 @@ local function collect(times)
    limit = math.max(COLLECT_AT, in_use / 2)
 end
 
--- For scripts: a full collection finds all that is dead, and gives it back at once. The first finds tensors, the next their
--- storages, the last what guards the memory of those.
+-- For scripts: a full collection finds all large memory that is dead, and gives it back at once. The first finds tensors,
+-- the next their storages, the last what guards the memory of those.
 function memory.collectgarbage(option, ...)
    if option ~= nil and option ~= 'collect' then return collectgarbage(option, ...) end
    collect(3)
@@ -225,12 +228,20 @@ local function drop(r) -- the Python view no longer matches the record
 end
 memory.drop = drop
 
+-- A storage that may be found dead is counted once in each collection.
+local function may_find(S)
+   if S.round ~= round then
+      S.round = round
+      to_find = to_find + S.capacity * S.T.size
+   end
+end
+
 local function finalize_tensor(ud)
    local r = records[ud]
    if r then
       records[ud] = nil
       drop(r)
-      if r.S and not in_block(r.S) then more_to_find = true end
+      if r.S and not in_block(r.S) then may_find(r.S) end
    end
 end
 
@@ -261,7 +272,7 @@ local function finalize_storage(ud)
       if S.removed then remove(S.removed) end
       if S.shown and not (S.parent or S.shared or in_block(S)) then -- shared: the sandbox has no threads
          S.guard = setfenv(newproxy(guard_proto), S)
-         more_to_find = true
+         may_find(S)
       else
          release_storage(S)
       end
