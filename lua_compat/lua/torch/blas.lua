@@ -6,7 +6,7 @@ local few = require 'torch.few'
 local compiled = require 'torch.compiled'
 local library = require 'torch.library'
 
-local count, may_overlap = memory.count, memory.may_overlap
+local count, may_overlap, last_offset, is_contiguous = memory.count, memory.may_overlap, memory.last_offset, memory.is_contiguous
 
 -- enabled: tests turn it off
 local blas = { enabled = true }
@@ -17,7 +17,7 @@ local GEMV = [[void %s(const char *trans, const int *m, const int *n, const REAL
    const REAL *x, const int *incx, const REAL *beta, REAL *y, const int *incy)]]
 -- Larger products go through Python, whose way costs nothing beside them.
 local MOST = 2 ^ 16 -- elements of a matrix
-local ALIGNMENT = 16 -- bytes; other addresses give other bits: kernels/alignment.py copies such matrices
+local ALIGNMENT = 16 -- bytes; other addresses give other bits: such matrices are copied, as kernels/alignment.py does
 
 local routines -- by the name of the type, found when the first product is made
 local function find()
@@ -47,21 +47,50 @@ end
 local address_type = ffi.typeof('uintptr_t')
 local function aligned(p) return tonumber(ffi.cast(address_type, p) % ALIGNMENT) == 0 end
 
+-- Room for a factor or the result, at an aligned address; it stays for the next.
+local rooms = { a = { bytes = 0 }, b = { bytes = 0 }, r = { bytes = 0 } }
+local function room_at(room, T, bytes)
+   if room.bytes < bytes then
+      room.memory, room.bytes = ffi.new('char[?]', bytes + ALIGNMENT), bytes
+      local over = tonumber(ffi.cast(address_type, room.memory) % ALIGNMENT)
+      room.p = room.memory + (over == 0 and 0 or ALIGNMENT - over)
+   end
+   return ffi.cast(T.pointer, room.p)
+end
+
+-- Where the elements of a matrix or vector are to be read: in their place if it is aligned, or copied; nil where they lie so
+-- far apart that a copy is for Python.
+local function readable(t, room)
+   local p = t.S.p + t.off
+   if aligned(p) then return p end
+   local extent = last_offset(t) - t.off + 1
+   if extent > 2 * count(t) then return nil end
+   local size = t.T.size
+   local q = room_at(room, t.T, extent * size)
+   ffi.copy(q, p, extent * size)
+   return q
+end
+
 -- Makes r what t holds; whether it could.
 local function begin_with(r, t)
    return not may_overlap(r, t) and few.copy(r, t, count(r))
 end
 
--- The same for a matrix (at a), a vector x and the elements of r, y_step apart.
-local function matrix_vector(routine, r, y_step, beta, t, alpha, a, rows, row, columns, column, x, x_step)
+-- s = beta * s + alpha * the product of a matrix, of which rows lie `row` and columns `column` apart, and a vector
+local function matrix_vector(routine, s, s_step, beta, alpha, p, rows, row, columns, column, x, x_step)
    local by_columns = row == 1 and column >= rows
-   if x_step < 1 or y_step < 1 or not (by_columns or column == 1 and row >= columns) then return false end
-   if t ~= r and beta ~= 0 and not begin_with(r, t) then return false end
    if by_columns then m[0], n[0], lda[0] = rows, columns, column else m[0], n[0], lda[0] = columns, rows, row end
-   ldb[0], ldc[0] = x_step, y_step
+   ldb[0], ldc[0] = x_step, s_step
    routine.alpha[0], routine.beta[0] = alpha, beta
-   routine.gemv(by_columns and 'n' or 't', m, n, routine.alpha, a, lda, x, ldb, routine.beta, r.S.p + r.off, ldc)
-   return true
+   routine.gemv(by_columns and 'n' or 't', m, n, routine.alpha, p, lda, x, ldb, routine.beta, s, ldc)
+end
+
+-- The same of two matrices, as BLAS sees them
+local function matrix_matrix(routine, s, s_row, beta, alpha, p, a_kind, a_step, q, b_kind, b_step, rows, inner, columns)
+   -- row by row is column by column of the transposed product
+   m[0], n[0], k[0], lda[0], ldb[0], ldc[0] = columns, rows, inner, b_step, a_step, s_row
+   routine.alpha[0], routine.beta[0] = alpha, beta
+   routine.gemm(b_kind, a_kind, m, n, k, routine.alpha, q, lda, p, ldb, routine.beta, s, ldc)
 end
 
 -- r = beta * t + alpha * a * b, of matrices, or a matrix and a vector, that have fitting sizes; the factors have no memory
@@ -72,30 +101,48 @@ function blas.product(r, beta, t, alpha, a, b)
    if not library.counts_threads() then return false end
    local rows, inner, columns, column = a[1], a[3], 1, 1
    if b.nd == 2 then columns, column = b[3], b[4] end
-   if rows * inner > MOST or inner * columns > MOST or rows * columns > MOST then return false end
+   if inner == 1 or rows * inner > MOST or inner * columns > MOST or rows * columns > MOST then return false end
    find()
    local routine = routines[T.name]
    if not routine then return false end
-   local p, q, s = a.S.p + a.off, b.S.p + b.off, r.S.p + r.off
-   if not (aligned(p) and aligned(q) and aligned(s)) then return false end
    -- As kernels/alignment.py: a single column or row is a vector.
-   if columns == 1 and (b.nd == 1 or rows > 1) then
-      if rows == 1 or inner == 1 then return false end
-      return matrix_vector(routine, r, r[2], beta, t, alpha, p, rows, a[2], inner, a[4], q, b[2])
-   end
-   if inner == 1 or r.nd ~= 2 then return false end
-   if rows == 1 then
-      if columns == 1 then return false end
-      return matrix_vector(routine, r, r[4], beta, t, alpha, q, columns, column, inner, b[2], p, a[4])
-   end
+   local times_vector, from_row = columns == 1 and (b.nd == 1 or rows > 1), b.nd == 2 and rows == 1
    local a_kind, a_step = seen(rows, a[2], inner, a[4])
-   local b_kind, b_step = seen(inner, b[2], columns, column)
-   if not a_kind or not b_kind or r[4] ~= 1 or r[2] < columns then return false end
+   local b_kind, b_step = 'n', b[2]
+   if times_vector then
+      if rows == 1 or b_step < 1 or r[2] < 1 then return false end
+   else
+      b_kind, b_step = seen(inner, b[2], columns, column)
+      if r.nd ~= 2 then return false end
+      if from_row then
+         if columns == 1 or a[4] < 1 or r[4] < 1 then return false end
+         a_kind = 'n'
+      elseif r[4] ~= 1 or r[2] < columns then
+         return false
+      end
+   end
+   if not a_kind or not b_kind then return false end
+   local in_place = aligned(r.S.p + r.off)
+   if not (in_place or is_contiguous(r)) then return false end
+   -- a matrix that a vector is multiplied with is only copied where its rows lie one after the other
+   local p = times_vector and a_kind == 't' and a.S.p + a.off or readable(a, rooms.a)
+   local q = from_row and b_kind == 'n' and b.S.p + b.off or readable(b, rooms.b)
+   if not p or not q then return false end
    if t ~= r and beta ~= 0 and not begin_with(r, t) then return false end
-   -- row by row is column by column of the transposed product
-   m[0], n[0], k[0], lda[0], ldb[0], ldc[0] = columns, rows, inner, b_step, a_step, r[2]
-   routine.alpha[0], routine.beta[0] = alpha, beta
-   routine.gemm(b_kind, a_kind, m, n, k, routine.alpha, q, lda, p, ldb, routine.beta, s, ldc)
+   local s, bytes = r.S.p + r.off, rows * columns * T.size
+   local target = s
+   if not in_place then
+      s = room_at(rooms.r, T, bytes)
+      if beta ~= 0 then ffi.copy(s, target, bytes) end
+   end
+   if times_vector then
+      matrix_vector(routine, s, r[2], beta, alpha, p, rows, a[2], inner, a[4], q, b[2])
+   elseif from_row then
+      matrix_vector(routine, s, r[4], beta, alpha, q, columns, column, inner, b[2], p, a[4])
+   else
+      matrix_matrix(routine, s, r[2], beta, alpha, p, a_kind, a_step, q, b_kind, b_step, rows, inner, columns)
+   end
+   if not in_place then ffi.copy(target, s, bytes) end
    return true
 end
 

@@ -93,10 +93,12 @@ local function products(T)
 end
 
 local function matrix(T, rows, columns)
-   local layout = random(1, 4)
+   local layout = random(1, 6)
    if layout == 1 then return torch.randn(columns, rows):type(T):t() end
    if layout == 2 then return torch.randn(rows, columns + 3):type(T):narrow(2, 2, columns) end
    if layout == 3 then return torch.randn(rows + 2, columns):type(T):narrow(1, 2, rows) end
+   if layout == 5 then return torch.randn(rows * columns + 3):type(T):narrow(1, 2, rows * columns):view(rows, columns) end
+   if layout == 6 then return torch.randn(rows * columns + 3):type(T):narrow(1, 2, rows * columns):view(columns, rows):t() end
    return torch.randn(rows, columns):type(T)
 end
 
@@ -125,7 +127,8 @@ local function larger_products(T)
    same_bits(T .. ' larger product', function()
       local part = torch.randn(rows, columns + 4):type(T):fill(2):narrow(2, random(0, 1) * 2 + 1, columns)
       return { torch.mm(a, b), t:clone():addmm(beta, alpha, a, b), torch.addmm(beta, t, alpha, a, b), torch.addmm(bias, a, b),
-         part:addmm(beta, alpha, a, b), part:mm(a, b), part:addmm(bias, a, b) }
+         part:addmm(beta, alpha, a, b), part:mm(a, b), part:addmm(bias, a, b), matrix(T, rows, columns):addmm(beta, alpha, a, b),
+         matrix(T, rows, columns):mm(a, b) }
    end)
    local x, y = matrix(T, 2, 70 * inner)[1]:narrow(1, 1, 70 * inner), torch.randn(rows, 3):type(T):select(2, random(1, 3))
    if random(1, 2) == 1 then x = x:narrow(1, 1, inner) else x = torch.randn(inner, 2):type(T):select(2, 1) end
