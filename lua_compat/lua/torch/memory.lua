@@ -389,18 +389,6 @@ function memory.map_storage(T, filename, shared, n)
    return push_storage(T, S), S
 end
 
--- Makes a storage ready for use by other Lua states, too: its memory stays where it is until the last of them drops it.
--- Returns what stands for it in Python: handle, elements before the first, elements.
-function memory.pin(S)
-   local pinned, h = S, storage_handle(S)
-   while pinned do
-      if pinned.blocks == large then python.release_slab(address_of(pinned.p)) end -- the handle holds it, too
-      pinned.fixed, pinned.shared, pinned.blocks = true, true, nil
-      pinned = pinned.parent
-   end
-   return h, S.base, S.n
-end
-
 -- Gives a storage without memory the memory of another Lua state's storage.
 function memory.adopt(S, handle, address, base, n)
    S.h, S.base, S.n, S.capacity, S.blocks = handle, base, n, n, nil
@@ -710,6 +698,28 @@ local function root(S)
    return S
 end
 memory.root = root
+
+-- The address of a storage's memory, for a script, which may keep it.
+function memory.pointer(S)
+   if S.blocks then S.pointed = true end
+   if S.parent then root(S).pointed = true end
+   return S.p
+end
+
+-- Makes a storage ready for use by other Lua states, too: its memory stays where it is until the last of them drops it.
+-- Returns what stands for it in Python: handle, elements before the first, elements. A block would never come back: its
+-- elements move, unless a script has their address.
+function memory.pin(S)
+   local top = root(S)
+   if in_block(top) and not top.pointed then leave_block(top, top.capacity, true) end
+   local pinned, h = S, storage_handle(S)
+   while pinned do
+      if pinned.blocks == large then python.release_slab(address_of(pinned.p)) end -- the handle holds it, too
+      pinned.fixed, pinned.shared, pinned.blocks = true, true, nil
+      pinned = pinned.parent
+   end
+   return h, S.base, S.n
+end
 
 -- The same for a kernel that may resize the tensor: that takes memory which Python requested.
 function memory.resizable_handle(r)

@@ -101,7 +101,7 @@ function Storage:totable()
 end
 
 -- A pointer to the first element, as LuaJIT's FFI has it.
-function Storage:data() return check(self, 1).p end
+function Storage:data() return memory.pointer(check(self, 1)) end
 
 -- The bytes of a Char or Byte storage as a string, or the other way round.
 local function string_of(self, text)

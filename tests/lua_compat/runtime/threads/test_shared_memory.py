@@ -198,3 +198,51 @@ def test_a_thread_sees_that_another_counts(tmp_path: Path) -> None:
         """,
     )
     assert (code, out) == (0, "1\n")
+
+
+def test_memory_that_was_sent_comes_back(tmp_path: Path) -> None:
+    run_lua(
+        tmp_path,
+        """
+        local function resident_mb()
+            for line in io.lines('/proc/self/status') do
+                local kb = line:match('^VmRSS:%s+(%d+)')
+                if kb then return tonumber(kb) / 1024 end
+            end
+        end
+        local pool = threads.Threads(1)
+        local text = ('x'):rep(20000)
+        local function run(jobs)
+            for i = 1, jobs do
+                pool:addjob(function() return #text end, function(n) assert(n == 20000) end)
+            end
+            pool:synchronize()
+        end
+        run(100)
+        local before = resident_mb()
+        run(2000)
+        local grown = resident_mb() - before
+        assert(grown < 25, grown) -- together they are 40 MB
+        pool:terminate()
+        """,
+    )
+
+
+def test_addresses_that_a_script_has_stay_those_of_shared_tensors(tmp_path: Path) -> None:
+    run_lua(
+        tmp_path,
+        """
+        threads.Threads.serialization(SHARED)
+        local pool = threads.Threads(1)
+        local known, unknown = torch.DoubleTensor(4):fill(1), torch.DoubleTensor(4):fill(1)
+        local part, address = unknown:narrow(1, 2, 2), known:data()
+        pool:addjob(function() known:fill(5) unknown:fill(6) end)
+        pool:synchronize()
+        address[0] = 7
+        assert(known[1] == 7 and known[2] == 5 and unknown[1] == 6 and part:sum() == 12)
+        part:fill(9)
+        pool:addjob(function() return unknown:sum() end, function(sum) assert(sum == 30) end)
+        pool:synchronize()
+        pool:terminate()
+        """,
+    )
