@@ -24,34 +24,34 @@ typedef struct {
     long next;                              /* row that nobody has taken */
 } depthwise_job;
 
-/* The kernel's extents and column stride: constants where the compiler is to unroll the loops over them. */
+/* The kernel's extents, and the stride and dilation along a row: constants where the compiler is to unroll the
+   loops over them, and to load once what several outputs are made from. */
 typedef struct {
-    long kernel[2], stride;
+    long kernel[2], stride, dilation;
 } geometry;
 
 /* So many neighbouring outputs of some channels, the first of which has its first tap at image. Of the taps those
    from top to bottom and from left to right lie within the image. */
-INLINE void sum_taps(const depthwise_job *job, geometry g, const REAL *image, const REAL *weight, const REAL *bias,
-                     REAL *out, int count, long top, long bottom, long left, long right, long lanes) {
+INLINE void sum_taps(const depthwise_job *job, geometry g, const REAL *image, long c, REAL *out, int count, long top,
+                     long bottom, long left, long right, long lanes) {
     vector sums[TOGETHER];
-    const vector start = bias ? load(bias, lanes) : (vector){0};
-    const long step = job->dilation[1] * job->strides[2];
+    const vector start = job->bias ? load(job->bias + c, lanes) : (vector){0};
 #pragma GCC unroll 4
     for (int n = 0; n < count; n++) sums[n] = start;
 #pragma GCC unroll 3
     for (long i = top; i < bottom; i++) {
-        const REAL *row = image + i * job->dilation[0] * job->strides[1];
+        const REAL *row = image + c + i * job->dilation[0] * job->strides[1];
 #pragma GCC unroll 3
         for (long j = left; j < right; j++) {
-            const vector tap = load(weight + (i * g.kernel[1] + j) * job->channels, lanes);
+            const vector tap = load(job->weight + (i * g.kernel[1] + j) * job->channels + c, lanes);
 #pragma GCC unroll 4
             for (int n = 0; n < count; n++)
-                sums[n] += tap * load(row + j * step + n * g.stride * job->strides[2], lanes);
+                sums[n] += tap * load(row + (j * g.dilation + n * g.stride) * job->strides[2], lanes);
         }
     }
 #pragma GCC unroll 4
     for (int n = 0; n < count; n++)
-        store(out + n * job->out_strides[2], job->relu ? rectified(sums[n]) : sums[n], lanes);
+        store(out + n * job->out_strides[2] + c, job->relu ? rectified(sums[n]) : sums[n], lanes);
 }
 
 /* Of taps that start at the given place, the first within the image and the one behind the last. */
@@ -61,28 +61,41 @@ INLINE void within(long start, long taps, long dilation, long size, long *from, 
     if (*from > *to) *from = *to;
 }
 
-INLINE void convolve_some(const depthwise_job *job, geometry g, const REAL *image, REAL *out, long row, long c,
-                          long lanes) {
+/* The same for all channels. */
+INLINE void sum_all(const depthwise_job *job, geometry g, const REAL *image, REAL *out, int count, long top,
+                    long bottom, long left, long right) {
+    long c = 0;
+    for (; c + LANES <= job->channels; c += LANES)
+        sum_taps(job, g, image, c, out, count, top, bottom, left, right, LANES);
+    if (c < job->channels) sum_taps(job, g, image, c, out, count, top, bottom, left, right, job->channels - c);
+}
+
+/* In the order of memory, several pixels at a time. */
+INLINE void convolve_row(const depthwise_job *job, geometry g, const REAL *image, REAL *out, long row) {
+    const long rows = g.kernel[0], taps = g.kernel[1], reach = (taps - 1) * g.dilation;
     const long y = row * job->stride[0] - job->padding[0];
-    const REAL *from = image + y * job->strides[1] + c, *bias = job->bias ? job->bias + c : NULL;
     long top, bottom;
-    within(y, g.kernel[0], job->dilation[0], job->height, &top, &bottom);
+    within(y, rows, job->dilation[0], job->height, &top, &bottom);
+    const int whole = top == 0 && bottom == rows;
     for (long column = 0; column < job->out_width;) {
         const long x = column * g.stride - job->padding[1];
-        const long reach = (g.kernel[1] - 1) * job->dilation[1];
-        const REAL *first = from + x * job->strides[2];
-        REAL *to = out + column * job->out_strides[2] + c;
-        const int together = x >= 0 && column + TOGETHER <= job->out_width
-                             && x + (TOGETHER - 1) * g.stride + reach < job->width;
-        if (together && top == 0 && bottom == g.kernel[0]) {
-            sum_taps(job, g, first, job->weight + c, bias, to, TOGETHER, 0, g.kernel[0], 0, g.kernel[1], lanes);
+        const REAL *first = image + y * job->strides[1] + x * job->strides[2];
+        REAL *to = out + column * job->out_strides[2];
+        if (x >= 0 && column + TOGETHER <= job->out_width
+            && x + (TOGETHER - 1) * g.stride + reach < job->width) {
+            if (whole) sum_all(job, g, first, to, TOGETHER, 0, rows, 0, taps);
+            else sum_all(job, g, first, to, TOGETHER, top, bottom, 0, taps);
             column += TOGETHER;
-        } else {
-            long left, right;
-            within(x, g.kernel[1], job->dilation[1], job->width, &left, &right);
-            sum_taps(job, g, first, job->weight + c, bias, to, 1, top, bottom, left, right, lanes);
-            column++;
+            continue;
         }
+        long left, right;
+        within(x, taps, g.dilation, job->width, &left, &right);
+        /* The usual edges, with constants: loops over variable taps take far longer. */
+        if (whole && left == 0 && right == taps) sum_all(job, g, first, to, 1, 0, rows, 0, taps);
+        else if (whole && left == 1 && right == taps) sum_all(job, g, first, to, 1, 0, rows, 1, taps);
+        else if (whole && left == 0 && right == taps - 1) sum_all(job, g, first, to, 1, 0, rows, 0, taps - 1);
+        else sum_all(job, g, first, to, 1, top, bottom, left, right);
+        column++;
     }
 }
 
@@ -90,20 +103,16 @@ INLINE void convolve_all(depthwise_job *job, geometry g) {
     const long rows = job->out_height, count = job->images * rows;
     long unit, last;
     while (take(&job->next, job->at_once, count, &unit, &last)) {
-        for (; unit < last; unit++) {
-            const REAL *image = job->image + unit / rows * job->strides[0];
-            REAL *out = job->out + unit / rows * job->out_strides[0] + unit % rows * job->out_strides[1];
-            long c = 0;
-            for (; c + LANES <= job->channels; c += LANES)
-                convolve_some(job, g, image, out, unit % rows, c, LANES);
-            if (c < job->channels) convolve_some(job, g, image, out, unit % rows, c, job->channels - c);
-        }
+        for (; unit < last; unit++)
+            convolve_row(job, g, job->image + unit / rows * job->strides[0],
+                         job->out + unit / rows * job->out_strides[0] + unit % rows * job->out_strides[1],
+                         unit % rows);
     }
 }
 
 void depthwise(depthwise_job *job) {
-    const int small = job->kernel[0] == 3 && job->kernel[1] == 3;
-    if (small && job->stride[1] == 1) convolve_all(job, (geometry){{3, 3}, 1});
-    else if (small && job->stride[1] == 2) convolve_all(job, (geometry){{3, 3}, 2});
-    else convolve_all(job, (geometry){{job->kernel[0], job->kernel[1]}, job->stride[1]});
+    const int small = job->kernel[0] == 3 && job->kernel[1] == 3 && job->dilation[1] == 1;
+    if (small && job->stride[1] == 1) convolve_all(job, (geometry){{3, 3}, 1, 1});
+    else if (small && job->stride[1] == 2) convolve_all(job, (geometry){{3, 3}, 2, 1});
+    else convolve_all(job, (geometry){{job->kernel[0], job->kernel[1]}, job->stride[1], job->dilation[1]});
 }

@@ -1,0 +1,99 @@
+"""Compares inference on a CPU, in one process: the engine, PyTorch, ONNX Runtime and OpenVINO.
+
+    python benchmarks/cpu_inference.py [--nets resnet50_v1 ...] [--batch 1 16] [--threads 2] [--rounds 15]
+
+Every peer runs the same net (its running statistics set) on the same input. The peers take turns, each for a
+tenth of a second or one pass; the figures are medians over all rounds in ms per image, the error is the
+largest difference from PyTorch's output over its largest value. The last two need the extra "runtimes". On a
+machine that is never quiet, ``--threads 1 --clock cpu`` shows the CPU time of one thread, which others
+hardly change.
+"""
+
+import argparse
+import contextlib
+import copy
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+NETS = ["resnet50_v1", "mobilenet1.0", "googlenet", "vgg16"]
+PEERS = ["auto", "channels-last", "onnxruntime", "openvino"]
+TURN = 0.1  # seconds
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--nets", nargs="+", default=NETS)
+    parser.add_argument("--batch", type=int, nargs="+", default=[1, 16])
+    parser.add_argument(
+        "--peers", nargs="+", default=PEERS, help="backends of the studies; the first is ours"
+    )
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--clock", choices=("wall", "cpu"), default="wall")
+    options = parser.parse_args()
+    clock = time.perf_counter if options.clock == "wall" else time.process_time
+    speed_ups = []
+    for net in options.nets:
+        for batch in options.batch:
+            found = compare(net, batch, options.peers, options.threads, options.rounds, clock)
+            ours, *others = (ms for ms, _ in found.values())
+            cells = ", ".join(f"{peer} {ms:.2f} (error {error:.0e})" for peer, (ms, error) in found.items())
+            told = ""
+            if others:
+                speed_ups.append(min(others) / ours)
+                told = f"; best of the others / {options.peers[0]}: {speed_ups[-1]:.2f}"
+            print(f"{net}, batch {batch}, ms/image: {cells}{told}", flush=True)
+    if speed_ups:
+        print(f"geometric mean: {statistics.geometric_mean(speed_ups):.2f}")
+
+
+def compare(
+    net: str, batch: int, peers: list[str], threads: int, rounds: int, clock: Callable[[], float]
+) -> dict[str, tuple[float, float]]:
+    """Returns each peer's median ms per image and the error of its output."""
+    import torch
+
+    from convnet_benchmarks.workload.backends import BACKENDS
+    from convnet_benchmarks.workload.inputs import build_for_inference, sample_batch
+    from convnet_benchmarks.workload.kernels import open_kernels
+    from nets import registry
+
+    torch.set_num_threads(threads)
+    found = registry.find(net)
+    module = build_for_inference(found, 1).eval()
+    input = sample_batch(found, batch, 1)
+    with torch.inference_mode():
+        exact = module(input)
+
+    def error(output: Any) -> float:
+        first = output if isinstance(output, torch.Tensor) else output[0]
+        return float((first - exact).abs().max() / exact.abs().max())
+
+    with contextlib.ExitStack() as stack:
+        runs, samples = {}, {}
+        for peer in peers:
+            own, given = copy.deepcopy(module), input.clone()
+            opened = stack.enter_context(open_kernels(BACKENDS[peer], own, given, training=False))
+            runs[peer], samples[peer] = opened.infer, []
+        errors = {peer: error(run()) for peer, run in runs.items()}
+        for _ in range(rounds):
+            for peer, run in runs.items():
+                run()  # what it keeps in caches is its own
+                passes, begun, started = 0, time.perf_counter(), clock()
+                while passes == 0 or time.perf_counter() - begun < TURN:
+                    run()
+                    passes += 1
+                samples[peer].append((clock() - started) * 1e3 / passes / batch)
+    return {peer: (statistics.median(taken), errors[peer]) for peer, taken in samples.items()}
+
+
+if __name__ == "__main__":
+    main()
