@@ -330,10 +330,10 @@ function few.fill(r, v, n)
    return true
 end
 
--- The index p[k], which was found to be one of 1 to last before: the memory that is written may be its own.
-function few.place(p, k, last)
+-- The index p[k], which was found to be one of 1 (or `first`) to last before: the memory that is written may be its own.
+function few.place(p, k, last, first)
    local at = tonumber(p[k])
-   if at >= 1 and at <= last then return at end
+   if at >= (first or 1) and at <= last then return at end
    error('an index that lies where a result is written became invalid', 0)
 end
 

@@ -213,6 +213,28 @@ local function soft_maxima(T)
    end
 end
 
+local function pooling(T)
+   local image = random(1, 2) == 1 and torch.randn(random(1, 3), random(1, 4), random(4, 9), random(4, 9)) or torch.randn(3, random(4, 9), 7)
+   image = image:type(T)
+   local span, step, padding, by_ceil = random(1, 3), random(1, 3), random(0, 1), random(1, 2) == 1
+   local wrong = random(1, 4) == 1
+   both_ways(T .. ' SpatialMaxPooling', function()
+      local module = nn.SpatialMaxPooling(span, span, step, step, math.min(padding, math.floor(span / 2)), 0):type(T)
+      if by_ceil then module:ceil() end
+      local y = module:forward(image)
+      local gradient = torch.randn(y:size()):type(T)
+      if wrong then module.indices:view(-1)[random(1, y:nElement())] = ({ 0, 1000, -3 })[random(1, 3)] end
+      return y, module:updateGradInput(image, gradient)
+   end)
+   local sequence = (random(1, 2) == 1 and torch.randn(random(1, 3), random(4, 9), random(1, 5)) or torch.randn(random(4, 9), 3)):type(T)
+   both_ways(T .. ' TemporalMaxPooling', function()
+      local module = nn.TemporalMaxPooling(span, step):type(T)
+      local y = module:forward(sequence)
+      if wrong then module.indices:view(-1)[random(1, y:nElement())] = ({ span, 1000, -3 })[random(1, 3)] end
+      return y, module:updateGradInput(sequence, torch.randn(y:size()):type(T))
+   end)
+end
+
 local function lookup(T)
    local rows, columns = random(2, 6), random(1, 5)
    local index = torch.LongTensor(random(1, 6)):random(rows)
@@ -289,6 +311,7 @@ for _ = 1, rounds do
       criterions(TYPES[k])
       lookup(TYPES[k])
       soft_maxima(TYPES[k])
+      pooling(TYPES[k])
       transfers(TYPES[k])
    end
 end
