@@ -4,7 +4,8 @@ import argparse
 import json
 import os
 import signal
-import time
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,9 @@ import pytest
 from convnet_benchmarks.cli import main
 from convnet_benchmarks.commands.ops.show import mean_of_runs, tables
 from convnet_benchmarks.results.load import load
-from tests.helpers.commands import run_python, started_python
+from tests.helpers.commands import default_ctrl_c, run_python
 from tests.helpers.fake_gpu import START
+from tests.helpers.places import ROOT
 
 COMMAND = ("-m", "convnet_benchmarks", "ops")
 SMALL = ("--batch-sizes", "1,3", "--passes", "2", "--threads", "1", "--devices", "cpu")
@@ -109,16 +111,24 @@ def test_an_interruption_keeps_the_finished_runs(
 @pytest.mark.slow
 def test_ctrl_c_keeps_the_finished_runs(tmp_path: Path) -> None:
     path = tmp_path / "ops.json"
-    with started_python(
-        *COMMAND, *SMALL, "--runs", "1000", "--json", path,
-        own_session=True,  # so that Ctrl-C reaches this command's processes and not the tests
-        environment={"OMP_NUM_THREADS": "1"},
-    ) as program:  # fmt: skip
-        time.sleep(12)
-        os.killpg(program.pid, signal.SIGINT)
-        done = program.finish()
-    assert done.returncode == 130 and done.stderr == "convnet-benchmarks ops: interrupted\n"
-    assert "Total time" in done.stdout
+    with subprocess.Popen(
+        [sys.executable, *COMMAND, *SMALL, "--runs", "1000", "--json", str(path)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,  # so that Ctrl-C reaches this command's processes and not the tests
+        preexec_fn=default_ctrl_c,
+    ) as program:
+        assert program.stdout is not None and program.stderr is not None
+        for line in program.stderr:
+            if line.startswith("[2/1000]"):  # the first run has ended
+                os.killpg(program.pid, signal.SIGINT)
+                break
+        said = program.stderr.read()
+        shown = program.stdout.read()
+    assert program.returncode == 130 and said.endswith("convnet-benchmarks ops: interrupted\n")
+    assert "Traceback" not in said and "Total time" in shown
     result = json.loads(path.read_text())
     assert result["status"] == "interrupted" and result["runs"]
 

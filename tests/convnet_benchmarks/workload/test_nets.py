@@ -110,7 +110,10 @@ def test_a_torch7_model(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("lenet", r"option --net: unknown net 'lenet' \(did you mean .*\?\); accepted: a name of benchmark.py"),
+        (
+            "lenet",
+            r"option --net: unknown net 'lenet' \(did you mean .*\?\); accepted: a name of benchmark.py",
+        ),
         (
             "zoo_missing:net",
             r"cannot import 'zoo_missing': ModuleNotFoundError: No module named 'zoo_missing'$",
