@@ -32,9 +32,10 @@ _SANDBOXED = frozenset(
 
 
 @contextmanager
-def _without_collector() -> Iterator[None]:
+def _without_collector(own_process: bool) -> Iterator[None]:
     """Loads PyTorch without Python's collector, which would look at its objects again and again (a fifth of
-    the time), nor later: they stay."""
+    the time). ``own_process``: nor does it later, as they stay; a program around the script may have others.
+    """
     if pytorch.is_loaded() or not gc.isenabled():
         yield
         return
@@ -43,7 +44,7 @@ def _without_collector() -> Iterator[None]:
         yield
     finally:
         gc.enable()
-        if pytorch.is_loaded():
+        if own_process and pytorch.is_loaded():
             gc.freeze()
 
 
@@ -62,6 +63,7 @@ class Functions:
         first_seed: int | None, sandboxed: bool, in_thread: bool, notes: bool,
     ) -> None:  # fmt: skip
         self._pytorch, self._sandboxed, self._notes = side, sandboxed, notes
+        self._own_process = crew.owns_process
         self._for_threads = crew.functions(lambda: side.handles, new_state)
         self._light: dict[str, Function] = {
             "exit": crew.exit_from_thread if in_thread else _exit,
@@ -83,7 +85,7 @@ class Functions:
     def find(self, name: str) -> tuple[Function | None, bool]:
         """Returns the function of a name, None where there is none, and whether PyTorch is loaded."""
         if name not in self._found:
-            with _without_collector():
+            with _without_collector(self._own_process):
                 self._found[name] = self._find(name)
                 self._pytorch.meet()
         return self._found[name], pytorch.is_loaded()

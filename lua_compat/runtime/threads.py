@@ -52,7 +52,7 @@ class Crew:
     """
 
     def __init__(self, *, owns_process: bool = False) -> None:
-        self._owns_process = owns_process
+        self.owns_process = owns_process
         self._ending = Ending()
         self._numbers = count(FIRST_NUMBER)
         self._lock = threading.Lock()
@@ -67,7 +67,7 @@ class Crew:
         """Ends the threads that still run: with the process, where it is the script's own."""
         with self._lock:
             running = [thread for thread in self._threads.values() if thread.is_alive()]
-        if running and self._owns_process:
+        if running and self.owns_process:
             end_process(exit_code)
         self._ending.end(Stopped())
         for thread in running:
@@ -75,7 +75,7 @@ class Crew:
 
     def exit_from_thread(self, exit_code: int) -> None:
         """Ends the whole script: ``os.exit`` of a thread."""
-        if self._owns_process:
+        if self.owns_process:
             end_process(exit_code)
         self._ending.end(SystemExit(exit_code))
         raise SystemExit(exit_code)
