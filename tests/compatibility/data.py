@@ -96,11 +96,13 @@ def _save(path: Path, value: object, ascii_form: bool = False) -> None:
     t7.save(path, value, format="ascii" if ascii_form else "binary")
 
 
-def link(name: str) -> Maker:
-    """A link to the folder itself: a package that finds its files under its own name."""
+def installed(name: str, *folders: str) -> Maker:
+    """A package as LuaRocks installs it: found under its name, the files of ``folders`` beside the rest."""
 
     def make(folder: Path, seed: int) -> None:
         (folder / name).symlink_to(".")
+        for file in (file for inside in folders for file in (folder / inside).glob("*.lua")):
+            (folder / file.name).symlink_to(file.relative_to(folder))
 
     return make
 

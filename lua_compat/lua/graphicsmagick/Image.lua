@@ -361,9 +361,7 @@ function Image:rotate(degrees, r, g, b)
    if turns == 2 then return self:flip():flop() end
    if turns == 1 then return take(self, reversed(pixels:transpose(1, 2):contiguous(), 2)) end
    if turns == 3 then return take(self, reversed(pixels:transpose(1, 2):contiguous(), 1)) end
-   local angle = math.rad(degrees)
-   local c, s = math.cos(angle), math.sin(angle)
-   return change(self, 'magick_affine', torch.DoubleTensor{ c, s, -s, c }, color(r, g, b))
+   return change(self, 'magick_rotate', math.rad(degrees), color(r, g, b))
 end
 
 -- tx, ty, by which the whole would be moved, change nothing: the result begins where the picture does.

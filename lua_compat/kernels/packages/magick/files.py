@@ -92,7 +92,7 @@ def magick_read(out: Out, source: str, is_path: bool, columns: float, rows: floa
         int(mode == "P"),
         int(mode == "CMYK"),
         bits,
-        float(info.get("gamma") or 0),
+        float(np.float32(info.get("gamma") or 0)),  # in single precision
     )
     words = " ".join(map(str, (*said, *map(len, profiles))))
     return f"{words}\n{b''.join(profiles).decode('latin-1')}"

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from torch import Tensor
@@ -10,7 +11,14 @@ from lua_compat.kernels.arrays import array_of
 from lua_compat.kernels.packages.magick.quanta import MOST, give, rounded, weighed
 from lua_compat.kernels.results import Out
 
-__all__ = ["magick_affine", "magick_blur", "magick_compose", "magick_sharpen", "magick_unsharp"]
+__all__ = [
+    "magick_affine",
+    "magick_blur",
+    "magick_compose",
+    "magick_rotate",
+    "magick_sharpen",
+    "magick_unsharp",
+]
 SANDBOXED = __all__
 
 _FINER = 3  # points of a Gaussian for each pixel of a blur
@@ -160,14 +168,36 @@ def magick_affine(out: Out, picture: Tensor, matrix: Tensor, background: Tensor)
     corners need, so that moving the whole would change nothing.
     """
     sx, rx, ry, sy = array_of(matrix).tolist()
-    pixels = array_of(picture)
-    height, width = pixels.shape[:2]
     forward = np.array([[sx, ry], [rx, sy]])
     if abs(np.linalg.det(forward)) < 1e-9:
         raise ValueError("graphicsmagick: an affine transform that has no inverse")
-    corners = forward @ np.array([[0, width, 0, width], [0, 0, height, height]], float)
+    corners = _corners(picture, forward)
     low = np.floor(corners.min(1) + 1e-6)
-    new_width, new_height = (np.ceil(corners.max(1) - 1e-6) - low).astype(int)
+    _transform(out, picture, forward, low, np.ceil(corners.max(1) - 1e-6) - low, background)
+
+
+def magick_rotate(out: Out, picture: Tensor, angle: float, background: Tensor) -> None:
+    """Turns a picture clockwise about its center, by ``angle`` in radians, by distance between four.
+
+    What is empty gets ``background`` (4 values). The result is as large as what is turned, rounded.
+    """
+    forward = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+    corners = _corners(picture, forward)
+    size = np.floor(corners.max(1) - corners.min(1) + 0.5)
+    _transform(out, picture, forward, (corners.max(1) + corners.min(1) - size) / 2, size, background)
+
+
+def _corners(picture: Tensor, forward: Any) -> Any:
+    """Returns where the corners come to: x in the first row, y in the second."""
+    height, width = picture.shape[:2]
+    return forward @ np.array([[0, width, 0, width], [0, 0, height, height]], float)
+
+
+def _transform(out: Out, picture: Tensor, forward: Any, low: Any, size: Any, background: Tensor) -> None:
+    """Gives ``out`` what ``forward`` makes of the picture, from the point ``low`` on, in ``size``."""
+    pixels = array_of(picture)
+    height, width = pixels.shape[:2]
+    new_width, new_height = size.astype(int)
     if new_width * new_height > 1 << 28:
         raise ValueError("graphicsmagick: an affine transform that makes a picture too large")
     places = np.stack(np.meshgrid(np.arange(new_width), np.arange(new_height)), -1) + 0.5 + low

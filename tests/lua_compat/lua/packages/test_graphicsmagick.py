@@ -128,3 +128,18 @@ def test_graphicsmagick_on_files(tmp_path: Path) -> None:
         """,
         str(tmp_path),
     )
+
+
+def test_turned_pictures_are_as_large_as_the_originals(tmp_path: Path) -> None:
+    """Sizes that GraphicsMagick gave a picture of 30 by 20."""
+    run_lua(
+        tmp_path,
+        """
+        local gm = require 'graphicsmagick'
+        for degrees, size in pairs{ [45] = '35x35', [30] = '36x32', [-20] = '35x29', [10] = '33x25',
+           [90] = '20x30', [100] = '25x33', [135] = '35x35' } do
+           local image = gm.Image(torch.rand(3, 20, 30), 'RGB', 'DHW'):rotate(degrees)
+           assert(('%dx%d'):format(image:size()) == size, degrees)
+        end
+        """,
+    )
