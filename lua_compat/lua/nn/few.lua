@@ -210,22 +210,25 @@ local function class_softmax_gradient(gradient, y, grad_output, name)
    local rows, classes, row, column = rows_of(y)
    local _, _, grad_row, grad_column = rows_of(grad_output)
    local p, q, u, get, factor = gradient.S.p + gradient.off, y.S.p + y.off, grad_output.S.p + grad_output.off, y.T.get, SOFT[name]
-   local logarithms = name == 'log_softmax'
-   if logarithms then
+   if name == 'log_softmax' then
       for i = 0, rows - 1 do
          for j = 0, classes - 1 do exponentials[i * classes + j] = get(q, i * row + j * column) end
       end
       exponentiate(rows * classes)
+      for i = 0, rows - 1 do
+         local sum = 0
+         for j = 0, classes - 1 do sum = sum + get(u, i * grad_row + j * grad_column) end
+         for j = 0, classes - 1 do
+            p[i * classes + j] = get(u, i * grad_row + j * grad_column) - exponentials[i * classes + j] * sum
+         end
+      end
+      return true
    end
    for i = 0, rows - 1 do
       local sum = 0
+      for j = 0, classes - 1 do sum = sum + get(u, i * grad_row + j * grad_column) * get(q, i * row + j * column) end
       for j = 0, classes - 1 do
-         local grad = get(u, i * grad_row + j * grad_column)
-         sum = sum + (logarithms and grad or grad * get(q, i * row + j * column))
-      end
-      for j = 0, classes - 1 do
-         local grad, k = get(u, i * grad_row + j * grad_column), i * classes + j
-         p[k] = logarithms and grad - exponentials[k] * sum or factor * get(q, i * row + j * column) * (grad - sum)
+         p[i * classes + j] = factor * get(q, i * row + j * column) * (get(u, i * grad_row + j * grad_column) - sum)
       end
    end
    return true
