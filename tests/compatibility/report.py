@@ -34,7 +34,7 @@ too, or where `tests/compatibility/recorded.json` has what it printed. Scripts t
 run with `--cpu-as-cuda`, and on Torch7 with `tests/compatibility/cuda_on_cpu.lua`. Times are seconds
 for all commands of a repository, with Torch7's in parentheses, on a machine that was also used by others; the
 limit of a command (`--seconds`) counts processor time, so that no row depends on what else the machine did.
-The last column is the first thing that failed.
+The last column is the first thing that failed, or why there is nothing to compare.
 
 | Repository | Licence | Lua files | Stage | Time [s] | Run on | First problem |
 |---|---|---:|---|---:|---|---|
@@ -97,7 +97,11 @@ def _time(result: Result) -> str:
 
 
 def _row(result: Result) -> str:
-    said = f"not counted: {result.not_counted}" if result.not_counted else result.problem
+    said = result.problem
+    if result.not_counted:
+        said = f"not counted: {result.not_counted}"
+    elif result.not_compared:
+        said = f"not compared: {result.not_compared}"
     name = f"[{result.name}](https://github.com/{result.name}/tree/{result.commit})"
     cells = (name, result.licence, str(result.files), result.stage, _time(result), result.date, _cell(said))
     return f"| {' | '.join(cells)} |"

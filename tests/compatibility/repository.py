@@ -28,7 +28,8 @@ class Run:
 
     ``cuda``: it wants a GPU, so th gets --cpu-as-cuda, and Torch7 cuda_on_cpu.lua.
     ``printed``: a pattern of the lines whose numbers are compared with Torch7's; None: they say
-    nothing that could be compared (times, random numbers). ``environment``: variables that the script reads.
+    nothing that could be compared, for which ``because`` gives the reason, as it does where Torch7 cannot run
+    the command. ``environment``: variables that the script reads.
     ``lines``: the script is ended after it has printed so many, because it would train for ever; it begins
     with seed 1. A word with a * stands for the first file that it fits.
     """
@@ -40,6 +41,7 @@ class Run:
     environment: Sequence[tuple[str, str]] = ()
     stdin: str = ""
     lines: int | None = None
+    because: str = ""
 
     @classmethod
     def each(
@@ -49,9 +51,12 @@ class Run:
         return [cls(pattern.format(name), folder, cuda, printed, lines=SEEDED) for name in names.split()]
 
     @classmethod
-    def code(cls, lua: str, folder: str = ".", cuda: bool = False, printed: str | None = ".*") -> "Run":
+    def code(
+        cls, lua: str, folder: str = ".", cuda: bool = False, printed: str | None = ".*", because: str = ""
+    ) -> "Run":
         """Returns a command that runs a few lines of Lua."""
-        return cls(shlex.join(["-e", f"{' '.join(lua.split())} print('{ENDED}')"]), folder, cuda, printed)
+        command = shlex.join(["-e", f"{' '.join(lua.split())} print('{ENDED}')"])
+        return cls(command, folder, cuda, printed, because=because)
 
     def ended_in(self, stdout: str) -> bool:
         """Whether all lines of ``code`` have run: th -e of Torch7 ends well where they have failed."""

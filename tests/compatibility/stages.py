@@ -80,6 +80,7 @@ class Result:
     missing: dict[str, str] = field(default_factory=dict)
     runs: list[dict[str, Any]] = field(default_factory=list)
     not_counted: str = ""
+    not_compared: str = ""  # why numbers are not compared, where all else went well
     checkpoints: list[dict[str, Any]] = field(default_factory=list)
     date: str = field(default_factory=lambda: datetime.date.today().isoformat())  # of the run
 
@@ -322,7 +323,10 @@ def _run_all(
             pairs = [f"{a} for {b}" for a, b in zip(mine, expected, strict=False) if a != b]
             record["differs"] = pairs[0] if pairs else f"{len(mine)} numbers for {len(expected)}"
     result.reach("runs to its end")
-    if compared and compared_any:
+    if not (compared and compared_any):
+        reasons = [run.because for run in repository.runs if run.because]
+        result.not_compared = next(iter(reasons), "it prints no numbers" if compared else "not recorded")
+    else:
         result.reach("bits equal" if same and equal else "numbers equal" if equal else "runs to its end")
         if not equal:
             result.fail(

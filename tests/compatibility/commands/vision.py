@@ -189,7 +189,7 @@ RUNS: dict[str, dict[str, object]] = {
         "runs": [
             Run(
                 "main.lua --model vgg --cpu --style in/1.png --content in/2.png --num_iters 3 --size 48 "
-                "--display_interval 0", lines=SEEDED,
+                "--display_interval 0", lines=SEEDED, because="it prints no numbers",
             )
         ],
     },
@@ -215,7 +215,7 @@ RUNS: dict[str, dict[str, object]] = {
         "runs": [
             Run(
                 "cnnmrf.lua -content_name 1 -style_name 1 -max_size 64 -num_res 1 -num_iter 2 -gpu 0 -backend cudnn "
-                "-print_iter 1 -save_iter 0", lines=SEEDED, cuda=True,
+                "-print_iter 1 -save_iter 0", lines=SEEDED, cuda=True, because="it prints layers and times alone",
             )
         ],
     },
@@ -314,8 +314,8 @@ RUNS: dict[str, dict[str, object]] = {
         "data": data.provider("x.t7", None, 64, 64),
         "runs": [
             Run(
-                # what its threads draw depends on which is ready first, on Torch7, too: nothing to compare
                 "train.lua", lines=SEEDED,
+                because="what its threads draw depends on which is ready first, on Torch7, too",
                 environment=tuple({
                     "dataset": "./x.t7", "data_type": "torch.FloatTensor", "model": "wide-resnet", "depth": "10",
                     "widen_factor": "1", "max_epoch": "1", "batchSize": "16", "save": "logs",
