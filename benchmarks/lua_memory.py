@@ -2,8 +2,8 @@
 
     python -m benchmarks.lua_memory [--torch7 COMMAND] [--rounds 3]
 
-Each script tells the largest resident memory of its process, as Linux has it; the output is a table of medians
-in MB. PyTorch, which some of them need, takes about 200 MB.
+Each script tells the largest resident memory of its process, as Linux has it; the output is a table of
+medians in MB. PyTorch, which some of them need, takes about 200 MB.
 """
 
 from benchmarks.lua_in_turns import medians, options
