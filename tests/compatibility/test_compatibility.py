@@ -41,6 +41,13 @@ def test_the_list_names_each_repository_once() -> None:
     assert {repository for repository, _ in ROCKS.values()} <= set(names)
 
 
+def test_commands_of_a_repository_differ() -> None:
+    """What Torch7 printed is kept by the command."""
+    for repository in REPOSITORIES:
+        commands = [run.command for run in repository.runs]
+        assert len(set(commands)) == len(commands), repository.name
+
+
 def test_data_comes_from_the_seed(tmp_path: Path) -> None:
     make = data.all_of(
         data.text("a.txt", 30), data.tensor("b.t7", 3, 2), data.mnist_of_lecun("m", 2, 1),

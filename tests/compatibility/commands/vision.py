@@ -266,7 +266,7 @@ RUNS: dict[str, dict[str, object]] = {
                     "require 'cunn' local forward = nn.Module.forward function nn.Module:forward(x) local y = forward(self, x) "
                     "print('sum', y:sum(), y:std()) return y end require 'sys' local toc = sys.toc function sys.toc() "
                     "if output then print('sum', output:sum(), output:std()) end return toc() end "
-                    f"dofile('{script}.lua')", f"torch7/{folder}", cuda=True, printed="^sum.*",
+                    f"dofile('../{folder}/{script}.lua')", f"torch7/{folder}", cuda=True, printed="^sum.*",
                 )
                 for folder, script in (
                     ("imagenet_winners", "benchmark"), ("layerwise_benchmarks", "benchmark"),
