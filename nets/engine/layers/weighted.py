@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from torch.nn import Parameter
 
 from nets.engine.choice.selection import Kernels, Selection
-from nets.engine.folding import FoldedNorm
-from nets.engine.layers.layer import Layer, gradient_of
+from nets.engine.layers.folding_layer import FoldingLayer, usable
+from nets.engine.layers.layer import gradient_of
 from nets.engine.memory import Memory
 from nets.engine.shapes import ConvolutionShape
 from nets.engine.shared_work import ByImage, Divided, add_bias_gradient
@@ -26,7 +26,7 @@ from nets.phases import FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT
 _WORKERS_POSITIONS = 1024
 
 
-class WeightedLayer(Layer):
+class WeightedLayer(FoldingLayer):
     """Convolution or Linear: a weight (out, in, ...), perhaps a bias, and one kernel per phase.
 
     Perhaps with a batch normalisation with constant statistics after it, and a second input that is added to
@@ -34,20 +34,15 @@ class WeightedLayer(Layer):
     """
 
     takes_sum = True
-    relu_in_place = True
-    divisible = True
-    writes_in_place = True
 
     def __init__(
         self, operation: Operation, inputs: list[Value], output: Value, relu: bool, memory: Memory
     ) -> None:
-        super().__init__(operation, inputs, output, relu, memory)
         found = _convolution(operation) if inputs[0].is_image else None
         parameters = (found.weight, found.bias) if found else _linear(operation)
         assert parameters is not None
-        self.weight, self.bias = parameters
+        super().__init__(operation, inputs, output, relu, memory, parameters)
         self._convolution = found.shape(inputs[0].image_shape, output.dtype) if found else None
-        self._folded: FoldedNorm | None = None
         self._kernels: Kernels = {}
         self._room = torch.empty(0)  # for the output before the sum, where the kernel cannot add to it
         # What kernels add the gradients of weight and bias to, where wanted, while they run.
@@ -61,10 +56,6 @@ class WeightedLayer(Layer):
     @classmethod
     def takes_norm(cls, operation: Operation) -> bool:
         return _convolution(operation) is not None
-
-    def fold(self, norm: nn.BatchNorm2d) -> None:
-        self._folded = FoldedNorm(self.weight, self.bias, norm, self._memory)
-        self.kind += "+BatchNorm"
 
     @property
     def _addend(self) -> Value | None:
@@ -93,6 +84,7 @@ class WeightedLayer(Layer):
         return shape is not None and shape.positions >= workers.count * _WORKERS_POSITIONS
 
     def choose_kernels(self, selection: Selection, divided: Collection[str]) -> None:
+        super().choose_kernels(selection, divided)
         if self._convolution is not None:
             self._kernels = selection.for_convolution(self.name, self._convolution, divided)
         else:
@@ -101,18 +93,6 @@ class WeightedLayer(Layer):
                 self.name, self.inputs[0].numel // features, features, outputs
             )
         self.fallback = selection.fallbacks.get(self.name, "")
-        if self._folded is not None:
-            self._folded.checked = selection.check_weights
-
-    def parameters(self) -> list[Parameter]:
-        own = [self.weight] if self.bias is None else [self.weight, self.bias]
-        return own if self._folded is None else own + self._folded.parameters()
-
-    def _constants(self) -> tuple[Tensor, Tensor | None]:
-        """Returns the weight and bias that the kernels run with."""
-        if self._folded is not None:
-            return self._folded.get()
-        return self.weight.detach(), None if self.bias is None else self.bias.detach()
 
     def of_images(self, images: slice, worker: int, part: Callable[[Value], Value]) -> "WeightedLayer":
         """Needs kernels that are divided by image; for updateOutput and updateGradInput."""
@@ -204,9 +184,7 @@ class WeightedLayer(Layer):
         grad_weight, grad_bias = self._gradients
         if self._folded is not None:
             assert grad_weight is not None and grad_bias is not None
-            for parameter, gradient in self._folded.gradients(grad_weight, grad_bias):
-                if parameter is not None and parameter.requires_grad:
-                    gradient_of(parameter, self._memory).add_(gradient)
+            self._add_to_gradients(self._folded.gradients(grad_weight, grad_bias))
         elif grad_weight is not None and grad_weight is not self.weight.grad:
             gradient_of(self.weight, self._memory).add_(grad_weight)
         self._gradients = None, None
@@ -217,8 +195,7 @@ class WeightedLayer(Layer):
         return self._kernels[phase][0]
 
     def invalidate(self) -> None:
-        if self._folded is not None:
-            self._folded.invalidate()
+        super().invalidate()
         for _, kernel in self._kernels.values():
             kernel.invalidate()
 
@@ -265,7 +242,7 @@ def _convolution(operation: Operation) -> _Convolution | None:
     else:
         return None
     weight, bias, stride, padding, dilation, groups = options
-    if not plain or pair(dilation) != (1, 1) or groups != 1 or not _usable(weight, bias):
+    if not plain or pair(dilation) != (1, 1) or groups != 1 or not usable(weight, bias):
         return None
     return _Convolution(weight, bias, pair(stride), pair(padding))
 
@@ -282,14 +259,4 @@ def _linear(operation: Operation) -> tuple[Parameter, Parameter | None] | None:
         weight, bias = given["weight"], given.get("bias")
     else:
         return None
-    return (weight, bias) if _usable(weight, bias) else None
-
-
-def _usable(weight: Any, bias: Any) -> bool:
-    """Returns whether they are plain parameters in PyTorch's usual layout (a parametrised weight is computed,
-    and not a Parameter)."""
-    return (
-        isinstance(weight, Parameter)
-        and weight.is_contiguous()
-        and (bias is None or isinstance(bias, Parameter))
-    )
+    return (weight, bias) if usable(weight, bias) else None

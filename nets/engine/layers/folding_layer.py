@@ -1,0 +1,73 @@
+"""What layers share that have a weight, and fold the batch normalisation after them into it."""
+
+from collections.abc import Collection, Iterable
+from typing import Any
+
+from torch import Tensor, nn
+from torch.nn import Parameter
+
+from nets.engine.choice.selection import Selection
+from nets.engine.folding import FoldedNorm
+from nets.engine.layers.layer import Layer, gradient_of
+from nets.engine.memory import Memory
+from nets.engine.trace import Operation
+from nets.engine.values import Value
+
+
+class FoldingLayer(Layer):
+    """A layer with a weight (out, in, ...) and perhaps a bias, perhaps followed by a normalisation."""
+
+    relu_in_place = True
+    divisible = True
+    writes_in_place = True
+
+    def __init__(
+        self,
+        operation: Operation,
+        inputs: list[Value],
+        output: Value,
+        relu: bool,
+        memory: Memory,
+        parameters: tuple[Parameter, Parameter | None],
+    ) -> None:
+        super().__init__(operation, inputs, output, relu, memory)
+        self.weight, self.bias = parameters
+        self._folded: FoldedNorm | None = None
+
+    def fold(self, norm: nn.BatchNorm2d) -> None:
+        self._folded = FoldedNorm(self.weight, self.bias, norm, self._memory)
+        self.kind += "+BatchNorm"
+
+    def choose_kernels(self, selection: Selection, divided: Collection[str]) -> None:
+        if self._folded is not None:
+            self._folded.checked = selection.check_weights
+
+    def parameters(self) -> list[Parameter]:
+        own = [self.weight] if self.bias is None else [self.weight, self.bias]
+        return own if self._folded is None else own + self._folded.parameters()
+
+    def _constants(self) -> tuple[Tensor, Tensor | None]:
+        """Returns the weight and bias that the kernels run with."""
+        if self._folded is not None:
+            return self._folded.get()
+        return self.weight.detach(), None if self.bias is None else self.bias.detach()
+
+    def _add_to_gradients(self, found: Iterable[tuple[Parameter | None, Tensor]]) -> None:
+        """Adds to the ``.grad`` of the parameters that want one."""
+        for parameter, gradient in found:
+            if parameter is not None and parameter.requires_grad:
+                gradient_of(parameter, self._memory).add_(gradient)
+
+    def invalidate(self) -> None:
+        if self._folded is not None:
+            self._folded.invalidate()
+
+
+def usable(weight: Any, bias: Any) -> bool:
+    """Returns whether they are plain parameters in PyTorch's usual layout (a parametrised weight is computed,
+    and not a Parameter)."""
+    return (
+        isinstance(weight, Parameter)
+        and weight.is_contiguous()
+        and (bias is None or isinstance(bias, Parameter))
+    )
