@@ -1,4 +1,4 @@
-"""What layers share that have a weight, and fold the batch normalisation after them into it."""
+"""The part that layers have in common whose weight takes in the batch normalisation after them."""
 
 from collections.abc import Collection, Iterable
 from typing import Any
