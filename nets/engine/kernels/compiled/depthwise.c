@@ -11,11 +11,9 @@ enum {
 
 typedef struct {
     const REAL *image;
-    long strides[3];                        /* of image, row and column */
-    long height, width;
+    layout large;
     REAL *out;
-    long out_strides[3];
-    long out_height, out_width;
+    layout small;
     const REAL *weight, *bias;              /* bias: or NULL */
     long images, channels;
     long kernel[2], stride[2], padding[2], dilation[2];
@@ -40,25 +38,18 @@ INLINE void sum_taps(const depthwise_job *job, geometry g, const REAL *image, lo
     for (int n = 0; n < count; n++) sums[n] = start;
 #pragma GCC unroll 3
     for (long i = top; i < bottom; i++) {
-        const REAL *row = image + c + i * job->dilation[0] * job->strides[1];
+        const REAL *row = image + c + i * job->dilation[0] * job->large.strides[1];
 #pragma GCC unroll 3
         for (long j = left; j < right; j++) {
             const vector tap = load(job->weight + (i * g.kernel[1] + j) * job->channels + c, lanes);
 #pragma GCC unroll 4
             for (int n = 0; n < count; n++)
-                sums[n] += tap * load(row + (j * g.dilation + n * g.stride) * job->strides[2], lanes);
+                sums[n] += tap * load(row + (j * g.dilation + n * g.stride) * job->large.strides[2], lanes);
         }
     }
 #pragma GCC unroll 4
     for (int n = 0; n < count; n++)
-        store(out + n * job->out_strides[2] + c, job->relu ? rectified(sums[n]) : sums[n], lanes);
-}
-
-/* Of taps that start at the given place, the first within the image and the one behind the last. */
-INLINE void within(long start, long taps, long dilation, long size, long *from, long *to) {
-    *from = start < 0 ? (-start + dilation - 1) / dilation : 0;
-    *to = start + (taps - 1) * dilation < size ? taps : size > start ? (size - start + dilation - 1) / dilation : 0;
-    if (*from > *to) *from = *to;
+        store(out + n * job->small.strides[2] + c, job->relu ? rectified(sums[n]) : sums[n], lanes);
 }
 
 /* The same for all channels. */
@@ -75,21 +66,21 @@ INLINE void convolve_row(const depthwise_job *job, geometry g, const REAL *image
     const long rows = g.kernel[0], taps = g.kernel[1], reach = (taps - 1) * g.dilation;
     const long y = row * job->stride[0] - job->padding[0];
     long top, bottom;
-    within(y, rows, job->dilation[0], job->height, &top, &bottom);
+    within(y, rows, job->dilation[0], job->large.height, &top, &bottom);
     const int whole = top == 0 && bottom == rows;
-    for (long column = 0; column < job->out_width;) {
+    for (long column = 0; column < job->small.width;) {
         const long x = column * g.stride - job->padding[1];
-        const REAL *first = image + y * job->strides[1] + x * job->strides[2];
-        REAL *to = out + column * job->out_strides[2];
-        if (x >= 0 && column + TOGETHER <= job->out_width
-            && x + (TOGETHER - 1) * g.stride + reach < job->width) {
+        const REAL *first = image + y * job->large.strides[1] + x * job->large.strides[2];
+        REAL *to = out + column * job->small.strides[2];
+        if (x >= 0 && column + TOGETHER <= job->small.width
+            && x + (TOGETHER - 1) * g.stride + reach < job->large.width) {
             if (whole) sum_all(job, g, first, to, TOGETHER, 0, rows, 0, taps);
             else sum_all(job, g, first, to, TOGETHER, top, bottom, 0, taps);
             column += TOGETHER;
             continue;
         }
         long left, right;
-        within(x, taps, g.dilation, job->width, &left, &right);
+        within(x, taps, g.dilation, job->large.width, &left, &right);
         /* The usual edges, with constants: loops over variable taps take far longer. */
         if (whole && left == 0 && right == taps) sum_all(job, g, first, to, 1, 0, rows, 0, taps);
         else if (whole && left == 1 && right == taps) sum_all(job, g, first, to, 1, 0, rows, 1, taps);
@@ -100,12 +91,12 @@ INLINE void convolve_row(const depthwise_job *job, geometry g, const REAL *image
 }
 
 INLINE void convolve_all(depthwise_job *job, geometry g) {
-    const long rows = job->out_height, count = job->images * rows;
+    const long rows = job->small.height, count = job->images * rows;
     long unit, last;
     while (take(&job->next, job->at_once, count, &unit, &last)) {
         for (; unit < last; unit++)
-            convolve_row(job, g, job->image + unit / rows * job->strides[0],
-                         job->out + unit / rows * job->out_strides[0] + unit % rows * job->out_strides[1],
+            convolve_row(job, g, job->image + unit / rows * job->large.strides[0],
+                         job->out + unit / rows * job->small.strides[0] + unit % rows * job->small.strides[1],
                          unit % rows);
     }
 }

@@ -19,13 +19,9 @@ _Long, _Pointer = ctypes.c_long, ctypes.c_void_p
 class _Job(ctypes.Structure):
     _fields_ = [
         ("image", _Pointer),
-        ("strides", _Long * 3),
-        ("height", _Long),
-        ("width", _Long),
+        ("large", library.Layout),
         ("out", _Pointer),
-        ("out_strides", _Long * 3),
-        ("out_height", _Long),
-        ("out_width", _Long),
+        ("small", library.Layout),
         ("weight", _Pointer),
         ("bias", _Pointer),
         ("images", _Long),
@@ -54,17 +50,11 @@ class CompiledDepthwise:
 
     def forward(self, x: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool) -> None:
         by_tap = self._by_tap.get(weight, _by_tap)
-        library.check_channels(x)
-        library.check_channels(out)
         job = _Job(
             image=x.data_ptr(),
-            strides=x.stride()[:3],
-            height=x.shape[1],
-            width=x.shape[2],
+            large=library.layout(x),
             out=out.data_ptr(),
-            out_strides=out.stride()[:3],
-            out_height=out.shape[1],
-            out_width=out.shape[2],
+            small=library.layout(out),
             weight=by_tap.data_ptr(),
             bias=None if bias is None else bias.data_ptr(),
             images=x.shape[0],

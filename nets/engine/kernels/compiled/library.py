@@ -155,6 +155,18 @@ def check_channels(tensor: Tensor) -> None:
         raise ValueError("channels must be neighbours in memory")
 
 
+class Layout(ctypes.Structure):
+    """Says where the elements of images lie: vectors.h's ``layout``."""
+
+    _fields_ = [("height", ctypes.c_long), ("width", ctypes.c_long), ("strides", ctypes.c_long * 3)]
+
+
+def layout(images: Tensor) -> Layout:
+    """Returns the layout of images (batch, row, column, channel). Raises as :func:`check_channels`."""
+    check_channels(images)
+    return Layout(images.shape[1], images.shape[2], images.stride()[:3])
+
+
 def run_on_all_threads(function: Any, job: ctypes.Structure) -> None:
     """Calls ``function(&job)`` on every thread that PyTorch's operators would use here, at the same time.
 

@@ -14,11 +14,6 @@ typedef unsigned char byte;
 typedef byte bytes __attribute__((vector_size(LANES)));
 
 typedef struct {
-    long height, width;
-    long strides[3];                        /* of image, row and column */
-} layout;
-
-typedef struct {
     REAL *image;                            /* or its gradient; the smaller images are the pooled ones */
     layout large;
     REAL *pooled;
@@ -38,18 +33,6 @@ typedef struct {
     long place_offsets[NONE];
     integer places[NONE];
 } terms;
-
-/* The quotient rounded up, or 0 if that is more. */
-INLINE long quotient(long numerator, long denominator) {
-    return numerator <= 0 ? 0 : (numerator + denominator - 1) / denominator;
-}
-
-/* Along one axis, the part of the window at start that lies within the image: its first place and the one
-   behind its last. */
-INLINE void within(long start, long kernel, long dilation, long size, long *from, long *to) {
-    *from = quotient(-start, dilation);
-    *to = start + (kernel - 1) * dilation < size ? kernel : quotient(size - start, dilation);
-}
 
 INLINE void keep_places(byte *to, mask places, long lanes) {
     const bytes found = __builtin_convertvector(places, bytes);

@@ -17,16 +17,12 @@ _CONSTANTS = f"#define NONE {_PLACES}\n"  # that pooling.c asks for
 _Long, _Pointer = ctypes.c_long, ctypes.c_void_p
 
 
-class _Layout(ctypes.Structure):
-    _fields_ = [("height", _Long), ("width", _Long), ("strides", _Long * 3)]
-
-
 class _Job(ctypes.Structure):
     _fields_ = [
         ("image", _Pointer),
-        ("large", _Layout),
+        ("large", library.Layout),
         ("pooled", _Pointer),
-        ("small", _Layout),
+        ("small", library.Layout),
         ("places", _Pointer),
         ("images", _Long),
         ("channels", _Long),
@@ -68,9 +64,9 @@ class CompiledMaxPooling:
         window = self._window
         job = _Job(
             image=image.data_ptr(),
-            large=_layout(image),
+            large=library.layout(image),
             pooled=pooled.data_ptr(),
-            small=_layout(pooled),
+            small=library.layout(pooled),
             places=places.data_ptr(),
             images=image.shape[0],
             channels=image.shape[3],
@@ -91,8 +87,3 @@ def max_pooling(pool: nn.MaxPool2d, dtype: torch.dtype) -> MaxPooling:
         return CompiledMaxPooling(window, dtype)
     except NotCompiled:
         return OperatorMaxPooling(window)
-
-
-def _layout(images: Tensor) -> _Layout:
-    library.check_channels(images)
-    return _Layout(images.shape[1], images.shape[2], images.stride()[:3])

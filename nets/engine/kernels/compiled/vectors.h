@@ -1,4 +1,5 @@
-/* Vectors as wide as the processor's registers: put in front of the C files, with REAL defined (compiled.py). */
+/* Vectors as wide as the processor's registers, and windows of images: put in front of the C files, with REAL defined
+   (library.py). */
 
 #include <string.h>
 
@@ -47,4 +48,22 @@ INLINE int take(long *next, long at_once, long count, long *first, long *last) {
     *first = __atomic_fetch_add(next, at_once, __ATOMIC_RELAXED);
     *last = least(count, *first + at_once);
     return *first < count;
+}
+
+/* Where the elements of images (batch, row, column, channel) lie. */
+typedef struct {
+    long height, width;
+    long strides[3];                        /* of image, row and column */
+} layout;
+
+/* The quotient rounded up, or 0 if that is more. */
+INLINE long quotient(long numerator, long denominator) {
+    return numerator <= 0 ? 0 : (numerator + denominator - 1) / denominator;
+}
+
+/* Along one axis, the part of the window at start that lies within the image: its first place and the one
+   behind its last. */
+INLINE void within(long start, long kernel, long dilation, long size, long *from, long *to) {
+    *from = quotient(-start, dilation);
+    *to = start + (kernel - 1) * dilation < size ? kernel : quotient(size - start, dilation);
 }
