@@ -17,7 +17,7 @@ from nets.engine.kernels.compiled import products as compiled_products
 from nets.engine.kernels.compiled.library import ELEMENTS, compiler
 from nets.engine.layers.layer import Layer
 from nets.engine.layers.stock import StockLayer
-from nets.engine.memory import Memory, return_free_memory
+from nets.engine.memory import Memory
 from nets.engine.placement import place_data, place_gradients
 from nets.engine.plan import EnginePhases, PhaseSteps
 from nets.engine.recognise import recognise
@@ -25,6 +25,7 @@ from nets.engine.report import Report
 from nets.engine.trace import CompileError, Trace, trace
 from nets.engine.values import ReusedMemory, Value
 from nets.engine.workers import Workers
+from nets.heap import return_free_memory
 from nets.phases import FORWARD, INPUT_GRADIENT, PHASES, WEIGHT_GRADIENT
 
 BACKENDS = ("auto", "mm", "direct", "winograd", "fft", "stock")

@@ -4,10 +4,8 @@ Fresh memory is the first cost of a phase on a CPU: the kernel zeroes and maps i
 A buffer from here is touched when it is made, so that no phase pays for it.
 """
 
-import ctypes
 import math
 import mmap
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,15 +55,6 @@ def _huge_page_bytes(count: int) -> Tensor | None:
     memory = torch.frombuffer(mapping, dtype=torch.uint8)  # keeps the mapping alive
     start = -memory.data_ptr() % HUGE_PAGE
     return memory[start : start + count]
-
-
-def return_free_memory() -> None:
-    """Gives back to the system what the C library keeps of freed memory, where it can be asked to (glibc)."""
-    if not sys.platform.startswith("linux"):
-        return
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
-        trim(0)
 
 
 class Memory:

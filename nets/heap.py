@@ -1,0 +1,43 @@
+"""The heap of the C library, from which PyTorch takes the memory of tensors."""
+
+import ctypes
+import functools
+from typing import Any
+
+
+class _State(ctypes.Structure):
+    """Holds the answer of glibc's mallinfo2: https://man7.org/linux/man-pages/man3/mallinfo.3.html"""
+
+    _fields_ = [
+        (name, ctypes.c_size_t)
+        for name in (
+            "arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks", "fordblks",
+            "keepcost",
+        )
+    ]  # fmt: skip
+
+
+@functools.cache
+def _function(name: str) -> Any:
+    """Returns a function of the C library; None where it lacks one of that name, as all but glibc may."""
+    try:
+        return getattr(ctypes.CDLL(None), name)
+    except (AttributeError, OSError, TypeError):
+        return None
+
+
+def free_and_used() -> tuple[int, int] | None:
+    """Returns how many freed bytes the C library keeps, and how many are in use; None where it cannot say."""
+    state = _function("mallinfo2")
+    if state is None:
+        return None
+    state.restype = _State
+    now = state()
+    return now.fordblks, now.uordblks + now.hblkhd
+
+
+def return_free_memory() -> None:
+    """Gives back to the system what the C library keeps of freed memory, where it can be asked to."""
+    trim = _function("malloc_trim")
+    if trim is not None:
+        trim(ctypes.c_size_t(0))
