@@ -19,7 +19,9 @@ def small():
 BLOCKS = "from torch import nn\nfrom .registry import WIDTH\n\ndef block():\n    return nn.ReLU()\n"
 
 
-@pytest.fixture(params=[False, True], ids=["namespace", "package"])
+@pytest.fixture(
+    params=[pytest.param(False, id="namespace", marks=pytest.mark.slow), pytest.param(True, id="package")]
+)
 def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """A working directory with nets/small.py and its neighbours, with and without nets/__init__.py."""
     nets = tmp_path / "nets"

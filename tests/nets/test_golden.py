@@ -48,8 +48,8 @@ def check_norm(tensor: Tensor | None, digest: Any, tolerance: float) -> None:
     assert tensor.double().norm().item() == pytest.approx(digest["norm"], rel=tolerance)
 
 
-# With about 140 million parameters each, as overfeat_fast has.
-LARGE = ("overfeat_accurate", "vgg_a")
+# With about 140 million parameters each.
+LARGE = ("overfeat_accurate", "overfeat_fast", "vgg_a")
 
 
 @pytest.mark.parametrize(

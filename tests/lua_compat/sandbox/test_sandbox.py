@@ -4,6 +4,7 @@ import io
 import shutil
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,8 @@ from lua_compat.sandbox.worker import PACKAGES
 from tests.helpers.commands import run_th
 from tests.helpers.places import GOLDEN, ROOT
 from tests.helpers.sandbox import SANDBOX
+
+slow = partial(pytest.param, marks=pytest.mark.slow)  # a sandbox starts in seconds
 
 
 def sandboxed(folder: Path, code: str, **limits: float) -> tuple[Outcome, str]:
@@ -354,16 +357,16 @@ def test_nothing_that_is_reachable_is_forbidden(tmp_path: Path) -> None:
     ("code", "limits", "named"),
     [
         ("while true do end", {"seconds": 1}, "longer than 1 s"),
-        ("while true do pcall(function() while true do end end) end", {"seconds": 1}, "longer than 1 s"),
-        (
+        slow("while true do pcall(function() while true do end end) end", {"seconds": 1}, "longer than 1 s"),
+        slow(
             "local t = {} for i = 1, 1e9 do t[i] = ('x'):rep(1e6) .. i end",
             {"memory_mb": 256},
             "256 MB of memory",
         ),
         ("local t = {} for i = 1, 1e9 do t[i] = torch.ones(1e6) end", {"memory_mb": 256}, "256 MB of memory"),
-        ("return ('x'):rep(1e9)", {"memory_mb": 256}, "256 MB of memory"),
+        slow("return ('x'):rep(1e9)", {"memory_mb": 256}, "256 MB of memory"),
         ("while true do print(('x'):rep(1000)) end", {"output_mb": 1}, "more than 1 MB"),
-        ("return ('x'):rep(3e6)", {"output_mb": 1}, "more than 1 MB"),
+        slow("return ('x'):rep(3e6)", {"output_mb": 1}, "more than 1 MB"),
     ],
 )
 def test_limits_stop_a_script(tmp_path: Path, code: str, limits: dict[str, float], named: str) -> None:

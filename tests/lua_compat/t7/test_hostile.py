@@ -30,7 +30,13 @@ def check_cut(data: bytes, length: int) -> None:
         assert data[length:] == b"\n" or data[:length] == EMPTY_WITH_4_BYTE_LONGS, (length, value)
 
 
-@pytest.mark.parametrize("path", SMALL, ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, id=path.name, marks=[pytest.mark.slow] * (path.suffixes[0] == ".long4"))
+        for path in SMALL
+    ],
+)
 def test_small_files_cut_at_every_byte(path: Path) -> None:
     data = path.read_bytes()
     for length in range(len(data)):

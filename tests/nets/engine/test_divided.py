@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Collection, Iterator
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import pytest
@@ -33,8 +33,16 @@ def everything_divided() -> contextlib.AbstractContextManager[None]:
     return divided_from(0, 0)
 
 
-@pytest.mark.parametrize("backend", ["mm", "direct", "winograd"])
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize(
+    ("name", "backend"),
+    [
+        *product(MODULES, ["mm", "direct"]),
+        *(
+            pytest.param(name, "winograd", marks=[pytest.mark.slow] * (name != "concat"))  # compiles much
+            for name in MODULES
+        ),
+    ],
+)
 def test_modules_divided_among_workers(name: str, backend: str) -> None:
     torch.manual_seed(1)
     with everything_divided():

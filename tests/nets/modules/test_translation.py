@@ -65,6 +65,7 @@ def test_attention_is_a_weighted_mean() -> None:
     torch.testing.assert_close(attention(torch.randn(2, 3, 5), memory), memory[:, :3])
 
 
+@pytest.mark.slow
 def test_on_meta_at_full_size() -> None:
     net = registry.find("gnmt")
     output = registry.on_meta(net)(torch.empty((2, *net.input_size), dtype=torch.int64, device="meta"))
