@@ -97,6 +97,10 @@ def prepare(options: LegacyOptions) -> Workload:
     if options.threads is not None:
         torch.set_num_threads(options.threads)
     dtype = getattr(torch, options.dtype)
+    if backend.engine:
+        from nets.engine import compile_ahead
+
+        compile_ahead(on_meta, backend.engine, dtype)  # while the net is made
     module = registry.build(net, options.seed)
     for child in module.modules():
         # A net from outside may still need what a ReLU of its would overwrite.

@@ -1,6 +1,7 @@
 """The fast CPU engine: runs the three phases of any torch.nn.Module on buffers and kernels of its own."""
 
 from nets.engine.compilation import BACKENDS, compile
+from nets.engine.kernels.compiled.ahead import start as compile_ahead
 from nets.engine.plan import EnginePhases
 from nets.engine.report import LayerReport, Report
 from nets.engine.trace import CompileError
@@ -14,4 +15,5 @@ __all__ = [
     "Report",
     "StaleWeightError",
     "compile",
+    "compile_ahead",
 ]

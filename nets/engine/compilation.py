@@ -14,6 +14,7 @@ from nets.engine.choice.tuning import Tuner, cache_file
 from nets.engine.division import Division, Step, divided_by_image, enough_to_divide, weight_gradients
 from nets.engine.fusion import Fused, fuse, without_identities
 from nets.engine.kernels.compiled import products as compiled_products
+from nets.engine.kernels.compiled.ahead import start as compile_ahead
 from nets.engine.kernels.compiled.library import ELEMENTS, compiler
 from nets.engine.layers.layer import Layer
 from nets.engine.layers.stock import StockLayer
@@ -84,6 +85,8 @@ def compile(
             f"input shape {input_shape}: needs (C, H, W), (N, C, H, W) or (N, features), all positive"
         )
     traced = trace(module, torch.zeros(input_shape, dtype=chosen))
+    for thread in compile_ahead(module, backend, chosen):
+        thread.join()  # compilers beside them would disturb the timings
     with torch.no_grad():
         path = tuning_file or cache_file()
         place = _Place()

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from torch import Tensor, nn
 from nets.engine import compile
 from nets.engine.choice.algorithms import candidates
 from nets.engine.kernels.bilinear import BilinearConvolution
-from nets.engine.kernels.compiled import library
+from nets.engine.kernels.compiled import ahead, library
 from nets.engine.kernels.compiled import products as compiled_products
 from nets.engine.kernels.compiled.library import NotCompiled
 from nets.engine.kernels.compiled.tiles import CompiledTiles
@@ -43,9 +44,9 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def forgetful() -> Iterator[None]:
     """As in a new process: no library is loaded yet."""
-    library._library.cache_clear()
+    library._place.cache_clear()
     yield
-    library._library.cache_clear()
+    library._place.cache_clear()
 
 
 @needs_compiler
@@ -59,7 +60,7 @@ def test_a_library_is_kept_and_made_again_when_it_is_gone_or_damaged(cache: Path
 
     def answer(value: int) -> int:
         """As a new process gets it."""
-        library._library.cache_clear()
+        library._place.cache_clear()
         made = library.library(source(value))
         found: int = made.answer()
         _ctypes.dlclose(made._handle)  # else a library of the same path would not be read again
@@ -84,6 +85,35 @@ def test_a_library_is_kept_and_made_again_when_it_is_gone_or_damaged(cache: Path
     assert kept.stat().st_mtime_ns != made and kept.stat().st_mode & 0o777 == 0o600
     shutil.rmtree(cache)
     assert answer(1) == 1
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("layers", "backend"),
+    [
+        ((nn.Conv2d(16, 16, 3, padding=1), nn.BatchNorm2d(16), nn.MaxPool2d(2)), "mm"),
+        ((nn.Conv2d(16, 16, 5, groups=16), nn.MaxPool2d(2)), "mm"),
+        ((nn.Conv2d(16, 64, 3), nn.ReLU(), nn.Conv2d(64, 16, 3, 2)), "winograd"),
+        ((nn.Conv2d(16, 16, 5), nn.ReLU(), nn.MaxPool2d(2)), "direct"),
+        ((nn.Flatten(), nn.Linear(16 * 14 * 14, 3)), "mm"),
+    ],
+)
+def test_what_is_compiled_ahead_is_all_that_a_plan_needs(
+    cache: Path, forgetful: None, layers: tuple[nn.Module, ...], backend: str
+) -> None:
+    module = nn.Sequential(*layers)
+    for thread in ahead.start(module.to("meta"), backend, torch.float32):
+        thread.join()
+    before = {path.name for path in cache.iterdir()}
+    compile(module.to_empty(device="cpu"), (2, 16, 14, 14), backend)
+    assert {path.name for path in cache.iterdir()} == before != set()
+
+
+@needs_compiler
+def test_who_asks_for_a_library_that_is_being_made_gets_the_same(cache: Path, forgetful: None) -> None:
+    with ThreadPoolExecutor(4) as threads_at_once:
+        found = list(threads_at_once.map(library.library, [source(7)] * 4))
+    assert all(one is found[0] for one in found) and found[0].answer() == 7
 
 
 @needs_compiler

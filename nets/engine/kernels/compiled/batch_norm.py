@@ -57,7 +57,7 @@ class CompiledBatchNorm:
     masks_gradient = True
 
     def __init__(self, channels: int, relu: bool, eps: float, dtype: torch.dtype) -> None:
-        self._library = library.vector_library(_SOURCE, dtype, _CONSTANTS)
+        self._library = compiled(dtype)
         self._relu, self._eps = relu, eps
         self._by_batch = False
         self._mean = self._inverse_deviation = torch.zeros(channels, dtype=torch.float64)
@@ -172,3 +172,8 @@ def _rows(tensor: Tensor) -> Tensor:
     rows = tensor.permute(0, 2, 3, 1).view(-1, tensor.shape[1]) if tensor.dim() == 4 else tensor
     library.check_channels(rows)
     return rows
+
+
+def compiled(dtype: torch.dtype) -> ctypes.CDLL:
+    """Returns the library of this file's C code. Raises :class:`NotCompiled`."""
+    return library.vector_library(_SOURCE, dtype, _CONSTANTS)

@@ -44,7 +44,7 @@ class CompiledDepthwise:
     """
 
     def __init__(self, geometry: DepthwiseGeometry, dtype: torch.dtype) -> None:
-        self._library = library.vector_library(_SOURCE, dtype)
+        self._library = compiled(dtype)
         self._geometry = geometry
         self._by_tap: CachedWeight[Tensor] = CachedWeight()
 
@@ -84,3 +84,8 @@ def _by_tap(weight: Tensor, out: Tensor | None) -> Tensor:
     """Turns (C, 1, kernel) into (taps, C)."""
     found = weight.flatten(1).t()
     return found.contiguous() if out is None else out.copy_(found)
+
+
+def compiled(dtype: torch.dtype) -> ctypes.CDLL:
+    """Returns the library of this file's C code. Raises :class:`NotCompiled`."""
+    return library.vector_library(_SOURCE, dtype)

@@ -14,6 +14,7 @@ import shlex
 import shutil
 import subprocess
 import tempfile
+import threading
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -56,15 +57,36 @@ def _source(file: Path, dtype: torch.dtype, constants: str) -> str:
 
 def library(source: str) -> ctypes.CDLL:
     """Returns the library of C ``source``, compiled now or earlier. Raises :class:`NotCompiled`."""
-    found = _library(source, os.environ.get("CC", ""))
-    if isinstance(found, str):
-        raise NotCompiled(found)
-    return found
+    wanted = os.environ.get("CC", "")
+    with _starting:
+        place = _place(source, wanted)
+    if place.found is None:
+        with place.making:
+            if place.found is None:
+                place.found = _library(source, wanted)
+    if isinstance(place.found, str):
+        raise NotCompiled(place.found)
+    return place.found
+
+
+class _Place:
+    """Holds a library, or why there is none: no second attempt would end otherwise. Who comes while it is
+    being made waits."""
+
+    def __init__(self) -> None:
+        self.making = threading.Lock()
+        self.found: ctypes.CDLL | str | None = None
+
+
+_starting = threading.Lock()
 
 
 @cache
+def _place(source: str, wanted: str) -> _Place:
+    return _Place()
+
+
 def _library(source: str, wanted: str) -> ctypes.CDLL | str:
-    """Returns the library, or why there is none: no second attempt would end otherwise."""
     try:
         command, version = _compiler(wanted)
         told = "\0".join((source, *command, *_FLAGS, version, _processor()))

@@ -49,7 +49,7 @@ class CompiledMaxPooling:
     def __init__(self, window: Window, dtype: torch.dtype) -> None:
         if window.kernel[0] * window.kernel[1] > _PLACES:
             raise NotCompiled(f"no compiled pooling with windows of {window.kernel[0]} x {window.kernel[1]}")
-        self._library = library.vector_library(_SOURCE, dtype, _CONSTANTS)
+        self._library = compiled(dtype)
         self._window = window
 
     def forward(self, x: Tensor, out: Tensor, places: Tensor, relu: bool) -> None:
@@ -87,3 +87,8 @@ def max_pooling(pool: nn.MaxPool2d, dtype: torch.dtype) -> MaxPooling:
         return CompiledMaxPooling(window, dtype)
     except NotCompiled:
         return OperatorMaxPooling(window)
+
+
+def compiled(dtype: torch.dtype) -> ctypes.CDLL:
+    """Returns the library of this file's C code. Raises :class:`NotCompiled`."""
+    return library.vector_library(_SOURCE, dtype, _CONSTANTS)

@@ -65,8 +65,8 @@ def bmm(
     columns = b.shape[2]
     if (columns > 1 and out.stride(2) != 1) or (bias is not None and not bias.is_contiguous()):
         raise ValueError("columns of the result, and its bias, must be neighbours in memory")
-    compiled = _library(a.dtype)
-    panels = products * -(-columns // compiled.panel_columns())
+    made = compiled(a.dtype)
+    panels = products * -(-columns // made.panel_columns())
     job = _Job(
         a=a.data_ptr(),
         a_product=a.stride(0),
@@ -89,7 +89,7 @@ def bmm(
         relu=relu,
         panels=None if packed is None else packed.data_ptr(),
     )
-    library.run_on_all_threads(compiled.multiply_all, job)
+    library.run_on_all_threads(made.multiply_all, job)
 
 
 def pack(b: Tensor, out: Tensor | None, memory: Memory) -> Tensor:
@@ -98,8 +98,8 @@ def pack(b: Tensor, out: Tensor | None, memory: Memory) -> Tensor:
     ``out``: an earlier result for the same shape, to be filled again. Raises :class:`NotCompiled`.
     """
     products, inner, columns = b.shape
-    compiled = _library(b.dtype)
-    width = compiled.panel_columns()
+    made = compiled(b.dtype)
+    width = made.panel_columns()
     if out is None:
         out = memory.empty((products, -(-columns // width), inner, width), b.dtype)
     job = _Job(
@@ -112,7 +112,7 @@ def pack(b: Tensor, out: Tensor | None, memory: Memory) -> Tensor:
         columns=columns,
         panels=out.data_ptr(),
     )
-    library.run_on_all_threads(compiled.pack_all, job)
+    library.run_on_all_threads(made.pack_all, job)
     return out
 
 
@@ -132,7 +132,7 @@ def mm(
 def why_not(dtype: torch.dtype) -> str:
     """Returns why there are no compiled products; empty if there are."""
     try:
-        _library(dtype)
+        compiled(dtype)
     except NotCompiled as error:
         return str(error)
     return ""
@@ -144,5 +144,6 @@ def _rows_at_once(rows: int, panels: int) -> int:
     return _ROWS_TOGETHER * max(1, -(-rows // (blocks * _ROWS_TOGETHER)))
 
 
-def _library(dtype: torch.dtype) -> ctypes.CDLL:
+def compiled(dtype: torch.dtype) -> ctypes.CDLL:
+    """Returns the library of the products. Raises :class:`NotCompiled`."""
     return library.vector_library(_SOURCE, dtype, _CONSTANTS)

@@ -64,7 +64,7 @@ class CompiledTiles:
 
     def __init__(self, grid: TileGrid, transforms: TileTransforms) -> None:
         self._grid = grid
-        self._library = _library(transforms, grid.shape.dtype)
+        self._library = compiled(transforms, grid.shape.dtype)
 
     def room(self, piece: Piece) -> list[int]:
         return []
@@ -143,7 +143,8 @@ class CompiledTiles:
         )
 
 
-def _library(transforms: TileTransforms, dtype: torch.dtype) -> ctypes.CDLL:
+def compiled(transforms: TileTransforms, dtype: torch.dtype) -> ctypes.CDLL:
+    """Returns the library of ``transforms``. Raises :class:`NotCompiled`."""
     if transforms.along_axes is None:
         raise NotCompiled(f"no compiled transforms for {transforms.name}")
     return library.vector_library(_SOURCE, dtype, _constants(transforms))

@@ -1,0 +1,68 @@
+"""Compiles the C code for a net's layers all at once, and while something else is done."""
+
+import contextlib
+import os
+import threading
+from collections.abc import Callable, Collection, Iterator
+from functools import partial
+from queue import Empty, SimpleQueue
+
+import torch
+from torch import nn
+
+from nets.engine.kernels.compiled import batch_norm, depthwise, pooling, products, tiles
+from nets.engine.kernels.compiled.library import NotCompiled
+from nets.engine.kernels.winograd import OUTPUT_TILES, winograd
+
+_WITH_WINOGRAD = ("auto", "winograd")  # backends
+
+Make = Callable[[], object]  # a library; raises NotCompiled
+
+
+def start(module: nn.Module, backend: str, dtype: torch.dtype) -> Collection[threading.Thread]:
+    """Begins to compile what a plan of ``module`` with ``backend`` may need, a library on each core.
+
+    Returns the threads that do it. A plan asks for the same libraries and then finds them, or waits for
+    those that are being made. Where there is no compiler, that is found when a plan asks.
+    """
+    wanted: SimpleQueue[Make] = SimpleQueue()
+    for make in _libraries(module, backend, dtype):
+        wanted.put(make)
+    count = min(wanted.qsize(), os.cpu_count() or 1)
+    threads = [threading.Thread(target=_make_all, args=(wanted,), daemon=True) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    return threads
+
+
+def _make_all(wanted: "SimpleQueue[Make]") -> None:
+    with contextlib.suppress(Empty):
+        while True:
+            make = wanted.get_nowait()
+            with contextlib.suppress(NotCompiled):
+                make()
+
+
+def _libraries(module: nn.Module, backend: str, dtype: torch.dtype) -> Iterator[Make]:
+    """Yields what makes each library, that of the first layers first."""
+    if backend == "stock":
+        return
+    layers = list(module.modules())
+    convolutions = [layer for layer in layers if isinstance(layer, nn.Conv2d)]
+    if any(isinstance(layer, nn.Conv2d | nn.Linear) for layer in layers):
+        yield partial(products.compiled, dtype)
+    if any(isinstance(layer, nn.MaxPool2d) for layer in layers):
+        yield partial(pooling.compiled, dtype)
+    if any(isinstance(layer, nn.BatchNorm2d) for layer in layers):
+        yield partial(batch_norm.compiled, dtype)
+    if any(layer.groups == layer.in_channels > 1 for layer in convolutions):
+        yield partial(depthwise.compiled, dtype)
+    if backend in _WITH_WINOGRAD:
+        squares = {
+            layer.kernel_size[0]
+            for layer in convolutions
+            if layer.groups == 1 and layer.stride == (1, 1) and layer.kernel_size[0] == layer.kernel_size[1]
+        }
+        for kernel in sorted(squares & set(OUTPUT_TILES)):
+            for output_tile in OUTPUT_TILES[kernel]:
+                yield partial(tiles.compiled, winograd(output_tile, kernel), dtype)
