@@ -14,6 +14,8 @@
 
 enum { PANEL = VECTORS * LANES, INNER = 256, AHEAD = 8 };
 
+_Static_assert(ROWS == 6, "multiply_vectors has a case for every number of rows below that");
+
 typedef struct {
     const REAL *a;
     long a_product, a_row, a_inner;
@@ -39,15 +41,15 @@ enum { SHUFFLES = 1 };
 /* block (LANES, LANES) = its transpose. Step by step, parts of twice the size change places across the
    diagonal. */
 INLINE void transpose(vector *block) {
-#pragma GCC unroll 8
+UNROLL(8)
     for (int size = 1; size < LANES; size *= 2) {
         mask low, high;  /* which lanes of two rows, one after the other, make their new values */
-#pragma GCC unroll 16
+UNROLL(16)
         for (int lane = 0; lane < LANES; lane++) {
             low[lane] = lane & size ? LANES + lane - size : lane;
             high[lane] = lane & size ? LANES + lane : lane + size;
         }
-#pragma GCC unroll 16
+UNROLL(16)
         for (int i = 0; i < LANES; i++) {
             if (i & size) continue;
             const vector upper = block[i], lower = block[i + size];
@@ -103,8 +105,8 @@ INLINE void put(REAL *to, vector value, long column, long lanes, finish how) {
     store(to, value, lanes);
 }
 
-/* A part of out that does not fill a whole block of sums. A function of its own: what it calls would take the
-   registers from the sums. */
+/* A part of out whose last vector has fewer columns. A function of its own: what it calls would take the registers
+   from the sums. */
 __attribute__((noinline)) static void put_part(const vector *sums, long vectors, REAL *out, long out_row, long rows,
                                                long columns, finish how) {
     for (long i = 0; i < rows; i++)
@@ -112,61 +114,96 @@ __attribute__((noinline)) static void put_part(const vector *sums, long vectors,
             put(out + i * out_row + j, sums[i * vectors + j / LANES], j, least(LANES, columns - j), how);
 }
 
-/* Up to ROWS rows of out, with so many columns, from as many of a and a panel of so many vectors. */
-INLINE void multiply(const products_job *job, const REAL *a, const REAL *panel, long inner, REAL *out, int whole,
-                     long rows, int vectors, long columns, finish how) {
+enum { LINE = 64 / sizeof(REAL) };      /* of a cache */
+
+/* Where the numbers lie that the next blocks of rows will need, for the caches: seen from a, and panel. */
+typedef struct {
+    long rows, panel;
+} ahead;
+
+/* So many rows of out, with so many columns, from as many of a and a panel of so many vectors. */
+INLINE void multiply(const products_job *job, const REAL *a, const REAL *panel, long inner, REAL *out, int rows,
+                     int vectors, int whole, long columns, finish how, ahead next) {
     vector sums[ROWS * VECTORS];
     const REAL *row[ROWS];
-#pragma GCC unroll 8
-    for (int i = 0; i < ROWS; i++) {
-        /* Beyond the last row it once more, not stored. */
-        row[i] = a + (whole ? i : least(i, rows - 1)) * job->a_row;
-#pragma GCC unroll 8
-        for (int j = 0; j < vectors; j++) sums[i * vectors + j] = (vector){0};
+UNROLL(8)
+    for (int i = 0; i < rows; i++) {
+        row[i] = a + i * job->a_row;
+UNROLL(8)
+        for (int j = 0; j < vectors; j++) {
+            sums[i * vectors + j] = (vector){0};
+            __builtin_prefetch(out + i * job->out_row + j * LANES, 1);
+        }
     }
-    for (long k = 0; k < inner; k++) {
-        vector right[VECTORS];
-#pragma GCC unroll 8
-        for (int j = 0; j < vectors; j++) right[j] = *(const vector *)(panel + k * PANEL + j * LANES);
-#pragma GCC unroll 8
-        for (int i = 0; i < ROWS; i++) {
-            const REAL left = row[i][k * job->a_inner];
-#pragma GCC unroll 8
-            for (int j = 0; j < vectors; j++) sums[i * vectors + j] += left * right[j];
+    for (long from = 0; from < inner; from += LINE) {
+        const long to = least(from + LINE, inner);
+UNROLL(8)
+        for (int i = 0; i < rows; i++) __builtin_prefetch(row[i] + next.rows + from);
+        for (long k = from; k < to; k++) {
+            vector right[VECTORS];
+            __builtin_prefetch(panel + next.panel + k * LINE);
+UNROLL(8)
+            for (int j = 0; j < vectors; j++) right[j] = *(const vector *)(panel + k * PANEL + j * LANES);
+UNROLL(8)
+            for (int i = 0; i < rows; i++) {
+                const REAL left = row[i][k * job->a_inner];
+UNROLL(8)
+                for (int j = 0; j < vectors; j++) sums[i * vectors + j] += left * right[j];
+            }
         }
     }
     if (!whole) {
         put_part(sums, vectors, out, job->out_row, rows, columns, how);
         return;
     }
-#pragma GCC unroll 8
-    for (int i = 0; i < ROWS; i++)
-#pragma GCC unroll 8
+UNROLL(8)
+    for (int i = 0; i < rows; i++)
+UNROLL(8)
         for (int j = 0; j < vectors; j++)
             put(out + i * job->out_row + j * LANES, sums[i * vectors + j], j * LANES, LANES, how);
 }
 
-INLINE void multiply_rows(const products_job *job, const REAL *a, const REAL *panel, long inner, REAL *out, int whole,
-                          long rows, long columns, finish how) {
-    switch ((columns + LANES - 1) / LANES) {
-    case 1: multiply(job, a, panel, inner, out, whole, rows, 1, columns, how); break;
-    case 2: multiply(job, a, panel, inner, out, whole, rows, 2, columns, how); break;
-#if VECTORS == 4
-    case 3: multiply(job, a, panel, inner, out, whole, rows, 3, columns, how); break;
-    case 4: multiply(job, a, panel, inner, out, whole, rows, 4, columns, how); break;
-#endif
+INLINE void multiply_rows(const products_job *job, const REAL *a, const REAL *panel, long inner, REAL *out, int rows,
+                          int vectors, long columns, finish how, ahead next) {
+    if (columns % LANES == 0) multiply(job, a, panel, inner, out, rows, vectors, 1, columns, how, next);
+    else multiply(job, a, panel, inner, out, rows, vectors, 0, columns, how, next);
+}
+
+/* So many vectors of columns. rest: packed numbers that follow those of this panel. */
+INLINE void multiply_vectors(const products_job *job, const REAL *a, const REAL *panel, long inner, REAL *out,
+                             long rows, int vectors, long columns, finish how, int rest) {
+    long i = 0;
+    for (; i + ROWS <= rows; i += ROWS) {
+        /* Each of the first blocks fetches a part of the next panel. */
+        const long part = i / ROWS * LINE * inner;
+        const ahead next = {
+            job->a_inner == 1 ? ROWS * job->a_row : 0,
+            rest && part < inner * PANEL ? inner * PANEL + part : 0,
+        };
+        multiply_rows(job, a + i * job->a_row, panel, inner, out + i * job->out_row, ROWS, vectors, columns, how, next);
+    }
+    a += i * job->a_row, out += i * job->out_row;
+    switch (rows - i) {
+#define LAST(COUNT) \
+    case COUNT: multiply_rows(job, a, panel, inner, out, COUNT, vectors, columns, how, (ahead){0}); break;
+    LAST(1)
+    LAST(2)
+    LAST(3)
+    LAST(4)
+    LAST(5)
+#undef LAST
     }
 }
 
 static void multiply_panel(const products_job *job, const REAL *a, const REAL *panel, long inner, REAL *out,
-                           long rows, long columns, finish how) {
-    for (long i = 0; i < rows; i += ROWS) {
-        const REAL *from = a + i * job->a_row;
-        REAL *to = out + i * job->out_row;
-        if (i + ROWS <= rows && columns % LANES == 0)
-            multiply_rows(job, from, panel, inner, to, 1, ROWS, columns, how);
-        else
-            multiply_rows(job, from, panel, inner, to, 0, least(ROWS, rows - i), columns, how);
+                           long rows, long columns, finish how, int rest) {
+    switch ((columns + LANES - 1) / LANES) {
+    case 1: multiply_vectors(job, a, panel, inner, out, rows, 1, columns, how, rest); break;
+    case 2: multiply_vectors(job, a, panel, inner, out, rows, 2, columns, how, rest); break;
+#if VECTORS == 4
+    case 3: multiply_vectors(job, a, panel, inner, out, rows, 3, columns, how, rest); break;
+    case 4: multiply_vectors(job, a, panel, inner, out, rows, 4, columns, how, rest); break;
+#endif
     }
 }
 
@@ -202,7 +239,7 @@ void multiply_all(products_job *job) {
             const REAL *packed = panel;
             if (job->panels) packed = job->panels + (unit / blocks * job->inner + k) * PANEL;
             else pack(b + k * job->b_inner, job->b_inner, job->b_column, inner, columns, panel);
-            multiply_panel(job, a + k * job->a_inner, packed, inner, out, rows, columns, how);
+            multiply_panel(job, a + k * job->a_inner, packed, inner, out, rows, columns, how, job->panels != NULL);
         }
     }
 }

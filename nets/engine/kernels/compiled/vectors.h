@@ -13,6 +13,14 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
+/* Before a loop of up to so many rounds: arrays that are to stay in registers need it without the loop. */
+#ifdef __clang__
+#define UNROLL(ROUNDS) _Pragma("clang loop unroll(full)")
+#else
+#define PRAGMA(WORDS) _Pragma(#WORDS)
+#define UNROLL(ROUNDS) PRAGMA(GCC unroll ROUNDS)
+#endif
+
 typedef REAL vector __attribute__((vector_size(VECTOR_BYTES)));
 typedef REAL unaligned __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(REAL)), may_alias));
 
