@@ -20,3 +20,10 @@ TYPE_NAMES = dict(
 
 # CUDA's types follow in the same order.
 HOST_TYPES = len(DTYPES) - 1
+
+
+def dtype_of(code: int) -> torch.dtype:
+    """Returns PyTorch's type of the elements of a type, CUDA's or not."""
+    dtype = DTYPES[code if code <= HOST_TYPES else code - HOST_TYPES]
+    assert dtype is not None
+    return dtype

@@ -20,7 +20,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lua_compat.kernels.element_types import DTYPES, HOST_TYPES, TYPE_NAMES
+from lua_compat.kernels.element_types import DTYPES, HOST_TYPES, TYPE_NAMES, dtype_of
 from lua_compat.kernels.results import Out
 from lua_compat.kernels.strings import from_lua
 from lua_compat.kernels.workspace import Workspace
@@ -85,16 +85,12 @@ class Handles:
         return self.add(tensor), self.add(tensor), tensor.data_ptr()
 
     def _made(self, code: int, *size: int) -> Tensor:
-        if code <= HOST_TYPES:
-            return torch.empty(size, dtype=DTYPES[code])
-        return torch.empty(size, dtype=DTYPES[code - HOST_TYPES], device=self.cuda)
+        return torch.empty(size, dtype=dtype_of(code), device=None if code <= HOST_TYPES else self.cuda)
 
     def slab_storage(self, address: int, code: int, count: int) -> int:
         """Returns a handle for ``count`` elements in a slab: a storage that cannot grow."""
         memory, offset = self._slabs.at(address)
-        dtype = DTYPES[code]
-        assert dtype is not None
-        return self.add(torch.frombuffer(memory, dtype=dtype, count=count, offset=offset))
+        return self.add(torch.frombuffer(memory, dtype=dtype_of(code), count=count, offset=offset))
 
     def empty(self, code: int) -> int:
         """Makes a tensor without elements and without a storage; returns its handle."""

@@ -11,9 +11,7 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any
 
-import torch
-
-from lua_compat.kernels.element_types import DTYPES, HOST_TYPES
+# PyTorch is imported where a GPU is asked: a script that the CPU stands in for may never need it.
 
 NOT_FOUND = (
     "cutorch needs a CUDA GPU, and {why}. To check a CUDA script on the CPU, run it with: th --cpu-as-cuda"
@@ -32,6 +30,8 @@ _HOST_TO_DEVICE, _DEVICE_TO_HOST = 1, 2
 
 def why_not() -> str:
     """Returns why there is no CUDA here; an empty text if there is."""
+    import torch
+
     if torch.cuda.is_available():
         return ""
     return "this build of PyTorch has no CUDA" if torch.version.cuda is None else "no CUDA GPU was found"
@@ -46,7 +46,12 @@ class Cuda:
     def __init__(self, place: str | None, notes: bool = True) -> None:
         self._place = place
         self._notes = notes and place == "cpu"
-        if place == "cuda":  # Torch7's convolutions were float32's; PyTorch's round to TF32 unless told
+        self._gpu: Any = None  # torch.cuda, where there is one
+        if place == "cuda":
+            import torch
+
+            self._gpu = torch.cuda
+            # Torch7's convolutions were float32's; PyTorch's round to TF32 unless told.
             torch.backends.cudnn.allow_tf32 = False
         self._device = 1
         self._stood_in = {1}  # devices that the CPU has been announced for
@@ -61,7 +66,7 @@ class Cuda:
         return {
             "cuda_why_not": lambda: "" if self._place else NOT_FOUND.format(why=why_not()),
             "cuda_note": lambda: _STANDS_IN if self._notes else "",
-            "on_gpu": lambda: self._on_gpu,
+            "on_gpu": lambda: self._gpu is not None,
             "device_read": self.read,
             "device_write": self.write,
             "device_count": self.device_count,
@@ -85,29 +90,35 @@ class Cuda:
             "cudnn_benchmark": self.cudnn_benchmark,
         }
 
-    @property
-    def _on_gpu(self) -> bool:
-        return self._place == "cuda"
-
     # Elements
 
     def read(self, code: int, address: int) -> float:
         """Returns the element of type ``code`` at an address of the device, as a number."""
-        cell = torch.empty(1, dtype=DTYPES[int(code) - HOST_TYPES])
+        import torch
+
+        from lua_compat.kernels.element_types import dtype_of
+
+        cell = torch.empty(1, dtype=dtype_of(int(code)))
         self._move(cell.data_ptr(), int(address), cell.element_size(), _DEVICE_TO_HOST)
         return cell.item()
 
     def write(self, code: int, address: int, value: float) -> None:
-        cell = torch.tensor([value], dtype=DTYPES[int(code) - HOST_TYPES])
+        import torch
+
+        from lua_compat.kernels.element_types import dtype_of
+
+        cell = torch.tensor([value], dtype=dtype_of(int(code)))
         self._move(int(address), cell.data_ptr(), cell.element_size(), _HOST_TO_DEVICE)
 
     def _move(self, to: int, source: int, count: int, kind: int) -> None:
         if self._place is None:
             raise RuntimeError("no CUDA tensors in this Lua state")
-        if not self._on_gpu:
+        if not self._gpu:
             ctypes.memmove(to, source, count)
             return
-        torch.cuda.synchronize()  # what is under way may still write there
+        import torch
+
+        self._gpu.synchronize()  # what is under way may still write there
         runtime = ctypes.CDLL(f"libcudart.so.{str(torch.version.cuda).split('.')[0]}")
         status = runtime.cudaMemcpy(
             ctypes.c_void_p(to), ctypes.c_void_p(source), ctypes.c_size_t(count), ctypes.c_int(kind)
@@ -118,14 +129,14 @@ class Cuda:
     # Devices
 
     def device_count(self) -> int:
-        return torch.cuda.device_count() if self._on_gpu else 1
+        return self._gpu.device_count() if self._gpu else 1
 
     def set_device(self, index: float) -> None:
         """Chooses a device; the number of the stream stays, and stands for that of the new device."""
         self._device = self._checked(index)
-        if self._on_gpu:
-            torch.cuda.set_device(self._device - 1)
-            torch.cuda.set_stream(self._stream_of(self._stream))
+        if self._gpu:
+            self._gpu.set_device(self._device - 1)
+            self._gpu.set_stream(self._stream_of(self._stream))
 
     def _checked(self, index: float | None) -> int:
         number = self._device if index is None else int(index)
@@ -144,9 +155,11 @@ class Cuda:
         """Returns the values of ``PROPERTIES``."""
         number = self._checked(index)
         free, total = self.memory(number)
-        if not self._on_gpu:
-            return ("CPU (as CUDA)", total, free, 0, 0, torch.get_num_threads(), 1, 1, 0, 0)
-        found = torch.cuda.get_device_properties(number - 1)
+        if not self._gpu:
+            from torch import get_num_threads
+
+            return ("CPU (as CUDA)", total, free, 0, 0, get_num_threads(), 1, 1, 0, 0)
+        found = self._gpu.get_device_properties(number - 1)
         clock = getattr(found, "clock_rate", 0)
         threads = getattr(found, "max_threads_per_block", 1024)
         processors = found.multi_processor_count
@@ -156,24 +169,27 @@ class Cuda:
     def memory(self, index: float | None = None) -> tuple[int, int]:
         """Returns free and total bytes of a device."""
         number = self._checked(index)
-        if self._on_gpu:
-            return torch.cuda.mem_get_info(number - 1)
+        if self._gpu:
+            return self._gpu.mem_get_info(number - 1)
         page = os.sysconf("SC_PAGE_SIZE")
         return os.sysconf("SC_AVPHYS_PAGES") * page, os.sysconf("SC_PHYS_PAGES") * page
 
     def synchronize(self, everywhere: bool = False) -> None:
-        if self._on_gpu:
+        if self._gpu:
             for number in range(self.device_count()) if everywhere else [self._device - 1]:
-                torch.cuda.synchronize(number)
+                self._gpu.synchronize(number)
 
     def sleep(self, cycles: float) -> None:
         """Keeps the current stream of a GPU busy for so many of its clock's cycles."""
-        if self._on_gpu:
-            torch.cuda._sleep(int(cycles))
+        if self._gpu:
+            self._gpu._sleep(int(cycles))
 
     def seed(self, seed: float) -> None:
         """Seeds PyTorch's generators on the devices; those draw for dropout and the like."""
-        torch.manual_seed(int(seed))
+        if self._gpu:
+            import torch
+
+            torch.manual_seed(int(seed))
 
     # Streams
 
@@ -184,8 +200,8 @@ class Cuda:
     def set_stream(self, number: float) -> None:
         """Chooses a stream; 0 is the default stream."""
         chosen = self._stream_of(number)
-        if self._on_gpu:
-            torch.cuda.set_stream(chosen)
+        if self._gpu:
+            self._gpu.set_stream(chosen)
         self._stream = int(number)
 
     def _stream_of(self, number: float, device: float | None = None) -> Any:
@@ -193,12 +209,12 @@ class Cuda:
         place = self._checked(device), int(number)
         if not 0 <= place[1] <= self._stream_count:
             raise RuntimeError(f"stream {place[1]} is not one of 0 to {self._stream_count}")
-        if not self._on_gpu:
+        if not self._gpu:
             return None
         if place[1] == 0:
-            return torch.cuda.default_stream(place[0] - 1)
+            return self._gpu.default_stream(place[0] - 1)
         if place not in self._streams:
-            self._streams[place] = torch.cuda.Stream(place[0] - 1)
+            self._streams[place] = self._gpu.Stream(place[0] - 1)
         return self._streams[place]
 
     def stream_wait(self, device: float, waiting: float, *others: float) -> None:
@@ -206,26 +222,26 @@ class Cuda:
         stream..."""
         stream = self._stream_of(waiting, device)
         awaited = [self._stream_of(n, d) for d, n in zip(others[::2], others[1::2], strict=True)]
-        if self._on_gpu:
+        if self._gpu:
             for other in awaited:
                 stream.wait_stream(other)
 
     def stream_synchronize(self, number: float) -> None:
         stream = self._stream_of(number)
-        if self._on_gpu:
+        if self._gpu:
             stream.synchronize()
 
     def event_record(self) -> int:
         """Records an event on the current stream, after what is there now; returns its number."""
         number = next(self._event_numbers)
-        self._events[number] = torch.cuda.current_stream().record_event() if self._on_gpu else None
+        self._events[number] = self._gpu.current_stream().record_event() if self._gpu else None
         return number
 
     def event_wait(self, number: float) -> None:
         """Makes what follows on the current stream wait for the event."""
         event = self._events[int(number)]
-        if self._on_gpu:
-            torch.cuda.current_stream().wait_event(event)
+        if self._gpu:
+            self._gpu.current_stream().wait_event(event)
 
     def event_release(self, *numbers: float) -> None:
         for number in numbers:
@@ -236,6 +252,8 @@ class Cuda:
     def versions(self) -> tuple[int, int]:
         """Returns the versions of the CUDA runtime and of cuDNN, as their libraries number them; 0
         without."""
+        import torch
+
         if not torch.version.cuda:
             return 0, 0
         major, minor = str(torch.version.cuda).split(".")[:2]
@@ -243,5 +261,7 @@ class Cuda:
 
     def cudnn_benchmark(self, on: bool) -> None:
         """Chooses whether cuDNN times its algorithms for each new shape (cudnn.benchmark)."""
-        if self._on_gpu:
+        if self._gpu:
+            import torch
+
             torch.backends.cudnn.benchmark = bool(on)

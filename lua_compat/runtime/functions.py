@@ -15,6 +15,7 @@ from lua_compat.kernels import find_kernel, kernel_modules, sandboxed_kernels
 from lua_compat.kernels.strings import to_lua
 from lua_compat.kernels.system import new_seed
 from lua_compat.runtime import pytorch
+from lua_compat.runtime.cuda import Cuda
 from lua_compat.runtime.pytorch import PyTorch
 from lua_compat.runtime.threads import Crew, NewState
 from lua_compat.runtime.trusted_files import TrustedFiles
@@ -25,8 +26,8 @@ Function = Callable[..., Any]
 _SANDBOXED = frozenset(
     {
         "exit", "message", "new", "slab", "slab_storage", "release_slab", "first_seed", "empty", "storage_of",
-        "storage_resize", "view", "release", "raise_kept", "alive", "has_cuda", "cuda_why_not", "cuda_note",
-        "set_num_threads", "signature",
+        "storage_resize", "view", "release", "raise_kept", "alive", "has_cuda", "cuda_in_main_memory",
+        "cuda_why_not", "cuda_note", "set_num_threads", "signature",
     }
 )  # fmt: skip
 
@@ -73,7 +74,9 @@ class Functions:
             "first_seed": new_seed if first_seed is None else lambda: first_seed,
             "alive": side.alive,
             "has_cuda": lambda: side.place is not None,
+            "cuda_in_main_memory": lambda: side.in_main_memory,
             "set_num_threads": side.set_num_threads,
+            **Cuda(side.place, notes).functions(),
             "note_written": trusted.note_written,
             "why_no_functions": trusted.why_not,
             **self._for_threads,
@@ -121,7 +124,6 @@ class Functions:
         from lua_compat.kernels.packages.databases import Databases
         from lua_compat.kernels.packages.sockets import Connections
         from lua_compat.runtime.bridge import kernel_signature
-        from lua_compat.runtime.cuda import Cuda
 
         handles = self._pytorch.handles
         own = {**OpenFiles().kernels(), **Connections().kernels(), **Databases().kernels()}
@@ -141,7 +143,6 @@ class Functions:
             "release": handles.release,
             "raise_kept": handles.raise_kept,
             "signature": signature,
-            **Cuda(self._pytorch.place, self._notes).functions(),
             **{name: self._adapted(kernel, name) for name, kernel in own.items()},
         }
 

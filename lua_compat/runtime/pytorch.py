@@ -4,6 +4,7 @@ import sys
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from lua_compat.runtime.cuda import why_not
 from lua_compat.runtime.cuda_presence import may_have_cuda
 from lua_compat.runtime.slabs import Slabs
 
@@ -52,9 +53,12 @@ class PyTorch:
             return "cpu"
         if not self._with_cuda or not (is_loaded() or may_have_cuda()):
             return None
-        from lua_compat.runtime.cuda import why_not
-
         return None if why_not() else "cuda"
+
+    @property
+    def in_main_memory(self) -> bool:
+        """Returns whether Lua can read and write the elements of CUDA's tensors where they lie."""
+        return self.place == "cpu"
 
     def meet(self) -> None:
         """Has PyTorch compute as this state wants, if it has been loaded."""

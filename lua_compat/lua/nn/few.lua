@@ -16,7 +16,7 @@ local MOST = 8 -- times few.LIMIT elements: several operators of PyTorch stand a
 
 -- Whether the n indices, a vector, are one of first to last, or `ignored`.
 local function all_within(index, n, last, ignored)
-   if index.nd ~= 1 or index[1] ~= n or index.T.name ~= 'Long' then return false end
+   if index.nd ~= 1 or index[1] ~= n or index.T.host ~= types.Long then return false end
    local p, step = index.S.p + index.off, index[2]
    for k = 0, n - 1 do
       local at = tonumber(p[k * step])
@@ -27,7 +27,7 @@ end
 
 local function lookup_grad_weight(weight, index, gradient, padding, scale, by_frequency)
    local T = weight.T
-   if by_frequency or weight.nd ~= 2 or index.nd ~= 1 or gradient.T ~= T or not T.floating or T.device then return false end
+   if by_frequency or weight.nd ~= 2 or index.nd ~= 1 or gradient.T ~= T or not T.real then return false end
    local n, columns = index[1], weight[3]
    if n * columns > MOST * few.LIMIT or count(gradient) ~= n * columns or gradient.S == weight.S then return false end
    if not (is_contiguous(gradient) and is_contiguous(weight)) then return false end
@@ -131,7 +131,7 @@ local backward = {
 
 local function transfer(out, x, name, limit, value)
    local f, n = forward[name], count(x)
-   if not f or value and value ~= 0 or out.T ~= x.T or not x.T.floating or x.T.device or n == 0 or n > MOST * few.LIMIT then
+   if not f or value and value ~= 0 or out.T ~= x.T or not x.T.real or n == 0 or n > MOST * few.LIMIT then
       return false
    end
    resize_as(out, x)

@@ -1,5 +1,6 @@
 -- Gradients of max-pooling for few elements, computed here, as nn/few.lua says.
 local math = require('th.own').math
+local types = require 'torch.types'
 local memory = require 'torch.memory'
 local few = require 'torch.few'
 local kernels = require 'torch.kernels'
@@ -12,7 +13,7 @@ local MOST = 4 -- times few.LIMIT elements: a new gradient and places cost PyTor
 -- Whether places are whole numbers and gradients few, all of them one after the other and apart from the result.
 local function plain(gradient, x, grad_output, indices)
    local T = x.T
-   if not T.floating or T.device or grad_output.T ~= T or gradient.T ~= T or indices.T.name ~= 'Long' then return false end
+   if not T.real or grad_output.T ~= T or gradient.T ~= T or indices.T.host ~= types.Long then return false end
    if gradient.S and (gradient.S == x.S or gradient.S == grad_output.S) then return false end
    local n = count(grad_output)
    return n > 0 and count(x) <= MOST * few.LIMIT and n <= MOST * few.LIMIT and same_size(grad_output, indices)

@@ -97,13 +97,13 @@ end
 -- in common with r. Gives false, with nothing done, where that is for Python: many elements, other types and layouts.
 function blas.product(r, beta, t, alpha, a, b)
    local T = r.T
-   if not blas.enabled or not T.floating or T.device or a.T ~= T or b.T ~= T or a.nd ~= 2 or b.nd > 2 then return false end
+   if not blas.enabled or not T.real or a.T ~= T or b.T ~= T or a.nd ~= 2 or b.nd > 2 then return false end
    if not library.counts_threads() then return false end
    local rows, inner, columns, column = a[1], a[3], 1, 1
    if b.nd == 2 then columns, column = b[3], b[4] end
    if inner == 1 or rows * inner > MOST or inner * columns > MOST or rows * columns > MOST then return false end
    find()
-   local routine = routines[T.name]
+   local routine = routines[T.host.name]
    if not routine then return false end
    -- As kernels/alignment.py: a single column or row is a vector.
    local times_vector, from_row = columns == 1 and (b.nd == 1 or rows > 1), b.nd == 2 and rows == 1

@@ -75,9 +75,7 @@ local function address(pointer) return tonumber(cast('intptr_t', pointer)) end
 for code = 1, types.count do
    local T = types[code]
    local name = T.name
-   -- a CUDA tensor's data lie on the device: THCudaTensor has floats
-   local host = name:gsub('^Cuda', '')
-   local c_type = element[host == '' and 'Float' or host]
+   local c_type = element[T.host.name]
    ffi.cdef(STRUCTURES:format(name, c_type, name, name, name, name, name))
    T.c_storage, T.c_tensor = ffi.typeof('TH' .. name .. 'Storage'), ffi.typeof('TH' .. name .. 'Tensor')
    T.c_pointer = ffi.typeof(c_type .. ' *')

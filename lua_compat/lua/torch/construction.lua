@@ -92,7 +92,7 @@ define('eye', { 'R m m=0', function(r, n, m)
 end })
 
 local function sequence(r, from, step)
-   if r.T.device then return python.arithmetic_sequence(handle(r), from, step) end
+   if not r.T.here then return python.arithmetic_sequence(handle(r), from, step) end
    local p, set, i = r.S.p, r.T.set, 0
    for at in offsets(r) do
       set(p, at, i * step + from)

@@ -61,7 +61,7 @@ local function read(p, i) return p[i] end
 local function install(T)
    local mt = T.tensor_metatable
    local get, set, tidy = T.get, T.set, T.tidy
-   local get_tidy = T.floating and not T.device and read or get
+   local get_tidy = T.real and read or get
 
    function mt:apply(f)
       local r = copy_view(check(self, 1, T))

@@ -20,11 +20,11 @@ few.LIMIT = 2048
 few.LIMIT_OF_FUNCTIONS = 128
 
 -- Whether the n elements of r are few, and numbers that Lua computes with as Torch7 does.
-local function small(r, n) return n <= few.LIMIT and r.T.floating and not r.T.device end
+local function small(r, n) return n <= few.LIMIT and r.T.real end
 few.small = small
 
 -- Whether they are few whole numbers.
-local function small_whole(r, n) return n <= few.LIMIT and r.T.integer and not r.T.device end
+local function small_whole(r, n) return n <= few.LIMIT and r.T.whole end
 
 -- The loops that go through tensors of the same sizes together, the innermost first: turns, and for each tensor the
 -- steps between its elements. Neighbouring dimensions that lie in memory like one become one.
@@ -163,7 +163,7 @@ function few.pointwise(expression, for_whole, most)
    return function(r, t, s, v, n, w)
       if t.T ~= r.T or s.T ~= r.T or may_overlap(r, t) or may_overlap(r, s) then return false end
       if small(r, n) then return n <= few[most] and run(r, t, s, v, n, t.T.get, s.T.get, w) end
-      if most == 'LIMIT' and few.LIMIT > 0 and n <= ROWS and r.T.floating and not r.T.device and not is_contiguous(r) then
+      if most == 'LIMIT' and few.LIMIT > 0 and n <= ROWS and r.T.real and not is_contiguous(r) then
          return run(r, t, s, v, n, t.T.get, s.T.get, w)
       end
       return run_whole and small_whole(r, n) and run_whole(r, t, s, whole(v), n, read_whole, read_whole, whole(w))
@@ -179,7 +179,7 @@ function few.comparison(condition)
    local run = loops(('p[a] = (%s) and 1 or 0'):format(condition))
    return function(r, t, s, v, n)
       local R, T = r.T, t.T
-      if n > few.LIMIT or T.device or s.T ~= T or R.device or not (R.floating or R.integer) then return false end
+      if n > few.LIMIT or s.T ~= T or not (T.real or T.whole) or not (R.real or R.whole) then return false end
       if may_overlap(r, t) or may_overlap(r, s) then return false end
       return run(r, t, s, v, n, T.get, T.get)
    end
@@ -283,22 +283,22 @@ end
 
 compiled.on_first_use(function()
    for code = 1, types.count do
-      if types[code].integer then make_set_loop(types[code]) end
+      if types[code].whole then make_set_loop(types[code]) end
    end
 end)
 
 function few.copy(r, t, n)
    local R, T = r.T, t.T
-   if R.device or T.device or may_overlap(r, t) then return false end
-   if R == T and copy_blocks(r, t, n) then return true end
+   if not (R.here and T.here) or may_overlap(r, t) then return false end
+   if R.host == T.host and copy_blocks(r, t, n) then return true end
    if n > few.LIMIT then return false end
-   if R == T then return copy_loops(r, t, t, nil, n, R.floating and T.get or read) end
-   if R.integer and T.integer then return copy_loops(r, t, t, nil, n, read) end
+   if R.host == T.host then return copy_loops(r, t, t, nil, n, R.real and T.get or read) end
+   if R.whole and T.whole then return copy_loops(r, t, t, nil, n, read) end
    -- Whole numbers of 64 bits as float would be rounded twice.
-   if R.floating and (T.floating or T.integer and not (T.size == 8 and R.size == 4)) then
+   if R.real and (T.real or T.whole and not (T.size == 8 and R.size == 4)) then
       return copy_loops(r, t, t, nil, n, T.get)
    end
-   if R.integer and T.floating then
+   if R.whole and T.real then
       make_set_loop(R)
       return set_loops[R](r, t, t, nil, n, T.get)
    end
@@ -308,7 +308,7 @@ end
 -- Makes all elements of r zero; false as above.
 function few.zero(r, n)
    local bytes = n * r.T.size
-   if bytes > COPIED_AT_ONCE or r.T.device or not is_contiguous(r) then return false end
+   if bytes > COPIED_AT_ONCE or not r.T.here or not is_contiguous(r) then return false end
    ffi.fill(r.S.p + r.off, bytes)
    return true
 end
@@ -317,7 +317,7 @@ end
 local fill_loops = few.pointwise('v', true)
 function few.fill(r, v, n)
    local T = r.T
-   if n <= BLOCK or n * T.size > COPIED_AT_ONCE or not (T.floating or T.integer) or T.device or not is_contiguous(r) then
+   if n <= BLOCK or n * T.size > COPIED_AT_ONCE or not (T.real or T.whole) or not is_contiguous(r) then
       return fill_loops(r, r, r, v, n)
    end
    local p, size, done = r.S.p + r.off, T.size, BLOCK
@@ -349,7 +349,7 @@ function few.product(r, beta, t, alpha, a, b)
    local outer = a.nd == 1
    local rows, inner = a[1], outer and 1 or a[3]
    local columns = outer and b[1] or b.nd == 2 and b[3] or 1
-   if rows * inner * columns > few.LIMIT or not r.T.floating or r.T.device then return false end
+   if rows * inner * columns > few.LIMIT or not r.T.real then return false end
    local r1, r2 = steps(r)
    local t1, t2 = steps(t)
    local a1, a2 = steps(a)

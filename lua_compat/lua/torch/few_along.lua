@@ -1,6 +1,7 @@
 -- Few elements along a dimension, computed here: sums and extrema of each row, and rows selected by their indices. Each of
 -- these gives false, with nothing done, where it is for Python; what the results are, the kernels say.
 local ffi = require 'ffi'
+local types = require 'torch.types'
 local memory = require 'torch.memory'
 local few = require 'torch.few'
 local compiled = require 'torch.compiled'
@@ -14,7 +15,7 @@ local along = {}
 
 -- As many elements cost about as much in Python as here.
 local MOST = 8192
-local function small(t) return count(t) <= (few.LIMIT > 0 and MOST or 0) and t.T.floating and not t.T.device end
+local function small(t) return count(t) <= (few.LIMIT > 0 and MOST or 0) and t.T.real end
 
 -- A tensor as outer x n x inner elements, n of them along dimension d: the numbers of the other two, and the steps in all
 -- three. nil where two loops cannot follow the dimensions on one side of d.
@@ -79,7 +80,7 @@ end
 -- Whether an index is none of 1 to size; nil where that is for Python.
 function along.out_of_range(index, size)
    local n = index.nd == 1 and index[1] or 0
-   if n == 0 or n > few.LIMIT or index.T.name ~= 'Long' then return nil end
+   if n == 0 or n > few.LIMIT or index.T.host ~= types.Long then return nil end
    local p, step = index.S.p + index.off, index[2]
    for k = 0, n - 1 do
       local at = tonumber(p[k * step])
@@ -92,7 +93,7 @@ end
 local COPIED_AT_ONCE = 2 ^ 16 -- bytes
 function along.select(r, t, d, index)
    local T, n = r.T, index[1]
-   if T.device or index.T.name ~= 'Long' or n > few.LIMIT or not is_contiguous(r) then return false end
+   if not T.here or index.T.host ~= types.Long or n > few.LIMIT or not is_contiguous(r) then return false end
    local root = root_of(r.S)
    if root == root_of(t.S) or root == root_of(index.S) then return false end
    local places, place_step = index.S.p + index.off, index[2]

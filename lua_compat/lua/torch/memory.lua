@@ -308,7 +308,7 @@ end
 
 -- Whether n elements fit a block.
 local largest_block = LARGEST
-local function few_bytes(T, n) return n * T.size <= largest_block and not T.device end
+local function few_bytes(T, n) return n * T.size <= largest_block and T.here end
 
 -- Requests every storage's memory from Python: for tests, which put each between guard pages.
 function memory.use_no_blocks() largest_block = -1 end
@@ -338,7 +338,7 @@ end
 -- is one, its address. A kernel can only resize PyTorch's.
 local function request(T, n, for_kernel)
    release_large()
-   if not (shared.pytorch or T.device or for_kernel) then return large, nil, python.slab(n * T.size) end
+   if not (shared.pytorch or not T.here or for_kernel) then return large, nil, python.slab(n * T.size) end
    local view, handle, address = python.new(T.code, n)
    note_dead(view)
    return nil, handle, address
@@ -509,7 +509,7 @@ local function allocate(r, nd, sizes, count)
       r.owner, r.S = small_storage(T, count)
       return
    end
-   if not (shared.pytorch or T.device) then
+   if not (shared.pytorch or not T.here) then
       r.owner, r.S = memory.new_storage(T, count)
       r.S.shown = nil
       return

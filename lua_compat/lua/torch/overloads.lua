@@ -153,14 +153,14 @@ local function branch(parameters, given, T, variant)
    return key, test, table.concat(lines, '\n')
 end
 
-local c_names = { Byte = 'unsigned char', Char = 'char', Short = 'short', Int = 'int', Long = 'long', Float = 'float',
+local c_names = { Byte = 'unsigned char', Char = 'char', Short = 'short', Int = 'int', Long = 'long', Half = 'half', Float = 'float',
    Double = 'double' }
 
 local function described(p, T, method)
    local letter = p.letter
    local of = type_of_letter[letter]
    local text
-   if letter == 'n' or letter == 's' then text = c_names[(T.host or T).name]
+   if letter == 'n' or letter == 's' then text = c_names[T.host.name]
    elseif letter == 'd' then text = 'double'
    elseif letter == 'a' then text = T.integer and 'long' or 'double'
    elseif letter == 'm' then text = 'long'

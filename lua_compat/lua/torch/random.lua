@@ -31,7 +31,7 @@ local function dense(r, T)
 end
 
 -- What only Python can write elements of, or read: they are drawn as doubles, and converted together.
-local function drawn_here(T) return not T.device and (T.floating or T.integer) end
+local function drawn_here(T) return T.real or T.whole end
 
 local NAMES = 'local generator, tobit = ...\n'
    .. 'local word, unit, normal = generator.word, generator.unit, generator.normal\n'
@@ -206,13 +206,13 @@ end
 
 -- r, or a copy of it, whose elements lie one after the other in main memory.
 local function in_a_row(r)
-   local row = dense(r, r.T.host or r.T)
+   local row = dense(r, r.T.host)
    if row ~= r then pointwise.copy(row, r) end
    return row
 end
 
--- The elements of r or, where they lie on a device, a copy of them in main memory.
-local function readable(r) return r.T.device and in_a_row(r) or r end
+-- The elements of r or, where Lua cannot read them, a copy of them in main memory.
+local function readable(r) return r.T.here and r or in_a_row(r) end
 
 local function fill_each(r, g, p)
    if count(r) ~= count(p) then errors.raise('inconsistent tensor size', 'THTensorRandom.c') end
@@ -254,7 +254,7 @@ local MOST = { Byte = 2 ^ 8, Char = 2 ^ 7, Short = 2 ^ 15, Int = 2 ^ 31, Float =
 local fill_between, fill_below = filled('word(g) % (b + 1 - a) + a'), filled('word(g) % a')
 local function fill_random(r, g, low, high)
    if count(r) == 0 then return end
-   if low then into(r, fill_between, g, low, high) else into(r, fill_below, g, MOST[(r.T.host or r.T).name] or 2 ^ 53) end
+   if low then into(r, fill_between, g, low, high) else into(r, fill_below, g, MOST[r.T.host.name] or 2 ^ 53) end
 end
 local random_fills = {
    'o G m m', function(r, g, low, high) check_bounds(low, high) fill_random(r, g, low, high) end,

@@ -71,7 +71,7 @@ function Storage:fill(value)
    local set, p = S.T.set, S.p
    value = tonumber(value)
    if not value then errors.wrong_type(2, 'number', value) end
-   if S.T.device then
+   if not S.T.here then
       python.fill(memory.storage_handle(S), S.T.cast(value))
       return self
    end
@@ -82,9 +82,9 @@ end
 function Storage:copy(source)
    local to, from = check(self, 1), check(source, 2)
    if to.n ~= from.n then errors.raise('size mismatch', 'THStorageCopy.c:7') end
-   if to.T.device or from.T.device then
+   if not (to.T.here and from.T.here) then
       if to.n > 0 then python.copy(memory.storage_handle(to), memory.storage_handle(from)) end
-   elseif to.T == from.T then
+   elseif to.T.host == from.T.host then
       if to.n > 0 then ffi.copy(to.p, from.p, to.n * to.T.size) end
    else
       local get, set, p, q = from.T.get, to.T.set, to.p, from.p

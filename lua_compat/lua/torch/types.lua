@@ -92,6 +92,7 @@ for code, row in ipairs{
       integer = not (name == 'Float' or name == 'Double' or name == 'Half'),
       pointer = ffi.typeof(ctype .. '*'),
       array = ffi.typeof(ctype .. '[?]'),
+      here = true, -- the elements lie in memory that Lua can read and write
       get = read,
       tidy = function() end,
       set = write,
@@ -99,6 +100,7 @@ for code, row in ipairs{
       tensor_tag = 16 + code,
       storage_tag = 32 + code,
    }
+   T.host = T -- the type of the same elements in main memory
    if T.integer then T.set = write_integer(name) end
    types[code], types[name] = T, T
 end
@@ -107,10 +109,10 @@ types.Half.get, types.Half.set = read_half, write_half
 types.Float.get, types.Double.get = read_float, read_double
 types.Float.tidy, types.Double.tidy = tidy_with(read_float), tidy_with(read_double)
 
--- CUDA's types, in a state that has CUDA. Elements are read and written one at a time through Python, because their
--- pointers do not point to memory that Lua may touch.
+-- CUDA's types, in a state that has CUDA. On a GPU, elements are read and written one at a time through Python, because
+-- their pointers do not point to memory that Lua may touch. Where the CPU stands in, they are main memory like any other.
 local hosts = { 'Byte', 'Char', 'Short', 'Int', 'Long', 'Half', 'Float', 'Double' }
-local function add_device_types()
+local function add_device_types(here)
    for position, host_name in ipairs(hosts) do
       local host = types[host_name]
       local name = host_name == 'Float' and 'Cuda' or 'Cuda' .. host_name
@@ -119,11 +121,12 @@ local function add_device_types()
       local T = {
          name = name, code = code, tensor = 'torch.' .. name .. 'Tensor', storage = 'torch.' .. name .. 'Storage',
          size = size, floating = not host.integer, integer = host.integer, pointer = host.pointer, array = host.array, cast = host.cast,
-         get = function(p, i) return python.device_read(code, address(p, i)) end,
-         set = function(p, i, v) python.device_write(code, address(p, i), host.integer and host.cast(v) or v) end,
+         get = here and host.get or function(p, i) return python.device_read(code, address(p, i)) end,
+         set = here and host.set
+            or function(p, i, v) python.device_write(code, address(p, i), host.integer and host.cast(v) or v) end,
          tensor_tag = 16 + code, storage_tag = 32 + code,
-         tidy = function() end,
-         device = true, host = host,
+         tidy = here and host.tidy or function() end,
+         device = true, host = host, here = here,
       }
       types[code], types[name] = T, T
    end
@@ -131,8 +134,14 @@ end
 
 types.count = #hosts
 if python.has_cuda() then
-   add_device_types()
+   add_device_types(python.cuda_in_main_memory())
    types.count = 2 * #hosts
+end
+
+-- What Lua can compute with where it lies: real numbers, or whole ones. (Halves are neither.)
+for code = 1, types.count do
+   local T = types[code]
+   T.real, T.whole = T.here and T.host.floating, T.here and T.integer
 end
 
 -- The types of those names, in main memory and, in a state that has CUDA, on devices.

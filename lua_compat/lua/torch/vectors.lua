@@ -28,9 +28,9 @@ compiled.on_first_use(find)
 
 -- A function(p, q, n) that writes f of the n elements from q to p, which may be the same; nil where Python computes it.
 function vectors.routine(T, f, n)
-   if not vectors.enabled or n > vectors.MOST or not T.floating or T.device or not library.counts_threads() then return nil end
+   if not vectors.enabled or n > vectors.MOST or not T.real or not library.counts_threads() then return nil end
    find()
-   return routines[T.name][f]
+   return routines[T.host.name][f]
 end
 
 return vectors

@@ -4,22 +4,30 @@ from pathlib import Path
 
 import pytest
 
-from lua_compat import run
+from lua_compat.runtime.state import Runtime
 
 SCRIPT = Path(__file__).parent / "two_ways.lua"
+PLACES = ["main memory", "cuda"]
 
 
-def compared(seed: int, rounds: int, capfd: pytest.CaptureFixture[str]) -> int:
-    """Runs the script, which fails at the first difference; returns how many results it compared."""
-    assert run(SCRIPT, [str(seed), str(rounds)]) == 0
+def compared(seed: int, rounds: int, place: str, capfd: pytest.CaptureFixture[str]) -> int:
+    """Runs the script, which fails at the first difference; returns how many results it compared.
+
+    ``place``: cuda has it compare CUDA's types, for which the CPU stands in.
+    """
+    arguments = [str(seed), str(rounds), place]
+    runtime = Runtime(str(SCRIPT), arguments, cpu_as_cuda=place == "cuda", notes=False)
+    assert runtime.run_file(str(SCRIPT)) == 0
     return int(capfd.readouterr().out)
 
 
-def test_both_ways_agree(capfd: pytest.CaptureFixture[str]) -> None:
-    assert compared(1, 5, capfd) > 2000
+@pytest.mark.parametrize("place", PLACES)
+def test_both_ways_agree(place: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert compared(1, 3, place, capfd) > 2000
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("seed", range(2, 22))
-def test_both_ways_agree_on_much_more(seed: int, capfd: pytest.CaptureFixture[str]) -> None:
-    assert compared(seed, 60, capfd) > 12000
+def test_both_ways_agree_on_much_more(seed: int, place: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert compared(seed, 60, place, capfd) > 12000

@@ -1,12 +1,21 @@
 -- Operations that Lua computes itself for few elements, and PyTorch otherwise: both ways give the same, and raise the same,
 -- for random sizes, types and layouts. few.LIMIT 0 leaves everything to PyTorch; products that LuaJIT hands to PyTorch's
 -- BLAS and functions that it hands to its vector library have the same bits. Prints how many results were compared.
+-- Arguments: seed, rounds; 'cuda' for CUDA's types (th --cpu-as-cuda).
 require 'nn'
+local prefix = arg[3] == 'cuda' and 'Cuda' or ''
+if prefix ~= '' then require 'cunn' end
 local few, blas, vectors = require 'torch.few', require 'torch.blas', require 'torch.vectors'
 local LIMIT, LIMIT_OF_FUNCTIONS = few.LIMIT, few.LIMIT_OF_FUNCTIONS
 local seed, rounds = tonumber(arg[1]), tonumber(arg[2])
 
 local compared, text = 0, nil
+
+local function tensors_of(name) return ('torch.%sTensor'):format((prefix .. name):gsub('^CudaFloat$', 'Cuda')) end
+local DOUBLE, FLOAT, LONG, INT, BYTE = tensors_of('Double'), tensors_of('Float'), tensors_of('Long'), tensors_of('Int'), tensors_of('Byte')
+local FLOATING = { [DOUBLE] = true, [FLOAT] = true }
+local TYPES = { DOUBLE, FLOAT, LONG, BYTE }
+local function whole_numbers(...) return torch.LongTensor(...):type(LONG) end
 
 local function close(a, b)
    if a ~= a or b ~= b then return a ~= a and b ~= b end
@@ -57,26 +66,24 @@ local function sample(T, nd)
    if layout == 1 and nd > 1 then return t:transpose(1, nd) end
    if layout == 2 then return torch.cat(t, t, nd):narrow(nd, 1, t:size(nd)) end
    if layout == 3 and t:size(1) > 1 then return t:narrow(1, 2, t:size(1) - 1) end
-   if T == 'torch.DoubleTensor' or T == 'torch.FloatTensor' then
+   if FLOATING[T] then
       if layout == 4 and random(1, 4) == 1 then t:view(-1)[random(1, t:nElement())] = 0 / 0 end
    end
    return t
 end
 
-local TYPES = { 'torch.DoubleTensor', 'torch.FloatTensor', 'torch.LongTensor', 'torch.ByteTensor' }
-
 local function along_a_dimension(T, t, d)
    for _, name in ipairs{ 'sum', 'prod', 'max', 'min', 'mean' } do
-      if name ~= 'mean' or T:find('Double') or T:find('Float') then
+      if name ~= 'mean' or FLOATING[T] then
          both_ways(('%s %s %d'):format(T, name, d), function() return torch[name](t, d) end)
          both_ways('given results', function()
-            local r, l = torch.Tensor(3):type(T), torch.LongTensor(2, 2)
+            local r, l = torch.Tensor(3):type(T), whole_numbers(2, 2)
             if name == 'max' or name == 'min' then return torch[name](r, l, t, d) end
             return torch[name](r, t, d)
          end)
       end
    end
-   local index = torch.LongTensor(random(1, 7)):random(t:size(d))
+   local index = whole_numbers(random(1, 7)):random(t:size(d))
    if random(1, 2) == 1 then index = torch.cat(index, index, 2):select(2, 1) end
    both_ways(T .. ' index', function() return t:index(d, index) end)
    for _, wrong in ipairs{ 0, -1, t:size(d) + 1, 2 ^ 52 } do
@@ -160,7 +167,7 @@ end
 
 local function criterions(T)
    local rows, classes = random(1, 5), random(2, 6)
-   local x, target = torch.randn(rows, classes):type(T), torch.LongTensor(rows):random(classes)
+   local x, target = torch.randn(rows, classes):type(T), whole_numbers(rows):random(classes)
    if random(1, 2) == 1 then x = x:t():clone():t() end
    local weights = random(1, 2) == 1 and torch.rand(classes):type(T) or nil
    local average, ignored = random(1, 2) == 1, random(1, classes)
@@ -237,7 +244,7 @@ end
 
 local function lookup(T)
    local rows, columns = random(2, 6), random(1, 5)
-   local index = torch.LongTensor(random(1, 6)):random(rows)
+   local index = whole_numbers(random(1, 6)):random(rows)
    local padding, scale = random(0, rows), torch.uniform(-2, 2)
    local gradient = torch.randn(index:size(1), columns):type(T)
    local wrong = index:clone()
@@ -253,7 +260,7 @@ local function lookup(T)
 end
 
 local function element_by_element(T)
-   local floating = T:find('Double') or T:find('Float')
+   local floating = FLOATING[T]
    local t = sample(T, random(1, 4))
    local s = torch.randn(t:size()):mul(3):type(T)
    if random(1, 2) == 1 and s:dim() > 1 then s = s:transpose(1, 2):clone():transpose(1, 2) end
@@ -281,7 +288,9 @@ local function element_by_element(T)
    local plain = t:ne(t):any() and s or t -- what becomes of a NaN as a whole number depends on the processor
    for _, other in ipairs{ 'Double', 'Float', 'Long', 'Int', 'Short', 'Char', 'Byte' } do
       if other ~= 'Byte' and other ~= 'Char' or not floating then
-         both_ways(('%s as %s'):format(T, other), function() return plain:type('torch.' .. other .. 'Tensor') end)
+         both_ways(('%s as %s'):format(T, other), function()
+            return plain:type('torch.' .. other .. 'Tensor'), plain:type(tensors_of(other))
+         end)
       end
    end
    both_ways(T .. ' sequences', function()
@@ -303,7 +312,7 @@ for _ = 1, rounds do
       along_a_dimension(T, t, random(1, t:dim()))
       element_by_element(T)
    end
-   element_by_element('torch.IntTensor')
+   element_by_element(INT)
    for k = 1, 2 do
       products(TYPES[k])
       larger_products(TYPES[k])
