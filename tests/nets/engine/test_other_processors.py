@@ -49,7 +49,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def elsewhere(programs: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """Runs compiled code there. Of a layer's kernels, untimed, a compiled one is taken; their names are kept."""
+    """Runs compiled code there. A layer gets a compiled kernel, untimed; the names of all are kept."""
     taken: list[str] = []
 
     def choose(
