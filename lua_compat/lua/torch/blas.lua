@@ -12,9 +12,12 @@ local count, may_overlap, last_offset, is_contiguous = memory.count, memory.may_
 local blas = { enabled = true }
 
 local GEMM = [[void %s(const char *transa, const char *transb, const int *m, const int *n, const int *k, const REAL *alpha,
-   const REAL *a, const int *lda, const REAL *b, const int *ldb, const REAL *beta, REAL *c, const int *ldc)]]
-local GEMV = [[void %s(const char *trans, const int *m, const int *n, const REAL *alpha, const REAL *a, const int *lda,
-   const REAL *x, const int *incx, const REAL *beta, REAL *y, const int *incy)]]
+   const void *a, const int *lda, const void *b, const int *ldb, const REAL *beta, void *c, const int *ldc)]]
+local GEMV = [[void %s(const char *trans, const int *m, const int *n, const REAL *alpha, const void *a, const int *lda,
+   const void *x, const int *incx, const REAL *beta, void *y, const int *incy)]]
+local AXPY = 'void %s(const int *n, const REAL *alpha, const void *x, const int *incx, void *y, const int *incy)'
+local COPY = 'void %s(const int *n, const void *x, const int *incx, void *y, const int *incy)'
+local DOT = 'REAL %s(const int *n, const void *x, const int *incx, const void *y, const int *incy)'
 -- Larger products go through Python, whose way costs nothing beside them.
 local MOST = 2 ^ 16 -- elements of a matrix
 local ALIGNMENT = 16 -- bytes; other addresses give other bits: such matrices are copied, as kernels/alignment.py does
@@ -28,7 +31,9 @@ local function find()
       local gemm = library.routine(letter .. 'gemm_', GEMM, ctype)
       local gemv = library.routine(letter .. 'gemv_', GEMV, ctype)
       if gemm and gemv then
-         routines[name] = { gemm = gemm, gemv = gemv, alpha = ffi.new(ctype .. '[1]'), beta = ffi.new(ctype .. '[1]') }
+         routines[name] = { gemm = gemm, gemv = gemv, alpha = ffi.new(ctype .. '[1]'), beta = ffi.new(ctype .. '[1]'),
+            axpy = library.routine(letter .. 'axpy_', AXPY, ctype), copy = library.routine(letter .. 'copy_', COPY, ctype),
+            dot = library.routine(letter .. 'dot_', DOT, ctype) }
       end
    end
 end
@@ -91,6 +96,45 @@ local function matrix_matrix(routine, s, s_row, beta, alpha, p, a_kind, a_step, 
    m[0], n[0], k[0], lda[0], ldb[0], ldc[0] = columns, rows, inner, b_step, a_step, s_row
    routine.alpha[0], routine.beta[0] = alpha, beta
    routine.gemm(b_kind, a_kind, m, n, k, routine.alpha, q, lda, p, ldb, routine.beta, s, ldc)
+end
+
+-- The routines for rows of numbers of a type that lie in memory anywhere, at pointers of any type; nil where there are none.
+function blas.of_rows(T)
+   if not blas.enabled or not T.floating or T.device or not library.counts_threads() then return nil end
+   find()
+   local routine = routines[T.name]
+   return routine and routine.axpy and routine.copy and routine.dot and routine
+end
+
+-- c (rows x columns, each row c_row elements after the other) = beta * c + alpha * a * b; a_kind: 'n', a is rows x inner,
+-- or 't', it is the transpose; its own rows lie a_row apart; b alike.
+function blas.multiply(routine, c, c_row, beta, alpha, a, a_kind, a_row, b, b_kind, b_row, rows, inner, columns)
+   matrix_matrix(routine, c, c_row, beta, alpha, a, a_kind, a_row, b, b_kind, b_row, rows, inner, columns)
+end
+
+-- y (of `length` numbers) = y + alpha * the sums of the rows of a matrix whose `length` rows lie `row` apart; ones: as many as
+-- it has columns.
+function blas.add_sums(routine, y, y_step, alpha, p, row, length, columns, ones)
+   matrix_vector(routine, y, y_step, 1, alpha, p, length, row, columns, 1, ones, 1)
+end
+
+-- The n numbers at y, y_step apart, become those at x.
+function blas.copy(routine, n_numbers, x, x_step, y, y_step)
+   n[0], lda[0], ldb[0] = n_numbers, x_step, y_step
+   routine.copy(n, x, lda, y, ldb)
+end
+
+-- Adds the n numbers at x to those at y.
+function blas.add(routine, n_numbers, x, y)
+   n[0], lda[0], routine.alpha[0] = n_numbers, 1, 1
+   routine.axpy(n, routine.alpha, x, lda, y, lda)
+end
+
+-- Whether none of the n numbers at x is infinite or not a number; false, too, where some are as large as their root.
+function blas.all_finite(routine, n_numbers, x)
+   n[0], lda[0] = n_numbers, 1
+   local sum = tonumber(routine.dot(n, x, lda, x, lda))
+   return sum - sum == 0
 end
 
 -- r = beta * t + alpha * a * b, of matrices, or a matrix and a vector, that have fitting sizes; the factors have no memory

@@ -242,6 +242,60 @@ local function pooling(T)
    end)
 end
 
+-- The three phases of a layer, with gradients that begin with something, and with a gradOutput of wrong sizes.
+local function three_phases(what, make, x)
+   both_ways(what, function()
+      local module = make()
+      local y = module:forward(x)
+      local gradient = torch.randn(y:size()):mul(0.3):typeAs(x)
+      local grad_input = module:updateGradInput(x, gradient)
+      local _, gradients = module:parameters()
+      for _, of_parameter in ipairs(gradients or {}) do of_parameter:fill(0.25) end
+      module:accGradParameters(x, gradient, 0.5)
+      return y, grad_input, unpack(gradients or {})
+   end)
+   both_ways(what .. ', wrong gradOutput', function()
+      local module = make()
+      local sizes = module:forward(x):size()
+      sizes[random(1, #sizes)] = random(1, 6)
+      local gradient = torch.Tensor(sizes):typeAs(x):fill(0.1)
+      return module:updateGradInput(x, gradient)
+   end)
+end
+
+-- Some images, perhaps one alone, perhaps not in one piece, perhaps with a number that is none.
+local function images(T, planes, least, most)
+   local batch, height, width = random(1, 6), random(least, most), random(least, most)
+   local x = torch.randn(batch, planes, height, width):mul(0.5):type(T)
+   local kind = random(1, 12)
+   if kind == 1 then x = x:transpose(3, 4) end
+   if kind == 2 then x = torch.cat(x, x, 2):narrow(2, 1, planes) end
+   if kind == 3 then x:view(-1)[random(1, x:nElement())] = ({ 0 / 0, 1 / 0, -1 / 0 })[random(1, 3)] end
+   return random(1, 3) == 1 and x[random(1, batch)] or x
+end
+
+local function convolutions(T)
+   local inputs, outputs = random(1, 5), random(1, 6)
+   local kw, kh, dw, dh, pw, ph = random(1, 4), random(1, 4), random(1, 3), random(1, 3), random(0, 2), random(0, 2)
+   if random(1, 4) == 1 then kw, kh, dw, dh, pw, ph = 1, 1, 1, 1, 0, 0 end
+   local without_bias = random(1, 3) == 1
+   local x = images(T, random(1, 8) == 1 and inputs + 1 or inputs, 1, 10)
+   if random(1, 5) == 1 then kw, kh, pw, ph = x:size(x:dim()), x:size(x:dim() - 1), 0, 0 end
+   local function layer(name, ...)
+      local more = { ... }
+      local seeded = torch.random(1000)
+      three_phases(('%s %s'):format(T, name), function()
+         torch.manualSeed(seeded)
+         local module = nn[name](inputs, outputs, kw, kh, dw, dh, pw, ph, unpack(more)):type(T)
+         return without_bias and module.noBias and module:noBias() or module
+      end, x)
+   end
+   layer 'SpatialConvolution'
+   layer 'SpatialConvolutionMM'
+   layer('SpatialDilatedConvolution', random(1, 3), random(1, 3))
+   layer('SpatialFullConvolution', random(0, dw - 1), random(0, dh - 1))
+end
+
 local function lookup(T)
    local rows, columns = random(2, 6), random(1, 5)
    local index = whole_numbers(random(1, 6)):random(rows)
@@ -321,6 +375,7 @@ for _ = 1, rounds do
       lookup(TYPES[k])
       soft_maxima(TYPES[k])
       pooling(TYPES[k])
+      convolutions(TYPES[k])
       transfers(TYPES[k])
    end
 end
