@@ -135,7 +135,7 @@ class _Compiler:
         place: "_Place",
     ) -> None:
         self.module = module
-        self.trace = without_identities(traced) if how.inference else traced
+        self.trace = without_identities(traced)
         self.how = how
         self.memory = Memory()
         self.tuner = tuner

@@ -21,10 +21,17 @@ class DepthwiseGeometry:
 
 
 class DepthwiseKernel(Protocol):
-    """The forward pass, on images (N, H, W, C) and a weight (C, 1, kernel)."""
+    """The three phases, on images (N, H, W, C) and a weight (C, 1, kernel)."""
 
     def forward(self, x: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool) -> None:
         """Fills ``out``; with ``relu`` its negative values become 0."""
+
+    def input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:
+        """Fills ``grad_in``."""
+
+    def weight_gradient(self, x: Tensor, grad_out: Tensor) -> Tensor:
+        """Returns the weight's gradient."""
+        ...
 
     def invalidate(self) -> None:
         """Forgets the copies of the weight."""
@@ -46,25 +53,33 @@ class OperatorDepthwise:
         else:
             out.copy_(found)
 
+    def input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:
+        # PyTorch asks for an input, and looks at its shape alone.
+        found = self._gradients(grad_out, grad_in, weight, (True, False, False))[0]
+        grad_in.copy_(found.permute(0, 2, 3, 1))
+
+    def weight_gradient(self, x: Tensor, grad_out: Tensor) -> Tensor:
+        weight = x.new_empty(x.shape[3], 1, *self._geometry.kernel)
+        return self._gradients(grad_out, x, weight, (False, True, False))[1]
+
     def invalidate(self) -> None:
         """Keeps no copies."""
 
-
-def depthwise_gradients(
-    geometry: DepthwiseGeometry, grad_out: Tensor, x: Tensor, weight: Tensor, wanted: str
-) -> Tensor:
-    """Returns the gradient of the "input" (N, H, W, C) or of the "weight", by PyTorch's operator."""
-    found: tuple[Tensor, ...] = aten.convolution_backward(
-        grad_out.permute(0, 3, 1, 2),
-        x.permute(0, 3, 1, 2),
-        weight,
-        None,
-        geometry.stride,
-        geometry.padding,
-        geometry.dilation,
-        False,
-        (0, 0),
-        weight.shape[0],
-        [wanted == "input", wanted == "weight", False],
-    )
-    return found[0].permute(0, 2, 3, 1) if wanted == "input" else found[1]
+    def _gradients(
+        self, grad_out: Tensor, x: Tensor, weight: Tensor, wanted: tuple[bool, bool, bool]
+    ) -> tuple[Tensor, ...]:
+        g = self._geometry
+        found: tuple[Tensor, ...] = aten.convolution_backward(
+            grad_out.permute(0, 3, 1, 2),
+            x.permute(0, 3, 1, 2),
+            weight,
+            None,
+            g.stride,
+            g.padding,
+            g.dilation,
+            False,
+            (0, 0),
+            weight.shape[0],
+            wanted,
+        )
+        return found

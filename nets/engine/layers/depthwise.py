@@ -4,10 +4,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from torch import Tensor, nn
+from torch import nn
 
 from nets.engine.kernels.compiled.depthwise import depthwise
-from nets.engine.kernels.depthwise import DepthwiseGeometry, depthwise_gradients
+from nets.engine.kernels.depthwise import DepthwiseGeometry
 from nets.engine.layers.folding_layer import FoldingLayer, usable
 from nets.engine.memory import Memory
 from nets.engine.trace import Operation
@@ -48,20 +48,17 @@ class DepthwiseConvolution(FoldingLayer):
         weight, bias = self._constants()
         self._kernel.forward(self.inputs[0].data_images, weight, bias, self.output.data_images, self.relu)
 
-    def _gradient(self, wanted: str) -> Tensor:
-        return depthwise_gradients(
-            self._geometry,
-            self.output.grad_images,
-            self.inputs[0].data_images,
-            self._constants()[0],
-            wanted,
-        )
-
     def input_gradient(self) -> None:
-        to_images(self.grad_inputs[0]).copy_(self._gradient("input"))
+        grad_in = to_images(self.grad_inputs[0])
+        self._kernel.input_gradient(self.output.grad_images, self._constants()[0], grad_in)
 
     def weight_gradient(self) -> None:
-        weight, bias = self._gradient("weight"), self.output.grad_images.sum((0, 1, 2))
+        gradients = self.output.grad_images
+        weight = self._kernel.weight_gradient(self.inputs[0].data_images, gradients)
+        if self._folded is None and self.bias is None:
+            self._add_to_gradients([(self.weight, weight)])
+            return
+        bias = gradients.sum((0, 1, 2))
         if self._folded is not None:
             self._add_to_gradients(self._folded.gradients(weight, bias))
         else:

@@ -315,12 +315,30 @@ def test_depthwise_convolutions_of_any_geometry(
         x.permute(0, 3, 1, 2), weight, bias, stride, padding, dilation, groups=size[3]
     ).permute(0, 2, 3, 1)
     exact = exact.relu() if relu else exact
+    grad_out = torch.randn(exact.shape, generator=generator, dtype=dtype)
+    of_input, of_weight = gradients(geometry, x, weight, grad_out)
     for kernel_of in (CompiledDepthwise(geometry, dtype), OperatorDepthwise(geometry)):
-        out = sliced(torch.full_like(exact, 5))
+        out, grad_in = sliced(torch.full_like(exact, 5)), sliced(torch.full_like(x, 5))
         with threads(count):
             kernel_of.forward(sliced(x), weight, bias, out, relu)
+            kernel_of.input_gradient(sliced(grad_out), weight, grad_in)
+            found = kernel_of.weight_gradient(sliced(x), sliced(grad_out))
         torch.testing.assert_close(out, exact, rtol=1e-5, atol=1e-5)
-        assert bool((beside(out) == 7).all())
+        torch.testing.assert_close(grad_in, of_input, rtol=1e-5, atol=1e-5)
+        torch.testing.assert_close(found, of_weight, rtol=1e-5, atol=1e-4)
+        assert bool((beside(out) == 7).all() and (beside(grad_in) == 7).all())
+
+
+def gradients(
+    geometry: DepthwiseGeometry, x: Tensor, weight: Tensor, grad_out: Tensor
+) -> tuple[Tensor, Tensor]:
+    """By PyTorch in float64: of the input (N, H, W, C) and of the weight."""
+    images = x.permute(0, 3, 1, 2)
+    leaves = [part.to(torch.float64, copy=True).requires_grad_() for part in (images, weight)]
+    sizes = (geometry.stride, geometry.padding, geometry.dilation)
+    out = torch.nn.functional.conv2d(leaves[0], leaves[1], None, *sizes, groups=len(weight))
+    found = torch.autograd.grad(out, leaves, grad_out.double().permute(0, 3, 1, 2))
+    return found[0].permute(0, 2, 3, 1).to(x.dtype), found[1].to(x.dtype)
 
 
 def test_plans_of_a_copy_share_nothing() -> None:

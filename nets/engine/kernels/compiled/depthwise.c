@@ -1,23 +1,26 @@
-/* Depthwise convolution of images: every channel by a kernel of its own.
+/* Depthwise convolution of images: every channel by a kernel of its own; and its weight's gradient.
 
    Compiled when first needed (compiled/depthwise.py), once per element type, with vectors.h in front. Images are
-   (batch, row, column, channel), channels are neighbours in memory; weights are (tap, channel). The entry point is
-   called by all threads that share a job, and takes units of work from it until none is left: some rows of the
-   output. */
+   (batch, row, column, channel), channels are neighbours in memory; weights are (tap, channel). Every
+   entry point is called by all threads that share a job, and takes units of work from it until none is left: some
+   rows of the output. */
 
 enum {
     TOGETHER = 4,   /* neighbouring outputs that are summed together: they share weights and most inputs */
+    TAPS = 3,       /* of a kernel's row, whose gradients are summed together: they share gradients of outputs */
+    GROUP = 4,      /* vectors of channels that are summed together */
 };
 
 typedef struct {
     const REAL *image;
     layout large;
-    REAL *out;
+    REAL *out;                              /* or its gradient */
     layout small;
     const REAL *weight, *bias;              /* bias: or NULL */
     long images, channels;
     long kernel[2], stride[2], padding[2], dilation[2];
     long relu;
+    REAL *sums;                             /* the weight's gradient: (unit, tap, channel) */
     long at_once;                           /* rows that a thread takes together */
     long next;                              /* row that nobody has taken */
 } depthwise_job;
@@ -106,4 +109,94 @@ void depthwise(depthwise_job *job) {
     if (small && job->stride[1] == 1) convolve_all(job, (geometry){{3, 3}, 1, 1});
     else if (small && job->stride[1] == 2) convolve_all(job, (geometry){{3, 3}, 2, 1});
     else convolve_all(job, (geometry){{job->kernel[0], job->kernel[1]}, job->stride[1], job->dilation[1]});
+}
+
+/* Adds to the sums of some neighbouring taps, from first to last column of a row of the output. */
+INLINE void add_products(const depthwise_job *job, const REAL *image, const REAL *gradient, REAL *sums, long first,
+                         long last, int taps, int vectors, long lanes) {
+    const long step = job->stride[1] * job->large.strides[2], apart = job->dilation[1] * job->large.strides[2];
+    vector found[TAPS * GROUP];
+    if (first >= last) return;
+UNROLL(3)
+    for (int j = 0; j < taps; j++)
+UNROLL(4)
+        for (int v = 0; v < vectors; v++)
+            found[j * GROUP + v] = load(sums + j * job->channels + v * LANES, lanes);
+    for (long column = first; column < last; column++) {
+        const REAL *from = gradient + column * job->small.strides[2], *x = image + column * step;
+        vector factor[GROUP];
+UNROLL(4)
+        for (int v = 0; v < vectors; v++) factor[v] = load(from + v * LANES, lanes);
+UNROLL(3)
+        for (int j = 0; j < taps; j++)
+UNROLL(4)
+            for (int v = 0; v < vectors; v++)
+                found[j * GROUP + v] += factor[v] * load(x + j * apart + v * LANES, lanes);
+    }
+UNROLL(3)
+    for (int j = 0; j < taps; j++)
+UNROLL(4)
+        for (int v = 0; v < vectors; v++)
+            store(sums + j * job->channels + v * LANES, found[j * GROUP + v], lanes);
+}
+
+/* The columns of the output whose tap lies within the image, from first to the one before last. */
+INLINE void reached(const depthwise_job *job, long tap, long *first, long *last) {
+    const long start = tap * job->dilation[1] - job->padding[1];
+    *first = quotient(-start, job->stride[1]);
+    *last = least(job->small.width, quotient(job->large.width - start, job->stride[1]));
+}
+
+/* What a row of the output adds to the gradients of a row of taps: image is where its first tap lies in column 0 of
+   the output, which may be in the padding. */
+INLINE void add_row(const depthwise_job *job, const REAL *image, const REAL *gradient, REAL *sums, int vectors,
+                    long lanes) {
+    const long apart = job->dilation[1] * job->large.strides[2];
+    for (long j = 0; j < job->kernel[1];) {
+        const int taps = j + TAPS <= job->kernel[1] ? TAPS : 1;
+        long all_first, all_last, first, last;
+        reached(job, j, &all_first, &last);
+        reached(job, j + taps - 1, &first, &all_last);
+        if (taps == TAPS && all_first < all_last)
+            add_products(job, image + j * apart, gradient, sums + j * job->channels, all_first, all_last, TAPS,
+                         vectors, lanes);
+        else all_last = all_first;
+        for (const long end = j + taps; j < end; j++) {
+            REAL *to = sums + j * job->channels;
+            reached(job, j, &first, &last);
+            add_products(job, image + j * apart, gradient, to, first, least(last, all_first), 1, vectors, lanes);
+            add_products(job, image + j * apart, gradient, to, first > all_last ? first : all_last, last, 1, vectors,
+                         lanes);
+        }
+    }
+}
+
+INLINE void add_rows(const depthwise_job *job, REAL *sums, long unit, long last, long c, int vectors, long lanes) {
+    for (; unit < last; unit++) {
+        const long row = unit % job->small.height, y = row * job->stride[0] - job->padding[0];
+        const long image = unit / job->small.height;
+        const REAL *gradient = job->out + image * job->small.strides[0] + row * job->small.strides[1] + c;
+        long top, bottom;
+        within(y, job->kernel[0], job->dilation[0], job->large.height, &top, &bottom);
+        for (long i = top; i < bottom; i++) {
+            const REAL *from = job->image + image * job->large.strides[0] + c
+                + (y + i * job->dilation[0]) * job->large.strides[1] - job->padding[1] * job->large.strides[2];
+            add_row(job, from, gradient, sums + i * job->kernel[1] * job->channels + c, vectors, lanes);
+        }
+    }
+}
+
+/* A unit's sums are its own, so that they do not depend on which thread took it. */
+void weight_gradient(depthwise_job *job) {
+    const long count = job->kernel[0] * job->kernel[1] * job->channels;
+    long unit, last;
+    while (take(&job->next, job->at_once, job->images * job->small.height, &unit, &last)) {
+        REAL *sums = job->sums + unit / job->at_once * count;
+        long c = 0;
+        memset(sums, 0, count * sizeof(REAL));
+        for (; c + GROUP * LANES <= job->channels; c += GROUP * LANES)
+            add_rows(job, sums, unit, last, c, GROUP, LANES);
+        for (; c + LANES <= job->channels; c += LANES) add_rows(job, sums, unit, last, c, 1, LANES);
+        if (c < job->channels) add_rows(job, sums, unit, last, c, 1, job->channels - c);
+    }
 }

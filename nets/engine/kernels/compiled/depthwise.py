@@ -1,6 +1,18 @@
-"""Depthwise convolution by compiled code (depthwise.c)."""
+"""Depthwise convolution by compiled code (depthwise.c).
+
+The input gradient is one convolution for every phase a of the stride s. Along one axis, with padding p and
+dilation d, the input positions y = a + s t take part in the outputs o with s o = y + p - d i, so that
+
+    g'[a + s t] = sum over i of g[(a + p - d i) / s + t] w[i], for the taps i with d i = a + p modulo s
+
+These taps are s / gcd(s, d) apart, and the outputs that they reach d / gcd(s, d).
+"""
 
 import ctypes
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import torch
@@ -31,13 +43,17 @@ class _Job(ctypes.Structure):
         ("padding", _Long * 2),
         ("dilation", _Long * 2),
         ("relu", _Long),
+        ("sums", _Pointer),
         ("at_once", _Long),
         ("next", _Long),
     ]
 
 
+_LEAST_UNITS = 4  # for each thread, whose sums are memory too
+
+
 class CompiledDepthwise:
-    """Runs the forward pass as :class:`nets.engine.kernels.depthwise.DepthwiseKernel` says.
+    """Runs the phases as :class:`nets.engine.kernels.depthwise.DepthwiseKernel` says.
 
     Raises :class:`NotCompiled` when made where there is no compiler, or for other dtypes than float32 and
     float64.
@@ -50,26 +66,84 @@ class CompiledDepthwise:
 
     def forward(self, x: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool) -> None:
         by_tap = self._by_tap.get(weight, _by_tap)
-        job = _Job(
+        self._convolve(self._geometry, x, by_tap, bias, out, relu)
+
+    def input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:
+        by_tap = self._by_tap.get(weight, _by_tap).view(*self._geometry.kernel, -1)
+        for rows, columns in product(self._phases(0), self._phases(1)):
+            part = grad_in[:, rows.positions, columns.positions]
+            taps = by_tap[rows.taps][:, columns.taps].flip(0, 1)
+            if taps.numel() == 0:
+                part.zero_()
+            elif part.numel():
+                kernel, dilation = (taps.shape[0], taps.shape[1]), (rows.dilation, columns.dilation)
+                geometry = DepthwiseGeometry(kernel, (1, 1), (rows.padding, columns.padding), dilation)
+                self._convolve(geometry, grad_out, taps.contiguous(), None, part, False)
+
+    def weight_gradient(self, x: Tensor, grad_out: Tensor) -> Tensor:
+        rows = grad_out.shape[0] * grad_out.shape[1]
+        at_once = -(-rows // (_LEAST_UNITS * torch.get_num_threads()))
+        kernel, channels = self._geometry.kernel, x.shape[3]
+        sums = x.new_empty(-(-rows // at_once), math.prod(kernel), channels)
+        job = self._job(self._geometry, x, grad_out)
+        job.sums, job.at_once = sums.data_ptr(), at_once
+        library.run_on_all_threads(self._library.weight_gradient, job)
+        return sums.sum(0).t().reshape(channels, 1, *kernel)
+
+    def invalidate(self) -> None:
+        self._by_tap.invalidate()
+
+    def _convolve(
+        self,
+        geometry: DepthwiseGeometry,
+        x: Tensor,
+        by_tap: Tensor,
+        bias: Tensor | None,
+        out: Tensor,
+        relu: bool,
+    ) -> None:
+        job = self._job(geometry, x, out)
+        job.weight, job.bias = by_tap.data_ptr(), None if bias is None else bias.data_ptr()
+        job.relu = relu
+        job.at_once = library.units_at_once(out.shape[0] * out.shape[1])
+        library.run_on_all_threads(self._library.depthwise, job)
+
+    def _job(self, geometry: DepthwiseGeometry, x: Tensor, out: Tensor) -> _Job:
+        return _Job(
             image=x.data_ptr(),
             large=library.layout(x),
             out=out.data_ptr(),
             small=library.layout(out),
-            weight=by_tap.data_ptr(),
-            bias=None if bias is None else bias.data_ptr(),
             images=x.shape[0],
             channels=x.shape[3],
-            kernel=self._geometry.kernel,
-            stride=self._geometry.stride,
-            padding=self._geometry.padding,
-            dilation=self._geometry.dilation,
-            relu=relu,
-            at_once=library.units_at_once(out.shape[0] * out.shape[1]),
+            kernel=geometry.kernel,
+            stride=geometry.stride,
+            padding=geometry.padding,
+            dilation=geometry.dilation,
         )
-        library.run_on_all_threads(self._library.depthwise, job)
 
-    def invalidate(self) -> None:
-        self._by_tap.invalidate()
+    def _phases(self, axis: int) -> "Iterator[_Phase]":
+        g = self._geometry
+        kernel, stride, padding, dilation = (
+            sizes[axis] for sizes in (g.kernel, g.stride, g.padding, g.dilation)
+        )
+        common = math.gcd(stride, dilation)
+        for phase in range(stride):
+            found = range(kernel)
+            taps = [i for i in found if dilation * i % stride == (phase + padding) % stride]
+            first = (phase + padding - dilation * taps[-1]) // stride if taps else 0
+            step = slice(taps[0], None, stride // common) if taps else slice(0, 0)
+            yield _Phase(slice(phase, None, stride), step, -first, dilation // common)
+
+
+@dataclass(frozen=True)
+class _Phase:
+    """Says, of one axis, which input positions a convolution with which taps gives the gradients of."""
+
+    positions: slice
+    taps: slice
+    padding: int  # of the outputs' gradients; negative where the first of them are left out
+    dilation: int
 
 
 def depthwise(geometry: DepthwiseGeometry, dtype: torch.dtype) -> DepthwiseKernel:
