@@ -7,12 +7,12 @@ from dataclasses import dataclass
 class Effort:
     """Says what is timed before a net runs, and how often.
 
-    ``repeats``: timed runs of a candidate; ``repeats_later``: once more for those within ``near`` times the
-    best. A batch is timed on as many images as make ``multiply_adds`` of the direct algorithm and
-    ``positions`` of the output: what is fastest for them is fastest for more, as every kernel works through a
-    batch in pieces. The ``bilinear`` numbers hold where Winograd or FFT are among the candidates: with few
-    positions these, whose weights are large, look slower than they are. ``learns``: candidates that were
-    clearly slower on a similar shape are not timed.
+    ``repeats``: timed runs of a candidate; ``repeats_later``: more of them, some time later, for those
+    within ``near`` times the best. A batch is timed on as many images as make ``multiply_adds`` of the
+    direct algorithm and ``positions`` of the output: what is fastest for them is fastest for more, as
+    every kernel works through a batch in pieces. The ``bilinear`` numbers hold where Winograd or FFT are
+    among the candidates: with few positions these, whose weights are large, look slower than they are.
+    ``learns``: candidates that were clearly slower on a similar shape are not timed.
     """
 
     name: str
@@ -27,6 +27,6 @@ class Effort:
 
 
 THOROUGH = Effort("thorough", 4, 2, 1.8, 6_000_000_000, 1600, 12_000_000_000, 3200, False)
-QUICK = Effort("quick", 1, 1, 1.1, 1_000_000_000, 400, 2_000_000_000, 800, True)
+QUICK = Effort("quick", 1, 0, 1.1, 1_000_000_000, 400, 2_000_000_000, 800, True)
 
 EFFORTS = {effort.name: effort for effort in (QUICK, THOROUGH)}

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 _SIMILAR = 2.5  # sum of the factors, as logarithms to base 2, by which two shapes differ
-_PROMISING = 1.4  # times the best one on the similar shape
+_PROMISING = 1.25  # times the best one on the similar shape
 
 
 @dataclass(frozen=True)

@@ -244,7 +244,7 @@ def _time_each(candidates: Candidates, effort: Effort) -> dict[str, float]:
     for name in reversed(list(candidates)):  # the plainest last: mostly it is slower, and one run tells
         _time_one(name, candidates[name], times, effort.repeats)
     near = [name for name in candidates if times[name] <= effort.near * min(times.values()) < float("inf")]
-    for name in near if len(near) > 1 else []:
+    for name in near if len(near) > 1 and effort.repeats_later else []:
         _time_one(name, candidates[name], times, effort.repeats_later)
     return times
 
