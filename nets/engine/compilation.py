@@ -22,6 +22,7 @@ from nets.engine.memory import Memory
 from nets.engine.placement import place_data, place_gradients
 from nets.engine.plan import EnginePhases, PhaseSteps
 from nets.engine.recognise import recognise
+from nets.engine.replay import Replay
 from nets.engine.report import Report
 from nets.engine.trace import CompileError, Trace, trace
 from nets.engine.values import ReusedMemory, Value
@@ -160,7 +161,9 @@ class _Compiler:
             place_data(plan, input, output, self.memory, reuse)
             only: PhaseSteps = (division.by_image(forward), [], [])
             by_layer: dict[str, Sequence[Step]] = {FORWARD: forward}
-            return EnginePhases(self.module, input, output, plan, only, self.memory, report, by_layer)
+            # Who wants every copy of a weight compared on every use wants no layer's Python left out.
+            replay = None if self.how.check_weights else Replay(only[0], self.module)
+            return EnginePhases(self.module, input, output, plan, only, self.memory, report, by_layer, replay)
         place_data(plan, input, output, self.memory)
         backward = place_gradients(plan, output, self.memory, by_image=bool(divided))
         if not input.has_grad:

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from nets.engine.division import Step
 from nets.engine.layers.layer import Layer, gradient_of
 from nets.engine.memory import Memory
+from nets.engine.replay import Replay
 from nets.engine.report import Report
 from nets.engine.roof import measured_roof, shares_of_roof
 from nets.engine.trace import state_kept
@@ -34,6 +35,7 @@ class EnginePhases:
         memory: Memory,
         report: Callable[[], Report],
         by_layer: dict[str, Sequence[Step]],
+        replay: Replay | None = None,
     ) -> None:
         self.module = module
         self._memory = memory
@@ -45,6 +47,7 @@ class EnginePhases:
         self._input: Tensor | None = None
         self._gradients_kept = False
         self._by_layer = by_layer  # the steps of every phase, whatever is divided
+        self._replay = replay  # of updateOutput's steps
 
     def updateOutput(self, input: Tensor) -> Tensor:
         """Returns the module's output, in the plan's buffer."""
@@ -57,8 +60,11 @@ class EnginePhases:
             raise RuntimeError("the module has changed between training and evaluation: compile it again")
         with torch.no_grad():
             self._input_value.data.copy_(input)
-            for step in self._forward:
-                step()
+            if self._replay is not None:
+                self._replay.run()
+            else:
+                for step in self._forward:
+                    step()
         self._input, self._gradients_kept = input, False
         return self._output_value.data
 
@@ -101,6 +107,8 @@ class EnginePhases:
         ``.data``, numpy or a memory map."""
         for layer in self._layers:
             layer.invalidate()
+        if self._replay is not None:
+            self._replay.forget()
 
     def report(self) -> Report:
         """Returns the algorithm of each layer in each phase, and the memory that was obtained."""
@@ -134,7 +142,7 @@ class EnginePhases:
         final = self._report()
         self._report = lambda: final
         self._forward, self._backward, self._weight_gradients, self._layers = [], [], [], []
-        self._by_layer = {}
+        self._by_layer, self._replay = {}, None
         self._input_value = self._output_value = Value((), False, self._input_value.dtype)
         self._memory = Memory()
         self._input, self._gradients_kept = None, False

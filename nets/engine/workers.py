@@ -15,6 +15,8 @@ from pathlib import Path
 
 import torch
 
+from nets.engine.kernels.compiled.recording import note_other_work
+
 
 class Workers:
     """``count`` threads, made when first needed, that run mathematics on one core each.
@@ -38,6 +40,7 @@ class Workers:
             for job in jobs:
                 job()
             return
+        note_other_work()
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self.count, "nets-engine", limit_this_thread)
         futures = [self._pool.submit(_without_gradients, job) for job in jobs]

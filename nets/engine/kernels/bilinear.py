@@ -167,7 +167,7 @@ class BilinearConvolution(Kernel):
         if self.library == "panels":
             assert isinstance(matrices, Tensor)
             shape = self.shape
-            by_columns = rows.new_empty(()).expand(len(rows), shape.in_channels, shape.out_channels)
+            by_columns = rows[:, :1, :1].expand(-1, shape.in_channels, shape.out_channels)  # for its size
             compiled_products.bmm(rows, by_columns, into, packed=matrices)
             return
         if self.library in ("blas", "compiled"):

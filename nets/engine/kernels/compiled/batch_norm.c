@@ -45,13 +45,13 @@ INLINE vector let_through(const norm_job *job, vector gradient, vector x, long c
 INLINE void add_moments(const norm_job *job, long row, long rows, long c, int vectors, long lanes, double *sums) {
     const REAL *x = job->x + row * job->x_row + c;
     vector origin[GROUP], sum[GROUP], squares[GROUP];
-UNROLL(8)
+    UNROLL(8)
     for (int v = 0; v < vectors; v++) {
         origin[v] = load(x + v * LANES, lanes);
         sum[v] = squares[v] = (vector){0};
     }
     for (long i = 0; i < rows; i++)
-UNROLL(8)
+        UNROLL(8)
         for (int v = 0; v < vectors; v++) {
             const REAL *from = x + i * job->x_row + v * LANES;
             prefetch(from + BLOCK * job->x_row);
@@ -59,7 +59,7 @@ UNROLL(8)
             sum[v] += deviation;
             squares[v] += deviation * deviation;
         }
-UNROLL(8)
+    UNROLL(8)
     for (int v = 0; v < vectors; v++) {
         const vector first = load(job->x + c + v * LANES, lanes);
         double *totals = sums + c + v * LANES;
@@ -76,13 +76,13 @@ INLINE void add_gradients(const norm_job *job, long row, long rows, long c, int 
                           int relu) {
     const REAL *x = job->x + row * job->x_row + c, *grad_out = job->grad_out + row * job->grad_out_row + c;
     vector mean[GROUP], sum[GROUP], products[GROUP];
-UNROLL(8)
+    UNROLL(8)
     for (int v = 0; v < vectors; v++) {
         mean[v] = load(job->mean + c + v * LANES, lanes);
         sum[v] = products[v] = (vector){0};
     }
     for (long i = 0; i < rows; i++)
-UNROLL(8)
+        UNROLL(8)
         for (int v = 0; v < vectors; v++) {
             const REAL *from = x + i * job->x_row + v * LANES;
             const REAL *gradient_from = grad_out + i * job->grad_out_row + v * LANES;
@@ -94,7 +94,7 @@ UNROLL(8)
             sum[v] += gradient;
             products[v] += gradient * (value - mean[v]);
         }
-UNROLL(8)
+    UNROLL(8)
     for (int v = 0; v < vectors; v++) {
         double *totals = sums + c + v * LANES;
         for (long i = 0; i < lanes; i++) {

@@ -37,20 +37,20 @@ INLINE void sum_taps(const depthwise_job *job, geometry g, const REAL *image, lo
                      long bottom, long left, long right, long lanes) {
     vector sums[TOGETHER];
     const vector start = job->bias ? load(job->bias + c, lanes) : (vector){0};
-UNROLL(4)
+    UNROLL(4)
     for (int n = 0; n < count; n++) sums[n] = start;
-UNROLL(3)
+    UNROLL(3)
     for (long i = top; i < bottom; i++) {
         const REAL *row = image + c + i * job->dilation[0] * job->large.strides[1];
-UNROLL(3)
+        UNROLL(3)
         for (long j = left; j < right; j++) {
             const vector tap = load(job->weight + (i * g.kernel[1] + j) * job->channels + c, lanes);
-UNROLL(4)
+            UNROLL(4)
             for (int n = 0; n < count; n++)
                 sums[n] += tap * load(row + (j * g.dilation + n * g.stride) * job->large.strides[2], lanes);
         }
     }
-UNROLL(4)
+    UNROLL(4)
     for (int n = 0; n < count; n++)
         store(out + n * job->small.strides[2] + c, job->relu ? rectified(sums[n]) : sums[n], lanes);
 }

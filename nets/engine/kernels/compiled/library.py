@@ -22,6 +22,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from nets.engine.kernels.compiled.recording import note
 from nets.engine.user_cache import read_own, replace_whole, user_cache
 from nets.engine.workers import torch_library
 
@@ -194,6 +195,7 @@ def run_on_all_threads(function: Any, job: ctypes.Structure) -> None:
 
     The threads are PyTorch's own: others would compete with them for the cores.
     """
+    note(function, job)
     threads = torch.get_num_threads()
     if threads == 1:
         function(ctypes.byref(job))

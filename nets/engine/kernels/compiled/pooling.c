@@ -54,13 +54,13 @@ INLINE void take_largest(const pooling_job *job, const terms *window, const REAL
     const long ahead = job->stride[1] * job->large.strides[2];  /* to the next window */
     vector largest[GROUP];
     mask place[GROUP];
-UNROLL(8)
+    UNROLL(8)
     for (int v = 0; v < vectors; v++) {
         largest[v] = load(image + window->offsets[0] + v * LANES, lanes);
         place[v] = (mask){0} + window->places[0];
     }
     for (long i = 1; i < window->count; i++)
-UNROLL(8)
+        UNROLL(8)
         for (int v = 0; v < vectors; v++) {
             const vector value = load(image + window->offsets[i] + v * LANES, lanes);
             __builtin_prefetch(image + window->offsets[i] + ahead + v * LANES);
@@ -68,7 +68,7 @@ UNROLL(8)
             largest[v] = (vector)(((mask)value & better) | ((mask)largest[v] & ~better));
             place[v] = (window->places[i] & better) | (place[v] & ~better);
         }
-UNROLL(8)
+    UNROLL(8)
     for (int v = 0; v < vectors; v++) {
         if (job->relu) {
             place[v] |= (mask)(largest[v] <= 0) & NONE;
@@ -133,16 +133,16 @@ void pool(pooling_job *job) {
 INLINE void add_up(const terms *windows, const REAL *pooled, const byte *places, REAL *pixel, int vectors,
                    long lanes) {
     vector sums[GROUP];
-UNROLL(8)
+    UNROLL(8)
     for (int v = 0; v < vectors; v++) sums[v] = (vector){0};
     for (long i = 0; i < windows->count; i++)
-UNROLL(8)
+        UNROLL(8)
         for (int v = 0; v < vectors; v++) {
             const mask place = load_places(places + windows->place_offsets[i] + v * LANES, lanes);
             const vector gradient = load(pooled + windows->offsets[i] + v * LANES, lanes);
             sums[v] += where((mask)(place == windows->places[i]), gradient);
         }
-UNROLL(8)
+    UNROLL(8)
     for (int v = 0; v < vectors; v++) store(pixel + v * LANES, sums[v], lanes);
 }
 

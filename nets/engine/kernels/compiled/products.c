@@ -41,15 +41,15 @@ enum { SHUFFLES = 1 };
 /* block (LANES, LANES) = its transpose. Step by step, parts of twice the size change places across the
    diagonal. */
 INLINE void transpose(vector *block) {
-UNROLL(8)
+    UNROLL(8)
     for (int size = 1; size < LANES; size *= 2) {
         mask low, high;  /* which lanes of two rows, one after the other, make their new values */
-UNROLL(16)
+        UNROLL(16)
         for (int lane = 0; lane < LANES; lane++) {
             low[lane] = lane & size ? LANES + lane - size : lane;
             high[lane] = lane & size ? LANES + lane : lane + size;
         }
-UNROLL(16)
+        UNROLL(16)
         for (int i = 0; i < LANES; i++) {
             if (i & size) continue;
             const vector upper = block[i], lower = block[i + size];
@@ -121,15 +121,17 @@ typedef struct {
     long rows, panel;
 } ahead;
 
-/* So many rows of out, with so many columns, from as many of a and a panel of so many vectors. */
+/* So many rows of out, with so many columns, from as many of a and a panel of so many vectors. there: which of
+   the rows there are, if the vectors are not whole. */
 INLINE void multiply(const products_job *job, const REAL *a, const REAL *panel, long inner, REAL *out, int rows,
-                     int vectors, int whole, long columns, finish how, ahead next) {
+                     int vectors, int whole, long there, long columns, finish how, ahead next) {
     vector sums[ROWS * VECTORS];
     const REAL *row[ROWS];
-UNROLL(8)
+    UNROLL(8)
     for (int i = 0; i < rows; i++) {
-        row[i] = a + i * job->a_row;
-UNROLL(8)
+        /* Beyond the last row it once more, not stored. */
+        row[i] = a + (whole ? i : least(i, there - 1)) * job->a_row;
+        UNROLL(8)
         for (int j = 0; j < vectors; j++) {
             sums[i * vectors + j] = (vector){0};
             __builtin_prefetch(out + i * job->out_row + j * LANES, 1);
@@ -137,61 +139,58 @@ UNROLL(8)
     }
     for (long from = 0; from < inner; from += LINE) {
         const long to = least(from + LINE, inner);
-UNROLL(8)
+        UNROLL(8)
         for (int i = 0; i < rows; i++) __builtin_prefetch(row[i] + next.rows + from);
         for (long k = from; k < to; k++) {
             vector right[VECTORS];
             __builtin_prefetch(panel + next.panel + k * LINE);
-UNROLL(8)
+            UNROLL(8)
             for (int j = 0; j < vectors; j++) right[j] = *(const vector *)(panel + k * PANEL + j * LANES);
-UNROLL(8)
+            UNROLL(8)
             for (int i = 0; i < rows; i++) {
                 const REAL left = row[i][k * job->a_inner];
-UNROLL(8)
+                UNROLL(8)
                 for (int j = 0; j < vectors; j++) sums[i * vectors + j] += left * right[j];
             }
         }
     }
     if (!whole) {
-        put_part(sums, vectors, out, job->out_row, rows, columns, how);
+        put_part(sums, vectors, out, job->out_row, there, columns, how);
         return;
     }
-UNROLL(8)
+    UNROLL(8)
     for (int i = 0; i < rows; i++)
-UNROLL(8)
+        UNROLL(8)
         for (int j = 0; j < vectors; j++)
             put(out + i * job->out_row + j * LANES, sums[i * vectors + j], j * LANES, LANES, how);
 }
 
-INLINE void multiply_rows(const products_job *job, const REAL *a, const REAL *panel, long inner, REAL *out, int rows,
-                          int vectors, long columns, finish how, ahead next) {
-    if (columns % LANES == 0) multiply(job, a, panel, inner, out, rows, vectors, 1, columns, how, next);
-    else multiply(job, a, panel, inner, out, rows, vectors, 0, columns, how, next);
-}
-
-/* So many vectors of columns. rest: packed numbers that follow those of this panel. */
+/* So many vectors of columns. rest: whether other packed numbers follow those of this panel. */
 INLINE void multiply_vectors(const products_job *job, const REAL *a, const REAL *panel, long inner, REAL *out,
                              long rows, int vectors, long columns, finish how, int rest) {
-    long i = 0;
-    for (; i + ROWS <= rows; i += ROWS) {
+    const int whole = columns % LANES == 0;
+    for (long i = 0; i < rows; i += ROWS, a += ROWS * job->a_row, out += ROWS * job->out_row) {
+        const long there = least(ROWS, rows - i);
         /* Each of the first blocks fetches a part of the next panel. */
         const long part = i / ROWS * LINE * inner;
         const ahead next = {
-            job->a_inner == 1 ? ROWS * job->a_row : 0,
+            job->a_inner == 1 && i + ROWS < rows ? ROWS * job->a_row : 0,
             rest && part < inner * PANEL ? inner * PANEL + part : 0,
         };
-        multiply_rows(job, a + i * job->a_row, panel, inner, out + i * job->out_row, ROWS, vectors, columns, how, next);
-    }
-    a += i * job->a_row, out += i * job->out_row;
-    switch (rows - i) {
-#define LAST(COUNT) \
-    case COUNT: multiply_rows(job, a, panel, inner, out, COUNT, vectors, columns, how, (ahead){0}); break;
-    LAST(1)
-    LAST(2)
-    LAST(3)
-    LAST(4)
-    LAST(5)
-#undef LAST
+        switch (whole ? there : 0) {
+#define COUNT(ROWS_THERE)                                                                                          \
+    case ROWS_THERE:                                                                                               \
+        multiply(job, a, panel, inner, out, ROWS_THERE, vectors, 1, there, columns, how, next);                    \
+        break;
+        COUNT(1)
+        COUNT(2)
+        COUNT(3)
+        COUNT(4)
+        COUNT(5)
+        COUNT(6)
+#undef COUNT
+        default: multiply(job, a, panel, inner, out, ROWS, vectors, 0, there, columns, how, next);
+        }
     }
 }
 

@@ -38,10 +38,10 @@ typedef struct {
    exchanged it is the transpose. */
 INLINE void product(const REAL *matrix, int rows, int row_step, int columns, int column_step, const vector *in,
                     int in_step, vector *out, int out_step) {
-UNROLL(16)
+    UNROLL(16)
     for (int a = 0; a < rows; a++) {
         vector sum = {0};
-UNROLL(16)
+        UNROLL(16)
         for (int j = 0; j < columns; j++) {
             const REAL entry = matrix[a * row_step + j * column_step];
             if (entry != 0) sum += entry * in[j * in_step];
@@ -192,7 +192,7 @@ INLINE void add_weights(const weight_job *job, const REAL *values, REAL *gradien
     vector weights[KERNEL * KERNEL];
     transform_back(&weight_matrix[0][0], KERNEL, values, job->plane, weights, lanes);
     for (long lane = 0; lane < lanes; lane++)
-UNROLL(32)
+        UNROLL(32)
         for (int tap = 0; tap < KERNEL * KERNEL; tap++)
             gradient[lane * KERNEL * KERNEL + tap] += ((const REAL *)&weights[tap])[lane];
 }

@@ -1,0 +1,56 @@
+"""Notes the calls of compiled code that some work makes, and whether it does anything else."""
+
+import ctypes
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from torch.utils._python_dispatch import TorchDispatchMode
+
+_here = threading.local()
+
+
+class Recording(TorchDispatchMode):
+    """The compiled calls that this thread makes within it: ``calls``, pairs of a function and its job.
+
+    ``complete``: nothing but these calls, and views of tensors, is needed to do the same once more.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls: list[tuple[Any, ctypes.Structure]] = []
+        self.complete = True
+
+    def __enter__(self) -> "Recording":
+        _here.recording = self
+        super().__enter__()
+        return self
+
+    def __exit__(self, *told: Any) -> None:
+        _here.recording = None
+        super().__exit__(*told)
+
+    def __torch_dispatch__(
+        self,
+        operator: Any,
+        types: Sequence[type],
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        if not operator.is_view:
+            self.complete = False
+        return operator(*args, **(kwargs or {}))
+
+
+def note(function: Any, job: ctypes.Structure) -> None:
+    """Adds a call of compiled code to this thread's recording, if there is one."""
+    recording = getattr(_here, "recording", None)
+    if recording is not None:
+        recording.calls.append((function, job))
+
+
+def note_other_work() -> None:
+    """Makes this thread's recording, if there is one, incomplete: what follows cannot be seen from here."""
+    recording = getattr(_here, "recording", None)
+    if recording is not None:
+        recording.complete = False

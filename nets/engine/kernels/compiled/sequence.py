@@ -1,0 +1,57 @@
+"""Many calls of compiled code as one (sequence.c)."""
+
+import ctypes
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from nets.engine.kernels.compiled import library
+from nets.engine.workers import torch_library
+
+_SOURCE = Path(__file__).with_suffix(".c")
+
+_Long, _Pointer = ctypes.c_long, ctypes.c_void_p
+
+
+class _Call(ctypes.Structure):
+    _fields_ = [("function", _Pointer), ("job", _Pointer), ("next", _Pointer)]
+
+
+class _Job(ctypes.Structure):
+    _fields_ = [
+        ("calls", ctypes.POINTER(_Call)),
+        ("count", _Long),
+        ("threads", _Pointer),
+        ("arrived", _Long),
+        ("done", _Long),
+    ]
+
+
+class CallsInTurn:
+    """Runs ``calls``, functions with the jobs they take, each on all threads once the one before has ended.
+
+    Their jobs end in ``next``, the unit of work that nobody has taken. Raises :class:`library.NotCompiled`.
+    """
+
+    def __init__(self, calls: Sequence[tuple[Any, ctypes.Structure]]) -> None:
+        self._run = library.library(_SOURCE.read_text()).run_calls
+        self._kept = list(calls)  # what the addresses below point to
+        self._job = _Job(
+            calls=(_Call * len(calls))(*(_call(function, job) for function, job in calls)),
+            count=len(calls),
+            threads=_address(torch_library().omp_get_num_threads),
+        )
+
+    def __call__(self) -> None:
+        self._job.arrived = self._job.done = 0
+        library.run_on_all_threads(self._run, self._job)
+
+
+def _call(function: Any, job: Any) -> _Call:
+    job.next = 0
+    start = ctypes.addressof(job)
+    return _Call(_address(function), start, start + type(job).next.offset)
+
+
+def _address(function: Any) -> int | None:
+    return ctypes.cast(function, _Pointer).value
