@@ -11,6 +11,8 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any
 
+from lua_compat.runtime.cuda_presence import why_no_cuda
+
 # PyTorch is imported where a GPU is asked: a script that the CPU stands in for may never need it.
 
 NOT_FOUND = (
@@ -26,15 +28,6 @@ PROPERTIES = (
 )  # fmt: skip
 
 _HOST_TO_DEVICE, _DEVICE_TO_HOST = 1, 2
-
-
-def why_not() -> str:
-    """Returns why there is no CUDA here; an empty text if there is."""
-    import torch
-
-    if torch.cuda.is_available():
-        return ""
-    return "this build of PyTorch has no CUDA" if torch.version.cuda is None else "no CUDA GPU was found"
 
 
 class Cuda:
@@ -64,7 +57,7 @@ class Cuda:
     def functions(self) -> dict[str, Callable[..., Any]]:
         """Returns the functions by the names under which Lua calls them."""
         return {
-            "cuda_why_not": lambda: "" if self._place else NOT_FOUND.format(why=why_not()),
+            "cuda_why_not": lambda: "" if self._place else NOT_FOUND.format(why=why_no_cuda()),
             "cuda_note": lambda: _STANDS_IN if self._notes else "",
             "on_gpu": lambda: self._gpu is not None,
             "device_read": self.read,

@@ -1,4 +1,4 @@
-"""Whether there may be a CUDA GPU, asked before PyTorch is loaded, which alone knows."""
+"""Whether there is a CUDA GPU. PyTorch alone knows, but is only loaded where there may be one."""
 
 import ctypes
 import os
@@ -9,16 +9,30 @@ from lua_compat.kernels.system import pytorch_folders
 
 # What the drivers of NVIDIA's and AMD's GPUs, Windows' subsystem for Linux and Tegra make.
 _DEVICES = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg", "/dev/nvhost-ctrl", "/dev/nvmap")
+_NO_BUILD, _NO_GPU = "this build of PyTorch has no CUDA", "no CUDA GPU was found"
 _BUILT_FOR_GPUS = re.compile(r"^(cuda|hip)\b[^=\n]*= *['\"]", re.MULTILINE)
 
 
-def may_have_cuda() -> bool:
-    """Returns False where PyTorch was built without CUDA, or where there is neither a GPU's device in /dev
-    nor the driver's library, without which PyTorch finds none.
+def why_no_cuda() -> str:
+    """Returns why there is no CUDA here; an empty text if there is. May load PyTorch."""
+    if "torch" not in sys.modules and (reason := why_surely_none()):
+        return reason
+    import torch
+
+    if torch.cuda.is_available():
+        return ""
+    return _NO_BUILD if torch.version.cuda is None else _NO_GPU
+
+
+def why_surely_none() -> str:
+    """Returns why PyTorch will find no CUDA: it was built without, or there is neither a GPU's device in /dev
+    nor the driver's library. An empty text where it may find some.
     """
     if not _built_for_gpus():
-        return False
-    return not sys.platform.startswith("linux") or any(map(os.path.exists, _DEVICES)) or _has_driver()
+        return _NO_BUILD
+    if not sys.platform.startswith("linux") or any(map(os.path.exists, _DEVICES)) or _has_driver():
+        return ""
+    return _NO_GPU
 
 
 def _has_driver() -> bool:

@@ -4,8 +4,7 @@ import sys
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from lua_compat.runtime.cuda import why_not
-from lua_compat.runtime.cuda_presence import may_have_cuda
+from lua_compat.runtime.cuda_presence import why_no_cuda
 from lua_compat.runtime.slabs import Slabs
 
 if TYPE_CHECKING:
@@ -51,9 +50,7 @@ class PyTorch:
         """Returns where CUDA's tensors lie: 'cuda', 'cpu'; None: there are none."""
         if self._cpu_as_cuda:
             return "cpu"
-        if not self._with_cuda or not (is_loaded() or may_have_cuda()):
-            return None
-        return None if why_not() else "cuda"
+        return "cuda" if self._with_cuda and not why_no_cuda() else None
 
     @property
     def in_main_memory(self) -> bool:

@@ -13,14 +13,14 @@ CUDA_BUILD = "__version__ = '2.11.0+cu130'\ncuda: Optional[str] = '13.0'\nhip: O
 @pytest.mark.parametrize(
     ("build", "device", "driver", "expected"),
     [
-        (CPU_BUILD, True, True, False),
-        (CUDA_BUILD, False, False, False),
-        (CUDA_BUILD, True, False, True),
-        (CUDA_BUILD, False, True, True),
+        (CPU_BUILD, True, True, "this build of PyTorch has no CUDA"),
+        (CUDA_BUILD, False, False, "no CUDA GPU was found"),
+        (CUDA_BUILD, True, False, ""),
+        (CUDA_BUILD, False, True, ""),
     ],
 )
 def test_a_gpu_is_looked_for_where_there_may_be_one(
-    build: str, device: bool, driver: bool, expected: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    build: str, device: bool, driver: bool, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def load(name: str) -> None:
         if not driver:
@@ -32,4 +32,4 @@ def test_a_gpu_is_looked_for_where_there_may_be_one(
     monkeypatch.setattr(cuda_presence, "_DEVICES", (str(tmp_path / ("nvidiactl" if device else "none")),))
     monkeypatch.setattr(cuda_presence.ctypes, "CDLL", load)
     monkeypatch.setattr(cuda_presence.sys, "platform", "linux")
-    assert cuda_presence.may_have_cuda() is expected
+    assert cuda_presence.why_surely_none() == expected
