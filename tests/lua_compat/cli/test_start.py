@@ -28,7 +28,7 @@ def loaded(*words: str) -> list[str]:
         ("-l", "nn", "-l", "optim", "-l", "nngraph", "-e", "print(torch.rand(3, 4))"),
         ("-e", "print(pcall(error, 'caught'))"),
         ("-e", "assert(not pcall(require, 'cutorch'))"),
-        ("--cpu-as-cuda", "-l", "cunn", "-e", "nn.Linear(3, 2):cuda():forward(torch.CudaTensor(4, 3):fill(1))"),
+        ("--cpu-as-cuda", "-l", "cunn", "-e", "nn.Linear(3, 2):cuda():forward(torch.CudaTensor{1, 2, 3})"),
     ],
 )
 def test_pytorch_is_not_loaded_for_what_needs_no_kernel(words: tuple[str, ...]) -> None:
