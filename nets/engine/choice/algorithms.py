@@ -26,6 +26,7 @@ from nets.engine.kernels.matrix_product import (
 )
 from nets.engine.kernels.strided_input_gradient import StridedInputGradient
 from nets.engine.kernels.tile_transforms import TileTransforms
+from nets.engine.kernels.windowed_product import WindowedProduct
 from nets.engine.kernels.winograd import OUTPUT_TILES, winograd
 from nets.engine.memory import Memory
 from nets.engine.shapes import ConvolutionShape
@@ -138,7 +139,7 @@ def _algorithms(shape: ConvolutionShape, phase: str, for_inference: bool) -> dic
         if not compiled_products.why_not(shape.dtype):
             found["mm(tap, compiled)"] = partial(Im2colGemm, order="tap", library="compiled")
             if for_inference:
-                found["mm(tap, panels)"] = partial(Im2colGemm, order="tap", library="panels")
+                found["mm(windows)"] = WindowedProduct
             if phase == WEIGHT_GRADIENT:
                 found["mm(channel, compiled)"] = partial(Im2colGemm, order="channel", library="compiled")
         if onednn.has_linear(shape.dtype):
@@ -235,7 +236,7 @@ _SURPASSED = {
     "mm(channel)": ("direct(packed)",),
     "mm(tap, onednn)": ("direct(packed)",),
     "mm(compiled)": ("mm(panels)",),
-    "mm(tap, compiled)": ("mm(tap, panels)",),
+    "mm(tap, compiled)": ("mm(windows)",),
     "winograd(2)": ("winograd(3)",),
     "winograd(2, onednn)": ("winograd(3)",),
     "winograd(2, packed)": ("winograd(3)",),

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from nets.engine.kernels.kernel import Kernel
-from nets.engine.kernels.matrix_product import MatrixProduct, ProductOfPanels
+from nets.engine.kernels.matrix_product import MatrixProduct
 from nets.engine.memory import Memory
 from nets.engine.shapes import ConvolutionShape, column_pieces, fresh_column_pieces, inside, pad_into
 from nets.engine.weights import CachedWeight
@@ -26,14 +26,14 @@ class Im2colGemm(Kernel):
     """The three phases by im2col and GEMM.
 
     ``order`` is "channel" or "tap" (see the module's text), ``library`` what multiplies: "blas",
-    "onednn" or "compiled"; or, for the forward pass only, "panels" (:class:`ProductOfPanels`).
+    "onednn" or "compiled".
     """
 
     def __init__(self, shape: ConvolutionShape, memory: Memory, order: str, library: str = "blas") -> None:
         self.shape = shape
         self.memory = memory
         self.order = order
-        self._product = ProductOfPanels(memory) if library == "panels" else MatrixProduct(library)
+        self._product = MatrixProduct(library)
         self._by_tap = CachedWeight()
 
     @property

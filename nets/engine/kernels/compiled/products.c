@@ -29,6 +29,9 @@ typedef struct {
     const REAL *bias;               /* one number per column to add, or NULL */
     long relu;                      /* whether negative results become 0 */
     REAL *panels;                   /* b packed: (product, panel, inner, PANEL); or NULL */
+    const long *row_offsets;        /* of every row of a, instead of a_row; or NULL */
+    const long *run_offsets;        /* of the runs of neighbours that each row of a is made of; or NULL */
+    long run;                       /* numbers of a run */
     long next;                      /* unit that nobody has taken */
 } products_job;
 
@@ -121,36 +124,49 @@ typedef struct {
     long rows, panel;
 } ahead;
 
-/* So many rows of out, with so many columns, from as many of a and a panel of so many vectors. there: which of
-   the rows there are, if the vectors are not whole. */
-INLINE void multiply(const products_job *job, const REAL *a, const REAL *panel, long inner, REAL *out, int rows,
-                     int vectors, int whole, long there, long columns, finish how, ahead next) {
+/* The part of a row of a that is multiplied at once: so many runs of neighbours, each at an offset of its own. */
+typedef struct {
+    const long *offsets;
+    long runs, length;
+} stretch;
+
+INLINE const REAL *row_of(const products_job *job, const REAL *a, long row) {
+    return a + (job->row_offsets ? job->row_offsets[row] : row * job->a_row);
+}
+
+/* So many rows of out, with so many columns, from as many of a, from first on, and a panel of so many vectors.
+   there: which of the rows there are, if the vectors are not whole. */
+INLINE void multiply(const products_job *job, const REAL *a, long first, const REAL *panel, stretch part, REAL *out,
+                     int rows, int vectors, int whole, long there, long columns, finish how, ahead next) {
     vector sums[ROWS * VECTORS];
     const REAL *row[ROWS];
     UNROLL(8)
     for (int i = 0; i < rows; i++) {
         /* Beyond the last row it once more, not stored. */
-        row[i] = a + (whole ? i : least(i, there - 1)) * job->a_row;
+        row[i] = row_of(job, a, first + (whole ? i : least(i, there - 1)));
         UNROLL(8)
         for (int j = 0; j < vectors; j++) {
             sums[i * vectors + j] = (vector){0};
             __builtin_prefetch(out + i * job->out_row + j * LANES, 1);
         }
     }
-    for (long from = 0; from < inner; from += LINE) {
-        const long to = least(from + LINE, inner);
-        UNROLL(8)
-        for (int i = 0; i < rows; i++) __builtin_prefetch(row[i] + next.rows + from);
-        for (long k = from; k < to; k++) {
-            vector right[VECTORS];
-            __builtin_prefetch(panel + next.panel + k * LINE);
+    for (long run = 0; run < part.runs; run++) {
+        const long offset = part.offsets[run];
+        for (long from = 0; from < part.length; from += LINE) {
+            const long to = least(from + LINE, part.length);
             UNROLL(8)
-            for (int j = 0; j < vectors; j++) right[j] = *(const vector *)(panel + k * PANEL + j * LANES);
-            UNROLL(8)
-            for (int i = 0; i < rows; i++) {
-                const REAL left = row[i][k * job->a_inner];
+            for (int i = 0; i < rows; i++) __builtin_prefetch(row[i] + next.rows + offset + from);
+            for (long k = from; k < to; k++, panel += PANEL, next.panel += LINE - PANEL) {
+                vector right[VECTORS];
+                __builtin_prefetch(panel + next.panel);
                 UNROLL(8)
-                for (int j = 0; j < vectors; j++) sums[i * vectors + j] += left * right[j];
+                for (int j = 0; j < vectors; j++) right[j] = *(const vector *)(panel + j * LANES);
+                UNROLL(8)
+                for (int i = 0; i < rows; i++) {
+                    const REAL left = row[i][offset + k * job->a_inner];
+                    UNROLL(8)
+                    for (int j = 0; j < vectors; j++) sums[i * vectors + j] += left * right[j];
+                }
             }
         }
     }
@@ -166,21 +182,22 @@ INLINE void multiply(const products_job *job, const REAL *a, const REAL *panel, 
 }
 
 /* So many vectors of columns. rest: whether other packed numbers follow those of this panel. */
-INLINE void multiply_vectors(const products_job *job, const REAL *a, const REAL *panel, long inner, REAL *out,
-                             long rows, int vectors, long columns, finish how, int rest) {
+INLINE void multiply_vectors(const products_job *job, const REAL *a, long first, const REAL *panel, stretch part,
+                             REAL *out, long rows, int vectors, long columns, finish how, int rest) {
     const int whole = columns % LANES == 0;
-    for (long i = 0; i < rows; i += ROWS, a += ROWS * job->a_row, out += ROWS * job->out_row) {
+    const long inner = part.runs * part.length;
+    for (long i = 0; i < rows; i += ROWS, out += ROWS * job->out_row) {
         const long there = least(ROWS, rows - i);
         /* Each of the first blocks fetches a part of the next panel. */
-        const long part = i / ROWS * LINE * inner;
+        const long fetched = i / ROWS * LINE * inner;
         const ahead next = {
             job->a_inner == 1 && i + ROWS < rows ? ROWS * job->a_row : 0,
-            rest && part < inner * PANEL ? inner * PANEL + part : 0,
+            rest && fetched < inner * PANEL ? inner * PANEL + fetched : 0,
         };
         switch (whole ? there : 0) {
 #define COUNT(ROWS_THERE)                                                                                          \
     case ROWS_THERE:                                                                                               \
-        multiply(job, a, panel, inner, out, ROWS_THERE, vectors, 1, there, columns, how, next);                    \
+        multiply(job, a, first + i, panel, part, out, ROWS_THERE, vectors, 1, there, columns, how, next);          \
         break;
         COUNT(1)
         COUNT(2)
@@ -189,19 +206,19 @@ INLINE void multiply_vectors(const products_job *job, const REAL *a, const REAL 
         COUNT(5)
         COUNT(6)
 #undef COUNT
-        default: multiply(job, a, panel, inner, out, ROWS, vectors, 0, there, columns, how, next);
+        default: multiply(job, a, first + i, panel, part, out, ROWS, vectors, 0, there, columns, how, next);
         }
     }
 }
 
-static void multiply_panel(const products_job *job, const REAL *a, const REAL *panel, long inner, REAL *out,
-                           long rows, long columns, finish how, int rest) {
+static void multiply_panel(const products_job *job, const REAL *a, long first, const REAL *panel, stretch part,
+                           REAL *out, long rows, long columns, finish how, int rest) {
     switch ((columns + LANES - 1) / LANES) {
-    case 1: multiply_vectors(job, a, panel, inner, out, rows, 1, columns, how, rest); break;
-    case 2: multiply_vectors(job, a, panel, inner, out, rows, 2, columns, how, rest); break;
+    case 1: multiply_vectors(job, a, first, panel, part, out, rows, 1, columns, how, rest); break;
+    case 2: multiply_vectors(job, a, first, panel, part, out, rows, 2, columns, how, rest); break;
 #if VECTORS == 4
-    case 3: multiply_vectors(job, a, panel, inner, out, rows, 3, columns, how, rest); break;
-    case 4: multiply_vectors(job, a, panel, inner, out, rows, 4, columns, how, rest); break;
+    case 3: multiply_vectors(job, a, first, panel, part, out, rows, 3, columns, how, rest); break;
+    case 4: multiply_vectors(job, a, first, panel, part, out, rows, 4, columns, how, rest); break;
 #endif
     }
 }
@@ -214,6 +231,15 @@ INLINE long width_of(const products_job *job) {
     return (vectors + panels - 1) / panels * LANES;
 }
 
+/* The first part of what is left of the rows, from number k on: so many numbers that their panel stays in a cache. */
+INLINE stretch next_stretch(const products_job *job, long k) {
+    static const long none[] = {0};
+    if (!job->run_offsets) return (stretch){none, 1, least(INNER, job->inner - k)};
+    const long run = k / job->run, start = k % job->run, left = job->inner / job->run - run;
+    if (job->run > INNER) return (stretch){job->run_offsets + run, 1, least(INNER, job->run - start)};
+    return (stretch){job->run_offsets + run, least(INNER / job->run, left), job->run};
+}
+
 void multiply_all(products_job *job) {
     const long panels = panels_of(job), width = width_of(job);
     const long blocks = (job->rows + job->rows_at_once - 1) / job->rows_at_once;
@@ -224,11 +250,13 @@ void multiply_all(products_job *job) {
         const long product = unit / (panels * blocks), first = unit % blocks * job->rows_at_once;
         const long from = unit / blocks % panels * width, columns = least(width, job->columns - from);
         const long rows = least(job->rows_at_once, job->rows - first);
-        const REAL *a = job->a + product * job->a_product + first * job->a_row;
+        const REAL *a = job->a + product * job->a_product;
         const REAL *b = job->b + product * job->b_product + from * job->b_column;
         REAL *out = job->out + product * job->out_product + first * job->out_row + from;
-        for (long k = 0; k < job->inner; k += INNER) {
-            const long inner = least(INNER, job->inner - k);
+        stretch part;
+        for (long k = 0; k < job->inner; k += part.runs * part.length) {
+            part = next_stretch(job, k);
+            const long inner = part.runs * part.length;
             const int last = k + inner == job->inner;
             const finish how = {
                 .add = job->add || k > 0,
@@ -238,7 +266,8 @@ void multiply_all(products_job *job) {
             const REAL *packed = panel;
             if (job->panels) packed = job->panels + (unit / blocks * job->inner + k) * PANEL;
             else pack(b + k * job->b_inner, job->b_inner, job->b_column, inner, columns, panel);
-            multiply_panel(job, a + k * job->a_inner, packed, inner, out, rows, columns, how, job->panels != NULL);
+            const long start = job->run_offsets ? k % job->run : k * job->a_inner;
+            multiply_panel(job, a + start, first, packed, part, out, rows, columns, how, job->panels != NULL);
         }
     }
 }

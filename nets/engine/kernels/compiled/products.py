@@ -5,6 +5,7 @@ of a core's peak; this code, which does only what is needed here, 90 %.
 """
 
 import ctypes
+import math
 from pathlib import Path
 
 import torch
@@ -45,6 +46,9 @@ class _Job(ctypes.Structure):
         ("bias", _Pointer),
         ("relu", _Long),
         ("panels", _Pointer),
+        ("row_offsets", _Pointer),
+        ("run_offsets", _Pointer),
+        ("run", _Long),
         ("next", _Long),
     ]
 
@@ -63,8 +67,7 @@ def bmm(
     must be neighbours. ``packed``: what :func:`pack` made of ``b``. Raises :class:`NotCompiled`."""
     products, rows, inner = a.shape
     columns = b.shape[2]
-    if (columns > 1 and out.stride(2) != 1) or (bias is not None and not bias.is_contiguous()):
-        raise ValueError("columns of the result, and its bias, must be neighbours in memory")
+    _check_columns(out, bias)
     made = compiled(a.dtype)
     panels = products * -(-columns // made.panel_columns())
     job = _Job(
@@ -90,6 +93,75 @@ def bmm(
         panels=None if packed is None else packed.data_ptr(),
     )
     library.run_on_all_threads(made.multiply_all, job)
+
+
+class Windows:
+    """The windows that a convolution moves over images (N, H, W, C): rows (N * H' * W', window) that lie
+    scattered in memory.
+
+    ``images`` has its padding around it; channels are neighbours. The order within a window is (row, column,
+    channel).
+    """
+
+    def __init__(self, images: Tensor, kernel: tuple[int, int], stride: tuple[int, int]) -> None:
+        library.check_channels(images)
+        (count, height, width, channels), steps = images.shape, images.stride()
+        extents = zip((height, width), kernel, stride, strict=True)
+        self.positions = (count, *((size - taps) // step + 1 for size, taps, step in extents))
+        self.apart = stride[1] * steps[2]  # neighbouring windows
+        # Pixels that are neighbours make one run with all their channels.
+        self.run, columns = (kernel[1] * channels, 1) if steps[2] == channels else (channels, kernel[1])
+        self.inner = math.prod(kernel) * channels
+        self.rows = _offsets(self.positions, (steps[0], stride[0] * steps[1], self.apart))
+        self.runs = _offsets((kernel[0], columns), (steps[1], steps[2]))
+
+
+def _offsets(size: tuple[int, ...], strides: tuple[int, ...]) -> Tensor:
+    """Returns the offset of each element of a tensor, in order."""
+    found = torch.zeros((), dtype=torch.int64)
+    for count, stride in zip(size, strides, strict=True):
+        found = found[..., None] + stride * torch.arange(count)
+    return found.flatten()
+
+
+def mm_of_windows(
+    images: Tensor,
+    windows: Windows,
+    out: Tensor,
+    add: bool,
+    bias: Tensor | None,
+    relu: bool,
+    packed: Tensor,
+) -> None:
+    """Computes :func:`mm` where the rows of ``a`` are the ``windows`` of ``images``, and b is ``packed``."""
+    rows, columns = out.shape
+    _check_columns(out, bias)
+    made = compiled(out.dtype)
+    job = _Job(
+        a=images.data_ptr(),
+        a_row=windows.apart,
+        a_inner=1,
+        out=out.data_ptr(),
+        out_row=out.stride(0),
+        products=1,
+        rows=rows,
+        inner=windows.inner,
+        columns=columns,
+        rows_at_once=_rows_at_once(rows, -(-columns // made.panel_columns())),
+        add=add,
+        bias=None if bias is None else bias.data_ptr(),
+        relu=relu,
+        panels=packed.data_ptr(),
+        row_offsets=windows.rows.data_ptr(),
+        run_offsets=windows.runs.data_ptr(),
+        run=windows.run,
+    )
+    library.run_on_all_threads(made.multiply_all, job)
+
+
+def _check_columns(out: Tensor, bias: Tensor | None) -> None:
+    if (out.shape[-1] > 1 and out.stride(-1) != 1) or (bias is not None and not bias.is_contiguous()):
+        raise ValueError("columns of the result, and its bias, must be neighbours in memory")
 
 
 def pack(b: Tensor, out: Tensor | None, memory: Memory) -> Tensor:
