@@ -27,7 +27,8 @@ def main() -> None:
     parser.add_argument("--backends", nargs="+", default=["mm", "auto"])
     parser.add_argument("--batch", type=int, nargs="+", default=[1, 8])
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--choose", nargs=5, help=argparse.SUPPRESS)  # what the processes run
+    parser.add_argument("--seconds", type=float, help="how long a quick choice may time [4]")
+    parser.add_argument("--choose", nargs=6, help=argparse.SUPPRESS)  # what the processes run
     options = parser.parse_args()
     if options.choose:
         choose(*options.choose)
@@ -40,7 +41,9 @@ def main() -> None:
             files = {effort: str(Path(folder) / f"{effort}.json") for effort in EFFORTS}
             taken = {}
             for effort, file in files.items():
-                command = [sys.executable, __file__, "--choose", net, backend, str(batch), effort, file]
+                seconds = str(options.seconds) if options.seconds and effort == "quick" else ""
+                command = [sys.executable, __file__, "--choose"]
+                command += [net, backend, str(batch), effort, file, seconds]
                 taken[effort] = float(
                     subprocess.run(command, check=True, capture_output=True, text=True).stdout
                 )
@@ -63,13 +66,20 @@ def prepare(net: str, batch: int):  # type: ignore[no-untyped-def]
     return module, found.sample((batch, *found.input_size), torch.Generator().manual_seed(0))
 
 
-def choose(net: str, backend: str, batch: str, effort: str, file: str) -> None:
+def choose(net: str, backend: str, batch: str, effort: str, file: str, seconds: str) -> None:
     """Chooses the kernels, keeps the timings in ``file`` and prints the seconds it took."""
     from nets.engine import compile
 
     module, x = prepare(net, int(batch))
     started = time.perf_counter()
-    compile(module, tuple(x.shape), backend, tuning_file=Path(file), tuning=effort)
+    compile(
+        module,
+        tuple(x.shape),
+        backend,
+        tuning_file=Path(file),
+        tuning=effort,
+        tuning_seconds=float(seconds) if seconds else None,
+    )
     print(time.perf_counter() - started)
 
 

@@ -133,7 +133,7 @@ class LegacyOptions:
         "tuning-seconds",
         None,
         seconds,
-        "how long it may time kernels; the rest is guessed from similar layers [no limit]",
+        "how long it may time kernels; the rest is guessed from similar layers [4 if quick]",
         legacy=False,
         metavar="SECONDS",
     )

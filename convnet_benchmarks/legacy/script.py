@@ -181,7 +181,7 @@ def opened_for(workload: Workload, options: LegacyOptions, progress: Progress) -
             training=True,
             autograd_instead=not asked,
             tuning=options.tuning,
-            tuning_seconds=options.tuning_seconds or float("inf"),
+            tuning_seconds=options.tuning_seconds,
             told=told,
         ) as opened:
             yield opened

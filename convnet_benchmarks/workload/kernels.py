@@ -47,7 +47,7 @@ def open_kernels(
     training: bool,
     autograd_instead: bool = False,
     tuning: str = "thorough",
-    tuning_seconds: float = float("inf"),
+    tuning_seconds: float | None = None,
     told: Callable[[int, int], None] | None = None,
 ) -> Iterator[Opened]:
     """Makes ``module`` ready to run on ``input`` with the kernels of ``backend``.

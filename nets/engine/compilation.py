@@ -42,7 +42,7 @@ def compile(
     tuning_file: Path | None = None,
     check_weights: bool = False,
     tuning: str = "thorough",
-    tuning_seconds: float = float("inf"),
+    tuning_seconds: float | None = None,
     told: Callable[[int, int], None] | None = None,
     inference: bool = False,
     fuse_layers: bool = True,
@@ -54,9 +54,10 @@ def compile(
     family of algorithms, with matrix products where it does not apply; "stock" runs PyTorch's own operators.
     ``dtype`` is float32, bfloat16 or float64, and must be that of the parameters (the default).
     ``check_weights`` compares every kept copy of a weight with the weight on every use (slow; for debugging).
-    ``tuning`` "quick" times less than "thorough", and candidates run for at most ``tuning_seconds``: then
-    similar layers, or the plainest candidate, decide. ``told(layer, layers)`` is called before a layer's
-    candidates are timed, counted from 1. What has been timed is kept if the choice is interrupted.
+    ``tuning`` "quick" times less than "thorough", and candidates run for at most ``tuning_seconds`` (4 if
+    quick), the layers with most work first: then similar layers, or the plainest candidate, decide.
+    ``told(layer, layers)`` is called before a layer's candidates are timed, counted from 1. What has been
+    timed is kept if the choice is interrupted.
     ``inference``: the plan has updateOutput alone. Activations then share memory, sums are computed by the
     convolution before them, and the kernels keep the weights as they multiply them. Without ``fuse_layers``
     batch normalisations, sums and ReLUs are layers of their own.
@@ -94,7 +95,7 @@ def compile(
         tuner = Tuner(
             path if backend != "stock" else None,
             EFFORTS[tuning],
-            tuning_seconds,
+            EFFORTS[tuning].seconds if tuning_seconds is None else tuning_seconds,
             lambda: told(place.layer, place.layers) if told else None,
         )
         how = _How(backend, chosen, check_weights, inference, fuse_layers)
@@ -215,8 +216,9 @@ class _Compiler:
         divided = divided_by_image(plan, self.workers, shape[0]) if has_images_to_share else []
         shares_gradients = has_images_to_share and enough_to_divide(plan)
         self.place.layers = len(plan)
+        by_work = sorted(plan, key=lambda layer: layer.work, reverse=True)  # should there not be time for all
         try:
-            for self.place.layer, layer in enumerate(plan, 1):
+            for self.place.layer, layer in enumerate(by_work, 1):
                 phases = [FORWARD, INPUT_GRADIENT] * (layer in divided) + [WEIGHT_GRADIENT] * shares_gradients
                 layer.choose_kernels(self.selection, phases)
         finally:

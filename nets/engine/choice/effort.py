@@ -12,7 +12,8 @@ class Effort:
     direct algorithm and ``positions`` of the output: what is fastest for them is fastest for more, as
     every kernel works through a batch in pieces. The ``bilinear`` numbers hold where Winograd or FFT are
     among the candidates: with few positions these, whose weights are large, look slower than they are.
-    ``learns``: candidates that were clearly slower on a similar shape are not timed.
+    ``learns``: candidates that were clearly slower on a similar shape are not timed. ``seconds``: how
+    long timing may take altogether, unless something else is asked for.
     """
 
     name: str
@@ -24,9 +25,10 @@ class Effort:
     bilinear_multiply_adds: int
     bilinear_positions: int
     learns: bool
+    seconds: float
 
 
-THOROUGH = Effort("thorough", 4, 2, 1.8, 6_000_000_000, 1600, 12_000_000_000, 3200, False)
-QUICK = Effort("quick", 1, 0, 1.1, 1_000_000_000, 400, 2_000_000_000, 800, True)
+THOROUGH = Effort("thorough", 4, 2, 1.8, 6_000_000_000, 1600, 12_000_000_000, 3200, False, float("inf"))
+QUICK = Effort("quick", 1, 0, 1.1, 1_000_000_000, 400, 2_000_000_000, 800, True, 4.0)
 
 EFFORTS = {effort.name: effort for effort in (QUICK, THOROUGH)}
