@@ -15,7 +15,7 @@ from nets.engine.division import Division, Step, divided_by_image, enough_to_div
 from nets.engine.fusion import Fused, fuse, without_identities
 from nets.engine.kernels.compiled import products as compiled_products
 from nets.engine.kernels.compiled.ahead import start as compile_ahead
-from nets.engine.kernels.compiled.library import ELEMENTS, compiler
+from nets.engine.kernels.compiled.library import ARITHMETIC, compiler
 from nets.engine.layers.layer import Layer
 from nets.engine.layers.stock import StockLayer
 from nets.engine.memory import Memory
@@ -236,9 +236,9 @@ class _Compiler:
         )
 
     def _compiled(self) -> str:
-        if self.how.backend == "stock" or self.how.dtype not in ELEMENTS:
+        if self.how.backend == "stock":
             return ""
-        why_not = compiled_products.why_not(self.how.dtype)
+        why_not = compiled_products.why_not(ARITHMETIC[self.how.dtype])
         return f"no compiled code: {why_not}" if why_not else f"compiled code by {compiler()}"
 
 

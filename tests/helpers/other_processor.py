@@ -114,7 +114,7 @@ def use(patch: Any, folder: Path) -> None:
     """Has the engine's compiled code run there; ``patch`` undoes it. Programs are kept in ``folder``."""
 
     def vector_library(file: Path, dtype: torch.dtype, constants: str = "") -> Compiled:
-        if dtype not in library.ELEMENTS:
+        if dtype not in library.ARITHMETIC:
             raise library.NotCompiled(f"no compiled code in {dtype}")
         return Compiled(library._source(file, dtype, constants), folder)
 

@@ -36,8 +36,9 @@ from nets.phases import FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT
 
 FAMILIES = ("mm", "direct", "winograd", "fft")
 
-# Winograd and FFT cancel large terms: with bfloat16's 8 bits nothing would be left.
-_BILINEAR_DTYPES = (torch.float32, torch.float64)
+# Winograd cancels large terms. In bfloat16 compiled code transforms in float32, and rounds what is
+# multiplied: the errors are those of one rounding times 3, 5 and 8.
+_BFLOAT16_TILES = (2, 3, 4)
 _SLICED_ROWS = range(2, 33)
 _COMPILED_ROWS = 32  # fewer are not worth packing a weight for
 _LARGEST_FFT_TILE = 24
@@ -185,9 +186,13 @@ def _direct(shape: ConvolutionShape, phase: str) -> dict[str, ShareMaker]:
 
 
 def _bilinear(shape: ConvolutionShape, phase: str, for_inference: bool) -> dict[str, ShareMaker]:
-    if shape.dtype not in _BILINEAR_DTYPES:
-        return {}
     kernel = shape.kernel[0]
+    if shape.dtype is torch.bfloat16:
+        with_compiler = kernel == 3 and not compiled_products.why_not(torch.float32)
+        return {
+            f"winograd({tile})": partial(BilinearConvolution, transforms=winograd(tile))
+            for tile in (_BFLOAT16_TILES if with_compiler else ())
+        }
     by_compiler = not compiled_products.why_not(shape.dtype)
     # For larger kernels PyTorch's operators are faster at FFT.
     tiles = OUTPUT_TILES.get(kernel, ()) if kernel == 3 or by_compiler else ()

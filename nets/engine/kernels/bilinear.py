@@ -22,7 +22,7 @@ from torch import Tensor
 
 from nets.engine.kernels import onednn
 from nets.engine.kernels.compiled import products as compiled_products
-from nets.engine.kernels.compiled.library import NotCompiled
+from nets.engine.kernels.compiled.library import ARITHMETIC, NotCompiled
 from nets.engine.kernels.compiled.tiles import CompiledTiles
 from nets.engine.kernels.kernel import Kernel
 from nets.engine.kernels.operator_tiles import OperatorTiles
@@ -61,7 +61,7 @@ class BilinearConvolution(Kernel):
             raise ValueError(f"{transforms.name} needs stride 1 and a {transforms.kernel}-wide square kernel")
         self.shape = shape
         self.memory = memory
-        self.transforms = transforms.to(shape.dtype)
+        self.transforms = transforms.to(ARITHMETIC[shape.dtype])
         self.library = library
         tile_bytes = transforms.products * (shape.in_channels + shape.out_channels) * shape.dtype.itemsize
         self.tiles_per_piece = tiles_per_piece or max(TILES_PER_PIECE, PIECE_BYTES // tile_bytes)
@@ -128,18 +128,24 @@ class BilinearConvolution(Kernel):
         shape = self.shape
         size = (map_.values, shape.out_channels, shape.in_channels)
         width = self._block_width(shape.in_channels, shape.out_channels)
+        arithmetic = ARITHMETIC[shape.dtype]
+        rounds = out is not None and out.dtype is not arithmetic
         by_tap, room, passing = self.memory.scratch(
-            shape.dtype,
+            arithmetic,
             (shape.taps, width * shape.in_channels),
             (map_.between * width * shape.in_channels,),
-            size if out is None else (0,),
+            size if out is None else (map_.values, width * rounds, shape.in_channels),
         )
         found = passing if out is None else out
         for first in range(0, shape.out_channels, width):
             part = weight[first : first + width]
             taps = take(by_tap.flatten(), (shape.taps, part.numel() // shape.taps))
             taps.copy_(part.reshape(-1, shape.taps).t())
-            map_.apply(taps, found[:, first : first + width].flatten(1), room)
+            target = found[:, first : first + width]
+            exact = take(passing.flatten(), tuple(target.shape)) if rounds else target
+            map_.apply(taps, exact.flatten(1), room)
+            if rounds:
+                target.copy_(exact)
         return found
 
     # Pieces and scratch -------------------------------------------------------------------------------------

@@ -13,13 +13,13 @@ from torch import Tensor, nn
 from nets.engine import compile
 from nets.engine.kernels.batch_norm import OperatorBatchNorm
 from nets.engine.kernels.compiled.batch_norm import CompiledBatchNorm, batch_norm
-from nets.engine.kernels.compiled.library import NotCompiled
+from nets.engine.kernels.compiled.library import ARITHMETIC, NotCompiled
 from nets.engine.kernels.compiled.pooling import CompiledMaxPooling
 from nets.engine.kernels.max_pooling import Window
 from nets.modules.torch7 import Concat
 from tests.helpers.engine_conditions import NO_COMPILER, c_compiler, needs_compiler, threads
 
-DTYPES = [torch.float32, torch.float64]
+DTYPES = [torch.float32, torch.float64, torch.bfloat16]
 
 
 def sliced(images: Tensor) -> Tensor:
@@ -88,28 +88,28 @@ def test_max_pooling_of_any_geometry(
         # PyTorch writes anywhere where nothing of a window lies within the image.
         assume(padding == 0 or extent >= dilation)
     generator = torch.Generator().manual_seed(seed)
-    x = torch.randn(size, generator=generator, dtype=dtype)
+    x = torch.randn(size, generator=generator).to(dtype)
     if values == "ties":
         x = x.round()
     elif values == "nan":
         x[torch.rand(size, generator=generator) < 0.2] = float("nan")
     elif values == "infinite":
         x[torch.rand(size, generator=generator) < 0.7] = -float("inf")
-    leaf = x.clone().requires_grad_()
-    exact, _ = pooled(leaf, window)
-    exact = exact.relu() if relu else exact
-    grad_out = torch.randn(exact.shape, generator=generator, dtype=dtype)
+    leaf = x.to(ARITHMETIC[dtype], copy=True).requires_grad_()
+    found, _ = pooled(leaf, window)
+    exact = (found.relu() if relu else found).to(dtype)
+    grad_out = torch.randn(exact.shape, generator=generator).to(dtype)
     exact.backward(grad_out)
     assert leaf.grad is not None
 
     pooling = CompiledMaxPooling(window, dtype)
-    out, grad_in = sliced(torch.full_like(exact, 5)), sliced(torch.full_like(x, 5))
+    out, grad_in = sliced(torch.full_like(exact.detach(), 5)), sliced(torch.full_like(x, 5))
     places = torch.empty(exact.shape, dtype=pooling.places_dtype)
     with threads(count), torch.no_grad():
         pooling.forward(sliced(x), out, places, relu)
         pooling.input_gradient(sliced(grad_out), x, places, grad_in)
     assert torch.equal(out.nan_to_num(99), exact.nan_to_num(99))
-    torch.testing.assert_close(grad_in, leaf.grad)
+    torch.testing.assert_close(grad_in, leaf.grad.to(dtype))
     for written in (out, grad_in):
         assert bool((beside(written) == 7).all())
 
@@ -131,8 +131,8 @@ def test_what_pooling_is_not_compiled() -> None:
     with pytest.raises(NotCompiled, match="windows of 16 x 16"):
         CompiledMaxPooling(Window((16, 16), (1, 1), (0, 0), (1, 1), False), torch.float32)
     plain = Window((2, 2), (2, 2), (0, 0), (1, 1), False)
-    with pytest.raises(NotCompiled, match="bfloat16"):
-        CompiledMaxPooling(plain, torch.bfloat16)
+    with pytest.raises(NotCompiled, match="float16"):
+        CompiledMaxPooling(plain, torch.float16)
     x = torch.ones(1, 3, 4, 4).permute(0, 2, 3, 1)
     with pytest.raises(ValueError, match="must be neighbours"):
         CompiledMaxPooling(plain, torch.float32).forward(
@@ -193,7 +193,7 @@ def test_batch_norm_of_any_size(
     let_through = grad_out * (out > 0) if relu else grad_out  # one rounding may decide what is positive
     wanted = torch.autograd.grad(exact, [leaf, norm.weight, norm.bias], let_through)
     wanted = (exact.detach().relu() if relu else exact.detach(), *wanted)
-    tolerance = 1e-10 if dtype == torch.float64 else 1e-5
+    tolerance = {torch.float64: 1e-10, torch.float32: 1e-5, torch.bfloat16: 1e-2}[dtype]
     scale = 1 + float(ours.weight.abs().max())
     for have, want in zip((out, grad_in, *gradients), wanted, strict=True):
         assert float((have.double() - want).abs().max()) <= tolerance * (scale + float(want.abs().max()))
@@ -234,7 +234,7 @@ def test_what_normalisation_is_compiled() -> None:
     assert isinstance(batch_norm(3, 4, True, 1e-5, torch.float32), CompiledBatchNorm)
     assert isinstance(batch_norm(3, 2, True, 1e-5, torch.float64), CompiledBatchNorm)
     assert isinstance(batch_norm(3, 3, True, 1e-5, torch.float32), OperatorBatchNorm)
-    assert isinstance(batch_norm(3, 4, True, 1e-5, torch.bfloat16), OperatorBatchNorm)
+    assert isinstance(batch_norm(3, 4, True, 1e-5, torch.bfloat16), CompiledBatchNorm)
     with c_compiler(NO_COMPILER):
         assert isinstance(batch_norm(3, 4, True, 1e-5, torch.float32), OperatorBatchNorm)
     with pytest.raises(ValueError, match="must be neighbours"):

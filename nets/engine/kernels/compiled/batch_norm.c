@@ -10,11 +10,11 @@ enum {
 };
 
 typedef struct {
-    const REAL *x;
+    const element *x;
     long x_row;                     /* elements from one row to the next */
-    const REAL *grad_out;
+    const element *grad_out;
     long grad_out_row;
-    REAL *result;                   /* the output, or the input's gradient */
+    element *result;                   /* the output, or the input's gradient */
     long result_row;
     long rows, channels;
     /* One number per channel: the result is (x - mean) scale + bias, then the ReLU, if there is one. */
@@ -29,7 +29,7 @@ typedef struct {
 } norm_job;
 
 /* Into the second cache: a block of many channels would not find room in the first. */
-INLINE void prefetch(const REAL *from) { __builtin_prefetch(from, 0, 2); }
+INLINE void prefetch(const element *from) { __builtin_prefetch(from, 0, 2); }
 
 INLINE vector normalised(const norm_job *job, vector x, long c, long lanes) {
     return (x - load(job->mean + c, lanes)) * load(job->scale + c, lanes) + load(job->bias + c, lanes);
@@ -43,25 +43,25 @@ INLINE vector let_through(const norm_job *job, vector gradient, vector x, long c
 /* Sums of deviations from the first row and of their squares, of up to BLOCK rows. Within the block they are
    taken from its own first row: what is far from zero, or from the first row, is small there. */
 INLINE void add_moments(const norm_job *job, long row, long rows, long c, int vectors, long lanes, double *sums) {
-    const REAL *x = job->x + row * job->x_row + c;
+    const element *x = job->x + row * job->x_row + c;
     vector origin[GROUP], sum[GROUP], squares[GROUP];
     UNROLL(8)
     for (int v = 0; v < vectors; v++) {
-        origin[v] = load(x + v * LANES, lanes);
+        origin[v] = load_elements(x + v * LANES, lanes);
         sum[v] = squares[v] = (vector){0};
     }
     for (long i = 0; i < rows; i++)
         UNROLL(8)
         for (int v = 0; v < vectors; v++) {
-            const REAL *from = x + i * job->x_row + v * LANES;
+            const element *from = x + i * job->x_row + v * LANES;
             prefetch(from + BLOCK * job->x_row);
-            const vector deviation = load(from, lanes) - origin[v];
+            const vector deviation = load_elements(from, lanes) - origin[v];
             sum[v] += deviation;
             squares[v] += deviation * deviation;
         }
     UNROLL(8)
     for (int v = 0; v < vectors; v++) {
-        const vector first = load(job->x + c + v * LANES, lanes);
+        const vector first = load_elements(job->x + c + v * LANES, lanes);
         double *totals = sums + c + v * LANES;
         for (long i = 0; i < lanes; i++) {
             const double moved = (double)origin[v][i] - (double)first[i], found = sum[v][i];
@@ -74,7 +74,7 @@ INLINE void add_moments(const norm_job *job, long row, long rows, long c, int ve
 /* Sums of grad_out, and of it times x - mean, of up to BLOCK rows. */
 INLINE void add_gradients(const norm_job *job, long row, long rows, long c, int vectors, long lanes, double *sums,
                           int relu) {
-    const REAL *x = job->x + row * job->x_row + c, *grad_out = job->grad_out + row * job->grad_out_row + c;
+    const element *x = job->x + row * job->x_row + c, *grad_out = job->grad_out + row * job->grad_out_row + c;
     vector mean[GROUP], sum[GROUP], products[GROUP];
     UNROLL(8)
     for (int v = 0; v < vectors; v++) {
@@ -84,12 +84,12 @@ INLINE void add_gradients(const norm_job *job, long row, long rows, long c, int 
     for (long i = 0; i < rows; i++)
         UNROLL(8)
         for (int v = 0; v < vectors; v++) {
-            const REAL *from = x + i * job->x_row + v * LANES;
-            const REAL *gradient_from = grad_out + i * job->grad_out_row + v * LANES;
+            const element *from = x + i * job->x_row + v * LANES;
+            const element *gradient_from = grad_out + i * job->grad_out_row + v * LANES;
             prefetch(from + BLOCK * job->x_row);
             prefetch(gradient_from + BLOCK * job->grad_out_row);
-            const vector value = load(from, lanes);
-            vector gradient = load(gradient_from, lanes);
+            const vector value = load_elements(from, lanes);
+            vector gradient = load_elements(gradient_from, lanes);
             if (relu) gradient = let_through(job, gradient, value, c + v * LANES, lanes);
             sum[v] += gradient;
             products[v] += gradient * (value - mean[v]);
@@ -137,19 +137,19 @@ void sum_gradients(norm_job *job) {
 }
 
 INLINE void normalise_some(const norm_job *job, long row, long c, long lanes) {
-    vector value = normalised(job, load(job->x + row * job->x_row + c, lanes), c, lanes);
+    vector value = normalised(job, load_elements(job->x + row * job->x_row + c, lanes), c, lanes);
     if (job->relu) value = rectified(value);
-    store(job->result + row * job->result_row + c, value, lanes);
+    store_elements(job->result + row * job->result_row + c, value, lanes);
 }
 
 INLINE void differentiate_some(const norm_job *job, long row, long c, long lanes, int relu, int by_batch) {
-    vector gradient = load(job->grad_out + row * job->grad_out_row + c, lanes), x = {0};
-    if (relu || by_batch) x = load(job->x + row * job->x_row + c, lanes);
+    vector gradient = load_elements(job->grad_out + row * job->grad_out_row + c, lanes), x = {0};
+    if (relu || by_batch) x = load_elements(job->x + row * job->x_row + c, lanes);
     if (relu) gradient = let_through(job, gradient, x, c, lanes);
     gradient *= load(job->gain + c, lanes);
     if (by_batch)
         gradient += (x - load(job->mean + c, lanes)) * load(job->slope + c, lanes) + load(job->offset + c, lanes);
-    store(job->result + row * job->result_row + c, gradient, lanes);
+    store_elements(job->result + row * job->result_row + c, gradient, lanes);
 }
 
 INLINE void make_some(const norm_job *job, int backward, long row, long c, long lanes, int relu, int by_batch) {

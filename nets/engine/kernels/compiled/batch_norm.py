@@ -50,8 +50,7 @@ class _Job(ctypes.Structure):
 class CompiledBatchNorm:
     """See :class:`nets.engine.kernels.batch_norm.BatchNormKernel`.
 
-    Raises :class:`NotCompiled` when made where there is no compiler, or for other dtypes than float32 and
-    float64.
+    Raises :class:`NotCompiled` when made where there is no compiler.
     """
 
     masks_gradient = True
@@ -62,7 +61,8 @@ class CompiledBatchNorm:
         self._by_batch = False
         self._mean = self._inverse_deviation = torch.zeros(channels, dtype=torch.float64)
         # mean, scale and bias of the result; gain, slope and offset of the gradient.
-        rows = torch.zeros(6, channels + _CACHE_LINE // dtype.itemsize, dtype=dtype)
+        real = library.ARITHMETIC[dtype]
+        rows = torch.zeros(6, channels + _CACHE_LINE // real.itemsize, dtype=real)
         self._coefficients = rows[:, :channels]
         self._room = torch.empty(0, dtype=torch.float64)  # for sums
 
@@ -140,7 +140,10 @@ class CompiledBatchNorm:
 
     def _job(self, rows: Tensor) -> _Job:
         count, channels = rows.shape
-        start, step = self._coefficients.data_ptr(), self._coefficients.stride(0) * rows.element_size()
+        start, step = (
+            self._coefficients.data_ptr(),
+            self._coefficients.stride(0) * self._coefficients.element_size(),
+        )
         blocks = -(-count // (_BLOCK * _UNITS * torch.get_num_threads()))
         return _Job(
             x=rows.data_ptr(),

@@ -12,11 +12,12 @@ enum {
 };
 
 typedef struct {
-    const REAL *image;
+    const element *image;
     layout large;
-    REAL *out;                              /* or its gradient */
+    element *out;                           /* or its gradient */
     layout small;
-    const REAL *weight, *bias;              /* bias: or NULL */
+    const REAL *weight;
+    const element *bias;                    /* or NULL */
     long images, channels;
     long kernel[2], stride[2], padding[2], dilation[2];
     long relu;
@@ -33,30 +34,30 @@ typedef struct {
 
 /* So many neighbouring outputs of some channels, the first of which has its first tap at image. Of the taps those
    from top to bottom and from left to right lie within the image. */
-INLINE void sum_taps(const depthwise_job *job, geometry g, const REAL *image, long c, REAL *out, int count, long top,
+INLINE void sum_taps(const depthwise_job *job, geometry g, const element *image, long c, element *out, int count, long top,
                      long bottom, long left, long right, long lanes) {
     vector sums[TOGETHER];
-    const vector start = job->bias ? load(job->bias + c, lanes) : (vector){0};
+    const vector start = job->bias ? load_elements(job->bias + c, lanes) : (vector){0};
     UNROLL(4)
     for (int n = 0; n < count; n++) sums[n] = start;
     UNROLL(3)
     for (long i = top; i < bottom; i++) {
-        const REAL *row = image + c + i * job->dilation[0] * job->large.strides[1];
+        const element *row = image + c + i * job->dilation[0] * job->large.strides[1];
         UNROLL(3)
         for (long j = left; j < right; j++) {
             const vector tap = load(job->weight + (i * g.kernel[1] + j) * job->channels + c, lanes);
             UNROLL(4)
             for (int n = 0; n < count; n++)
-                sums[n] += tap * load(row + (j * g.dilation + n * g.stride) * job->large.strides[2], lanes);
+                sums[n] += tap * load_elements(row + (j * g.dilation + n * g.stride) * job->large.strides[2], lanes);
         }
     }
     UNROLL(4)
     for (int n = 0; n < count; n++)
-        store(out + n * job->small.strides[2] + c, job->relu ? rectified(sums[n]) : sums[n], lanes);
+        store_elements(out + n * job->small.strides[2] + c, job->relu ? rectified(sums[n]) : sums[n], lanes);
 }
 
 /* The same for all channels. */
-INLINE void sum_all(const depthwise_job *job, geometry g, const REAL *image, REAL *out, int count, long top,
+INLINE void sum_all(const depthwise_job *job, geometry g, const element *image, element *out, int count, long top,
                     long bottom, long left, long right) {
     long c = 0;
     for (; c + LANES <= job->channels; c += LANES)
@@ -65,7 +66,7 @@ INLINE void sum_all(const depthwise_job *job, geometry g, const REAL *image, REA
 }
 
 /* In the order of memory, several pixels at a time. */
-INLINE void convolve_row(const depthwise_job *job, geometry g, const REAL *image, REAL *out, long row) {
+INLINE void convolve_row(const depthwise_job *job, geometry g, const element *image, element *out, long row) {
     const long rows = g.kernel[0], taps = g.kernel[1], reach = (taps - 1) * g.dilation;
     const long y = row * job->stride[0] - job->padding[0];
     long top, bottom;
@@ -73,8 +74,8 @@ INLINE void convolve_row(const depthwise_job *job, geometry g, const REAL *image
     const int whole = top == 0 && bottom == rows;
     for (long column = 0; column < job->small.width;) {
         const long x = column * g.stride - job->padding[1];
-        const REAL *first = image + y * job->large.strides[1] + x * job->large.strides[2];
-        REAL *to = out + column * job->small.strides[2];
+        const element *first = image + y * job->large.strides[1] + x * job->large.strides[2];
+        element *to = out + column * job->small.strides[2];
         if (x >= 0 && column + TOGETHER <= job->small.width
             && x + (TOGETHER - 1) * g.stride + reach < job->large.width) {
             if (whole) sum_all(job, g, first, to, TOGETHER, 0, rows, 0, taps);
@@ -112,7 +113,7 @@ void depthwise(depthwise_job *job) {
 }
 
 /* Adds to the sums of some neighbouring taps, from first to last column of a row of the output. */
-INLINE void add_products(const depthwise_job *job, const REAL *image, const REAL *gradient, REAL *sums, long first,
+INLINE void add_products(const depthwise_job *job, const element *image, const element *gradient, REAL *sums, long first,
                          long last, int taps, int vectors, long lanes) {
     const long step = job->stride[1] * job->large.strides[2], apart = job->dilation[1] * job->large.strides[2];
     vector found[TAPS * GROUP];
@@ -123,15 +124,15 @@ UNROLL(4)
         for (int v = 0; v < vectors; v++)
             found[j * GROUP + v] = load(sums + j * job->channels + v * LANES, lanes);
     for (long column = first; column < last; column++) {
-        const REAL *from = gradient + column * job->small.strides[2], *x = image + column * step;
+        const element *from = gradient + column * job->small.strides[2], *x = image + column * step;
         vector factor[GROUP];
 UNROLL(4)
-        for (int v = 0; v < vectors; v++) factor[v] = load(from + v * LANES, lanes);
+        for (int v = 0; v < vectors; v++) factor[v] = load_elements(from + v * LANES, lanes);
 UNROLL(3)
         for (int j = 0; j < taps; j++)
 UNROLL(4)
             for (int v = 0; v < vectors; v++)
-                found[j * GROUP + v] += factor[v] * load(x + j * apart + v * LANES, lanes);
+                found[j * GROUP + v] += factor[v] * load_elements(x + j * apart + v * LANES, lanes);
     }
 UNROLL(3)
     for (int j = 0; j < taps; j++)
@@ -149,7 +150,7 @@ INLINE void reached(const depthwise_job *job, long tap, long *first, long *last)
 
 /* What a row of the output adds to the gradients of a row of taps: image is where its first tap lies in column 0 of
    the output, which may be in the padding. */
-INLINE void add_row(const depthwise_job *job, const REAL *image, const REAL *gradient, REAL *sums, int vectors,
+INLINE void add_row(const depthwise_job *job, const element *image, const element *gradient, REAL *sums, int vectors,
                     long lanes) {
     const long apart = job->dilation[1] * job->large.strides[2];
     for (long j = 0; j < job->kernel[1];) {
@@ -175,11 +176,11 @@ INLINE void add_rows(const depthwise_job *job, REAL *sums, long unit, long last,
     for (; unit < last; unit++) {
         const long row = unit % job->small.height, y = row * job->stride[0] - job->padding[0];
         const long image = unit / job->small.height;
-        const REAL *gradient = job->out + image * job->small.strides[0] + row * job->small.strides[1] + c;
+        const element *gradient = job->out + image * job->small.strides[0] + row * job->small.strides[1] + c;
         long top, bottom;
         within(y, job->kernel[0], job->dilation[0], job->large.height, &top, &bottom);
         for (long i = top; i < bottom; i++) {
-            const REAL *from = job->image + image * job->large.strides[0] + c
+            const element *from = job->image + image * job->large.strides[0] + c
                 + (y + i * job->dilation[0]) * job->large.strides[1] - job->padding[1] * job->large.strides[2];
             add_row(job, from, gradient, sums + i * job->kernel[1] * job->channels + c, vectors, lanes);
         }

@@ -55,8 +55,7 @@ _LEAST_UNITS = 4  # for each thread, whose sums are memory too
 class CompiledDepthwise:
     """Runs the phases as :class:`nets.engine.kernels.depthwise.DepthwiseKernel` says.
 
-    Raises :class:`NotCompiled` when made where there is no compiler, or for other dtypes than float32 and
-    float64.
+    Raises :class:`NotCompiled` when made where there is no compiler.
     """
 
     def __init__(self, geometry: DepthwiseGeometry, dtype: torch.dtype) -> None:
@@ -84,11 +83,12 @@ class CompiledDepthwise:
         rows = grad_out.shape[0] * grad_out.shape[1]
         at_once = -(-rows // (_LEAST_UNITS * torch.get_num_threads()))
         kernel, channels = self._geometry.kernel, x.shape[3]
-        sums = x.new_empty(-(-rows // at_once), math.prod(kernel), channels)
+        parts = (-(-rows // at_once), math.prod(kernel), channels)
+        sums = torch.empty(parts, dtype=library.ARITHMETIC[x.dtype])
         job = self._job(self._geometry, x, grad_out)
         job.sums, job.at_once = sums.data_ptr(), at_once
         library.run_on_all_threads(self._library.weight_gradient, job)
-        return sums.sum(0).t().reshape(channels, 1, *kernel)
+        return sums.sum(0).t().reshape(channels, 1, *kernel).to(x.dtype)
 
     def invalidate(self) -> None:
         self._by_tap.invalidate()
@@ -155,8 +155,8 @@ def depthwise(geometry: DepthwiseGeometry, dtype: torch.dtype) -> DepthwiseKerne
 
 
 def _by_tap(weight: Tensor, out: Tensor | None) -> Tensor:
-    """Turns (C, 1, kernel) into (taps, C)."""
-    found = weight.flatten(1).t()
+    """Turns (C, 1, kernel) into (taps, C), as compiled code computes."""
+    found = weight.flatten(1).t().to(library.ARITHMETIC[weight.dtype])
     return found.contiguous() if out is None else out.copy_(found)
 
 

@@ -26,7 +26,10 @@ from nets.engine.kernels.compiled.recording import note
 from nets.engine.user_cache import read_own, replace_whole, user_cache
 from nets.engine.workers import torch_library
 
-ELEMENTS = {torch.float32: "float", torch.float64: "double"}
+# What compiled code computes with, for tensors of these elements.
+ARITHMETIC = {torch.float32: torch.float32, torch.float64: torch.float64, torch.bfloat16: torch.float32}
+
+_REALS = {torch.float32: "float", torch.float64: "double"}
 
 _VECTORS = Path(__file__).with_name("vectors.h")
 _COMPILERS = ("cc", "gcc", "clang")
@@ -44,7 +47,7 @@ class NotCompiled(RuntimeError):
 def vector_library(file: Path, dtype: torch.dtype, constants: str = "") -> ctypes.CDLL:
     """Returns the library of a C file that is written with vectors.h, for elements of ``dtype``; its
     functions run on all threads. ``constants``: definitions that it asks for. Raises :class:`NotCompiled`."""
-    if dtype not in ELEMENTS:
+    if dtype not in ARITHMETIC:
         raise NotCompiled(f"no compiled code in {dtype}")
     _parallel()
     return library(_source(file, dtype, constants))
@@ -52,8 +55,9 @@ def vector_library(file: Path, dtype: torch.dtype, constants: str = "") -> ctype
 
 @cache  # every product asks for its library
 def _source(file: Path, dtype: torch.dtype, constants: str) -> str:
-    definitions = f"#define REAL {ELEMENTS[dtype]}\n{_VECTORS.read_text()}\n{constants}"
-    return definitions + file.read_text()
+    real = f"#define REAL {_REALS[ARITHMETIC[dtype]]}\n"
+    elements = "#define BFLOAT16\n" if dtype is torch.bfloat16 else ""
+    return f"{real}{elements}{_VECTORS.read_text()}\n{constants}{file.read_text()}"
 
 
 def library(source: str) -> ctypes.CDLL:

@@ -14,9 +14,9 @@ typedef unsigned char byte;
 typedef byte bytes __attribute__((vector_size(LANES)));
 
 typedef struct {
-    REAL *image;                            /* or its gradient; the smaller images are the pooled ones */
+    element *image;                            /* or its gradient; the smaller images are the pooled ones */
     layout large;
-    REAL *pooled;
+    element *pooled;
     layout small;
     byte *places;                           /* (batch, row, column, channel) of the pooled images */
     long images, channels;
@@ -49,20 +49,20 @@ INLINE mask load_places(const byte *from, long lanes) {
 
 /* The largest of the window's values and its place: the first of equal ones, the last that is not a number.
    Several vectors together, because each comparison has to wait for the one before. */
-INLINE void take_largest(const pooling_job *job, const terms *window, const REAL *image, REAL *pooled, byte *places,
+INLINE void take_largest(const pooling_job *job, const terms *window, const element *image, element *pooled, byte *places,
                          int vectors, long lanes) {
     const long ahead = job->stride[1] * job->large.strides[2];  /* to the next window */
     vector largest[GROUP];
     mask place[GROUP];
     UNROLL(8)
     for (int v = 0; v < vectors; v++) {
-        largest[v] = load(image + window->offsets[0] + v * LANES, lanes);
+        largest[v] = load_elements(image + window->offsets[0] + v * LANES, lanes);
         place[v] = (mask){0} + window->places[0];
     }
     for (long i = 1; i < window->count; i++)
         UNROLL(8)
         for (int v = 0; v < vectors; v++) {
-            const vector value = load(image + window->offsets[i] + v * LANES, lanes);
+            const vector value = load_elements(image + window->offsets[i] + v * LANES, lanes);
             __builtin_prefetch(image + window->offsets[i] + ahead + v * LANES);
             const mask better = (mask)(value > largest[v]) | (mask)(value != value);
             largest[v] = (vector)(((mask)value & better) | ((mask)largest[v] & ~better));
@@ -74,15 +74,16 @@ INLINE void take_largest(const pooling_job *job, const terms *window, const REAL
             place[v] |= (mask)(largest[v] <= 0) & NONE;
             largest[v] = rectified(largest[v]);
         }
-        store(pooled + v * LANES, largest[v], lanes);
+        store_elements(pooled + v * LANES, largest[v], lanes);
         keep_places(places + v * LANES, place[v], lanes);
     }
 }
 
-static void pool_window(const pooling_job *job, const terms *window, const REAL *image, REAL *pooled, byte *places) {
+static void pool_window(const pooling_job *job, const terms *window, const element *image, element *pooled, byte *places) {
     long c = 0;
     if (window->count == 0) {
-        for (; c < job->channels; c++) pooled[c] = job->relu ? 0 : -__builtin_inf();
+        const vector nothing = (vector){0} + (REAL)(job->relu ? 0 : -__builtin_inf());
+        for (; c < job->channels; c++) store_elements(pooled + c, nothing, 1);
         memset(places, NONE, job->channels);
     }
     for (; c + GROUP * LANES <= job->channels; c += GROUP * LANES)
@@ -95,8 +96,8 @@ static void pool_window(const pooling_job *job, const terms *window, const REAL 
 static void pool_row(const pooling_job *job, long image, long row) {
     const long *in = job->large.strides, *out = job->small.strides;
     const long top = row * job->stride[0] - job->padding[0];
-    const REAL *from = job->image + image * in[0] + top * in[1];
-    REAL *to = job->pooled + image * out[0] + row * out[1];
+    const element *from = job->image + image * in[0] + top * in[1];
+    element *to = job->pooled + image * out[0] + row * out[1];
     byte *places = job->places + (image * job->small.height + row) * job->small.width * job->channels;
     long i_from, i_to, known_from = 0, known_to = 0;
     terms window;
@@ -130,7 +131,7 @@ void pool(pooling_job *job) {
 }
 
 /* The sum of the gradients of those results that one pixel was the largest for. */
-INLINE void add_up(const terms *windows, const REAL *pooled, const byte *places, REAL *pixel, int vectors,
+INLINE void add_up(const terms *windows, const element *pooled, const byte *places, element *pixel, int vectors,
                    long lanes) {
     vector sums[GROUP];
     UNROLL(8)
@@ -139,11 +140,11 @@ INLINE void add_up(const terms *windows, const REAL *pooled, const byte *places,
         UNROLL(8)
         for (int v = 0; v < vectors; v++) {
             const mask place = load_places(places + windows->place_offsets[i] + v * LANES, lanes);
-            const vector gradient = load(pooled + windows->offsets[i] + v * LANES, lanes);
+            const vector gradient = load_elements(pooled + windows->offsets[i] + v * LANES, lanes);
             sums[v] += where((mask)(place == windows->places[i]), gradient);
         }
     UNROLL(8)
-    for (int v = 0; v < vectors; v++) store(pixel + v * LANES, sums[v], lanes);
+    for (int v = 0; v < vectors; v++) store_elements(pixel + v * LANES, sums[v], lanes);
 }
 
 /* Along one axis, the windows that a pixel may be in: the first and the one behind the last. */
@@ -162,9 +163,9 @@ INLINE long place_in(long pixel, const pooling_job *job, int axis, long window) 
 
 static void gradient_of_row(const pooling_job *job, long image, long row) {
     const long *in = job->large.strides, *out = job->small.strides;
-    const REAL *from = job->pooled + image * out[0];
+    const element *from = job->pooled + image * out[0];
     const byte *places = job->places + image * job->small.height * job->small.width * job->channels;
-    REAL *to = job->image + image * in[0] + row * in[1];
+    element *to = job->image + image * in[0] + row * in[1];
     long y_from, y_to;
     windows_of(row, job, 0, job->small.height, &y_from, &y_to);
     for (long column = 0; column < job->large.width; column++, to += in[2]) {

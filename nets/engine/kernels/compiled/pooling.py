@@ -39,8 +39,7 @@ class _Job(ctypes.Structure):
 class CompiledMaxPooling:
     """Runs max-pooling as :class:`nets.engine.kernels.max_pooling.MaxPooling` says. ``places`` is contiguous.
 
-    Raises :class:`NotCompiled` when made where there is no compiler, for other dtypes than float32 and
-    float64, and for windows of more than 255 places.
+    Raises :class:`NotCompiled` when made where there is no compiler, and for windows of more than 255 places.
     """
 
     places_dtype = torch.uint8

@@ -218,4 +218,6 @@ def _rows_at_once(rows: int, panels: int) -> int:
 
 def compiled(dtype: torch.dtype) -> ctypes.CDLL:
     """Returns the library of the products. Raises :class:`NotCompiled`."""
+    if dtype is torch.bfloat16:
+        raise NotCompiled(f"no compiled products in {dtype}: oneDNN multiplies near the peak")
     return library.vector_library(_SOURCE, dtype, _CONSTANTS)

@@ -10,15 +10,15 @@
    the same job, and takes units of work from it until none is left. */
 
 typedef struct {
-    REAL *image;                    /* the first image's first element */
+    element *image;                    /* the first image's first element */
     long strides[3];                /* of image, row and column */
     long height, width;
     long top, left;                 /* where in the image the first tile starts; negative: in the padding */
     long first_row, rows, columns;  /* of tiles */
     long images, channels;
-    REAL *values;
+    element *values;
     long plane;                     /* elements from one plane of values to the next */
-    const REAL *bias;               /* or NULL */
+    const element *bias;               /* or NULL */
     long relu;
     long add;                       /* whether the output is added to what is there, before the ReLU */
     long at_once;                   /* units that a thread takes together */
@@ -26,7 +26,7 @@ typedef struct {
 } tiles_job;
 
 typedef struct {
-    const REAL *values;
+    const element *values;
     long plane, row;                /* elements from one plane, and one output channel, to the next */
     REAL *gradient;                 /* (output channel, input channel, KERNEL * KERNEL) */
     long gradient_row;
@@ -51,14 +51,14 @@ INLINE void product(const REAL *matrix, int rows, int row_step, int columns, int
 }
 
 /* The transform of a size x size tile, in place of its pixels that lie outside of the image zeros. */
-INLINE void transform(const tiles_job *job, const REAL *matrix, int size, const REAL *image, long y, long x,
-                      REAL *values, int whole, long lanes) {
+INLINE void transform(const tiles_job *job, const REAL *matrix, int size, const element *image, long y, long x,
+                      element *values, int whole, long lanes) {
     vector mixed[TILE * TILE];  /* of constant size: else it would stay in memory */
     for (int j = 0; j < size; j++) {
         vector column[TILE];
         for (int i = 0; i < size; i++) {
             int within = whole || (y + i >= 0 && y + i < job->height && x + j >= 0 && x + j < job->width);
-            column[i] = within ? load(image + (y + i) * job->strides[1] + (x + j) * job->strides[2], lanes)
+            column[i] = within ? load_elements(image + (y + i) * job->strides[1] + (x + j) * job->strides[2], lanes)
                                : (vector){0};
         }
         product(matrix, TILE, size, size, 1, column, 1, mixed + j, size);
@@ -66,17 +66,17 @@ INLINE void transform(const tiles_job *job, const REAL *matrix, int size, const 
     for (int a = 0; a < TILE; a++) {
         vector found[TILE];
         product(matrix, TILE, size, size, 1, mixed + a * size, 1, found, 1);
-        for (int b = 0; b < TILE; b++) store(values + (a * TILE + b) * job->plane, found[b], lanes);
+        for (int b = 0; b < TILE; b++) store_elements(values + (a * TILE + b) * job->plane, found[b], lanes);
     }
 }
 
 /* The transposed transform, from planes of values to a size x size tile of pixels. */
-INLINE void transform_back(const REAL *matrix, int size, const REAL *values, long plane, vector *pixels,
+INLINE void transform_back(const REAL *matrix, int size, const element *values, long plane, vector *pixels,
                            long lanes) {
     vector mixed[TILE * TILE];  /* of constant size: else it would stay in memory */
     for (int a = 0; a < TILE; a++) {
         vector row[TILE];
-        for (int b = 0; b < TILE; b++) row[b] = load(values + (a * TILE + b) * plane, lanes);
+        for (int b = 0; b < TILE; b++) row[b] = load_elements(values + (a * TILE + b) * plane, lanes);
         product(matrix, size, 1, TILE, size, row, 1, mixed + a * size, 1);
     }
     for (int j = 0; j < size; j++) product(matrix, size, 1, TILE, size, mixed + j, size, pixels + j, size);
@@ -87,7 +87,7 @@ INLINE int take_tiles(tiles_job *job, long *first, long *last) {
 }
 
 /* The image that a tile is of, and where in it the tile starts. */
-INLINE REAL *image_of(const tiles_job *job, long tile, long *y, long *x) {
+INLINE element *image_of(const tiles_job *job, long tile, long *y, long *x) {
     const long per_image = job->rows * job->columns;
     *y = job->top + (job->first_row + tile % per_image / job->columns) * OUTPUT;
     *x = job->left + tile % job->columns * OUTPUT;
@@ -100,9 +100,9 @@ INLINE void transform_tiles(tiles_job *job, const REAL *matrix, int size) {
     while (take_tiles(job, &tile, &last)) {
         for (; tile < last; tile++) {
             long y, x;
-            const REAL *image = image_of(job, tile, &y, &x);
+            const element *image = image_of(job, tile, &y, &x);
             const int whole = y >= 0 && x >= 0 && y + size <= job->height && x + size <= job->width;
-            REAL *values = job->values + tile * job->channels;
+            element *values = job->values + tile * job->channels;
             for (long c = 0; c < job->channels; c += LANES) {
                 const long lanes = least(LANES, job->channels - c);
                 if (lanes < LANES) transform(job, matrix, size, image + c, y, x, values + c, 0, lanes);
@@ -117,19 +117,19 @@ void transform_input(tiles_job *job) { transform_tiles(job, &input_matrix[0][0],
 
 void transform_output_gradient(tiles_job *job) { transform_tiles(job, &output_matrix[0][0], OUTPUT); }
 
-INLINE void make_output_tile(const tiles_job *job, REAL *image, long y, long x, const REAL *values, long c,
+INLINE void make_output_tile(const tiles_job *job, element *image, long y, long x, const element *values, long c,
                              long lanes) {
     vector pixels[OUTPUT * OUTPUT];
     transform_back(&output_matrix[0][0], OUTPUT, values + c, job->plane, pixels, lanes);
-    const vector bias = job->bias ? load(job->bias + c, lanes) : (vector){0};
+    const vector bias = job->bias ? load_elements(job->bias + c, lanes) : (vector){0};
     const long height = least(OUTPUT, job->height - y), width = least(OUTPUT, job->width - x);
     for (long i = 0; i < height; i++)
         for (long j = 0; j < width; j++) {
-            REAL *to = image + (y + i) * job->strides[1] + (x + j) * job->strides[2] + c;
+            element *to = image + (y + i) * job->strides[1] + (x + j) * job->strides[2] + c;
             vector pixel = pixels[i * OUTPUT + j] + bias;
-            if (job->add) pixel += load(to, lanes);
+            if (job->add) pixel += load_elements(to, lanes);
             if (job->relu) pixel = rectified(pixel);
-            store(to, pixel, lanes);
+            store_elements(to, pixel, lanes);
         }
 }
 
@@ -139,8 +139,8 @@ void make_output(tiles_job *job) {
     while (take_tiles(job, &tile, &last)) {
         for (; tile < last; tile++) {
             long y, x;
-            REAL *image = image_of(job, tile, &y, &x);
-            const REAL *values = job->values + tile * job->channels;
+            element *image = image_of(job, tile, &y, &x);
+            const element *values = job->values + tile * job->channels;
             for (long c = 0; c < job->channels; c += LANES) {
                 const long lanes = least(LANES, job->channels - c);
                 if (lanes == LANES) make_output_tile(job, image, y, x, values, c, LANES);
@@ -150,14 +150,14 @@ void make_output(tiles_job *job) {
     }
 }
 
-INLINE void add_input_tile(const tiles_job *job, REAL *image, long y, long x, const REAL *values, long lanes) {
+INLINE void add_input_tile(const tiles_job *job, element *image, long y, long x, const element *values, long lanes) {
     vector pixels[TILE * TILE];
     transform_back(&input_matrix[0][0], TILE, values, job->plane, pixels, lanes);
     for (long i = 0; i < TILE; i++)
         for (long j = 0; j < TILE; j++)
             if (y + i >= 0 && y + i < job->height && x + j >= 0 && x + j < job->width) {
-                REAL *pixel = image + (y + i) * job->strides[1] + (x + j) * job->strides[2];
-                store(pixel, load(pixel, lanes) + pixels[i * TILE + j], lanes);
+                element *pixel = image + (y + i) * job->strides[1] + (x + j) * job->strides[2];
+                store_elements(pixel, load_elements(pixel, lanes) + pixels[i * TILE + j], lanes);
             }
 }
 
@@ -167,19 +167,19 @@ void add_input_gradient(tiles_job *job) {
     const long group = 2 * LANES, groups = (job->channels + group - 1) / group, count = job->images * groups;
     long unit, last;
     while (take(&job->next, 1, count, &unit, &last)) {
-        REAL *image = job->image + unit / groups * job->strides[0];
+        element *image = job->image + unit / groups * job->strides[0];
         const long from = unit % groups * group, to = least(job->channels, from + group);
         if (job->first_row == 0)
             for (long y = 0; y < job->height; y++)
                 for (long x = 0; x < job->width; x++)
                     memset(image + y * job->strides[1] + x * job->strides[2] + from, 0,
-                           (to - from) * sizeof(REAL));
+                           (to - from) * sizeof(element));
         for (long row = 0; row < job->rows; row++)
             for (long column = 0; column < job->columns; column++) {
                 const long tile = (unit / groups * job->rows + row) * job->columns + column;
                 const long y = job->top + (job->first_row + row) * OUTPUT, x = job->left + column * OUTPUT;
                 for (long c = from; c < to; c += LANES) {
-                    const REAL *values = job->values + tile * job->channels + c;
+                    const element *values = job->values + tile * job->channels + c;
                     const long lanes = least(LANES, to - c);
                     if (lanes == LANES) add_input_tile(job, image + c, y, x, values, LANES);
                     else add_input_tile(job, image + c, y, x, values, lanes);
@@ -188,11 +188,11 @@ void add_input_gradient(tiles_job *job) {
     }
 }
 
-INLINE void add_weights(const weight_job *job, const REAL *values, REAL *gradient, long lanes) {
+INLINE void add_weights(const weight_job *job, const element *values, REAL *gradient, long lanes) {
     vector weights[KERNEL * KERNEL];
     transform_back(&weight_matrix[0][0], KERNEL, values, job->plane, weights, lanes);
     for (long lane = 0; lane < lanes; lane++)
-        UNROLL(32)
+UNROLL(32)
         for (int tap = 0; tap < KERNEL * KERNEL; tap++)
             gradient[lane * KERNEL * KERNEL + tap] += ((const REAL *)&weights[tap])[lane];
 }
@@ -203,7 +203,7 @@ void add_weight_gradient(weight_job *job) {
     while (take(&job->next, job->at_once, job->outputs, &output, &last)) {
         for (; output < last; output++)
             for (long input = 0; input < job->inputs; input += LANES) {
-                const REAL *values = job->values + output * job->row + input;
+                const element *values = job->values + output * job->row + input;
                 REAL *gradient = job->gradient + output * job->gradient_row + input * KERNEL * KERNEL;
                 const long lanes = least(LANES, job->inputs - input);
                 if (lanes == LANES) add_weights(job, values, gradient, LANES);

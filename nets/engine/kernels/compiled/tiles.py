@@ -106,6 +106,12 @@ class CompiledTiles:
 
     def add_weight_gradient(self, values: Tensor, grad_weight: Tensor, room: Sequence[Tensor]) -> None:
         outputs, inputs, _ = grad_weight.shape
+        arithmetic = library.ARITHMETIC[grad_weight.dtype]
+        if grad_weight.dtype is not arithmetic:  # it is rounded once
+            found = torch.zeros(grad_weight.shape, dtype=arithmetic)
+            self.add_weight_gradient(values, found, room)
+            grad_weight.add_(found)
+            return
         job = _WeightJob(
             values=values.data_ptr(),
             plane=values.stride(0),

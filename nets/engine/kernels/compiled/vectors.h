@@ -1,5 +1,5 @@
-/* Vectors as wide as the processor's registers, and windows of images: put in front of the C files, with REAL defined
-   (library.py). */
+/* Vectors as wide as the processor's registers, and windows of images: put in front of the C files, with REAL, what they
+   compute with, and perhaps BFLOAT16 defined (library.py). */
 
 #include <string.h>
 
@@ -43,6 +43,33 @@ INLINE void store(REAL *to, vector value, long lanes) {
     if (lanes == LANES) *(unaligned *)to = value;
     else memcpy(to, &value, lanes * sizeof(REAL));
 }
+
+/* How the elements of images and rows lie in memory: as REAL, or with BFLOAT16 as its upper half. */
+#ifdef BFLOAT16
+typedef unsigned short element;
+typedef element elements __attribute__((vector_size(LANES * sizeof(element))));
+typedef unsigned bits __attribute__((vector_size(VECTOR_BYTES)));
+
+INLINE vector load_elements(const element *from, long lanes) {
+    elements found = {0};
+    memcpy(&found, from, lanes == LANES ? sizeof found : lanes * sizeof(element));
+    return (vector)(__builtin_convertvector(found, bits) << 16);
+}
+
+/* Rounded to the nearest, and to the even one of two; what is not a number stays so. */
+INLINE void store_elements(element *to, vector value, long lanes) {
+    const bits plain = (bits)value, is_number = (bits)(value == value);
+    const bits rounded = plain + 0x7fff + (plain >> 16 & 1);
+    const elements found = __builtin_convertvector(((rounded & is_number) | (0x7fc00000 & ~is_number)) >> 16, elements);
+    memcpy(to, &found, lanes == LANES ? sizeof found : lanes * sizeof(element));
+}
+#else
+typedef REAL element;
+
+INLINE vector load_elements(const element *from, long lanes) { return load(from, lanes); }
+
+INLINE void store_elements(element *to, vector value, long lanes) { store(to, value, lanes); }
+#endif
 
 /* Zeros where not. */
 INLINE vector where(mask these, vector value) { return (vector)((mask)value & these); }
