@@ -75,6 +75,7 @@ end
 local function product(name, fit, letters, wrong_size)
    local function multiply(r, nd, a, b)
       if nd < 3 and (few.product(r, 0, r, 1, a, b) or blas.product(r, 0, r, 1, a, b)) then return end
+      if nd == 3 and few.batched_product(r, 0, r, 1, a, b) then return end
       python[name](handle(r), handle(a), handle(b))
    end
    local function compute(nd, r, a, b) into(r, multiply, nd, apart(r, a), apart(r, b)) end
@@ -124,6 +125,7 @@ local function sum_with_product(name, fit)
       if t == r then t = q end
       if a.nd < 3 and few.product(q, beta, t, alpha, a, b) then return end
       if a.nd == 2 and blas.product(q, beta, t, alpha, a, b) then return end
+      if t.nd == 3 and few.batched_product(q, beta, t, alpha, a, b) then return end
       python[name](handle(q), beta, handle(t), alpha, handle(a), handle(b))
    end
    return function(r, beta, t, alpha, a, b)

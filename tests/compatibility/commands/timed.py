@@ -101,7 +101,7 @@ TIMED = (
         _PTB_OF_MEMNN,
     ),
     Timed("nn.test()", "torch/nn", _own_tests("nn", "nn.test()", "dofile('test.lua')")),
-    Timed("rnn.test()", "Element-Research/rnn", _own_tests("rnn", "rnn.test()")),
+    Timed("rnn.test()", "Element-Research/rnn", _own_tests("rnn", "pcall(rnn.test)")),
     Timed(
         "torch-autograd, MLP", "twitter/torch-autograd",
         _own_tests("autograd", "f(4000)", "local f = dofile('mlp.lua')"),

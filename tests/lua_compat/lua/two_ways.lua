@@ -99,6 +99,25 @@ local function products(T)
    both_ways(T .. ' product', function() return a * b, a:t() * a, a * b:select(2, 1) end)
 end
 
+-- Batches of the layouts of sample, and some of which the matrices lie side by side.
+local function batched_products(T)
+   local n, rows, inner, columns = random(1, 5), random(1, 12), random(1, 12), random(1, 20)
+   local function batch(first, second)
+      local layout = random(1, 4)
+      if layout == 1 then return torch.randn(n, second, first):type(T):transpose(2, 3) end
+      if layout == 2 then return torch.randn(first, n, second):type(T):transpose(1, 2) end
+      if layout == 3 then return torch.randn(1, first, second):type(T):expand(n, first, second) end
+      return torch.randn(n, first, second):type(T)
+   end
+   local a, b, t = batch(rows, inner), batch(inner, columns), batch(rows, columns)
+   local beta, alpha = random(0, 2), torch.uniform(-2, 2)
+   both_ways(T .. ' products of batches', function()
+      local sum = torch.randn(rows, n, columns):type(T):transpose(1, 2)
+      return torch.bmm(a, b), torch.baddbmm(beta, t, alpha, a, b), t:clone():baddbmm(beta, alpha, a, b),
+         sum:baddbmm(beta, alpha, a, b), sum:clone():bmm(a, b), a:clone():baddbmm(alpha, a, torch.bmm(a:transpose(2, 3), a))
+   end)
+end
+
 local function matrix(T, rows, columns)
    local layout = random(1, 6)
    if layout == 1 then return torch.randn(columns, rows):type(T):t() end
@@ -369,6 +388,7 @@ for _ = 1, rounds do
    element_by_element(INT)
    for k = 1, 2 do
       products(TYPES[k])
+      batched_products(TYPES[k])
       larger_products(TYPES[k])
       functions_of_many(TYPES[k])
       criterions(TYPES[k])
