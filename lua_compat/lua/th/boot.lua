@@ -207,12 +207,11 @@ end
 function actions.flush() io.stdout:flush() end
 
 function actions.collect()
-   -- a tensor's record goes with the cycle after its userdata's, then its storage's userdata, and the guard of that
-   for _ = 1, 5 do collectgarbage() end
-   local memory = package.loaded['torch.memory']
-   if memory then
-      memory.release_spares()
-      memory.release_dead()
+   collectgarbage()
+   collectgarbage() -- the second finds what finalisers of the script have kept
+   if package.loaded['torch.memory'] then
+      require('torch.blocks').release_spares()
+      require('torch.collection').release()
    end
 end
 

@@ -19,9 +19,9 @@ local function tensor_at(values, place)
    for d = 1, nd do sizes[d], strides[d] = values[place + 5 + d], values[place + 5 + nd + d] end
    local ud, r = memory.new_tensor(T)
    if elements > 0 then
-      local owner, S = memory.new_storage(T, 0)
+      local _, S = memory.new_storage(T, 0)
       memory.adopt(S, handle, address, 0, elements)
-      memory.set_storage(r, S, owner, offset, nd, sizes, strides)
+      memory.set_storage(r, S, offset, nd, sizes, strides)
    end
    return ud, place + 6 + 2 * nd
 end
@@ -197,7 +197,7 @@ function actions.modules_bind(number, k, ...)
    for _, o in ipairs{ r, unpack(moving) } do
       local sizes, strides = {}, {}
       for d = 1, o.nd do sizes[d], strides[d] = o[2 * d - 1], o[2 * d] end
-      memory.set_storage(o, new.S, new.owner, new.off + o.off - first, o.nd, sizes, strides)
+      memory.set_storage(o, new.S, new.off + o.off - first, o.nd, sizes, strides)
    end
 end
 

@@ -101,7 +101,7 @@ local function install(T)
          if nd == 1 then return get(r.S.p, r.off + i * r[2]) end
          local v
          if nd == 2 then
-            v = { r[3], r[4], T = T, tag = r.tag, S = r.S, owner = r.owner, off = r.off + i * r[2], nd = 1 }
+            v = { r[3], r[4], T = T, tag = r.tag, S = r.S, off = r.off + i * r[2], nd = 1 }
          else
             v = copy_view(r)
             select_dimension(v, 1, i)

@@ -8,8 +8,7 @@ for _, name in ipairs{ 'typename', 'newmetatable', 'getmetatable', 'setmetatable
 end
 
 local types = require 'torch.types'
-local memory = require 'torch.memory'
-collectgarbage = memory.collectgarbage
+collectgarbage = require('torch.collection').collectgarbage
 require 'torch.storage'
 local tensors = require 'torch.tensor'
 require 'torch.indexing'

@@ -29,7 +29,7 @@ local function shaped_like(r, t)
       t = copy
    end
    local view = memory.temporary(t.T)
-   memory.set_storage(view, t.S, t.owner, t.off, r.nd, tensors.sizes_of(r))
+   memory.set_storage(view, t.S, t.off, r.nd, tensors.sizes_of(r))
    return view
 end
 pointwise.shaped_like = shaped_like

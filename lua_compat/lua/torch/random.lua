@@ -107,9 +107,7 @@ end
 local proto = newproxy(true)
 
 local function new_generator()
-   local ud = newproxy(proto)
-   records[ud] = generator.new(overloads.GENERATOR_TAG, python.first_seed() % 2 ^ 32)
-   return ud
+   return memory.push(proto, generator.new(overloads.GENERATOR_TAG, python.first_seed() % 2 ^ 32))
 end
 
 function random.install(torch)

@@ -298,7 +298,7 @@ local function install(T)
          error(('a %s in the file reaches outside its storage'):format(T.tensor), 0)
       end
       if not S then offset = 0 end
-      memory.set_storage(r, S, owner, offset, nd, sizes, strides)
+      memory.set_storage(r, S, offset, nd, sizes, strides)
    end
 
    function store:write(file)

@@ -28,14 +28,13 @@ local function new(T, first, second, third, fourth)
       -- filename, shared, size, shared memory: a file as memory, or a shared-memory object of that name
       local in_shared_memory = second and fourth
       if in_shared_memory then first = '/dev/shm/' .. first:gsub('^/', '') end
-      local mapped, owner, S = pcall(memory.map_storage, T, first, second or false, third or 0)
+      local mapped, owner = pcall(memory.map_storage, T, first, second or false, third or 0, in_shared_memory)
       if not mapped then -- before anything else: the sandbox refuses it by name
          local missing = owner:find('No such file', 1, true) or owner:find('Permission denied', 1, true)
             or owner:find('Not a directory', 1, true)
          if not second and missing then errors.raise(('unable to open file <%s> in read-only mode'):format(first)) end
          error(owner, 0)
       end
-      if in_shared_memory then S.removed = first end
       return owner
    elseif kind == 'table' then
       local n = #first
@@ -52,7 +51,7 @@ local function new(T, first, second, third, fourth)
       if offset < 0 or offset >= source.n then errors.raise('offset out of bounds') end
       local size = third == nil and source.n - offset or integer(third, 3)
       if size < 1 or size > source.n - offset then errors.raise('size out of bounds') end
-      return (memory.view_storage(source, first, offset, size))
+      return (memory.view_storage(source, offset, size))
    end
    local n = first == nil and 0 or integer(first, 1)
    if n < 0 then errors.raise('$ Torch: invalid memory size -- maybe an overflow?') end

@@ -140,17 +140,17 @@ end
 local function set_from(r, position, ...)
    local T = r.T
    local first, second = ...
-   if select('#', ...) == 0 then return set_storage(r, nil, nil, 0, 0) end
+   if select('#', ...) == 0 then return set_storage(r, nil, 0, 0) end
    local source = records[first]
    if source and source.nd and source.T == T then
-      return set_storage(r, source.S, source.owner, source.off, source.nd, sizes_of(source), strides_of(source))
+      return set_storage(r, source.S, source.off, source.nd, sizes_of(source), strides_of(source))
    elseif source and source.tag == T.storage_tag then
-      if second == nil then return set_storage(r, source, first, 0, 1, { source.n }, { 1 }) end
+      if second == nil then return set_storage(r, source, 0, 1, { source.n }, { 1 }) end
       local sizes, nd, strides = read_sizes_and_strides(position + 2, select(3, ...))
-      return set_storage(r, source, first, integer(second, position + 1) - 1, nd, sizes, strides)
+      return set_storage(r, source, integer(second, position + 1) - 1, nd, sizes, strides)
    elseif type(first) == 'number' or is_long_storage(first) then
       local sizes, nd, strides = read_sizes(position, ...)
-      return set_storage(r, nil, nil, 0, nd, sizes, strides)
+      return set_storage(r, nil, 0, nd, sizes, strides)
    end
    errors.argument(position, ('expecting number or %s or %s'):format(T.tensor, T.storage), 'Tensor.c:1153')
 end
@@ -391,7 +391,7 @@ function Tensor.expand(result, tensor, ...)
          error('incorrect size: only supporting singleton expansion (size=1)', 2)
       end
    end
-   set_storage(check(result, 1, r.T), r.S, r.owner, r.off, nd, sizes, strides)
+   set_storage(check(result, 1, r.T), r.S, r.off, nd, sizes, strides)
    return result
 end
 
@@ -442,7 +442,7 @@ function Tensor.view(result, source, ...)
       error(('Wrong size for view. Input size: %s. Output size: %s'):format(
          table.concat(sizes_of(tensor), 'x'), table.concat(sizes, 'x')), 2)
    end
-   set_storage(check(view, 1, tensor.T), tensor.S, tensor.owner, tensor.off, nd, sizes)
+   set_storage(check(view, 1, tensor.T), tensor.S, tensor.off, nd, sizes)
    return view
 end
 
@@ -489,7 +489,7 @@ local function squeezed(result, r, d)
    if nd == 0 and r.nd > 0 then nd, sizes[1], strides[1] = 1, 1, 1 end
    local ud = result or memory.new_tensor(r.T)
    local v = records[ud]
-   set_storage(v, r.S, r.owner, r.off, nd, sizes, strides)
+   set_storage(v, r.S, r.off, nd, sizes, strides)
    if nd == 1 and sizes[1] == 1 and not (d and r.nd > 1) then return v.T.get(v.S.p, v.off) end
    return ud
 end

@@ -11,8 +11,8 @@ import pytest
 
 from tests.lua_compat.sandbox.test_sandbox import sandboxed
 
-# Takes a storage back when the collector has found it dead, but not yet run its finaliser: weak values are
-# gone then, weak keys are not. Gives whether memory is handed out again under a tensor made of it.
+# Tries to take a storage back when the collector has found it dead: where a userdata has a finaliser, weak values are gone
+# then, weak keys are not. Gives whether memory is handed out again under a tensor made of it.
 RESURRECTED = """
 local keys, values = setmetatable({}, { __mode = 'k' }), setmetatable({}, { __mode = 'v' })
 local function make()
@@ -24,14 +24,15 @@ local tensor
 for i = 1, 1e6 do
    collectgarbage('step', 0)
    if not values[1] then
-      tensor = torch.DoubleTensor((next(keys)))
+      local storage = next(keys)
+      tensor = storage and torch.DoubleTensor(storage)
       break
    end
 end
 for i = 1, 3 do collectgarbage() end
 local others = {}
 for i = 1, 1000 do others[i] = torch.DoubleStorage(COUNT <= 100 and COUNT or 5000):fill(9) end
-return tensor:sum() ~= 7 * COUNT
+return tensor and tensor:sum() ~= 7 * COUNT
 """
 
 # name: (Lua that returns whether it got anywhere, part of the error; empty: it returns false)

@@ -1,0 +1,135 @@
+-- Memory of small storages: requesting it from Python costs ten times as much as everything else about a small tensor.
+-- Python gives slabs, which are cut here into blocks. A block is used again by another storage of its type and size class
+-- when the storage that had it is gone: its record is then missing in a weak table.
+local math = require('th.own').math
+local ffi = require 'ffi'
+local types = require 'torch.types'
+local collection = require 'torch.collection'
+local python = require('th.python').functions
+
+local cast, ceil, setmetatable = ffi.cast, math.ceil, setmetatable
+local cycle = collection.cycle
+
+local blocks = {}
+
+local LARGEST = 32768       -- bytes of a block
+local STEP = 64             -- size classes are multiples of it,
+local STEPS_PER_OCTAVE = 4  -- and so many between a power of two and the next
+local SLAB = 2 ^ 20
+
+-- The blocks of a size class, by number: pointers to them, the records of the storages that have them (false: none). free:
+-- the numbers of those that no storage has, found after the cycle `searched`. handles: what Python has for blocks as
+-- storages, by address; nil: for none.
+local function list_of(class)
+   return { class = class, n = 0, pointers = {}, holders = setmetatable({}, { __mode = 'v' }), free = {}, nfree = 0, searched = 0 }
+end
+
+local lists = {} -- by the type's code, then by the multiples of STEP that are asked for
+for code = 1, types.count do
+   local list
+   lists[code] = {}
+   for steps = LARGEST / STEP, 1, -1 do
+      local multiple = 1
+      while steps > 2 * STEPS_PER_OCTAVE * multiple do multiple = 2 * multiple end
+      if steps % multiple == 0 then list = list_of(steps * STEP) end
+      lists[code][steps] = list
+   end
+end
+local slab_memory, slab_used = nil, SLAB -- the current one
+
+-- Whether n elements fit a block.
+local largest_block = LARGEST
+function blocks.fit(T, n) return n * T.size <= largest_block and T.here end
+
+-- Requests every storage's memory from Python: for tests, which put each between guard pages.
+function blocks.use_none() largest_block = -1 end
+
+local function cut(T, list)
+   local class = list.class
+   collection.account(class)
+   if slab_used + class > SLAB then slab_memory, slab_used = cast('char*', python.slab(SLAB)), 0 end
+   local number = list.n + 1
+   list.n, list.pointers[number] = number, cast(T.pointer, slab_memory + slab_used)
+   slab_used = slab_used + class
+   return number
+end
+
+local function search(list)
+   list.searched = cycle()
+   local holders, free, n = list.holders, list.free, 0
+   for number = 1, list.n do
+      if holders[number] == nil then
+         holders[number] = false
+         n = n + 1
+         free[n] = number
+      end
+   end
+   list.nfree = n
+end
+
+-- A block for n elements of type T: its list and its number there.
+local function find(T, n)
+   local list = lists[T.code][ceil(n * T.size / STEP)]
+   if list.nfree == 0 and list.searched ~= cycle() then search(list) end
+   local last = list.nfree
+   if last == 0 then return list, cut(T, list) end
+   list.nfree = last - 1
+   return list, list.free[last]
+end
+
+local function address_of(p) return tonumber(cast('intptr_t', p)) end
+blocks.address_of = address_of
+
+-- The record of a storage of n elements, which fit.
+function blocks.storage(T, n)
+   local list, number = find(T, n)
+   local p = list.pointers[number]
+   local S = { T = T, tag = T.storage_tag, n = n, capacity = list.class / T.size, base = 0, p = p,
+      h = list.handles and list.handles[address_of(p)], blocks = list }
+   list.holders[number] = S
+   return S
+end
+
+-- Gives a storage a block for n elements, which fit: S.blocks, S.h. Returns its pointer and the elements it has room for.
+function blocks.give(S, n)
+   local list, number = find(S.T, n)
+   local p = list.pointers[number]
+   list.holders[number] = S
+   S.blocks, S.h = list, list.handles and list.handles[address_of(p)]
+   return p, list.class / S.T.size
+end
+
+-- The handle of a block as a storage.
+function blocks.handle(S)
+   local list, address = S.blocks, address_of(S.p)
+   local h = python.slab_storage(address, S.T.code, S.capacity)
+   list.handles = list.handles or {}
+   list.handles[address] = h
+   return h
+end
+
+-- Gives a block away for good: to what keeps its handle.
+function blocks.give_away(S)
+   local list, address = S.blocks, address_of(S.p)
+   for number = 1, list.n do
+      if list.holders[number] == S and list.pointers[number] == S.p then list.holders[number] = true end
+   end
+   list.handles[address] = nil
+end
+
+-- Releases what Python holds for blocks that no storage uses.
+function blocks.release_spares()
+   for code = 1, types.count do
+      for _, list in pairs(lists[code]) do
+         for number = 1, list.handles and list.n or 0 do
+            local address = address_of(list.pointers[number])
+            if not list.holders[number] and list.handles[address] then
+               collection.note_dead(list.handles[address])
+               list.handles[address] = nil
+            end
+         end
+      end
+   end
+end
+
+return blocks

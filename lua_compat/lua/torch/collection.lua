@@ -1,0 +1,178 @@
+-- What becomes of the memory and the handles of dead tensors and storages, and when Lua's collector runs.
+--
+-- Nothing here is a finaliser: each would be a call out of the middle of the collector, and ends whatever LuaJIT is about to
+-- compile. Records are in weak tables instead, and what is missing there after a cycle of the collector is dead.
+local math = require('th.own').math
+local shared = require 'th.python'
+local python = shared.functions
+
+local setmetatable = setmetatable
+
+local collection = {}
+
+-- Cycles: a table that nothing refers to is found dead in the next one, as everything else is then.
+local last_made, cycles = setmetatable({}, { __mode = 'v' }), 0
+
+-- A number that changes when the collector has found what is dead.
+local function cycle()
+   if last_made[1] == nil then
+      last_made[1] = {}
+      cycles = cycles + 1
+   end
+   return cycles
+end
+collection.cycle = cycle
+
+-- Handles to be released. They stay valid until `release` is called: not while the arguments of a kernel are gathered.
+local RELEASE_AT = 256 -- handles; and no more at a time, as arguments of one call
+local dead, ndead = {}, 0
+
+local function note_dead(handle)
+   ndead = ndead + 1
+   dead[ndead] = handle
+end
+collection.note_dead = note_dead
+
+-- Records that stand for something outside Lua have a slot: r.slot. By slots: the records (false: the slot is free), what
+-- goes with them: their handles in Python, the bytes of their memory, and the address of memory that Python gave as a piece.
+local holders = setmetatable({}, { __mode = 'v' })
+local handles, bytes, pieces, slots = {}, {}, {}, 0
+local free, nfree = {}, 0
+local searched = 0                    -- the cycle after which the slots were last gone through
+local dead_pieces, ndead_pieces = {}, 0
+local freed = 0                       -- bytes of storages that are gone
+
+local function search()
+   if searched == cycle() then return end
+   searched = cycle()
+   for slot = 1, slots do
+      if holders[slot] == nil then
+         holders[slot] = false
+         if handles[slot] then note_dead(handles[slot]) end
+         if pieces[slot] then
+            ndead_pieces = ndead_pieces + 1
+            dead_pieces[ndead_pieces] = pieces[slot]
+         end
+         freed = freed + bytes[slot]
+         nfree = nfree + 1
+         free[nfree] = slot
+      end
+   end
+end
+
+-- Has a record's handle, or none (nil), released when the record is gone, together with so many bytes of memory; they are a
+-- piece that lies at an address, or Python's own (nil).
+function collection.watch(r, handle, of_memory, address)
+   local slot = r.slot
+   if not slot then
+      search()
+      if nfree > 0 then
+         slot, nfree = free[nfree], nfree - 1
+      else
+         slot = slots + 1
+         slots = slot
+      end
+      holders[slot], r.slot = r, slot
+   end
+   handles[slot], bytes[slot], pieces[slot] = handle or false, of_memory, address or false
+end
+
+-- Drops a record's handle, which no longer shows what the record says.
+function collection.drop(r)
+   local h = r.h
+   if h then
+      r.h = nil
+      if r.slot then handles[r.slot] = false end
+      note_dead(h)
+   end
+end
+
+-- Notes that a piece of memory is no longer used.
+function collection.note_dead_piece(address, of_memory)
+   ndead_pieces = ndead_pieces + 1
+   dead_pieces[ndead_pieces] = address
+   freed = freed + of_memory
+end
+
+-- Gives back the pieces that are no longer used.
+local function release_pieces()
+   while ndead_pieces > 0 do
+      python.release_slab(dead_pieces[ndead_pieces])
+      ndead_pieces = ndead_pieces - 1
+   end
+end
+
+-- Releases what was found dead.
+local function release()
+   search()
+   release_pieces()
+   while ndead > 0 do
+      local first = math.max(ndead - RELEASE_AT, 0) + 1
+      python.release(unpack(dead, first, ndead))
+      ndead = first - 1
+   end
+end
+collection.release = release
+
+-- The same where enough has come together.
+local function release_many()
+   if ndead >= RELEASE_AT then release() end
+end
+collection.release_many = release_many
+
+-- Lua does not see tensor memory: a full collection runs when as much was allocated since the last one as is in use, but not
+-- before 96 MB. A record stands for about 1 KB of its own.
+local COLLECT_AT = 96 * 2 ^ 20
+local RECORD_BYTES = 1024
+local since_collection, in_use, limit = 0, 0, COLLECT_AT
+
+-- Lua's own collector: a dead tensor's memory is used again only after a cycle.
+local collectgarbage = collectgarbage
+collectgarbage('setpause', 200)
+collectgarbage('setstepmul', 400)
+
+local function collect()
+   collectgarbage()
+   release()
+   if freed > COLLECT_AT / 4 then python.trim_heap() end
+   in_use, freed = in_use - freed, 0
+   since_collection = 0
+   limit = math.max(COLLECT_AT, in_use / 2)
+end
+
+-- For scripts: a full collection finds all memory that is dead, and gives it back at once.
+function collection.collectgarbage(option, ...)
+   if option ~= nil and option ~= 'collect' then return collectgarbage(option, ...) end
+   collect()
+   return 0
+end
+
+-- Has Lua's collector do its share for memory that it does not see: about a cycle for every 16 MB, or for as much as a
+-- quarter of what is in use, or as Lua itself has.
+local CYCLE_AT = 16 * 2 ^ 20
+local STEP_AT = 2 ^ 20
+local STEPS_OF_CYCLE = 4 -- the collector goes through so many bytes for each that is said to be allocated
+local since_step = 0
+
+local function step()
+   local lua = collectgarbage('count')
+   local target = math.max(CYCLE_AT, in_use / 4, 1024 * lua)
+   collectgarbage('step', math.ceil(since_step / target * lua / STEPS_OF_CYCLE))
+   since_step = 0
+end
+
+-- Called where memory is about to be allocated.
+function collection.account(of_memory)
+   in_use = in_use + of_memory
+   since_collection, since_step = since_collection + of_memory + RECORD_BYTES, since_step + of_memory
+   if since_collection > limit then collect()
+   elseif since_step > STEP_AT then step() end
+   search()
+   release_pieces()
+   release_many()
+end
+
+-- Called where so much memory has become part of what is in use in another way (less than 0: is not).
+function collection.note_use(of_memory) in_use = in_use + of_memory end
+
+return collection
