@@ -11,8 +11,8 @@ import pytest
 
 from tests.lua_compat.sandbox.test_sandbox import sandboxed
 
-# Tries to take a storage back when the collector has found it dead: where a userdata has a finaliser, weak values are gone
-# then, weak keys are not. Gives whether memory is handed out again under a tensor made of it.
+# Tries to take a storage back when the collector has found it dead: where a userdata has a finaliser, weak
+# values are gone then, weak keys are not. Gives whether memory is handed out again under a tensor made of it.
 RESURRECTED = """
 local keys, values = setmetatable({}, { __mode = 'k' }), setmetatable({}, { __mode = 'v' })
 local function make()
