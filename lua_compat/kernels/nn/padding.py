@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lua_compat.kernels.nn.layers import batched, layer_kernels, whole
+from lua_compat.kernels.nn.sizes import check_size
 
 __all__ = [
     "reflection_padding", "reflection_padding_gradient", "replication_padding",
@@ -35,11 +36,18 @@ def _check_reflection(x: Tensor, sides: tuple[int, ...]) -> None:
             raise ValueError(f"reflection padding: {width} at a side of {size}")
 
 
+def _check_planes(x: Tensor, grad: Tensor, axes: int) -> None:
+    """Raises ValueError unless a gradOutput has x's batch and planes: PyTorch would read outside."""
+    for axis in range(x.dim() - axes):
+        check_size(grad, "gradOutput", x.dim(), axis, x.shape[axis])
+
+
 def _padding_gradient(plane: Callable[..., Tensor], volume: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """PyTorch's own backward of a padding of images, or of volumes."""
 
     def gradient(x: Tensor, grad: Tensor, *sides: float) -> Tensor:
         widths = whole(*sides)
+        _check_planes(x, grad, len(sides) // 2)
         if plane is _aten.reflection_pad2d_backward:
             _check_reflection(x, widths)
         return (plane if len(sides) == 4 else volume)(grad, x, widths)

@@ -17,7 +17,6 @@ local GEMV = [[void %s(const char *trans, const int *m, const int *n, const REAL
    const void *x, const int *incx, const REAL *beta, void *y, const int *incy)]]
 local AXPY = 'void %s(const int *n, const REAL *alpha, const void *x, const int *incx, void *y, const int *incy)'
 local COPY = 'void %s(const int *n, const void *x, const int *incx, void *y, const int *incy)'
-local DOT = 'REAL %s(const int *n, const void *x, const int *incx, const void *y, const int *incy)'
 -- Larger products go through Python, whose way costs nothing beside them.
 local MOST = 2 ^ 16 -- elements of a matrix
 local ALIGNMENT = 16 -- bytes; other addresses give other bits: such matrices are copied, as kernels/alignment.py does
@@ -33,7 +32,7 @@ local function find()
       if gemm and gemv then
          routines[name] = { gemm = gemm, gemv = gemv, alpha = ffi.new(ctype .. '[1]'), beta = ffi.new(ctype .. '[1]'),
             axpy = library.routine(letter .. 'axpy_', AXPY, ctype), copy = library.routine(letter .. 'copy_', COPY, ctype),
-            dot = library.routine(letter .. 'dot_', DOT, ctype) }
+            result = ffi.new(ctype .. '[1]') }
       end
    end
 end
@@ -103,19 +102,17 @@ function blas.of_rows(T)
    if not blas.enabled or not T.floating or T.device or not library.counts_threads() then return nil end
    find()
    local routine = routines[T.name]
-   return routine and routine.axpy and routine.copy and routine.dot and routine
+   return routine and routine.axpy and routine.copy and routine
 end
 
--- c (rows x columns, each row c_row elements after the other) = beta * c + alpha * a * b; a_kind: 'n', a is rows x inner,
--- or 't', it is the transpose; its own rows lie a_row apart; b alike.
-function blas.multiply(routine, c, c_row, beta, alpha, a, a_kind, a_row, b, b_kind, b_row, rows, inner, columns)
-   matrix_matrix(routine, c, c_row, beta, alpha, a, a_kind, a_row, b, b_kind, b_row, rows, inner, columns)
-end
+-- (routine, c, c_row, beta, alpha, a, a_kind, a_row, b, b_kind, b_row, rows, inner, columns): c, rows x columns, of which rows
+-- lie c_row apart, = beta * c + alpha * a * b; a_kind: 'n', a is rows x inner, or 't', it is the transpose; its own rows lie
+-- a_row apart; b alike.
+blas.multiply = matrix_matrix
 
--- y (of `length` numbers) = y + alpha * the sums of the rows of a matrix whose `length` rows lie `row` apart; ones: as many as
--- it has columns.
-function blas.add_sums(routine, y, y_step, alpha, p, row, length, columns, ones)
-   matrix_vector(routine, y, y_step, 1, alpha, p, length, row, columns, 1, ones, 1)
+-- y (of `rows` numbers) = y + alpha * the sums of the rows of a matrix, as matrix_vector sees it; ones: as many as it has columns.
+function blas.add_sums(routine, y, alpha, p, rows, row, columns, column, ones)
+   matrix_vector(routine, y, 1, 1, alpha, p, rows, row, columns, column, ones, 1)
 end
 
 -- The n numbers at y, y_step apart, become those at x.
@@ -130,10 +127,11 @@ function blas.add(routine, n_numbers, x, y)
    routine.axpy(n, routine.alpha, x, lda, y, lda)
 end
 
--- Whether none of the n numbers at x is infinite or not a number; false, too, where some are as large as their root.
-function blas.all_finite(routine, n_numbers, x)
-   n[0], lda[0] = n_numbers, 1
-   local sum = tonumber(routine.dot(n, x, lda, x, lda))
+-- Whether none of the n numbers at x, of type T, is infinite or not a number; false, too, where some are as large as the root
+-- of the largest: their squares are added up.
+function blas.all_finite(routine, T, count_of_numbers, x)
+   matrix_vector(routine, routine.result, 1, 0, 1, x, 1, count_of_numbers, count_of_numbers, 1, x, 1)
+   local sum = T.get(routine.result, 0)
    return sum - sum == 0
 end
 

@@ -315,6 +315,62 @@ local function convolutions(T)
    layer('SpatialFullConvolution', random(0, dw - 1), random(0, dh - 1))
 end
 
+local function borders(T)
+   local x = images(T, random(1, 3), 2, 9)
+   local sides = { random(0, 2), random(0, 2), random(0, 2), random(0, 2) }
+   if random(1, 8) == 1 then sides[random(1, 4)] = random(-1, 9) end
+   for _, name in ipairs{ 'SpatialZeroPadding', 'SpatialReflectionPadding', 'SpatialReplicationPadding' } do
+      three_phases(('%s %s %s'):format(T, name, table.concat(sides, ' ')), function() return nn[name](unpack(sides)):type(T) end, x)
+   end
+end
+
+local function normalizations(T)
+   local planes, affine, training, momentum = random(1, 5), random(1, 3) > 1, random(1, 2) == 1, torch.uniform()
+   local function layer(name, x)
+      local seeded = torch.random(1000)
+      local what = ('%s %s %s %s'):format(T, name, affine, training)
+      local function make()
+         torch.manualSeed(seeded)
+         local module = nn[name](planes, 1e-3, momentum, affine):type(T)
+         module.running_mean:normal()
+         module.running_var:uniform(0.5, 2)
+         module.save_mean, module.save_std = torch.zeros(planes):type(T), torch.zeros(planes):type(T) -- by running ones they stay
+         return training and module or module:evaluate()
+      end
+      three_phases(what, make, x)
+      both_ways(what .. ' at once', function()
+         local module = make()
+         local y = module:forward(x)
+         local _, gradients = module:parameters()
+         for _, of_parameter in ipairs(gradients or {}) do of_parameter:fill(0.25) end
+         local grad_input = module:backward(x, torch.randn(x:size()):typeAs(x), 0.5)
+         return y, grad_input, module.running_mean, module.running_var, module.save_mean, module.save_std, unpack(gradients or {})
+      end)
+   end
+   layer('BatchNormalization', matrix(T, random(2, 9), planes))
+   local x = images(T, planes, 1, 6)
+   layer('SpatialBatchNormalization', x:dim() == 3 and x:contiguous():view(1, planes, x:size(2), x:size(3)) or x)
+end
+
+local function sequences(T)
+   local features, outputs, span, step = random(1, 5), random(1, 5), random(1, 4), random(1, 3)
+   local x = torch.randn(random(1, 4), random(2, 9), features):type(T)
+   if random(1, 8) == 1 then x = x:transpose(2, 3) end
+   if random(1, 3) == 1 then x = x[1] end
+   if random(1, 4) == 1 then span = x:size(x:dim() - 1) end
+   if random(1, 4) == 1 then step = span end
+   if random(1, 8) == 1 then x:select(1, 1):fill(({ 0 / 0, 1 / 0, -1 / 0 })[random(1, 3)]) end
+   local seeded = torch.random(1000)
+   three_phases(T .. ' TemporalConvolution', function()
+      torch.manualSeed(seeded)
+      return nn.TemporalConvolution(features, outputs, span, step):type(T)
+   end, x)
+   both_ways(T .. ' TemporalMaxPooling, places', function()
+      local module = nn.TemporalMaxPooling(span, step):type(T)
+      return module:forward(x), module.indices
+   end)
+end
+
 local function lookup(T)
    local rows, columns = random(2, 6), random(1, 5)
    local index = whole_numbers(random(1, 6)):random(rows)
@@ -396,6 +452,9 @@ for _ = 1, rounds do
       soft_maxima(TYPES[k])
       pooling(TYPES[k])
       convolutions(TYPES[k])
+      borders(TYPES[k])
+      normalizations(TYPES[k])
+      sequences(TYPES[k])
       transfers(TYPES[k])
    end
 end

@@ -352,6 +352,11 @@ ATTEMPTS: dict[str, tuple[str, str]] = {
         "m.pad_b, m.pad_t = 4, 0 m:backward(x, y)",
         "reflection padding: 4",
     ),
+    "a border's gradient for fewer planes": (
+        "local m, x = nn.SpatialReflectionPadding(1), torch.rand(2, 3, 3) m:forward(x)\n"
+        "m:updateGradInput(x, torch.rand(1, 5, 5))",
+        "Need gradOutput of dimension 3 and gradOutput.size[0] == 2",
+    ),
     "a tensor in place of a kernel's number": (
         "local m, x = nn.SoftPlus(), torch.ones(3) m.beta = torch.HalfTensor(3) m:updateGradInput(x, x)",
         "number expected, got torch.HalfTensor",

@@ -5,10 +5,12 @@ local memory = require 'torch.memory'
 local few = require 'torch.few'
 local blas = require 'torch.blas'
 local kernels = require 'torch.kernels'
+local rooms = require 'nn.few.rooms'
 local windows = require 'nn.few.windows'
 
 local count, is_contiguous, resize = memory.count, memory.is_contiguous, memory.resize
-local floor, cast = math.floor, ffi.cast
+local floor = math.floor
+local room, ones, plain, is_apart, bytes_at = rooms.room, rooms.ones, rooms.plain, rooms.is_apart, rooms.bytes_at
 local g = windows.geometry
 
 local convolution = {}
@@ -17,13 +19,8 @@ local convolution = {}
 convolution.MOST_WORK = 2 ^ 26
 convolution.MOST_NUMBERS = 2 ^ 18
 
-local function bytes_at(t) return cast('char *', t.S.p + t.off) end
-
 local function is_count(n) return n >= 1 and n % 1 == 0 end
 local function is_border(n) return n >= 0 and n % 1 == 0 end
-
--- Whether a tensor is given in one piece, of type T.
-local function plain(t, T) return t.T == T and t.S and t.nd > 0 and is_contiguous(t) end
 
 -- Images, planes, height and width of a batch or of one image.
 local function image_sizes(t)
@@ -50,13 +47,6 @@ local function prepare(weight, outputs, images, planes, height, width, rows, col
    return routine
 end
 
-local function ones(T, n)
-   local p, bytes = windows.room('ones', 8 * n), T.size
-   local numbers = cast(T.pointer, p)
-   for k = 0, n - 1 do numbers[k] = 1 end
-   return p, bytes
-end
-
 -- Whether a kernel covers its image, of which then nothing has to be moved; and whether it has one element.
 local function covers()
    return g.rows == 1 and g.columns == 1 and g.ph == 0 and g.pw == 0 and g.kh == g.height and g.kw == g.width
@@ -74,7 +64,7 @@ local function forward_some(first, n, routine, out, x, weight, bias, outputs)
    local columns = windows.unfold(routine, x + first * g.planes * g.height * g.width * size, n)
    local target = out + first * outputs * g.rows * g.columns * size
    local direct = n == 1 and g.wide == g.columns
-   local result = direct and target or windows.room('spread', outputs * n * run * size)
+   local result = direct and target or room('spread', outputs * n * run * size)
    if bias then windows.begin(result, outputs, n * run, bias, outputs) end
    blas.multiply(routine, result, n * run, bias and 1 or 0, 1, weight, 'n', length, columns, 'n', n * run, outputs, length, n * run)
    if not direct then windows.gather(result, target, outputs, n) end
@@ -102,7 +92,7 @@ end
 local function backward_some(first, n, routine, image, gradient, weight, start, outputs)
    local size, run, length = g.size, g.run, g.length
    local spread = windows.spread(gradient + first * outputs * g.rows * g.columns * size, outputs, n)
-   local columns = windows.room('columns', length * n * run * size)
+   local columns = room('columns', length * n * run * size)
    blas.multiply(routine, columns, n * run, 0, 1, weight, 't', length, spread, 'n', n * run, length, outputs, n * run)
    windows.fold(routine, columns, image + first * g.planes * g.height * g.width * size, n, start)
 end
@@ -149,16 +139,16 @@ local function accumulate(routine, grad_weight, x, gradient, scale, outputs)
 end
 
 -- Adds scale times the sums of the planes of images to a bias's gradient.
-local function accumulate_bias(T, routine, grad_bias, step, gradient, scale, images, planes, pixels)
+local function accumulate_bias(T, routine, grad_bias, gradient, scale, images, planes, pixels)
    local of_ones = ones(T, pixels)
    for i = 0, images - 1 do
-      blas.add_sums(routine, grad_bias, step, scale, gradient + i * planes * pixels * T.size, pixels, planes, pixels, of_ones)
+      blas.add_sums(routine, grad_bias, scale, gradient + i * planes * pixels * T.size, planes, pixels, pixels, 1, of_ones)
    end
 end
 
 -- What lies between rows of windows must not reach a sum: zero times infinity would.
 local function harmless(routine, t)
-   return g.wide == g.columns or blas.all_finite(routine, count(t), bytes_at(t))
+   return g.wide == g.columns or blas.all_finite(routine, t.T, count(t), bytes_at(t))
 end
 
 -- Gives r the sizes of a batch, or of one image (nd 3); whether its elements then lie in one piece.
@@ -172,16 +162,6 @@ end
 -- Whether t has the sizes of a batch, or of one image, and its memory is not r's.
 local function is_sized(t, nd, images, planes, height, width)
    return t.nd == nd and (nd == 3 or t[1] == images) and t[2 * nd - 5] == planes and t[2 * nd - 3] == height and t[2 * nd - 1] == width
-end
-
-local function is_apart(r, ...)
-   local S = r.S
-   if not S then return true end
-   for k = 1, select('#', ...) do
-      local t = select(k, ...)
-      if t and t.S == S then return false end
-   end
-   return true
 end
 
 local function is_bias(bias, T, n) return not bias or plain(bias, T) and bias.nd == 1 and bias[1] == n end
@@ -227,7 +207,7 @@ local function plain_grad_weight(grad_weight, grad_bias, x, grad_output, kw, kh,
    if not routine or not harmless(routine, x) then return false end
    local gradient = bytes_at(grad_output)
    accumulate(routine, bytes_at(grad_weight), bytes_at(x), gradient, scale, outputs)
-   if grad_bias then accumulate_bias(T, routine, bytes_at(grad_bias), 1, gradient, scale, images, outputs, rows * columns) end
+   if grad_bias then accumulate_bias(T, routine, bytes_at(grad_bias), gradient, scale, images, outputs, rows * columns) end
    return true
 end
 
@@ -274,7 +254,7 @@ local function transposed_grad_parameters(grad_weight, grad_bias, x, grad_output
    if not routine or not harmless(routine, grad_output) then return false end
    local gradient = bytes_at(grad_output)
    accumulate(routine, bytes_at(grad_weight), gradient, bytes_at(x), scale, inputs)
-   if grad_bias then accumulate_bias(T, routine, bytes_at(grad_bias), 1, gradient, scale, images, planes, height * width) end
+   if grad_bias then accumulate_bias(T, routine, bytes_at(grad_bias), gradient, scale, images, planes, height * width) end
    return true
 end
 

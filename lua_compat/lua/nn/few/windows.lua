@@ -8,8 +8,9 @@
 local math = require('th.own').math
 local ffi = require 'ffi'
 local blas = require 'torch.blas'
+local rooms = require 'nn.few.rooms'
 
-local floor, max, copy, fill, cast = math.floor, math.max, ffi.copy, ffi.fill, ffi.cast
+local floor, max, copy, fill, room = math.floor, math.max, ffi.copy, ffi.fill, rooms.room
 
 local windows = {}
 
@@ -49,20 +50,6 @@ function windows.set(size, images, planes, height, width, rows, columns, kh, kw,
    end
    return true
 end
-
--- Room that stays for the next call: pointers to so many bytes, by name.
-local rooms = {}
-function windows.room(name, bytes)
-   local room = rooms[name]
-   if not room or room.bytes < bytes then
-      room = { bytes = bytes, memory = ffi.new('char[?]', bytes + 64) }
-      local over = tonumber(cast('uintptr_t', room.memory) % 64)
-      room.p = cast('char *', room.memory) + (64 - over)
-      rooms[name] = room
-   end
-   return room.p
-end
-local room = windows.room
 
 -- Rows of the image at `image`, those that are in use, to their phases (inward), or back.
 local function move_rows(routine, phases, image, inward)

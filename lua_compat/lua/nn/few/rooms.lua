@@ -1,0 +1,46 @@
+-- What the layers that LuaJIT computes (nn/few/) share: room that stays for the next call, and how they see records.
+local ffi = require 'ffi'
+local memory = require 'torch.memory'
+
+local is_contiguous, cast = memory.is_contiguous, ffi.cast
+local ALIGNMENT = 64 -- bytes
+
+local rooms = {}
+
+-- A pointer to so many bytes, by name.
+local kept = {}
+function rooms.room(name, bytes)
+   local room = kept[name]
+   if not room or room.bytes < bytes then
+      room = { bytes = bytes, memory = ffi.new('char[?]', bytes + ALIGNMENT) }
+      local over = tonumber(cast('uintptr_t', room.memory) % ALIGNMENT)
+      room.p = cast('char *', room.memory) + (ALIGNMENT - over)
+      kept[name] = room
+   end
+   return room.p
+end
+
+-- n ones of type T: the sums of rows are their products with them.
+local ones = {}
+function rooms.ones(T, n)
+   local found = ones[T]
+   if not found or found.n < n then
+      found = { n = n, numbers = ffi.new(T.array, n) }
+      for k = 0, n - 1 do found.numbers[k] = 1 end
+      ones[T] = found
+   end
+   return found.numbers
+end
+
+function rooms.bytes_at(t) return cast('char *', t.S.p + t.off) end
+
+-- Whether a tensor has elements, of type T and in one piece.
+function rooms.plain(t, T) return t.T == T and t.S and t.nd > 0 and is_contiguous(t) end
+
+-- Whether r has a storage of its own: none of the others', of which some may be nil.
+function rooms.is_apart(r, a, b, c)
+   local S = r.S
+   return not S or not (a and a.S == S or b and b.S == S or c and c.S == S)
+end
+
+return rooms
