@@ -135,7 +135,7 @@ def warm_up() -> None:
     torch.einsum("ij,jk,kl->il", a, a, a)
     torch.nn.functional.conv2d(torch.ones(1, 1, 8, 8), torch.ones(1, 1, 3, 3))
     x = torch.ones(2, requires_grad=True)
-    torch.autograd.grad(x * x, x, torch.ones(2))
+    torch.autograd.grad((x * x).sum(), x)
 
 
 def start_threads() -> None:

@@ -24,7 +24,17 @@ def gradients(
             assert leaf is not None
             targets.append(leaf.requires_grad_())
         y = f(*leaves)
-        return torch.autograd.grad(y, targets, grad_output.clone().reshape(y.shape))
+        return torch.autograd.grad(weighted_sums([y], [grad_output]), targets)
+
+
+def weighted_sums(outputs: Sequence[Tensor], weights: Sequence[Tensor]) -> list[Tensor]:
+    """Returns a number for each output, of which the gradients together are those at the outputs times
+    ``weights``.
+
+    PyTorch loads sympy, a third of a second, when it is given gradients at outputs that are not numbers.
+    """
+    # clones, because autograd keeps no tensor of inference mode
+    return [(y * w.clone().reshape(y.shape)).sum() for y, w in zip(outputs, weights, strict=True)]
 
 
 def batched(f: Callable[..., Tensor], x: Tensor, dims: int) -> Tensor:

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from lua_compat.kernels.nn.layers import weighted_sums
 from lua_compat.kernels.results import Out, write
 
 __all__ = ["recurrent", "recurrent_gradient", "recurrent_parameters"]
@@ -173,7 +174,7 @@ def recurrent_gradient(
                 outputs.append(end)
                 gradients.append(gradient)
         wanted = (leaves if of_input else []) + ([vector] if grad_weight is not None else [])
-        found = list(torch.autograd.grad(outputs, wanted, gradients))
+        found = list(torch.autograd.grad(weighted_sums(outputs, gradients), wanted))
     if grad_weight is not None:
         grad_weight.add_(found.pop(), alpha=scale)
     for out, gradient in zip((grad_x, grad_hidden, grad_cell), found, strict=False):

@@ -8,12 +8,12 @@ PROGRAM = """
 import sys
 from lua_compat.cli.th import main
 code = main(sys.argv[1:])
-print(code, *(name for name in ("torch", "numpy") if name in sys.modules))
+print(code, *(name for name in ("torch", "numpy", "sympy") if name in sys.modules))
 """
 
 
 def loaded(*words: str) -> list[str]:
-    """Returns what of PyTorch and numpy is loaded when th has ended, which it does with exit code 0."""
+    """Returns what of the three is loaded when th has ended, which it does with exit code 0."""
     result = run_python("-c", PROGRAM, *words)
     code, *names = result.stdout.splitlines()[-1].split()
     assert code == "0", result.stderr
@@ -71,6 +71,15 @@ def test_a_script_of_small_tensors_never_loads_pytorch() -> None:
 
 def test_a_kernel_loads_pytorch() -> None:
     assert loaded("-e", "print(torch.inverse(torch.eye(3)))") == ["torch", "numpy"]
+
+
+def test_gradients_that_autograd_computes_do_not_load_sympy() -> None:
+    code = """
+        require 'nn'
+        local x, y = { torch.rand(2, 3), torch.rand(2, 3) }, torch.Tensor{1, -1}
+        print(unpack(nn.CosineEmbeddingCriterion():backward(x, y)))
+    """
+    assert loaded("-e", code) == ["torch", "numpy"]
 
 
 def test_gradients_are_off_from_when_pytorch_is_loaded() -> None:
