@@ -38,12 +38,13 @@ local function prepare(weight, outputs, images, planes, height, width, rows, col
    if count(weight) ~= outputs * planes * kh * kw or not plain(weight, T) then return nil end
    if rows ~= floor((height + 2 * ph - (kh - 1) * lh - 1) / dh) + 1 or rows < 1 then return nil end
    if columns ~= floor((width + 2 * pw - (kw - 1) * lw - 1) / dw) + 1 or columns < 1 then return nil end
-   local numbers = planes * kh * kw * rows * columns
-   if numbers > convolution.MOST_NUMBERS or images * outputs * numbers > convolution.MOST_WORK then return nil end
-   if outputs * rows * columns > convolution.MOST_NUMBERS or planes * height * width > convolution.MOST_NUMBERS then return nil end
    local routine = blas.of_rows(T)
    if not routine then return nil end
    if not windows.set(T.size, images, planes, height, width, rows, columns, kh, kw, dh, dw, ph, pw, lh, lw) then return nil end
+   -- With what lies between rows of windows, and in borders.
+   local numbers = g.length * g.run
+   if numbers > convolution.MOST_NUMBERS or images * outputs * numbers > convolution.MOST_WORK then return nil end
+   if outputs * g.run > convolution.MOST_NUMBERS or g.image > convolution.MOST_NUMBERS then return nil end
    return routine
 end
 
