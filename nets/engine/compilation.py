@@ -196,7 +196,11 @@ class _Compiler:
             for operation in operations
         ]
         fuses = self.how.fuse_layers
-        found = fuse(self.trace, kinds, relus=fuses, norms=fuses, sums=fuses and self.how.inference)
+
+        def takes_sum(kind: type[Layer]) -> bool:
+            return fuses and (kind.takes_sum if self.how.inference else kind.differentiates_sum)
+
+        found = fuse(self.trace, kinds, fuses, fuses, takes_sum)
         return [self._layer(fused) for fused in found]
 
     def _layer(self, fused: Fused) -> Layer:

@@ -1,7 +1,7 @@
 """Which operations of a trace one layer runs together."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -48,11 +48,17 @@ def without_identities(trace: Trace) -> Trace:
     return Trace(kept, trace.shapes, same.get(trace.output, trace.output)) if kept else trace
 
 
-def fuse(trace: Trace, kinds: Sequence[type[Layer]], relus: bool, norms: bool, sums: bool) -> list[Fused]:
+def fuse(
+    trace: Trace,
+    kinds: Sequence[type[Layer]],
+    relus: bool,
+    norms: bool,
+    takes_sum: Callable[[type[Layer]], bool],
+) -> list[Fused]:
     """Joins what only the next operation reads with it, where the layers allow that.
 
-    ReLUs, batch normalisations with constant statistics, and sums, each if asked for. The result is in the
-    order of the first operations.
+    ReLUs and batch normalisations with constant statistics, each if asked for, and sums where the layer that
+    makes one of the two values ``takes_sum``. The result is in the order of the first operations.
     """
     readers = Counter(index for operation in trace.operations for index in operation.inputs)
     readers[trace.output] += 1
@@ -75,12 +81,12 @@ def fuse(trace: Trace, kinds: Sequence[type[Layer]], relus: bool, norms: bool, s
         if norm is not None and by is not None and plain and by.kind.takes_norm(by.operation):
             by.norm = norm
             return by
-        return summed(operation) if sums and kind.is_sum else None
+        return summed(operation) if kind.is_sum else None
 
     def summed(operation: Operation) -> Fused | None:
         for value, other in (operation.inputs, operation.inputs[::-1]):
             by, before = only_for_one(value), producer.get(other)
-            if by is None or by.addend is not None or not by.kind.takes_sum:
+            if by is None or by.addend is not None or not takes_sum(by.kind):
                 continue
             if before is None or before.place < by.place:  # the input, or there when it runs
                 by.addend = other

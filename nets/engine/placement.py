@@ -100,7 +100,8 @@ def place_gradients(plan: Sequence[Layer], output: Value, memory: Memory, by_ima
                 added.append((index, block))
                 layer.grad_inputs.append(grad)
                 continue
-            shared = layer.shared_gradient(index) if shareable and readers[id(value)] == 1 else None
+            alone = readers[id(value)] == 1 or layer.lends_gradient
+            shared = layer.shared_gradient(index) if shareable and alone else None
             if shared is not None:
                 block = blocks[id(result)]
                 block.users += 1
@@ -115,7 +116,7 @@ def place_gradients(plan: Sequence[Layer], output: Value, memory: Memory, by_ima
         for index, block in added:
             steps.append((layer, partial(_add_to_input, index)))
             pool.release(block)
-        if not layer.has_parameters:
+        if not (layer.has_parameters and layer.reads_gradient_later):
             pool.release(blocks[id(result)])
     return steps
 

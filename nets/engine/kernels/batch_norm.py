@@ -37,15 +37,17 @@ class BatchNormKernel(Protocol):
         weight: Tensor | None,
         bias: Tensor | None,
         out: Tensor,
+        addend: Tensor | None = None,
     ) -> None:
-        """Fills ``out`` with weight (x - mean) / sqrt(variance + eps) + bias, and applies the ReLU.
-        ``by_batch``: the statistics are those of x, so that its gradient goes through them too."""
+        """Fills ``out`` with weight (x - mean) / sqrt(variance + eps) + bias, plus ``addend``, and applies
+        the ReLU. ``by_batch``: the statistics are those of x, so that its gradient goes through them too."""
         ...
 
     def input_gradient(
         self, x: Tensor, grad_out: Tensor, weight: Tensor | None, grad_in: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Fills ``grad_in`` for the last forward's statistics; returns the gradients of weight and bias (C,).
+        With an addend the ReLU's gradient has to be applied before.
 
         With n values per channel, d = x - mean and s the inverse deviation:
 
@@ -84,6 +86,7 @@ class OperatorBatchNorm:
         weight: Tensor | None,
         bias: Tensor | None,
         out: Tensor,
+        addend: Tensor | None = None,
     ) -> None:
         # With the statistics known a batch is normalised image by image, and the ReLU finds them in cache.
         for part in _in_cache(out):
@@ -100,6 +103,8 @@ class OperatorBatchNorm:
                 save_mean=self._unused[0],
                 save_invstd=self._unused[1],
             )
+            if addend is not None:
+                out[part].add_(addend[part])
             if self._relu:
                 out[part].clamp_min_(0)
         self._mean, self._variance, self._by_batch = mean, variance, by_batch

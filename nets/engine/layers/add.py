@@ -19,6 +19,7 @@ class Add(Layer):
     is_sum = True
     relu_in_place = True
     divisible = True
+    lends_gradient = True
 
     @classmethod
     def recognises(cls, operation: Operation, inputs: Sequence[Value], output: Value) -> bool:

@@ -15,9 +15,14 @@ from nets.engine.values import Value
 
 
 class BatchNorm(Layer):
-    """Batch normalisation of images or rows, in training mode or with running statistics."""
+    """Batch normalisation of images or rows, in training mode or with running statistics; perhaps a second
+    input is added."""
 
     relu_in_place = True
+    takes_sum = True
+    differentiates_sum = True
+    lends_gradient = True
+    reads_gradient_later = False
 
     def __init__(
         self, operation: Operation, inputs: list[Value], output: Value, relu: bool, memory: Memory
@@ -28,7 +33,7 @@ class BatchNorm(Layer):
         self._norm = norm
         self._by_batch = norm.training or norm.running_mean is None
         self._kernel = batch_norm(norm.num_features, len(output.shape), relu, norm.eps, output.dtype)
-        self.masks_gradient = self._kernel.masks_gradient
+        self.masks_gradient = self._kernel.masks_gradient and len(inputs) == 1
         self._gradients: tuple[Tensor, Tensor] = (torch.empty(0), torch.empty(0))
 
     @classmethod
@@ -69,9 +74,15 @@ class BatchNorm(Layer):
         if self._by_batch:
             mean, variance = self._kernel.statistics(x, mean, variance, momentum)
         assert mean is not None and variance is not None
-        self._kernel.forward(x, mean, variance, self._by_batch, *self._affine(), self.output.data)
+        addend = self.inputs[1].data if len(self.inputs) > 1 else None
+        self._kernel.forward(x, mean, variance, self._by_batch, *self._affine(), self.output.data, addend)
+
+    def shared_gradient(self, index: int) -> Tensor | None:
+        return self.output.grad if index == 1 else None
 
     def input_gradient(self) -> None:
+        if len(self.inputs) > 1 and self.grad_inputs[1].data_ptr() != self.output.grad.data_ptr():
+            self.grad_inputs[1].copy_(self.output.grad)
         self._gradients = self._kernel.input_gradient(
             self.inputs[0].data, self.output.grad, self._affine()[0], self.grad_inputs[0]
         )

@@ -37,14 +37,23 @@ class Layer:
     # Whether it is the sum of two values, which may become part of the layer before it.
     is_sum = False
 
-    # Whether it can add a second input to its output, before a ReLU: see :meth:`overwrites`.
+    # Whether it can add a second input to its output, before a ReLU: see :meth:`overwrites`. Whether it also
+    # has the gradient of that.
     takes_sum = False
+    differentiates_sum = False
 
     # Whether a ReLU may overwrite the output: the layer's own gradients do not read it.
     relu_in_place = False
 
     # Whether its input gradient includes that of its ReLU: the plan does not mask ``output.grad`` then.
     masks_gradient = False
+
+    # Whether :meth:`weight_gradient` reads ``output.grad``, if the layer has parameters.
+    reads_gradient_later = True
+
+    # Whether the gradient that it shares with an input (see :meth:`shared_gradient`) may be added to, once
+    # its input gradient has run.
+    lends_gradient = False
 
     # Whether a worker thread can run it for some of the images, whatever the others hold.
     divisible = False

@@ -241,7 +241,27 @@ def test_what_normalisation_is_compiled() -> None:
         CompiledBatchNorm(3, True, 1e-5, torch.float32).statistics(torch.ones(3, 4).t(), None, None, 0.1)
 
 
+class Sums(nn.Module):
+    """Sums of normalised values with what others read, too: before, after, itself, a part of a Concat."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(3, 8, 3, padding=1)
+        self.norms = nn.ModuleList(nn.BatchNorm2d(8) for _ in range(5))
+        self.convolutions = nn.ModuleList(nn.Conv2d(8, 8, 1) for _ in range(4))
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.first(x)
+        x = F.relu(self.norms[0](self.convolutions[0](x)) + x)
+        shortcut = self.norms[1](self.convolutions[1](x))
+        x = F.relu(shortcut + self.norms[2](self.convolutions[2](x)))
+        x = x + self.norms[3](x)
+        joined = torch.cat([self.norms[4](x) + x, self.convolutions[3](x)], -3)
+        return joined + joined * 2
+
+
 NETS: dict[str, Callable[[], nn.Module]] = {
+    "sums": Sums,
     "pooling": lambda: nn.Sequential(
         nn.Conv2d(3, 20, 3),
         nn.MaxPool2d(3, 2, ceil_mode=True),
@@ -274,7 +294,7 @@ NETS: dict[str, Callable[[], nn.Module]] = {
     ("name", "shape"),
     [
         *((name, (5, 3, 17, 17)) for name in NETS),
-        *((name, (3, 17, 17)) for name in NETS if name != "norms"),  # PyTorch normalises batches only
+        ("pooling", (3, 17, 17)),  # PyTorch normalises batches only
     ],
 )
 def test_nets_with_and_without_a_compiler(
@@ -301,3 +321,11 @@ def test_nets_with_and_without_a_compiler(
             found = [grad_in, *(parameter.grad for parameter in net.parameters())]
             torch.testing.assert_close(found, list(wanted))
             torch.testing.assert_close(list(net.buffers()), list(same.buffers()))
+
+
+def test_sums_are_part_of_the_normalisation() -> None:
+    phases = compile(Sums(), (2, 3, 9, 9), "mm")
+    kinds = [layer.kind for layer in phases.report().layers]
+    assert kinds.count("BatchNorm2d+add+ReLU") == 2
+    assert kinds.count("BatchNorm2d+add") == 2
+    assert "BatchNorm2d" in kinds  # the shortcut, or what it is added to

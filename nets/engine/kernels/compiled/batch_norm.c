@@ -1,9 +1,9 @@
 /* Batch normalisation of rows of channels, and its gradient.
 
    Compiled when first needed (compiled/batch_norm.py), once per element type, with vectors.h in front. Channels
-   are neighbours in memory. Every entry point is called by all threads that share a job, and takes units of work
-   from it until none is left: some rows each. Sums are kept by unit, so that they do not depend on which thread
-   took it. Asks for a definition of BLOCK, the rows that are summed in REAL. */
+   are neighbours in memory. What reads or makes rows is called by all threads that share a job, and takes units of
+   work from it until none is left: some rows each. Sums are kept by unit, so that they do not depend on which
+   thread took it. What is found from them, channel by channel, is found by one thread. Asks for a definition of BLOCK, the rows that are summed in REAL. */
 
 enum {
     GROUP = 4,      /* vectors that are summed together */
@@ -17,13 +17,18 @@ typedef struct {
     element *result;                   /* the output, or the input's gradient */
     long result_row;
     long rows, channels;
-    /* One number per channel: the result is (x - mean) scale + bias, then the ReLU, if there is one. */
-    const REAL *mean, *scale, *bias;
+    const element *addend;          /* what is added to the output, or NULL */
+    long addend_row;
+    /* One number per channel: the result is (x - mean) scale + bias, plus the addend, then the ReLU, if any. */
+    REAL *mean, *scale, *bias;
     long relu;
     /* The gradient is grad_out gain + (x - mean) slope + offset, or with by_batch 0 the first term alone. */
-    const REAL *gain, *slope, *offset;
+    REAL *gain, *slope, *offset;
     long by_batch;
     double *sums;                   /* (unit, 2, channel) */
+    /* One number per channel; of_weight and of_bias are the parameters' gradients. */
+    double *exact_mean, *variance, *inverse_deviation, *of_weight, *of_bias;
+    const element *weight, *shift;  /* the normalisation's own weight and bias, or NULL */
     long at_once;                   /* rows of a unit: a multiple of BLOCK */
     long next;                      /* row that nobody has taken */
 } norm_job;
@@ -136,8 +141,75 @@ void sum_gradients(norm_job *job) {
     else add_all(job, GRADIENTS);
 }
 
+/* Adds the sums of all units up, always in the same order, in place of the first's. */
+INLINE void add_units(norm_job *job) {
+    const long units = (job->rows + job->at_once - 1) / job->at_once, count = 2 * job->channels;
+    for (long unit = 1; unit < units; unit++)
+        for (long i = 0; i < count; i++) job->sums[i] += job->sums[unit * count + i];
+}
+
+INLINE vector parameter(const element *from, long c, long lanes, REAL otherwise) {
+    return from ? load_elements(from + c, lanes) : (vector){0} + otherwise;
+}
+
+/* From the sums: mean and variance. */
+void find_statistics(norm_job *job) {
+    add_units(job);
+    for (long start = 0; start < job->channels; start += LANES) {
+        const long lanes = least(LANES, job->channels - start);
+        const vector first = load_elements(job->x + start, lanes);
+        for (long i = 0; i < lanes; i++) {
+            const long c = start + i;
+            const double from_first = job->sums[c] / job->rows;
+            const double variance = job->sums[job->channels + c] / job->rows - from_first * from_first;
+            job->exact_mean[c] = first[i] + from_first;
+            job->variance[c] = variance < 0 ? 0 : variance;
+        }
+    }
+}
+
+/* The part of a mean that REAL cannot hold: more than a deviation, perhaps, where the mean is large. */
+INLINE double rounded_off(const norm_job *job, long c) { return job->exact_mean[c] - job->mean[c]; }
+
+/* From the statistics: what normalise needs. */
+void prepare_result(norm_job *job) {
+    for (long start = 0; start < job->channels; start += LANES) {
+        const long lanes = least(LANES, job->channels - start);
+        const vector weight = parameter(job->weight, start, lanes, 1), shift = parameter(job->shift, start, lanes, 0);
+        for (long i = 0; i < lanes; i++) {
+            const long c = start + i;
+            const double scale = job->inverse_deviation[c] * weight[i];
+            job->mean[c] = job->exact_mean[c];
+            job->scale[c] = scale;
+            job->bias[c] = shift[i] - scale * rounded_off(job, c);
+        }
+    }
+}
+
+/* From the sums: the parameters' gradients, and what input_gradient needs. */
+void prepare_gradient(norm_job *job) {
+    add_units(job);
+    for (long start = 0; start < job->channels; start += LANES) {
+        const long lanes = least(LANES, job->channels - start);
+        const vector weight = parameter(job->weight, start, lanes, 1);
+        for (long i = 0; i < lanes; i++) {
+            const long c = start + i;
+            const double inverse = job->inverse_deviation[c], gain = inverse * weight[i];
+            const double of_bias = job->sums[c];
+            const double of_weight = (job->sums[job->channels + c] - rounded_off(job, c) * of_bias) * inverse;
+            const double slope = -of_weight * inverse * gain / job->rows;
+            job->of_weight[c] = of_weight;
+            job->of_bias[c] = of_bias;
+            job->gain[c] = gain;
+            job->slope[c] = slope;
+            job->offset[c] = -of_bias * gain / job->rows - rounded_off(job, c) * slope;
+        }
+    }
+}
+
 INLINE void normalise_some(const norm_job *job, long row, long c, long lanes) {
     vector value = normalised(job, load_elements(job->x + row * job->x_row + c, lanes), c, lanes);
+    if (job->addend) value += load_elements(job->addend + row * job->addend_row + c, lanes);
     if (job->relu) value = rectified(value);
     store_elements(job->result + row * job->result_row + c, value, lanes);
 }

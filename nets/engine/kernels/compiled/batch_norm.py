@@ -33,6 +33,8 @@ class _Job(ctypes.Structure):
         ("result_row", _Long),
         ("rows", _Long),
         ("channels", _Long),
+        ("addend", _Pointer),
+        ("addend_row", _Long),
         ("mean", _Pointer),
         ("scale", _Pointer),
         ("bias", _Pointer),
@@ -42,6 +44,13 @@ class _Job(ctypes.Structure):
         ("offset", _Pointer),
         ("by_batch", _Long),
         ("sums", _Pointer),
+        ("exact_mean", _Pointer),
+        ("variance", _Pointer),
+        ("inverse_deviation", _Pointer),
+        ("of_weight", _Pointer),
+        ("of_bias", _Pointer),
+        ("weight", _Pointer),
+        ("shift", _Pointer),
         ("at_once", _Long),
         ("next", _Long),
     ]
@@ -59,6 +68,7 @@ class CompiledBatchNorm:
         self._library = compiled(dtype)
         self._relu, self._eps = relu, eps
         self._by_batch = False
+        self._adds = False
         self._mean = self._inverse_deviation = torch.zeros(channels, dtype=torch.float64)
         # mean, scale and bias of the result; gain, slope and offset of the gradient.
         real = library.ARITHMETIC[dtype]
@@ -70,13 +80,13 @@ class CompiledBatchNorm:
         self, x: Tensor, running_mean: Tensor | None, running_variance: Tensor | None, momentum: float
     ) -> tuple[Tensor, Tensor]:
         """Returns mean and variance in float64."""
-        rows = _rows(x)
-        count = rows.shape[0]
-        from_first, squares = self._sums(self._library.sum_moments, self._job(rows)) / count
-        variance = (squares - from_first * from_first).clamp_min_(0)
-        mean = from_first + rows[0]
+        job = self._job(_rows(x))
+        mean, variance = torch.empty(2, job.channels, dtype=torch.float64).unbind()
+        self._sum(self._library.sum_moments, job)
+        job.exact_mean, job.variance = mean.data_ptr(), variance.data_ptr()
+        self._library.find_statistics(ctypes.byref(job))
         if running_mean is not None and running_variance is not None:
-            unbiased = count / (count - 1) if count > 1 else math.nan
+            unbiased = job.rows / (job.rows - 1) if job.rows > 1 else math.nan
             running_mean.mul_(1 - momentum).add_(mean, alpha=momentum)
             running_variance.mul_(1 - momentum).add_(variance, alpha=momentum * unbiased)
         return mean, variance
@@ -90,55 +100,46 @@ class CompiledBatchNorm:
         weight: Tensor | None,
         bias: Tensor | None,
         out: Tensor,
+        addend: Tensor | None = None,
     ) -> None:
-        self._by_batch = by_batch
+        self._by_batch, self._adds = by_batch, addend is not None
         self._mean, self._inverse_deviation = mean.double(), (variance.double() + self._eps).rsqrt_()
-        scale = self._inverse_deviation if weight is None else self._inverse_deviation * weight
-        self._coefficients[0] = self._mean
-        self._coefficients[1] = scale
-        shift = -scale * self._rounded_off()
-        self._coefficients[2] = shift if bias is None else shift.add_(bias)
-        self._make(self._library.normalise, self._job(_rows(x)), _rows(out))
+        weight, bias = _contiguous(weight), _contiguous(bias)
+        job = self._job(_rows(x), weight)
+        job.shift = None if bias is None else bias.data_ptr()
+        self._library.prepare_result(ctypes.byref(job))
+        if addend is not None:
+            added = _rows(addend)
+            job.addend, job.addend_row = added.data_ptr(), added.stride(0)
+        self._make(self._library.normalise, job, _rows(out))
 
     def input_gradient(
         self, x: Tensor, grad_out: Tensor, weight: Tensor | None, grad_in: Tensor
     ) -> tuple[Tensor, Tensor]:
-        rows, gradients = _rows(x), _rows(grad_out)
-        job = self._job(rows)
+        rows, gradients, weight = _rows(x), _rows(grad_out), _contiguous(weight)
+        job = self._job(rows, weight)
+        job.relu = self._relu and not self._adds
         job.grad_out, job.grad_out_row = gradients.data_ptr(), gradients.stride(0)
-        of_bias, products = self._sums(self._library.sum_gradients, job)
-        inverse = self._inverse_deviation
-        of_weight = (products - self._rounded_off() * of_bias) * inverse
-        gain = inverse if weight is None else inverse * weight
-        self._coefficients[3] = gain
-        if self._by_batch:
-            mean_gain = gain / -rows.shape[0]
-            slope = of_weight * inverse * mean_gain
-            self._coefficients[4] = slope
-            self._coefficients[5] = of_bias * mean_gain - self._rounded_off() * slope
+        self._sum(self._library.sum_gradients, job)
+        of_weight, of_bias = torch.empty(2, job.channels, dtype=torch.float64).unbind()
+        job.of_weight, job.of_bias = of_weight.data_ptr(), of_bias.data_ptr()
+        self._library.prepare_gradient(ctypes.byref(job))
         self._make(self._library.input_gradient, job, _rows(grad_in))
-        return of_weight.to(x.dtype), of_bias.to(x.dtype)
+        return of_weight, of_bias
 
-    def _rounded_off(self) -> Tensor:
-        """Returns the part of the means that x's dtype cannot hold: more than a deviation, perhaps, where
-        they are large."""
-        return self._mean - self._coefficients[0]
-
-    def _sums(self, function: object, job: _Job) -> Tensor:
-        """Returns sums (2, C) in float64: those of all units, always added in the same order."""
+    def _sum(self, function: object, job: _Job) -> None:
         units = -(-job.rows // job.at_once)
         if self._room.shape[0] < units:
             self._room = torch.empty(units, 2, job.channels, dtype=torch.float64)
         job.sums = self._room.data_ptr()
         library.run_on_all_threads(function, job)
-        return self._room[:units].sum(0)
 
     def _make(self, function: object, job: _Job, result: Tensor) -> None:
         job.result, job.result_row = result.data_ptr(), result.stride(0)
         job.next = 0
         library.run_on_all_threads(function, job)
 
-    def _job(self, rows: Tensor) -> _Job:
+    def _job(self, rows: Tensor, weight: Tensor | None = None) -> _Job:
         count, channels = rows.shape
         start, step = (
             self._coefficients.data_ptr(),
@@ -158,6 +159,9 @@ class CompiledBatchNorm:
             slope=start + 4 * step,
             offset=start + 5 * step,
             by_batch=self._by_batch,
+            exact_mean=self._mean.data_ptr(),
+            inverse_deviation=self._inverse_deviation.data_ptr(),
+            weight=None if weight is None else weight.data_ptr(),
             at_once=_BLOCK * max(_LEAST_BLOCKS, blocks),
         )
 
@@ -175,6 +179,10 @@ def _rows(tensor: Tensor) -> Tensor:
     rows = tensor.permute(0, 2, 3, 1).view(-1, tensor.shape[1]) if tensor.dim() == 4 else tensor
     library.check_channels(rows)
     return rows
+
+
+def _contiguous(parameter: Tensor | None) -> Tensor | None:
+    return None if parameter is None else parameter.contiguous()
 
 
 def compiled(dtype: torch.dtype) -> ctypes.CDLL:
