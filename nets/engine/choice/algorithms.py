@@ -19,6 +19,7 @@ from nets.engine.kernels.im2col_gemm import Im2colGemm
 from nets.engine.kernels.kernel import Kernel
 from nets.engine.kernels.matrix_product import (
     CoveringConvolution,
+    DotProducts,
     MatrixProduct,
     PointwiseConvolution,
     ProductOfPanels,
@@ -75,6 +76,8 @@ def linear_candidates(
         found["mm(compiled)"] = lambda memory: MatrixProduct("compiled")
     if for_inference and rows > 1 and not compiled_products.why_not(dtype):
         found["mm(panels)"] = ProductOfPanels
+    if for_inference and rows == 1 and not compiled_products.why_not(dtype):
+        found["mm(dots)"] = DotProducts
     if phase == WEIGHT_GRADIENT:
         return found
     if onednn.has_linear(dtype):

@@ -27,7 +27,7 @@ from nets.engine.choice.effort import THOROUGH, Effort
 from nets.engine.choice.experience import Experience, Features
 from nets.engine.user_cache import make_folder, read_own, replace_whole, user_cache
 
-VERSION = 7
+VERSION = 8
 _SLOWER_IS_OUT = 1.3  # after its first timed run, a candidate this much slower than the best one is dropped
 _PREFERENCE = 0.1
 _SECONDS_PER_CANDIDATE = 0.5

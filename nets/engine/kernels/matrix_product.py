@@ -86,6 +86,18 @@ class ProductOfPanels(MatrixProduct):
         compiled_products.mm(rows, weight.t(), out, add, bias, relu, packed)
 
 
+class DotProducts(MatrixProduct):
+    """Forward only, by compiled code: one row, with the weight as it is."""
+
+    def __init__(self, memory: Memory) -> None:
+        super().__init__("compiled")
+
+    def forward(
+        self, rows: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool, add: bool = False
+    ) -> None:
+        compiled_products.mv(rows, weight, out, add, bias, relu)
+
+
 class SlicedProduct(MatrixProduct):
     """Few rows against a large weight, as a batch of products over slices of it.
 

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from nets.engine.kernels.compiled.averages import Averaging, CompiledAverages
+from nets.engine.kernels.compiled.library import NotCompiled
 from nets.engine.layers.layer import Layer
 from nets.engine.memory import Memory
 from nets.engine.trace import Operation
@@ -35,12 +37,17 @@ class AvgPool2d(Layer):
             pool.count_include_pad,
             pool.divisor_override,
         )
+        kernel, stride, padding, _, counts_padding, divisor = self._options
+        self._compiled = _compiled(Averaging(kernel, stride, padding, counts_padding, divisor), output.dtype)
 
     @classmethod
     def recognises(cls, operation: Operation, inputs: Sequence[Value], output: Value) -> bool:
         return inputs[0].is_image and operation.calls(nn.AvgPool2d)
 
     def forward(self) -> None:
+        if self._compiled is not None:
+            self._compiled.forward(self.inputs[0].data_images, self.output.data_images, self.relu)
+            return
         out = _batched(self.output.data)
         aten.avg_pool2d.out(_batched(self.inputs[0].data), *self._options, out=out)
         if self.relu:
@@ -61,11 +68,21 @@ class GlobalAvgPool(Layer):
     relu_in_place = True
     divisible = True
 
+    def __init__(
+        self, operation: Operation, inputs: list[Value], output: Value, relu: bool, memory: Memory
+    ) -> None:
+        super().__init__(operation, inputs, output, relu, memory)
+        _, height, width, _ = inputs[0].image_shape
+        self._compiled = _compiled(Averaging((height, width), (1, 1), (0, 0), False, None), output.dtype)
+
     @classmethod
     def recognises(cls, operation: Operation, inputs: Sequence[Value], output: Value) -> bool:
         return inputs[0].is_image and operation.calls(nn.AdaptiveAvgPool2d) and output.shape[-2:] == (1, 1)
 
     def forward(self) -> None:
+        if self._compiled is not None:
+            self._compiled.forward(self.inputs[0].data_images, self.output.data_images, self.relu)
+            return
         out = _batched(self.output.data)
         torch.mean(_batched(self.inputs[0].data), (2, 3), keepdim=True, out=out)
         if self.relu:
@@ -79,6 +96,13 @@ class GlobalAvgPool(Layer):
 
 
 LAYERS = (AvgPool2d, GlobalAvgPool)
+
+
+def _compiled(how: Averaging, dtype: torch.dtype) -> CompiledAverages | None:
+    try:
+        return CompiledAverages(how, dtype)
+    except NotCompiled:
+        return None
 
 
 def _batched(tensor: Tensor) -> Tensor:

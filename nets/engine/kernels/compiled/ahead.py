@@ -10,7 +10,7 @@ from queue import Empty, SimpleQueue
 import torch
 from torch import nn
 
-from nets.engine.kernels.compiled import batch_norm, depthwise, pooling, products, tiles
+from nets.engine.kernels.compiled import averages, batch_norm, depthwise, pooling, products, tiles
 from nets.engine.kernels.compiled.library import NotCompiled
 from nets.engine.kernels.winograd import OUTPUT_TILES, winograd
 
@@ -53,6 +53,8 @@ def _libraries(module: nn.Module, backend: str, dtype: torch.dtype) -> Iterator[
         yield partial(products.compiled, dtype)
     if any(isinstance(layer, nn.MaxPool2d) for layer in layers):
         yield partial(pooling.compiled, dtype)
+    if any(isinstance(layer, nn.AvgPool2d | nn.AdaptiveAvgPool2d) for layer in layers):
+        yield partial(averages.compiled, dtype)
     if any(isinstance(layer, nn.BatchNorm2d) for layer in layers):
         yield partial(batch_norm.compiled, dtype)
     if any(layer.groups == layer.in_channels > 1 for layer in convolutions):

@@ -95,6 +95,33 @@ def bmm(
     library.run_on_all_threads(made.multiply_all, job)
 
 
+def mv(
+    row: Tensor,
+    weight: Tensor,
+    out: Tensor,
+    add: bool = False,
+    bias: Tensor | None = None,
+    relu: bool = False,
+) -> None:
+    """Computes :func:`mm` of ``row`` (1, k) and the transpose of ``weight`` (m, k): rows of neighbours.
+    Raises :class:`NotCompiled`."""
+    if row.stride(1) != 1 or weight.stride(1) != 1:
+        raise ValueError("what is multiplied must be neighbours in memory")
+    _check_columns(out, bias)
+    job = _Job(
+        a=row.data_ptr(),
+        b=weight.data_ptr(),
+        b_column=weight.stride(0),
+        out=out.data_ptr(),
+        inner=weight.shape[1],
+        columns=weight.shape[0],
+        add=add,
+        bias=None if bias is None else bias.data_ptr(),
+        relu=relu,
+    )
+    library.run_on_all_threads(compiled(out.dtype).multiply_row, job)
+
+
 class Windows:
     """The windows that a convolution moves over images (N, H, W, C): rows (N * H' * W', window) that lie
     scattered in memory.
