@@ -48,7 +48,7 @@ end
 -- Rows and classes of log probabilities x, where weights and classes fit and all is in order; nil otherwise.
 local function rows_and_classes(total, x, target, weights, ignored)
    local T = x.T
-   if not few.small(x, count(x)) or x.nd < 1 or x.nd > 2 or total.T ~= T or total.nd ~= 1 or total[1] ~= 1 then return nil end
+   if x.nd < 1 or x.nd > 2 or not few.small(x, x.nd == 2 and x[1] or 1) or total.T ~= T or total.nd ~= 1 or total[1] ~= 1 then return nil end
    local rows, classes = x.nd == 2 and x[1] or 1, x.nd == 2 and x[3] or x[1]
    if weights and not (weights.T == T and weights.nd == 1 and weights[1] == classes) then return nil end
    if not all_within(target, rows, classes, ignored) then return nil end
@@ -97,8 +97,15 @@ end
 local add_up = {
    mse = few.reduction('local z = X - Y result = result + z * z'),
    absolute = few.reduction('result = result + abs(X - Y)'),
+   smooth_l1 = few.reduction('local z = abs(X - Y) result = result + (z < 1 and z * z / 2 or z - 0.5)'),
+   kl_divergence = few.reduction('local y = Y if y > 0 then result = result + y * (log(y) - X) end'),
 }
-local differentiate = { mse = few.pointwise('2 * (X - Y) / v'), absolute = few.pointwise('(X >= Y and 1 or -1) / v') }
+local differentiate = {
+   mse = few.pointwise('2 * (X - Y) / v'),
+   absolute = few.pointwise('(X >= Y and 1 or -1) / v'),
+   smooth_l1 = few.pointwise('(X - Y < -1 and -1 or X - Y > 1 and 1 or X - Y) / v'),
+   kl_divergence = few.pointwise('(Y > 0 and -Y or 0) / v'),
+}
 
 local function elementwise_loss(x, target, name, average)
    local f = add_up[name]

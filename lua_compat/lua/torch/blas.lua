@@ -99,9 +99,9 @@ end
 
 -- The routines for rows of numbers of a type that lie in memory anywhere, at pointers of any type; nil where there are none.
 function blas.of_rows(T)
-   if not blas.enabled or not T.floating or T.device or not library.counts_threads() then return nil end
+   if not blas.enabled or not T.real or not library.counts_threads() then return nil end
    find()
-   local routine = routines[T.name]
+   local routine = routines[T.host.name]
    return routine and routine.axpy and routine.copy and routine
 end
 

@@ -141,7 +141,7 @@ local LOOPS = [[
 -- which is p[a] of r, X of t and Y of s; v and w: numbers. Gives whether it could, and result.
 local function loops(body)
    body = body:gsub('%f[%w]X%f[%W]', 'read_x(q, b)'):gsub('%f[%w]Y%f[%W]', 'read_y(u, c)')
-   local parts = { BODY = body, READS = tostring(body:find('read_x(p', 1, true) ~= nil),
+   local parts = { BODY = body, READS = tostring(body:find('read_[xy]%(p') ~= nil),
       WRITES = tostring(body:find('%f[%w]p%f[%W]') ~= nil) }
    return compiled.from_text(LOOPS:gsub('%u%u%u%u+', parts), 'torch.few')(in_rows, room, gather, scatter, few, plan, count, is_contiguous,
       same_size, turns, steps1, steps2, steps3, bit.tobit, math.abs, math.sqrt, math.floor, math.ceil, math.exp, math.log,
@@ -183,6 +183,15 @@ function few.comparison(condition)
       if may_overlap(r, t) or may_overlap(r, s) then return false end
       return run(r, t, s, v, n, T.get, T.get)
    end
+end
+
+-- Makes the elements of r the number v where those of the mask m, bytes of as many elements, are not 0; false as above.
+local fill_reals, fill_wholes = loops('p[a] = X ~= 0 and v or read_y(p, a)'), loops('p[a] = X ~= 0 and v or read_y(p, a)')
+local function read_byte(p, i) return p[i] end
+function few.fill_where(r, m, v, n)
+   if not m.T.whole or may_overlap(r, m) then return false end
+   if small(r, n) then return fill_reals(r, m, m, v, n, read_byte, r.T.get) end
+   return small_whole(r, n) and fill_wholes(r, m, m, whole(v), n, read_byte, read_whole)
 end
 
 -- statement that updates `result` from X and Y -> function(t, s, start): the result over all elements, or nil.
@@ -287,9 +296,24 @@ compiled.on_first_use(function()
    end
 end)
 
+-- A contiguous tensor seen with the sizes of another of as many elements.
+local function reshaped(t, like)
+   local view, stride = { T = t.T, S = t.S, off = t.off, nd = like.nd }, 1
+   for d = 2 * like.nd - 1, 1, -2 do
+      view[d], view[d + 1] = like[d], stride
+      stride = stride * like[d]
+   end
+   return view
+end
+
 function few.copy(r, t, n)
    local R, T = r.T, t.T
    if not (R.here and T.here) or may_overlap(r, t) then return false end
+   if not same_size(r, t) then
+      local r_contiguous, t_contiguous = is_contiguous(r), is_contiguous(t)
+      if t_contiguous and not r_contiguous then t = reshaped(t, r)
+      elseif r_contiguous and not t_contiguous then r = reshaped(r, t) end
+   end
    if R.host == T.host and copy_blocks(r, t, n) then return true end
    if n > few.LIMIT then return false end
    if R.host == T.host then return copy_loops(r, t, t, nil, n, R.real and T.get or read) end

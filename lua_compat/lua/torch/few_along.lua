@@ -1,5 +1,6 @@
 -- Few elements along a dimension, computed here: sums and extrema of each row, and rows selected by their indices. Each of
 -- these gives false, with nothing done, where it is for Python; what the results are, the kernels say.
+local math = require('th.own').math
 local ffi = require 'ffi'
 local types = require 'torch.types'
 local memory = require 'torch.memory'
@@ -35,7 +36,7 @@ end
 
 -- `result` begins as START, BODY goes on with x at index k (from 0), and WRITE leaves it at p[to].
 local LOOPS = [[
-   local count, outer_and_inner, small, root_of = ...
+   local count, outer_and_inner, small, root_of, sqrt = ...
    return function(r, l, t, d, v)
       local n = t[2 * d - 1]
       if not small(t) or root_of(r.S) == root_of(t.S) then return false end
@@ -61,13 +62,16 @@ local LOOPS = [[
 local function loops(start, body, write)
    local parts = { START = start, BODY = body, WRITE = write }
    return compiled.from_text(LOOPS:gsub('%f[%w]%u%u%u%u+%f[%W]', parts), 'torch.few')(count, outer_and_inner, small,
-      root_of)
+      root_of, math.sqrt)
 end
 
 -- r = the sums, products, means of t along d: function(r, nil, t, d).
 along.sum = loops('0', 'result = result + x', 'p[to] = result')
 along.prod = loops('1', 'result = result * x', 'p[to] = result')
 along.mean = loops('0', 'result = result + x', 'p[to] = result / n')
+
+-- r = the Euclidean lengths of t's rows along d
+along.length = loops('0', 'result = result + x * x', 'p[to] = sqrt(result)')
 
 -- r = the extrema, l = their positions, both contiguous: function(r, l, t, d). A NaN counts as greater and as less than
 -- anything, the first of equal elements comes first.

@@ -74,13 +74,15 @@ local function norm_all(t, p)
    local squares = p == 2 and add_up_squares(t, t, 0)
    return squares and math.sqrt(squares) or norm_of_many(t, p)
 end
-local function norm_in_python(r, t, p, d) python.norm(handle(r), handle(t), d, p) end
+local function norm_along(r, t, p, d)
+   if not (p == 2 and along.length(r, nil, t, d)) then python.norm(handle(r), handle(t), d, p) end
+end
 define('norm', {
    'T n=2', norm_all,
    'r T n i', function(r, t, p, d)
       check_dimension(t, d, 'invalid dimension %d', 'THTensorMath.c:3083', 3)
       resize_along(r, t, d, 1)
-      into(r, norm_in_python, t, p, d)
+      into(r, norm_along, t, p, d)
    end,
 }, floating)
 local function renorm_in_python(r, t, p, d, maximum) python.renorm(handle(r), handle(t), p, d, maximum) end

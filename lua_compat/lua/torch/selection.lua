@@ -1,6 +1,7 @@
 -- Elements selected by their indices or by a mask.
 local types = require 'torch.types'
 local memory = require 'torch.memory'
+local few = require 'torch.few'
 local errors = require 'torch.errors'
 local tensors = require 'torch.tensor'
 local overloads = require 'torch.overloads'
@@ -82,6 +83,9 @@ local function select_indices(r, s, d, index)
 end
 local function mask_in_python(r, s, mask) python.masked_select(handle(r), handle(s), handle(mask)) end
 local function fill_masked_in_python(r, mask, _, number) python.masked_fill(handle(r), handle(mask), number) end
+local count_wrong = few.reduction('if X > 1 then result = result + 1 end', true)
+local count_ones = few.reduction('result = result + X', true)
+local function ones(mask) return tonumber(count_ones(mask, mask, 0) or python.sum_all(handle(mask))) end
 local function gather_in_python(r, t, d, index) python.gather(handle(r), handle(t), d, handle(index)) end
 
 local function install(T)
@@ -176,7 +180,8 @@ local function install(T)
    end
 
    local function check_mask(mask)
-      if python.out_of_mask(handle(mask)) then
+      local wrong = count_wrong(mask, mask, 0)
+      if wrong and wrong > 0 or not wrong and python.out_of_mask(handle(mask)) then
          errors.raise('Mask tensor can take 0 and 1 values only', 'THTensorMath.c')
       end
    end
@@ -200,7 +205,7 @@ local function install(T)
       local r, s, m = check(result, 1, T), check(source, n - 1, T), check(mask, n, Byte)
       if s.nd == 0 then return result end
       m = mask_for(s, m, 'src')
-      resize(r, 1, { python.sum_all(handle(m)) })
+      resize(r, 1, { ones(m) })
       if count(r) > 0 then into(r, mask_in_python, s, m) end
       if n == 3 then return mask end -- so it is in Torch7
       return result
@@ -212,7 +217,7 @@ local function install(T)
       local r, m, number = check(self, 1, T), check(mask, 2, Byte), number_argument(value, 3)
       if r.nd > 0 then
          m = mask_for(r, m, 'tensor')
-         overlapping.write(fill_masked_in_python, r, m, nil, number)
+         if not few.fill_where(r, m, number, count(r)) then overlapping.write(fill_masked_in_python, r, m, nil, number) end
       end
       return value -- not self, as in Torch7
    end
@@ -226,7 +231,7 @@ local function install(T)
       end
       if r.nd == 0 then return self end
       m = mask_for(r, m, 'tensor')
-      if python.sum_all(handle(m)) > count(s) then
+      if ones(m) > count(s) then
          errors.raise('Number of elements of src < number of ones in mask', 'THTensorMath.c:159')
       end
       if overlapping.kind(r) then

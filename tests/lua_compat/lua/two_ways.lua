@@ -76,6 +76,7 @@ local function along_a_dimension(T, t, d)
    for _, name in ipairs{ 'sum', 'prod', 'max', 'min', 'mean' } do
       if name ~= 'mean' or FLOATING[T] then
          both_ways(('%s %s %d'):format(T, name, d), function() return torch[name](t, d) end)
+         if name == 'mean' then both_ways(T .. ' norm', function() return t:norm(2, d), t:norm(1, d) end) end
          both_ways('given results', function()
             local r, l = torch.Tensor(3):type(T), whole_numbers(2, 2)
             if name == 'max' or name == 'min' then return torch[name](r, l, t, d) end
@@ -201,7 +202,7 @@ local function criterions(T)
    end
    local y = sample(T, 2)
    local z = torch.randn(y:size()):type(T)
-   for _, name in ipairs{ 'MSECriterion', 'AbsCriterion' } do
+   for _, name in ipairs{ 'MSECriterion', 'AbsCriterion', 'SmoothL1Criterion', 'DistKLDivCriterion' } do
       both_ways(T .. ' ' .. name, function()
          local criterion = nn[name](average):type(T)
          return criterion:forward(y, z), criterion:backward(y, z)
@@ -422,6 +423,17 @@ local function element_by_element(T)
          end)
       end
    end
+   both_ways(T .. ' copies of other sizes', function()
+      local n = t:nElement()
+      local column, row = torch.zeros(n, 3):type(T):select(2, 2), torch.zeros(n):type(T)
+      return column:copy(t), row:copy(t), t:clone():copy(column), torch.zeros(n, 2):type(LONG):select(2, 1):copy(s)
+   end)
+   local mask = t:gt(w)
+   both_ways(T .. ' masks', function()
+      local filled, part = t:clone(), torch.cat(t, t, 1):narrow(1, 2, t:size(1))
+      filled:maskedFill(mask, v)
+      return filled, t[mask], part:maskedFill(mask, w), part, pcall(t.maskedFill, t:clone(), mask + 1, v)
+   end)
    both_ways(T .. ' sequences', function()
       local r = torch.Tensor():type(T)
       return r.range(r, 2, 20, v):clone(), r.eye(r, v, 4):clone(), torch.eye(3):type(T)

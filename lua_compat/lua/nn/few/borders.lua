@@ -31,7 +31,7 @@ local function is_border(n, most) return n >= 0 and n % 1 == 0 and n < most end
 -- Whether Lua computes a border (l, r, t, b) of images of that size, and the routines for its gradient.
 local function prepare(kind, x, l, r, t, b, further)
    local planes, height, width = sizes(x)
-   if not planes or further or few.LIMIT == 0 or not x.T.floating or x.T.device then return nil end
+   if not planes or further or few.LIMIT == 0 or not x.T.real then return nil end
    local wide, high = kind == 'reflection' and width or math.huge, kind == 'reflection' and height or math.huge
    if not (is_border(l, wide) and is_border(r, wide) and is_border(t, high) and is_border(b, high)) then return nil end
    if planes * (height + t + b) * (width + l + r) > MOST then return nil end

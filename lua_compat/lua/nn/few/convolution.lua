@@ -32,7 +32,7 @@ end
 -- sizes are given; gives the routines, or nil where it is for Python.
 local function prepare(weight, outputs, images, planes, height, width, rows, columns, kw, kh, dw, dh, pw, ph, lw, lh)
    local T = weight.T
-   if few.LIMIT == 0 or not T.floating then return nil end
+   if few.LIMIT == 0 or not T.real then return nil end
    if not (is_count(kw) and is_count(kh) and is_count(dw) and is_count(dh) and is_count(lw) and is_count(lh)) then return nil end
    if not (is_border(pw) and is_border(ph)) or (weight.nd ~= 2 and weight.nd ~= 4) or height < 1 or width < 1 then return nil end
    if count(weight) ~= outputs * planes * kh * kw or not plain(weight, T) then return nil end

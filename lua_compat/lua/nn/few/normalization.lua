@@ -25,7 +25,7 @@ local function is_vector(t, T, n) return plain(t, T) and t.nd == 1 and t[1] == n
 -- The routines, where x has few elements, in one piece, none of them infinite; nil otherwise.
 local function prepare(x)
    local T, n = x.T, count(x)
-   if few.LIMIT == 0 or not T.floating or T.device or n == 0 or n > MOST or x.nd < 2 or not plain(x, T) then return nil end
+   if few.LIMIT == 0 or not T.real or n == 0 or n > MOST or x.nd < 2 or not plain(x, T) then return nil end
    local routine = blas.of_rows(T)
    return routine and blas.all_finite(routine, T, n, bytes_at(x)) and routine
 end

@@ -2,6 +2,7 @@
 -- of frames lies in one piece: windows are copied as rows, and all of them are one product.
 local math = require('th.own').math
 local ffi = require 'ffi'
+local types = require 'torch.types'
 local memory = require 'torch.memory'
 local few = require 'torch.few'
 local blas = require 'torch.blas'
@@ -135,7 +136,7 @@ end
 local function maxima(out, places, x, span, step)
    local T = x.T
    local windows = windows_of(x, span, step)
-   if not windows or not T.floating or out.T ~= T or places.T.name ~= 'Long' or not plain(x, T) or not is_apart(out, x) then return false end
+   if not windows or not T.real or out.T ~= T or places.T.host ~= types.Long or not plain(x, T) or not is_apart(out, x) then return false end
    local sequences, frames, features = sizes(x)
    if sequences * windows * span * features > 4 * few.LIMIT then return false end
    if not begin(out, x, windows, features) or not begin(places, x, windows, features) then return false end

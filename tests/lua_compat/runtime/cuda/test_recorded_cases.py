@@ -60,7 +60,7 @@ end
     tuple(map(int, torch.__version__.split(".")[:2])) < (2, 11),
     reason="older PyTorch lacks more kernels for half, and makes tensors that the stand-in GPU cannot see",
 )
-@pytest.mark.parametrize(("element", "tolerance"), [("Cuda", "1e-5"), ("CudaHalf", "math.huge")])
+@pytest.mark.parametrize(("element", "tolerance"), [("Cuda", "3e-5"), ("CudaHalf", "math.huge")])
 def test_nn_s_cases_run_where_their_tensors_lie(
     runtime: Runtime, capfd: pytest.CaptureFixture[str], element: str, tolerance: str
 ) -> None:
