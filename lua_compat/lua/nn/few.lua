@@ -129,11 +129,12 @@ local forward = {
    square = few.pointwise('X * X'),
    sigmoid = few.functions.sigmoid, tanh = few.functions.tanh, exp = few.functions.exp, log = few.functions.log,
 }
+local MOST_OF_GRADIENT = 4 -- times few.LIMIT elements: PyTorch's gradient is a new tensor, which is then copied
 local backward = {
-   threshold = few.pointwise('X <= v and 0 or Y'),
-   sigmoid = few.pointwise('Y * ((1 - X) * X)'),
-   tanh = few.pointwise('Y * (1 - X * X)'),
-   square = few.pointwise('2 * Y * X'),
+   threshold = few.pointwise('X <= v and 0 or Y', false, MOST_OF_GRADIENT),
+   sigmoid = few.pointwise('Y * ((1 - X) * X)', false, MOST_OF_GRADIENT),
+   tanh = few.pointwise('Y * (1 - X * X)', false, MOST_OF_GRADIENT),
+   square = few.pointwise('2 * Y * X', false, MOST_OF_GRADIENT),
 }
 
 local function transfer(out, x, name, limit, value)
@@ -147,7 +148,9 @@ end
 
 local function transfer_gradient(gradient, x, grad_output, name, limit)
    local f, n = backward[name], count(x)
-   if not f or gradient.T ~= x.T or not few.small(x, n) or n == 0 or not same_size(x, grad_output) then return false end
+   if not f or gradient.T ~= x.T or not x.T.real or n > MOST_OF_GRADIENT * few.LIMIT or n == 0 or not same_size(x, grad_output) then
+      return false
+   end
    resize_as(gradient, x)
    return f(gradient, x, grad_output, limit, n)
 end

@@ -188,4 +188,23 @@ function blas.product(r, beta, t, alpha, a, b)
    return true
 end
 
+-- Adds the vector b to each row of the matrix r: r = r + the outer product of a, which must be ones, and b. Gives false, with
+-- nothing done, where a is not, and for other types and layouts. (Nothing is rounded but the sums: any routine has their bits.)
+function blas.add_to_rows(r, a, b)
+   local T, rows, columns = r.T, r[1], r[3]
+   if not blas.enabled or not T.real or b.T ~= T or a.T ~= T then return false end
+   if r[4] ~= 1 or rows > 1 and r[2] < columns or b[2] < 1 or rows * columns > MOST or not library.counts_threads() then return false end
+   find()
+   local routine = routines[T.host.name]
+   if not (routine and routine.axpy) then return false end
+   local get, factors, step = T.get, a.S.p + a.off, a[2]
+   for i = 0, rows - 1 do
+      if get(factors, i * step) ~= 1 then return false end
+   end
+   n[0], m[0], k[0], routine.alpha[0] = columns, b[2], 1, 1
+   local p, q, row, axpy, alpha = r.S.p + r.off, b.S.p + b.off, r[2], routine.axpy, routine.alpha
+   for i = 0, rows - 1 do axpy(n, alpha, q, m, p + i * row, k) end
+   return true
+end
+
 return blas

@@ -6,7 +6,6 @@ local memory = require 'torch.memory'
 local compiled = require 'torch.compiled'
 local types = require 'torch.types'
 local vectors = require 'torch.vectors'
-local shared = require 'th.python'
 
 local count, is_contiguous, same_size = memory.count, memory.is_contiguous, memory.same_size
 local may_overlap = memory.may_overlap
@@ -154,17 +153,19 @@ local function whole(v) return v and v + 0LL end
 
 -- expression of X, Y, the numbers v and w and P, what r holds -> function(r, t, s, v, n, w): the elements of r become it, in
 -- the order they lie in memory or that of their indices. Gives false, with nothing done, where that is for Python.
--- for_whole: also for whole numbers; most: the limit by name (LIMIT).
+-- for_whole: also for whole numbers; most: how often LIMIT real numbers may be (2), or 'LIMIT_OF_FUNCTIONS'.
 function few.pointwise(expression, for_whole, most)
    expression = expression:gsub('%f[%w]w%f[%W]', 'result'):gsub('%f[%w]P%f[%W]', 'read_x(p, a)')
-   most = most or 'LIMIT'
+   local times = tonumber(most) or 2
+   local for_functions = most == 'LIMIT_OF_FUNCTIONS'
    local run = loops('p[a] = ' .. expression)
    local run_whole = for_whole and loops('p[a] = ' .. expression) -- traces of its own
    return function(r, t, s, v, n, w)
       if t.T ~= r.T or s.T ~= r.T or may_overlap(r, t) or may_overlap(r, s) then return false end
-      if small(r, n) then return n <= few[most] and run(r, t, s, v, n, t.T.get, s.T.get, w) end
-      if most == 'LIMIT' and few.LIMIT > 0 and n <= ROWS and r.T.real and not is_contiguous(r) then
-         return run(r, t, s, v, n, t.T.get, s.T.get, w)
+      if r.T.real then
+         local limit = for_functions and few.LIMIT_OF_FUNCTIONS or times * few.LIMIT
+         local in_parts = not for_functions and few.LIMIT > 0 and n <= ROWS and not is_contiguous(r)
+         return (n <= limit or in_parts) and run(r, t, s, v, n, t.T.get, s.T.get, w)
       end
       return run_whole and small_whole(r, n) and run_whole(r, t, s, whole(v), n, read_whole, read_whole, whole(w))
    end
@@ -261,15 +262,12 @@ for _, name in ipairs{ 'exp', 'log', 'sin', 'cos', 'tanh' } do
    end
 end
 
--- 1 / (1 + exp(-X)) in three steps, for r that has each element for itself. For as many elements Python's way to a new view
--- costs more; where PyTorch is loaded and has a view of r, it is faster.
-local LIMIT_OF_SIGMOID = 1024
+-- 1 / (1 + exp(-X)) in three steps, for r that has each element for itself. For more elements Python's way is faster.
+local LIMIT_OF_SIGMOID = 2048
 local negative, of_exponential = few.pointwise('-X'), few.pointwise('1 / (1 + X)')
 local function sigmoid_of_many(r, t, n)
    if n > LIMIT_OF_SIGMOID or r.T ~= t.T or not vectors.routine(r.T, 'exp', n) then return false end
-   if is_contiguous(r) then
-      if shared.pytorch then return false end
-   else
+   if not is_contiguous(r) then
       if not in_blocks(r, r) then return false end
       local block, n2, a2, n3, a3 = turns[1], turns[2], steps1[2], turns[3], steps1[3]
       if not ((n2 == 1 or a2 >= block) and (n3 == 1 or a3 >= a2 * n2)) then return false end

@@ -123,6 +123,7 @@ local function sum_with_product(name, fit)
    -- q: where r is written
    local function multiply(q, r, beta, t, alpha, a, b)
       if t == r then t = q end
+      if t == q and a.nd == 1 and b.nd == 1 and beta == 1 and alpha == 1 and blas.add_to_rows(q, a, b) then return end
       if a.nd < 3 and few.product(q, beta, t, alpha, a, b) then return end
       if a.nd == 2 and blas.product(q, beta, t, alpha, a, b) then return end
       if t.nd == 3 and few.batched_product(q, beta, t, alpha, a, b) then return end

@@ -157,6 +157,11 @@ local function larger_products(T)
          part:addmm(beta, alpha, a, b), part:mm(a, b), part:addmm(bias, a, b), matrix(T, rows, columns):addmm(beta, alpha, a, b),
          matrix(T, rows, columns):mm(a, b) }
    end)
+   local factors, added = torch.ones(rows):type(T), matrix(T, 2, columns)[random(1, 2)]
+   if random(1, 3) == 1 then factors[rows] = 2 end
+   same_bits(T .. ' a vector added to rows', function()
+      return { t:clone():addr(1, factors, added), matrix(T, rows, columns):addr(factors, added), t:clone():t():addr(added, factors) }
+   end)
    local x, y = matrix(T, 2, 70 * inner)[1]:narrow(1, 1, 70 * inner), torch.randn(rows, 3):type(T):select(2, random(1, 3))
    if random(1, 2) == 1 then x = x:narrow(1, 1, inner) else x = torch.randn(inner, 2):type(T):select(2, 1) end
    local row, column = x:contiguous():view(1, inner), x:contiguous():view(inner, 1)
@@ -224,6 +229,13 @@ local function transfers(T)
       local module, input, gradient = nn.ReLU(true):type(T), x:clone(), y:clone()
       return module:forward(input), module:backward(input, gradient), input, gradient
    end)
+   local many = torch.randn(random(30, 60), random(80, 130)):type(T)
+   for _, name in ipairs{ 'ReLU', 'Sigmoid', 'Tanh', 'Square' } do
+      both_ways(('%s %s of many'):format(T, name), function()
+         local module, gradient = nn[name]():type(T), torch.randn(many:size()):type(T)
+         return module:forward(many), module:backward(many, gradient), torch.cmul(many, gradient), torch.add(many, 0.5, gradient)
+      end)
+   end
 end
 
 local function soft_maxima(T)
