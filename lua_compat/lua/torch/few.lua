@@ -49,6 +49,26 @@ local function plan(r, t, s) -- whether three loops are enough
    return true
 end
 
+-- A contiguous tensor seen with the sizes of another of as many elements.
+local function reshaped(t, like)
+   local view, stride = { T = t.T, S = t.S, off = t.off, nd = like.nd }, 1
+   for d = 2 * like.nd - 1, 1, -2 do
+      view[d], view[d + 1] = like[d], stride
+      stride = stride * like[d]
+   end
+   return view
+end
+
+-- The same for tensors of n elements each, of which those that have other sizes are contiguous.
+local function plan_all(r, t, s, n)
+   if same_size(r, t) and same_size(r, s) then return plan(r, t, s) end
+   if count(t) ~= n or count(s) ~= n then return false end
+   local like = not is_contiguous(r) and r or not is_contiguous(t) and t or s
+   local function as_like(x) return same_size(x, like) and x or is_contiguous(x) and reshaped(x, like) end
+   local p, q, u = as_like(r), as_like(t), as_like(s)
+   return p and q and u and plan(p, q, u)
+end
+
 -- Rows of neighbouring elements that lie apart are put one after the other first: LuaJIT enters a loop anew for each row,
 -- which costs more than copying it. Rooms for that, by type and tensor.
 local BLOCK = 8 -- elements of a row; fewer are as fast one by one
@@ -94,7 +114,7 @@ local function in_rows(n)
 end
 
 local LOOPS = [[
-   local in_rows, room, gather, scatter, few, plan, count, is_contiguous, same_size, turns, steps1, steps2, steps3, tobit, abs, sqrt, floor, ceil, exp, log, sin, cos,
+   local in_rows, room, gather, scatter, few, plan_all, is_contiguous, turns, steps1, steps2, steps3, tobit, abs, sqrt, floor, ceil, exp, log, sin, cos,
       tanh = ...
    return function(r, t, s, v, n, read_x, read_y, result)
       local p, q, u = r.S.p + r.off, t.S.p + t.off, s.S.p + s.off
@@ -105,7 +125,7 @@ local LOOPS = [[
          end
          return true, result
       end
-      if not (same_size(r, t) and same_size(r, s) and plan(r, t, s)) then return false end
+      if not plan_all(r, t, s, n) then return false end
       local n1, n2, n3 = turns[1], turns[2], turns[3]
       local a1, a2, a3 = steps1[1], steps1[2], steps1[3]
       local b1, b2, b3 = steps2[1], steps2[2], steps2[3]
@@ -142,9 +162,9 @@ local function loops(body)
    body = body:gsub('%f[%w]X%f[%W]', 'read_x(q, b)'):gsub('%f[%w]Y%f[%W]', 'read_y(u, c)')
    local parts = { BODY = body, READS = tostring(body:find('read_[xy]%(p') ~= nil),
       WRITES = tostring(body:find('%f[%w]p%f[%W]') ~= nil) }
-   return compiled.from_text(LOOPS:gsub('%u%u%u%u+', parts), 'torch.few')(in_rows, room, gather, scatter, few, plan, count, is_contiguous,
-      same_size, turns, steps1, steps2, steps3, bit.tobit, math.abs, math.sqrt, math.floor, math.ceil, math.exp, math.log,
-      math.sin, math.cos, math.tanh)
+   return compiled.from_text(LOOPS:gsub('%u%u%u%u+', parts), 'torch.few')(in_rows, room, gather, scatter, few, plan_all, is_contiguous,
+      turns, steps1, steps2, steps3, bit.tobit, math.abs, math.sqrt, math.floor, math.ceil, math.exp, math.log, math.sin,
+      math.cos, math.tanh)
 end
 
 -- Whole numbers are computed with as C does: in 64 bits, of which as many as there is room for are kept.
@@ -293,16 +313,6 @@ compiled.on_first_use(function()
       if types[code].whole then make_set_loop(types[code]) end
    end
 end)
-
--- A contiguous tensor seen with the sizes of another of as many elements.
-local function reshaped(t, like)
-   local view, stride = { T = t.T, S = t.S, off = t.off, nd = like.nd }, 1
-   for d = 2 * like.nd - 1, 1, -2 do
-      view[d], view[d + 1] = like[d], stride
-      stride = stride * like[d]
-   end
-   return view
-end
 
 function few.copy(r, t, n)
    local R, T = r.T, t.T

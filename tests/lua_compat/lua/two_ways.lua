@@ -215,6 +215,18 @@ local function criterions(T)
    end
 end
 
+-- Tensors of as many elements in other sizes.
+local function other_sizes(T)
+   local a, b, c = random(1, 4), random(1, 4), random(1, 4)
+   local x, y = torch.randn(a, 2 * b, c):type(T):narrow(2, 2, b), torch.randn(a * b, c):type(T)
+   local z = torch.randn(c, a * b):type(T):t()
+   both_ways(T .. ' other sizes', function()
+      local sums = torch.add(x, y)
+      return sums, x:clone():cmul(y), y:clone():cmul(x), torch.cmul(y, x), torch.add(y:view(a, b, c), 0.5, z),
+         torch.randn(2 * a, b, c):type(T):narrow(1, 1, a):cmul(y), z:clone():add(x), torch.cmul(z, y:view(b, c, a))
+   end)
+end
+
 local function transfers(T)
    local x = sample(T, random(1, 4))
    local y = torch.randn(x:size()):type(T)
@@ -479,6 +491,7 @@ for _ = 1, rounds do
       borders(TYPES[k])
       normalizations(TYPES[k])
       sequences(TYPES[k])
+      other_sizes(TYPES[k])
       transfers(TYPES[k])
    end
 end
