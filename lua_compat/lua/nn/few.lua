@@ -8,6 +8,7 @@ local vectors = require 'torch.vectors'
 local memory = require 'torch.memory'
 local few = require 'torch.few'
 local kernels = require 'torch.kernels'
+local rectifiers = require 'nn.few.rectifiers'
 
 local count, is_contiguous, same_size, resize_as = memory.count, memory.is_contiguous, memory.same_size, memory.resize_as
 local tonumber, place, exp, log = tonumber, few.place, math.exp, math.log
@@ -125,13 +126,13 @@ end
 
 -- Transfer functions of which Lua's result is the same but for the last bit; v: the one parameter.
 local forward = {
-   threshold = few.pointwise('X <= v and 0 or X'),
+   threshold = rectifiers.threshold, leaky_relu = rectifiers.leaky,
    square = few.pointwise('X * X'),
    sigmoid = few.functions.sigmoid, tanh = few.functions.tanh, exp = few.functions.exp, log = few.functions.log,
 }
 local MOST_OF_GRADIENT = 4 -- times few.LIMIT elements: PyTorch's gradient is a new tensor, which is then copied
 local backward = {
-   threshold = few.pointwise('X <= v and 0 or Y', false, MOST_OF_GRADIENT),
+   threshold = rectifiers.threshold, leaky_relu = rectifiers.leaky,
    sigmoid = few.pointwise('Y * ((1 - X) * X)', false, MOST_OF_GRADIENT),
    tanh = few.pointwise('Y * (1 - X * X)', false, MOST_OF_GRADIENT),
    square = few.pointwise('2 * Y * X', false, MOST_OF_GRADIENT),
@@ -148,7 +149,7 @@ end
 
 local function transfer_gradient(gradient, x, grad_output, name, limit)
    local f, n = backward[name], count(x)
-   if not f or gradient.T ~= x.T or not x.T.real or n > MOST_OF_GRADIENT * few.LIMIT or n == 0 or not same_size(x, grad_output) then
+   if not f or gradient.T ~= x.T or not x.T.real or n == 0 or n > MOST * few.LIMIT or not same_size(x, grad_output) then
       return false
    end
    resize_as(gradient, x)

@@ -121,9 +121,9 @@ function blas.copy(routine, n_numbers, x, x_step, y, y_step)
    routine.copy(n, x, lda, y, ldb)
 end
 
--- Adds the n numbers at x to those at y.
-function blas.add(routine, n_numbers, x, y)
-   n[0], lda[0], routine.alpha[0] = n_numbers, 1, 1
+-- Adds alpha (nil: 1) times the n numbers at x to those at y.
+function blas.add(routine, n_numbers, x, y, alpha)
+   n[0], lda[0], routine.alpha[0] = n_numbers, 1, alpha or 1
    routine.axpy(n, routine.alpha, x, lda, y, lda)
 end
 

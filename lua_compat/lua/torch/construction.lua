@@ -4,6 +4,7 @@ local types = require 'torch.types'
 local memory = require 'torch.memory'
 local errors = require 'torch.errors'
 local tensors = require 'torch.tensor'
+local few = require 'torch.few'
 local pointwise = require 'torch.pointwise'
 local overloads = require 'torch.overloads'
 local python = require('th.python').functions
@@ -230,6 +231,20 @@ define('cat', {
    end,
 })
 
+-- Writes t as many times to r as `times` says, where Lua can: both are seen as the times and the size of each dimension in turn.
+local function repeat_in_lua(r, t, times, nd)
+   local of_r, of_t, skipped = memory.copy_view(r), memory.copy_view(t), nd - t.nd
+   of_r.nd, of_t.nd = 2 * nd, 2 * nd
+   for d = 1, nd do
+      local k = d - skipped
+      local size, step = k >= 1 and t[2 * k - 1] or 1, k >= 1 and t[2 * k] or 0
+      local at = 4 * d - 3
+      of_r[at], of_r[at + 1], of_r[at + 2], of_r[at + 3] = times[d], r[2 * d] * size, size, r[2 * d]
+      of_t[at], of_t[at + 1], of_t[at + 2], of_t[at + 3] = times[d], 0, size, step
+   end
+   return few.copy(of_r, of_t, count(r))
+end
+
 -- result:repeatTensor(tensor, times...) or tensor:repeatTensor(times...)
 local function repeat_tensor(result, tensor, ...)
    if type(tensor) == 'number' or tensors.is_long_storage(tensor) then
@@ -247,7 +262,7 @@ local function repeat_tensor(result, tensor, ...)
       sizes[d] = times[d] * (k >= 1 and t[2 * k - 1] or 1)
    end
    resize(r, nd, sizes)
-   if count(r) > 0 then python.repeat_tensor(handle(r), handle(t), unpack(times, 1, nd)) end
+   if count(r) > 0 and not repeat_in_lua(r, t, times, nd) then python.repeat_tensor(handle(r), handle(t), unpack(times, 1, nd)) end
    return result
 end
 

@@ -5,6 +5,7 @@ local memory = require 'torch.memory'
 local errors = require 'torch.errors'
 local tensors = require 'torch.tensor'
 local few = require 'torch.few'
+local blas = require 'torch.blas'
 local overlapping = require 'torch.overlapping'
 local overloads = require 'torch.overloads'
 local python = require('th.python').functions
@@ -88,15 +89,28 @@ local function with_tensor(kernel, expression, names)
    end
 end
 
+-- r = t + v * s of n elements, more than few, by BLAS, where that rounds as PyTorch does: v is 1 or -1.
+local MOST_ADDED = 2 ^ 16 -- elements; for more, several threads are faster
+local function add_by_blas(r, t, v, s, n)
+   if n > MOST_ADDED or few.LIMIT == 0 or v ~= 1 and v ~= -1 or t.T ~= r.T or s.T ~= r.T then return false end
+   if not (is_contiguous(r) and is_contiguous(t) and is_contiguous(s)) then return false end
+   if s.S == r.S and r.off < s.off + n and s.off < r.off + n then return false end
+   local routine = blas.of_rows(r.T)
+   if not routine or t ~= r and not few.copy(r, t, n) then return false end
+   blas.add(routine, n, s.S.p + s.off, r.S.p + r.off, v)
+   return true
+end
+
 -- r = f(t, v, s)
-local function with_scaled_tensor(kernel, expression)
+local function with_scaled_tensor(kernel, expression, of_more)
    local compute = in_lua(expression, true)
+   of_more = of_more or never
    local function in_python(r, t, s, v) python[kernel](handle(r), handle(t), v, handle(s)) end
    return function(r, t, v, s)
       resize_as(r, t)
       check_counts(r, t, s)
       local n = count(t)
-      if n > 0 and not compute(r, t, s, v, n) then
+      if n > 0 and not compute(r, t, s, v, n) and not of_more(r, t, v, s, n) then
          s = shaped_like(r, s)
          if r == t and overlapping.kind(r) == 'repeated' then
             in_python(r, t, s, v)
@@ -164,7 +178,7 @@ define('zero', { 'o', function(r) fill(r, 0) end }, all_types)
 
 -- Arithmetic
 
-local add_scaled = with_scaled_tensor('add_scaled', 'X + v * Y')
+local add_scaled = with_scaled_tensor('add_scaled', 'X + v * Y', add_by_blas)
 local add_scalar = with_scalar('add_scalar', 'X + v')
 pointwise.add_scaled, pointwise.add_scalar = add_scaled, add_scalar
 pointwise.mul = with_scalar('mul', 'X * v')

@@ -231,10 +231,18 @@ local function transfers(T)
    local x = sample(T, random(1, 4))
    local y = torch.randn(x:size()):type(T)
    if random(1, 2) == 1 and x:dim() > 1 then y = y:transpose(1, 2):clone():transpose(1, 2) end
-   for name, arguments in pairs{ ReLU = {}, Threshold = { random(-1, 1), random(0, 1) }, Sigmoid = {}, Tanh = {}, Square = {} } do
+   for name, arguments in pairs{ ReLU = {}, LeakyReLU = { random(-1, 2) * 0.3 }, Threshold = { random(-1, 1), random(0, 1) }, Sigmoid = {}, Tanh = {}, Square = {} } do
       both_ways(('%s %s'):format(T, name), function()
          local module = nn[name](unpack(arguments)):type(T)
          return module:forward(x), module:backward(x, y)
+      end)
+   end
+   local numbers = { 0 / 0, -(0 / 0), 1 / 0, -1 / 0, 0, -0, 1e-310, -1e-310, 1e-40, -1e-40, 1e-300, -1e-300, 3, -3, 1e38, -1e38 }
+   local special = torch.Tensor(numbers):type(T)
+   for _, name in ipairs{ 'ReLU', 'LeakyReLU' } do
+      both_ways(('%s %s of unusual numbers'):format(T, name), function()
+         local module = nn[name]():type(T)
+         return module:forward(special), module:updateGradInput(special, special:clone():fill(0.5))
       end)
    end
    both_ways(T .. ' in place', function()
@@ -413,6 +421,20 @@ local function lookup(T)
    end
 end
 
+-- More than few elements, and tensors repeated
+local function of_many(T)
+   local n = random(2000, 9000)
+   local x, y = torch.randn(n):type(T), torch.randn(n):type(T)
+   same_bits(T .. ' sums of many', function()
+      return { x:clone():add(y), x:clone():add(-1, y), x + y, x - y, x:clone():narrow(1, 1, 2500 < n and 2500 or n):add(y:narrow(1, 1, 2500 < n and 2500 or n)),
+         x:clone():narrow(1, 2, 1990):add(y:narrow(1, 1, 1990)) }
+   end)
+   local t = sample(T, random(1, 3))
+   local times = torch.LongStorage(t:dim() + random(0, 1))
+   for d = 1, #times do times[d] = random(1, 3) end
+   both_ways(T .. ' repeatTensor', function() return t:repeatTensor(times), torch.Tensor():type(T):repeatTensor(t, times) end)
+end
+
 local function element_by_element(T)
    local floating = FLOATING[T]
    local t = sample(T, random(1, 4))
@@ -483,6 +505,7 @@ for _ = 1, rounds do
       batched_products(TYPES[k])
       larger_products(TYPES[k])
       functions_of_many(TYPES[k])
+      of_many(TYPES[k])
       criterions(TYPES[k])
       lookup(TYPES[k])
       soft_maxima(TYPES[k])
