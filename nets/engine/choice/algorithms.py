@@ -167,6 +167,11 @@ def undivided(name: str) -> str:
     return re.sub(r"\((sum )?by \w+\)$|, (sum )?by \w+(?=\)$)", "", name)
 
 
+def is_compiled(name: str) -> bool:
+    """Returns whether compiled code does all the work, so that an inference plan needs no Python for it."""
+    return re.search(r"\b(compiled|panels|windows|dots)\)$", undivided(name)) is not None
+
+
 def _as_product(make: "Callable[[Memory], MatrixProduct]", shape: ConvolutionShape, memory: Memory) -> Kernel:
     if shape.is_pointwise:
         return PointwiseConvolution(make(memory))
@@ -260,6 +265,8 @@ def worth_timing(found: Mapping[str, KernelMaker], few_rows: bool) -> dict[str, 
     def surpassed(name: str) -> bool:
         if any(better in plain for better in _SURPASSED.get(undivided(name), ())):
             return True
+        if undivided(name) in ("mm", "mm(onednn)") and "mm(panels)" in plain and not few_rows:
+            return True  # the way to it takes longer than what it may gain with few columns
         if is_bilinear(name) and _named(undivided(name), "compiled") in plain:
             return True
         if undivided(name).endswith(", compiled)") and f"{undivided(name)[:-10]}, panels)" in plain:

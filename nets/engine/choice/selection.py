@@ -125,11 +125,13 @@ class Selection:
         made: dict[str, Kernel] = {}
         kernels: Kernels = {}
         for phase, found in allowed.items():
-            # A kernel that another phase has costs no memory: neither buffers nor copies of the weight.
+            # A kernel that another phase has costs no memory: neither buffers nor copies of the weight. On
+            # the way to one that is not compiled an inference plan loses some 50 us, which no timing shows.
+            preferred = set(filter(algorithms.is_compiled, found)) if self.for_inference else set(made)
             name = self._tuner.choose(
                 timed.key(phase),
                 timed.runs(phase, found),
-                made,
+                preferred,
                 Question(quick.key(phase) + ", quick", quick.runs(phase, found)),
                 Features(
                     f"{work.kind} {phase in work.divided} {self.dtype} {phase}",
@@ -170,14 +172,15 @@ class _Timed:
         self.batch = selection.timed_batch(work, effort, names)
         self._selection = selection
         self._work = work
-        self._trial = Trial(work.sizes(self.batch), selection.dtype)
+        self._trial = Trial(work.sizes(self.batch), selection.dtype, selection.for_inference)
 
     def key(self, phase: str) -> str:
         """Returns what the timings are kept under."""
         work, selection = self._work, self._selection
         shared = f" by {selection.workers.count} workers" if phase in work.divided else ""
         dtype = str(selection.dtype).removeprefix("torch.")
-        return f"{work.name}{shared} batch {self.batch} {dtype} {phase}"
+        alone = ", inference" if selection.for_inference else ""
+        return f"{work.name}{shared} batch {self.batch} {dtype} {phase}{alone}"
 
     def runs(self, phase: str, found: Collection[str]) -> Candidates:
         """Returns the candidates of ``found``, each with what prepares a run of it."""
@@ -190,9 +193,15 @@ class _Timed:
 
 
 class Trial:
-    """Prepares timed runs of a layer's phases, on numbers and in memory of its own."""
+    """Prepares timed runs of a layer's phases, on numbers and in memory of its own.
 
-    def __init__(self, sizes: tuple[tuple[int, ...], ...], dtype: torch.dtype) -> None:
+    ``for_inference``: the forward pass with a bias and a ReLU, as most layers have them there.
+    """
+
+    def __init__(
+        self, sizes: tuple[tuple[int, ...], ...], dtype: torch.dtype, for_inference: bool = False
+    ) -> None:
+        self._for_inference = for_inference
         self._sizes = sizes
         self._dtype = dtype
         self._memory = Memory()
@@ -206,7 +215,8 @@ class Trial:
         x, out, weight = self._operands
         kernel = make(self._memory)
         if phase == FORWARD:
-            return lambda: kernel.forward(x, weight, None, out, False)
+            bias = weight.new_zeros(len(weight)) if self._for_inference else None
+            return lambda: kernel.forward(x, weight, bias, out, self._for_inference)
         if phase == INPUT_GRADIENT:
             return lambda: kernel.input_gradient(out, weight, x)
         total = torch.zeros_like(weight)

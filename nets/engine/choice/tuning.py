@@ -28,7 +28,8 @@ from nets.engine.choice.experience import Experience, Features
 from nets.engine.user_cache import make_folder, read_own, replace_whole, user_cache
 
 VERSION = 8
-_SLOWER_IS_OUT = 1.3  # after its first timed run, a candidate this much slower than the best one is dropped
+_SLOWER_IS_OUT = 1.3  # after its first timed run, a candidate this much slower than the best one is dropped,
+_SHORT = 1.0  # unless that run took less ms: then it may have been anything else
 _PREFERENCE = 0.1
 _SECONDS_PER_CANDIDATE = 0.5
 _TRIES = 4
@@ -259,7 +260,8 @@ def _time_one(name: str, prepare: Prepare, times: dict[str, float], repeats: int
             taken = _milliseconds(run)
             times[name] = min(times[name], taken)
             spent = time.perf_counter() - started
-            if taken > _SLOWER_IS_OUT * min(times.values()) or spent > _SECONDS_PER_CANDIDATE:
+            slow = taken > max(_SHORT, _SLOWER_IS_OUT * min(times.values()))
+            if slow or spent > _SECONDS_PER_CANDIDATE:
                 break
     except (MemoryError, RuntimeError) as error:
         if not isinstance(error, MemoryError) and "alloc" not in str(error):

@@ -117,7 +117,10 @@ __attribute__((noinline)) static void put_part(const vector *sums, long vectors,
             put(out + i * out_row + j, sums[i * vectors + j / LANES], j, least(LANES, columns - j), how);
 }
 
-enum { LINE = 64 / sizeof(REAL) };      /* of a cache */
+enum {
+    LINE = 64 / sizeof(REAL),   /* of a cache */
+    TALL = 2 * ROWS,            /* rows that are summed together where there are few columns */
+};
 
 /* Where the numbers lie that the next blocks of rows will need, for the caches: seen from a, and panel. */
 typedef struct {
@@ -139,8 +142,8 @@ INLINE const REAL *row_of(const products_job *job, const REAL *a, long row) {
 INLINE void multiply(const products_job *job, const REAL *a, long first, const REAL *panel, stretch part, REAL *out,
                      int rows, int vectors, int whole, long there, long columns, finish how, ahead next) {
     vector sums[ROWS * VECTORS];
-    const REAL *row[ROWS];
-    UNROLL(8)
+    const REAL *row[TALL];
+    UNROLL(12)
     for (int i = 0; i < rows; i++) {
         /* Beyond the last row it once more, not stored. */
         row[i] = row_of(job, a, first + (whole ? i : least(i, there - 1)));
@@ -154,14 +157,14 @@ INLINE void multiply(const products_job *job, const REAL *a, long first, const R
         const long offset = part.offsets[run];
         for (long from = 0; from < part.length; from += LINE) {
             const long to = least(from + LINE, part.length);
-            UNROLL(8)
+            UNROLL(12)
             for (int i = 0; i < rows; i++) __builtin_prefetch(row[i] + next.rows + offset + from);
             for (long k = from; k < to; k++, panel += PANEL, next.panel += LINE - PANEL) {
                 vector right[VECTORS];
                 __builtin_prefetch(panel + next.panel);
                 UNROLL(8)
                 for (int j = 0; j < vectors; j++) right[j] = *(const vector *)(panel + j * LANES);
-                UNROLL(8)
+                UNROLL(12)
                 for (int i = 0; i < rows; i++) {
                     const REAL left = row[i][offset + k * job->a_inner];
                     UNROLL(8)
@@ -174,26 +177,39 @@ INLINE void multiply(const products_job *job, const REAL *a, long first, const R
         put_part(sums, vectors, out, job->out_row, there, columns, how);
         return;
     }
-    UNROLL(8)
+    UNROLL(12)
     for (int i = 0; i < rows; i++)
         UNROLL(8)
         for (int j = 0; j < vectors; j++)
             put(out + i * job->out_row + j * LANES, sums[i * vectors + j], j * LANES, LANES, how);
 }
 
-/* So many vectors of columns. rest: whether other packed numbers follow those of this panel. */
+/* What the blocks behind the one that starts at row i will need. rest: whether other packed numbers follow those of
+   this panel; each of the first blocks fetches a part of the next one. */
+INLINE ahead after(const products_job *job, long i, long block, long rows, long inner, int rest) {
+    const long fetched = i / block * LINE * inner;
+    return (ahead){
+        job->a_inner == 1 && i + block < rows ? block * job->a_row : 0,
+        rest && fetched < inner * PANEL ? inner * PANEL + fetched : 0,
+    };
+}
+
+/* So many vectors of columns. */
 INLINE void multiply_vectors(const products_job *job, const REAL *a, long first, const REAL *panel, stretch part,
                              REAL *out, long rows, int vectors, long columns, finish how, int rest) {
     const int whole = columns % LANES == 0;
     const long inner = part.runs * part.length;
-    for (long i = 0; i < rows; i += ROWS, out += ROWS * job->out_row) {
+    long i = 0;
+    if (2 * vectors <= VECTORS) {
+        for (; i + TALL <= rows; i += TALL, out += TALL * job->out_row) {
+            const ahead next = after(job, i, TALL, rows, inner, rest);
+            if (whole) multiply(job, a, first + i, panel, part, out, TALL, vectors, 1, TALL, columns, how, next);
+            else multiply(job, a, first + i, panel, part, out, TALL, vectors, 0, TALL, columns, how, next);
+        }
+    }
+    for (; i < rows; i += ROWS, out += ROWS * job->out_row) {
         const long there = least(ROWS, rows - i);
-        /* Each of the first blocks fetches a part of the next panel. */
-        const long fetched = i / ROWS * LINE * inner;
-        const ahead next = {
-            job->a_inner == 1 && i + ROWS < rows ? ROWS * job->a_row : 0,
-            rest && fetched < inner * PANEL ? inner * PANEL + fetched : 0,
-        };
+        const ahead next = after(job, i, ROWS, rows, inner, rest);
         switch (whole ? there : 0) {
 #define COUNT(ROWS_THERE)                                                                                          \
     case ROWS_THERE:                                                                                               \
