@@ -70,6 +70,12 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--threads", type=positive, default=2)
     parser.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32")
     parser.add_argument("--clock", choices=("wall", "cpu"), default="wall")
+    parser.add_argument(
+        "--tuning",
+        choices=("quick", "thorough"),
+        default="thorough",
+        help="quick times most candidates once, here without a limit of seconds",
+    )
     parser.add_argument("--tuning-file", type=Path, help="instead of the one in the user's cache folder")
     parser.add_argument("--torch7", metavar="COMMAND", help="runs a legacy script (OverFeat) under Torch7")
     parser.add_argument("--json", type=Path, metavar="FILE", help="writes every figure to FILE")
@@ -220,7 +226,14 @@ def work(pipe: Connection, peer: str, net: str, batch: int, options: argparse.Na
     else:
         from nets.engine import compile
 
-        phases = compile(module, tuple(x.shape), peer, tuning_file=options.tuning_file)
+        phases = compile(
+            module,
+            tuple(x.shape),
+            peer,
+            tuning_file=options.tuning_file,
+            tuning=options.tuning,
+            tuning_seconds=float("inf"),
+        )
         report = phases.report().as_dict()
     prepared = time.perf_counter() - started
     phases.zeroGradParameters()
