@@ -93,7 +93,10 @@ _LOSSES = {
 
 
 def elementwise_loss(x: Tensor, target: Tensor, name: str, average: bool) -> float:
-    """Returns the sum, or mean, of a function of each element of input and target."""
+    """Returns the sum, or mean, of a function of each element of input and target; of halves in floats,
+    as cunn computes it."""
+    if x.dtype == torch.float16:
+        x, target = x.float(), target.float()
     values = _LOSSES[name][0](x, target.reshape(x.shape)).double()
     return (values.mean() if average else values.sum()).item()
 
