@@ -21,6 +21,11 @@ def _available(dtype: torch.dtype) -> bool:
     return torch.backends.mkldnn.is_available() and dtype in (torch.float32, torch.bfloat16)
 
 
+def has_convolution(dtype: torch.dtype) -> bool:
+    """Returns whether PyTorch's own convolution of such numbers is oneDNN's."""
+    return _available(dtype)
+
+
 def has_packed_weights(dtype: torch.dtype) -> bool:
     """Returns whether this build of PyTorch can keep a convolution's weight in oneDNN's own layout."""
     return _available(dtype) and hasattr(torch.ops.mkldnn, "_reorder_convolution_weight")

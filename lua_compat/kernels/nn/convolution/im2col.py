@@ -14,6 +14,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from lua_compat.kernels.nn.convolution import operators
 from lua_compat.kernels.workspace import Workspace
 from nets.engine.choice.algorithms import linear_candidates
 from nets.engine.kernels import onednn
@@ -31,6 +32,10 @@ _WEIGHTS_WORTH_TIMING = 1_000_000
 _TIMED_WORK = 12_000_000_000
 # Of images, before and after, that are copied at once: few enough for a shared last-level cache.
 _COPIED_BYTES = 16 << 20
+# Of images before or after a convolution by oneDNN, whose results come in fresh memory: less is used again.
+_RESULT_BYTES = 512 << 10
+# Planes that oneDNN computes with at once.
+_BLOCK = 16
 
 
 class Im2col:
@@ -251,6 +256,29 @@ def _planes_last(images: Tensor) -> Tensor:
     return images.permute(0, 2, 3, 1)
 
 
+class Direct(Im2col):
+    """oneDNN's convolution, on some images at a time: it lays them out in blocks of planes by itself."""
+
+    def _pieces(self) -> list[slice]:
+        _, *one = self.shape.output_shape
+        _, *before = self.shape.input_shape
+        bytes_ = max(math.prod(one), math.prod(before)) * self.shape.dtype.itemsize
+        return runs(self.shape.batch, max(1, min(self.shape.batch, _RESULT_BYTES // bytes_)))
+
+    def forward(self, x: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor) -> None:
+        for images in self._pieces():
+            operators.forward(self.shape, x[images], weight, bias, out[images])
+
+    def input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:
+        for images in self._pieces():
+            # of the input only the sizes count
+            operators.input_gradient(self.shape, grad_in[images], grad_out[images], weight, grad_in[images])
+
+    def weight_gradient(self, x: Tensor, grad_out: Tensor, grad_weight: Tensor) -> None:
+        for images in self._pieces():
+            operators.weight_gradient(self.shape, x[images], grad_out[images], grad_weight)
+
+
 class Covering(Im2col):
     """A kernel as large as its input, 1x1 on one pixel among them: one row per image, nothing to gather."""
 
@@ -271,6 +299,13 @@ class Covering(Im2col):
 Maker = Callable[[Workspace], Im2col]
 
 
+def _fills_blocks(shape: ConvolutionShape) -> bool:
+    """Tells layers whose planes fill the blocks that oneDNN computes with: it then is about twice as fast as
+    columns and BLAS, and where they do not, slower. A kernel of one pixel is a product already."""
+    planes = shape.in_channels, shape.out_channels
+    return shape.taps > 1 and all(count % _BLOCK == 0 for count in planes)
+
+
 def candidates(shape: ConvolutionShape, phase: str) -> dict[str, Maker]:
     """Ways to run one phase, the plainest first."""
     if shape.covers_input:
@@ -278,6 +313,9 @@ def candidates(shape: ConvolutionShape, phase: str) -> dict[str, Maker]:
         products = linear_candidates(shape.batch, features, shape.out_channels, shape.dtype, phase)
         return {name: _covering(shape, make) for name, make in products.items()}
     found: dict[str, Maker] = {"planar": lambda workspace: Planar(shape, workspace.memory)}
+    if onednn.has_convolution(shape.dtype):
+        direct: dict[str, Maker] = {"direct": lambda workspace: Direct(shape, workspace.memory)}
+        found = direct | found if _fills_blocks(shape) else found | direct
     if onednn.has_linear(shape.dtype):
         library = "blas" if phase == WEIGHT_GRADIENT else "onednn"
         if phase == WEIGHT_GRADIENT:
@@ -346,7 +384,7 @@ def _run(
     if len(found) > 1 and image_work >= worth_timing:
         batch = shape.batch if shape.covers_input else max(1, min(shape.batch, _TIMED_WORK // image_work))
         timed = candidates(replace(shape, batch=batch), phase)
-        key = f"planes first: {shape.describe()} batch {batch} {shape.dtype} {phase}"
+        key = f"planes first, or direct: {shape.describe()} batch {batch} {shape.dtype} {phase}"
         name = workspace.fastest(
             key, {name: partial(_prepare, trial, timed[name], workspace, batch) for name in found}
         )

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from torch import Tensor
 
-from lua_compat.kernels.nn.convolution import gpu, im2col
+from lua_compat.kernels.nn.convolution import im2col, operators
 from lua_compat.kernels.nn.sizes import argument_error, check_gradient, check_output, check_size, sizes_text
 from lua_compat.kernels.results import Out
 from lua_compat.kernels.workspace import Workspace
@@ -84,7 +84,7 @@ def spatial_convolution(
     out.resize_((count, planes, height, width)[4 - x.dim() :])
     with _contiguous(out) as target:
         if x.is_cuda:
-            gpu.forward(shape, batch, _matrix(weight), bias, _batch(target))
+            operators.forward(shape, batch, _matrix(weight), bias, _batch(target))
         else:
             im2col.forward(workspace, shape, batch, _matrix(weight), bias, _batch(target))
 
@@ -109,7 +109,7 @@ def spatial_convolution_grad_input(
     gradient = _batch(grad_output).contiguous()
     with _contiguous(grad) as target:
         if x.is_cuda:
-            gpu.input_gradient(shape, _batch(x), gradient, _matrix(weight), _batch(target))
+            operators.input_gradient(shape, _batch(x), gradient, _matrix(weight), _batch(target))
         else:
             im2col.input_gradient(workspace, shape, gradient, _matrix(weight), _batch(target))
 
@@ -137,7 +137,7 @@ def spatial_convolution_grad_weight(
     with _contiguous(grad_weight) as target:
         matrix = target.view(shape.out_channels, -1)
         if x.is_cuda:
-            gpu.weight_gradient(shape, batch, scaled, matrix)
+            operators.weight_gradient(shape, batch, scaled, matrix)
         else:
             im2col.weight_gradient(workspace, shape, batch, scaled, matrix)
     if grad_bias is not None:

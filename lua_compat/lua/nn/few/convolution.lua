@@ -15,9 +15,10 @@ local g = windows.geometry
 
 local convolution = {}
 
--- Up to so many multiplications and numbers in the windows of an image Python's way to the engine's kernels costs more.
-convolution.MOST_WORK = 2 ^ 26
-convolution.MOST_NUMBERS = 2 ^ 18
+-- Up to so many multiplications, and bytes of an image and of its windows, Python's way to the engine's kernels costs more. Of
+-- floats whose planes come in blocks of 16, oneDNN convolves faster than by products of matrices.
+convolution.MOST_WORK, convolution.MOST_WORK_OF_BLOCKS = 2 ^ 26, 2 ^ 23
+convolution.MOST_BYTES = 2 ^ 22
 
 local function is_count(n) return n >= 1 and n % 1 == 0 end
 local function is_border(n) return n >= 0 and n % 1 == 0 end
@@ -42,9 +43,10 @@ local function prepare(weight, outputs, images, planes, height, width, rows, col
    if not routine then return nil end
    if not windows.set(T.size, images, planes, height, width, rows, columns, kh, kw, dh, dw, ph, pw, lh, lw) then return nil end
    -- With what lies between rows of windows, and in borders.
-   local numbers = g.length * g.run
-   if numbers > convolution.MOST_NUMBERS or images * outputs * numbers > convolution.MOST_WORK then return nil end
-   if outputs * g.run > convolution.MOST_NUMBERS or g.image > convolution.MOST_NUMBERS then return nil end
+   local numbers, most = g.length * g.run, convolution.MOST_BYTES / T.size
+   local in_blocks = T.size == 4 and planes % 16 == 0 and outputs % 16 == 0 and g.taps > 1
+   if images * outputs * numbers > (in_blocks and convolution.MOST_WORK_OF_BLOCKS or convolution.MOST_WORK) then return nil end
+   if numbers > most or outputs * g.run > most or g.image > most then return nil end
    return routine
 end
 

@@ -11,7 +11,7 @@ from tests.helpers.commands import run_th
 
 def test_the_gpu_s_convolutions_agree_with_the_cpu_s() -> None:
     """The convolutions for a GPU run anywhere: here they are compared with im2col."""
-    from lua_compat.kernels.nn.convolution import gpu, im2col
+    from lua_compat.kernels.nn.convolution import im2col, operators
     from lua_compat.kernels.workspace import Workspace
     from nets.engine.shapes import ConvolutionShape
 
@@ -20,13 +20,13 @@ def test_the_gpu_s_convolutions_agree_with_the_cpu_s() -> None:
     batch, height, width, planes = shape.output_shape
     grad_out, workspace = torch.randn(batch, planes, height, width).double(), Workspace()
     outs = [torch.empty_like(grad_out) for _ in range(2)]
-    gpu.forward(shape, x, weight, bias, outs[0])
+    operators.forward(shape, x, weight, bias, outs[0])
     im2col.forward(workspace, shape, x, weight, bias, outs[1])
     grads = [torch.empty_like(x) for _ in range(2)]
-    gpu.input_gradient(shape, x, grad_out, weight, grads[0])
+    operators.input_gradient(shape, x, grad_out, weight, grads[0])
     im2col.input_gradient(workspace, shape, grad_out, weight, grads[1])
     sums = [torch.ones_like(weight) for _ in range(2)]
-    gpu.weight_gradient(shape, x, grad_out, sums[0])
+    operators.weight_gradient(shape, x, grad_out, sums[0])
     im2col.weight_gradient(workspace, shape, x, grad_out, sums[1])
     for ours, theirs in (outs, grads, sums):
         torch.testing.assert_close(ours, theirs)

@@ -1,4 +1,4 @@
-"""Convolution of images by PyTorch's own kernels: cuDNN's or CUDA's, for tensors on a GPU.
+"""Convolution of images by PyTorch's own operators: cuDNN's or CUDA's on a GPU, oneDNN's on a CPU.
 
 ``x`` and the gradients are (batch, plane, height, width), ``weight`` (output plane, input plane * taps).
 """
