@@ -133,12 +133,12 @@ class LegacyRun:
             return
         self.progress.start("warm-up", preparing=True)
         with recorded_kernels(self.workload.module) as kernels:
-            work()
+            first = run_loop(work, 1, self.clock)
         self.kernels = dict(kernels)
         if self.processes.world_size > 1:  # every process must do the same number of passes
             work()
         else:
-            warm_up(work, self.clock)
+            warm_up(work, self.clock, before=[first.ms_per_pass])
 
     def time_engine(self) -> None:
         """Times the engine's layers, after all figures, where --backend asks for its report."""

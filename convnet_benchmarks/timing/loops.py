@@ -2,7 +2,7 @@
 
 import itertools
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -231,14 +231,20 @@ def watched_loop(
 
 
 def warm_up(
-    work: Callable[[], object], clock: Clock, *, fewest: int = 2, most: int = 10, most_seconds: float = 5.0
+    work: Callable[[], object],
+    clock: Clock,
+    *,
+    before: Sequence[float] = (),
+    fewest: int = 2,
+    most: int = 10,
+    most_seconds: float = 5.0,
 ) -> int:
     """Repeats ``work`` until it stops getting faster (autotuner, allocator, caches); returns how many
-    passes it took.
+    passes it took. ``before``: ms of passes that have been done for it already; they count.
     """
     begin = time.perf_counter()
-    best = float("inf")
-    for done in range(1, most + 1):
+    best = min(before, default=float("inf"))
+    for done in range(len(before) + 1, most + 1):
         ms = run_loop(work, 1, clock).ms_per_pass
         if done >= fewest and (ms > 0.95 * best or time.perf_counter() - begin > most_seconds):
             return done

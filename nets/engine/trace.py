@@ -298,7 +298,9 @@ def _run(
             # Not leaves, which autograd does not let a call change in place.
             given.update((index, leaf.view_as(leaf)) for index, leaf in leaves.items())
             versions = [tensor._version for tensor in given.values()]
-            found = call(*map_leaves(args, fill), **map_leaves(kwargs, fill))
+            found = _convolved(call, args, given)
+            if found is None:
+                found = call(*map_leaves(args, fill), **map_leaves(kwargs, fill))
     except (RuntimeError, TypeError, ValueError, IndexError) as error:
         raise CompileError(f"{name}: {error}") from error
     if not in_place and versions != [tensor._version for tensor in given.values()]:
@@ -318,6 +320,28 @@ def _run(
     return found.detach(), in_place, reshapes, parameters
 
 
+def _convolved(call: Callable[..., Any], args: Any, given: dict[int, Tensor]) -> Tensor | None:
+    """Returns zeros in the shape of a plain convolution's result, or None for another call or one that may
+    fail. Convolutions are most of the time of a trace, and only shapes are wanted."""
+    if type(call) is not nn.Conv2d or hook_within(call) or isinstance(call.padding, str):
+        return None
+    if len(args) != 1 or not isinstance(args[0], Slot):
+        return None
+    x, weight = given[args[0].index], call.weight
+    plain = isinstance(weight, Parameter) and (call.bias is None or isinstance(call.bias, Parameter))
+    if not plain or x.dim() not in (3, 4) or (x.dtype, x.device) != (weight.dtype, weight.device):
+        return None
+    sizes = [
+        (size + 2 * pad - dilation * (kernel - 1) - 1) // stride + 1
+        for size, pad, dilation, kernel, stride in zip(
+            x.shape[-2:], call.padding, call.dilation, call.kernel_size, call.stride, strict=True
+        )
+    ]
+    if x.shape[-3] != call.in_channels or min(sizes) < 1:
+        return None
+    return x.new_zeros((*x.shape[:-3], call.out_channels, *sizes))
+
+
 def _has_legacy_hook(call: Callable[..., Any]) -> bool:
     return isinstance(call, nn.Module) and any(map(has_legacy_hook, call.modules()))
 
@@ -335,7 +359,9 @@ def _reshapes(leaf: Tensor, found: Tensor) -> bool:
     if not same:
         return False
     probe = torch.rand_like(found)
-    (gradient,) = torch.autograd.grad(found, leaf, probe, allow_unused=True)
+    # The gradient of a number: PyTorch loads sympy, half a second, when it is given others.
+    with torch.enable_grad():
+        (gradient,) = torch.autograd.grad((found * probe).sum(), leaf, allow_unused=True)
     return gradient is not None and torch.equal(gradient.reshape(-1), probe.reshape(-1))
 
 

@@ -1,0 +1,57 @@
+import random
+
+import pytest
+import torch
+from torch import nn
+from torch.nn.utils import parametrizations
+
+from nets.engine.trace import CompileError, trace
+from tests.helpers.commands import run_python
+
+
+def test_the_shapes_of_convolutions_are_those_that_they_make() -> None:
+    draw = random.Random(5)
+    for _ in range(60):
+        kernel, stride, padding, dilation = (
+            tuple(draw.randint(low, high) for _ in range(2)) for low, high in ((1, 4), (1, 3), (0, 2), (1, 2))
+        )
+        groups = draw.choice([1, 2])
+        layer = nn.Conv2d(4, 6, kernel, stride, padding, dilation, groups, draw.random() < 0.5)  # type: ignore[arg-type]
+        shape = (4, draw.randint(7, 12), draw.randint(7, 12))
+        x = torch.zeros(shape if draw.random() < 0.3 else (draw.randint(1, 3), *shape))
+        assert trace(layer, x).shapes == [tuple(x.shape), tuple(layer(x).shape)]
+
+
+@pytest.mark.parametrize(
+    ("layer", "shape"),
+    [
+        (nn.Conv2d(3, 4, 3), (1, 2, 8, 8)),
+        (nn.Conv2d(3, 4, 3), (1, 3, 2, 8)),
+        (nn.Conv2d(3, 4, 3).double(), (1, 3, 8, 8)),
+        (nn.Conv2d(3, 4, 3), (3, 8)),
+    ],
+)
+def test_a_convolution_that_fails_says_why(layer: nn.Module, shape: tuple[int, ...]) -> None:
+    with pytest.raises(RuntimeError) as expected:
+        layer(torch.zeros(shape))
+    with pytest.raises(CompileError) as found:
+        trace(layer, torch.zeros(shape))
+    assert str(expected.value) in str(found.value)
+
+
+def test_a_convolution_whose_weight_is_computed_is_run_as_it_is() -> None:
+    layer = parametrizations.weight_norm(nn.Conv2d(2, 3, 3))
+    (operation,) = trace(layer, torch.zeros(1, 2, 5, 5)).operations
+    assert set(operation.parameters) == set(layer.parameters())
+
+
+def test_what_keeps_its_elements_in_order_is_known_without_loading_sympy() -> None:
+    """Half a second of a first run."""
+    code = """
+import sys, torch
+from torch import nn
+from nets.engine.trace import trace
+found = trace(nn.Sequential(nn.Conv2d(2, 3, 3), nn.Flatten(), nn.Linear(27, 2)), torch.zeros(1, 2, 5, 5))
+print([operation.reshapes for operation in found.operations], "sympy" in sys.modules)
+"""
+    assert run_python("-c", code).stdout.split("\n")[0] == "[False, True, False] False"
