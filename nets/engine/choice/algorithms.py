@@ -28,7 +28,7 @@ from nets.engine.kernels.matrix_product import (
 from nets.engine.kernels.strided_input_gradient import StridedInputGradient
 from nets.engine.kernels.tile_transforms import TileTransforms
 from nets.engine.kernels.windowed_product import WindowedProduct
-from nets.engine.kernels.winograd import OUTPUT_TILES, winograd
+from nets.engine.kernels.winograd import output_tiles, winograd
 from nets.engine.memory import Memory
 from nets.engine.shapes import ConvolutionShape
 from nets.engine.shared_work import ByImage, ByOutput, ShareMaker, SummedByImage
@@ -153,7 +153,8 @@ def _algorithms(shape: ConvolutionShape, phase: str, for_inference: bool) -> dic
         if phase == INPUT_GRADIENT and shape.stride != (1, 1):
             found["mm(phases)"] = partial(StridedInputGradient, inner="mm")
     found.update(_direct(shape, phase))
-    if shape.stride == (1, 1) and shape.kernel[0] == shape.kernel[1] > 1 and not shape.covers_input:
+    is_square = shape.kernel[0] == shape.kernel[1] > 1
+    if shape.stride == (1, 1) and (is_square or output_tiles(shape.kernel)) and not shape.covers_input:
         found.update(_bilinear(shape, phase, for_inference))
     return found
 
@@ -194,18 +195,18 @@ def _direct(shape: ConvolutionShape, phase: str) -> dict[str, ShareMaker]:
 
 
 def _bilinear(shape: ConvolutionShape, phase: str, for_inference: bool) -> dict[str, ShareMaker]:
-    kernel = shape.kernel[0]
     if shape.dtype is torch.bfloat16:
-        with_compiler = kernel == 3 and not compiled_products.why_not(torch.float32)
+        with_compiler = shape.kernel == (3, 3) and not compiled_products.why_not(torch.float32)
         return {
             f"winograd({tile})": partial(BilinearConvolution, transforms=winograd(tile))
             for tile in (_BFLOAT16_TILES if with_compiler else ())
         }
     by_compiler = not compiled_products.why_not(shape.dtype)
     # For larger kernels PyTorch's operators are faster at FFT.
-    tiles = OUTPUT_TILES.get(kernel, ()) if kernel == 3 or by_compiler else ()
-    transforms = [winograd(tile, kernel) for tile in tiles]
-    fourier = (fft(tile, kernel) for tile in range(2, _LARGEST_FFT_TILE - kernel + 2))
+    tiles = output_tiles(shape.kernel) if min(shape.kernel) <= 3 or by_compiler else ()
+    transforms = [winograd(tile, shape.kernel) for tile in tiles]
+    width, is_square = shape.kernel[1], shape.kernel[0] == shape.kernel[1]
+    fourier = (fft(tile, width) for tile in range(2, _LARGEST_FFT_TILE - width + 2) if is_square)
     transforms += sorted(fourier, key=lambda one: bilinear_operations(shape, one))[:2]
     found: dict[str, ShareMaker] = {
         one.name: partial(BilinearConvolution, transforms=one) for one in transforms
@@ -232,7 +233,9 @@ def _bilinear(shape: ConvolutionShape, phase: str, for_inference: bool) -> dict[
 
 def bilinear_operations(shape: ConvolutionShape, transforms: TileTransforms) -> int:
     """Counts the multiply-adds of one phase, those of the transforms' thin matrix products counted twice."""
-    tiles = math.prod(-(-size // transforms.output_tile) for size in shape.out_size)
+    tiles = math.prod(
+        -(-size // tile) for size, tile in zip(shape.out_size, transforms.output_tile, strict=True)
+    )
     by_input = transforms.input.multiply_adds * shape.in_channels
     by_output = transforms.output_adjoint.multiply_adds * shape.out_channels
     products = transforms.products * shape.in_channels * shape.out_channels

@@ -1,7 +1,7 @@
 """Bilinear convolution algorithms (Winograd, FFT) as matrix products, forward and both gradients.
 
 A bilinear algorithm computes an m x m tile of outputs from a t x t tile of inputs (t = m + k - 1) and k x k
-weights with R multiplications per pair of channels:
+weights with R multiplications per pair of channels (for a kernel of 1 x k or k x 1, tiles are lines, too):
 
     y = A ((G w) * (B d))        A: (m m, R)   G: (R, k k)   B: (R, t t)
 
@@ -42,7 +42,7 @@ FEW_TILES = 0.1
 
 
 class BilinearConvolution(Kernel):
-    """The three phases of a stride-1 convolution with a square kernel by ``transforms``.
+    """The three phases of a stride-1 convolution by ``transforms``.
 
     ``library`` is what multiplies in the transformed domain: "blas", "compiled", "onednn", or "packed", which
     is oneDNN with the transformed weight kept in its own layout, one copy for each direction. "panels" is
@@ -57,8 +57,9 @@ class BilinearConvolution(Kernel):
         library: str = "blas",
         tiles_per_piece: int | None = None,
     ) -> None:
-        if shape.stride != (1, 1) or shape.kernel != (transforms.kernel, transforms.kernel):
-            raise ValueError(f"{transforms.name} needs stride 1 and a {transforms.kernel}-wide square kernel")
+        if shape.stride != (1, 1) or shape.kernel != transforms.kernel:
+            height, width = transforms.kernel
+            raise ValueError(f"{transforms.name} needs stride 1 and a {height} x {width} kernel")
         self.shape = shape
         self.memory = memory
         self.transforms = transforms.to(ARITHMETIC[shape.dtype])

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 
-from nets.engine.kernels.tile_transforms import TileTransforms
+from nets.engine.kernels.tile_transforms import Pair, TileTransforms
 from nets.engine.kernels.tiles import Piece, TileGrid
 from nets.engine.shapes import even_share, inside, pad_into, pieces, runs, shifted, take
 
@@ -28,13 +28,16 @@ class OperatorTiles:
         self._transforms = transforms
 
     def room(self, piece: Piece) -> list[int]:
-        shape, transforms, t, m = self._grid.shape, self._transforms, self._grid.t, self._grid.m
-        tiles = self._grid.tiles_in(piece)
+        shape, transforms, grid = self._grid.shape, self._transforms, self._grid
+        tiles = grid.tiles_in(piece)
         in_step = between = 0
-        sides = ((shape.in_channels, transforms.input, t), (shape.out_channels, transforms.output_adjoint, m))
+        sides = (
+            (shape.in_channels, transforms.input, grid.input_tile),
+            (shape.out_channels, transforms.output_adjoint, grid.output_tile),
+        )
         for channels, map_, size in sides:
-            most = channels * min(tiles, self._rows_per_step(channels) * self._grid.columns)
-            in_step, between = max(in_step, size * size * most), max(between, map_.between * most)
+            most = channels * min(tiles, self._rows_per_step(channels) * grid.columns)
+            in_step, between = max(in_step, math.prod(size) * most), max(between, map_.between * most)
         (images, _), _ = next(self._steps(piece, shape.in_channels))
         padded = (images.stop - images.start) * math.prod(self._padded_size()) * shape.in_channels
         return [in_step, between, padded]
@@ -45,7 +48,7 @@ class OperatorTiles:
 
     def transform_input(self, x: Tensor, piece: Piece, values: Tensor, room: Sequence[Tensor]) -> None:
         grid, shape, (in_step, between, padded) = self._grid, self._grid.shape, room
-        m, t, channels = grid.m, grid.t, shape.in_channels
+        (m, n), (t, u), channels = grid.output_tile, grid.input_tile, shape.in_channels
         needs_padding = shape.padding != (0, 0) or self._padded_size() != shape.in_size
         for (images, rows), place in self._steps(piece, channels):
             source = x[images]
@@ -55,27 +58,27 @@ class OperatorTiles:
                     pad_into(source, x[images], shape.padding)
             image, row, column, channel = source.stride()
             windows = source.as_strided(
-                (t, t, source.shape[0], rows.stop - rows.start, grid.columns, channels),
-                (row, column, image, m * row, m * column, channel),
+                (t, u, source.shape[0], rows.stop - rows.start, grid.columns, channels),
+                (row, column, image, m * row, n * column, channel),
                 source.storage_offset() + rows.start * m * row,
             )
             tiles = take(in_step, windows.shape).copy_(windows)
-            self._transforms.input.apply(tiles.view(t * t, -1), values[:, place].flatten(1), between)
+            self._transforms.input.apply(tiles.view(t * u, -1), values[:, place].flatten(1), between)
 
     def transform_output_gradient(
         self, grad_out: Tensor, piece: Piece, values: Tensor, room: Sequence[Tensor]
     ) -> None:
-        m, width, (in_step, between, _) = self._grid.m, self._grid.columns, room
+        (m, n), width, (in_step, between, _) = self._grid.output_tile, self._grid.columns, room
         channels = self._grid.shape.out_channels
         for (images, rows), place in self._steps(piece, channels):
             covered = grad_out[images, rows.start * m : rows.stop * m]
             height = rows.stop - rows.start
-            tiles = take(in_step, (m, m, covered.shape[0], height, width, channels))
-            if covered.shape[1:3] != (height * m, width * m):
+            tiles = take(in_step, (m, n, covered.shape[0], height, width, channels))
+            if covered.shape[1:3] != (height * m, width * n):
                 tiles.zero_()  # what lies beyond the output's edge
-            for tile_part, image_part in _matching_parts(tiles, covered, m):
+            for tile_part, image_part in _matching_parts(tiles, covered, (m, n)):
                 tile_part.copy_(image_part)
-            self._transforms.output_adjoint.apply(tiles.view(m * m, -1), values[:, place].flatten(1), between)
+            self._transforms.output_adjoint.apply(tiles.view(m * n, -1), values[:, place].flatten(1), between)
 
     def make_output(
         self,
@@ -87,16 +90,16 @@ class OperatorTiles:
         room: Sequence[Tensor],
         add: bool = False,
     ) -> None:
-        m, (in_step, between, _) = self._grid.m, room
+        (m, n), (in_step, between, _) = self._grid.output_tile, room
         channels = self._grid.shape.out_channels
         for (images, rows), place in self._steps(piece, channels):
             count, height = images.stop - images.start, rows.stop - rows.start
-            tiles = take(in_step, (m, m, count, height, self._grid.columns, channels))
+            tiles = take(in_step, (m, n, count, height, self._grid.columns, channels))
             self._transforms.output_adjoint.apply_adjoint(
-                values[:, place].flatten(1), tiles.view(m * m, -1), between
+                values[:, place].flatten(1), tiles.view(m * n, -1), between
             )
             part = out[images, rows.start * m : rows.stop * m]
-            for tile_part, image_part in _matching_parts(tiles, part, m):
+            for tile_part, image_part in _matching_parts(tiles, part, (m, n)):
                 if add:
                     image_part.add_(tile_part if bias is None else tile_part.add_(bias))
                 elif bias is None:
@@ -112,9 +115,9 @@ class OperatorTiles:
         grid, shape, (in_step, between, padded) = self._grid, self._grid.shape, room
         for (images, rows), place in self._steps(piece, shape.in_channels):
             count, height = images.stop - images.start, rows.stop - rows.start
-            tiles = take(in_step, (grid.t, grid.t, count, height, grid.columns, shape.in_channels))
+            tiles = take(in_step, (*grid.input_tile, count, height, grid.columns, shape.in_channels))
             self._transforms.input.apply_adjoint(
-                values[:, place].flatten(1), tiles.view(grid.t**2, -1), between
+                values[:, place].flatten(1), tiles.flatten(0, 1).flatten(1), between
             )
             summed = take(padded, (count, *self._padded_size(), shape.in_channels))
             if rows.start == 0:
@@ -156,40 +159,41 @@ class OperatorTiles:
     def _padded_size(self) -> tuple[int, int]:
         """Returns the height and width that the tiles of one image read, or write in the input gradient."""
         grid = self._grid
-        overlap = grid.t - grid.m
-        return grid.rows * grid.m + overlap, grid.columns * grid.m + overlap
+        (m, n), (t, u) = grid.output_tile, grid.input_tile
+        return grid.rows * m + t - m, grid.columns * n + u - n
 
     def _overlap_add(self, tiles: Tensor, first_row: int, images: Tensor) -> None:
-        """Adds (t, t, count, height, width, C) input-tile gradients into padded ``images``.
+        """Adds (t, t', count, height, width, C) input-tile gradients into padded ``images``.
 
-        Tiles overlap by k - 1: each is cut into blocks of at most m x m, and blocks of one cut do not.
+        Tiles overlap by k - 1: each is cut into blocks as large as an output tile at most, and blocks of one
+        cut do not.
         """
-        m, t = self._grid.m, self._grid.t
+        (m, n), (t, u) = self._grid.output_tile, self._grid.input_tile
         height, width = tiles.shape[3:5]
         for top in range(0, t, m):
             rows = min(m, t - top)
-            for left in range(0, t, m):
-                columns = min(m, t - left)
+            for left in range(0, u, n):
+                columns = min(n, u - left)
                 start = first_row * m + top
                 image, row, column, channel = images.stride()
                 grid = images.as_strided(
                     (rows, columns, images.shape[0], height, width, images.shape[3]),
-                    (row, column, image, m * row, m * column, channel),
+                    (row, column, image, m * row, n * column, channel),
                     images.storage_offset() + start * row + left * column,
                 )
                 grid.add_(tiles[top : top + rows, left : left + columns])
 
 
-def _matching_parts(grid: Tensor, image: Tensor, m: int) -> list[tuple[Tensor, Tensor]]:
-    """Pairs of equal-shaped views that map a grid of m x m tiles onto an image it may stick out of.
+def _matching_parts(grid: Tensor, image: Tensor, tile: Pair) -> list[tuple[Tensor, Tensor]]:
+    """Pairs of equal-shaped views that map a grid of tiles onto an image it may stick out of.
 
-    ``grid`` is (m, m, count, rows, columns, channels), ``image`` (count, height, width, channels). Whole
+    ``grid`` is (*tile, count, rows, columns, channels), ``image`` (count, height, width, channels). Whole
     tiles are one pair; tiles cut by the lower or right edge add up to three more.
     """
     height, width = image.shape[1:3]
     pairs = []
-    for vertical in _cuts(height, m):
-        for horizontal in _cuts(width, m):
+    for vertical in _cuts(height, tile[0]):
+        for horizontal in _cuts(width, tile[1]):
             (tile_rows, rows, deep), (tile_columns, columns, wide) = vertical, horizontal
             part = image[:, rows, columns].unflatten(1, (-1, deep)).unflatten(3, (-1, wide))
             pairs.append((grid[:deep, :wide, :, tile_rows, tile_columns], part.permute(2, 4, 0, 1, 3, 5)))

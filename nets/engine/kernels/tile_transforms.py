@@ -2,23 +2,27 @@
 
 A two-dimensional transform works along the rows of a tile and along its columns. As one matrix it would cost
 t^2 R multiplications per tile; in two stages it costs a fraction of that, which matters for large tiles.
+For a kernel with one row or one column the tiles have one row or column, too, and there is one stage.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
+
+Pair = tuple[int, int]  # rows and columns
 
 _VALUES_PER_PART = 8
 
 
 @dataclass(frozen=True)
 class TileMap:
-    """A linear map of n x n tiles to R values: first ``leading``, then ``blocks``.
+    """A linear map of tiles of n rows and n' columns to R values: first ``leading``, then ``blocks``.
 
     ``leading`` (r, n) mixes the n rows of a tile, for each of its columns; None leaves them alone.
     ``blocks`` are matrices (rows, columns) along a diagonal, each repeated so many times: together
-    (R, r * n).
+    (R, r * n').
     """
 
     leading: Tensor | None
@@ -31,7 +35,7 @@ class TileMap:
 
     @property
     def between(self) -> int:
-        """Returns r * n: how many numbers per tile there are between the stages; 0 for a map of one stage."""
+        """Returns r * n': how many numbers per tile are between the stages; 0 for a map of one stage."""
         return 0 if self.leading is None else sum(m.shape[1] * count for m, count in self.blocks)
 
     @property
@@ -59,7 +63,7 @@ class TileMap:
         return found
 
     def apply(self, tiles: Tensor, values: Tensor, room: Tensor) -> None:
-        """Fills ``values`` (R, N), whose rows may lie apart, from contiguous ``tiles`` (n * n, N).
+        """Fills ``values`` (R, N), whose rows may lie apart, from contiguous ``tiles`` (n * n', N).
 
         ``room`` is flat scratch for between * N numbers.
         """
@@ -73,7 +77,7 @@ class TileMap:
             torch.mm(matrix, source, out=target)
 
     def apply_adjoint(self, values: Tensor, tiles: Tensor, room: Tensor) -> None:
-        """Fills contiguous ``tiles`` (n * n, N) with the transposed map of ``values`` (R, N)."""
+        """Fills contiguous ``tiles`` (n * n', N) with the transposed map of ``values`` (R, N)."""
         mixed = tiles
         if self.leading is not None:
             count = tiles.shape[1]
@@ -96,41 +100,50 @@ class TileMap:
 
 
 def one_stage(matrix: Tensor) -> TileMap:
-    """Returns a map given as one (R, n * n) matrix."""
+    """Returns a map given as one (R, n * n') matrix."""
     return TileMap(None, ((matrix, 1),))
 
 
-def along_both_axes(matrix: Tensor) -> TileMap:
-    """Returns the map of ``matrix`` (t, n) along the rows and along the columns of a tile: the Kronecker
-    product with itself.
+def along_axes(rows: Tensor, columns: Tensor) -> TileMap:
+    """Returns the map that mixes a tile's rows by the matrix ``rows`` (t, n) and its columns by ``columns``
+    (t', n'): the Kronecker product of the two.
 
     For small tiles one product with the whole matrix is faster than two thin ones.
     """
-    if matrix.shape[0] < 6:
-        return one_stage(torch.kron(matrix, matrix))
-    return TileMap(matrix, ((matrix, matrix.shape[0]),))
+    if rows.shape[0] < 6 or columns.shape[0] < 6:
+        return one_stage(torch.kron(rows, columns))
+    return TileMap(rows, ((columns, rows.shape[0]),))
+
+
+class AxisMatrices(NamedTuple):
+    """The matrices of a bilinear algorithm along one axis, (t, n) each."""
+
+    input: Tensor
+    output_adjoint: Tensor
+    weight: Tensor
 
 
 @dataclass(frozen=True)
 class TileTransforms:
     """One algorithm, in float64: y = output^T (weight(w) * input(d)), element by element.
 
-    ``output_adjoint`` maps m x m tiles, ``weight`` k x k kernels and ``input`` t x t tiles to R values each,
-    t = m + k - 1. The output's tile is the adjoint of the first. ``along_axes``: the matrices of ``input``,
-    ``output_adjoint`` and ``weight`` along one axis, in float64, where each map is one along both.
+    ``output_adjoint`` maps output tiles, ``weight`` kernels and ``input`` input tiles to R values each; along
+    each axis an input tile has t = m + k - 1 rows or columns. The output's tile is the adjoint of the first.
+    ``along_axes``: the matrices of the three along the rows and along the columns, in float64, where each
+    map is made of two such.
     """
 
     name: str
-    output_tile: int
-    kernel: int
+    output_tile: Pair
+    kernel: Pair
     output_adjoint: TileMap
     weight: TileMap
     input: TileMap
-    along_axes: tuple[Tensor, Tensor, Tensor] | None = None
+    along_axes: tuple[AxisMatrices, AxisMatrices] | None = None
 
     @property
-    def input_tile(self) -> int:
-        return self.output_tile + self.kernel - 1
+    def input_tile(self) -> Pair:
+        return self.output_tile[0] + self.kernel[0] - 1, self.output_tile[1] + self.kernel[1] - 1
 
     @property
     def products(self) -> int:

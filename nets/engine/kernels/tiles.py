@@ -7,7 +7,7 @@ from typing import Protocol
 
 from torch import Tensor
 
-from nets.engine.kernels.tile_transforms import TileTransforms
+from nets.engine.kernels.tile_transforms import Pair, TileTransforms
 from nets.engine.shapes import ConvolutionShape
 
 Piece = tuple[slice, slice]  # images and rows of tiles
@@ -15,19 +15,20 @@ Piece = tuple[slice, slice]  # images and rows of tiles
 
 @dataclass(frozen=True)
 class TileGrid:
-    """The tiles of a stride-1 convolution's output: m x m positions each, made from t x t of the input."""
+    """The tiles of a stride-1 convolution's output: ``output_tile`` rows and columns each, made from
+    ``input_tile`` of the input."""
 
     shape: ConvolutionShape
-    m: int
-    t: int
+    output_tile: Pair
+    input_tile: Pair
 
     @cached_property
     def rows(self) -> int:
-        return -(-self.shape.out_size[0] // self.m)
+        return -(-self.shape.out_size[0] // self.output_tile[0])
 
     @cached_property
     def columns(self) -> int:
-        return -(-self.shape.out_size[1] // self.m)
+        return -(-self.shape.out_size[1] // self.output_tile[1])
 
     def tiles_in(self, piece: Piece) -> int:
         images, rows = piece

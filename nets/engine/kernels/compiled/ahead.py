@@ -12,7 +12,8 @@ from torch import nn
 
 from nets.engine.kernels.compiled import averages, batch_norm, depthwise, pooling, products, tiles
 from nets.engine.kernels.compiled.library import NotCompiled
-from nets.engine.kernels.winograd import OUTPUT_TILES, winograd
+from nets.engine.kernels.winograd import output_tiles, winograd
+from nets.pair import pair
 
 _WITH_WINOGRAD = ("auto", "winograd")  # backends
 
@@ -60,11 +61,9 @@ def _libraries(module: nn.Module, backend: str, dtype: torch.dtype) -> Iterator[
     if any(layer.groups == layer.in_channels > 1 for layer in convolutions):
         yield partial(depthwise.compiled, dtype)
     if backend in _WITH_WINOGRAD:
-        squares = {
-            layer.kernel_size[0]
-            for layer in convolutions
-            if layer.groups == 1 and layer.stride == (1, 1) and layer.kernel_size[0] == layer.kernel_size[1]
+        kernels = {
+            pair(layer.kernel_size) for layer in convolutions if layer.groups == 1 and layer.stride == (1, 1)
         }
-        for kernel in sorted(squares & set(OUTPUT_TILES)):
-            for output_tile in OUTPUT_TILES[kernel]:
+        for kernel in sorted(kernels):
+            for output_tile in output_tiles(kernel):
                 yield partial(tiles.compiled, winograd(output_tile, kernel), dtype)

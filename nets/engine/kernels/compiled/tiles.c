@@ -1,13 +1,30 @@
 /* Winograd's transforms of tiles, in one pass over memory each.
 
    Compiled when first needed (compiled/tiles.py), once per algorithm and element type, with vectors.h and
-   these in front: TILE, OUTPUT and KERNEL, the widths of an input tile, of an output tile and of the kernel; the
-   matrices input_matrix [TILE][TILE], output_matrix [TILE][OUTPUT] and weight_matrix [TILE][KERNEL], each of
-   which maps along one axis. With them constant, the compiler unrolls every product and leaves the zeros out.
+   these in front: the sizes TILE_ROWS x TILE_COLUMNS of an input tile, and so OUTPUT_ and KERNEL_; the matrices
+   input_rows [TILE_ROWS][TILE_ROWS], output_rows [TILE_ROWS][OUTPUT_ROWS] and weight_rows [TILE_ROWS][KERNEL_ROWS],
+   which map along the rows, and so input_columns, output_columns and weight_columns. With them constant, the
+   compiler unrolls every product and leaves the zeros out.
 
-   Images are (batch, row, column, channel). Transformed tiles are TILE * TILE planes of (tile, channel), the
+   Images are (batch, row, column, channel). Transformed tiles are TILE planes of (tile, channel), the
    weight's (output channel, input channel). Every entry point is called by all threads that share a job, with
    the same job, and takes units of work from it until none is left. */
+
+enum {
+    TILE = TILE_ROWS * TILE_COLUMNS,
+    OUTPUT = OUTPUT_ROWS * OUTPUT_COLUMNS,
+    KERNEL = KERNEL_ROWS * KERNEL_COLUMNS,
+};
+
+/* What maps a tile of so many rows and columns. */
+typedef struct {
+    const REAL *by_rows, *by_columns;
+    int rows, columns;
+} map;
+
+INLINE map of_input(void) { return (map){&input_rows[0][0], &input_columns[0][0], TILE_ROWS, TILE_COLUMNS}; }
+INLINE map of_output(void) { return (map){&output_rows[0][0], &output_columns[0][0], OUTPUT_ROWS, OUTPUT_COLUMNS}; }
+INLINE map of_weight(void) { return (map){&weight_rows[0][0], &weight_columns[0][0], KERNEL_ROWS, KERNEL_COLUMNS}; }
 
 typedef struct {
     element *image;                    /* the first image's first element */
@@ -28,7 +45,7 @@ typedef struct {
 typedef struct {
     const element *values;
     long plane, row;                /* elements from one plane, and one output channel, to the next */
-    REAL *gradient;                 /* (output channel, input channel, KERNEL * KERNEL) */
+    REAL *gradient;                 /* (output channel, input channel, KERNEL) */
     long gradient_row;
     long outputs, inputs;
     long at_once, next;
@@ -50,36 +67,38 @@ INLINE void product(const REAL *matrix, int rows, int row_step, int columns, int
     }
 }
 
-/* The transform of a size x size tile, in place of its pixels that lie outside of the image zeros. */
-INLINE void transform(const tiles_job *job, const REAL *matrix, int size, const element *image, long y, long x,
-                      element *values, int whole, long lanes) {
-    vector mixed[TILE * TILE];  /* of constant size: else it would stay in memory */
-    for (int j = 0; j < size; j++) {
-        vector column[TILE];
-        for (int i = 0; i < size; i++) {
+/* The transform of a tile, in place of its pixels that lie outside of the image zeros. */
+INLINE void transform(const tiles_job *job, map by, const element *image, long y, long x, element *values, int whole,
+                      long lanes) {
+    vector mixed[TILE];  /* of constant size: else it would stay in memory */
+    for (int j = 0; j < by.columns; j++) {
+        vector column[TILE_ROWS];
+        for (int i = 0; i < by.rows; i++) {
             int within = whole || (y + i >= 0 && y + i < job->height && x + j >= 0 && x + j < job->width);
             column[i] = within ? load_elements(image + (y + i) * job->strides[1] + (x + j) * job->strides[2], lanes)
                                : (vector){0};
         }
-        product(matrix, TILE, size, size, 1, column, 1, mixed + j, size);
+        product(by.by_rows, TILE_ROWS, by.rows, by.rows, 1, column, 1, mixed + j, by.columns);
     }
-    for (int a = 0; a < TILE; a++) {
-        vector found[TILE];
-        product(matrix, TILE, size, size, 1, mixed + a * size, 1, found, 1);
-        for (int b = 0; b < TILE; b++) store_elements(values + (a * TILE + b) * job->plane, found[b], lanes);
+    for (int a = 0; a < TILE_ROWS; a++) {
+        vector found[TILE_COLUMNS];
+        product(by.by_columns, TILE_COLUMNS, by.columns, by.columns, 1, mixed + a * by.columns, 1, found, 1);
+        for (int b = 0; b < TILE_COLUMNS; b++)
+            store_elements(values + (a * TILE_COLUMNS + b) * job->plane, found[b], lanes);
     }
 }
 
-/* The transposed transform, from planes of values to a size x size tile of pixels. */
-INLINE void transform_back(const REAL *matrix, int size, const element *values, long plane, vector *pixels,
-                           long lanes) {
-    vector mixed[TILE * TILE];  /* of constant size: else it would stay in memory */
-    for (int a = 0; a < TILE; a++) {
-        vector row[TILE];
-        for (int b = 0; b < TILE; b++) row[b] = load_elements(values + (a * TILE + b) * plane, lanes);
-        product(matrix, size, 1, TILE, size, row, 1, mixed + a * size, 1);
+/* The transposed transform, from planes of values to a tile of pixels. */
+INLINE void transform_back(map by, const element *values, long plane, vector *pixels, long lanes) {
+    vector mixed[TILE];  /* of constant size: else it would stay in memory */
+    for (int a = 0; a < TILE_ROWS; a++) {
+        vector row[TILE_COLUMNS];
+        for (int b = 0; b < TILE_COLUMNS; b++)
+            row[b] = load_elements(values + (a * TILE_COLUMNS + b) * plane, lanes);
+        product(by.by_columns, by.columns, 1, TILE_COLUMNS, by.columns, row, 1, mixed + a * by.columns, 1);
     }
-    for (int j = 0; j < size; j++) product(matrix, size, 1, TILE, size, mixed + j, size, pixels + j, size);
+    for (int j = 0; j < by.columns; j++)
+        product(by.by_rows, by.rows, 1, TILE_ROWS, by.rows, mixed + j, by.columns, pixels + j, by.columns);
 }
 
 INLINE int take_tiles(tiles_job *job, long *first, long *last) {
@@ -89,44 +108,44 @@ INLINE int take_tiles(tiles_job *job, long *first, long *last) {
 /* The image that a tile is of, and where in it the tile starts. */
 INLINE element *image_of(const tiles_job *job, long tile, long *y, long *x) {
     const long per_image = job->rows * job->columns;
-    *y = job->top + (job->first_row + tile % per_image / job->columns) * OUTPUT;
-    *x = job->left + tile % job->columns * OUTPUT;
+    *y = job->top + (job->first_row + tile % per_image / job->columns) * OUTPUT_ROWS;
+    *x = job->left + tile % job->columns * OUTPUT_COLUMNS;
     return job->image + tile / per_image * job->strides[0];
 }
 
 /* Units are tiles. */
-INLINE void transform_tiles(tiles_job *job, const REAL *matrix, int size) {
+INLINE void transform_tiles(tiles_job *job, map by) {
     long tile, last;
     while (take_tiles(job, &tile, &last)) {
         for (; tile < last; tile++) {
             long y, x;
             const element *image = image_of(job, tile, &y, &x);
-            const int whole = y >= 0 && x >= 0 && y + size <= job->height && x + size <= job->width;
+            const int whole = y >= 0 && x >= 0 && y + by.rows <= job->height && x + by.columns <= job->width;
             element *values = job->values + tile * job->channels;
             for (long c = 0; c < job->channels; c += LANES) {
                 const long lanes = least(LANES, job->channels - c);
-                if (lanes < LANES) transform(job, matrix, size, image + c, y, x, values + c, 0, lanes);
-                else if (whole) transform(job, matrix, size, image + c, y, x, values + c, 1, LANES);
-                else transform(job, matrix, size, image + c, y, x, values + c, 0, LANES);
+                if (lanes < LANES) transform(job, by, image + c, y, x, values + c, 0, lanes);
+                else if (whole) transform(job, by, image + c, y, x, values + c, 1, LANES);
+                else transform(job, by, image + c, y, x, values + c, 0, LANES);
             }
         }
     }
 }
 
-void transform_input(tiles_job *job) { transform_tiles(job, &input_matrix[0][0], TILE); }
+void transform_input(tiles_job *job) { transform_tiles(job, of_input()); }
 
-void transform_output_gradient(tiles_job *job) { transform_tiles(job, &output_matrix[0][0], OUTPUT); }
+void transform_output_gradient(tiles_job *job) { transform_tiles(job, of_output()); }
 
 INLINE void make_output_tile(const tiles_job *job, element *image, long y, long x, const element *values, long c,
                              long lanes) {
-    vector pixels[OUTPUT * OUTPUT];
-    transform_back(&output_matrix[0][0], OUTPUT, values + c, job->plane, pixels, lanes);
+    vector pixels[OUTPUT];
+    transform_back(of_output(), values + c, job->plane, pixels, lanes);
     const vector bias = job->bias ? load_elements(job->bias + c, lanes) : (vector){0};
-    const long height = least(OUTPUT, job->height - y), width = least(OUTPUT, job->width - x);
+    const long height = least(OUTPUT_ROWS, job->height - y), width = least(OUTPUT_COLUMNS, job->width - x);
     for (long i = 0; i < height; i++)
         for (long j = 0; j < width; j++) {
             element *to = image + (y + i) * job->strides[1] + (x + j) * job->strides[2] + c;
-            vector pixel = pixels[i * OUTPUT + j] + bias;
+            vector pixel = pixels[i * OUTPUT_COLUMNS + j] + bias;
             if (job->add) pixel += load_elements(to, lanes);
             if (job->relu) pixel = rectified(pixel);
             store_elements(to, pixel, lanes);
@@ -151,13 +170,13 @@ void make_output(tiles_job *job) {
 }
 
 INLINE void add_input_tile(const tiles_job *job, element *image, long y, long x, const element *values, long lanes) {
-    vector pixels[TILE * TILE];
-    transform_back(&input_matrix[0][0], TILE, values, job->plane, pixels, lanes);
-    for (long i = 0; i < TILE; i++)
-        for (long j = 0; j < TILE; j++)
+    vector pixels[TILE];
+    transform_back(of_input(), values, job->plane, pixels, lanes);
+    for (long i = 0; i < TILE_ROWS; i++)
+        for (long j = 0; j < TILE_COLUMNS; j++)
             if (y + i >= 0 && y + i < job->height && x + j >= 0 && x + j < job->width) {
                 element *pixel = image + (y + i) * job->strides[1] + (x + j) * job->strides[2];
-                store_elements(pixel, load_elements(pixel, lanes) + pixels[i * TILE + j], lanes);
+                store_elements(pixel, load_elements(pixel, lanes) + pixels[i * TILE_COLUMNS + j], lanes);
             }
 }
 
@@ -177,7 +196,7 @@ void add_input_gradient(tiles_job *job) {
         for (long row = 0; row < job->rows; row++)
             for (long column = 0; column < job->columns; column++) {
                 const long tile = (unit / groups * job->rows + row) * job->columns + column;
-                const long y = job->top + (job->first_row + row) * OUTPUT, x = job->left + column * OUTPUT;
+                const long y = job->top + (job->first_row + row) * OUTPUT_ROWS, x = job->left + column * OUTPUT_COLUMNS;
                 for (long c = from; c < to; c += LANES) {
                     const element *values = job->values + tile * job->channels + c;
                     const long lanes = least(LANES, to - c);
@@ -189,12 +208,12 @@ void add_input_gradient(tiles_job *job) {
 }
 
 INLINE void add_weights(const weight_job *job, const element *values, REAL *gradient, long lanes) {
-    vector weights[KERNEL * KERNEL];
-    transform_back(&weight_matrix[0][0], KERNEL, values, job->plane, weights, lanes);
+    vector weights[KERNEL];
+    transform_back(of_weight(), values, job->plane, weights, lanes);
     for (long lane = 0; lane < lanes; lane++)
 UNROLL(32)
-        for (int tap = 0; tap < KERNEL * KERNEL; tap++)
-            gradient[lane * KERNEL * KERNEL + tap] += ((const REAL *)&weights[tap])[lane];
+        for (int tap = 0; tap < KERNEL; tap++)
+            gradient[lane * KERNEL + tap] += ((const REAL *)&weights[tap])[lane];
 }
 
 /* Units are output channels. */
@@ -204,7 +223,7 @@ void add_weight_gradient(weight_job *job) {
         for (; output < last; output++)
             for (long input = 0; input < job->inputs; input += LANES) {
                 const element *values = job->values + output * job->row + input;
-                REAL *gradient = job->gradient + output * job->gradient_row + input * KERNEL * KERNEL;
+                REAL *gradient = job->gradient + output * job->gradient_row + input * KERNEL;
                 const long lanes = least(LANES, job->inputs - input);
                 if (lanes == LANES) add_weights(job, values, gradient, LANES);
                 else add_weights(job, values, gradient, lanes);

@@ -159,14 +159,18 @@ def compiled(transforms: TileTransforms, dtype: torch.dtype) -> ctypes.CDLL:
 def _constants(transforms: TileTransforms) -> str:
     """Returns the definitions that tiles.c asks for."""
     assert transforms.along_axes is not None
-    lines = [
-        f"#define TILE {transforms.input_tile}",
-        f"#define OUTPUT {transforms.output_tile}",
-        f"#define KERNEL {transforms.kernel}",
-    ]
-    for name, matrix in zip(("input", "output", "weight"), transforms.along_axes, strict=True):
-        exact = matrix.where(matrix.abs() > _ROUNDED, torch.zeros_like(matrix)).tolist()
-        rows = ", ".join("{" + ", ".join(map(repr, row)) + "}" for row in exact)
-        size = f"[{matrix.shape[0]}][{matrix.shape[1]}]"
-        lines.append(f"static const REAL {name}_matrix{size} = {{{rows}}};")
+    lines = []
+    sizes = (
+        ("TILE", transforms.input_tile),
+        ("OUTPUT", transforms.output_tile),
+        ("KERNEL", transforms.kernel),
+    )
+    for name, (rows, columns) in sizes:
+        lines += [f"#define {name}_ROWS {rows}", f"#define {name}_COLUMNS {columns}"]
+    for axis, matrices in zip(("rows", "columns"), transforms.along_axes, strict=True):
+        for name, matrix in zip(("input", "output", "weight"), matrices, strict=True):
+            exact = matrix.where(matrix.abs() > _ROUNDED, torch.zeros_like(matrix)).tolist()
+            entries = ", ".join("{" + ", ".join(map(repr, row)) + "}" for row in exact)
+            size = f"[{matrix.shape[0]}][{matrix.shape[1]}]"
+            lines.append(f"static const REAL {name}_{axis}{size} = {{{entries}}};")
     return "\n".join(lines) + "\n"
