@@ -1,14 +1,17 @@
 """Steps of a plan that are recorded once, and then run without Python between them."""
 
 from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter, methodcaller
 from typing import Any
 
-from torch import Tensor, nn
+from torch import nn
 
 from nets.engine.kernels.compiled.recording import Recording
 from nets.engine.kernels.compiled.sequence import CallsInTurn
 
 Action = Callable[[], None]
+
+_ADDRESS, _VERSION = methodcaller("data_ptr"), attrgetter("_version")
 
 
 class Replay:
@@ -28,7 +31,7 @@ class Replay:
         self._has_run = False
 
     def run(self) -> None:
-        state = tuple(_state(self._holders))
+        state = _state(self._holders)
         if not self._has_run or state != self._ready_for:
             self._recorded = None
             for step in self._steps:
@@ -45,13 +48,10 @@ class Replay:
         self._has_run = False
 
 
-def _state(holders: Iterable[dict[str, Any]]) -> Iterable[int]:
-    """Yields what changes with the tensors, or with what is in them."""
-    for held in holders:
-        for tensor in held.values():
-            if isinstance(tensor, Tensor):
-                yield tensor.data_ptr()
-                yield tensor._version
+def _state(holders: Iterable[dict[str, Any]]) -> tuple[int, ...]:
+    """Returns what changes with the tensors, or with what is in them."""
+    tensors = [tensor for held in holders for tensor in held.values() if tensor is not None]
+    return (*map(_ADDRESS, tensors), *map(_VERSION, tensors))
 
 
 def _record(steps: Iterable[Action]) -> list[Action]:

@@ -95,11 +95,12 @@ INLINE void convolve_row(const depthwise_job *job, geometry g, const element *im
 }
 
 INLINE void convolve_all(depthwise_job *job, geometry g) {
-    const long rows = job->small.height, count = job->images * rows;
+    const depthwise_job own = *job;  /* which no store to the output can change: its fields stay in registers */
+    const long rows = own.small.height, count = own.images * rows;
     long unit, last;
-    while (take(&job->next, job->at_once, count, &unit, &last)) {
+    while (take(&job->next, own.at_once, count, &unit, &last)) {
         for (; unit < last; unit++)
-            convolve_row(job, g, job->image + unit / rows * job->large.strides[0],
+            convolve_row(&own, g, job->image + unit / rows * job->large.strides[0],
                          job->out + unit / rows * job->small.strides[0] + unit % rows * job->small.strides[1],
                          unit % rows);
     }

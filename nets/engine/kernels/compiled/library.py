@@ -50,7 +50,9 @@ def vector_library(file: Path, dtype: torch.dtype, constants: str = "") -> ctype
     if dtype not in ARITHMETIC:
         raise NotCompiled(f"no compiled code in {dtype}")
     _parallel()
-    return library(_source(file, dtype, constants))
+    found = library(_source(file, dtype, constants))
+    found.number_threads_by(ctypes.cast(torch_library().omp_get_thread_num, ctypes.c_void_p))
+    return found
 
 
 @cache  # every product asks for its library

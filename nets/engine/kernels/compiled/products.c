@@ -263,9 +263,12 @@ void multiply_all(products_job *job) {
     REAL *panel = (REAL *)room;
     long unit, end;
     while (take(&job->next, 1, job->products * panels * blocks, &unit, &end)) {
-        const long product = unit / (panels * blocks), first = unit % blocks * job->rows_at_once;
-        const long from = unit / blocks % panels * width, columns = least(width, job->columns - from);
+        /* Neighbouring units share a panel that must be packed, or else the rows. */
+        const long product = unit / (panels * blocks), place = unit % (panels * blocks);
+        const long which = job->panels ? place % panels : place / blocks;
+        const long first = (job->panels ? place / panels : place % blocks) * job->rows_at_once;
         const long rows = least(job->rows_at_once, job->rows - first);
+        const long from = which * width, columns = least(width, job->columns - from);
         const REAL *a = job->a + product * job->a_product;
         const REAL *b = job->b + product * job->b_product + from * job->b_column;
         REAL *out = job->out + product * job->out_product + first * job->out_row + from;
@@ -280,7 +283,7 @@ void multiply_all(products_job *job) {
                 .bias = last && job->bias ? job->bias + from : NULL,
             };
             const REAL *packed = panel;
-            if (job->panels) packed = job->panels + (unit / blocks * job->inner + k) * PANEL;
+            if (job->panels) packed = job->panels + ((product * panels + which) * job->inner + k) * PANEL;
             else pack(b + k * job->b_inner, job->b_inner, job->b_column, inner, columns, panel);
             const long start = job->run_offsets ? k % job->run : k * job->a_inner;
             multiply_panel(job, a + start, first, packed, part, out, rows, columns, how, job->panels != NULL);

@@ -239,7 +239,10 @@ def why_not(dtype: torch.dtype) -> str:
 
 def _rows_at_once(rows: int, panels: int) -> int:
     """Returns as many as are worth packing a panel for, unless some thread would then have nothing to do."""
-    blocks = max(-(-rows // _ROWS), -(-_UNITS * torch.get_num_threads() // panels))
+    threads = torch.get_num_threads()
+    blocks = max(-(-rows // _ROWS), -(-_UNITS * threads // panels))
+    share = threads // math.gcd(panels, threads)  # of the blocks: with a multiple of it, threads have equally many
+    blocks = -(-blocks // share) * share
     return _ROWS_TOGETHER * max(1, -(-rows // (blocks * _ROWS_TOGETHER)))
 
 
