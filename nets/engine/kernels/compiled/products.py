@@ -241,8 +241,8 @@ def _rows_at_once(rows: int, panels: int) -> int:
     """Returns as many as are worth packing a panel for, unless some thread would then have nothing to do."""
     threads = torch.get_num_threads()
     blocks = max(-(-rows // _ROWS), -(-_UNITS * threads // panels))
-    share = threads // math.gcd(panels, threads)  # of the blocks: with a multiple of it, threads have equally many
-    blocks = -(-blocks // share) * share
+    share = threads // math.gcd(panels, threads)
+    blocks = -(-blocks // share) * share  # as many units for each thread
     return _ROWS_TOGETHER * max(1, -(-rows // (blocks * _ROWS_TOGETHER)))
 
 
