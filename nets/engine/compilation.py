@@ -13,6 +13,7 @@ from nets.engine.choice.selection import Selection
 from nets.engine.choice.tuning import Tuner, cache_file
 from nets.engine.division import Division, Step, divided_by_image, enough_to_divide, weight_gradients
 from nets.engine.fusion import Fused, fuse, without_identities
+from nets.engine.kernels.compiled import images
 from nets.engine.kernels.compiled import products as compiled_products
 from nets.engine.kernels.compiled.ahead import start as compile_ahead
 from nets.engine.kernels.compiled.library import ARITHMETIC, compiler
@@ -164,7 +165,18 @@ class _Compiler:
             by_layer: dict[str, Sequence[Step]] = {FORWARD: forward}
             # Who wants every copy of a weight compared on every use wants no layer's Python left out.
             replay = None if self.how.check_weights else Replay(only[0], self.module)
-            return EnginePhases(self.module, input, output, plan, only, self.memory, report, by_layer, replay)
+            return EnginePhases(
+                self.module,
+                input,
+                output,
+                plan,
+                only,
+                self.memory,
+                report,
+                by_layer,
+                replay,
+                images.copying(input),
+            )
         place_data(plan, input, output, self.memory)
         backward = place_gradients(plan, output, self.memory, by_image=bool(divided))
         if not input.has_grad:

@@ -36,6 +36,7 @@ class EnginePhases:
         report: Callable[[], Report],
         by_layer: dict[str, Sequence[Step]],
         replay: Replay | None = None,
+        copy: Callable[[Tensor, Tensor], object] = Tensor.copy_,
     ) -> None:
         self.module = module
         self._memory = memory
@@ -48,6 +49,7 @@ class EnginePhases:
         self._gradients_kept = False
         self._by_layer = by_layer  # the steps of every phase, whatever is divided
         self._replay = replay  # of updateOutput's steps
+        self._copy = copy  # to the plan's input, from a tensor of its shape and type
 
     def updateOutput(self, input: Tensor) -> Tensor:
         """Returns the module's output, in the plan's buffer."""
@@ -59,7 +61,7 @@ class EnginePhases:
         if any(part.training != training for part, training in self._modes):
             raise RuntimeError("the module has changed between training and evaluation: compile it again")
         with torch.no_grad():
-            self._input_value.data.copy_(input)
+            self._copy(self._input_value.data, input)
             if self._replay is not None:
                 self._replay.run()
             else:

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from nets.engine import compile
 from nets.engine.kernels.batch_norm import OperatorBatchNorm
 from nets.engine.kernels.compiled.batch_norm import CompiledBatchNorm, batch_norm
+from nets.engine.kernels.compiled.images import copy_images
 from nets.engine.kernels.compiled.library import ARITHMETIC, NotCompiled
 from nets.engine.kernels.compiled.pooling import CompiledMaxPooling
 from nets.engine.kernels.max_pooling import Window
@@ -35,6 +36,30 @@ def beside(part: Tensor) -> Tensor:
     assert part._base is not None
     whole = part._base
     return torch.cat([whole[..., :2], whole[..., -3:]], dim=-1)
+
+
+@needs_compiler
+@settings(max_examples=20, deadline=None)
+@given(
+    st.tuples(*[st.integers(1, 5)] * 4),
+    st.permutations([0, 1, 2, 3]),
+    st.sampled_from([1, 2]),
+    st.sampled_from(DTYPES),
+    st.integers(1, 3),
+)
+def test_images_are_copied_from_any_strides(
+    size: tuple[int, ...], order: list[int], step: int, dtype: torch.dtype, count: int
+) -> None:
+    lying = torch.randn([size[axis] * step for axis in order], dtype=torch.float64).to(dtype)
+    source = lying[tuple([slice(None, None, step)] * 4)].permute([order.index(axis) for axis in range(4)])
+    target = sliced(torch.zeros(size, dtype=dtype))
+    alone = torch.zeros(size, dtype=dtype)
+    with threads(count):
+        copy_images(source, target)
+        copy_images(source, alone)
+    assert torch.equal(target, source)
+    assert torch.equal(alone, source)
+    assert bool((beside(target) == 7).all())
 
 
 pairs = st.tuples(st.integers(1, 3), st.integers(1, 3))

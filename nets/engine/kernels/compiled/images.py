@@ -1,12 +1,14 @@
 """Copies of images by compiled code (images.c)."""
 
 import ctypes
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
 from nets.engine.kernels.compiled import library
+from nets.engine.values import Value, to_images
 
 _SOURCE = Path(__file__).with_suffix(".c")
 
@@ -17,6 +19,7 @@ class _Job(ctypes.Structure):
     _fields_ = [
         ("source", _Pointer),
         ("from_layout", library.Layout),
+        ("from_channel", _Long),
         ("target", _Pointer),
         ("to_layout", library.Layout),
         ("images", _Long),
@@ -27,12 +30,17 @@ class _Job(ctypes.Structure):
 
 
 def copy_images(source: Tensor, target: Tensor) -> None:
-    """Copies images (N, H, W, C) with neighbouring channels. Raises :class:`library.NotCompiled`."""
-    if source.shape != target.shape:
-        raise ValueError(f"images of {tuple(source.shape)} are not {tuple(target.shape)}")
+    """Copies images (N, H, W, C) of any strides to neighbouring channels.
+
+    Raises :class:`library.NotCompiled`.
+    """
+    if source.shape != target.shape or source.dtype is not target.dtype:
+        found, wanted = ((tuple(t.shape), t.dtype) for t in (source, target))
+        raise ValueError(f"images of {found[0]} in {found[1]} are not {wanted[0]} in {wanted[1]}")
     job = _Job(
         source=source.data_ptr(),
-        from_layout=library.layout(source),
+        from_layout=library.Layout(source.shape[1], source.shape[2], source.stride()[:3]),
+        from_channel=source.stride(3),
         target=target.data_ptr(),
         to_layout=library.layout(target),
         images=source.shape[0],
@@ -40,6 +48,22 @@ def copy_images(source: Tensor, target: Tensor) -> None:
         at_once=library.units_at_once(source.shape[0] * source.shape[1]),
     )
     library.run_on_all_threads(compiled(source.dtype).copy_images, job)
+
+
+def copying(value: Value) -> Callable[[Tensor, Tensor], object]:
+    """Returns what copies to ``value``'s data, the first argument, from a tensor of its shape and dtype."""
+    try:
+        compiled(value.dtype)
+    except library.NotCompiled:
+        return Tensor.copy_
+    return _copy if value.is_image else Tensor.copy_
+
+
+def _copy(target: Tensor, source: Tensor) -> None:
+    if source.layout is torch.strided and source.device == target.device and not source.is_neg():
+        copy_images(to_images(source), to_images(target))
+    else:
+        target.copy_(source)
 
 
 def compiled(dtype: torch.dtype) -> ctypes.CDLL:
