@@ -193,6 +193,22 @@ def test_products_of_any_size_and_layout(
 
 
 @needs_compiler
+@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize("size", [(1, 530, 515, 1045), (2, 16, 300, 513), (3, 7, 2, 16)])
+def test_products_whose_inner_index_is_the_rows_of_both(size: tuple[int, int, int, int], count: int) -> None:
+    products, rows, inner, columns = size
+    a = strided((products, rows, inner), 1, torch.float32, 1)
+    b = strided((products, inner, columns), 0, torch.float32, 2)
+    out = strided((products, rows, columns), 0, torch.float32, 3)
+    exact = out.double() + a.double() @ b.double()
+    with threads(count):
+        compiled_products.bmm(a, b, out, add=True)
+    assert float((out.double() - exact).abs().max()) <= 2e-6 * inner
+    compiled_products.bmm(a, b, out)
+    assert float((out.double() - a.double() @ b.double()).abs().max()) <= 2e-6 * inner
+
+
+@needs_compiler
 def test_products_pass_on_what_is_not_a_number_and_refuse_scattered_results() -> None:
     a, b = torch.ones(1, 2, 3), torch.ones(1, 3, 4)
     a[0, 1, 1] = float("nan")

@@ -25,6 +25,7 @@ typedef struct {
     long out_product, out_row;
     long products, rows, inner, columns;
     long rows_at_once;              /* of a unit */
+    long columns_at_once;           /* of a unit, where both matrices are packed */
     long add;                       /* whether to add to out */
     const REAL *bias;               /* one number per column to add, or NULL */
     long relu;                      /* whether negative results become 0 */
@@ -287,6 +288,92 @@ void multiply_all(products_job *job) {
             else pack(b + k * job->b_inner, job->b_inner, job->b_column, inner, columns, panel);
             const long start = job->run_offsets ? k % job->run : k * job->a_inner;
             multiply_panel(job, a + start, first, packed, part, out, rows, columns, how, job->panels != NULL);
+        }
+    }
+}
+
+/* Products whose inner index is the rows of both matrices as they lie in memory, as in a weight's gradient. Lines
+   of TALL_TILE rows of out and of LANES columns are packed from a and b, a part of the inner index at a time. */
+
+#if defined(__AVX512F__) || defined(__aarch64__)
+enum { TALL_TILE = 16 };
+#else
+enum { TALL_TILE = 8 };         /* as many sums as the registers hold */
+#endif
+
+enum { ROWS_PACKED = 256, COLUMNS_PACKED = 512 };
+
+/* lines (count / width, INNER, width) = rows of neighbours, zeros beside them. */
+INLINE void pack_lines(const REAL *from, long row, long inner, long count, int width, REAL *lines) {
+    for (long k = 0; k < inner; k++, from += row)
+        for (long i = 0; i < count; i += width) {
+            REAL *line = lines + i * INNER + k * width;
+            __builtin_prefetch(from + AHEAD * row + i);
+            if (i + width <= count) {
+                UNROLL(16)
+                for (int j = 0; j < width; j += LANES) *(vector *)(line + j) = load(from + i + j, LANES);
+            } else {
+                memset(line, 0, width * sizeof(REAL));
+                memcpy(line, from + i, (count - i) * sizeof(REAL));
+            }
+        }
+}
+
+/* A tile of out, whole or not, from a line of a and one of b. */
+INLINE void multiply_lines(const REAL *a, const REAL *b, long inner, REAL *out, long out_row, long rows, long lanes,
+                           int add) {
+    vector sums[TALL_TILE];
+    UNROLL(16)
+    for (int i = 0; i < TALL_TILE; i++) {
+        sums[i] = (vector){0};
+        __builtin_prefetch(out + least(i, rows - 1) * out_row, 1);
+    }
+    for (long k = 0; k < inner; k++, a += TALL_TILE, b += LANES) {
+        const vector right = *(const vector *)b;
+        UNROLL(16)
+        for (int i = 0; i < TALL_TILE; i++) sums[i] += a[i] * right;
+    }
+    UNROLL(16)
+    for (int i = 0; i < TALL_TILE; i++)
+        if (i < rows) put(out + i * out_row, sums[i], 0, lanes, (finish){.add = add});
+}
+
+INLINE void multiply_packed(const products_job *job, const REAL *a, const REAL *b, long inner, REAL *out, long rows,
+                            long columns, int add) {
+    for (long j = 0; j < columns; j += LANES)
+        for (long i = 0; i < rows; i += TALL_TILE) {
+            const REAL *lines = a + i * INNER, *line = b + j * INNER;
+            REAL *to = out + i * job->out_row + j;
+            const long high = rows - i, wide = least(LANES, columns - j);
+            if (high >= TALL_TILE && wide == LANES)
+                multiply_lines(lines, line, inner, to, job->out_row, TALL_TILE, LANES, add);
+            else multiply_lines(lines, line, inner, to, job->out_row, high, wide, add);
+        }
+}
+
+/* out = a b or out += a b, where the rows of out are neighbours in a and its columns in b. */
+void multiply_columns(products_job *job) {
+    vector lines_of_a[ROWS_PACKED * INNER / LANES], lines_of_b[COLUMNS_PACKED * INNER / LANES];
+    REAL *packed_a = (REAL *)lines_of_a, *packed_b = (REAL *)lines_of_b;
+    const long down = (job->rows + job->rows_at_once - 1) / job->rows_at_once;
+    const long across = (job->columns + job->columns_at_once - 1) / job->columns_at_once;
+    long unit, end;
+    while (take(&job->next, 1, job->products * down * across, &unit, &end)) {
+        const long product = unit / (down * across);
+        const long top = unit / across % down * job->rows_at_once, left = unit % across * job->columns_at_once;
+        const long rows = least(job->rows_at_once, job->rows - top);
+        const long columns = least(job->columns_at_once, job->columns - left);
+        const REAL *a = job->a + product * job->a_product + top, *b = job->b + product * job->b_product + left;
+        REAL *out = job->out + product * job->out_product + top * job->out_row + left;
+        for (long k = 0; k < job->inner; k += INNER) {
+            const long inner = least(INNER, job->inner - k);
+            const int add = job->add || k > 0;
+            pack_lines(b + k * job->b_inner, job->b_inner, inner, columns, LANES, packed_b);
+            for (long first = 0; first < rows; first += ROWS_PACKED) {
+                const long some = least(ROWS_PACKED, rows - first);
+                pack_lines(a + k * job->a_inner + first, job->a_inner, inner, some, TALL_TILE, packed_a);
+                multiply_packed(job, packed_a, packed_b, inner, out + first * job->out_row, some, columns, add);
+            }
         }
     }
 }

@@ -18,6 +18,8 @@ from nets.engine.memory import Memory
 _SOURCE = Path(__file__).with_suffix(".c")
 _ROWS = 1020  # of a unit, at most: enough to be worth packing what they are multiplied with
 _ROWS_TOGETHER = 6  # products.c keeps their sums in registers
+_COLUMNS_PACKED = 512  # at a time, at most
+_LINE = 16  # rows or columns that are packed together
 _UNITS = 4  # of work for each thread, at least
 _CONSTANTS = f"#define ROWS {_ROWS_TOGETHER}\n"  # that products.c asks for
 
@@ -42,6 +44,7 @@ class _Job(ctypes.Structure):
         ("inner", _Long),
         ("columns", _Long),
         ("rows_at_once", _Long),
+        ("columns_at_once", _Long),
         ("add", _Long),
         ("bias", _Pointer),
         ("relu", _Long),
@@ -92,7 +95,12 @@ def bmm(
         relu=relu,
         panels=None if packed is None else packed.data_ptr(),
     )
-    library.run_on_all_threads(made.multiply_all, job)
+    by_lines = packed is None and bias is None and not relu and a.stride(1) == 1 != a.stride(2)
+    if by_lines and (b.stride(2) == 1 or columns == 1):
+        job.rows_at_once, job.columns_at_once = _sides_at_once(products, rows, columns)
+        library.run_on_all_threads(made.multiply_columns, job)
+    else:
+        library.run_on_all_threads(made.multiply_all, job)
 
 
 def mv(
@@ -244,6 +252,19 @@ def _rows_at_once(rows: int, panels: int) -> int:
     share = threads // math.gcd(panels, threads)
     blocks = -(-blocks // share) * share  # as many units for each thread
     return _ROWS_TOGETHER * max(1, -(-rows // (blocks * _ROWS_TOGETHER)))
+
+
+def _sides_at_once(products: int, rows: int, columns: int) -> tuple[int, int]:
+    """Returns how many rows and columns of a result make a unit: as many columns as are packed at a time, and
+    all rows, unless some thread would then have nothing to do."""
+    down, across = 1, -(-columns // _COLUMNS_PACKED)
+    while products * down * across < torch.get_num_threads() and max(rows // down, columns // across) > _LINE:
+        if rows // down >= columns // across:
+            down *= 2
+        else:
+            across *= 2
+    high, wide = (-(-size // (parts * _LINE)) * _LINE for size, parts in ((rows, down), (columns, across)))
+    return high, wide
 
 
 def compiled(dtype: torch.dtype) -> ctypes.CDLL:
