@@ -48,6 +48,7 @@ PLATFORM = {"fcntl", "readline", "traceback"}
 # Each takes a tenth and more of the time in which th answers, and few runs of it need them.
 SLOW = {
     "difflib",
+    "lua_compat.drawing.connection",
     "lua_compat.kernels.packages.databases",
     "lua_compat.kernels.packages.sockets",
     "lua_compat.sandbox",

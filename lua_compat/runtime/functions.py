@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
-from lua_compat.kernels import find_kernel, kernel_modules, sandboxed_kernels
+from lua_compat.kernels import find_kernel, is_harmless, kernel_modules, sandboxed_kernels
 from lua_compat.kernels.strings import to_lua
 from lua_compat.kernels.system import new_seed
 from lua_compat.runtime import pytorch
@@ -65,6 +65,7 @@ class Functions:
     ) -> None:  # fmt: skip
         self._pytorch, self._sandboxed, self._notes = side, sandboxed, notes
         self._own_process = crew.owns_process
+        self._artist = crew.artist
         self._for_threads = crew.functions(lambda: side.handles, new_state)
         self._light: dict[str, Function] = {
             "exit": crew.exit_from_thread if in_thread else _exit,
@@ -80,6 +81,7 @@ class Functions:
             "note_written": trusted.note_written,
             "why_no_functions": trusted.why_not,
             **self._for_threads,
+            **self._artist.functions(),
         }
         # The state keeps these functions for its whole life: objects that came and went would hit a defect of
         # lupa's (an object handed out again while its dead wrapper awaits collection loses a reference).
@@ -105,13 +107,28 @@ class Functions:
             return self._light[name]
         if name in kernel_modules():
             kernel = find_kernel(name)
-            return _plain(kernel, name) if _takes_no_tensors(kernel) else self._adapted(kernel, name)
+            adapted = _plain(kernel, name) if _takes_no_tensors(kernel) else self._adapted(kernel, name)
+            return adapted if is_harmless(name) else self._after_figures(adapted, name)
         return self._heavy.get(name)
 
     def _adapted(self, kernel: Function, name: str) -> Function:
         from lua_compat.runtime.bridge import for_lua
 
         return for_lua(kernel, self._pytorch.handles, name)
+
+    def _after_figures(self, function: Function, name: str) -> Function:
+        """Returns a function that reaches files as one that first waits for figures in those it names."""
+        settle_named, settle_all = self._artist.settle_named, self._artist.settle_all
+
+        def call(*values: Any) -> Any:
+            settle_named(values)
+            return function(*values)
+
+        def call_after_all(*values: Any) -> Any:
+            settle_all()
+            return function(*values)
+
+        return call_after_all if name == "list_folder" else call
 
     @cached_property
     def _harmless_kernels(self) -> frozenset[str]:

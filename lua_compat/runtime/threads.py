@@ -12,6 +12,7 @@ from collections.abc import Callable
 from itertools import count
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from lua_compat.drawing.artist import Artist
 from lua_compat.runtime.errors import LuaError
 from lua_compat.runtime.synchronization import Condition, Ending, MeetingPoint, Mutex, Queue, Stopped
 
@@ -48,7 +49,7 @@ class Crew:
 
     ``owns_process``: the process is the script's, and may be ended without waiting for its threads. Otherwise
     whoever runs the script waits until the last of them has noticed the end: a thread cannot be ended from
-    outside.
+    outside. ``artist`` draws the figures of all.
     """
 
     def __init__(self, *, owns_process: bool = False) -> None:
@@ -60,6 +61,7 @@ class Crew:
         self._users: dict[int, int] = {}  # of a point: it goes with the last one
         self._lent: dict[int, Tensor] = {}
         self._threads: dict[int, threading.Thread] = {}
+        self.artist = Artist()
 
     # Ends
 
@@ -68,14 +70,17 @@ class Crew:
         with self._lock:
             running = [thread for thread in self._threads.values() if thread.is_alive()]
         if running and self.owns_process:
+            self.artist.close()
             end_process(exit_code)
         self._ending.end(Stopped())
         for thread in running:
             thread.join()
+        self.artist.close()
 
     def exit_from_thread(self, exit_code: int) -> None:
         """Ends the whole script: ``os.exit`` of a thread."""
         if self.owns_process:
+            self.artist.close()
             end_process(exit_code)
         self._ending.end(SystemExit(exit_code))
         raise SystemExit(exit_code)

@@ -1,11 +1,13 @@
--- The package gnuplot: plots in files, drawn by matplotlib (lua_compat/kernels/packages/figures.py). A figure is a table
--- of what is to be drawn; it is drawn again whenever gnuplot would have refreshed it.
+-- The package gnuplot: plots in files, drawn by matplotlib in a process of its own (lua_compat/drawing). A figure is a
+-- table of what is to be drawn; it goes to that process whenever gnuplot would have refreshed it.
 require 'torch'
+local ffi = require 'ffi'
 local paths = require 'paths'
 local arguments = require 'gnuplot.arguments'
 local raw = require 'gnuplot.raw'
 local cjson = require 'cjson'
-local kernel = require('torch.kernels').of_tensors
+local shared = require 'th.python'
+local python = shared.functions
 
 gnuplot = {}
 local histogram = require 'gnuplot.histogram'
@@ -24,11 +26,28 @@ local function current_figure() return current and figures[current] or new_figur
 
 local SIZES = { png = { 640, 480 }, pdf = { 360, 216 }, svg = { 600, 480 }, eps = { 360, 252 } }
 
+-- Whoever reads files or starts a process finds figures as they were last drawn (th/files.lua).
+local function settle(path) python.figures_settle(path or '') end
+
+-- The content of a figure: what it shows as JSON, and the numbers in it.
+local function content_of(figure)
+   local shapes, data = {}, {}
+   for i, t in ipairs(figure.tensors) do
+      local p, n = torch.data(t), t:nElement()
+      shapes[i], data[i] = t:size():totable(), n > 0 and ffi.string(p, n * ffi.sizeof('double')) or ''
+   end
+   figure.content.shapes = shapes
+   return cjson.encode(figure.content), unpack(data)
+end
+
 local function draw(figure, path, kind, size)
    if not figure.content then return end
-   local tensors = figure.tensors
-   kernel.draw_figure(path, kind, cjson.encode{ content = figure.content, settings = figure.settings,
-      width = size[1], height = size[2] }, unpack(tensors))
+   figure.number = figure.number or python.figure_number()
+   local settings = cjson.encode(figure.settings)
+   local function ask(...) return python.figure_draw(figure.number, path, kind, size[1], size[2], settings, ...) end
+   if figure.is_new or not ask() then ask(content_of(figure)) end
+   figure.is_new = false
+   shared.settle = settle
 end
 
 local function refresh(figure)
@@ -80,7 +99,9 @@ end
 function gnuplot.close(n)
    n = n or current
    if not n or not figures[n] then return end
-   if figures[n].path then refresh(figures[n]) end
+   local figure = figures[n]
+   if figure.path then refresh(figure) end
+   if figure.number then python.figure_forget(figure.number) end
    figures[n] = nil
    if n == current then current = nil end
 end
@@ -107,7 +128,7 @@ local function plot_in_current(kind, series, more)
       content.series[i] = described
    end
    for key, value in pairs(more or {}) do content[key] = value end
-   figure.content = content
+   figure.content, figure.is_new = content, true
    if figure.path then refresh(figure) end
 end
 

@@ -98,17 +98,19 @@ local function curves(self, names)
    return plots
 end
 
-local function draw(self, plots)
+local function set(self)
    if self.logscale then gnuplot.logscale('on') end
-   gnuplot.plot(plots)
    if self.plotRawCmd then gnuplot.raw(self.plotRawCmd) end
    gnuplot.grid('on')
    gnuplot.title('<Logger::' .. self.name .. '>')
 end
 
+local can_draw
+
 -- Plots the named symbols (default: all) with the package gnuplot into name.eps. Without matplotlib it says so, once.
 function Logger:plot(...)
-   if not python.can_draw_figures() then
+   if can_draw == nil then can_draw = python.can_draw_figures() end
+   if not can_draw then
       if not self.warned then
          print('<Logger> warning: cannot plot: the package gnuplot needs matplotlib')
          self.warned = true
@@ -120,13 +122,13 @@ function Logger:plot(...)
    if #plots == 0 then return end
    if self.showPlot then
       self.figure = gnuplot.figure(self.figure)
-      draw(self, plots)
+      set(self)
+      gnuplot.plot(plots)
    end
    if self.epsfile then
-      os.remove(self.epsfile)
       local figure = gnuplot.epsfigure(self.epsfile)
-      draw(self, plots)
-      gnuplot.plotflush()
+      set(self) -- before there is a plot: the figure is drawn once
+      gnuplot.plot(plots)
       gnuplot.close(figure)
    end
 end

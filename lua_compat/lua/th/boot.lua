@@ -91,6 +91,7 @@ function os.exit(code)
    functions.exit(code)
 end
 
+assert(loadfile(folder .. '/th/files.lua'))(shared)
 in_its_words = assert(loadfile(folder .. '/dialect/init.lua'))(folder)
 
 -- require: the script's folder, the folder it is run from, our packages, LUA_PATH (or Lua's usual places), then where

@@ -8,7 +8,8 @@ local memory = require 'torch.memory'
 local class = require 'torch.class'
 local errors = require 'torch.errors'
 local storage = require 'torch.storage'
-local python = require('th.python').functions
+local shared = require 'th.python'
+local python = shared.functions
 
 local records = memory.records
 local NEWLINE = ('\n'):byte()
@@ -451,6 +452,7 @@ local DiskFile = kind('torch.DiskFile', function(name, mode, quiet)
    if type(name) ~= 'string' then errors.wrong_type(1, 'string', name) end
    mode = mode or 'r'
    local readable, writable = mode_of(mode, 2)
+   if shared.settle then shared.settle(name) end
    local stream
    if readable and writable then
       stream = disk_stream(C.fopen, C.fclose, name, 'r+b') or disk_stream(C.fopen, C.fclose, name, 'w+b')

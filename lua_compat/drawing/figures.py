@@ -1,18 +1,13 @@
 """Figures of the Lua package gnuplot, drawn with matplotlib (the extra ``packages``)."""
 
-import json
+import io
 import re
-from importlib.util import find_spec
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from torch import Tensor
 
-from lua_compat.kernels.arrays import array_of
 from lua_compat.kernels.packages.extras import extra
-from lua_compat.kernels.strings import from_lua
-
-__all__ = ["can_draw_figures", "draw_figure"]
 
 _POINTS_PER_INCH = 72
 _COLORS = ("#1d4599", "#11ad34", "#e62b17", "#e69f17", "#7297e6", "#67eb84", "#f97a6d", "#f9c96d")
@@ -38,29 +33,28 @@ _SETTINGS: dict[str, Any] = {
 _PALETTES = {"gray": "gray", "color": "gnuplot"}  # matplotlib's "gnuplot" is gnuplot's palette
 
 
-def can_draw_figures() -> bool:
-    return find_spec("matplotlib") is not None
-
-
-def draw_figure(path: str, kind: str, described: str, *tensors: Tensor) -> None:
-    """Writes a figure (JSON; its series point into ``tensors``, float64) as png, pdf, svg or eps."""
+def draw_figure(
+    content: dict[str, Any], arrays: Sequence[np.ndarray], settings: dict[str, Any],
+    kind: str, size: tuple[float, float],
+) -> bytes:  # fmt: skip
+    """Returns a figure, whose series point into ``arrays`` (float64), as the bytes of a png, pdf, svg or eps;
+    ``size``: its width and height in points. Raises ValueError for styles or colors that do not exist."""
     matplotlib = extra("matplotlib", "gnuplot", "matplotlib")
     figures = extra("matplotlib.figure", "gnuplot", "matplotlib")
-    figure = json.loads(described.encode("latin-1").decode("utf-8", "replace"))
-    arrays = [array_of(t) for t in tensors]
-    content, settings = figure["content"], figure["settings"]
-    inches = (figure["width"] / _POINTS_PER_INCH, figure["height"] / _POINTS_PER_INCH)
+    inches = tuple(side / _POINTS_PER_INCH for side in size)
+    written = io.BytesIO()
     with matplotlib.rc_context(_SETTINGS):
         drawing = figures.Figure(figsize=inches, dpi=_POINTS_PER_INCH, layout="tight")
         solid = content["kind"] in ("surfaces", "points")
         axes = drawing.add_subplot(projection="3d" if solid else None)
         _DRAW[content["kind"]](axes, content, [_arrays_of(one, arrays) for one in content["series"]])
         _set(axes, settings, solid)
-        drawing.savefig(from_lua(path), format=kind, dpi=_POINTS_PER_INCH)
+        drawing.savefig(written, format=kind, dpi=_POINTS_PER_INCH)
+    return written.getvalue()
 
 
-def _arrays_of(series: dict[str, Any], arrays: list[np.ndarray]) -> list[np.ndarray]:
-    return arrays[series["first"] : series["first"] + series["count"]]
+def _arrays_of(series: dict[str, Any], arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    return list(arrays[series["first"] : series["first"] + series["count"]])
 
 
 def _style(text: str) -> tuple[str, dict[str, Any]]:
