@@ -12,7 +12,7 @@
 #define VECTORS 2
 #endif
 
-enum { PANEL = VECTORS * LANES, INNER = 256, AHEAD = 8, DOTS = 4, NEAR = 4096 };
+enum { PANEL = VECTORS * LANES, INNER = 256, PACKED = 1024, AHEAD = 8, DOTS = 4, NEAR = 4096 };
 
 _Static_assert(ROWS == 6, "multiply_vectors has a case for every number of rows below that");
 
@@ -248,13 +248,15 @@ INLINE long width_of(const products_job *job) {
     return (vectors + panels - 1) / panels * LANES;
 }
 
-/* The first part of what is left of the rows, from number k on: so many numbers that their panel stays in a cache. */
+/* The first part of what is left of the rows, from number k on: so many numbers that their panel stays in a cache. One
+   that is packed already may be larger: out is added to less often. */
 INLINE stretch next_stretch(const products_job *job, long k) {
     static const long none[] = {0};
-    if (!job->run_offsets) return (stretch){none, 1, least(INNER, job->inner - k)};
+    const long most = job->panels ? PACKED : INNER;
+    if (!job->run_offsets) return (stretch){none, 1, least(most, job->inner - k)};
     const long run = k / job->run, start = k % job->run, left = job->inner / job->run - run;
-    if (job->run > INNER) return (stretch){job->run_offsets + run, 1, least(INNER, job->run - start)};
-    return (stretch){job->run_offsets + run, least(INNER / job->run, left), job->run};
+    if (job->run > most) return (stretch){job->run_offsets + run, 1, least(most, job->run - start)};
+    return (stretch){job->run_offsets + run, least(most / job->run, left), job->run};
 }
 
 void multiply_all(products_job *job) {
