@@ -7,6 +7,8 @@ weight after getParameters often are not, and of rows of a matrix. Such a factor
 import torch
 from torch import Tensor
 
+from lua_compat.kernels import openblas
+
 _ALIGNMENT = 16  # bytes
 # A larger factor of a product of many rows stays where it is: a copy costs more than the last bit is worth.
 _COPIED_BYTES = 4 << 20
@@ -58,10 +60,25 @@ def multiply(
 
 
 def _add(out: Tensor, a: Tensor, b: Tensor, beta: float, t: Tensor | None, alpha: float) -> None:
+    if b.dim() == 2 and not out.is_cuda and _add_doubles(out, a, b, beta, t, alpha):
+        return
     if t is None:
         (torch.mv if b.dim() == 1 else torch.mm)(a, b, out=out)
     else:
         (torch.addmv if b.dim() == 1 else torch.addmm)(t, a, b, beta=beta, alpha=alpha, out=out)
+
+
+def _add_doubles(out: Tensor, a: Tensor, b: Tensor, beta: float, t: Tensor | None, alpha: float) -> bool:
+    """As ``_add``; returns False, with nothing done, where that is for PyTorch."""
+    if beta == 0 or t is None:
+        return openblas.multiply(out, a, b, 0, alpha)
+    if t is out or (t.data_ptr() == out.data_ptr() and t.stride() == out.stride()):
+        return openblas.multiply(out, a, b, beta, alpha)
+    result = t.clone(memory_format=torch.contiguous_format)
+    if not openblas.multiply(result, a, b, beta, alpha):
+        return False
+    out.copy_(result)
+    return True
 
 
 def _times_vector(out: Tensor, a: Tensor, b: Tensor, beta: float, t: Tensor | None, alpha: float) -> None:

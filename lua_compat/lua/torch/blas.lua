@@ -1,5 +1,5 @@
--- Products of a matrix and a matrix or a vector by the BLAS that PyTorch itself calls: the same routine of the same
--- library with the same arguments, so the same bits.
+-- Products of a matrix and a matrix or a vector by the BLAS that the kernels call, too, PyTorch's or numpy's: the same
+-- routine of the same library with the same arguments, so the same bits.
 local ffi = require 'ffi'
 local memory = require 'torch.memory'
 local few = require 'torch.few'
@@ -11,14 +11,16 @@ local count, may_overlap, last_offset, is_contiguous = memory.count, memory.may_
 -- enabled: tests turn it off
 local blas = { enabled = true }
 
-local GEMM = [[void %s(const char *transa, const char *transb, const int *m, const int *n, const int *k, const REAL *alpha,
-   const void *a, const int *lda, const void *b, const int *ldb, const REAL *beta, void *c, const int *ldc)]]
-local GEMV = [[void %s(const char *trans, const int *m, const int *n, const REAL *alpha, const void *a, const int *lda,
-   const void *x, const int *incx, const REAL *beta, void *y, const int *incy)]]
-local AXPY = 'void %s(const int *n, const REAL *alpha, const void *x, const int *incx, void *y, const int *incy)'
-local COPY = 'void %s(const int *n, const void *x, const int *incx, void *y, const int *incy)'
+-- Whole numbers have 32 bits for PyTorch's library and 64 for numpy's: the first half of such a one is the other.
+local GEMM = [[void %s(const char *transa, const char *transb, const void *m, const void *n, const void *k, const REAL *alpha,
+   const void *a, const void *lda, const void *b, const void *ldb, const REAL *beta, void *c, const void *ldc)]]
+local GEMV = [[void %s(const char *trans, const void *m, const void *n, const REAL *alpha, const void *a, const void *lda,
+   const void *x, const void *incx, const REAL *beta, void *y, const void *incy)]]
+local AXPY = 'void %s(const void *n, const REAL *alpha, const void *x, const void *incx, void *y, const void *incy)'
+local COPY = 'void %s(const void *n, const void *x, const void *incx, void *y, const void *incy)'
 -- Larger products go through Python, whose way costs nothing beside them.
 local MOST = 2 ^ 16 -- elements of a matrix
+local MOST_ALONE = 2 ^ 22 -- multiplications that one thread computes in any case, as kernels/openblas.py
 local ALIGNMENT = 16 -- bytes; other addresses give other bits: such matrices are copied, as kernels/alignment.py does
 
 local routines -- by the name of the type, found when the first product is made
@@ -32,14 +34,14 @@ local function find()
       if gemm and gemv then
          routines[name] = { gemm = gemm, gemv = gemv, alpha = ffi.new(ctype .. '[1]'), beta = ffi.new(ctype .. '[1]'),
             axpy = library.routine(letter .. 'axpy_', AXPY, ctype), copy = library.routine(letter .. 'copy_', COPY, ctype),
-            result = ffi.new(ctype .. '[1]') }
+            result = ffi.new(ctype .. '[1]'), gemm_alone = library.product(letter, GEMM, ctype), is_double = letter == 'd' }
       end
    end
 end
 compiled.on_first_use(find)
 
-local m, n, k, lda, ldb, ldc = ffi.new('int[1]'), ffi.new('int[1]'), ffi.new('int[1]'), ffi.new('int[1]'),
-   ffi.new('int[1]'), ffi.new('int[1]')
+local function whole() return ffi.new('int64_t[1]') end
+local m, n, k, lda, ldb, ldc = whole(), whole(), whole(), whole(), whole(), whole()
 
 -- How the routine, for which columns lie one after the other, sees the transposed matrix: 'n' or 't', and the step to the
 -- next column; nil where elements lie apart in both directions.
@@ -94,7 +96,12 @@ local function matrix_matrix(routine, s, s_row, beta, alpha, p, a_kind, a_step, 
    -- row by row is column by column of the transposed product
    m[0], n[0], k[0], lda[0], ldb[0], ldc[0] = columns, rows, inner, b_step, a_step, s_row
    routine.alpha[0], routine.beta[0] = alpha, beta
-   routine.gemm(b_kind, a_kind, m, n, k, routine.alpha, q, lda, p, ldb, routine.beta, s, ldc)
+   local gemm = routine.gemm
+   if routine.gemm_alone and (routine.is_double or b_kind == 'n')
+      and (rows * inner * columns <= MOST_ALONE or library.computes_alone()) then
+      gemm = routine.gemm_alone
+   end
+   gemm(b_kind, a_kind, m, n, k, routine.alpha, q, lda, p, ldb, routine.beta, s, ldc)
 end
 
 -- The routines for rows of numbers of a type that lie in memory anywhere, at pointers of any type; nil where there are none.
