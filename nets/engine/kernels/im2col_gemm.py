@@ -15,11 +15,14 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
+from nets.engine.kernels.compiled import windows
 from nets.engine.kernels.kernel import Kernel
 from nets.engine.kernels.matrix_product import MatrixProduct
 from nets.engine.memory import Memory
 from nets.engine.shapes import ConvolutionShape, column_pieces, fresh_column_pieces, inside, pad_into
 from nets.engine.weights import CachedWeight
+
+_SUMMED_BYTES = 512 << 10  # of columns of the input gradient that compiled code adds up at a time
 
 
 class Im2colGemm(Kernel):
@@ -124,6 +127,9 @@ class Im2colGemm(Kernel):
     def input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:
         shape = self.shape
         matrix = self._matrix(weight)
+        if self._product.library == "compiled" and self.order == "tap" and windows.fits(shape):
+            self._sum_windows(grad_out, matrix, grad_in)
+            return
         cut = fresh_column_pieces(shape) if self._product.library == "onednn" else column_pieces(shape)
         columns, padded = self._scratch(cut)
         for images, rows in cut:
@@ -142,6 +148,18 @@ class Im2colGemm(Kernel):
             if any(shape.padding) and rows.stop == shape.out_size[0]:
                 grad_in[images].copy_(inside(summed, shape.padding, shape.in_size))
 
+    def _sum_windows(self, grad_out: Tensor, matrix: Tensor, grad_in: Tensor) -> None:
+        """Fills ``grad_in``, with columns that compiled code adds up while they are in the second cache."""
+        cut = column_pieces(self.shape, _SUMMED_BYTES)
+        columns, _ = self._scratch(cut)
+        for images, rows in cut:
+            grad = grad_out[images, rows]
+            if rows.start == 0:
+                grad_in[images].zero_()
+            found = columns[: grad.shape[0] * grad.shape[1] * grad.shape[2]]
+            self._product.input_gradient(grad.flatten(0, 2), matrix, found)
+            windows.add_windows(found.view(*grad.shape[:3], -1), self.shape, rows.start, grad_in[images])
+
     def _scatter(self, columns: Tensor, positions: Sequence[int], first_row: int, padded: Tensor) -> None:
         """Adds the columns of (images, height, width) ``positions`` where they came from.
 
@@ -159,9 +177,9 @@ class Im2colGemm(Kernel):
         start = padded.storage_offset() + first_row * stride_h * row
         for i in range(kernel_h):
             for j in range(min(apart, by_tap.shape[2])):
-                windows = by_tap[:, :, j::apart, i]
+                part = by_tap[:, :, j::apart, i]
                 first = start + i * row + j * stride_w * column
-                padded.as_strided(windows.shape, strides, first).add_(windows)
+                padded.as_strided(part.shape, strides, first).add_(part)
 
     def weight_gradient(self, x: Tensor, grad_out: Tensor, grad_weight: Tensor) -> None:
         shape = self.shape

@@ -36,8 +36,8 @@ class Dropout(Layer):
         self._drawn = memory.empty((-(-count // 2),), torch.int64)
 
     def forward(self) -> None:
-        """Draws half as many integers of 64 bits, a seventh of the time of ``bernoulli_``: each half of one is
-        evenly distributed."""
+        """Draws half as many integers of 64 bits, in a seventh of the time of ``bernoulli_``: each half of
+        one is evenly distributed."""
         least, values = torch.iinfo(torch.int32).min, 2**_BITS
         last = least + round(self._kept * values) - 1  # that keeps a number
         if last < least:

@@ -93,6 +93,7 @@ def test_a_library_is_kept_and_made_again_when_it_is_gone_or_damaged(cache: Path
     [
         ((nn.Conv2d(16, 16, 3, padding=1), nn.BatchNorm2d(16), nn.MaxPool2d(2)), "mm"),
         ((nn.Conv2d(16, 16, 5, groups=16), nn.MaxPool2d(2)), "mm"),
+        ((nn.Conv2d(16, 8, 3, 2), nn.ReLU()), "mm"),
         ((nn.Conv2d(16, 64, 3), nn.ReLU(), nn.Conv2d(64, 16, 3, 2)), "winograd"),
         ((nn.Conv2d(16, 16, 5), nn.ReLU(), nn.MaxPool2d(2)), "direct"),
         ((nn.Flatten(), nn.Linear(16 * 14 * 14, 3)), "mm"),

@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
 from nets.engine.choice.algorithms import candidates, is_bilinear, linear_candidates, undivided
 from nets.engine.kernels.bilinear import BilinearConvolution
 from nets.engine.kernels.compiled import products as compiled_products
+from nets.engine.kernels.compiled import windows
 from nets.engine.kernels.fft_convolution import fft
 from nets.engine.kernels.kernel import Kernel
 from nets.engine.kernels.tile_transforms import Pair, TileMap, TileTransforms
@@ -23,7 +24,7 @@ from nets.engine.shapes import ConvolutionShape, pieces
 from nets.engine.weights import StaleWeightError
 from nets.engine.workers import Workers
 from nets.phases import FORWARD, INPUT_GRADIENT, PHASES, WEIGHT_GRADIENT
-from tests.helpers.engine_conditions import WITH_AND_WITHOUT, c_compiler
+from tests.helpers.engine_conditions import WITH_AND_WITHOUT, c_compiler, needs_compiler, threads
 
 # Largest error over the largest value, for the sizes drawn here.
 TOLERANCE = {torch.float64: 1e-12, torch.float32: 3e-5, torch.bfloat16: 2e-2}
@@ -116,6 +117,26 @@ def test_every_candidate_divided_among_workers(
                 kernel = make(memory)
                 reference.check(kernel, phase, relu)
                 reference.check(kernel, phase, relu)
+
+
+@needs_compiler
+@settings(max_examples=40, deadline=None)
+@given(shapes(), st.integers(0, 1000), st.integers(1, 3))
+def test_windows_are_added_up_a_piece_at_a_time(shape: ConvolutionShape, seed: int, count: int) -> None:
+    """By any number of threads, into a part of a larger image."""
+    assume(windows.fits(shape))
+    reference = Reference(shape, seed)
+    by_tap = reference.weight.permute(0, 2, 3, 1).reshape(shape.out_channels, -1)
+    found = reference.grad_out @ by_tap
+    beside = torch.zeros(*shape.input_shape[:3], shape.in_channels + 2, dtype=shape.dtype)
+    grad_in = beside[..., : shape.in_channels]
+    cut = seed % (shape.out_size[0] + 1)
+    with threads(count):
+        for part in (slice(0, cut), slice(cut, shape.out_size[0])):
+            if part.start < part.stop:
+                windows.add_windows(found[:, part].contiguous(), shape, part.start, grad_in)
+    assert error(grad_in, reference.grad_in) < TOLERANCE[shape.dtype]
+    assert not bool(beside[..., shape.in_channels :].any())
 
 
 def test_what_is_divided_among_workers() -> None:

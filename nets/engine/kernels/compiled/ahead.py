@@ -10,7 +10,15 @@ from queue import Empty, SimpleQueue
 import torch
 from torch import nn
 
-from nets.engine.kernels.compiled import averages, batch_norm, depthwise, pooling, products, tiles
+from nets.engine.kernels.compiled import (
+    averages,
+    batch_norm,
+    depthwise,
+    pooling,
+    products,
+    tiles,
+    windows,
+)
 from nets.engine.kernels.compiled.library import NotCompiled
 from nets.engine.kernels.winograd import output_tiles, winograd
 from nets.pair import pair
@@ -60,10 +68,11 @@ def _libraries(module: nn.Module, backend: str, dtype: torch.dtype) -> Iterator[
         yield partial(batch_norm.compiled, dtype)
     if any(layer.groups == layer.in_channels > 1 for layer in convolutions):
         yield partial(depthwise.compiled, dtype)
+    plain = [layer for layer in convolutions if layer.groups == 1]
+    if backend != "direct" and any(layer.stride != (1, 1) != layer.kernel_size for layer in plain):
+        yield partial(windows.compiled, dtype)
     if backend in _WITH_WINOGRAD:
-        kernels = {
-            pair(layer.kernel_size) for layer in convolutions if layer.groups == 1 and layer.stride == (1, 1)
-        }
+        kernels = {pair(layer.kernel_size) for layer in plain if layer.stride == (1, 1)}
         for kernel in sorted(kernels):
             for output_tile in output_tiles(kernel):
                 yield partial(tiles.compiled, winograd(output_tile, kernel), dtype)

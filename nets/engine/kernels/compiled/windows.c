@@ -1,0 +1,69 @@
+/* Adds the windows of a convolution's input gradient up, where they overlap.
+
+   Compiled when first needed (compiled/windows.py), once per element type, with vectors.h in front. Images are (batch,
+   row, column, channel). Every entry point is called by all threads that share a job, and takes units of work from it
+   until none is left. Asks for a definition of ROOM, the most numbers of a padded row of an image. */
+
+typedef struct {
+    const REAL *windows;        /* (batch, row, column) of (kernel row, kernel column, channel), some rows of them */
+    long first_row, rows, columns;
+    REAL *images;
+    layout to;
+    long count, channels;
+    long kernel[2], stride[2], padding[2];
+    long first, last;           /* rows of an image that the windows reach: the first, and the one behind the last */
+    long at_once, next;
+} windows_job;
+
+/* Adds to a padded row what one row of the kernel gives it in one row of windows. Neighbouring windows overlap: those
+   one after the other here are so far apart that none waits for the one before to be written. */
+static void add_kernel_row(const windows_job *job, const REAL *windows, const REAL *end, REAL *row) {
+    const long run = job->kernel[1] * job->channels, size = job->kernel[0] * run;
+    const long step = job->stride[1] * job->channels;
+    const long vectors = (run + LANES - 1) / LANES, apart = (vectors * LANES + step - 1) / step;
+    mask kept;
+    for (int lane = 0; lane < LANES; lane++) kept[lane] = (vectors - 1) * LANES + lane < run ? -1 : 0;
+    for (long begin = 0; begin < least(apart, job->columns); begin++)
+        for (long x = begin; x < job->columns; x += apart) {
+            const REAL *from = windows + x * size;
+            REAL *to = row + x * step;
+            long c = 0;
+            for (; c + LANES < run; c += LANES) store(to + c, load(to + c, LANES) + load(from + c, LANES), LANES);
+            /* What follows the last numbers is not added; the very last window has nothing behind it. */
+            const vector last = from + c + LANES <= end ? where(kept, load(from + c, LANES)) : load(from + c, run - c);
+            store(to + c, load(to + c, LANES) + last, LANES);
+        }
+}
+
+static void add_row(const windows_job *job, long image, long y) {
+    const long run = job->kernel[1] * job->channels, size = job->kernel[0] * run;
+    const long padded = (job->to.width + 2 * job->padding[1]) * job->channels;
+    const long top = y + job->padding[0], stride = job->stride[0];
+    const REAL *end = job->windows + job->count * job->rows * job->columns * size;
+    REAL row[ROOM + LANES];
+    memset(row, 0, (padded + LANES) * sizeof(REAL));
+    long from = quotient(top - job->kernel[0] + 1, stride), to = top / stride + 1;
+    if (from < job->first_row) from = job->first_row;
+    to = least(to, job->first_row + job->rows);
+    for (long i = from; i < to; i++) {
+        const long place = (image * job->rows + i - job->first_row) * job->columns * job->kernel[0] + top - i * stride;
+        add_kernel_row(job, job->windows + place * run, end, row);
+    }
+    REAL *pixel = job->images + image * job->to.strides[0] + y * job->to.strides[1];
+    const REAL *found = row + job->padding[1] * job->channels;
+    if (job->to.strides[2] == job->channels) {
+        for (long i = 0; i < job->to.width * job->channels; i++) pixel[i] += found[i];
+        return;
+    }
+    for (long x = 0; x < job->to.width; x++, pixel += job->to.strides[2], found += job->channels)
+        for (long c = 0; c < job->channels; c++) pixel[c] += found[c];
+}
+
+/* Units are rows of the images. */
+void add_windows(windows_job *own) {
+    const windows_job job = *own;
+    const long rows = job.last - job.first;
+    long unit, last;
+    while (take(&own->next, job.at_once, job.count * rows, &unit, &last))
+        for (; unit < last; unit++) add_row(&job, unit / rows, job.first + unit % rows);
+}
