@@ -82,9 +82,10 @@ local function begin_with(r, t)
    return not may_overlap(r, t) and few.copy(r, t, count(r))
 end
 
--- s = beta * s + alpha * the product of a matrix, of which rows lie `row` and columns `column` apart, and a vector
-local function matrix_vector(routine, s, s_step, beta, alpha, p, rows, row, columns, column, x, x_step)
-   local by_columns = row == 1 and column >= rows
+-- s = beta * s + alpha * the product of a matrix, of which rows lie `row` and columns `column` apart, and a vector. by_rows:
+-- also where a single row could be taken for columns of one number each, which is slow.
+local function matrix_vector(routine, s, s_step, beta, alpha, p, rows, row, columns, column, x, x_step, by_rows)
+   local by_columns = row == 1 and column >= rows and not by_rows
    if by_columns then m[0], n[0], lda[0] = rows, columns, column else m[0], n[0], lda[0] = columns, rows, row end
    ldb[0], ldc[0] = x_step, s_step
    routine.alpha[0], routine.beta[0] = alpha, beta
@@ -137,21 +138,53 @@ end
 -- Whether none of the n numbers at x, of type T, is infinite or not a number; false, too, where some are as large as the root
 -- of the largest: their squares are added up.
 function blas.all_finite(routine, T, count_of_numbers, x)
-   matrix_vector(routine, routine.result, 1, 0, 1, x, 1, count_of_numbers, count_of_numbers, 1, x, 1)
+   matrix_vector(routine, routine.result, 1, 0, 1, x, 1, count_of_numbers, count_of_numbers, 1, x, 1, true)
    local sum = T.get(routine.result, 0)
    return sum - sum == 0
 end
 
--- r = beta * t + alpha * a * b, of matrices, or a matrix and a vector, that have fitting sizes; the factors have no memory
--- in common with r. Gives false, with nothing done, where that is for Python: many elements, other types and layouts.
+-- r = beta * t + alpha * the outer product of the vectors a and b, row by row. Gives false, with nothing done, where that is for
+-- Python. (A row that is multiplied by zero is left out: none of b's numbers may be infinite then.)
+local MOST_ROWS = 1024
+local function outer_product(r, beta, t, alpha, a, b)
+   local T, rows, columns, row, column = r.T, a[1], b[1], r[2], r[4]
+   if column ~= 1 then
+      if row ~= 1 then return false end
+      a, b, rows, columns, row = b, a, columns, rows, column
+   end
+   if beta ~= 0 and beta ~= 1 or rows > 1 and row < columns or rows > MOST_ROWS or rows * columns > MOST or b[2] < 1 then return false end
+   local routine = routines[T.host.name]
+   if not (routine and routine.axpy) then return false end
+   local get, factors, step, other = T.get, a.S.p + a.off, a[2], b.S.p + b.off
+   for i = 0, rows - 1 do
+      if alpha * get(factors, i * step) == 0 then
+         if b[2] == 1 and columns > 1 and blas.all_finite(routine, T, columns, other) then break end
+         return false
+      end
+   end
+   if t ~= r and beta ~= 0 and not begin_with(r, t) then return false end
+   n[0], m[0], k[0] = columns, b[2], 1
+   local p, axpy, factor, bytes = r.S.p + r.off, routine.axpy, routine.alpha, columns * T.size
+   for i = 0, rows - 1 do
+      if beta == 0 then ffi.fill(p + i * row, bytes) end
+      factor[0] = alpha * get(factors, i * step)
+      axpy(n, factor, other, m, p + i * row, k)
+   end
+   return true
+end
+
+-- r = beta * t + alpha * a * b, of matrices, a matrix and a vector, or two vectors (the outer product), that have fitting
+-- sizes; the factors have no memory in common with r. Gives false, with nothing done, where that is for Python: many elements, other types and layouts.
 function blas.product(r, beta, t, alpha, a, b)
    local T = r.T
-   if not blas.enabled or not T.real or a.T ~= T or b.T ~= T or a.nd ~= 2 or b.nd > 2 then return false end
-   if not library.counts_threads() then return false end
+   if not blas.enabled or not T.real or a.T ~= T or b.T ~= T or a.nd > 2 or b.nd > 2 then return false end
+   local work = count(a) * (b.nd == 2 and b[3] or a.nd == 1 and b[1] or 1)
+   if work <= few.LIMIT and not library.is_worth(work) or not library.counts_threads() then return false end
+   find()
+   if a.nd == 1 then return outer_product(r, beta, t, alpha, a, b) end
    local rows, inner, columns, column = a[1], a[3], 1, 1
    if b.nd == 2 then columns, column = b[3], b[4] end
    if inner == 1 or rows * inner > MOST or inner * columns > MOST or rows * columns > MOST then return false end
-   find()
    local routine = routines[T.host.name]
    if not routine then return false end
    -- As kernels/alignment.py: a single column or row is a vector.
@@ -192,25 +225,6 @@ function blas.product(r, beta, t, alpha, a, b)
       matrix_matrix(routine, s, r[2], beta, alpha, p, a_kind, a_step, q, b_kind, b_step, rows, inner, columns)
    end
    if not in_place then ffi.copy(target, s, bytes) end
-   return true
-end
-
--- Adds the vector b to each row of the matrix r: r = r + the outer product of a, which must be ones, and b. Gives false, with
--- nothing done, where a is not, and for other types and layouts. (Nothing is rounded but the sums: any routine has their bits.)
-function blas.add_to_rows(r, a, b)
-   local T, rows, columns = r.T, r[1], r[3]
-   if not blas.enabled or not T.real or b.T ~= T or a.T ~= T then return false end
-   if r[4] ~= 1 or rows > 1 and r[2] < columns or b[2] < 1 or rows * columns > MOST or not library.counts_threads() then return false end
-   find()
-   local routine = routines[T.host.name]
-   if not (routine and routine.axpy) then return false end
-   local get, factors, step = T.get, a.S.p + a.off, a[2]
-   for i = 0, rows - 1 do
-      if get(factors, i * step) ~= 1 then return false end
-   end
-   n[0], m[0], k[0], routine.alpha[0] = columns, b[2], 1, 1
-   local p, q, row, axpy, alpha = r.S.p + r.off, b.S.p + b.off, r[2], routine.axpy, routine.alpha
-   for i = 0, rows - 1 do axpy(n, alpha, q, m, p + i * row, k) end
    return true
 end
 

@@ -1,5 +1,6 @@
 -- Routines of the libraries inside PyTorch and numpy, called by LuaJIT's FFI without the way through Python. Where the library does not
 -- export them (macOS, ARM), what they compute goes through Python.
+local math = require('th.own').math
 local ffi = require 'ffi'
 local shared = require 'th.python'
 local python = shared.functions
@@ -13,7 +14,7 @@ end
 
 local function routine_of(namespace, name, declaration, real)
    if not namespace then return nil end
-   ffi.cdef(('%s __asm__("%s");'):format(declaration:format('th_' .. name):gsub('REAL', real), name))
+   ffi.cdef(('%s __asm__("%s");'):format(declaration:format('th_' .. name):gsub('REAL', real or ''), name))
    local found, routine = pcall(function() return namespace['th_' .. name] end)
    return found and routine or nil
 end
@@ -34,8 +35,41 @@ function library.product(letter, declaration, real)
    return routine_of(open(path), prefix .. letter .. 'gemm_64_', declaration, real)
 end
 
--- Whether routines compute with as many threads as the script has asked for: PyTorch sets their number when it is loaded.
-function library.counts_threads() return shared.pytorch or not shared.threads end
+-- Loading the library takes as long as much work in LuaJIT: work that is in place without it is first done there. (Steps as
+-- long as a multiplication; a call counts for itself.)
+local WORTH_LOADING, OF_CALL = 2 ^ 25, 64
+local spent = 0
+
+-- Whether the library is worth loading for so much more work, or is loaded already.
+function library.is_worth(work)
+   if loaded or shared.pytorch then return true end
+   spent = spent + work + OF_CALL
+   return spent > WORTH_LOADING
+end
+
+-- How many threads the routines are limited to in this thread: as many as the script has asked for, which PyTorch, once it is
+-- loaded, sees to itself (nil).
+local limit
+local set_threads -- the routine that limits them; false: there is none
+
+local function set_limit(wanted)
+   if set_threads == nil then set_threads = library.routine('MKL_Set_Num_Threads_Local', 'int %s(int n)') or false end
+   if not set_threads then return wanted == nil end
+   set_threads(wanted and math.max(1, math.min(wanted, python.get_num_cores())) or 0)
+   limit = wanted
+   return true
+end
+
+-- Whether routines compute with as many threads as the script has asked for.
+function library.counts_threads()
+   local wanted = not shared.pytorch and shared.threads or nil
+   return wanted == limit or set_limit(wanted)
+end
+
+-- Called when the script asks for another number.
+function library.forget_threads()
+   if limit then set_limit(nil) end
+end
 
 -- Whether one thread is all that the script has.
 function library.computes_alone()

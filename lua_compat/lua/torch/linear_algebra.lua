@@ -33,33 +33,33 @@ local function mismatched_outer(t, a, b)
       'THTensorMath.c:1418')
 end
 
-local function has_size(t, nd, sizes)
-   local right = t.nd == nd
-   for d = 1, nd do right = right and t[2 * d - 1] == sizes[d] end
-   return right
+-- (Without loops, which LuaJIT does not compile as a part of what calls them.)
+local function has_size(t, nd, n1, n2, n3)
+   return t.nd == nd and t[1] == n1 and (nd < 2 or t[3] == n2) and (nd < 3 or t[5] == n3)
 end
 
+-- Dimensions of the product and their sizes.
 local function fit_mv(m, v)
    if m[3] ~= v[1] then
       errors.raise(('size mismatch, %s, %s'):format(size_text(m), size_text(v)), 'THTensorMath.c:1218')
    end
-   return 1, { m[1] }
+   return 1, m[1]
 end
 local function fit_mm(a, b)
    if a[3] ~= b[1] then mismatch(a, b, 'THTensorMath.c:1293') end
-   return 2, { a[1], b[3] }
+   return 2, a[1], b[3]
 end
-local function fit_ger(a, b) return 2, { a[1], b[1] } end
+local function fit_ger(a, b) return 2, a[1], b[1] end
 local function fit_bmm(a, b)
    if a[1] ~= b[1] then errors.argument(2, ('equal number of batches expected, got %d, %d'):format(a[1], b[1]), 'THTensorMath.c') end
    if a[5] ~= b[3] then
       errors.argument(2, ('wrong matrix size, batch1: %dx%d, batch2: %dx%d'):format(a[3], a[5], b[3], b[5]), 'THTensorMath.c')
    end
-   return 3, { a[1], a[3], b[5] }
+   return 3, a[1], a[3], b[5]
 end
 local function fit_addbmm(a, b)
-   local _, sizes = fit_bmm(a, b)
-   return 2, { sizes[2], sizes[3] }
+   local _, _, rows, columns = fit_bmm(a, b)
+   return 2, rows, columns
 end
 
 -- A factor that shares memory with the result is copied first.
@@ -74,19 +74,19 @@ end
 -- r = product of a and b. A result that is given must have the product's size already.
 local function product(name, fit, letters, wrong_size)
    local function multiply(r, nd, a, b)
-      if nd < 3 and (few.product(r, 0, r, 1, a, b) or blas.product(r, 0, r, 1, a, b)) then return end
+      if nd < 3 and (blas.product(r, 0, r, 1, a, b) or few.product(r, 0, r, 1, a, b)) then return end
       if nd == 3 and few.batched_product(r, 0, r, 1, a, b) then return end
       python[name](handle(r), handle(a), handle(b))
    end
    local function compute(nd, r, a, b) into(r, multiply, nd, apart(r, a), apart(r, b)) end
    local function into_new(r, a, b)
-      local nd, sizes = fit(a, b)
-      resize(r, nd, sizes)
+      local nd, n1, n2, n3 = fit(a, b)
+      resize(r, nd, { n1, n2, n3 })
       compute(nd, r, a, b)
    end
    local function into_given(r, a, b)
-      local nd, sizes = fit(a, b)
-      if not has_size(r, nd, sizes) then wrong_size(r, a, b) end
+      local nd, n1, n2, n3 = fit(a, b)
+      if not has_size(r, nd, n1, n2, n3) then wrong_size(r, a, b) end
       compute(nd, r, a, b)
    end
    define(name, { 'o ' .. letters, into_given, 'N ' .. letters, into_new }, nil, { 'R ' .. letters, into_given })
@@ -123,9 +123,7 @@ local function sum_with_product(name, fit)
    -- q: where r is written
    local function multiply(q, r, beta, t, alpha, a, b)
       if t == r then t = q end
-      if t == q and a.nd == 1 and b.nd == 1 and beta == 1 and alpha == 1 and blas.add_to_rows(q, a, b) then return end
-      if a.nd < 3 and few.product(q, beta, t, alpha, a, b) then return end
-      if a.nd == 2 and blas.product(q, beta, t, alpha, a, b) then return end
+      if a.nd < 3 and (blas.product(q, beta, t, alpha, a, b) or few.product(q, beta, t, alpha, a, b)) then return end
       if t.nd == 3 and few.batched_product(q, beta, t, alpha, a, b) then return end
       python[name](handle(q), beta, handle(t), alpha, handle(a), handle(b))
    end

@@ -3,6 +3,7 @@ local math = require('th.own').math
 local ffi = require 'ffi'
 local memory = require 'torch.memory'
 local class = require 'torch.class'
+local library = require 'torch.library'
 local shared = require 'th.python'
 local python = shared.functions
 
@@ -51,6 +52,7 @@ end
 
 function torch.setnumthreads(n)
    shared.threads = math.floor(n) -- may be more than there are cores
+   library.forget_threads()
    python.set_num_threads(n)
 end
 function torch.getnumthreads() return shared.threads or python.get_num_threads() end

@@ -69,6 +69,22 @@ def test_a_script_of_small_tensors_never_loads_pytorch() -> None:
     assert loaded("-e", SMALL) == []
 
 
+THREADS = """
+local library = require 'torch.library'
+local has_blas = library.routine('MKL_Set_Num_Threads_Local', 'int %s(int n)')
+torch.setnumthreads(1)
+local a = torch.ones(30, 40)
+for n = 1, has_blas and 3 or 0 do
+    assert((a * a:t()):max() == 40)
+    torch.setnumthreads(n)
+end
+"""
+
+
+def test_products_with_a_number_of_threads_do_not_load_pytorch() -> None:
+    assert loaded("-e", THREADS) == []
+
+
 def test_a_kernel_loads_pytorch() -> None:
     assert loaded("-e", "print(torch.inverse(torch.eye(3)))") == ["torch", "numpy"]
 

@@ -97,7 +97,20 @@ local function products(T)
    local a, b = sample(T, 2), sample(T, 2)
    b = torch.randn(a:size(2), random(1, 6)):type(T)
    if random(1, 2) == 1 then b = b:t():clone():t() end
-   both_ways(T .. ' product', function() return a * b, a:t() * a, a * b:select(2, 1) end)
+   local y, beta, alpha = torch.randn(a:size(1), 2 * b:size(2)):type(T):narrow(2, 1, b:size(2)), random(0, 2), random(-1, 1)
+   local u, v = a:select(2, 1), torch.randn(random(1, 70), 2):type(T):select(2, random(1, 2))
+   if random(1, 3) == 1 and FLOATING[T] then v[random(1, v:size(1))] = ({ 0, 0 / 0, 1 / 0 })[random(1, 3)] end
+   if random(1, 3) == 1 then u = u:clone():fill(random(0, 1)) end
+   local sum = torch.randn(u:size(1), v:size(1)):type(T)
+   if random(1, 3) == 1 then sum = sum:t():clone():t() end
+   for _, with_blas in ipairs{ true, false } do
+      both_ways(T .. ' product', function()
+         blas.enabled = blas.enabled and with_blas
+         return a * b, a:t() * a, a * b:select(2, 1), y:clone():addmm(beta, alpha, a, b), y:select(2, 1):clone():addmv(alpha, a, b:select(2, 1)),
+            torch.ger(u, v), sum:clone():addr(beta, alpha, u, v), torch.addr(sum, alpha, u, v), torch.zeros(u:size(1), 2 * v:size(1))
+               :type(T):narrow(2, 2, v:size(1)):addr(alpha, u, v)
+      end)
+   end
 end
 
 -- Batches of the layouts of sample, and some of which the matrices lie side by side.
@@ -134,9 +147,9 @@ local function same_bits(what, f)
    local state = torch.getRNGState()
    local by_luajit = f()
    torch.setRNGState(state)
-   blas.enabled, vectors.enabled = false, false
+   few.LIMIT, blas.enabled, vectors.enabled = 0, false, false
    local by_python = f()
-   blas.enabled, vectors.enabled = true, true
+   few.LIMIT, blas.enabled, vectors.enabled = LIMIT, true, true
    for k = 1, #by_python do
       compared = compared + 1
       local a, b = by_luajit[k]:contiguous():view(-1), by_python[k]:contiguous():view(-1)
