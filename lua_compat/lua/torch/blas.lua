@@ -135,12 +135,40 @@ function blas.add(routine, n_numbers, x, y, alpha)
    routine.axpy(n, routine.alpha, x, lda, y, lda)
 end
 
+-- The sum of the products of the n numbers at x and at y, of type T.
+local function dot(routine, T, n_numbers, x, y)
+   matrix_vector(routine, routine.result, 1, 0, 1, x, 1, n_numbers, n_numbers, 1, y, 1, true)
+   return T.get(routine.result, 0)
+end
+
+-- The same of the elements of tensors, of as many; nil where that is not for BLAS.
+function blas.dot(a, b)
+   local T, n = a.T, count(a)
+   if b.T ~= T or n > MOST or not (is_contiguous(a) and is_contiguous(b)) or not library.is_worth(n) then return nil end
+   local routine = blas.of_rows(T)
+   return routine and dot(routine, T, n, a.S.p + a.off, b.S.p + b.off)
+end
+
 -- Whether none of the n numbers at x, of type T, is infinite or not a number; false, too, where some are as large as the root
 -- of the largest: their squares are added up.
 function blas.all_finite(routine, T, count_of_numbers, x)
-   matrix_vector(routine, routine.result, 1, 0, 1, x, 1, count_of_numbers, count_of_numbers, 1, x, 1, true)
-   local sum = T.get(routine.result, 0)
+   local sum = dot(routine, T, count_of_numbers, x, x)
    return sum - sum == 0
+end
+
+-- Whether all elements of a tensor are finite, so that LuaJIT may read them without looking for NaNs of other bits than its own;
+-- false, too, where finding that out is not worth it.
+function blas.reads_plainly(t)
+   local n, nd = count(t), t.nd
+   local extent = n -- elements from the first to the last
+   if not is_contiguous(t) then
+      if nd > 2 then return false end
+      extent = 1 + (t[1] - 1) * t[2] + (nd == 2 and (t[3] - 1) * t[4] or 0)
+      if extent > 2 * n then return false end
+   end
+   if not library.is_worth(n) then return false end
+   local routine = blas.of_rows(t.T)
+   return routine and blas.all_finite(routine, t.T, extent, t.S.p + t.off)
 end
 
 -- r = beta * t + alpha * the outer product of the vectors a and b, row by row. Gives false, with nothing done, where that is for

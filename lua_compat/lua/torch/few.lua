@@ -408,7 +408,8 @@ function few.product(r, beta, t, alpha, a, b)
    local p, s, q, u = r.S.p + r.off, t.S.p + t.off, a.S.p + a.off, b.S.p + b.off
    local i, j = 0, 0
    for _ = 1, rows * columns do
-      local sum = alpha * sum_of_products(get, q, i * a1, a2, u, j * b2, b1, inner)
+      -- BLAS does not look at factors that are multiplied by zero
+      local sum = (alpha ~= 0 or outer) and alpha * sum_of_products(get, q, i * a1, a2, u, j * b2, b1, inner) or 0
       if beta ~= 0 then sum = sum + beta * get(s, i * t1 + j * t2) end
       p[i * r1 + j * r2] = sum
       j = j + 1

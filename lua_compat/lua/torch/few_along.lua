@@ -5,18 +5,18 @@ local ffi = require 'ffi'
 local types = require 'torch.types'
 local memory = require 'torch.memory'
 local few = require 'torch.few'
+local blas = require 'torch.blas'
 local compiled = require 'torch.compiled'
 
 local count, is_contiguous, root_of = memory.count, memory.is_contiguous, memory.root
-local copy, tonumber = ffi.copy, tonumber
+local copy, tonumber, reads_plainly = ffi.copy, tonumber, blas.reads_plainly
 
 local place = few.place
 
 local along = {}
 
--- As many elements cost about as much in Python as here.
-local MOST = 8192
-local function small(t) return count(t) <= (few.LIMIT > 0 and MOST or 0) and t.T.real end
+-- As many elements cost about as much in Python as here: one by one, and several rows at a time.
+local MOST, MOST_IN_ROWS = 8192, 32768
 
 -- A tensor as outer x n x inner elements, n of them along dimension d: the numbers of the other two, and the steps in all
 -- three. nil where two loops cannot follow the dimensions on one side of d.
@@ -34,12 +34,17 @@ local function outer_and_inner(t, d)
    return count(t) / (inner * n), inner, n * inner, inner, 1
 end
 
--- `result` begins as START, BODY goes on with x at index k (from 0), and WRITE leaves it at p[to].
+-- Whether Lua computes what becomes r from t: of how few elements, and with memory apart.
+local function fits(r, t, most)
+   return t.T.real and few.LIMIT > 0 and count(t) <= most and root_of(r.S) ~= root_of(t.S)
+end
+
+-- r = the results over each row of t along d: `result` begins as START, BODY goes on with x at index k (from 0), and WRITE leaves
+-- it at p[to].
 local LOOPS = [[
-   local count, outer_and_inner, small, root_of, sqrt = ...
-   return function(r, l, t, d, v)
+   local outer_and_inner, sqrt = ...
+   return function(r, l, t, d)
       local n = t[2 * d - 1]
-      if not small(t) or root_of(r.S) == root_of(t.S) then return false end
       local outer, inner, t_outer, step, t_inner = outer_and_inner(t, d)
       local r_outers, r_inners, r_outer, _, r_inner = outer_and_inner(r, d)
       if not outer or r_outers ~= outer or r_inners ~= inner then return false end
@@ -59,25 +64,98 @@ local LOOPS = [[
    end
 ]]
 
-local function loops(start, body, write)
-   local parts = { START = start, BODY = body, WRITE = write }
-   return compiled.from_text(LOOPS:gsub('%f[%w]%u%u%u%u+%f[%W]', parts), 'torch.few')(count, outer_and_inner, small,
-      root_of, math.sqrt)
+-- The same for elements that may be read as they are, four rows at a time: their sums do not wait for each other. start(x): the
+-- first result, of the first element; go_on(result, x); finish(result, n).
+local FOUR_ROWS = [[
+   local outer_and_inner, start, go_on, finish = ...
+   return function(r, t, d)
+      local n = t[2 * d - 1]
+      local outer, rows, t_outer, step, row = outer_and_inner(t, d)
+      local r_outers, r_rows, r_outer, _, r_row = outer_and_inner(r, d)
+      if not outer or r_outers ~= outer or r_rows ~= rows then return false end
+      if rows == 1 then outer, rows, row, r_row = 1, outer, t_outer, r_outer end
+      local p, q = r.S.p + r.off, t.S.p + t.off
+      for o = 0, outer - 1 do
+         local from, to = o * t_outer, o * r_outer
+         for _ = 1, rows - 3, 4 do
+            local at = from
+            local a, b, c, e = start(q[at]), start(q[at + row]), start(q[at + 2 * row]), start(q[at + 3 * row])
+            for _ = 1, n do
+               a, b, c, e = go_on(a, q[at]), go_on(b, q[at + row]), go_on(c, q[at + 2 * row]), go_on(e, q[at + 3 * row])
+               at = at + step
+            end
+            p[to], p[to + r_row], p[to + 2 * r_row], p[to + 3 * r_row] = finish(a, n), finish(b, n), finish(c, n), finish(e, n)
+            from, to = from + 4 * row, to + 4 * r_row
+         end
+         for _ = 1, rows % 4 do
+            local at = from
+            local a = start(q[at])
+            for _ = 1, n do
+               a = go_on(a, q[at])
+               at = at + step
+            end
+            p[to] = finish(a, n)
+            from, to = from + row, to + r_row
+         end
+      end
+      return true
+   end
+]]
+
+-- Once r holds the extrema: l = the positions of the first elements that equal them, which r becomes (zeros have signs).
+local function find_places(r, l, t, d)
+   local n = t[2 * d - 1]
+   local outer, inner, t_outer, step, t_inner = outer_and_inner(t, d)
+   local p, q, positions, to = r.S.p + r.off, t.S.p + t.off, l.S.p + l.off, 0
+   for o = 0, outer - 1 do
+      for i = 0, inner - 1 do
+         local at, extreme = o * t_outer + i * t_inner, p[to]
+         for k = 1, n do
+            if q[at] == extreme then
+               p[to], positions[to] = q[at], k
+               break
+            end
+            at = at + step
+         end
+         to = to + 1
+      end
+   end
+   return true
 end
 
+-- Functions(r, l, t, d) that do so; l is nil where there are no positions.
+local function loops(parts, start, go_on, finish)
+   local one_by_one = compiled.from_text(LOOPS:gsub('%f[%w]%u%u%u%u+%f[%W]', parts), 'torch.few')(outer_and_inner, math.sqrt)
+   local four_rows = compiled.from_text(FOUR_ROWS, 'torch.few')(outer_and_inner, start, go_on, finish)
+   return function(r, l, t, d)
+      if fits(r, t, MOST_IN_ROWS) and reads_plainly(t) then return four_rows(r, t, d) and (not l or find_places(r, l, t, d)) end
+      return fits(r, t, MOST) and one_by_one(r, l, t, d)
+   end
+end
+
+local function zero() return 0 end
+local function one() return 1 end
+local function itself(x) return x end
+local function add(a, x) return a + x end
+
 -- r = the sums, products, means of t along d: function(r, nil, t, d).
-along.sum = loops('0', 'result = result + x', 'p[to] = result')
-along.prod = loops('1', 'result = result * x', 'p[to] = result')
-along.mean = loops('0', 'result = result + x', 'p[to] = result / n')
+along.sum = loops({ START = '0', BODY = 'result = result + x', WRITE = 'p[to] = result' }, zero, add, itself)
+along.prod = loops({ START = '1', BODY = 'result = result * x', WRITE = 'p[to] = result' },
+   one, function(a, x) return a * x end, itself)
+along.mean = loops({ START = '0', BODY = 'result = result + x', WRITE = 'p[to] = result / n' },
+   zero, add, function(a, n) return a / n end)
 
 -- r = the Euclidean lengths of t's rows along d
-along.length = loops('0', 'result = result + x * x', 'p[to] = sqrt(result)')
+local sqrt = math.sqrt
+along.length = loops({ START = '0', BODY = 'result = result + x * x', WRITE = 'p[to] = sqrt(result)' },
+   zero, function(a, x) return a + x * x end, sqrt)
 
 -- r = the extrema, l = their positions, both contiguous: function(r, l, t, d). A NaN counts as greater and as less than
 -- anything, the first of equal elements comes first.
 for name, relation in pairs{ max = '<=', min = '>=' } do
-   local run = loops('get(q, from)', ('if not (x %s result) and result == result then result, place = x, k end'):format(relation),
-      'p[to], positions[to] = result, place + 1')
+   local run = loops({ START = 'get(q, from)',
+      BODY = ('if not (x %s result) and result == result then result, place = x, k end'):format(relation),
+      WRITE = 'p[to], positions[to] = result, place + 1' }, itself, math[name], itself)
    along[name] = function(r, l, t, d) return is_contiguous(r) and is_contiguous(l) and run(r, l, t, d) end
 end
 

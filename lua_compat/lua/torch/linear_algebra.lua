@@ -16,7 +16,7 @@ local size_text, into = pointwise.size_text, pointwise.into
 local add_up_products = few.reduction('result = result + X * Y')
 define('dot', { 'T T', function(a, b)
    pointwise.check_pair(a, b, 'tensor', 'src')
-   return count(a) == 0 and 0 or add_up_products(a, b, 0) or python.dot(handle(a), handle(b))
+   return count(a) == 0 and 0 or blas.dot(a, b) or add_up_products(a, b, 0) or python.dot(handle(a), handle(b))
 end })
 
 -- Sizes: rows and columns of the product, and whether the factors fit.

@@ -21,6 +21,7 @@ end
 
 -- Gives r the sizes of t with n elements in dimension d.
 local function resize_along(r, t, d, n)
+   if t.nd == 2 then return memory.resize(r, 2, { d == 1 and n or t[1], d == 2 and n or t[3] }) end
    local sizes = tensors.sizes_of(t)
    sizes[d] = n
    memory.resize(r, t.nd, sizes)
