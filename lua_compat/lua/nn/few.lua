@@ -5,13 +5,15 @@ local math = require('th.own').math
 local ffi = require 'ffi'
 local types = require 'torch.types'
 local vectors = require 'torch.vectors'
+local library = require 'torch.library'
 local memory = require 'torch.memory'
 local few = require 'torch.few'
 local kernels = require 'torch.kernels'
+local blas = require 'torch.blas'
 local rectifiers = require 'nn.few.rectifiers'
 
 local count, is_contiguous, same_size, resize_as = memory.count, memory.is_contiguous, memory.same_size, memory.resize_as
-local tonumber, place, exp, log = tonumber, few.place, math.exp, math.log
+local tonumber, place, exp, log, max, reads_plainly = tonumber, few.place, math.exp, math.log, math.max, blas.reads_plainly
 
 local MOST = 8 -- times few.LIMIT elements: several operators of PyTorch stand against one loop
 
@@ -37,6 +39,15 @@ local function lookup_grad_weight(weight, index, gradient, padding, scale, by_fr
    local get, cast = T.get, T.cast
    local p, q, places, step = weight.S.p + weight.off, gradient.S.p + gradient.off, index.S.p + index.off, index[2]
    scale = cast(scale)
+   local routine = scale ~= 0 and library.is_worth(n * columns) and blas.of_rows(T)
+   if routine then
+      for k = 0, n - 1 do
+         if tonumber(places[k * step]) ~= padding then
+            blas.add(routine, columns, q + k * columns, p + (place(places, k * step, weight[1]) - 1) * columns, scale)
+         end
+      end
+      return true
+   end
    for k = 0, n - 1 do
       if tonumber(places[k * step]) ~= padding then
          local to, from = (place(places, k * step, weight[1]) - 1) * columns, k * columns
@@ -101,11 +112,11 @@ local add_up = {
    smooth_l1 = few.reduction('local z = abs(X - Y) result = result + (z < 1 and z * z / 2 or z - 0.5)'),
    kl_divergence = few.reduction('local y = Y if y > 0 then result = result + y * (log(y) - X) end'),
 }
-local differentiate = {
-   mse = few.pointwise('2 * (X - Y) / v'),
-   absolute = few.pointwise('(X >= Y and 1 or -1) / v'),
-   smooth_l1 = few.pointwise('(X - Y < -1 and -1 or X - Y > 1 and 1 or X - Y) / v'),
-   kl_divergence = few.pointwise('(Y > 0 and -Y or 0) / v'),
+local differentiate = { -- v: what each element counts
+   mse = few.pointwise('2 * v * (X - Y)'),
+   absolute = few.pointwise('X >= Y and v or -v'),
+   smooth_l1 = few.pointwise('X - Y < -1 and -v or X - Y > 1 and v or v * (X - Y)'),
+   kl_divergence = few.pointwise('Y > 0 and v * -Y or 0'),
 }
 
 local function elementwise_loss(x, target, name, average)
@@ -121,7 +132,7 @@ local function elementwise_loss_gradient(gradient, x, target, name, average)
    if not f or gradient.T ~= x.T or not few.small(x, n) or n == 0 or not same_size(x, target) then return false end
    if gradient.S and (gradient.S == x.S or gradient.S == target.S) then return false end
    resize_as(gradient, x)
-   return f(gradient, x, target, average and n or 1, n)
+   return f(gradient, x, target, average and 1 / n or 1, n)
 end
 
 -- Transfer functions of which Lua's result is the same but for the last bit; v: the one parameter.
@@ -183,12 +194,93 @@ local function exponentiate(n)
    end
 end
 
+-- The same of rows x classes finite numbers at q, one row after the other, four rows at a time: their sums do not wait for each
+-- other. (q is not p.)
+local function soft_rows(p, q, rows, classes, factor, of_logarithms)
+   local e = exponentials
+   local whole, last = rows - rows % 4, rows * classes - 1
+   for first = 0, whole * classes - 1, 4 * classes do
+      local second, third, fourth = first + classes, first + 2 * classes, first + 3 * classes
+      local a, b, c, d = factor * q[first], factor * q[second], factor * q[third], factor * q[fourth]
+      for k = first, second - 1 do
+         a, b = max(a, factor * q[k]), max(b, factor * q[k + classes])
+         c, d = max(c, factor * q[k + 2 * classes]), max(d, factor * q[k + 3 * classes])
+      end
+      for k = first, second - 1 do
+         e[k], e[k + classes] = factor * q[k] - a, factor * q[k + classes] - b
+         e[k + 2 * classes], e[k + 3 * classes] = factor * q[k + 2 * classes] - c, factor * q[k + 3 * classes] - d
+      end
+   end
+   for first = whole * classes, last, classes do
+      local a = factor * q[first]
+      for k = first, first + classes - 1 do a = max(a, factor * q[k]) end
+      for k = first, first + classes - 1 do e[k] = factor * q[k] - a end
+   end
+   if of_logarithms then
+      for k = 0, last do p[k] = e[k] end
+   end
+   exponentiate(rows * classes)
+   for first = 0, whole * classes - 1, 4 * classes do
+      local a, b, c, d = 0, 0, 0, 0
+      for k = first, first + classes - 1 do
+         a, b, c, d = a + e[k], b + e[k + classes], c + e[k + 2 * classes], d + e[k + 3 * classes]
+      end
+      if of_logarithms then
+         a, b, c, d = log(a), log(b), log(c), log(d)
+         for k = first, first + classes - 1 do
+            p[k], p[k + classes] = p[k] - a, p[k + classes] - b
+            p[k + 2 * classes], p[k + 3 * classes] = p[k + 2 * classes] - c, p[k + 3 * classes] - d
+         end
+      else
+         for k = first, first + classes - 1 do
+            p[k], p[k + classes] = e[k] / a, e[k + classes] / b
+            p[k + 2 * classes], p[k + 3 * classes] = e[k + 2 * classes] / c, e[k + 3 * classes] / d
+         end
+      end
+   end
+   for first = whole * classes, last, classes do
+      local a = 0
+      for k = first, first + classes - 1 do a = a + e[k] end
+      if of_logarithms then
+         a = log(a)
+         for k = first, first + classes - 1 do p[k] = p[k] - a end
+      else
+         for k = first, first + classes - 1 do p[k] = e[k] / a end
+      end
+   end
+   return true
+end
+
+-- The gradients: of y at q and the gradients at u.
+local function soft_gradients(p, q, u, rows, classes, factor)
+   local whole, last = rows - rows % 4, rows * classes - 1
+   for first = 0, whole * classes - 1, 4 * classes do
+      local a, b, c, d = 0, 0, 0, 0
+      for k = first, first + classes - 1 do
+         a, b = a + u[k] * q[k], b + u[k + classes] * q[k + classes]
+         c, d = c + u[k + 2 * classes] * q[k + 2 * classes], d + u[k + 3 * classes] * q[k + 3 * classes]
+      end
+      for k = first, first + classes - 1 do
+         p[k], p[k + classes] = factor * q[k] * (u[k] - a), factor * q[k + classes] * (u[k + classes] - b)
+         p[k + 2 * classes] = factor * q[k + 2 * classes] * (u[k + 2 * classes] - c)
+         p[k + 3 * classes] = factor * q[k + 3 * classes] * (u[k + 3 * classes] - d)
+      end
+   end
+   for first = whole * classes, last, classes do
+      local a = 0
+      for k = first, first + classes - 1 do a = a + u[k] * q[k] end
+      for k = first, first + classes - 1 do p[k] = factor * q[k] * (u[k] - a) end
+   end
+   return true
+end
+
 local function class_softmax(out, x, name)
    if not soft(out, x, x, name) then return false end
    resize_as(out, x)
    if not is_contiguous(out) then return false end
    local rows, classes, row, column = rows_of(x)
    local p, q, get, factor = out.S.p + out.off, x.S.p + x.off, x.T.get, SOFT[name]
+   if is_contiguous(x) and reads_plainly(x) then return soft_rows(p, q, rows, classes, factor, name == 'log_softmax') end
    for i = 0, rows - 1 do
       local greatest = factor * get(q, i * row)
       for j = 1, classes - 1 do
@@ -234,6 +326,9 @@ local function class_softmax_gradient(gradient, y, grad_output, name)
          end
       end
       return true
+   end
+   if is_contiguous(y) and is_contiguous(grad_output) and reads_plainly(y) and reads_plainly(grad_output) then
+      return soft_gradients(p, q, u, rows, classes, factor)
    end
    for i = 0, rows - 1 do
       local sum = 0

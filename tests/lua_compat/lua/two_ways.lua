@@ -303,7 +303,22 @@ end
 local function pooling(T)
    local image = random(1, 2) == 1 and torch.randn(random(1, 3), random(1, 4), random(4, 9), random(4, 9)) or torch.randn(3, random(4, 9), 7)
    image = image:type(T)
-   local span, step, padding, by_ceil = random(1, 3), random(1, 3), random(0, 1), random(1, 2) == 1
+   local span, step, padding, by_ceil = random(1, 5), random(1, 3), random(0, 2), random(1, 2) == 1
+   local other_span, other_step, dilation = random(1, 4), random(1, 3), random(1, 2)
+   if random(1, 4) == 1 then image:mul(2):round() end -- several maxima
+   if random(1, 4) == 1 then image:view(-1)[random(1, image:nElement())] = ({ 0 / 0, 1 / 0, -1 / 0, -0, 1e-310 })[random(1, 5)] end
+   if random(1, 6) == 1 then image = image:transpose(1, 2) end
+   both_ways(T .. ' maxima of images', function()
+      local modules = { nn.SpatialMaxPooling(span, other_span, step, other_step, padding, random(0, 1)),
+         nn.SpatialDilatedMaxPooling(span, other_span, step, other_step, 0, 0, dilation, random(1, 2)) }
+      local results = {}
+      for k, module in ipairs(modules) do
+         if by_ceil then module:ceil() end
+         local done, y = pcall(module.forward, module:type(T), image)
+         results[2 * k - 1], results[2 * k] = done and y, done and module.indices or tostring(y):match('[^\n]*')
+      end
+      return unpack(results)
+   end)
    local wrong = random(1, 4) == 1
    both_ways(T .. ' SpatialMaxPooling', function()
       local module = nn.SpatialMaxPooling(span, span, step, step, math.min(padding, math.floor(span / 2)), 0):type(T)
