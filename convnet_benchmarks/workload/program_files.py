@@ -1,8 +1,10 @@
 """Nets as programs that run without their Python code: ONNX files, and PyTorch's exported programs (.pt2)."""
 
+import contextlib
 import inspect
+import io
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
     from torch import nn
 
 PROGRAMS = (".onnx", ".pt2")
+
+_OPERATORS = 17  # the version of ONNX's set of operators that programs are written in
 
 
 def is_program(path: str) -> bool:
@@ -82,7 +86,32 @@ def export_onnx(module: "nn.Module", input: Any, file: Any, **options: Any) -> N
     export: Callable[..., Any] = torch.onnx.export
     # The exporter that needs nothing but onnx; versions before 2.5 have no other.
     kind = {"dynamo": False} if "dynamo" in inspect.signature(export).parameters else {}
-    export(module, (input,), file, **options, **kind)
+    printed = io.StringIO()  # the whole graph, before an error is raised
+    with _thresholds_known(), contextlib.redirect_stdout(printed):
+        export(module, (input,), file, opset_version=_OPERATORS, **options, **kind)
+
+
+@contextlib.contextmanager
+def _thresholds_known() -> Iterator[None]:
+    """Lets PyTorch's exporter write nn.Threshold, which it knows only where it is a ReLU."""
+    import torch
+    from torch.onnx import symbolic_helper
+
+    def threshold(graph: Any, input: Any, limit: float, value: float) -> Any:
+        def constant(number: float) -> Any:
+            return graph.op("CastLike", graph.op("Constant", value_t=torch.tensor(number)), input)
+
+        return graph.op(
+            "Where", graph.op("LessOrEqual", input, constant(limit)), constant(value), input
+        ).setType(input.type())
+
+    name = "aten::threshold"
+    read = symbolic_helper.parse_args("v", "f", "f")
+    torch.onnx.register_custom_op_symbolic(name, read(threshold), _OPERATORS)
+    try:
+        yield
+    finally:
+        torch.onnx.unregister_custom_op_symbolic(name, _OPERATORS)
 
 
 def _write_exported(module: "nn.Module", input: Any, file: Any) -> None:

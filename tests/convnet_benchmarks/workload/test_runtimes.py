@@ -28,6 +28,11 @@ def conv_net() -> nn.Module:
     return nn.Sequential(nn.Conv2d(3, 8, 3), norm, nn.ReLU(), nn.Flatten(), nn.Linear(8 * 36, 5)).eval()
 
 
+def thresholds() -> nn.Module:
+    """Torch7's nn.Threshold, as AlexNet has it, and one between numbers that come."""
+    return nn.Sequential(nn.Threshold(0, 1e-6), nn.Conv2d(3, 4, 3), nn.Threshold(0.1, -2.0))
+
+
 class TwoResults(nn.Module):
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         return x.sum((1, 2, 3)), x * 2
@@ -47,7 +52,7 @@ def without(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
 
 
 @pytest.mark.parametrize("name", [*RUNTIMES, "unfused"])
-@pytest.mark.parametrize("make", [conv_net, TwoResults])
+@pytest.mark.parametrize("make", [conv_net, thresholds, TwoResults])
 def test_the_outputs_are_pytorchs(name: str, make: Callable[[], nn.Module]) -> None:
     if BACKENDS[name].runtime:
         pytest.importorskip("onnx")
@@ -74,15 +79,19 @@ def test_the_outputs_are_pytorchs(name: str, make: Callable[[], nn.Module]) -> N
     [
         ("onnxruntime", conv_net().double(), "runs nets in float32 only"),
         ("openvino", nn.Sequential(nn.Unfold(3), nn.LSTM(27, 2)), "cannot"),
+        ("onnxruntime", nn.FractionalMaxPool2d(2, output_size=(3, 3)), "PyTorch cannot export"),
     ],
 )
-def test_what_a_library_cannot_run(name: str, module: nn.Module, message: str) -> None:
+def test_what_a_library_cannot_run(
+    name: str, module: nn.Module, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     pytest.importorskip("onnx")
     pytest.importorskip(BACKENDS[name].runtime)
-    input = torch.zeros(2, 3, 8, 8, dtype=next(module.parameters()).dtype)
+    input = torch.zeros(2, 3, 8, 8, dtype=next(module.parameters(), torch.ones(1)).dtype)
     with pytest.raises(UnsupportedError, match=message) as caught, torch.no_grad():
         open_kernels(BACKENDS[name], module, input, training=False).__enter__()
     assert "\n" not in str(caught.value)
+    assert capsys.readouterr().out == ""  # PyTorch prints the whole graph
 
 
 @pytest.mark.parametrize("name", RUNTIMES)
