@@ -263,6 +263,21 @@ def test_the_weight_gradient_in_blocks_and_whole(
                     reference.check(kernel, WEIGHT_GRADIENT)
 
 
+@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize("kernel", [(3, 3), (1, 7), (7, 1)])
+@pytest.mark.parametrize("batch", [1, 2])
+def test_input_gradients_of_overlapping_tiles(batch: int, kernel: Pair, count: int) -> None:
+    """In one piece and in several, with more channels than one thread takes."""
+    padding = (kernel[0] // 2, kernel[1] // 2 + 1)
+    shape = ConvolutionShape(batch, 37, 5, (14, 15), kernel, (1, 1), padding, torch.float32)
+    reference = Reference(shape, seed=6)
+    for pieces_of in (4, 1000):
+        for compiler in WITH_AND_WITHOUT:
+            with threads(count), c_compiler(compiler):
+                made = BilinearConvolution(shape, Memory(), winograd(4, kernel), tiles_per_piece=pieces_of)
+                reference.check(made, INPUT_GRADIENT)
+
+
 @pytest.mark.parametrize("rows", [1, 5, 33])
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
 def test_linear(rows: int, dtype: torch.dtype) -> None:

@@ -38,7 +38,7 @@ typedef struct {
     const element *bias;               /* or NULL */
     long relu;
     long add;                       /* whether the output is added to what is there, before the ReLU */
-    long at_once;                   /* units that a thread takes together */
+    long at_once;                   /* units that a thread takes together, or channels of a unit */
     long next;                      /* unit that nobody has taken */
 } tiles_job;
 
@@ -169,39 +169,45 @@ void make_output(tiles_job *job) {
     }
 }
 
-INLINE void add_input_tile(const tiles_job *job, element *image, long y, long x, const element *values, long lanes) {
+/* The pixels that no tile before this one has reached, with or without tiles above and to the left of it, are written;
+   to the others its own are added. */
+INLINE void add_input_tile(const tiles_job *job, element *image, long y, long x, const element *values, int above,
+                           int beside, int whole, long lanes) {
     vector pixels[TILE];
     transform_back(of_input(), values, job->plane, pixels, lanes);
     for (long i = 0; i < TILE_ROWS; i++)
         for (long j = 0; j < TILE_COLUMNS; j++)
-            if (y + i >= 0 && y + i < job->height && x + j >= 0 && x + j < job->width) {
-                element *pixel = image + (y + i) * job->strides[1] + (x + j) * job->strides[2];
-                store_elements(pixel, load_elements(pixel, lanes) + pixels[i * TILE_COLUMNS + j], lanes);
+            if (whole || (y + i >= 0 && y + i < job->height && x + j >= 0 && x + j < job->width)) {
+                element *to = image + (y + i) * job->strides[1] + (x + j) * job->strides[2];
+                vector pixel = pixels[i * TILE_COLUMNS + j];
+                if ((above && i < KERNEL_ROWS - 1) || (beside && j < KERNEL_COLUMNS - 1))
+                    pixel += load_elements(to, lanes);
+                store_elements(to, pixel, lanes);
             }
 }
 
-/* Adds overlapping tiles up; the image must hold zeros before its first row of tiles. Units are some channels
-   of one image: no two threads add to the same pixel. */
+/* Adds overlapping tiles up; together they reach every pixel. Units are some channels of one image: no two threads add
+   to the same pixel. */
 void add_input_gradient(tiles_job *job) {
-    const long group = 2 * LANES, groups = (job->channels + group - 1) / group, count = job->images * groups;
+    const long groups = (job->channels + job->at_once - 1) / job->at_once, count = job->images * groups;
     long unit, last;
     while (take(&job->next, 1, count, &unit, &last)) {
         element *image = job->image + unit / groups * job->strides[0];
-        const long from = unit % groups * group, to = least(job->channels, from + group);
-        if (job->first_row == 0)
-            for (long y = 0; y < job->height; y++)
-                for (long x = 0; x < job->width; x++)
-                    memset(image + y * job->strides[1] + x * job->strides[2] + from, 0,
-                           (to - from) * sizeof(element));
+        const long from = unit % groups * job->at_once, to = least(job->channels, from + job->at_once);
         for (long row = 0; row < job->rows; row++)
             for (long column = 0; column < job->columns; column++) {
                 const long tile = (unit / groups * job->rows + row) * job->columns + column;
-                const long y = job->top + (job->first_row + row) * OUTPUT_ROWS, x = job->left + column * OUTPUT_COLUMNS;
+                const long y = job->top + (job->first_row + row) * OUTPUT_ROWS;
+                const long x = job->left + column * OUTPUT_COLUMNS;
+                const int above = job->first_row + row > 0, beside = column > 0;
+                const int whole = above && beside && y >= 0 && x >= 0 && y + TILE_ROWS <= job->height &&
+                                  x + TILE_COLUMNS <= job->width;
                 for (long c = from; c < to; c += LANES) {
                     const element *values = job->values + tile * job->channels + c;
                     const long lanes = least(LANES, to - c);
-                    if (lanes == LANES) add_input_tile(job, image + c, y, x, values, LANES);
-                    else add_input_tile(job, image + c, y, x, values, lanes);
+                    if (lanes < LANES) add_input_tile(job, image + c, y, x, values, above, beside, 0, lanes);
+                    else if (whole) add_input_tile(job, image + c, y, x, values, 1, 1, 1, LANES);
+                    else add_input_tile(job, image + c, y, x, values, above, beside, 0, LANES);
                 }
             }
     }

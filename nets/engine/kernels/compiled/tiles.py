@@ -13,6 +13,7 @@ from nets.engine.kernels.tile_transforms import TileTransforms
 from nets.engine.kernels.tiles import Piece, TileGrid
 
 _SOURCE = Path(__file__).with_suffix(".c")
+_CHANNELS = 16  # a multiple of what a vector holds
 _ROUNDED = 1e-13  # of a matrix: what should be 0
 
 _Long, _Pointer = ctypes.c_long, ctypes.c_void_p
@@ -102,6 +103,7 @@ class CompiledTiles:
         self, values: Tensor, piece: Piece, grad_in: Tensor, room: Sequence[Tensor]
     ) -> None:
         job = self._job(grad_in, piece, values, self._grid.shape.padding)
+        job.at_once = _channels_at_once(job.images, job.channels)
         library.run_on_all_threads(self._library.add_input_gradient, job)
 
     def add_weight_gradient(self, values: Tensor, grad_weight: Tensor, room: Sequence[Tensor]) -> None:
@@ -147,6 +149,13 @@ class CompiledTiles:
             plane=values.stride(0),
             at_once=library.units_at_once(self._grid.tiles_in(piece)),
         )
+
+
+def _channels_at_once(images: int, channels: int) -> int:
+    """Returns how many channels of an image one thread takes: all, as they lie side by side in memory, unless
+    some thread would then have nothing to do."""
+    parts = -(-torch.get_num_threads() // images)
+    return -(-channels // (parts * _CHANNELS)) * _CHANNELS
 
 
 def compiled(transforms: TileTransforms, dtype: torch.dtype) -> ctypes.CDLL:
