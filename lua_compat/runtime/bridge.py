@@ -201,8 +201,11 @@ def _layout(tensor: Tensor, before: tuple[torch.Size, tuple[int, ...], int]) -> 
     return (tensor.dim(), storage.data_ptr(), count, *tensor.shape, *tensor.stride())
 
 
-# What PyTorch raises where tensors do not fit together; kernels of ours raise ValueError, in their own words.
-_MISFITS = (RuntimeError, IndexError, TypeError, AttributeError, NotImplementedError)
+# What PyTorch or Python raises where tensors do not fit together; our kernels raise ValueError in words of ours.
+_MISFITS = (
+    RuntimeError, IndexError, TypeError, AttributeError, NotImplementedError, AssertionError, ValueError
+)  # fmt: skip
+_UNPACKED = "values to unpack"  # in Python's ValueError for sizes of another number of dimensions
 # Of these lua_compat/runtime/state.py tells Lua, or CUDA's own words do.
 _TOLD = ("CUDA", "allocate memory", "ZeroDivisionError", "not implemented for")
 
@@ -210,6 +213,8 @@ _TOLD = ("CUDA", "allocate memory", "ZeroDivisionError", "not implemented for")
 def _misfit(error: Exception, name: str, tensors: list[Tensor | None]) -> Exception:
     """Returns the error that Lua sees in place of one in PyTorch's or Python's words."""
     if isinstance(error, torch.OutOfMemoryError) or any(words in str(error) for words in _TOLD):
+        return error
+    if isinstance(error, ValueError) and _UNPACKED not in str(error):
         return error
     shown = [
         f"{TYPE_NAMES.get(t.dtype, t.dtype)}[{'x'.join(map(str, t.shape))}]" for t in tensors if t is not None

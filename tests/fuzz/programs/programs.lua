@@ -277,6 +277,143 @@ local function layer()
    end
 end
 
+-- Layers of windows, borders, sequences and statistics, and products of matrices: most of them fit what they get, so that their
+-- loops over memory run, on odd sizes and layouts.
+
+local function extent() return chance(85) and draw(9) or one_of{ 1, 15, 16, 17, 31, 33 } end
+local function planes() return chance(80) and draw(4) or one_of{ 8, 15, 16, 17, 32 } end
+
+-- A tensor of these sizes: one after the other, turned round, part of a larger one, in steps, or one repeated.
+local function laid_out(sizes, kind)
+   local given, way, d = { unpack(sizes) }, draw(8), draw(#sizes)
+   if way == 1 then given[d], given[1] = given[1], given[d]
+   elseif way == 2 then given[d] = given[d] + draw(3)
+   elseif way == 3 then given[#given + 1] = draw(3)
+   elseif way == 4 then given[d] = 1 end
+   local t = torch.rand(torch.LongStorage(given)):type(kind)
+   if way == 1 then return t:transpose(1, d) end
+   if way == 2 then return t:narrow(d, draw(given[d] - sizes[d] + 1), sizes[d]) end
+   if way == 3 then return t:select(#given, draw(given[#given])) end
+   if way == 4 then return t:expand(torch.LongStorage(sizes)) end
+   return t
+end
+
+local function kind_of_numbers() return chance(60) and 'torch.DoubleTensor' or 'torch.FloatTensor' end
+
+-- n numbers up to most; few of them are hostile.
+local function settings(n, most)
+   local list = {}
+   for k = 1, n do list[k] = chance(97) and draw(most) or number() end
+   return unpack(list, 1, n)
+end
+
+local function steps(n) return settings(n, 3) end
+local function pads(n)
+   local list = { settings(n, 3) }
+   for k = 1, n do list[k] = chance(97) and list[k] - 1 or one_of{ 40, -1, -3 } end
+   return unpack(list, 1, n)
+end
+local function joined(a, b, c)
+   local list = {}
+   for _, part in ipairs{ a, b, c or {} } do
+      for k = 1, #part do list[#list + 1] = part[k] end
+   end
+   return list
+end
+
+local function windows(n, more) return joined({ settings(n, 4) }, { steps(n) }, more or { pads(n) }) end
+
+-- By name: a function of the number of input planes that gives the arguments, and how many dimensions follow the planes.
+-- Sequences have their planes last.
+local FITTING = {
+   SpatialConvolution = { function(n) return joined({ n, planes() }, windows(2)) end, 2 },
+   SpatialConvolutionMM = { function(n) return joined({ n, planes() }, windows(2)) end, 2 },
+   SpatialDilatedConvolution = { function(n) return joined({ n, planes() }, windows(2), { steps(2) }) end, 2 },
+   SpatialFullConvolution = { function(n) return joined({ n, planes() }, windows(2), { pads(2) }) end, 2 },
+   SpatialDepthWiseConvolution = { function(n) return joined({ n, draw(2) }, windows(2)) end, 2 },
+   VolumetricConvolution = { function(n) return joined({ n, planes() }, windows(3)) end, 3 },
+   VolumetricDilatedConvolution = { function(n) return joined({ n, planes() }, windows(3), { steps(3) }) end, 3 },
+   VolumetricFullConvolution = { function(n) return joined({ n, planes() }, windows(3), { pads(3) }) end, 3 },
+   TemporalConvolution = { function(n) return joined({ n, planes() }, windows(1, {})) end, 1, true },
+   TemporalRowConvolution = { function(n) return joined({ n }, windows(1, {})) end, 1, true },
+   TemporalMaxPooling = { function() return windows(1, {}) end, 1, true },
+   TemporalSubSampling = { function(n) return joined({ n }, windows(1, {})) end, 1, true },
+   SpatialMaxPooling = { function() return windows(2) end, 2 },
+   SpatialDilatedMaxPooling = { function() return joined(windows(2), { steps(2) }) end, 2 },
+   SpatialAveragePooling = { function() return windows(2) end, 2 },
+   SpatialAdaptiveMaxPooling = { function() return { settings(2, 5) } end, 2 },
+   SpatialAdaptiveAveragePooling = { function() return { settings(2, 5) } end, 2 },
+   SpatialLPPooling = { function(n) return joined({ n, settings(1, 3) }, windows(2, {})) end, 2 },
+   SpatialSubSampling = { function(n) return joined({ n }, windows(2, {})) end, 2 },
+   VolumetricMaxPooling = { function() return windows(3) end, 3 },
+   VolumetricAveragePooling = { function() return windows(3) end, 3 },
+   SpatialZeroPadding = { function() return { pads(4) } end, 2 },
+   SpatialReflectionPadding = { function() return { pads(4) } end, 2 },
+   SpatialReplicationPadding = { function() return { pads(4) } end, 2 },
+   VolumetricReplicationPadding = { function() return { pads(6) } end, 3 },
+   Padding = { function() return { settings(1, 3), pads(1), 3, 0.5 } end, 2 },
+   SpatialUpSamplingNearest = { function() return { settings(1, 3) } end, 2 },
+   SpatialUpSamplingBilinear = { function() return { settings(1, 3) } end, 2 },
+   BatchNormalization = { function(n) return { n } end, 0 },
+   SpatialBatchNormalization = { function(n) return { n } end, 2 },
+   VolumetricBatchNormalization = { function(n) return { n } end, 3 },
+   SpatialCrossMapLRN = { function() return { settings(1, 5) } end, 2 },
+   SpatialSoftMax = { function() return {} end, 2 },
+   LogSoftMax = { function() return {} end, 0 },
+   Linear = { function(n) return { n, planes() } end, 0 },
+   PReLU = { function(n) return { chance(50) and n or 0 } end, 2 },
+   SpatialLogSoftMax = { function() return {} end, 2 },
+}
+local fitting = {}
+for name in pairs(FITTING) do
+   if nn[name] then fitting[name] = true end
+end
+fitting = sorted(fitting)
+
+local function fitting_layer()
+   local name, n, kind = one_of(fitting), planes(), kind_of_numbers()
+   local make, dimensions, planes_last = unpack(FITTING[name])
+   local sizes = {}
+   for d = 1, dimensions do sizes[d] = extent() end
+   table.insert(sizes, planes_last and #sizes + 1 or 1, n)
+   if chance(70) then table.insert(sizes, 1, draw(4)) end
+   local module = try('nn.' .. name, nn[name], unpack(make(n)))
+   if type(module) ~= 'table' then return end
+   try(name .. ':type', module.type, module, kind)
+   if chance(20) then try(name .. ':evaluate', module.evaluate, module) end
+   if chance(20) and field(module, 'noBias') then try(name .. ':noBias', module.noBias, module) end
+   if chance(8) then spoil(module) end
+   for _ = 1, draw(2) do
+      local input = chance(96) and laid_out(sizes, kind) or chance(50) and torch[kind:sub(7)]() or one_of(pool)
+      local output = try(name .. ':forward', module.forward, module, input)
+      if torch.isTensor(output) and output:dim() > 0 then
+         local gradient = chance(94) and laid_out(output:size():totable(), kind) or one_of(pool)
+         if chance(6) then spoil(module) end
+         try(name .. ':backward', module.backward, module, input, gradient)
+         keep(output)
+      end
+      if dimensions > 0 then sizes[#sizes] = planes_last and sizes[#sizes] or extent() end
+   end
+end
+
+local PRODUCTS = { mm = 2, bmm = 3, addmm = 2, baddbmm = 3, addbmm = 3, mv = 1, addmv = 1, addr = 0, ger = 0 }
+local products = sorted(PRODUCTS)
+
+local function product()
+   local name, kind = one_of(products), kind_of_numbers()
+   local b, n, k, m = draw(5), extent(), extent(), extent()
+   if chance(6) then k = extent() end
+   local x, y, out = { n, k }, { k, m }, { n, m }
+   if name:find('mv') then y, out = { k }, { n } end
+   if PRODUCTS[name] == 0 then x, y = { n }, { m } end
+   if PRODUCTS[name] == 3 then x, y, out = { b, n, k }, { b, k, m }, name == 'addbmm' and out or { b, n, m } end
+   local list = { laid_out(x, kind), laid_out(y, kind) }
+   if name:find('add') then table.insert(list, 1, laid_out(out, kind)) end
+   if chance(40) then table.insert(list, 1, laid_out(out, kind)) elseif chance(10) then table.insert(list, 1, one_of(list)) end
+   if chance(5) then list[draw(#list)] = argument() end
+   keep(try('torch.' .. name, torch[name], unpack(list)))
+end
+
 -- Bytes of an object, changed, as an object.
 local function bytes()
    local whole = try('torch.serialize', torch.serialize, chance(70) and one_of(pool) or nn.Linear(2, 2))
@@ -289,7 +426,8 @@ local function bytes()
    keep(try('torch.deserialize', torch.deserialize, whole))
 end
 
-local STEPS = { method, method, method, of_torch, of_torch, of_storage, place, place, set, bytes, layer, layer, layer }
+local STEPS = { method, method, method, of_torch, of_torch, of_storage, place, place, set, bytes, layer, layer, layer, fitting_layer,
+   fitting_layer, product }
 
 local function program(at)
    state = at % 2147483645 + 1

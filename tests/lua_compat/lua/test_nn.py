@@ -303,3 +303,16 @@ def test_squeeze_keeps_a_batch_of_one(tmp_path: Path) -> None:
         assert(sizes(torch.rand(1, 2, 1, 3)) == '2x3' and sizes(torch.rand(1, 2, 1, 3), 2, 3) == '1x2x3')
         """,
     )
+
+
+def test_a_weight_of_other_dimensions_is_told_in_no_words_of_python(tmp_path: Path) -> None:
+    run_lua(
+        tmp_path,
+        """
+        require 'nn'
+        local module = nn.VolumetricConvolution(2, 2, 2, 2, 2)
+        module.weight = torch.Tensor(3)
+        local ok, problem = pcall(module.forward, module, torch.rand(2, 3, 3, 3))
+        assert(not ok and problem:find 'convolution: invalid sizes, .*Double%[3%]', problem)
+        """,
+    )
