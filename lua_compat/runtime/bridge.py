@@ -201,7 +201,7 @@ def _layout(tensor: Tensor, before: tuple[torch.Size, tuple[int, ...], int]) -> 
     return (tensor.dim(), storage.data_ptr(), count, *tensor.shape, *tensor.stride())
 
 
-# What PyTorch or Python raises where tensors do not fit together; our kernels raise ValueError in words of ours.
+# What PyTorch or Python raises where tensors do not fit together; our kernels raise ValueError in own words.
 _MISFITS = (
     RuntimeError, IndexError, TypeError, AttributeError, NotImplementedError, AssertionError, ValueError
 )  # fmt: skip
