@@ -16,7 +16,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-LAYERS = {
+Pair = int | tuple[int, int]  # one number for rows and columns, or two
+Geometry = tuple[int, int, int, Pair, int, Pair]
+
+LAYERS: dict[str, Geometry] = {
     # net and layer: in, out, size, kernel, stride, padding
     "OverFeat 1": (3, 96, 221, 7, 2, 0),
     "OverFeat 2": (96, 256, 36, 7, 1, 0),
@@ -26,6 +29,8 @@ LAYERS = {
     "VGG-A 2": (64, 128, 112, 3, 1, 1),
     "VGG-A 8": (512, 512, 14, 3, 1, 1),
     "GoogLeNet 1x1": (512, 160, 14, 1, 1, 0),
+    "Inception v3 1x7": (160, 192, 17, (1, 7), 1, (0, 3)),
+    "Inception v3 3x1": (384, 384, 8, (3, 1), 1, (1, 0)),
 }
 
 
@@ -48,9 +53,7 @@ def main() -> int:
     return 0
 
 
-def layer_errors(
-    geometry: tuple[int, int, int, int, int, int], batch: int, dtype_name: str
-) -> dict[str, list[float | None]]:
+def layer_errors(geometry: Geometry, batch: int, dtype_name: str) -> dict[str, list[float | None]]:
     """Returns the errors of the three phases by algorithm; None for a phase it does not apply to."""
     import torch
     import torch.nn.functional as F
@@ -59,17 +62,17 @@ def layer_errors(
     from nets.engine.choice.algorithms import candidates
     from nets.engine.memory import Memory
     from nets.engine.shapes import ConvolutionShape
+    from nets.pair import pair
     from nets.phases import FORWARD, INPUT_GRADIENT, PHASES
 
-    planes, width, size, kernel, stride, padding = geometry
+    planes, width, size = geometry[:3]
+    kernel, stride, padding = map(pair, geometry[3:])
     dtype = getattr(torch, dtype_name)
-    shape = ConvolutionShape(
-        batch, planes, width, (size, size), (kernel, kernel), (stride, stride), (padding, padding), dtype
-    )
+    shape = ConvolutionShape(batch, planes, width, (size, size), kernel, stride, padding, dtype)
     random = torch.Generator().manual_seed(0)
-    bound = 1 / math.sqrt(planes * kernel * kernel)
+    bound = 1 / math.sqrt(planes * math.prod(kernel))
     x = torch.randn(shape.input_shape, generator=random).clamp_min(0).to(dtype)
-    weight = torch.empty(width, planes, kernel, kernel).uniform_(-bound, bound, generator=random).to(dtype)
+    weight = torch.empty(width, planes, *kernel).uniform_(-bound, bound, generator=random).to(dtype)
     grad_out = torch.randn(shape.output_shape, generator=random).to(dtype)
 
     def by_autograd(kind: torch.dtype) -> list[Tensor]:
