@@ -8,6 +8,10 @@ local type, error, tostring = type, error, tostring
 local metatable_of = debug.getmetatable
 local PYTHON_OBJECT = metatable_of(python.none)
 
+-- What LuaJIT compiles stays: by default it forgets everything when 1000 traces, or half a megabyte, have come together, and
+-- a script that trains a net of many kinds of layers has more than twice as many. (Memory is taken as it is needed.)
+jit.opt.start('maxtrace=20000', 'maxmcode=40960')
+
 -- Python's functions. They are looked for when they are first called: some load PyTorch, which takes more than a second.
 -- shared.names: of all of them, in the sandbox; shared.pytorch: whether PyTorch is loaded; what Lua computes itself, it then leaves to PyTorch where that is faster.
 local shared = { pytorch = pytorch_is_loaded }

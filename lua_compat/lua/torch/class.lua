@@ -31,24 +31,48 @@ end
 local typename = class.typename
 function errors.described(object) return typename(object) or type(object) end
 
--- Looking up obj[key] for an object of a class: the hook __index__, then the class and its parents.
+-- The hook __index__ of a class or one above it, and what they have under a key.
+local function hook_from(mt)
+   while mt do
+      local hook = rawget(mt, '__index__')
+      if hook then return hook end
+      mt = getmetatable(mt)
+   end
+end
+
+local function value_from(mt, key)
+   while mt do
+      local value = rawget(mt, key)
+      if value ~= nil then return value end
+      mt = getmetatable(mt)
+   end
+end
+
+-- Looking up obj[key] for an object of a class: the hook __index__, then the class and its parents. No loop goes through the
+-- first three: LuaJIT does not compile one as a part of what calls it, and so gave up every function that calls methods.
 local function class_index(self, key)
    if key == '__gc' then return nil end -- for the collector only: called by a script, it would free memory in use
-   local mt = getmetatable(self)
-   local level, hook = mt, nil
-   repeat
-      hook = rawget(level, '__index__')
-      level = getmetatable(level)
-   until hook or not level
+   local own = getmetatable(self)
+   local hook, parent = rawget(own, '__index__'), getmetatable(own)
+   local second, rest
+   if parent then
+      hook, second = hook or rawget(parent, '__index__'), getmetatable(parent)
+      if second then
+         hook, rest = hook or rawget(second, '__index__'), getmetatable(second)
+         if rest and not hook then hook = hook_from(rest) end
+      end
+   end
    if hook then
       local value, found = hook(self, key)
       if found then return value end
    end
-   repeat
-      local value = rawget(mt, key)
-      if value ~= nil then return value end
-      mt = getmetatable(mt)
-   until not mt
+   local value = rawget(own, key)
+   if value ~= nil or not parent then return value end
+   value = rawget(parent, key)
+   if value ~= nil or not second then return value end
+   value = rawget(second, key)
+   if value ~= nil or not rest then return value end
+   return value_from(rest, key)
 end
 
 class.index = class_index

@@ -602,3 +602,17 @@ def test_comparisons_where_numbers_have_a_metatable() -> None:
     """
     result = run_th("-e", code)
     assert result.stdout == "true\t3\n", result.stderr
+
+
+def test_what_has_been_compiled_is_not_forgotten(tmp_path: Path) -> None:
+    run_lua(
+        tmp_path,
+        """
+        local made, forgotten = 0, 0
+        jit.attach(function(what)
+            if what == 'stop' then made = made + 1 elseif what == 'flush' then forgotten = forgotten + 1 end
+        end, 'trace')
+        for k = 1, 2000 do loadstring('local x = 0 for i = 1, 200 do x = x + ' .. k .. ' end return x')() end
+        assert(made >= 2000 and forgotten == 0, ('%d traces, %d times forgotten'):format(made, forgotten))
+        """,
+    )
