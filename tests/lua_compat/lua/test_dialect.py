@@ -616,3 +616,32 @@ def test_what_has_been_compiled_is_not_forgotten(tmp_path: Path) -> None:
         assert(made >= 2000 and forgotten == 0, ('%d traces, %d times forgotten'):format(made, forgotten))
         """,
     )
+
+
+def test_methods_are_inherited_and_hooks_asked_first_at_any_depth(tmp_path: Path) -> None:
+    run_lua(
+        tmp_path,
+        """
+        local first = torch.class('First')
+        function first:base() return 'first' end
+        local classes, parent = { first }, 'First'
+        for k = 2, 6 do
+            classes[k], parent = torch.class('Class' .. k, parent), 'Class' .. k
+            classes[k]['own' .. k] = k % 2 == 0 and k
+        end
+        local object = Class6()
+        local function check()
+            assert(object:base() == 'first' and object.missing == nil)
+            for k = 2, 6 do assert(object['own' .. k] == (k % 2 == 0 and k)) end
+        end
+        check()
+        for _, class in ipairs(classes) do
+            class.__index__ = function(_, key)
+                if key == 'hooked' or key == 'base' then return function() return 'hook' end, true end
+            end
+            assert(object:hooked() == 'hook' and object:base() == 'hook')
+            class.__index__ = nil
+            check()
+        end
+        """,
+    )
