@@ -3,6 +3,7 @@ local math = require('th.own').math
 local types = require 'torch.types'
 local memory = require 'torch.memory'
 local few = require 'torch.few'
+local blas = require 'torch.blas'
 local kernels = require 'torch.kernels'
 
 local count, is_contiguous, same_size, resize_as = memory.count, memory.is_contiguous, memory.same_size, memory.resize_as
@@ -31,6 +32,35 @@ local function begin(gradient, x)
    return few.zero(gradient, count(gradient))
 end
 
+-- Adds n gradients at q to the pixels at p that they belong to. All windows of all planes are one loop: LuaJIT enters one anew each
+-- time, which costs as much as many windows. False for a place outside: Python begins anew, and raises the error.
+local function add_plainly(p, q, places, n, windows, pixels)
+   local first, left = -1, windows
+   for k = 0, n - 1 do
+      if left == 0 then first, left = first + pixels, windows end
+      left = left - 1
+      local at = tonumber(places[k])
+      if not (at >= 1 and at <= pixels) then return false end
+      at = first + at
+      p[at] = p[at] + q[k]
+   end
+   return true
+end
+
+-- The same of numbers that are not all finite.
+local function add_one_by_one(p, q, places, n, windows, pixels, get)
+   for plane = 0, n / windows - 1 do
+      local first = plane * pixels - 1
+      for k = plane * windows, (plane + 1) * windows - 1 do
+         local at = tonumber(places[k])
+         if not (at >= 1 and at <= pixels) then return false end
+         at = first + at
+         p[at] = get(p, at) + get(q, k)
+      end
+   end
+   return true
+end
+
 local function of_images(gradient, x, grad_output, indices, kw, kh, dw, dh, pw, ph, by_ceil, lw, lh)
    local nd = x.nd
    if (nd ~= 3 and nd ~= 4) or grad_output.nd ~= nd or not plain(gradient, x, grad_output, indices) then return false end
@@ -42,20 +72,10 @@ local function of_images(gradient, x, grad_output, indices, kw, kh, dw, dh, pw, 
    end
    local pixels, windows, n = height * width, rows * columns, count(grad_output)
    local q, places, get = grad_output.S.p + grad_output.off, indices.S.p + indices.off, x.T.get
-   for k = 0, n - 1 do
-      local at = tonumber(places[k])
-      if not (at >= 1 and at <= pixels) then return false end
-   end
    if not begin(gradient, x) then return false end
    local p = gradient.S.p + gradient.off
-   for plane = 0, n / windows - 1 do
-      local first = plane * pixels - 1
-      for k = plane * windows, (plane + 1) * windows - 1 do
-         local at = first + place(places, k, pixels)
-         p[at] = get(p, at) + get(q, k)
-      end
-   end
-   return true
+   local add = blas.reads_plainly(grad_output) and add_plainly or add_one_by_one
+   return add(p, q, places, n, windows, pixels, get)
 end
 
 -- Places count from 0 within each window.

@@ -121,7 +121,7 @@ local function products(T)
    local a, b = sample(T, 2), sample(T, 2)
    b = torch.randn(a:size(2), random(1, 6)):type(T)
    if random(1, 2) == 1 then b = b:t():clone():t() end
-   local y, beta, alpha, factor = torch.randn(a:size(1), 2 * b:size(2)):type(T):narrow(2, 1, b:size(2)), random(0, 2), random(-1, 1), random(1, 2)
+   local y, beta, alpha, factor = torch.randn(a:size(1), 2 * b:size(2)):type(T):narrow(2, 1, b:size(2)), random(0, 2), 3 * random(0, 1) - 1, random(1, 2)
    local u, v = a:select(2, 1), torch.randn(random(1, 70), 2):type(T):select(2, random(1, 2))
    if random(1, 3) == 1 and FLOATING[T] then v[random(1, v:size(1))] = ({ 0, 0 / 0, 1 / 0 })[random(1, 3)] end
    if random(1, 3) == 1 then u = u:clone():fill(random(0, 1)) end
