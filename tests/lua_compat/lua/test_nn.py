@@ -316,3 +316,29 @@ def test_a_weight_of_other_dimensions_is_told_in_no_words_of_python(tmp_path: Pa
         assert(not ok and problem:find 'convolution: invalid sizes, .*Double%[3%]', problem)
         """,
     )
+
+
+def test_convolutions_have_the_same_bits_wherever_images_lie(tmp_path: Path) -> None:
+    run_lua(
+        tmp_path,
+        """
+        require 'nn'
+        for seed = 1, 20 do
+            torch.manualSeed(seed)
+            for _, name in ipairs{ '', 'Full', 'Dilated' } do
+                local module = nn['Spatial' .. name .. 'Convolution'](seed % 4 + 1, 3, 3, 2, 1, 2, 1, 1)
+                local x = torch.randn(2, seed % 4 + 1, 7, 5):transpose(3, 4)
+                local function phases(x, by_transposing)
+                    local y = module:forward(x):clone()
+                    local gradient = by_transposing and y:transpose(3, 4):clone():transpose(3, 4) or y
+                    module:zeroGradParameters()
+                    return y, module:backward(x, gradient):clone(), module.gradWeight:clone()
+                end
+                local apart, together = { phases(x, true) }, { phases(x:clone():contiguous()) }
+                for k = 1, 3 do
+                    assert(apart[k]:equal(together[k]), ('%s, seed %d, result %d'):format(name, seed, k))
+                end
+            end
+        end
+        """,
+    )

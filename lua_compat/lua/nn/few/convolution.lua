@@ -11,6 +11,7 @@ local windows = require 'nn.few.windows'
 local count, is_contiguous, resize = memory.count, memory.is_contiguous, memory.resize
 local floor = math.floor
 local room, ones, plain, is_apart, bytes_at = rooms.room, rooms.ones, rooms.plain, rooms.is_apart, rooms.bytes_at
+local in_one_piece = rooms.in_one_piece
 local g = windows.geometry
 
 local convolution = {}
@@ -264,28 +265,29 @@ end
 local in_lua = kernels.in_lua
 
 function in_lua.spatial_convolution(out, x, weight, bias, kw, kh, dw, dh, pw, ph)
-   return plain_output(out, x, weight, bias, kw, kh, dw, dh, pw, ph, 1, 1)
+   return plain_output(out, in_one_piece(x), weight, bias, kw, kh, dw, dh, pw, ph, 1, 1)
 end
 function in_lua.spatial_convolution_grad_input(grad, x, grad_output, weight, kw, kh, dw, dh, pw, ph)
-   return plain_grad_input(grad, x, grad_output, weight, kw, kh, dw, dh, pw, ph, 1, 1)
+   return plain_grad_input(grad, x, in_one_piece(grad_output), weight, kw, kh, dw, dh, pw, ph, 1, 1)
 end
 function in_lua.spatial_convolution_grad_weight(grad_weight, grad_bias, x, grad_output, kw, kh, dw, dh, pw, ph, scale)
-   return plain_grad_weight(grad_weight, grad_bias, x, grad_output, kw, kh, dw, dh, pw, ph, scale, 1, 1)
+   return plain_grad_weight(grad_weight, grad_bias, in_one_piece(x), in_one_piece(grad_output), kw, kh, dw, dh, pw, ph, scale, 1, 1)
 end
 
 -- Of images by steps, borders and dilations, or what transposed ones add at the end; more numbers are those of volumes.
 function in_lua.convolution(out, x, weight, bias, kind, dw, dh, pw, ph, c, d, e)
    if weight.nd ~= 4 or e then return false end
-   if kind == 'transposed' then return transposed_output(out, x, weight, bias, dw, dh, pw, ph, c or 0, d or 0) end
-   return plain_output(out, x, weight, bias, weight[7], weight[5], dw, dh, pw, ph, c or 1, d or 1)
+   if kind == 'transposed' then return transposed_output(out, in_one_piece(x), weight, bias, dw, dh, pw, ph, c or 0, d or 0) end
+   return plain_output(out, in_one_piece(x), weight, bias, weight[7], weight[5], dw, dh, pw, ph, c or 1, d or 1)
 end
 function in_lua.convolution_grad_input(grad, x, grad_output, weight, bias, kind, dw, dh, pw, ph, c, d, e)
    if weight.nd ~= 4 or e then return false end
-   if kind == 'transposed' then return transposed_grad_input(grad, x, grad_output, weight, dw, dh, pw, ph, c or 0, d or 0) end
-   return plain_grad_input(grad, x, grad_output, weight, weight[7], weight[5], dw, dh, pw, ph, c or 1, d or 1)
+   if kind == 'transposed' then return transposed_grad_input(grad, x, in_one_piece(grad_output), weight, dw, dh, pw, ph, c or 0, d or 0) end
+   return plain_grad_input(grad, x, in_one_piece(grad_output), weight, weight[7], weight[5], dw, dh, pw, ph, c or 1, d or 1)
 end
 function in_lua.convolution_grad_parameters(grad_weight, grad_bias, x, grad_output, weight, bias, scale, kind, dw, dh, pw, ph, c, d, e)
    if grad_weight.nd ~= 4 or e or not memory.same_size(weight, grad_weight) then return false end
+   x, grad_output = in_one_piece(x), in_one_piece(grad_output)
    if kind == 'transposed' then
       return transposed_grad_parameters(grad_weight, grad_bias, x, grad_output, dw, dh, pw, ph, c or 0, d or 0, scale)
    end

@@ -1,6 +1,7 @@
 -- What the layers that LuaJIT computes (nn/few/) share: room that stays for the next call, and how they see records.
 local ffi = require 'ffi'
 local memory = require 'torch.memory'
+local pointwise = require 'torch.pointwise'
 
 local is_contiguous, cast = memory.is_contiguous, ffi.cast
 local ALIGNMENT = 64 -- bytes
@@ -36,6 +37,16 @@ function rooms.bytes_at(t) return cast('char *', t.S.p + t.off) end
 
 -- Whether a tensor has elements, of type T and in one piece.
 function rooms.plain(t, T) return t.T == T and t.S and t.nd > 0 and is_contiguous(t) end
+
+-- t, or a copy of it in one piece where it has few elements and does not lie so: what a layer computes has the same bits then.
+local MOST_COPIED = 2 ^ 16 -- elements
+function rooms.in_one_piece(t)
+   if is_contiguous(t) or not t.T.real or memory.count(t) > MOST_COPIED then return t end
+   local copy = memory.temporary(t.T)
+   memory.resize_as(copy, t)
+   pointwise.copy(copy, t)
+   return copy
+end
 
 -- Whether r has a storage of its own: none of the others', of which some may be nil.
 function rooms.is_apart(r, a, b, c)
