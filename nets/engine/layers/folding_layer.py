@@ -66,8 +66,5 @@ class FoldingLayer(Layer):
 def usable(weight: Any, bias: Any) -> bool:
     """Returns whether they are plain parameters in PyTorch's usual layout (a parametrised weight is computed,
     and not a Parameter)."""
-    return (
-        isinstance(weight, Parameter)
-        and weight.is_contiguous()
-        and (bias is None or isinstance(bias, Parameter))
-    )
+    given = (weight,) if bias is None else (weight, bias)
+    return all(isinstance(tensor, Parameter) and tensor.is_contiguous() for tensor in given)

@@ -16,6 +16,7 @@ from nets.engine.values import Value
 from nets.modules.torch7 import Concat
 from nets.phases import AutogradPhases
 from tests.helpers.engine_conditions import threads
+from tests.nets.engine.modules import check
 
 IMAGES, ROWS = (4, 3, 6, 6), (4, 6)
 
@@ -102,3 +103,11 @@ def test_a_layer_against_autograd(name: str, divided: bool, monkeypatch: pytest.
                 results.append(found)
     for have, want in zip(*results, strict=True):
         torch.testing.assert_close(have, want)
+
+
+@pytest.mark.parametrize("backend", ["mm", "direct", "winograd"])
+@pytest.mark.parametrize("groups", [1, 4])
+def test_a_bias_that_lies_apart_in_memory(groups: int, backend: str) -> None:
+    layer = nn.Conv2d(4, 4, 3, padding=1, groups=groups).double()
+    layer.bias = nn.Parameter(torch.randn(8, dtype=torch.float64)[::2])
+    check(nn.Sequential(layer, nn.ReLU()), (2, 4, 6, 6), backend)

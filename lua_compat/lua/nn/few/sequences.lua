@@ -7,7 +7,6 @@ local memory = require 'torch.memory'
 local few = require 'torch.few'
 local blas = require 'torch.blas'
 local kernels = require 'torch.kernels'
-local types = require 'torch.types'
 local rooms = require 'nn.few.rooms'
 
 local count, is_contiguous, resize = memory.count, memory.is_contiguous, memory.resize
