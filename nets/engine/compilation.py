@@ -81,6 +81,12 @@ def compile(
                 f"{name}: a parameter of {parameter.dtype} on {parameter.device}; "
                 f"a plan in {chosen} needs {chosen} on cpu"
             )
+    for name, tensor in (*module.named_parameters(), *module.named_buffers()):
+        if tensor.is_inference():
+            raise CompileError(
+                f"{name}: made in torch.inference_mode(), where PyTorch does not count changes; "
+                "make the module outside it"
+            )
     if tuning not in EFFORTS:
         raise ValueError(f"unknown tuning '{tuning}'; accepted: {', '.join(EFFORTS)}")
     if len(input_shape) not in (2, 3, 4) or min(input_shape) < 1:

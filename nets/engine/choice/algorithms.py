@@ -272,7 +272,7 @@ def worth_timing(found: Mapping[str, KernelMaker], few_rows: bool) -> dict[str, 
             return True  # the way to it takes longer than what it may gain with few columns
         if is_bilinear(name) and _named(undivided(name), "compiled") in plain:
             return True
-        if undivided(name).endswith(", compiled)") and f"{undivided(name)[:-10]}, panels)" in plain:
+        if undivided(name).removesuffix(", compiled)") + ", panels)" in plain:
             return True
         if family(name) == "mm":  # dividing its weight gradient gains less than another family does
             return winograd_applies and undivided(name) in found and undivided(name) != name

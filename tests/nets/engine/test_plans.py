@@ -164,6 +164,11 @@ def test_large_buffers_lie_on_huge_pages_where_offered() -> None:
         assert report.memory.huge_page_bytes == 0
 
 
+def made_in_inference_mode() -> nn.Module:
+    with torch.inference_mode():
+        return nn.Conv2d(3, 3, 1)
+
+
 @pytest.mark.parametrize(
     ("module", "message"),
     [
@@ -175,6 +180,7 @@ def test_large_buffers_lie_on_huge_pages_where_offered() -> None:
         (nn.Sequential(nn.Conv2d(3, 3, 1), Pair()), "its forward returns a tuple, not a tensor"),
         (DependsOnData(), "DependsOnData: its forward cannot be traced"),
         (nn.Conv2d(3, 3, 1).half(), r"weight: a parameter of torch.float16"),
+        (made_in_inference_mode(), r"weight: made in torch.inference_mode\(\)"),
     ],
 )
 def test_what_cannot_be_compiled_is_named(module: nn.Module, message: str) -> None:

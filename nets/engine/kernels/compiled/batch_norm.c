@@ -3,7 +3,8 @@
    Compiled when first needed (compiled/batch_norm.py), once per element type, with vectors.h in front. Channels
    are neighbours in memory. What reads or makes rows is called by all threads that share a job, and takes units of
    work from it until none is left: some rows each. Sums are kept by unit, so that they do not depend on which
-   thread took it. What is found from them, channel by channel, is found by one thread. Asks for a definition of BLOCK, the rows that are summed in REAL. */
+   thread took it. What is found from them, channel by channel, is found by one thread. Asks for
+   a definition of BLOCK, the rows that are summed in REAL. */
 
 enum {
     GROUP = 4,      /* vectors that are summed together */

@@ -34,8 +34,8 @@ typedef struct {
 
 /* So many neighbouring outputs of some channels, the first of which has its first tap at image. Of the taps those
    from top to bottom and from left to right lie within the image. */
-INLINE void sum_taps(const depthwise_job *job, geometry g, const element *image, long c, element *out, int count, long top,
-                     long bottom, long left, long right, long lanes) {
+INLINE void sum_taps(const depthwise_job *job, geometry g, const element *image, long c, element *out, int count,
+                     long top, long bottom, long left, long right, long lanes) {
     vector sums[TOGETHER];
     const vector start = job->bias ? load_elements(job->bias + c, lanes) : (vector){0};
     UNROLL(4)
@@ -114,30 +114,30 @@ void depthwise(depthwise_job *job) {
 }
 
 /* Adds to the sums of some neighbouring taps, from first to last column of a row of the output. */
-INLINE void add_products(const depthwise_job *job, const element *image, const element *gradient, REAL *sums, long first,
-                         long last, int taps, int vectors, long lanes) {
+INLINE void add_products(const depthwise_job *job, const element *image, const element *gradient, REAL *sums,
+                         long first, long last, int taps, int vectors, long lanes) {
     const long step = job->stride[1] * job->large.strides[2], apart = job->dilation[1] * job->large.strides[2];
     vector found[TAPS * GROUP];
     if (first >= last) return;
-UNROLL(3)
+    UNROLL(3)
     for (int j = 0; j < taps; j++)
-UNROLL(4)
+        UNROLL(4)
         for (int v = 0; v < vectors; v++)
             found[j * GROUP + v] = load(sums + j * job->channels + v * LANES, lanes);
     for (long column = first; column < last; column++) {
         const element *from = gradient + column * job->small.strides[2], *x = image + column * step;
         vector factor[GROUP];
-UNROLL(4)
+        UNROLL(4)
         for (int v = 0; v < vectors; v++) factor[v] = load_elements(from + v * LANES, lanes);
-UNROLL(3)
+        UNROLL(3)
         for (int j = 0; j < taps; j++)
-UNROLL(4)
+            UNROLL(4)
             for (int v = 0; v < vectors; v++)
                 found[j * GROUP + v] += factor[v] * load_elements(x + j * apart + v * LANES, lanes);
     }
-UNROLL(3)
+    UNROLL(3)
     for (int j = 0; j < taps; j++)
-UNROLL(4)
+        UNROLL(4)
         for (int v = 0; v < vectors; v++)
             store(sums + j * job->channels + v * LANES, found[j * GROUP + v], lanes);
 }

@@ -16,8 +16,8 @@ typedef struct {
 } copy_job;
 
 /* A row whose channels lie apart in the source, and so do its columns; pixel: from one of the target to the next. */
-INLINE void gather(const element *restrict from, element *restrict to, long width, long column, long channel, long pixel,
-                   long channels) {
+INLINE void gather(const element *restrict from, element *restrict to, long width, long column, long channel,
+                   long pixel, long channels) {
     for (long x = 0; x < width; x++)
         for (long c = 0; c < channels; c++) to[x * pixel + c] = from[x * column + c * channel];
 }

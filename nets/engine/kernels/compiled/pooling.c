@@ -49,8 +49,8 @@ INLINE mask load_places(const byte *from, long lanes) {
 
 /* The largest of the window's values and its place: the first of equal ones, the last that is not a number.
    Several vectors together, because each comparison has to wait for the one before. */
-INLINE void take_largest(const pooling_job *job, const terms *window, const element *image, element *pooled, byte *places,
-                         int vectors, long lanes) {
+INLINE void take_largest(const pooling_job *job, const terms *window, const element *image, element *pooled,
+                         byte *places, int vectors, long lanes) {
     const long ahead = job->stride[1] * job->large.strides[2];  /* to the next window */
     vector largest[GROUP];
     mask place[GROUP];
@@ -79,7 +79,8 @@ INLINE void take_largest(const pooling_job *job, const terms *window, const elem
     }
 }
 
-static void pool_window(const pooling_job *job, const terms *window, const element *image, element *pooled, byte *places) {
+static void pool_window(const pooling_job *job, const terms *window, const element *image, element *pooled,
+                        byte *places) {
     long c = 0;
     if (window->count == 0) {
         const vector nothing = (vector){0} + (REAL)(job->relu ? 0 : -__builtin_inf());

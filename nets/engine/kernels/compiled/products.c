@@ -4,7 +4,8 @@
    matrices are given by strides, in elements; out's columns are neighbours. The columns of b are packed a panel
    at a time, so that the innermost loop reads it in order from the cache, whatever its layout is; or b comes
    packed. Every entry point is called by all threads that share a job, and takes units of work from it until none
-   is left: blocks of rows of one panel of one product, or panels to be packed. Asks for a definition of ROWS, the rows of out that are summed together. */
+   is left: blocks of rows of one panel of one product, or panels to be packed. Asks for a
+   definition of ROWS, the rows of out that are summed together. */
 
 #if defined(__AVX512F__) || defined(__aarch64__)
 #define VECTORS 4               /* of a panel's row; with them ROWS x VECTORS sums fit the registers */
@@ -380,7 +381,8 @@ void multiply_columns(products_job *job) {
     }
 }
 
-/* The columns of one row of out whose columns of b lie in order in memory each: sums of products, a vector at a time. */
+/* The columns of one row of out whose columns of b lie in order in memory each: sums of products, a vector at a
+   time. */
 INLINE void dot(const products_job *job, long first, int columns) {
     const REAL *b = job->b + first * job->b_column;
     /* Of short columns the next ones: memory is fetched ahead by itself only as far as the end of a page. */

@@ -217,7 +217,7 @@ INLINE void add_weights(const weight_job *job, const element *values, REAL *grad
     vector weights[KERNEL];
     transform_back(of_weight(), values, job->plane, weights, lanes);
     for (long lane = 0; lane < lanes; lane++)
-UNROLL(32)
+        UNROLL(32)
         for (int tap = 0; tap < KERNEL; tap++)
             gradient[lane * KERNEL + tap] += ((const REAL *)&weights[tap])[lane];
 }

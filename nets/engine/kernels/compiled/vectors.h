@@ -1,5 +1,5 @@
-/* Vectors as wide as the processor's registers, and windows of images: put in front of the C files, with REAL, what they
-   compute with, and perhaps BFLOAT16 defined (library.py). */
+/* Vectors as wide as the processor's registers, and windows of images: put in front of the C files, with REAL, what
+   they compute with, and perhaps BFLOAT16 defined (library.py). */
 
 #include <string.h>
 
