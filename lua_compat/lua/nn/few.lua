@@ -7,6 +7,7 @@ local types = require 'torch.types'
 local vectors = require 'torch.vectors'
 local library = require 'torch.library'
 local memory = require 'torch.memory'
+local is_apart = require('torch.apart').is_apart
 local few = require 'torch.few'
 local kernels = require 'torch.kernels'
 local blas = require 'torch.blas'
@@ -32,7 +33,7 @@ local function lookup_grad_weight(weight, index, gradient, padding, scale, by_fr
    local T = weight.T
    if by_frequency or weight.nd ~= 2 or index.nd ~= 1 or gradient.T ~= T or not T.real then return false end
    local n, columns = index[1], weight[3]
-   if n * columns > MOST * few.LIMIT or count(gradient) ~= n * columns or gradient.S == weight.S then return false end
+   if n * columns > MOST * few.LIMIT or count(gradient) ~= n * columns or not is_apart(weight, gradient) then return false end
    if not (is_contiguous(gradient) and is_contiguous(weight)) then return false end
    padding = padding >= 0 and math.floor(padding) or math.ceil(padding)
    if not all_within(index, n, weight[1], padding) then return false end
@@ -89,7 +90,7 @@ end
 
 local function class_nll_gradient(gradient, x, target, weights, total, average, ignored)
    if not rows_and_classes(total, x, target, weights, ignored) or gradient.T ~= x.T then return false end
-   if gradient.S and (gradient.S == x.S or gradient.S == total.S or weights and gradient.S == weights.S) then return false end
+   if not is_apart(gradient, x, total, weights) then return false end
    resize_as(gradient, x)
    local n = count(x)
    if not few.zero(gradient, n) then return false end
@@ -130,7 +131,7 @@ end
 local function elementwise_loss_gradient(gradient, x, target, name, average)
    local f, n = differentiate[name], count(x)
    if not f or gradient.T ~= x.T or not few.small(x, n) or n == 0 or not same_size(x, target) then return false end
-   if gradient.S and (gradient.S == x.S or gradient.S == target.S) then return false end
+   if not is_apart(gradient, x, target) then return false end
    resize_as(gradient, x)
    return f(gradient, x, target, average and 1 / n or 1, n)
 end
@@ -178,7 +179,7 @@ local SOFT = { softmax = 1, log_softmax = 1, softmin = -1 } -- the factor of the
 -- Whether Lua computes them, with two tensors of x's sizes: rows of a result of their own.
 local function soft(out, x, y, name)
    if not SOFT[name] or x.nd < 1 or x.nd > 2 or out.T ~= x.T or y.T ~= x.T then return false end
-   if out.S and (out.S == x.S or out.S == y.S) then return false end
+   if not is_apart(out, x, y) then return false end
    return few.small(x, count(x)) and same_size(x, y)
 end
 

@@ -2,6 +2,7 @@
 local math = require('th.own').math
 local types = require 'torch.types'
 local memory = require 'torch.memory'
+local is_apart = require('torch.apart').is_apart
 local few = require 'torch.few'
 local blas = require 'torch.blas'
 local kernels = require 'torch.kernels'
@@ -15,7 +16,7 @@ local MOST = 4 -- times few.LIMIT elements: a new gradient and places cost PyTor
 local function plain(gradient, x, grad_output, indices)
    local T = x.T
    if not T.real or grad_output.T ~= T or gradient.T ~= T or indices.T.host ~= types.Long then return false end
-   if gradient.S and (gradient.S == x.S or gradient.S == grad_output.S) then return false end
+   if not is_apart(gradient, x, grad_output, indices) then return false end
    local n = count(grad_output)
    return n > 0 and count(x) <= MOST * few.LIMIT and n <= MOST * few.LIMIT and same_size(grad_output, indices)
       and is_contiguous(grad_output) and is_contiguous(indices)

@@ -6,6 +6,7 @@
 -- Every action returns an error as text, or nil and its results.
 local ffi = require 'ffi'
 local memory = require 'torch.memory'
+local last_offset = require('torch.apart').last_offset
 local types = require 'torch.types'
 
 local records = memory.records
@@ -183,7 +184,7 @@ function actions.modules_bind(number, k, ...)
    local entry = objects[number]
    local tensor, target = entry.tensors[k], (tensor_at({ ... }, 1))
    local r, new = records[tensor], records[target]
-   local old, first, last = r.S, r.off, memory.last_offset(r)
+   local old, first, last = r.S, r.off, last_offset(r)
    local same = r.nd == new.nd
    for d = 1, 2 * r.nd do same = same and r[d] == new[d] end
    if not same then error('a parameter cannot change its size', 0) end
@@ -192,7 +193,7 @@ function actions.modules_bind(number, k, ...)
    each_tensor(entry.object, function(_, _, other)
       local o = records[other]
       if other == tensor or o.S ~= old or o.nd == 0 then return end
-      if o.off >= first and memory.last_offset(o) <= last then moving[#moving + 1] = o end
+      if o.off >= first and last_offset(o) <= last then moving[#moving + 1] = o end
    end)
    for _, o in ipairs{ r, unpack(moving) } do
       local sizes, strides = {}, {}

@@ -2,11 +2,12 @@
 -- routine of the same library with the same arguments, so the same bits.
 local ffi = require 'ffi'
 local memory = require 'torch.memory'
+local apart = require 'torch.apart'
 local few = require 'torch.few'
 local compiled = require 'torch.compiled'
 local library = require 'torch.library'
 
-local count, may_overlap, last_offset, is_contiguous = memory.count, memory.may_overlap, memory.last_offset, memory.is_contiguous
+local count, is_contiguous, may_overlap, last_offset = memory.count, memory.is_contiguous, apart.may_overlap, apart.last_offset
 
 -- enabled: tests turn it off
 local blas = { enabled = true }

@@ -2,6 +2,7 @@
 local math = require('th.own').math
 local types = require 'torch.types'
 local memory = require 'torch.memory'
+local is_apart = require('torch.apart').is_apart
 local errors = require 'torch.errors'
 local tensors = require 'torch.tensor'
 local few = require 'torch.few'
@@ -196,7 +197,7 @@ local function concatenate(r, list, d)
    if total == 0 then return end
    sizes[d] = total
    for _, t in ipairs(filled) do
-      if t.S == r.S then -- resizing r must not touch what is still to be read
+      if not is_apart(r, t) then -- resizing r must not touch what is still to be read
          local fresh = memory.temporary(r.T)
          concatenate(fresh, list, d)
          resize(r, full, sizes)

@@ -3,12 +3,13 @@
 local math = require('th.own').math
 local ffi = require 'ffi'
 local memory = require 'torch.memory'
+local apart = require 'torch.apart'
 local compiled = require 'torch.compiled'
 local types = require 'torch.types'
 local vectors = require 'torch.vectors'
 
 local count, is_contiguous, same_size = memory.count, memory.is_contiguous, memory.same_size
-local may_overlap = memory.may_overlap
+local may_overlap = apart.may_overlap
 
 local few = {}
 

@@ -4,11 +4,12 @@ local math = require('th.own').math
 local ffi = require 'ffi'
 local types = require 'torch.types'
 local memory = require 'torch.memory'
+local apart = require 'torch.apart'
 local few = require 'torch.few'
 local blas = require 'torch.blas'
 local compiled = require 'torch.compiled'
 
-local count, is_contiguous, root_of = memory.count, memory.is_contiguous, memory.root
+local count, is_contiguous, is_apart = memory.count, memory.is_contiguous, apart.is_apart
 local copy, tonumber, reads_plainly = ffi.copy, tonumber, blas.reads_plainly
 
 local place = few.place
@@ -36,7 +37,7 @@ end
 
 -- Whether Lua computes what becomes r from t: of how few elements, and with memory apart.
 local function fits(r, t, most)
-   return t.T.real and few.LIMIT > 0 and count(t) <= most and root_of(r.S) ~= root_of(t.S)
+   return t.T.real and few.LIMIT > 0 and count(t) <= most and is_apart(r, t)
 end
 
 -- r = the results over each row of t along d: `result` begins as START, BODY goes on with x at index k (from 0), and WRITE leaves
@@ -176,8 +177,7 @@ local COPIED_AT_ONCE = 2 ^ 16 -- bytes
 function along.select(r, t, d, index)
    local T, n = r.T, index[1]
    if not T.here or index.T.host ~= types.Long or n > few.LIMIT or not is_contiguous(r) then return false end
-   local root = root_of(r.S)
-   if root == root_of(t.S) or root == root_of(index.S) then return false end
+   if not is_apart(r, t, index) then return false end
    local places, place_step = index.S.p + index.off, index[2]
    local p, q = r.S.p + r.off, t.S.p + t.off
    local elements, last = count(r), t[2 * d - 1]

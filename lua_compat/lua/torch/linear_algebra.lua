@@ -1,6 +1,7 @@
 -- Products of vectors and matrices, and LAPACK's functions.
 local types = require 'torch.types'
 local memory = require 'torch.memory'
+local apart = require 'torch.apart'
 local errors = require 'torch.errors'
 local pointwise = require 'torch.pointwise'
 local overloads = require 'torch.overloads'
@@ -62,14 +63,15 @@ local function fit_addbmm(a, b)
    return 2, rows, columns
 end
 
--- A factor that shares memory with the result is copied first.
-local function apart(r, factor)
-   if not factor.S or factor.S ~= r.S then return factor end
-   local copy = memory.temporary(factor.T)
-   resize_as(copy, factor)
-   pointwise.copy(copy, factor)
+local function copy_of(t)
+   local copy = memory.temporary(t.T)
+   resize_as(copy, t)
+   pointwise.copy(copy, t)
    return copy
 end
+
+-- A factor that shares memory with the result is copied first.
+local function beside(r, factor) return apart.is_apart(r, factor) and factor or copy_of(factor) end
 
 -- r = product of a and b. A result that is given must have the product's size already.
 local function product(name, fit, letters, wrong_size)
@@ -78,7 +80,7 @@ local function product(name, fit, letters, wrong_size)
       if nd == 3 and few.batched_product(r, 0, r, 1, a, b) then return end
       python[name](handle(r), handle(a), handle(b))
    end
-   local function compute(nd, r, a, b) into(r, multiply, nd, apart(r, a), apart(r, b)) end
+   local function compute(nd, r, a, b) into(r, multiply, nd, beside(r, a), beside(r, b)) end
    local function into_new(r, a, b)
       local nd, n1, n2, n3 = fit(a, b)
       resize(r, nd, { n1, n2, n3 })
@@ -113,7 +115,7 @@ define('match', { 'R T T n=1', function(r, a, b, gain)
    if count(a) / a[1] ~= count(b) / b[1] then
       errors.argument(3, 'm1 and m2 must have the same inner vector dim', 'THTensorMath.c:1259')
    end
-   a, b = apart(r, a), apart(r, b)
+   a, b = beside(r, a), beside(r, b)
    resize(r, 2, { a[1], b[1] })
    python.squared_distances(handle(r), handle(a), handle(b), gain)
 end })
@@ -132,7 +134,8 @@ local function sum_with_product(name, fit)
          if name == 'addr' then mismatched_outer(t, a, b) end
          mismatched_sum(t, a, b, 'THTensorMath.c')
       end
-      a, b = apart(r, a), apart(r, b)
+      a, b = beside(r, a), beside(r, b)
+      if t ~= r and apart.may_overlap(r, t) then t = copy_of(t) end
       resize_as(r, t)
       into(r, multiply, r, beta, t, alpha, a, b)
    end

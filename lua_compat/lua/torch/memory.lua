@@ -479,7 +479,6 @@ local function root(S)
    while S.parent do S = S.parent end
    return S
 end
-memory.root = root
 
 -- The address of a storage's memory, for a script, which may keep it.
 function memory.pointer(S)
@@ -577,40 +576,6 @@ function memory.is_contiguous(r)
       end
    end
    return true
-end
-
--- The offset of the last element.
-local function last_offset(r)
-   local last = r.off
-   for d = 1, 2 * r.nd, 2 do last = last + (r[d] - 1) * r[d + 1] end
-   return last
-end
-memory.last_offset = last_offset
-
--- Whether two matrices are different columns of a larger one: as LSTMs keep their gates side by side.
-local function side_by_side(r, t)
-   local step = r[2]
-   if r.nd ~= 2 or t.nd ~= 2 or t[2] ~= step or step < 1 or r[4] < 1 or t[4] < 1 then return false end
-   local first, other = r.off % step, t.off % step
-   local last, other_last = first + (r[3] - 1) * r[4], other + (t[3] - 1) * t[4]
-   return last < step and other_last < step and (last < other or other_last < first)
-end
-
--- Whether they have the same elements in the same places.
-local function same_view(r, t)
-   if r.off ~= t.off or r.nd ~= t.nd then return false end
-   for d = 1, 2 * r.nd do
-      if r[d] ~= t[d] then return false end
-   end
-   return true
-end
-
--- Whether writing the elements of r in some order may change elements of t that are still to be read: they lie in the
--- same part of a storage, and not each in the place of the other. Both have elements.
-function memory.may_overlap(r, t)
-   if r.S ~= t.S or r == t then return false end
-   if last_offset(r) < t.off or last_offset(t) < r.off or side_by_side(r, t) then return false end
-   return not (same_view(r, t) or r.off == t.off and memory.is_contiguous(r) and memory.is_contiguous(t))
 end
 
 function memory.same_size(a, b)

@@ -2,6 +2,7 @@
 local math = require('th.own').math
 local types = require 'torch.types'
 local memory = require 'torch.memory'
+local apart = require 'torch.apart'
 local errors = require 'torch.errors'
 local tensors = require 'torch.tensor'
 local few = require 'torch.few'
@@ -21,7 +22,7 @@ local pointwise = {}
 -- t with the sizes of r (the two have equally many elements) and without memory in common with r, which is written to.
 -- This allocates: call it before gathering the handles of a kernel's arguments.
 local function shaped_like(r, t)
-   local overlaps = memory.may_overlap(r, t)
+   local overlaps = apart.may_overlap(r, t)
    if same_size(r, t) and not overlaps then return t end
    if overlaps or not is_contiguous(t) then
       local copy = memory.temporary(t.T)
@@ -94,7 +95,7 @@ local MOST_ADDED = 2 ^ 16 -- elements; for more, several threads are faster
 local function add_by_blas(r, t, v, s, n)
    if n > MOST_ADDED or few.LIMIT == 0 or v ~= 1 and v ~= -1 or t.T ~= r.T or s.T ~= r.T then return false end
    if not (is_contiguous(r) and is_contiguous(t) and is_contiguous(s)) then return false end
-   if s.S == r.S and r.off < s.off + n and s.off < r.off + n then return false end
+   if apart.meet(r, s) then return false end
    local routine = blas.of_rows(r.T)
    if not routine or t ~= r and not few.copy(r, t, n) then return false end
    blas.add(routine, n, s.S.p + s.off, r.S.p + r.off, v)

@@ -2,6 +2,7 @@
 local math = require('th.own').math
 local types = require 'torch.types'
 local memory = require 'torch.memory'
+local is_apart = require('torch.apart').is_apart
 local class = require 'torch.class'
 local errors = require 'torch.errors'
 local overloads = require 'torch.overloads'
@@ -366,7 +367,7 @@ define('multinomialAlias_', { 'L G L T', function(l, g, aliases, probabilities)
    if count(l) == 0 then return end
    if not l.T.device then pointwise.add_scalar(aliases, aliases, -1) end
    local to, from, weights = dense(l, types.Long), in_a_row(aliases), in_a_row(probabilities)
-   if to.S == from.S or to.S == weights.S then
+   if not is_apart(to, from, weights) then
       to = memory.temporary(types.Long)
       memory.resize_as(to, l)
    end

@@ -1,6 +1,7 @@
 -- Elements selected by their indices or by a mask.
 local types = require 'torch.types'
 local memory = require 'torch.memory'
+local is_apart = require('torch.apart').is_apart
 local few = require 'torch.few'
 local errors = require 'torch.errors'
 local tensors = require 'torch.tensor'
@@ -124,7 +125,7 @@ local function install(T)
       check_range(i, s[2 * d - 1], 'THTensorMath.c:277')
       local sizes = tensors.sizes_of(s)
       sizes[d] = count(i)
-      if r.S and r.S == s.S then
+      if not is_apart(r, s) then
          local copy = memory.temporary(T)
          memory.resize_as(copy, s)
          python.copy(handle(copy), handle(s))

@@ -3,6 +3,7 @@
 local math = require('th.own').math
 local ffi = require 'ffi'
 local memory = require 'torch.memory'
+local apart = require 'torch.apart'
 local few = require 'torch.few'
 local blas = require 'torch.blas'
 local kernels = require 'torch.kernels'
@@ -10,7 +11,7 @@ local rooms = require 'nn.few.rooms'
 
 local count, is_contiguous, resize = memory.count, memory.is_contiguous, memory.resize
 local min, max, copy, fill, cast = math.min, math.max, ffi.copy, ffi.fill, ffi.cast
-local room, plain, is_apart, bytes_at = rooms.room, rooms.plain, rooms.is_apart, rooms.bytes_at
+local room, plain, is_apart, bytes_at = rooms.room, rooms.plain, apart.is_apart, rooms.bytes_at
 
 local MOST = 2 ^ 16 -- elements of the larger images; for more PyTorch has several threads
 

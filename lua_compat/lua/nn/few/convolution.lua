@@ -2,6 +2,7 @@
 local math = require('th.own').math
 local ffi = require 'ffi'
 local memory = require 'torch.memory'
+local apart = require 'torch.apart'
 local few = require 'torch.few'
 local blas = require 'torch.blas'
 local kernels = require 'torch.kernels'
@@ -10,7 +11,7 @@ local windows = require 'nn.few.windows'
 
 local count, is_contiguous, resize = memory.count, memory.is_contiguous, memory.resize
 local floor = math.floor
-local room, ones, plain, is_apart, bytes_at = rooms.room, rooms.ones, rooms.plain, rooms.is_apart, rooms.bytes_at
+local room, ones, plain, is_apart, bytes_at = rooms.room, rooms.ones, rooms.plain, apart.is_apart, rooms.bytes_at
 local in_one_piece = rooms.in_one_piece
 local g = windows.geometry
 

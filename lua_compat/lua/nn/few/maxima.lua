@@ -7,6 +7,7 @@ local math = require('th.own').math
 local ffi = require 'ffi'
 local types = require 'torch.types'
 local memory = require 'torch.memory'
+local apart = require 'torch.apart'
 local few = require 'torch.few'
 local blas = require 'torch.blas'
 local kernels = require 'torch.kernels'
@@ -15,7 +16,7 @@ local rooms = require 'nn.few.rooms'
 
 local count, resize = memory.count, memory.resize
 local floor, ceil, cast, copy = math.floor, math.ceil, ffi.cast, ffi.copy
-local plain, is_apart = rooms.plain, rooms.is_apart
+local plain, is_apart = rooms.plain, apart.is_apart
 
 local MOST = 2 ^ 15 -- numbers of all images; PyTorch is faster at more
 

@@ -1,6 +1,7 @@
 -- Batch normalization of few elements, computed here, as nn/few.lua says, of numbers all of which are finite.
 local math = require('th.own').math
 local memory = require 'torch.memory'
+local apart = require 'torch.apart'
 local few = require 'torch.few'
 local blas = require 'torch.blas'
 local kernels = require 'torch.kernels'
@@ -8,7 +9,7 @@ local rooms = require 'nn.few.rooms'
 
 local count, is_contiguous, same_size, resize_as = memory.count, memory.is_contiguous, memory.same_size, memory.resize_as
 local floor, sqrt = math.floor, math.sqrt
-local plain, is_apart, bytes_at = rooms.plain, rooms.is_apart, rooms.bytes_at
+local plain, is_apart, bytes_at = rooms.plain, apart.is_apart, rooms.bytes_at
 
 local MOST = 2 ^ 14 -- elements; PyTorch computes with several at once
 
@@ -140,7 +141,7 @@ local function gradients(grad_input, grad_weight, grad_bias, x, grad_output, wei
    end
    for k = 1, 2 do
       local t = k == 1 and grad_weight or k == 2 and grad_bias
-      if t and (t.S == running_mean.S or t.S == running_var.S or t.S == save_mean.S or t.S == save_std.S or weight and weight.S == t.S) then
+      if t and not (is_apart(t, running_mean, running_var, weight) and is_apart(t, save_mean, save_std)) then
          return false
       end
    end

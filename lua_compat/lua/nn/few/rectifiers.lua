@@ -2,9 +2,10 @@
 -- than all else: bits decide here, of which LuaJIT makes no branch.
 local ffi = require 'ffi'
 local memory = require 'torch.memory'
+local apart = require 'torch.apart'
 local few = require 'torch.few'
 
-local is_contiguous, may_overlap = memory.is_contiguous, memory.may_overlap
+local is_contiguous, may_overlap = memory.is_contiguous, apart.may_overlap
 local band, bor, bnot, arshift, cast = bit.band, bit.bor, bit.bnot, bit.arshift, ffi.cast
 
 local rectifiers = {}

@@ -48,10 +48,4 @@ function rooms.in_one_piece(t)
    return copy
 end
 
--- Whether r has a storage of its own: none of the others', of which some may be nil.
-function rooms.is_apart(r, a, b, c)
-   local S = r.S
-   return not S or not (a and a.S == S or b and b.S == S or c and c.S == S)
-end
-
 return rooms

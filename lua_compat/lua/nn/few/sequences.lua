@@ -4,6 +4,7 @@ local math = require('th.own').math
 local ffi = require 'ffi'
 local types = require 'torch.types'
 local memory = require 'torch.memory'
+local apart = require 'torch.apart'
 local few = require 'torch.few'
 local blas = require 'torch.blas'
 local kernels = require 'torch.kernels'
@@ -11,7 +12,7 @@ local rooms = require 'nn.few.rooms'
 
 local count, is_contiguous, resize = memory.count, memory.is_contiguous, memory.resize
 local floor, copy, fill, cast = math.floor, ffi.copy, ffi.fill, ffi.cast
-local room, plain, is_apart, bytes_at = rooms.room, rooms.plain, rooms.is_apart, rooms.bytes_at
+local room, plain, is_apart, bytes_at = rooms.room, rooms.plain, apart.is_apart, rooms.bytes_at
 
 local MOST_NUMBERS = 2 ^ 18 -- of all windows
 
