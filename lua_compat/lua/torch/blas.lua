@@ -6,6 +6,7 @@ local apart = require 'torch.apart'
 local few = require 'torch.few'
 local compiled = require 'torch.compiled'
 local library = require 'torch.library'
+local room = require 'torch.room'()
 
 local count, is_contiguous, may_overlap, last_offset = memory.count, memory.is_contiguous, apart.may_overlap, apart.last_offset
 
@@ -54,26 +55,15 @@ end
 local address_type = ffi.typeof('uintptr_t')
 local function aligned(p) return tonumber(ffi.cast(address_type, p) % ALIGNMENT) == 0 end
 
--- Room for a factor or the result, at an aligned address; it stays for the next.
-local rooms = { a = { bytes = 0 }, b = { bytes = 0 }, r = { bytes = 0 } }
-local function room_at(room, T, bytes)
-   if room.bytes < bytes then
-      room.memory, room.bytes = ffi.new('char[?]', bytes + ALIGNMENT), bytes
-      local over = tonumber(ffi.cast(address_type, room.memory) % ALIGNMENT)
-      room.p = room.memory + (over == 0 and 0 or ALIGNMENT - over)
-   end
-   return ffi.cast(T.pointer, room.p)
-end
-
--- Where the elements of a matrix or vector are to be read: in their place if it is aligned, or copied; nil where they lie so
+-- Where the elements of a matrix or vector are to be read: in their place if it is aligned, or copied to a room; nil where they lie so
 -- far apart that a copy is for Python.
-local function readable(t, room)
+local function readable(t, name)
    local p = t.S.p + t.off
    if aligned(p) then return p end
    local extent = last_offset(t) - t.off + 1
    if extent > 2 * count(t) then return nil end
    local size = t.T.size
-   local q = room_at(room, t.T, extent * size)
+   local q = ffi.cast(t.T.pointer, room(name, extent * size))
    ffi.copy(q, p, extent * size)
    return q
 end
@@ -236,14 +226,14 @@ function blas.product(r, beta, t, alpha, a, b)
    local in_place = aligned(r.S.p + r.off)
    if not (in_place or is_contiguous(r)) then return false end
    -- a matrix that a vector is multiplied with is only copied where its rows lie one after the other
-   local p = times_vector and a_kind == 't' and a.S.p + a.off or readable(a, rooms.a)
-   local q = from_row and b_kind == 'n' and b.S.p + b.off or readable(b, rooms.b)
+   local p = times_vector and a_kind == 't' and a.S.p + a.off or readable(a, 'a')
+   local q = from_row and b_kind == 'n' and b.S.p + b.off or readable(b, 'b')
    if not p or not q then return false end
    if t ~= r and beta ~= 0 and not begin_with(r, t) then return false end
    local s, bytes = r.S.p + r.off, rows * columns * T.size
    local target = s
    if not in_place then
-      s = room_at(rooms.r, T, bytes)
+      s = ffi.cast(T.pointer, room('r', bytes))
       if beta ~= 0 then ffi.copy(s, target, bytes) end
    end
    if times_vector then

@@ -9,9 +9,10 @@ local blas = require 'torch.blas'
 local kernels = require 'torch.kernels'
 local rooms = require 'nn.few.rooms'
 
-local count, is_contiguous, resize = memory.count, memory.is_contiguous, memory.resize
+local count = memory.count
 local min, max, copy, fill, cast = math.min, math.max, ffi.copy, ffi.fill, ffi.cast
 local room, plain, is_apart, bytes_at = rooms.room, rooms.plain, apart.is_apart, rooms.bytes_at
+local begin = rooms.begin
 
 local MOST = 2 ^ 16 -- elements of the larger images; for more PyTorch has several threads
 
@@ -50,15 +51,6 @@ end
 -- Column `to` of rows of `width` elements at p is added to by column `from` of rows of `wide` elements at q.
 local function add_column(p, to, width, q, from, wide, rows, get)
    for k = 0, rows - 1 do p[to + k * width] = get(p, to + k * width) + get(q, from + k * wide) end
-end
-
--- Gives r the sizes of x with other heights and widths; whether it then lies in one piece.
-local function begin(r, x, height, width)
-   local nd = x.nd
-   if r.nd ~= nd or r[1] ~= x[1] or nd == 4 and r[3] ~= x[3] or r[2 * nd - 3] ~= height or r[2 * nd - 1] ~= width then
-      resize(r, nd, nd == 4 and { x[1], x[3], height, width } or { x[1], height, width })
-   end
-   return is_contiguous(r)
 end
 
 local function pad(kind, out, x, l, r, t, b, further)

@@ -9,10 +9,10 @@ local kernels = require 'torch.kernels'
 local rooms = require 'nn.few.rooms'
 local windows = require 'nn.few.windows'
 
-local count, is_contiguous, resize = memory.count, memory.is_contiguous, memory.resize
+local count = memory.count
 local floor = math.floor
 local room, ones, plain, is_apart, bytes_at = rooms.room, rooms.ones, rooms.plain, apart.is_apart, rooms.bytes_at
-local in_one_piece = rooms.in_one_piece
+local begin, in_one_piece = rooms.begin, rooms.in_one_piece
 local g = windows.geometry
 
 local convolution = {}
@@ -156,14 +156,6 @@ local function harmless(routine, t)
    return g.wide == g.columns or blas.all_finite(routine, t.T, count(t), bytes_at(t))
 end
 
--- Gives r the sizes of a batch, or of one image (nd 3); whether its elements then lie in one piece.
-local function begin(r, nd, images, planes, height, width)
-   if r.nd ~= nd or nd == 4 and r[1] ~= images or r[2 * nd - 5] ~= planes or r[2 * nd - 3] ~= height or r[2 * nd - 1] ~= width then
-      resize(r, nd, nd == 4 and { images, planes, height, width } or { planes, height, width })
-   end
-   return is_contiguous(r)
-end
-
 -- Whether t has the sizes of a batch, or of one image, and its memory is not r's.
 local function is_sized(t, nd, images, planes, height, width)
    return t.nd == nd and (nd == 3 or t[1] == images) and t[2 * nd - 5] == planes and t[2 * nd - 3] == height and t[2 * nd - 1] == width
@@ -183,7 +175,7 @@ local function plain_output(out, x, weight, bias, kw, kh, dw, dh, pw, ph, lw, lh
    local outputs, rows, columns = weight[1], windows_along(height, kh, dh, ph, lh), windows_along(width, kw, dw, pw, lw)
    if not is_bias(bias, T, outputs) then return false end
    local routine = prepare(weight, outputs, images, planes, height, width, rows, columns, kw, kh, dw, dh, pw, ph, lw, lh)
-   if not routine or not begin(out, x.nd, images, outputs, rows, columns) then return false end
+   if not routine or not begin(out, x, rows, columns, outputs) then return false end
    forward(routine, bytes_at(out), bytes_at(x), bytes_at(weight), bias and bytes_at(bias), outputs)
    return true
 end
@@ -196,7 +188,7 @@ local function plain_grad_input(grad, x, grad_output, weight, kw, kh, dw, dh, pw
    local outputs, rows, columns = weight[1], windows_along(height, kh, dh, ph, lh), windows_along(width, kw, dw, pw, lw)
    if not is_sized(grad_output, x.nd, images, outputs, rows, columns) then return false end
    local routine = prepare(weight, outputs, images, planes, height, width, rows, columns, kw, kh, dw, dh, pw, ph, lw, lh)
-   if not routine or not harmless(routine, weight) or not begin(grad, x.nd, images, planes, height, width) then return false end
+   if not routine or not harmless(routine, weight) or not begin(grad, x, height, width) then return false end
    backward(routine, bytes_at(grad), bytes_at(grad_output), bytes_at(weight), nil, outputs)
    return true
 end
@@ -227,7 +219,7 @@ local function transposed_output(out, x, weight, bias, dw, dh, pw, ph, aw, ah)
    local height, width = grown(rows, kh, dh, ph, ah), grown(columns, kw, dw, pw, aw)
    if weight[1] ~= inputs or not is_bias(bias, T, planes) then return false end
    local routine = prepare(weight, inputs, images, planes, height, width, rows, columns, kw, kh, dw, dh, pw, ph, 1, 1)
-   if not routine or not harmless(routine, weight) or not begin(out, x.nd, images, planes, height, width) then return false end
+   if not routine or not harmless(routine, weight) or not begin(out, x, height, width, planes) then return false end
    backward(routine, bytes_at(out), bytes_at(x), bytes_at(weight), bias and bytes_at(bias), inputs)
    return true
 end
@@ -241,7 +233,7 @@ local function transposed_grad_input(grad, x, grad_output, weight, dw, dh, pw, p
    local height, width = grown(rows, kh, dh, ph, ah), grown(columns, kw, dw, pw, aw)
    if weight[1] ~= inputs or not is_sized(grad_output, x.nd, images, planes, height, width) then return false end
    local routine = prepare(weight, inputs, images, planes, height, width, rows, columns, kw, kh, dw, dh, pw, ph, 1, 1)
-   if not routine or not begin(grad, x.nd, images, inputs, rows, columns) then return false end
+   if not routine or not begin(grad, x, rows, columns) then return false end
    forward(routine, bytes_at(grad), bytes_at(grad_output), bytes_at(weight), nil, inputs)
    return true
 end

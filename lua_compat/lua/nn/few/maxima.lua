@@ -14,9 +14,9 @@ local kernels = require 'torch.kernels'
 local compiled = require 'torch.compiled'
 local rooms = require 'nn.few.rooms'
 
-local count, resize = memory.count, memory.resize
+local count = memory.count
 local floor, ceil, cast, copy = math.floor, math.ceil, ffi.cast, ffi.copy
-local plain, is_apart = rooms.plain, apart.is_apart
+local begin, plain, is_apart = rooms.begin, rooms.plain, apart.is_apart
 
 local MOST = 2 ^ 15 -- numbers of all images; PyTorch is faster at more
 
@@ -125,12 +125,6 @@ local function with_border(T, q, planes, height, width, top, left, high, wide)
    return border
 end
 
--- Gives r the sizes of x with other rows and columns.
-local function begin(r, x, rows, columns)
-   if x.nd == 4 then return resize(r, 4, { x[1], x[3], rows, columns }) end
-   return resize(r, 3, { x[1], rows, columns })
-end
-
 local function maxima(out, places, x, kw, kh, dw, dh, pw, ph, by_ceil, lw, lh)
    local T, nd, n = x.T, x.nd, count(x)
    lw, lh = lw or 1, lh or 1
@@ -139,9 +133,7 @@ local function maxima(out, places, x, kw, kh, dw, dh, pw, ph, by_ceil, lw, lh)
    local height, width = x[2 * nd - 3], x[2 * nd - 1]
    local rows, columns = windows(height, kh, dh, ph, lh, by_ceil), windows(width, kw, dw, pw, lw, by_ceil)
    if not rows or not columns or n / (height * width) * rows * columns > MOST or not blas.reads_plainly(x) then return false end
-   begin(out, x, rows, columns)
-   begin(places, x, rows, columns)
-   if not plain(out, T) or not plain(places, places.T) then return false end
+   if not begin(out, x, rows, columns) or not begin(places, x, rows, columns) then return false end
    local planes, q = n / (height * width), x.S.p + x.off
    local high, wide = (rows - 1) * dh + lh * (kh - 1) + 1, (columns - 1) * dw + lw * (kw - 1) + 1
    if ph > 0 or pw > 0 or high > height or wide > width then

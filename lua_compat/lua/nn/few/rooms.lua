@@ -1,25 +1,12 @@
 -- What the layers that LuaJIT computes (nn/few/) share: room that stays for the next call, and how they see records.
 local ffi = require 'ffi'
+local new_rooms = require 'torch.room'
 local memory = require 'torch.memory'
 local pointwise = require 'torch.pointwise'
 
-local is_contiguous, cast = memory.is_contiguous, ffi.cast
-local ALIGNMENT = 64 -- bytes
+local is_contiguous, resize, cast = memory.is_contiguous, memory.resize, ffi.cast
 
-local rooms = {}
-
--- A pointer to so many bytes, by name.
-local kept = {}
-function rooms.room(name, bytes)
-   local room = kept[name]
-   if not room or room.bytes < bytes then
-      room = { bytes = bytes, memory = ffi.new('char[?]', bytes + ALIGNMENT) }
-      local over = tonumber(cast('uintptr_t', room.memory) % ALIGNMENT)
-      room.p = cast('char *', room.memory) + (ALIGNMENT - over)
-      kept[name] = room
-   end
-   return room.p
-end
+local rooms = { room = new_rooms() }
 
 -- n ones of type T: the sums of rows are their products with them.
 local ones = {}
@@ -37,6 +24,22 @@ function rooms.bytes_at(t) return cast('char *', t.S.p + t.off) end
 
 -- Whether a tensor has elements, of type T and in one piece.
 function rooms.plain(t, T) return t.T == T and t.S and t.nd > 0 and is_contiguous(t) end
+
+-- Gives r the sizes of x, images or sequences, with other rows and columns, and planes where those are given; whether its
+-- elements then lie in one piece.
+function rooms.begin(r, x, rows, columns, planes)
+   local nd = x.nd
+   if nd == 2 then
+      resize(r, 2, { rows, columns })
+   else
+      local first, second = x[1], x[3]
+      if planes and nd == 3 then first = planes elseif planes then second = planes end
+      if r.nd ~= nd or r[1] ~= first or nd == 4 and r[3] ~= second or r[2 * nd - 3] ~= rows or r[2 * nd - 1] ~= columns then
+         resize(r, nd, nd == 4 and { first, second, rows, columns } or { first, rows, columns })
+      end
+   end
+   return is_contiguous(r)
+end
 
 -- t, or a copy of it in one piece where it has few elements and does not lie so: what a layer computes has the same bits then.
 local MOST_COPIED = 2 ^ 16 -- elements

@@ -10,9 +10,10 @@ local blas = require 'torch.blas'
 local kernels = require 'torch.kernels'
 local rooms = require 'nn.few.rooms'
 
-local count, is_contiguous, resize = memory.count, memory.is_contiguous, memory.resize
+local count = memory.count
 local floor, copy, fill, cast = math.floor, ffi.copy, ffi.fill, ffi.cast
 local room, plain, is_apart, bytes_at = rooms.room, rooms.plain, apart.is_apart, rooms.bytes_at
+local begin = rooms.begin
 
 local MOST_NUMBERS = 2 ^ 18 -- of all windows
 
@@ -41,11 +42,14 @@ local function prepare(x, weight, span, step)
    if routine then return windows, routine end
 end
 
+-- Whether the windows lie in sequences of so many frames as rows one after the other.
+local function are_rows(windows, span, step, frames) return windows * span == frames and (windows == 1 or span == step) end
+
 -- The windows of x as rows: they may be x itself.
 local function rows_of(x, windows, span, step)
    local T, p = x.T, bytes_at(x)
    local sequences, frames, features = sizes(x)
-   if windows == 1 and span == frames or span == step and windows * span == frames then return p end
+   if are_rows(windows, span, step, frames) then return p end
    local rows = room('columns', sequences * windows * span * features * T.size)
    local bytes, hop, to = span * features * T.size, step * features * T.size, rows
    for s = 0, sequences - 1 do
@@ -56,16 +60,6 @@ local function rows_of(x, windows, span, step)
       end
    end
    return rows
-end
-
--- Gives r the sizes of x with other frames and features; whether it then lies in one piece.
-local function begin(r, x, frames, features)
-   if x.nd == 2 then
-      resize(r, 2, { frames, features })
-   elseif r.nd ~= 3 or r[1] ~= x[1] or r[3] ~= frames or r[5] ~= features then
-      resize(r, 3, { x[1], frames, features })
-   end
-   return is_contiguous(r)
 end
 
 local function is_sized(t, x, frames, features)
@@ -99,7 +93,7 @@ local function grad_input(grad, x, grad_output, weight, _, span, step)
    if not is_sized(grad_output, x, windows, outputs) or not begin(grad, x, frames, features) then return false end
    local n, size = sequences * windows, T.size
    local p = bytes_at(grad)
-   local whole = frames == windows * span and (windows == 1 or span == step)
+   local whole = are_rows(windows, span, step, frames)
    local rows = whole and p or room('columns', n * length * size)
    blas.multiply(routine, rows, length, 0, 1, bytes_at(grad_output), 'n', outputs, bytes_at(weight), 'n', length, n, outputs, length)
    if whole then return true end
