@@ -5,7 +5,6 @@ local math = require('th.own').math
 local ffi = require 'ffi'
 local types = require 'torch.types'
 local vectors = require 'torch.vectors'
-local library = require 'torch.library'
 local memory = require 'torch.memory'
 local is_apart = require('torch.apart').is_apart
 local few = require 'torch.few'
@@ -40,7 +39,7 @@ local function lookup_grad_weight(weight, index, gradient, padding, scale, by_fr
    local get, cast = T.get, T.cast
    local p, q, places, step = weight.S.p + weight.off, gradient.S.p + gradient.off, index.S.p + index.off, index[2]
    scale = cast(scale)
-   local routine = scale ~= 0 and library.is_worth(n * columns) and blas.of_rows(T)
+   local routine = scale ~= 0 and blas.is_enough(n * columns) and blas.of_rows(T)
    if routine then
       for k = 0, n - 1 do
          if tonumber(places[k * step]) ~= padding then

@@ -23,7 +23,14 @@ local COPY = 'void %s(const void *n, const void *x, const void *incx, void *y, c
 -- Larger products go through Python, whose way costs nothing beside them.
 local MOST = 2 ^ 16 -- elements of a matrix
 local MOST_ALONE = 2 ^ 22 -- multiplications that one thread computes in any case, as kernels/openblas.py
+-- Up to so many multiplications LuaJIT computes: small scripts do not have to wait for the library. The size alone decides, so
+-- that equal products have equal bits, whatever came before.
+local FEWEST = 2 ^ 9
 local ALIGNMENT = 16 -- bytes; other addresses give other bits: such matrices are copied, as kernels/alignment.py does
+
+-- Whether so many multiplications are BLAS's.
+local function is_enough(work) return work > FEWEST or few.LIMIT == 0 end
+blas.is_enough = is_enough
 
 local routines -- by the name of the type, found when the first product is made
 local function find()
@@ -135,7 +142,7 @@ end
 -- The same of the elements of tensors, of as many; nil where that is not for BLAS.
 function blas.dot(a, b)
    local T, n = a.T, count(a)
-   if b.T ~= T or n > MOST or not (is_contiguous(a) and is_contiguous(b)) or not library.is_worth(n) then return nil end
+   if b.T ~= T or n > MOST or not (is_contiguous(a) and is_contiguous(b)) or not is_enough(n) then return nil end
    local routine = blas.of_rows(T)
    return routine and dot(routine, T, n, a.S.p + a.off, b.S.p + b.off)
 end
@@ -148,8 +155,8 @@ function blas.all_finite(routine, T, count_of_numbers, x)
 end
 
 -- Whether all elements of a tensor are finite, so that LuaJIT may read them without looking for NaNs of other bits than its own;
--- false, too, where finding that out is not worth it.
-function blas.reads_plainly(t)
+-- false, too, where finding that out is not worth it. or_python: what else computes is Python, which is slower to load.
+function blas.reads_plainly(t, or_python)
    local n, nd = count(t), t.nd
    local extent = n -- elements from the first to the last
    if not is_contiguous(t) then
@@ -157,7 +164,7 @@ function blas.reads_plainly(t)
       extent = 1 + (t[1] - 1) * t[2] + (nd == 2 and (t[3] - 1) * t[4] or 0)
       if extent > 2 * n then return false end
    end
-   if not library.is_worth(n) then return false end
+   if not or_python and not library.is_worth(n) then return false end
    local routine = blas.of_rows(t.T)
    return routine and blas.all_finite(routine, t.T, extent, t.S.p + t.off)
 end
@@ -198,7 +205,7 @@ function blas.product(r, beta, t, alpha, a, b)
    local T = r.T
    if not blas.enabled or not T.real or a.T ~= T or b.T ~= T or a.nd > 2 or b.nd > 2 then return false end
    local work = count(a) * (b.nd == 2 and b[3] or a.nd == 1 and b[1] or 1)
-   if work <= few.LIMIT and not library.is_worth(work) or not library.counts_threads() then return false end
+   if not is_enough(work) or not library.counts_threads() then return false end
    find()
    if a.nd == 1 then return outer_product(r, beta, t, alpha, a, b) end
    local rows, inner, columns, column = a[1], a[3], 1, 1

@@ -419,9 +419,8 @@ function few.product(r, beta, t, alpha, a, b)
    return true
 end
 
--- The same of each matrix in batches, where that is worth it: Python's way is dear, most of all for tensors of which it has
--- no view yet, but its arithmetic is cheaper.
-local WORK = 2 ^ 12 -- multiplications that cost as much as the way without views; an element of the result costs four
+-- The same of each matrix in batches, where that is worth it: Python's way is dear, but its arithmetic is cheaper.
+local WORK = 2 ^ 13 -- multiplications that cost about as much as the way; an element of the result costs four
 
 local function first_matrix(batch)
    return { batch[3], batch[4], batch[5], batch[6], T = batch.T, S = batch.S, off = batch.off, nd = 2 }
@@ -429,8 +428,7 @@ end
 
 function few.batched_product(r, beta, t, alpha, a, b)
    local n, rows, inner, columns = a[1], a[3], a[5], b[5]
-   local most = WORK * (1 + (r.h and 0 or 1) + (a.h and 0 or 1) + (b.h and 0 or 1))
-   if n * rows * columns * (inner + 4) > most or rows * inner * columns > few.LIMIT or not r.T.real then return false end
+   if n * rows * columns * (inner + 4) > WORK or rows * inner * columns > few.LIMIT or not r.T.real then return false end
    local p, s, q, u = first_matrix(r), first_matrix(t), first_matrix(a), first_matrix(b)
    for _ = 1, n do
       few.product(p, beta, s, alpha, q, u)

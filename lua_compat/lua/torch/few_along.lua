@@ -129,7 +129,7 @@ local function loops(parts, start, go_on, finish)
    local one_by_one = compiled.from_text(LOOPS:gsub('%f[%w]%u%u%u%u+%f[%W]', parts), 'torch.few')(outer_and_inner, math.sqrt)
    local four_rows = compiled.from_text(FOUR_ROWS, 'torch.few')(outer_and_inner, start, go_on, finish)
    return function(r, l, t, d)
-      if fits(r, t, MOST_IN_ROWS) and reads_plainly(t) then return four_rows(r, t, d) and (not l or find_places(r, l, t, d)) end
+      if fits(r, t, MOST_IN_ROWS) and reads_plainly(t, count(t) > MOST) then return four_rows(r, t, d) and (not l or find_places(r, l, t, d)) end
       return fits(r, t, MOST) and one_by_one(r, l, t, d)
    end
 end

@@ -40,7 +40,8 @@ end
 local WORTH_LOADING, OF_CALL = 2 ^ 25, 64
 local spent = 0
 
--- Whether the library is worth loading for so much more work, or is loaded already.
+-- Whether the library is worth loading for so much more work, or is loaded already. That depends on what came before: it is only
+-- for what has the same bits in LuaJIT.
 function library.is_worth(work)
    if loaded or shared.pytorch then return true end
    spent = spent + work + OF_CALL

@@ -132,7 +132,7 @@ local function maxima(out, places, x, kw, kh, dw, dh, pw, ph, by_ceil, lw, lh)
    if n == 0 or out.T ~= T or places.T.host ~= types.Long or not is_apart(out, x, places) or kh * kw > MOST_TAPS then return false end
    local height, width = x[2 * nd - 3], x[2 * nd - 1]
    local rows, columns = windows(height, kh, dh, ph, lh, by_ceil), windows(width, kw, dw, pw, lw, by_ceil)
-   if not rows or not columns or n / (height * width) * rows * columns > MOST or not blas.reads_plainly(x) then return false end
+   if not rows or not columns or n / (height * width) * rows * columns > MOST or not blas.reads_plainly(x, true) then return false end
    if not begin(out, x, rows, columns) or not begin(places, x, rows, columns) then return false end
    local planes, q = n / (height * width), x.S.p + x.off
    local high, wide = (rows - 1) * dh + lh * (kh - 1) + 1, (columns - 1) * dw + lw * (kw - 1) + 1
