@@ -165,8 +165,13 @@ end
 function collection.account(of_memory)
    in_use = in_use + of_memory
    since_collection, since_step = since_collection + of_memory + RECORD_BYTES, since_step + of_memory
-   if since_collection > limit then collect()
-   elseif since_step > STEP_AT then step() end
+   if since_collection > limit then
+      local running = collectgarbage('isrunning')
+      collect()
+      if not running then collectgarbage('stop') end -- a collection starts the collector again, which the script has stopped
+   elseif since_step > STEP_AT and collectgarbage('isrunning') then
+      step()
+   end
    search()
    release_pieces()
    release_many()

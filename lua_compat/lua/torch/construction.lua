@@ -259,11 +259,17 @@ local function repeat_tensor(result, tensor, ...)
    end
    local sizes = {}
    for d = 1, nd do
-      local k = d - (nd - t.nd)
-      sizes[d] = times[d] * (k >= 1 and t[2 * k - 1] or 1)
+      local k, n = d - (nd - t.nd), errors.whole(times[d], d + 1)
+      times[d], sizes[d] = n, n * (k >= 1 and t[2 * k - 1] or 1)
    end
    resize(r, nd, sizes)
-   if count(r) > 0 and not repeat_in_lua(r, t, times, nd) then python.repeat_tensor(handle(r), handle(t), unpack(times, 1, nd)) end
+   for d = 1, nd do -- Torch7 unfolds the result along each dimension
+      if times[d] < 1 then
+         errors.raise(d == 1 and "calling 'unfold' on bad self (cannot unfold an empty tensor at THTensor.c:502)"
+            or "bad argument #2 to 'unfold' (out of range at THTensor.c:504)")
+      end
+   end
+   if count(t) > 0 and not repeat_in_lua(r, t, times, nd) then python.repeat_tensor(handle(r), handle(t), unpack(times, 1, nd)) end
    return result
 end
 

@@ -298,6 +298,22 @@ def test_the_result_of_a_product_must_have_its_size(call: str, message: str) -> 
     assert runtime.run_string(code) == 0
 
 
+@pytest.mark.parametrize(
+    ("times", "message"),
+    [
+        ("0, 2", "calling 'unfold' on bad self (cannot unfold an empty tensor"),
+        ("-1", "calling 'unfold' on bad self (cannot unfold an empty tensor"),
+        ("2, 0", "bad argument #2 to 'unfold' (out of range"),
+        ("torch.LongStorage{2, 0}", "bad argument #2 to 'unfold' (out of range"),
+        ("2, 'x'", "bad argument #2 to 'repeatTensor' (number expected, got string)"),
+    ],
+)
+def test_tensors_are_repeated_at_least_once(times: str, message: str) -> None:
+    """Messages recorded from Torch7, but for the last."""
+    code = f"print(select(2, pcall(function() local t = torch.ones(3):repeatTensor({times}) return t end)))"
+    assert message in run_th("-e", code).stdout
+
+
 def test_the_norm_of_nothing_is_zero() -> None:
     assert (
         Runtime().run_string("assert(torch.Tensor():norm() == 0 and torch.FloatTensor():norm(1) == 0)") == 0

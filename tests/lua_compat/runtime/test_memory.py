@@ -131,6 +131,20 @@ def test_collections_at_every_moment_do_no_harm() -> None:
     assert Runtime().run_string(code) == 0
 
 
+def test_a_collector_that_the_script_has_stopped_stays_so() -> None:
+    code = f"""{RESIDENT}
+        collectgarbage('stop')
+        local start = resident_mb()
+        for i = 1, 300 do torch.Tensor(2 ^ 18):fill(i) end -- 600 MB: full collections are needed
+        local grown = resident_mb() - start
+        print(collectgarbage('isrunning'), grown < 400)
+        collectgarbage('restart')
+        for i = 1, 300 do torch.Tensor(2 ^ 18):fill(i) end
+        print(collectgarbage('isrunning'))
+    """
+    assert run_th("-e", code).stdout.split() == ["false", "true", "true"]
+
+
 def test_small_storages_are_as_large_as_asked_for() -> None:
     """Their memory comes in a few sizes, and is used again."""
     code = """
