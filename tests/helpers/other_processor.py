@@ -68,9 +68,9 @@ class _Function:
     program: Path
     place: int
 
-    def __call__(self) -> int:
-        """Calls a function that takes nothing."""
-        return self.run(b"")
+    def __call__(self, job: Any = None) -> int:
+        """Calls a function that takes nothing, or a reference to a job, from one thread."""
+        return self.run(b"" if job is None else bytes(job._obj))
 
     def run(self, job: bytes) -> int:
         windows = _windows(job)
