@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -87,16 +88,19 @@ def test_a_library_is_kept_and_made_again_when_it_is_gone_or_damaged(cache: Path
     assert answer(1) == 1
 
 
+slow_case = partial(pytest.param, marks=pytest.mark.slow)  # everything is compiled anew in each
+
+
 @needs_compiler
 @pytest.mark.parametrize(
     ("layers", "backend"),
     [
         ((nn.Conv2d(16, 16, 3, padding=1), nn.BatchNorm2d(16), nn.MaxPool2d(2)), "mm"),
-        ((nn.Conv2d(16, 16, 5, groups=16), nn.MaxPool2d(2)), "mm"),
-        ((nn.Conv2d(16, 8, 3, 2), nn.ReLU()), "mm"),
+        slow_case((nn.Conv2d(16, 16, 5, groups=16), nn.MaxPool2d(2)), "mm"),
+        slow_case((nn.Conv2d(16, 8, 3, 2), nn.ReLU()), "mm"),
         ((nn.Conv2d(16, 64, 3), nn.ReLU(), nn.Conv2d(64, 16, 3, 2)), "winograd"),
-        ((nn.Conv2d(16, 16, 5), nn.ReLU(), nn.MaxPool2d(2)), "direct"),
-        ((nn.Flatten(), nn.Linear(16 * 14 * 14, 3)), "mm"),
+        slow_case((nn.Conv2d(16, 16, 5), nn.ReLU(), nn.MaxPool2d(2)), "direct"),
+        slow_case((nn.Flatten(), nn.Linear(16 * 14 * 14, 3)), "mm"),
     ],
 )
 def test_what_is_compiled_ahead_is_all_that_a_plan_needs(
@@ -155,7 +159,7 @@ LENGTHS = st.one_of(st.integers(1, 600), st.integers(1000, 1300))
 
 
 @needs_compiler
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     st.tuples(st.integers(1, 4), st.integers(1, 40), LENGTHS, st.integers(1, 150)),
     st.tuples(st.integers(0, 1), st.integers(0, 1)),
