@@ -60,25 +60,12 @@ def multiply(
 
 
 def _add(out: Tensor, a: Tensor, b: Tensor, beta: float, t: Tensor | None, alpha: float) -> None:
-    if b.dim() == 2 and not out.is_cuda and _add_by_openblas(out, a, b, beta, t, alpha):
+    if b.dim() == 2 and not out.is_cuda and openblas.multiply(out, a, b, 0 if t is None else beta, alpha, t):
         return
     if t is None:
         (torch.mv if b.dim() == 1 else torch.mm)(a, b, out=out)
     else:
         (torch.addmv if b.dim() == 1 else torch.addmm)(t, a, b, beta=beta, alpha=alpha, out=out)
-
-
-def _add_by_openblas(out: Tensor, a: Tensor, b: Tensor, beta: float, t: Tensor | None, alpha: float) -> bool:
-    """Does what ``_add`` does, by OpenBLAS; returns False, with nothing done, where that is for PyTorch."""
-    if beta == 0 or t is None:
-        return openblas.multiply(out, a, b, 0, alpha)
-    if t is out or (t.data_ptr() == out.data_ptr() and t.stride() == out.stride()):
-        return openblas.multiply(out, a, b, beta, alpha)
-    result = t.clone(memory_format=torch.contiguous_format)
-    if not openblas.multiply(result, a, b, beta, alpha):
-        return False
-    out.copy_(result)
-    return True
 
 
 def _times_vector(out: Tensor, a: Tensor, b: Tensor, beta: float, t: Tensor | None, alpha: float) -> None:

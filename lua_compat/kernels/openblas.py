@@ -49,9 +49,12 @@ def computes_alone() -> bool:
     return (wanted or str(get_num_cores())) == "1"
 
 
-def multiply(out: "Tensor", a: "Tensor", b: "Tensor", beta: float, alpha: float) -> bool:
-    """Computes ``out = beta * out + alpha * a @ b`` of matrices in main memory and returns True; False, with
-    nothing done, where that is for PyTorch: other types and layouts, large products on several threads."""
+def multiply(
+    out: "Tensor", a: "Tensor", b: "Tensor", beta: float, alpha: float, t: "Tensor | None" = None
+) -> bool:
+    """Computes ``out = beta * t + alpha * a @ b`` of matrices in main memory and returns True; False, with
+    nothing done, where that is for PyTorch: other types and layouts, large products on several threads.
+    ``t``: ``out``, if it is not given."""
     bits = 8 * out.element_size()
     if bits < 32 or not out.is_floating_point() or not a.dtype == b.dtype == out.dtype:
         return False
@@ -60,20 +63,26 @@ def multiply(out: "Tensor", a: "Tensor", b: "Tensor", beta: float, alpha: float)
         return False
     of_a = _seen(rows, a.stride(0), inner, a.stride(1))
     of_b = _seen(inner, b.stride(0), columns, b.stride(1))
-    if not of_a or not of_b or out.stride(1) != 1 or out.stride(0) < columns or out.numel() == 0:
+    if not of_a or not of_b or out.numel() == 0:
+        return False
+    in_place = beta == 0 or t is None or (t.data_ptr() == out.data_ptr() and t.stride() == out.stride())
+    if in_place and (out.stride(1) != 1 or out.stride(0) < columns):
         return False
     if bits == 32 and of_b[0] == b"t":
         return False
     gemm = _gemm("d" if bits == 64 else "s")
     if gemm is None:
         return False
+    result = out if in_place or t is None else t.new_empty(t.shape).copy_(t)
     number = ctypes.c_double if bits == 64 else ctypes.c_float
     # row by row is column by column of the transposed product
-    sizes = map(ctypes.c_int64, (columns, rows, inner, of_b[1], of_a[1], out.stride(0)))
-    m, n, k, b_step, a_step, out_step = map(ctypes.byref, sizes)
+    sizes = map(ctypes.c_int64, (columns, rows, inner, of_b[1], of_a[1], result.stride(0)))
+    m, n, k, b_step, a_step, step = map(ctypes.byref, sizes)
     numbers = map(ctypes.byref, map(number, (alpha, beta)))
-    p, q, r = (ctypes.c_void_p(t.data_ptr()) for t in (b, a, out))
-    gemm(of_b[0], of_a[0], m, n, k, next(numbers), p, b_step, q, a_step, next(numbers), r, out_step)
+    p, q, r = (ctypes.c_void_p(one.data_ptr()) for one in (b, a, result))
+    gemm(of_b[0], of_a[0], m, n, k, next(numbers), p, b_step, q, a_step, next(numbers), r, step)
+    if result is not out:
+        out.copy_(result)
     return True
 
 

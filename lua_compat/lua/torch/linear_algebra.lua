@@ -12,7 +12,7 @@ local kernel = require('torch.kernels').of_records
 
 local handle, resize, resize_as, count = memory.handle, memory.resize, memory.resize_as, memory.count
 local define, floating = overloads.define, overloads.floating
-local size_text, into = pointwise.size_text, pointwise.into
+local size_text, into, copy_of = pointwise.size_text, pointwise.into, pointwise.copy_of
 
 local add_up_products = few.reduction('result = result + X * Y')
 define('dot', { 'T T', function(a, b)
@@ -61,13 +61,6 @@ end
 local function fit_addbmm(a, b)
    local _, _, rows, columns = fit_bmm(a, b)
    return 2, rows, columns
-end
-
-local function copy_of(t)
-   local copy = memory.temporary(t.T)
-   resize_as(copy, t)
-   pointwise.copy(copy, t)
-   return copy
 end
 
 -- A factor that shares memory with the result is copied first.

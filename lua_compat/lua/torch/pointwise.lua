@@ -135,6 +135,14 @@ local function copy(r, t)
 end
 pointwise.copy = copy
 
+-- A new tensor, in one piece, with the elements of t.
+function pointwise.copy_of(t)
+   local new = memory.temporary(t.T)
+   resize_as(new, t)
+   copy(new, t)
+   return new
+end
+
 -- write_all(q, ...) for r, or where elements of r share memory a copy of it: what r becomes when it is written in one go.
 function pointwise.into(r, write_all, ...) return overlapping.through_copy(write_all, copy, r, ...) end
 

@@ -161,12 +161,7 @@ end
 -- What the order of a row gives: with Torch7's algorithm, on a device with its kernel.
 local function by_order(name, order)
    return function(r, l, t, d, count, ...)
-      if t == r or t == l then -- a result's sizes change before the elements are read
-         local whole = memory.temporary(t.T)
-         resize_as(whole, t)
-         copy(whole, t)
-         t = whole
-      end
+      if t == r or t == l then t = pointwise.copy_of(t) end -- a result's sizes change before the elements are read
       resize_along(r, t, d, count)
       resize_as(l, r)
       if t.T.device then

@@ -45,10 +45,7 @@ end
 local MOST_COPIED = 2 ^ 16 -- elements
 function rooms.in_one_piece(t)
    if is_contiguous(t) or not t.T.real or memory.count(t) > MOST_COPIED then return t end
-   local copy = memory.temporary(t.T)
-   memory.resize_as(copy, t)
-   pointwise.copy(copy, t)
-   return copy
+   return pointwise.copy_of(t)
 end
 
 return rooms

@@ -50,12 +50,17 @@ def vector_library(file: Path, dtype: torch.dtype, constants: str = "") -> ctype
     if dtype not in ARITHMETIC:
         raise NotCompiled(f"no compiled code in {dtype}")
     _parallel()
-    found = library(_source(file, dtype, constants))
-    found.number_threads_by(ctypes.cast(torch_library().omp_get_thread_num, ctypes.c_void_p))
-    return found
+    return _with_numbered_threads(library(_source(file, dtype, constants)))
 
 
 @cache  # every product asks for its library
+def _with_numbered_threads(made: ctypes.CDLL) -> ctypes.CDLL:
+    """Tells a library that is written with vectors.h, before all else, how threads are numbered."""
+    made.number_threads_by(ctypes.cast(torch_library().omp_get_thread_num, ctypes.c_void_p))
+    return made
+
+
+@cache
 def _source(file: Path, dtype: torch.dtype, constants: str) -> str:
     real = f"#define REAL {_REALS[ARITHMETIC[dtype]]}\n"
     elements = "#define BFLOAT16\n" if dtype is torch.bfloat16 else ""
