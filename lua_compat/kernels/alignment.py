@@ -1,15 +1,15 @@
 """Matrix products whose bits do not depend on where their factors lie in memory.
 
-The BLAS behind PyTorch adds up in another order where an address is no multiple of 16, as those of a layer's
-weight after getParameters often are not, and of rows of a matrix. Such a factor or result is copied first.
+The BLAS behind PyTorch adds up in another order at some addresses (system.py tells which): those of a layer's
+weight after getParameters are often such, and of rows of a matrix. Such a factor or result is copied first.
 """
 
 import torch
 from torch import Tensor
 
 from lua_compat.kernels import openblas
+from lua_compat.kernels.system import blas_alignments
 
-_ALIGNMENT = 16  # bytes
 # A larger factor of a product of many rows stays where it is: a copy costs more than the last bit is worth.
 _COPIED_BYTES = 4 << 20
 # What of a matrix times a vector is copied at a time, so that the copy stays in the cache.
@@ -18,8 +18,13 @@ _PIECE_BYTES = 256 << 10
 _ROWS = 16
 
 
-def _is_aligned(t: Tensor) -> bool:
-    return not t.dtype.is_floating_point or t.is_cuda or t.data_ptr() % _ALIGNMENT == 0
+def _is_good_factor(t: Tensor) -> bool:
+    return not t.dtype.is_floating_point or t.is_cuda or t.data_ptr() % blas_alignments()[0] == 0
+
+
+def _is_good_result(t: Tensor) -> bool:
+    factor, float_result = blas_alignments()
+    return t.data_ptr() % (float_result if t.dtype is torch.float32 else factor) == 0
 
 
 def _room_like(t: Tensor) -> Tensor:
@@ -30,8 +35,8 @@ def _room_like(t: Tensor) -> Tensor:
 
 
 def aligned(t: Tensor) -> Tensor:
-    """Returns t, or a copy of it where t lies at another address than a multiple of 16."""
-    if _is_aligned(t) or t.nbytes > _COPIED_BYTES:
+    """Returns t as a factor, or a copy of it where it lies at an address that gives other bits."""
+    if _is_good_factor(t) or t.nbytes > _COPIED_BYTES:
         return t
     return _room_like(t).copy_(t)
 
@@ -51,7 +56,7 @@ def multiply(
         _times_vector(out[:, 0], a, b[:, 0], beta, None if t is None else t[:, 0], alpha)
     elif a.shape[0] == 1:
         _times_vector(out[0], b.t(), a[0], beta, None if t is None else t[0], alpha)
-    elif _is_aligned(out) or out.nbytes > _COPIED_BYTES:
+    elif _is_good_result(out) or out.nbytes > _COPIED_BYTES:
         _add(out, aligned(a), aligned(b), beta, t, alpha)
     else:
         result = _room_like(out)
@@ -70,12 +75,12 @@ def _add(out: Tensor, a: Tensor, b: Tensor, beta: float, t: Tensor | None, alpha
 
 def _times_vector(out: Tensor, a: Tensor, b: Tensor, beta: float, t: Tensor | None, alpha: float) -> None:
     b = aligned(b)
-    if not _is_aligned(out):
+    if not _is_good_result(out):
         result = torch.empty(out.shape, dtype=out.dtype)
         _times_vector(result, a, b, beta, t, alpha)
         out.copy_(result)
         return
-    if _is_aligned(a) or a.stride(1) != 1:
+    if _is_good_factor(a) or a.stride(1) != 1:
         _add(out, a, b, beta, t, alpha)
         return
     rows = max(_ROWS, _PIECE_BYTES // max(1, a[0].nbytes) // _ROWS * _ROWS)

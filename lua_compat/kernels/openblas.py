@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lua_compat.kernels.strings import to_lua
-from lua_compat.kernels.system import get_num_cores
+from lua_compat.kernels.system import get_num_cores, is_amd
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -99,7 +99,7 @@ def _seen(rows: int, row: int, columns: int, column: int) -> tuple[bytes, int] |
 @cache
 def _load() -> tuple[str, str, ctypes.CDLL] | None:
     """Returns the library's path, what the names of its routines begin with, and the library."""
-    numpy = find_spec("numpy") if _is_amd() else None
+    numpy = find_spec("numpy") if is_amd() else None
     for folder in numpy.submodule_search_locations or () if numpy else ():
         for path in sorted(Path(folder).parent.glob("numpy.libs/lib*openblas64_*.so")):
             before = os.environ.get(_NUMBER_OF_THREADS)
@@ -124,11 +124,3 @@ def _load() -> tuple[str, str, ctypes.CDLL] | None:
 def _gemm(letter: str) -> Any:
     loaded = _load()
     return loaded and getattr(loaded[2], f"{loaded[1]}{letter}gemm_64_")
-
-
-def _is_amd() -> bool:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="ascii", errors="replace").splitlines()
-    except OSError:
-        return False
-    return any(line.split() == ["vendor_id", ":", "AuthenticAMD"] for line in lines)

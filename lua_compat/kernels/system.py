@@ -4,19 +4,22 @@ import os
 import shutil
 import stat
 import time
+from functools import cache
 from importlib.util import find_spec
+from pathlib import Path
 
 from lua_compat.kernels.strings import from_lua, to_lua
 
 __all__ = [
-    "blas_library", "change_folder", "get_num_cores", "is_terminal", "list_folder", "make_folder",
-    "make_link", "new_seed", "path_attributes", "path_kind", "process_clock", "real_path", "remove_folder",
-    "set_path_times", "sleep", "system_names", "terminal_columns", "wall_clock", "working_folder",
+    "blas_alignments", "blas_library", "change_folder", "get_num_cores", "is_terminal", "list_folder",
+    "make_folder", "make_link", "new_seed", "path_attributes", "path_kind", "process_clock", "real_path",
+    "remove_folder", "set_path_times", "sleep", "system_names", "terminal_columns", "wall_clock",
+    "working_folder",
 ]  # fmt: skip
 # Those that tell or wait; the others reach files and folders.
 SANDBOXED = [
-    "blas_library", "get_num_cores", "is_terminal", "new_seed", "process_clock", "sleep", "terminal_columns",
-    "wall_clock",
+    "blas_alignments", "blas_library", "get_num_cores", "is_terminal", "new_seed", "process_clock", "sleep",
+    "terminal_columns", "wall_clock",
 ]  # fmt: skip
 
 
@@ -33,6 +36,33 @@ def blas_library() -> str:
         if os.path.isfile(library):
             return to_lua(library)
     return ""
+
+
+@cache
+def _processor() -> tuple[str, frozenset[str]]:
+    """Returns the maker of the processor and the names of what it can do, as Linux tells them."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="ascii", errors="replace").splitlines()
+    except OSError:
+        lines = []
+    told = {name.strip(): words for name, _, words in (line.partition(":") for line in lines)}
+    return told.get("vendor_id", "").strip(), frozenset(told.get("flags", "").split())
+
+
+def is_amd() -> bool:
+    """Returns whether the processor is AMD's."""
+    return _processor()[0] == "AuthenticAMD"
+
+
+def blas_alignments() -> tuple[int, int]:
+    """Returns the numbers of bytes that the addresses of the factors, and of a result of floats, must be
+    multiples of, so that PyTorch's BLAS computes the same bits wherever they lie.
+
+    Intel's BLAS takes the factors from anywhere on Intel's processors, but its threads share out a result
+    by lines of the cache. Elsewhere it adds up in another order where an address is no multiple of 16.
+    """
+    maker, abilities = _processor()
+    return (1, 64) if maker == "GenuineIntel" and "avx2" in abilities else (16, 16)
 
 
 def new_seed() -> int:

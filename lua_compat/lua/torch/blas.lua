@@ -6,6 +6,7 @@ local apart = require 'torch.apart'
 local few = require 'torch.few'
 local compiled = require 'torch.compiled'
 local library = require 'torch.library'
+local python = require('th.python').functions
 local room = require 'torch.room'()
 
 local count, is_contiguous, may_overlap, last_offset = memory.count, memory.is_contiguous, apart.may_overlap, apart.last_offset
@@ -26,16 +27,19 @@ local MOST_ALONE = 2 ^ 22 -- multiplications that one thread computes in any cas
 -- Up to so many multiplications LuaJIT computes: small scripts do not have to wait for the library. The size alone decides, so
 -- that equal products have equal bits, whatever came before.
 local FEWEST = 2 ^ 9
-local ALIGNMENT = 16 -- bytes; other addresses give other bits: such matrices are copied, as kernels/alignment.py does
 
 -- Whether so many multiplications are BLAS's.
 local function is_enough(work) return work > FEWEST or few.LIMIT == 0 end
 blas.is_enough = is_enough
 
 local routines -- by the name of the type, found when the first product is made
+-- What addresses of factors and of results of floats must be multiples of: others give other bits. Such matrices are copied,
+-- as kernels/alignment.py does.
+local of_factor, of_float_result
 local function find()
    if routines then return end
    routines = {}
+   of_factor, of_float_result = python.blas_alignments()
    for name, row in pairs{ Double = { 'd', 'double' }, Float = { 's', 'float' } } do
       local letter, ctype = unpack(row)
       local gemm = library.routine(letter .. 'gemm_', GEMM, ctype)
@@ -60,13 +64,13 @@ local function seen(rows, row, columns, column)
 end
 
 local address_type = ffi.typeof('uintptr_t')
-local function aligned(p) return tonumber(ffi.cast(address_type, p) % ALIGNMENT) == 0 end
+local function aligned(p, multiple) return tonumber(ffi.cast(address_type, p) % multiple) == 0 end
 
 -- Where the elements of a matrix or vector are to be read: in their place if it is aligned, or copied to a room; nil where they lie so
 -- far apart that a copy is for Python.
 local function readable(t, name)
    local p = t.S.p + t.off
-   if aligned(p) then return p end
+   if aligned(p, of_factor) then return p end
    local extent = last_offset(t) - t.off + 1
    if extent > 2 * count(t) then return nil end
    local size = t.T.size
@@ -230,7 +234,7 @@ function blas.product(r, beta, t, alpha, a, b)
       end
    end
    if not a_kind or not b_kind then return false end
-   local in_place = aligned(r.S.p + r.off)
+   local in_place = aligned(r.S.p + r.off, routine.is_double and of_factor or of_float_result)
    if not (in_place or is_contiguous(r)) then return false end
    -- a matrix that a vector is multiplied with is only copied where its rows lie one after the other
    local p = times_vector and a_kind == 't' and a.S.p + a.off or readable(a, 'a')

@@ -22,7 +22,9 @@ def made(rows: int, columns: int, transposed: bool, dtype: torch.dtype) -> Tenso
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("sizes", [(1, 1024, 100), (100, 1024, 1), (3, 50, 17), (64, 65, 33), (1, 9000, 65)])
+@pytest.mark.parametrize(
+    "sizes", [(1, 1024, 100), (100, 1024, 1), (3, 50, 17), (64, 65, 33), (1, 9000, 65), (65, 130, 1)]
+)
 @pytest.mark.parametrize("layouts", [(False, False), (False, True), (True, False), (True, True)])
 def test_the_bits_of_a_product_do_not_depend_on_addresses(
     dtype: torch.dtype, sizes: tuple[int, int, int], layouts: tuple[bool, bool]
