@@ -161,6 +161,7 @@ INLINE void multiply(const products_job *job, const REAL *a, long first, const R
             const long to = least(from + LINE, part.length);
             UNROLL(12)
             for (int i = 0; i < rows; i++) __builtin_prefetch(row[i] + next.rows + offset + from);
+            UNROLL_BY(4)
             for (long k = from; k < to; k++, panel += PANEL, next.panel += LINE - PANEL) {
                 vector right[VECTORS];
                 __builtin_prefetch(panel + next.panel);
@@ -296,15 +297,16 @@ void multiply_all(products_job *job) {
 }
 
 /* Products whose inner index is the rows of both matrices as they lie in memory, as in a weight's gradient. Lines
-   of TALL_TILE rows of out and of LANES columns are packed from a and b, a part of the inner index at a time. */
+   of TALL_TILE rows of out and of WIDE_TILE columns are packed from a and b, a part of the inner index at a time. */
 
+enum { WIDE = 2 };              /* vectors of a tile */
 #if defined(__AVX512F__) || defined(__aarch64__)
-enum { TALL_TILE = 16 };
+enum { TALL_TILE = 12 };
 #else
-enum { TALL_TILE = 8 };         /* as many sums as the registers hold */
+enum { TALL_TILE = 6 };         /* with them TALL_TILE x WIDE sums fit the registers */
 #endif
 
-enum { ROWS_PACKED = 256, COLUMNS_PACKED = 512 };
+enum { WIDE_TILE = WIDE * LANES, ROWS_PACKED = 96, COLUMNS_PACKED = 512 };
 
 /* lines (count / width, INNER, width) = rows of neighbours, zeros beside them. */
 INLINE void pack_lines(const REAL *from, long row, long inner, long count, int width, REAL *lines) {
@@ -313,8 +315,7 @@ INLINE void pack_lines(const REAL *from, long row, long inner, long count, int w
             REAL *line = lines + i * INNER + k * width;
             __builtin_prefetch(from + AHEAD * row + i);
             if (i + width <= count) {
-                UNROLL(16)
-                for (int j = 0; j < width; j += LANES) *(vector *)(line + j) = load(from + i + j, LANES);
+                memcpy(line, from + i, width * sizeof(REAL));
             } else {
                 memset(line, 0, width * sizeof(REAL));
                 memcpy(line, from + i, (count - i) * sizeof(REAL));
@@ -322,35 +323,47 @@ INLINE void pack_lines(const REAL *from, long row, long inner, long count, int w
         }
 }
 
-/* A tile of out, whole or not, from a line of a and one of b. */
-INLINE void multiply_lines(const REAL *a, const REAL *b, long inner, REAL *out, long out_row, long rows, long lanes,
-                           int add) {
-    vector sums[TALL_TILE];
-    UNROLL(16)
-    for (int i = 0; i < TALL_TILE; i++) {
-        sums[i] = (vector){0};
-        __builtin_prefetch(out + least(i, rows - 1) * out_row, 1);
-    }
-    for (long k = 0; k < inner; k++, a += TALL_TILE, b += LANES) {
-        const vector right = *(const vector *)b;
-        UNROLL(16)
-        for (int i = 0; i < TALL_TILE; i++) sums[i] += a[i] * right;
-    }
-    UNROLL(16)
+/* A tile of out of so many vectors, whole or not, from a line of a and one of b. */
+INLINE void multiply_lines(const REAL *a, const REAL *b, long inner, REAL *out, long out_row, long rows, int vectors,
+                           long columns, int add) {
+    vector sums[TALL_TILE * WIDE];
+    UNROLL(12)
     for (int i = 0; i < TALL_TILE; i++)
-        if (i < rows) put(out + i * out_row, sums[i], 0, lanes, (finish){.add = add});
+        UNROLL(2)
+        for (int j = 0; j < vectors; j++) {
+            sums[i * WIDE + j] = (vector){0};
+            __builtin_prefetch(out + least(i, rows - 1) * out_row + j * LANES, 1);
+        }
+    UNROLL_BY(4)
+    for (long k = 0; k < inner; k++, a += TALL_TILE, b += WIDE_TILE) {
+        vector right[WIDE];
+        UNROLL(2)
+        for (int j = 0; j < vectors; j++) right[j] = *(const vector *)(b + j * LANES);
+        UNROLL(12)
+        for (int i = 0; i < TALL_TILE; i++)
+            UNROLL(2)
+            for (int j = 0; j < vectors; j++) sums[i * WIDE + j] += a[i] * right[j];
+    }
+    UNROLL(12)
+    for (int i = 0; i < TALL_TILE; i++)
+        UNROLL(2)
+        for (int j = 0; j < vectors; j++)
+            if (i < rows)
+                put(out + i * out_row + j * LANES, sums[i * WIDE + j], 0, least(LANES, columns - j * LANES),
+                    (finish){.add = add});
 }
 
 INLINE void multiply_packed(const products_job *job, const REAL *a, const REAL *b, long inner, REAL *out, long rows,
                             long columns, int add) {
-    for (long j = 0; j < columns; j += LANES)
+    for (long j = 0; j < columns; j += WIDE_TILE)
         for (long i = 0; i < rows; i += TALL_TILE) {
             const REAL *lines = a + i * INNER, *line = b + j * INNER;
             REAL *to = out + i * job->out_row + j;
-            const long high = rows - i, wide = least(LANES, columns - j);
-            if (high >= TALL_TILE && wide == LANES)
-                multiply_lines(lines, line, inner, to, job->out_row, TALL_TILE, LANES, add);
-            else multiply_lines(lines, line, inner, to, job->out_row, high, wide, add);
+            const long high = rows - i, wide = least(WIDE_TILE, columns - j);
+            if (high >= TALL_TILE && wide == WIDE_TILE)
+                multiply_lines(lines, line, inner, to, job->out_row, TALL_TILE, WIDE, WIDE_TILE, add);
+            else if (wide > LANES) multiply_lines(lines, line, inner, to, job->out_row, high, WIDE, wide, add);
+            else multiply_lines(lines, line, inner, to, job->out_row, high, 1, wide, add);
         }
 }
 
@@ -368,12 +381,15 @@ void multiply_columns(products_job *job) {
         const long columns = least(job->columns_at_once, job->columns - left);
         const REAL *a = job->a + product * job->a_product + top, *b = job->b + product * job->b_product + left;
         REAL *out = job->out + product * job->out_product + top * job->out_row + left;
+        /* Equal shares of the rows, of whole tiles. */
+        const long shares = (rows + ROWS_PACKED - 1) / ROWS_PACKED;
+        const long together = ((rows + shares - 1) / shares + TALL_TILE - 1) / TALL_TILE * TALL_TILE;
         for (long k = 0; k < job->inner; k += INNER) {
             const long inner = least(INNER, job->inner - k);
             const int add = job->add || k > 0;
-            pack_lines(b + k * job->b_inner, job->b_inner, inner, columns, LANES, packed_b);
-            for (long first = 0; first < rows; first += ROWS_PACKED) {
-                const long some = least(ROWS_PACKED, rows - first);
+            pack_lines(b + k * job->b_inner, job->b_inner, inner, columns, WIDE_TILE, packed_b);
+            for (long first = 0; first < rows; first += together) {
+                const long some = least(together, rows - first);
                 pack_lines(a + k * job->a_inner + first, job->a_inner, inner, some, TALL_TILE, packed_a);
                 multiply_packed(job, packed_a, packed_b, inner, out + first * job->out_row, some, columns, add);
             }

@@ -19,7 +19,7 @@ _SOURCE = Path(__file__).with_suffix(".c")
 _ROWS = 1020  # of a unit, at most: enough to be worth packing what they are multiplied with
 _ROWS_TOGETHER = 6  # products.c keeps their sums in registers
 _COLUMNS_PACKED = 512  # at a time, at most
-_LINE = 16  # rows or columns that are packed together
+_TILE = 12, 32  # rows and columns that are packed together
 _UNITS = 4  # of work for each thread, at least
 _CONSTANTS = f"#define ROWS {_ROWS_TOGETHER}\n"  # that products.c asks for
 
@@ -258,12 +258,14 @@ def _sides_at_once(products: int, rows: int, columns: int) -> tuple[int, int]:
     """Returns how many rows and columns of a result make a unit: as many columns as are packed at a time, and
     all rows, unless some thread would then have nothing to do."""
     down, across = 1, -(-columns // _COLUMNS_PACKED)
-    while products * down * across < torch.get_num_threads() and max(rows // down, columns // across) > _LINE:
+    threads = torch.get_num_threads()
+    while products * down * across < threads and max(rows // down, columns // across) > max(_TILE):
         if rows // down >= columns // across:
             down *= 2
         else:
             across *= 2
-    high, wide = (-(-size // (parts * _LINE)) * _LINE for size, parts in ((rows, down), (columns, across)))
+    sides = zip((rows, columns), (down, across), _TILE, strict=True)
+    high, wide = (-(-size // (parts * tile)) * tile for size, parts, tile in sides)
     return high, wide
 
 

@@ -13,12 +13,15 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* Before a loop of up to so many rounds: arrays that are to stay in registers need it without the loop. */
-#ifdef __clang__
-#define UNROLL(ROUNDS) _Pragma("clang loop unroll(full)")
-#else
+/* Before a loop of up to so many rounds: arrays that are to stay in registers need it without the loop. And before one of
+   any number of rounds: so many of them together, where the counting would take time from the processor's arithmetic. */
 #define PRAGMA(WORDS) _Pragma(#WORDS)
+#ifdef __clang__
+#define UNROLL(ROUNDS) PRAGMA(clang loop unroll(full))
+#define UNROLL_BY(ROUNDS) PRAGMA(clang loop unroll_count(ROUNDS))
+#else
 #define UNROLL(ROUNDS) PRAGMA(GCC unroll ROUNDS)
+#define UNROLL_BY(ROUNDS) PRAGMA(GCC unroll ROUNDS)
 #endif
 
 typedef REAL vector __attribute__((vector_size(VECTOR_BYTES)));
