@@ -124,9 +124,13 @@ enum {
     TALL = 2 * ROWS,            /* rows that are summed together where there are few columns */
 };
 
-/* Where the numbers lie that the next blocks of rows will need, for the caches: seen from a, and panel. */
+/* The numbers that will be needed next, for the caches: those of the next rows, as far from these; and some of the next
+   panel, so many for each step of the inner index: what all blocks of rows fetch in equal shares does not keep the
+   processor from reading this panel. */
 typedef struct {
-    long rows, panel;
+    long rows;
+    const REAL *panel;
+    long step;
 } ahead;
 
 /* The part of a row of a that is multiplied at once: so many runs of neighbours, each at an offset of its own. */
@@ -162,9 +166,9 @@ INLINE void multiply(const products_job *job, const REAL *a, long first, const R
             UNROLL(12)
             for (int i = 0; i < rows; i++) __builtin_prefetch(row[i] + next.rows + offset + from);
             UNROLL_BY(4)
-            for (long k = from; k < to; k++, panel += PANEL, next.panel += LINE - PANEL) {
+            for (long k = from; k < to; k++, panel += PANEL, next.panel += next.step) {
                 vector right[VECTORS];
-                __builtin_prefetch(panel + next.panel);
+                __builtin_prefetch(next.panel, 0, 2);
                 UNROLL(8)
                 for (int j = 0; j < vectors; j++) right[j] = *(const vector *)(panel + j * LANES);
                 UNROLL(12)
@@ -187,32 +191,35 @@ INLINE void multiply(const products_job *job, const REAL *a, long first, const R
             put(out + i * job->out_row + j * LANES, sums[i * vectors + j], j * LANES, LANES, how);
 }
 
-/* What the blocks behind the one that starts at row i will need. rest: whether other packed numbers follow those of
-   this panel; each of the first blocks fetches a part of the next one. */
-INLINE ahead after(const products_job *job, long i, long block, long rows, long inner, int rest) {
-    const long fetched = i / block * LINE * inner;
+/* What will be needed after the block of rows that starts at row i: the rows behind it, and a part of the panel at
+   next, or nothing if that is NULL. */
+INLINE ahead after(const products_job *job, long i, long block, long rows, long inner, const REAL *panel,
+                   const REAL *next) {
+    const long blocks = (rows + block - 1) / block, step = next ? least(LINE, (PANEL + blocks - 1) / blocks) : 0;
     return (ahead){
         job->a_inner == 1 && i + block < rows ? block * job->a_row : 0,
-        rest && fetched < inner * PANEL ? inner * PANEL + fetched : 0,
+        next ? next + i / block * step * inner : panel,
+        step,
     };
 }
 
 /* So many vectors of columns. */
 INLINE void multiply_vectors(const products_job *job, const REAL *a, long first, const REAL *panel, stretch part,
-                             REAL *out, long rows, int vectors, long columns, finish how, int rest) {
+                             REAL *out, long rows, int vectors, long columns, finish how, const REAL *next_panel) {
     const int whole = columns % LANES == 0;
     const long inner = part.runs * part.length;
     long i = 0;
     if (2 * vectors <= VECTORS) {
         for (; i + TALL <= rows; i += TALL, out += TALL * job->out_row) {
-            const ahead next = after(job, i, TALL, rows, inner, rest);
+            const ahead next = after(job, i, TALL, rows, inner, panel, next_panel);
             if (whole) multiply(job, a, first + i, panel, part, out, TALL, vectors, 1, TALL, columns, how, next);
             else multiply(job, a, first + i, panel, part, out, TALL, vectors, 0, TALL, columns, how, next);
         }
     }
-    for (; i < rows; i += ROWS, out += ROWS * job->out_row) {
-        const long there = least(ROWS, rows - i);
-        const ahead next = after(job, i, ROWS, rows, inner, rest);
+    long there;
+    for (long blocks = (rows - i + ROWS - 1) / ROWS; blocks > 0; blocks--, i += there, out += there * job->out_row) {
+        there = (rows - i + blocks - 1) / blocks;  /* equal shares: one row takes as long as some */
+        const ahead next = after(job, i, ROWS, rows, inner, panel, next_panel);
         switch (whole ? there : 0) {
 #define COUNT(ROWS_THERE)                                                                                          \
     case ROWS_THERE:                                                                                               \
@@ -231,13 +238,13 @@ INLINE void multiply_vectors(const products_job *job, const REAL *a, long first,
 }
 
 static void multiply_panel(const products_job *job, const REAL *a, long first, const REAL *panel, stretch part,
-                           REAL *out, long rows, long columns, finish how, int rest) {
+                           REAL *out, long rows, long columns, finish how, const REAL *next) {
     switch ((columns + LANES - 1) / LANES) {
-    case 1: multiply_vectors(job, a, first, panel, part, out, rows, 1, columns, how, rest); break;
-    case 2: multiply_vectors(job, a, first, panel, part, out, rows, 2, columns, how, rest); break;
+    case 1: multiply_vectors(job, a, first, panel, part, out, rows, 1, columns, how, next); break;
+    case 2: multiply_vectors(job, a, first, panel, part, out, rows, 2, columns, how, next); break;
 #if VECTORS == 4
-    case 3: multiply_vectors(job, a, first, panel, part, out, rows, 3, columns, how, rest); break;
-    case 4: multiply_vectors(job, a, first, panel, part, out, rows, 4, columns, how, rest); break;
+    case 3: multiply_vectors(job, a, first, panel, part, out, rows, 3, columns, how, next); break;
+    case 4: multiply_vectors(job, a, first, panel, part, out, rows, 4, columns, how, next); break;
 #endif
     }
 }
@@ -261,13 +268,18 @@ INLINE stretch next_stretch(const products_job *job, long k) {
     return (stretch){job->run_offsets + run, least(most / job->run, left), job->run};
 }
 
+INLINE const REAL *packed_panel(const products_job *job, long number) {
+    return job->panels + number * job->inner * PANEL;
+}
+
 void multiply_all(products_job *job) {
     const long panels = panels_of(job), width = width_of(job);
     const long blocks = (job->rows + job->rows_at_once - 1) / job->rows_at_once;
+    const long units = job->products * panels * blocks, onward = takes_from_back() ? -1 : 1;
     vector room[INNER * VECTORS];
     REAL *panel = (REAL *)room;
     long unit, end;
-    while (take(&job->next, 1, job->products * panels * blocks, &unit, &end)) {
+    while (take(&job->next, 1, units, &unit, &end)) {
         /* Neighbouring units share a panel that must be packed, or else the rows. */
         const long product = unit / (panels * blocks), place = unit % (panels * blocks);
         const long which = job->panels ? place % panels : place / blocks;
@@ -287,11 +299,18 @@ void multiply_all(products_job *job) {
                 .relu = last && job->relu,
                 .bias = last && job->bias ? job->bias + from : NULL,
             };
-            const REAL *packed = panel;
-            if (job->panels) packed = job->panels + ((product * panels + which) * job->inner + k) * PANEL;
-            else pack(b + k * job->b_inner, job->b_inner, job->b_column, inner, columns, panel);
+            const REAL *packed = panel, *next = NULL;
+            if (job->panels) {
+                packed = packed_panel(job, product * panels + which) + k * PANEL;
+                const long other = unit + onward;
+                if (!last) next = packed + inner * PANEL;
+                else if (other >= 0 && other < units)
+                    next = packed_panel(job, other / (panels * blocks) * panels + other % panels);
+            } else {
+                pack(b + k * job->b_inner, job->b_inner, job->b_column, inner, columns, panel);
+            }
             const long start = job->run_offsets ? k % job->run : k * job->a_inner;
-            multiply_panel(job, a + start, first, packed, part, out, rows, columns, how, job->panels != NULL);
+            multiply_panel(job, a + start, first, packed, part, out, rows, columns, how, next);
         }
     }
 }

@@ -87,13 +87,16 @@ static int (*number_of_thread)(void) = no_number;
 /* Before all else: function numbers the threads that work together, from 0. */
 void number_threads_by(int (*function)(void)) { number_of_thread = function; }
 
+/* Whether the thread is one of those that take their work from the back. */
+INLINE int takes_from_back(void) { return number_of_thread() & 1; }
+
 enum { BACK = 8 * sizeof(long) / 2 };  /* the bits of a counter where what is taken from the back begins */
 
 /* Takes units of work, up to at_once of count, that no thread has taken yet: the first, and the one behind the last.
    0 when none is left. Every other thread begins at the back: in one call after the other, the same part of the data is
    near the same core. taken counts the pieces of at_once units that are gone from the front, and from the back. */
 INLINE int take(long *taken, long at_once, long count, long *first, long *last) {
-    const long pieces = (count + at_once - 1) / at_once, back = number_of_thread() & 1;
+    const long pieces = (count + at_once - 1) / at_once, back = takes_from_back();
     const long before = __atomic_fetch_add(taken, back ? 1L << BACK : 1, __ATOMIC_RELAXED);
     const long from_front = before & ((1L << BACK) - 1), from_back = before >> BACK;
     *first = (back ? pieces - 1 - from_back : from_front) * at_once;
