@@ -49,6 +49,12 @@ def _batch(x: Tensor, axes: int) -> Tensor:
     return x if x.dim() == axes + 2 else x.unsqueeze(0)
 
 
+def _check_batch(x: Tensor, grad_output: Tensor, axes: int) -> None:
+    """Raises ValueError unless gradients are of the batch and planes of ``x``: PyTorch looks at their sizes
+    only."""
+    check_gradient(grad_output, (*x.shape[:-axes], *grad_output.shape[-axes:]))
+
+
 def _check_places(x: Tensor, grad_output: Tensor, indices: Tensor, axes: int) -> None:
     """Raises ValueError unless each gradient has a place in its plane of ``x``."""
     planes = _batch(x, axes)
@@ -186,6 +192,7 @@ def spatial_average_pooling_grad_input(
     ceil: bool,
     include_pad: bool,
 ) -> None:
+    _check_batch(x, grad_output, 2)
     outside = windows_outside(x.shape[-2:], (kh, kw), (dh, dw), (ph, pw), ceil)
     grad_output = without_outside(grad_output, outside)
     result = _aten.avg_pool2d_backward(
@@ -321,6 +328,7 @@ def _volumetric_average_pooling(x: Tensor, *numbers: float) -> Tensor:
 
 
 def _volumetric_average_pooling_gradient(x: Tensor, grad: Tensor, *numbers: float) -> Tensor:
+    _check_batch(x, grad, 3)
     return _aten.avg_pool3d_backward(grad, x, *_averaged_volume(numbers), None)
 
 

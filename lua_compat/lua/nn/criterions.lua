@@ -212,7 +212,7 @@ function L1Cost:clearState() return nn.utils.clear(self, 'gradInput') end
 
 -- One class for each pixel
 local SpatialClassNLL = torch.class('nn.SpatialClassNLLCriterion', 'nn.Criterion')
-local function pixels_last(input) return input:transpose(2, 3):transpose(3, 4):contiguous() end
+local function pixels_last(input) return input:transpose(2, 3):transpose(3, 4) end
 function SpatialClassNLL:__init(weights, sizeAverage)
    ClassNLL.__init(self, weights, sizeAverage)
    self.ignoreIndex = nil
@@ -220,15 +220,18 @@ end
 SpatialClassNLL.__len = ClassNLL.__len
 local function classes_of_pixels(self, input, target)
    target = class_target(self, input, target)
-   assert(target:dim() == 3, ('only batches of spatial targets supported (3D tensors) but got targets of dimension: %d')
-      :format(target:dim()))
-   assert(input:dim() == 4, ('only batches of spatial inputs supported (4D tensors), but got input of dimension: %d')
-      :format(input:dim()))
+   if target:dim() ~= 3 then
+      error(('only batches of spatial targets supported (3D tensors) but got targets of dimension: %d'):format(target:dim()), 0)
+   end
+   if input:dim() ~= 4 then
+      error(('only batches of spatial inputs supported (4D tensors), but got input of dimension: %d'):format(input:dim()), 0)
+   end
    assert(not self.weights or self.weights:nElement() == input:size(2),
       'weight tensor should be defined either for all or no classes')
-   local sizes, wanted = table.concat(target:size():totable(), 'x'), input:size():totable()
-   assert(sizes == table.concat({ wanted[1], wanted[3], wanted[4] }, 'x'),
-      ('size mismatch (got input: %s, target: %s)'):format(table.concat(wanted, 'x'), sizes))
+   if target:size(1) ~= input:size(1) or target:size(2) ~= input:size(3) or target:size(3) ~= input:size(4) then
+      local function sizes_of(t) return table.concat(t:size():totable(), 'x') end
+      error(('size mismatch (got input: %s, target: %s)'):format(sizes_of(input), sizes_of(target)), 0)
+   end
    return target
 end
 function SpatialClassNLL:updateOutput(input, target)

@@ -17,10 +17,10 @@ local tonumber, place, exp, log, max, reads_plainly = tonumber, few.place, math.
 
 local MOST = 8 -- times few.LIMIT elements: several operators of PyTorch stand against one loop
 
--- Whether the n indices, a vector, are one of first to last, or `ignored`.
+-- Whether the n indices, a vector or in one piece, are one of first to last, or `ignored`.
 local function all_within(index, n, last, ignored)
-   if index.nd ~= 1 or index[1] ~= n or index.T.host ~= types.Long then return false end
-   local p, step = index.S.p + index.off, index[2]
+   if index.T.host ~= types.Long or count(index) ~= n or index.nd ~= 1 and not is_contiguous(index) then return false end
+   local p, step = index.S.p + index.off, index.nd == 1 and index[2] or 1
    for k = 0, n - 1 do
       local at = tonumber(p[k * step])
       if at ~= ignored and not (at >= 1 and at <= last) then return false end
@@ -63,13 +63,39 @@ local function rows_and_classes(total, x, target, weights, ignored)
    if x.nd < 1 or x.nd > 2 or not few.small(x, x.nd == 2 and x[1] or 1) or total.T ~= T or total.nd ~= 1 or total[1] ~= 1 then return nil end
    local rows, classes = x.nd == 2 and x[1] or 1, x.nd == 2 and x[3] or x[1]
    if weights and not (weights.T == T and weights.nd == 1 and weights[1] == classes) then return nil end
-   if not all_within(target, rows, classes, ignored) then return nil end
+   if target.nd ~= 1 or not all_within(target, rows, classes, ignored) then return nil end
    return rows, classes
 end
 
 local function weight_of(weights, class) return weights and weights.T.get(weights.S.p, weights.off + (class - 1) * weights[2]) or 1 end
 
+-- Of log probabilities of the pixels of images: images x height x width x classes, in whatever order they lie.
+local function class_nll_of_pixels(total, x, target, weights, average, ignored)
+   local T, images, pixels, classes = x.T, x[1], x[3] * x[5], x[7]
+   if not few.small(x, images * pixels) or x[4] ~= x[5] * x[6] or total.T ~= T or total.nd ~= 1 or total[1] ~= 1 then return false end
+   if weights and not (weights.T == T and weights.nd == 1 and weights[1] == classes) then return false end
+   if target.nd ~= 3 or not all_within(target, images * pixels, classes, ignored) then return false end
+   local get, p, places = T.get, x.S.p + x.off, target.S.p + target.off
+   local pixel, column = x[6], x[8]
+   local w, of_class, class_step = nil, nil, 0
+   if weights then w, of_class, class_step = weights.S.p + weights.off, weights.T.get, weights[2] end
+   local sum, weight, at, left = 0, 0, 0, pixels
+   for k = 0, images * pixels - 1 do
+      if left == 0 then at, left = at + x[2] - pixels * pixel, pixels end
+      if tonumber(places[k]) ~= ignored then
+         local class = place(places, k, classes) - 1
+         local factor = w and of_class(w, class * class_step) or 1
+         sum, weight = sum - factor * get(p, at + class * column), weight + factor
+      end
+      at, left = at + pixel, left - 1
+   end
+   total.T.set(total.S.p, total.off, weight)
+   if weight == 0 then return true, 0 end
+   return true, average and sum / weight or sum
+end
+
 local function class_nll(total, x, target, weights, average, ignored)
+   if x.nd == 4 then return class_nll_of_pixels(total, x, target, weights, average, ignored) end
    local rows, classes = rows_and_classes(total, x, target, weights, ignored)
    if not rows then return false end
    local get, p, places, step = x.T.get, x.S.p, target.S.p + target.off, target[2]
@@ -119,10 +145,58 @@ local differentiate = { -- v: what each element counts
    kl_divergence = few.pointwise('Y > 0 and v * -Y or 0'),
 }
 
+-- Sum of the squared differences of n doubles, in parts that the processor's cache holds: PyTorch would make two tensors of as many.
+-- The rows of the target may lie apart. Nil where that is for Python.
+local PART = 4096 -- elements
+local differences -- room for a part of them
+
+local function part_of_distance(routine, T, q, n)
+   blas.add(routine, n, q, differences, -1)
+   return blas.dot_of(routine, T, n, differences, differences)
+end
+
+local function squared_distance(x, target)
+   local T, nd, n = x.T, x.nd, count(x)
+   if few.LIMIT == 0 or T.host ~= types.Double or not is_contiguous(x) then return nil end
+   local row, a, b, c, a_step, b_step, c_step = n, 1, 1, 1, 0, 0, 0
+   if not is_contiguous(target) then
+      if nd < 2 or nd > 4 or target[2 * nd] ~= 1 then return nil end
+      row, c, c_step = target[2 * nd - 1], target[2 * nd - 3], target[2 * nd - 2]
+      if nd > 2 then b, b_step = target[2 * nd - 5], target[2 * nd - 4] end
+      if nd > 3 then a, a_step = target[2 * nd - 7], target[2 * nd - 6] end
+      if row < 8 or row > PART then return nil end
+   end
+   local routine = blas.of_rows(T)
+   if not routine then return nil end
+   differences = differences or ffi.new('double[?]', PART)
+   local p, q, sum = target.S.p + target.off, x.S.p + x.off, 0
+   if row == n then
+      for first = 0, n - 1, PART do
+         local many = n - first < PART and n - first or PART
+         ffi.copy(differences, p + first, many * 8)
+         sum = sum + part_of_distance(routine, T, q + first, many)
+      end
+      return sum
+   end
+   local bytes, filled, first, i, j, at = row * 8, 0, 0, 0, 0, 0
+   for _ = 1, a * b * c do
+      if filled + row > PART then
+         sum = sum + part_of_distance(routine, T, q + first, filled)
+         first, filled = first + filled, 0
+      end
+      ffi.copy(differences + filled, p + at, bytes)
+      filled, i, at = filled + row, i + 1, at + c_step
+      if i == c then i, j, at = 0, j + 1, at + b_step - c * c_step end
+      if j == b then j, at = 0, at + a_step - b * b_step end
+   end
+   return sum + part_of_distance(routine, T, q + first, filled)
+end
+
 local function elementwise_loss(x, target, name, average)
    local f = add_up[name]
    if not f or x.T ~= target.T or not same_size(x, target) then return false end
-   local sum = f(x, target, 0)
+   local sum
+   if name == 'mse' and not few.small(x, count(x)) then sum = squared_distance(x, target) else sum = f(x, target, 0) end
    if not sum then return false end
    return true, average and sum / count(x) or sum
 end

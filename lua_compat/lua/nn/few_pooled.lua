@@ -1,4 +1,4 @@
--- Gradients of max-pooling for few elements, computed here, as nn/few.lua says.
+-- Gradients of max-pooling and unpooling, for few elements, computed here, as nn/few.lua says.
 local math = require('th.own').math
 local types = require 'torch.types'
 local memory = require 'torch.memory'
@@ -6,11 +6,12 @@ local is_apart = require('torch.apart').is_apart
 local few = require 'torch.few'
 local blas = require 'torch.blas'
 local kernels = require 'torch.kernels'
+local rooms = require 'nn.few.rooms'
 
 local count, is_contiguous, same_size, resize_as = memory.count, memory.is_contiguous, memory.same_size, memory.resize_as
 local floor, ceil, tonumber, place = math.floor, math.ceil, tonumber, few.place
 
-local MOST = 4 -- times few.LIMIT elements: a new gradient and places cost PyTorch several operators
+local MOST = 16 -- times few.LIMIT elements: a new gradient and places cost PyTorch several operators
 
 -- Whether places are whole numbers and gradients few, all of them one after the other and apart from the result.
 local function plain(gradient, x, grad_output, indices)
@@ -62,21 +63,44 @@ local function add_one_by_one(p, q, places, n, windows, pixels, get)
    return true
 end
 
-local function of_images(gradient, x, grad_output, indices, kw, kh, dw, dh, pw, ph, by_ceil, lw, lh)
+-- Whether the gradients are as many as planes of `axes` dimensions have, which then lie in x and in grad_output alike.
+local function has_planes(gradient, x, grad_output, indices, axes)
    local nd = x.nd
-   if (nd ~= 3 and nd ~= 4) or grad_output.nd ~= nd or not plain(gradient, x, grad_output, indices) then return false end
-   local height, width, rows, columns = x[2 * nd - 3], x[2 * nd - 1], grad_output[2 * nd - 3], grad_output[2 * nd - 1]
-   local round = by_ceil and ceil or floor
-   if not (fits(rows, height, kh, dh, ph, lh or 1, round) and fits(columns, width, kw, dw, pw, lw or 1, round)) then return false end
-   for d = 1, 2 * nd - 5, 2 do
+   if nd ~= axes + 1 and nd ~= axes + 2 or grad_output.nd ~= nd or not plain(gradient, x, grad_output, indices) then return false end
+   for d = 1, 2 * (nd - axes) - 1, 2 do
       if x[d] ~= grad_output[d] then return false end
    end
-   local pixels, windows, n = height * width, rows * columns, count(grad_output)
+   return true
+end
+
+-- Adds the gradients to the numbers of x's planes that they belong to; false as above.
+local function add_to_planes(gradient, x, grad_output, indices, axes)
+   local pixels, windows, n, nd = 1, 1, count(grad_output), x.nd
+   for d = nd - axes + 1, nd do pixels, windows = pixels * x[2 * d - 1], windows * grad_output[2 * d - 1] end
    local q, places, get = grad_output.S.p + grad_output.off, indices.S.p + indices.off, x.T.get
    if not begin(gradient, x) then return false end
    local p = gradient.S.p + gradient.off
    local add = blas.reads_plainly(grad_output) and add_plainly or add_one_by_one
    return add(p, q, places, n, windows, pixels, get)
+end
+
+local function of_images(gradient, x, grad_output, indices, kw, kh, dw, dh, pw, ph, by_ceil, lw, lh)
+   if not has_planes(gradient, x, grad_output, indices, 2) then return false end
+   local last, round = 2 * x.nd - 1, by_ceil and ceil or floor
+   return fits(grad_output[last - 2], x[last - 2], kh, dh, ph, lh or 1, round)
+      and fits(grad_output[last], x[last], kw, dw, pw, lw or 1, round) and add_to_planes(gradient, x, grad_output, indices, 2)
+end
+
+local function of_volumes(gradient, x, grad_output, indices, by_ceil, kt, kw, kh, dt, dw, dh, pt, pw, ph, lt, lw, lh)
+   if not has_planes(gradient, x, grad_output, indices, 3) then return false end
+   local last, round = 2 * x.nd - 1, by_ceil and ceil or floor
+   return fits(grad_output[last - 4], x[last - 4], kt, dt, pt, lt, round) and fits(grad_output[last - 2], x[last - 2], kh, dh, ph, lh, round)
+      and fits(grad_output[last], x[last], kw, dw, pw, lw, round) and add_to_planes(gradient, x, grad_output, indices, 3)
+end
+
+-- Windows at random places.
+local function of_fractions(gradient, x, grad_output, indices, axes)
+   return has_planes(gradient, x, grad_output, indices, axes) and add_to_planes(gradient, x, grad_output, indices, axes)
 end
 
 -- Places count from 0 within each window.
@@ -104,5 +128,85 @@ local function of_sequences(gradient, x, grad_output, indices, span, step)
    return true
 end
 
-kernels.in_lua.spatial_max_pooling_grad_input = of_images
+-- Unpooling: what is apart from it, few and in one piece. axes: as many as sizes of the planes that are made
+local function unpools(r, x, indices, axes)
+   local nd, T = x.nd, x.T
+   return few.LIMIT > 0 and T.real and r.T == T and (nd == axes + 1 or nd == axes + 2) and indices.T.host == types.Long
+      and same_size(x, indices) and is_contiguous(x) and is_contiguous(indices) and is_apart(r, x, indices)
+end
+
+local function is_size(n) return n >= 1 and n % 1 == 0 end
+
+-- Calls f(r, x, indices, axes, pixels, rows, columns, frames, ...) for planes of `pixels` numbers of these sizes.
+local function unpooled(f, r, x, indices, first, second, third, ...)
+   if not (is_size(first) and is_size(second) and is_size(third or 1)) then return false end
+   local axes = third and 3 or 2
+   if not unpools(r, x, indices, axes) then return false end
+   if third then return f(r, x, indices, axes, first * second * third, second, third, first, ...) end
+   return f(r, x, indices, axes, first * second, first, second, 1, ...)
+end
+
+-- Numbers of a plane of x, and of all planes that are made.
+local function counts(x, axes, pixels)
+   local windows, n = 1, count(x)
+   for d = x.nd - axes + 1, x.nd do windows = windows * x[2 * d - 1] end
+   return windows, n / windows * pixels, n
+end
+
+local function begin_planes(r, x, axes, rows, columns, frames)
+   return (axes == 3 and rooms.begin_volumes or rooms.begin)(r, x, rows, columns, nil, frames)
+end
+
+local function all_within(places, n, pixels)
+   for k = 0, n - 1 do
+      local at = tonumber(places[k])
+      if not (at >= 1 and at <= pixels) then return false end
+   end
+   return true
+end
+
+local function put(out, x, indices, axes, pixels, rows, columns, frames)
+   local windows, all, n = counts(x, axes, pixels)
+   if n == 0 or all > MOST * few.LIMIT or n > MOST * few.LIMIT then return false end
+   local q, places, get = x.S.p + x.off, indices.S.p + indices.off, x.T.get
+   if not all_within(places, n, pixels) or not begin_planes(out, x, axes, rows, columns, frames) or not few.zero(out, all) then return false end
+   local p, first, left = out.S.p + out.off, -1, windows
+   for k = 0, n - 1 do
+      if left == 0 then first, left = first + pixels, windows end
+      left = left - 1
+      p[first + place(places, k, pixels)] = get(q, k)
+   end
+   return true
+end
+
+local function take(grad, x, indices, axes, pixels, rows, columns, frames, grad_output)
+   local windows, all, n = counts(x, axes, pixels)
+   local nd, last = x.nd, 2 * x.nd - 1
+   if n == 0 or n > MOST * few.LIMIT or grad_output.T ~= x.T or grad_output.nd ~= nd or not is_contiguous(grad_output) then return false end
+   if count(grad_output) ~= all or grad_output[last] ~= columns or grad_output[last - 2] ~= rows or axes == 3 and grad_output[last - 4] ~= frames
+      or not is_apart(grad, grad_output) then
+      return false
+   end
+   local q, places, get = grad_output.S.p + grad_output.off, indices.S.p + indices.off, x.T.get
+   if not all_within(places, n, pixels) then return false end
+   resize_as(grad, x)
+   if not is_contiguous(grad) then return false end
+   local p, first, left = grad.S.p + grad.off, -1, windows
+   for k = 0, n - 1 do
+      if left == 0 then first, left = first + pixels, windows end
+      left = left - 1
+      p[k] = get(q, first + place(places, k, pixels))
+   end
+   return true
+end
+
+function kernels.in_lua.max_unpooling(out, x, indices, first, second, third)
+   return unpooled(put, out, x, indices, first, second, third)
+end
+function kernels.in_lua.max_unpooling_grad_input(grad, x, grad_output, indices, first, second, third)
+   return unpooled(take, grad, x, indices, first, second, third, grad_output)
+end
+
+kernels.in_lua.spatial_max_pooling_grad_input, kernels.in_lua.volumetric_max_pooling_grad_input = of_images, of_volumes
+kernels.in_lua.fractional_max_pooling_grad_input = of_fractions
 kernels.in_lua.temporal_max_pooling_grad_input = of_sequences

@@ -142,6 +142,7 @@ local function dot(routine, T, n_numbers, x, y)
    matrix_vector(routine, routine.result, 1, 0, 1, x, 1, n_numbers, n_numbers, 1, y, 1, true)
    return T.get(routine.result, 0)
 end
+blas.dot_of = dot
 
 -- The same of the elements of tensors, of as many; nil where that is not for BLAS.
 function blas.dot(a, b)

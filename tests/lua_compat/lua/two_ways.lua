@@ -174,8 +174,8 @@ local function same_bits(what, f)
    end
 end
 
-local function larger_products(T)
-   local rows, inner, columns = random(13, 70), random(13, 70), random(13, 70)
+local function larger_products(T) -- of more than 512 multiplications also where one is a vector: fewer are LuaJIT's
+   local rows, inner, columns = random(23, 70), random(23, 70), random(23, 70)
    local a, b, t = matrix(T, rows, inner), matrix(T, inner, columns), torch.randn(rows, columns):type(T)
    local beta, alpha = random(0, 2), torch.uniform(-2, 2)
    local bias = torch.randn(1, columns):type(T):expand(rows, columns)
@@ -394,6 +394,94 @@ local function convolutions(T)
    if is_finite then layer('SpatialFullConvolution', more_columns, more_rows) end
 end
 
+-- Layers of volumes, and of images by tables of connections or plane by plane.
+local function volumes(T)
+   local function small() return random(1, 3) end
+   local function layer(name, x, ...)
+      local numbers = { ... }
+      local seeded = torch.random(1000)
+      three_phases(('%s %s %s'):format(T, name, table.concat(numbers, ' ')), function()
+         torch.manualSeed(seeded)
+         return nn[name](unpack(numbers)):type(T)
+      end, x)
+   end
+   local inputs, outputs = random(1, 3), random(1, 3)
+   local kt, kw, kh, dt, dw, dh, pt, pw, ph = small(), small(), small(), small(), small(), small(), random(0, 1), random(0, 1), random(0, 2)
+   local x = torch.randn(random(1, 3), random(1, 8) == 1 and inputs + 1 or inputs, random(1, 6), random(1, 6), random(1, 6)):type(T)
+   if random(1, 6) == 1 then x = x:transpose(3, 4) end
+   if random(1, 3) == 1 then x = x[1] end
+   layer('VolumetricConvolution', x, inputs, outputs, kt, kw, kh, dt, dw, dh, pt, pw, ph)
+   layer('VolumetricDilatedConvolution', x, inputs, outputs, kt, kw, kh, dt, dw, dh, pt, pw, ph, small(), small(), small())
+   layer('VolumetricFullConvolution', x, inputs, outputs, kt, kw, kh, dt, dw, dh, pt, pw, ph, random(0, dt - 1), random(0, dw - 1), random(0, dh - 1))
+   local volume = torch.randn(random(1, 3), inputs, random(3, 8), random(3, 8), random(3, 8)):type(T)
+   if random(1, 2) == 1 then volume:mul(2):round() end -- several maxima
+   if random(1, 6) == 1 then volume:view(-1)[random(1, volume:nElement())] = ({ 0 / 0, 1 / 0, -1 / 0 })[random(1, 3)] end
+   if random(1, 3) == 1 then volume = volume[1] end
+   local by_ceil, wrong = random(1, 2) == 1, random(1, 5) == 1
+   local half, third = torch.uniform(0.4, 0.7), torch.uniform(0.3, 0.6)
+   local function maxima(name, input, ...)
+      local numbers = { ... }
+      both_ways(('%s %s %s'):format(T, name, table.concat(numbers, ' ')), function()
+         local module = nn[name](unpack(numbers)):type(T)
+         if by_ceil and module.ceil then module:ceil() end
+         local y = module:forward(input)
+         local places, gradient = module.indices:clone(), torch.randn(y:size()):type(T)
+         if wrong then module.indices:view(-1)[random(1, y:nElement())] = ({ 0, 100000, -3 })[random(1, 3)] end
+         return y, places, module:updateGradInput(input, gradient)
+      end)
+   end
+   maxima('VolumetricMaxPooling', volume, kt, kw, kh, dt, dw, dh, pt, pw, random(0, 1))
+   maxima('VolumetricDilatedMaxPooling', volume, kt, kw, kh, dt, dw, dh, pt, pw, random(0, 1), small(), small(), small())
+   maxima('VolumetricFractionalMaxPooling', volume, random(2, 3), random(2, 3), random(2, 3), half, third, half)
+   maxima('VolumetricFractionalMaxPooling', volume, 2, 2, 2, random(1, 3), random(1, 3), random(1, 3))
+   local image = images(T, inputs, 2, 12)
+   maxima('SpatialFractionalMaxPooling', image, random(2, 3), random(2, 3), half, third)
+   for _, name in ipairs{ 'Spatial', 'Volumetric' } do
+      both_ways(('%s %sMaxUnpooling'):format(T, name), function()
+         local x = name == 'Spatial' and image or volume
+         local span = { random(1, 3), random(1, 3), name ~= 'Spatial' and random(1, 3) or nil }
+         local pooling = nn[name .. 'MaxPooling'](unpack(span)):type(T)
+         local y = pooling:forward(x)
+         local unpooling = nn[name .. 'MaxUnpooling'](pooling):type(T)
+         if wrong then pooling.indices:view(-1)[random(1, y:nElement())] = ({ 0, 100000, -3 })[random(1, 3)] end
+         return unpooling:forward(y), unpooling:updateGradInput(y, torch.randn(x:size()):type(T))
+      end)
+   end
+   local pictures = images(T, inputs, 1, 9)
+   local connections, seeded = nn.tables.random(inputs, outputs, random(1, inputs)), torch.random(1000)
+   for _, name in ipairs{ 'SpatialConvolutionMap', 'SpatialFullConvolutionMap' } do
+      three_phases(('%s %s'):format(T, name), function()
+         torch.manualSeed(seeded)
+         return nn[name](connections, kw, kh, dw, dh):type(T)
+      end, pictures:sum() - pictures:sum() == 0 and pictures or torch.ones(inputs, 4, 5):type(T))
+   end
+   layer('SpatialAveragePooling', torch.randn(pictures:size()):type(T), kw, kh, dw, dh)
+   layer('VolumetricAveragePooling', torch.randn(volume:size()):type(T), kt, kw, kh, dt, dw, dh)
+   layer('VolumetricReplicationPadding', torch.randn(volume:size()):type(T), 1, pt, pw, 1, 0, 1)
+   layer('SpatialSubSampling', torch.randn(pictures:size()):type(T), inputs, kw, kh, dw, dh)
+end
+
+-- Losses of many elements, and of the pixels of images.
+local function losses_of_many(T)
+   local a, b, c, d = random(1, 3), random(1, 4), random(5, 30), random(5, 40)
+   local x, y = torch.randn(a, b, c, d):type(T), torch.randn(a + 1, b + 2, c + 3, d + 2):type(T)
+   y = y:narrow(1, 1, a):narrow(2, 2, b):narrow(3, random(1, 4), c):narrow(4, 2, d)
+   if random(1, 4) == 1 then y = y:clone() elseif random(1, 4) == 1 then x, y = x[1], y[1] end
+   both_ways(T .. ' MSECriterion of many', function()
+      return nn.MSECriterion():type(T):forward(x, y), nn.MSECriterion(false):type(T):forward(x:view(-1), y:clone():view(-1))
+   end)
+   local classes = random(2, 5)
+   local scores = torch.randn(a, classes, c, d):type(T)
+   local target = whole_numbers(a, c, d):random(classes)
+   if random(1, 5) == 1 then target:view(-1)[random(1, target:nElement())] = ({ 0, classes + 1 })[random(1, 2)] end
+   local weights = random(1, 2) == 1 and torch.rand(classes):type(T) or nil
+   if random(1, 4) == 1 then scores = scores:transpose(3, 4):clone():transpose(3, 4) end
+   both_ways(T .. ' SpatialClassNLLCriterion', function()
+      local criterion = nn.SpatialClassNLLCriterion(weights, random(1, 2) == 1):type(T)
+      return criterion:forward(scores, target), criterion.total_weight_tensor, criterion:backward(scores, target)
+   end)
+end
+
 local function borders(T)
    local x = images(T, random(1, 3), 2, 9)
    local sides = { random(0, 2), random(0, 2), random(0, 2), random(0, 2) }
@@ -558,6 +646,8 @@ for _ = 1, rounds do
       soft_maxima(TYPES[k])
       pooling(TYPES[k])
       convolutions(TYPES[k])
+      volumes(TYPES[k])
+      losses_of_many(TYPES[k])
       borders(TYPES[k])
       normalizations(TYPES[k])
       sequences(TYPES[k])

@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lua_compat.kernels.indices import check_indices
+from lua_compat.kernels.nn.sizes import check_gradient
 from lua_compat.kernels.results import Out, write
 
 __all__ = [
@@ -68,6 +69,10 @@ def _gradients(
 ) -> tuple[Tensor, ...]:
     """Returns the gradients of the connected input planes, the filters (transposed if ``full``), the bias."""
     used = _batch(x.narrow(-3, 0, filters.shape[1]))
+    sizes = []
+    for size, kernel, step in zip(x.shape[-2:], filters.shape[-2:], (int(dh), int(dw)), strict=True):
+        sizes.append((size - 1) * step + kernel if full else (size - kernel) // step + 1)
+    check_gradient(grad_output, (*x.shape[:-3], filters.shape[0], *sizes))
     if full:
         filters = filters.transpose(0, 1)
     result: tuple[Tensor, ...] = torch.ops.aten.convolution_backward.default(

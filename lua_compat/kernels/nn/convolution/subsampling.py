@@ -5,7 +5,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lua_compat.kernels.nn.layers import parametric_kernels, whole
-from lua_compat.kernels.nn.sizes import argument_error, sizes_text
+from lua_compat.kernels.nn.sizes import argument_error, check_gradient, sizes_text
 
 __all__ = [
     "spatial_subsampling", "spatial_subsampling_grad_input", "spatial_subsampling_grad_parameters",
@@ -29,6 +29,12 @@ def _in_place_of(parameter: Tensor, gradient: Tensor) -> Tensor:
     return whole_gradient
 
 
+def _check_gradient(x: Tensor, grad: Tensor, kw: int, kh: int, dw: int, dh: int) -> None:
+    """Raises ValueError unless a gradient has the sizes of the output: PyTorch does not look at the batch."""
+    rows, columns = (int(x.shape[-2]) - int(kh)) // int(dh) + 1, (int(x.shape[-1]) - int(kw)) // int(dw) + 1
+    check_gradient(grad, (*x.shape[:-2], rows, columns))
+
+
 def _spatial_subsampling(
     x: Tensor, weight: Tensor, bias: Tensor, kw: int, kh: int, dw: int, dh: int
 ) -> Tensor:
@@ -45,6 +51,7 @@ def _spatial_subsampling(
 def _spatial_subsampling_grad_input(
     x: Tensor, grad: Tensor, weight: Tensor, bias: Tensor, kw: int, kh: int, dw: int, dh: int
 ) -> Tensor:
+    _check_gradient(x, grad, kw, kh, dw, dh)
     scaled = grad * _by_plane(weight, x)
     kernel, steps = whole(kh, kw), whole(dh, dw)
     result: Tensor = _aten.avg_pool2d_backward(scaled, x, kernel, steps, [0, 0], False, True, 1)
@@ -54,6 +61,7 @@ def _spatial_subsampling_grad_input(
 def _spatial_subsampling_grad_parameters(
     x: Tensor, grad: Tensor, weight: Tensor, bias: Tensor, kw: int, kh: int, dw: int, dh: int
 ) -> tuple[Tensor, Tensor]:
+    _check_gradient(x, grad, kw, kh, dw, dh)
     sums = F.avg_pool2d(x, whole(kh, kw), whole(dh, dw), divisor_override=1)
     but_planes = [d for d in range(x.dim()) if d != x.dim() - 3]
     of_weight, of_bias = (grad * sums).sum(but_planes), grad.sum(but_planes)

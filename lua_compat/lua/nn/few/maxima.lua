@@ -1,4 +1,4 @@
--- Max-pooling of few images, computed here, as nn/few.lua says, of numbers all of which are finite.
+-- Max-pooling of few images and volumes, computed here, as nn/few.lua says, of numbers all of which are finite.
 --
 -- LuaJIT enters a loop anew each time, which costs as much as small windows: all windows of all planes are one loop, and the
 -- numbers that a small window sees are written out in it. Which of them is the greatest is random, and a processor guesses
@@ -15,31 +15,69 @@ local compiled = require 'torch.compiled'
 local rooms = require 'nn.few.rooms'
 
 local count = memory.count
-local floor, ceil, cast, copy = math.floor, math.ceil, ffi.cast, ffi.copy
-local begin, plain, is_apart = rooms.begin, rooms.plain, apart.is_apart
+local floor, ceil, max, cast, copy = math.floor, math.ceil, math.max, ffi.cast, ffi.copy
+local plain, is_apart = rooms.plain, apart.is_apart
+
+local maxima = {}
 
 local MOST = 2 ^ 15 -- numbers of all images; PyTorch is faster at more
 
 -- From the first number of a window to each that it sees: in the image, then in the memory that is read.
 local MOST_TAPS = 1024
 local offsets = ffi.new('int32_t[?]', 2 * MOST_TAPS)
+maxima.MOST, maxima.MOST_TAPS = MOST, MOST_TAPS
 
 -- Where each window begins: in the memory that is read, and in its plane of the image, from 1. (LuaJIT computes with whole
 -- numbers from memory as such, with others that it cannot tell from fractions as with those.)
-local begins, places_of_begins = ffi.new('int32_t[?]', MOST), ffi.new('int32_t[?]', MOST)
+function maxima.new_begins() return ffi.new('int32_t[?]', MOST) end
+local begins, places_of_begins = maxima.new_begins(), maxima.new_begins()
+maxima.begins, maxima.places_of_begins = begins, places_of_begins
 
--- Fills them for so many planes of rows x columns windows: `plane` numbers from plane to plane, hops from window to window.
-local function lay_out(planes, rows, columns, plane, row, column, first, row_of_image, column_of_image)
-   local k = 0
-   for r = 0, rows - 1 do
-      for c = 0, columns - 1 do
-         begins[k], places_of_begins[k] = r * row + c * column, first + r * row_of_image + c * column_of_image
-         k = k + 1
+-- One dimension of what is pooled: its size, how many windows there are, the step from one to the next, the border before it, how
+-- many numbers a window sees, their distance, and the size with the border.
+local function axis() return { size = 1, count = 1, step = 1, border = 0, span = 1, dilation = 1, reach = 1 } end
+local time, row, column = axis(), axis(), axis()
+local all_axes = { time, row, column }
+maxima.time, maxima.row, maxima.column = time, row, column
+
+-- Sets the time of images.
+function maxima.one_frame()
+   time.size, time.count, time.step, time.border, time.span, time.dilation, time.reach = 1, 1, 1, 0, 1, 1, 1
+end
+
+-- Fills them for so many planes.
+local function lay_out(planes)
+   local k, wide, width = 0, column.reach, column.size
+   local first = 1 - (time.border * row.size + row.border) * width - column.border
+   for t = 0, time.count - 1 do
+      for r = 0, row.count - 1 do
+         local at, place = (t * time.step * row.reach + r * row.step) * wide, first + (t * time.step * row.size + r * row.step) * width
+         for c = 0, column.count - 1 do
+            begins[k], places_of_begins[k] = at + c * column.step, place + c * column.step
+            k = k + 1
+         end
       end
    end
+   local plane = time.reach * row.reach * wide
    for w = k, planes * k - 1 do
       begins[w], places_of_begins[w] = begins[w - k] + plane, places_of_begins[w - k]
    end
+end
+
+-- Fills the offsets; how many numbers a window sees.
+function maxima.set_taps()
+   local n, taps = time.span * row.span * column.span, 0
+   for t = 0, time.span - 1 do
+      for r = 0, row.span - 1 do
+         local image = (t * time.dilation * row.size + r * row.dilation) * column.size
+         local memory_read = (t * time.dilation * row.reach + r * row.dilation) * column.reach
+         for c = 0, column.span - 1 do
+            offsets[taps], offsets[n + taps] = image + c * column.dilation, memory_read + c * column.dilation
+            taps = taps + 1
+         end
+      end
+   end
+   return n
 end
 
 local LOOP = [[
@@ -53,9 +91,9 @@ local LOOP = [[
    end
 ]]
 
--- The body for windows of kh x kw numbers; nil: of any.
-local function body_of(kh, kw)
-   if not kh then
+-- The body for windows of so many numbers; nil: of any.
+local function body_of(taps)
+   if not taps then
       return [[
          local best, place = q[at], 0
          for tap = 1, taps - 1 do
@@ -64,7 +102,7 @@ local function body_of(kh, kw)
          end
          p[k], places[k] = best, first_places[k] + offsets[place] ]]
    end
-   local lines, last = {}, kh * kw - 1
+   local lines, last = {}, taps - 1
    local function add(...) lines[#lines + 1] = (...):format(select(2, ...)) end
    for k = 0, last do
       add('local x%d = q[at + offsets[taps + %d] ]', k, k)
@@ -77,81 +115,112 @@ local function body_of(kh, kw)
    return table.concat(lines, '\n')
 end
 
--- The loops are made for each size and type on its own: traces are for one type of memory.
-local WRITTEN_OUT = 3 -- rows and columns of the largest window that is
+-- The loops are made for each number of taps and type on its own: traces are for one type of memory.
+local WRITTEN_OUT = 9 -- numbers of the largest window that is
 local loops = {}
-local function loop_for(kh, kw, T)
-   if kh > WRITTEN_OUT or kw > WRITTEN_OUT then kh, kw = nil, nil end
-   local key = kh and kh * (WRITTEN_OUT + 1) + kw or 0
+local function loop_for(taps, T)
+   if taps > WRITTEN_OUT then taps = nil end
+   local key = taps or 0
    loops[T] = loops[T] or {}
    loops[T][key] = loops[T][key]
-      or compiled.from_text(LOOP:gsub('BODY', body_of(kh, kw)), 'nn.few.maxima')(math.max, bit.tobit, begins,
-         places_of_begins, offsets)
+      or compiled.from_text(LOOP:gsub('BODY', body_of(taps)), 'nn.few.maxima')(math.max, bit.tobit, begins, places_of_begins, offsets)
    return loops[T][key]
 end
 
 compiled.on_first_use(function()
    for code = 1, types.count do
       local T = types[code]
-      for kh = 1, T.real and WRITTEN_OUT + 1 or 0 do
-         for kw = 1, WRITTEN_OUT + 1 do loop_for(kh, kw, T) end
-      end
+      for taps = 1, T.real and WRITTEN_OUT + 1 or 0 do loop_for(taps, T) end
    end
 end)
 
--- How many windows there are along a dimension; nil for what is unusual: one begins behind the end, an argument is wrong.
-local function windows(size, span, step, padding, dilation, by_ceil)
-   if span % 1 ~= 0 or step % 1 ~= 0 or padding % 1 ~= 0 or dilation % 1 ~= 0 then return nil end
-   if span < 1 or step < 1 or padding < 0 or dilation < 1 or padding > span / 2 or padding > 0 and dilation > 1 then return nil end
-   local room = size + 2 * padding - dilation * (span - 1) - 1
-   if room < 0 then return nil end
-   local n = (by_ceil and ceil or floor)(room / step) + 1
-   if (n - 1) * step >= size + padding then
-      if padding == 0 then return nil end
-      n = n - 1
-   end
-   return n
+-- Finds the maxima of n windows that begins and offsets say, in the memory at q.
+function maxima.find(out, places, q, n, taps)
+   loop_for(taps, out.T)(out.S.p + out.off, places.S.p + places.off, q, n, taps)
+   return true
 end
 
--- The images with so many rows and columns more, of the least number, before and behind.
-local function with_border(T, q, planes, height, width, top, left, high, wide)
-   local border = cast(T.pointer, rooms.room('maxima', planes * high * wide * T.size))
-   for k = 0, planes * high * wide - 1 do border[k] = -math.huge end
+-- Whether every window has a number that is not the border's.
+local function all_reach(size, span, step, padding, dilation)
+   for first = -padding, -1, step do
+      local tap = ceil(-first / dilation)
+      if tap >= span or first + tap * dilation >= size then return false end
+   end
+   return true
+end
+
+-- Sets a dimension; false for what is unusual: a window begins behind the end, an argument is wrong.
+local function set(axis, size, span, step, padding, dilation, by_ceil)
+   if span % 1 ~= 0 or step % 1 ~= 0 or padding % 1 ~= 0 or dilation % 1 ~= 0 then return false end
+   if span < 1 or step < 1 or padding < 0 or dilation < 1 or padding > span / 2 then return false end
+   local room = size + 2 * padding - dilation * (span - 1) - 1
+   if room < 0 or padding > 0 and not all_reach(size, span, step, padding, dilation) then return false end
+   local n = (by_ceil and ceil or floor)(room / step) + 1
+   if (n - 1) * step >= size + padding then
+      if padding == 0 then return false end
+      n = n - 1
+   end
+   axis.size, axis.count, axis.step, axis.border, axis.span, axis.dilation = size, n, step, padding, span, dilation
+   axis.reach = (n - 1) * step + dilation * (span - 1) + 1 -- as far as windows see
+   return true
+end
+
+-- The planes with so many numbers more, of the least one, before and behind.
+local function with_border(T, q, planes)
+   local deep, high, wide, frames, height, width = time.reach, row.reach, column.reach, time.size, row.size, column.size
+   local border = cast(T.pointer, rooms.room('maxima', planes * deep * high * wide * T.size))
+   for k = 0, planes * deep * high * wide - 1 do border[k] = -math.huge end
    local bytes = width * T.size
    for plane = 0, planes - 1 do
-      local to, from = (plane * high + top) * wide + left, plane * height * width
-      for y = 0, height - 1 do copy(border + (to + y * wide), q + (from + y * width), bytes) end
+      for t = 0, frames - 1 do
+         local to = ((plane * deep + time.border + t) * high + row.border) * wide + column.border
+         local from = (plane * frames + t) * height * width
+         for y = 0, height - 1 do copy(border + (to + y * wide), q + (from + y * width), bytes) end
+      end
    end
    return border
 end
 
-local function maxima(out, places, x, kw, kh, dw, dh, pw, ph, by_ceil, lw, lh)
-   local T, nd, n = x.T, x.nd, count(x)
-   lw, lh = lw or 1, lh or 1
-   if few.LIMIT == 0 or nd ~= 3 and nd ~= 4 or n > MOST or not plain(x, T) or not T.real then return false end
-   if n == 0 or out.T ~= T or places.T.host ~= types.Long or not is_apart(out, x, places) or kh * kw > MOST_TAPS then return false end
-   local height, width = x[2 * nd - 3], x[2 * nd - 1]
-   local rows, columns = windows(height, kh, dh, ph, lh, by_ceil), windows(width, kw, dw, pw, lw, by_ceil)
-   if not rows or not columns or n / (height * width) * rows * columns > MOST or not blas.reads_plainly(x, true) then return false end
-   if not begin(out, x, rows, columns) or not begin(places, x, rows, columns) then return false end
-   local planes, q = n / (height * width), x.S.p + x.off
-   local high, wide = (rows - 1) * dh + lh * (kh - 1) + 1, (columns - 1) * dw + lw * (kw - 1) + 1
-   if ph > 0 or pw > 0 or high > height or wide > width then
-      high, wide = math.max(high, height + ph), math.max(wide, width + pw)
-      q = with_border(T, q, planes, height, width, ph, pw, high, wide)
-   else
-      high, wide = height, width
-   end
-   local taps = 0
-   for i = 0, kh - 1 do
-      for j = 0, kw - 1 do
-         offsets[taps], offsets[kh * kw + taps] = i * lh * width + j * lw, i * lh * wide + j * lw
-         taps = taps + 1
-      end
-   end
-   lay_out(planes, rows, columns, high * wide, dh * wide, dw, 1 - ph * width - pw, dh * width, dw)
-   loop_for(kh, kw, T)(out.S.p + out.off, places.S.p + places.off, q, planes * rows * columns, taps)
-   return true
+-- Whether x, of planes of `axes` dimensions, and the results are for LuaJIT.
+function maxima.are_for_lua(out, places, x, axes)
+   local T, n = x.T, count(x)
+   if few.LIMIT == 0 or x.nd ~= axes + 1 and x.nd ~= axes + 2 or n == 0 or n > MOST or not plain(x, T) or not T.real then return false end
+   return out.T == T and places.T.host == types.Long and is_apart(out, x, places)
 end
 
-kernels.in_lua.spatial_max_pooling = maxima
+-- Windows over the planes of x, whose dimensions are set.
+local function pool(out, places, x, axes)
+   local windows, numbers = time.count * row.count * column.count, time.size * row.size * column.size
+   local taps, planes = time.span * row.span * column.span, count(x) / numbers
+   if taps > MOST_TAPS or planes * windows > MOST or not blas.reads_plainly(x, true) then return false end
+   local begin = axes == 3 and rooms.begin_volumes or rooms.begin
+   if not begin(out, x, row.count, column.count, nil, time.count) then return false end
+   if not begin(places, x, row.count, column.count, nil, time.count) then return false end
+   local q = x.S.p + x.off
+   local bordered = false
+   for _, axis in ipairs(all_axes) do bordered = bordered or axis.border > 0 or axis.reach > axis.size end
+   for _, axis in ipairs(all_axes) do axis.reach = bordered and max(axis.reach, axis.size + axis.border) or axis.size end
+   if bordered then q = with_border(x.T, q, planes) end
+   maxima.set_taps()
+   lay_out(planes)
+   return maxima.find(out, places, q, planes * windows, taps)
+end
+
+local function of_images(out, places, x, kw, kh, dw, dh, pw, ph, by_ceil, lw, lh)
+   if not maxima.are_for_lua(out, places, x, 2) then return false end
+   local nd = x.nd
+   maxima.one_frame()
+   return set(row, x[2 * nd - 3], kh, dh, ph, lh or 1, by_ceil) and set(column, x[2 * nd - 1], kw, dw, pw, lw or 1, by_ceil)
+      and pool(out, places, x, 2)
+end
+
+local function of_volumes(out, places, x, by_ceil, kt, kw, kh, dt, dw, dh, pt, pw, ph, lt, lw, lh)
+   if not maxima.are_for_lua(out, places, x, 3) then return false end
+   local nd = x.nd
+   return set(time, x[2 * nd - 5], kt, dt, pt, lt, by_ceil) and set(row, x[2 * nd - 3], kh, dh, ph, lh, by_ceil)
+      and set(column, x[2 * nd - 1], kw, dw, pw, lw, by_ceil) and pool(out, places, x, 3)
+end
+
+kernels.in_lua.spatial_max_pooling, kernels.in_lua.volumetric_max_pooling = of_images, of_volumes
+
+return maxima

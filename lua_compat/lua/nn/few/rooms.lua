@@ -41,6 +41,18 @@ function rooms.begin(r, x, rows, columns, planes)
    return is_contiguous(r)
 end
 
+-- The same of volumes, with other frames.
+function rooms.begin_volumes(r, x, rows, columns, planes, frames)
+   local nd = x.nd
+   local first, second = x[1], x[3]
+   if planes and nd == 4 then first = planes elseif planes then second = planes end
+   if r.nd ~= nd or r[1] ~= first or nd == 5 and r[3] ~= second or r[2 * nd - 5] ~= frames or r[2 * nd - 3] ~= rows
+      or r[2 * nd - 1] ~= columns then
+      resize(r, nd, nd == 5 and { first, second, frames, rows, columns } or { first, frames, rows, columns })
+   end
+   return is_contiguous(r)
+end
+
 -- t, or a copy of it in one piece where it has few elements and does not lie so: what a layer computes has the same bits then.
 local MOST_COPIED = 2 ^ 16 -- elements
 function rooms.in_one_piece(t)

@@ -1,6 +1,6 @@
--- The windows of a convolution over images in memory, as rows for the BLAS.
+-- The windows of a convolution over images or volumes in memory, as rows for the BLAS.
 --
--- An image is planes x height x width. With its border it is laid out in phases first: with steps of 2, the even and the odd
+-- An image is planes x height x width; of a volume, its planes are time x height x width, and all is the same along time. With its border it is laid out in phases first: with steps of 2, the even and the odd
 -- rows, and of each the even and the odd columns, are small planes of their own. Then the pixels that one element of the
 -- kernel meets are neighbours, from window to window, in one of these planes, but for some at the end of each row: one block
 -- of bytes to copy (to add, for gradients), where a loop over windows would take each row by itself. What lies between the
@@ -8,102 +8,176 @@
 local math = require('th.own').math
 local ffi = require 'ffi'
 local blas = require 'torch.blas'
+local compiled = require 'torch.compiled'
 local rooms = require 'nn.few.rooms'
 
-local floor, max, copy, fill, room = math.floor, math.max, ffi.copy, ffi.fill, rooms.room
+local floor, max, copy, fill, cast, room = math.floor, math.max, ffi.copy, ffi.fill, ffi.cast, rooms.room
 
 local windows = {}
 
--- The geometry of the convolution at hand: there is one at a time.
---    images, planes, height, width; rows, columns: of windows; kernel kh x kw, steps dh, dw, border ph, pw, dilation lh, lw
---    phase_rows, phase_columns: how many phases are in use; high, wide: sizes of one
+-- The geometry of the convolution at hand: there is one at a time. Those of an image have a time of one, and one frame.
+--    kt, kh, kw: the kernel; dt, dh, dw: steps; pt, ph, pw: border; lt, lh, lw: dilation
+--    images, planes, time, height, width; frames, rows, columns: of windows
+--    pixels: of a plane; windows: of one, too
+--    phase_frames, phase_rows, phase_columns: how many phases are in use; deep, high, wide: sizes of one
 --    plane, image: elements of what is laid out; run: elements from the first window to the last
---    in_place: an image is laid out as it lies
+--    in_place: an image is laid out as it lies; gapless: so are the windows of one
 local g = {}
 windows.geometry = g
 
 local MOST_TAPS = 1024
 local taps = ffi.new('int32_t[?]', MOST_TAPS) -- bytes from the start of a plane to the pixel that each meets first
 
--- Sets it; false where it is for Python. size: bytes of an element
-function windows.set(size, images, planes, height, width, rows, columns, kh, kw, dh, dw, ph, pw, lh, lw)
-   if kh * kw > MOST_TAPS then return false end
-   g.size, g.images, g.planes, g.height, g.width, g.rows, g.columns = size, images, planes, height, width, rows, columns
-   g.kh, g.kw, g.dh, g.dw, g.ph, g.pw = kh, kw, dh, dw, ph, pw
-   g.taps = kh * kw
-   g.length = planes * kh * kw
-   local phase_rows, phase_columns = (lh > 1 or kh > dh) and dh or kh, (lw > 1 or kw > dw) and dw or kw
+-- Sets what the layer says, or what there is of an image.
+function windows.set_kernel(kt, kh, kw) g.kt, g.kh, g.kw = kt, kh, kw end
+function windows.set_steps(dt, dh, dw) g.dt, g.dh, g.dw = dt, dh, dw end
+function windows.set_border(pt, ph, pw) g.pt, g.ph, g.pw = pt, ph, pw end
+function windows.set_dilation(lt, lh, lw) g.lt, g.lh, g.lw = lt, lh, lw end
+
+-- Sets the rest; false where it is for Python. size: bytes of an element
+function windows.set(size, images, planes, time, height, width, frames, rows, columns)
+   local kt, kh, kw, dt, dh, dw, pt, ph, pw, lt, lh, lw = g.kt, g.kh, g.kw, g.dt, g.dh, g.dw, g.pt, g.ph, g.pw, g.lt, g.lh, g.lw
+   if kt * kh * kw > MOST_TAPS then return false end
+   g.size, g.images, g.planes, g.time, g.height, g.width = size, images, planes, time, height, width
+   g.frames, g.rows, g.columns, g.pixels, g.windows = frames, rows, columns, time * height * width, frames * rows * columns
+   g.taps = kt * kh * kw
+   g.length = planes * g.taps
+   local phase_frames, phase_rows = (lt > 1 or kt > dt) and dt or kt, (lh > 1 or kh > dh) and dh or kh
+   local phase_columns = (lw > 1 or kw > dw) and dw or kw
+   local deep = floor((time + 2 * pt - 1) / dt) + 1
    local high, wide = floor((height + 2 * ph - 1) / dh) + 1, floor((width + 2 * pw - 1) / dw) + 1
-   g.phase_rows, g.phase_columns, g.high, g.wide = phase_rows, phase_columns, high, wide
-   g.plane = phase_rows * phase_columns * high * wide
+   local phase = deep * high * wide
+   g.phase_frames, g.phase_rows, g.phase_columns, g.deep, g.high, g.wide = phase_frames, phase_rows, phase_columns, deep, high, wide
+   g.plane = phase_frames * phase_rows * phase_columns * phase
    g.image = planes * g.plane
-   g.run = (rows - 1) * wide + columns
-   g.in_place = dh == 1 and dw == 1 and ph == 0 and pw == 0
+   g.run = ((frames - 1) * high + rows - 1) * wide + columns
+   g.in_place = dt == 1 and dh == 1 and dw == 1 and pt == 0 and ph == 0 and pw == 0
+   g.gapless = wide == columns and (frames == 1 or high == rows)
    local k = 0
-   for i = 0, kh - 1 do
-      for j = 0, kw - 1 do
-         local y, x = i * lh, j * lw
-         local phase = (y % dh) * phase_columns + x % dw
-         taps[k] = (phase * high * wide + floor(y / dh) * wide + floor(x / dw)) * size
-         k = k + 1
+   for c = 0, kt - 1 do
+      for i = 0, kh - 1 do
+         for j = 0, kw - 1 do
+            local z, y, x = c * lt, i * lh, j * lw
+            local which = ((z % dt) * phase_rows + y % dh) * phase_columns + x % dw
+            taps[k] = (which * phase + (floor(z / dt) * high + floor(y / dh)) * wide + floor(x / dw)) * size
+            k = k + 1
+         end
       end
    end
    return true
 end
 
--- Rows of the image at `image`, those that are in use, to their phases (inward), or back.
-local function move_rows(routine, phases, image, inward)
-   local size, width, height, high, wide = g.size, g.width, g.height, g.high, g.wide
-   local dh, dw, phase_rows, phase_columns = g.dh, g.dw, g.phase_rows, g.phase_columns
-   for b = 0, phase_columns - 1 do
-      local first = (b - g.pw) % dw -- the first pixel of this phase
-      local n, at = floor((width - 1 - first) / dw) + 1, floor((first + g.pw) / dw)
-      if n > 0 then
-         for plane = 0, g.planes - 1 do
-            local of_plane, source = phases + plane * g.plane * size, image + (plane * height * width + first) * size
-            for y = 0, height - 1 do
-               local row = floor((y + g.ph) / dh)
-               local a = y + g.ph - row * dh
-               if a < phase_rows then
-                  local target = of_plane + (((a * phase_columns + b) * high + row) * wide + at) * size
-                  local pixels = source + y * width * size
-                  if dw == 1 then
-                     if inward then copy(target, pixels, n * size) else copy(pixels, target, n * size) end
-                  elseif inward then
-                     blas.copy(routine, n, pixels, dw, target, 1)
-                  else
-                     blas.copy(routine, n, target, 1, pixels, dw)
-                  end
-               end
-            end
-         end
-      end
+-- Where each row of a plane goes (its first pixel, with steps of 1 from column to column), or each pixel: elements from the start of
+-- a laid-out plane, -1 for what no window sees. Kept while the geometry stays.
+local layout = { places = ffi.new('int32_t[?]', 1), room = 1 }
+
+local function is_known()
+   local l = layout
+   return l.time == g.time and l.height == g.height and l.width == g.width and l.phase_frames == g.phase_frames
+      and l.phase_rows == g.phase_rows and l.phase_columns == g.phase_columns and l.dt == g.dt and l.dh == g.dh and l.dw == g.dw
+      and l.pt == g.pt and l.ph == g.ph and l.pw == g.pw
+end
+
+local FIELDS = { 'time', 'height', 'width', 'phase_frames', 'phase_rows', 'phase_columns', 'dt', 'dh', 'dw', 'pt', 'ph', 'pw' }
+
+local function find_layout()
+   if is_known() then return end
+   local time, height, width = g.time, g.height, g.dw == 1 and 1 or g.width
+   local dt, dh, dw, pt, ph, pw = g.dt, g.dh, g.dw, g.pt, g.ph, g.pw
+   local phase_frames, phase_rows, phase_columns = g.phase_frames, g.phase_rows, g.phase_columns
+   local high, wide = g.high, g.wide
+   local phase, units = g.deep * high * wide, time * height * width
+   if layout.room < units then layout.places, layout.room = ffi.new('int32_t[?]', units), units end
+   layout.units = units
+   local places, x, y, z = layout.places, 0, 0, 0
+   for k = 0, units - 1 do
+      local frame, row, column = floor((z + pt) / dt), floor((y + ph) / dh), floor((x + pw) / dw)
+      local a, b, c = z + pt - frame * dt, y + ph - row * dh, x + pw - column * dw
+      places[k] = a < phase_frames and b < phase_rows and c < phase_columns
+         and ((a * phase_rows + b) * phase_columns + c) * phase + (frame * high + row) * wide + column or -1
+      x = x + 1
+      if x == width then x, y = 0, y + 1 end
+      if y == height then y, z = 0, z + 1 end
+   end
+   for _, field in ipairs(FIELDS) do layout[field] = g[field] end
+end
+
+-- n planes between `image`, as they lie, and `phases`, laid out. LuaJIT enters a loop anew each time: all planes are one loop.
+local function rows_inward(phases, image, n, units, places, plane, bytes, size)
+   local k, base = 0, phases
+   for _ = 1, n * units do
+      local place = places[k]
+      if place >= 0 then copy(base + place * size, image, bytes) end
+      image, k = image + bytes, k + 1
+      if k == units then k, base = 0, base + plane end
    end
 end
 
+local function rows_outward(phases, image, n, units, places, plane, bytes, size)
+   local k, base = 0, phases
+   for _ = 1, n * units do
+      local place = places[k]
+      if place >= 0 then copy(image, base + place * size, bytes) end
+      image, k = image + bytes, k + 1
+      if k == units then k, base = 0, base + plane end
+   end
+end
+
+-- The same of pixels, as whole numbers of their size (LuaJIT takes some NaNs for something else).
+local PIXELS = [[
+   return function(phases, image, n, units, places, plane)
+      local k, base = 0, 0
+      for i = 0, n * units - 1 do
+         local place = places[k]
+         if place >= 0 then MOVE end
+         k = k + 1
+         if k == units then k, base = 0, base + plane end
+      end
+   end
+]]
+local inward, outward, pointers = {}, {}, { [4] = ffi.typeof('int32_t *'), [8] = ffi.typeof('int64_t *') }
+local function make(size) -- traces of their own for each size
+   if inward[size] then return end
+   inward[size] = compiled.from_text(PIXELS:gsub('MOVE', 'phases[base + place] = image[i]'), 'nn.few.windows')()
+   outward[size] = compiled.from_text(PIXELS:gsub('MOVE', 'image[i] = phases[base + place]'), 'nn.few.windows')()
+end
+compiled.on_first_use(function()
+   for size in pairs(pointers) do make(size) end
+end)
+
+-- The n images at p, those pixels that are in use, to their phases (is_inward), or back.
+local function move(phases, p, n, is_inward)
+   find_layout()
+   local size, units, places = g.size, layout.units, layout.places
+   if g.dw == 1 then
+      return (is_inward and rows_inward or rows_outward)(phases, p, n * g.planes, units, places, g.plane * size, g.width * size, size)
+   end
+   make(size)
+   local pointer = pointers[size]
+   return (is_inward and inward or outward)[size](cast(pointer, phases), cast(pointer, p), n * g.planes, units, places, g.plane)
+end
+
 -- n images at p, laid out: where they lie.
-local function laid_out(routine, p, n)
+local function laid_out(p, n)
    if g.in_place then return p end
-   local bytes = g.image * g.size
-   local phases = room('phases', n * bytes)
-   fill(phases, n * bytes)
-   for i = 0, n - 1 do move_rows(routine, phases + i * bytes, p + i * g.planes * g.height * g.width * g.size, true) end
+   local bytes = n * g.image * g.size
+   local phases = room('phases', bytes)
+   fill(phases, bytes)
+   move(phases, p, n, true)
    return phases
 end
 
 -- What the windows of n images at p see: g.length rows of n * g.run numbers, those of one image after those of another.
-function windows.unfold(routine, p, n)
+function windows.unfold(p, n)
    local bytes, count, plane = g.run * g.size, g.taps, g.plane * g.size
-   local phases, columns = laid_out(routine, p, n), room('columns', n * g.length * bytes)
-   local row = n * bytes
+   local columns = room('columns', n * g.length * bytes)
+   local from, row, k = laid_out(p, n), n * bytes, 0
    for i = 0, n - 1 do
-      local to, from = columns + i * bytes, phases + i * g.image * g.size
-      for _ = 1, g.planes do
-         for k = 0, count - 1 do
-            copy(to, from + taps[k], bytes)
-            to = to + row
-         end
-         from = from + plane
+      local to = columns + i * bytes
+      for _ = 1, g.length do
+         copy(to, from + taps[k], bytes)
+         to, k = to + row, k + 1
+         if k == count then k, from = 0, from + plane end
       end
    end
    return columns
@@ -111,27 +185,25 @@ end
 
 -- The sums of such rows in each pixel: the n images at p become them, plus in each plane its number of `start`, if given.
 function windows.fold(routine, columns, p, n, start)
-   local size, run, count, plane, image = g.size, g.run, g.taps, g.plane * g.size, g.image * g.size
-   local pixels = g.height * g.width
+   local size, run, count, plane = g.size, g.run, g.taps, g.plane * g.size
    local bytes, row = run * size, n * run * size
-   local partial = g.phase_rows < g.dh or g.phase_columns < g.dw
+   local partial = g.phase_frames < g.dt or g.phase_rows < g.dh or g.phase_columns < g.dw
    local phases = p
-   if partial or g.in_place then windows.begin(p, n * g.planes, pixels, start, g.planes) end
+   if partial or g.in_place then windows.begin(p, n * g.planes, g.pixels, start, g.planes) end
    if not g.in_place then
-      phases = room('phases', n * image)
+      phases = room('phases', n * g.image * size)
       windows.begin(phases, n * g.planes, g.plane, start, g.planes)
    end
+   local to, k = phases, 0
    for i = 0, n - 1 do
-      local from, to = columns + i * bytes, phases + i * image
-      for _ = 1, g.planes do
-         for k = 0, count - 1 do
-            blas.add(routine, run, from, to + taps[k])
-            from = from + row
-         end
-         to = to + plane
+      local from = columns + i * bytes
+      for _ = 1, g.length do
+         blas.add(routine, run, from, to + taps[k])
+         from, k = from + row, k + 1
+         if k == count then k, to = 0, to + plane end
       end
-      if not g.in_place then move_rows(routine, phases + i * image, p + i * g.planes * pixels * size, false) end
    end
+   if not g.in_place then move(phases, p, n, false) end
 end
 
 -- count rows of n numbers at p: each its number of `start`, of which there are `several` in turn, or zero.
@@ -150,46 +222,55 @@ function windows.begin(p, count, n, start, several)
    end
 end
 
--- n images of results at p, each `planes` x rows x columns, as g.run numbers for each plane, zero between the rows; those of
--- one image after those of another.
-function windows.spread(p, planes, n)
-   local bytes, whole, row, wide = g.run * g.size, g.rows * g.columns * g.size, g.columns * g.size, g.wide * g.size
-   if n == 1 and g.wide == g.columns then return p end
-   local spread = room('spread', planes * n * bytes)
-   if g.wide ~= g.columns then fill(spread, planes * n * bytes) end
-   for i = 0, n - 1 do
-      for plane = 0, planes - 1 do
-         local from, to = p + (i * planes + plane) * whole, spread + (plane * n + i) * bytes
-         if g.wide == g.columns then
-            copy(to, from, whole)
-         else
-            for _ = 1, g.rows do
-               copy(to, from, row)
-               from, to = from + row, to + wide
-            end
-         end
+-- Rows of windows between results, where they lie one after the other, and `spread`, where so many bytes of `gap` lie between rows of a
+-- frame and `gap_of_frame` more between frames; all of n planes, one loop as above.
+local function spread_rows(spread, results, n, row, wide, frames, rows, gap_of_frame, behind)
+   local r, f = 0, 0
+   for _ = 1, n * frames * rows do
+      copy(spread, results, row)
+      spread, results, r = spread + wide, results + row, r + 1
+      if r == rows then
+         spread, r, f = spread + gap_of_frame, 0, f + 1
+         if f == frames then spread, f = spread + behind, 0 end
       end
    end
+end
+
+local function gather_rows(spread, results, n, row, wide, frames, rows, gap_of_frame, behind)
+   local r, f = 0, 0
+   for _ = 1, n * frames * rows do
+      copy(results, spread, row)
+      spread, results, r = spread + wide, results + row, r + 1
+      if r == rows then
+         spread, r, f = spread + gap_of_frame, 0, f + 1
+         if f == frames then spread, f = spread + behind, 0 end
+      end
+   end
+end
+
+-- Calls one of them for n images of `planes` planes.
+local function move_results(f, spread, p, planes, n)
+   local size = g.size
+   local row, wide, bytes = g.columns * size, g.wide * size, g.run * size
+   local frames, rows, gap_of_frame = g.frames, g.rows, (g.high - g.rows) * wide
+   if g.gapless then row, wide, frames, rows, gap_of_frame = bytes, bytes, 1, 1, 0 end
+   local behind = n * bytes - frames * (rows * wide + gap_of_frame) -- to the next plane
+   for i = 0, n - 1 do f(spread + i * bytes, p + i * planes * g.windows * size, planes, row, wide, frames, rows, gap_of_frame, behind) end
+end
+
+-- n images of results at p, each `planes` x frames x rows x columns, as g.run numbers for each plane, zero between the rows; those of
+-- one image after those of another.
+function windows.spread(p, planes, n)
+   if n == 1 and g.gapless then return p end
+   local bytes = planes * n * g.run * g.size
+   local spread = room('spread', bytes)
+   if not g.gapless then fill(spread, bytes) end
+   move_results(spread_rows, spread, p, planes, n)
    return spread
 end
 
 -- The other way round: n images of results at p from such rows.
-function windows.gather(spread, p, planes, n)
-   local bytes, whole, row, wide = g.run * g.size, g.rows * g.columns * g.size, g.columns * g.size, g.wide * g.size
-   for i = 0, n - 1 do
-      for plane = 0, planes - 1 do
-         local to, from = p + (i * planes + plane) * whole, spread + (plane * n + i) * bytes
-         if g.wide == g.columns then
-            copy(to, from, whole)
-         else
-            for _ = 1, g.rows do
-               copy(to, from, row)
-               from, to = from + wide, to + row
-            end
-         end
-      end
-   end
-end
+function windows.gather(spread, p, planes, n) move_results(gather_rows, spread, p, planes, n) end
 
 local LEAST = 256 -- numbers of a row: products of fewer are slow
 

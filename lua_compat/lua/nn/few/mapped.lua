@@ -1,0 +1,138 @@
+-- Convolutions by a table of connections and sums over windows, of small images, computed here, as nn/few.lua says: as plain ones
+-- (nn/few/convolution.lua) whose weights are zero where nothing is connected.
+local ffi = require 'ffi'
+local memory = require 'torch.memory'
+local few = require 'torch.few'
+local blas = require 'torch.blas'
+local kernels = require 'torch.kernels'
+local rooms = require 'nn.few.rooms'
+require 'nn.few.convolution'
+
+local plain, bytes_at, in_lua = rooms.plain, rooms.bytes_at, kernels.in_lua
+
+local MOST = 2 ^ 14 -- numbers of all weights, those that are zero, too
+
+local MOST_CONNECTIONS = 2 ^ 10
+local places = ffi.new('int32_t[?]', MOST_CONNECTIONS) -- of each connection: the weight that it is
+
+-- Fills them, of a table in one piece; how many inputs are connected; nil where it is for Python. transposed: inputs come first
+local function read(T, table, outputs, transposed)
+   if table.nd ~= 2 or table[3] ~= 2 or table[1] > MOST_CONNECTIONS or not table.T.real or not rooms.plain(table, table.T) then return nil end
+   local get, p, inputs = table.T.get, table.S.p + table.off, 1
+   for k = 0, table[1] - 1 do
+      local from, to = get(p, 2 * k), get(p, 2 * k + 1)
+      if not (from >= 1 and from % 1 == 0 and from <= MOST and to >= 1 and to <= outputs and to % 1 == 0) then return nil end
+      if from > inputs then inputs = from end
+   end
+   for k = 0, table[1] - 1 do
+      local from, to = get(p, 2 * k) - 1, get(p, 2 * k + 1) - 1
+      places[k] = transposed and from * outputs + to or to * inputs + from
+   end
+   return inputs
+end
+
+-- The weight of a plain convolution: zero.
+local function dense_weight(T, first, second, kh, kw)
+   local dense = memory.temporary(T)
+   memory.resize(dense, 4, { first, second, kh, kw })
+   ffi.fill(bytes_at(dense), first * second * kh * kw * T.size)
+   return dense
+end
+
+-- Whether x has so many planes and weights are for LuaJIT.
+local function are_for_lua(x, inputs, weight, bias)
+   return few.LIMIT > 0 and inputs and (x.nd == 3 or x.nd == 4) and x[2 * x.nd - 5] == inputs and weight.T.real and plain(weight, weight.T)
+      and bias.nd == 1 and inputs * bias[1] * weight[3] * weight[5] <= MOST
+end
+
+-- Calls f(dense, n, bytes) for the weight of a plain convolution, n connections of so many bytes; nil where it is for Python.
+local function densified(x, weight, bias, table, full, is_filled)
+   if weight.nd ~= 3 or bias.nd ~= 1 or weight[1] ~= table[1] then return nil end
+   local T, outputs = weight.T, bias[1]
+   local inputs = read(T, table, outputs, full)
+   if not are_for_lua(x, inputs, weight, bias) then return nil end
+   local routine = blas.of_rows(T)
+   if not routine then return nil end
+   local dense = dense_weight(T, full and inputs or outputs, full and outputs or inputs, weight[3], weight[5])
+   if is_filled then
+      local taps = weight[3] * weight[5]
+      local to, from, bytes = bytes_at(dense), bytes_at(weight), taps * T.size
+      for k = 0, weight[1] - 1 do blas.add(routine, taps, from + k * bytes, to + places[k] * bytes) end
+   end
+   return dense, routine
+end
+
+local function kind(full) return full and 'transposed' or 'plain' end
+
+function in_lua.mapped_convolution(out, x, weight, bias, table, dw, dh, full)
+   local dense = densified(x, weight, bias, table, full, true)
+   return dense and in_lua.convolution(out, x, dense, bias, kind(full), dw, dh, 0, 0) or false
+end
+
+function in_lua.mapped_convolution_grad_input(grad, x, grad_output, weight, bias, table, dw, dh, full)
+   local dense = densified(x, weight, bias, table, full, true)
+   return dense and in_lua.convolution_grad_input(grad, x, grad_output, dense, bias, kind(full), dw, dh, 0, 0) or false
+end
+
+function in_lua.mapped_convolution_grad_parameters(grad_weight, grad_bias, x, grad_output, weight, bias, table, dw, dh, full, scale)
+   local dense, routine = densified(x, weight, bias, table, full)
+   if not dense or not memory.same_size(weight, grad_weight) or not plain(grad_weight, weight.T) then return false end
+   if not in_lua.convolution_grad_parameters(dense, grad_bias, x, grad_output, dense, bias, scale, kind(full), dw, dh, 0, 0) then
+      return false
+   end
+   local taps = weight[3] * weight[5]
+   local to, from, bytes = bytes_at(grad_weight), bytes_at(dense), taps * weight.T.size
+   for k = 0, weight[1] - 1 do blas.add(routine, taps, from + places[k] * bytes, to + k * bytes) end
+   return true
+end
+
+-- Sums over windows: every plane is connected with itself, by one number.
+local MOST_PLANES = 16
+
+-- A parameter as one number for each plane: in files of old versions it has three dimensions, of which the first elements count.
+local function by_plane(t, planes)
+   if t.nd == 1 then return t end
+   return { planes, 1, 0, 0, T = t.T, tag = t.tag, S = t.S, off = t.off, nd = 1 }
+end
+
+local function is_parameter(t, T, planes) return plain(t, T) and t[1] == planes end
+
+local function diagonal(x, weight, bias, kw, kh, is_filled)
+   local T, planes = weight.T, weight[1]
+   if few.LIMIT == 0 or planes > MOST_PLANES or not is_parameter(weight, T, planes) or not is_parameter(bias, T, planes) then return nil end
+   if not (kw >= 1 and kw % 1 == 0 and kh >= 1 and kh % 1 == 0) or planes * planes * kh * kw > MOST then return nil end
+   if x.nd ~= 3 and x.nd ~= 4 or x[2 * x.nd - 5] ~= planes or x.T ~= T or not T.real then return nil end
+   local routine, taps = blas.of_rows(T), kh * kw
+   if not routine then return nil end
+   local dense = dense_weight(T, planes, planes, kh, kw)
+   if is_filled then
+      local p, q, get = dense.S.p + dense.off, weight.S.p + weight.off, T.get
+      for plane = 0, planes - 1 do
+         local first, value = plane * (planes + 1) * taps, get(q, plane)
+         for k = first, first + taps - 1 do p[k] = value end
+      end
+   end
+   return dense, by_plane(bias, planes), routine
+end
+
+function in_lua.spatial_subsampling(out, x, weight, bias, kw, kh, dw, dh)
+   local dense, biases = diagonal(x, weight, bias, kw, kh, true)
+   return dense and in_lua.convolution(out, x, dense, biases, 'plain', dw, dh, 0, 0) or false
+end
+
+function in_lua.spatial_subsampling_grad_input(grad, x, grad_output, weight, bias, kw, kh, dw, dh)
+   local dense, biases = diagonal(x, weight, bias, kw, kh, true)
+   return dense and in_lua.convolution_grad_input(grad, x, grad_output, dense, biases, 'plain', dw, dh, 0, 0) or false
+end
+
+function in_lua.spatial_subsampling_grad_parameters(grad_weight, grad_bias, x, grad_output, weight, bias, scale, kw, kh, dw, dh)
+   local dense, biases, routine = diagonal(x, weight, bias, kw, kh)
+   if not dense then return false end
+   local T, planes, taps = weight.T, weight[1], kh * kw
+   if not is_parameter(grad_weight, T, planes) or not is_parameter(grad_bias, T, planes) then return false end
+   if not in_lua.convolution_grad_parameters(dense, by_plane(grad_bias, planes), x, grad_output, dense, biases, scale, 'plain', dw, dh, 0, 0) then
+      return false
+   end
+   blas.add_sums(routine, bytes_at(grad_weight), 1, bytes_at(dense), planes, (planes + 1) * taps, taps, 1, rooms.ones(T, taps))
+   return true
+end
