@@ -1,6 +1,6 @@
 """Measures single calls of torch and nn on small tensors in Lua, also under real Torch7.
 
-    python benchmarks/lua_calls.py [--torch7 COMMAND] [--rounds 9]
+    python -m benchmarks.lua_calls [--torch7 COMMAND] [--rounds 9]
 
 COMMAND runs a Lua script under real Torch7 ('th', or 'luajit' with its paths set). Each call runs in a loop
 of its own on one thread. The two programs take turns; the output shows the medians over the rounds, in
@@ -9,7 +9,7 @@ microseconds of processor time (the collector's included), and the ratio of the 
 
 import math
 
-from lua_in_turns import medians, options
+from benchmarks.lua_in_turns import medians, options
 
 SCRIPT = """
 require 'torch'

@@ -42,5 +42,5 @@ def medians(source: str, torch7: str | None, rounds: int) -> dict[str, dict[str,
 
 def _run(command: list[str], script: Path) -> dict[str, float]:
     output = subprocess.run([*command, str(script)], capture_output=True, text=True, check=True).stdout
-    rows = (line.split("\t") for line in output.splitlines() if "\t" in line)
+    rows = (line.rstrip("\t").split("\t") for line in output.splitlines() if "\t" in line)  # trepl adds one
     return {name: float(cost) for name, cost in rows}

@@ -1,12 +1,12 @@
 """Measures what tensors cost in Lua: element access, apply, small operations, also under real Torch7.
 
-    python benchmarks/lua_tensor.py [--torch7 COMMAND] [--rounds 9]
+    python -m benchmarks.lua_tensor [--torch7 COMMAND] [--rounds 9]
 
 COMMAND runs a Lua script under real Torch7 ('th', or 'luajit' with its paths set). The two take turns; the
 output shows the medians over the rounds, in nanoseconds, and the ratio of the medians.
 """
 
-from lua_in_turns import medians, options
+from benchmarks.lua_in_turns import medians, options
 
 SCRIPT = """
 require 'torch'

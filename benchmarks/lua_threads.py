@@ -1,12 +1,12 @@
 """Measures what the Lua package threads costs: empty jobs, threads, handing over a batch of images.
 
-    python benchmarks/lua_threads.py [--torch7 COMMAND] [--rounds 5]
+    python -m benchmarks.lua_threads [--torch7 COMMAND] [--rounds 5]
 
 COMMAND runs a Lua script under real Torch7 with its package threads. The two take turns; the output shows the
 medians over the rounds, in microseconds.
 """
 
-from lua_in_turns import medians, options
+from benchmarks.lua_in_turns import medians, options
 
 SCRIPT = """
 require 'torch'

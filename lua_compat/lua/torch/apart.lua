@@ -21,7 +21,7 @@ local function share(S, other)
    if not (S and other) or not (S.parent or other.parent or S.fixed and other.fixed) then return false end
    if not (S.p and other.p) then return false end
    local first, first_of_other = address_of(S.p), address_of(other.p)
-   return first < first_of_other + other.capacity * other.T.size and first_of_other < first + S.capacity * S.T.size
+   return first < first_of_other + memory.capacity(other) * other.T.size and first_of_other < first + memory.capacity(S) * S.T.size
 end
 
 -- The addresses of a tensor's first element and behind its last.

@@ -24,16 +24,20 @@ local function list_of(class)
    return { class = class, n = 0, pointers = {}, holders = setmetatable({}, { __mode = 'v' }), free = {}, nfree = 0, searched = 0 }
 end
 
-local lists = {} -- by the type's code, then by the multiples of STEP that are asked for
+-- The lists by the type's code, then by the multiples of STEP that are asked for; false until one is wanted.
+local lists = {}
 for code = 1, types.count do
-   local list
    lists[code] = {}
-   for steps = LARGEST / STEP, 1, -1 do
-      local multiple = 1
-      while steps > 2 * STEPS_PER_OCTAVE * multiple do multiple = 2 * multiple end
-      if steps % multiple == 0 then list = list_of(steps * STEP) end
-      lists[code][steps] = list
-   end
+   for steps = 1, LARGEST / STEP do lists[code][steps] = false end
+end
+
+local function make_list(code, steps)
+   local multiple = 1
+   while ceil(steps / multiple) > 2 * STEPS_PER_OCTAVE do multiple = 2 * multiple end
+   local largest = ceil(steps / multiple) * multiple -- of the class
+   lists[code][largest] = lists[code][largest] or list_of(largest * STEP)
+   lists[code][steps] = lists[code][largest]
+   return lists[code][steps]
 end
 local slab_memory, slab_used = nil, SLAB -- the current one
 
@@ -69,7 +73,8 @@ end
 
 -- A block for n elements of type T: its list and its number there.
 local function find(T, n)
-   local list = lists[T.code][ceil(n * T.size / STEP)]
+   local steps = ceil(n * T.size / STEP)
+   local list = lists[T.code][steps] or make_list(T.code, steps)
    if list.nfree == 0 and list.searched ~= cycle() then search(list) end
    local last = list.nfree
    if last == 0 then return list, cut(T, list) end
@@ -84,25 +89,27 @@ blocks.address_of = address_of
 function blocks.storage(T, n)
    local list, number = find(T, n)
    local p = list.pointers[number]
-   local S = { T = T, tag = T.storage_tag, n = n, capacity = list.class / T.size, base = 0, p = p,
-      h = list.handles and list.handles[address_of(p)], blocks = list }
+   local S = { [0] = list.handles and list.handles[address_of(p)] or false, T = T, n = n, p = p, blocks = list }
    list.holders[number] = S
    return S
 end
 
--- Gives a storage a block for n elements, which fit: S.blocks, S.h. Returns its pointer and the elements it has room for.
+-- The elements that a storage has room for.
+function blocks.capacity(S) return S.capacity or S.blocks.class / S.T.size end
+
+-- Gives a storage a block for n elements, which fit: S.blocks, S[0]. Returns its pointer and the elements it has room for.
 function blocks.give(S, n)
    local list, number = find(S.T, n)
    local p = list.pointers[number]
    list.holders[number] = S
-   S.blocks, S.h = list, list.handles and list.handles[address_of(p)]
+   S.blocks, S[0] = list, list.handles and list.handles[address_of(p)] or false
    return p, list.class / S.T.size
 end
 
 -- The handle of a block as a storage.
 function blocks.handle(S)
    local list, address = S.blocks, address_of(S.p)
-   local h = python.slab_storage(address, S.T.code, S.capacity)
+   local h = python.slab_storage(address, S.T.code, list.class / S.T.size)
    list.handles = list.handles or {}
    list.handles[address] = h
    return h
@@ -121,7 +128,7 @@ end
 function blocks.release_spares()
    for code = 1, types.count do
       for _, list in pairs(lists[code]) do
-         for number = 1, list.handles and list.n or 0 do
+         for number = 1, list and list.handles and list.n or 0 do
             local address = address_of(list.pointers[number])
             if not list.holders[number] and list.handles[address] then
                collection.note_dead(list.handles[address])

@@ -30,7 +30,7 @@ typedef struct TH%sTensor {
 local element = { Byte = 'unsigned char', Char = 'char', Short = 'short', Int = 'int', Long = 'long', Half = 'THHalf',
    Float = 'float', Double = 'double' }
 
--- A record's structure is in its field c: the objects that keep its memory, and pointers to fill in.
+-- A storage's structure is in its record's field c, a tensor's in that of what stands for it outside: the objects that keep its memory, and pointers to fill in.
 
 local function fill_storage(S)
    local c = S.c.structure
@@ -48,22 +48,24 @@ local function storage_structure(S)
 end
 
 local function fill_tensor(r)
-   local c, nd = r.c.structure, r.nd
-   if nd > r.c.room then
-      r.c.room, r.c.sizes, r.c.strides = nd, ffi.new('long[?]', nd), ffi.new('long[?]', nd)
+   local kept, nd = r[0].c, r.nd
+   if nd > kept.room then
+      kept.room, kept.sizes, kept.strides = nd, ffi.new('long[?]', nd), ffi.new('long[?]', nd)
    end
-   for d = 1, nd do r.c.sizes[d - 1], r.c.strides[d - 1] = r[2 * d - 1], r[2 * d] end
-   c.size, c.stride, c.nDimension = r.c.sizes, r.c.strides, nd
+   for d = 1, nd do kept.sizes[d - 1], kept.strides[d - 1] = r[2 * d - 1], r[2 * d] end
+   local c = kept.structure
+   c.size, c.stride, c.nDimension = kept.sizes, kept.strides, nd
    c.storage, c.storageOffset = r.S and storage_structure(r.S) or nil, r.off
 end
 
 local function tensor_structure(r)
-   if not r.c then
-      r.c = { structure = ffi.new(r.T.c_tensor), room = 0 }
-      r.c.structure.refcount, r.c.structure.flag = 1, 1
+   local outside = memory.outside(r)
+   if not outside.c then
+      outside.c = { structure = ffi.new(r.T.c_tensor), room = 0 }
+      outside.c.structure.refcount, outside.c.structure.flag = 1, 1
       fill_tensor(r)
    end
-   return r.c.structure
+   return outside.c.structure
 end
 
 memory.on_change(fill_tensor, fill_storage)

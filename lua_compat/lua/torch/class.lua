@@ -88,11 +88,19 @@ local function class_newindex(self, key, value)
    end
 end
 
+-- The metatable that an operator goes by. A class shows its own, and LuaJIT compiles that; the debug library it leaves.
+local function metatable_of_either(a, b)
+   local mt = getmetatable(a)
+   if mt == nil then mt = getmetatable(b) end
+   if mt ~= nil and name_of_metatable[mt] then return mt end
+   return raw_metatable(a) or raw_metatable(b)
+end
+
 -- An operator looks for the method __NAME__; without one it raises an error, or returns missing(...).
 local function operator(name, missing)
    local method_name = '__' .. name .. '__'
    return function(a, b, ...)
-      local mt = raw_metatable(a) or raw_metatable(b)
+      local mt = metatable_of_either(a, b)
       local method = mt[method_name]
       if type(method) == 'function' then return method(a, b, ...) end
       if method == nil then return missing(a, b) end
@@ -112,7 +120,7 @@ end
 -- A method may tell obj() from obj(nil).
 local call_missing = no_unary 'call'
 local function call(object, ...)
-   local method = raw_metatable(object).__call__
+   local method = metatable_of_either(object).__call__
    if method == nil then return call_missing(object) end
    return method(object, ...)
 end

@@ -10,6 +10,21 @@ local setmetatable = setmetatable
 
 local collection = {}
 
+-- Lua's own collector, after whose cycles a dead tensor's memory is used again. It begins one when there is `pause` percent of
+-- what the last has left: as Lua's own twice as much, and at least 3 MB more, because a cycle goes through all of it.
+local collectgarbage = collectgarbage
+local LEAST_GARBAGE = 3 * 2 ^ 10 -- KB
+local MOST_PAUSE = 350
+local pause = MOST_PAUSE
+collectgarbage('setpause', pause)
+collectgarbage('setstepmul', 400)
+
+local function set_pause()
+   local left = collectgarbage('count') * 100 / pause -- about
+   pause = 100 + math.max(100, math.min(math.floor(100 * LEAST_GARBAGE / left), MOST_PAUSE - 100))
+   collectgarbage('setpause', pause)
+end
+
 -- Cycles: a table that nothing refers to is found dead in the next one, as everything else is then.
 local last_made, cycles = setmetatable({}, { __mode = 'v' }), 0
 
@@ -18,6 +33,7 @@ local function cycle()
    if last_made[1] == nil then
       last_made[1] = {}
       cycles = cycles + 1
+      set_pause()
    end
    return cycles
 end
@@ -33,8 +49,9 @@ local function note_dead(handle)
 end
 collection.note_dead = note_dead
 
--- Records that stand for something outside Lua have a slot: r.slot. By slots: the records (false: the slot is free), what
--- goes with them: their handles in Python, the bytes of their memory, and the address of memory that Python gave as a piece.
+-- Tables that stand for something outside Lua, of which [0] is the handle in Python or false, have a slot: r.slot. By slots: the
+-- tables (false: the slot is free), what goes with them: their handles, the bytes of their memory, and the address of memory
+-- that Python gave as a piece.
 local holders = setmetatable({}, { __mode = 'v' })
 local handles, bytes, pieces, slots = {}, {}, {}, 0
 local free, nfree = {}, 0
@@ -60,7 +77,7 @@ local function search()
    end
 end
 
--- Has a record's handle, or none (nil), released when the record is gone, together with so many bytes of memory; they are a
+-- Has such a table's handle, or none, released when the table is gone, together with so many bytes of memory; they are a
 -- piece that lies at an address, or Python's own (nil).
 function collection.watch(r, handle, of_memory, address)
    local slot = r.slot
@@ -77,11 +94,11 @@ function collection.watch(r, handle, of_memory, address)
    handles[slot], bytes[slot], pieces[slot] = handle or false, of_memory, address or false
 end
 
--- Drops a record's handle, which no longer shows what the record says.
+-- Drops such a table's handle, which no longer shows what it should.
 function collection.drop(r)
-   local h = r.h
+   local h = r[0]
    if h then
-      r.h = nil
+      r[0] = false
       if r.slot then handles[r.slot] = false end
       note_dead(h)
    end
@@ -125,11 +142,6 @@ collection.release_many = release_many
 local COLLECT_AT = 96 * 2 ^ 20
 local RECORD_BYTES = 1024
 local since_collection, in_use, limit = 0, 0, COLLECT_AT
-
--- Lua's own collector: a dead tensor's memory is used again only after a cycle.
-local collectgarbage = collectgarbage
-collectgarbage('setpause', 200)
-collectgarbage('setstepmul', 400)
 
 local function collect()
    collectgarbage()

@@ -87,8 +87,7 @@ define('eye', { 'R m m=0', function(r, n, m)
    if m <= 0 then m = n end
    resize(r, 2, { n, m })
    pointwise.fill(r, 0)
-   local ones = memory.copy_view(r) -- the diagonal
-   ones.temporary = true
+   local ones = memory.temporary_view(r) -- the diagonal
    ones[1], ones[2], ones.nd = math.min(n, m), r[2] + r[4], 1
    pointwise.fill(ones, 1)
 end })
@@ -208,8 +207,7 @@ local function concatenate(r, list, d)
    local first = 0
    for _, t in ipairs(filled) do
       local size = d <= t.nd and t[2 * d - 1] or 1
-      local part = memory.copy_view(r)
-      part.temporary = true
+      local part = memory.temporary_view(r)
       part.off = r.off + first * r[2 * d]
       part[2 * d - 1] = size
       pointwise.copy(part, t)

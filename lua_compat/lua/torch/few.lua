@@ -9,7 +9,7 @@ local types = require 'torch.types'
 local vectors = require 'torch.vectors'
 
 local count, is_contiguous, same_size = memory.count, memory.is_contiguous, memory.same_size
-local may_overlap = apart.may_overlap
+local may_overlap, first_element = apart.may_overlap, memory.first_element
 
 local few = {}
 
@@ -115,10 +115,10 @@ local function in_rows(n)
 end
 
 local LOOPS = [[
-   local in_rows, room, gather, scatter, few, plan_all, is_contiguous, turns, steps1, steps2, steps3, tobit, abs, sqrt, floor, ceil, exp, log, sin, cos,
+   local first_element, in_rows, room, gather, scatter, few, plan_all, is_contiguous, turns, steps1, steps2, steps3, tobit, abs, sqrt, floor, ceil, exp, log, sin, cos,
       tanh = ...
    return function(r, t, s, v, n, read_x, read_y, result)
-      local p, q, u = r.S.p + r.off, t.S.p + t.off, s.S.p + s.off
+      local p, q, u = first_element(r), first_element(t), first_element(s)
       if is_contiguous(r) and (t == r or is_contiguous(t)) and (s == t or is_contiguous(s)) then
          for i = 0, n - 1 do
             local a, b, c = i, i, i
@@ -163,7 +163,7 @@ local function loops(body)
    body = body:gsub('%f[%w]X%f[%W]', 'read_x(q, b)'):gsub('%f[%w]Y%f[%W]', 'read_y(u, c)')
    local parts = { BODY = body, READS = tostring(body:find('read_[xy]%(p') ~= nil),
       WRITES = tostring(body:find('%f[%w]p%f[%W]') ~= nil) }
-   return compiled.from_text(LOOPS:gsub('%u%u%u%u+', parts), 'torch.few')(in_rows, room, gather, scatter, few, plan_all, is_contiguous,
+   return compiled.from_text(LOOPS:gsub('%u%u%u%u+', parts), 'torch.few')(first_element, in_rows, room, gather, scatter, few, plan_all, is_contiguous,
       turns, steps1, steps2, steps3, bit.tobit, math.abs, math.sqrt, math.floor, math.ceil, math.exp, math.log, math.sin,
       math.cos, math.tanh)
 end

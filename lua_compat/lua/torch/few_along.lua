@@ -9,7 +9,7 @@ local few = require 'torch.few'
 local blas = require 'torch.blas'
 local compiled = require 'torch.compiled'
 
-local count, is_contiguous, is_apart = memory.count, memory.is_contiguous, apart.is_apart
+local count, is_contiguous, is_apart, first_element = memory.count, memory.is_contiguous, apart.is_apart, memory.first_element
 local copy, tonumber, reads_plainly = ffi.copy, tonumber, blas.reads_plainly
 
 local place = few.place
@@ -35,21 +35,17 @@ local function outer_and_inner(t, d)
    return count(t) / (inner * n), inner, n * inner, inner, 1
 end
 
--- Whether Lua computes what becomes r from t: of how few elements, and with memory apart.
-local function fits(r, t, most)
-   return t.T.real and few.LIMIT > 0 and count(t) <= most and is_apart(r, t)
-end
 
 -- r = the results over each row of t along d: `result` begins as START, BODY goes on with x at index k (from 0), and WRITE leaves
 -- it at p[to].
 local LOOPS = [[
-   local outer_and_inner, sqrt = ...
+   local outer_and_inner, first_element, sqrt = ...
    return function(r, l, t, d)
       local n = t[2 * d - 1]
       local outer, inner, t_outer, step, t_inner = outer_and_inner(t, d)
       local r_outers, r_inners, r_outer, _, r_inner = outer_and_inner(r, d)
       if not outer or r_outers ~= outer or r_inners ~= inner then return false end
-      local p, q, positions, get = r.S.p + r.off, t.S.p + t.off, l and l.S.p + l.off, t.T.get
+      local p, q, positions, get = first_element(r), first_element(t), l and first_element(l), t.T.get
       for o = 0, outer - 1 do
          for i = 0, inner - 1 do
             local from, to = o * t_outer + i * t_inner, o * r_outer + i * r_inner
@@ -68,14 +64,14 @@ local LOOPS = [[
 -- The same for elements that may be read as they are, four rows at a time: their sums do not wait for each other. start(x): the
 -- first result, of the first element; go_on(result, x); finish(result, n).
 local FOUR_ROWS = [[
-   local outer_and_inner, start, go_on, finish = ...
+   local outer_and_inner, first_element, start, go_on, finish = ...
    return function(r, t, d)
       local n = t[2 * d - 1]
       local outer, rows, t_outer, step, row = outer_and_inner(t, d)
       local r_outers, r_rows, r_outer, _, r_row = outer_and_inner(r, d)
       if not outer or r_outers ~= outer or r_rows ~= rows then return false end
       if rows == 1 then outer, rows, row, r_row = 1, outer, t_outer, r_outer end
-      local p, q = r.S.p + r.off, t.S.p + t.off
+      local p, q = first_element(r), first_element(t)
       for o = 0, outer - 1 do
          local from, to = o * t_outer, o * r_outer
          for _ = 1, rows - 3, 4 do
@@ -107,18 +103,16 @@ local FOUR_ROWS = [[
 local function find_places(r, l, t, d)
    local n = t[2 * d - 1]
    local outer, inner, t_outer, step, t_inner = outer_and_inner(t, d)
-   local p, q, positions, to = r.S.p + r.off, t.S.p + t.off, l.S.p + l.off, 0
+   local p, q, positions, to = first_element(r), first_element(t), first_element(l), 0
    for o = 0, outer - 1 do
       for i = 0, inner - 1 do
-         local at, extreme = o * t_outer + i * t_inner, p[to]
-         for k = 1, n do
-            if q[at] == extreme then
-               p[to], positions[to] = q[at], k
-               break
-            end
-            at = at + step
+         local at, extreme, k = o * t_outer + i * t_inner, p[to], 1
+         while k <= n - 3 do
+            if q[at] == extreme or q[at + step] == extreme or q[at + 2 * step] == extreme or q[at + 3 * step] == extreme then break end
+            at, k = at + 4 * step, k + 4
          end
-         to = to + 1
+         while k < n and q[at] ~= extreme do at, k = at + step, k + 1 end
+         p[to], positions[to], to = q[at], k, to + 1
       end
    end
    return true
@@ -126,11 +120,13 @@ end
 
 -- Functions(r, l, t, d) that do so; l is nil where there are no positions.
 local function loops(parts, start, go_on, finish)
-   local one_by_one = compiled.from_text(LOOPS:gsub('%f[%w]%u%u%u%u+%f[%W]', parts), 'torch.few')(outer_and_inner, math.sqrt)
-   local four_rows = compiled.from_text(FOUR_ROWS, 'torch.few')(outer_and_inner, start, go_on, finish)
+   local one_by_one = compiled.from_text(LOOPS:gsub('%f[%w]%u%u%u%u+%f[%W]', parts), 'torch.few')(outer_and_inner, first_element, math.sqrt)
+   local four_rows = compiled.from_text(FOUR_ROWS, 'torch.few')(outer_and_inner, first_element, start, go_on, finish)
    return function(r, l, t, d)
-      if fits(r, t, MOST_IN_ROWS) and reads_plainly(t, count(t) > MOST) then return four_rows(r, t, d) and (not l or find_places(r, l, t, d)) end
-      return fits(r, t, MOST) and one_by_one(r, l, t, d)
+      local elements = count(t)
+      if elements > MOST_IN_ROWS or not t.T.real or few.LIMIT == 0 or not is_apart(r, t) then return false end
+      if reads_plainly(t, elements > MOST) then return four_rows(r, t, d) and (not l or find_places(r, l, t, d)) end
+      return elements <= MOST and one_by_one(r, l, t, d)
    end
 end
 
@@ -164,7 +160,7 @@ end
 function along.out_of_range(index, size)
    local n = index.nd == 1 and index[1] or 0
    if n == 0 or n > few.LIMIT or index.T.host ~= types.Long then return nil end
-   local p, step = index.S.p + index.off, index[2]
+   local p, step = first_element(index), index[2]
    for k = 0, n - 1 do
       local at = tonumber(p[k * step])
       if not (at >= 1 and at <= size) then return true end
@@ -178,8 +174,8 @@ function along.select(r, t, d, index)
    local T, n = r.T, index[1]
    if not T.here or index.T.host ~= types.Long or n > few.LIMIT or not is_contiguous(r) then return false end
    if not is_apart(r, t, index) then return false end
-   local places, place_step = index.S.p + index.off, index[2]
-   local p, q = r.S.p + r.off, t.S.p + t.off
+   local places, place_step = first_element(index), index[2]
+   local p, q = first_element(r), first_element(t)
    local elements, last = count(r), t[2 * d - 1]
    if d == 1 and elements * T.size <= COPIED_AT_ONCE and is_contiguous(t) then
       local size = elements / n

@@ -86,9 +86,10 @@ end
 function MemoryStream:write(pointer, n)
    local last = self.at + n
    local S = self.S
-   if last + 1 > S.capacity then
+   local capacity = memory.capacity(S)
+   if last + 1 > capacity then
       -- what is written may be the storage's own memory, which moves
-      local inside, capacity = S.p and ffi.cast('char *', pointer) - ffi.cast('char *', S.p) or -1, S.capacity
+      local inside = S.p and ffi.cast('char *', pointer) - ffi.cast('char *', S.p) or -1
       memory.resize_storage(S, math.max(last + 1, 2 * capacity))
       if inside >= 0 and inside < capacity then pointer = S.p + inside end
    end
@@ -343,7 +344,7 @@ local function install(name, T, text_format)
          return owner
       end
       local S = records[target]
-      if S and S.tag == T.storage_tag then return S.n > 0 and read_elements(state, S.p, S.n) or 0 end
+      if memory.is_storage(S, T) then return S.n > 0 and read_elements(state, S.p, S.n) or 0 end
       errors.raise(('nothing, number, or %sStorage expected'):format(name))
    end
 
@@ -355,7 +356,7 @@ local function install(name, T, text_format)
          return
       end
       local S = records[source]
-      if S and S.tag == T.storage_tag then return S.n > 0 and write_elements(state, S.p, S.n) or 0 end
+      if memory.is_storage(S, T) then return S.n > 0 and write_elements(state, S.p, S.n) or 0 end
       errors.raise(('number, or %sStorage expected'):format(name))
    end
 end

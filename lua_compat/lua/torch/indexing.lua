@@ -11,7 +11,7 @@ local push_tensor, copy_view = memory.push_tensor, memory.copy_view
 local select_dimension = tensors.select_dimension
 local type, tonumber = type, tonumber
 
-local LONG_STORAGE = types.Long.storage_tag
+local is_storage, Long = memory.is_storage, types.Long
 
 -- The 0-based position that index i (from 1; negative: from the end) means in a dimension of `size`.
 local function position(i, size, what, where)
@@ -80,7 +80,7 @@ end
 local function install(T)
    local mt = T.tensor_metatable
    local get, set = T.get, T.set
-   local BYTE_TENSOR = types.beside(T, 'Byte').tensor_tag
+   local Byte = types.beside(T, 'Byte')
 
    function mt.__index(self, key)
       local kind = type(key)
@@ -101,7 +101,7 @@ local function install(T)
          if nd == 1 then return get(r.S.p, r.off + i * r[2]) end
          local v
          if nd == 2 then
-            v = { r[3], r[4], T = T, tag = r.tag, S = r.S, off = r.off + i * r[2], nd = 1 }
+            v = { [0] = false, r[3], r[4], T = T, S = r.S, off = r.off + i * r[2], nd = 1 }
          else
             v = copy_view(r)
             select_dimension(v, 1, i)
@@ -114,8 +114,8 @@ local function install(T)
       elseif kind == 'userdata' then
          local other = records[key]
          if other then
-            if other.tag == LONG_STORAGE then return get(r.S.p, storage_offset(r, other)) end
-            if other.tag == BYTE_TENSOR then
+            if is_storage(other, Long) then return get(r.S.p, storage_offset(r, other)) end
+            if other.nd and other.T == Byte then
                if T == types.Half then errors.raise('ByteTensor based indexing not yetsupported with half type') end
                return self:maskedSelect(key)
             end
@@ -127,7 +127,7 @@ local function install(T)
    -- The elements of v become value: a number or a tensor of any type.
    local function assign(v, value)
       local number = tonumber(value)
-      v.temporary = true
+      memory.make_temporary(v)
       if number then
          if T == types.Half then errors.raise('fill on torch.HalfTensor not yet supported') end
          pointwise.fill(v, T.cast(number))
@@ -178,10 +178,10 @@ local function install(T)
       elseif kind == 'userdata' then
          local other = records[key]
          if other then
-            if other.tag == LONG_STORAGE then
+            if is_storage(other, Long) then
                set(r.S.p, storage_offset(r, other), number_value(value))
                return
-            elseif other.tag == BYTE_TENSOR then
+            elseif other.nd and other.T == Byte then
                if T == types.Half then errors.raise('ByteTensor indexing not yet supported with half types') end
                if tonumber(value) then
                   self:maskedFill(key, tonumber(value))

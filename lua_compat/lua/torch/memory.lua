@@ -6,14 +6,20 @@
 --   S     the record of its storage, shared by all its views: when memory moves, S.p is the one place that changes
 --   off   offset of its first element, from 0
 --   nd    dimensions; size and stride of dimension d (from 1) are at [2*d-1] and [2*d]
---   h     the handle of the same view in Python, made when a kernel first wants it; dropped when the view changes
---   era   that of the storage when h was made
--- A storage's record: T, p (pointer to the first element), n (elements), capacity, h (handle in Python, made when one is
--- first wanted; nil without memory), base (elements before p[0] in Python's storage: not 0 for a storage that views
--- another), blocks (the list that its memory goes back to; nil for memory of PyTorch's), era (how often
--- it has got other memory that Python sees as another storage; nil: never), fixed (it cannot grow: it is a file's memory,
--- or, shared, that of another Lua state, too), ud (its userdata, made when a script asks for it).
--- Both may have c, the C structure that stands for them (torch/cdata.lua), and slot (torch/collection.lua).
+--   [0]   what stands for the same view elsewhere, made when that is first wanted: a table, or false while there is none:
+--     [0]   its handle in Python, or false; dropped when the view changes
+--     era   that of the storage when the handle was made
+--     c     its C structure (torch/cdata.lua)
+--     slot  of the handle (torch/collection.lua)
+--   or [0] is TEMPORARY: the record is one function's, without userdata; its handles are released with the next allocation.
+-- A storage's record: T, p (pointer to the first element), n (elements), [0] (handle in Python, made when one is
+-- first wanted; false without), blocks (the list that its memory goes back to; nil for memory of PyTorch's), capacity (nil: that
+-- of the list's blocks), base (elements before p[0] in Python's storage, of a storage that views another; nil: none), era (how
+-- often it has got other memory that Python sees as another storage; nil: never), fixed (it cannot grow: it is a file's memory,
+-- or, shared, that of another Lua state, too), ud (its userdata, made when a script asks for it), c and slot.
+--
+-- A new tensor's two tables have as few fields as they can: four, which LuaJIT gives half the room of five. The collector goes
+-- through them, and what has other fields than others is compiled anew.
 local ffi = require 'ffi'
 local types = require 'torch.types'
 local errors = require 'torch.errors'
@@ -32,8 +38,10 @@ local memory = { records = records }
 
 local account, watch, drop, note_dead, release_many = collection.account, collection.watch, collection.drop, collection.note_dead,
    collection.release_many
-local few_bytes, block_storage, address_of = blocks.fit, blocks.storage, blocks.address_of
-memory.drop = drop
+local few_bytes, block_storage, address_of, capacity_of = blocks.fit, blocks.storage, blocks.address_of, blocks.capacity
+memory.capacity = capacity_of
+
+local TEMPORARY = true
 
 -- S.blocks of a storage whose memory is a piece of its own. Until PyTorch is loaded, that of large ones is; such a piece is
 -- not used again. (PyTorch's memory is better then: kernels can resize it.)
@@ -44,7 +52,7 @@ local function in_block(S) return S.blocks and S.blocks ~= piece end
 
 -- Called when the memory or the handle of a storage that is in no block has changed.
 local function watch_storage(S)
-   watch(S, S.h, S.parent and 0 or S.capacity * S.T.size, S.blocks and address_of(S.p))
+   watch(S, S[0], S.parent and 0 or capacity_of(S) * S.T.size, S.blocks and address_of(S.p))
 end
 
 -- The metatables of the userdata; torch/tensor.lua and storage.lua make classes of them.
@@ -78,26 +86,26 @@ end
 
 -- The handle of a storage that has memory.
 local function storage_handle(S)
-   local h = S.h
+   local h = S[0]
    if h then return h end
    if in_block(S) then
-      S.h = blocks.handle(S)
-      return S.h
+      S[0] = blocks.handle(S)
+      return S[0]
    end
    if S.blocks then
-      h = python.slab_storage(address_of(S.p), S.T.code, S.capacity)
+      h = python.slab_storage(address_of(S.p), S.T.code, capacity_of(S))
    else
       h = python.storage_of(storage_handle(S.parent))
    end
-   S.h = h
+   S[0] = h
    watch_storage(S)
    return h
 end
 
--- Memory for n elements that are not few, whoever owns it: S.blocks (nil: PyTorch's), a handle if there
--- is one, its address. A kernel can only resize PyTorch's.
+-- Memory for n elements that are not few, whoever owns it: S.blocks (nil: PyTorch's), a handle or
+-- false, its address. A kernel can only resize PyTorch's.
 local function request(T, n, for_kernel)
-   if not (shared.pytorch or not T.here or for_kernel) then return piece, nil, python.slab(n * T.size) end
+   if not (shared.pytorch or not T.here or for_kernel) then return piece, false, python.slab(n * T.size) end
    local view, handle, address = python.new(T.code, n)
    note_dead(view)
    return nil, handle, address
@@ -108,10 +116,10 @@ local function storage_record(T, n)
    check_whole(n, 0, 'size of a storage')
    if n > 0 and few_bytes(T, n) then return block_storage(T, n) end
    account(n * T.size)
-   local S = { T = T, tag = T.storage_tag, n = n, capacity = n, base = 0 }
+   local S = { [0] = false, T = T, n = n, capacity = n }
    if n > 0 then
       local address
-      S.blocks, S.h, address = request(T, n)
+      S.blocks, S[0], address = request(T, n)
       S.p = cast(T.pointer, address)
       watch_storage(S)
    end
@@ -137,7 +145,7 @@ function memory.view_storage(parent, offset, n)
    check_whole(n, 1, 'size of a storage')
    if offset + n > parent.n then error('a storage reaches beyond the one it views', 0) end
    local S = {
-      T = T, tag = T.storage_tag, n = n, capacity = n, base = parent.base + offset, p = parent.p + offset,
+      [0] = false, T = T, n = n, capacity = n, base = (parent.base or 0) + offset, p = parent.p + offset,
       parent = parent, offset = offset,
    }
    parent.views = parent.views or setmetatable({}, { __mode = 'k' })
@@ -148,9 +156,9 @@ end
 -- A file as a storage; removed: the file goes with the storage.
 function memory.map_storage(T, filename, shared, n, removed)
    local handle, address, count = python.storage_map(T.code, filename, shared, n)
-   local S = { T = T, tag = T.storage_tag, n = count, capacity = count, base = 0, fixed = true }
+   local S = { [0] = handle, T = T, n = count, capacity = count, fixed = true }
    collection.note_use(count * T.size)
-   S.h, S.p = handle, cast(T.pointer, address)
+   S.p = cast(T.pointer, address)
    watch_storage(S)
    if removed then S.removal = ffi.gc(ffi.new('char[1]'), function() remove(filename) end) end
    return push_storage(T, S), S
@@ -158,7 +166,7 @@ end
 
 -- Gives a storage without memory the memory of another Lua state's storage.
 function memory.adopt(S, handle, address, base, n)
-   S.h, S.base, S.n, S.capacity, S.blocks = handle, base, n, n, nil
+   S[0], S.base, S.n, S.capacity, S.blocks = handle, base, n, n, nil
    S.fixed, S.shared = true, true
    S.p = cast(S.T.pointer, address) + base
    watch_storage(S)
@@ -180,7 +188,7 @@ end
 
 -- The memory of a storage now lies at p and holds `capacity` elements.
 local function moved(S, p, capacity)
-   collection.note_use((capacity - S.capacity) * S.T.size)
+   collection.note_use((capacity - capacity_of(S)) * S.T.size)
    S.p, S.capacity = p, capacity
    if not in_block(S) then watch_storage(S) elseif S.slot then watch(S, nil, 0) end
    if S.c then storage_changed(S) end
@@ -189,7 +197,8 @@ end
 
 -- The same for memory of PyTorch's, from its first element.
 local function moved_in_python(S, address, count)
-   moved(S, cast(S.T.pointer, address) + S.base, count - S.base)
+   local base = S.base or 0
+   moved(S, cast(S.T.pointer, address) + base, count - base)
 end
 
 -- What Python holds for a storage and its views no longer is their memory.
@@ -206,15 +215,16 @@ end
 -- Gives a storage on a block or piece room for n elements, contents kept, in a larger block or, where there is none or one
 -- must not be, in memory that Python requests and can resize. (A block is free again when the storage is gone.)
 local function leave_block(S, n, for_python)
-   local T, from, old, held = S.T, S.p, S.capacity, S.blocks == piece and S.h
+   local T, from, old, held = S.T, S.p, capacity_of(S), S.blocks == piece and S[0]
    local in_piece = S.blocks == piece
    local p, address
    local capacity, new_bytes = n, n * T.size
+   S.capacity = old -- that of the list's blocks no longer
    if few_bytes(T, n) and not for_python then
       p, capacity = blocks.give(S, n)
       new_bytes = 0 -- blocks count when they are cut
    else
-      S.blocks, S.h, address = request(T, n, for_python)
+      S.blocks, S[0], address = request(T, n, for_python)
       p = cast(T.pointer, address)
    end
    ffi.copy(p, from, old * T.size) -- views may reach beyond S.n
@@ -229,19 +239,20 @@ end
 
 function memory.resize_storage(S, n)
    check_whole(n, 0, 'size of a storage')
-   if n > S.capacity then
+   local capacity = capacity_of(S)
+   if n > capacity then
       if S.parent or S.fixed then
          error('Trying to resize storage that is not resizable' .. (S.shared and ': threads share it' or ''), 0)
       end
-      local grown = (n - S.capacity) * S.T.size
+      local grown = (n - capacity) * S.T.size
       if S.blocks then
          leave_block(S, n)
-      elseif S.h then
+      elseif S[0] then
          local count = n
-         moved_in_python(S, python.storage_resize(S.h, count), count)
+         moved_in_python(S, python.storage_resize(S[0], count), count)
       else
          local address
-         S.blocks, S.h, address = request(S.T, n)
+         S.blocks, S[0], address = request(S.T, n)
          moved(S, cast(S.T.pointer, address), n)
       end
       account(grown)
@@ -254,38 +265,72 @@ end
 
 -- Tensors. The record of one without elements; with push_tensor it becomes a tensor.
 -- (What will be filled in is in the table from the start: adding a field makes it anew.)
-local function empty_record(T) return { 0, 0, 0, 0, T = T, tag = T.tensor_tag, S = nil, off = 0, nd = 0 } end
-memory.empty_record = empty_record
+local function empty_record(T, temporary) return { [0] = temporary, 0, 0, 0, 0, T = T, S = nil, off = 0, nd = 0 } end
 
--- A record for use within one function, without userdata. Its handles are released with the next allocation.
-function memory.temporary(T)
-   local r = empty_record(T)
-   r.temporary = true
-   return r
-end
+function memory.temporary(T) return empty_record(T, TEMPORARY) end
 
 function memory.new_tensor(T)
-   local r = empty_record(T)
+   local r = empty_record(T, false)
    release_many()
    return push_tensor(T, r), r
 end
 
--- A copy of a tensor's record: one more view of the same elements.
+-- A copy of a tensor's record: one more view of the same elements, for push_tensor.
 local function copy_view(r)
    if r.nd <= 2 then
-      return { r[1], r[2], r[3], r[4], T = r.T, tag = r.tag, S = r.S, off = r.off, nd = r.nd }
+      return { [0] = false, r[1], r[2], r[3], r[4], T = r.T, S = r.S, off = r.off, nd = r.nd }
    end
-   local v = { r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8],
-      T = r.T, tag = r.tag, S = r.S, off = r.off, nd = r.nd }
+   local v = { [0] = false, r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], T = r.T, S = r.S, off = r.off, nd = r.nd }
    for i = 9, 2 * r.nd do v[i] = r[i] end
    return v
 end
 memory.copy_view = copy_view
 
+-- The same for use within one function; a copy that has been made is then for that.
+local function make_temporary(v)
+   v[0] = TEMPORARY
+   return v
+end
+function memory.temporary_view(r) return make_temporary(copy_view(r)) end
+memory.make_temporary = make_temporary
+
+-- Whether a record, or nil, is that of a storage of type T.
+function memory.is_storage(S, T) return S ~= nil and S.nd == nil and S.T == T end
+
+-- A number for the class of what a record stands for.
+function memory.tag(record)
+   local T = record.T
+   if record.nd then return T.tensor_tag end
+   return T and T.storage_tag or record.tag
+end
+
+-- What stands for a tensor elsewhere.
+local function outside(r)
+   local x = r[0]
+   if x then return x end
+   x = { [0] = false, era = nil, slot = nil, c = nil }
+   r[0] = x
+   return x
+end
+memory.outside = outside
+
 -- Keeps a handle as that of a tensor.
 local function hold(r, h)
-   r.h = h
-   watch(r, h, 0)
+   local x = outside(r)
+   x[0], x.era = h, r.S and r.S.era
+   watch(x, h, 0)
+end
+
+-- A tensor's view changes: its handle no longer shows it.
+local function drop_handle(r)
+   local x = r[0]
+   if x and x ~= TEMPORARY then drop(x) end
+end
+
+-- A tensor's view has changed.
+local function view_changed(r)
+   local x = r[0]
+   if x and x ~= TEMPORARY and x.c then tensor_changed(r) end
 end
 
 -- Fresh memory for a record without a storage: one call makes both storage and Python view.
@@ -300,11 +345,10 @@ local function allocate(r, nd, sizes, count)
    if nd == 1 then view, handle, address = python.new(T.code, sizes[1])
    elseif nd == 2 then view, handle, address = python.new(T.code, sizes[1], sizes[2])
    else view, handle, address = python.new(T.code, unpack(sizes, 1, nd)) end
-   local S = { T = T, tag = T.storage_tag, n = count, capacity = count, base = 0, h = handle,
-      p = cast(T.pointer, address) }
+   local S = { [0] = handle, T = T, n = count, capacity = count, p = cast(T.pointer, address) }
    watch_storage(S)
    r.S = S
-   if r.temporary then note_dead(view) else hold(r, view) end
+   if r[0] == TEMPORARY then note_dead(view) else hold(r, view) end
 end
 
 -- The sizes of a tensor in one place: whole numbers, and elements that can be counted. Returns the element after the last
@@ -350,9 +394,9 @@ local function resize_plain(r, nd, rows, columns)
    local S, off = r.S, r.off
    if S then
       if off + n > S.n then memory.resize_storage(S, off + n) end
-      drop(r)
+      drop_handle(r)
    else
-      drop(r)
+      drop_handle(r)
       if off > 0 then
          r.S = storage_record(r.T, off + n)
       elseif few_bytes(r.T, n) then
@@ -367,9 +411,10 @@ local function resize_plain(r, nd, rows, columns)
       r[1], r[2] = rows, 1
    end
    r.nd = nd
-   if r.c then tensor_changed(r) end
+   view_changed(r)
    return true
 end
+memory.resize_plain = resize_plain
 
 -- sizes[1..nd], strides[1..nd] or nil (contiguous; so is each negative stride). Memory grows where needed; where it
 -- cannot, the tensor stays as it was.
@@ -389,18 +434,18 @@ function memory.resize(r, nd, sizes, strides)
       if same then return end
    end
    if nd == 0 then
-      drop(r)
+      drop_handle(r)
       r.nd = 0
-      if r.c then tensor_changed(r) end
+      view_changed(r)
       return
    end
    local last, dense = extent(nd, sizes, strides)
    local S = r.S
    if S then
       if r.off + last > S.n then memory.resize_storage(S, r.off + last) end
-      drop(r)
+      drop_handle(r)
    else
-      drop(r)
+      drop_handle(r)
       if r.off == 0 and dense and not strides then
          allocate(r, nd, sizes, last)
       else
@@ -408,7 +453,7 @@ function memory.resize(r, nd, sizes, strides)
       end
    end
    lay_out(r, nd, sizes, strides)
-   if r.c then tensor_changed(r) end
+   view_changed(r)
 end
 
 function memory.resize_as(r, source)
@@ -431,31 +476,32 @@ end
 
 -- Points r at a storage (its record, or nil).
 function memory.set_storage(r, S, off, nd, sizes, strides)
-   if S and S.tag ~= r.T.storage_tag then error(('%s expected'):format(r.T.storage), 0) end
+   if S and S.T ~= r.T then error(('%s expected'):format(r.T.storage), 0) end
    if type(off) == 'number' and off < 0 then error('Tensor: invalid storage offset', 0) end
    check_whole(off, 0, 'Tensor: storage offset')
-   drop(r)
+   drop_handle(r)
    r.S, r.off = S, off
    r.nd = 0 -- so that resize checks the storage's size in any case
    memory.resize(r, nd, sizes, strides)
-   if r.c and nd == 0 then tensor_changed(r) end
+   if nd == 0 then view_changed(r) end
 end
 
 -- The handle of a tensor's view in Python.
 local function handle(r)
-   local h, nd, S = r.h, r.nd, r.S
+   local x, nd, S = r[0], r.nd, r.S
+   local h = x and x ~= TEMPORARY and x[0]
    if h then
-      if not S or r.era == S.era then return h end
-      drop(r)
+      if not S or x.era == S.era then return h end
+      drop(x)
    end
    if nd == 0 then
-      if S and (S.h or S.blocks or S.parent) then
+      if S and (S[0] or S.blocks or S.parent) then
          h = python.view(storage_handle(S), 0, 0, 1)
       else
          h = python.empty(r.T.code)
       end
    else
-      local whole, off = storage_handle(S), S.base + r.off
+      local whole, off = storage_handle(S), (S.base or 0) + r.off
       if nd == 1 then h = python.view(whole, off, r[1], r[2])
       elseif nd == 2 then h = python.view(whole, off, r[1], r[3], r[2], r[4])
       else
@@ -464,12 +510,7 @@ local function handle(r)
          h = python.view(whole, off, unpack(layout, 1, 2 * nd))
       end
    end
-   if r.temporary then
-      note_dead(h)
-   else
-      hold(r, h)
-      if S and r.era ~= S.era then r.era = S.era end
-   end
+   if x == TEMPORARY then note_dead(h) else hold(r, h) end
    return h
 end
 memory.handle = handle
@@ -492,9 +533,10 @@ end
 -- elements move, unless a script has their address.
 function memory.pin(S)
    local top = root(S)
-   if in_block(top) and not top.pointed then leave_block(top, top.capacity, true) end
+   if in_block(top) and not top.pointed then leave_block(top, capacity_of(top), true) end
    local pinned, h = S, storage_handle(S)
    while pinned do
+      pinned.capacity = capacity_of(pinned)
       if in_block(pinned) then
          blocks.give_away(pinned)
       elseif pinned.blocks then
@@ -504,19 +546,19 @@ function memory.pin(S)
       watch_storage(pinned)
       pinned = pinned.parent
    end
-   return h, S.base, S.n
+   return h, S.base or 0, S.n
 end
 
 -- The same for a kernel that may resize the tensor: that takes memory which Python requested.
 function memory.resizable_handle(r)
    local S = r.S and root(r.S)
-   if S and S.blocks then leave_block(S, S.capacity, true) end
+   if S and S.blocks then leave_block(S, capacity_of(S), true) end
    return handle(r)
 end
 
 -- The handle of all elements of a storage as a vector, for one call.
 function memory.storage_handle(S)
-   local h = S.n > 0 and python.view(storage_handle(S), S.base, S.n, 1) or python.empty(S.T.code)
+   local h = S.n > 0 and python.view(storage_handle(S), S.base or 0, S.n, 1) or python.empty(S.T.code)
    note_dead(h)
    return h
 end
@@ -532,23 +574,29 @@ function memory.relaid(r, nd, address, count, ...)
       last = last + (size - 1) * stride
    end
    if r.nd > 0 and last + (r.S and r.S.base or 0) > count then
-      drop(r)
+      drop_handle(r)
       r.nd = 0
       error('a kernel left a tensor that reaches outside its memory', 0)
    end
-   if not r.S and count > 0 then
-      r.S = { T = r.T, tag = r.T.storage_tag, n = 0, capacity = 0, base = 0, h = python.storage_of(r.h) }
-   end
+   if not r.S and count > 0 then r.S = { [0] = false, T = r.T, n = 0, capacity = 0 } end
    local S = r.S
-   if S and not S.h and count > 0 then
-      S.h = python.storage_of(r.h)
+   if S and not S[0] and count > 0 then
+      S[0] = python.storage_of(r[0][0])
       if not in_block(S) then watch_storage(S) end
    end
    if S then
       if S.n < last and r.nd > 0 then S.n = last end
       moved_in_python(root(S), address, count)
    end
-   if r.c then tensor_changed(r) end
+   view_changed(r)
+end
+
+-- A pointer to a tensor's first element. (A sum is a new pointer, which LuaJIT makes before each loop and the collector goes
+-- through.)
+function memory.first_element(r)
+   local off = r.off
+   if off == 0 then return r.S.p end
+   return r.S.p + off
 end
 
 function memory.count(r) -- elements

@@ -37,8 +37,7 @@ end
 local kind = overlapping.kind
 
 local function part(r, d, index)
-   local view = memory.copy_view(r)
-   view.temporary = true
+   local view = memory.temporary_view(r)
    view.off = r.off + index * r[2 * d]
    view[2 * d - 1] = 1
    return view

@@ -26,6 +26,7 @@ local errors = require 'torch.errors'
 local compiled = require 'torch.compiled'
 
 local records = memory.records
+local floor, ceil = math.floor, math.ceil
 local overloads = {}
 
 local GENERATOR_TAG = 8
@@ -233,7 +234,7 @@ end
 
 local function starts(text, letters) return letters:find(text:sub(1, 1), 1, true) and text ~= '' end
 
-local function whole(value) return value >= 0 and math.floor(value) or math.ceil(value) end
+local function whole(value) return value >= 0 and floor(value) or ceil(value) end
 
 -- The function for one type, as torch.name(...) or as a method; ``shown``: the variants in the text of an error.
 local function build(name, variants, T, method, shown)
@@ -252,13 +253,13 @@ local function build(name, variants, T, method, shown)
    for k = 1, most do
       arguments[k] = 'a' .. k
       found[k] = ('   local r%d = records[a%d]'):format(k, k)
-      keys[k] = ('(r%d and r%d.tag or kinds[type(a%d)]) * %.0f'):format(k, k, k, 64 ^ (k - 1))
+      keys[k] = ('(r%d and tag_of(r%d) or kinds[type(a%d)]) * %.0f'):format(k, k, k, 64 ^ (k - 1))
    end
    for v = 1, #variants do computes[v] = 'compute' .. v end
    local list = table.concat(arguments, ', ')
    local source = table.concat({
-      'local records, kinds, new, types, T, cast, whole, starts, default_generator, usage, type, select = ...',
-      ('local %s = select(13, ...)'):format(table.concat(computes, ', ')),
+      'local records, tag_of, kinds, new, types, T, cast, whole, starts, default_generator, usage, type, select = ...',
+      ('local %s = select(14, ...)'):format(table.concat(computes, ', ')),
       'return function(...)',
       ('   local %s = ...'):format(list),
       "   local count = select('#', ...)",
@@ -276,19 +277,32 @@ local function build(name, variants, T, method, shown)
       if arguments then return f(unpack(arguments, 1, select('#', ...))) end
       return usage_error(shown, T, method, ...)
    end
-   f = compiled.from_text(source, (method and 'torch:' or 'torch.') .. name)(records, kinds, memory.new_tensor, types, T,
+   f = compiled.from_text(source, (method and 'torch:' or 'torch.') .. name)(records, memory.tag, kinds, memory.new_tensor, types, T,
       T.cast, whole, starts, overloads.default_generator, usage, type, select, unpack(implementations))
    return f
 end
 
--- A function that is built when it is first called.
+-- Functions that are built when they are first called. There are thousands: each is one closure over its number, and what
+-- `build` wants lies in lists, so that Lua's collector has little to go through.
+local built, names, lists, of_types, are_methods, texts = {}, {}, {}, {}, {}, {}
+
+local function make(k)
+   built[k] = build(names[k], lists[k], of_types[k], are_methods[k], texts[k])
+   return built[k]
+end
+
+compiled.on_first_use(function()
+   for k = 1, #names do
+      if not built[k] then make(k) end
+   end
+end)
+
 local function lazily(name, variants, T, method, shown)
-   local built
-   local function make() built = built or build(name, variants, T, method, shown) end
-   compiled.on_first_use(make)
+   local k = #names + 1
+   built[k], names[k], lists[k], of_types[k], are_methods[k], texts[k] = false, name, variants, T, method, shown
    return function(...)
-      if not built then make() end
-      return built(...)
+      local f = built[k] or make(k)
+      return f(...)
    end
 end
 

@@ -15,7 +15,7 @@ local records = memory.records
 local handle, resize_as, count = memory.handle, memory.resize_as, memory.count
 local is_contiguous, same_size = memory.is_contiguous, memory.same_size
 local define = overloads.define
-local write = overlapping.write
+local write, through_copy = overlapping.write, overlapping.through_copy
 
 local pointwise = {}
 
@@ -144,7 +144,7 @@ function pointwise.copy_of(t)
 end
 
 -- write_all(q, ...) for r, or where elements of r share memory a copy of it: what r becomes when it is written in one go.
-function pointwise.into(r, write_all, ...) return overlapping.through_copy(write_all, copy, r, ...) end
+function pointwise.into(r, write_all, ...) return through_copy(write_all, copy, r, ...) end
 
 local function fill_in_python(r, _, _, v) python.fill(handle(r), v) end
 

@@ -12,7 +12,7 @@ local pointwise = require 'torch.pointwise'
 local python = require('th.python').functions
 
 local shaped_like, copy, into = pointwise.shaped_like, pointwise.copy, pointwise.into
-local handle, resize_as, count = memory.handle, memory.resize_as, memory.count
+local handle, resize, resize_plain, resize_as, count = memory.handle, memory.resize, memory.resize_plain, memory.resize_as, memory.count
 local define, floating = overloads.define, overloads.floating
 
 local function check_dimension(t, d, what, where, position)
@@ -21,10 +21,12 @@ end
 
 -- Gives r the sizes of t with n elements in dimension d.
 local function resize_along(r, t, d, n)
-   if t.nd == 2 then return memory.resize(r, 2, { d == 1 and n or t[1], d == 2 and n or t[3] }) end
+   local nd = t.nd
+   if nd == 2 and resize_plain(r, 2, d == 1 and n or t[1], d == 2 and n or t[3]) then return end
+   if nd == 1 and resize_plain(r, 1, n, 1) then return end
    local sizes = tensors.sizes_of(t)
    sizes[d] = n
-   memory.resize(r, t.nd, sizes)
+   resize(r, nd, sizes)
 end
 
 local function reduction(kernel, what, where, position)
@@ -211,7 +213,7 @@ end })
 
 define('histc', { 'r T m=100 d=0 d=0', function(r, t, bins, low, high)
    if t.nd == 0 then errors.argument(1, 'tensor must have one dimension', 'THTensorMath.c:558') end
-   memory.resize(r, 1, { bins })
+   resize(r, 1, { bins })
    if r.nd > 0 then python.histc(handle(r), handle(t), low, high) end
 end }, floating)
 define('bhistc', { 'r T m=100 d=0 d=0', function(r, t, bins, low, high)
@@ -219,6 +221,6 @@ define('bhistc', { 'r T m=100 d=0 d=0', function(r, t, bins, low, high)
       local text = t.nd > 2 and 'invalid dimension %d, the input must be a 2d tensor' or 'invalid dimension %d'
       errors.argument(2, text:format(t.nd > 2 and t.nd or 2), 'THTensorMath.c:3281')
    end
-   memory.resize(r, 2, { t[1], bins })
+   resize(r, 2, { t[1], bins })
    if r.nd > 0 then python.bhistc(handle(r), handle(t), low, high) end
 end }, floating)

@@ -54,8 +54,7 @@ end
 
 -- What r and other tensors have at one index of dimension d.
 local function slice(r, d, index)
-   local view = memory.copy_view(r)
-   view.temporary = true
+   local view = memory.temporary_view(r)
    view.off = r.off + (index - 1) * r[2 * d]
    view[2 * d - 1] = 1
    return view
@@ -102,7 +101,7 @@ local function install(T)
    -- pass them.
    local function check_long(index, position)
       local i = records[index]
-      if not (T.device and i and (i.tag == types.Long.tensor_tag or i.tag == T.tensor_tag)) then
+      if not (T.device and i and i.nd and (i.T == types.Long or i.T == T)) then
          return check(index, position, Long)
       end
       if i.T.size == 1 then errors.raise('indices in a ByteTensor or CharTensor are not allowed') end

@@ -286,7 +286,7 @@ local function install(T)
       local offset = file:readLong() - 1
       local owner = file:readObject()
       local S = owner and records[owner]
-      if owner ~= nil and not (S and S.tag == T.storage_tag) then
+      if owner ~= nil and not memory.is_storage(S, T) then
          error(('a %s in the file has no %s'):format(T.tensor, T.storage), 0)
       end
       local last = offset + 1

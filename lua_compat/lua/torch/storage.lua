@@ -13,7 +13,7 @@ local Storage = {}
 
 local function check(object, position, T)
    local S = records[object]
-   if S and S.tag > 32 and S.tag <= 48 and (not T or S.T == T) then return S end
+   if S and not S.nd and S.T and (not T or S.T == T) then return S end
    errors.wrong_class(position, T and T.storage or 'torch.*Storage', object)
 end
 

@@ -11,7 +11,7 @@ local overloads = require 'torch.overloads'
 local records = memory.records
 local push_tensor, copy_view = memory.push_tensor, memory.copy_view
 local resize, resize_as, set_storage = memory.resize, memory.resize_as, memory.set_storage
-local count, is_contiguous, same_size = memory.count, memory.is_contiguous, memory.same_size
+local count, is_contiguous, same_size, is_storage = memory.count, memory.is_contiguous, memory.same_size, memory.is_storage
 local tonumber, type, select = tonumber, type, select
 
 local Long = types.Long
@@ -28,8 +28,7 @@ end
 local integer = errors.whole
 
 local function is_long_storage(object)
-   local S = records[object]
-   return S and S.tag == Long.storage_tag
+   return is_storage(records[object], Long)
 end
 
 -- The numbers in a LongStorage.
@@ -144,7 +143,7 @@ local function set_from(r, position, ...)
    local source = records[first]
    if source and source.nd and source.T == T then
       return set_storage(r, source.S, source.off, source.nd, sizes_of(source), strides_of(source))
-   elseif source and source.tag == T.storage_tag then
+   elseif is_storage(source, T) then
       if second == nil then return set_storage(r, source, 0, 1, { source.n }, { 1 }) end
       local sizes, nd, strides = read_sizes_and_strides(position + 2, select(3, ...))
       return set_storage(r, source, integer(second, position + 1) - 1, nd, sizes, strides)
