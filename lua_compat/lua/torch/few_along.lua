@@ -36,6 +36,8 @@ local function outer_and_inner(t, d)
 end
 
 
+along.outer_and_inner = outer_and_inner
+
 -- r = the results over each row of t along d: `result` begins as START, BODY goes on with x at index k (from 0), and WRITE leaves
 -- it at p[to].
 local LOOPS = [[

@@ -8,7 +8,10 @@ local ffi = require 'ffi'
 local types = require 'torch.types'
 local memory = require 'torch.memory'
 local compiled = require 'torch.compiled'
-local offsets = require('torch.elements').offsets
+local rows = require 'torch.rows'
+local buckets = require 'torch.buckets'
+local kind = require('torch.overlapping').kind
+local is_apart = require('torch.apart').is_apart
 
 local ordering = {}
 
@@ -106,86 +109,109 @@ end)
 
 local function read(p, i) return p[i] end
 
-local function one_by_one(r, d) -- an iterator over the offsets of r's rows along dimension d
-   local firsts = memory.copy_view(r)
-   firsts[2 * d - 1] = 1
-   return offsets(firsts)
-end
+local words = rows.array(ffi.typeof 'int32_t')
+local arrays = {}
+for code = 1, types.count do arrays[types[code]] = rows.array(types[code].element) end
 
--- Calls order(algorithms, v, p, n) for each row of t along dimension d, which is copied to v, with its positions from 1
--- in p. What order gives, the place of the first of the results in v, is where the `count` elements of a row of r
--- (values) and l (positions) are taken from; the rows of r and l lie along the same dimension.
-function ordering.each_row(r, l, t, d, count, order)
+-- Orders one row of t along dimension d, of n elements from the offset `from` on: order(algorithms, v, p, n, ...) is called with the
+-- row, which is copied to v, and its positions from 1 in p. What it gives, the place of the first of the results in v, is where the
+-- `count` elements of a row of r (values) and l (positions), from `to` and `at` on, are taken from.
+local function order_row(r, l, t, d, from, to, at, count, order, a, b, c)
    local T, n, step = t.T, t[2 * d - 1], t[2 * d]
-   -- An array, not a pointer to one: a pointer does not keep from the collector what it points to.
-   local v, p = T.array(n), ffi.new('int32_t[?]', n)
+   local v, p = arrays[T]('v', n), words('p', n)
    local get = T.floating and T.get or read
-   local r_step, l_step = r[2 * d], l[2 * d]
-   local next_values, next_positions = one_by_one(r, d), one_by_one(l, d)
-   for from in one_by_one(t, d) do
-      local source = t.S.p + from
-      if step == 1 then
-         ffi.copy(v, source, n * T.size)
-         T.tidy(v, 0, n - 1)
-      else
-         for i = 0, n - 1 do v[i] = get(source, i * step) end
-      end
-      for i = 0, n - 1 do p[i] = i + 1 end
-      local first = order(of_type(T), v, p, n)
-      local values, positions = r.S.p + next_values(), l.S.p + next_positions()
-      for i = 0, count - 1 do
-         values[i * r_step], positions[i * l_step] = v[first + i], p[first + i]
-      end
+   local source = t.S.p + from
+   if step == 1 then
+      ffi.copy(v, source, n * T.size)
+      T.tidy(v, 0, n - 1)
+   else
+      for i = 0, n - 1 do v[i] = get(source, i * step) end
+   end
+   for i = 0, n - 1 do p[i] = i + 1 end
+   local first = order(of_type(T), v, p, n, a, b, c)
+   local values, positions, r_step, l_step = r.S.p + to, l.S.p + at, r[2 * d], l[2 * d]
+   for i = 0, count - 1 do
+      values[i * r_step], positions[i * l_step] = v[first + i], p[first + i]
    end
 end
 
-function ordering.sort(descending)
-   local direction = descending and 'descending' or 'ascending'
-   return function(algorithm, v, p, n)
-      algorithm[direction].sort(v, p, n)
-      return 0
+local function starts_of(r, l, t, d)
+   local n = memory.count(t) / t[2 * d - 1]
+   return n, rows.starts('t', t, d, n), rows.starts('r', r, d, n), rows.starts('l', l, d, n)
+end
+
+-- The same for all rows; the rows of r and l lie along the same dimension.
+local function each_row(r, l, t, d, count, order, a, b, c)
+   local n, t_starts, r_starts, l_starts = starts_of(r, l, t, d)
+   for row = 0, n - 1 do order_row(r, l, t, d, t_starts[row], r_starts[row], l_starts[row], count, order, a, b, c) end
+end
+
+-- The same where the results are `count` elements of the sorted rows, from the place `first` (from 0) on. Rows that share memory
+-- are ordered in turn.
+local function sorted_rows(r, l, t, d, falling, first, count, order, a, b, c)
+   if not buckets.fit(t, d) or kind(r) or kind(l) or t ~= r and not is_apart(t, r, l) then
+      return each_row(r, l, t, d, count, order, a, b, c)
    end
+   local _, t_starts, r_starts, l_starts = starts_of(r, l, t, d)
+   buckets.order(r, l, t, d, falling, first, count, t_starts, r_starts, l_starts, order_row, order, a, b, c)
+end
+
+local function ascending(algorithm, v, p, n)
+   algorithm.ascending.sort(v, p, n)
+   return 0
+end
+local function descending(algorithm, v, p, n)
+   algorithm.descending.sort(v, p, n)
+   return 0
+end
+
+-- What follows gives r, the elements, and l, their positions, of each row of t along dimension d.
+
+function ordering.sort(r, l, t, d, falling)
+   sorted_rows(r, l, t, d, falling, 0, t[2 * d - 1], falling and descending or ascending)
+end
+
+local function select_kth(algorithm, v, p, n, k)
+   algorithm.ascending.select(v, p, n, k - 1)
+   return k - 1
 end
 
 -- The element that has k - 1 before it.
-function ordering.kth(k)
-   return function(algorithm, v, p, n)
-      algorithm.ascending.select(v, p, n, k - 1)
-      return k - 1
-   end
-end
+function ordering.kthvalue(r, l, t, d, k) sorted_rows(r, l, t, d, false, k - 1, 1, select_kth, k) end
 
--- The k smallest or largest; of the sorted smallest all but the last are put in order: it is the largest anyway.
-function ordering.top(k, largest, sorted)
+-- Of the sorted smallest all but the last are put in order: it is the largest anyway.
+local function select_top(algorithm, v, p, n, k, largest, sorted)
    if not largest then
-      return function(algorithm, v, p, n)
-         algorithm.ascending.select(v, p, n, k - 1)
-         if sorted then algorithm.ascending.sort(v, p, k - 1) end
-         return 0
-      end
+      algorithm.ascending.select(v, p, n, k - 1)
+      if sorted then algorithm.ascending.sort(v, p, k - 1) end
+      return 0
    end
-   return function(algorithm, v, p, n)
-      local rest = n - k
-      if rest > 0 then algorithm.ascending.select(v, p, n, rest - 1) end
-      if sorted then algorithm.descending.sort(v + rest, p + rest, k) end
-      return rest
-   end
+   local rest = n - k
+   if rest > 0 then algorithm.ascending.select(v, p, n, rest - 1) end
+   if sorted then algorithm.descending.sort(v + rest, p + rest, k) end
+   return rest
 end
 
--- The most frequent element, the smallest of several, at the end of its run in the sorted row.
-function ordering.mode()
-   return function(algorithm, v, p, n)
-      algorithm.ascending.sort(v, p, n)
-      local place, most, run = 0, 0, 0
-      for i = 0, n - 1 do
-         run = run + 1
-         if i == n - 1 or v[i] ~= v[i + 1] then
-            if run > most then place, most = i, run end
-            run = 0
-         end
-      end
-      return place
-   end
+-- The k smallest or largest
+function ordering.topk(r, l, t, d, k, largest, sorted)
+   if sorted then return sorted_rows(r, l, t, d, largest, 0, k, select_top, k, largest, sorted) end
+   each_row(r, l, t, d, k, select_top, k, largest, sorted)
 end
+
+local function find_most_frequent(algorithm, v, p, n)
+   algorithm.ascending.sort(v, p, n)
+   local place, most, run = 0, 0, 0
+   for i = 0, n - 1 do
+      run = run + 1
+      if i == n - 1 or v[i] ~= v[i + 1] then
+         if run > most then place, most = i, run end
+         run = 0
+      end
+   end
+   return place
+end
+
+-- The most frequent element, the smallest of several, at the end of its run in the sorted row: the first where all differ.
+function ordering.mode(r, l, t, d) sorted_rows(r, l, t, d, false, 0, 1, find_most_frequent) end
 
 return ordering

@@ -8,6 +8,7 @@ local overloads = require 'torch.overloads'
 local few = require 'torch.few'
 local along = require 'torch.few_along'
 local ordering = require 'torch.ordering'
+local is_apart = require('torch.apart').is_apart
 local pointwise = require 'torch.pointwise'
 local python = require('th.python').functions
 
@@ -161,7 +162,8 @@ for name, row in pairs{ max = { '>', -math.huge }, min = { '<', math.huge } } do
    })
 end
 -- What the order of a row gives: with Torch7's algorithm, on a device with its kernel.
-local function by_order(name, order)
+local function by_order(name)
+   local compute = ordering[name]
    return function(r, l, t, d, count, ...)
       if t == r or t == l then t = pointwise.copy_of(t) end -- a result's sizes change before the elements are read
       resize_along(r, t, d, count)
@@ -169,12 +171,11 @@ local function by_order(name, order)
       if t.T.device then
          python[name](handle(r), handle(l), handle(t), d, ...)
       else
-         ordering.each_row(r, l, t, d, count, order(...))
+         compute(r, l, t, d, ...)
       end
    end
 end
-local mode, kthvalue = by_order('mode', ordering.mode), by_order('kthvalue', ordering.kth)
-local topk = by_order('topk', ordering.top)
+local mode, kthvalue, topk = by_order 'mode', by_order 'kthvalue', by_order 'topk'
 
 define('mode', { 'r l T i=nil', function(r, l, t, d)
    d = d or t.nd
@@ -200,8 +201,11 @@ define('sort', { 'r l T i=nil B=false', function(r, l, t, d, descending)
    if t.T.device then
       python.sort(handle(r), handle(l), handle(t), d, descending)
    else
-      copy(r, t) -- so that a result that shares its elements holds what Torch7 sorts
-      ordering.each_row(r, l, r, d, t[2 * d - 1], ordering.sort(descending))
+      if not is_apart(r, t) then
+         copy(r, t) -- so that a result that shares its elements holds what Torch7 sorts
+         t = r
+      end
+      ordering.sort(r, l, t, d, descending)
    end
 end })
 define('topk', { 'r l T m=1 i=nil B=false B=false', function(r, l, t, k, d, largest, sorted)

@@ -90,6 +90,7 @@ for code, row in ipairs{
       size = size,
       floating = name == 'Float' or name == 'Double',
       integer = not (name == 'Float' or name == 'Double' or name == 'Half'),
+      element = ffi.typeof(ctype),
       pointer = ffi.typeof(ctype .. '*'),
       array = ffi.typeof(ctype .. '[?]'),
       here = true, -- the elements lie in memory that Lua can read and write
@@ -120,7 +121,7 @@ local function add_device_types(here)
       local function address(p, i) return tonumber(ffi.cast('intptr_t', p)) + i * size end
       local T = {
          name = name, code = code, tensor = 'torch.' .. name .. 'Tensor', storage = 'torch.' .. name .. 'Storage',
-         size = size, floating = not host.integer, integer = host.integer, pointer = host.pointer, array = host.array, cast = host.cast,
+         size = size, floating = not host.integer, integer = host.integer, element = host.element, pointer = host.pointer, array = host.array, cast = host.cast,
          get = here and host.get or function(p, i) return python.device_read(code, address(p, i)) end,
          set = here and host.set
             or function(p, i, v) python.device_write(code, address(p, i), host.integer and host.cast(v) or v) end,

@@ -7,6 +7,7 @@ import pytest
 from lua_compat.runtime.state import Runtime
 
 SCRIPT = Path(__file__).parent / "two_ways.lua"
+SORTED = SCRIPT.with_name("sorted.lua")
 PLACES = ["main memory", "cuda"]
 
 
@@ -31,3 +32,9 @@ def test_both_ways_agree(place: str, capfd: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize("seed", range(2, 22))
 def test_both_ways_agree_on_much_more(seed: int, place: str, capfd: pytest.CaptureFixture[str]) -> None:
     assert compared(seed, 60, place, capfd) > 12000
+
+
+def test_buckets_find_the_order_that_the_quicksort_finds(capfd: pytest.CaptureFixture[str]) -> None:
+    runtime = Runtime(str(SORTED), ["1", "1500"], notes=False)
+    assert runtime.run_file(str(SORTED)) == 0
+    assert capfd.readouterr().out == "1500\n"

@@ -92,7 +92,7 @@ local MOST_PLANES = 16
 -- A parameter as one number for each plane: in files of old versions it has three dimensions, of which the first elements count.
 local function by_plane(t, planes)
    if t.nd == 1 then return t end
-   return { planes, 1, 0, 0, T = t.T, tag = t.tag, S = t.S, off = t.off, nd = 1 }
+   return { planes, 1, 0, 0, T = t.T, S = t.S, off = t.off, nd = 1 }
 end
 
 local function is_parameter(t, T, planes) return plain(t, T) and t[1] == planes end
