@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 import torch
@@ -168,6 +169,7 @@ LENGTHS = st.one_of(st.integers(1, 600), st.integers(1000, 1300))
     st.booleans(),
     st.booleans(),
     st.integers(1, 3),
+    st.sampled_from([128, 1024]),
 )
 def test_products_of_any_size_and_layout(
     size: tuple[int, int, int, int],
@@ -177,6 +179,7 @@ def test_products_of_any_size_and_layout(
     with_bias: bool,
     relu: bool,
     count: int,
+    inner_at_once: int,
 ) -> None:
     products, rows, inner, columns = size
     a, b = (
@@ -190,7 +193,7 @@ def test_products_of_any_size_and_layout(
     with threads(count):
         compiled_products.bmm(a, b, out, add, bias if with_bias else None, relu)
     packed_out = torch.zeros(products, rows, columns, dtype=dtype)
-    with threads(count):
+    with threads(count), patch.object(compiled_products, "_inner_at_once", lambda: inner_at_once):
         packed = compiled_products.pack(b, None, Memory())
         compiled_products.bmm(a, b, packed_out, packed=packed)
     tolerance = (1e-12 if dtype == torch.float64 else 2e-6) * (inner + 10)

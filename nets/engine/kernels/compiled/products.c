@@ -13,7 +13,7 @@
 #define VECTORS 2
 #endif
 
-enum { PANEL = VECTORS * LANES, INNER = 256, PACKED = 1024, AHEAD = 8, DOTS = 4, NEAR = 4096 };
+enum { PANEL = VECTORS * LANES, INNER = 256, AHEAD = 8, DOTS = 4, NEAR = 4096 };
 
 _Static_assert(ROWS == 6, "multiply_vectors has a case for every number of rows below that");
 
@@ -27,6 +27,7 @@ typedef struct {
     long products, rows, inner, columns;
     long rows_at_once;              /* of a unit */
     long columns_at_once;           /* of a unit, where both matrices are packed */
+    long inner_at_once;             /* of the inner index, where b is packed */
     long add;                       /* whether to add to out */
     const REAL *bias;               /* one number per column to add, or NULL */
     long relu;                      /* whether negative results become 0 */
@@ -257,11 +258,10 @@ INLINE long width_of(const products_job *job) {
     return (vectors + panels - 1) / panels * LANES;
 }
 
-/* The first part of what is left of the rows, from number k on: so many numbers that their panel stays in a cache. One
-   that is packed already may be larger: out is added to less often. */
+/* The first part of what is left of the rows, from number k on: so many numbers that their panel stays in a cache. */
 INLINE stretch next_stretch(const products_job *job, long k) {
     static const long none[] = {0};
-    const long most = job->panels ? PACKED : INNER;
+    const long most = job->panels ? job->inner_at_once : INNER;
     if (!job->run_offsets) return (stretch){none, 1, least(most, job->inner - k)};
     const long run = k / job->run, start = k % job->run, left = job->inner / job->run - run;
     if (job->run > most) return (stretch){job->run_offsets + run, 1, least(most, job->run - start)};

@@ -6,6 +6,8 @@ of a core's peak; this code, which does only what is needed here, 90 %.
 
 import ctypes
 import math
+import re
+from functools import cache
 from pathlib import Path
 
 import torch
@@ -20,6 +22,7 @@ _ROWS = 1020  # of a unit, at most: enough to be worth packing what they are mul
 _ROWS_TOGETHER = 6  # products.c keeps their sums in registers
 _COLUMNS_PACKED = 512  # at a time, at most
 _TILE = 12, 32  # rows and columns that are packed together
+_FIRST_CACHE = Path("/sys/devices/system/cpu/cpu0/cache/index0")  # the one of data
 _UNITS = 4  # of work for each thread, at least
 _CONSTANTS = f"#define ROWS {_ROWS_TOGETHER}\n"  # that products.c asks for
 
@@ -45,6 +48,7 @@ class _Job(ctypes.Structure):
         ("columns", _Long),
         ("rows_at_once", _Long),
         ("columns_at_once", _Long),
+        ("inner_at_once", _Long),
         ("add", _Long),
         ("bias", _Pointer),
         ("relu", _Long),
@@ -94,6 +98,7 @@ def bmm(
         bias=None if bias is None else bias.data_ptr(),
         relu=relu,
         panels=None if packed is None else packed.data_ptr(),
+        inner_at_once=_inner_at_once(),
     )
     by_lines = packed is None and bias is None and not relu and a.stride(1) == 1 != a.stride(2)
     if by_lines and (b.stride(2) == 1 or columns == 1):
@@ -187,6 +192,7 @@ def mm_of_windows(
         bias=None if bias is None else bias.data_ptr(),
         relu=relu,
         panels=packed.data_ptr(),
+        inner_at_once=_inner_at_once(),
         row_offsets=windows.rows.data_ptr(),
         run_offsets=windows.runs.data_ptr(),
         run=windows.run,
@@ -243,6 +249,19 @@ def why_not(dtype: torch.dtype) -> str:
     except NotCompiled as error:
         return str(error)
     return ""
+
+
+@cache
+def _inner_at_once() -> int:
+    """Returns how much of the inner index is multiplied before the next part of it: where the first cache has
+    room for that part of a panel and what it is multiplied with, so much; elsewhere the panel comes from the
+    second cache in any case, and in long parts the result is added to less often."""
+    try:
+        told = (_FIRST_CACHE / "size").read_text()  # "48K"
+    except OSError:  # not Linux
+        told = ""
+    found = re.fullmatch(r"(\d+)K\s*", told)
+    return 128 if found and int(found[1]) >= 48 else 1024
 
 
 def _rows_at_once(rows: int, panels: int) -> int:
