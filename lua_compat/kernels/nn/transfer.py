@@ -25,15 +25,16 @@ def _soft_sign(x: Tensor) -> Tensor:
 
 
 # name -> (function of the input, gradient of (input or output, gradient of the output)), then the parameters.
-# The modules say which of input and output the gradient wants (``of_output`` in nn/transfer.lua).
+# The modules say which of input and output the gradient wants (``of_output`` in nn/transfer.lua). Those of
+# _INTO also take where the result is written: ``out`` and ``grad_input``.
 _FUNCTIONS: dict[str, tuple[Callable[..., Tensor], Callable[..., Tensor]]] = {
     "abs": (torch.abs, lambda x, g: g * torch.where(x >= 0, 1, -1)),
     "exp": (torch.exp, lambda y, g: g * y),
     "log": (torch.log, lambda x, g: g / x),
-    "sigmoid": (torch.sigmoid, lambda y, g: _aten.sigmoid_backward(g, y)),
+    "sigmoid": (torch.sigmoid, lambda y, g, **into: _aten.sigmoid_backward(g, y, **into)),
     "square": (torch.square, lambda x, g: 2 * g * x),
     "sqrt": (torch.sqrt, lambda y, g: torch.where(y == 0, torch.zeros_like(y), 0.5 * g / y)),
-    "tanh": (torch.tanh, lambda y, g: _aten.tanh_backward(g, y)),
+    "tanh": (torch.tanh, lambda y, g, **into: _aten.tanh_backward(g, y, **into)),
     "tanh_shrink": (lambda x: x - torch.tanh(x), lambda x, g: g * torch.tanh(x).square()),
     "soft_sign": (_soft_sign, lambda x, g: g / (1 + x.abs()).square()),
     "log_sigmoid": (lambda x: -F.softplus(-x), lambda x, g: g * torch.sigmoid(-x)),
@@ -49,6 +50,13 @@ _FUNCTIONS: dict[str, tuple[Callable[..., Tensor], Callable[..., Tensor]]] = {
     "relu6": (lambda x: F.hardtanh(x, 0, 6), lambda x, g: _aten.hardtanh_backward(g, x, 0, 6)),
     "power": (torch.pow, lambda x, g, exponent: g * exponent * torch.pow(x, exponent - 1)),
 }
+_INTO = ("sigmoid", "tanh")
+
+
+def _may_be_written(out: Tensor, *read: Tensor) -> bool:
+    """Returns whether PyTorch may write ``out`` while it reads: that is the same or lies elsewhere."""
+    place = out.untyped_storage().data_ptr()
+    return all(t.untyped_storage().data_ptr() != place or t.is_set_to(out) for t in read)
 
 
 def transfer(out: Out, x: Tensor, name: str, *parameters: Any) -> None:
@@ -56,6 +64,8 @@ def transfer(out: Out, x: Tensor, name: str, *parameters: Any) -> None:
     out.resize_(x.shape)
     if name == "threshold":
         _aten.threshold.out(x, *parameters, out=out)
+    elif name in _INTO and _may_be_written(out, x):
+        _FUNCTIONS[name][0](x, out=out)
     else:
         out.copy_(_FUNCTIONS[name][0](x, *parameters))
 
@@ -66,6 +76,8 @@ def transfer_gradient(grad: Out, x: Tensor, grad_output: Tensor, name: str, *par
     grad.resize_(x.shape)
     if name == "threshold":
         _aten.threshold_backward.grad_input(grad_output, x, parameters[0], grad_input=grad)
+    elif name in _INTO and _may_be_written(grad, x, grad_output):
+        _FUNCTIONS[name][1](x, grad_output, grad_input=grad)
     else:
         grad.copy_(_FUNCTIONS[name][1](x, grad_output, *parameters))
 

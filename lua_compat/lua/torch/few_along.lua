@@ -73,15 +73,14 @@ local FOUR_ROWS = [[
       local r_outers, r_rows, r_outer, _, r_row = outer_and_inner(r, d)
       if not outer or r_outers ~= outer or r_rows ~= rows then return false end
       if rows == 1 then outer, rows, row, r_row = 1, outer, t_outer, r_outer end
-      local p, q = first_element(r), first_element(t)
+      if step == 0 then return false end
+      local p, q, row2, row3 = first_element(r), first_element(t), 2 * row, 3 * row
       for o = 0, outer - 1 do
          local from, to = o * t_outer, o * r_outer
          for _ = 1, rows - 3, 4 do
-            local at = from
-            local a, b, c, e = start(q[at]), start(q[at + row]), start(q[at + 2 * row]), start(q[at + 3 * row])
-            for _ = 1, n do
-               a, b, c, e = go_on(a, q[at]), go_on(b, q[at + row]), go_on(c, q[at + 2 * row]), go_on(e, q[at + 3 * row])
-               at = at + step
+            local a, b, c, e = start(q[from]), start(q[from + row]), start(q[from + row2]), start(q[from + row3])
+            for at = from, from + (n - 1) * step, step do
+               a, b, c, e = go_on(a, q[at]), go_on(b, q[at + row]), go_on(c, q[at + row2]), go_on(e, q[at + row3])
             end
             p[to], p[to + r_row], p[to + 2 * r_row], p[to + 3 * r_row] = finish(a, n), finish(b, n), finish(c, n), finish(e, n)
             from, to = from + 4 * row, to + 4 * r_row
@@ -127,8 +126,33 @@ local function loops(parts, start, go_on, finish)
    return function(r, l, t, d)
       local elements = count(t)
       if elements > MOST_IN_ROWS or not t.T.real or few.LIMIT == 0 or not is_apart(r, t) then return false end
-      if reads_plainly(t, elements > MOST) then return four_rows(r, t, d) and (not l or find_places(r, l, t, d)) end
+      if reads_plainly(t, elements > MOST) and four_rows(r, t, d) then return not l or find_places(r, l, t, d) end
       return elements <= MOST and one_by_one(r, l, t, d)
+   end
+end
+
+-- Functions(t, n) of n neighbouring elements, at least four, that may be read as they are: the largest or smallest, of which
+-- zeros are of any sign.
+local ALL = [[
+   local first_element, go_on = ...
+   return function(t, n)
+      local q = first_element(t)
+      local a, b, c, e = q[0], q[1], q[2], q[3]
+      for i = 4, n - 4, 4 do a, b, c, e = go_on(a, q[i]), go_on(b, q[i + 1]), go_on(c, q[i + 2]), go_on(e, q[i + 3]) end
+      for i = n - n % 4, n - 1 do a = go_on(a, q[i]) end
+      return go_on(go_on(a, b), go_on(c, e))
+   end
+]]
+
+-- The largest and the smallest element: function(t); nil where that is not for this.
+local FEWEST_OF_ALL = 64 -- elements; fewer are as fast one by one
+for name, go_on in pairs{ max_of_all = math.max, min_of_all = math.min } do
+   local compute = compiled.from_text(ALL, 'torch.few')(first_element, go_on)
+   along[name] = function(t)
+      local n = count(t)
+      if n < FEWEST_OF_ALL or n > few.LIMIT or not t.T.real or not is_contiguous(t) or not reads_plainly(t) then return nil end
+      local extreme = compute(t, n)
+      return extreme ~= 0 and extreme or nil
    end
 end
 

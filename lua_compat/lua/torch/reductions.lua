@@ -156,8 +156,9 @@ for name, row in pairs{ max = { '>', -math.huge }, min = { '<', math.huge } } do
    local relation, start = unpack(row)
    local extreme = few.reduction(('local x = X if x %s result or x ~= x then result = x end'):format(relation), true)
    local of_many = of_all(name .. '_all', nil, (name == 'std' or name == 'var') and 'empty Tensor' or nil)
+   local of_plain = along[name .. '_of_all']
    define(name, {
-      'T', function(t) return extreme(t, t, start) or of_many(t) end,
+      'T', function(t) return of_plain(t) or extreme(t, t, start) or of_many(t) end,
       'r l T i', with_positions(name, 'dimension %d out of range', 'THTensorMath.c:1555'),
    })
 end

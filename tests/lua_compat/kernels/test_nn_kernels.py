@@ -213,3 +213,18 @@ def test_rounding_of_log_softmax_is_not_the_same_for_all_classes() -> None:
         assert abs(y.double().exp().sum().item() - 1) < 3e-8
         KERNELS["class_softmax_gradient"](grad, y, y, "log_softmax")
         assert abs(grad.double().sum().item()) < 3e-4  # of terms that add up to 6900
+
+
+@pytest.mark.parametrize("name", ["sigmoid", "tanh"])
+def test_transfer_functions_write_over_what_they_read(name: str) -> None:
+    """A result may be what is read, or lie in the same memory one element further."""
+    x, g = randn(6), randn(6)
+    expected = result("transfer", x, name)
+    gradient = result("transfer_gradient", expected, g, name)
+    for shift in (0, 1):
+        memory = torch.cat((x, x[-1:]))
+        KERNELS["transfer"](memory[shift : shift + 6], memory[:6], name)
+        assert torch.equal(memory[shift : shift + 6], expected)
+        memory = torch.cat((g, g[-1:]))
+        KERNELS["transfer_gradient"](memory[shift : shift + 6], expected, memory[:6], name)
+        assert torch.equal(memory[shift : shift + 6], gradient)

@@ -111,7 +111,7 @@ local function more_along_a_dimension(T)
    if random(1, 6) == 1 then x = x:narrow(1, 1, 1):expand(random(1, 9), unpack(x:size():totable(), 2)) end
    local d = random(1, x:dim())
    both_ways(('%s, %d of more'):format(T, d), function()
-      return x:sum(d), x:prod(d), x:mean(d), x:norm(2, d), x:max(d), select(2, x:max(d)), x:min(d), select(2, x:min(d))
+      return x:sum(d), x:prod(d), x:mean(d), x:norm(2, d), x:max(d), select(2, x:max(d)), x:min(d), select(2, x:min(d)), x:max(), x:min()
    end)
    local y = torch.randn(x:size()):type(T)
    both_ways(T .. ' dot', function() return x:clone():dot(y), y:dot(x), y:transpose(1, 2):dot(y:transpose(1, 2)) end)
