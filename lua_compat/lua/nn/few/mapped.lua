@@ -15,20 +15,27 @@ local MOST = 2 ^ 14 -- numbers of all weights, those that are zero, too
 local MOST_CONNECTIONS = 2 ^ 10
 local places = ffi.new('int32_t[?]', MOST_CONNECTIONS) -- of each connection: the weight that it is
 
--- Fills them, of a table in one piece; how many inputs are connected; nil where it is for Python. transposed: inputs come first
-local function read(T, table, outputs, transposed)
-   if table.nd ~= 2 or table[3] ~= 2 or table[1] > MOST_CONNECTIONS or not table.T.real or not rooms.plain(table, table.T) then return nil end
-   local get, p, inputs = table.T.get, table.S.p + table.off, 1
+-- The last input plane that is connected by a table in one piece; nil where that is for Python.
+local function most_connected(table)
+   if table.nd ~= 2 or table[3] ~= 2 or table[1] > MOST_CONNECTIONS or not table.T.real or not plain(table, table.T) then return nil end
+   local get, p, most = table.T.get, table.S.p + table.off, 1
    for k = 0, table[1] - 1 do
-      local from, to = get(p, 2 * k), get(p, 2 * k + 1)
-      if not (from >= 1 and from % 1 == 0 and from <= MOST and to >= 1 and to <= outputs and to % 1 == 0) then return nil end
-      if from > inputs then inputs = from end
+      local from = get(p, 2 * k)
+      if not (from >= 1 and from % 1 == 0 and from <= MOST) then return nil end
+      if from > most then most = from end
    end
+   return most
+end
+
+-- Fills them, for so many planes; whether all are connected with one. transposed: inputs come first
+local function read(table, inputs, outputs, transposed)
+   local get, p = table.T.get, table.S.p + table.off
    for k = 0, table[1] - 1 do
-      local from, to = get(p, 2 * k) - 1, get(p, 2 * k + 1) - 1
-      places[k] = transposed and from * outputs + to or to * inputs + from
+      local from, to = get(p, 2 * k) - 1, get(p, 2 * k + 1)
+      if not (to >= 1 and to <= outputs and to % 1 == 0) then return false end
+      places[k] = transposed and from * outputs + to - 1 or (to - 1) * inputs + from
    end
-   return inputs
+   return true
 end
 
 -- The weight of a plain convolution: zero.
@@ -39,20 +46,24 @@ local function dense_weight(T, first, second, kh, kw)
    return dense
 end
 
--- Whether x has so many planes and weights are for LuaJIT.
-local function are_for_lua(x, inputs, weight, bias)
-   return few.LIMIT > 0 and inputs and (x.nd == 3 or x.nd == 4) and x[2 * x.nd - 5] == inputs and weight.T.real and plain(weight, weight.T)
-      and bias.nd == 1 and inputs * bias[1] * weight[3] * weight[5] <= MOST
+-- How many planes of x, of which so many are connected at least, go to a convolution whose weights are for LuaJIT; nil where there
+-- are none. Planes that are not connected are multiplied by zero.
+local function planes_of(x, inputs, weight, bias, routine)
+   local T, planes = weight.T, x[2 * x.nd - 5]
+   if few.LIMIT == 0 or not inputs or x.nd ~= 3 and x.nd ~= 4 or planes < inputs or not T.real or not plain(weight, T) then return nil end
+   if planes * bias[1] * weight[3] * weight[5] > MOST then return nil end
+   if planes > inputs and not (plain(x, T) and blas.all_finite(routine, T, memory.count(x), x.S.p + x.off)) then return nil end
+   return planes
 end
 
 -- Calls f(dense, n, bytes) for the weight of a plain convolution, n connections of so many bytes; nil where it is for Python.
 local function densified(x, weight, bias, table, full, is_filled)
    if weight.nd ~= 3 or bias.nd ~= 1 or weight[1] ~= table[1] then return nil end
    local T, outputs = weight.T, bias[1]
-   local inputs = read(T, table, outputs, full)
-   if not are_for_lua(x, inputs, weight, bias) then return nil end
    local routine = blas.of_rows(T)
-   if not routine then return nil end
+   local connected = routine and most_connected(table)
+   local inputs = connected and planes_of(x, connected, weight, bias, routine)
+   if not inputs or not read(table, inputs, outputs, full) then return nil end
    local dense = dense_weight(T, full and inputs or outputs, full and outputs or inputs, weight[3], weight[5])
    if is_filled then
       local taps = weight[3] * weight[5]

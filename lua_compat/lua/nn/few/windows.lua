@@ -103,22 +103,23 @@ local function find_layout()
 end
 
 -- n planes between `image`, as they lie, and `phases`, laid out. LuaJIT enters a loop anew each time: all planes are one loop.
+-- (Pointers that a loop changes are objects: offsets are not.)
 local function rows_inward(phases, image, n, units, places, plane, bytes, size)
-   local k, base = 0, phases
+   local k, base, at = 0, 0, 0
    for _ = 1, n * units do
       local place = places[k]
-      if place >= 0 then copy(base + place * size, image, bytes) end
-      image, k = image + bytes, k + 1
+      if place >= 0 then copy(phases + (base + place * size), image + at, bytes) end
+      at, k = at + bytes, k + 1
       if k == units then k, base = 0, base + plane end
    end
 end
 
 local function rows_outward(phases, image, n, units, places, plane, bytes, size)
-   local k, base = 0, phases
+   local k, base, at = 0, 0, 0
    for _ = 1, n * units do
       local place = places[k]
-      if place >= 0 then copy(image, base + place * size, bytes) end
-      image, k = image + bytes, k + 1
+      if place >= 0 then copy(image + at, phases + (base + place * size), bytes) end
+      at, k = at + bytes, k + 1
       if k == units then k, base = 0, base + plane end
    end
 end
@@ -135,10 +136,25 @@ local PIXELS = [[
       end
    end
 ]]
-local inward, outward, pointers = {}, {}, { [4] = ffi.typeof('int32_t *'), [8] = ffi.typeof('int64_t *') }
+-- rows of n numbers at p: each its number of `start`, of which there are `several` in turn.
+local FILL = [[
+   return function(p, start, rows, n, several)
+      local k, left = 0, n
+      for i = 0, rows * n - 1 do
+         p[i] = start[k]
+         left = left - 1
+         if left == 0 then
+            k, left = k + 1, n
+            if k == several then k = 0 end
+         end
+      end
+   end
+]]
+local inward, outward, filling, pointers = {}, {}, {}, { [4] = ffi.typeof('int32_t *'), [8] = ffi.typeof('int64_t *') }
 local function make(size) -- traces of their own for each size
    if inward[size] then return end
    inward[size] = compiled.from_text(PIXELS:gsub('MOVE', 'phases[base + place] = image[i]'), 'nn.few.windows')()
+   filling[size] = compiled.from_text(FILL, 'nn.few.windows')()
    outward[size] = compiled.from_text(PIXELS:gsub('MOVE', 'image[i] = phases[base + place]'), 'nn.few.windows')()
 end
 compiled.on_first_use(function()
@@ -171,11 +187,11 @@ end
 function windows.unfold(p, n)
    local bytes, count, plane = g.run * g.size, g.taps, g.plane * g.size
    local columns = room('columns', n * g.length * bytes)
-   local from, row, k = laid_out(p, n), n * bytes, 0
+   local phases, row, k, from = laid_out(p, n), n * bytes, 0, 0
    for i = 0, n - 1 do
-      local to = columns + i * bytes
+      local to = i * bytes
       for _ = 1, g.length do
-         copy(to, from + taps[k], bytes)
+         copy(columns + to, phases + (from + taps[k]), bytes)
          to, k = to + row, k + 1
          if k == count then k, from = 0, from + plane end
       end
@@ -194,11 +210,11 @@ function windows.fold(routine, columns, p, n, start)
       phases = room('phases', n * g.image * size)
       windows.begin(phases, n * g.planes, g.plane, start, g.planes)
    end
-   local to, k = phases, 0
+   local to, k = 0, 0
    for i = 0, n - 1 do
-      local from = columns + i * bytes
+      local from = i * bytes
       for _ = 1, g.length do
-         blas.add(routine, run, from, to + taps[k])
+         blas.add(routine, run, columns + from, phases + (to + taps[k]))
          from, k = from + row, k + 1
          if k == count then k, to = 0, to + plane end
       end
@@ -206,10 +222,16 @@ function windows.fold(routine, columns, p, n, start)
    if not g.in_place then move(phases, p, n, false) end
 end
 
+local MOST_FILLED = 64 -- numbers of a row; more are copied, twice as many each time
+
 -- count rows of n numbers at p: each its number of `start`, of which there are `several` in turn, or zero.
 function windows.begin(p, count, n, start, several)
    local size = g.size
    if not start then return fill(p, count * n * size) end
+   if n <= MOST_FILLED then
+      make(size)
+      return filling[size](cast(pointers[size], p), cast(pointers[size], start), count, n, several)
+   end
    local bytes = n * size
    for k = 0, count - 1 do
       local row, done = p + k * bytes, size
@@ -225,25 +247,25 @@ end
 -- Rows of windows between results, where they lie one after the other, and `spread`, where so many bytes of `gap` lie between rows of a
 -- frame and `gap_of_frame` more between frames; all of n planes, one loop as above.
 local function spread_rows(spread, results, n, row, wide, frames, rows, gap_of_frame, behind)
-   local r, f = 0, 0
+   local r, f, to, from = 0, 0, 0, 0
    for _ = 1, n * frames * rows do
-      copy(spread, results, row)
-      spread, results, r = spread + wide, results + row, r + 1
+      copy(spread + to, results + from, row)
+      to, from, r = to + wide, from + row, r + 1
       if r == rows then
-         spread, r, f = spread + gap_of_frame, 0, f + 1
-         if f == frames then spread, f = spread + behind, 0 end
+         to, r, f = to + gap_of_frame, 0, f + 1
+         if f == frames then to, f = to + behind, 0 end
       end
    end
 end
 
 local function gather_rows(spread, results, n, row, wide, frames, rows, gap_of_frame, behind)
-   local r, f = 0, 0
+   local r, f, to, from = 0, 0, 0, 0
    for _ = 1, n * frames * rows do
-      copy(results, spread, row)
-      spread, results, r = spread + wide, results + row, r + 1
+      copy(results + from, spread + to, row)
+      to, from, r = to + wide, from + row, r + 1
       if r == rows then
-         spread, r, f = spread + gap_of_frame, 0, f + 1
-         if f == frames then spread, f = spread + behind, 0 end
+         to, r, f = to + gap_of_frame, 0, f + 1
+         if f == frames then to, f = to + behind, 0 end
       end
    end
 end
