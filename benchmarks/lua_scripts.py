@@ -8,8 +8,9 @@ Torch7's th. The scripts run unmodified, on one thread, on small data that are m
 a table of medians: seconds of user CPU time without the start-up, their ratio in pairs of runs, the wall time
 as it was, and the peak of memory.
 
-The start-up is what the same program takes to load torch, nn, nngraph, optim and image, and, where a script
-has made th load PyTorch, to call a kernel; it is measured in every round. ``--start`` measures only that.
+The start-up is what the same program takes to load torch, nn, nngraph, optim and image, or the script with
+nothing to do where it has such a form, and, where a script has made th load PyTorch, what a call of a kernel
+adds; it is measured in every round. ``--start`` measures only that.
 """
 
 import argparse
@@ -78,19 +79,25 @@ def _cost(command: Sequence[str], folder: Path, environment: dict[str, str], std
 Sides = dict[str, Callable[[Run, Path], list[str]]]
 
 
+Costs = dict[str, Cost]  # by side
+
+
 def _measure(
     script: Timed, source: Path, rocks: Sequence[Path], sides: Sides, place: Path
-) -> dict[str, Cost]:
-    """Returns what a script cost on every side, each in a fresh copy of its repository."""
-    costs = {}
+) -> tuple[Costs, Costs]:
+    """Returns what a script, and its idle form, cost on every side, each in a fresh copy of its
+    repository."""
+    costs: Costs = {}
+    idle: Costs = {}
     for side, command in sides.items():
         with tempfile.TemporaryDirectory(dir=place) as scratch:
             folder = copy_with_data(source, Path(scratch) / "copy", script.data)
-            for run in (*script.before, script.run):
+            for run in (*script.before, *([script.idle] if script.idle else []), script.run):
                 where = folder / run.folder
                 variables = programs.surroundings(rocks, (*run.environment, ("OMP_NUM_THREADS", "1")))
-                costs[side] = _cost(command(run, where), where, variables, run.stdin)
-    return costs
+                found = _cost(command(run, where), where, variables, run.stdin)
+                (idle if run is script.idle else costs)[side] = found
+    return costs, idle
 
 
 def _starts(sides: Sides, place: Path) -> dict[tuple[str, bool], Cost]:
@@ -103,7 +110,7 @@ def _starts(sides: Sides, place: Path) -> dict[tuple[str, bool], Cost]:
     }
 
 
-class _Table:
+class Table:
     """Collects costs and prints a row for every script."""
 
     def __init__(self) -> None:
@@ -114,8 +121,14 @@ class _Table:
         for key, cost in found.items():
             self.starts.setdefault(key, []).append(cost)
 
-    def _start(self, side: str, cost: Cost) -> float:
-        return statistics.median(start.cpu for start in self.starts[side, side == "ours" and cost.loaded])
+    def _start(self, side: str, cost: Cost, idle: Costs) -> float:
+        kernel = side == "ours" and cost.loaded
+        common = statistics.median(start.cpu for start in self.starts[side, kernel])
+        if side not in idle:
+            return common
+        if not kernel or idle[side].loaded:
+            return idle[side].cpu
+        return idle[side].cpu + common - statistics.median(start.cpu for start in self.starts[side, False])
 
     def print_starts(self) -> None:
         for (side, kernel), costs in self.starts.items():
@@ -123,10 +136,16 @@ class _Table:
             cpu, wall = (statistics.median(getattr(c, name) for c in costs) for name in ("cpu", "wall"))
             print(f"{what:36}{cpu:9.2f} s of CPU time{wall:9.2f} s", flush=True)
 
-    def print_row(self, label: str, rounds: Sequence[dict[str, Cost]]) -> None:
+    def print_row(self, label: str, measured: Sequence[tuple[Costs, Costs]]) -> None:
+        """Raises RuntimeError for a script that works no longer than it takes to start."""
+        rounds = [costs for costs, _ in measured]
         cells, worked = [f"{label:28}"], {}
         for side in rounds[0]:
-            worked[side] = [max(r[side].cpu - self._start(side, r[side]), 0.01) for r in rounds]
+            worked[side] = [
+                costs[side].cpu - self._start(side, costs[side], idle) for costs, idle in measured
+            ]
+            if min(worked[side]) <= 0:
+                raise RuntimeError(f"{side} takes no longer than to start: it needs more to do")
             cells.append(f"{statistics.median(worked[side]):9.2f}")
         if len(worked) == 2:
             pairs = zip(*worked.values(), strict=True)
@@ -162,7 +181,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not chosen:
         parser.error(f"--only: the names are {', '.join(script.label for script in TIMED)}")
     torch7 = shlex.split(os.path.expanduser(options.torch7)) if options.torch7 else None
-    table = _Table()
+    table = Table()
     failed = False
     with tempfile.TemporaryDirectory() as temporary:
         place = Path(temporary)
@@ -187,12 +206,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 print(f"{script.label:28}no {folder.name} in {source}", file=sys.stderr)
                 continue
             try:
-                found = [_measure(script, folder, rocks, sides, place) for _ in range(options.rounds)]
+                table.print_row(
+                    script.label,
+                    [_measure(script, folder, rocks, sides, place) for _ in range(options.rounds)],
+                )
             except RuntimeError as problem:
                 print(f"{script.label:28}{problem}", file=sys.stderr, flush=True)
                 failed = True
-                continue
-            table.print_row(script.label, found)
     if len(table.ratios) > 1:
         mean = math.exp(statistics.fmean(map(math.log, table.ratios)))
         print(f"{'geometric mean of the ratios':46}{mean:7.2f}")

@@ -2,6 +2,9 @@
 
 from pathlib import Path
 
+import pytest
+
+from benchmarks.lua_scripts import Cost, Table
 from tests.compatibility.commands.timed import TIMED
 from tests.helpers.commands import run_python
 
@@ -22,3 +25,16 @@ def test_what_cannot_run_is_said_in_one_line(tmp_path: Path) -> None:
 
 def test_names_are_told_apart() -> None:
     assert len({script.label for script in TIMED}) == len(TIMED)
+
+
+def test_the_start_is_that_of_the_same_program(capsys: pytest.CaptureFixture[str]) -> None:
+    table = Table()
+    starts = {("ours", False): 0.1, ("ours", True): 1.0, ("Torch7", False): 0.05, ("Torch7", True): 0.05}
+    table.add_starts({key: Cost(cpu, 0, 0, key[1]) for key, cpu in starts.items()})
+    costs = {"ours": Cost(3.2, 4, 300, True), "Torch7": Cost(4.1, 5, 80, False)}
+    idle = {"ours": Cost(0.3, 1, 200, False), "Torch7": Cost(0.1, 1, 70, False)}
+    table.print_row("of its own", [(costs, idle)])  # 3.2 - 0.3 - 0.9 and 4.1 - 0.1
+    table.print_row("as most", [(costs, {})])  # 3.2 - 1 and 4.1 - 0.05
+    assert table.ratios == pytest.approx([2 / 4, 2.2 / 4.05])
+    with pytest.raises(RuntimeError, match="more to do"):
+        table.print_row("short", [({**costs, "ours": Cost(0.9, 1, 200, True)}, {})])

@@ -13,13 +13,18 @@ _SEEDS = "torch.manualSeed(1) math.randomseed(1)"
 
 @dataclass(frozen=True)
 class Timed:
-    """``before``: commands that make what it reads, not measured; ``data``: see ``Repository``."""
+    """``before``: commands that make what it reads, not measured; ``data``: see ``Repository``.
+
+    ``idle``: the same program with nothing to do, which is what starting it costs; None: what most scripts
+    load.
+    """
 
     label: str
     repository: str
     run: Run
     data: Callable[[Path, int], None] | None = None
     before: Sequence[Run] = ()
+    idle: Run | None = None
 
 
 def _char_rnn(size: int, words: int) -> Timed:
@@ -28,10 +33,25 @@ def _char_rnn(size: int, words: int) -> Timed:
     return Timed(f"char-rnn, {size} units", "karpathy/char-rnn", Run(f"train.lua {options}"), made)
 
 
-def _own_tests(package: str, call: str, first: str = "") -> Run:
-    return Run.code(f"{_SEEDS} require 'torch' require '{package}' {first} {call}")
+def _code(*parts: str) -> Run:
+    return Run.code(" ".join(parts))
 
 
+# Both sides go through the tests in one order, each from the same seeds: what they draw, they draw alike.
+_TESTS_IN_TURN = """
+    local suites, new, begin = {}, torch.TestSuite, math.randomseed
+    torch.TestSuite = function(...) suites[#suites + 1] = new(...) return suites[#suites] end
+    os.time = function() return 1 end
+    local function in_turn(test)
+        local names = {}
+        for name in pairs(suites[#suites].__tests) do names[#names + 1] = name end
+        table.sort(names)
+        for _, name in ipairs(names) do torch.manualSeed(1) begin(1) test("^" .. name .. "$", 1) end
+    end
+"""
+_NN_TESTS = (_TESTS_IN_TURN, "require 'nn' dofile('test.lua')")
+_RNN_TESTS = (_TESTS_IN_TURN, "require 'rnn'")
+_MLP = (_SEEDS, "require 'autograd' local train = dofile('mlp.lua')")
 _SENTENCES = data.all_of(data.text("a.txt", 6000), data.text("b.txt", 6000), data.text("c.txt", 100))
 _PTB = data.all_of(*(data.text(f"data/ptb/{part}.txt", 2500) for part in ("train", "valid", "test")))
 _PTB_OF_MEMNN = data.all_of(
@@ -100,11 +120,16 @@ TIMED = (
         Run("main.lua --edim 32 --lindim 16 --nhop 2 --batchsize 16 --epochs 1 --memsize 20", "MemN2N-lang-model", cuda=True, lines=SEEDED),
         _PTB_OF_MEMNN,
     ),
-    Timed("nn.test()", "torch/nn", _own_tests("nn", "nn.test()", "dofile('test.lua')")),
-    Timed("rnn.test()", "Element-Research/rnn", _own_tests("rnn", "pcall(rnn.test)")),
+    Timed(
+        "nn.test()", "torch/nn", _code(*_NN_TESTS, "in_turn(function(...) nn.test({ (...) }, 1) end)"), idle=_code(*_NN_TESTS)
+    ),
+    Timed(
+        "rnn.test()", "Element-Research/rnn", _code(*_RNN_TESTS, "in_turn(function(...) pcall(rnn.test, (...)) end)"),
+        idle=_code(*_RNN_TESTS),
+    ),
     Timed(
         "torch-autograd, MLP", "twitter/torch-autograd",
-        _own_tests("autograd", "f(4000)", "local f = dofile('mlp.lua')"),
+        _code(*_MLP, "train(20000)"),
         data.written(
             "mlp.lua",
             """
@@ -121,8 +146,10 @@ TIMED = (
             end
             local x, y = torch.randn(1, 1024), torch.zeros(1, 10)
             y[1][3] = 1
-            return function(count) for _ = 1, count do loss({ weights = weights, biases = biases }, x, y) end end
+            local gradients = autograd(loss)
+            return function(count) for _ = 1, count do gradients({ weights = weights, biases = biases }, x, y) end end
             """,
         ),
+        idle=_code(*_MLP),
     ),
 )  # fmt: skip
