@@ -215,7 +215,7 @@ function blas.product(r, beta, t, alpha, a, b)
    if a.nd == 1 then return outer_product(r, beta, t, alpha, a, b) end
    local rows, inner, columns, column = a[1], a[3], 1, 1
    if b.nd == 2 then columns, column = b[3], b[4] end
-   if inner == 1 or rows * inner > MOST or inner * columns > MOST or rows * columns > MOST then return false end
+   if inner == 1 and (beta ~= 0 or alpha ~= 1) or rows * inner > MOST or inner * columns > MOST or rows * columns > MOST then return false end
    local routine = routines[T.host.name]
    if not routine then return false end
    -- As kernels/alignment.py: a single column or row is a vector.

@@ -185,6 +185,10 @@ local function larger_products(T) -- of more than 512 multiplications also where
          part:addmm(beta, alpha, a, b), part:mm(a, b), part:addmm(bias, a, b), matrix(T, rows, columns):addmm(beta, alpha, a, b),
          matrix(T, rows, columns):mm(a, b) }
    end)
+   local column_of_rows, row_of_columns = matrix(T, rows, 2):narrow(2, random(1, 2), 1), matrix(T, 2, columns):narrow(1, random(1, 2), 1)
+   same_bits(T .. ' a column times a row', function()
+      return { column_of_rows * row_of_columns, torch.mm(column_of_rows:clone(), row_of_columns:clone()), torch.mm(row_of_columns:clone():t(), column_of_rows:t()) }
+   end)
    local factors, added = torch.ones(rows):type(T), matrix(T, 2, columns)[random(1, 2)]
    if random(1, 3) == 1 then factors[rows] = 2 end
    same_bits(T .. ' a vector added to rows', function()
