@@ -49,6 +49,16 @@ for _, name in ipairs{ 'sum', 'mean', 'prod', 'max', 'min', 'sort' } do
         end)
     end
 end
+local y = torch.randn(20, 64)
+measure('x:add(1)', 2e4, function(n) for i = 1, n do x:add(1) end end)
+measure('x:add(y)', 2e4, function(n) for i = 1, n do x:add(y) end end)
+measure('x:add(0.1, y)', 2e4, function(n) for i = 1, n do x:add(0.1, y) end end)
+measure('x:mul(1.0001)', 2e4, function(n) for i = 1, n do x:mul(1.0001) end end)
+x = torch.randn(20, 64)
+measure('x:median(2)', 2e3, function(n) for i = 1, n do local t = x:median(2) end end)
+measure('x:topk(5, 2, true, true)', 2e3, function(n)
+    for i = 1, n do local t = x:topk(5, 2, true, true) end
+end)
 measure('x:sum()', 2e4, function(n) for i = 1, n do local s = x:sum() end end)
 measure('x:max()', 2e4, function(n) for i = 1, n do local s = x:max() end end)
 measure('x:index(1, rows)', 1e4, function(n) for i = 1, n do local t = x:index(1, rows) end end)

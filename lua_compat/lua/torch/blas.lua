@@ -20,6 +20,7 @@ local GEMM = [[void %s(const char *transa, const char *transb, const void *m, co
 local GEMV = [[void %s(const char *trans, const void *m, const void *n, const REAL *alpha, const void *a, const void *lda,
    const void *x, const void *incx, const REAL *beta, void *y, const void *incy)]]
 local AXPY = 'void %s(const void *n, const REAL *alpha, const void *x, const void *incx, void *y, const void *incy)'
+local SCAL = 'void %s(const void *n, const REAL *alpha, void *x, const void *incx)'
 local COPY = 'void %s(const void *n, const void *x, const void *incx, void *y, const void *incy)'
 -- Larger products go through Python, whose way costs nothing beside them.
 local MOST = 2 ^ 16 -- elements of a matrix
@@ -46,7 +47,7 @@ local function find()
       local gemv = library.routine(letter .. 'gemv_', GEMV, ctype)
       if gemm and gemv then
          routines[name] = { gemm = gemm, gemv = gemv, alpha = ffi.new(ctype .. '[1]'), beta = ffi.new(ctype .. '[1]'),
-            axpy = library.routine(letter .. 'axpy_', AXPY, ctype), copy = library.routine(letter .. 'copy_', COPY, ctype),
+            axpy = library.routine(letter .. 'axpy_', AXPY, ctype), scal = library.routine(letter .. 'scal_', SCAL, ctype), copy = library.routine(letter .. 'copy_', COPY, ctype),
             result = ffi.new(ctype .. '[1]'), gemm_alone = library.product(letter, GEMM, ctype), is_double = letter == 'd' }
       end
    end
@@ -112,7 +113,7 @@ function blas.of_rows(T)
    if not blas.enabled or not T.real or not library.counts_threads() then return nil end
    find()
    local routine = routines[T.host.name]
-   return routine and routine.axpy and routine.copy and routine
+   return routine and routine.axpy and routine.copy and routine.scal and routine
 end
 
 -- (routine, c, c_row, beta, alpha, a, a_kind, a_row, b, b_kind, b_row, rows, inner, columns): c, rows x columns, of which rows
@@ -129,6 +130,12 @@ end
 function blas.copy(routine, n_numbers, x, x_step, y, y_step)
    n[0], lda[0], ldb[0] = n_numbers, x_step, y_step
    routine.copy(n, x, lda, y, ldb)
+end
+
+-- Multiplies the n numbers at x by alpha, which is not 0.
+function blas.scale(routine, n_numbers, x, alpha)
+   n[0], lda[0], routine.alpha[0] = n_numbers, 1, alpha
+   routine.scal(n, routine.alpha, x, lda)
 end
 
 -- Adds alpha (nil: 1) times the n numbers at x to those at y.

@@ -1,5 +1,7 @@
 -- Element by element: arithmetic, functions of one element, comparisons, copies.
 local math = require('th.own').math
+local ffi = require 'ffi'
+local room = require 'torch.room'()
 local types = require 'torch.types'
 local memory = require 'torch.memory'
 local apart = require 'torch.apart'
@@ -13,7 +15,8 @@ local python = require('th.python').functions
 
 local records = memory.records
 local handle, resize_as, count = memory.handle, memory.resize_as, memory.count
-local is_contiguous, same_size = memory.is_contiguous, memory.same_size
+local is_contiguous, same_size, first_element = memory.is_contiguous, memory.same_size, memory.first_element
+local meet, is_worth, of_rows = apart.meet, require('torch.library').is_worth, blas.of_rows
 local define = overloads.define
 local write, through_copy = overlapping.write, overlapping.through_copy
 
@@ -65,17 +68,6 @@ end
 local function never() return false end
 local function in_lua(expression, ...) return expression and few.pointwise(expression, ...) or never end
 
--- r = f(t, v)
-local function with_scalar(kernel, expression)
-   local compute = in_lua(expression, true)
-   local function in_python(r, t, _, v) python[kernel](handle(r), handle(t), v) end
-   return function(r, t, v)
-      resize_as(r, t)
-      local n = count(t)
-      if n > 0 and not compute(r, t, t, v, n) then write(in_python, r, shaped_like(r, t), nil, v) end
-   end
-end
-
 -- r = f(t, s)
 local function with_tensor(kernel, expression, names)
    local compute = in_lua(expression, kernel ~= 'cdiv')
@@ -90,28 +82,88 @@ local function with_tensor(kernel, expression, names)
    end
 end
 
--- r = t + v * s of n elements, more than few, by BLAS, where that rounds as PyTorch does: v is 1 or -1.
-local MOST_ADDED = 2 ^ 16 -- elements; for more, several threads are faster
+-- BLAS computes with several elements at once. What it is called for here it rounds as LuaJIT does: it adds products of which one
+-- factor is 1 or -1.
+local FEWEST_BY_BLAS = 256 -- elements
+local MOST_ADDED = 2 ^ 16  -- for more, several threads are faster
+local MOST_SCALED = 2 ^ 12 -- in a room
+
+-- The routines for r and t, and perhaps s, of n elements, where they are for BLAS; r then holds what t does. Few elements are so
+-- only where the library is worth loading.
+local function begin_by_blas(r, t, s, n)
+   if n < FEWEST_BY_BLAS or n > MOST_ADDED or few.LIMIT == 0 or t.T ~= r.T or s and s.T ~= r.T then return nil end
+   if not (is_contiguous(r) and is_contiguous(t)) or s and (not is_contiguous(s) or meet(r, s)) then return nil end
+   if n <= MOST_SCALED and not is_worth(n) then return nil end
+   local routine = of_rows(r.T)
+   return routine and (t == r or few.copy(r, t, n)) and routine
+end
+
+local function room_for(T, n) return ffi.cast(T.pointer, room(T.name, n * T.size)) end
+
+-- r = t + v * s
 local function add_by_blas(r, t, v, s, n)
-   if n > MOST_ADDED or few.LIMIT == 0 or v ~= 1 and v ~= -1 or t.T ~= r.T or s.T ~= r.T then return false end
-   if not (is_contiguous(r) and is_contiguous(t) and is_contiguous(s)) then return false end
-   if apart.meet(r, s) then return false end
-   local routine = blas.of_rows(r.T)
-   if not routine or t ~= r and not few.copy(r, t, n) then return false end
-   blas.add(routine, n, s.S.p + s.off, r.S.p + r.off, v)
+   local plain = v == 1 or v == -1
+   -- LuaJIT rounds a product of floats with the sum. BLAS leaves out what is multiplied by 0, NaNs or not.
+   if not plain and (n > MOST_SCALED or v == 0 or r.T.size < 8) then return false end
+   local routine = begin_by_blas(r, t, s, n)
+   if not routine then return false end
+   local p, q = first_element(r), first_element(s)
+   if not plain then
+      local scaled = room_for(r.T, n)
+      ffi.copy(scaled, q, n * r.T.size)
+      blas.scale(routine, n, scaled, v)
+      q, v = scaled, 1
+   end
+   blas.add(routine, n, q, p, v)
    return true
 end
 
--- r = f(t, v, s)
-local function with_scaled_tensor(kernel, expression, of_more)
+-- r = t + v
+local ones = {}
+local function add_number_by_blas(r, t, v, n)
+   if n > MOST_SCALED or v == 0 or r.T.size < 8 and r.T.cast(v) ~= v then return false end
+   local routine = begin_by_blas(r, t, nil, n)
+   if not routine then return false end
+   local T = r.T
+   if not ones[T] then
+      ones[T] = T.array(MOST_SCALED)
+      for i = 0, MOST_SCALED - 1 do ones[T][i] = 1 end
+   end
+   blas.add(routine, n, ones[T], first_element(r), v)
+   return true
+end
+
+-- r = t * v
+local function scale_by_blas(r, t, v, n)
+   if v == 0 or r.T.size < 8 and r.T.cast(v) ~= v then return false end
+   local routine = begin_by_blas(r, t, nil, n)
+   if not routine then return false end
+   blas.scale(routine, n, first_element(r), v)
+   return true
+end
+
+-- r = f(t, v)
+local function with_scalar(kernel, expression, by_blas)
    local compute = in_lua(expression, true)
-   of_more = of_more or never
+   by_blas = by_blas or never
+   local function in_python(r, t, _, v) python[kernel](handle(r), handle(t), v) end
+   return function(r, t, v)
+      resize_as(r, t)
+      local n = count(t)
+      if n > 0 and not by_blas(r, t, v, n) and not compute(r, t, t, v, n) then write(in_python, r, shaped_like(r, t), nil, v) end
+   end
+end
+
+-- r = f(t, v, s)
+local function with_scaled_tensor(kernel, expression, by_blas)
+   local compute = in_lua(expression, true)
+   by_blas = by_blas or never
    local function in_python(r, t, s, v) python[kernel](handle(r), handle(t), v, handle(s)) end
    return function(r, t, v, s)
       resize_as(r, t)
       check_counts(r, t, s)
       local n = count(t)
-      if n > 0 and not compute(r, t, s, v, n) and not of_more(r, t, v, s, n) then
+      if n > 0 and not by_blas(r, t, v, s, n) and not compute(r, t, s, v, n) then
          s = shaped_like(r, s)
          if r == t and overlapping.kind(r) == 'repeated' then
             in_python(r, t, s, v)
@@ -188,9 +240,9 @@ define('zero', { 'o', function(r) fill(r, 0) end }, all_types)
 -- Arithmetic
 
 local add_scaled = with_scaled_tensor('add_scaled', 'X + v * Y', add_by_blas)
-local add_scalar = with_scalar('add_scalar', 'X + v')
+local add_scalar = with_scalar('add_scalar', 'X + v', add_number_by_blas)
 pointwise.add_scaled, pointwise.add_scalar = add_scaled, add_scalar
-pointwise.mul = with_scalar('mul', 'X * v')
+pointwise.mul = with_scalar('mul', 'X * v', scale_by_blas)
 pointwise.div = with_scalar('div', 'X / v')
 pointwise.remainder = with_scalar('remainder')
 
