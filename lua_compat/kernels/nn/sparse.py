@@ -70,6 +70,8 @@ def sparse_linear_columns(columns: Out, table: Tensor, weight: Tensor) -> None:
 # IndexLinear. weight has a row per key. If inputs are normalized by their largest absolute value, the row
 # starts with that value, its inverse, a factor for the learning rate, and the bias of the key.
 _LARGEST, _INVERSE, _RATE, _KEY_BIAS, _EXTRA = range(5)
+# PyTorch's way of adding to rows has a price for each row: it is worth that from so many numbers on.
+_FEW_OUTPUTS = 16
 _NO_KEYS = "Keys and values should have the same number of elements"
 
 
@@ -173,7 +175,10 @@ def _step(
     of_key_bias: None if the weight has no columns for normalization.
     """
     if of_key_bias is None and decay == 0:
-        weight.index_put_((rows,), of_weight * -rate, accumulate=True)
+        if weight.shape[1] < _FEW_OUTPUTS:
+            weight.index_put_((rows,), of_weight * -rate, accumulate=True)
+        else:
+            weight.index_add_(0, rows, of_weight, alpha=-rate)
         return
     for places in _rounds(rows):
         row = weight[rows[places]]

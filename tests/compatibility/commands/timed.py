@@ -55,7 +55,7 @@ _MLP = (_SEEDS, "require 'autograd' local train = dofile('mlp.lua')")
 _SENTENCES = data.all_of(data.text("a.txt", 6000), data.text("b.txt", 6000), data.text("c.txt", 100))
 _PTB = data.all_of(*(data.text(f"data/ptb/{part}.txt", 2500) for part in ("train", "valid", "test")))
 _PTB_OF_MEMNN = data.all_of(
-    *(data.text(f"MemN2N-lang-model/data/ptb.{part}.txt", 4000) for part in ("train", "valid", "test"))
+    *(data.text(f"MemN2N-lang-model/data/ptb.{part}.txt", 20000) for part in ("train", "valid", "test"))
 )
 _TWO_STYLES = data.all_of(*(data.pictures(f"images/train{side}", 30, 143, 143, "jpg") for side in "AB"))
 _LEDUC = (

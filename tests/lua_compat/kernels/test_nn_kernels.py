@@ -162,13 +162,14 @@ def test_index_linear_normalises_by_the_largest_value_so_far() -> None:
     assert normalized.tolist() == [0.5, -1, 1]
 
 
-def test_index_linear_steps_along_the_gradient() -> None:
+@pytest.mark.parametrize("outputs", [2, 40])
+def test_index_linear_steps_along_the_gradient(outputs: int) -> None:
     keys, sizes, values = torch.tensor([1, 3, 1]), torch.tensor([1, 2]), randn(3)
-    weight, bias, grad_output = randn(4, 2), randn(2), randn(2, 2)
+    weight, bias, grad_output = randn(4, outputs), randn(outputs), randn(2, outputs)
     dense = torch.zeros(2, 4, dtype=DOUBLE)
     dense[0, 0], dense[1, 2], dense[1, 0] = values[0], values[1], values[2]
     expected = weight - 0.1 * dense.t() @ grad_output
-    grad_weight, grad_bias = torch.empty(0, dtype=DOUBLE), torch.zeros(2, dtype=DOUBLE)
+    grad_weight, grad_bias = torch.empty(0, dtype=DOUBLE), torch.zeros(outputs, dtype=DOUBLE)
     KERNELS["index_linear_grad_parameters"](grad_weight, grad_bias, values, sizes, grad_output, weight, 1)
     stepped, at_once = weight.clone(), weight.clone()
     KERNELS["index_linear_update_parameters"](grad_weight, grad_bias, stepped, bias.clone(), keys, -1, 0, 0.1)
