@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from nets.engine.choice.effort import EFFORTS
+from nets.engine.choice.pieces import IMAGES_OF_PIECE, are_pieces, faster
 from nets.engine.choice.selection import Selection
 from nets.engine.choice.tuning import Tuner, cache_file
 from nets.engine.division import Division, Step, divided_by_image, enough_to_divide, weight_gradients
@@ -106,7 +107,18 @@ def compile(
             lambda: told(place.layer, place.layers) if told else None,
         )
         how = _How(backend, chosen, check_weights, inference, fuse_layers)
-        return _Compiler(module, traced, how, tuner, place).phases()
+        whole = _Compiler(module, traced, how, tuner, place)
+        phases = whole.phases()
+        if not (inference and backend == "auto" and tuning == "thorough" and are_pieces(input_shape)):
+            return phases
+        try:
+            traced = trace(module, torch.zeros((IMAGES_OF_PIECE, *input_shape[1:]), dtype=chosen))
+        except CompileError:  # it is made for this batch
+            return phases
+        piece = _Compiler(module, traced, how, tuner, place)
+        if not whole.does_the_same_for(piece):
+            return phases
+        return faster(phases, piece.phases(input_shape[0]), torch.zeros(input_shape, dtype=chosen))
 
 
 @dataclass(frozen=True)
@@ -155,9 +167,21 @@ class _Compiler:
         )
         image_dims = 3 if len(traced.shapes[0]) == 3 else 4
         self.values = [Value(shape, len(shape) == image_dims, how.dtype) for shape in traced.shapes]
+        self.plan = self._layers()
 
-    def phases(self) -> EnginePhases:
-        plan = self._layers()
+    def does_the_same_for(self, piece: "_Compiler") -> bool:
+        """Returns whether no image of the batch depends on others, and a piece of it goes the same way."""
+        batch, of_piece = self.values[0].shape[0], piece.values[0].shape[0]
+        shapes = [(of_piece, *value.shape[1:]) for value in self.values if value.shape[:1] == (batch,)]
+        return (
+            shapes == [value.shape for value in piece.values]
+            and [layer.name for layer in self.plan] == [layer.name for layer in piece.plan]
+            and not any(layer.mixes_images for layer in self.plan)
+        )
+
+    def phases(self, batch: int | None = None) -> EnginePhases:
+        """Returns the plan. ``batch``: the images of a call, of which the plan's own are a piece."""
+        plan = self.plan
         divided = self._choose_kernels(plan)
         return_free_memory()  # of the candidates that were timed
         input, output = self.values[0], self.values[self.trace.output]
@@ -182,6 +206,7 @@ class _Compiler:
                 by_layer,
                 replay,
                 images.copying(input),
+                batch,
             )
         place_data(plan, input, output, self.memory)
         backward = place_gradients(plan, output, self.memory, by_image=bool(divided))

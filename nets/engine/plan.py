@@ -37,6 +37,7 @@ class EnginePhases:
         by_layer: dict[str, Sequence[Step]],
         replay: Replay | None = None,
         copy: Callable[[Tensor, Tensor], object] = Tensor.copy_,
+        batch: int | None = None,
     ) -> None:
         self.module = module
         self._memory = memory
@@ -50,24 +51,37 @@ class EnginePhases:
         self._by_layer = by_layer  # the steps of every phase, whatever is divided
         self._replay = replay  # of updateOutput's steps
         self._copy = copy  # to the plan's input, from a tensor of its shape and type
+        # Where the plan's own batch is a piece of what a call takes (inference): the outputs of all pieces.
+        self._outputs = None if batch is None else memory.empty((batch, *output.shape[1:]), output.dtype)
 
     def updateOutput(self, input: Tensor) -> Tensor:
         """Returns the module's output, in the plan's buffer."""
-        if tuple(input.shape) != self._input_value.shape or input.dtype != self._input_value.dtype:
+        own = self._input_value
+        shape = own.shape if self._outputs is None else (self._outputs.shape[0], *own.shape[1:])
+        if tuple(input.shape) != shape or input.dtype != own.dtype:
             raise ValueError(
-                f"this plan is for inputs of {self._input_value.shape} in {self._input_value.dtype}, "
+                f"this plan is for inputs of {shape} in {own.dtype}, "
                 f"not {tuple(input.shape)} in {input.dtype}"
             )
         if any(part.training != training for part, training in self._modes):
             raise RuntimeError("the module has changed between training and evaluation: compile it again")
         with torch.no_grad():
-            self._copy(self._input_value.data, input)
-            if self._replay is not None:
-                self._replay.run()
+            if self._outputs is None:
+                output = self._run(input)
             else:
-                for step in self._forward:
-                    step()
+                output, images = self._outputs, own.shape[0]
+                for piece, of_output in zip(input.split(images), output.split(images), strict=True):
+                    of_output.copy_(self._run(piece))
         self._input, self._gradients_kept = input, False
+        return output
+
+    def _run(self, input: Tensor) -> Tensor:
+        self._copy(self._input_value.data, input)
+        if self._replay is not None:
+            self._replay.run()
+        else:
+            for step in self._forward:
+                step()
         return self._output_value.data
 
     def updateGradInput(self, input: Tensor, gradOutput: Tensor) -> Tensor:
@@ -126,7 +140,7 @@ class EnginePhases:
             raise RuntimeError("timed_report needs updateOutput first")
         plain = self.report()
         with state_kept(self.module), torch.no_grad():
-            self._input_value.data.copy_(self._input)
+            self._input_value.data.copy_(self._input[: self._input_value.shape[0]])
             if self._output_value.has_grad:
                 self._output_value.grad.copy_(self._output_value.data)
             roof = measured_roof(self._input_value.dtype)
@@ -147,7 +161,7 @@ class EnginePhases:
         self._by_layer, self._replay = {}, None
         self._input_value = self._output_value = Value((), False, self._input_value.dtype)
         self._memory = Memory()
-        self._input, self._gradients_kept = None, False
+        self._input, self._outputs, self._gradients_kept = None, None, False
 
     def __enter__(self) -> "EnginePhases":
         return self

@@ -31,7 +31,7 @@ class BatchNorm(Layer):
         norm = operation.call
         assert isinstance(norm, (nn.BatchNorm1d, nn.BatchNorm2d))
         self._norm = norm
-        self._by_batch = norm.training or norm.running_mean is None
+        self._by_batch = self.mixes_images = norm.training or norm.running_mean is None
         self._kernel = batch_norm(norm.num_features, len(output.shape), relu, norm.eps, output.dtype)
         self.masks_gradient = self._kernel.masks_gradient and len(inputs) == 1
         self._gradients: tuple[Tensor, Tensor] = (torch.empty(0), torch.empty(0))

@@ -17,6 +17,8 @@ _BITS = 32  # of a drawn number
 class Dropout(Layer):
     """Dropout in training mode: a new mask on every forward."""
 
+    mixes_images = True  # by the order of what is drawn
+
     def __init__(
         self, operation: Operation, inputs: list[Value], output: Value, relu: bool, memory: Memory
     ) -> None:

@@ -58,6 +58,9 @@ class Layer:
     # Whether a worker thread can run it for some of the images, whatever the others hold.
     divisible = False
 
+    # Whether an image's output depends, or may depend, on the other images of the batch.
+    mixes_images = False
+
     # Whether it fills its output wherever that lies: it may be a part of a larger tensor.
     writes_in_place = False
 

@@ -23,6 +23,7 @@ class LogSoftmax(Layer):
         assert isinstance(operation.call, nn.LogSoftmax)
         implicit = 0 if len(output.shape) in (1, 3) else 1  # PyTorch's choice when none is given
         self._dim = implicit if operation.call.dim is None else operation.call.dim
+        self.mixes_images = self._dim % len(output.shape) == 0
 
     @classmethod
     def recognises(cls, operation: Operation, inputs: Sequence[Value], output: Value) -> bool:

@@ -21,6 +21,8 @@ class StockLayer(Layer):
     does: the hook runs once, and on the gradients that it would get there.
     """
 
+    mixes_images = True
+
     def __init__(
         self, operation: Operation, inputs: list[Value], output: Value, relu: bool, memory: Memory
     ) -> None:
