@@ -52,6 +52,23 @@ _TESTS_IN_TURN = """
 _NN_TESTS = (_TESTS_IN_TURN, "require 'nn' dofile('test.lua')")
 _RNN_TESTS = (_TESTS_IN_TURN, "require 'rnn'")
 _MLP = (_SEEDS, "require 'autograd' local train = dofile('mlp.lua')")
+# One step of each net's three phases on four pictures
+_IMAGENET_NETS = """
+    require 'cudnn' require 'cunn' opt = { nGPU = 1, backend = 'nn' } nClasses = 10
+    function makeDataParallel(net) return net end
+    local function train(steps)
+        for _, name in ipairs{ 'alexnet', 'ninbn', 'squeezenet' } do
+            torch.manualSeed(1)
+            dofile('models/' .. name .. '.lua')
+            local net, x = createModel(1):cuda(), torch.randn(4, 3, 224, 224):cuda()
+            for _ = 1, steps do
+                local y = net:forward(x)
+                net:zeroGradParameters()
+                net:backward(x, y:clone():fill(0.1))
+            end
+        end
+    end
+"""
 _SENTENCES = data.all_of(data.text("a.txt", 6000), data.text("b.txt", 6000), data.text("c.txt", 100))
 _PTB = data.all_of(*(data.text(f"data/ptb/{part}.txt", 2500) for part in ("train", "valid", "test")))
 _PTB_OF_MEMNN = data.all_of(
@@ -93,6 +110,14 @@ TIMED = (
         Run("train.lua", environment=gan(niter_decay=0, print_freq=1, which_model_netG="resnet_6blocks", ngf=8, ndf=8,
                                          fineSize=64, loadSize=72, lambda_A=10, lambda_B=10, identity=0), lines=SEEDED),
         _TWO_STYLES,
+    ),
+    Timed(
+        "pix2pix", "phillipi/pix2pix", Run("train.lua", environment=gan(print_freq=1, ngf=8, ndf=8), lines=SEEDED),
+        data.pictures("images/train", 30, 512, 256, "jpg"),
+    ),
+    Timed(
+        "imagenet-multiGPU, nets", "soumith/imagenet-multiGPU.torch", Run.code(f"{_IMAGENET_NETS} train(2)", cuda=True),
+        idle=Run.code(f"{_IMAGENET_NETS} train(0)", cuda=True),
     ),
     Timed(
         "dcgan", "soumith/dcgan.torch",
