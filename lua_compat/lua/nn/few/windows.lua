@@ -102,27 +102,25 @@ local function find_layout()
    for _, field in ipairs(FIELDS) do layout[field] = g[field] end
 end
 
--- n planes between `image`, as they lie, and `phases`, laid out. LuaJIT enters a loop anew each time: all planes are one loop.
--- (Pointers that a loop changes are objects: offsets are not.)
-local function rows_inward(phases, image, n, units, places, plane, bytes, size)
-   local k, base, at = 0, 0, 0
-   for _ = 1, n * units do
-      local place = places[k]
-      if place >= 0 then copy(phases + (base + place * size), image + at, bytes) end
-      at, k = at + bytes, k + 1
-      if k == units then k, base = 0, base + plane end
-   end
+-- Two functions of a text that moves numbers between two places, there and back, by what stands for MOVE in each.
+local function both_ways(text, there, back)
+   local function way(move) return compiled.from_text('local copy = ...\n' .. text:gsub('MOVE', move), 'nn.few.windows')(copy) end
+   return way(there), way(back)
 end
 
-local function rows_outward(phases, image, n, units, places, plane, bytes, size)
-   local k, base, at = 0, 0, 0
-   for _ = 1, n * units do
-      local place = places[k]
-      if place >= 0 then copy(image + at, phases + (base + place * size), bytes) end
-      at, k = at + bytes, k + 1
-      if k == units then k, base = 0, base + plane end
+-- n planes between `image`, as they lie, and `phases`, laid out. LuaJIT enters a loop anew each time: all planes are one loop.
+-- (Pointers that a loop changes are objects: offsets are not.)
+local rows_inward, rows_outward = both_ways([[
+   return function(phases, image, n, units, places, plane, bytes, size)
+      local k, base, at = 0, 0, 0
+      for _ = 1, n * units do
+         local place = places[k]
+         if place >= 0 then MOVE end
+         at, k = at + bytes, k + 1
+         if k == units then k, base = 0, base + plane end
+      end
    end
-end
+]], 'copy(phases + (base + place * size), image + at, bytes)', 'copy(image + at, phases + (base + place * size), bytes)')
 
 -- The same of pixels, as whole numbers of their size (LuaJIT takes some NaNs for something else).
 local PIXELS = [[
@@ -153,9 +151,8 @@ local FILL = [[
 local inward, outward, filling, pointers = {}, {}, {}, { [4] = ffi.typeof('int32_t *'), [8] = ffi.typeof('int64_t *') }
 local function make(size) -- traces of their own for each size
    if inward[size] then return end
-   inward[size] = compiled.from_text(PIXELS:gsub('MOVE', 'phases[base + place] = image[i]'), 'nn.few.windows')()
+   inward[size], outward[size] = both_ways(PIXELS, 'phases[base + place] = image[i]', 'image[i] = phases[base + place]')
    filling[size] = compiled.from_text(FILL, 'nn.few.windows')()
-   outward[size] = compiled.from_text(PIXELS:gsub('MOVE', 'image[i] = phases[base + place]'), 'nn.few.windows')()
 end
 compiled.on_first_use(function()
    for size in pairs(pointers) do make(size) end
@@ -244,31 +241,21 @@ function windows.begin(p, count, n, start, several)
    end
 end
 
--- Rows of windows between results, where they lie one after the other, and `spread`, where so many bytes of `gap` lie between rows of a
--- frame and `gap_of_frame` more between frames; all of n planes, one loop as above.
-local function spread_rows(spread, results, n, row, wide, frames, rows, gap_of_frame, behind)
-   local r, f, to, from = 0, 0, 0, 0
-   for _ = 1, n * frames * rows do
-      copy(spread + to, results + from, row)
-      to, from, r = to + wide, from + row, r + 1
-      if r == rows then
-         to, r, f = to + gap_of_frame, 0, f + 1
-         if f == frames then to, f = to + behind, 0 end
+-- Rows of windows between results, where they lie one after the other, and `spread`, where they begin `wide` bytes apart, with
+-- `gap_of_frame` more between frames; all of n planes, one loop as above.
+local spread_rows, gather_rows = both_ways([[
+   return function(spread, results, n, row, wide, frames, rows, gap_of_frame, behind)
+      local r, f, to, from = 0, 0, 0, 0
+      for _ = 1, n * frames * rows do
+         MOVE
+         to, from, r = to + wide, from + row, r + 1
+         if r == rows then
+            to, r, f = to + gap_of_frame, 0, f + 1
+            if f == frames then to, f = to + behind, 0 end
+         end
       end
    end
-end
-
-local function gather_rows(spread, results, n, row, wide, frames, rows, gap_of_frame, behind)
-   local r, f, to, from = 0, 0, 0, 0
-   for _ = 1, n * frames * rows do
-      copy(results + from, spread + to, row)
-      to, from, r = to + wide, from + row, r + 1
-      if r == rows then
-         to, r, f = to + gap_of_frame, 0, f + 1
-         if f == frames then to, f = to + behind, 0 end
-      end
-   end
-end
+]], 'copy(spread + to, results + from, row)', 'copy(results + from, spread + to, row)')
 
 -- Calls one of them for n images of `planes` planes.
 local function move_results(f, spread, p, planes, n)

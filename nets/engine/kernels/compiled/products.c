@@ -268,8 +268,9 @@ INLINE stretch next_stretch(const products_job *job, long k) {
     return (stretch){job->run_offsets + run, least(most / job->run, left), job->run};
 }
 
-INLINE const REAL *packed_panel(const products_job *job, long number) {
-    return job->panels + number * job->inner * PANEL;
+/* The packed panel of a unit. Neighbouring units have neighbouring panels of a product, once for each block of rows. */
+INLINE const REAL *packed_panel(const products_job *job, long unit, long panels, long blocks) {
+    return job->panels + (unit / (panels * blocks) * panels + unit % panels) * job->inner * PANEL;
 }
 
 void multiply_all(products_job *job) {
@@ -301,11 +302,10 @@ void multiply_all(products_job *job) {
             };
             const REAL *packed = panel, *next = NULL;
             if (job->panels) {
-                packed = packed_panel(job, product * panels + which) + k * PANEL;
+                packed = packed_panel(job, unit, panels, blocks) + k * PANEL;
                 const long other = unit + onward;
                 if (!last) next = packed + inner * PANEL;
-                else if (other >= 0 && other < units)
-                    next = packed_panel(job, other / (panels * blocks) * panels + other % panels);
+                else if (other >= 0 && other < units) next = packed_panel(job, other, panels, blocks);
             } else {
                 pack(b + k * job->b_inner, job->b_inner, job->b_column, inner, columns, panel);
             }
