@@ -4,10 +4,8 @@ A function is found when Lua first asks for it. PyTorch is loaded with the first
 than a second, and many a script computes everything in Lua.
 """
 
-import gc
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -32,23 +30,6 @@ _SANDBOXED = frozenset(
 )  # fmt: skip
 
 
-@contextmanager
-def _without_collector(own_process: bool) -> Iterator[None]:
-    """Loads PyTorch without Python's collector, which would look at its objects again and again (a fifth of
-    the time). ``own_process``: nor does it later, as they stay; a program around the script may have others.
-    """
-    if pytorch.is_loaded() or not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
-        if own_process and pytorch.is_loaded():
-            gc.freeze()
-
-
 class Functions:
     """The functions of one Lua state. They lead to nothing that leads back: Python frees them at once.
 
@@ -64,7 +45,6 @@ class Functions:
         first_seed: int | None, sandboxed: bool, in_thread: bool, notes: bool,
     ) -> None:  # fmt: skip
         self._pytorch, self._sandboxed, self._notes = side, sandboxed, notes
-        self._own_process = crew.owns_process
         self._artist = crew.artist
         self._for_threads = crew.functions(lambda: side.handles, new_state)
         self._light: dict[str, Function] = {
@@ -90,7 +70,7 @@ class Functions:
     def find(self, name: str) -> tuple[Function | None, bool]:
         """Returns the function of a name, None where there is none, and whether PyTorch is loaded."""
         if name not in self._found:
-            with _without_collector(self._own_process):
+            with self._pytorch.loading():
                 self._found[name] = self._find(name)
                 self._pytorch.meet()
         return self._found[name], pytorch.is_loaded()

@@ -1,6 +1,9 @@
 """PyTorch as one Lua state sees it: loaded when something first needs it, which takes more than a second."""
 
+import gc
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -24,10 +27,12 @@ class PyTorch:
 
     ``cpu_as_cuda``: CUDA's types are there, on the CPU; otherwise ``with_cuda`` says whether they are there
     where PyTorch has CUDA. ``in_thread``: the number of threads is that of the calling thread alone.
+    ``own_process``: the process is the script's.
     """
 
-    def __init__(self, *, cpu_as_cuda: bool, with_cuda: bool, in_thread: bool) -> None:
+    def __init__(self, *, cpu_as_cuda: bool, with_cuda: bool, in_thread: bool, own_process: bool) -> None:
         self.slabs = Slabs()
+        self._own_process = own_process
         self._threads_wanted: int | None = None
         self._cpu_as_cuda, self._with_cuda, self._in_thread = cpu_as_cuda, with_cuda, in_thread
         self._calls: list[torch.inference_mode | None] = []
@@ -36,10 +41,27 @@ class PyTorch:
     @cached_property
     def handles(self) -> "Handles":
         """Returns the tensors of the state by handle. Loads PyTorch."""
-        from lua_compat.runtime.bridge import Handles
+        with self.loading():
+            from lua_compat.runtime.bridge import Handles
 
         self.meet()
         return Handles(self.slabs, self.place)
+
+    @contextmanager
+    def loading(self) -> Iterator[None]:
+        """Goes around what may load PyTorch: that is done without Python's collector, which would look at its
+        objects again and again (a fifth of the time). Nor does the collector later, in the script's own
+        process, as they stay; a program around the script may have others."""
+        if is_loaded() or not gc.isenabled():
+            yield
+            return
+        gc.disable()
+        try:
+            yield
+        finally:
+            if self._own_process and is_loaded():
+                gc.freeze()
+            gc.enable()
 
     def alive(self) -> int:
         """Returns how many handles of tensors are alive."""

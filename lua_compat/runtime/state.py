@@ -82,7 +82,12 @@ class Runtime:
             in_thread=True,
             trusted=trusted,
         )
-        self._pytorch = PyTorch(cpu_as_cuda=cpu_as_cuda, with_cuda=not sandboxed, in_thread=in_thread)
+        self._pytorch = PyTorch(
+            cpu_as_cuda=cpu_as_cuda,
+            with_cuda=not sandboxed,
+            in_thread=in_thread,
+            own_process=crew.owns_process,
+        )
         functions = Functions(
             self._pytorch,
             crew,

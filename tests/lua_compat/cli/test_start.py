@@ -89,6 +89,23 @@ def test_a_kernel_loads_pytorch() -> None:
     assert loaded("-e", "print(torch.inverse(torch.eye(3)))") == ["torch", "numpy"]
 
 
+THREAD = "require('threads').Threads(1, function() return torch.inverse(torch.eye(3)) end):terminate()"
+
+
+@pytest.mark.parametrize("code", ["torch.inverse(torch.eye(3))", THREAD])
+def test_pythons_collector_does_not_look_at_pytorch(code: str) -> None:
+    program = """
+import gc, sys
+from lua_compat.cli.th import main
+looked = []
+gc.callbacks.append(lambda phase, info: looked.append("torch" in sys.modules and gc.get_freeze_count() == 0))
+assert main() == 0
+print("torch" in sys.modules, any(looked), gc.isenabled())
+"""
+    result = run_python("-c", program, "-e", code)
+    assert result.stdout == "True False True\n", result.stderr
+
+
 def test_gradients_that_autograd_computes_do_not_load_sympy() -> None:
     code = """
         require 'nn'
