@@ -41,6 +41,11 @@ measure('torch.Tensor(20, 64)', 2e4, function(n)
     for i = 1, n do local t = torch.Tensor(20, 64) end
 end)
 measure('x * square', 1e4, function(n) for i = 1, n do local t = x * square end end)
+local batch, columns, sums = torch.randn(16, 20, 32), torch.randn(16, 32, 1), torch.zeros(16, 20, 1)
+measure('16 x (20x32 * 32x1): bmm', 1e4, function(n) for i = 1, n do torch.bmm(sums, batch, columns) end end)
+measure('16 x (20x32 * 32x1): baddbmm', 1e4, function(n)
+    for i = 1, n do sums:baddbmm(0.5, 1, batch, columns) end
+end)
 for _, name in ipairs{ 'sum', 'mean', 'prod', 'max', 'min', 'sort' } do
     for d = 1, 2 do
         local what = ('x:%s(%d)'):format(name, d)
@@ -93,6 +98,13 @@ layer('ReflectionPadding', nn.SpatialReflectionPadding(1, 1, 1, 1), image, 500)
 layer('SpatialMaxPooling', nn.SpatialMaxPooling(2, 2), image, 1000)
 layer('32-32 3x3 convolution', nn.SpatialConvolution(32, 32, 3, 3, 1, 1, 1, 1), torch.randn(32, 8, 8), 500)
 layer('3-8 4x4 /2 convolution', nn.SpatialConvolution(3, 8, 4, 4, 2, 2, 1, 1), torch.randn(4, 3, 16, 16), 500)
+
+local product, factors = nn.MM(), { torch.randn(16, 20, 32), torch.randn(16, 32, 10) }
+local of_product = product:forward(factors):clone()
+measure('MM of 16 pairs forward', 5000, function(n) for i = 1, n do product:updateOutput(factors) end end)
+measure('MM of 16 pairs gradInput', 2000, function(n)
+    for i = 1, n do product:updateGradInput(factors, of_product) end
+end)
 
 local criterion, scores = nn.ClassNLLCriterion(), nn.LogSoftMax():forward(x)
 local targets = torch.LongTensor(20):random(64)

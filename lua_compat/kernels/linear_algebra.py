@@ -41,8 +41,27 @@ def mm(out: Tensor, a: Tensor, b: Tensor) -> None:
     multiply(out, a, b)
 
 
+def _rows(t: Tensor) -> Tensor:
+    """Returns a batch of single columns as one of single rows."""
+    return t[:, :, 0].unsqueeze(1)
+
+
+def _plain(t: Tensor) -> Tensor:
+    """Gives matrices of one row the strides of contiguous ones: PyTorch takes others for transposed."""
+    return t[:, 0].unsqueeze(1) if t.shape[1] == 1 else t
+
+
+def _factors(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor, bool]:
+    """Returns the factors of each product of matrices, and whether they make its transpose: PyTorch takes a
+    row and a matrix for a vector and a matrix, whose routine is faster, and has none for a column."""
+    if b.shape[2] == 1:
+        return _rows(b).contiguous(), a.mT, True
+    return _plain(a), _plain(b), False
+
+
 def bmm(out: Tensor, a: Tensor, b: Tensor) -> None:
-    torch.bmm(a, b, out=out)
+    left, right, transposed = _factors(a, b)
+    torch.bmm(left, right, out=_rows(out) if transposed else out)
 
 
 def ger(out: Tensor, a: Tensor, b: Tensor) -> None:
@@ -71,7 +90,10 @@ def addbmm(out: Tensor, beta: float, t: Tensor, alpha: float, a: Tensor, b: Tens
 
 
 def baddbmm(out: Tensor, beta: float, t: Tensor, alpha: float, a: Tensor, b: Tensor) -> None:
-    torch.baddbmm(t, a, b, beta=_scale(beta, t), alpha=_scale(alpha, t), out=out)
+    left, right, transposed = _factors(a, b)
+    if transposed:
+        out, t = _rows(out), _rows(t)
+    torch.baddbmm(t, left, right, beta=_scale(beta, t), alpha=_scale(alpha, t), out=out)
 
 
 def _columns(b: Tensor) -> Tensor:

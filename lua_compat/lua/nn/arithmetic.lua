@@ -257,10 +257,16 @@ function MM:updateGradInput(input, gradOutput)
    local a, b = unpack(input)
    local grad_a, grad_b = pair(self, input)
    local left, right = transposed(a, self.transA), transposed(b, self.transB)
-   local product_a = multiply(left.new(), gradOutput, transposed(right, true))
-   local product_b = multiply(left.new(), transposed(left, true), gradOutput)
-   grad_a:resizeAs(a):copy(transposed(product_a, self.transA))
-   grad_b:resizeAs(b):copy(transposed(product_b, self.transB))
+   if self.transA then
+      multiply(grad_a, right, transposed(gradOutput, true))
+   else
+      multiply(grad_a, gradOutput, transposed(right, true))
+   end
+   if self.transB then
+      multiply(grad_b, transposed(gradOutput, true), left)
+   else
+      multiply(grad_b, transposed(left, true), gradOutput)
+   end
    return self.gradInput
 end
 
@@ -291,13 +297,14 @@ function MV:updateGradInput(input, gradOutput)
    local m, v = unpack(input)
    local grad_m, grad_v = pair(self, input)
    local matrix = transposed(m, self.trans)
+   local left, right = gradOutput, v -- of the outer products
+   if self.trans then left, right = v, gradOutput end
    if m:dim() == 2 then
-      grad_m:resizeAs(m):copy(transposed(torch.ger(gradOutput, v), self.trans))
+      grad_m:resizeAs(m):ger(left, right)
       grad_v:resizeAs(v):mv(matrix:t(), gradOutput)
    else
+      multiply(grad_m, as_column(left), transposed(as_column(right), true))
       local column = as_column(gradOutput)
-      local outer = torch.bmm(column, transposed(as_column(v), true))
-      grad_m:resizeAs(m):copy(transposed(outer, self.trans))
       multiply(grad_v, transposed(matrix, true), column)
       grad_v:resizeAs(v)
    end

@@ -1,5 +1,6 @@
 -- Products of a matrix and a matrix or a vector by the BLAS that the kernels call, too, PyTorch's or numpy's: the same
 -- routine of the same library with the same arguments, so the same bits.
+local math = require('th.own').math
 local ffi = require 'ffi'
 local memory = require 'torch.memory'
 local apart = require 'torch.apart'
@@ -9,6 +10,7 @@ local library = require 'torch.library'
 local python = require('th.python').functions
 local room = require 'torch.room'()
 
+local max, ceil = math.max, math.ceil
 local count, is_contiguous, may_overlap, last_offset = memory.count, memory.is_contiguous, apart.may_overlap, apart.last_offset
 
 -- enabled: tests turn it off
@@ -19,6 +21,7 @@ local GEMM = [[void %s(const char *transa, const char *transb, const void *m, co
    const void *a, const void *lda, const void *b, const void *ldb, const REAL *beta, void *c, const void *ldc)]]
 local GEMV = [[void %s(const char *trans, const void *m, const void *n, const REAL *alpha, const void *a, const void *lda,
    const void *x, const void *incx, const REAL *beta, void *y, const void *incy)]]
+local GEMM_BATCH = GEMM:sub(1, -2) .. ', const void *groups, const void *matrices)'
 local AXPY = 'void %s(const void *n, const REAL *alpha, const void *x, const void *incx, void *y, const void *incy)'
 local SCAL = 'void %s(const void *n, const REAL *alpha, void *x, const void *incx)'
 local COPY = 'void %s(const void *n, const void *x, const void *incx, void *y, const void *incy)'
@@ -48,7 +51,8 @@ local function find()
       if gemm and gemv then
          routines[name] = { gemm = gemm, gemv = gemv, alpha = ffi.new(ctype .. '[1]'), beta = ffi.new(ctype .. '[1]'),
             axpy = library.routine(letter .. 'axpy_', AXPY, ctype), scal = library.routine(letter .. 'scal_', SCAL, ctype), copy = library.routine(letter .. 'copy_', COPY, ctype),
-            result = ffi.new(ctype .. '[1]'), gemm_alone = library.product(letter, GEMM, ctype), is_double = letter == 'd' }
+            result = ffi.new(ctype .. '[1]'), gemm_alone = library.product(letter, GEMM, ctype), is_double = letter == 'd',
+            batch = library.routine(letter .. 'gemm_batch_', GEMM_BATCH, ctype) }
       end
    end
 end
@@ -64,7 +68,7 @@ local function seen(rows, row, columns, column)
    if row == 1 and column >= rows then return 't', column end
 end
 
-local address_type = ffi.typeof('uintptr_t')
+local address_type, byte_pointer = ffi.typeof('uintptr_t'), ffi.typeof('char *')
 local function aligned(p, multiple) return tonumber(ffi.cast(address_type, p) % multiple) == 0 end
 
 -- Where the elements of a matrix or vector are to be read: in their place if it is aligned, or copied to a room; nil where they lie so
@@ -263,6 +267,112 @@ function blas.product(r, beta, t, alpha, a, b)
       matrix_matrix(routine, s, r[2], beta, alpha, p, a_kind, a_step, q, b_kind, b_step, rows, inner, columns)
    end
    if not in_place then ffi.copy(target, s, bytes) end
+   return true
+end
+
+-- How the routine sees the transposed matrices of a batch. (What lies between rows or columns of which there is one does not count.)
+local function seen_in_batch(t)
+   local rows, row, columns, column = t[3], t[4], t[5], t[6]
+   if rows == 1 then row = column == 1 and columns or 1 end
+   if columns == 1 then row, column = max(row, 1), 1 end
+   return seen(rows, row, columns, column)
+end
+
+-- Whether the matrices of a batch, `step` elements apart, all lie at multiples of so many bytes.
+local function all_aligned(t, step, multiple)
+   return aligned(t.S.p + t.off, multiple) and (step * t.T.size) % multiple == 0
+end
+
+local LINE = 64 -- bytes: no address of a matrix need be a multiple of more
+
+-- n matrices of `bytes` each at p, p_step bytes apart, become those at q.
+local function copy_matrices(p, p_step, q, q_step, n, bytes)
+   for i = 0, n - 1 do ffi.copy(p + i * p_step, q + i * q_step, bytes) end
+end
+
+-- Pointers to matrices, as many as MOST_MATRICES, for each of the three batches of a product.
+local MOST_MATRICES = 2 ^ 10
+local function new_pointers() return ffi.new('int64_t[?]', MOST_MATRICES) end
+local a_pointers, b_pointers, r_pointers = new_pointers(), new_pointers(), new_pointers()
+local function address_of(p) return tonumber(ffi.cast(address_type, p)) end
+local function point(n, p, p_step, q, q_step, s, s_step)
+   p, q, s = address_of(p), address_of(q), address_of(s)
+   for i = 0, n - 1 do a_pointers[i], b_pointers[i], r_pointers[i] = p + i * p_step, q + i * q_step, s + i * s_step end
+end
+
+-- n vectors at q, of which the numbers lie `apart`, one after the other in a room.
+local function vectors_in_one_piece(routine, q, q_step, apart, n_vectors, length, size)
+   local p, bytes = room('b', n_vectors * length * size), length * size
+   for i = 0, n_vectors - 1 do blas.copy(routine, length, q + i * q_step, apart, p + i * bytes, 1) end
+   return p
+end
+
+local matrices, one_group = whole(), whole()
+one_group[0] = 1
+
+-- r = beta * t + alpha * the product of each matrix in the batch a and that in b, or of all of them, where r is a matrix, the sum;
+-- false as above. PyTorch calls the same routine; of a matrix and a column it asks for that of a matrix and a vector.
+function blas.batched_product(r, beta, t, alpha, a, b)
+   local T = r.T
+   if not blas.enabled or not T.real or a.T ~= T or b.T ~= T then return false end
+   local count_of_matrices, rows, inner, columns = a[1], a[3], a[5], b[5]
+   if not is_enough(count_of_matrices * rows * inner * columns) or not library.counts_threads() then return false end
+   if count_of_matrices > MOST_MATRICES or rows * inner > MOST or inner * columns > MOST or rows * columns > MOST then return false end
+   find()
+   local routine = routines[T.host.name]
+   if not (routine and routine.batch) then return false end
+   local adds_up, size = r.nd == 2, T.size
+   local r_step, r_row, r_column = r[2], r[4], r[6]
+   if adds_up then r_step, r_row, r_column = 0, r[2], r[4] end
+   local a_kind, a_row = seen_in_batch(a)
+   local b_kind, b_row = seen_in_batch(b)
+   if not a_kind or not b_kind or not all_aligned(a, a[2], of_factor) or not all_aligned(b, b[2], of_factor) then return false end
+   local of_columns = columns == 1 and rows > 1
+   if adds_up and (of_columns and b[4] ~= 1 or rows == 1 and a[6] ~= 1) then return false end
+   if of_columns then
+      if r_row ~= 1 then return false end
+   elseif r_column ~= 1 or r_row < columns and rows > 1 then
+      return false
+   end
+   local bytes = rows * columns * size
+   local in_place = all_aligned(r, r_step, routine.is_double and of_factor or of_float_result)
+   if not (in_place or of_columns or r_row == columns or rows == 1) then return false end
+   if t ~= r and beta ~= 0 and not begin_with(r, t) then return false end
+   local target, target_step = ffi.cast(byte_pointer, r.S.p + r.off), r_step * size
+   local s, s_step, s_row, kept = target, target_step, max(r_row, columns), adds_up and 1 or count_of_matrices
+   if not in_place then
+      s_step = adds_up and 0 or ceil(bytes / LINE) * LINE
+      s, s_row = room('r', adds_up and bytes or s_step * count_of_matrices), columns
+      if beta ~= 0 then copy_matrices(s, s_step, target, target_step, kept, bytes) end
+   end
+   local p, q, p_step, q_step = ffi.cast(byte_pointer, a.S.p + a.off), ffi.cast(byte_pointer, b.S.p + b.off), a[2] * size, b[2] * size
+   if of_columns and b[4] ~= 1 then
+      q, q_step = vectors_in_one_piece(routine, q, q_step, b[4], count_of_matrices, inner, size), inner * size
+   elseif rows == 1 and a[6] ~= 1 then
+      p, p_step = vectors_in_one_piece(routine, p, p_step, a[6], count_of_matrices, inner, size), inner * size
+      a_kind, a_row = 'n', inner
+   end
+   routine.alpha[0], routine.beta[0] = alpha, beta
+   if of_columns then
+      -- column by column, as they lie
+      m[0], n[0], k[0], lda[0], ldb[0], ldc[0] = rows, 1, inner, a_row, inner, rows
+      a_kind, b_kind = a_kind == 'n' and 't' or 'n', 'n'
+   else
+      -- row by row is column by column of the transposed product
+      m[0], n[0], k[0], lda[0], ldb[0], ldc[0] = columns, rows, inner, b_row, a_row, s_row
+      a_kind, b_kind, p, q, p_step, q_step = b_kind, a_kind, q, p, q_step, p_step
+   end
+   if adds_up then
+      for i = 0, count_of_matrices - 1 do
+         routine.gemm(a_kind, b_kind, m, n, k, routine.alpha, p + i * p_step, lda, q + i * q_step, ldb, routine.beta, s, ldc)
+         routine.beta[0] = 1
+      end
+   else
+      matrices[0] = count_of_matrices
+      point(count_of_matrices, p, p_step, q, q_step, s, s_step)
+      routine.batch(a_kind, b_kind, m, n, k, routine.alpha, a_pointers, lda, b_pointers, ldb, routine.beta, r_pointers, ldc, one_group, matrices)
+   end
+   if not in_place then copy_matrices(target, target_step, s, s_step, kept, bytes) end
    return true
 end
 

@@ -419,8 +419,9 @@ function few.product(r, beta, t, alpha, a, b)
    return true
 end
 
--- The same of each matrix in batches, where that is worth it: Python's way is dear, but its arithmetic is cheaper.
-local WORK = 2 ^ 13 -- multiplications that cost about as much as the way; an element of the result costs four
+-- The same of each matrix in batches, where that is worth it (blas.batched_product is for more): Python's way is dear, but its
+-- arithmetic is cheaper.
+local WORK = 2 ^ 11 -- multiplications that cost about as much as the way; an element of the result costs four
 
 local function first_matrix(batch)
    return { batch[3], batch[4], batch[5], batch[6], T = batch.T, S = batch.S, off = batch.off, nd = 2 }

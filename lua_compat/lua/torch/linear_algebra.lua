@@ -70,7 +70,7 @@ local function beside(r, factor) return apart.is_apart(r, factor) and factor or 
 local function product(name, fit, letters, wrong_size)
    local function multiply(r, nd, a, b)
       if nd < 3 and (blas.product(r, 0, r, 1, a, b) or few.product(r, 0, r, 1, a, b)) then return end
-      if nd == 3 and few.batched_product(r, 0, r, 1, a, b) then return end
+      if nd == 3 and (blas.batched_product(r, 0, r, 1, a, b) or few.batched_product(r, 0, r, 1, a, b)) then return end
       python[name](handle(r), handle(a), handle(b))
    end
    local function compute(nd, r, a, b) into(r, multiply, nd, beside(r, a), beside(r, b)) end
@@ -119,7 +119,7 @@ local function sum_with_product(name, fit)
    local function multiply(q, r, beta, t, alpha, a, b)
       if t == r then t = q end
       if a.nd < 3 and (blas.product(q, beta, t, alpha, a, b) or few.product(q, beta, t, alpha, a, b)) then return end
-      if t.nd == 3 and few.batched_product(q, beta, t, alpha, a, b) then return end
+      if a.nd == 3 and (blas.batched_product(q, beta, t, alpha, a, b) or t.nd == 3 and few.batched_product(q, beta, t, alpha, a, b)) then return end
       python[name](handle(q), beta, handle(t), alpha, handle(a), handle(b))
    end
    return function(r, beta, t, alpha, a, b)

@@ -203,6 +203,30 @@ local function larger_products(T) -- of more than 512 multiplications also where
    end)
 end
 
+-- Batches of matrices that are each BLAS's, in one piece, transposed, beside one another, all the same, and at any address.
+local function larger_batched_products(T)
+   local n, rows, inner, columns = random(1, 6), random(8, 30), random(8, 40), random(8, 30)
+   local kind = random(1, 4)
+   if kind == 1 then columns, rows, inner = 1, rows + 20, inner + 20 elseif kind == 2 then rows, inner, columns = 1, inner + 20, columns + 20 end
+   if kind == 3 then rows, inner, columns = rows + 20, 1, columns + 20 end
+   local function batch(first, second)
+      local layout = random(1, 6)
+      if layout == 1 then return torch.randn(n, second, first):type(T):transpose(2, 3) end
+      if layout == 2 then return torch.randn(first, n, second):type(T):transpose(1, 2) end
+      if layout == 3 then return torch.randn(1, first, second):type(T):expand(n, first, second) end
+      if layout == 4 then return torch.randn(n * first * second + 1):type(T):narrow(1, 2, n * first * second):view(n, first, second) end
+      if layout == 5 then return torch.randn(n, first, second + 3):type(T):narrow(3, random(1, 4), second) end
+      return torch.randn(n, first, second):type(T)
+   end
+   local a, b, t = batch(rows, inner), batch(inner, columns), batch(rows, columns)
+   local beta, alpha = random(0, 2), torch.uniform(-2, 2)
+   same_bits(T .. ' larger products of batches', function()
+      local part = torch.randn(n * rows * columns + 1):type(T):narrow(1, 2, n * rows * columns):view(n, rows, columns)
+      return { torch.bmm(a, b), torch.baddbmm(beta, t, alpha, a, b), t:clone():baddbmm(beta, alpha, a, b), part:baddbmm(alpha, a, b),
+         part:clone():transpose(2, 3):contiguous():bmm(b:transpose(2, 3), a:transpose(2, 3)), torch.addbmm(beta, t[1], alpha, a, b) }
+   end)
+end
+
 local function functions_of_many(T)
    local rows, columns = random(2, 30), random(70, 300)
    local x = matrix(T, rows, columns):mul(3)
@@ -670,6 +694,7 @@ for _ = 1, rounds do
       products(TYPES[k])
       batched_products(TYPES[k])
       larger_products(TYPES[k])
+      larger_batched_products(TYPES[k])
       functions_of_many(TYPES[k])
       of_many(TYPES[k])
       criterions(TYPES[k])
