@@ -159,30 +159,30 @@ function collection.collectgarbage(option, ...)
    return 0
 end
 
--- Has Lua's collector do its share for memory that it does not see: about a cycle for every 16 MB, or for as much as a
--- quarter of what is in use, or as Lua itself has.
-local CYCLE_AT = 16 * 2 ^ 20
-local STEP_AT = 2 ^ 20
-local STEPS_OF_CYCLE = 4 -- the collector goes through so many bytes for each that is said to be allocated
-local since_step = 0
+-- Lua's collector sees nothing of that memory either: a cycle runs for every 24 MB of it, or for as much as a third of what is in
+-- use, or as Lua itself has. It runs in one go: one that is begun is gone on with by Lua whenever it allocates something, is soon
+-- over, and finds little.
+local CYCLE_AT = 24 * 2 ^ 20
+local since_cycle, known_cycle = 0, 0
 
-local function step()
+local function run_cycle()
    local lua = collectgarbage('count')
-   local target = math.max(CYCLE_AT, in_use / 4, 1024 * lua)
-   collectgarbage('step', math.ceil(since_step / target * lua / STEPS_OF_CYCLE))
-   since_step = 0
+   if since_cycle < math.max(CYCLE_AT, in_use / 3, 1024 * lua) then return end
+   collectgarbage('step', math.ceil(lua))
+   known_cycle, since_cycle = cycle(), 0
 end
 
 -- Called where memory is about to be allocated.
 function collection.account(of_memory)
    in_use = in_use + of_memory
-   since_collection, since_step = since_collection + of_memory + RECORD_BYTES, since_step + of_memory
+   if known_cycle ~= cycle() then known_cycle, since_cycle = cycle(), 0 end
+   since_collection, since_cycle = since_collection + of_memory + RECORD_BYTES, since_cycle + of_memory
    if since_collection > limit then
       local running = collectgarbage('isrunning')
       collect()
       if not running then collectgarbage('stop') end -- a collection starts the collector again, which the script has stopped
-   elseif since_step > STEP_AT and collectgarbage('isrunning') then
-      step()
+   elseif since_cycle > CYCLE_AT and collectgarbage('isrunning') then
+      run_cycle()
    end
    search()
    release_pieces()

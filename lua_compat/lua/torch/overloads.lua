@@ -282,30 +282,6 @@ local function build(name, variants, T, method, shown)
    return f
 end
 
--- Functions that are built when they are first called. There are thousands: each is one closure over its number, and what
--- `build` wants lies in lists, so that Lua's collector has little to go through.
-local built, names, lists, of_types, are_methods, texts = {}, {}, {}, {}, {}, {}
-
-local function make(k)
-   built[k] = build(names[k], lists[k], of_types[k], are_methods[k], texts[k])
-   return built[k]
-end
-
-compiled.on_first_use(function()
-   for k = 1, #names do
-      if not built[k] then make(k) end
-   end
-end)
-
-local function lazily(name, variants, T, method, shown)
-   local k = #names + 1
-   built[k], names[k], lists[k], of_types[k], are_methods[k], texts[k] = false, name, variants, T, method, shown
-   return function(...)
-      local f = built[k] or make(k)
-      return f(...)
-   end
-end
-
 local function read_variants(declaration)
    local variants = {}
    for i = 1, #declaration, 2 do
@@ -314,14 +290,98 @@ local function read_variants(declaration)
    return variants
 end
 
+-- Whether a variant takes numbers alone.
+local function of_numbers(variant)
+   for _, p in ipairs(variant.parameters) do
+      if not ('ndsamkBG'):find(p.letter, 1, true) then return false end
+   end
+   return true
+end
+
+-- The variants that an error of a method shows: with those of the function that take numbers alone, in their place.
+local function shown_of_method(function_variants, method_variants)
+   local shown = {}
+   local first = of_numbers(function_variants[1])
+   for place = 1, 2 do
+      if place == 2 then
+         for _, variant in ipairs(method_variants) do shown[#shown + 1] = variant end
+      end
+      for _, variant in ipairs((place == 1) == first and function_variants or {}) do
+         if of_numbers(variant) then shown[#shown + 1] = variant end
+      end
+   end
+   return shown
+end
+
+-- Functions that are built when they are first called. There are thousands, which Lua's collector goes through whenever a script
+-- asks for that: each is one closure over its number, what `build` wants lies in lists, and declarations stay texts until then.
+-- methods: the declaration of a method, false for a function of torch.
+local built, names, of_types, declarations, methods = {}, {}, {}, {}, {}
+
+local function make(k)
+   local of_function, T = read_variants(declarations[k]), of_types[k]
+   if not methods[k] then
+      built[k] = build(names[k], of_function, T, false, of_function)
+   elseif methods[k] == declarations[k] then
+      built[k] = build(names[k], of_function, T, true, of_function)
+   else
+      local of_method = read_variants(methods[k])
+      built[k] = build(names[k], of_method, T, true, shown_of_method(of_function, of_method))
+   end
+   return built[k]
+end
+
+local function lazily(name, T, declaration, of_method)
+   local k = #names + 1
+   built[k], names[k], of_types[k], declarations[k], methods[k] = false, name, T, declaration, of_method
+   return function(...)
+      local f = built[k] or make(k)
+      return f(...)
+   end
+end
+
+-- No tail call: the chunk's name tells errors.lua who calls.
+local PLAIN = [[
+   local f, T = ...
+   local function results(...) return ... end
+   return function(...) return results(f(T, ...)) end
+]]
+
+-- The functions torch.name(...) of a type, made when they are first looked up. declared: by name, what `define` or
+-- `define_plain` was given.
+local function functions_of(T, declared)
+   return setmetatable({}, { __index = function(self, name)
+      local declaration = declared[name]
+      if type(declaration) == 'function' then
+         self[name] = compiled.from_text(PLAIN, 'torch.' .. name)(declaration, T)
+      elseif declaration then
+         self[name] = lazily(name, T, declaration, false)
+      end
+      return rawget(self, name)
+   end })
+end
+
 local all_but_half, floating = {}, {}
 for code = 1, types.count do
    local T = types[code]
-   T.functions = {}
+   T.declared = {}
+   T.functions = functions_of(T, T.declared)
    if T.name ~= 'Half' then all_but_half[#all_but_half + 1] = T end
    if T.floating then floating[#floating + 1] = T end
 end
 overloads.all_but_half, overloads.floating = all_but_half, floating
+
+local function declare(T, name, declaration) T.declared[name], T.functions[name] = declaration, nil end
+
+compiled.on_first_use(function()
+   for code = 1, types.count do
+      local T = types[code]
+      for name in pairs(T.declared) do assert(T.functions[name]) end
+   end
+   for k = 1, #names do
+      if not built[k] then make(k) end
+   end
+end)
 
 -- The type a call torch.name(...) is about, as Torch7 finds it: the first or second argument, the first tensor of a
 -- table, a type's name at the end (taken away), the default type.
@@ -362,57 +422,22 @@ local function dispatcher(name)
    end
 end
 
--- No tail call: the chunk's name tells errors.lua who calls.
-local PLAIN = [[
-   local f, T = ...
-   local function results(...) return ... end
-   return function(...) return results(f(T, ...)) end
-]]
-
 -- A function written by hand for each type: f(T, ...). method: that of t:name(...), by default the same.
 function overloads.define_plain(name, f, for_types, method)
    for _, T in ipairs(for_types or all_but_half) do
       local of_object = method or f
       local function of_type(...) return of_object(T, ...) end
-      T.functions[name] = compiled.from_text(PLAIN, 'torch.' .. name)(f, T)
+      declare(T, name, f)
       T.tensor_metatable[name] = of_type
    end
    dispatchers[name] = dispatchers[name] or dispatcher(name)
 end
 
--- Whether a variant takes numbers alone.
-local function of_numbers(variant)
-   for _, p in ipairs(variant.parameters) do
-      if not ('ndsamkBG'):find(p.letter, 1, true) then return false end
-   end
-   return true
-end
-
--- The variants that an error of a method shows: with those of the function that take numbers alone, in their place.
-local function shown_of_method(function_variants, method_variants)
-   local shown = {}
-   local first = of_numbers(function_variants[1])
-   for place = 1, 2 do
-      if place == 2 then
-         for _, variant in ipairs(method_variants) do shown[#shown + 1] = variant end
-      end
-      for _, variant in ipairs((place == 1) == first and function_variants or {}) do
-         if of_numbers(variant) then shown[#shown + 1] = variant end
-      end
-   end
-   return shown
-end
-
 -- functions: the variants of torch.name(...); methods: those of t:name(...), by default the same; false: none.
 function overloads.define(name, functions, for_types, methods)
-   local function_variants = read_variants(functions)
-   local method_variants = methods and read_variants(methods) or function_variants
-   local shown = methods and shown_of_method(function_variants, method_variants) or function_variants
    for _, T in ipairs(for_types or all_but_half) do
-      T.functions[name] = lazily(name, function_variants, T, false, function_variants)
-      if methods ~= false then
-         T.tensor_metatable[name] = lazily(name, method_variants, T, true, shown)
-      end
+      declare(T, name, functions)
+      if methods ~= false then T.tensor_metatable[name] = lazily(name, T, functions, methods or functions) end
    end
    dispatchers[name] = dispatchers[name] or dispatcher(name)
 end
