@@ -93,6 +93,11 @@ layer('LogSoftMax', nn.LogSoftMax(), x, 5000)
 layer('SoftMax', nn.SoftMax(), x, 5000)
 layer('Sigmoid', nn.Sigmoid(), x, 5000)
 layer('ReLU', nn.ReLU(), x, 5000)
+for _, name in ipairs{ 'Tanh', 'ELU', 'HardTanh', 'Abs', 'SoftSign' } do layer(name, nn[name](), x, 5000) end
+local many = torch.randn(100, 64)
+for _, name in ipairs{ 'Tanh', 'ReLU', 'LogSoftMax' } do
+    layer(name .. ' of 100x64', nn[name](), many, 2000)
+end
 layer('BatchNormalization', nn.BatchNormalization(64), x, 2000)
 layer('ReflectionPadding', nn.SpatialReflectionPadding(1, 1, 1, 1), image, 500)
 layer('SpatialMaxPooling', nn.SpatialMaxPooling(2, 2), image, 1000)

@@ -20,66 +20,109 @@ SANDBOXED = __all__
 _aten = torch.ops.aten
 
 
-def _soft_sign(x: Tensor) -> Tensor:
-    return x / (1 + x.abs())
+def _sqrt_gradient(out: Tensor, y: Tensor, g: Tensor) -> None:
+    zero = y == 0
+    torch.div(g, y, out=out).mul_(0.5).masked_fill_(zero, 0)
 
 
-# name -> (function of the input, gradient of (input or output, gradient of the output)), then the parameters.
-# The modules say which of input and output the gradient wants (``of_output`` in nn/transfer.lua). Those of
-# _INTO also take where the result is written: ``out`` and ``grad_input``.
-_FUNCTIONS: dict[str, tuple[Callable[..., Tensor], Callable[..., Tensor]]] = {
-    "abs": (torch.abs, lambda x, g: g * torch.where(x >= 0, 1, -1)),
-    "exp": (torch.exp, lambda y, g: g * y),
-    "log": (torch.log, lambda x, g: g / x),
-    "sigmoid": (torch.sigmoid, lambda y, g, **into: _aten.sigmoid_backward(g, y, **into)),
-    "square": (torch.square, lambda x, g: 2 * g * x),
-    "sqrt": (torch.sqrt, lambda y, g: torch.where(y == 0, torch.zeros_like(y), 0.5 * g / y)),
-    "tanh": (torch.tanh, lambda y, g, **into: _aten.tanh_backward(g, y, **into)),
-    "tanh_shrink": (lambda x: x - torch.tanh(x), lambda x, g: g * torch.tanh(x).square()),
-    "soft_sign": (_soft_sign, lambda x, g: g / (1 + x.abs()).square()),
-    "log_sigmoid": (lambda x: -F.softplus(-x), lambda x, g: g * torch.sigmoid(-x)),
-    "soft_plus": (
-        lambda x, beta: F.softplus(x, beta, 20),
-        lambda x, g, beta: _aten.softplus_backward(g, x, beta, 20),
+# name -> (function of the input, gradient of (input or output, gradient of the output)), then the parameters;
+# the first argument is where the result is written. The modules say which of input and output the gradient
+# wants (``of_output`` in nn/transfer.lua).
+_FUNCTIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
+    "abs": (
+        lambda out, x: torch.abs(x, out=out),
+        lambda out, x, g: torch.where(x >= 0, g, -g, out=out),
     ),
-    "hard_shrink": (F.hardshrink, lambda x, g, limit: _aten.hardshrink_backward(g, x, limit)),
-    "soft_shrink": (F.softshrink, lambda x, g, limit: _aten.softshrink_backward(g, x, limit)),
-    "elu": (F.elu, lambda y, g, alpha: _aten.elu_backward(g, alpha, 1, 1, True, y)),
-    "leaky_relu": (F.leaky_relu, lambda x, g, slope: _aten.leaky_relu_backward(g, x, slope, False)),
-    "hard_tanh": (F.hardtanh, lambda x, g, low, high: _aten.hardtanh_backward(g, x, low, high)),
-    "relu6": (lambda x: F.hardtanh(x, 0, 6), lambda x, g: _aten.hardtanh_backward(g, x, 0, 6)),
-    "power": (torch.pow, lambda x, g, exponent: g * exponent * torch.pow(x, exponent - 1)),
+    "exp": (lambda out, x: torch.exp(x, out=out), lambda out, y, g: torch.mul(g, y, out=out)),
+    "log": (lambda out, x: torch.log(x, out=out), lambda out, x, g: torch.div(g, x, out=out)),
+    "sigmoid": (
+        lambda out, x: torch.sigmoid(x, out=out),
+        lambda out, y, g: _aten.sigmoid_backward.grad_input(g, y, grad_input=out),
+    ),
+    "square": (lambda out, x: torch.mul(x, x, out=out), lambda out, x, g: torch.mul(g, x, out=out).mul_(2)),
+    "sqrt": (lambda out, x: torch.sqrt(x, out=out), _sqrt_gradient),
+    "tanh": (
+        lambda out, x: torch.tanh(x, out=out),
+        lambda out, y, g: _aten.tanh_backward.grad_input(g, y, grad_input=out),
+    ),
+    "tanh_shrink": (
+        lambda out, x: torch.sub(x, torch.tanh(x), out=out),
+        lambda out, x, g: torch.mul(g, torch.tanh(x).square_(), out=out),
+    ),
+    "soft_sign": (
+        lambda out, x: torch.div(x, x.abs().add_(1), out=out),
+        lambda out, x, g: torch.div(g, x.abs().add_(1).square_(), out=out),
+    ),
+    "log_sigmoid": (
+        lambda out, x: torch.neg(F.softplus(-x), out=out),
+        lambda out, x, g: torch.mul(g, torch.sigmoid(-x), out=out),
+    ),
+    "soft_plus": (
+        lambda out, x, beta: _aten.softplus.out(x, beta, 20, out=out),
+        lambda out, x, g, beta: _aten.softplus_backward.grad_input(g, x, beta, 20, grad_input=out),
+    ),
+    "hard_shrink": (
+        lambda out, x, limit: _aten.hardshrink.out(x, limit, out=out),
+        lambda out, x, g, limit: _aten.hardshrink_backward.grad_input(g, x, limit, grad_input=out),
+    ),
+    "soft_shrink": (
+        lambda out, x, limit: _aten.softshrink.out(x, limit, out=out),
+        lambda out, x, g, limit: _aten.softshrink_backward.grad_input(g, x, limit, grad_input=out),
+    ),
+    "elu": (
+        lambda out, x, alpha: _aten.elu.out(x, alpha, out=out),
+        lambda out, y, g, alpha: _aten.elu_backward.grad_input(g, alpha, 1, 1, True, y, grad_input=out),
+    ),
+    "leaky_relu": (
+        lambda out, x, slope: _aten.leaky_relu.out(x, slope, out=out),
+        lambda out, x, g, slope: _aten.leaky_relu_backward.grad_input(g, x, slope, False, grad_input=out),
+    ),
+    "hard_tanh": (
+        lambda out, x, low, high: _aten.hardtanh.out(x, low, high, out=out),
+        lambda out, x, g, low, high: _aten.hardtanh_backward.grad_input(g, x, low, high, grad_input=out),
+    ),
+    "relu6": (
+        lambda out, x: _aten.hardtanh.out(x, 0, 6, out=out),
+        lambda out, x, g: _aten.hardtanh_backward.grad_input(g, x, 0, 6, grad_input=out),
+    ),
+    "power": (
+        lambda out, x, exponent: torch.pow(x, exponent, out=out),
+        lambda out, x, g, exponent: torch.mul(g * exponent, torch.pow(x, exponent - 1), out=out),
+    ),
+    "threshold": (
+        lambda out, x, *parameters: _aten.threshold.out(x, *parameters, out=out),
+        lambda out, x, g, limit, *_: _aten.threshold_backward.grad_input(g, x, limit, grad_input=out),
+    ),
 }
-_INTO = ("sigmoid", "tanh")
 
 
-def _may_be_written(out: Tensor, *read: Tensor) -> bool:
-    """Returns whether PyTorch may write ``out`` while it reads: that is the same or lies elsewhere."""
+def _compute(
+    out: Tensor, f: Callable[..., Any], read: tuple[Tensor, ...], parameters: tuple[Any, ...]
+) -> None:
+    """Writes f of the tensors ``read`` to out: directly, where PyTorch may write it while it reads, that is
+    where each is out itself or lies elsewhere."""
     place = out.untyped_storage().data_ptr()
-    return all(t.untyped_storage().data_ptr() != place or t.is_set_to(out) for t in read)
+    if all(
+        t.shape == out.shape and (t.untyped_storage().data_ptr() != place or t.is_set_to(out)) for t in read
+    ):
+        f(out, *read, *parameters)
+        return
+    result = out.new_empty(torch.broadcast_shapes(*(t.shape for t in read)))
+    f(result, *read, *parameters)
+    out.copy_(result)
 
 
 def transfer(out: Out, x: Tensor, name: str, *parameters: Any) -> None:
     """Computes out = name(x, parameters...); out may be x."""
     out.resize_(x.shape)
-    if name == "threshold":
-        _aten.threshold.out(x, *parameters, out=out)
-    elif name in _INTO and _may_be_written(out, x):
-        _FUNCTIONS[name][0](x, out=out)
-    else:
-        out.copy_(_FUNCTIONS[name][0](x, *parameters))
+    _compute(out, _FUNCTIONS[name][0], (x,), parameters)
 
 
 def transfer_gradient(grad: Out, x: Tensor, grad_output: Tensor, name: str, *parameters: Any) -> None:
     """Computes the gradient with respect to the input; ``x`` is the input or the output; grad may be
     grad_output."""
     grad.resize_(x.shape)
-    if name == "threshold":
-        _aten.threshold_backward.grad_input(grad_output, x, parameters[0], grad_input=grad)
-    elif name in _INTO and _may_be_written(grad, x, grad_output):
-        _FUNCTIONS[name][1](x, grad_output, grad_input=grad)
-    else:
-        grad.copy_(_FUNCTIONS[name][1](x, grad_output, *parameters))
+    _compute(grad, _FUNCTIONS[name][1], (x, grad_output), parameters)
 
 
 def _class_dimension(x: Tensor) -> int:

@@ -10,7 +10,6 @@ local is_apart = require('torch.apart').is_apart
 local few = require 'torch.few'
 local kernels = require 'torch.kernels'
 local blas = require 'torch.blas'
-local rectifiers = require 'nn.few.rectifiers'
 
 local count, is_contiguous, same_size, resize_as = memory.count, memory.is_contiguous, memory.same_size, memory.resize_as
 local tonumber, place, exp, log, max, reads_plainly = tonumber, few.place, math.exp, math.log, math.max, blas.reads_plainly
@@ -209,54 +208,24 @@ local function elementwise_loss_gradient(gradient, x, target, name, average)
    return f(gradient, x, target, average and 1 / n or 1, n)
 end
 
--- Transfer functions of which Lua's result is the same but for the last bit; v: the one parameter.
-local forward = {
-   threshold = rectifiers.threshold, leaky_relu = rectifiers.leaky,
-   square = few.pointwise('X * X'),
-   sigmoid = few.functions.sigmoid, tanh = few.functions.tanh, exp = few.functions.exp, log = few.functions.log,
-}
-local MOST_OF_GRADIENT = 4 -- times few.LIMIT elements: PyTorch's gradient is a new tensor, which is then copied
-local backward = {
-   threshold = rectifiers.threshold, leaky_relu = rectifiers.leaky,
-   sigmoid = few.pointwise('Y * ((1 - X) * X)', false, MOST_OF_GRADIENT),
-   tanh = few.pointwise('Y * (1 - X * X)', false, MOST_OF_GRADIENT),
-   square = few.pointwise('2 * Y * X', false, MOST_OF_GRADIENT),
-}
-
-local function transfer(out, x, name, limit, value)
-   local f, n = forward[name], count(x)
-   if not f or value and value ~= 0 or out.T ~= x.T or not x.T.real or n == 0 or n > MOST * few.LIMIT then
-      return false
-   end
-   resize_as(out, x)
-   return f(out, x, x, limit, n)
-end
-
-local function transfer_gradient(gradient, x, grad_output, name, limit)
-   local f, n = backward[name], count(x)
-   if not f or gradient.T ~= x.T or not x.T.real or n == 0 or n > MOST * few.LIMIT or not same_size(x, grad_output) then
-      return false
-   end
-   resize_as(gradient, x)
-   return f(gradient, x, grad_output, limit, n)
-end
-
 -- Soft maxima over the last dimension of a vector or matrix: rows and classes, and the steps between them.
 local function rows_of(t)
    if t.nd == 1 then return 1, t[1], 0, t[2] end
    return t[1], t[3], t[2], t[4]
 end
 
+local MOST_OF_SOFT = 2 ^ 13 -- elements of logarithms and of gradients of doubles; of others PyTorch is faster at as many
 local SOFT = { softmax = 1, log_softmax = 1, softmin = -1 } -- the factor of the scores
 
 -- Whether Lua computes them, with two tensors of x's sizes: rows of a result of their own.
-local function soft(out, x, y, name)
+local function soft(out, x, y, name, is_gradient)
    if not SOFT[name] or x.nd < 1 or x.nd > 2 or out.T ~= x.T or y.T ~= x.T then return false end
    if not is_apart(out, x, y) then return false end
-   return few.small(x, count(x)) and same_size(x, y)
+   local most = (name == 'log_softmax' or is_gradient and x.T.size == 8) and MOST_OF_SOFT or few.LIMIT
+   return count(x) <= most and few.LIMIT > 0 and x.T.real and same_size(x, y)
 end
 
-local exponentials = ffi.new('double[?]', few.LIMIT)
+local exponentials = ffi.new('double[?]', MOST_OF_SOFT)
 
 -- exponentials[0] to [n - 1] become those of what they are.
 local function exponentiate(n)
@@ -348,6 +317,30 @@ local function soft_gradients(p, q, u, rows, classes, factor)
    return true
 end
 
+-- The same of logarithms.
+local function log_soft_gradients(p, q, u, rows, classes)
+   local e, whole, last = exponentials, rows - rows % 4, rows * classes - 1
+   for k = 0, last do e[k] = q[k] end
+   exponentiate(rows * classes)
+   for first = 0, whole * classes - 1, 4 * classes do
+      local a, b, c, d = 0, 0, 0, 0
+      for k = first, first + classes - 1 do
+         a, b, c, d = a + u[k], b + u[k + classes], c + u[k + 2 * classes], d + u[k + 3 * classes]
+      end
+      for k = first, first + classes - 1 do
+         p[k], p[k + classes] = u[k] - e[k] * a, u[k + classes] - e[k + classes] * b
+         p[k + 2 * classes] = u[k + 2 * classes] - e[k + 2 * classes] * c
+         p[k + 3 * classes] = u[k + 3 * classes] - e[k + 3 * classes] * d
+      end
+   end
+   for first = whole * classes, last, classes do
+      local a = 0
+      for k = first, first + classes - 1 do a = a + u[k] end
+      for k = first, first + classes - 1 do p[k] = u[k] - e[k] * a end
+   end
+   return true
+end
+
 local function class_softmax(out, x, name)
    if not soft(out, x, x, name) then return false end
    resize_as(out, x)
@@ -381,12 +374,16 @@ local function class_softmax(out, x, name)
 end
 
 local function class_softmax_gradient(gradient, y, grad_output, name)
-   if not soft(gradient, y, grad_output, name) then return false end
+   if not soft(gradient, y, grad_output, name, true) then return false end
    resize_as(gradient, y)
    if not is_contiguous(gradient) then return false end
    local rows, classes, row, column = rows_of(y)
    local _, _, grad_row, grad_column = rows_of(grad_output)
    local p, q, u, get, factor = gradient.S.p + gradient.off, y.S.p + y.off, grad_output.S.p + grad_output.off, y.T.get, SOFT[name]
+   if is_contiguous(y) and is_contiguous(grad_output) and reads_plainly(y) and reads_plainly(grad_output) then
+      if name == 'log_softmax' then return log_soft_gradients(p, q, u, rows, classes) end
+      return soft_gradients(p, q, u, rows, classes, factor)
+   end
    if name == 'log_softmax' then
       for i = 0, rows - 1 do
          for j = 0, classes - 1 do exponentials[i * classes + j] = get(q, i * row + j * column) end
@@ -401,9 +398,6 @@ local function class_softmax_gradient(gradient, y, grad_output, name)
       end
       return true
    end
-   if is_contiguous(y) and is_contiguous(grad_output) and reads_plainly(y) and reads_plainly(grad_output) then
-      return soft_gradients(p, q, u, rows, classes, factor)
-   end
    for i = 0, rows - 1 do
       local sum = 0
       for j = 0, classes - 1 do sum = sum + get(u, i * grad_row + j * grad_column) * get(q, i * row + j * column) end
@@ -416,7 +410,6 @@ end
 
 local in_lua = kernels.in_lua
 in_lua.class_softmax, in_lua.class_softmax_gradient = class_softmax, class_softmax_gradient
-in_lua.transfer, in_lua.transfer_gradient = transfer, transfer_gradient
 in_lua.lookup_grad_weight = lookup_grad_weight
 in_lua.class_nll, in_lua.class_nll_gradient = class_nll, class_nll_gradient
 in_lua.elementwise_loss, in_lua.elementwise_loss_gradient = elementwise_loss, elementwise_loss_gradient

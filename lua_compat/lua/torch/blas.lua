@@ -185,6 +185,16 @@ function blas.reads_plainly(t, or_python)
    return routine and blas.all_finite(routine, t.T, extent, t.S.p + t.off)
 end
 
+-- The same of two tensors, of as many elements, in one piece: none of their products is infinite or not a number.
+function few.reads_plainly(t, s)
+   local n = count(t)
+   if s == t or s.T ~= t.T or not library.is_worth(n) then return blas.reads_plainly(t) and (s == t or blas.reads_plainly(s)) end
+   local routine = blas.of_rows(t.T)
+   if not routine then return false end
+   local sum = dot(routine, t.T, n, t.S.p + t.off, s.S.p + s.off)
+   return sum - sum == 0
+end
+
 -- r = beta * t + alpha * the outer product of the vectors a and b, row by row. Gives false, with nothing done, where that is for
 -- Python. (A row that is multiplied by zero is left out: none of b's numbers may be infinite then.)
 local MOST_ROWS = 1024

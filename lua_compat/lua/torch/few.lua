@@ -172,19 +172,83 @@ end
 local function read_whole(p, i) return p[i] + 0LL end
 local function whole(v) return v and v + 0LL end
 
+-- The same loop over tensors in one piece whose elements are all finite, which may be read as they are: four at a time. An
+-- expression's function(p, q, u, n, v, w), for each type on its own: traces are for one type of memory.
+local FEWEST_PLAIN = 512 -- elements; to find fewer finite costs as much as it saves
+local PLAIN = [[
+   local abs, sqrt, floor, ceil, min, max = ...
+   return function(p, q, u, n, v, w)
+      for i = 0, n - 4, 4 do
+         FOUR
+      end
+      for i = n - n % 4, n - 1 do
+         ONE
+      end
+   end
+]]
+
+-- What computes an expression of elements that lie next to each other, as many as given, from p[i] on. All are read before any is
+-- computed: each is then in a register of its own, and none waits for another (a root does, where it is written over another).
+local function plain_elements(expression, n)
+   local lines, targets, values = {}, {}, {}
+   for k = 0, n - 1 do
+      targets[k + 1] = ('p[i + %d]'):format(k)
+      values[k + 1] = expression:gsub('%f[%w][XYP]%f[%W]', { X = 'x' .. k, Y = 'y' .. k, P = 'r' .. k })
+      for name, place in pairs{ X = 'x%d = q[i + %d]', Y = 'y%d = u[i + %d]', P = 'r%d = p[i + %d]' } do
+         if expression:find('%f[%w]' .. name .. '%f[%W]') then lines[#lines + 1] = 'local ' .. place:format(k, k) end
+      end
+   end
+   lines[#lines + 1] = table.concat(targets, ', ') .. ' = ' .. table.concat(values, ', ')
+   return table.concat(lines, '\n')
+end
+
+local function plain_loops(expression)
+   local made = {}
+   local function of_type(T)
+      if not made[T.size] then
+         local parts = { FOUR = plain_elements(expression, 4), ONE = plain_elements(expression, 1) }
+         made[T.size] = compiled.from_text(PLAIN:gsub('%u%u%u+', parts), 'torch.few')(math.abs, math.sqrt, math.floor, math.ceil,
+            math.min, math.max)
+      end
+      return made[T.size]
+   end
+   compiled.on_first_use(function()
+      of_type(types.Double)
+      of_type(types.Float)
+   end)
+   return of_type
+end
+
+-- Whether all elements of two tensors of as many, in one piece, or of one given twice, are known to be finite (torch/blas.lua, which
+-- needs this file, has it).
+function few.reads_plainly() return false end
+
 -- expression of X, Y, the numbers v and w and P, what r holds -> function(r, t, s, v, n, w): the elements of r become it, in
 -- the order they lie in memory or that of their indices. Gives false, with nothing done, where that is for Python.
--- for_whole: also for whole numbers; most: how often LIMIT real numbers may be (2), or 'LIMIT_OF_FUNCTIONS'.
-function few.pointwise(expression, for_whole, most)
-   expression = expression:gsub('%f[%w]w%f[%W]', 'result'):gsub('%f[%w]P%f[%W]', 'read_x(p, a)')
+-- for_whole: also for whole numbers; most: how often LIMIT real numbers may be (2), or 'LIMIT_OF_FUNCTIONS'; plain: what is the
+-- same of finite elements, without branches.
+function few.pointwise(expression, for_whole, most, plain)
    local times = tonumber(most) or 2
    local for_functions = most == 'LIMIT_OF_FUNCTIONS'
+   local reads_t, reads_s = expression:find('%f[%w]X%f[%W]') ~= nil, expression:find('%f[%w]Y%f[%W]') ~= nil
+   local reads_r = expression:find('%f[%w]P%f[%W]') ~= nil
+   local loops_of = (reads_t or reads_s) and not for_functions and plain_loops(plain or expression)
+   expression = expression:gsub('%f[%w]w%f[%W]', 'result'):gsub('%f[%w]P%f[%W]', 'read_x(p, a)')
    local run = loops('p[a] = ' .. expression)
    local run_whole = for_whole and loops('p[a] = ' .. expression) -- traces of its own
+   -- Whether all that is read is finite, and all lies in one piece.
+   local function is_plain(r, t, s)
+      return is_contiguous(r) and (t == r or is_contiguous(t)) and (s == t or is_contiguous(s))
+         and few.reads_plainly(reads_t and t or s, reads_s and s or t) and (not reads_r or few.reads_plainly(r, r))
+   end
    return function(r, t, s, v, n, w)
       if t.T ~= r.T or s.T ~= r.T or may_overlap(r, t) or may_overlap(r, s) then return false end
       if r.T.real then
          local limit = for_functions and few.LIMIT_OF_FUNCTIONS or times * few.LIMIT
+         if loops_of and n >= FEWEST_PLAIN and n <= limit and is_plain(r, t, s) then
+            loops_of(r.T)(first_element(r), first_element(t), first_element(s), n, v, w)
+            return true
+         end
          local in_parts = not for_functions and few.LIMIT > 0 and n <= ROWS and not is_contiguous(r)
          return (n <= limit or in_parts) and run(r, t, s, v, n, t.T.get, s.T.get, w)
       end

@@ -4,6 +4,7 @@ local ffi = require 'ffi'
 local memory = require 'torch.memory'
 local apart = require 'torch.apart'
 local few = require 'torch.few'
+local compiled = require 'torch.compiled'
 
 local is_contiguous, may_overlap = memory.is_contiguous, apart.may_overlap
 local band, bor, bnot, arshift, cast = bit.band, bit.bor, bit.bnot, bit.arshift, ffi.cast
@@ -22,28 +23,29 @@ local INFINITE, LONG_INFINITE = 0x7f800000, 0x7ff0000000000000LL
 local function not_positive(b) return arshift(bor(b, b - 1, INFINITE - b), 31) end
 local function long_not_positive(b) return arshift(bor(b, b - 1LL, LONG_INFINITE - b), 63) end
 
+-- Functions(p, u, q, k, ...) that write one element, for n of them: four in each turn of the loop.
+local IN_FOURS = [[
+   local compute = ...
+   return function(p, u, q, n, get)
+      for k = 0, n - 4, 4 do
+         compute(p, u, q, k, get)
+         compute(p, u, q, k + 1, get)
+         compute(p, u, q, k + 2, get)
+         compute(p, u, q, k + 3, get)
+      end
+      for k = n - n % 4, n - 1 do compute(p, u, q, k, get) end
+   end
+]]
+local function in_fours(compute) return compiled.from_text(IN_FOURS, 'nn.few.rectifiers')(compute) end
+
 -- p = u where q is above zero, else 0, for n elements.
-local function choose(p, u, q, n)
-   p, u, q = cast(words, p), cast(words, u), cast(words, q)
-   for k = 0, n - 1 do p[k] = band(u[k], bnot(not_above(q[k]))) end
-end
-local function choose_long(p, u, q, n)
-   p, u, q = cast(long_words, p), cast(long_words, u), cast(long_words, q)
-   for k = 0, n - 1 do p[k] = band(u[k], bnot(long_not_above(q[k]))) end
-end
+local choose = in_fours(function(p, u, q, k) p[k] = band(u[k], bnot(not_above(q[k]))) end)
+local choose_long = in_fours(function(p, u, q, k) p[k] = band(u[k], bnot(long_not_above(q[k]))) end)
 
 -- p = u where q is above zero, else (for a NaN, too) slope * u.
 local factors = ffi.new('double[2]', 1)
-local function scale(p, u, q, n, slope, get)
-   q = cast(words, q)
-   factors[1] = slope
-   for k = 0, n - 1 do p[k] = get(u, k) * factors[band(not_positive(q[k]), 1)] end
-end
-local function scale_long(p, u, q, n, slope, get)
-   q = cast(long_words, q)
-   factors[1] = slope
-   for k = 0, n - 1 do p[k] = get(u, k) * factors[tonumber(band(long_not_positive(q[k]), 1LL))] end
-end
+local scale = in_fours(function(p, u, q, k, get) p[k] = get(u, k) * factors[band(not_positive(q[k]), 1)] end)
+local scale_long = in_fours(function(p, u, q, k, get) p[k] = get(u, k) * factors[tonumber(band(long_not_positive(q[k]), 1LL))] end)
 
 -- Whether r, t and s, of one type, can be computed with in the order in which they lie.
 local function in_order(r, t, s)
@@ -58,7 +60,11 @@ local threshold = few.pointwise('X <= v and 0 or Y')
 function rectifiers.threshold(r, t, s, v, n)
    if v ~= 0 or not in_order(r, t, s) then return threshold(r, t, s, v, n) end
    local p, q, u = pointers(r, t, s)
-   if r.T.size == 4 then choose(p, u, q, n) else choose_long(p, u, q, n) end
+   if r.T.size == 4 then
+      choose(cast(words, p), cast(words, u), cast(words, q), n)
+   else
+      choose_long(cast(long_words, p), cast(long_words, u), cast(long_words, q), n)
+   end
    return true
 end
 
@@ -67,7 +73,8 @@ local leaky = few.pointwise('(X > 0 and 1 or v) * Y')
 function rectifiers.leaky(r, t, s, v, n)
    if not in_order(r, t, s) then return leaky(r, t, s, v, n) end
    local p, q, u = pointers(r, t, s)
-   if r.T.size == 4 then scale(p, u, q, n, v, r.T.get) else scale_long(p, u, q, n, v, r.T.get) end
+   factors[1] = v
+   if r.T.size == 4 then scale(p, u, cast(words, q), n, r.T.get) else scale_long(p, u, cast(long_words, q), n, r.T.get) end
    return true
 end
 

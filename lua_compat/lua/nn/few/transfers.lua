@@ -1,0 +1,84 @@
+-- Transfer functions and their gradients for few elements, as nn/few.lua says. Those of which Lua's result is the same but for the
+-- last bit.
+local memory = require 'torch.memory'
+local is_apart = require('torch.apart').is_apart
+local few = require 'torch.few'
+local kernels = require 'torch.kernels'
+local rectifiers = require 'nn.few.rectifiers'
+
+local count, same_size, resize_as = memory.count, memory.same_size, memory.resize_as
+
+local MOST = 8 -- times few.LIMIT elements: several operators of PyTorch stand against one loop
+
+-- A function of X, and perhaps Y, v and w, the layer's parameters. plain: the same of finite numbers without branches, which a
+-- processor guesses where signs are random.
+local function of(expression, plain) return few.pointwise(expression, false, MOST, plain) end
+
+-- 1 where an expression is above zero, else 0.
+local function gate(expression) return ('min(1, max(0, (%s) * 1e308 * 1e308))'):format(expression) end
+
+local function clamp(low, high)
+   local expression = ('X < %s and %s or X > %s and %s or X'):format(low, low, high, high)
+   return of(expression, ('min(max(X, %s), %s)'):format(low, high))
+end
+
+-- Y between two bounds, else 0 (which has no sign), and outside of them
+local function within(low, high)
+   local expression = ('X > %s and X < %s and Y or 0'):format(low, high)
+   return of(expression, ('Y * %s + 0'):format(gate(('min(X - %s, %s - X)'):format(low, high))))
+end
+local outside = of('(X > v or X < -v) and Y or 0', ('Y * %s + 0'):format(gate 'abs(X) - v'))
+
+-- f of the elements of x, then `further` of those (X) and s (Y): function as above. Where r has memory of these, that is for Python.
+local function after(f, further)
+   further = of(further)
+   return function(r, x, s, _, n)
+      return is_apart(r, x, s) and f(r, x, x, nil, n) and further(r, r, s, nil, n)
+   end
+end
+
+local functions = few.functions
+
+-- X above zero, else v * (exp(X) - 1)
+local below_zero, with_exponentials = of('X > 0 and 0 or X', 'min(X, 0)'), of('Y > 0 and Y or v * (X - 1)', 'max(Y, 0) + v * (X - 1)')
+local function elu(r, x, _, v, n)
+   return is_apart(r, x) and below_zero(r, x, x, nil, n) and functions.exp(r, r, r, nil, n) and with_exponentials(r, r, x, v, n)
+end
+
+local soft_shrink = of('X > v and X - v or X < -v and X + v or X ~= X and X or 0', 'max(X - v, 0) + min(X + v, 0)')
+
+local forward = {
+   abs = of 'abs(X)', square = of 'X * X', sqrt = of 'sqrt(X)', sigmoid = functions.sigmoid, tanh = functions.tanh, exp = functions.exp,
+   log = functions.log, tanh_shrink = after(functions.tanh, 'Y - X'), soft_sign = of 'X / (1 + abs(X))',
+   hard_shrink = of('X >= -v and X <= v and 0 or X', ('X * %s + 0'):format(gate 'abs(X) - v')),
+   soft_shrink = function(r, t, s, v, n) return v >= 0 and soft_shrink(r, t, s, v, n) end,
+   elu = elu, leaky_relu = rectifiers.leaky, hard_tanh = clamp('v', 'w'), relu6 = clamp('0', '6'),
+   threshold = function(r, t, s, v, n, w) return w == 0 and rectifiers.threshold(r, t, s, v, n) end,
+}
+
+local backward = {
+   abs = of('X >= 0 and Y or -Y', ('Y * (1 - 2 * %s)'):format(gate '-X')),
+   square = of '2 * Y * X', sqrt = of 'X == 0 and 0 or 0.5 * Y / X', sigmoid = of 'Y * ((1 - X) * X)', tanh = of 'Y * (1 - X * X)',
+   exp = of 'Y * X', log = of 'Y / X', tanh_shrink = after(functions.tanh, 'Y * (X * X)'), soft_sign = of 'Y / ((1 + abs(X)) * (1 + abs(X)))',
+   log_sigmoid = after(functions.exp, 'Y / (1 + X)'), hard_shrink = outside, soft_shrink = outside,
+   elu = of('X <= 0 and Y * (X + v) or Y', (('Y * (GATE + (1 - GATE) * (X + v))'):gsub('GATE', gate 'X'))),
+   leaky_relu = rectifiers.leaky, hard_tanh = within('v', 'w'), relu6 = within('0', '6'), threshold = rectifiers.threshold,
+}
+
+local function transfer(out, x, name, v, w)
+   local f, n = forward[name], count(x)
+   if not f or out.T ~= x.T or not x.T.real or n == 0 or n > MOST * few.LIMIT then return false end
+   resize_as(out, x)
+   return f(out, x, x, v, n, w)
+end
+
+local function transfer_gradient(gradient, x, grad_output, name, v, w)
+   local f, n = backward[name], count(x)
+   if not f or gradient.T ~= x.T or grad_output.T ~= x.T or not x.T.real or n == 0 or n > MOST * few.LIMIT or not same_size(x, grad_output) then
+      return false
+   end
+   resize_as(gradient, x)
+   return f(gradient, x, grad_output, v, n, w)
+end
+
+kernels.in_lua.transfer, kernels.in_lua.transfer_gradient = transfer, transfer_gradient
