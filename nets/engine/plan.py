@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from nets.engine.division import Step
 from nets.engine.layers.layer import Layer, gradient_of
 from nets.engine.memory import Memory
+from nets.engine.module_state import Modes
 from nets.engine.replay import Replay
 from nets.engine.report import Report
 from nets.engine.roof import measured_roof, shares_of_roof
@@ -44,7 +45,7 @@ class EnginePhases:
         self._layers = plan
         self._input_value, self._output_value = input, output
         self._forward, self._backward, self._weight_gradients = steps
-        self._modes = [(part, part.training) for part in module.modules()]
+        self._modes = Modes(module)
         self._report = report
         self._input: Tensor | None = None
         self._gradients_kept = False
@@ -63,8 +64,10 @@ class EnginePhases:
                 f"this plan is for inputs of {shape} in {own.dtype}, "
                 f"not {tuple(input.shape)} in {input.dtype}"
             )
-        if any(part.training != training for part, training in self._modes):
+        if self._modes.changed():
             raise RuntimeError("the module has changed between training and evaluation: compile it again")
+        if self._replay is not None:
+            self._replay.look()
         with torch.no_grad():
             if self._outputs is None:
                 output = self._run(input)

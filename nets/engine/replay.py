@@ -1,17 +1,15 @@
 """Steps of a plan that are recorded once, and then run without Python between them."""
 
 from collections.abc import Callable, Iterable, Sequence
-from operator import attrgetter, methodcaller
 from typing import Any
 
 from torch import nn
 
 from nets.engine.kernels.compiled.recording import Recording
 from nets.engine.kernels.compiled.sequence import CallsInTurn
+from nets.engine.module_state import Contents
 
 Action = Callable[[], None]
-
-_ADDRESS, _VERSION = methodcaller("data_ptr"), attrgetter("_version")
 
 
 class Replay:
@@ -25,18 +23,21 @@ class Replay:
 
     def __init__(self, steps: Sequence[Action], module: nn.Module) -> None:
         self._steps = steps
-        self._holders = [held for part in module.modules() for held in (part._parameters, part._buffers)]
-        self._ready_for: tuple[int, ...] = ()
+        self._contents = Contents(module)
+        self._is_ready = False
         self._recorded: Sequence[Action] | None = None
-        self._has_run = False
+
+    def look(self) -> None:
+        """Sees whether the module has changed. To be called before what it does not change during: some
+        runs."""
+        if self._contents.changed():
+            self.forget()
 
     def run(self) -> None:
-        state = _state(self._holders)
-        if not self._has_run or state != self._ready_for:
-            self._recorded = None
+        if not self._is_ready:
             for step in self._steps:
                 step()
-            self._ready_for, self._has_run = state, True
+            self._is_ready = True
         elif self._recorded is None:
             self._recorded = _record(self._steps)
         else:
@@ -45,13 +46,7 @@ class Replay:
 
     def forget(self) -> None:
         """Makes the next run one of all steps, as after a change of a parameter."""
-        self._has_run = False
-
-
-def _state(holders: Iterable[dict[str, Any]]) -> tuple[int, ...]:
-    """Returns what changes with the tensors, or with what is in them."""
-    tensors = [tensor for held in holders for tensor in held.values() if tensor is not None]
-    return (*map(_ADDRESS, tensors), *map(_VERSION, tensors))
+        self._is_ready, self._recorded = False, None
 
 
 def _record(steps: Iterable[Action]) -> list[Action]:

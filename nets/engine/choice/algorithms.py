@@ -68,16 +68,19 @@ def linear_candidates(
     dtype: torch.dtype,
     phase: str,
     for_inference: bool = False,
+    keeps_copies: bool = False,
 ) -> "dict[str, Callable[[Memory], MatrixProduct]]":
     """Ways to run a Linear layer of (rows, in_features) inputs. ``for_inference``: the weight stays as it is,
-    and there is no other phase."""
+    and there is no other phase. ``keeps_copies``: in training, too, a copy of it for each direction may be
+    kept."""
     found: dict[str, Callable[[Memory], MatrixProduct]] = {"mm": lambda memory: MatrixProduct("blas")}
-    if rows >= _COMPILED_ROWS and not compiled_products.why_not(dtype):
-        found["mm(compiled)"] = lambda memory: MatrixProduct("compiled")
-    if for_inference and rows > 1 and not compiled_products.why_not(dtype):
-        found["mm(panels)"] = ProductOfPanels
-    if for_inference and rows == 1 and not compiled_products.why_not(dtype):
-        found["mm(dots)"] = DotProducts
+    if not compiled_products.why_not(dtype):
+        if rows >= _COMPILED_ROWS:
+            found["mm(compiled)"] = lambda memory: MatrixProduct("compiled")
+        if for_inference and rows == 1:
+            found["mm(dots)"] = DotProducts
+        elif phase != WEIGHT_GRADIENT and rows > 1 and (for_inference or keeps_copies):
+            found["mm(panels)"] = ProductOfPanels
     if phase == WEIGHT_GRADIENT:
         return found
     if onednn.has_linear(dtype):
@@ -135,6 +138,7 @@ def _algorithms(shape: ConvolutionShape, phase: str, for_inference: bool) -> dic
             shape.dtype,
             phase,
             for_inference,
+            keeps_copies=shape.is_pointwise,
         ).items():
             found[name] = partial(_as_product, make)
     else:
@@ -142,7 +146,7 @@ def _algorithms(shape: ConvolutionShape, phase: str, for_inference: bool) -> dic
         found["mm(channel)"] = partial(Im2colGemm, order="channel")
         if not compiled_products.why_not(shape.dtype):
             found["mm(tap, compiled)"] = partial(Im2colGemm, order="tap", library="compiled")
-            if for_inference:
+            if phase == FORWARD:
                 found["mm(windows)"] = WindowedProduct
             if phase == WEIGHT_GRADIENT:
                 found["mm(channel, compiled)"] = partial(Im2colGemm, order="channel", library="compiled")
@@ -259,7 +263,9 @@ _SURPASSED = {
 }
 
 
-def worth_timing(found: Mapping[str, KernelMaker], few_rows: bool) -> dict[str, KernelMaker]:
+def worth_timing(
+    found: Mapping[str, KernelMaker], few_rows: bool, for_inference: bool = False
+) -> dict[str, KernelMaker]:
     """Returns the candidates among which "auto" chooses. ``few_rows``: one row of a matrix product per image,
     with a weight so large that whatever copies it is out."""
     plain = {undivided(name) for name in found}
@@ -268,7 +274,12 @@ def worth_timing(found: Mapping[str, KernelMaker], few_rows: bool) -> dict[str, 
     def surpassed(name: str) -> bool:
         if any(better in plain for better in _SURPASSED.get(undivided(name), ())):
             return True
-        if undivided(name) in ("mm", "mm(onednn)") and "mm(panels)" in plain and not few_rows:
+        if (
+            for_inference
+            and undivided(name) in ("mm", "mm(onednn)")
+            and "mm(panels)" in plain
+            and not few_rows
+        ):
             return True  # the way to it takes longer than what it may gain with few columns
         if is_bilinear(name) and _named(undivided(name), "compiled") in plain:
             return True

@@ -39,6 +39,7 @@ class _Work:
     sizes: Callable[[int], tuple[tuple[int, ...], ...]]  # of input, output and weight for a batch size
     few_rows: bool  # a matrix product with one row per image
     divided: Collection[str] = ()  # phases that worker threads share
+    after: tuple[str, ...] = ()  # what the forward pass does to the sums: "bias", "ReLU"
 
 
 class Selection:
@@ -69,9 +70,11 @@ class Selection:
         """Returns whether there is no other phase than the forward pass."""
         return tuple(self._phases) == (FORWARD,)
 
-    def for_convolution(self, layer: str, shape: ConvolutionShape, divided: Collection[str]) -> Kernels:
+    def for_convolution(
+        self, layer: str, shape: ConvolutionShape, divided: Collection[str], bias: bool, relu: bool
+    ) -> Kernels:
         """Chooses a convolution's kernels. ``divided``: the phases that worker threads share, see
-        :func:`algorithms.candidates`."""
+        :func:`algorithms.candidates`. ``bias`` and ``relu``: whether the layer has them."""
         work = _Work(
             shape.describe(),
             shape.batch,
@@ -92,10 +95,13 @@ class Selection:
             ),
             shape.covers_input,
             divided,
+            self._after(bias, relu),
         )
         return self._kernels(layer, work)
 
-    def for_linear(self, layer: str, rows: int, features: int, outputs: int) -> Kernels:
+    def for_linear(
+        self, layer: str, rows: int, features: int, outputs: int, bias: bool, relu: bool
+    ) -> Kernels:
         work = _Work(
             f"linear {features}->{outputs}",
             rows,
@@ -108,8 +114,14 @@ class Selection:
             ),
             lambda batch: ((batch, features), (batch, outputs), (outputs, features)),
             True,
+            after=self._after(bias, relu),
         )
         return self._kernels(layer, work)
+
+    def _after(self, bias: bool, relu: bool) -> tuple[str, ...]:
+        """Returns what a layer's forward pass is timed with: for inference both, as most layers have them."""
+        there = (("bias", bias), ("ReLU", relu))
+        return tuple(name for name, has in there if has or self.for_inference)
 
     def _kernels(self, layer: str, work: _Work) -> Kernels:
         """Returns one kernel per phase; phases that chose the same algorithm share it and its copies of the
@@ -134,7 +146,7 @@ class Selection:
                 preferred,
                 Question(quick.key(phase) + ", quick", quick.runs(phase, found)),
                 Features(
-                    f"{work.kind} {phase in work.divided} {self.dtype} {phase}",
+                    f"{work.kind} {phase in work.divided} {self.dtype} {phase}{timed.after(phase)}",
                     tuple(math.log2(size) for size in (*work.channels, work.positions * timed.batch)),
                 ),
             )
@@ -157,7 +169,7 @@ class Selection:
 
     def _allowed(self, layer: str, found: dict[str, KernelMaker], few_rows: bool) -> dict[str, KernelMaker]:
         if self.backend == "auto":
-            return algorithms.worth_timing(found, few_rows)
+            return algorithms.worth_timing(found, few_rows, self.for_inference)
         forced = algorithms.of_family(found, self.backend)
         if forced:
             return forced
@@ -172,15 +184,20 @@ class _Timed:
         self.batch = selection.timed_batch(work, effort, names)
         self._selection = selection
         self._work = work
-        self._trial = Trial(work.sizes(self.batch), selection.dtype, selection.for_inference)
+        self._trial = Trial(work.sizes(self.batch), selection.dtype, work.after)
 
     def key(self, phase: str) -> str:
         """Returns what the timings are kept under."""
         work, selection = self._work, self._selection
         shared = f" by {selection.workers.count} workers" if phase in work.divided else ""
         dtype = str(selection.dtype).removeprefix("torch.")
-        alone = ", inference" if selection.for_inference else ""
-        return f"{work.name}{shared} batch {self.batch} {dtype} {phase}{alone}"
+        return f"{work.name}{shared} batch {self.batch} {dtype} {phase}{self.after(phase)}"
+
+    def after(self, phase: str) -> str:
+        """Returns what sets timings apart of one and the same convolution or product."""
+        if self._selection.for_inference:
+            return ", inference"
+        return "".join(f", {name}" for name in self._work.after) if phase == FORWARD else ""
 
     def runs(self, phase: str, found: Collection[str]) -> Candidates:
         """Returns the candidates of ``found``, each with what prepares a run of it."""
@@ -195,13 +212,13 @@ class _Timed:
 class Trial:
     """Prepares timed runs of a layer's phases, on numbers and in memory of its own.
 
-    ``for_inference``: the forward pass with a bias and a ReLU, as most layers have them there.
+    ``after``: what the forward pass does to the sums, of "bias" and "ReLU".
     """
 
     def __init__(
-        self, sizes: tuple[tuple[int, ...], ...], dtype: torch.dtype, for_inference: bool = False
+        self, sizes: tuple[tuple[int, ...], ...], dtype: torch.dtype, after: Collection[str] = ()
     ) -> None:
-        self._for_inference = for_inference
+        self._after = after
         self._sizes = sizes
         self._dtype = dtype
         self._memory = Memory()
@@ -215,8 +232,8 @@ class Trial:
         x, out, weight = self._operands
         kernel = make(self._memory)
         if phase == FORWARD:
-            bias = weight.new_zeros(len(weight)) if self._for_inference else None
-            return lambda: kernel.forward(x, weight, bias, out, self._for_inference)
+            bias = weight.new_zeros(len(weight)) if "bias" in self._after else None
+            return lambda: kernel.forward(x, weight, bias, out, "ReLU" in self._after)
         if phase == INPUT_GRADIENT:
             return lambda: kernel.input_gradient(out, weight, x)
         total = torch.zeros_like(weight)

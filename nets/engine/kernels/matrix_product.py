@@ -69,21 +69,25 @@ class MatrixProduct(Kernel):
 
 
 class ProductOfPanels(MatrixProduct):
-    """Forward only, by compiled code, on a weight that is kept packed as it is multiplied."""
+    """Forward and input gradient by compiled code, on a weight that is kept packed as it is multiplied."""
 
     def __init__(self, memory: Memory) -> None:
         super().__init__("compiled")
         self.memory = memory
         self._panels: CachedWeight[Tensor] = CachedWeight()
+        self._transposed: CachedWeight[Tensor] = CachedWeight()
 
-    def _pack(self, weight: Tensor, out: Tensor | None) -> Tensor:
-        return compiled_products.pack(weight.t()[None], out, self.memory)
+    def _pack(self, matrix: Tensor, out: Tensor | None) -> Tensor:
+        return compiled_products.pack(matrix[None], out, self.memory)
 
     def forward(
         self, rows: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool, add: bool = False
     ) -> None:
-        packed = self._panels.get(weight, self._pack)
+        packed = self._panels.get(weight, lambda weight, out: self._pack(weight.t(), out))
         compiled_products.mm(rows, weight.t(), out, add, bias, relu, packed)
+
+    def input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:
+        compiled_products.mm(grad_out, weight, grad_in, packed=self._transposed.get(weight, self._pack))
 
 
 class DotProducts(MatrixProduct):

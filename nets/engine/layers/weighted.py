@@ -85,13 +85,13 @@ class WeightedLayer(FoldingLayer):
 
     def choose_kernels(self, selection: Selection, divided: Collection[str]) -> None:
         super().choose_kernels(selection, divided)
+        after = self.bias is not None or self._folded is not None, self.relu
         if self._convolution is not None:
-            self._kernels = selection.for_convolution(self.name, self._convolution, divided)
+            self._kernels = selection.for_convolution(self.name, self._convolution, divided, *after)
         else:
             outputs, features = self.weight.shape
-            self._kernels = selection.for_linear(
-                self.name, self.inputs[0].numel // features, features, outputs
-            )
+            rows = self.inputs[0].numel // features
+            self._kernels = selection.for_linear(self.name, rows, features, outputs, *after)
         self.fallback = selection.fallbacks.get(self.name, "")
 
     def of_images(self, images: slice, worker: int, part: Callable[[Value], Value]) -> "WeightedLayer":

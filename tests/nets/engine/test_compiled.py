@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from nets.engine import compile
 from nets.engine.choice.algorithms import candidates
 from nets.engine.kernels.bilinear import BilinearConvolution
-from nets.engine.kernels.compiled import ahead, library
+from nets.engine.kernels.compiled import ahead, caches, library
 from nets.engine.kernels.compiled import products as compiled_products
 from nets.engine.kernels.compiled.library import NotCompiled
 from nets.engine.kernels.compiled.tiles import CompiledTiles
@@ -100,6 +100,7 @@ slow_case = partial(pytest.param, marks=pytest.mark.slow)  # everything is compi
         slow_case((nn.Conv2d(16, 16, 5, groups=16), nn.MaxPool2d(2)), "mm"),
         slow_case((nn.Conv2d(16, 8, 3, 2), nn.ReLU()), "mm"),
         ((nn.Conv2d(16, 64, 3), nn.ReLU(), nn.Conv2d(64, 16, 3, 2)), "winograd"),
+        slow_case((nn.Conv2d(16, 64, 3, padding=1), nn.Conv2d(64, 16, 3, 2, padding=1)), "winograd"),
         slow_case((nn.Conv2d(16, 16, 5), nn.ReLU(), nn.MaxPool2d(2)), "direct"),
         slow_case((nn.Flatten(), nn.Linear(16 * 14 * 14, 3)), "mm"),
     ],
@@ -196,6 +197,10 @@ def test_products_of_any_size_and_layout(
     with threads(count), patch.object(compiled_products, "_inner_at_once", lambda: inner_at_once):
         packed = compiled_products.pack(b, None, Memory())
         compiled_products.bmm(a, b, packed_out, packed=packed)
+        with patch.object(compiled_products, "second_cache", lambda: 20 * inner * a.itemsize):
+            in_few_rows = torch.zeros_like(packed_out)
+            compiled_products.bmm(a, b, in_few_rows, packed=packed)
+    assert torch.equal(in_few_rows, packed_out)
     tolerance = (1e-12 if dtype == torch.float64 else 2e-6) * (inner + 10)
     assert float((packed_out.double() - a.double() @ b.double()).abs().max()) <= tolerance
     assert float((out.double() - exact).abs().max()) <= tolerance
@@ -266,3 +271,18 @@ def test_the_report_names_the_compiler() -> None:
         compile(net, (2, 3, 9, 9), "winograd").report().compiled == f"compiled code by {library.compiler()}"
     )
     assert compile(net, (2, 3, 9, 9), "stock").report().compiled == ""
+
+
+@pytest.mark.parametrize(("told", "found"), [("48K\n", 48 << 10), ("2048K\n", 2 << 20), ("many\n", 32 << 10)])
+def test_sizes_of_caches_as_linux_tells_them(
+    told: str, found: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "index0").mkdir()
+    (tmp_path / "index0" / "size").write_text(told)
+    monkeypatch.setattr(caches, "_TOLD", tmp_path)
+    caches._size.cache_clear()
+    try:
+        assert caches.first_cache() == found
+        assert caches.second_cache() == 1 << 20  # not told
+    finally:
+        caches._size.cache_clear()

@@ -287,6 +287,7 @@ def test_linear(rows: int, dtype: torch.dtype) -> None:
     x, weight, grad_out = operands
     for phase in PHASES:
         made = linear_candidates(rows, 1024, 256, dtype, phase)
+        made |= linear_candidates(rows, 1024, 256, dtype, phase, keeps_copies=True)
         if phase == FORWARD:
             made |= linear_candidates(rows, 1024, 256, dtype, phase, for_inference=True)
         assert rows != 5 or phase == WEIGHT_GRADIENT or "mm(sliced 8)" in made

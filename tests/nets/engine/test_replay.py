@@ -1,6 +1,7 @@
 """Steps of a plan that are recorded, and run without Python from the third time on."""
 
 import copy
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -9,6 +10,7 @@ from torch import Tensor, nn
 from nets.engine import EnginePhases, compile
 from nets.engine.kernels.compiled import products
 from nets.engine.kernels.compiled.sequence import CallsInTurn
+from nets.engine.module_state import Contents, Modes
 from nets.engine.replay import Replay
 from nets.engine.workers import Workers
 from tests.helpers.engine_conditions import NO_COMPILER, c_compiler, needs_compiler, threads
@@ -124,6 +126,7 @@ def test_many_calls_in_turn_depend_on_each_other() -> None:
     with threads(3):
         replay = Replay([step] * 50, nn.Identity())
         for _ in range(4):
+            replay.look()
             replay.run()
     assert len(runs) == 100
     assert torch.equal(out, torch.full((32, 3), 4 * 50 * 2.0))
@@ -135,5 +138,71 @@ def test_work_on_other_threads_is_not_recorded() -> None:
         crew = Workers(2)
         replay = Replay([lambda: crew.run([lambda: seen.append(1)] * 2)], nn.Identity())
         for _ in range(5):
+            replay.look()
             replay.run()
     assert len(seen) == 10
+
+
+def parts() -> nn.Sequential:
+    return nn.Sequential(nn.Conv2d(3, 4, 1, bias=False), nn.Sequential(nn.BatchNorm2d(4), nn.ReLU()))
+
+
+def add(tensor: Tensor) -> None:
+    with torch.no_grad():
+        tensor.add_(1)
+
+
+def exchange_memory(module: nn.Sequential) -> None:
+    module[0].weight.data = module[0].weight.data.clone()
+
+
+def another_parameter(module: nn.Sequential) -> None:
+    module[0].weight = nn.Parameter(module[0].weight.detach())
+
+
+def a_first_bias(module: nn.Sequential) -> None:
+    module[0].bias = nn.Parameter(torch.zeros(4))
+
+
+def one_buffer_less(module: nn.Sequential) -> None:
+    del module[1][0].num_batches_tracked
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda module: add(module[0].weight),
+        lambda module: add(module[1][0].running_var),
+        exchange_memory,
+        another_parameter,
+        a_first_bias,
+        one_buffer_less,
+    ],
+)
+def test_every_change_is_noticed_once(change: Callable[[nn.Sequential], None]) -> None:
+    module = parts()
+    contents = Contents(module)
+    assert contents.changed()
+    assert not contents.changed()
+    change(module)
+    assert contents.changed()
+    assert not contents.changed()
+
+
+def test_counting_batches_changes_no_result() -> None:
+    module = parts()
+    contents = Contents(module)
+    contents.changed()
+    add(module[1][0].num_batches_tracked)
+    assert not contents.changed()
+
+
+def test_modes_of_any_part() -> None:
+    module = parts().eval()
+    modes = Modes(module)
+    module.eval()
+    assert not modes.changed()
+    module[1][0].train()
+    assert modes.changed()
+    module.eval()
+    assert not modes.changed()

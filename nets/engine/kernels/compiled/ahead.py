@@ -14,6 +14,7 @@ from nets.engine.kernels.compiled import (
     averages,
     batch_norm,
     depthwise,
+    images,
     pooling,
     products,
     tiles,
@@ -23,7 +24,7 @@ from nets.engine.kernels.compiled.library import NotCompiled
 from nets.engine.kernels.winograd import output_tiles, winograd
 from nets.pair import pair
 
-_WITH_WINOGRAD = ("auto", "winograd")  # backends
+_WITH_WINOGRAD, _WITH_MM = ("auto", "winograd"), ("auto", "mm")  # backends
 
 Make = Callable[[], object]  # a library; raises NotCompiled
 
@@ -71,6 +72,11 @@ def _libraries(module: nn.Module, backend: str, dtype: torch.dtype) -> Iterator[
     plain = [layer for layer in convolutions if layer.groups == 1]
     if backend != "direct" and any(layer.stride != (1, 1) != layer.kernel_size for layer in plain):
         yield partial(windows.compiled, dtype)
+    padded = [
+        layer for layer in plain if layer.padding not in ((0, 0), "valid") and layer.kernel_size != (1, 1)
+    ]
+    if backend != "direct" and any(backend in _WITH_MM or layer.stride != (1, 1) for layer in padded):
+        yield partial(images.compiled, dtype)
     if backend in _WITH_WINOGRAD:
         kernels = {pair(layer.kernel_size) for layer in plain if layer.stride == (1, 1)}
         for kernel in sorted(kernels):

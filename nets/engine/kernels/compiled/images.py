@@ -3,6 +3,7 @@
 import ctypes
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -37,7 +38,11 @@ def copy_images(source: Tensor, target: Tensor) -> None:
     if source.shape != target.shape or source.dtype is not target.dtype:
         found, wanted = ((tuple(t.shape), t.dtype) for t in (source, target))
         raise ValueError(f"images of {found[0]} in {found[1]} are not {wanted[0]} in {wanted[1]}")
-    job = _Job(
+    library.run_on_all_threads(compiled(source.dtype).copy_images, _job(source, target))
+
+
+def _job(source: Tensor, target: Tensor) -> _Job:
+    return _Job(
         source=source.data_ptr(),
         from_layout=library.Layout(source.shape[1], source.shape[2], source.stride()[:3]),
         from_channel=source.stride(3),
@@ -47,23 +52,34 @@ def copy_images(source: Tensor, target: Tensor) -> None:
         channels=source.shape[3],
         at_once=library.units_at_once(source.shape[0] * source.shape[1]),
     )
-    library.run_on_all_threads(compiled(source.dtype).copy_images, job)
 
 
 def copying(value: Value) -> Callable[[Tensor, Tensor], object]:
     """Returns what copies to ``value``'s data, the first argument, from a tensor of its shape and dtype."""
     try:
-        compiled(value.dtype)
+        made = compiled(value.dtype)
     except library.NotCompiled:
         return Tensor.copy_
-    return _copy if value.is_image else Tensor.copy_
+    return _Copying(made.copy_images) if value.is_image else Tensor.copy_
 
 
-def _copy(target: Tensor, source: Tensor) -> None:
-    if source.layout is torch.strided and source.device == target.device and not source.is_neg():
-        copy_images(to_images(source), to_images(target))
-    else:
-        target.copy_(source)
+class _Copying:
+    """Copies images, in the module's shape, of one layout to one place: its job is made once for them."""
+
+    def __init__(self, function: Any) -> None:
+        self._function = function
+        self._place: tuple[object, ...] = ()
+        self._job = _Job()
+
+    def __call__(self, target: Tensor, source: Tensor) -> None:
+        if source.layout is not torch.strided or source.device != target.device or source.is_neg():
+            target.copy_(source)
+            return
+        place = target.data_ptr(), source.stride()
+        if place != self._place:
+            self._place, self._job = place, _job(to_images(source), to_images(target))
+        self._job.source, self._job.next = source.data_ptr(), 0
+        library.run_on_all_threads(self._function, self._job)
 
 
 def compiled(dtype: torch.dtype) -> ctypes.CDLL:

@@ -6,23 +6,22 @@ of a core's peak; this code, which does only what is needed here, 90 %.
 
 import ctypes
 import math
-import re
-from functools import cache
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
 from nets.engine.kernels.compiled import library
+from nets.engine.kernels.compiled.caches import first_cache, second_cache
 from nets.engine.kernels.compiled.library import NotCompiled
 from nets.engine.memory import Memory
 
 _SOURCE = Path(__file__).with_suffix(".c")
 _ROWS = 1020  # of a unit, at most: enough to be worth packing what they are multiplied with
+_OF_SECOND_CACHE = 1 / 3  # for what is multiplied with several panels, one after the other
 _ROWS_TOGETHER = 6  # products.c keeps their sums in registers
 _COLUMNS_PACKED = 512  # at a time, at most
 _TILE = 12, 32  # rows and columns that are packed together
-_FIRST_CACHE = Path("/sys/devices/system/cpu/cpu0/cache/index0")  # the one of data
 _UNITS = 4  # of work for each thread, at least
 _CONSTANTS = f"#define ROWS {_ROWS_TOGETHER}\n"  # that products.c asks for
 
@@ -93,7 +92,7 @@ def bmm(
         rows=rows,
         inner=inner,
         columns=columns,
-        rows_at_once=_rows_at_once(rows, panels),
+        rows_at_once=_rows_at_once(rows, panels, inner * a.itemsize if packed is not None else 0),
         add=add,
         bias=None if bias is None else bias.data_ptr(),
         relu=relu,
@@ -187,7 +186,9 @@ def mm_of_windows(
         rows=rows,
         inner=windows.inner,
         columns=columns,
-        rows_at_once=_rows_at_once(rows, -(-columns // made.panel_columns())),
+        rows_at_once=_rows_at_once(
+            rows, -(-columns // made.panel_columns()), windows.apart * images.itemsize
+        ),
         add=add,
         bias=None if bias is None else bias.data_ptr(),
         relu=relu,
@@ -251,23 +252,22 @@ def why_not(dtype: torch.dtype) -> str:
     return ""
 
 
-@cache
 def _inner_at_once() -> int:
     """Returns how much of the inner index is multiplied before the next part of it: where the first cache has
     room for that part of a panel and what it is multiplied with, so much; elsewhere the panel comes from the
     second cache in any case, and in long parts the result is added to less often."""
-    try:
-        told = (_FIRST_CACHE / "size").read_text()  # "48K"
-    except OSError:  # not Linux
-        told = ""
-    found = re.fullmatch(r"(\d+)K\s*", told)
-    return 128 if found and int(found[1]) >= 48 else 1024
+    return 128 if first_cache() >= 48 << 10 else 1024
 
 
-def _rows_at_once(rows: int, panels: int) -> int:
-    """Returns as many as are worth packing a panel for, unless some thread would then have nothing to do."""
+def _rows_at_once(rows: int, panels: int, row_bytes: int) -> int:
+    """Returns as many as are worth packing a panel for, unless some thread would then have nothing to do.
+    Where panels come packed, so many that their ``row_bytes`` each stay in the second cache from one panel to
+    the next."""
     threads = torch.get_num_threads()
-    blocks = max(-(-rows // _ROWS), -(-_UNITS * threads // panels))
+    most = _ROWS
+    if row_bytes:
+        most = max(_ROWS_TOGETHER, min(most, int(second_cache() * _OF_SECOND_CACHE) // row_bytes))
+    blocks = max(-(-rows // most), -(-_UNITS * threads // panels))
     share = threads // math.gcd(panels, threads)
     blocks = -(-blocks // share) * share  # as many units for each thread
     return _ROWS_TOGETHER * max(1, -(-rows // (blocks * _ROWS_TOGETHER)))

@@ -12,3 +12,9 @@ def test_compiled_kernels_that_keep_the_weight_packed_are_timed_instead_of_the_o
     of_winograd = ("winograd(4, compiled)", "winograd(4, panels)", "winograd(6, compiled)")
     found = worth_timing(dict.fromkeys(of_mm + of_winograd, never), few_rows=False)
     assert list(found) == ["mm(tap)", "mm(windows)", "winograd(4, panels)", "winograd(6, compiled)"]
+
+
+def test_blas_is_timed_beside_packed_weights_in_training_alone() -> None:
+    of_mm = dict.fromkeys(("mm", "mm(onednn)", "mm(compiled)", "mm(panels)"), never)
+    assert list(worth_timing(of_mm, few_rows=False)) == ["mm", "mm(onednn)", "mm(panels)"]
+    assert list(worth_timing(of_mm, few_rows=False, for_inference=True)) == ["mm(panels)"]

@@ -3,6 +3,7 @@
 import json
 import multiprocessing
 import os
+import re
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -10,8 +11,9 @@ from pathlib import Path
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from nets.engine import compile
 from nets.engine.choice.effort import QUICK, THOROUGH
 from nets.engine.choice.experience import Features
 from nets.engine.choice.selection import Trial
@@ -97,6 +99,26 @@ def test_a_trial_transforms_the_weight_once() -> None:
         for _ in range(3):
             run()
     assert transformed == [FORWARD, INPUT_GRADIENT]
+
+
+@pytest.mark.parametrize(
+    ("layers", "timed"),
+    [((True, True), [", bias, ReLU"]), ((False, True), [", ReLU"]), ((False, False), [""])],
+)
+def test_a_forward_pass_is_timed_with_what_the_layer_does(
+    layers: tuple[bool, bool], timed: list[str], tmp_path: Path
+) -> None:
+    """A library that has to add the bias and apply the ReLU by themselves is slower than it seems."""
+    bias, relu = layers
+    module = nn.Sequential(nn.Conv2d(8, 8, 1, bias=bias), nn.ReLU() if relu else nn.Identity())
+    path = tmp_path / "tuning.json"
+    compile(module, (2, 8, 9, 9), tuning_file=path).close()
+    found = {
+        key.partition(FORWARD)[2]
+        for key in re.findall(r'"([^"]*batch[^"]*)"', path.read_text())
+        if FORWARD in key
+    }
+    assert sorted(found) == timed
 
 
 def test_a_new_candidate_is_timed_though_the_others_are_known(tmp_path: Path) -> None:

@@ -1,0 +1,61 @@
+"""Sees whether a module is still as a plan found it.
+
+A run of a plan leaves the caches full of its own data. What is looked at before the next one comes from
+memory, and a step of Python takes ten times as long as it does by itself. So the loops here are C's.
+"""
+
+from collections.abc import Sequence
+from itertools import chain
+from operator import is_, itemgetter
+from typing import Any
+
+from torch import Tensor, nn
+
+_VALUES = dict[str, Any].values
+_ADDRESS, _VERSION = Tensor.data_ptr, Tensor._version.__get__  # type: ignore[attr-defined]
+_TRAINING = itemgetter("training")
+
+
+class Modes:
+    """The modes of a module and its parts, training or not, as they are when this is made."""
+
+    def __init__(self, module: nn.Module) -> None:
+        parts = [vars(part) for part in module.modules()]
+        self._parts = [part for part in parts if "training" in part]  # else a class has it computed
+        self._training = self._now()
+
+    def _now(self) -> list[bool]:
+        return list(map(_TRAINING, self._parts))
+
+    def changed(self) -> bool:
+        return self._now() != self._training
+
+
+class Contents:
+    """The parameters and buffers of a module and its parts, with their memory and what is in it.
+
+    Of tensors of whole numbers only which they are: batches that were counted.
+    """
+
+    def __init__(self, module: nn.Module) -> None:
+        held = (held for part in module.modules() for held in (part._parameters, part._buffers))
+        self._holders = [tensors for tensors in held if tensors]
+        self._tensors: list[Tensor | None] = []
+        self._computed_with: list[Tensor] = []
+        self._addresses: Sequence[int] = ()
+        self._versions: Sequence[int] = ()
+
+    def changed(self) -> bool:
+        """Returns whether anything is not as it was at the last call of this; at first, True."""
+        tensors = list(chain.from_iterable(map(_VALUES, self._holders)))
+        same = len(tensors) == len(self._tensors) and all(map(is_, tensors, self._tensors))
+        if not same:
+            self._tensors = tensors
+            self._computed_with = [
+                tensor for tensor in tensors if tensor is not None and tensor.is_floating_point()
+            ]
+        addresses = list(map(_ADDRESS, self._computed_with))
+        versions = list(map(_VERSION, self._computed_with))
+        same = same and addresses == self._addresses and versions == self._versions
+        self._addresses, self._versions = addresses, versions
+        return not same
