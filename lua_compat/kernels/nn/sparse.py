@@ -72,6 +72,8 @@ def sparse_linear_columns(columns: Out, table: Tensor, weight: Tensor) -> None:
 _LARGEST, _INVERSE, _RATE, _KEY_BIAS, _EXTRA = range(5)
 # PyTorch's way of adding to rows has a price for each row: it is worth that from so many numbers on.
 _FEW_OUTPUTS = 16
+# The gradients of so few examples are written in one go each, those of more in two goes for all.
+_FEW_EXAMPLES = 64
 _NO_KEYS = "Keys and values should have the same number of elements"
 
 
@@ -162,8 +164,16 @@ def index_linear_grad_parameters(
     with_key_bias = weight.shape[1] > outputs
     grad_weight.resize_(len(values), 2 * outputs if with_key_bias else outputs)
     of_weight = grad_weight[:, -outputs:]
-    torch.index_select(of_output, 0, _batch_rows(sizes, len(values)), out=grad_weight[:, :outputs])
-    torch.mul(grad_weight[:, :outputs], values.unsqueeze(1), out=of_weight)
+    rows = _batch_rows(sizes, len(values))
+    if len(sizes) > _FEW_EXAMPLES:
+        torch.index_select(of_output, 0, rows, out=grad_weight[:, :outputs])
+        torch.mul(grad_weight[:, :outputs], values.unsqueeze(1), out=of_weight)
+    else:
+        parts = values.split(sizes.tolist()), grad_weight.split(sizes.tolist())
+        for of_example, of_keys, part in zip(of_output, *parts, strict=True):
+            torch.mul(of_keys.unsqueeze(1), of_example, out=part[:, -outputs:])
+            if with_key_bias:
+                part[:, :outputs] = of_example
     grad_bias.add_(of_output.sum(0))
 
 

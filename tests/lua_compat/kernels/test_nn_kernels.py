@@ -177,6 +177,20 @@ def test_index_linear_steps_along_the_gradient(outputs: int) -> None:
     assert torch.allclose(stepped, expected) and torch.allclose(at_once, expected)
 
 
+@pytest.mark.parametrize("examples", [1, 3, 70])
+@pytest.mark.parametrize("columns", [0, 4])
+def test_index_linear_gives_a_row_of_gradients_for_each_key(examples: int, columns: int) -> None:
+    sizes, outputs = torch.arange(examples) % 3, 5
+    values, grad_output = randn(int(sizes.sum())), randn(examples, outputs)
+    weight, grad_weight, grad_bias = randn(9, outputs + columns), torch.empty(0, dtype=DOUBLE), randn(outputs)
+    of_bias = grad_bias + 2 * grad_output.sum(0)
+    KERNELS["index_linear_grad_parameters"](grad_weight, grad_bias, values, sizes, grad_output, weight, 2)
+    of_keys = 2 * grad_output.repeat_interleave(sizes, 0)
+    products = of_keys * values.unsqueeze(1)
+    assert torch.equal(grad_weight, torch.cat([of_keys, products], 1) if columns else products)
+    assert torch.allclose(grad_bias, of_bias)
+
+
 @pytest.mark.parametrize("batch", [(), (4,)])
 def test_cosine_and_distances(batch: tuple[int, ...]) -> None:
     x, grad_output, weight = randn(*batch, 5), randn(*batch, 3), randn(3, 5)

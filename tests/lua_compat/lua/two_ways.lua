@@ -473,9 +473,15 @@ local function volumes(T)
    end
    maxima('VolumetricMaxPooling', volume, kt, kw, kh, dt, dw, dh, pt, pw, random(0, 1))
    maxima('VolumetricDilatedMaxPooling', volume, kt, kw, kh, dt, dw, dh, pt, pw, random(0, 1), small(), small(), small())
+   local large = torch.randn(2, 9, 10, 9):type(T)
+   if random(1, 2) == 1 then large:mul(2):round() end
+   if random(1, 4) == 1 then large:fill(-1e-310) end
+   maxima('VolumetricMaxPooling', large, random(2, 5), random(2, 5), random(2, 5), dt, dw, dh, pt, pw, random(0, 1))
+   maxima('VolumetricDilatedMaxPooling', large, random(2, 4), random(2, 4), random(2, 4), dt, dw, dh, pt, pw, ph % 2, random(1, 2), random(1, 2), random(1, 2))
    maxima('VolumetricFractionalMaxPooling', volume, random(2, 3), random(2, 3), random(2, 3), half, third, half)
    maxima('VolumetricFractionalMaxPooling', volume, 2, 2, 2, random(1, 3), random(1, 3), random(1, 3))
    local image = images(T, inputs, 2, 12)
+   maxima('SpatialMaxPooling', torch.randn(2, 12, 13):type(T), random(5, 9), random(5, 9), dw, dh, random(0, 2), random(0, 2))
    maxima('SpatialFractionalMaxPooling', image, random(2, 3), random(2, 3), half, third)
    for _, name in ipairs{ 'Spatial', 'Volumetric' } do
       both_ways(('%s %sMaxUnpooling'):format(T, name), function()

@@ -57,7 +57,7 @@ end
 local function pool(out, places, x, samples, axes)
    local planes = count(x) / (time.size * row.size * column.size)
    local windows, taps = time.count * row.count * column.count, time.span * row.span * column.span
-   if taps > maxima.MOST_TAPS or planes * windows > maxima.MOST or not blas.reads_plainly(x, true) then return false end
+   if taps > maxima.MOST_TAPS or planes * windows > maxima.MOST_WINDOWS or not blas.reads_plainly(x, true) then return false end
    if samples.nd ~= 3 or samples[1] * samples[3] ~= planes or x.nd == axes + 2 and samples[1] ~= x[1] or samples[5] ~= axes then return false end
    if not rooms.plain(samples, x.T) or not lay_out(samples, planes, axes) then return false end
    local begin = axes == 3 and rooms.begin_volumes or rooms.begin

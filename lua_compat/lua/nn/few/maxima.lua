@@ -20,16 +20,17 @@ local plain, is_apart = rooms.plain, apart.is_apart
 
 local maxima = {}
 
-local MOST = 2 ^ 15 -- numbers of all images; PyTorch is faster at more
+local MOST = 2 ^ 17 -- numbers of all images; for more, several threads are faster
+local MOST_WINDOWS = 2 ^ 15
 
 -- From the first number of a window to each that it sees: in the image, then in the memory that is read.
 local MOST_TAPS = 1024
 local offsets = ffi.new('int32_t[?]', 2 * MOST_TAPS)
-maxima.MOST, maxima.MOST_TAPS = MOST, MOST_TAPS
+maxima.MOST_WINDOWS, maxima.MOST_TAPS = MOST_WINDOWS, MOST_TAPS
 
 -- Where each window begins: in the memory that is read, and in its plane of the image, from 1. (LuaJIT computes with whole
 -- numbers from memory as such, with others that it cannot tell from fractions as with those.)
-function maxima.new_begins() return ffi.new('int32_t[?]', MOST) end
+function maxima.new_begins() return ffi.new('int32_t[?]', MOST_WINDOWS) end
 local begins, places_of_begins = maxima.new_begins(), maxima.new_begins()
 maxima.begins, maxima.places_of_begins = begins, places_of_begins
 
@@ -81,8 +82,8 @@ function maxima.set_taps()
 end
 
 local LOOP = [[
-   local max, tobit, begins, first_places, offsets = ...
-   local HUGE = 1e308
+   local max, min, tobit, begins, first_places, offsets = ...
+   local HUGE, LEAST = 1e308, -1e300 -- less than any number of which the square is finite
    return function(p, places, q, n, taps)
       for k = 0, n - 1 do
          local at = begins[k]
@@ -91,46 +92,56 @@ local LOOP = [[
    end
 ]]
 
--- The body for windows of so many numbers; nil: of any.
+-- max(...) of so many texts, of neighbouring halves: one maximum does not wait for all that come before it.
+local function greatest(texts, first, last)
+   if first == last then return texts[first] end
+   local middle = floor((first + last) / 2)
+   return ('max(%s, %s)'):format(greatest(texts, first, middle), greatest(texts, middle + 1, last))
+end
+
+local written_out = 64 -- numbers of the largest window that is
+
+-- The body for windows of so many numbers; nil: of more.
 local function body_of(taps)
    if not taps then
       return [[
-         local best, place = q[at], 0
-         for tap = 1, taps - 1 do
+         local best, place = LEAST, 0
+         for tap = 0, taps - 1 do
             local x = q[at + offsets[taps + tap] ]
-            if x > best then best, place = x, tap end
+            place = max(place, min((x - best) * HUGE * HUGE, 1) * tap)
+            best = max(best, x)
          end
-         p[k], places[k] = best, first_places[k] + offsets[place] ]]
+         place = tobit(place)
+         p[k], places[k] = q[at + offsets[taps + place] ], first_places[k] + offsets[place] ]]
    end
-   local lines, last = {}, taps - 1
-   local function add(...) lines[#lines + 1] = (...):format(select(2, ...)) end
-   for k = 0, last do
-      add('local x%d = q[at + offsets[taps + %d] ]', k, k)
-      add(k == 0 and 'local best = x0' or 'best = max(best, x%d)', k)
+   local lines, numbers, places = {}, {}, {}
+   for k = 0, taps - 1 do
+      lines[k + 1], numbers[k + 1] = ('local x%d = q[at + offsets[taps + %d] ]'):format(k, k), 'x' .. k
+      places[k + 1] = ('(x%d - best) * HUGE * HUGE - %d'):format(k, k)
    end
-   add('local last = -%d', last)
-   for k = 0, last - 1 do add('last = max(last, (x%d - best) * HUGE * HUGE - %d)', k, k) end
-   add('local place = tobit(-last)')
-   add('p[k], places[k] = q[at + offsets[taps + place] ], first_places[k] + offsets[place]')
+   lines[taps + 1] = 'local best = ' .. greatest(numbers, 1, taps)
+   lines[taps + 2] = 'local last = ' .. greatest(places, 1, taps)
+   lines[taps + 3] = 'local place = tobit(-last)'
+   lines[taps + 4] = 'p[k], places[k] = q[at + offsets[taps + place] ], first_places[k] + offsets[place]'
    return table.concat(lines, '\n')
 end
 
 -- The loops are made for each number of taps and type on its own: traces are for one type of memory.
-local WRITTEN_OUT = 9 -- numbers of the largest window that is
 local loops = {}
 local function loop_for(taps, T)
-   if taps > WRITTEN_OUT then taps = nil end
+   if taps > written_out then taps = nil end
    local key = taps or 0
    loops[T] = loops[T] or {}
    loops[T][key] = loops[T][key]
-      or compiled.from_text(LOOP:gsub('BODY', body_of(taps)), 'nn.few.maxima')(math.max, bit.tobit, begins, places_of_begins, offsets)
+      or compiled.from_text(LOOP:gsub('BODY', body_of(taps)), 'nn.few.maxima')(math.max, math.min, bit.tobit, begins, places_of_begins, offsets)
    return loops[T][key]
 end
 
 compiled.on_first_use(function()
+   written_out = 32 -- where all are made at once
    for code = 1, types.count do
       local T = types[code]
-      for taps = 1, T.real and WRITTEN_OUT + 1 or 0 do loop_for(taps, T) end
+      for taps = 1, T.real and written_out + 1 or 0 do loop_for(taps, T) end
    end
 end)
 
@@ -192,7 +203,7 @@ end
 local function pool(out, places, x, axes)
    local windows, numbers = time.count * row.count * column.count, time.size * row.size * column.size
    local taps, planes = time.span * row.span * column.span, count(x) / numbers
-   if taps > MOST_TAPS or planes * windows > MOST or not blas.reads_plainly(x, true) then return false end
+   if taps > MOST_TAPS or planes * windows > MOST_WINDOWS or not blas.reads_plainly(x, true) then return false end
    local begin = axes == 3 and rooms.begin_volumes or rooms.begin
    if not begin(out, x, row.count, column.count, nil, time.count) then return false end
    if not begin(places, x, row.count, column.count, nil, time.count) then return false end
