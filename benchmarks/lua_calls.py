@@ -64,6 +64,9 @@ measure('x:median(2)', 2e3, function(n) for i = 1, n do local t = x:median(2) en
 measure('x:topk(5, 2, true, true)', 2e3, function(n)
     for i = 1, n do local t = x:topk(5, 2, true, true) end
 end)
+local whole, equal = torch.randperm(1280):long():view(20, 64), torch.rand(20, 64):mul(10):floor()
+measure('whole numbers sort(2)', 2e3, function(n) for i = 1, n do local t = whole:sort(2) end end)
+measure('equal numbers sort(2)', 2e3, function(n) for i = 1, n do local t = equal:sort(2) end end)
 measure('x:sum()', 2e4, function(n) for i = 1, n do local s = x:sum() end end)
 measure('x:max()', 2e4, function(n) for i = 1, n do local s = x:max() end end)
 measure('x:index(1, rows)', 1e4, function(n) for i = 1, n do local t = x:index(1, rows) end end)

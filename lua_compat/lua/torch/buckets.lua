@@ -18,7 +18,11 @@ local TOGETHER = 2 ^ 13 -- numbers of rows that go through the loops together: e
 
 local SOURCE = [[
    local min, max, tobit = ...
+   local MOST_EXACT = 2 ^ 53 -- whole numbers beyond are no doubles
    local CROWDED = 4 -- a number that comes to a bucket is a step for each that is there
+
+   -- Whether n whole numbers, so many to each that their range has, can be all different, and are so where they are random.
+   local function may_differ(scale, n) return scale <= 1 and (scale > 1 / 2 or scale * n < 4) end
 
    -- v: the numbers of `rows` rows of n, one after the other, times `sign`, from q, where they lie `step` apart; lows, scales: what a
    -- number's bucket in its row follows from; a scale of 0: the row is not for buckets.
@@ -32,7 +36,8 @@ local SOURCE = [[
          k, at = k + 1, at + step
          if k == n then
             local scale = (n - 1) / (high - low)
-            if check == 0 and scale > 0 and scale < 1 / 0 then
+            if check == 0 and scale > 0 and scale < 1 / 0
+               and (not IS_WHOLE or low > -MOST_EXACT and high < MOST_EXACT and may_differ(scale, n)) then
                lows[row], scales[row] = low, scale
             else
                lows[row], scales[row] = 0, 0
@@ -126,7 +131,7 @@ local SOURCE = [[
 
 local made = {}
 local function of_type(T)
-   made[T] = made[T] or compiled.from_text(SOURCE, 'torch.buckets')(min, max, bit.tobit)
+   made[T] = made[T] or compiled.from_text(SOURCE:gsub('IS_WHOLE', tostring(T.whole)), 'torch.buckets')(min, max, bit.tobit)
    return made[T]
 end
 compiled.on_first_use(function()
@@ -138,7 +143,7 @@ local numbers, words = rows_of.array(ffi.typeof 'double'), rows_of.array(ffi.typ
 -- Whether rows of a tensor along dimension d are for buckets.
 function buckets.fit(t, d)
    local T = t.T
-   return t[2 * d - 1] >= FEWEST and (T.real or T.whole and T.size < 8)
+   return t[2 * d - 1] >= FEWEST and (T.real or T.whole)
 end
 
 -- r = `some` elements of each row of t along dimension d, from the place `first` (from 0) on in the row's order, l = their positions;
