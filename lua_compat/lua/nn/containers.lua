@@ -18,21 +18,19 @@ function Container:size() return #self.modules end
 local TRACEBACK_WARNING = "WARNING: If you see a stack trace below, it doesn't point to the place where this error "
    .. 'occurred. Please use only the one above.'
 
+local function with_traceback(problem)
+   problem = tostring(problem)
+   if problem:find(TRACEBACK_WARNING, 1, true) then
+      return problem:sub((problem:find('\n') or 0) + 1) -- an inner container's, without its position
+   end
+   return problem .. '\n' .. debug.traceback('stack traceback:', 2):gsub('^[^\n]*\n', '', 1) .. '\n\n' .. TRACEBACK_WARNING
+end
+
 -- module[method](module, ...), an error with the place of the module in this container in front.
 function Container:rethrowErrors(module, index, method, ...)
    assert(module == self.modules[index], 'mismatch between moduleIndex and self.modules in rethrowErrors')
-   local function located(problem)
-      problem = tostring(problem)
-      if problem:find(TRACEBACK_WARNING, 1, true) then
-         problem = problem:sub((problem:find('\n') or 0) + 1) -- an inner container's, without its position
-      else
-         problem = problem .. '\n' .. debug.traceback('stack traceback:', 2):gsub('^[^\n]*\n', '', 1)
-            .. '\n\n' .. TRACEBACK_WARNING
-      end
-      return ('\nIn %d module of %s:\n%s'):format(index, torch.type(self), problem)
-   end
-   local ok, result, extra = xpcall(module[method], located, module, ...)
-   if not ok then error(result) end
+   local ok, result, extra = xpcall(module[method], with_traceback, module, ...)
+   if not ok then error(('\nIn %d module of %s:\n%s'):format(index, torch.type(self), result)) end
    assert(extra == nil, 'rethrowErrors supports only one return argument')
    return result
 end

@@ -156,11 +156,12 @@ local function input_of(data)
    return input
 end
 
--- Calls evaluate(node) for all nodes; nngraph.setDebug knows which one is running.
-local function run(self, nodes, evaluate)
+-- Calls evaluate(node, value) for all nodes; nngraph.setDebug knows which one is running. (Functions made anew for each call would end
+-- LuaJIT's traces.)
+local function run(self, nodes, evaluate, value)
    for _, node in ipairs(nodes) do
       running.node_of[self] = node
-      evaluate(node)
+      evaluate(node, value)
       if self.verbose then print(' V : ' .. node:label()) end
    end
    running.node_of[self] = nil
@@ -176,12 +177,25 @@ local function send_forward(node, value)
    end
 end
 
+local function forward_of(node, f)
+   local data = node.data
+   if data.selectindex then
+      assert(#data.input == 1, 'only the splitted node should be the input')
+      assert(is_plain_table(data.input[1]), 'the input for a split should be a table')
+      send_forward(node, data.input[1][data.selectindex])
+      return
+   end
+   local output, module = input_of(data), data.module
+   if module and type(f) == 'string' then output = module[f](module, output)
+   elseif module then output = f(module, output) end
+   if data.nSplitOutputs and data.nSplitOutputs ~= #output then
+      error(('split(%s) cannot split %s outputs'):format(data.nSplitOutputs, #output))
+   end
+   send_forward(node, output)
+end
+
 -- Runs the graph forward; f is the name of the modules' method, or a function f(module, input).
 function gModule:runForwardFunction(f, input)
-   if type(f) == 'string' then
-      local name = f
-      f = function(module, value) return module[name](module, value) end
-   end
    local n = self.nInputs or #self.innode.children -- early files do not have nInputs
    if n <= 1 then
       input = { input }
@@ -194,21 +208,7 @@ function gModule:runForwardFunction(f, input)
    self.innode.data.input = self.innode.data.input or {}
    for i, value in ipairs(input) do self.innode.data.input[i] = value end
 
-   run(self, self.forwardnodes, function(node)
-      local data = node.data
-      if data.selectindex then
-         assert(#data.input == 1, 'only the splitted node should be the input')
-         assert(is_plain_table(data.input[1]), 'the input for a split should be a table')
-         send_forward(node, data.input[1][data.selectindex])
-         return
-      end
-      local output = input_of(data)
-      if data.module then output = f(data.module, output) end
-      if data.nSplitOutputs and data.nSplitOutputs ~= #output then
-         error(('split(%s) cannot split %s outputs'):format(data.nSplitOutputs, #output))
-      end
-      send_forward(node, output)
-   end)
+   run(self, self.forwardnodes, forward_of, f)
 
    self.output = self.outnode.data.input
    if #self.outnode.children == 1 then self.output = self.output[1] end
@@ -252,45 +252,49 @@ local function arriving(node)
    return node.data.gradOutput
 end
 
+local function backward_of(node)
+   local data = node.data
+   local gradient = total_gradient(data)
+   if data.selectindex then
+      assert(#node.children == 1, 'only the splitted node should be the input')
+      local whole = arriving(node.children[1])
+      assert(#whole <= 1, 'the splitted node should be used only once')
+      whole[1] = whole[1] or {}
+      assert(not whole[1][data.selectindex], 'no gradOutput should be assigned yet')
+      whole[1][data.selectindex] = gradient
+      return
+   end
+   if data.module then gradient = data.module:updateGradInput(input_of(data), gradient) end
+   for _, child in ipairs(node.children) do
+      local part = gradient
+      if #node.children > 1 then part = gradient[data.mapindex[child.data]] end
+      table.insert(arriving(child), part)
+   end
+end
+
 function gModule:updateGradInput(_, gradOutput)
    check_gradients(self, gradOutput)
    for _, node in ipairs(self.backwardnodes) do empty(node.data.gradOutput) end
    arriving(self.outnode)[1] = gradOutput
 
-   run(self, self.backwardnodes, function(node)
-      local data = node.data
-      local gradient = total_gradient(data)
-      if data.selectindex then
-         assert(#node.children == 1, 'only the splitted node should be the input')
-         local whole = arriving(node.children[1])
-         assert(#whole <= 1, 'the splitted node should be used only once')
-         whole[1] = whole[1] or {}
-         assert(not whole[1][data.selectindex], 'no gradOutput should be assigned yet')
-         whole[1][data.selectindex] = gradient
-         return
-      end
-      if data.module then gradient = data.module:updateGradInput(input_of(data), gradient) end
-      for _, child in ipairs(node.children) do
-         local part = gradient
-         if #node.children > 1 then part = gradient[data.mapindex[child.data]] end
-         table.insert(arriving(child), part)
-      end
-   end)
+   run(self, self.backwardnodes, backward_of)
 
    assert(#self.innode.data.gradOutput == 1, 'expecting the innode to be used only once')
    self.gradInput = self.innode.data.gradOutput[1]
    return self.gradInput
 end
 
+local function accumulate_of(node, scale)
+   local data = node.data
+   if not data.module then return end
+   -- updateGradInput has summed them
+   local gradient = #data.gradOutput > 1 and data.gradOutputBuffer or total_gradient(data)
+   data.module:accGradParameters(input_of(data), gradient, scale)
+end
+
 function gModule:accGradParameters(_, gradOutput, scale)
    check_gradients(self, gradOutput)
-   run(self, self.backwardnodes, function(node)
-      local data = node.data
-      if not data.module then return end
-      -- updateGradInput has summed them
-      local gradient = #data.gradOutput > 1 and data.gradOutputBuffer or total_gradient(data)
-      data.module:accGradParameters(input_of(data), gradient, scale)
-   end)
+   run(self, self.backwardnodes, accumulate_of, scale)
 end
 
 -- Early files do not list the modules.

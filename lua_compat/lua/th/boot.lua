@@ -65,21 +65,30 @@ end
 
 function coroutine.resume(thread, ...) return finish_resumed(thread, raw_resume(thread, ...)) end
 
-function xpcall(f, handler, ...)
-   local stop
-   local function finish_handled(...)
-      if stop then error(stop, 0) end
-      return ...
+local function finish_handled(ok, ...)
+   if not ok then
+      local stop = ...
+      if type(stop) == 'userdata' and metatable_of(stop) == PYTHON_OBJECT then error(stop, 0) end
    end
-   return finish_handled(raw_xpcall(f, function(problem)
+   return ok, ...
+end
+
+-- A handler that is given readable errors, and what it is made from: one that is used again and again is made once. (A function made
+-- anew for each call would end LuaJIT's traces.)
+local handler_of_script, handler_of_readable = false, nil
+local function set_handler(handler)
+   handler_of_script = handler
+   function handler_of_readable(problem)
       local text, fatal = readable(problem)
-      if fatal then
-         stop = text
-         return text
-      end
+      if fatal then return text end
       text = in_its_words(text, 2)
       return handler(text)
-   end, ...))
+   end
+end
+
+function xpcall(f, handler, ...)
+   if handler ~= handler_of_script then set_handler(handler) end
+   return finish_handled(raw_xpcall(f, handler_of_readable, ...))
 end
 
 -- A profile that the script has not stopped is written at its end.

@@ -60,13 +60,14 @@ local function reshaped(t, like)
    return view
 end
 
+local function as_like(x, like) return same_size(x, like) and x or is_contiguous(x) and reshaped(x, like) end
+
 -- The same for tensors of n elements each, of which those that have other sizes are contiguous.
 local function plan_all(r, t, s, n)
    if same_size(r, t) and same_size(r, s) then return plan(r, t, s) end
    if count(t) ~= n or count(s) ~= n then return false end
    local like = not is_contiguous(r) and r or not is_contiguous(t) and t or s
-   local function as_like(x) return same_size(x, like) and x or is_contiguous(x) and reshaped(x, like) end
-   local p, q, u = as_like(r), as_like(t), as_like(s)
+   local p, q, u = as_like(r, like), as_like(t, like), as_like(s, like)
    return p and q and u and plan(p, q, u)
 end
 

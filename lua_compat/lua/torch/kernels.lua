@@ -30,12 +30,25 @@ function relay(outs, result, ...)
    return result
 end
 
--- The arguments with records in place of tensors.
-local function in_records(lookup, first, ...)
-   if lookup == '%s' then return first, ... end
-   local rest = select('#', ...)
-   if rest == 0 then return memory.records[first] or first end
-   return memory.records[first] or first, in_records(lookup, ...)
+-- compute(...) with records in place of tensors, by the number of arguments: LuaJIT gives up a recursion.
+local with_records = {}
+local function make_with_records(n)
+   local parameters, passed = {}, {}
+   for k = 1, n do parameters[k], passed[k] = ', a' .. k, (', records[a%d] or a%d'):format(k, k) end
+   local source = ('local records = ... return function(compute%s) return compute(%s) end'):format(table.concat(parameters),
+      table.concat(passed):sub(3))
+   with_records[n] = compiled.from_text(source, 'torch.kernels')(memory.records)
+   return with_records[n]
+end
+local MOST_ARGUMENTS = 32
+compiled.on_first_use(function()
+   for n = 0, MOST_ARGUMENTS do make_with_records(n) end
+end)
+
+local function compute_in_lua(lookup, compute, ...)
+   if lookup == '%s' then return compute(...) end
+   local n = select('#', ...)
+   return (with_records[n] or make_with_records(n))(compute, ...)
 end
 
 -- What a kernel takes beside tensors: PyTorch is given no object of Lua's.
@@ -96,7 +109,7 @@ local function way_to(name, lookup, by_name)
       if built then return built(...) end
       local compute = in_lua[name]
       if compute then
-         local done, result = compute(in_records(lookup, ...))
+         local done, result = compute_in_lua(lookup, compute, ...)
          if done then return result end
       end
       make()

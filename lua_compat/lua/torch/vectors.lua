@@ -14,7 +14,6 @@ local NAMES = { exp = 'Exp', log = 'Ln', sin = 'Sin', cos = 'Cos', tanh = 'Tanh'
 
 local routines -- by type and function, found when the first is called
 local function find()
-   if routines then return end
    routines = { Double = {}, Float = {} }
    for name, row in pairs{ Double = { 'vmd', 'double' }, Float = { 'vms', 'float' } } do
       local prefix, ctype = unpack(row)
@@ -24,12 +23,14 @@ local function find()
       end
    end
 end
-compiled.on_first_use(find)
+compiled.on_first_use(function()
+   if not routines then find() end
+end)
 
 -- A function(p, q, n) that writes f of the n elements from q to p, which may be the same; nil where Python computes it.
 function vectors.routine(T, f, n)
    if not vectors.enabled or n > vectors.MOST or not T.real or not library.counts_threads() then return nil end
-   find()
+   if not routines then find() end
    return routines[T.host.name][f]
 end
 

@@ -176,6 +176,30 @@ def test_errors_of_python_are_strings_that_lua_can_catch() -> None:
     assert run_th("-e", code).stdout == expected
 
 
+def test_handlers_of_protected_calls_get_their_own_errors() -> None:
+    """Though calls with one handler share what is made for it: one in the other, in turns, in a coroutine."""
+    code = """
+        local function first(e) return '1 ' .. tostring(e) end
+        local function second(e) return '2 ' .. tostring(e) end
+        local function fail() error('e', 0) end
+        print(xpcall(fail, first)) print(xpcall(fail, second))
+        print(xpcall(function() xpcall(fail, second) error('later', 0) end, first))
+        local thread = coroutine.create(function()
+            return xpcall(function() coroutine.yield() fail() end, first)
+        end)
+        coroutine.resume(thread)
+        xpcall(fail, second)
+        print(coroutine.resume(thread))
+        print(select('#', xpcall(function() end, first)))
+        print(xpcall(function() return torch.inverse(torch.zeros(2, 2)) end, type))
+        xpcall(function() xpcall(os.exit, second, 3) end, first)
+        print('not reached')
+    """
+    expected = "false\t1 e\nfalse\t2 e\nfalse\t1 later\ntrue\tfalse\t1 e\n1\nfalse\tstring\n"
+    result = run_th("-e", code)
+    assert (result.returncode, result.stdout) == (3, expected), result.stderr
+
+
 def test_the_first_load_of_nn_draws_what_it_draws_in_torch7() -> None:
     """Facts of Torch7: its nn makes a layer of four parameters as it is loaded."""
     code = """
