@@ -58,6 +58,7 @@ local free, nfree = {}, 0
 local searched = 0                    -- the cycle after which the slots were last gone through
 local dead_pieces, ndead_pieces = {}, 0
 local freed = 0                       -- bytes of storages that are gone
+local held = 0                        -- bytes of those that are not, or are not yet found to be
 
 local function search()
    if searched == cycle() then return end
@@ -70,7 +71,7 @@ local function search()
             ndead_pieces = ndead_pieces + 1
             dead_pieces[ndead_pieces] = pieces[slot]
          end
-         freed = freed + bytes[slot]
+         freed, held, bytes[slot] = freed + bytes[slot], held - bytes[slot], 0
          nfree = nfree + 1
          free[nfree] = slot
       end
@@ -91,6 +92,7 @@ function collection.watch(r, handle, of_memory, address)
       end
       holders[slot], r.slot = r, slot
    end
+   held = held + of_memory - (bytes[slot] or 0)
    handles[slot], bytes[slot], pieces[slot] = handle or false, of_memory, address or false
 end
 
@@ -159,23 +161,30 @@ function collection.collectgarbage(option, ...)
    return 0
 end
 
--- Lua's collector sees nothing of that memory either: a cycle runs for every 24 MB of it, or for as much as a third of what is in
--- use, or as Lua itself has. It runs in one go: one that is begun is gone on with by Lua whenever it allocates something, is soon
--- over, and finds little.
-local CYCLE_AT = 24 * 2 ^ 20
-local since_cycle, known_cycle = 0, 0
+-- Lua's collector sees nothing of that memory either: a cycle runs for every 8 MB of it, or for as much as a third of what was alive
+-- after the last, or as Lua itself has. It runs in one go: one that is begun is gone on with by Lua whenever it allocates something, is
+-- soon over, and finds little.
+local CYCLE_AT = 8 * 2 ^ 20
+local since_cycle, known_cycle, alive = 0, 0, 0
+
+-- Called when there has been a cycle.
+local function begin_count()
+   known_cycle, since_cycle = cycle(), 0
+   search()
+   alive = held
+end
 
 local function run_cycle()
    local lua = collectgarbage('count')
-   if since_cycle < math.max(CYCLE_AT, in_use / 3, 1024 * lua) then return end
+   if since_cycle < math.max(CYCLE_AT, alive / 3, 1024 * lua) then return end
    collectgarbage('step', math.ceil(lua))
-   known_cycle, since_cycle = cycle(), 0
+   begin_count()
 end
 
 -- Called where memory is about to be allocated.
 function collection.account(of_memory)
    in_use = in_use + of_memory
-   if known_cycle ~= cycle() then known_cycle, since_cycle = cycle(), 0 end
+   if known_cycle ~= cycle() then begin_count() end
    since_collection, since_cycle = since_collection + of_memory + RECORD_BYTES, since_cycle + of_memory
    if since_collection > limit then
       local running = collectgarbage('isrunning')
@@ -191,5 +200,8 @@ end
 
 -- Called where so much memory has become part of what is in use in another way (less than 0: is not).
 function collection.note_use(of_memory) in_use = in_use + of_memory end
+
+-- Called where memory has been allocated while no collection may run.
+function collection.note_allocated(of_memory) since_cycle = since_cycle + of_memory end
 
 return collection

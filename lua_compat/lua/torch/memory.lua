@@ -226,6 +226,7 @@ local function leave_block(S, n, for_python)
    else
       S.blocks, S[0], address = request(T, n, for_python)
       p = cast(T.pointer, address)
+      if for_python then collection.note_allocated(new_bytes) end
    end
    ffi.copy(p, from, old * T.size) -- views may reach beyond S.n
    collection.note_use(new_bytes - (capacity - old) * T.size)
