@@ -199,14 +199,25 @@ local function copied(old, new)
 end
 local function added(old, new) return old and old:add(new) or new:clone() end
 
--- The sum of what each branch's method gives as gradInput, in self.gradInput. gradient_of(i, module): its gradOutput.
-local function sum_of_branches(self, method, input, gradient_of, scale)
+-- Each branch's part of gradOutput, asked for in order: functions of the container, gradOutput, the branch's number, the branch, and where
+-- its part begins, that also give where the next one does.
+local function entry(_, gradOutput, i) return gradOutput[i] end
+local function slice(self, gradOutput, _, module, first)
+   local n = module.output:size(self.dimension)
+   return gradOutput:narrow(self.dimension, first, n), first + n
+end
+
+-- The sum of what each branch's method gives as gradInput, in self.gradInput.
+local function sum_of_branches(self, method, input, part, gradOutput, scale)
    local was_table = torch.type(self.gradInput) == 'table'
    local is_table = torch.type(input) == 'table'
    if is_table ~= was_table then self.gradInput = is_table and {} or input.new() end
    if not is_table then self.gradInput:resizeAs(input) end
+   local first = 1
    for i, module in ipairs(self.modules) do
-      local gradient = self:rethrowErrors(module, i, method, input, gradient_of(i, module), scale)
+      local of_branch
+      of_branch, first = part(self, gradOutput, i, module, first)
+      local gradient = self:rethrowErrors(module, i, method, input, of_branch, scale)
       if is_table then
          if torch.type(gradient) ~= 'table' then error('currentGradInput is not a table!', 2) end
          if #input ~= #gradient then error(('table size mismatch: %d ~= %d'):format(#input, #gradient), 2) end
@@ -245,29 +256,23 @@ function Concat:updateOutput(input)
    return self.output
 end
 
--- Each branch's part of gradOutput, asked for in order.
-local function slices(self, gradOutput)
-   local first = 1
-   return function(_, module)
-      local n = module.output:size(self.dimension)
-      first = first + n
-      return gradOutput:narrow(self.dimension, first - n, n)
+-- The same of methods that give nothing.
+local function each_branch(self, method, input, part, gradOutput, scale)
+   local first, of_branch = 1, nil
+   for i, module in ipairs(self.modules) do
+      of_branch, first = part(self, gradOutput, i, module, first)
+      self:rethrowErrors(module, i, method, input, of_branch, scale or 1)
    end
 end
 
 function Concat:updateGradInput(input, gradOutput)
-   return sum_of_branches(self, 'updateGradInput', input, slices(self, gradOutput))
+   return sum_of_branches(self, 'updateGradInput', input, slice, gradOutput)
 end
 function Concat:backward(input, gradOutput, scale)
-   return sum_of_branches(self, 'backward', input, slices(self, gradOutput), scale or 1)
+   return sum_of_branches(self, 'backward', input, slice, gradOutput, scale or 1)
 end
 for _, method in ipairs{ 'accGradParameters', 'accUpdateGradParameters' } do
-   Concat[method] = function(self, input, gradOutput, scale)
-      local gradient_of = slices(self, gradOutput)
-      for i, module in ipairs(self.modules) do
-         self:rethrowErrors(module, i, method, input, gradient_of(i, module), scale or 1)
-      end
-   end
+   Concat[method] = function(self, input, gradOutput, scale) each_branch(self, method, input, slice, gradOutput, scale) end
 end
 Concat.__tostring__ = branches_text
 
@@ -286,20 +291,14 @@ function ConcatTable:updateOutput(input)
    return self.output
 end
 
-local function entries(gradOutput) return function(i) return gradOutput[i] end end
-
 function ConcatTable:updateGradInput(input, gradOutput)
-   return sum_of_branches(self, 'updateGradInput', input, entries(gradOutput))
+   return sum_of_branches(self, 'updateGradInput', input, entry, gradOutput)
 end
 function ConcatTable:backward(input, gradOutput, scale)
-   return sum_of_branches(self, 'backward', input, entries(gradOutput), scale or 1)
+   return sum_of_branches(self, 'backward', input, entry, gradOutput, scale or 1)
 end
 for _, method in ipairs{ 'accGradParameters', 'accUpdateGradParameters' } do
-   ConcatTable[method] = function(self, input, gradOutput, scale)
-      for i, module in ipairs(self.modules) do
-         self:rethrowErrors(module, i, method, input, gradOutput[i], scale or 1)
-      end
-   end
+   ConcatTable[method] = function(self, input, gradOutput, scale) each_branch(self, method, input, entry, gradOutput, scale) end
 end
 ConcatTable.__tostring__ = branches_text
 
@@ -427,29 +426,19 @@ function DepthConcat:updateOutput(input)
    return self.output
 end
 
-local function windows(self, gradOutput)
-   local first = 1
-   return function(_, module)
-      local n = module.output:size(self.dimension)
-      first = first + n
-      return self:windowNarrow(gradOutput, module.output, first - n)
-   end
+local function window(self, gradOutput, _, module, first)
+   return self:windowNarrow(gradOutput, module.output, first), first + module.output:size(self.dimension)
 end
 
 function DepthConcat:updateGradInput(input, gradOutput)
-   return sum_of_branches(self, 'updateGradInput', input, windows(self, gradOutput))
+   return sum_of_branches(self, 'updateGradInput', input, window, gradOutput)
 end
 -- As in Torch7, without a scale: accGradParameters has one.
 function DepthConcat:backward(input, gradOutput)
-   return sum_of_branches(self, 'backward', input, windows(self, gradOutput))
+   return sum_of_branches(self, 'backward', input, window, gradOutput)
 end
 for _, method in ipairs{ 'accGradParameters', 'accUpdateGradParameters' } do
-   DepthConcat[method] = function(self, input, gradOutput, scale)
-      local gradient_of = windows(self, gradOutput)
-      for i, module in ipairs(self.modules) do
-         self:rethrowErrors(module, i, method, input, gradient_of(i, module), scale or 1)
-      end
-   end
+   DepthConcat[method] = function(self, input, gradOutput, scale) each_branch(self, method, input, window, gradOutput, scale) end
 end
 
 -- One module applied to every entry of a table; its copies share its parameters
