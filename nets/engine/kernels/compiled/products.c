@@ -316,13 +316,17 @@ void multiply_all(products_job *job) {
 }
 
 /* Products whose inner index is the rows of both matrices as they lie in memory, as in a weight's gradient. Lines
-   of TALL_TILE rows of out and of WIDE_TILE columns are packed from a and b, a part of the inner index at a time. */
+   of LINE_OF_A rows of out and of WIDE_TILE columns are packed from a and b, a part of the inner index at a time. */
 
 enum { WIDE = 2 };              /* vectors of a tile */
-#if defined(__AVX512F__) || defined(__aarch64__)
-enum { TALL_TILE = 12 };
+/* With them TALL_TILE x WIDE sums fit the registers. Lines of a are one or two tiles wide: whole vectors are packed in
+   fewer instructions than parts. */
+#if defined(__AVX512F__)
+enum { TALL_TILE = 8, LINE_OF_A = 16 };
+#elif defined(__aarch64__)
+enum { TALL_TILE = 12, LINE_OF_A = 12 };
 #else
-enum { TALL_TILE = 6 };         /* with them TALL_TILE x WIDE sums fit the registers */
+enum { TALL_TILE = 6, LINE_OF_A = 6 };
 #endif
 
 enum { WIDE_TILE = WIDE * LANES, ROWS_PACKED = 96, COLUMNS_PACKED = 512 };
@@ -354,7 +358,7 @@ INLINE void multiply_lines(const REAL *a, const REAL *b, long inner, REAL *out, 
             __builtin_prefetch(out + least(i, rows - 1) * out_row + j * LANES, 1);
         }
     UNROLL_BY(4)
-    for (long k = 0; k < inner; k++, a += TALL_TILE, b += WIDE_TILE) {
+    for (long k = 0; k < inner; k++, a += LINE_OF_A, b += WIDE_TILE) {
         vector right[WIDE];
         UNROLL(2)
         for (int j = 0; j < vectors; j++) right[j] = *(const vector *)(b + j * LANES);
@@ -376,7 +380,7 @@ INLINE void multiply_packed(const products_job *job, const REAL *a, const REAL *
                             long columns, int add) {
     for (long j = 0; j < columns; j += WIDE_TILE)
         for (long i = 0; i < rows; i += TALL_TILE) {
-            const REAL *lines = a + i * INNER, *line = b + j * INNER;
+            const REAL *lines = a + i / LINE_OF_A * LINE_OF_A * INNER + i % LINE_OF_A, *line = b + j * INNER;
             REAL *to = out + i * job->out_row + j;
             const long high = rows - i, wide = least(WIDE_TILE, columns - j);
             if (high >= TALL_TILE && wide == WIDE_TILE)
@@ -402,14 +406,14 @@ void multiply_columns(products_job *job) {
         REAL *out = job->out + product * job->out_product + top * job->out_row + left;
         /* Equal shares of the rows, of whole tiles. */
         const long shares = (rows + ROWS_PACKED - 1) / ROWS_PACKED;
-        const long together = ((rows + shares - 1) / shares + TALL_TILE - 1) / TALL_TILE * TALL_TILE;
+        const long together = ((rows + shares - 1) / shares + LINE_OF_A - 1) / LINE_OF_A * LINE_OF_A;
         for (long k = 0; k < job->inner; k += INNER) {
             const long inner = least(INNER, job->inner - k);
             const int add = job->add || k > 0;
             pack_lines(b + k * job->b_inner, job->b_inner, inner, columns, WIDE_TILE, packed_b);
             for (long first = 0; first < rows; first += together) {
                 const long some = least(together, rows - first);
-                pack_lines(a + k * job->a_inner + first, job->a_inner, inner, some, TALL_TILE, packed_a);
+                pack_lines(a + k * job->a_inner + first, job->a_inner, inner, some, LINE_OF_A, packed_a);
                 multiply_packed(job, packed_a, packed_b, inner, out + first * job->out_row, some, columns, add);
             }
         }
@@ -466,3 +470,8 @@ void pack_all(products_job *job) {
 }
 
 long panel_columns(void) { return PANEL; }
+
+/* The rows and columns of out that multiply_columns packs lines for. */
+long line_rows(void) { return LINE_OF_A; }
+
+long line_columns(void) { return WIDE_TILE; }

@@ -21,7 +21,6 @@ _ROWS = 1020  # of a unit, at most: enough to be worth packing what they are mul
 _OF_SECOND_CACHE = 1 / 3  # for what is multiplied with several panels, one after the other
 _ROWS_TOGETHER = 6  # products.c keeps their sums in registers
 _COLUMNS_PACKED = 512  # at a time, at most
-_TILE = 12, 32  # rows and columns that are packed together
 _UNITS = 4  # of work for each thread, at least
 _CONSTANTS = f"#define ROWS {_ROWS_TOGETHER}\n"  # that products.c asks for
 
@@ -101,7 +100,8 @@ def bmm(
     )
     by_lines = packed is None and bias is None and not relu and a.stride(1) == 1 != a.stride(2)
     if by_lines and (b.stride(2) == 1 or columns == 1):
-        job.rows_at_once, job.columns_at_once = _sides_at_once(products, rows, columns)
+        lines = made.line_rows(), made.line_columns()
+        job.rows_at_once, job.columns_at_once = _sides_at_once(products, rows, columns, lines)
         library.run_on_all_threads(made.multiply_columns, job)
     else:
         library.run_on_all_threads(made.multiply_all, job)
@@ -273,17 +273,17 @@ def _rows_at_once(rows: int, panels: int, row_bytes: int) -> int:
     return _ROWS_TOGETHER * max(1, -(-rows // (blocks * _ROWS_TOGETHER)))
 
 
-def _sides_at_once(products: int, rows: int, columns: int) -> tuple[int, int]:
+def _sides_at_once(products: int, rows: int, columns: int, lines: tuple[int, int]) -> tuple[int, int]:
     """Returns how many rows and columns of a result make a unit: as many columns as are packed at a time, and
-    all rows, unless some thread would then have nothing to do."""
+    all rows, unless some thread would then have nothing to do. Both are multiples of ``lines``."""
     down, across = 1, -(-columns // _COLUMNS_PACKED)
     threads = torch.get_num_threads()
-    while products * down * across < threads and max(rows // down, columns // across) > max(_TILE):
+    while products * down * across < threads and max(rows // down, columns // across) > max(lines):
         if rows // down >= columns // across:
             down *= 2
         else:
             across *= 2
-    sides = zip((rows, columns), (down, across), _TILE, strict=True)
+    sides = zip((rows, columns), (down, across), lines, strict=True)
     high, wide = (-(-size // (parts * tile)) * tile for size, parts, tile in sides)
     return high, wide
 
