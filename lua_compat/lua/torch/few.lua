@@ -261,13 +261,31 @@ end
 -- more: function(r, t, t, nil, n) for each name, as few.pointwise makes them.
 few.functions = {}
 
+-- Text that is 1 where an expression of finite numbers is above zero, else 0: without a branch, which a processor guesses where it is
+-- as good as random.
+function few.gate(expression) return ('min(1, max(0, (%s) * 1e308 * 1e308))'):format(expression) end
+local gate = few.gate
+
+-- What relations of X and another number are so.
+local PLAIN_RELATIONS = {
+   ['<'] = gate 'OTHER - X', ['>'] = gate 'X - OTHER', ['<='] = '1 - ' .. gate 'X - OTHER', ['>='] = '1 - ' .. gate 'OTHER - X',
+   ['=='] = '1 - ' .. gate 'abs(X - OTHER)', ['~='] = gate 'abs(X - OTHER)',
+}
+
 -- condition of X, Y and the number v -> function(r, t, s, v, n): the elements of r become 1 where it holds, else 0.
 function few.comparison(condition)
    local run = loops(('p[a] = (%s) and 1 or 0'):format(condition))
+   local relation, other = condition:match('^X ([<>=~]+) ([Yv])$')
+   local loops_of = plain_loops(PLAIN_RELATIONS[relation]:gsub('OTHER', other))
    return function(r, t, s, v, n)
       local R, T = r.T, t.T
       if n > few.LIMIT or s.T ~= T or not (T.real or T.whole) or not (R.real or R.whole) then return false end
       if may_overlap(r, t) or may_overlap(r, s) then return false end
+      if T.real and R.host == types.Byte and n >= FEWEST_PLAIN and is_contiguous(r) and is_contiguous(t) and (s == t or is_contiguous(s))
+         and (v == nil or v - v == 0) and few.reads_plainly(t, s) then
+         loops_of(T)(first_element(r), first_element(t), first_element(s), n, v)
+         return true
+      end
       return run(r, t, s, v, n, T.get, T.get)
    end
 end
@@ -281,14 +299,14 @@ function few.fill_where(r, m, v, n)
    return small_whole(r, n) and fill_wholes(r, m, m, whole(v), n, read_byte, read_whole)
 end
 
--- statement that updates `result` from X and Y -> function(t, s, start): the result over all elements, or nil.
+-- statement that updates `result` from X and Y, and perhaps v -> function(t, s, start, v): the result over all elements, or nil.
 -- for_whole: also for whole numbers.
 function few.reduction(statement, for_whole)
    local run = loops(statement)
-   return function(t, s, start)
+   return function(t, s, start, v)
       local n = count(t)
       if n == 0 or not (small(t, n) or for_whole and small_whole(t, n)) or s.T ~= t.T or count(s) ~= n then return nil end
-      local done, result = run(t, t, s, nil, n, t.T.get, s.T.get, start)
+      local done, result = run(t, t, s, v, n, t.T.get, s.T.get, start)
       if done then return result end
    end
 end

@@ -16,6 +16,8 @@ local place = few.place
 
 local along = {}
 
+function along.read(p, i) return p[i] end
+
 -- As many elements cost about as much in Python as here: one by one, and several rows at a time.
 local MOST, MOST_IN_ROWS = 8192, 32768
 
@@ -180,6 +182,125 @@ for name, relation in pairs{ max = '<=', min = '>=' } do
       BODY = ('if not (x %s result) and result == result then result, place = x, k end'):format(relation),
       WRITE = 'p[to], positions[to] = result, place + 1' }, itself, math[name], itself)
    along[name] = function(r, l, t, d) return is_contiguous(r) and is_contiguous(l) and run(r, l, t, d) end
+end
+
+-- r = the variances of t's rows along d, or their roots: from the sums and the sums of squares, as the kernel. biased: divided by n
+-- instead of n - 1. Function(r, nil, t, d, biased).
+local VARIANCES = [[
+   local outer_and_inner, first_element, sqrt = ...
+   return function(r, t, d, biased)
+      local T, n = t.T, t[2 * d - 1]
+      local outer, inner, t_outer, step, t_inner = outer_and_inner(t, d)
+      local r_outers, r_inners, r_outer, _, r_inner = outer_and_inner(r, d)
+      if not outer or r_outers ~= outer or r_inners ~= inner then return false end
+      local p, q, get, cast = first_element(r), first_element(t), T.get, T.cast
+      local fewer = biased and n or n > 1 and n - 1 or 0 / 0
+      local factor = biased and 1 or cast(n / fewer)
+      for o = 0, outer - 1 do
+         for i = 0, inner - 1 do
+            local at, sum, squares = o * t_outer + i * t_inner, 0, 0
+            for _ = 1, n do
+               local x = get(q, at)
+               sum, squares, at = sum + x, squares + cast(x * x), at + step
+            end
+            local mean = sum / n
+            local result = squares / fewer - factor * mean * mean
+            if result < 0 then result = 0 end
+            p[o * r_outer + i * r_inner] = FINISH
+         end
+      end
+      return true
+   end
+]]
+for name, finish in pairs{ var = 'result', std = 'sqrt(cast(result))' } do
+   local run = compiled.from_text(VARIANCES:gsub('FINISH', finish), 'torch.few')(outer_and_inner, first_element, sqrt)
+   along[name] = function(r, _, t, d, biased)
+      return t.T.real and few.LIMIT > 0 and count(t) <= MOST and is_apart(r, t) and run(r, t, d, biased)
+   end
+end
+
+-- r, of t's sizes, = the sums or products of the elements of each row along d up to each of them: function(r, nil, t, d).
+local RUNNING = [[
+   local outer_and_inner, first_element = ...
+   return function(r, t, d)
+      local outer, inner, t_outer, step, t_inner = outer_and_inner(t, d)
+      local r_outers, _, r_outer, r_step, r_inner = outer_and_inner(r, d)
+      if not outer or not r_outers then return false end
+      local p, q, get, n = first_element(r), first_element(t), t.T.get, t[2 * d - 1]
+      for o = 0, outer - 1 do
+         for i = 0, inner - 1 do
+            local at, to, result = o * t_outer + i * t_inner, o * r_outer + i * r_inner, START
+            for _ = 1, n do
+               result = result OPERATOR get(q, at)
+               p[to], at, to = result, at + step, to + r_step
+            end
+         end
+      end
+      return true
+   end
+]]
+for name, parts in pairs{ cumsum = { START = '0', OPERATOR = '+' }, cumprod = { START = '1', OPERATOR = '*' } } do
+   local run = compiled.from_text(RUNNING:gsub('%u%u%u+', parts), 'torch.few')(outer_and_inner, first_element)
+   along[name] = function(r, _, t, d)
+      return t.T.real and few.LIMIT > 0 and count(t) <= MOST and is_apart(r, t) and run(r, t, d)
+   end
+end
+
+-- Rows and columns of a vector or matrix, and the steps between them, as if it were one of which dimension d is the second.
+local function matrix_along(t, d)
+   if t.nd == 1 then return 1, t[1], 0, t[2] end
+   if d == 1 then return t[3], t[1], t[4], t[2] end
+   return t[1], t[3], t[2], t[4]
+end
+
+-- Whether the indices of a vector or matrix, Longs, and what they select of a dimension of n elements are few, and all are in range.
+local function few_indices(t, index, d, n)
+   if index.nd > 2 or index.T.host ~= types.Long or few.LIMIT == 0 or count(index) > few.LIMIT or not (t.T.real or t.T.whole) then return false end
+   local rows, columns, row, column = matrix_along(index, d)
+   local places = first_element(index)
+   for i = 0, rows - 1 do
+      for j = 0, columns - 1 do
+         local at = tonumber(places[i * row + j * column])
+         if not (at >= 1 and at <= n) then return false end
+      end
+   end
+   return true
+end
+
+-- r = the elements of t at the indices of dimension d, of vectors or matrices: function(r, t, d, index).
+function along.gather(r, t, d, index)
+   if t.T ~= r.T or not few_indices(t, index, d, t[2 * d - 1]) or not is_apart(r, t, index) then return false end
+   local rows, columns, row, column = matrix_along(index, d)
+   local _, _, r_row, r_column = matrix_along(r, d)
+   local _, _, t_row, t_column = matrix_along(t, d)
+   local p, q, places, get = first_element(r), first_element(t), first_element(index), t.T.real and t.T.get or along.read
+   for i = 0, rows - 1 do
+      for j = 0, columns - 1 do
+         p[i * r_row + j * r_column] = get(q, i * t_row + (tonumber(places[i * row + j * column]) - 1) * t_column)
+      end
+   end
+   return true
+end
+
+-- The elements of r, real numbers, at the indices of dimension d become those of t, or a number: function(r, d, index, source).
+function along.scatter(r, d, index, source)
+   local t = type(source) == 'table' and source
+   if not r.T.real or t and t.T ~= r.T or not few_indices(r, index, d, r[2 * d - 1]) or not is_apart(r, index, t or nil) then return false end
+   local rows, columns, row, column = matrix_along(index, d)
+   local _, _, r_row, r_column = matrix_along(r, d)
+   local t_row, t_column, q, get = 0, 0, nil, r.T.get
+   if t then
+      _, _, t_row, t_column = matrix_along(t, d)
+      q = first_element(t)
+   end
+   local p, places = first_element(r), first_element(index)
+   for i = 0, rows - 1 do
+      for j = 0, columns - 1 do
+         local at = i * r_row + (tonumber(places[i * row + j * column]) - 1) * r_column
+         p[at] = q and get(q, i * t_row + j * t_column) or source
+      end
+   end
+   return true
 end
 
 -- Whether an index is none of 1 to size; nil where that is for Python.

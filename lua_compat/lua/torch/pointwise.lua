@@ -66,11 +66,11 @@ end
 
 -- Computations: a kernel, and perhaps the same as an expression of the elements (torch/few.lua).
 local function never() return false end
-local function in_lua(expression, ...) return expression and few.pointwise(expression, ...) or never end
+local function in_lua(expression, for_whole, plain) return expression and few.pointwise(expression, for_whole, nil, plain) or never end
 
 -- r = f(t, s)
-local function with_tensor(kernel, expression, names)
-   local compute = in_lua(expression, kernel ~= 'cdiv')
+local function with_tensor(kernel, expression, names, plain)
+   local compute = in_lua(expression, kernel ~= 'cdiv', plain)
    local function in_python(r, t, s) python[kernel](handle(r), handle(t), handle(s)) end
    return function(r, t, s)
       resize_as(r, t)
@@ -143,8 +143,8 @@ local function scale_by_blas(r, t, v, n)
 end
 
 -- r = f(t, v)
-local function with_scalar(kernel, expression, by_blas)
-   local compute = in_lua(expression, true)
+local function with_scalar(kernel, expression, by_blas, plain)
+   local compute = in_lua(expression, true, plain)
    by_blas = by_blas or never
    local function in_python(r, t, _, v) python[kernel](handle(r), handle(t), v) end
    return function(r, t, v)
@@ -287,11 +287,12 @@ for name, line in pairs{ cbitand = 1075, cbitor = 1100, cbitxor = 1125 } do
    define(name, { 'R t T', for_bits(name, where, with_tensor(name)) })
 end
 local function clamp_in_python(r, t, _, low, high) python.clamp(handle(r), handle(t), low, high) end
-local clamp_few = few.pointwise('X < v and v or X > w and w or X', true)
+local clamp_few = few.pointwise('X < v and v or X > w and w or X', true, nil, 'min(w, max(v, X))') -- equal numbers: the second
+local clamp_oddly = few.pointwise('X < v and v or X > w and w or X', true)
 define('clamp', { 'R t n n', function(r, t, low, high)
    resize_as(r, t)
    local n = count(t)
-   if n > 0 and not clamp_few(r, t, t, low, n, high) then write(clamp_in_python, r, shaped_like(r, t), nil, low, high) end
+   if n > 0 and not (low <= high and clamp_few or clamp_oddly)(r, t, t, low, n, high) then write(clamp_in_python, r, shaped_like(r, t), nil, low, high) end
 end })
 
 for name, expression in pairs{ addcmul = 'P + v * X * Y', addcdiv = 'P + v * X / Y' } do
@@ -310,8 +311,9 @@ end
 
 for name, relation in pairs{ cmax = '>', cmin = '<' } do
    local expression = 'X ' .. relation .. ' %s and X or %s'
-   local tensor = with_tensor(name, expression:format('Y', 'Y'), { 'r', 't', 'src' })
-   local scalar = with_scalar(name .. '_value', expression:format('v', 'v'))
+   local plain = (name == 'cmax' and 'max' or 'min') .. '(X, %s)' -- of equal numbers (zeros have signs) the second, too
+   local tensor = with_tensor(name, expression:format('Y', 'Y'), { 'r', 't', 'src' }, plain:format('Y'))
+   local scalar = with_scalar(name .. '_value', expression:format('v', 'v'), nil, plain:format('v'))
    define(name, { 'r t T', tensor, 'r t n', scalar }, nil, { 'R t T', tensor, 'R t n', scalar })
 end
 

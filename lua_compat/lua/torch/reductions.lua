@@ -33,7 +33,7 @@ end
 local function reduction(kernel, what, where, position)
    local in_lua = along[kernel]
    local function compute(r, t, d, ...)
-      if not (in_lua and in_lua(r, nil, t, d)) then python[kernel](handle(r), handle(t), d, ...) end
+      if not (in_lua and in_lua(r, nil, t, d, ...)) then python[kernel](handle(r), handle(t), d, ...) end
    end
    return function(r, t, d, ...)
       check_dimension(t, d, what or 'dimension %d out of range', where, position)
@@ -66,9 +66,18 @@ local function mean_all(t)
 end
 define('mean', { 'T', mean_all, 'r T i', reduction('mean', 'invalid dimension %d', 'THTensorMath.c:2964') },
    floating)
+local add_up_distances = few.reduction('local z = X - v result = result + z * z')
 for _, name in ipairs{ 'std', 'var' } do
+   local of_many = of_all(name .. '_all', nil, 'empty Tensor')
+   local function of_few(t, biased)
+      local n, sum = count(t), add_up(t, t, 0)
+      local squares = sum and add_up_distances(t, t, 0, sum / n)
+      if not squares then return of_many(t, biased) end
+      local variance = squares / (biased and n or n > 1 and n - 1 or 0 / 0)
+      return name == 'std' and math.sqrt(variance) or variance
+   end
    define(name, {
-      'T B=false', of_all(name .. '_all', nil, (name == 'std' or name == 'var') and 'empty Tensor' or nil),
+      'T B=false', of_few,
       'r T i B=false', reduction(name, 'invalid dimension %d', 'THTensorMath.c:2972', 3),
    }, floating)
 end
@@ -129,7 +138,10 @@ define('trace', { 'T', function(t)
 end })
 
 for _, name in ipairs{ 'cumsum', 'cumprod' } do
-   local function in_python(r, t, d) python[name](handle(r), handle(t), d) end
+   local in_lua = along[name]
+   local function in_python(r, t, d)
+      if not in_lua(r, nil, t, d) then python[name](handle(r), handle(t), d) end
+   end
    define(name, { 'r T i=1', function(r, t, d)
       check_dimension(t, d, 'dimension %d out of range', 'THTensorMath.c:1855')
       resize_as(r, t)

@@ -87,6 +87,7 @@ local count_wrong = few.reduction('if X > 1 then result = result + 1 end', true)
 local count_ones = few.reduction('result = result + X', true)
 local function ones(mask) return tonumber(count_ones(mask, mask, 0) or python.sum_all(handle(mask))) end
 local function gather_in_python(r, t, d, index) python.gather(handle(r), handle(t), d, handle(index)) end
+local function is_repeated(r) return overlapping.kind(r) ~= nil end
 
 local function install(T)
    local mt = T.tensor_metatable
@@ -276,6 +277,7 @@ local function gather(r, t, d, index)
    check_not_above(t, d, 3)
    check_not_below(t, d)
    check_sizes(index, t, d, r, t)
+   if not is_repeated(r) and along.gather(r, t, d, index) then return end
    if python.out_of_range(handle(index), t[2 * d - 1]) then errors.raise('Invalid index in gather', 'THTensorMath.c:456') end
    into(r, gather_in_python, t, d, index)
 end
@@ -322,6 +324,7 @@ local function scatter(kernel)
                index[2 * d - 1], d, source[2 * d - 1]))
          end
       end
+      if kernel ~= 'scatter_add' and not is_repeated(r) and along.scatter(r, d, index, source) then return end
       if python.out_of_range(handle(index), r[2 * d - 1]) then
          errors.raise('Invalid index in scatter', 'THTensorMath.c:482')
       end

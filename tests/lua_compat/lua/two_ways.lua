@@ -94,6 +94,26 @@ local function along_a_dimension(T, t, d)
          end)
       end
    end
+   if FLOATING[T] then
+      local biased = random(1, 2) == 1
+      both_ways(T .. ' variances and running sums', function()
+         local part = torch.randn(t:size()):type(T):transpose(1, t:dim())
+         return t:var(d, biased), t:std(d, biased), t:cumsum(d), t:cumprod(d), t:var(biased), t:std(biased), torch.cumsum(t:clone(), t, d),
+            part:transpose(1, t:dim()):cumsum(t, d)
+      end)
+   end
+   if t:dim() <= 3 then
+      local places = torch.LongTensor():resize(t:size()):type(LONG):random(t:size(d))
+      if random(1, 2) == 1 then places = places:narrow(d, 1, random(1, t:size(d))) end
+      if random(1, 4) == 1 then places:narrow(1, 1, 1):fill(random(0, 1) * 2 ^ 40) end
+      both_ways(T .. ' gather and scatter', function() return t:gather(d, places) end)
+      both_ways(T .. ' scatter', function() return t:clone():scatter(d, places, 7) end)
+      local different = torch.randperm(t:size(d)):type(LONG)
+      local shape = torch.LongStorage(t:dim()):fill(1)
+      shape[d] = t:size(d)
+      different = different:view(shape):expandAs(t)
+      both_ways(T .. ' scatter of a tensor', function() return t:clone():scatter(d, different, t:clone():fill(3):add(t)) end)
+   end
    local index = whole_numbers(random(1, 7)):random(t:size(d))
    if random(1, 2) == 1 then index = torch.cat(index, index, 2):select(2, 1) end
    both_ways(T .. ' index', function() return t:index(d, index) end)
@@ -263,6 +283,21 @@ local function criterions(T)
    end
    local y = sample(T, 2)
    local z = torch.randn(y:size()):type(T)
+   local signs, chances = torch.randn(y:size()):type(T):sign(), torch.rand(y:size()):type(T)
+   if random(1, 2) == 1 then signs:mul(0.5):round() end
+   local margin = random(0, 2)
+   for _, name in ipairs{ 'MarginCriterion', 'HingeEmbeddingCriterion' } do
+      both_ways(T .. ' ' .. name, function()
+         local criterion = nn[name](margin):type(T)
+         criterion.sizeAverage = average
+         return criterion:forward(y, signs), criterion:backward(y, signs)
+      end)
+   end
+   both_ways(T .. ' BCE', function()
+      local criterion = nn.BCECriterion(nil, average):type(T)
+      local x = chances:clone():mul(0.9):add(0.05)
+      return criterion:forward(x, signs:clone():gt(0):type(T)), criterion:backward(x, signs:clone():gt(0):type(T))
+   end)
    for _, name in ipairs{ 'MSECriterion', 'AbsCriterion', 'SmoothL1Criterion', 'DistKLDivCriterion' } do
       both_ways(T .. ' ' .. name, function()
          local criterion = nn[name](average):type(T)
@@ -673,6 +708,24 @@ local function element_by_element(T)
    end
 end
 
+-- As many elements as are computed four at a time; some equal, some not finite.
+local function compared_and_bounded(T)
+   local n = random(500, 2100)
+   local t, s = torch.randn(n):type(T), torch.randn(n):type(T)
+   for _ = 1, 30 do
+      local k = random(1, n)
+      t[k], s[random(1, n)] = s[k], ({ 0, -0.0, 1, -1, 1e-310, -1e-310, 1e30 })[random(1, 7)]
+   end
+   if random(1, 3) == 1 then t[random(1, n)] = ({ 0 / 0, 1 / 0, -1 / 0 })[random(1, 3)] end
+   local v, w = ({ 0, 1, -0.5, 1 / 0, 0 / 0, 1e-310 })[random(1, 6)], random(-1, 2)
+   for _, name in ipairs{ 'lt', 'gt', 'le', 'ge', 'eq', 'ne' } do
+      both_ways(('%s %s of many'):format(T, name), function() return t[name](t, v), t[name](t, s), s[name](s, s), t[name](t:clone(), t, s) end)
+   end
+   both_ways(T .. ' bounds of many', function()
+      return torch.clamp(s, -1, w), torch.cmax(t, s), torch.cmin(t, s), torch.cmax(s, w), torch.cmin(s, w), 1 / torch.clamp(s, 0, 1), 1 / s:clone():cmax(0)
+   end)
+end
+
 -- What BLAS computes for as few elements as LuaJIT does has the same bits: which of them does may depend on what came before.
 local function arithmetic_by_blas(T)
    local n = random(200, 4300)
@@ -727,6 +780,7 @@ for _ = 1, rounds do
       normalizations(TYPES[k])
       sequences(TYPES[k])
       other_sizes(TYPES[k])
+      compared_and_bounded(TYPES[k])
       arithmetic_by_blas(TYPES[k])
       transfers(TYPES[k])
    end

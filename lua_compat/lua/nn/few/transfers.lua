@@ -14,12 +14,11 @@ local MOST = 8 -- times few.LIMIT elements: several operators of PyTorch stand a
 -- processor guesses where signs are random.
 local function of(expression, plain) return few.pointwise(expression, false, MOST, plain) end
 
--- 1 where an expression is above zero, else 0.
-local function gate(expression) return ('min(1, max(0, (%s) * 1e308 * 1e308))'):format(expression) end
+local gate = few.gate
 
 local function clamp(low, high)
    local expression = ('X < %s and %s or X > %s and %s or X'):format(low, low, high, high)
-   return of(expression, ('min(max(X, %s), %s)'):format(low, high))
+   return of(expression, ('min(%s, max(%s, X))'):format(high, low))
 end
 
 -- Y between two bounds, else 0 (which has no sign), and outside of them
@@ -47,22 +46,26 @@ end
 
 local soft_shrink = of('X > v and X - v or X < -v and X + v or X ~= X and X or 0', 'max(X - v, 0) + min(X + v, 0)')
 
+local squared, of_square = of 'X * X', of '2 * Y * X'
+
 local forward = {
-   abs = of 'abs(X)', square = of 'X * X', sqrt = of 'sqrt(X)', sigmoid = functions.sigmoid, tanh = functions.tanh, exp = functions.exp,
+   abs = of 'abs(X)', square = squared, sqrt = of 'sqrt(X)', sigmoid = functions.sigmoid, tanh = functions.tanh, exp = functions.exp,
    log = functions.log, tanh_shrink = after(functions.tanh, 'Y - X'), soft_sign = of 'X / (1 + abs(X))',
    hard_shrink = of('X >= -v and X <= v and 0 or X', ('X * %s + 0'):format(gate 'abs(X) - v')),
    soft_shrink = function(r, t, s, v, n) return v >= 0 and soft_shrink(r, t, s, v, n) end,
    elu = elu, leaky_relu = rectifiers.leaky, hard_tanh = clamp('v', 'w'), relu6 = clamp('0', '6'),
+   power = function(r, t, s, v, n) return v == 2 and squared(r, t, s, v, n) end,
    threshold = function(r, t, s, v, n, w) return w == 0 and rectifiers.threshold(r, t, s, v, n) end,
 }
 
 local backward = {
    abs = of('X >= 0 and Y or -Y', ('Y * (1 - 2 * %s)'):format(gate '-X')),
-   square = of '2 * Y * X', sqrt = of 'X == 0 and 0 or 0.5 * Y / X', sigmoid = of 'Y * ((1 - X) * X)', tanh = of 'Y * (1 - X * X)',
+   square = of_square, sqrt = of 'X == 0 and 0 or 0.5 * Y / X', sigmoid = of 'Y * ((1 - X) * X)', tanh = of 'Y * (1 - X * X)',
    exp = of 'Y * X', log = of 'Y / X', tanh_shrink = after(functions.tanh, 'Y * (X * X)'), soft_sign = of 'Y / ((1 + abs(X)) * (1 + abs(X)))',
    log_sigmoid = after(functions.exp, 'Y / (1 + X)'), hard_shrink = outside, soft_shrink = outside,
    elu = of('X <= 0 and Y * (X + v) or Y', (('Y * (GATE + (1 - GATE) * (X + v))'):gsub('GATE', gate 'X'))),
    leaky_relu = rectifiers.leaky, hard_tanh = within('v', 'w'), relu6 = within('0', '6'), threshold = rectifiers.threshold,
+   power = function(r, t, s, v, n) return v == 2 and of_square(r, t, s, v, n) end,
 }
 
 local function transfer(out, x, name, v, w)

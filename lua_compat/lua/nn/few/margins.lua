@@ -1,0 +1,50 @@
+-- Losses of few elements that compare each with a margin or a probability, as nn/few.lua says.
+local memory = require 'torch.memory'
+local is_apart = require('torch.apart').is_apart
+local few = require 'torch.few'
+local kernels = require 'torch.kernels'
+
+local count, same_size, resize_as = memory.count, memory.same_size, memory.resize_as
+
+-- Sums over the elements X of the input and Y of the target; v: the margin
+local sums = {
+   margin = few.reduction('local z = v - X * Y if z > 0 then result = result + z end'),
+   hinge_embedding = few.reduction([[
+      local x, y = X, Y
+      result = result + (y == -1 and 0 or x) + ((y == 1 or v - x <= 0) and 0 or v - x)]]),
+}
+
+-- What each element of the gradient is; v: the margin, w: what each element counts
+local slopes = {
+   margin = few.pointwise('v - X * Y >= 0 and -w * Y or 0'),
+   hinge_embedding = few.pointwise('w * ((Y == -1 and 0 or 1) - (Y ~= 1 and v - X >= 0 and 1 or 0))'),
+}
+
+-- Whether input and target are few numbers of one type and of the same sizes, none of them a NaN; weights are for Python.
+local function are_plain(x, target, weights)
+   local n = count(x)
+   return not weights and n > 0 and few.small(x, n) and target.T == x.T and same_size(x, target) and few.reads_plainly(x, target)
+end
+
+function kernels.in_lua.loss(x, target, weights, name, average, margin)
+   local sum = sums[name] and are_plain(x, target, weights) and sums[name](x, target, 0, margin)
+   if not sum then return false end
+   return true, average and sum / count(x) or sum
+end
+
+function kernels.in_lua.loss_gradient(gradient, x, target, weights, name, average, margin)
+   local slope = slopes[name]
+   if not slope or gradient.T ~= x.T or not are_plain(x, target, weights) or not is_apart(gradient, x, target) then return false end
+   resize_as(gradient, x)
+   local n = count(x)
+   return slope(gradient, x, target, margin, n, average and 1 / n or 1)
+end
+
+local slope_of_cross_entropy = few.pointwise('v * (X - Y) / ((1 - X + 1e-12) * (X + 1e-12))')
+function kernels.in_lua.binary_cross_entropy_gradient(gradient, x, target, weights, average)
+   local n = count(x)
+   if weights or n == 0 or not few.small(x, n) or gradient.T ~= x.T or target.T ~= x.T or not same_size(x, target) then return false end
+   if not is_apart(gradient, x, target) then return false end
+   resize_as(gradient, x)
+   return slope_of_cross_entropy(gradient, x, target, average and 1 / n or 1, n)
+end
