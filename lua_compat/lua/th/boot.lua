@@ -73,22 +73,23 @@ local function finish_handled(ok, ...)
    return ok, ...
 end
 
--- A handler that is given readable errors, and what it is made from: one that is used again and again is made once. (A function made
--- anew for each call would end LuaJIT's traces.)
-local handler_of_script, handler_of_readable = false, nil
-local function set_handler(handler)
-   handler_of_script = handler
-   function handler_of_readable(problem)
+-- A handler that is given readable errors, and what it is made from, as long as something else keeps that: one that is used again and
+-- again is made once. (A function made anew for each call would end LuaJIT's traces.)
+local last = setmetatable({}, { __mode = 'v' })
+local function readable_handler(handler)
+   local function of_readable(problem)
       local text, fatal = readable(problem)
       if fatal then return text end
       text = in_its_words(text, 2)
       return handler(text)
    end
+   last.handler, last.of_readable = handler, of_readable
+   return of_readable
 end
 
 function xpcall(f, handler, ...)
-   if handler ~= handler_of_script then set_handler(handler) end
-   return finish_handled(raw_xpcall(f, handler_of_readable, ...))
+   local of_readable = handler == last.handler and last.of_readable or readable_handler(handler)
+   return finish_handled(raw_xpcall(f, of_readable, ...))
 end
 
 -- A profile that the script has not stopped is written at its end.

@@ -192,10 +192,14 @@ def test_handlers_of_protected_calls_get_their_own_errors() -> None:
         print(coroutine.resume(thread))
         print(select('#', xpcall(function() end, first)))
         print(xpcall(function() return torch.inverse(torch.zeros(2, 2)) end, type))
+        local kept = setmetatable({ {} }, { __mode = 'v' })
+        xpcall(fail, (function(object) return function() return object end end)(kept[1]))
+        collectgarbage()
+        print(kept[1])
         xpcall(function() xpcall(os.exit, second, 3) end, first)
         print('not reached')
     """
-    expected = "false\t1 e\nfalse\t2 e\nfalse\t1 later\ntrue\tfalse\t1 e\n1\nfalse\tstring\n"
+    expected = "false\t1 e\nfalse\t2 e\nfalse\t1 later\ntrue\tfalse\t1 e\n1\nfalse\tstring\nnil\n"
     result = run_th("-e", code)
     assert (result.returncode, result.stdout) == (3, expected), result.stderr
 
