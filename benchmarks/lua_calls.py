@@ -71,6 +71,17 @@ measure('x:sum()', 2e4, function(n) for i = 1, n do local s = x:sum() end end)
 measure('x:max()', 2e4, function(n) for i = 1, n do local s = x:max() end end)
 measure('x:index(1, rows)', 1e4, function(n) for i = 1, n do local t = x:index(1, rows) end end)
 measure('x:index(2, rows)', 1e4, function(n) for i = 1, n do local t = x:index(2, rows) end end)
+local mask, places, two = x:gt(0), torch.LongTensor(20, 5):random(64), torch.LongTensor{ 1, 2 }
+local result = torch.zeros(20, 64)
+local function measure_call(what, f) measure(what, 5e3, function(n) for i = 1, n do f() end end) end
+measure_call('x:std(2)', function() return x:std(2) end)
+measure_call('x:cumsum(2)', function() return x:cumsum(2) end)
+measure_call('x:clamp(-1, 1)', function() return torch.clamp(result, x, -1, 1) end)
+measure_call('x:cmul(y)', function() return torch.cmul(result, x, y) end)
+measure_call('x:gt(0)', function() return x:gt(0) end)
+measure_call('x[mask]', function() return x[mask] end)
+measure_call('x:gather(2, places)', function() return x:gather(2, places) end)
+measure_call('result:indexAdd(1, two, x)', function() result:indexAdd(1, two, x:narrow(1, 1, 2)) end)
 measure('weights:multinomial(1)', 5e3, function(n) for i = 1, n do torch.multinomial(weights, 1) end end)
 measure('weights[1]:multinomial(1)', 1e4, function(n)
     local row = weights[1]
@@ -123,6 +134,15 @@ end)
 local squares, wanted = nn.MSECriterion(), torch.randn(20, 64)
 measure('MSE forward', 5000, function(n) for i = 1, n do squares:updateOutput(x, wanted) end end)
 measure('MSE gradInput', 5000, function(n) for i = 1, n do squares:updateGradInput(x, wanted) end end)
+for _, name in ipairs{ 'MarginCriterion', 'MultiMarginCriterion' } do
+    local margins, of = nn[name](), name == 'MarginCriterion' and wanted or targets
+    measure(name .. ' forward', 2000, function(n) for i = 1, n do margins:updateOutput(x, of) end end)
+    measure(name .. ' gradInput', 1000, function(n) for i = 1, n do margins:updateGradInput(x, of) end end)
+end
+local pair, of_pair = { x, wanted }, torch.rand(20)
+local dots = nn.DotProduct()
+measure('DotProduct forward', 2000, function(n) for i = 1, n do dots:updateOutput(pair) end end)
+measure('DotProduct gradInput', 1000, function(n) for i = 1, n do dots:updateGradInput(pair, of_pair) end end)
 """
 
 
