@@ -81,7 +81,9 @@ end
 local function select_indices(r, s, d, index)
    if not along.select(r, s, d, index) then python.index_select(handle(r), handle(s), d, handle(index)) end
 end
-local function mask_in_python(r, s, mask) python.masked_select(handle(r), handle(s), handle(mask)) end
+local function select_masked(r, s, mask)
+   if not along.masked_select(r, s, mask) then python.masked_select(handle(r), handle(s), handle(mask)) end
+end
 local function fill_masked_in_python(r, mask, _, number) python.masked_fill(handle(r), handle(mask), number) end
 local count_wrong = few.reduction('if X > 1 then result = result + 1 end', true)
 local count_ones = few.reduction('result = result + X', true)
@@ -207,7 +209,7 @@ local function install(T)
       if s.nd == 0 then return result end
       m = mask_for(s, m, 'src')
       resize(r, 1, { ones(m) })
-      if count(r) > 0 then into(r, mask_in_python, s, m) end
+      if count(r) > 0 then into(r, select_masked, s, m) end
       if n == 3 then return mask end -- so it is in Torch7
       return result
    end
