@@ -309,7 +309,7 @@ local MASKED = [[
    return function(p, q, mask, n, total)
       local k = 0
       for i = 0, n - 1 do
-         if k == total then break end
+         if k >= total then break end -- more, where another thread writes to the mask meanwhile
          p[k] = q[i]
          k = k + mask[i]
       end
