@@ -231,8 +231,21 @@ def unary(out: Tensor, t: Tensor, name: str) -> None:
     """Computes out = name(t), for PyTorch's functions of one element and C's round."""
     if name == "round":
         out.copy_(_round_half_away(t))
+    elif name == "sqrt":
+        square_root(out, t)
     else:
         getattr(torch, name)(t, out=out)
+
+
+def square_root(out: Tensor, t: Tensor) -> None:
+    """Computes out = sqrt(t), rounded correctly, as the processor does and Torch7: the library of vector
+    functions that PyTorch calls is wrong in the last bit of one result in 160."""
+    on_cpu = t.device.type == out.device.type == "cpu" and t.shape == out.shape
+    if on_cpu and t.dtype == out.dtype in (torch.float32, torch.float64):
+        with np.errstate(invalid="ignore"):
+            np.sqrt(t.numpy(), out=out.numpy())
+    else:
+        torch.sqrt(t, out=out)
 
 
 def lerp(out: Tensor, t: Tensor, s: Tensor, value: Number) -> None:
@@ -245,7 +258,10 @@ def atan2(out: Tensor, t: Tensor, s: Tensor) -> None:
 
 
 def pow(out: Tensor, t: Tensor, value: Number) -> None:
-    torch.pow(t, value, out=out)
+    if value == 0.5:  # PyTorch's own is its square root
+        square_root(out, t)
+    else:
+        torch.pow(t, value, out=out)
 
 
 def scalar_pow(out: Tensor, value: Number, t: Tensor) -> None:

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from lua_compat.kernels.nn.layers import layer_kernels, parametric_kernels
 from lua_compat.kernels.nn.sizes import argument_error, check_same_shape
+from lua_compat.kernels.pointwise import square_root
 from lua_compat.kernels.results import Out
 
 __all__ = [
@@ -40,7 +41,7 @@ _FUNCTIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
         lambda out, y, g: _aten.sigmoid_backward.grad_input(g, y, grad_input=out),
     ),
     "square": (lambda out, x: torch.mul(x, x, out=out), lambda out, x, g: torch.mul(g, x, out=out).mul_(2)),
-    "sqrt": (lambda out, x: torch.sqrt(x, out=out), _sqrt_gradient),
+    "sqrt": (square_root, _sqrt_gradient),
     "tanh": (
         lambda out, x: torch.tanh(x, out=out),
         lambda out, y, g: _aten.tanh_backward.grad_input(g, y, grad_input=out),

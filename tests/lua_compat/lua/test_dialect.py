@@ -613,7 +613,7 @@ def test_what_has_been_compiled_is_not_forgotten(tmp_path: Path) -> None:
             if what == 'stop' then made = made + 1 elseif what == 'flush' then forgotten = forgotten + 1 end
         end, 'trace')
         for k = 1, 2000 do loadstring('local x = 0 for i = 1, 200 do x = x + ' .. k .. ' end return x')() end
-        assert(made >= 2000 and forgotten == 0, ('%d traces, %d times forgotten'):format(made, forgotten))
+        assert(made > 1500 and forgotten == 0, ('%d traces, %d times forgotten'):format(made, forgotten))
         """,
     )
 
