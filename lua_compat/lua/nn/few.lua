@@ -9,6 +9,7 @@ local memory = require 'torch.memory'
 local is_apart = require('torch.apart').is_apart
 local few = require 'torch.few'
 local kernels = require 'torch.kernels'
+local compiled = require 'torch.compiled'
 local blas = require 'torch.blas'
 
 local count, is_contiguous, same_size, resize_as = memory.count, memory.is_contiguous, memory.same_size, memory.resize_as
@@ -294,52 +295,38 @@ local function soft_rows(p, q, rows, classes, factor, of_logarithms)
    return true
 end
 
--- The gradients: of y at q and the gradients at u.
-local function soft_gradients(p, q, u, rows, classes, factor)
-   local whole, last = rows - rows % 4, rows * classes - 1
-   for first = 0, whole * classes - 1, 4 * classes do
-      local a, b, c, d = 0, 0, 0, 0
-      for k = first, first + classes - 1 do
-         a, b = a + u[k] * q[k], b + u[k + classes] * q[k + classes]
-         c, d = c + u[k + 2 * classes] * q[k + 2 * classes], d + u[k + 3 * classes] * q[k + 3 * classes]
+-- The gradients p from the gradients at u and what is at q, in the same way. TERM(k): what is summed for each number; RESULT(k, sum).
+local SOFT_GRADIENTS = [[
+   return function(p, q, u, rows, classes, factor)
+      local whole, last = rows - rows % 4, rows * classes - 1
+      for first = 0, whole * classes - 1, 4 * classes do
+         local a, b, c, d = 0, 0, 0, 0
+         for k = first, first + classes - 1 do
+            local l, m, n = k + classes, k + 2 * classes, k + 3 * classes
+            a, b, c, d = a + TERM(k), b + TERM(l), c + TERM(m), d + TERM(n)
+         end
+         for k = first, first + classes - 1 do
+            local l, m, n = k + classes, k + 2 * classes, k + 3 * classes
+            p[k], p[l], p[m], p[n] = RESULT(k, a), RESULT(l, b), RESULT(m, c), RESULT(n, d)
+         end
       end
-      for k = first, first + classes - 1 do
-         p[k], p[k + classes] = factor * q[k] * (u[k] - a), factor * q[k + classes] * (u[k + classes] - b)
-         p[k + 2 * classes] = factor * q[k + 2 * classes] * (u[k + 2 * classes] - c)
-         p[k + 3 * classes] = factor * q[k + 3 * classes] * (u[k + 3 * classes] - d)
+      for first = whole * classes, last, classes do
+         local a = 0
+         for k = first, first + classes - 1 do a = a + TERM(k) end
+         for k = first, first + classes - 1 do p[k] = RESULT(k, a) end
       end
+      return true
    end
-   for first = whole * classes, last, classes do
-      local a = 0
-      for k = first, first + classes - 1 do a = a + u[k] * q[k] end
-      for k = first, first + classes - 1 do p[k] = factor * q[k] * (u[k] - a) end
-   end
-   return true
+]]
+local function soft_gradients_of(term, result)
+   local text = SOFT_GRADIENTS:gsub('TERM%((%l)%)', function(k) return (term:gsub('AT', k)) end)
+   text = text:gsub('RESULT%((%l), (%l)%)', function(k, sum) return (result:gsub('%u+', { AT = k, SUM = sum })) end)
+   return compiled.from_text(text, 'nn.few')()
 end
 
--- The same of logarithms.
-local function log_soft_gradients(p, q, u, rows, classes)
-   local e, whole, last = exponentials, rows - rows % 4, rows * classes - 1
-   for k = 0, last do e[k] = q[k] end
-   exponentiate(rows * classes)
-   for first = 0, whole * classes - 1, 4 * classes do
-      local a, b, c, d = 0, 0, 0, 0
-      for k = first, first + classes - 1 do
-         a, b, c, d = a + u[k], b + u[k + classes], c + u[k + 2 * classes], d + u[k + 3 * classes]
-      end
-      for k = first, first + classes - 1 do
-         p[k], p[k + classes] = u[k] - e[k] * a, u[k + classes] - e[k + classes] * b
-         p[k + 2 * classes] = u[k + 2 * classes] - e[k + 2 * classes] * c
-         p[k + 3 * classes] = u[k + 3 * classes] - e[k + 3 * classes] * d
-      end
-   end
-   for first = whole * classes, last, classes do
-      local a = 0
-      for k = first, first + classes - 1 do a = a + u[k] end
-      for k = first, first + classes - 1 do p[k] = u[k] - e[k] * a end
-   end
-   return true
-end
+-- q: y; or its exponentials, where y is logarithms
+local soft_gradients = soft_gradients_of('u[AT] * q[AT]', 'factor * q[AT] * (u[AT] - SUM)')
+local log_soft_gradients = soft_gradients_of('u[AT]', 'u[AT] - q[AT] * SUM')
 
 local function class_softmax(out, x, name)
    if not soft(out, x, x, name) then return false end
@@ -381,7 +368,11 @@ local function class_softmax_gradient(gradient, y, grad_output, name)
    local _, _, grad_row, grad_column = rows_of(grad_output)
    local p, q, u, get, factor = gradient.S.p + gradient.off, y.S.p + y.off, grad_output.S.p + grad_output.off, y.T.get, SOFT[name]
    if is_contiguous(y) and is_contiguous(grad_output) and reads_plainly(y) and reads_plainly(grad_output) then
-      if name == 'log_softmax' then return log_soft_gradients(p, q, u, rows, classes) end
+      if name == 'log_softmax' then
+         for k = 0, rows * classes - 1 do exponentials[k] = q[k] end
+         exponentiate(rows * classes)
+         return log_soft_gradients(p, exponentials, u, rows, classes)
+      end
       return soft_gradients(p, q, u, rows, classes, factor)
    end
    if name == 'log_softmax' then

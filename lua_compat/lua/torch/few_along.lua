@@ -16,7 +16,7 @@ local place = few.place
 
 local along = {}
 
-function along.read(p, i) return p[i] end
+local function read(p, i) return p[i] end
 
 -- As many elements cost about as much in Python as here: one by one, and several rows at a time.
 local MOST, MOST_IN_ROWS = 8192, 32768
@@ -273,7 +273,7 @@ function along.gather(r, t, d, index)
    local rows, columns, row, column = matrix_along(index, d)
    local _, _, r_row, r_column = matrix_along(r, d)
    local _, _, t_row, t_column = matrix_along(t, d)
-   local p, q, places, get = first_element(r), first_element(t), first_element(index), t.T.real and t.T.get or along.read
+   local p, q, places, get = first_element(r), first_element(t), first_element(index), t.T.real and t.T.get or read
    for i = 0, rows - 1 do
       for j = 0, columns - 1 do
          p[i * r_row + j * r_column] = get(q, i * t_row + (tonumber(places[i * row + j * column]) - 1) * t_column)

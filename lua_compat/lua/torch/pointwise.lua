@@ -287,8 +287,9 @@ for name, line in pairs{ cbitand = 1075, cbitor = 1100, cbitxor = 1125 } do
    define(name, { 'R t T', for_bits(name, where, with_tensor(name)) })
 end
 local function clamp_in_python(r, t, _, low, high) python.clamp(handle(r), handle(t), low, high) end
-local clamp_few = few.pointwise('X < v and v or X > w and w or X', true, nil, 'min(w, max(v, X))') -- equal numbers: the second
-local clamp_oddly = few.pointwise('X < v and v or X > w and w or X', true)
+local CLAMPED = 'X < v and v or X > w and w or X'
+local clamp_few = few.pointwise(CLAMPED, true, nil, 'min(w, max(v, X))') -- equal numbers: the second
+local clamp_oddly = few.pointwise(CLAMPED, true)
 define('clamp', { 'R t n n', function(r, t, low, high)
    resize_as(r, t)
    local n = count(t)
