@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import torch
 from torch import Tensor
 
+from lua_compat.kernels.pointwise import square_root
+
 __all__ = [
     "all_nonzero", "any_nonzero", "bhistc", "cumprod", "cumsum", "dist", "histc", "kthvalue", "max",
     "max_all", "mean", "mean_all", "min", "min_all", "mode", "norm", "norm_all", "prod",
@@ -149,11 +151,14 @@ def var(out: Tensor, t: Tensor, dimension: int, biased: bool) -> None:
 
 
 def std(out: Tensor, t: Tensor, dimension: int, biased: bool) -> None:
-    """Computes the roots of what ``var`` computes, exactly rounded, as PyTorch's of floats are not."""
-    _along(
-        out, t, dimension - 1,
-        lambda part: _variances(part, dimension - 1, biased).to(t.dtype).double().sqrt_(),
-    )  # fmt: skip
+    """Computes the roots of what ``var`` computes, exactly rounded, as PyTorch's are not."""
+
+    def roots(part: Tensor) -> Tensor:
+        found = _variances(part, dimension - 1, biased).to(t.dtype).double()
+        square_root(found, found)
+        return found
+
+    _along(out, t, dimension - 1, roots)
 
 
 def _variances(t: Tensor, dim: int, biased: bool) -> Tensor:

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 
@@ -54,3 +55,14 @@ def test_whole_numbers_wrap_as_in_64_bits(dtype: torch.dtype, monkeypatch: pytes
     whole = reductions.prod_all(t)
     monkeypatch.setattr(reductions, "_PIECE", 7)
     assert reductions.prod_all(t) == whole == t.to(torch.int64).prod().item()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_deviations_are_the_rounded_roots_of_the_variances(dtype: torch.dtype) -> None:
+    """Of as many as PyTorch's library of vector functions is called for."""
+    t = torch.randn(20_011, 5, generator=torch.Generator().manual_seed(1), dtype=dtype)
+    variances, deviations = torch.empty(20_011, 1, dtype=dtype), torch.empty(20_011, 1, dtype=dtype)
+    reductions.var(variances, t, 2, False)
+    reductions.std(deviations, t, 2, False)
+    exact = np.sqrt(variances.numpy().astype(np.float64)).astype(deviations.numpy().dtype)
+    assert np.array_equal(deviations.numpy(), exact)
