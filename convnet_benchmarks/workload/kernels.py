@@ -79,6 +79,7 @@ def open_kernels(
                 told=told,
                 inference=not training,
                 fuse_layers=backend.fuses,
+                bf16x3=backend.bf16x3,
             )
         except (nets.engine.CompileError, ValueError) as error:
             if not autograd_instead:

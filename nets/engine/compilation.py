@@ -14,6 +14,7 @@ from nets.engine.choice.selection import Selection
 from nets.engine.choice.tuning import Tuner, cache_file
 from nets.engine.division import Division, Step, divided_by_image, enough_to_divide, weight_gradients
 from nets.engine.fusion import Fused, fuse, without_identities
+from nets.engine.kernels.compiled import bf16x3 as split_products
 from nets.engine.kernels.compiled import images
 from nets.engine.kernels.compiled import products as compiled_products
 from nets.engine.kernels.compiled.ahead import start as compile_ahead
@@ -48,6 +49,7 @@ def compile(
     told: Callable[[int, int], None] | None = None,
     inference: bool = False,
     fuse_layers: bool = True,
+    bf16x3: bool = False,
 ) -> EnginePhases:
     """Prepares the three phases of ``module`` for inputs of ``input_shape``: (C, H, W), perhaps with a batch.
 
@@ -62,7 +64,9 @@ def compile(
     timed is kept if the choice is interrupted.
     ``inference``: the plan has updateOutput alone. Activations then share memory, sums are computed by the
     convolution before them, and the kernels keep the weights as they multiply them. Without ``fuse_layers``
-    batch normalisations, sums and ReLUs are layers of their own.
+    batch normalisations, sums and ReLUs are layers of their own. With ``bf16x3``, "auto" may also multiply
+    float32 as pairs of bfloat16, on processors with AMX: each factor is then exact to 16 bits instead of 24
+    (PyTorch's float32_matmul_precision "high").
 
     The module stays as it is; its parameters are read on every call, and gradients go to their ``.grad``.
     Its mode (training or not) is fixed with the plan, and so are its hooks: a module with a hook of any kind
@@ -88,6 +92,8 @@ def compile(
                 f"{name}: made in torch.inference_mode(), where PyTorch does not count changes; "
                 "make the module outside it"
             )
+    if bf16x3 and (why_not := split_products.why_not(chosen)):
+        raise ValueError(why_not)
     if tuning not in EFFORTS:
         raise ValueError(f"unknown tuning '{tuning}'; accepted: {', '.join(EFFORTS)}")
     if len(input_shape) not in (2, 3, 4) or min(input_shape) < 1:
@@ -95,7 +101,7 @@ def compile(
             f"input shape {input_shape}: needs (C, H, W), (N, C, H, W) or (N, features), all positive"
         )
     traced = trace(module, torch.zeros(input_shape, dtype=chosen))
-    for thread in compile_ahead(module, backend, chosen):
+    for thread in compile_ahead(module, backend, chosen, bf16x3):
         thread.join()  # compilers beside them would disturb the timings
     with torch.no_grad():
         path = tuning_file or cache_file()
@@ -106,7 +112,7 @@ def compile(
             EFFORTS[tuning].seconds if tuning_seconds is None else tuning_seconds,
             lambda: told(place.layer, place.layers) if told else None,
         )
-        how = _How(backend, chosen, check_weights, inference, fuse_layers)
+        how = _How(backend, chosen, check_weights, inference, fuse_layers, bf16x3)
         whole = _Compiler(module, traced, how, tuner, place)
         phases = whole.phases()
         if not (inference and backend == "auto" and tuning == "thorough" and are_pieces(input_shape)):
@@ -130,6 +136,7 @@ class _How:
     check_weights: bool
     inference: bool
     fuse_layers: bool
+    bf16x3: bool
 
     @property
     def phases(self) -> tuple[str, ...]:
@@ -163,7 +170,14 @@ class _Compiler:
         self.place = place
         self.workers = Workers(torch.get_num_threads())
         self.selection = Selection(
-            how.backend, how.dtype, self.tuner, self.memory, self.workers, how.check_weights, how.phases
+            how.backend,
+            how.dtype,
+            self.tuner,
+            self.memory,
+            self.workers,
+            how.check_weights,
+            how.phases,
+            how.bf16x3,
         )
         image_dims = 3 if len(traced.shapes[0]) == 3 else 4
         self.values = [Value(shape, len(shape) == image_dims, how.dtype) for shape in traced.shapes]

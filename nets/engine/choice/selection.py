@@ -55,6 +55,7 @@ class Selection:
         workers: Workers,
         check_weights: bool,
         phases: Sequence[str] = PHASES,
+        split: bool = False,
     ) -> None:
         self.backend = backend
         self.fallbacks: dict[str, str] = {}
@@ -64,6 +65,7 @@ class Selection:
         self.workers = workers
         self.check_weights = check_weights
         self._phases = phases
+        self._split = split
 
     @property
     def for_inference(self) -> bool:
@@ -87,6 +89,7 @@ class Selection:
                 phase,
                 self.workers if phase in divided else None,
                 self.for_inference,
+                split=self._split,
             ),
             lambda batch: (
                 (batch, *shape.input_shape[1:]),
@@ -110,7 +113,15 @@ class Selection:
             "linear",
             (features, outputs),
             lambda batch, phase: dict(
-                algorithms.linear_candidates(batch, features, outputs, self.dtype, phase, self.for_inference)
+                algorithms.linear_candidates(
+                    batch,
+                    features,
+                    outputs,
+                    self.dtype,
+                    phase,
+                    self.for_inference,
+                    split=self._split,
+                )
             ),
             lambda batch: ((batch, features), (batch, outputs), (outputs, features)),
             True,

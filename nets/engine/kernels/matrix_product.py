@@ -3,35 +3,41 @@
 The weight (out, in, kernel) is used as it is, as an (out, in * kernel) matrix, and so is its gradient.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 import torch
 from torch import Tensor
 
 from nets.engine.kernels import onednn
+from nets.engine.kernels.compiled import bf16x3
 from nets.engine.kernels.compiled import products as compiled_products
 from nets.engine.kernels.kernel import Kernel
 from nets.engine.memory import Memory
 from nets.engine.shapes import ConvolutionShape
 from nets.engine.weights import CachedWeight
 
+_COMPILED: Mapping[str, Any] = {"compiled": compiled_products, "bf16x3": bf16x3}
+
 
 class MatrixProduct(Kernel):
-    """The three phases of rows (m, k) times weight (n, k) transposed. ``library`` is "blas", "onednn" or
-    "compiled"."""
+    """The three phases of rows (m, k) times weight (n, k) transposed. ``library`` is "blas", "onednn",
+    "compiled" or "bf16x3"."""
 
     def __init__(self, library: str) -> None:
         self.library = library
 
     @property
     def adds(self) -> bool:
-        return self.library == "compiled"
+        return self.library in _COMPILED
 
     def forward(
         self, rows: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool, add: bool = False
     ) -> None:
         if self.library == "onednn":
             out.copy_(onednn.linear(rows, weight, bias, relu))
-        elif self.library == "compiled":
-            compiled_products.mm(rows, weight.t(), out, add, bias, relu)
+        elif self.library in _COMPILED:
+            _COMPILED[self.library].mm(rows, weight.t(), out, add, bias, relu)
         else:
             if bias is None:
                 torch.mm(rows, weight.t(), out=out)
@@ -43,8 +49,8 @@ class MatrixProduct(Kernel):
     def input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:
         if self.library == "onednn":
             grad_in.copy_(self.input_gradient_somewhere(grad_out, weight, grad_in))
-        elif self.library == "compiled":
-            compiled_products.mm(grad_out, weight, grad_in)
+        elif self.library in _COMPILED:
+            _COMPILED[self.library].mm(grad_out, weight, grad_in)
         else:
             torch.mm(grad_out, weight, out=grad_in)
 
@@ -62,32 +68,34 @@ class MatrixProduct(Kernel):
             by_output = grad_out.t().contiguous()
             for outs in onednn.parts_to_add(grad_weight):
                 grad_weight[outs].add_(onednn.linear(by_output[outs], rows.t(), None, False))
-        elif self.library == "compiled":
-            compiled_products.mm(grad_out.t(), rows, grad_weight, add=True)
+        elif self.library in _COMPILED:
+            _COMPILED[self.library].mm(grad_out.t(), rows, grad_weight, add=True)
         else:
             grad_weight.addmm_(grad_out.t(), rows)
 
 
 class ProductOfPanels(MatrixProduct):
-    """Forward and input gradient by compiled code, on a weight that is kept packed as it is multiplied."""
+    """Forward and input gradient by compiled code, "compiled" or "bf16x3", on a weight that is
+    kept packed as it is multiplied."""
 
-    def __init__(self, memory: Memory) -> None:
-        super().__init__("compiled")
+    def __init__(self, memory: Memory, library: str = "compiled") -> None:
+        super().__init__(library)
         self.memory = memory
         self._panels: CachedWeight[Tensor] = CachedWeight()
         self._transposed: CachedWeight[Tensor] = CachedWeight()
 
     def _pack(self, matrix: Tensor, out: Tensor | None) -> Tensor:
-        return compiled_products.pack(matrix[None], out, self.memory)
+        return _COMPILED[self.library].pack(matrix[None], out, self.memory)
 
     def forward(
         self, rows: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool, add: bool = False
     ) -> None:
         packed = self._panels.get(weight, lambda weight, out: self._pack(weight.t(), out))
-        compiled_products.mm(rows, weight.t(), out, add, bias, relu, packed)
+        _COMPILED[self.library].mm(rows, weight.t(), out, add, bias, relu, packed)
 
     def input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:
-        compiled_products.mm(grad_out, weight, grad_in, packed=self._transposed.get(weight, self._pack))
+        packed = self._transposed.get(weight, self._pack)
+        _COMPILED[self.library].mm(grad_out, weight, grad_in, packed=packed)
 
 
 class DotProducts(MatrixProduct):

@@ -13,6 +13,7 @@ from torch import nn
 from nets.engine.kernels.compiled import (
     averages,
     batch_norm,
+    bf16x3,
     depthwise,
     images,
     pooling,
@@ -29,14 +30,17 @@ _WITH_WINOGRAD, _WITH_MM = ("auto", "winograd"), ("auto", "mm")  # backends
 Make = Callable[[], object]  # a library; raises NotCompiled
 
 
-def start(module: nn.Module, backend: str, dtype: torch.dtype) -> Collection[threading.Thread]:
+def start(
+    module: nn.Module, backend: str, dtype: torch.dtype, split: bool = False
+) -> Collection[threading.Thread]:
     """Begins to compile what a plan of ``module`` with ``backend`` may need, a library on each core.
+    ``split``: it may multiply float32 as pairs of bfloat16.
 
     Returns the threads that do it. A plan asks for the same libraries and then finds them, or waits for
     those that are being made. Where there is no compiler, that is found when a plan asks.
     """
     wanted: SimpleQueue[Make] = SimpleQueue()
-    for make in _libraries(module, backend, dtype):
+    for make in _libraries(module, backend, dtype, split):
         wanted.put(make)
     count = min(wanted.qsize(), os.cpu_count() or 1)
     threads = [threading.Thread(target=_make_all, args=(wanted,), daemon=True) for _ in range(count)]
@@ -53,7 +57,7 @@ def _make_all(wanted: "SimpleQueue[Make]") -> None:
                 make()
 
 
-def _libraries(module: nn.Module, backend: str, dtype: torch.dtype) -> Iterator[Make]:
+def _libraries(module: nn.Module, backend: str, dtype: torch.dtype, split: bool) -> Iterator[Make]:
     """Yields what makes each library, that of the first layers first."""
     if backend == "stock":
         return
@@ -61,6 +65,8 @@ def _libraries(module: nn.Module, backend: str, dtype: torch.dtype) -> Iterator[
     convolutions = [layer for layer in layers if isinstance(layer, nn.Conv2d)]
     if any(isinstance(layer, nn.Conv2d | nn.Linear) for layer in layers):
         yield partial(products.compiled, dtype)
+        if split:
+            yield partial(bf16x3.compiled, dtype)
     if any(isinstance(layer, nn.MaxPool2d) for layer in layers):
         yield partial(pooling.compiled, dtype)
     if any(isinstance(layer, nn.AvgPool2d | nn.AdaptiveAvgPool2d) for layer in layers):

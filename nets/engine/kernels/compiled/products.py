@@ -72,7 +72,7 @@ def bmm(
     must be neighbours. ``packed``: what :func:`pack` made of ``b``. Raises :class:`NotCompiled`."""
     products, rows, inner = a.shape
     columns = b.shape[2]
-    _check_columns(out, bias)
+    check_columns(out, bias)
     made = compiled(a.dtype)
     panels = products * -(-columns // made.panel_columns())
     job = _Job(
@@ -119,7 +119,7 @@ def mv(
     Raises :class:`NotCompiled`."""
     if row.stride(1) != 1 or weight.stride(1) != 1:
         raise ValueError("what is multiplied must be neighbours in memory")
-    _check_columns(out, bias)
+    check_columns(out, bias)
     job = _Job(
         a=row.data_ptr(),
         b=weight.data_ptr(),
@@ -174,7 +174,7 @@ def mm_of_windows(
 ) -> None:
     """Computes :func:`mm` where the rows of ``a`` are the ``windows`` of ``images``, and b is ``packed``."""
     rows, columns = out.shape
-    _check_columns(out, bias)
+    check_columns(out, bias)
     made = compiled(out.dtype)
     job = _Job(
         a=images.data_ptr(),
@@ -201,7 +201,8 @@ def mm_of_windows(
     library.run_on_all_threads(made.multiply_all, job)
 
 
-def _check_columns(out: Tensor, bias: Tensor | None) -> None:
+def check_columns(out: Tensor, bias: Tensor | None) -> None:
+    """Raises ValueError where the columns of ``out``, or the numbers of ``bias``, are not neighbours."""
     if (out.shape[-1] > 1 and out.stride(-1) != 1) or (bias is not None and not bias.is_contiguous()):
         raise ValueError("columns of the result, and its bias, must be neighbours in memory")
 
