@@ -46,27 +46,42 @@ measure('16 x (20x32 * 32x1): bmm', 1e4, function(n) for i = 1, n do torch.bmm(s
 measure('16 x (20x32 * 32x1): baddbmm', 1e4, function(n)
     for i = 1, n do sums:baddbmm(0.5, 1, batch, columns) end
 end)
-for _, name in ipairs{ 'sum', 'mean', 'prod', 'max', 'min', 'sort' } do
+for _, name in ipairs{ 'sum', 'mean', 'prod', 'max', 'min' } do
     for d = 1, 2 do
         local what = ('x:%s(%d)'):format(name, d)
-        measure(what, name == 'sort' and 2000 or 1e4, function(n)
+        measure(what, 1e4, function(n)
             for i = 1, n do local t = x[name](x, d) end
         end)
     end
 end
+-- Other numbers each time: a processor learns which way the branches go where the same ones are sorted again.
+local function measure_ordering(what, name, make, ...)
+    local samples, given = {}, { ... }
+    for i = 1, 500 do samples[i] = make() end
+    measure(what, 2000, function(n)
+        for i = 1, n do
+            local sample = samples[i % 500 + 1]
+            local t = sample[name](sample, unpack(given))
+        end
+    end)
+end
+local function different() return torch.randn(20, 64) end
+measure_ordering('x:sort(1)', 'sort', different, 1)
+measure_ordering('x:sort(2)', 'sort', different, 2)
+measure_ordering('x:median(2)', 'median', different, 2)
+measure_ordering('x:topk(5, 2, true, true)', 'topk', different, 5, 2, true, true)
+measure_ordering('whole numbers sort(2)', 'sort', function()
+    return torch.randperm(1280):long():view(20, 64)
+end, 2)
+measure_ordering('equal numbers sort(2)', 'sort', function()
+    return torch.rand(20, 64):mul(10):floor()
+end, 2)
 local y = torch.randn(20, 64)
 measure('x:add(1)', 2e4, function(n) for i = 1, n do x:add(1) end end)
 measure('x:add(y)', 2e4, function(n) for i = 1, n do x:add(y) end end)
 measure('x:add(0.1, y)', 2e4, function(n) for i = 1, n do x:add(0.1, y) end end)
 measure('x:mul(1.0001)', 2e4, function(n) for i = 1, n do x:mul(1.0001) end end)
 x = torch.randn(20, 64)
-measure('x:median(2)', 2e3, function(n) for i = 1, n do local t = x:median(2) end end)
-measure('x:topk(5, 2, true, true)', 2e3, function(n)
-    for i = 1, n do local t = x:topk(5, 2, true, true) end
-end)
-local whole, equal = torch.randperm(1280):long():view(20, 64), torch.rand(20, 64):mul(10):floor()
-measure('whole numbers sort(2)', 2e3, function(n) for i = 1, n do local t = whole:sort(2) end end)
-measure('equal numbers sort(2)', 2e3, function(n) for i = 1, n do local t = equal:sort(2) end end)
 measure('x:sum()', 2e4, function(n) for i = 1, n do local s = x:sum() end end)
 measure('x:max()', 2e4, function(n) for i = 1, n do local s = x:max() end end)
 measure('x:index(1, rows)', 1e4, function(n) for i = 1, n do local t = x:index(1, rows) end end)
@@ -82,6 +97,16 @@ measure_call('x:gt(0)', function() return x:gt(0) end)
 measure_call('x[mask]', function() return x[mask] end)
 measure_call('x:gather(2, places)', function() return x:gather(2, places) end)
 measure_call('result:indexAdd(1, two, x)', function() result:indexAdd(1, two, x:narrow(1, 1, 2)) end)
+measure_call('result:indexFill(1, two, 1)', function() result:indexFill(1, two, 1) end)
+measure_call('result:indexCopy(2, two, x)', function() result:indexCopy(2, two, x:narrow(2, 1, 2)) end)
+measure_call('result:maskedFill(mask, 1)', function() result:maskedFill(mask, 1) end)
+measure_call('result:maskedCopy(mask, x)', function() result:maskedCopy(mask, x) end)
+measure_call('mask:all()', function() return mask:all() end)
+measure_call('torch.diag(square)', function() return torch.diag(square) end)
+measure_call('x:histc(10)', function() return x:histc(10) end)
+measure_call('torch.remainder(x, 3)', function() return torch.remainder(result, x, 3) end)
+measure_call('torch.round(x)', function() return torch.round(result, x) end)
+measure_call('x:dist(y)', function() return x:dist(y) end)
 measure('weights:multinomial(1)', 5e3, function(n) for i = 1, n do torch.multinomial(weights, 1) end end)
 measure('weights[1]:multinomial(1)', 1e4, function(n)
     local row = weights[1]
@@ -134,15 +159,28 @@ end)
 local squares, wanted = nn.MSECriterion(), torch.randn(20, 64)
 measure('MSE forward', 5000, function(n) for i = 1, n do squares:updateOutput(x, wanted) end end)
 measure('MSE gradInput', 5000, function(n) for i = 1, n do squares:updateGradInput(x, wanted) end end)
-for _, name in ipairs{ 'MarginCriterion', 'MultiMarginCriterion' } do
-    local margins, of = nn[name](), name == 'MarginCriterion' and wanted or targets
+layer('PReLU', nn.PReLU(), x, 2000)
+layer('SoftPlus', nn.SoftPlus(), x, 2000)
+layer('Normalize(2)', nn.Normalize(2), x, 2000)
+layer('SpatialAdaptiveMaxPooling', nn.SpatialAdaptiveMaxPooling(3, 2), image, 500)
+local lists = torch.zeros(20, 64)
+for k = 1, 3 do lists:select(2, k):random(64) end
+local targets_of = { Margin = wanted, MultiMargin = targets, MultiLabelMargin = lists }
+targets_of.MultiLabelSoftMargin = mask:double()
+for name, of in pairs(targets_of) do
+    name = name .. 'Criterion'
+    local margins = nn[name]()
     measure(name .. ' forward', 2000, function(n) for i = 1, n do margins:updateOutput(x, of) end end)
     measure(name .. ' gradInput', 1000, function(n) for i = 1, n do margins:updateGradInput(x, of) end end)
 end
 local pair, of_pair = { x, wanted }, torch.rand(20)
-local dots = nn.DotProduct()
-measure('DotProduct forward', 2000, function(n) for i = 1, n do dots:updateOutput(pair) end end)
-measure('DotProduct gradInput', 1000, function(n) for i = 1, n do dots:updateGradInput(pair, of_pair) end end)
+for _, name in ipairs{ 'DotProduct', 'CosineDistance' } do
+    local of_rows = nn[name]()
+    measure(name .. ' forward', 2000, function(n) for i = 1, n do of_rows:updateOutput(pair) end end)
+    measure(name .. ' gradInput', 1000, function(n)
+        for i = 1, n do of_rows:updateGradInput(pair, of_pair) end
+    end)
+end
 """
 
 

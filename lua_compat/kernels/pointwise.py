@@ -81,7 +81,7 @@ def _rounding(t: Tensor) -> str | None:
 
 
 def fmod(out: Tensor, t: Tensor, value: Number) -> None:
-    torch.fmod(t, _scalar(value, t), out=out)
+    cfmod(out, t, _scalar(value, t))
 
 
 def remainder(out: Tensor, t: Tensor, value: Number) -> None:
@@ -128,7 +128,16 @@ def cpow(out: Tensor, t: Tensor, s: Tensor) -> None:
 
 
 def cfmod(out: Tensor, t: Tensor, s: Tensor) -> None:
-    torch.fmod(t, s, out=out)
+    """Computes C's fmod. PyTorch's gives NaN where the quotient is very large."""
+    if not t.dtype.is_floating_point:
+        torch.fmod(t, s, out=out)
+        return
+    found = torch.fmod(t, s)
+    if not bool(found.isfinite().all()):
+        with np.errstate(invalid="ignore"):
+            exact = np.fmod(t.double().numpy(force=True), s.double().numpy(force=True))
+        found = torch.from_numpy(np.asarray(exact)).to(t)
+    out.copy_(found)
 
 
 def cremainder(out: Tensor, t: Tensor, s: Tensor) -> None:
@@ -224,7 +233,7 @@ def cmin_value(out: Tensor, t: Tensor, value: Number) -> None:
 def _round_half_away(t: Tensor) -> Tensor:
     """C's round: halves go away from zero (PyTorch's go to even)."""
     whole = torch.trunc(t)
-    return whole + torch.where((t - whole).abs() >= 0.5, torch.sign(t), torch.zeros_like(t))
+    return torch.copysign(whole + torch.where((t - whole).abs() >= 0.5, torch.sign(t), 0.0), t)
 
 
 def unary(out: Tensor, t: Tensor, name: str) -> None:

@@ -28,6 +28,7 @@ def _accumulator(t: Tensor) -> torch.dtype:
 # tensor stands beside it.
 
 _PIECE = 1 << 20  # elements
+_RENORM_EPSILON = 1e-7  # as in Torch7 and PyTorch
 
 
 def _pieces(t: Tensor, *others: Tensor) -> Iterator[tuple[Tensor, ...]]:
@@ -94,7 +95,10 @@ def std_all(t: Tensor, biased: bool) -> float:
 
 
 def norm_all(t: Tensor, p: float) -> float:
-    """Computes the p-norm; p 0 counts the elements that are not zero."""
+    """Computes the p-norm, for p below infinity; p 0 counts the elements that are not zero. Torch7 takes the
+    sum of the powers to 1 / p: infinite p gives 1."""
+    if math.isinf(p):
+        return 1.0
     return _norm((piece.double() for (piece,) in _pieces(t)), p)
 
 
@@ -127,6 +131,9 @@ def trace(t: Tensor) -> float:
 
 
 def dist(t: Tensor, s: Tensor, p: float) -> float:
+    """Computes the p-norm of the difference; p 0 takes as many ones as there are elements to 1 / 0."""
+    if p == 0 or math.isinf(p):
+        return math.inf if p == 0 and t.numel() > 1 else 1.0
     return _norm((a.double() - b.double() for a, b in _pieces(t, s)), p)
 
 
@@ -179,12 +186,18 @@ def _variances(t: Tensor, dim: int, biased: bool) -> Tensor:
 
 
 def norm(out: Tensor, t: Tensor, dimension: int, p: float) -> None:
+    if math.isinf(p):
+        out.fill_(1)
+        return
     dim = dimension - 1
     _along(out, t, dim, lambda part: torch.linalg.vector_norm(part.double(), p, dim=dim, keepdim=True))
 
 
 def renorm(out: Tensor, t: Tensor, p: float, dimension: int, maximum: float) -> None:
-    """Slices along ``dimension`` whose p-norm is above ``maximum`` are scaled to it."""
+    """Slices along ``dimension`` whose p-norm exceeds ``maximum`` are scaled to it. Of infinite p it is 1."""
+    if math.isinf(p):
+        torch.mul(t, 1 if maximum >= 1 else maximum / (1 + _RENORM_EPSILON), out=out)
+        return
     torch.renorm(t, p, dimension - 1, maximum, out=out)
 
 

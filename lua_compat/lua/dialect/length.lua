@@ -60,7 +60,8 @@ set_metatable(false, OWN)
 
 function getmetatable(object)
    if type(object) == 'boolean' and metatable_of(object) == OWN then return nil end
-   return plain_getmetatable(object)
+   local metatable = plain_getmetatable(object) -- LuaJIT gives up a trace with more than 15 tail calls
+   return metatable
 end
 
 function debug.getmetatable(object)

@@ -4,6 +4,7 @@ local math = require('th.own').math
 local kernel = require('torch.kernels').of_tensors
 local layer = require 'nn.layer'
 local volumes = require 'nn.volumes'
+local kept = require 'nn.few.kept'
 local Module = torch.getmetatable('nn.Module')
 local KERNEL, STEP, PAD, ADJUST, DILATION = volumes.KERNEL, volumes.STEP, volumes.PAD, volumes.ADJUST, volumes.DILATION
 local dilations, triple, any = volumes.dilations, volumes.triple, volumes.any
@@ -47,6 +48,7 @@ local function define_dense(name, weight_sizes)
 
    function class:updateOutput(input)
       upgrade(self)
+      kept.announce(self)
       kernel.spatial_convolution(self.output, input, self.weight, self.bias, self.kW, self.kH, self.dW, self.dH,
          self.padW, self.padH)
       return self.output
@@ -63,6 +65,7 @@ local function define_dense(name, weight_sizes)
    function class:accGradParameters(input, gradOutput, scale)
       upgrade(self)
       assert((self.bias == nil) == (self.gradBias == nil))
+      kept.announce(self)
       kernel.spatial_convolution_grad_weight(self.gradWeight, self.gradBias, input, gradOutput, self.kW, self.kH,
          self.dW, self.dH, self.padW, self.padH, scale or 1)
    end

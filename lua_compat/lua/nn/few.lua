@@ -11,6 +11,7 @@ local few = require 'torch.few'
 local kernels = require 'torch.kernels'
 local compiled = require 'torch.compiled'
 local blas = require 'torch.blas'
+local logistic = require 'nn.few.logistic'
 
 local count, is_contiguous, same_size, resize_as = memory.count, memory.is_contiguous, memory.same_size, memory.resize_as
 local tonumber, place, exp, log, max, reads_plainly = tonumber, few.place, math.exp, math.log, math.max, blas.reads_plainly
@@ -193,6 +194,7 @@ local function squared_distance(x, target)
 end
 
 local function elementwise_loss(x, target, name, average)
+   if name == 'soft_margin' then return logistic.soft_margin(x, target, average) end
    local f = add_up[name]
    if not f or x.T ~= target.T or not same_size(x, target) then return false end
    local sum
@@ -202,6 +204,7 @@ local function elementwise_loss(x, target, name, average)
 end
 
 local function elementwise_loss_gradient(gradient, x, target, name, average)
+   if name == 'soft_margin' then return logistic.soft_margin_gradient(gradient, x, target, average) end
    local f, n = differentiate[name], count(x)
    if not f or gradient.T ~= x.T or not few.small(x, n) or n == 0 or not same_size(x, target) then return false end
    if not is_apart(gradient, x, target) then return false end

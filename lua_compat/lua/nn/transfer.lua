@@ -140,15 +140,17 @@ function RReLU:__init(lower, upper, inplace)
    self.train = true
    self.inplace = inplace or false
 end
+-- (One function for all calls: what is compiled stays.)
+local lower, upper
+local function draw_slope(_, x) return x <= 0 and torch.uniform(lower, upper) or 1 end
 function RReLU:updateOutput(input)
-   local slope = (self.lower + self.upper) / 2
-   self.noise:resizeAs(input):fill(slope)
+   self.noise:resizeAs(input)
    if self.train then -- a draw for each element that is not positive, in their order
-      local noise, lower, upper = self.noise, self.lower, self.upper
-      noise:map(input, function(_, x) return x <= 0 and torch.uniform(lower, upper) or 1 end)
+      lower, upper = self.lower, self.upper
+      self.noise:map(input, draw_slope)
+   else
+      kernel.transfer_gradient(self.noise, input, self.noise:fill(1), 'leaky_relu', (self.lower + self.upper) / 2)
    end
-   local positive = torch.gt(input, 0):typeAs(input)
-   self.noise:cmul(positive:clone():mul(-1):add(1)):add(positive)
    if self.inplace then return self.output:set(input:cmul(self.noise)) end
    return self.output:resizeAs(input):copy(input):cmul(self.noise)
 end

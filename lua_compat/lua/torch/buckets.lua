@@ -1,7 +1,8 @@
 -- Sorting rows of numbers that are all different: then there is only one order, however it is found. Torch7's quicksort
 -- (ordering.lua) jumps to and fro, for which LuaJIT pays three times what C does. Here each number goes to the bucket of its part of
 -- the row's range, as many buckets as numbers; what shares one is put in order by insertion. Rows with equal numbers, with NaNs or
--- infinite ones, or of which too many share buckets are left to the quicksort.
+-- infinite ones, or of which too many share buckets are left to the quicksort. Of some places in a row's order only the numbers in their
+-- buckets are put in order, and only these must differ.
 local math = require('th.own').math
 local ffi = require 'ffi'
 local types = require 'torch.types'
@@ -17,7 +18,7 @@ local FEWEST = 12       -- numbers of a row; fewer are as fast by insertion alon
 local TOGETHER = 2 ^ 13 -- numbers of rows that go through the loops together: each loop is entered once for all of them
 
 local SOURCE = [[
-   local min, max, tobit = ...
+   local min, max, tobit, bor, arshift = ...
    local MOST_EXACT = 2 ^ 53 -- whole numbers beyond are no doubles
    local CROWDED = 4 -- a number that comes to a bucket is a step for each that is there
 
@@ -126,12 +127,85 @@ local SOURCE = [[
       end
    end
 
-   return { gather = gather, count = count, spread = spread, insert = insert, write = write }
+   -- The first and the last of the buckets that have each row's places `first` to `last`, and what the buckets before hold: three numbers
+   -- for each row.
+   local function bound(bounds, ends, scales, rows, n, first, last)
+      for row = 0, rows - 1 do
+         local at, b, sum = 3 * row, row * n, 0
+         if scales[row] > 0 then
+            while sum + ends[b] <= first do b, sum = b + 1, sum + ends[b] end
+            bounds[at], bounds[at + 2] = b, sum
+            while sum + ends[b] <= last do b, sum = b + 1, sum + ends[b] end
+            bounds[at + 1] = b
+         else
+            bounds[at], bounds[at + 1], bounds[at + 2] = 1, 0, 0
+         end
+      end
+   end
+
+   -- w, p: the numbers in these buckets and their positions from 1, those of each row one after the other; counts: how many of this row
+   -- and those before it. There is no branch on what is random.
+   local function collect(w, p, counts, v, place, bounds, rows, n)
+      local row, k, m, low, high = 0, 0, 0, bounds[0], bounds[1]
+      for i = 0, rows * n - 1 do
+         local b = place[i]
+         k = k + 1
+         w[m], p[m] = v[i], k
+         m = tobit(m + 1 + arshift(bor(tobit(b - low), tobit(high - b)), 31)) -- the sign of either: outside
+         if k == n then
+            counts[row], row, k = m, row + 1, 0
+            low, high = bounds[3 * row], bounds[3 * row + 1]
+         end
+      end
+   end
+
+   -- Puts the numbers from `start` to `stop` in order.
+   local function arrange(w, p, start, stop)
+      for i = start + 1, stop do
+         local x, position, to = w[i], p[i], i
+         while to > start and x < w[to - 1] do
+            w[to], p[to] = w[to - 1], p[to - 1]
+            to = to - 1
+         end
+         w[to], p[to] = x, position
+      end
+   end
+
+   -- Writes `some` numbers of each row from `first` on, as below, of what was collected. Rows in which one of them is there twice, or
+   -- that have more than MOST_COLLECTED, get a scale of 0.
+   local MOST_COLLECTED = 128
+   local function choose(r, set, r_starts, r_step, l, l_starts, l_step, w, p, counts, bounds, scales, rows, first, some, sign)
+      local start = 0
+      for row = 0, rows - 1 do
+         local stop = counts[row] - 1
+         local from = start + first - bounds[3 * row + 2]
+         local is_fit = scales[row] > 0 and stop - start < MOST_COLLECTED
+         if is_fit then
+            arrange(w, p, start, stop)
+            for i = max(from - 1, start), min(from + some, stop) - 1 do
+               if w[i] == w[i + 1] then is_fit = false end
+            end
+         end
+         if is_fit then
+            local to, at = r_starts[row], l_starts[row]
+            for i = from, from + some - 1 do
+               set(r, to, sign * w[i])
+               l[at] = p[i]
+               to, at = to + r_step, at + l_step
+            end
+         else
+            scales[row] = 0
+         end
+         start = stop + 1
+      end
+   end
+
+   return { gather = gather, count = count, spread = spread, insert = insert, write = write, bound = bound, collect = collect, choose = choose }
 ]]
 
 local made = {}
 local function of_type(T)
-   made[T] = made[T] or compiled.from_text(SOURCE:gsub('IS_WHOLE', tostring(T.whole)), 'torch.buckets')(min, max, bit.tobit)
+   made[T] = made[T] or compiled.from_text(SOURCE:gsub('IS_WHOLE', tostring(T.whole)), 'torch.buckets')(min, max, bit.tobit, bit.bor, bit.arshift)
    return made[T]
 end
 compiled.on_first_use(function()
@@ -146,26 +220,43 @@ function buckets.fit(t, d)
    return t[2 * d - 1] >= FEWEST and (T.real or T.whole)
 end
 
--- r = `some` elements of each row of t along dimension d, from the place `first` (from 0) on in the row's order, l = their positions;
--- t is r or shares no memory with it. t_starts, r_starts, l_starts: the offsets of the rows (rows.lua).
--- otherwise(r, l, t, d, offset in t, in r, in l, some, ...): called for each row that is not for buckets.
-function buckets.order(r, l, t, d, descending, first, some, t_starts, r_starts, l_starts, otherwise, ...)
-   local T, n, sign = t.T, t[2 * d - 1], descending and -1 or 1
-   local all = memory.count(t) / n
-   local loops, together = of_type(T), min(all, max(1, floor(TOGETHER / n)))
-   local size = together * n
-   local v, w, lows, scales = numbers('v', size), numbers('w', size), numbers('lows', together + 1), numbers('scales', together + 1)
-   local place, ends, p = words('place', size), words('ends', size), words('p', size)
-   for done = 0, all - 1, together do
-      local rows = min(together, all - done)
-      loops.gather(v, lows, scales, t.S.p, T.get, t_starts + done, t[2 * d], rows, n, sign)
-      ffi.fill(ends, 4 * rows * n)
-      loops.count(place, ends, v, lows, scales, rows, n)
+-- Of up to so many places in a row's order only these are found.
+local MOST_CHOSEN = 64
+
+-- The rows of t from `done` on, as many as given, as below: rows with a scale of 0 are left.
+local function order_rows(r, l, t, d, sign, first, some, all_differ, t_starts, r_starts, l_starts, rows, scales)
+   local T, n = t.T, t[2 * d - 1]
+   local loops, size = of_type(T), rows * n
+   local v, w, lows, place, ends, p = numbers('v', size), numbers('w', size), numbers('lows', rows + 1), words('place', size),
+      words('ends', size), words('p', size)
+   loops.gather(v, lows, scales, t.S.p, T.get, t_starts, t[2 * d], rows, n, sign)
+   ffi.fill(ends, 4 * rows * n)
+   loops.count(place, ends, v, lows, scales, rows, n)
+   if not all_differ and some <= MOST_CHOSEN and 4 * some <= n then
+      local bounds, counts = words('bounds', 3 * rows + 2), words('counts', rows)
+      loops.bound(bounds, ends, scales, rows, n, first, first + some - 1)
+      loops.collect(w, p, counts, v, place, bounds, rows, n)
+      loops.choose(r.S.p, T.set, r_starts, r[2 * d], l.S.p, l_starts, l[2 * d], w, p, counts, bounds, scales, rows, first, some, sign)
+   else
       loops.spread(w, p, v, place, ends, rows, n)
       loops.insert(w, p, scales, rows, n)
-      loops.write(r.S.p, T.set, r_starts + done, r[2 * d], l.S.p, l_starts + done, l[2 * d], w, p, scales, rows, n, first, some, sign)
+      loops.write(r.S.p, T.set, r_starts, r[2 * d], l.S.p, l_starts, l[2 * d], w, p, scales, rows, n, first, some, sign)
+   end
+end
+
+-- r = `some` elements of each row of t along dimension d, from the place `first` (from 0) on in the row's order, l = their positions;
+-- t is r or shares no memory with it. all_differ: only in rows in which all numbers do. t_starts, r_starts, l_starts: the offsets of the
+-- rows (rows.lua). otherwise(r, l, t, d, offset in t, in r, in l, some, order, a, b, c): called for each row that is not for buckets.
+function buckets.order(r, l, t, d, descending, first, some, all_differ, t_starts, r_starts, l_starts, otherwise, order, a, b, c)
+   local n, sign = t[2 * d - 1], descending and -1 or 1
+   local all = memory.count(t) / n
+   local together = min(all, max(1, floor(TOGETHER / n)))
+   local scales = numbers('scales', together + 1)
+   for done = 0, all - 1, together do
+      local rows = min(together, all - done)
+      order_rows(r, l, t, d, sign, first, some, all_differ, t_starts + done, r_starts + done, l_starts + done, rows, scales)
       for row = done, done + rows - 1 do
-         if scales[row - done] == 0 then otherwise(r, l, t, d, t_starts[row], r_starts[row], l_starts[row], some, ...) end
+         if scales[row - done] == 0 then otherwise(r, l, t, d, t_starts[row], r_starts[row], l_starts[row], some, order, a, b, c) end
       end
    end
 end

@@ -6,6 +6,7 @@ local is_apart = require('torch.apart').is_apart
 local errors = require 'torch.errors'
 local tensors = require 'torch.tensor'
 local few = require 'torch.few'
+local matrices = require 'torch.few_matrices'
 local pointwise = require 'torch.pointwise'
 local overloads = require 'torch.overloads'
 local python = require('th.python').functions
@@ -36,8 +37,8 @@ local function sized_result(T, result, ...)
       ud = result
       sizes, nd = tensors.read_all_sizes(1, ...)
    elseif are_sizes(result, ...) then
+      sizes, nd = tensors.read_all_sizes(1, result, ...) -- first: a trace that goes on behind what makes a tensor has no `...`
       ud, r = memory.new_tensor(T)
-      sizes, nd = tensors.read_all_sizes(1, result, ...)
    else
       return nil
    end
@@ -123,17 +124,22 @@ define('linspace', { 'R n n m=100', spaced(false) }, floating)
 define('logspace', { 'R n n m=100', spaced(true) }, floating)
 
 local function triangle(kernel)
-   local function in_python(r, t, k) python[kernel](handle(r), handle(t), k) end
+   local in_lua = matrices[kernel]
+   local function compute(r, t, k)
+      if not in_lua(r, t, k) then python[kernel](handle(r), handle(t), k) end
+   end
    return function(r, t, k)
       if t.nd ~= 2 then errors.argument(1, 'expected a matrix', 'THTensorMath.c') end
       resize_as(r, t)
-      into(r, in_python, t, k)
+      into(r, compute, t, k)
    end
 end
 define('tril', { 'r T k=0', triangle('tril') })
 define('triu', { 'r T k=0', triangle('triu') })
 
-local function diag_in_python(r, t, k) python.diag(handle(r), handle(t), k) end
+local function diagonal(r, t, k)
+   if not matrices.diagonal(r, t, k) then python.diag(handle(r), handle(t), k) end
+end
 define('diag', { 'r T m=0', function(r, t, k)
    if t.nd ~= 1 and t.nd ~= 2 then errors.argument(1, 'matrix or a vector expected', 'THTensorMath.c') end
    if t.nd == 1 then
@@ -144,7 +150,7 @@ define('diag', { 'r T m=0', function(r, t, k)
       if n <= 0 then errors.argument(2, 'dimension 1 out of range of 0D tensor', 'THTensor.c:23') end
       resize(r, 1, { n })
    end
-   into(r, diag_in_python, t, k)
+   into(r, diagonal, t, k)
 end })
 
 local function cross_in_python(r, a, b, d) python.cross(handle(r), handle(a), handle(b), d) end

@@ -387,7 +387,6 @@ local copy_loops = loops('p[a] = X')
 local set_loops = {} -- by the type written: traces of its own for each
 
 local function make_set_loop(R)
-   if set_loops[R] then return end
    local run = loops('result(p, a, X)')
    set_loops[R] = function(r, t, s, v, n, get) return run(r, t, s, v, n, get, nil, R.set) end
 end
@@ -415,7 +414,7 @@ function few.copy(r, t, n)
       return copy_loops(r, t, t, nil, n, T.get)
    end
    if R.whole and T.real then
-      make_set_loop(R)
+      if not set_loops[R] then make_set_loop(R) end
       return set_loops[R](r, t, t, nil, n, T.get)
    end
    return false

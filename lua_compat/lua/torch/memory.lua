@@ -460,16 +460,7 @@ end
 function memory.resize_as(r, source)
    local nd = source.nd
    if (nd == 2 or nd == 1) and resize_plain(r, nd, source[1], nd == 2 and source[3] or 1) then return end
-   if nd == r.nd then
-      local same = true
-      for d = 1, 2 * nd, 2 do
-         if r[d] ~= source[d] then
-            same = false
-            break
-         end
-      end
-      if same then return end
-   end
+   if nd > 2 and nd == r.nd and memory.same_size(r, source) then return end
    local sizes = {}
    for d = 1, nd do sizes[d] = source[2 * d - 1] end
    memory.resize(r, nd, sizes)
@@ -606,8 +597,20 @@ function memory.count(r) -- elements
    if nd == 0 then return 0 end
    local n = r[1]
    if nd == 1 then return n end
-   for d = 3, 2 * nd - 1, 2 do n = n * r[d] end
+   n = n * r[3] * r[5]
+   if nd == 3 then return n end
+   n = n * r[7]
+   if nd == 4 then return n end -- so far without a loop, which would end a trace
+   for d = 9, 2 * nd - 1, 2 do n = n * r[d] end
    return n
+end
+
+-- Whether the first three dimensions of a tensor lie in one piece, where their steps are multiples of z.
+local function in_three(r, z)
+   if r[5] ~= 1 and r[6] ~= z then return false end
+   z = z * r[5]
+   if r[3] ~= 1 and r[4] ~= z then return false end
+   return r[1] == 1 or r[2] == z * r[3]
 end
 
 function memory.is_contiguous(r)
@@ -617,6 +620,8 @@ function memory.is_contiguous(r)
       local columns = r[3]
       return (columns == 1 or r[4] == 1) and (r[1] == 1 or r[2] == columns)
    end
+   if nd == 3 then return in_three(r, 1) end
+   if nd == 4 then return (r[7] == 1 or r[8] == 1) and in_three(r, r[7]) end
    local z = 1
    for d = 2 * r.nd - 1, 1, -2 do
       if r[d] ~= 1 then
@@ -632,7 +637,10 @@ function memory.same_size(a, b)
    if nd ~= b.nd then return false end
    if nd == 1 then return a[1] == b[1] end
    if nd == 2 then return a[1] == b[1] and a[3] == b[3] end
-   for d = 1, 2 * a.nd, 2 do
+   if nd == 0 then return true end
+   if a[1] ~= b[1] or a[3] ~= b[3] or a[5] ~= b[5] then return false end
+   if nd == 4 then return a[7] == b[7] end
+   for d = 7, 2 * nd, 2 do
       if a[d] ~= b[d] then return false end
    end
    return true

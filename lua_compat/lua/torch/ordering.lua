@@ -164,13 +164,13 @@ local function each_row(r, l, t, d, count, order, a, b, c)
 end
 
 -- The same where the results are `count` elements of the sorted rows, from the place `first` (from 0) on. Rows that share memory
--- are ordered in turn.
-local function sorted_rows(r, l, t, d, falling, first, count, order, a, b, c)
+-- are ordered in turn. all_differ: that holds only for rows in which all numbers do.
+local function sorted_rows(r, l, t, d, falling, first, count, all_differ, order, a, b, c)
    if not buckets.fit(t, d) or kind(r) or kind(l) or t ~= r and not is_apart(t, r, l) then
       return each_row(r, l, t, d, count, order, a, b, c)
    end
    local _, t_starts, r_starts, l_starts = starts_of(r, l, t, d)
-   buckets.order(r, l, t, d, falling, first, count, t_starts, r_starts, l_starts, order_row, order, a, b, c)
+   buckets.order(r, l, t, d, falling, first, count, all_differ, t_starts, r_starts, l_starts, order_row, order, a, b, c)
 end
 
 local function ascending(algorithm, v, p, n)
@@ -185,7 +185,7 @@ end
 -- What follows gives r, the elements, and l, their positions, of each row of t along dimension d.
 
 function ordering.sort(r, l, t, d, falling)
-   sorted_rows(r, l, t, d, falling, 0, t[2 * d - 1], falling and descending or ascending)
+   sorted_rows(r, l, t, d, falling, 0, t[2 * d - 1], true, falling and descending or ascending)
 end
 
 local function select_kth(algorithm, v, p, n, k)
@@ -194,7 +194,7 @@ local function select_kth(algorithm, v, p, n, k)
 end
 
 -- The element that has k - 1 before it.
-function ordering.kthvalue(r, l, t, d, k) sorted_rows(r, l, t, d, false, k - 1, 1, select_kth, k) end
+function ordering.kthvalue(r, l, t, d, k) sorted_rows(r, l, t, d, false, k - 1, 1, false, select_kth, k) end
 
 -- Of the sorted smallest all but the last are put in order: it is the largest anyway.
 local function select_top(algorithm, v, p, n, k, largest, sorted)
@@ -211,7 +211,7 @@ end
 
 -- The k smallest or largest
 function ordering.topk(r, l, t, d, k, largest, sorted)
-   if sorted then return sorted_rows(r, l, t, d, largest, 0, k, select_top, k, largest, sorted) end
+   if sorted then return sorted_rows(r, l, t, d, largest, 0, k, false, select_top, k, largest, sorted) end
    each_row(r, l, t, d, k, select_top, k, largest, sorted)
 end
 
@@ -229,6 +229,6 @@ local function find_most_frequent(algorithm, v, p, n)
 end
 
 -- The most frequent element, the smallest of several, at the end of its run in the sorted row: the first where all differ.
-function ordering.mode(r, l, t, d) sorted_rows(r, l, t, d, false, 0, 1, find_most_frequent) end
+function ordering.mode(r, l, t, d) sorted_rows(r, l, t, d, false, 0, 1, true, find_most_frequent) end
 
 return ordering

@@ -43,37 +43,37 @@ local function part(r, d, index)
    return view
 end
 
-local function in_parts(write, r, t, s, ...)
+local function in_parts(write, r, t, s, v, w)
    local d = repeated_dimension(r)
    if not d then
-      if not interleaved(r) then return write(r, t, s, ...) end
+      if not interleaved(r) then return write(r, t, s, v, w) end
       d = 1 -- row after row
       while r[2 * d - 1] == 1 do d = d + 1 end
    end
    for index = 0, r[2 * d - 1] - 1 do
       local q = part(r, d, index)
       local function beside(other) return other == r and q or other and part(other, d, index) end
-      in_parts(write, q, beside(t), beside(s), ...)
+      in_parts(write, q, beside(t), beside(s), v, w)
    end
 end
 
 -- What follows is on the way of almost every operation. A closure made there would end LuaJIT's traces, so a function
--- that writes gets its values as arguments.
+-- that writes gets its values as arguments, of which there are so many as any has: traces do not begin where `...` stands.
 
--- write(r, t, s, ...), which writes to r, for records of the same sizes (or nil); t and s may be r itself.
-function overlapping.write(write, r, t, s, ...)
-   if kind(r) then return in_parts(write, r, t, s, ...) end
-   return write(r, t, s, ...)
+-- write(r, t, s, v, w), which writes to r, for records of the same sizes (or nil); t and s may be r itself.
+function overlapping.write(write, r, t, s, v, w)
+   if kind(r) then return in_parts(write, r, t, s, v, w) end
+   return write(r, t, s, v, w)
 end
 
--- write(q, ...) for a q with memory of its own that holds what r holds; then r becomes q, of several values for the
+-- write(q, a, b...) for a q with memory of its own that holds what r holds; then r becomes q, of several values for the
 -- same memory the last.
-function overlapping.through_copy(write, copy, r, ...)
-   if not kind(r) then return write(r, ...) end
+function overlapping.through_copy(write, copy, r, a, b, c, d, e, f)
+   if not kind(r) then return write(r, a, b, c, d, e, f) end
    local q = memory.temporary(r.T)
    memory.resize_as(q, r)
    copy(q, r)
-   write(q, ...)
+   write(q, a, b, c, d, e, f)
    copy(r, q)
 end
 

@@ -68,9 +68,15 @@ end
 local function never() return false end
 local function in_lua(expression, for_whole, plain) return expression and few.pointwise(expression, for_whole, nil, plain) or never end
 
--- r = f(t, s)
+-- The same of doubles alone: LuaJIT computes in their precision, and rounds what floats become once.
+local function of_doubles(expression, plain)
+   local compute = few.pointwise(expression, false, nil, plain)
+   return function(r, t, s, v, n) return r.T.host == types.Double and compute(r, t, s, v, n) end
+end
+
+-- r = f(t, s); expression: or what computes it
 local function with_tensor(kernel, expression, names, plain)
-   local compute = in_lua(expression, kernel ~= 'cdiv', plain)
+   local compute = type(expression) == 'function' and expression or in_lua(expression, kernel ~= 'cdiv', plain)
    local function in_python(r, t, s) python[kernel](handle(r), handle(t), handle(s)) end
    return function(r, t, s)
       resize_as(r, t)
@@ -142,9 +148,9 @@ local function scale_by_blas(r, t, v, n)
    return true
 end
 
--- r = f(t, v)
+-- r = f(t, v); expression: or what computes it
 local function with_scalar(kernel, expression, by_blas, plain)
-   local compute = in_lua(expression, true, plain)
+   local compute = type(expression) == 'function' and expression or in_lua(expression, true, plain)
    by_blas = by_blas or never
    local function in_python(r, t, _, v) python[kernel](handle(r), handle(t), v) end
    return function(r, t, v)
@@ -196,7 +202,7 @@ function pointwise.copy_of(t)
 end
 
 -- write_all(q, ...) for r, or where elements of r share memory a copy of it: what r becomes when it is written in one go.
-function pointwise.into(r, write_all, ...) return through_copy(write_all, copy, r, ...) end
+function pointwise.into(r, write_all, a, b, c, d, e, f) return through_copy(write_all, copy, r, a, b, c, d, e, f) end
 
 local function fill_in_python(r, _, _, v) python.fill(handle(r), v) end
 
@@ -244,7 +250,9 @@ local add_scalar = with_scalar('add_scalar', 'X + v', add_number_by_blas)
 pointwise.add_scaled, pointwise.add_scalar = add_scaled, add_scalar
 pointwise.mul = with_scalar('mul', 'X * v', scale_by_blas)
 pointwise.div = with_scalar('div', 'X / v')
-pointwise.remainder = with_scalar('remainder')
+
+-- With the sign of the divisor; of 0 NaN.
+pointwise.remainder = with_scalar('remainder', of_doubles 'X - v * floor(X / v)')
 
 -- f for whole numbers only
 local function for_bits(name, where, f)
@@ -271,17 +279,19 @@ define('mul', { 'R t n', pointwise.mul })
 define('div', { 'R t n', dividing(pointwise.div) })
 define('cmul', { 'R t T', with_tensor('cmul', 'X * Y') })
 define('cdiv', { 'R t T', with_tensor('cdiv', 'X / Y') })
-for _, name in ipairs{ 'fmod', 'remainder' } do define(name, { 'R t n', dividing(with_scalar(name)) }) end
+define('remainder', { 'R t n', dividing(pointwise.remainder) })
+define('fmod', { 'R t n', dividing(with_scalar('fmod')) })
 for _, name in ipairs{ 'lshift', 'rshift' } do define(name, { 'R t n', with_scalar(name) }) end
 for name, line in pairs{ bitand = 794, bitor = 817, bitxor = 840 } do
    local where = 'THTensorMath.c:' .. line
    define(name, { 'R t n', for_bits(name, where, with_scalar(name)) })
 end
 define('mod', { 'R t n', dividing(with_scalar('fmod')) })
-for name, kernel in pairs{ cpow = 'cpow', cfmod = 'cfmod', cmod = 'cfmod', cremainder = 'cremainder',
+for name, kernel in pairs{ cpow = 'cpow', cfmod = 'cfmod', cmod = 'cfmod',
    clshift = 'clshift', crshift = 'crshift' } do
    define(name, { 'R t T', with_tensor(kernel) })
 end
+define('cremainder', { 'R t T', with_tensor('cremainder', of_doubles 'X - Y * floor(X / Y)') })
 for name, line in pairs{ cbitand = 1075, cbitor = 1100, cbitxor = 1125 } do
    local where = 'THTensorMath.c:' .. line
    define(name, { 'R t T', for_bits(name, where, with_tensor(name)) })
@@ -321,10 +331,21 @@ end
 -- Functions of one element
 
 -- Those for which Lua's result is the same to the last bit
-local exact = { abs = 'abs(X)', sqrt = 'sqrt(X)', floor = 'floor(X)', ceil = 'ceil(X)', neg = '-X', reciprocal = '1 / X' }
+local exact = { abs = 'abs(X)', sqrt = 'sqrt(X)', floor = 'floor(X)', ceil = 'ceil(X)', neg = '-X', reciprocal = '1 / X',
+   trunc = 'X >= 0 and floor(X) or ceil(X)', sign = 'X > 0 and 1 or X < 0 and -1 or 0',
+   -- (the whole part, and 1 more where the rest, twice, is not less; large numbers are whole)
+   round = 'X > 0 and X < 1e300 and floor(X) + floor(2 * (X - floor(X))) or X < 0 and X > -1e300 and ceil(X) + ceil(2 * (X - ceil(X))) or X',
+   frac = 'X - (X >= 0 and floor(X) or ceil(X))',
+}
+-- The same of finite numbers, without branches.
+local SIGN = 'max(-1, min(1, X * 1e308 * 1e308))'
+local without_branches = {
+   sign = SIGN .. ' + 0', trunc = 'floor(abs(X)) * ' .. SIGN, frac = 'X - floor(abs(X)) * ' .. SIGN,
+   round = '(floor(abs(X)) + floor(2 * (abs(X) - floor(abs(X))))) * ' .. SIGN,
+}
 
 local function unary(kernel)
-   local compute = few.functions[kernel] or in_lua(exact[kernel])
+   local compute = few.functions[kernel] or in_lua(exact[kernel], false, without_branches[kernel])
    local function in_python(r, t) python.unary(handle(r), handle(t), kernel) end
    return function(r, t)
       resize_as(r, t)
@@ -357,20 +378,27 @@ define('neg', { 'R t', unary 'neg' }, overloads.floating)
 define('cinv', { 'R t', unary 'reciprocal' }, overloads.floating)
 define('sign', { 'R t', unary 'sign' })
 
+local lerp_in_lua = of_doubles 'X + v * (Y - X)'
 local function lerp_in_python(r, t, s, v) python.lerp(handle(r), handle(t), handle(s), v) end
 local function lerp(r, t, s, v)
    resize_as(r, t)
    if count(t) ~= count(s) then errors.argument(2, 'sizes do not match', 'THTensorMath.c') end
-   if count(t) == 0 then return end
-   write(lerp_in_python, r, t, shaped_like(r, s), v)
+   local n = count(t)
+   if n > 0 and not lerp_in_lua(r, t, s, v, n) then write(lerp_in_python, r, t, shaped_like(r, s), v) end
 end
 define('lerp', { 'R t T n', lerp, 's s s', function(a, b, v) return a + v * (b - a) end }, overloads.floating,
    { 'R t T n', lerp })
 local arcs = with_tensor('atan2', nil, { 'r_', 'tx', 'ty' })
 define('atan2', { 'R t T', arcs, 's s', math.atan2 }, overloads.floating, { 'R t T', arcs })
 
-local pow_in_python, square = with_scalar('pow'), with_scalar('pow', 'X * X')
-local function pow_scalar(r, t, v) return (v == 2 and square or pow_in_python)(r, t, v) end
+-- The powers that are products, quotients and roots
+local powers = {}
+for exponent, expression in pairs{ [2] = 'X * X', [0.5] = 'sqrt(X)', [-1] = '1 / X' } do
+   powers[exponent] = with_scalar('pow', expression)
+end
+powers[3] = with_scalar('pow', of_doubles 'X * X * X')
+local pow_in_python = with_scalar('pow')
+local function pow_scalar(r, t, v) return (powers[v] or pow_in_python)(r, t, v) end
 local function scalar_pow_in_python(r, t, _, v) python.scalar_pow(handle(r), v, handle(t)) end
 local function scalar_pow(r, v, t)
    resize_as(r, t)

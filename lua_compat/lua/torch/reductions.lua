@@ -7,6 +7,8 @@ local tensors = require 'torch.tensor'
 local overloads = require 'torch.overloads'
 local few = require 'torch.few'
 local along = require 'torch.few_along'
+local matrices = require 'torch.few_matrices'
+local masks = require 'torch.few_masks'
 local ordering = require 'torch.ordering'
 local is_apart = require('torch.apart').is_apart
 local pointwise = require 'torch.pointwise'
@@ -32,13 +34,14 @@ end
 
 local function reduction(kernel, what, where, position)
    local in_lua = along[kernel]
-   local function compute(r, t, d, ...)
-      if not (in_lua and in_lua(r, nil, t, d, ...)) then python[kernel](handle(r), handle(t), d, ...) end
+   local function compute(r, t, d, option)
+      if in_lua and in_lua(r, nil, t, d, option) then return end
+      if option == nil then python[kernel](handle(r), handle(t), d) else python[kernel](handle(r), handle(t), d, option) end
    end
-   return function(r, t, d, ...)
+   return function(r, t, d, option)
       check_dimension(t, d, what or 'dimension %d out of range', where, position)
       resize_along(r, t, d, 1)
-      into(r, compute, t, d, ...)
+      into(r, compute, t, d, option)
    end
 end
 
@@ -82,10 +85,14 @@ for _, name in ipairs{ 'std', 'var' } do
    }, floating)
 end
 local add_up_squares = few.reduction('local x = X result = result + x * x')
+local add_up_absolutes, count_others = few.reduction('result = result + abs(X)'), few.reduction('if X ~= 0 then result = result + 1 end')
 local norm_of_many = of_all('norm_all', 0)
 local function norm_all(t, p)
-   local squares = p == 2 and add_up_squares(t, t, 0)
-   return squares and math.sqrt(squares) or norm_of_many(t, p)
+   if p == 2 then
+      local squares = add_up_squares(t, t, 0)
+      return squares and math.sqrt(squares) or norm_of_many(t, p)
+   end
+   return (p == 1 and add_up_absolutes(t, t, 0) or p == 0 and count_others(t, t, 0)) or norm_of_many(t, p)
 end
 local function norm_along(r, t, p, d)
    if not (p == 2 and along.length(r, nil, t, d)) then python.norm(handle(r), handle(t), d, p) end
@@ -108,8 +115,12 @@ define('renorm', { 'R t n i n', function(r, t, p, d, maximum)
    resize_as(r, t)
    into(r, renorm_in_python, t, p, d, maximum)
 end }, floating)
+local add_up_squared_differences = few.reduction('local z = X - Y result = result + z * z')
+local add_up_differences = few.reduction('result = result + abs(X - Y)')
 define('dist', { 'T T n=2', function(a, b, p)
    pointwise.check_pair(a, b, 'tensor', 'src')
+   local of_few = p == 2 and add_up_squared_differences(a, b, 0) or p == 1 and add_up_differences(a, b, 0)
+   if of_few then return p == 2 and math.sqrt(of_few) or of_few end
    b = shaped_like(a, b)
    return python.dist(handle(a), handle(b), p)
 end }, floating)
@@ -121,12 +132,16 @@ end
 local count_zeros = few.reduction('if X == 0 then result = result + 1 end', true)
 define('all', { 'T', function(t)
    if t.nd == 0 then errors.argument(1, 'empty Tensor', 'THTensorMath.c') end
+   local all = masks.all(t)
+   if all ~= nil then return all end
    local zeros = count_zeros(t, t, 0)
    if zeros then return zeros == 0 end
    return python.all_nonzero(handle(t))
 end }, truth_types)
 define('any', { 'T', function(t)
    if t.nd == 0 then errors.argument(1, 'empty Tensor', 'THTensorMath.c') end
+   local any = masks.any(t)
+   if any ~= nil then return any end
    local zeros = count_zeros(t, t, 0)
    if zeros then return zeros < count(t) end
    return python.any_nonzero(handle(t))
@@ -134,7 +149,7 @@ end }, truth_types)
 define('numel', { 'T', count })
 define('trace', { 'T', function(t)
    if t.nd ~= 2 then errors.argument(1, 'expected a matrix', 'THTensorMath.c') end
-   return python.trace(handle(t))
+   return matrices.trace(t) or python.trace(handle(t))
 end })
 
 for _, name in ipairs{ 'cumsum', 'cumprod' } do
@@ -177,14 +192,20 @@ end
 -- What the order of a row gives: with Torch7's algorithm, on a device with its kernel.
 local function by_order(name)
    local compute = ordering[name]
-   return function(r, l, t, d, count, ...)
+   return function(r, l, t, d, count, k, largest, sorted)
       if t == r or t == l then t = pointwise.copy_of(t) end -- a result's sizes change before the elements are read
       resize_along(r, t, d, count)
       resize_as(l, r)
       if t.T.device then
-         python[name](handle(r), handle(l), handle(t), d, ...)
+         if sorted ~= nil then
+            python[name](handle(r), handle(l), handle(t), d, k, largest, sorted)
+         elseif k then
+            python[name](handle(r), handle(l), handle(t), d, k)
+         else
+            python[name](handle(r), handle(l), handle(t), d)
+         end
       else
-         compute(r, l, t, d, ...)
+         compute(r, l, t, d, k, largest, sorted)
       end
    end
 end
@@ -228,10 +249,18 @@ define('topk', { 'r l T m=1 i=nil B=false B=false', function(r, l, t, k, d, larg
    topk(r, l, t, d, k, k, largest, sorted)
 end })
 
+local function count_bins(kernel)
+   local function in_python(r, t, low, high) python[kernel](handle(r), handle(t), low, high) end
+   return function(r, t, low, high)
+      low, high = t.T.cast(low), t.T.cast(high)
+      if r.nd > 0 and not matrices.histogram(r, t, low, high) then into(r, in_python, t, low, high) end
+   end
+end
+local histogram, histograms = count_bins 'histc', count_bins 'bhistc'
 define('histc', { 'r T m=100 d=0 d=0', function(r, t, bins, low, high)
    if t.nd == 0 then errors.argument(1, 'tensor must have one dimension', 'THTensorMath.c:558') end
    resize(r, 1, { bins })
-   if r.nd > 0 then python.histc(handle(r), handle(t), low, high) end
+   histogram(r, t, low, high)
 end }, floating)
 define('bhistc', { 'r T m=100 d=0 d=0', function(r, t, bins, low, high)
    if t.nd ~= 2 then
@@ -239,5 +268,5 @@ define('bhistc', { 'r T m=100 d=0 d=0', function(r, t, bins, low, high)
       errors.argument(2, text:format(t.nd > 2 and t.nd or 2), 'THTensorMath.c:3281')
    end
    resize(r, 2, { t[1], bins })
-   if r.nd > 0 then python.bhistc(handle(r), handle(t), low, high) end
+   histograms(r, t, low, high)
 end }, floating)

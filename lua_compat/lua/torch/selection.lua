@@ -8,6 +8,8 @@ local tensors = require 'torch.tensor'
 local overloads = require 'torch.overloads'
 local overlapping = require 'torch.overlapping'
 local along = require 'torch.few_along'
+local places = require 'torch.few_places'
+local masks = require 'torch.few_masks'
 local pointwise = require 'torch.pointwise'
 local offsets = require('torch.elements').offsets
 local python = require('th.python').functions
@@ -87,7 +89,7 @@ end
 local function fill_masked_in_python(r, mask, _, number) python.masked_fill(handle(r), handle(mask), number) end
 local count_wrong = few.reduction('if X > 1 then result = result + 1 end', true)
 local count_ones = few.reduction('result = result + X', true)
-local function ones(mask) return tonumber(count_ones(mask, mask, 0) or python.sum_all(handle(mask))) end
+local function ones(mask) return masks.ones(mask) or tonumber(count_ones(mask, mask, 0) or python.sum_all(handle(mask))) end
 local function gather_in_python(r, t, d, index) python.gather(handle(r), handle(t), d, handle(index)) end
 local function is_repeated(r) return overlapping.kind(r) ~= nil end
 
@@ -116,7 +118,8 @@ local function install(T)
       local n = select('#', ...)
       local result, source, d, index = ...
       if n == 3 then
-         result, source, d, index = memory.new_tensor(T), ...
+         source, d, index = result, source, d
+         result = memory.new_tensor(T)
       elseif n ~= 4 then
          wrong_arguments('TENSOR, number, torch.LongTensor | TENSOR, TENSOR, number, torch.LongTensor')
       end
@@ -139,7 +142,7 @@ local function install(T)
       return result
    end
 
-   local function write_by_index(name, kernel, write)
+   local function write_by_index(name, kernel, in_lua, write)
       mt[name] = function(self, ...)
          if select('#', ...) ~= 3 then wrong_arguments('TENSOR, number, torch.LongTensor, TENSOR') end
          local d, index, source = ...
@@ -153,14 +156,14 @@ local function install(T)
          check_places(i, r, d)
          if overlapping.kind(r) then
             each_slice(r, d, i, function(q, place) write(q, slice(s, d, place)) end)
-         else
+         elseif not in_lua(r, d, i, s) then
             python[kernel](handle(r), d, handle(i), handle(s))
          end
          return source -- not self, as in Torch7
       end
    end
-   write_by_index('indexCopy', 'index_copy', pointwise.copy)
-   write_by_index('indexAdd', 'index_add', function(q, s) pointwise.add_scaled(q, q, 1, s) end)
+   write_by_index('indexCopy', 'index_copy', places.copy, pointwise.copy)
+   write_by_index('indexAdd', 'index_add', places.add, function(q, s) pointwise.add_scaled(q, q, 1, s) end)
 
    local function number_argument(value, position)
       return T.cast(tonumber(value) or errors.wrong_type(position, 'number', value))
@@ -176,13 +179,14 @@ local function install(T)
       check_places(i, r, d)
       if overlapping.kind(r) then
          each_slice(r, d, i, function(q) pointwise.fill(q, number) end)
-      else
+      elseif not places.fill(r, d, i, number) then
          python.index_fill(handle(r), d, handle(i), number)
       end
       return value -- not self, as in Torch7
    end
 
    local function check_mask(mask)
+      if masks.are_valid(mask) then return end
       local wrong = count_wrong(mask, mask, 0)
       if wrong and wrong > 0 or not wrong and python.out_of_mask(handle(mask)) then
          errors.raise('Mask tensor can take 0 and 1 values only', 'THTensorMath.c')
@@ -201,7 +205,8 @@ local function install(T)
       local n = select('#', ...)
       local result, source, mask = ...
       if n == 2 then
-         result, source, mask = memory.new_tensor(T), ...
+         source, mask = result, source
+         result = memory.new_tensor(T)
       elseif n ~= 3 then
          wrong_arguments('TENSOR, torch.ByteTensor | TENSOR, TENSOR, torch.ByteTensor')
       end
@@ -220,7 +225,7 @@ local function install(T)
       local r, m, number = check(self, 1, T), check(mask, 2, Byte), number_argument(value, 3)
       if r.nd > 0 then
          m = mask_for(r, m, 'tensor')
-         if not few.fill_where(r, m, number, count(r)) then overlapping.write(fill_masked_in_python, r, m, nil, number) end
+         if not masks.fill(r, m, number) and not few.fill_where(r, m, number, count(r)) then overlapping.write(fill_masked_in_python, r, m, nil, number) end
       end
       return value -- not self, as in Torch7
    end
@@ -237,6 +242,7 @@ local function install(T)
       if ones(m) > count(s) then
          errors.raise('Number of elements of src < number of ones in mask', 'THTensorMath.c:159')
       end
+      if masks.copy(r, m, s) then return self end
       if overlapping.kind(r) then
          local next_place, next_source = offsets(m), offsets(s)
          for at in offsets(r) do

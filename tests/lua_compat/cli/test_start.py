@@ -109,8 +109,8 @@ print("torch" in sys.modules, any(looked), gc.isenabled())
 def test_gradients_that_autograd_computes_do_not_load_sympy() -> None:
     code = """
         require 'nn'
-        local x, y = { torch.rand(2, 3), torch.rand(2, 3) }, torch.Tensor{1, -1}
-        print(unpack(nn.CosineEmbeddingCriterion():backward(x, y)))
+        local x = torch.rand(2, 3)
+        print(nn.Normalize(3):backward(x, x))
     """
     assert loaded("-e", code) == ["torch", "numpy"]
 

@@ -106,6 +106,18 @@ local function along_a_dimension(T, t, d)
       local places = torch.LongTensor():resize(t:size()):type(LONG):random(t:size(d))
       if random(1, 2) == 1 then places = places:narrow(d, 1, random(1, t:size(d))) end
       if random(1, 4) == 1 then places:narrow(1, 1, 1):fill(random(0, 1) * 2 ^ 40) end
+      both_ways(T .. ' slices by index', function()
+         local n, other = t:size(d), random(1, 4)
+         local rows = whole_numbers(other):random(n)
+         local sizes = t:size()
+         sizes[d] = other
+         local s = torch.randn(sizes):type(T)
+         local a, b = t:clone(), t:transpose(1, t:dim()):clone():transpose(1, t:dim())
+         a:indexAdd(d, rows, s)
+         b:indexAdd(d, rows, s)
+         b:indexCopy(d, rows, s)
+         return a, b, t:index(d, rows)
+      end)
       both_ways(T .. ' gather and scatter', function() return t:gather(d, places) end)
       both_ways(T .. ' scatter', function() return t:clone():scatter(d, places, 7) end)
       local different = torch.randperm(t:size(d)):type(LONG)
@@ -298,7 +310,26 @@ local function criterions(T)
       local x = chances:clone():mul(0.9):add(0.05)
       return criterion:forward(x, signs:clone():gt(0):type(T)), criterion:backward(x, signs:clone():gt(0):type(T))
    end)
-   for _, name in ipairs{ 'MSECriterion', 'AbsCriterion', 'SmoothL1Criterion', 'DistKLDivCriterion' } do
+   local lists = torch.Tensor(rows, classes):random(0, classes):type(T)
+   if random(1, 6) == 1 then lists[random(1, rows)][random(1, classes)] = classes + 1 end
+   if random(1, 8) == 1 then x = x:clone() x[random(1, rows)][1] = ({ 0 / 0, 1 / 0, -1 / 0 })[random(1, 3)] end
+   for _, given in ipairs{ target, bad } do
+      both_ways(T .. ' MultiMarginCriterion', function()
+         local criterion = nn.MultiMarginCriterion(random(1, 2), weights, margin):type(T)
+         criterion.sizeAverage = average
+         return criterion:forward(x, given), criterion:backward(x, given), criterion:forward(x[1], given[1])
+      end)
+   end
+   both_ways(T .. ' MultiLabelMarginCriterion', function()
+      local criterion = nn.MultiLabelMarginCriterion():type(T)
+      criterion.sizeAverage = average
+      return criterion:forward(x, lists), criterion:backward(x, lists), criterion:forward(x[1], lists[1])
+   end)
+   both_ways(T .. ' MultiLabelSoftMarginCriterion', function()
+      local criterion, labels = nn.MultiLabelSoftMarginCriterion(nil, average):type(T), torch.gt(lists, 1):type(T)
+      return criterion:forward(x, labels), criterion:backward(x, labels)
+   end)
+   for _, name in ipairs{ 'MSECriterion', 'AbsCriterion', 'SmoothL1Criterion', 'DistKLDivCriterion', 'SoftMarginCriterion' } do
       both_ways(T .. ' ' .. name, function()
          local criterion = nn[name](average):type(T)
          return criterion:forward(y, z), criterion:backward(y, z)
@@ -326,7 +357,7 @@ local function transfers(T)
       { 'ReLU' }, { 'LeakyReLU', random(-1, 2) * 0.3 }, { 'Threshold', random(-1, 1), random(0, 1) }, { 'Sigmoid' }, { 'Tanh' }, { 'Square' },
       { 'Abs' }, { 'Sqrt' }, { 'Exp' }, { 'Log' }, { 'TanhShrink' }, { 'SoftSign' }, { 'LogSigmoid' }, { 'SoftPlus', random(1, 2) },
       { 'HardShrink', random(0, 2) * 0.5 }, { 'SoftShrink', random(-1, 2) * 0.5 }, { 'ELU', random(1, 3) * 0.5 }, { 'ReLU6' },
-      { 'HardTanh', -random(0, 2), random(1, 2) }, { 'HardTanh', 0, 1 / 0 }, { 'Power', 2 },
+      { 'HardTanh', -random(0, 2), random(1, 2) }, { 'HardTanh', 0, 1 / 0 }, { 'Power', 2 }, { 'Power', 3 },
    }
    local EXACT = 6 -- so many have one result at a NaN; in the gradients of others, PyTorch's depends on where it lies
    for k, row in ipairs(made) do
@@ -360,6 +391,79 @@ local function transfers(T)
          return module:forward(many), module:backward(many, gradient), torch.cmul(many, gradient), torch.add(many, 0.5, gradient)
       end)
    end
+end
+
+-- Some images, perhaps one alone, perhaps not in one piece, perhaps with a number that is none.
+local function images(T, planes, least, most)
+   local batch, height, width = random(1, 6), random(least, most), random(least, most)
+   local x = torch.randn(batch, planes, height, width):mul(0.5):type(T)
+   local kind = random(1, 12)
+   if kind == 1 then x = x:transpose(3, 4) end
+   if kind == 2 then x = torch.cat(x, x, 2):narrow(2, 1, planes) end
+   if kind == 3 then x:view(-1)[random(1, x:nElement())] = ({ 0 / 0, 1 / 0, -1 / 0 })[random(1, 3)] end
+   return random(1, 3) == 1 and x[random(1, batch)] or x
+end
+
+-- Rows compared with each other and divided by their length, and PReLU.
+local function rows_compared(T)
+   local rows, columns = random(1, 30), random(1, 40)
+   local a, b = matrix(T, rows, columns), matrix(T, rows, columns)
+   if random(1, 8) == 1 then a:select(2, random(1, columns)):fill(({ 0 / 0, 1 / 0, 0 })[random(1, 3)]) end
+   if random(1, 4) == 1 then a, b, rows = a[1], b[1], 1 end
+   local signs, margin, average = torch.randn(rows):sign():type(T), torch.uniform(-1, 1), random(1, 2) == 1
+   for _, row in ipairs{ { 'DotProduct' }, { 'CosineDistance' }, { 'PairwiseDistance', 2 }, { 'PairwiseDistance', 1 }, { 'PairwiseDistance', 3 } } do
+      both_ways(('%s %s'):format(T, row[1]), function()
+         local module = nn[row[1] ](row[2]):type(T)
+         local y = module:forward({ a, b })
+         return y, unpack(module:updateGradInput({ a, b }, torch.randn(y:size()):type(T)))
+      end)
+   end
+   both_ways(T .. ' CosineEmbeddingCriterion', function()
+      local criterion = nn.CosineEmbeddingCriterion(margin):type(T)
+      criterion.sizeAverage = average
+      return criterion:forward({ a, b }, signs), unpack(criterion:backward({ a, b }, signs))
+   end)
+   both_ways(T .. ' distances', function() return a:dist(b), a:dist(b, 1), a:norm(1), a:norm(0), a:norm(3) end)
+   local power = ({ 1, 2, 3, 1 / 0 })[random(1, 4)]
+   both_ways(T .. ' Normalize', function()
+      local module = nn.Normalize(power):type(T)
+      return module:forward(a), module:updateGradInput(a, b)
+   end)
+   local planes = random(1, 3) == 1 and columns or 0
+   both_ways(T .. ' PReLU', function()
+      local module = nn.PReLU(random(1, 6) == 1 and planes + 1 or planes):type(T)
+      module.gradWeight:fill(0.25)
+      local y, grad_input = module:forward(a), module:updateGradInput(a, b)
+      module:accGradParameters(a, b, 0.5)
+      return y, grad_input, module.gradWeight
+   end)
+   local x = images(T, 3, 1, 6)
+   both_ways(T .. ' PReLU of images', function()
+      local module = nn.PReLU(x:dim() == 4 and 3 or 1):type(T)
+      module.weight:uniform(-1, 1)
+      module.gradWeight:fill(0.25)
+      local y, gradient = module:forward(x), torch.randn(x:size()):type(T)
+      local grad_input = module:updateGradInput(x, gradient)
+      module:accGradParameters(x, gradient, 0.5)
+      return y, grad_input, module.gradWeight
+   end)
+   local rows_of_windows, columns_of_windows = random(1, 7), random(1, 4)
+   local pictures = images(T, random(1, 3), 3, random(4, 30))
+   if random(1, 3) == 1 then pictures = pictures:clone():mul(2):round() end
+   for _, name in ipairs{ 'SpatialAdaptiveMaxPooling', 'SpatialAdaptiveAveragePooling' } do
+      both_ways(('%s %s'):format(T, name), function()
+         local module = nn[name](columns_of_windows, rows_of_windows):type(T)
+         local y = module:forward(pictures)
+         local places, gradient = module.indices and module.indices:clone(), torch.randn(y:size()):type(T)
+         if places and average then module.indices:view(-1)[random(1, y:nElement())] = ({ 1, 100000, -3 })[random(1, 3)] end
+         return y, module:updateGradInput(pictures, gradient), places
+      end)
+   end
+   both_ways(T .. ' RReLU', function()
+      local module = nn.RReLU(0.1, 0.4):type(T)
+      if average then module:evaluate() end
+      return module:forward(a), module:updateGradInput(a, b)
+   end)
 end
 
 local function soft_maxima(T)
@@ -434,17 +538,6 @@ local function three_phases(what, make, x)
    end)
 end
 
--- Some images, perhaps one alone, perhaps not in one piece, perhaps with a number that is none.
-local function images(T, planes, least, most)
-   local batch, height, width = random(1, 6), random(least, most), random(least, most)
-   local x = torch.randn(batch, planes, height, width):mul(0.5):type(T)
-   local kind = random(1, 12)
-   if kind == 1 then x = x:transpose(3, 4) end
-   if kind == 2 then x = torch.cat(x, x, 2):narrow(2, 1, planes) end
-   if kind == 3 then x:view(-1)[random(1, x:nElement())] = ({ 0 / 0, 1 / 0, -1 / 0 })[random(1, 3)] end
-   return random(1, 3) == 1 and x[random(1, batch)] or x
-end
-
 local function convolutions(T)
    local inputs, outputs = random(1, 5), random(1, 6)
    local kw, kh, dw, dh, pw, ph = random(1, 4), random(1, 4), random(1, 3), random(1, 3), random(0, 2), random(0, 2)
@@ -468,6 +561,34 @@ local function convolutions(T)
    local is_finite = x:sum() - x:sum() == 0
    local more_columns, more_rows = random(0, dw - 1), random(0, dh - 1)
    if is_finite then layer('SpatialFullConvolution', more_columns, more_rows) end
+end
+
+-- Gradients of weights are those of the input that is given, whatever there was before: windows of the forward pass are kept.
+local function inputs_that_change(T)
+   local kw, kh, dw, dh, pw, ph = random(1, 4), random(1, 4), random(1, 2), random(1, 2), random(0, 2), random(0, 2)
+   local batch, height, width, change, seeded = random(1, 5), random(4, 9), random(4, 9), random(1, 7), torch.random(1000)
+   local x, z = torch.randn(batch, 3, height, width):type(T), torch.randn(batch, 3, height, width):type(T)
+   both_ways(('%s inputs that change: %d'):format(T, change), function()
+      torch.manualSeed(seeded)
+      local module = nn.SpatialConvolution(3, 4, kw, kh, dw, dh, pw, ph):type(T)
+      local a, b = x:clone(), z:clone()
+      if change == 6 then module:evaluate() end
+      local gradient = module:forward(a):clone():normal()
+      if change == 1 then a[random(1, batch)][random(1, 3)][random(1, height)][random(1, width)] = 7 end
+      if change == 2 then a:copy(b) end
+      if change == 3 then a = b end
+      if change == 4 then module:forward(a:narrow(1, 1, 1)) end
+      if change == 5 then
+         module.padW, module.padH, module.dW = module.padW + 1, module.padH + 1, 3
+         gradient = module:forward(b):clone():normal()
+      end
+      if change == 7 then nn.SpatialConvolution(3, 4, kw, kh, dw, dh, pw, ph):type(T):forward(b) end
+      module:zeroGradParameters()
+      module:accGradParameters(a, gradient, 0.5)
+      module:accGradParameters(b, gradient)
+      module:accGradParameters(a, gradient)
+      return module.gradWeight, module.gradBias
+   end)
 end
 
 -- Layers of volumes, and of images by tables of connections or plane by plane.
@@ -541,6 +662,18 @@ local function volumes(T)
    layer('VolumetricAveragePooling', torch.randn(volume:size()):type(T), kt, kw, kh, dt, dw, dh)
    layer('VolumetricReplicationPadding', torch.randn(volume:size()):type(T), 1, pt, pw, 1, 0, 1)
    layer('SpatialSubSampling', torch.randn(pictures:size()):type(T), inputs, kw, kh, dw, dh)
+   layer('SpatialSubSampling', pictures, random(1, 9) == 1 and inputs + 1 or inputs, kw, kh, dw, dh)
+   layer('SpatialDepthWiseConvolution', pictures, inputs, outputs, kw, kh, dw, dh, random(0, 2), random(0, 2))
+   local height, width = pictures:size(pictures:dim() - 1), pictures:size(pictures:dim())
+   layer('SpatialConvolutionLocal', pictures, inputs, outputs, width, height, math.min(kw, width), math.min(kh, height), dw, dh, random(0, 1), random(0, 1))
+   local frames = matrix(T, random(2, 9), 4)
+   layer('TemporalSubSampling', frames, random(1, 9) == 1 and 5 or 4, kw, dw)
+   layer('TemporalRowConvolution', frames, 4, kw, dw)
+   local features_first, seeded = torch.randn(random(1, 3), 4, random(2, 9)):type(T), torch.random(1000)
+   three_phases(T .. ' TemporalRowConvolution, features first', function()
+      torch.manualSeed(seeded)
+      return nn.TemporalRowConvolution(4, kw, dw, true):type(T):noBias()
+   end, random(1, 2) == 1 and features_first or features_first[1])
 end
 
 -- Losses of many elements, and of the pixels of images.
@@ -701,10 +834,63 @@ local function element_by_element(T)
       return r.range(r, 2, 20, v):clone(), r.eye(r, v, 4):clone(), torch.eye(3):type(T)
    end)
    if floating then
-      for _, name in ipairs{ 'exp', 'log', 'sin', 'cos', 'tanh', 'sigmoid', 'sqrt', 'abs', 'floor', 'ceil', 'neg', 'cinv' } do
+      for _, name in ipairs{ 'exp', 'log', 'sin', 'cos', 'tanh', 'sigmoid', 'sqrt', 'abs', 'floor', 'ceil', 'neg', 'cinv', 'round', 'trunc', 'frac', 'sign' } do
          both_ways(('%s %s'):format(T, name), function() return t:clone()[name](t:clone()) end)
       end
-      both_ways(T .. ' pow', function() return torch.pow(t, 2), torch.pow(t, v) end)
+      both_ways(T .. ' pow', function() return torch.pow(t, 2), torch.pow(t, v), torch.pow(t, 0.5), torch.pow(t, -1), torch.pow(t, 3) end)
+      both_ways(T .. ' remainders', function()
+         return torch.remainder(t, v), torch.remainder(t, -0.3), t % v, torch.cremainder(t, s), torch.lerp(t, s, 0.3), t:clone():cremainder(t, s)
+      end)
+   end
+end
+
+-- Slices written at indices, diagonals, triangles, histograms and masks of many.
+local function written_and_counted(T)
+   local t = sample(T, random(1, 3))
+   local d = random(1, t:dim())
+   local index = whole_numbers(random(1, 5)):random(t:size(d))
+   if random(1, 2) == 1 then index = torch.cat(index, index, 2):select(2, 1) end
+   local sizes = t:size()
+   sizes[d] = index:size(1)
+   local source = torch.randn(sizes):mul(5):type(T)
+   if random(1, 2) == 1 and source:dim() > 1 then source = source:transpose(1, 2):clone():transpose(1, 2) end
+   local different = torch.randperm(t:size(d)):type(LONG)
+   for _, wrong in ipairs{ false, 0, t:size(d) + 1, 2 ^ 52 } do
+      if wrong then index[random(1, index:size(1))] = wrong end
+      for _, name in ipairs{ 'indexAdd', 'indexFill' } do
+         both_ways(('%s %s'):format(T, name), function()
+            local r, part = t:clone(), torch.cat(t, t, d):narrow(d, 2, t:size(d))
+            r[name](r, d, index, name == 'indexAdd' and source or 3)
+            part[name](part, d, index, name == 'indexAdd' and source or 3)
+            return r, part
+         end)
+      end
+   end
+   both_ways(T .. ' indexCopy', function()
+      local r, part = torch.randn(t:size()):type(T), torch.cat(t, t, d):narrow(d, 2, t:size(d))
+      r:indexCopy(d, different, t)
+      part:indexCopy(d, different, t)
+      return r, part
+   end)
+   local m, k = matrix(T, random(1, 9), random(1, 9)), random(-3, 3)
+   both_ways(T .. ' diagonals and triangles', function()
+      return m:trace(), m:tril(k), m:triu(k), torch.diag(m:select(random(1, 2), 1), k), m:t():clone():tril(k)
+   end)
+   both_ways(T .. ' diagonal', function() return torch.diag(m, k), torch.diag(torch.Tensor(2, 2):type(T), m, k) end)
+   local n = random(1, 3000)
+   local mask, values = torch.rand(n):gt(torch.uniform(-0.1, 1.1)):type(BYTE), torch.randn(n):mul(9):type(T)
+   if random(1, 4) == 1 then mask = mask:view(1, n):expand(2, n) values = torch.randn(2, n):type(T) end
+   if random(1, 5) == 1 then mask:narrow(mask:dim(), random(1, n), 1):fill(random(1, 3)) end
+   both_ways(T .. ' masks of many', function()
+      local filled, copied = values:clone(), values:clone():fill(2)
+      local done = pcall(filled.maskedFill, filled, mask, 3)
+      return mask:all(), mask:any(), mask:double():sum(), done, filled, pcall(copied.maskedCopy, copied, mask, values), copied, pcall(values.maskedSelect, values, mask)
+   end)
+   if FLOATING[T] then
+      local low, high = random(-3, 0), random(0, 3)
+      both_ways(T .. ' histograms', function()
+         return values:histc(), values:histc(7, low, high), m:bhistc(5), m:bhistc(3, low, high), torch.zeros(4, 2):type(T):select(2, 1):histc(values, 4)
+      end)
    end
 end
 
@@ -720,6 +906,9 @@ local function compared_and_bounded(T)
    local v, w = ({ 0, 1, -0.5, 1 / 0, 0 / 0, 1e-310 })[random(1, 6)], random(-1, 2)
    for _, name in ipairs{ 'lt', 'gt', 'le', 'ge', 'eq', 'ne' } do
       both_ways(('%s %s of many'):format(T, name), function() return t[name](t, v), t[name](t, s), s[name](s, s), t[name](t:clone(), t, s) end)
+   end
+   for _, name in ipairs{ 'round', 'trunc', 'frac', 'sign' } do
+      both_ways(('%s %s of many'):format(T, name), function() return t[name](t:clone():mul(3)), t[name](s:clone()), 1 / s:clone()[name](s:clone()) end)
    end
    both_ways(T .. ' bounds of many', function()
       return torch.clamp(s, -1, w), torch.cmax(t, s), torch.cmin(t, s), torch.cmax(s, w), torch.cmin(s, w), 1 / torch.clamp(s, 0, 1), 1 / s:clone():cmax(0)
@@ -759,6 +948,7 @@ for _ = 1, rounds do
       local t = sample(T, random(1, 4))
       along_a_dimension(T, t, random(1, t:dim()))
       element_by_element(T)
+      written_and_counted(T)
    end
    element_by_element(INT)
    for k = 1, 2 do
@@ -772,8 +962,10 @@ for _ = 1, rounds do
       criterions(TYPES[k])
       lookup(TYPES[k])
       soft_maxima(TYPES[k])
+      rows_compared(TYPES[k])
       pooling(TYPES[k])
       convolutions(TYPES[k])
+      inputs_that_change(TYPES[k])
       volumes(TYPES[k])
       losses_of_many(TYPES[k])
       borders(TYPES[k])

@@ -1,5 +1,5 @@
--- Borders of small images, computed here, as nn/few.lua says: rows are copied as blocks of bytes, the columns of a border one
--- by one, and the rows of a border are rows that are there already.
+-- Borders of small images, computed here, as nn/few.lua says: rows are copied as blocks of bytes, also those of a border, which are
+-- there already, then the columns of a border one by one. Loops go through all planes: LuaJIT enters each anew.
 local math = require('th.own').math
 local ffi = require 'ffi'
 local memory = require 'torch.memory'
@@ -8,6 +8,7 @@ local few = require 'torch.few'
 local blas = require 'torch.blas'
 local kernels = require 'torch.kernels'
 local rooms = require 'nn.few.rooms'
+local lengths = require 'nn.few.lengths'
 
 local count = memory.count
 local min, max, copy, fill, cast = math.min, math.max, ffi.copy, ffi.fill, ffi.cast
@@ -53,6 +54,19 @@ local function add_column(p, to, width, q, from, wide, rows, get)
    for k = 0, rows - 1 do p[to + k * width] = get(p, to + k * width) + get(q, from + k * wide) end
 end
 
+-- Copies the rows of planes, `bytes` each: from row to row so many bytes further there and here, and from plane to plane so many more.
+local copying_of = lengths.of([[
+   local copy = ...
+   return function(to, from, planes, rows, to_row, to_plane, from_row, from_plane, bytes)
+      local k, a, b = 0, 0, 0
+      for _ = 1, planes * rows do
+         copy(to + a, from + b, BYTES)
+         k, a, b = k + 1, a + to_row, b + from_row
+         if k == rows then k, a, b = 0, a + to_plane, b + from_plane end
+      end
+   end
+]], 'nn.few.borders')
+
 local function pad(kind, out, x, l, r, t, b, further)
    if not prepare(kind, x, l, r, t, b, further) then return false end
    local T = x.T
@@ -61,27 +75,18 @@ local function pad(kind, out, x, l, r, t, b, further)
    local high, wide, size = height + t + b, width + l + r, T.size
    if not begin(out, x, high, wide) then return false end
    local p, q, row, padded = bytes_at(out), bytes_at(x), width * size, wide * size
-   local source = sources[kind]
-   if not source then fill(p, planes * high * padded) end
-   for plane = 0, planes - 1 do
-      local to, from = p + (plane * high + t) * padded + l * size, q + plane * height * row
-      for _ = 1, height do
-         copy(to, from, row)
-         to, from = to + padded, from + row
-      end
-   end
+   local source, plane_bytes, copying = sources[kind], high * padded, copying_of(row)
+   if not source then fill(p, planes * plane_bytes) end
+   local first = p + l * size -- what is not in the border's columns
+   copying(first + t * padded, q, planes, height, padded, (t + b) * padded, row, 0, row)
    if not source then return true end
+   for y = -t, -1 do copying(first + (t + y) * padded, first + (t + source(y, height)) * padded, planes, 1, 0, plane_bytes, 0, plane_bytes, row) end
+   for y = height, height + b - 1 do
+      copying(first + (t + y) * padded, first + (t + source(y, height)) * padded, planes, 1, 0, plane_bytes, 0, plane_bytes, row)
+   end
    local cells = cast(CELLS[size], p)
-   for plane = 0, planes - 1 do -- the rows of the border's columns are long enough in a plane
-      local first = (plane * high + t) * wide
-      for c = 0, l - 1 do copy_column(cells, first + c, first + l + source(c - l, width), height, wide) end
-      for c = l + width, wide - 1 do copy_column(cells, first + c, first + l + source(c - l, width), height, wide) end
-   end
-   for plane = 0, planes - 1 do
-      local first = p + plane * high * padded
-      for y = 0, t - 1 do copy(first + y * padded, first + (t + source(y - t, height)) * padded, padded) end
-      for y = t + height, high - 1 do copy(first + y * padded, first + (t + source(y - t, height)) * padded, padded) end
-   end
+   for c = -l, -1 do copy_column(cells, l + c, l + source(c, width), planes * high, wide) end
+   for c = width, width + r - 1 do copy_column(cells, l + c, l + source(c, width), planes * high, wide) end
    return true
 end
 

@@ -8,6 +8,7 @@ local blas = require 'torch.blas'
 local kernels = require 'torch.kernels'
 local rooms = require 'nn.few.rooms'
 local windows = require 'nn.few.windows'
+local kept = require 'nn.few.kept'
 
 local count = memory.count
 local floor = math.floor
@@ -72,25 +73,34 @@ local function covers()
 end
 local function is_pointwise() return g.taps == 1 and g.in_place end
 
--- Calls f(first, n) with all images, n after `first` at a time.
-local function in_turn(f, ...)
-   local images, n = g.images, windows.at_once()
+-- The windows of n images of x after `first`, as rows. place: where those of all images lie (nn/few/kept.lua), if not in a room that
+-- others use, too.
+local function unfold(x, first, n, place)
+   local size = g.size
+   local columns = place and place.columns + first * g.length * g.windows * size or room('columns', n * g.length * g.windows * size)
+   if place and place.is_filled then return columns end
+   windows.unfold(x + first * g.planes * g.pixels * size, n, columns)
+   return columns
+end
+
+-- Calls f(first, n) with all images, n after `first` at a time, of which each has so many numbers in a row.
+local function in_turn(f, numbers, ...)
+   local images, n = g.images, windows.at_once(numbers)
    for first = 0, images - 1, n do f(first, first + n <= images and n or images - first, ...) end
 end
 
-local function forward_some(first, n, routine, out, x, weight, bias, outputs)
-   local size, run, length = g.size, g.run, g.length
-   local columns = windows.unfold(x + first * g.planes * g.pixels * size, n)
+local function forward_some(first, n, routine, out, x, weight, bias, outputs, place)
+   local size, row, length = g.size, n * g.windows, g.length
+   local columns = unfold(x, first, n, place)
    local target = out + first * outputs * g.windows * size
-   local direct = n == 1 and g.gapless
-   local result = direct and target or room('spread', outputs * n * run * size)
-   if bias then windows.begin(result, outputs, n * run, bias, outputs) end
-   blas.multiply(routine, result, n * run, bias and 1 or 0, 1, weight, 'n', length, columns, 'n', n * run, outputs, length, n * run)
-   if not direct then windows.gather(result, target, outputs, n) end
+   local result = n == 1 and target or room('spread', outputs * row * size)
+   if bias then windows.begin(result, outputs, row, bias, outputs) end
+   blas.multiply(routine, result, row, bias and 1 or 0, 1, weight, 'n', length, columns, 'n', row, outputs, length, row)
+   if n > 1 then windows.part(result, target, outputs, n) end
 end
 
--- Pointers: the results of all images at `out`; bias: nil for none.
-local function forward(routine, out, x, weight, bias, outputs)
+-- Pointers: the results of all images at `out`; bias: nil for none. layer: for which the windows are kept, or nil
+local function forward(routine, out, x, weight, bias, outputs, layer)
    local size, length, pixels = g.size, g.length, g.windows
    if covers() then
       if bias then
@@ -104,7 +114,9 @@ local function forward(routine, out, x, weight, bias, outputs)
             x + i * length * pixels * size, 'n', pixels, outputs, length, pixels)
       end
    else
-      in_turn(forward_some, routine, out, x, weight, bias, outputs)
+      local place = layer and kept.begin(layer, x)
+      in_turn(forward_some, g.windows, routine, out, x, weight, bias, outputs, place)
+      if place then place.is_filled = true end
    end
 end
 
@@ -131,19 +143,19 @@ local function backward(routine, image, gradient, weight, start, outputs)
             gradient + i * outputs * pixels * size, 'n', pixels, length, outputs, pixels)
       end
    else
-      in_turn(backward_some, routine, image, gradient, weight, start, outputs)
+      in_turn(backward_some, g.run, routine, image, gradient, weight, start, outputs)
    end
 end
 
-local function accumulate_some(first, n, routine, grad_weight, x, gradient, scale, outputs)
-   local size, run, length = g.size, g.run, g.length
-   local spread = windows.spread(gradient + first * outputs * g.windows * size, outputs, n)
-   local columns = windows.unfold(x + first * g.planes * g.pixels * size, n)
-   blas.multiply(routine, grad_weight, length, 1, scale, spread, 'n', n * run, columns, 't', n * run, outputs, n * run, length)
+local function accumulate_some(first, n, routine, grad_weight, x, gradient, scale, outputs, place)
+   local row, length = n * g.windows, g.length
+   local mixed = windows.mixed(gradient + first * outputs * g.windows * g.size, outputs, n)
+   local columns = unfold(x, first, n, place)
+   blas.multiply(routine, grad_weight, length, 1, scale, mixed, 'n', row, columns, 't', row, outputs, row, length)
 end
 
--- Adds scale times the weight's gradient.
-local function accumulate(routine, grad_weight, x, gradient, scale, outputs)
+-- Adds scale times the weight's gradient. layer: whose windows may be kept, or nil
+local function accumulate(routine, grad_weight, x, gradient, scale, outputs, layer)
    local size, length, pixels = g.size, g.length, g.windows
    if covers() then
       blas.multiply(routine, grad_weight, length, 1, scale, gradient, 't', outputs, x, 'n', length, outputs, g.images, length)
@@ -153,7 +165,8 @@ local function accumulate(routine, grad_weight, x, gradient, scale, outputs)
             x + i * length * pixels * size, 't', pixels, outputs, pixels, length)
       end
    else
-      in_turn(accumulate_some, routine, grad_weight, x, gradient, scale, outputs)
+      local place = layer and kept.find(layer, x)
+      in_turn(accumulate_some, g.windows, routine, grad_weight, x, gradient, scale, outputs, place)
    end
 end
 
@@ -190,8 +203,8 @@ local function windows_of(time, height, width)
       windows_along(width, g.kw, g.dw, g.pw, g.lw)
 end
 
--- The phases of a plain convolution. weight: outputs x everything else
-local function plain_output(out, x, weight, bias)
+-- The phases of a plain convolution. weight: outputs x everything else; layer: of nn/few/kept.lua, or nil
+local function plain_output(out, x, weight, bias, layer)
    local T, axes = weight.T, axes_of(weight)
    if not fits(x, weight) or not plain(x, T) or out.T ~= T or not is_apart(out, x, weight, bias) then return false end
    local images, planes, time, height, width = sizes_of(x, axes)
@@ -199,7 +212,7 @@ local function plain_output(out, x, weight, bias)
    if not is_bias(bias, T, outputs) then return false end
    local routine = prepare(weight, outputs, images, planes, time, height, width, frames, rows, columns)
    if not routine or not begin(out, x, axes, outputs, frames, rows, columns) then return false end
-   forward(routine, bytes_at(out), bytes_at(x), bytes_at(weight), bias and bytes_at(bias), outputs)
+   forward(routine, bytes_at(out), bytes_at(x), bytes_at(weight), bias and bytes_at(bias), outputs, layer)
    return true
 end
 
@@ -216,7 +229,7 @@ local function plain_grad_input(grad, x, grad_output, weight)
    return true
 end
 
-local function plain_grad_weight(grad_weight, grad_bias, x, grad_output, scale)
+local function plain_grad_weight(grad_weight, grad_bias, x, grad_output, scale, layer)
    local T, axes = grad_weight.T, axes_of(grad_weight)
    if not fits(x, grad_weight) or not plain(x, T) or not plain(grad_output, T) then return false end
    if not is_apart(grad_weight, x, grad_output) or grad_bias and not is_apart(grad_bias, x, grad_output) then return false end
@@ -224,9 +237,9 @@ local function plain_grad_weight(grad_weight, grad_bias, x, grad_output, scale)
    local outputs, frames, rows, columns = grad_weight[1], windows_of(time, height, width)
    if not is_sized(grad_output, x.nd, axes, images, outputs, frames, rows, columns) or not is_bias(grad_bias, T, outputs) then return false end
    local routine = prepare(grad_weight, outputs, images, planes, time, height, width, frames, rows, columns)
-   if not routine or not harmless(routine, x) then return false end
+   if not routine then return false end
    local gradient = bytes_at(grad_output)
-   accumulate(routine, bytes_at(grad_weight), bytes_at(x), gradient, scale, outputs)
+   accumulate(routine, bytes_at(grad_weight), bytes_at(x), gradient, scale, outputs, layer)
    if grad_bias then accumulate_bias(T, routine, bytes_at(grad_bias), gradient, scale, images, outputs, g.windows) end
    return true
 end
@@ -272,7 +285,7 @@ local function transposed_grad_parameters(grad_weight, grad_bias, x, grad_output
    if grad_weight[1] ~= inputs or not is_sized(grad_output, x.nd, axes, images, planes, time, height, width) then return false end
    if not is_bias(grad_bias, T, planes) then return false end
    local routine = prepare(grad_weight, inputs, images, planes, time, height, width, frames, rows, columns)
-   if not routine or not harmless(routine, grad_output) then return false end
+   if not routine then return false end
    local gradient = bytes_at(grad_output)
    accumulate(routine, bytes_at(grad_weight), gradient, bytes_at(x), scale, inputs)
    if grad_bias then accumulate_bias(T, routine, bytes_at(grad_bias), gradient, scale, images, planes, g.pixels) end
@@ -291,7 +304,7 @@ end
 
 function in_lua.spatial_convolution(out, x, weight, bias, kw, kh, dw, dh, pw, ph)
    set_image(kw, kh, dw, dh, pw, ph, 1, 1)
-   return plain_output(out, in_one_piece(x), weight, bias)
+   return plain_output(out, in_one_piece(x), weight, bias, kept.take())
 end
 function in_lua.spatial_convolution_grad_input(grad, x, grad_output, weight, kw, kh, dw, dh, pw, ph)
    set_image(kw, kh, dw, dh, pw, ph, 1, 1)
@@ -299,7 +312,7 @@ function in_lua.spatial_convolution_grad_input(grad, x, grad_output, weight, kw,
 end
 function in_lua.spatial_convolution_grad_weight(grad_weight, grad_bias, x, grad_output, kw, kh, dw, dh, pw, ph, scale)
    set_image(kw, kh, dw, dh, pw, ph, 1, 1)
-   return plain_grad_weight(grad_weight, grad_bias, in_one_piece(x), in_one_piece(grad_output), scale)
+   return plain_grad_weight(grad_weight, grad_bias, in_one_piece(x), in_one_piece(grad_output), scale, kept.take())
 end
 
 -- Sets the numbers of a layer of images or volumes with such a weight: steps, borders and what else there may be, its dilation or

@@ -108,8 +108,10 @@ end
 
 local function is_parameter(t, T, planes) return plain(t, T) and t[1] == planes end
 
-local function diagonal(x, weight, bias, kw, kh, is_filled)
+-- read: what the other planes' zeros are multiplied with, so that it must be finite
+local function diagonal(read, x, weight, bias, kw, kh, is_filled)
    local T, planes = weight.T, weight[1]
+   if not blas.reads_plainly(read, true) then return nil end
    if few.LIMIT == 0 or planes > MOST_PLANES or not is_parameter(weight, T, planes) or not is_parameter(bias, T, planes) then return nil end
    if not (kw >= 1 and kw % 1 == 0 and kh >= 1 and kh % 1 == 0) or planes * planes * kh * kw > MOST then return nil end
    if x.nd ~= 3 and x.nd ~= 4 or x[2 * x.nd - 5] ~= planes or x.T ~= T or not T.real then return nil end
@@ -127,17 +129,17 @@ local function diagonal(x, weight, bias, kw, kh, is_filled)
 end
 
 function in_lua.spatial_subsampling(out, x, weight, bias, kw, kh, dw, dh)
-   local dense, biases = diagonal(x, weight, bias, kw, kh, true)
+   local dense, biases = diagonal(x, x, weight, bias, kw, kh, true)
    return dense and in_lua.convolution(out, x, dense, biases, 'plain', dw, dh, 0, 0) or false
 end
 
 function in_lua.spatial_subsampling_grad_input(grad, x, grad_output, weight, bias, kw, kh, dw, dh)
-   local dense, biases = diagonal(x, weight, bias, kw, kh, true)
+   local dense, biases = diagonal(grad_output, x, weight, bias, kw, kh, true)
    return dense and in_lua.convolution_grad_input(grad, x, grad_output, dense, biases, 'plain', dw, dh, 0, 0) or false
 end
 
 function in_lua.spatial_subsampling_grad_parameters(grad_weight, grad_bias, x, grad_output, weight, bias, scale, kw, kh, dw, dh)
-   local dense, biases, routine = diagonal(x, weight, bias, kw, kh)
+   local dense, biases, routine = diagonal(x, x, weight, bias, kw, kh)
    if not dense then return false end
    local T, planes, taps = weight.T, weight[1], kh * kw
    if not is_parameter(grad_weight, T, planes) or not is_parameter(grad_bias, T, planes) then return false end

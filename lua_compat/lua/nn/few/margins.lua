@@ -3,6 +3,8 @@ local memory = require 'torch.memory'
 local is_apart = require('torch.apart').is_apart
 local few = require 'torch.few'
 local kernels = require 'torch.kernels'
+local classes = require 'nn.few.classes'
+local logistic = require 'nn.few.logistic'
 
 local count, same_size, resize_as = memory.count, memory.same_size, memory.resize_as
 
@@ -26,13 +28,25 @@ local function are_plain(x, target, weights)
    return not weights and n > 0 and few.small(x, n) and target.T == x.T and same_size(x, target) and few.reads_plainly(x, target)
 end
 
-function kernels.in_lua.loss(x, target, weights, name, average, margin)
+function kernels.in_lua.loss(x, target, weights, name, average, margin, ...)
+   if classes[name] then return classes[name](x, target, weights, average, margin, ...) end
+   if name == 'multi_label_soft_margin' then
+      if weights then return false end
+      return logistic.multi_label_soft_margin(x, target, average)
+   end
    local sum = sums[name] and are_plain(x, target, weights) and sums[name](x, target, 0, margin)
    if not sum then return false end
    return true, average and sum / count(x) or sum
 end
 
-function kernels.in_lua.loss_gradient(gradient, x, target, weights, name, average, margin)
+local gradients_of_classes = { multi_margin = classes.multi_margin_gradient, multi_label_margin = classes.multi_label_margin_gradient }
+
+function kernels.in_lua.loss_gradient(gradient, x, target, weights, name, average, margin, ...)
+   local of_classes = gradients_of_classes[name]
+   if of_classes then return of_classes(gradient, x, target, weights, average, margin, ...) end
+   if name == 'multi_label_soft_margin' then
+      return not weights and logistic.multi_label_soft_margin_gradient(gradient, x, target, average)
+   end
    local slope = slopes[name]
    if not slope or gradient.T ~= x.T or not are_plain(x, target, weights) or not is_apart(gradient, x, target) then return false end
    resize_as(gradient, x)

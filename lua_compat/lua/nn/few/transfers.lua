@@ -5,6 +5,7 @@ local is_apart = require('torch.apart').is_apart
 local few = require 'torch.few'
 local kernels = require 'torch.kernels'
 local rectifiers = require 'nn.few.rectifiers'
+local logistic = require 'nn.few.logistic'
 
 local count, same_size, resize_as = memory.count, memory.same_size, memory.resize_as
 
@@ -47,6 +48,10 @@ end
 local soft_shrink = of('X > v and X - v or X < -v and X + v or X ~= X and X or 0', 'max(X - v, 0) + min(X + v, 0)')
 
 local squared, of_square = of 'X * X', of '2 * Y * X'
+-- Powers that are products
+local powers, of_powers = { [2] = squared, [3] = of 'X * X * X' }, { [2] = of_square, [3] = of 'v * Y * (X * X)' }
+
+local with_threshold = of 'X <= v and w or X'
 
 local forward = {
    abs = of 'abs(X)', square = squared, sqrt = of 'sqrt(X)', sigmoid = functions.sigmoid, tanh = functions.tanh, exp = functions.exp,
@@ -54,8 +59,8 @@ local forward = {
    hard_shrink = of('X >= -v and X <= v and 0 or X', ('X * %s + 0'):format(gate 'abs(X) - v')),
    soft_shrink = function(r, t, s, v, n) return v >= 0 and soft_shrink(r, t, s, v, n) end,
    elu = elu, leaky_relu = rectifiers.leaky, hard_tanh = clamp('v', 'w'), relu6 = clamp('0', '6'),
-   power = function(r, t, s, v, n) return v == 2 and squared(r, t, s, v, n) end,
-   threshold = function(r, t, s, v, n, w) return w == 0 and rectifiers.threshold(r, t, s, v, n) end,
+   power = function(r, t, s, v, n) return powers[v] and powers[v](r, t, s, v, n) end,
+   threshold = function(r, t, s, v, n, w) return (w == 0 and rectifiers.threshold or with_threshold)(r, t, s, v, n, w) end,
 }
 
 local backward = {
@@ -65,18 +70,24 @@ local backward = {
    log_sigmoid = after(functions.exp, 'Y / (1 + X)'), hard_shrink = outside, soft_shrink = outside,
    elu = of('X <= 0 and Y * (X + v) or Y', (('Y * (GATE + (1 - GATE) * (X + v))'):gsub('GATE', gate 'X'))),
    leaky_relu = rectifiers.leaky, hard_tanh = within('v', 'w'), relu6 = within('0', '6'), threshold = rectifiers.threshold,
-   power = function(r, t, s, v, n) return v == 2 and of_square(r, t, s, v, n) end,
+   power = function(r, t, s, v, n) return of_powers[v] and of_powers[v](r, t, s, v, n) end,
 }
 
+for name, f in pairs(logistic.forward) do forward[name] = f end
+for name, f in pairs(logistic.backward) do backward[name] = f end
+
+-- Whether a layer's parameter is one that the functions above can take
+local function is_plain(parameter) return parameter == nil or type(parameter) == 'number' end
+
 local function transfer(out, x, name, v, w)
-   local f, n = forward[name], count(x)
+   local f, n = is_plain(v) and is_plain(w) and forward[name], count(x)
    if not f or out.T ~= x.T or not x.T.real or n == 0 or n > MOST * few.LIMIT then return false end
    resize_as(out, x)
    return f(out, x, x, v, n, w)
 end
 
 local function transfer_gradient(gradient, x, grad_output, name, v, w)
-   local f, n = backward[name], count(x)
+   local f, n = is_plain(v) and is_plain(w) and backward[name], count(x)
    if not f or gradient.T ~= x.T or grad_output.T ~= x.T or not x.T.real or n == 0 or n > MOST * few.LIMIT or not same_size(x, grad_output) then
       return false
    end

@@ -3,13 +3,15 @@
 -- An image is planes x height x width; of a volume, its planes are time x height x width, and all is the same along time. With its border it is laid out in phases first: with steps of 2, the even and the odd
 -- rows, and of each the even and the odd columns, are small planes of their own. Then the pixels that one element of the
 -- kernel meets are neighbours, from window to window, in one of these planes, but for some at the end of each row: one block
--- of bytes to copy (to add, for gradients), where a loop over windows would take each row by itself. What lies between the
--- rows of windows is there in the products, too, and is left out of results; in gradients it is zero.
+-- of bytes to add, for gradients of images, where a loop over windows would take each row by itself. What lies between the
+-- rows of windows is there in these products, too, where it is zero; elsewhere rows of windows are copied one by one, so that
+-- products have nothing to do for it.
 local math = require('th.own').math
 local ffi = require 'ffi'
 local blas = require 'torch.blas'
 local compiled = require 'torch.compiled'
 local rooms = require 'nn.few.rooms'
+local lengths = require 'nn.few.lengths'
 
 local floor, max, copy, fill, cast, room = math.floor, math.max, ffi.copy, ffi.fill, ffi.cast, rooms.room
 
@@ -34,36 +36,44 @@ function windows.set_steps(dt, dh, dw) g.dt, g.dh, g.dw = dt, dh, dw end
 function windows.set_border(pt, ph, pw) g.pt, g.ph, g.pw = pt, ph, pw end
 function windows.set_dilation(lt, lh, lw) g.lt, g.lh, g.lw = lt, lh, lw end
 
+-- Fills `taps`; phase: elements of one. (LuaJIT compiles no loop that begins with many more variables.)
+local function find_taps(phase)
+   local c, i, j = 0, 0, 0
+   for k = 0, g.taps - 1 do
+      local z, y, x = c * g.lt, i * g.lh, j * g.lw
+      local which = ((z % g.dt) * g.phase_rows + y % g.dh) * g.phase_columns + x % g.dw
+      taps[k] = (which * phase + (floor(z / g.dt) * g.high + floor(y / g.dh)) * g.wide + floor(x / g.dw)) * g.size
+      j = j + 1
+      if j == g.kw then i, j = i + 1, 0 end
+      if i == g.kh then c, i = c + 1, 0 end
+   end
+end
+
+-- How many phases are in use along one axis.
+local function phases_of(span, step, dilation) return (dilation > 1 or span > step) and step or span end
+
+-- Sets what follows from the sizes.
+local function find_phases()
+   g.pixels, g.windows, g.taps = g.time * g.height * g.width, g.frames * g.rows * g.columns, g.kt * g.kh * g.kw
+   g.length = g.planes * g.taps
+   g.phase_frames, g.phase_rows, g.phase_columns = phases_of(g.kt, g.dt, g.lt), phases_of(g.kh, g.dh, g.lh), phases_of(g.kw, g.dw, g.lw)
+   g.deep = floor((g.time + 2 * g.pt - 1) / g.dt) + 1
+   g.high, g.wide = floor((g.height + 2 * g.ph - 1) / g.dh) + 1, floor((g.width + 2 * g.pw - 1) / g.dw) + 1
+   local phase = g.deep * g.high * g.wide
+   g.plane = g.phase_frames * g.phase_rows * g.phase_columns * phase
+   g.image = g.planes * g.plane
+   g.run = ((g.frames - 1) * g.high + g.rows - 1) * g.wide + g.columns
+   g.in_place = g.dt == 1 and g.dh == 1 and g.dw == 1 and g.pt == 0 and g.ph == 0 and g.pw == 0
+   g.gapless = g.wide == g.columns and (g.frames == 1 or g.high == g.rows)
+   return phase
+end
+
 -- Sets the rest; false where it is for Python. size: bytes of an element
 function windows.set(size, images, planes, time, height, width, frames, rows, columns)
-   local kt, kh, kw, dt, dh, dw, pt, ph, pw, lt, lh, lw = g.kt, g.kh, g.kw, g.dt, g.dh, g.dw, g.pt, g.ph, g.pw, g.lt, g.lh, g.lw
-   if kt * kh * kw > MOST_TAPS then return false end
+   if g.kt * g.kh * g.kw > MOST_TAPS then return false end
    g.size, g.images, g.planes, g.time, g.height, g.width = size, images, planes, time, height, width
-   g.frames, g.rows, g.columns, g.pixels, g.windows = frames, rows, columns, time * height * width, frames * rows * columns
-   g.taps = kt * kh * kw
-   g.length = planes * g.taps
-   local phase_frames, phase_rows = (lt > 1 or kt > dt) and dt or kt, (lh > 1 or kh > dh) and dh or kh
-   local phase_columns = (lw > 1 or kw > dw) and dw or kw
-   local deep = floor((time + 2 * pt - 1) / dt) + 1
-   local high, wide = floor((height + 2 * ph - 1) / dh) + 1, floor((width + 2 * pw - 1) / dw) + 1
-   local phase = deep * high * wide
-   g.phase_frames, g.phase_rows, g.phase_columns, g.deep, g.high, g.wide = phase_frames, phase_rows, phase_columns, deep, high, wide
-   g.plane = phase_frames * phase_rows * phase_columns * phase
-   g.image = planes * g.plane
-   g.run = ((frames - 1) * high + rows - 1) * wide + columns
-   g.in_place = dt == 1 and dh == 1 and dw == 1 and pt == 0 and ph == 0 and pw == 0
-   g.gapless = wide == columns and (frames == 1 or high == rows)
-   local k = 0
-   for c = 0, kt - 1 do
-      for i = 0, kh - 1 do
-         for j = 0, kw - 1 do
-            local z, y, x = c * lt, i * lh, j * lw
-            local which = ((z % dt) * phase_rows + y % dh) * phase_columns + x % dw
-            taps[k] = (which * phase + (floor(z / dt) * high + floor(y / dh)) * wide + floor(x / dw)) * size
-            k = k + 1
-         end
-      end
-   end
+   g.frames, g.rows, g.columns = frames, rows, columns
+   find_taps(find_phases())
    return true
 end
 
@@ -180,20 +190,52 @@ local function laid_out(p, n)
    return phases
 end
 
--- What the windows of n images at p see: g.length rows of n * g.run numbers, those of one image after those of another.
-function windows.unfold(p, n)
-   local bytes, count, plane = g.run * g.size, g.taps, g.plane * g.size
-   local columns = room('columns', n * g.length * bytes)
-   local phases, row, k, from = laid_out(p, n), n * bytes, 0, 0
-   for i = 0, n - 1 do
-      local to = i * bytes
-      for _ = 1, g.length do
-         copy(columns + to, phases + (from + taps[k]), bytes)
-         to, k = to + row, k + 1
-         if k == count then k, from = 0, from + plane end
+-- Where the rows of windows of each element of the kernel are in a laid-out plane, and where they go: bytes.
+local froms, tos, room_for_rows = nil, nil, 0
+local function find_rows(n)
+   local size, count, row_of_tap = g.size, g.taps, n * g.windows * g.size
+   local frames, rows, row, wide, deep = g.frames, g.rows, g.columns * size, g.wide * size, g.high * g.wide * size
+   if g.gapless then frames, rows, row = 1, 1, g.windows * size end
+   local units = count * frames * rows
+   if units > room_for_rows then
+      froms, tos, room_for_rows = ffi.new('int32_t[?]', units), ffi.new('int32_t[?]', units), units
+   end
+   local k, f, r, from, to = 0, 0, 0, taps[0], 0
+   for unit = 0, units - 1 do
+      froms[unit], tos[unit] = from + f * deep + r * wide, to + (f * rows + r) * row
+      r = r + 1
+      if r == rows then r, f = 0, f + 1 end
+      if f == frames then
+         k, f = k + 1, 0
+         if k < count then from, to = taps[k], to + row_of_tap end
       end
    end
-   return columns
+   return units, row
+end
+
+local copying_of = lengths.of([[
+   local copy = ...
+   return function(columns, phases, images, planes, units, froms, tos, plane, to_plane, to_image, bytes)
+      local k, c, from, to, first = 0, 0, 0, 0, 0
+      for _ = 1, images * planes * units do
+         copy(columns + (to + tos[k]), phases + (from + froms[k]), BYTES)
+         k = k + 1
+         if k == units then
+            k, c, from, to = 0, c + 1, from + plane, to + to_plane
+            if c == planes then
+               c, first = 0, first + to_image
+               to = first
+            end
+         end
+      end
+   end
+]], 'nn.few.windows')
+
+-- What the windows of n images at p see: g.length rows of n * g.windows numbers at `columns`, those of one image after those of another.
+function windows.unfold(p, n, columns)
+   local phases, units, row = laid_out(p, n), find_rows(n)
+   local of_image = g.windows * g.size
+   copying_of(row)(columns, phases, n, g.planes, units, froms, tos, g.plane * g.size, g.taps * n * of_image, of_image, row)
 end
 
 -- The sums of such rows in each pixel: the n images at p become them, plus in each plane its number of `start`, if given.
@@ -241,13 +283,14 @@ function windows.begin(p, count, n, start, several)
    end
 end
 
--- Rows of windows between results, where they lie one after the other, and `spread`, where they begin `wide` bytes apart, with
--- `gap_of_frame` more between frames; all of n planes, one loop as above.
-local spread_rows, gather_rows = both_ways([[
+-- Rows of windows, which lie one after the other in results, to `spread`, where they begin `wide` bytes apart, with `gap_of_frame` more
+-- between frames; all of n planes, one loop as above.
+local spread_rows = compiled.from_text([[
+   local copy = ...
    return function(spread, results, n, row, wide, frames, rows, gap_of_frame, behind)
       local r, f, to, from = 0, 0, 0, 0
       for _ = 1, n * frames * rows do
-         MOVE
+         copy(spread + to, results + from, row)
          to, from, r = to + wide, from + row, r + 1
          if r == rows then
             to, r, f = to + gap_of_frame, 0, f + 1
@@ -255,35 +298,54 @@ local spread_rows, gather_rows = both_ways([[
          end
       end
    end
-]], 'copy(spread + to, results + from, row)', 'copy(results + from, spread + to, row)')
-
--- Calls one of them for n images of `planes` planes.
-local function move_results(f, spread, p, planes, n)
-   local size = g.size
-   local row, wide, bytes = g.columns * size, g.wide * size, g.run * size
-   local frames, rows, gap_of_frame = g.frames, g.rows, (g.high - g.rows) * wide
-   if g.gapless then row, wide, frames, rows, gap_of_frame = bytes, bytes, 1, 1, 0 end
-   local behind = n * bytes - frames * (rows * wide + gap_of_frame) -- to the next plane
-   for i = 0, n - 1 do f(spread + i * bytes, p + i * planes * g.windows * size, planes, row, wide, frames, rows, gap_of_frame, behind) end
-end
+]], 'nn.few.windows')(copy)
 
 -- n images of results at p, each `planes` x frames x rows x columns, as g.run numbers for each plane, zero between the rows; those of
 -- one image after those of another.
 function windows.spread(p, planes, n)
    if n == 1 and g.gapless then return p end
-   local bytes = planes * n * g.run * g.size
-   local spread = room('spread', bytes)
-   if not g.gapless then fill(spread, bytes) end
-   move_results(spread_rows, spread, p, planes, n)
+   local size = g.size
+   local row, wide, bytes = g.columns * size, g.wide * size, g.run * size
+   local frames, rows, gap_of_frame = g.frames, g.rows, (g.high - g.rows) * wide
+   local spread = room('spread', planes * n * bytes)
+   if g.gapless then
+      row, wide, frames, rows, gap_of_frame = bytes, bytes, 1, 1, 0
+   else
+      fill(spread, planes * n * bytes)
+   end
+   local behind = n * bytes - frames * (rows * wide + gap_of_frame) -- to the next plane
+   for i = 0, n - 1 do spread_rows(spread + i * bytes, p + i * planes * g.windows * size, planes, row, wide, frames, rows, gap_of_frame, behind) end
    return spread
 end
 
+-- The g.windows results of each plane of n images, `planes` each, at `results`, to those of the same plane of the next image, at `mixed`,
+-- and back.
+local mix, part = both_ways([[
+   return function(mixed, results, planes, n, bytes)
+      local i, c, at = 0, 0, 0
+      for _ = 1, n * planes do
+         MOVE
+         at, c = at + bytes, c + 1
+         if c == planes then c, i = 0, i + 1 end
+      end
+   end
+]], 'copy(mixed + (c * n + i) * bytes, results + at, bytes)', 'copy(results + at, mixed + (c * n + i) * bytes, bytes)')
+
+-- n images of results at p, so that those of a plane are one row: where they lie.
+function windows.mixed(p, planes, n)
+   if n == 1 then return p end
+   local bytes = g.windows * g.size
+   local mixed = room('spread', planes * n * bytes)
+   mix(mixed, p, planes, n, bytes)
+   return mixed
+end
+
 -- The other way round: n images of results at p from such rows.
-function windows.gather(spread, p, planes, n) move_results(gather_rows, spread, p, planes, n) end
+function windows.part(mixed, p, planes, n) part(mixed, p, planes, n, g.windows * g.size) end
 
 local LEAST = 256 -- numbers of a row: products of fewer are slow
 
--- How many images to take at once.
-function windows.at_once() return max(1, floor(LEAST / g.run)) end
+-- How many images to take at once, of which each has so many numbers in a row.
+function windows.at_once(numbers) return max(1, floor(LEAST / numbers)) end
 
 return windows

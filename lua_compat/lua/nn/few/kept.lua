@@ -1,0 +1,62 @@
+-- The windows that a layer's last forward pass laid out, for the gradients of its weight, as Torch7 keeps them in `finput`. Here they
+-- are used only where the layer's input still has the same bits: a copy of it is kept, too.
+local ffi = require 'ffi'
+local new_rooms = require 'torch.room'
+local g = require('nn.few.windows').geometry
+
+ffi.cdef 'int th_memcmp(const void *a, const void *b, size_t n) __asm__("memcmp");'
+local C, copy = ffi.C, ffi.copy
+
+local kept = {}
+
+local MOST = 2 ^ 22 -- bytes of all windows of a layer
+
+local of_layer = setmetatable({}, { __mode = 'k' })
+
+local function has_geometry(found)
+   return found.size == g.size and found.images == g.images and found.planes == g.planes and found.height == g.height
+      and found.width == g.width and found.kh == g.kh and found.kw == g.kw and found.dh == g.dh and found.dw == g.dw
+      and found.ph == g.ph and found.pw == g.pw
+end
+
+local function bytes_of_input() return g.images * g.planes * g.pixels * g.size end
+
+-- Where the windows of a layer's input at x, whose geometry is set, are to be laid out: a record with the pointer `columns`; nil for
+-- those that are not kept. They are taken as they are for the layer's gradients, afterwards.
+function kept.begin(layer, x)
+   local bytes = g.images * g.length * g.windows * g.size
+   if bytes > MOST then return nil end
+   local found = of_layer[layer]
+   if not found then
+      found = { room = new_rooms() }
+      of_layer[layer] = found
+   end
+   found.size, found.images, found.planes, found.height, found.width = g.size, g.images, g.planes, g.height, g.width
+   found.kh, found.kw, found.dh, found.dw, found.ph, found.pw = g.kh, g.kw, g.dh, g.dw, g.ph, g.pw
+   found.columns, found.input = found.room('columns', bytes), found.room('input', bytes_of_input())
+   copy(found.input, x, bytes_of_input())
+   found.is_filled = false
+   return found
+end
+
+-- The windows of a layer's input at x, if they are kept: a record with `columns`, in which is_filled is true.
+function kept.find(layer, x)
+   local found = of_layer[layer]
+   if not found or not has_geometry(found) or C.th_memcmp(found.input, x, bytes_of_input()) ~= 0 then return nil end
+   return found
+end
+
+-- The layer that the next convolution is computed for.
+local current
+
+-- Says which that is: one that learns.
+function kept.announce(layer) current = layer.train ~= false and layer or nil end
+
+-- Gives it, once.
+function kept.take()
+   local layer = current
+   current = nil
+   return layer
+end
+
+return kept

@@ -1,0 +1,105 @@
+-- The elements of few as doubles in rooms of their own, and functions of them: losses and layers that read each element several times,
+-- or need exp and log on the way, compute with these. One loop for each purpose serves all types.
+local math = require('th.own').math
+local ffi = require 'ffi'
+local types = require 'torch.types'
+local vectors = require 'torch.vectors'
+local memory = require 'torch.memory'
+local few = require 'torch.few'
+local new_room = require 'torch.room'
+local rooms = require 'nn.few.rooms'
+
+local is_contiguous = memory.is_contiguous
+local count, cast, exp, log, abs, max, min = memory.count, ffi.cast, math.exp, math.log, math.abs, math.max, math.min
+local doubles = ffi.typeof 'double *'
+local room = new_room()
+
+local numbers = {}
+
+-- As many elements cost about as much in Python as here.
+numbers.MOST = 4 * few.LIMIT
+
+-- Room for n doubles, by name.
+function numbers.room(name, n) return cast(doubles, room(name, 8 * n)) end
+
+-- A room with the elements of t, of real numbers; nil where these are none or too many (more than MOST or as given), or not all finite.
+function numbers.of(name, t, most)
+   local n = count(t)
+   if not t.T.real or n == 0 or n > (most or numbers.MOST) or few.LIMIT == 0 then return nil end
+   t = rooms.in_one_piece(t)
+   local p, q, get, odd = numbers.room(name, n), t.S.p + t.off, t.T.get, 0
+   for k = 0, n - 1 do
+      local x = get(q, k)
+      p[k], odd = x, odd + x * 0
+   end
+   if odd == 0 then return p end
+end
+
+-- The same for what only reads: doubles are taken where they lie.
+function numbers.seen(name, t, most)
+   if t.T.host ~= types.Double or not is_contiguous(t) or few.LIMIT == 0 then return numbers.of(name, t, most) end
+   local n = count(t)
+   if n == 0 or n > (most or numbers.MOST) then return nil end
+   return few.reads_plainly(t, t) and t.S.p + t.off or numbers.of(name, t, most)
+end
+
+-- Where the doubles of r, in one piece, are written: its own memory, or a room of which numbers.write gives them to r.
+function numbers.place_for(r)
+   return r.T.host == types.Double and r.S.p + r.off or numbers.room('results', count(r))
+end
+
+local function apply(name, f)
+   return function(p, n)
+      local of_many = n > few.LIMIT_OF_FUNCTIONS and vectors.routine(types.Double, name, n)
+      if of_many then return of_many(p, p, n) end
+      for k = 0, n - 1 do p[k] = f(p[k]) end
+   end
+end
+
+-- p[0] to [n - 1] become their exponentials, or their logarithms.
+local exponentiate, take_logarithms = apply('exp', exp), apply('log', log)
+numbers.exponentiate, numbers.take_logarithms = exponentiate, take_logarithms
+
+-- p[k] = exp(-abs(z[k]))
+local function decays(p, z, n)
+   for k = 0, n - 1 do p[k] = -abs(z[k]) end
+   exponentiate(p, n)
+end
+
+-- z becomes log(1 + exp(z)); of what is above `limit` itself. (As exact as log1p.)
+function numbers.soften(z, n, limit)
+   local e, u = numbers.room('decays', n), numbers.room('logarithms', n)
+   decays(e, z, n)
+   for k = 0, n - 1 do u[k] = 1 + e[k] end
+   take_logarithms(u, n)
+   for k = 0, n - 1 do
+      local one_more = 1 + e[k]
+      local rest = u[k] - ((one_more - 1) - e[k]) / one_more
+      z[k] = z[k] > limit and z[k] or max(z[k], 0) + rest
+   end
+end
+
+-- z becomes 1 / (1 + exp(-z)).
+function numbers.squash(z, n)
+   local e = numbers.room('decays', n)
+   decays(e, z, n)
+   -- above zero 1 / (1 + e), which is at most 1, else e / (1 + e): without a branch, for signs are as good as random
+   for k = 0, n - 1 do z[k] = max(e[k], min(1, z[k] * 1e308 * 1e308)) / (1 + e[k]) end
+end
+
+-- The sum of n numbers.
+function numbers.sum(p, n)
+   local sum = 0
+   for k = 0, n - 1 do sum = sum + p[k] end
+   return sum
+end
+
+-- Gives r, of as many elements in one piece, the numbers at p times a factor.
+function numbers.write(r, p, factor)
+   local q = r.S.p + r.off
+   if q == p then return true end
+   for k = 0, count(r) - 1 do q[k] = p[k] * factor end
+   return true
+end
+
+return numbers

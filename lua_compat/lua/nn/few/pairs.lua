@@ -1,0 +1,197 @@
+-- Rows of few elements compared with each other, or divided by their length, as nn/few.lua says.
+local math = require('th.own').math
+local memory = require 'torch.memory'
+local is_apart = require('torch.apart').is_apart
+local kernels = require 'torch.kernels'
+local numbers = require 'nn.few.numbers'
+
+local count, is_contiguous, same_size, resize, resize_as = memory.count, memory.is_contiguous, memory.same_size, memory.resize, memory.resize_as
+local sqrt, max, abs, min = math.sqrt, math.max, math.abs, math.min
+local of = numbers.of
+local in_lua = kernels.in_lua
+
+local EPSILON = 1e-12 -- so that no squared length is zero
+
+local function rows_and_columns(x)
+   if x.nd == 2 then return x[1], x[3] end
+   return 1, x[1]
+end
+
+-- Two batches of rows, or two rows, as numbers; nil where that is for Python.
+local function both(a, b)
+   if a.T ~= b.T or a.nd < 1 or a.nd > 2 or not same_size(a, b) then return nil end
+   local p = of('first', a)
+   return p, p and of('second', b)
+end
+
+-- Products of n neighbouring elements, added up.
+local function dot(p, q, at, n)
+   local sum = 0
+   for k = at, at + n - 1 do sum = sum + p[k] * q[k] end
+   return sum
+end
+
+-- Functions of a pair's rows: value(p, q, at, columns)
+local value = {}
+value.dot_product = dot
+function value.cosine_distance(p, q, at, n)
+   return dot(p, q, at, n) / sqrt((dot(p, p, at, n) + EPSILON) * (dot(q, q, at, n) + EPSILON))
+end
+local function length(p, q, at, n)
+   local sum = 0
+   for k = at, at + n - 1 do
+      local z = p[k] - q[k]
+      sum = sum + z * z
+   end
+   return sqrt(sum)
+end
+local function distance(p, q, at, n)
+   local sum = 0
+   for k = at, at + n - 1 do sum = sum + abs(p[k] - q[k]) end
+   return sum
+end
+
+-- Their gradients, which p and q become, times g.
+local slope = {}
+function slope.dot_product(p, q, at, n, g)
+   for k = at, at + n - 1 do p[k], q[k] = g * q[k], g * p[k] end
+end
+function slope.cosine_distance(p, q, at, n, g)
+   local first, second = dot(p, p, at, n) + EPSILON, dot(q, q, at, n) + EPSILON
+   local inverse = 1 / sqrt(first * second)
+   local cosine = dot(p, q, at, n) * inverse
+   local across, along_first, along_second = g * inverse, g * cosine / first, g * cosine / second
+   for k = at, at + n - 1 do p[k], q[k] = across * q[k] - along_first * p[k], across * p[k] - along_second * q[k] end
+end
+local function slope_of_length(p, q, at, n, g)
+   local factor = g / (length(p, q, at, n) + 1e-6)
+   for k = at, at + n - 1 do
+      local z = (p[k] - q[k]) * factor
+      p[k], q[k] = z, -z
+   end
+end
+local function slope_of_distance(p, q, at, n, g)
+   for k = at, at + n - 1 do
+      local z = p[k] >= q[k] and g or -g
+      p[k], q[k] = z, -z
+   end
+end
+
+-- out = value of each row
+local function values(out, a, b, f)
+   if out.T ~= a.T or not is_apart(out, a, b) then return false end
+   local p, q = both(a, b)
+   if not q then return false end
+   local rows, columns = rows_and_columns(a)
+   if out.nd ~= 1 or out[1] ~= rows then resize(out, 1, { rows }) end
+   local r, step = out.S.p + out.off, out[2]
+   for i = 0, rows - 1 do r[i * step] = f(p, q, i * columns, columns) end
+   return true
+end
+
+-- Gives the gradients what was computed in place of the inputs.
+local function write_both(grad_a, grad_b, a, p, q)
+   resize_as(grad_a, a)
+   resize_as(grad_b, a)
+   return is_contiguous(grad_a) and is_contiguous(grad_b) and numbers.write(grad_a, p, 1) and numbers.write(grad_b, q, 1)
+end
+
+local function may_write(grad_a, grad_b, a, b, y)
+   return grad_a.T == a.T and grad_b.T == a.T and is_apart(grad_a, a, b, y) and is_apart(grad_b, a, b, y) and is_apart(grad_a, grad_b)
+end
+
+local function slopes(grad_a, grad_b, a, b, gradient, f)
+   local rows, columns = rows_and_columns(a)
+   if gradient.T ~= a.T or count(gradient) ~= rows or not may_write(grad_a, grad_b, a, b, gradient) then return false end
+   local p, q = both(a, b)
+   local g = q and of('gradient', gradient)
+   if not g then return false end
+   for i = 0, rows - 1 do f(p, q, i * columns, columns, g[i]) end
+   return write_both(grad_a, grad_b, a, p, q)
+end
+
+for _, name in ipairs{ 'dot_product', 'cosine_distance' } do
+   local f, f_slope = value[name], slope[name]
+   in_lua[name] = function(out, a, b) return values(out, a, b, f) end
+   in_lua[name .. '_gradients'] = function(grad_a, grad_b, a, b, gradient) return slopes(grad_a, grad_b, a, b, gradient, f_slope) end
+end
+
+function in_lua.pairwise_distance(out, a, b, p)
+   return (p == 2 or p == 1) and values(out, a, b, p == 2 and length or distance)
+end
+function in_lua.pairwise_distance_gradients(grad_a, grad_b, a, b, gradient, p)
+   return (p == 2 or p == 1) and slopes(grad_a, grad_b, a, b, gradient, p == 2 and slope_of_length or slope_of_distance)
+end
+
+-- 1 - the cosine where y is 1, else what it exceeds margin by
+function in_lua.cosine_embedding(a, b, y, margin, average)
+   local rows, columns = rows_and_columns(a)
+   local p, q = both(a, b)
+   local sign = q and count(y) == rows and of('gradient', y)
+   if not sign then return false end
+   local sum = 0
+   for i = 0, rows - 1 do
+      local cosine = value.cosine_distance(p, q, i * columns, columns)
+      sum = sum + (sign[i] == 1 and 1 - cosine or max(0, cosine - margin))
+   end
+   return true, average and sum / rows or sum
+end
+function in_lua.cosine_embedding_gradients(grad_a, grad_b, a, b, y, margin, average)
+   if not may_write(grad_a, grad_b, a, b, y) then return false end
+   local rows, columns = rows_and_columns(a)
+   local p, q = both(a, b)
+   local sign = q and count(y) == rows and of('gradient', y)
+   if not sign then return false end
+   local each = average and 1 / rows or 1
+   for i = 0, rows - 1 do
+      local at, g = i * columns, -each
+      if sign[i] ~= 1 then g = value.cosine_distance(p, q, at, columns) - margin >= 0 and each or 0 end
+      slope.cosine_distance(p, q, at, columns, g)
+   end
+   return write_both(grad_a, grad_b, a, p, q)
+end
+
+-- Rows divided by (the sum of their elements' powers, which are 1 or 2, + eps) ^ (1 / power)
+local function sum_of_powers(p, at, n, power)
+   if power == 2 then return dot(p, p, at, n) end
+   local sum = 0
+   for k = at, at + n - 1 do sum = sum + abs(p[k]) end
+   return sum
+end
+
+function in_lua.normalize(out, x, power, eps)
+   if power ~= 1 and power ~= 2 or out.T ~= x.T or x.nd < 1 or x.nd > 2 or not is_apart(out, x) then return false end
+   local p = of('first', x)
+   if not p then return false end
+   local rows, columns = rows_and_columns(x)
+   for i = 0, rows - 1 do
+      local sum = sum_of_powers(p, i * columns, columns, power) + eps
+      local divisor = power == 2 and sqrt(sum) or sum
+      for k = i * columns, (i + 1) * columns - 1 do p[k] = p[k] / divisor end
+   end
+   resize_as(out, x)
+   return is_contiguous(out) and numbers.write(out, p, 1)
+end
+
+-- The sign of a number other than zero, whose sign is 0: without a branch
+local function sign_of(x) return max(-1, min(1, x * 1e308 * 1e308)) end
+
+function in_lua.normalize_gradient(gradient, x, grad_output, power, eps)
+   if power ~= 1 and power ~= 2 or gradient.T ~= x.T or not is_apart(gradient, x, grad_output) then return false end
+   local p, g = both(x, grad_output)
+   if not g then return false end
+   local rows, columns = rows_and_columns(x)
+   for i = 0, rows - 1 do
+      local at = i * columns
+      local sum = sum_of_powers(p, at, columns, power) + eps
+      local divisor = power == 2 and sqrt(sum) or sum
+      local along = dot(p, g, at, columns) / (sum * divisor)
+      if power == 2 then
+         for k = at, at + columns - 1 do p[k] = g[k] / divisor - along * p[k] end
+      else
+         for k = at, at + columns - 1 do p[k] = g[k] / divisor - along * sign_of(p[k]) end
+      end
+   end
+   resize_as(gradient, x)
+   return is_contiguous(gradient) and numbers.write(gradient, p, 1)
+end
