@@ -18,7 +18,7 @@ _SYSTEM_CALL = {"x86_64": 298, "aarch64": 241, "riscv64": 241, "ppc64le": 319, "
 # perf_event_open(2): struct perf_event_attr in its first version, the events' type and number.
 _ATTRIBUTES = struct.Struct("=IIQQQQQIIQ")
 INSTRUCTIONS = (0, 1)
-THREAD_NANOSECONDS = (1, 1)  # counted by the kernel itself, and so everywhere
+PAGE_FAULTS = (1, 2)  # counted by the kernel itself, and so everywhere
 _INHERITED, _WITHOUT_KERNEL, _WITHOUT_HYPERVISOR = 1 << 1, 1 << 5, 1 << 6
 _WITH_TIMES = 3  # a reading is the count, the time it was wanted and the time it was counted
 _READING = struct.Struct("=QQQ")
