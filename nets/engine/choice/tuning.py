@@ -27,7 +27,7 @@ from nets.engine.choice.effort import THOROUGH, Effort
 from nets.engine.choice.experience import Experience, Features
 from nets.engine.user_cache import make_folder, read_own, replace_whole, user_cache
 
-VERSION = 10
+VERSION = 11
 _SLOWER_IS_OUT = 1.3  # after its first timed run, a candidate this much slower than the best one is dropped,
 _SHORT = 1.0  # unless that run took less ms: then it may have been anything else
 _PREFERENCE = 0.1

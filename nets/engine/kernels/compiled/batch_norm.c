@@ -6,6 +6,8 @@
    thread took it. What is found from them, channel by channel, is found by one thread. Asks for
    a definition of BLOCK, the rows that are summed in REAL. */
 
+#include <math.h>
+
 enum {
     GROUP = 4,      /* vectors that are summed together */
 };
@@ -27,8 +29,11 @@ typedef struct {
     REAL *gain, *slope, *offset;
     long by_batch;
     double *sums;                   /* (unit, 2, channel) */
-    /* One number per channel; of_weight and of_bias are the parameters' gradients. */
-    double *exact_mean, *variance, *inverse_deviation, *of_weight, *of_bias;
+    /* One number per channel, as all below. */
+    double *exact_mean, *variance, *inverse_deviation;
+    double eps;                     /* the deviation is the root of variance + eps */
+    REAL *unbiased;                 /* the variance, divided by rows - 1 */
+    REAL *of_weight, *of_bias;      /* the parameters' gradients */
     const element *weight, *shift;  /* the normalisation's own weight and bias, or NULL */
     long at_once;                   /* rows of a unit: a multiple of BLOCK */
     long next;                      /* row that nobody has taken */
@@ -153,7 +158,7 @@ INLINE vector parameter(const element *from, long c, long lanes, REAL otherwise)
     return from ? load_elements(from + c, lanes) : (vector){0} + otherwise;
 }
 
-/* From the sums: mean and variance. */
+/* From the sums: mean and variances. */
 void find_statistics(norm_job *job) {
     add_units(job);
     for (long start = 0; start < job->channels; start += LANES) {
@@ -163,8 +168,9 @@ void find_statistics(norm_job *job) {
             const long c = start + i;
             const double from_first = job->sums[c] / job->rows;
             const double variance = job->sums[job->channels + c] / job->rows - from_first * from_first;
-            job->exact_mean[c] = first[i] + from_first;
+            job->mean[c] = job->exact_mean[c] = first[i] + from_first;
             job->variance[c] = variance < 0 ? 0 : variance;
+            job->unbiased[c] = job->variance[c] * job->rows / (job->rows - 1);
         }
     }
 }
@@ -179,7 +185,8 @@ void prepare_result(norm_job *job) {
         const vector weight = parameter(job->weight, start, lanes, 1), shift = parameter(job->shift, start, lanes, 0);
         for (long i = 0; i < lanes; i++) {
             const long c = start + i;
-            const double scale = job->inverse_deviation[c] * weight[i];
+            const double inverse = 1 / sqrt(job->variance[c] + job->eps), scale = inverse * weight[i];
+            job->inverse_deviation[c] = inverse;
             job->mean[c] = job->exact_mean[c];
             job->scale[c] = scale;
             job->bias[c] = shift[i] - scale * rounded_off(job, c);

@@ -3,7 +3,6 @@ result in another."""
 
 import contextlib
 import ctypes
-import math
 from pathlib import Path
 
 import torch
@@ -47,6 +46,8 @@ class _Job(ctypes.Structure):
         ("exact_mean", _Pointer),
         ("variance", _Pointer),
         ("inverse_deviation", _Pointer),
+        ("eps", ctypes.c_double),
+        ("unbiased", _Pointer),
         ("of_weight", _Pointer),
         ("of_bias", _Pointer),
         ("weight", _Pointer),
@@ -66,30 +67,39 @@ class CompiledBatchNorm:
 
     def __init__(self, channels: int, relu: bool, eps: float, dtype: torch.dtype) -> None:
         self._library = compiled(dtype)
-        self._relu, self._eps = relu, eps
-        self._by_batch = False
+        self._relu = relu
         self._adds = False
-        self._mean = self._inverse_deviation = torch.zeros(channels, dtype=torch.float64)
-        # mean, scale and bias of the result; gain, slope and offset of the gradient.
+        self._statistics = torch.zeros(3, channels, dtype=torch.float64)
+        self._mean, self._variance, inverse_deviation = self._statistics.unbind()
+        # mean, scale and bias of the result; gain, slope and offset of the gradient; and what is asked for.
         real = library.ARITHMETIC[dtype]
-        rows = torch.zeros(6, channels + _CACHE_LINE // real.itemsize, dtype=real)
-        self._coefficients = rows[:, :channels]
+        rows = torch.zeros(9, channels + _CACHE_LINE // real.itemsize, dtype=real)
+        coefficients = [row[:channels] for row in rows]
+        self._rounded_mean, self._unbiased, *self._of_parameters = (coefficients[i] for i in (0, 6, 7, 8))
         self._room = torch.empty(0, dtype=torch.float64)  # for sums
+        names = ("mean", "scale", "bias", "gain", "slope", "offset", "unbiased", "of_weight", "of_bias")
+        places = {name: row.data_ptr() for name, row in zip(names, coefficients, strict=True)}
+        # What changes from call to call is filled in by each: to make a job takes as long as a small layer.
+        self._job = _Job(
+            channels=channels,
+            exact_mean=self._mean.data_ptr(),
+            variance=self._variance.data_ptr(),
+            inverse_deviation=inverse_deviation.data_ptr(),
+            eps=eps,
+            **places,
+        )
 
     def statistics(
         self, x: Tensor, running_mean: Tensor | None, running_variance: Tensor | None, momentum: float
     ) -> tuple[Tensor, Tensor]:
-        """Returns mean and variance in float64."""
-        job = self._job(_rows(x))
-        mean, variance = torch.empty(2, job.channels, dtype=torch.float64).unbind()
-        self._sum(self._library.sum_moments, job)
-        job.exact_mean, job.variance = mean.data_ptr(), variance.data_ptr()
+        """Returns mean and variance in float64, in memory that is used again."""
+        job = self._over(x)
+        self._sum(self._library.sum_moments)
         self._library.find_statistics(ctypes.byref(job))
-        if running_mean is not None and running_variance is not None:
-            unbiased = job.rows / (job.rows - 1) if job.rows > 1 else math.nan
-            running_mean.mul_(1 - momentum).add_(mean, alpha=momentum)
-            running_variance.mul_(1 - momentum).add_(variance, alpha=momentum * unbiased)
-        return mean, variance
+        for running, found in ((running_mean, self._rounded_mean), (running_variance, self._unbiased)):
+            if running is not None:
+                running.lerp_(found.to(running.dtype), momentum)
+        return self._mean, self._variance
 
     def forward(
         self,
@@ -102,68 +112,52 @@ class CompiledBatchNorm:
         out: Tensor,
         addend: Tensor | None = None,
     ) -> None:
-        self._by_batch, self._adds = by_batch, addend is not None
-        self._mean, self._inverse_deviation = mean.double(), (variance.double() + self._eps).rsqrt_()
+        if mean is not self._mean or variance is not self._variance:
+            self._mean.copy_(mean)
+            self._variance.copy_(variance)
+        job = self._over(x)
+        job.relu, job.by_batch, self._adds = self._relu, by_batch, addend is not None
         weight, bias = _contiguous(weight), _contiguous(bias)
-        job = self._job(_rows(x), weight)
-        job.shift = None if bias is None else bias.data_ptr()
+        job.weight, job.shift = _address(weight), _address(bias)
         self._library.prepare_result(ctypes.byref(job))
-        if addend is not None:
-            added = _rows(addend)
-            job.addend, job.addend_row = added.data_ptr(), added.stride(0)
-        self._make(self._library.normalise, job, _rows(out))
+        added = None if addend is None else _rows(addend)
+        job.addend, job.addend_row = _address(added), 0 if added is None else added.stride(0)
+        self._make(self._library.normalise, out)
 
     def input_gradient(
         self, x: Tensor, grad_out: Tensor, weight: Tensor | None, grad_in: Tensor
     ) -> tuple[Tensor, Tensor]:
-        rows, gradients, weight = _rows(x), _rows(grad_out), _contiguous(weight)
-        job = self._job(rows, weight)
-        job.relu = self._relu and not self._adds
+        """Returns the gradients in memory that is used again."""
+        job, gradients, weight = self._over(x), _rows(grad_out), _contiguous(weight)
+        job.relu, job.weight = self._relu and not self._adds, _address(weight)
         job.grad_out, job.grad_out_row = gradients.data_ptr(), gradients.stride(0)
-        self._sum(self._library.sum_gradients, job)
-        of_weight, of_bias = torch.empty(2, job.channels, dtype=torch.float64).unbind()
-        job.of_weight, job.of_bias = of_weight.data_ptr(), of_bias.data_ptr()
+        self._sum(self._library.sum_gradients)
         self._library.prepare_gradient(ctypes.byref(job))
-        self._make(self._library.input_gradient, job, _rows(grad_in))
+        self._make(self._library.input_gradient, grad_in)
+        of_weight, of_bias = self._of_parameters
         return of_weight, of_bias
 
-    def _sum(self, function: object, job: _Job) -> None:
+    def _over(self, x: Tensor) -> _Job:
+        """Returns the job, for the rows of ``x``."""
+        job, rows = self._job, _rows(x)
+        count = rows.shape[0]
+        blocks = -(-count // (_BLOCK * _UNITS * torch.get_num_threads()))
+        job.x, job.x_row, job.rows = rows.data_ptr(), rows.stride(0), count
+        job.at_once = _BLOCK * max(_LEAST_BLOCKS, blocks)
+        return job
+
+    def _sum(self, function: object) -> None:
+        job = self._job
         units = -(-job.rows // job.at_once)
         if self._room.shape[0] < units:
             self._room = torch.empty(units, 2, job.channels, dtype=torch.float64)
-        job.sums = self._room.data_ptr()
+        job.sums, job.next = self._room.data_ptr(), 0
         library.run_on_all_threads(function, job)
 
-    def _make(self, function: object, job: _Job, result: Tensor) -> None:
-        job.result, job.result_row = result.data_ptr(), result.stride(0)
-        job.next = 0
+    def _make(self, function: object, result: Tensor) -> None:
+        job, rows = self._job, _rows(result)
+        job.result, job.result_row, job.next = rows.data_ptr(), rows.stride(0), 0
         library.run_on_all_threads(function, job)
-
-    def _job(self, rows: Tensor, weight: Tensor | None = None) -> _Job:
-        count, channels = rows.shape
-        start, step = (
-            self._coefficients.data_ptr(),
-            self._coefficients.stride(0) * self._coefficients.element_size(),
-        )
-        blocks = -(-count // (_BLOCK * _UNITS * torch.get_num_threads()))
-        return _Job(
-            x=rows.data_ptr(),
-            x_row=rows.stride(0),
-            rows=count,
-            channels=channels,
-            mean=start,
-            scale=start + step,
-            bias=start + 2 * step,
-            relu=self._relu,
-            gain=start + 3 * step,
-            slope=start + 4 * step,
-            offset=start + 5 * step,
-            by_batch=self._by_batch,
-            exact_mean=self._mean.data_ptr(),
-            inverse_deviation=self._inverse_deviation.data_ptr(),
-            weight=None if weight is None else weight.data_ptr(),
-            at_once=_BLOCK * max(_LEAST_BLOCKS, blocks),
-        )
 
 
 def batch_norm(channels: int, dimensions: int, relu: bool, eps: float, dtype: torch.dtype) -> BatchNormKernel:
@@ -183,6 +177,10 @@ def _rows(tensor: Tensor) -> Tensor:
 
 def _contiguous(parameter: Tensor | None) -> Tensor | None:
     return None if parameter is None else parameter.contiguous()
+
+
+def _address(tensor: Tensor | None) -> int | None:
+    return None if tensor is None else tensor.data_ptr()
 
 
 def compiled(dtype: torch.dtype) -> ctypes.CDLL:

@@ -346,9 +346,32 @@ INLINE void pack_lines(const REAL *from, long row, long inner, long count, int w
         }
 }
 
+/* Rows of neighbours that will be packed next, fetched into the second cache while others are multiplied: as many
+   numbers for each step of the inner index, so that memory is always busy and the processor never waits for it. */
+typedef struct {
+    const REAL *at, *end;           /* in a row, and behind it */
+    const REAL *last;               /* the last row's end */
+    long row, width, step;
+} fetching;
+
+INLINE fetching fetch_rows(const REAL *from, long row, long rows, long width, long step) {
+    if (rows == 0) return (fetching){from, from, from, 0, 0, 0};
+    return (fetching){from, from + width, from + (rows - 1) * row + width, row, width, step};
+}
+
+INLINE void fetch_some(fetching *next) {
+    __builtin_prefetch(next->at, 0, 2);
+    next->at += next->step;
+    if (next->at >= next->end) {
+        next->end += next->row;
+        next->at = next->end - next->width;
+    }
+}
+
 /* A tile of out of so many vectors, whole or not, from a line of a and one of b. */
 INLINE void multiply_lines(const REAL *a, const REAL *b, long inner, REAL *out, long out_row, long rows, int vectors,
-                           long columns, int add) {
+                           long columns, int add, fetching *next) {
+    fetching here = *next;
     vector sums[TALL_TILE * WIDE];
     UNROLL(12)
     for (int i = 0; i < TALL_TILE; i++)
@@ -360,6 +383,7 @@ INLINE void multiply_lines(const REAL *a, const REAL *b, long inner, REAL *out, 
     UNROLL_BY(4)
     for (long k = 0; k < inner; k++, a += LINE_OF_A, b += WIDE_TILE) {
         vector right[WIDE];
+        fetch_some(&here);
         UNROLL(2)
         for (int j = 0; j < vectors; j++) right[j] = *(const vector *)(b + j * LANES);
         UNROLL(12)
@@ -367,6 +391,7 @@ INLINE void multiply_lines(const REAL *a, const REAL *b, long inner, REAL *out, 
             UNROLL(2)
             for (int j = 0; j < vectors; j++) sums[i * WIDE + j] += a[i] * right[j];
     }
+    *next = here;
     UNROLL(12)
     for (int i = 0; i < TALL_TILE; i++)
         UNROLL(2)
@@ -377,17 +402,32 @@ INLINE void multiply_lines(const REAL *a, const REAL *b, long inner, REAL *out, 
 }
 
 INLINE void multiply_packed(const products_job *job, const REAL *a, const REAL *b, long inner, REAL *out, long rows,
-                            long columns, int add) {
+                            long columns, int add, fetching *next, fetching *then) {
     for (long j = 0; j < columns; j += WIDE_TILE)
         for (long i = 0; i < rows; i += TALL_TILE) {
             const REAL *lines = a + i / LINE_OF_A * LINE_OF_A * INNER + i % LINE_OF_A, *line = b + j * INNER;
             REAL *to = out + i * job->out_row + j;
             const long high = rows - i, wide = least(WIDE_TILE, columns - j);
+            if (next->at >= next->last) next = then;
             if (high >= TALL_TILE && wide == WIDE_TILE)
-                multiply_lines(lines, line, inner, to, job->out_row, TALL_TILE, WIDE, WIDE_TILE, add);
-            else if (wide > LANES) multiply_lines(lines, line, inner, to, job->out_row, high, WIDE, wide, add);
-            else multiply_lines(lines, line, inner, to, job->out_row, high, 1, wide, add);
+                multiply_lines(lines, line, inner, to, job->out_row, TALL_TILE, WIDE, WIDE_TILE, add, next);
+            else if (wide > LANES) multiply_lines(lines, line, inner, to, job->out_row, high, WIDE, wide, add, next);
+            else multiply_lines(lines, line, inner, to, job->out_row, high, 1, wide, add, next);
         }
+}
+
+/* What multiply_columns packs behind the rows of out from first on: the next of a, which may be those of the next part
+   of the inner index, and of that part of b a share. */
+INLINE void fetch_behind(const products_job *job, const REAL *a, const REAL *b, long k, long first, long together,
+                         long rows, long columns, fetching *of_a, fetching *of_b) {
+    const long inner = least(INNER, job->inner - k), next = k + inner, next_inner = least(INNER, job->inner - next);
+    const long some = least(together, rows - first), behind = first + some, more = behind < rows;
+    const long wide = least(together, more ? rows - behind : rows), high = more ? inner : next_inner;
+    const long from = next_inner * first / rows, share = next_inner * behind / rows - from;
+    const long tiles = (some + TALL_TILE - 1) / TALL_TILE * ((columns + WIDE_TILE - 1) / WIDE_TILE);
+    const long step = least(LINE, (high * wide + share * columns) / (tiles * inner) + 1);
+    *of_a = fetch_rows(a + (more ? k : next) * job->a_inner + (more ? behind : 0), job->a_inner, high, wide, step);
+    *of_b = fetch_rows(b + (next + from) * job->b_inner, job->b_inner, share, columns, step);
 }
 
 /* out = a b or out += a b, where the rows of out are neighbours in a and its columns in b. */
@@ -413,8 +453,11 @@ void multiply_columns(products_job *job) {
             pack_lines(b + k * job->b_inner, job->b_inner, inner, columns, WIDE_TILE, packed_b);
             for (long first = 0; first < rows; first += together) {
                 const long some = least(together, rows - first);
+                fetching of_a, of_b;
                 pack_lines(a + k * job->a_inner + first, job->a_inner, inner, some, LINE_OF_A, packed_a);
-                multiply_packed(job, packed_a, packed_b, inner, out + first * job->out_row, some, columns, add);
+                fetch_behind(job, a, b, k, first, together, rows, columns, &of_a, &of_b);
+                multiply_packed(job, packed_a, packed_b, inner, out + first * job->out_row, some, columns, add,
+                                &of_a, &of_b);
             }
         }
     }
