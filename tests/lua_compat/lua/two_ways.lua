@@ -770,6 +770,41 @@ local function lookup(T)
    end
 end
 
+-- Keys and values as one batch, with few and many outputs; wrong keys and sizes, weights in part, numbers that are not finite.
+local function listed_keys(T)
+   local rows, outputs, examples = random(2, 9), random(1, 12), random(1, 3)
+   local sizes = whole_numbers(examples):random(0, 5)
+   sizes[1] = random(1, 5)
+   local n = sizes:sum()
+   local keys, values = whole_numbers(n):random(rows), torch.randn(n):type(T)
+   local gradient, scale, decay = torch.randn(examples, outputs):type(T), torch.uniform(-2, 2), random(0, 3) == 0 and 0.1 or 0
+   local spoilt = random(1, 6)
+   if spoilt == 1 then keys[random(1, n)] = ({ 0, rows + 1, -2 ^ 40 })[random(1, 3)] end
+   if spoilt == 2 then sizes[1] = sizes[1] + random(1, 2) end
+   if spoilt == 3 then values[random(1, n)] = ({ 0, 0 / 0 })[random(1, 2)] end
+   local seeded = random(1, 1000)
+   both_ways(T .. ' IndexLinear', function()
+      torch.manualSeed(seeded)
+      local module = nn.IndexLinear(rows, outputs):type(T)
+      module.weightDecay = decay
+      module.weight:normal()
+      module.bias:normal()
+      local results = { pcall(module.forward, module, { keys, values, sizes }) }
+      if not results[1] then return unpack(results) end
+      local output = module.output:clone()
+      module:zeroGradParameters()
+      module:accUpdateGradParameters(nil, gradient, scale)
+      local weight, bias = module.weight:clone(), module.bias:clone()
+      for _ = 1, 2 do
+         module:forward{ keys, values, sizes }
+         module:backward({ keys, values, sizes }, gradient, scale)
+      end
+      local of_weight, of_bias = module.running.gradWeight[1]:clone(), module.gradBias:clone()
+      module:updateParameters(0.3)
+      return output, weight, bias, of_weight, of_bias, module.weight, module.bias
+   end)
+end
+
 -- More than few elements, and tensors repeated
 local function of_many(T)
    local n = random(2000, 9000)
@@ -977,4 +1012,5 @@ for _ = 1, rounds do
       transfers(TYPES[k])
    end
 end
+for round = 1, 20 * rounds do listed_keys(TYPES[1 + round % 2]) end
 print(compared)
