@@ -245,6 +245,46 @@ def test_what_does_not_fit_is_an_error_in_torch7s_words(code: str, expected: str
     )
 
 
+@pytest.mark.parametrize(
+    ("layer", "input_sizes"),
+    [
+        ("SpatialDepthWiseConvolution(4, 2, 3, 3)", "4, 5, 5"),
+        ("SpatialConvolutionLocal(4, 2, 5, 5, 3, 3)", "4, 5, 5"),
+        ("TemporalRowConvolution(4, 2)", "5, 4"),
+        ("TemporalSubSampling(4, 2)", "5, 4"),
+    ],
+)
+@pytest.mark.parametrize("name", ["gradWeight", "gradBias"])
+def test_gradients_of_other_sizes_than_the_parameters_are_refused(
+    layer: str, input_sizes: str, name: str, tmp_path: Path
+) -> None:
+    """A script may put any tensor in their place; nothing is written behind it."""
+    run_lua(
+        tmp_path,
+        f"""
+        require 'nn'
+        local module, x = nn.{layer}, torch.ones({input_sizes})
+        local y = module:forward(x)
+        local behind = torch.zeros(module.{name}:nElement())
+        module.{name} = behind:narrow(1, 1, 2)
+        assert(not pcall(module.accGradParameters, module, x, y:clone():fill(1)))
+        assert(behind:sum() == 0)
+        """,
+    )
+
+
+def test_windows_of_a_fraction_are_refused(tmp_path: Path) -> None:
+    run_lua(
+        tmp_path,
+        """
+        require 'nn'
+        local module = nn.SpatialConvolutionLocal(2, 1, 4, 4, 2, 1)
+        module.kW, module.weight, module.bias = 2.5, torch.zeros(40), torch.zeros(8)
+        assert(not pcall(module.forward, module, torch.ones(2, 4, 4)))
+        """,
+    )
+
+
 def test_rows_that_do_not_count_change_nothing(tmp_path: Path) -> None:
     """Not even by rounding: ClassNLLCriterion with a class to ignore, in single precision."""
     run_lua(

@@ -16,7 +16,8 @@ local MOST = 2 ^ 17 -- multiplications
 -- Sizes, and the room of distances; nil where that is for Python.
 local function prepare(x, weight, bias, kw, kh, dw, dh, pw, ph)
    local nd = x.nd
-   if nd ~= 3 and nd ~= 4 or weight.T ~= x.T or not x.T.real or not is_contiguous(weight) or kw < 1 or kh < 1 or pw < 0 or ph < 0 then return nil end
+   if nd ~= 3 and nd ~= 4 or weight.T ~= x.T or not x.T.real or not is_contiguous(weight) then return nil end
+   if not numbers.are_whole(kw, kh, dw, dh, pw, ph) or kw < 1 or kh < 1 or dw < 1 or dh < 1 or pw < 0 or ph < 0 then return nil end
    if bias and (bias.T ~= x.T or not is_contiguous(bias)) then return nil end
    local t = { samples = nd == 4 and x[1] or 1, inputs = x[2 * nd - 5], height = x[2 * nd - 3], width = x[2 * nd - 1], kw = kw, kh = kh, dw = dw,
       dh = dh, pw = pw, ph = ph }

@@ -19,6 +19,14 @@ local numbers = {}
 -- As many elements cost about as much in Python as here.
 numbers.MOST = 4 * few.LIMIT
 
+-- Whether a layer's numbers, of windows and steps, are whole and finite.
+function numbers.are_whole(...)
+   for k = 1, select('#', ...) do
+      if select(k, ...) % 1 ~= 0 then return false end
+   end
+   return true
+end
+
 -- Room for n doubles, by name.
 function numbers.room(name, n) return cast(doubles, room(name, 8 * n)) end
 

@@ -11,7 +11,8 @@ local is_apart = require('torch.apart').is_apart
 local kernels = require 'torch.kernels'
 local numbers = require 'nn.few.numbers'
 
-local count, is_contiguous, resize, resize_as = memory.count, memory.is_contiguous, memory.resize, memory.resize_as
+local count, is_contiguous, same_size = memory.count, memory.is_contiguous, memory.same_size
+local resize, resize_as = memory.resize, memory.resize_as
 local floor, fill, room = math.floor, ffi.fill, numbers.room
 local in_lua = kernels.in_lua
 
@@ -29,17 +30,10 @@ local function job(t)
    return work <= MOST and t or nil
 end
 
-local function are_whole(...)
-   for k = 1, select('#', ...) do
-      if select(k, ...) % 1 ~= 0 then return false end
-   end
-   return true
-end
-
 -- The job of a layer of images
 local function of_images(x, planes, results, kw, kh, dw, dh, pw, ph)
    local nd = x.nd
-   if nd ~= 3 and nd ~= 4 or x[2 * nd - 5] ~= planes or not are_whole(results, kw, kh, dw, dh, pw, ph) then return nil end
+   if nd ~= 3 and nd ~= 4 or x[2 * nd - 5] ~= planes or not numbers.are_whole(results, kw, kh, dw, dh, pw, ph) then return nil end
    if kw < 1 or kh < 1 or dw < 1 or dh < 1 or pw < 0 or ph < 0 then return nil end
    local height, width = x[2 * nd - 3], x[2 * nd - 1]
    local t = job{ samples = nd == 4 and x[1] or 1, planes = planes, results = results, height = height, width = width, kw = kw, kh = kh,
@@ -55,7 +49,7 @@ end
 -- The job of a layer of sequences, whose features are the planes: features x frames, or frames x features.
 local function of_sequences(x, features, kw, dw, features_first)
    local nd = x.nd
-   if nd ~= 2 and nd ~= 3 or not are_whole(kw, dw) or kw < 1 or dw < 1 then return nil end
+   if nd ~= 2 and nd ~= 3 or not numbers.are_whole(kw, dw) or kw < 1 or dw < 1 then return nil end
    local frames = x[2 * nd - (features_first and 1 or 3)]
    if x[2 * nd - (features_first and 3 or 1)] ~= features then return nil end
    local t = job{ samples = nd == 3 and x[1] or 1, planes = features, results = 1, height = 1, width = frames, kw = kw, kh = 1, dw = dw, dh = 1,
@@ -178,8 +172,9 @@ end
 -- p[at] becomes what it is and scale * number more.
 local function add_number(p, at, number, scale, get) p[at] = get(p, at) + scale * number end
 
-local function grad_parameters(t, grad_weight, grad_bias, x, grad_output, scale)
+local function grad_parameters(t, grad_weight, grad_bias, x, grad_output, weight, scale)
    if not t or not fits(t, x, grad_output) or grad_weight.T ~= x.T or grad_bias and grad_bias.T ~= x.T then return false end
+   if not same_size(grad_weight, weight) or grad_bias and count(grad_bias) ~= t.planes * t.results then return false end
    if not is_contiguous(grad_weight) or grad_bias and not is_contiguous(grad_bias) then return false end
    if not is_apart(grad_weight, x, grad_output, grad_bias) or grad_bias and not is_apart(grad_bias, x, grad_output) then return false end
    local p = numbers.of('first', x)
@@ -247,6 +242,6 @@ for name, job_of in pairs(jobs) do
       return grad_input(job_of(x, weight, bias, ...), gradient, x, grad_output, weight)
    end
    in_lua[name .. '_grad_parameters'] = function(grad_weight, grad_bias, x, grad_output, weight, bias, scale, ...)
-      return grad_parameters(job_of(x, weight, bias, ...), grad_weight, grad_bias, x, grad_output, scale)
+      return grad_parameters(job_of(x, weight, bias, ...), grad_weight, grad_bias, x, grad_output, weight, scale)
    end
 end
