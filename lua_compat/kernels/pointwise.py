@@ -34,7 +34,9 @@ def _scalar(value: Number, like: Tensor) -> Tensor:
 
 
 def copy(out: Tensor, t: Tensor) -> None:
-    """Copies t to out, converted to out's type as a C cast does."""
+    """Copies t to out, converted to out's type as a C cast does: a double by way of 32 bits to a byte."""
+    if out.dtype == torch.uint8 and t.dtype == torch.float64 and not t.is_cuda:
+        t = t.to(torch.int32)
     out.copy_(t)
 
 
@@ -124,7 +126,7 @@ def cpow(out: Tensor, t: Tensor, s: Tensor) -> None:
     if t.dtype.is_floating_point:
         torch.pow(t, s, out=out)
     else:
-        out.copy_(torch.pow(t.double(), s.double()))
+        copy(out, torch.pow(t.double(), s.double()))
 
 
 def cfmod(out: Tensor, t: Tensor, s: Tensor) -> None:
@@ -242,8 +244,19 @@ def unary(out: Tensor, t: Tensor, name: str) -> None:
         out.copy_(_round_half_away(t))
     elif name == "sqrt":
         square_root(out, t)
+    elif name in ("cosh", "sinh"):
+        out.copy_(_hyperbolic(t, name))
     else:
         getattr(torch, name)(t, out=out)
+
+
+def _hyperbolic(t: Tensor, name: str) -> Tensor:
+    """Returns cosh or sinh. PyTorch's are infinite where exp is, before the results are too large."""
+    found = getattr(torch, name)(t)
+    if bool(found.isfinite().all()):
+        return found
+    root = torch.exp(t.abs() / 2)
+    return torch.where(found.isinf(), torch.copysign(root * (root / 2), found), found)
 
 
 def square_root(out: Tensor, t: Tensor) -> None:

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from lua_compat.kernels.nn.layers import gradients
+from lua_compat.kernels.nn.layers import gradients, rounded
 from lua_compat.kernels.nn.sizes import argument_error
 from lua_compat.kernels.results import Out
 
@@ -132,7 +132,7 @@ def binary_cross_entropy_gradient(
 
 
 def _margin(x: Tensor, y: Tensor, weights: None, average: bool, margin: float) -> Tensor:
-    values = (margin - x * y).clamp(min=0)
+    values = (margin - x * y).relu()  # whose slope at 0 is 0
     return values.mean() if average else values.sum()
 
 
@@ -180,6 +180,7 @@ _DIFFERENTIATED: dict[str, Callable[..., Tensor]] = {
 
 
 def loss(x: Tensor, target: Tensor, weights: Tensor | None, name: str, average: bool, *numbers: Any) -> float:
+    numbers = rounded(numbers, x)
     return _DIFFERENTIATED[name](x, target.to(x.dtype), weights, average, *numbers).item()
 
 
@@ -187,6 +188,7 @@ def loss_gradient(
     grad: Out, x: Tensor, target: Tensor, weights: Tensor | None, name: str, average: bool, *numbers: Any
 ) -> None:
     f = _DIFFERENTIATED[name]
+    numbers = rounded(numbers, x)
     one = x.new_ones(())
     inputs = [x, target.to(x.dtype), weights]
     (result,) = gradients(lambda t, y, w: f(t, y, w, average, *numbers), inputs, [0], one)
@@ -198,6 +200,7 @@ def _cosine_embedding(a: Tensor, b: Tensor, y: Tensor, margin: float, average: b
     squares = (a.square().sum(-1) + 1e-12) * (b.square().sum(-1) + 1e-12)
     cosines = ((a * b).sum(-1) / squares.sqrt()).reshape(-1)
     values = torch.where(y.reshape(-1) == 1, 1 - cosines, (cosines - margin).clamp(min=0))
+    values = torch.where(values > 0, values, values.detach())  # no loss, no slope
     return values.mean() if average else values.sum()
 
 

@@ -47,6 +47,13 @@ def whole(*numbers: float) -> tuple[int, ...]:
     return tuple(int(n) for n in numbers)
 
 
+def rounded(numbers: tuple[Any, ...], x: Tensor) -> tuple[Any, ...]:
+    """Returns a layer's numbers as x's type has them, in which Torch7 compares and computes with them."""
+    if x.dtype == torch.float64 or not x.dtype.is_floating_point:
+        return numbers
+    return tuple(torch.tensor(n, dtype=x.dtype).item() if isinstance(n, float) else n for n in numbers)
+
+
 def layer_kernels(
     f: Callable[..., Tensor], gradient: Callable[..., Tensor] | None = None
 ) -> tuple[Kernel, Kernel]:

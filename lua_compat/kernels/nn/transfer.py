@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from lua_compat.kernels.nn.layers import layer_kernels, parametric_kernels
+from lua_compat.kernels.nn.layers import layer_kernels, parametric_kernels, rounded
 from lua_compat.kernels.nn.sizes import argument_error, check_same_shape
 from lua_compat.kernels.pointwise import square_root
 from lua_compat.kernels.results import Out
@@ -116,14 +116,14 @@ def _compute(
 def transfer(out: Out, x: Tensor, name: str, *parameters: Any) -> None:
     """Computes out = name(x, parameters...); out may be x."""
     out.resize_(x.shape)
-    _compute(out, _FUNCTIONS[name][0], (x,), parameters)
+    _compute(out, _FUNCTIONS[name][0], (x,), rounded(parameters, x))
 
 
 def transfer_gradient(grad: Out, x: Tensor, grad_output: Tensor, name: str, *parameters: Any) -> None:
     """Computes the gradient with respect to the input; ``x`` is the input or the output; grad may be
     grad_output."""
     grad.resize_(x.shape)
-    _compute(grad, _FUNCTIONS[name][1], (x, grad_output), parameters)
+    _compute(grad, _FUNCTIONS[name][1], (x, grad_output), rounded(parameters, x))
 
 
 def _class_dimension(x: Tensor) -> int:

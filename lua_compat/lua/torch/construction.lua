@@ -111,17 +111,27 @@ define('range', { 'R a a a=1', function(r, from, to, step)
    into(r, sequence, from, step)
 end })
 
-local function spaced(logarithmic)
+-- from + i * (to - from) / (n - 1), in the tensor's precision at each step
+local function even_sequence(r, from, to, n)
+   if not r.T.here then return python.even_sequence(handle(r), from, to) end
+   local p, set, cast, i = r.S.p, r.T.set, r.T.cast, 0
+   from = cast(from)
+   local all, steps = cast(cast(to) - from), math.max(n - 1, 1)
+   for at in offsets(r) do
+      set(p, at, from + cast(cast(i * all) / steps))
+      i = i + 1
+   end
+end
+local function powers_of_ten(r, from, to) python.powers_of_ten(handle(r), from, to) end
+local function spaced(fill)
    return function(r, from, to, n)
       if not (n > 1 or (n == 1 and from == to)) then errors.argument(3, 'invalid number of points', 'THTensorMath.c') end
       if count(r) ~= n then resize(r, 1, { n }) end
-      local step = n == 1 and 0 or r.T.cast((to - from) / (n - 1))
-      if logarithmic then python.geometric_sequence(handle(r), from, step)
-      else sequence(r, from, step) end
+      into(r, fill, from, to, n)
    end
 end
-define('linspace', { 'R n n m=100', spaced(false) }, floating)
-define('logspace', { 'R n n m=100', spaced(true) }, floating)
+define('linspace', { 'R n n m=100', spaced(even_sequence) }, floating)
+define('logspace', { 'R n n m=100', spaced(powers_of_ten) }, floating)
 
 local function triangle(kernel)
    local in_lua = matrices[kernel]

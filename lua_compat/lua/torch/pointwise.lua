@@ -245,7 +245,12 @@ define('zero', { 'o', function(r) fill(r, 0) end }, all_types)
 
 -- Arithmetic
 
-local add_scaled = with_scaled_tensor('add_scaled', 'X + v * Y', add_by_blas)
+-- In place, of tensors in one piece, Torch7 asks BLAS, which does not look at what it is to add no times: at no NaN.
+local add_any = with_scaled_tensor('add_scaled', 'X + v * Y', add_by_blas)
+local function add_scaled(r, t, v, s)
+   if v == 0 and r == t and r.T.real and is_contiguous(r) and is_contiguous(s) and count(r) == count(s) then return end
+   add_any(r, t, v, s)
+end
 local add_scalar = with_scalar('add_scalar', 'X + v', add_number_by_blas)
 pointwise.add_scaled, pointwise.add_scalar = add_scaled, add_scalar
 pointwise.mul = with_scalar('mul', 'X * v', scale_by_blas)

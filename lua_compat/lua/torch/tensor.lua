@@ -338,14 +338,14 @@ function Tensor:permute(...)
    local r = check(self, 1)
    local order = { ... }
    assert(#order == r.nd, 'Invalid permutation')
-   local v, seen = copy_view(r), {}
+   local v, seen, moved = copy_view(r), {}, false
    for d = 1, r.nd do
       local from = integer(order[d], d + 1)
       assert(from >= 1 and from <= r.nd and not seen[from], 'Invalid permutation')
-      seen[from] = true
+      seen[from], moved = true, moved or from ~= d
       v[2 * d - 1], v[2 * d] = r[2 * from - 1], r[2 * from]
    end
-   return push_tensor(r.T, v)
+   return moved and push_tensor(r.T, v) or self -- where all stay, the tensor itself, as in Torch7
 end
 
 function Tensor:unfold(d, size, step)

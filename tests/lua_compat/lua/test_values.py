@@ -16,6 +16,17 @@ def test_values_are_those_of_torch7(capfd: pytest.CaptureFixture[str]) -> None:
     assert capfd.readouterr().out.splitlines() == recorded.splitlines()
 
 
+@pytest.mark.parametrize("most", ["require('torch.few').LIMIT", "0"], ids=["in Lua", "in Python"])
+def test_last_bits_equal_numbers_and_nans_are_as_in_torch7(
+    most: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    edges = GOLDEN / "programs" / "edges.lua"
+    script = tmp_path / "edges.lua"
+    script.write_text(f"require('torch.few').LIMIT = {most}\ndofile {str(edges)!r}\n")
+    assert run(script) == 0
+    assert capfd.readouterr().out.splitlines() == edges.with_suffix(".txt").read_text().splitlines()
+
+
 def test_modules_train_on_after_clear_state(capfd: pytest.CaptureFixture[str]) -> None:
     assert run(HERE / "cleared.lua", [str(GOLDEN / "cases_nn.lua")]) == 0
     assert capfd.readouterr().out.splitlines() == ["164 compared"]

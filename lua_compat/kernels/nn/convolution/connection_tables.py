@@ -49,6 +49,25 @@ def _batch(x: Tensor) -> Tensor:
     return x if x.dim() == 4 else x.unsqueeze(0)
 
 
+def _is_finite(t: Tensor) -> bool:
+    """Returns whether zeros, the filters of what is not connected, may be multiplied with t's elements."""
+    return bool(t.isfinite().all())
+
+
+def _by_connection(
+    t: Tensor, weight: Tensor, pairs: tuple[Tensor, Tensor], planes: int, steps: tuple[int, int], full: bool
+) -> Tensor:
+    """Returns the sums, in ``planes`` planes, of each connection's convolution of its plane of the batch t.
+
+    ``pairs``: of each connection the plane of t and that of the sum, from 0.
+    """
+    source, target = pairs
+    one = F.conv_transpose2d if full else F.conv2d
+    found = one(t.index_select(1, source), weight.unsqueeze(1), stride=steps, groups=len(weight))
+    sums = found.new_zeros(len(found), planes, *found.shape[2:])
+    return sums.index_add_(1, target, found)
+
+
 def mapped_convolution(
     out: Out, x: Tensor, weight: Tensor, bias: Tensor, table: Tensor, dw: int, dh: int, full: bool
 ) -> None:
@@ -58,10 +77,22 @@ def mapped_convolution(
     inputs, steps = filters.shape[1], (int(dh), int(dw))
     _check(x, inputs, weight, full)
     used = x.narrow(-3, 0, inputs)
-    if full:
+    if not _is_finite(used):
+        source, target = (table.long() - 1).unbind(1)
+        sums = _by_connection(_batch(used), weight, (source, target), len(bias), steps, full)
+        write(out, sums + bias.view(-1, 1, 1), x)
+    elif full:
         write(out, F.conv_transpose2d(used, filters.transpose(0, 1), bias, steps))
     else:
         write(out, F.conv2d(used, filters, bias, steps))
+
+
+def _output_sizes(x: Tensor, filters: Tensor, dw: int, dh: int, full: bool) -> tuple[int, ...]:
+    """Returns the sizes of the output; filters: output x input x kh x kw."""
+    sizes = []
+    for size, kernel, step in zip(x.shape[-2:], filters.shape[-2:], (int(dh), int(dw)), strict=True):
+        sizes.append((size - 1) * step + kernel if full else (size - kernel) // step + 1)
+    return (*x.shape[:-3], filters.shape[0], *sizes)
 
 
 def _gradients(
@@ -69,10 +100,7 @@ def _gradients(
 ) -> tuple[Tensor, ...]:
     """Returns the gradients of the connected input planes, the filters (transposed if ``full``), the bias."""
     used = _batch(x.narrow(-3, 0, filters.shape[1]))
-    sizes = []
-    for size, kernel, step in zip(x.shape[-2:], filters.shape[-2:], (int(dh), int(dw)), strict=True):
-        sizes.append((size - 1) * step + kernel if full else (size - kernel) // step + 1)
-    check_gradient(grad_output, (*x.shape[:-3], filters.shape[0], *sizes))
+    check_gradient(grad_output, _output_sizes(x, filters, dw, dh, full))
     if full:
         filters = filters.transpose(0, 1)
     result: tuple[Tensor, ...] = torch.ops.aten.convolution_backward.default(
@@ -94,7 +122,15 @@ def mapped_convolution_grad_input(
     full: bool,
 ) -> None:
     filters = _filters(weight, table, len(bias))
-    found = _gradients(x, grad_output, filters, dw, dh, full, [True, False, False])[0]
+    if not _is_finite(grad_output):
+        check_gradient(grad_output, _output_sizes(x, filters, dw, dh, full))
+        target, source = (table.long() - 1).unbind(1)
+        batch, steps = _batch(grad_output), (int(dh), int(dw))
+        found = _by_connection(batch, weight, (source, target), filters.shape[1], steps, not full)
+        left = [here - there for here, there in zip(x.shape[-2:], found.shape[-2:], strict=True)]
+        found = F.pad(found, (0, left[1], 0, left[0]))  # what no window covers
+    else:
+        found = _gradients(x, grad_output, filters, dw, dh, full, [True, False, False])[0]
     if found.shape[1] < x.shape[-3]:  # the other planes are not connected
         found = F.pad(found, (0, 0, 0, 0, 0, x.shape[-3] - found.shape[1]))
     write(grad, found, x)

@@ -56,6 +56,7 @@ function classes.multi_margin(x, target, weights, average, p, margin)
    local e, c, rows, columns = with_classes(x, target)
    if not e then return false end
    local sum, linear, square = 0, p == 1 and 1 or 0, p == 1 and 0 or 1
+   margin = x.T.cast(margin) -- as in Torch7
    for i = 0, rows - 1 do
       local shortfall = take(e, c[i], margin)
       for k = i * columns, (i + 1) * columns - 1 do
@@ -72,6 +73,7 @@ function classes.multi_margin_gradient(r, x, target, weights, average, p, margin
    if not e then return false end
    resize_as(r, x)
    if not is_contiguous(r) then return false end
+   margin = x.T.cast(margin)
    local each = average and 1 / (rows * columns) or 1 / columns
    local linear, square, q = p == 1 and each or 0, p == 1 and 0 or 2 * each, r.S.p + r.off
    for i = 0, rows - 1 do

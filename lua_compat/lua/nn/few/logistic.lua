@@ -49,8 +49,10 @@ function logistic.backward.soft_plus(r, x, gradient, beta, n)
    local z, g = both(x, gradient)
    if not g then return false end
    scale(z, n, beta)
+   local linear = numbers.room('linear', n)
+   for k = 0, n - 1 do linear[k] = z[k] > LINEAR and 1 or 0 end
    squash(z, n)
-   times(z, g, n)
+   for k = 0, n - 1 do z[k] = max(z[k], linear[k]) * g[k] end
    return write(r, z, 1)
 end
 

@@ -47,22 +47,21 @@ local function dense_weight(T, first, second, kh, kw)
 end
 
 -- How many planes of x, of which so many are connected at least, go to a convolution whose weights are for LuaJIT; nil where there
--- are none. Planes that are not connected are multiplied by zero.
-local function planes_of(x, inputs, weight, bias, routine)
+-- are none.
+local function planes_of(x, inputs, weight, bias)
    local T, planes = weight.T, x[2 * x.nd - 5]
    if few.LIMIT == 0 or not inputs or x.nd ~= 3 and x.nd ~= 4 or planes < inputs or not T.real or not plain(weight, T) then return nil end
-   if planes * bias[1] * weight[3] * weight[5] > MOST then return nil end
-   if planes > inputs and not (plain(x, T) and blas.all_finite(routine, T, memory.count(x), x.S.p + x.off)) then return nil end
-   return planes
+   return planes * bias[1] * weight[3] * weight[5] <= MOST and planes or nil
 end
 
--- Calls f(dense, n, bytes) for the weight of a plain convolution, n connections of so many bytes; nil where it is for Python.
-local function densified(x, weight, bias, table, full, is_filled)
-   if weight.nd ~= 3 or bias.nd ~= 1 or weight[1] ~= table[1] then return nil end
+-- The weight of a plain convolution, and the routines; nil where it is for Python. multiplied: by the zeros between
+-- planes that are not connected, so that it must be finite
+local function densified(multiplied, x, weight, bias, table, full, is_filled)
+   if weight.nd ~= 3 or bias.nd ~= 1 or weight[1] ~= table[1] or not blas.reads_plainly(multiplied, true) then return nil end
    local T, outputs = weight.T, bias[1]
    local routine = blas.of_rows(T)
    local connected = routine and most_connected(table)
-   local inputs = connected and planes_of(x, connected, weight, bias, routine)
+   local inputs = connected and planes_of(x, connected, weight, bias)
    if not inputs or not read(table, inputs, outputs, full) then return nil end
    local dense = dense_weight(T, full and inputs or outputs, full and outputs or inputs, weight[3], weight[5])
    if is_filled then
@@ -76,17 +75,17 @@ end
 local function kind(full) return full and 'transposed' or 'plain' end
 
 function in_lua.mapped_convolution(out, x, weight, bias, table, dw, dh, full)
-   local dense = densified(x, weight, bias, table, full, true)
+   local dense = densified(x, x, weight, bias, table, full, true)
    return dense and in_lua.convolution(out, x, dense, bias, kind(full), dw, dh, 0, 0) or false
 end
 
 function in_lua.mapped_convolution_grad_input(grad, x, grad_output, weight, bias, table, dw, dh, full)
-   local dense = densified(x, weight, bias, table, full, true)
+   local dense = densified(grad_output, x, weight, bias, table, full, true)
    return dense and in_lua.convolution_grad_input(grad, x, grad_output, dense, bias, kind(full), dw, dh, 0, 0) or false
 end
 
 function in_lua.mapped_convolution_grad_parameters(grad_weight, grad_bias, x, grad_output, weight, bias, table, dw, dh, full, scale)
-   local dense, routine = densified(x, weight, bias, table, full)
+   local dense, routine = densified(x, x, weight, bias, table, full)
    if not dense or not memory.same_size(weight, grad_weight) or not plain(grad_weight, weight.T) then return false end
    if not in_lua.convolution_grad_parameters(dense, grad_bias, x, grad_output, dense, bias, scale, kind(full), dw, dh, 0, 0) then
       return false

@@ -18,7 +18,7 @@ local sums = {
 
 -- What each element of the gradient is; v: the margin, w: what each element counts
 local slopes = {
-   margin = few.pointwise('v - X * Y >= 0 and -w * Y or 0'),
+   margin = few.pointwise('v - X * Y > 0 and -w * Y or 0'),
    hinge_embedding = few.pointwise('w * ((Y == -1 and 0 or 1) - (Y ~= 1 and v - X >= 0 and 1 or 0))'),
 }
 
@@ -28,13 +28,16 @@ local function are_plain(x, target, weights)
    return not weights and n > 0 and few.small(x, n) and target.T == x.T and same_size(x, target) and few.reads_plainly(x, target)
 end
 
+-- A loss's number, such as its margin, is one of the input's type, as in Torch7.
+local function rounded(T, number) return number and T.cast(number) end
+
 function kernels.in_lua.loss(x, target, weights, name, average, margin, ...)
    if classes[name] then return classes[name](x, target, weights, average, margin, ...) end
    if name == 'multi_label_soft_margin' then
       if weights then return false end
       return logistic.multi_label_soft_margin(x, target, average)
    end
-   local sum = sums[name] and are_plain(x, target, weights) and sums[name](x, target, 0, margin)
+   local sum = sums[name] and are_plain(x, target, weights) and sums[name](x, target, 0, rounded(x.T, margin))
    if not sum then return false end
    return true, average and sum / count(x) or sum
 end
@@ -51,7 +54,7 @@ function kernels.in_lua.loss_gradient(gradient, x, target, weights, name, averag
    if not slope or gradient.T ~= x.T or not are_plain(x, target, weights) or not is_apart(gradient, x, target) then return false end
    resize_as(gradient, x)
    local n = count(x)
-   return slope(gradient, x, target, margin, n, average and 1 / n or 1)
+   return slope(gradient, x, target, rounded(x.T, margin), n, average and 1 / n or 1)
 end
 
 local slope_of_cross_entropy = few.pointwise('v * (X - Y) / ((1 - X + 1e-12) * (X + 1e-12))')

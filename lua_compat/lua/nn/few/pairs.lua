@@ -123,7 +123,12 @@ function in_lua.pairwise_distance_gradients(grad_a, grad_b, a, b, gradient, p)
    return (p == 2 or p == 1) and slopes(grad_a, grad_b, a, b, gradient, p == 2 and slope_of_length or slope_of_distance)
 end
 
--- 1 - the cosine where y is 1, else what it exceeds margin by
+-- A pair's loss: 1 - the cosine where y is 1, else what it exceeds margin by, at least 0
+local function embedding_loss(cosine, y, margin)
+   if y == 1 then return 1 - cosine end
+   return max(0, cosine - margin)
+end
+
 function in_lua.cosine_embedding(a, b, y, margin, average)
    local rows, columns = rows_and_columns(a)
    local p, q = both(a, b)
@@ -131,8 +136,7 @@ function in_lua.cosine_embedding(a, b, y, margin, average)
    if not sign then return false end
    local sum = 0
    for i = 0, rows - 1 do
-      local cosine = value.cosine_distance(p, q, i * columns, columns)
-      sum = sum + (sign[i] == 1 and 1 - cosine or max(0, cosine - margin))
+      sum = sum + embedding_loss(value.cosine_distance(p, q, i * columns, columns), sign[i], margin)
    end
    return true, average and sum / rows or sum
 end
@@ -144,8 +148,8 @@ function in_lua.cosine_embedding_gradients(grad_a, grad_b, a, b, y, margin, aver
    if not sign then return false end
    local each = average and 1 / rows or 1
    for i = 0, rows - 1 do
-      local at, g = i * columns, -each
-      if sign[i] ~= 1 then g = value.cosine_distance(p, q, at, columns) - margin >= 0 and each or 0 end
+      local at, g = i * columns, sign[i] == 1 and -each or each
+      if embedding_loss(value.cosine_distance(p, q, at, columns), sign[i], margin) <= 0 then g = 0 end -- no loss, no slope
       slope.cosine_distance(p, q, at, columns, g)
    end
    return write_both(grad_a, grad_b, a, p, q)

@@ -79,11 +79,14 @@ for name, f in pairs(logistic.backward) do backward[name] = f end
 -- Whether a layer's parameter is one that the functions above can take
 local function is_plain(parameter) return parameter == nil or type(parameter) == 'number' end
 
+-- A parameter as Torch7 compares and computes with it: in the type of the elements.
+local function rounded(T, parameter) return parameter and T.cast(parameter) end
+
 local function transfer(out, x, name, v, w)
    local f, n = is_plain(v) and is_plain(w) and forward[name], count(x)
    if not f or out.T ~= x.T or not x.T.real or n == 0 or n > MOST * few.LIMIT then return false end
    resize_as(out, x)
-   return f(out, x, x, v, n, w)
+   return f(out, x, x, rounded(x.T, v), n, rounded(x.T, w))
 end
 
 local function transfer_gradient(gradient, x, grad_output, name, v, w)
@@ -92,7 +95,7 @@ local function transfer_gradient(gradient, x, grad_output, name, v, w)
       return false
    end
    resize_as(gradient, x)
-   return f(gradient, x, grad_output, v, n, w)
+   return f(gradient, x, grad_output, rounded(x.T, v), n, rounded(x.T, w))
 end
 
 kernels.in_lua.transfer, kernels.in_lua.transfer_gradient = transfer, transfer_gradient

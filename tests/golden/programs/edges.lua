@@ -1,0 +1,111 @@
+-- Where a last bit, an equal number or a NaN decides: usage: th edges.lua
+require 'nn'
+local nan, inf = 0 / 0, 1 / 0
+local function row(t)
+   local list = {}
+   t:contiguous():view(-1):apply(function(x) list[#list + 1] = x ~= x and 'nan' or x == 0 and '0' or ('%.6g'):format(x) end)
+   return table.concat(list, ' ')
+end
+local function all(tensor_of)
+   for _, name in ipairs{ 'Double', 'Float' } do tensor_of(torch[name .. 'Tensor'], name) end
+end
+-- how many elements of each plane are NaNs
+local function nans(t)
+   local counts = {}
+   for k = 1, t:size(1) do counts[k] = t[k]:ne(t[k]):sum() end
+   return table.concat(counts, ' ')
+end
+
+print '# numbers as far apart each'
+all(function(Tensor, name)
+   local exact, r = Tensor(), {}
+   for i, x in ipairs(torch.linspace(exact, 0, 1, 11):totable()) do r[i] = ('%.17g'):format(x) end
+   print(name, table.concat(r, ' '))
+   print(row(torch.logspace(exact, -3, 20, 6)))
+end)
+
+print '# a vector times itself, and what does not move'
+local vector = torch.Tensor{ 0.1, 0.7, -1.3 }
+print(row(torch.cross(vector, vector)), row(torch.cross(vector, vector:clone():mul(3))), row(torch.cross(vector:view(1, 3), vector:view(1, 3))))
+print(torch.pointer(vector:permute(1)) == torch.pointer(vector))
+
+print '# large results'
+all(function(Tensor, name)
+   local most = name == 'Double' and 710 or 89
+   for _, n in ipairs{ 4, 3000 } do
+      local x = Tensor(n):fill(-most)
+      x[1], x[3], x[4] = most, inf, nan
+      print(row(x:cosh():narrow(1, 1, 4)))
+      x:fill(-most)
+      x[1], x[3], x[4] = most, -inf, nan
+      print(row(x:sinh():narrow(1, 1, 4)))
+   end
+end)
+
+print '# bytes of large numbers'
+for _, n in ipairs{ 6, 6000 } do
+   local x = torch.Tensor(n):fill(2 ^ 32 + 7)
+   x[1], x[2], x[3], x[4] = 300.7, -1, 2 ^ 31 - 1, 1e19
+   print(row(x:byte():narrow(1, 1, 6)))
+   local b = torch.ByteTensor(n):fill(11)
+   print(row(torch.cpow(b, b:clone():fill(3)):narrow(1, 1, 1)), row(torch.cpow(b, b):narrow(1, 1, 1)))
+end
+
+print '# no times a NaN'
+all(function(Tensor)
+   local y, x = Tensor{ 1, 2 }, Tensor{ nan, inf }
+   print(row(y:clone():add(0, x)), row(y:clone():csub(0, x)), row(torch.add(y, 0, x)))
+end)
+
+print '# thresholds that are not in single precision'
+all(function(Tensor)
+   local x = Tensor{ 0.1, 0.3, 2.844, -0.7 }
+   local function both(module)
+      module:type(x:type())
+      print(row(module:forward(x)) .. ' | ' .. row(module:backward(x, x:clone():fill(2))))
+   end
+   for _, v in ipairs{ 0.1, 0.3, 2.844, -0.7 } do
+      both(nn.Threshold(v, 5))
+      both(nn.HardShrink(math.abs(v)))
+      both(nn.SoftShrink(math.abs(v)))
+      both(nn.HardTanh(-math.abs(v), math.abs(v)))
+      local ones = x:clone():fill(1)
+      for _, criterion in ipairs{ nn.MarginCriterion(v), nn.HingeEmbeddingCriterion(v) } do
+         criterion:type(x:type())
+         for _, target in ipairs{ ones, -ones } do print(row(criterion:backward(x, target))) end
+      end
+      local classes = nn.MultiMarginCriterion(1, nil, math.abs(v)):type(x:type())
+      print(('%.6g'):format(classes:forward(Tensor{ math.abs(v), 0, 1 }, 1)), row(classes:backward(Tensor{ math.abs(v), 0, 1 }, 1)))
+   end
+end)
+
+print '# no loss, no slope'
+all(function(Tensor)
+   local criterion = nn.CosineEmbeddingCriterion():type(Tensor():type())
+   local a, b = Tensor{ { 2, 0 }, { 0, 0 }, { 1, 2 } }, Tensor{ { 0, 3 }, { 1, 2 }, { 3, 1 } }
+   criterion:forward({ a, b }, Tensor{ -1, -1, -1 })
+   local gradients = criterion:backward({ a, b }, Tensor{ -1, -1, -1 })
+   print(row(gradients[1]), row(gradients[2]))
+end)
+
+print '# far from zero'
+local far = torch.Tensor{ 19, 21, 40, 700, -19, -40 }
+local soft = nn.SoftPlus()
+soft:forward(far)
+print(row(soft:backward(far, far:clone():fill(1)):add(-1)))
+
+print '# a NaN in one of several planes'
+all(function(Tensor)
+   for _, name in ipairs{ 'SpatialConvolutionMap', 'SpatialFullConvolutionMap' } do
+      local module = nn[name](torch.Tensor{ { 1, 1 }, { 2, 1 }, { 3, 2 } }, 2, 2, 2, 1):type(Tensor():type())
+      local x = Tensor(3, 6, 6):fill(1)
+      local gradient = module:forward(x):clone():fill(1)
+      x[2][3][3] = nan
+      print(nans(module:forward(x)))
+      module:zeroGradParameters()
+      module:backward(x, gradient)
+      print(nans(module.gradWeight))
+      x[2][3][3], gradient[2][2][2] = 1, inf
+      print(nans(module:updateGradInput(x, gradient)), row(module.gradInput[1]:ge(1e30):double():sum(1)))
+   end
+end)
