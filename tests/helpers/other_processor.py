@@ -101,7 +101,7 @@ class Compiled:
         program = folder / f"{abs(hash(source))}"
         if not program.exists():
             subprocess.run(
-                [COMPILER, "-O2", "-std=gnu11", "-static", "-x", "c", "-", "-o", str(program)],
+                [COMPILER, "-O2", "-std=gnu11", "-static", "-x", "c", "-", "-o", str(program), "-lm"],
                 input=source + _MAIN.replace("FUNCTIONS", table),
                 text=True,
                 check=True,

@@ -34,6 +34,7 @@ _REALS = {torch.float32: "float", torch.float64: "double"}
 _VECTORS = Path(__file__).with_name("vectors.h")
 _COMPILERS = ("cc", "gcc", "clang")
 _FLAGS = ("-O3", "-march=native", "-std=gnu11", "-shared", "-fPIC")
+_LINKED = ("-lm",)  # named behind the source
 _SECONDS = 60
 _UNITS = 16  # of work for each thread
 _MOST_BYTES = 64 << 20  # of a kept library
@@ -101,7 +102,7 @@ def _place(source: str, wanted: str) -> _Place:
 def _library(source: str, wanted: str) -> ctypes.CDLL | str:
     try:
         command, version = _compiler(wanted)
-        told = "\0".join((source, *command, *_FLAGS, version, _processor()))
+        told = "\0".join((source, *command, *_FLAGS, *_LINKED, version, _processor()))
         kept = user_cache() / "compiled" / f"{hashlib.sha256(told.encode()).hexdigest()[:32]}.so"
         return _load(kept) or _make(source, command, kept)
     except NotCompiled as error:
@@ -127,7 +128,7 @@ def _sealed(library: bytes) -> bytes:
 def _make(source: str, command: tuple[str, ...], kept: Path) -> ctypes.CDLL:
     with tempfile.TemporaryDirectory() as folder:
         made = Path(folder) / kept.name
-        _run((*command, *_FLAGS, "-x", "c", "-", "-o", str(made)), source)
+        _run((*command, *_FLAGS, "-x", "c", "-", "-o", str(made), *_LINKED), source)
         with contextlib.suppress(OSError):  # a folder that cannot be written to
             replace_whole(kept, _sealed(made.read_bytes()))
         try:
