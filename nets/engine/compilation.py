@@ -7,6 +7,7 @@ from pathlib import Path
 
 import torch
 from torch import nn
+from torch.nn import Parameter
 
 from nets.engine.choice.effort import EFFORTS
 from nets.engine.choice.pieces import IMAGES_OF_PIECE, are_pieces, faster
@@ -22,10 +23,11 @@ from nets.engine.kernels.compiled.library import ARITHMETIC, compiler
 from nets.engine.layers.layer import Layer
 from nets.engine.layers.stock import StockLayer
 from nets.engine.memory import Memory
+from nets.engine.module_state import Contents, Gradients
 from nets.engine.placement import place_data, place_gradients
-from nets.engine.plan import EnginePhases, PhaseSteps
+from nets.engine.plan import EnginePhases, Phases
 from nets.engine.recognise import recognise
-from nets.engine.replay import Replay
+from nets.engine.replay import Action, Replay, Watch
 from nets.engine.report import Report
 from nets.engine.trace import CompileError, Trace, trace
 from nets.engine.values import ReusedMemory, Value
@@ -205,20 +207,16 @@ class _Compiler:
         if self.how.inference:
             reuse = ReusedMemory(self.memory, self.how.dtype, by_image=bool(divided))
             place_data(plan, input, output, self.memory, reuse)
-            only: PhaseSteps = (division.by_image(forward), [], [])
             by_layer: dict[str, Sequence[Step]] = {FORWARD: forward}
-            # Who wants every copy of a weight compared on every use wants no layer's Python left out.
-            replay = None if self.how.check_weights else Replay(only[0], self.module)
             return EnginePhases(
                 self.module,
                 input,
                 output,
                 plan,
-                only,
+                self._replays(division.by_image(forward), [], [], []),
                 self.memory,
                 report,
                 by_layer,
-                replay,
                 images.copying(input),
                 batch,
             )
@@ -227,17 +225,37 @@ class _Compiler:
         if not input.has_grad:
             raise CompileError(f"{type(self.module).__name__}: its output does not depend on its input")
         trained = [layer for layer in plan if layer.has_parameters]
-        steps = (
+        phases = self._replays(
             division.by_image(forward),
             division.by_image(backward),
             weight_gradients(self.workers, trained),
+            [parameter for layer in trained for parameter in layer.parameters()],
         )
         by_layer = {
             FORWARD: forward,
             INPUT_GRADIENT: backward,
             WEIGHT_GRADIENT: [(layer, _weight_gradient) for layer in trained],
         }
-        return EnginePhases(self.module, input, output, plan, steps, self.memory, report, by_layer)
+        return EnginePhases(self.module, input, output, plan, phases, self.memory, report, by_layer)
+
+    def _replays(
+        self,
+        forward: Sequence[Action],
+        backward: Sequence[Action],
+        weight_gradients: Sequence[Action],
+        trained: Sequence[Parameter],
+    ) -> Phases:
+        module, scratch = Watch(Contents(self.module).changed), Watch(self.memory.scratch_changed)
+        gradients = Watch(Gradients(trained).changed)
+        records = not self.how.check_weights  # on every use: no layer's Python may be left out
+        return Phases(
+            Replay(forward, module, scratch, records=records),
+            Replay(backward, module, scratch, records=records),
+            Replay(weight_gradients, module, scratch, gradients, records=records),
+            module,
+            scratch,
+            gradients,
+        )
 
     def _layers(self) -> list[Layer]:
         """Makes the layers: one for each operation, or for several."""

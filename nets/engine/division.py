@@ -97,14 +97,23 @@ def weight_gradients(workers: Workers, layers: Sequence[Layer]) -> list[Callable
     ]
     found: list[Callable[[], None]] = [layer.weight_gradient for layer in layers if layer not in divided]
     if divided:
-        jobs = [
-            partial(_run_all, [partial(layer.share_of_gradients, worker) for layer in divided])
+        found.append(partial(_divided_gradients, workers, divided))
+    return found
+
+
+def _divided_gradients(workers: Workers, layers: Sequence[Layer]) -> None:
+    """Has each worker go through its shares of all layers. (One step of the plan: what a layer begins with is
+    for the other two.)"""
+    for layer in layers:
+        layer.begin_gradients()
+    workers.run(
+        [
+            partial(_run_all, [partial(layer.share_of_gradients, worker) for layer in layers])
             for worker in range(workers.count)
         ]
-        found += [layer.begin_gradients for layer in divided]
-        found.append(partial(workers.run, jobs))
-        found += [layer.add_up_gradients for layer in divided]
-    return found
+    )
+    for layer in layers:
+        layer.add_up_gradients()
 
 
 def _run_all(actions: Sequence[Callable[[], None]]) -> None:

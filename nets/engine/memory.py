@@ -67,6 +67,7 @@ class Memory:
         self._scratch = torch.empty(0, dtype=torch.uint8)
         self._chunk = torch.empty(0, dtype=torch.uint8)  # what is left of the last one
         self._of_workers: list[Memory] = []
+        self._known_scratch = 0
 
     def empty(self, shape: Sequence[int], dtype: torch.dtype) -> Tensor:
         """Returns a contiguous, zeroed tensor. Those of one plan may share a mapping, which goes with the
@@ -122,6 +123,11 @@ class Memory:
             tensors.append(self._scratch[start : start + count].view(dtype).view(*shape))
             start += size
         return tensors
+
+    def scratch_changed(self) -> bool:
+        """Returns whether the block has been exchanged for a larger one since the last call of this."""
+        before, self._known_scratch = self._known_scratch, self._scratch.data_ptr()
+        return before != self._known_scratch
 
     def of_worker(self, index: int) -> "Memory":
         """Returns a part with scratch of its own, for a thread that works beside others."""

@@ -6,14 +6,16 @@ memory, and a step of Python takes ten times as long as it does by itself. So th
 
 from collections.abc import Sequence
 from itertools import chain
-from operator import is_, itemgetter
+from operator import attrgetter, is_, itemgetter
 from typing import Any
 
 from torch import Tensor, nn
+from torch.nn import Parameter
 
 _VALUES = dict[str, Any].values
 _ADDRESS, _VERSION = Tensor.data_ptr, Tensor._version.__get__  # type: ignore[attr-defined]
 _TRAINING = itemgetter("training")
+_GRADIENT, _WANTED = attrgetter("grad"), attrgetter("requires_grad")
 
 
 class Modes:
@@ -58,4 +60,23 @@ class Contents:
         versions = list(map(_VERSION, self._computed_with))
         same = same and addresses == self._addresses and versions == self._versions
         self._addresses, self._versions = addresses, versions
+        return not same
+
+
+class Gradients:
+    """The ``.grad`` of some parameters, with their memory, and whether they are wanted; not their numbers."""
+
+    def __init__(self, parameters: Sequence[Parameter]) -> None:
+        self._parameters = parameters
+        self._gradients: list[Tensor | None] = []
+        self._told: tuple[object, ...] = ()
+
+    def changed(self) -> bool:
+        """Returns whether anything is not as it was at the last call of this; at first, True."""
+        gradients = list(map(_GRADIENT, self._parameters))
+        same = len(gradients) == len(self._gradients) and all(map(is_, gradients, self._gradients))
+        addresses = [gradient.data_ptr() for gradient in gradients if gradient is not None]
+        told = addresses, list(map(_WANTED, self._parameters))
+        same = same and told == self._told
+        self._gradients, self._told = gradients, told
         return not same

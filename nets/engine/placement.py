@@ -95,6 +95,10 @@ def place_gradients(plan: Sequence[Layer], output: Value, memory: Memory, by_ima
         added: list[tuple[int, Block]] = []
         shareable = True
         for index, value in enumerate(layer.inputs):
+            if value.has_grad and layer.adds_gradient(index):
+                layer.adds_to.add(index)
+                layer.grad_inputs.append(value.grad)
+                continue
             if value.has_grad:
                 grad, block = fresh(value)
                 added.append((index, block))

@@ -1,7 +1,7 @@
 """A compiled module: its three phases on fixed buffers."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
@@ -10,14 +10,30 @@ from nets.engine.division import Step
 from nets.engine.layers.layer import Layer, gradient_of
 from nets.engine.memory import Memory
 from nets.engine.module_state import Modes
-from nets.engine.replay import Replay
+from nets.engine.replay import Replay, Watch
 from nets.engine.report import Report
 from nets.engine.roof import measured_roof, shares_of_roof
 from nets.engine.trace import state_kept
 from nets.engine.values import Value
 from nets.phases import INPUT_GRADIENT
 
-PhaseSteps = tuple[list[Callable[[], None]], list[Callable[[], None]], list[Callable[[], None]]]
+
+@dataclass(frozen=True)
+class Phases:
+    """What runs each phase, and what that depends on: the module's parameters and buffers, the place of
+    scratch memory, and the parameters' gradients."""
+
+    forward: Replay
+    input_gradient: Replay
+    weight_gradient: Replay
+    module: Watch
+    scratch: Watch
+    gradients: Watch
+
+    def look(self) -> None:
+        """Sees whether anything has changed that all phases depend on."""
+        self.module.look()
+        self.scratch.look()
 
 
 class EnginePhases:
@@ -32,11 +48,10 @@ class EnginePhases:
         input: Value,
         output: Value,
         plan: list[Layer],
-        steps: PhaseSteps,
+        phases: Phases,
         memory: Memory,
         report: Callable[[], Report],
         by_layer: dict[str, Sequence[Step]],
-        replay: Replay | None = None,
         copy: Callable[[Tensor, Tensor], object] = Tensor.copy_,
         batch: int | None = None,
     ) -> None:
@@ -44,13 +59,12 @@ class EnginePhases:
         self._memory = memory
         self._layers = plan
         self._input_value, self._output_value = input, output
-        self._forward, self._backward, self._weight_gradients = steps
+        self._phases = phases
         self._modes = Modes(module)
         self._report = report
         self._input: Tensor | None = None
         self._gradients_kept = False
         self._by_layer = by_layer  # the steps of every phase, whatever is divided
-        self._replay = replay  # of updateOutput's steps
         self._copy = copy  # to the plan's input, from a tensor of its shape and type
         # Where the plan's own batch is a piece of what a call takes (inference): the outputs of all pieces.
         self._outputs = None if batch is None else memory.empty((batch, *output.shape[1:]), output.dtype)
@@ -66,8 +80,7 @@ class EnginePhases:
             )
         if self._modes.changed():
             raise RuntimeError("the module has changed between training and evaluation: compile it again")
-        if self._replay is not None:
-            self._replay.look()
+        self._phases.look()
         with torch.no_grad():
             if self._outputs is None:
                 output = self._run(input)
@@ -75,16 +88,14 @@ class EnginePhases:
                 output, images = self._outputs, own.shape[0]
                 for piece, of_output in zip(input.split(images), output.split(images), strict=True):
                     of_output.copy_(self._run(piece))
+        if INPUT_GRADIENT in self._by_layer:  # running statistics, in training
+            self._phases.module.accept()
         self._input, self._gradients_kept = input, False
         return output
 
     def _run(self, input: Tensor) -> Tensor:
         self._copy(self._input_value.data, input)
-        if self._replay is not None:
-            self._replay.run()
-        else:
-            for step in self._forward:
-                step()
+        self._phases.forward.run()
         return self._output_value.data
 
     def updateGradInput(self, input: Tensor, gradOutput: Tensor) -> Tensor:
@@ -98,10 +109,10 @@ class EnginePhases:
             raise ValueError(
                 f"gradOutput is {tuple(gradOutput.shape)}, the output {tuple(self._output_value.shape)}"
             )
+        self._phases.look()
         with torch.no_grad():
             self._output_value.grad.copy_(gradOutput)
-            for step in self._backward:
-                step()
+            self._phases.input_gradient.run()
         self._gradients_kept = True
         return self._input_value.grad
 
@@ -109,9 +120,10 @@ class EnginePhases:
         """Adds every parameter's gradient to its ``.grad``, for the last updateGradInput's ``gradOutput``."""
         if input is not self._input or not self._gradients_kept:
             raise RuntimeError("accGradParameters needs updateGradInput of the same input first")
+        self._phases.look()
+        self._phases.gradients.look()
         with torch.no_grad():
-            for step in self._weight_gradients:
-                step()
+            self._phases.weight_gradient.run()
 
     def zeroGradParameters(self) -> None:
         """Sets every parameter's ``.grad`` to zeros, making it where there is none."""
@@ -126,8 +138,7 @@ class EnginePhases:
         ``.data``, numpy or a memory map."""
         for layer in self._layers:
             layer.invalidate()
-        if self._replay is not None:
-            self._replay.forget()
+        self._phases.module.forget()
 
     def report(self) -> Report:
         """Returns the algorithm of each layer in each phase, and the memory that was obtained."""
@@ -160,8 +171,9 @@ class EnginePhases:
         """Lets go of all buffers; the module is as it was all along. The report can still be had."""
         final = self._report()
         self._report = lambda: final
-        self._forward, self._backward, self._weight_gradients, self._layers = [], [], [], []
-        self._by_layer, self._replay = {}, None
+        nothing, unchanged = Replay(()), Watch(lambda: False)
+        self._phases = Phases(nothing, nothing, nothing, unchanged, unchanged, unchanged)
+        self._layers, self._by_layer = [], {}
         self._input_value = self._output_value = Value((), False, self._input_value.dtype)
         self._memory = Memory()
         self._input, self._outputs, self._gradients_kept = None, None, False

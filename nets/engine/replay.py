@@ -3,67 +3,85 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from torch import nn
+from torch import Tensor
 
 from nets.engine.kernels.compiled.recording import Recording
 from nets.engine.kernels.compiled.sequence import CallsInTurn
-from nets.engine.module_state import Contents
 
 Action = Callable[[], None]
 
 
-class Replay:
-    """Runs ``steps``, which read and write the same memory every time as long as the parameters and buffers
-    of ``module`` stay as they are.
+class Watch:
+    """Counts the ``changes`` of what recorded steps depend on, besides the numbers that lie in their memory.
 
-    The first run after a change of these does what is needed to be ready for them (copies of weights in
-    another layout, scratch memory); the next one is recorded. From then on the calls of compiled code of
-    steps that do nothing else are made from C, those of neighbouring steps together.
+    ``changed`` says whether anything is not as it was when it was last called.
     """
 
-    def __init__(self, steps: Sequence[Action], module: nn.Module) -> None:
-        self._steps = steps
-        self._contents = Contents(module)
-        self._is_ready = False
-        self._recorded: Sequence[Action] | None = None
+    def __init__(self, changed: Callable[[], bool]) -> None:
+        self._changed = changed
+        self.changes = 0
 
     def look(self) -> None:
-        """Sees whether the module has changed. To be called before what it does not change during: some
-        runs."""
-        if self._contents.changed():
-            self.forget()
+        """Sees whether there is a change. To be called before what it does not change during: some runs."""
+        if self._changed():
+            self.changes += 1
 
-    def run(self) -> None:
-        if not self._is_ready:
-            for step in self._steps:
-                step()
-            self._is_ready = True
-        elif self._recorded is None:
-            self._recorded = _record(self._steps)
-        else:
-            for step in self._recorded:
-                step()
+    def accept(self) -> None:
+        """Takes what has changed since the last look for the plan's own doing, which its steps know of."""
+        self._changed()
 
     def forget(self) -> None:
-        """Makes the next run one of all steps, as after a change of a parameter."""
-        self._is_ready, self._recorded = False, None
+        """Counts a change that cannot be seen."""
+        self.changes += 1
+
+
+class Replay:
+    """Runs ``steps``, which read and write the same memory every time as long as nothing ``watched`` changes.
+
+    A step leaves nothing for another one but in that memory. The first run after a change does what is needed
+    to be ready (copies of weights in another layout, scratch memory); the next one is recorded. From then on
+    the calls of compiled code of steps that do nothing else are made from C, those of neighbouring steps
+    together: ``recorded``. ``records``: whether that is wanted.
+    """
+
+    def __init__(self, steps: Sequence[Action], *watched: Watch, records: bool = True) -> None:
+        self.steps = steps
+        self._watched = watched
+        self._records = records
+        self._ready_since: list[int] | None = None  # changes of all that is watched
+        self.recorded: Sequence[Action] | None = None
+
+    def run(self) -> None:
+        changes = [watch.changes for watch in self._watched]
+        if changes != self._ready_since or not self._records:
+            for step in self.steps:
+                step()
+            self._ready_since, self.recorded = changes, None
+        elif self.recorded is None:
+            self.recorded = _record(self.steps)
+        else:
+            for step in self.recorded:
+                step()
 
 
 def _record(steps: Iterable[Action]) -> list[Action]:
     """Runs ``steps``, and returns what does the same in less time."""
     found: list[Action] = []
     waiting: list[Any] = []
+    written: list[Tensor] = []
 
     def settle() -> None:
         if waiting:
-            found.append(CallsInTurn(waiting))
+            found.append(CallsInTurn(waiting, written))
             waiting.clear()
+            written.clear()
 
     for step in steps:
         with Recording() as recording:
             step()
         if recording.complete:
             waiting += recording.calls
+            written += recording.written
         else:
             settle()
             found.append(step)

@@ -85,6 +85,18 @@ class ByImage(Divided):
             ]
         )
 
+    @property
+    def adds_gradient(self) -> bool:
+        return all(kernel.adds_gradient for kernel in self.parts())
+
+    def add_input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:
+        self.workers.run(
+            [
+                partial(kernel.add_input_gradient, grad_out[some], weight, grad_in[some])
+                for kernel, some in self.shares
+            ]
+        )
+
 
 class SummedByImage(ByImage):
     """Weight gradient: every worker but the first adds up its images' part by itself, for small weights."""

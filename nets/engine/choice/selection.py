@@ -22,6 +22,7 @@ from nets.phases import FORWARD, INPUT_GRADIENT, PHASES
 Kernels = dict[str, tuple[str, Kernel]]  # phase to algorithm's name and kernel
 
 _DRAWN = 1 << 16  # numbers of a trial's operands
+_WAY_THROUGH_PYTHON = 0.03  # ms, to a kernel and back to compiled code
 _PLAIN = "mm"  # what runs where the forced family does not apply
 
 
@@ -149,8 +150,10 @@ class Selection:
         kernels: Kernels = {}
         for phase, found in allowed.items():
             # A kernel that another phase has costs no memory: neither buffers nor copies of the weight. On
-            # the way to one that is not compiled an inference plan loses some 50 us, which no timing shows.
-            preferred = set(filter(algorithms.is_compiled, found)) if self.for_inference else set(made)
+            # the way to one that is not compiled a plan loses time in Python, which no timing shows.
+            compiled = set(filter(algorithms.is_compiled, found))
+            preferred = compiled if self.for_inference else set(made)
+            way = _WAY_THROUGH_PYTHON if timed.batch == work.batch else 0.0  # else it is a small part
             name = self._tuner.choose(
                 timed.key(phase),
                 timed.runs(phase, found),
@@ -160,6 +163,7 @@ class Selection:
                     f"{work.kind} {phase in work.divided} {self.dtype} {phase}{timed.after(phase)}",
                     tuple(math.log2(size) for size in (*work.channels, work.positions * timed.batch)),
                 ),
+                dict.fromkeys(found.keys() - compiled, way),
             )
             if name not in made:
                 made[name] = found[name](self._memory)

@@ -1,6 +1,6 @@
 """Batch normalisation: what a layer asks of it, and how PyTorch's operators run it."""
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import torch
 from torch import Tensor
@@ -12,44 +12,66 @@ aten = torch.ops.aten
 _CACHED_BYTES = 2 << 20
 
 
+class Running(NamedTuple):
+    """Running statistics (C,), which go towards those of each batch by a part of ``momentum``; None: one over
+    the number of ``batches`` that there were."""
+
+    mean: Tensor
+    variance: Tensor
+    batches: Tensor | None
+    momentum: float | None
+
+
 class BatchNormKernel(Protocol):
     """Batch normalisation, perhaps with a ReLU, of images (N, C, H, W), channels last, or of rows (N, C).
 
     ``masks_gradient``: whether :meth:`input_gradient` includes the ReLU's gradient; otherwise that has to be
-    applied before.
+    applied before. ``adds_gradient``: whether it can add to what ``grad_in`` holds.
     """
 
     masks_gradient: bool
+    adds_gradient: bool
 
-    def statistics(
-        self, x: Tensor, running_mean: Tensor | None, running_variance: Tensor | None, momentum: float
-    ) -> tuple[Tensor, Tensor]:
-        """Returns each channel's mean and biased variance (C,). The running statistics, if any, go towards
-        them, and towards the unbiased variance, by a part of ``momentum``."""
+    def normalise_batch(
+        self,
+        x: Tensor,
+        running: Running | None,
+        weight: Tensor | None,
+        bias: Tensor | None,
+        out: Tensor,
+        addend: Tensor | None = None,
+    ) -> None:
+        """Does what :meth:`normalise` does with each channel's mean and biased variance in ``x``, so that its
+        gradient goes through them too. ``running`` goes towards them, and towards the unbiased variance."""
         ...
 
-    def forward(
+    def normalise(
         self,
         x: Tensor,
         mean: Tensor,
         variance: Tensor,
-        by_batch: bool,
         weight: Tensor | None,
         bias: Tensor | None,
         out: Tensor,
         addend: Tensor | None = None,
     ) -> None:
         """Fills ``out`` with weight (x - mean) / sqrt(variance + eps) + bias, plus ``addend``, and applies
-        the ReLU. ``by_batch``: the statistics are those of x, so that its gradient goes through them too."""
+        the ReLU."""
         ...
 
     def input_gradient(
-        self, x: Tensor, grad_out: Tensor, weight: Tensor | None, grad_in: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """Fills ``grad_in`` for the last forward's statistics; returns the gradients of weight and bias (C,).
-        With an addend the ReLU's gradient has to be applied before.
+        self,
+        x: Tensor,
+        grad_out: Tensor,
+        weight: Tensor | None,
+        grad_in: Tensor,
+        output: Tensor | None = None,
+        add: bool = False,
+    ) -> None:
+        """Fills ``grad_in``, or with ``add`` adds to it, for the statistics of the last forward pass.
 
-        With n values per channel, d = x - mean and s the inverse deviation:
+        ``output`` is wanted where the kernel masks and there was an addend: the ReLU's gradient is then
+        applied to ``grad_out`` itself. With n values per channel, d = x - mean and s the inverse deviation:
 
         grad_in = weight s (grad_out - sum(grad_out) / n - d s^2 sum(grad_out d) / n)
 
@@ -58,31 +80,47 @@ class BatchNormKernel(Protocol):
         """
         ...
 
+    def add_parameter_gradients(self, grad_weight: Tensor | None, grad_bias: Tensor | None) -> None:
+        """Adds the gradients (C,) that belong to the last input gradient to those that are wanted."""
+        ...
+
 
 class OperatorBatchNorm:
     """See :class:`BatchNormKernel`; for any dtype, and for (N, C, length) too."""
 
     masks_gradient = False
+    adds_gradient = False
 
     def __init__(self, relu: bool, eps: float, dtype: torch.dtype) -> None:
         self._relu, self._eps = relu, eps
         self._by_batch = False
         self._mean = self._variance = self._inverse_deviation = torch.empty(0)
+        self._of_parameters = torch.empty(0), torch.empty(0)
         # Statistics that an operator gives once more.
         self._unused = (torch.empty(0, dtype=dtype), torch.empty(0, dtype=dtype))
 
-    def statistics(
-        self, x: Tensor, running_mean: Tensor | None, running_variance: Tensor | None, momentum: float
-    ) -> tuple[Tensor, Tensor]:
-        mean, variance = aten.batch_norm_update_stats(x, running_mean, running_variance, momentum)
-        return mean, variance
+    def normalise_batch(
+        self,
+        x: Tensor,
+        running: Running | None,
+        weight: Tensor | None,
+        bias: Tensor | None,
+        out: Tensor,
+        addend: Tensor | None = None,
+    ) -> None:
+        if running is None:
+            mean, variance = aten.batch_norm_update_stats(x, None, None, 0.0)
+        else:
+            part = part_of_batch(running)
+            mean, variance = aten.batch_norm_update_stats(x, running.mean, running.variance, part)
+        self.normalise(x, mean, variance, weight, bias, out, addend)
+        self._by_batch = True
 
-    def forward(
+    def normalise(
         self,
         x: Tensor,
         mean: Tensor,
         variance: Tensor,
-        by_batch: bool,
         weight: Tensor | None,
         bias: Tensor | None,
         out: Tensor,
@@ -107,12 +145,18 @@ class OperatorBatchNorm:
                 out[part].add_(addend[part])
             if self._relu:
                 out[part].clamp_min_(0)
-        self._mean, self._variance, self._by_batch = mean, variance, by_batch
+        self._mean, self._variance, self._by_batch = mean, variance, False
         self._inverse_deviation = (variance + self._eps).rsqrt_()
 
     def input_gradient(
-        self, x: Tensor, grad_out: Tensor, weight: Tensor | None, grad_in: Tensor
-    ) -> tuple[Tensor, Tensor]:
+        self,
+        x: Tensor,
+        grad_out: Tensor,
+        weight: Tensor | None,
+        grad_in: Tensor,
+        output: Tensor | None = None,
+        add: bool = False,
+    ) -> None:
         in_stages = x.dtype is not torch.bfloat16  # whose 8 bits must not be rounded to in between
         found, of_weight, of_bias = aten.native_batch_norm_backward(
             grad_out,
@@ -126,9 +170,10 @@ class OperatorBatchNorm:
             self._eps,
             [not in_stages, True, True],
         )
+        self._of_parameters = of_weight, of_bias
         if not in_stages:
             grad_in.copy_(found)
-            return of_weight, of_bias
+            return
         per_channel = (-1, *[1] * (x.dim() - 2))
         scale = self._inverse_deviation if weight is None else self._inverse_deviation * weight
         count = x.numel() // scale.numel()
@@ -141,7 +186,21 @@ class OperatorBatchNorm:
                 grad_in[part].addcmul_(grad_out[part], scale)
             else:
                 torch.mul(grad_out[part], scale, out=grad_in[part])
-        return of_weight, of_bias
+
+    def add_parameter_gradients(self, grad_weight: Tensor | None, grad_bias: Tensor | None) -> None:
+        for total, found in zip((grad_weight, grad_bias), self._of_parameters, strict=True):
+            if total is not None:
+                total.add_(found)
+
+
+def part_of_batch(running: Running) -> float:
+    """Counts a batch, and returns the part by which the running statistics go towards its own."""
+    if running.batches is not None:
+        running.batches.add_(1)
+    if running.momentum is not None:
+        return running.momentum
+    assert running.batches is not None
+    return 1.0 / float(running.batches)
 
 
 def _in_cache(tensor: Tensor) -> list[slice]:

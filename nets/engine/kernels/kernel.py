@@ -20,6 +20,11 @@ class Kernel:
         """Returns whether :meth:`forward` can add to what the output holds."""
         return False
 
+    @property
+    def adds_gradient(self) -> bool:
+        """Returns whether it has :meth:`add_input_gradient`."""
+        return False
+
     def parts(self) -> "list[Kernel]":
         """Returns the kernels that this one is made of."""
         return [part for part in vars(self).values() if isinstance(part, Kernel)]
@@ -52,6 +57,10 @@ class Kernel:
 
     def input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:
         """Fills ``grad_in``."""
+        raise NotImplementedError
+
+    def add_input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:
+        """Adds to ``grad_in``."""
         raise NotImplementedError
 
     def weight_gradient(self, x: Tensor, grad_out: Tensor, grad_weight: Tensor) -> None:

@@ -31,6 +31,10 @@ class MatrixProduct(Kernel):
     def adds(self) -> bool:
         return self.library in _COMPILED
 
+    @property
+    def adds_gradient(self) -> bool:
+        return self.library != "onednn"
+
     def forward(
         self, rows: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool, add: bool = False
     ) -> None:
@@ -53,6 +57,12 @@ class MatrixProduct(Kernel):
             _COMPILED[self.library].mm(grad_out, weight, grad_in)
         else:
             torch.mm(grad_out, weight, out=grad_in)
+
+    def add_input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:
+        if self.library in _COMPILED:
+            _COMPILED[self.library].mm(grad_out, weight, grad_in, add=True)
+        else:
+            grad_in.addmm_(grad_out, weight)
 
     def input_gradient_somewhere(self, grad_out: Tensor, weight: Tensor, room: Tensor) -> Tensor:
         """Returns the same in ``room``, or in fresh memory where the library gives it so."""
@@ -96,6 +106,10 @@ class ProductOfPanels(MatrixProduct):
     def input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:
         packed = self._transposed.get(weight, self._pack)
         _COMPILED[self.library].mm(grad_out, weight, grad_in, packed=packed)
+
+    def add_input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:
+        packed = self._transposed.get(weight, self._pack)
+        _COMPILED[self.library].mm(grad_out, weight, grad_in, add=True, packed=packed)
 
 
 class DotProducts(MatrixProduct):
@@ -160,6 +174,13 @@ class PointwiseConvolution(Kernel):
 
     def input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:
         self.product.input_gradient(grad_out.flatten(0, 2), weight.flatten(1), grad_in.flatten(0, 2))
+
+    @property
+    def adds_gradient(self) -> bool:
+        return self.product.adds_gradient
+
+    def add_input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:
+        self.product.add_input_gradient(grad_out.flatten(0, 2), weight.flatten(1), grad_in.flatten(0, 2))
 
     def weight_gradient(self, x: Tensor, grad_out: Tensor, grad_weight: Tensor) -> None:
         self.product.weight_gradient(x.flatten(0, 2), grad_out.flatten(0, 2), grad_weight.flatten(1))

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 from torch.nn import Parameter
 
+from nets.engine.kernels.batch_norm import Running
 from nets.engine.kernels.compiled.batch_norm import batch_norm
 from nets.engine.layers.layer import Layer, gradient_of
 from nets.engine.memory import Memory
@@ -33,8 +33,7 @@ class BatchNorm(Layer):
         self._norm = norm
         self._by_batch = self.mixes_images = norm.training or norm.running_mean is None
         self._kernel = batch_norm(norm.num_features, len(output.shape), relu, norm.eps, output.dtype)
-        self.masks_gradient = self._kernel.masks_gradient and len(inputs) == 1
-        self._gradients: tuple[Tensor, Tensor] = (torch.empty(0), torch.empty(0))
+        self.masks_gradient = self._kernel.masks_gradient
 
     @classmethod
     def recognises(cls, operation: Operation, inputs: Sequence[Value], output: Value) -> bool:
@@ -55,44 +54,52 @@ class BatchNorm(Layer):
         weight, bias = self._norm.weight, self._norm.bias
         return (None, None) if weight is None else (weight.detach(), bias.detach())
 
-    def _momentum(self) -> float:
+    def _running(self) -> Running | None:
+        """Returns what this batch counts for."""
         norm = self._norm
         if not (norm.training and norm.track_running_stats):
-            return 0.0 if norm.momentum is None else norm.momentum
-        assert norm.num_batches_tracked is not None
-        norm.num_batches_tracked.add_(1)
-        return 1.0 / float(norm.num_batches_tracked) if norm.momentum is None else norm.momentum
-
-    def _running(self) -> tuple[Tensor | None, Tensor | None]:
-        tracked = not self._norm.training or self._norm.track_running_stats
-        return (self._norm.running_mean, self._norm.running_var) if tracked else (None, None)
+            return None
+        assert norm.running_mean is not None and norm.running_var is not None
+        return Running(norm.running_mean, norm.running_var, norm.num_batches_tracked, norm.momentum)
 
     def forward(self) -> None:
-        x = self.inputs[0].data
-        mean, variance = self._running()
-        momentum = self._momentum()
-        if self._by_batch:
-            mean, variance = self._kernel.statistics(x, mean, variance, momentum)
-        assert mean is not None and variance is not None
+        x, out = self.inputs[0].data, self.output.data
         addend = self.inputs[1].data if len(self.inputs) > 1 else None
-        self._kernel.forward(x, mean, variance, self._by_batch, *self._affine(), self.output.data, addend)
+        if self._by_batch:
+            self._kernel.normalise_batch(x, self._running(), *self._affine(), out, addend)
+            return
+        mean, variance = self._norm.running_mean, self._norm.running_var
+        assert mean is not None and variance is not None
+        self._kernel.normalise(x, mean, variance, *self._affine(), out, addend)
 
     def shared_gradient(self, index: int) -> Tensor | None:
         return self.output.grad if index == 1 else None
 
+    def adds_gradient(self, index: int) -> bool:
+        return index == 0 and self._kernel.adds_gradient
+
     def input_gradient(self) -> None:
-        if len(self.inputs) > 1 and self.grad_inputs[1].data_ptr() != self.output.grad.data_ptr():
-            self.grad_inputs[1].copy_(self.output.grad)
-        self._gradients = self._kernel.input_gradient(
-            self.inputs[0].data, self.output.grad, self._affine()[0], self.grad_inputs[0]
+        has_addend = len(self.inputs) > 1
+        self._kernel.input_gradient(
+            self.inputs[0].data,
+            self.output.grad,
+            self._affine()[0],
+            self.grad_inputs[0],
+            self.output.data if has_addend else None,
+            0 in self.adds_to,
         )
+        if has_addend and self.grad_inputs[1].data_ptr() != self.output.grad.data_ptr():
+            self.grad_inputs[1].copy_(self.output.grad)
 
     def weight_gradient(self) -> None:
         """Adds the sums that updateGradInput computed: they are the parameters' gradients."""
-        parameters = (self._norm.weight, self._norm.bias)
-        for parameter, gradient in zip(parameters, self._gradients, strict=True):
-            if parameter.requires_grad:
-                gradient_of(parameter, self._memory).add_(gradient)
+        of_weight, of_bias = (
+            gradient_of(parameter, self._memory)
+            if parameter is not None and parameter.requires_grad
+            else None
+            for parameter in (self._norm.weight, self._norm.bias)
+        )
+        self._kernel.add_parameter_gradients(of_weight, of_bias)
 
 
 LAYERS = (BatchNorm,)

@@ -77,6 +77,8 @@ class Layer:
         self.relu = relu
         # Where each input's gradient goes, in the module's shape; set by the plan.
         self.grad_inputs: list[Tensor] = []
+        # The inputs whose gradient it adds to what is there; set by the plan where the layer can.
+        self.adds_to: set[int] = set()
         # Why it does not run as the chosen backend wants; for the report.
         self.fallback = ""
         self._memory = memory
@@ -135,6 +137,10 @@ class Layer:
         """Returns the gradient of input ``index`` as a view of the output's, where the two are the same
         numbers."""
         return self.part(self.output.grad, index) if self.joins_inputs else None
+
+    def adds_gradient(self, index: int) -> bool:
+        """Returns whether it can add the gradient of input ``index`` to what is in its place."""
+        return False
 
     def part(self, of_output: Tensor, index: int) -> Tensor:
         """Returns the part of ``of_output`` (in the module's shape) that input ``index`` makes up, as a

@@ -127,10 +127,13 @@ class WeightedLayer(FoldingLayer):
             if self.relu:
                 out.clamp_min_(0)
 
+    def adds_gradient(self, index: int) -> bool:
+        return index == 0 and self._kernels[INPUT_GRADIENT][1].adds_gradient
+
     def input_gradient(self) -> None:
-        self._kernels[INPUT_GRADIENT][1].input_gradient(
-            self._rows(self.output.grad), self._constants()[0], self._rows(self.grad_inputs[0])
-        )
+        kernel = self._kernels[INPUT_GRADIENT][1]
+        run = kernel.add_input_gradient if 0 in self.adds_to else kernel.input_gradient
+        run(self._rows(self.output.grad), self._constants()[0], self._rows(self.grad_inputs[0]))
 
     def weight_gradient(self) -> None:
         self.begin_gradients()

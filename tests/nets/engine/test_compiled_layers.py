@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from nets.engine import compile
-from nets.engine.kernels.batch_norm import OperatorBatchNorm
+from nets.engine.kernels.batch_norm import OperatorBatchNorm, Running
 from nets.engine.kernels.compiled.batch_norm import CompiledBatchNorm, batch_norm
 from nets.engine.kernels.compiled.images import copy_images
 from nets.engine.kernels.compiled.library import ARITHMETIC, NotCompiled
@@ -173,6 +173,8 @@ def test_what_pooling_is_not_compiled() -> None:
     st.sampled_from([0.0, 1.0, 1e3]),
     st.booleans(),
     st.booleans(),
+    st.booleans(),
+    st.booleans(),
     st.integers(1, 3),
     st.integers(0, 1000),
 )
@@ -182,9 +184,12 @@ def test_batch_norm_of_any_size(
     mean: float,
     relu: bool,
     by_batch: bool,
+    adds: bool,
+    cumulative: bool,
     count: int,
     seed: int,
 ) -> None:
+    """``adds``: an addend comes before the ReLU, and the input's gradient is added to what there is."""
     rows, channels = size
     generator = torch.Generator().manual_seed(seed)
 
@@ -193,7 +198,9 @@ def test_batch_norm_of_any_size(
 
     x, grad_out = random(*size) + mean, random(*size)
     x = x.to(dtype)  # what is left of it next to a large mean is exact
-    norm = nn.BatchNorm1d(channels, dtype=torch.float64).train(by_batch)
+    addend = random(*size) if adds else None
+    momentum = None if cumulative else 0.1
+    norm = nn.BatchNorm1d(channels, momentum=momentum, dtype=torch.float64).train(by_batch)
     with torch.no_grad():
         for tensor in (norm.weight, norm.bias, norm.running_mean, norm.running_var):
             assert tensor is not None
@@ -202,22 +209,31 @@ def test_batch_norm_of_any_size(
         norm.running_var.abs_().add_(0.1)
     ours = copy.deepcopy(norm).requires_grad_(False)
     leaf = x.double().requires_grad_()
-    exact = norm(leaf)
+    exact = norm(leaf) if addend is None else norm(leaf) + addend
 
     kernel = CompiledBatchNorm(channels, relu, norm.eps, dtype)
     weight, bias = ours.weight.to(dtype), ours.bias.to(dtype)
     out, grad_in = (torch.full((rows, channels + 3), 7.0, dtype=dtype)[:, :channels] for _ in range(2))
+    gradients = torch.ones(2, channels, dtype=dtype)
     with threads(count), torch.no_grad():
         assert ours.running_mean is not None and ours.running_var is not None
         statistics = ours.running_mean, ours.running_var
+        added = None if addend is None else addend.to(dtype)
         if by_batch:
-            statistics = kernel.statistics(x, *statistics, 0.1)
-        kernel.forward(x, *statistics, by_batch, weight, bias, out)
-        gradients = kernel.input_gradient(x, grad_out.to(dtype), weight, grad_in)
+            running = Running(*statistics, ours.num_batches_tracked, momentum)
+            kernel.normalise_batch(x, running, weight, bias, out, added)
+        else:
+            kernel.normalise(x, *statistics, weight, bias, out, added)
+        masked = grad_out.to(dtype)
+        kernel.input_gradient(x, masked, weight, grad_in, out if adds else None, adds)
+        kernel.add_parameter_gradients(*gradients)
 
     let_through = grad_out * (out > 0) if relu else grad_out  # one rounding may decide what is positive
+    if adds:
+        assert torch.equal(masked, let_through.to(dtype))
     wanted = torch.autograd.grad(exact, [leaf, norm.weight, norm.bias], let_through)
-    wanted = (exact.detach().relu() if relu else exact.detach(), *wanted)
+    exact = exact.detach()
+    wanted = (exact.relu() if relu else exact, wanted[0] + 7 * adds, wanted[1] + 1, wanted[2] + 1)
     tolerance = {torch.float64: 1e-10, torch.float32: 1e-5, torch.bfloat16: 1e-2}[dtype]
     scale = 1 + float(ours.weight.abs().max())
     for have, want in zip((out, grad_in, *gradients), wanted, strict=True):
@@ -246,8 +262,9 @@ def test_batch_norm_statistics_of_difficult_numbers(values: str) -> None:
     found = []
     for count in (1, 2, 2, 3):
         with threads(count):
-            found.append(kernel.statistics(x, None, None, 0.1))
-        mean, variance = found[-1]
+            kernel.normalise_batch(x, None, None, None, torch.empty_like(x))
+        mean, variance = kernel.mean.clone(), kernel.variance.clone()
+        found.append((mean, variance))
         exact = x.double().var(0, correction=0)
         assert bool(((mean - x.double().mean(0)).abs() <= 1e-7 * exact.sqrt() + 1e-9).all())
         torch.testing.assert_close(variance, exact, rtol=1e-5, atol=1e-12)
@@ -263,7 +280,8 @@ def test_what_normalisation_is_compiled() -> None:
     with c_compiler(NO_COMPILER):
         assert isinstance(batch_norm(3, 4, True, 1e-5, torch.float32), OperatorBatchNorm)
     with pytest.raises(ValueError, match="must be neighbours"):
-        CompiledBatchNorm(3, True, 1e-5, torch.float32).statistics(torch.ones(3, 4).t(), None, None, 0.1)
+        x = torch.ones(3, 4).t()
+        CompiledBatchNorm(3, True, 1e-5, torch.float32).normalise_batch(x, None, None, None, x)
 
 
 class Sums(nn.Module):
@@ -333,7 +351,7 @@ def test_nets_with_and_without_a_compiler(
         monkeypatch.setattr("nets.engine.layers.weighted._WORKERS_POSITIONS", 0)
     with threads(2), c_compiler("" if compiler else NO_COMPILER):
         phases = compile(net, shape, "mm")
-        for _ in range(2):
+        for _ in range(5):  # from the third time on what is recorded runs
             x = torch.randn(shape, dtype=torch.float64, requires_grad=True)
             exact = same(x)
             grad_out = torch.randn_like(exact)

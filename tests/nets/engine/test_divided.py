@@ -73,7 +73,9 @@ def test_weight_gradients_divided_among_workers(
         picks = [layer.algorithms.get("accGradParameters", "") for layer in phases.report().layers]
         assert any("sum by image" in pick or "by output" in pick for pick in picks)
         if name == "one bias":
-            assert len(phases._weight_gradients) == 2, "both would add to the bias at the same time"
+            assert len(phases._phases.weight_gradient.steps) == 2, (
+                "both would add to the bias at the same time"
+            )
         # Gradients that were there before, in an order that kernels cannot add to.
         x = torch.randn(shape, dtype=torch.float64)
         grad_out = torch.randn_like(phases.updateOutput(x))

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from nets.engine import EnginePhases, compile
 from nets.engine.kernels.compiled import products
 from nets.engine.kernels.compiled.sequence import CallsInTurn
-from nets.engine.module_state import Contents, Modes
+from nets.engine.module_state import Contents, Gradients, Modes
 from nets.engine.replay import Replay
 from nets.engine.workers import Workers
 from tests.helpers.engine_conditions import NO_COMPILER, c_compiler, needs_compiler, threads
@@ -49,8 +49,12 @@ def check_some_runs(phases: EnginePhases, module: nn.Module, count: int = 4) -> 
 
 def recorded(phases: EnginePhases) -> list[bool]:
     """Returns of each recorded step whether it is a sequence of compiled calls."""
-    assert phases._replay is not None and phases._replay._recorded is not None
-    return [isinstance(step, CallsInTurn) for step in phases._replay._recorded]
+    return sequences(phases._phases.forward)
+
+
+def sequences(replay: Replay) -> list[bool]:
+    assert replay.recorded is not None
+    return [isinstance(step, CallsInTurn) for step in replay.recorded]
 
 
 @needs_compiler
@@ -124,9 +128,8 @@ def test_many_calls_in_turn_depend_on_each_other() -> None:
         products.mm(mean, other, out)
 
     with threads(3):
-        replay = Replay([step] * 50, nn.Identity())
+        replay = Replay([step] * 50)
         for _ in range(4):
-            replay.look()
             replay.run()
     assert len(runs) == 100
     assert torch.equal(out, torch.full((32, 3), 4 * 50 * 2.0))
@@ -136,11 +139,162 @@ def test_work_on_other_threads_is_not_recorded() -> None:
     seen: list[int] = []
     with threads(2):
         crew = Workers(2)
-        replay = Replay([lambda: crew.run([lambda: seen.append(1)] * 2)], nn.Identity())
+        replay = Replay([lambda: crew.run([lambda: seen.append(1)] * 2)])
         for _ in range(5):
-            replay.look()
             replay.run()
     assert len(seen) == 10
+
+
+def trained() -> nn.Sequential:
+    """Has layers that compiled code runs in all phases, with sums, ReLUs and gradients that are added to."""
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Conv2d(3, 40, 1, bias=False), Residual(), nn.MaxPool2d(2, 1), Residual()).double()
+
+
+class Residual(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inside = nn.Sequential(
+            nn.BatchNorm2d(40), nn.ReLU(), nn.Conv2d(40, 40, 1, bias=False), nn.BatchNorm2d(40, momentum=None)
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.relu(self.inside(x) + x)
+
+
+def check_training(phases: EnginePhases, module: nn.Module, same: nn.Module, count: int = 4) -> None:
+    """Compares some runs with those of ``same`` on autograd, which begins as ``module`` is."""
+    same.load_state_dict(module.state_dict())
+    for seed in range(count):
+        generator = torch.Generator().manual_seed(seed)
+        x = torch.randn(SHAPE, generator=generator, dtype=torch.float64)
+        leaf = x.clone().requires_grad_()
+        exact = same(leaf)
+        grad_out = torch.randn(exact.shape, generator=generator, dtype=torch.float64)
+        before = [None if p.grad is None else p.grad.clone() for p in module.parameters()]
+        wanted_of = [p for p in same.parameters() if p.requires_grad]
+        wanted = torch.autograd.grad(exact, [leaf, *wanted_of], grad_out)
+        torch.testing.assert_close(phases.updateOutput(x), exact.detach())
+        torch.testing.assert_close(phases.updateGradInput(x, grad_out), wanted[0])
+        phases.accGradParameters(x, grad_out)
+        gradients = iter(wanted[1:])
+        for parameter, old in zip(module.parameters(), before, strict=True):
+            if parameter.requires_grad:
+                new = next(gradients)
+                torch.testing.assert_close(parameter.grad, new if old is None else old + new)
+            elif old is not None:
+                assert parameter.grad is not None and torch.equal(parameter.grad, old)
+        torch.testing.assert_close(list(module.buffers()), list(same.buffers()))
+
+
+@needs_compiler
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_the_phases_of_training(count: int) -> None:
+    module, same = trained(), trained()
+    with threads(count), pytest.MonkeyPatch.context() as patch:
+        patch.setattr("nets.engine.choice.tuning.Tuner.choose", _compiled_only)
+        phases = compile(module, SHAPE, "mm")
+        check_training(phases, module, same)
+        of_phases = phases._phases
+        for replay in (of_phases.forward, of_phases.input_gradient, of_phases.weight_gradient):
+            assert sequences(replay) == [True]
+
+
+def _compiled_only(_: object, key: str, candidates: dict[str, object], *__: object) -> str:
+    return next(name for wanted in ("panels", "compiled", "") for name in candidates if wanted in name)
+
+
+def test_whatever_changes_in_training_is_seen() -> None:
+    module, same = trained(), trained()
+    first, norm = module.get_submodule("0"), module.get_submodule("1.inside.0")
+    assert isinstance(first, nn.Conv2d) and isinstance(norm, nn.BatchNorm2d)
+    phases = compile(module, SHAPE, "mm")
+    check_training(phases, module, same)
+
+    def new_gradients() -> None:
+        for parameter in module.parameters():
+            parameter.grad = torch.ones_like(parameter)
+
+    def no_gradients() -> None:
+        for parameter in module.parameters():
+            parameter.grad = None
+
+    def other_memory() -> None:
+        assert first.weight.grad is not None
+        first.weight.grad.data = first.weight.grad.data.clone()
+
+    def statistics() -> None:
+        norm.running_mean = torch.ones(40, dtype=torch.float64)
+
+    def freeze() -> None:
+        for net in (module, same):
+            net.get_parameter("1.inside.0.weight").requires_grad_(False)
+
+    for change in (
+        lambda: torch.optim.SGD(module.parameters(), lr=0.1).step(),
+        new_gradients,
+        no_gradients,
+        other_memory,
+        statistics,
+        freeze,
+        lambda: phases.timed_report(),
+    ):
+        change()
+        check_training(phases, module, same)
+
+
+def test_a_weight_that_changes_between_two_phases() -> None:
+    module, same = trained(), trained()
+    phases = compile(module, SHAPE, "mm")
+    check_training(phases, module, same)
+    x = torch.randn(SHAPE, dtype=torch.float64)
+    out = phases.updateOutput(x).clone()
+    before = phases.updateGradInput(x, out).clone()
+    with torch.no_grad():
+        module[0].weight.mul_(2)
+    assert largest_error(phases.updateGradInput(x, out), 2 * before) < 1e-10
+
+
+def test_statistics_written_by_recorded_calls_are_seen_elsewhere() -> None:
+    module = nn.Sequential(nn.Conv2d(3, 40, 1), nn.BatchNorm2d(40)).double()
+    training = compile(module, SHAPE, "mm")
+    inference = compile(module.eval(), SHAPE, "mm", inference=True)
+    for seed in range(5):
+        x = torch.randn(SHAPE, generator=torch.Generator().manual_seed(seed), dtype=torch.float64) + seed
+        module.train()
+        training.updateOutput(x)
+        module.eval()
+        with torch.no_grad():
+            assert largest_error(inference.updateOutput(x), module(x)) < 1e-10
+
+
+def test_scratch_memory_that_another_phase_exchanges() -> None:
+    """The first updateGradInput needs more of it, after updateOutput has been recorded."""
+    module = nn.Sequential(nn.Conv2d(3, 5, 3), nn.Conv2d(5, 40, 3, 2)).double()
+    phases = compile(module, SHAPE, "mm")
+    x = torch.randn(SHAPE, dtype=torch.float64)
+    exact = module(x).detach()
+    for _ in range(3):
+        assert largest_error(phases.updateOutput(x), exact) < 1e-10
+    phases._memory.scratch(torch.float64, (1_000_000,))  # as a larger phase would
+    for _ in range(3):
+        assert largest_error(phases.updateOutput(x), exact) < 1e-10
+
+
+def test_the_gradients_of_parameters() -> None:
+    module = parts()
+    parameters = list(module.parameters())
+    gradients = Gradients(parameters)
+    assert gradients.changed()
+    for change in (
+        lambda: setattr(parameters[0], "grad", torch.zeros_like(parameters[0])),
+        lambda: setattr(parameters[0], "grad", torch.zeros_like(parameters[0])),
+        lambda: parameters[1].requires_grad_(False),
+        lambda: setattr(parameters[0], "grad", None),
+    ):
+        assert not gradients.changed()
+        change()
+        assert gradients.changed()
 
 
 def parts() -> nn.Sequential:

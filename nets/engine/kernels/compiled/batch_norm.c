@@ -3,7 +3,7 @@
    Compiled when first needed (compiled/batch_norm.py), once per element type, with vectors.h in front. Channels
    are neighbours in memory. What reads or makes rows is called by all threads that share a job, and takes units of
    work from it until none is left: some rows each. Sums are kept by unit, so that they do not depend on which
-   thread took it. What is found from them, channel by channel, is found by one thread. Asks for
+   thread took it. What is found from them, channel by channel, is found by the thread that made the last. Asks for
    a definition of BLOCK, the rows that are summed in REAL. */
 
 #include <math.h>
@@ -15,13 +15,16 @@ enum {
 typedef struct {
     const element *x;
     long x_row;                     /* elements from one row to the next */
-    const element *grad_out;
+    element *grad_out;                 /* with output, the ReLU's gradient is applied to it in place */
     long grad_out_row;
     element *result;                   /* the output, or the input's gradient */
     long result_row;
+    long add;                       /* whether to add the gradient to what result holds */
     long rows, channels;
     const element *addend;          /* what is added to the output, or NULL */
     long addend_row;
+    const element *output;          /* of the forward pass, where the ReLU came after a sum; or NULL */
+    long output_row;
     /* One number per channel: the result is (x - mean) scale + bias, plus the addend, then the ReLU, if any. */
     REAL *mean, *scale, *bias;
     long relu;
@@ -34,8 +37,13 @@ typedef struct {
     double eps;                     /* the deviation is the root of variance + eps */
     REAL *unbiased;                 /* the variance, divided by rows - 1 */
     REAL *of_weight, *of_bias;      /* the parameters' gradients */
+    element *grad_weight, *grad_bias;  /* what these are added to, or NULL */
     const element *weight, *shift;  /* the normalisation's own weight and bias, or NULL */
+    element *running_mean, *running_variance;  /* go towards what is found by a part of momentum; or NULL */
+    long *batches;                  /* how many there were, or NULL */
+    double momentum;                /* below 0: one over the number of batches */
     long at_once;                   /* rows of a unit: a multiple of BLOCK */
+    long done;                      /* rows whose sums have been made */
     long next;                      /* row that nobody has taken */
 } norm_job;
 
@@ -82,10 +90,16 @@ INLINE void add_moments(const norm_job *job, long row, long rows, long c, int ve
     }
 }
 
+/* What a block's sums are: moments, or those of the gradient, perhaps before a ReLU. Which gradients go through that is
+   seen from x, or from the output, which is what it was before the ReLU or 0. */
+enum { MOMENTS, GRADIENTS, RELU_GRADIENTS, MASKED_GRADIENTS };
+
 /* Sums of grad_out, and of it times x - mean, of up to BLOCK rows. */
-INLINE void add_gradients(const norm_job *job, long row, long rows, long c, int vectors, long lanes, double *sums,
-                          int relu) {
-    const element *x = job->x + row * job->x_row + c, *grad_out = job->grad_out + row * job->grad_out_row + c;
+INLINE void add_gradients(const norm_job *job, int kind, long row, long rows, long c, int vectors, long lanes,
+                          double *sums) {
+    const element *x = job->x + row * job->x_row + c;
+    const element *output = kind == MASKED_GRADIENTS ? job->output + row * job->output_row + c : NULL;
+    element *grad_out = job->grad_out + row * job->grad_out_row + c;
     vector mean[GROUP], sum[GROUP], products[GROUP];
     UNROLL(8)
     for (int v = 0; v < vectors; v++) {
@@ -96,12 +110,18 @@ INLINE void add_gradients(const norm_job *job, long row, long rows, long c, int 
         UNROLL(8)
         for (int v = 0; v < vectors; v++) {
             const element *from = x + i * job->x_row + v * LANES;
-            const element *gradient_from = grad_out + i * job->grad_out_row + v * LANES;
+            element *gradient_from = grad_out + i * job->grad_out_row + v * LANES;
             prefetch(from + BLOCK * job->x_row);
             prefetch(gradient_from + BLOCK * job->grad_out_row);
             const vector value = load_elements(from, lanes);
             vector gradient = load_elements(gradient_from, lanes);
-            if (relu) gradient = let_through(job, gradient, value, c + v * LANES, lanes);
+            if (kind == RELU_GRADIENTS) gradient = let_through(job, gradient, value, c + v * LANES, lanes);
+            if (kind == MASKED_GRADIENTS) {
+                const element *output_from = output + i * job->output_row + v * LANES;
+                prefetch(output_from + BLOCK * job->output_row);
+                gradient = where(~(mask)(load_elements(output_from, lanes) <= 0), gradient);
+                store_elements(gradient_from, gradient, lanes);
+            }
             sum[v] += gradient;
             products[v] += gradient * (value - mean[v]);
         }
@@ -115,38 +135,6 @@ INLINE void add_gradients(const norm_job *job, long row, long rows, long c, int 
     }
 }
 
-/* What a block's sums are: moments, or those of the gradient, before a ReLU or not. */
-enum { MOMENTS, GRADIENTS, RELU_GRADIENTS };
-
-INLINE void add_some(const norm_job *job, int kind, long row, long rows, long c, int vectors, long lanes,
-                     double *sums) {
-    if (kind == MOMENTS) add_moments(job, row, rows, c, vectors, lanes, sums);
-    else add_gradients(job, row, rows, c, vectors, lanes, sums, kind == RELU_GRADIENTS);
-}
-
-INLINE void add_all(norm_job *job, int kind) {
-    long first, last;
-    while (take(&job->next, job->at_once, job->rows, &first, &last)) {
-        double *sums = job->sums + first / job->at_once * 2 * job->channels;
-        memset(sums, 0, 2 * job->channels * sizeof(double));
-        for (long row = first; row < last; row += BLOCK) {
-            const long rows = least(BLOCK, last - row);
-            long c = 0;
-            for (; c + GROUP * LANES <= job->channels; c += GROUP * LANES)
-                add_some(job, kind, row, rows, c, GROUP, LANES, sums);
-            for (; c + LANES <= job->channels; c += LANES) add_some(job, kind, row, rows, c, 1, LANES, sums);
-            if (c < job->channels) add_some(job, kind, row, rows, c, 1, job->channels - c, sums);
-        }
-    }
-}
-
-void sum_moments(norm_job *job) { add_all(job, MOMENTS); }
-
-void sum_gradients(norm_job *job) {
-    if (job->relu) add_all(job, RELU_GRADIENTS);
-    else add_all(job, GRADIENTS);
-}
-
 /* Adds the sums of all units up, always in the same order, in place of the first's. */
 INLINE void add_units(norm_job *job) {
     const long units = (job->rows + job->at_once - 1) / job->at_once, count = 2 * job->channels;
@@ -158,9 +146,20 @@ INLINE vector parameter(const element *from, long c, long lanes, REAL otherwise)
     return from ? load_elements(from + c, lanes) : (vector){0} + otherwise;
 }
 
+/* Moves what is kept a part of the way towards what was found, for some channels. */
+INLINE void move_towards(element *kept, vector found, REAL part, long lanes) {
+    const vector from = load_elements(kept, lanes), way = found - from;
+    store_elements(kept, part < (REAL)0.5 ? from + part * way : found - (1 - part) * way, lanes);
+}
+
 /* From the sums: mean and variances. */
-void find_statistics(norm_job *job) {
+static void find_statistics(norm_job *job) {
     add_units(job);
+    double part = job->momentum;
+    if (job->batches) {
+        ++*job->batches;
+        if (job->momentum < 0) part = 1.0 / *job->batches;
+    }
     for (long start = 0; start < job->channels; start += LANES) {
         const long lanes = least(LANES, job->channels - start);
         const vector first = load_elements(job->x + start, lanes);
@@ -172,6 +171,9 @@ void find_statistics(norm_job *job) {
             job->variance[c] = variance < 0 ? 0 : variance;
             job->unbiased[c] = job->variance[c] * job->rows / (job->rows - 1);
         }
+        if (!job->running_mean) continue;
+        move_towards(job->running_mean + start, load(job->mean + start, lanes), part, lanes);
+        move_towards(job->running_variance + start, load(job->unbiased + start, lanes), part, lanes);
     }
 }
 
@@ -195,7 +197,7 @@ void prepare_result(norm_job *job) {
 }
 
 /* From the sums: the parameters' gradients, and what input_gradient needs. */
-void prepare_gradient(norm_job *job) {
+static void prepare_gradient(norm_job *job) {
     add_units(job);
     for (long start = 0; start < job->channels; start += LANES) {
         const long lanes = least(LANES, job->channels - start);
@@ -215,6 +217,50 @@ void prepare_gradient(norm_job *job) {
     }
 }
 
+INLINE void add_some(const norm_job *job, int kind, long row, long rows, long c, int vectors, long lanes,
+                     double *sums) {
+    if (kind == MOMENTS) add_moments(job, row, rows, c, vectors, lanes, sums);
+    else add_gradients(job, kind, row, rows, c, vectors, lanes, sums);
+}
+
+/* Whether these were the last rows whose sums were missing: then all are there, for this thread to see. */
+INLINE int were_last(norm_job *job, long rows) {
+    if (__atomic_add_fetch(&job->done, rows, __ATOMIC_ACQ_REL) < job->rows) return 0;
+    job->done = 0;
+    return 1;
+}
+
+INLINE void add_all(norm_job *job, int kind) {
+    long first, last;
+    while (take(&job->next, job->at_once, job->rows, &first, &last)) {
+        double *sums = job->sums + first / job->at_once * 2 * job->channels;
+        memset(sums, 0, 2 * job->channels * sizeof(double));
+        for (long row = first; row < last; row += BLOCK) {
+            const long rows = least(BLOCK, last - row);
+            long c = 0;
+            for (; c + GROUP * LANES <= job->channels; c += GROUP * LANES)
+                add_some(job, kind, row, rows, c, GROUP, LANES, sums);
+            for (; c + LANES <= job->channels; c += LANES) add_some(job, kind, row, rows, c, 1, LANES, sums);
+            if (c < job->channels) add_some(job, kind, row, rows, c, 1, job->channels - c, sums);
+        }
+        if (!were_last(job, last - first)) continue;
+        if (kind == MOMENTS) {
+            find_statistics(job);
+            prepare_result(job);
+        } else {
+            prepare_gradient(job);
+        }
+    }
+}
+
+void sum_moments(norm_job *job) { add_all(job, MOMENTS); }
+
+void sum_gradients(norm_job *job) {
+    if (job->output) add_all(job, MASKED_GRADIENTS);
+    else if (job->relu) add_all(job, RELU_GRADIENTS);
+    else add_all(job, GRADIENTS);
+}
+
 INLINE void normalise_some(const norm_job *job, long row, long c, long lanes) {
     vector value = normalised(job, load_elements(job->x + row * job->x_row + c, lanes), c, lanes);
     if (job->addend) value += load_elements(job->addend + row * job->addend_row + c, lanes);
@@ -223,13 +269,15 @@ INLINE void normalise_some(const norm_job *job, long row, long c, long lanes) {
 }
 
 INLINE void differentiate_some(const norm_job *job, long row, long c, long lanes, int relu, int by_batch) {
+    element *result = job->result + row * job->result_row + c;
     vector gradient = load_elements(job->grad_out + row * job->grad_out_row + c, lanes), x = {0};
     if (relu || by_batch) x = load_elements(job->x + row * job->x_row + c, lanes);
     if (relu) gradient = let_through(job, gradient, x, c, lanes);
     gradient *= load(job->gain + c, lanes);
     if (by_batch)
         gradient += (x - load(job->mean + c, lanes)) * load(job->slope + c, lanes) + load(job->offset + c, lanes);
-    store_elements(job->result + row * job->result_row + c, gradient, lanes);
+    if (job->add) gradient += load_elements(result, lanes);
+    store_elements(result, gradient, lanes);
 }
 
 INLINE void make_some(const norm_job *job, int backward, long row, long c, long lanes, int relu, int by_batch) {
@@ -256,4 +304,17 @@ void input_gradient(norm_job *job) {
     else if (job->relu) make_all(job, 1, 1, 0);
     else if (job->by_batch) make_all(job, 1, 0, 1);
     else make_all(job, 1, 0, 0);
+}
+
+/* Adds the parameters' gradients to what has been added up of them. */
+void add_parameter_gradients(norm_job *job) {
+    const REAL *found[] = {job->of_weight, job->of_bias};
+    element *sums[] = {job->grad_weight, job->grad_bias};
+    long first, last;
+    while (take(&job->next, job->channels, job->channels, &first, &last))
+        for (int i = 0; i < 2; i++)
+            for (long c = 0; sums[i] && c < last; c += LANES) {
+                const long lanes = least(LANES, last - c);
+                store_elements(sums[i] + c, load_elements(sums[i] + c, lanes) + load(found[i] + c, lanes), lanes);
+            }
 }

@@ -8,9 +8,10 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from nets.engine.kernels.batch_norm import BatchNormKernel, OperatorBatchNorm
+from nets.engine.kernels.batch_norm import BatchNormKernel, OperatorBatchNorm, Running, part_of_batch
 from nets.engine.kernels.compiled import library
 from nets.engine.kernels.compiled.library import NotCompiled
+from nets.engine.kernels.compiled.recording import count_write
 
 _SOURCE = Path(__file__).with_suffix(".c")
 _BLOCK = 16  # rows that are summed in the element type; few enough that nothing is lost
@@ -30,10 +31,13 @@ class _Job(ctypes.Structure):
         ("grad_out_row", _Long),
         ("result", _Pointer),
         ("result_row", _Long),
+        ("add", _Long),
         ("rows", _Long),
         ("channels", _Long),
         ("addend", _Pointer),
         ("addend_row", _Long),
+        ("output", _Pointer),
+        ("output_row", _Long),
         ("mean", _Pointer),
         ("scale", _Pointer),
         ("bias", _Pointer),
@@ -50,27 +54,35 @@ class _Job(ctypes.Structure):
         ("unbiased", _Pointer),
         ("of_weight", _Pointer),
         ("of_bias", _Pointer),
+        ("grad_weight", _Pointer),
+        ("grad_bias", _Pointer),
         ("weight", _Pointer),
         ("shift", _Pointer),
+        ("running_mean", _Pointer),
+        ("running_variance", _Pointer),
+        ("batches", _Pointer),
+        ("momentum", ctypes.c_double),
         ("at_once", _Long),
+        ("done", _Long),
         ("next", _Long),
     ]
 
 
 class CompiledBatchNorm:
-    """See :class:`nets.engine.kernels.batch_norm.BatchNormKernel`.
+    """See :class:`nets.engine.kernels.batch_norm.BatchNormKernel`. ``mean`` and ``variance`` (C,) are, in
+    float64, the statistics that were last used.
 
     Raises :class:`NotCompiled` when made where there is no compiler.
     """
 
     masks_gradient = True
+    adds_gradient = True
 
     def __init__(self, channels: int, relu: bool, eps: float, dtype: torch.dtype) -> None:
         self._library = compiled(dtype)
         self._relu = relu
-        self._adds = False
         self._statistics = torch.zeros(3, channels, dtype=torch.float64)
-        self._mean, self._variance, inverse_deviation = self._statistics.unbind()
+        self.mean, self.variance, inverse_deviation = self._statistics.unbind()
         # mean, scale and bias of the result; gain, slope and offset of the gradient; and what is asked for.
         real = library.ARITHMETIC[dtype]
         rows = torch.zeros(9, channels + _CACHE_LINE // real.itemsize, dtype=real)
@@ -82,60 +94,92 @@ class CompiledBatchNorm:
         # What changes from call to call is filled in by each: to make a job takes as long as a small layer.
         self._job = _Job(
             channels=channels,
-            exact_mean=self._mean.data_ptr(),
-            variance=self._variance.data_ptr(),
+            exact_mean=self.mean.data_ptr(),
+            variance=self.variance.data_ptr(),
             inverse_deviation=inverse_deviation.data_ptr(),
             eps=eps,
             **places,
         )
 
-    def statistics(
-        self, x: Tensor, running_mean: Tensor | None, running_variance: Tensor | None, momentum: float
-    ) -> tuple[Tensor, Tensor]:
-        """Returns mean and variance in float64, in memory that is used again."""
-        job = self._over(x)
-        self._sum(self._library.sum_moments)
-        self._library.find_statistics(ctypes.byref(job))
-        for running, found in ((running_mean, self._rounded_mean), (running_variance, self._unbiased)):
-            if running is not None:
-                running.lerp_(found.to(running.dtype), momentum)
-        return self._mean, self._variance
-
-    def forward(
+    def normalise_batch(
         self,
         x: Tensor,
-        mean: Tensor,
-        variance: Tensor,
-        by_batch: bool,
+        running: Running | None,
         weight: Tensor | None,
         bias: Tensor | None,
         out: Tensor,
         addend: Tensor | None = None,
     ) -> None:
-        if mean is not self._mean or variance is not self._variance:
-            self._mean.copy_(mean)
-            self._variance.copy_(variance)
-        job = self._over(x)
-        job.relu, job.by_batch, self._adds = self._relu, by_batch, addend is not None
-        weight, bias = _contiguous(weight), _contiguous(bias)
-        job.weight, job.shift = _address(weight), _address(bias)
+        job = self._prepared(x, weight, bias, out, addend)
+        job.by_batch = True
+        kept = () if running is None else _writable(running, x.dtype)
+        job.running_mean, job.running_variance, job.batches = (
+            map(_address, kept) if kept else (None, None, None)
+        )
+        if running is not None:
+            job.momentum = -1.0 if running.momentum is None else running.momentum
+        self._run(self._library.sum_moments)
+        if kept:
+            count_write(*kept)
+        elif running is not None:
+            part = part_of_batch(running)
+            for total, found in ((running.mean, self._rounded_mean), (running.variance, self._unbiased)):
+                total.lerp_(found.to(total.dtype), part)
+        self._run(self._library.normalise)
+
+    def normalise(
+        self,
+        x: Tensor,
+        mean: Tensor,
+        variance: Tensor,
+        weight: Tensor | None,
+        bias: Tensor | None,
+        out: Tensor,
+        addend: Tensor | None = None,
+    ) -> None:
+        self.mean.copy_(mean)
+        self.variance.copy_(variance)
+        job = self._prepared(x, weight, bias, out, addend)
+        job.by_batch = False
         self._library.prepare_result(ctypes.byref(job))
-        added = None if addend is None else _rows(addend)
-        job.addend, job.addend_row = _address(added), 0 if added is None else added.stride(0)
-        self._make(self._library.normalise, out)
+        self._run(self._library.normalise)
 
     def input_gradient(
-        self, x: Tensor, grad_out: Tensor, weight: Tensor | None, grad_in: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """Returns the gradients in memory that is used again."""
-        job, gradients, weight = self._over(x), _rows(grad_out), _contiguous(weight)
-        job.relu, job.weight = self._relu and not self._adds, _address(weight)
-        job.grad_out, job.grad_out_row = gradients.data_ptr(), gradients.stride(0)
-        self._sum(self._library.sum_gradients)
-        self._library.prepare_gradient(ctypes.byref(job))
-        self._make(self._library.input_gradient, grad_in)
-        of_weight, of_bias = self._of_parameters
-        return of_weight, of_bias
+        self,
+        x: Tensor,
+        grad_out: Tensor,
+        weight: Tensor | None,
+        grad_in: Tensor,
+        output: Tensor | None = None,
+        add: bool = False,
+    ) -> None:
+        job, weight = self._over(x), _contiguous(weight)
+        job.relu, job.add, job.weight = self._relu and output is None, add, _address(weight)
+        job.grad_out, job.grad_out_row = _place(grad_out)
+        job.result, job.result_row = _place(grad_in)
+        job.output, job.output_row = _place(output if self._relu else None)
+        self._run(self._library.sum_gradients)
+        self._run(self._library.input_gradient)
+
+    def add_parameter_gradients(self, grad_weight: Tensor | None, grad_bias: Tensor | None) -> None:
+        totals = grad_weight, grad_bias
+        if all(total is None or total.is_contiguous() for total in totals):
+            self._job.grad_weight, self._job.grad_bias = map(_address, totals)
+            self._run(self._library.add_parameter_gradients)
+            return
+        for total, found in zip(totals, self._of_parameters, strict=True):
+            if total is not None:
+                total.add_(found)
+
+    def _prepared(
+        self, x: Tensor, weight: Tensor | None, bias: Tensor | None, out: Tensor, addend: Tensor | None
+    ) -> _Job:
+        """Returns the job of a forward pass, but for its statistics."""
+        job, weight, bias = self._over(x), _contiguous(weight), _contiguous(bias)
+        job.relu, job.weight, job.shift = self._relu, _address(weight), _address(bias)
+        job.addend, job.addend_row = _place(addend)
+        job.result, job.result_row = _place(out)
+        return job
 
     def _over(self, x: Tensor) -> _Job:
         """Returns the job, for the rows of ``x``."""
@@ -144,20 +188,15 @@ class CompiledBatchNorm:
         blocks = -(-count // (_BLOCK * _UNITS * torch.get_num_threads()))
         job.x, job.x_row, job.rows = rows.data_ptr(), rows.stride(0), count
         job.at_once = _BLOCK * max(_LEAST_BLOCKS, blocks)
-        return job
-
-    def _sum(self, function: object) -> None:
-        job = self._job
-        units = -(-job.rows // job.at_once)
+        units = -(-count // job.at_once)
         if self._room.shape[0] < units:
             self._room = torch.empty(units, 2, job.channels, dtype=torch.float64)
-        job.sums, job.next = self._room.data_ptr(), 0
-        library.run_on_all_threads(function, job)
+        job.sums = self._room.data_ptr()
+        return job
 
-    def _make(self, function: object, result: Tensor) -> None:
-        job, rows = self._job, _rows(result)
-        job.result, job.result_row, job.next = rows.data_ptr(), rows.stride(0), 0
-        library.run_on_all_threads(function, job)
+    def _run(self, function: object) -> None:
+        self._job.next = 0
+        library.run_on_all_threads(function, self._job)
 
 
 def batch_norm(channels: int, dimensions: int, relu: bool, eps: float, dtype: torch.dtype) -> BatchNormKernel:
@@ -177,6 +216,22 @@ def _rows(tensor: Tensor) -> Tensor:
 
 def _contiguous(parameter: Tensor | None) -> Tensor | None:
     return None if parameter is None else parameter.contiguous()
+
+
+def _writable(running: Running, dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor | None] | tuple[()]:
+    """Returns the running statistics and the count of batches, if compiled code can write to them."""
+    mean, variance, batches, momentum = running
+    plain = all(kept.dtype is dtype and kept.is_contiguous() for kept in (mean, variance))
+    counted = batches is not None and batches.dtype is torch.int64
+    return (mean, variance, batches) if plain and (counted or batches is None is not momentum) else ()
+
+
+def _place(images: Tensor | None) -> tuple[int | None, int]:
+    """Returns the address of the first row, and the distance between rows."""
+    if images is None:
+        return None, 0
+    rows = _rows(images)
+    return rows.data_ptr(), rows.stride(0)
 
 
 def _address(tensor: Tensor | None) -> int | None:

@@ -3,22 +3,34 @@
 import ctypes
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+from torch import Tensor
+from torch.autograd.graph import increment_version
 from torch.utils._python_dispatch import TorchDispatchMode
 
 _here = threading.local()
 
 
+class Call(NamedTuple):
+    """A function and the job it was called with, as that was; and the job itself, which may have been filled
+    in anew since, for what it refers to."""
+
+    function: Any
+    job: ctypes.Structure
+    origin: ctypes.Structure
+
+
 class Recording(TorchDispatchMode):
-    """The compiled calls that this thread makes within it: ``calls``, pairs of a function and its job.
+    """The compiled calls that this thread makes within it: ``calls``.
 
     ``complete``: nothing but these calls, and views of tensors, is needed to do the same once more.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.calls: list[tuple[Any, ctypes.Structure]] = []
+        self.calls: list[Call] = []
+        self.written: list[Tensor] = []  # by these calls; see count_write
         self.complete = True
 
     def __enter__(self) -> "Recording":
@@ -46,7 +58,18 @@ def note(function: Any, job: ctypes.Structure) -> None:
     """Adds a call of compiled code to this thread's recording, if there is one."""
     recording = getattr(_here, "recording", None)
     if recording is not None:
-        recording.calls.append((function, job))
+        recording.calls.append(Call(function, type(job).from_buffer_copy(job), job))
+
+
+def count_write(*tensors: Tensor | None) -> None:
+    """Counts a write to tensors of the module that compiled code has made, as PyTorch does for its own: now,
+    and whenever the recorded calls are made again."""
+    recording = getattr(_here, "recording", None)
+    for tensor in tensors:
+        if tensor is not None:
+            increment_version(tensor)
+            if recording is not None:
+                recording.written.append(tensor)
 
 
 def note_other_work() -> None:

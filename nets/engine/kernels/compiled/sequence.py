@@ -5,7 +5,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from torch import Tensor
+
 from nets.engine.kernels.compiled import library
+from nets.engine.kernels.compiled.recording import Call, count_write
 from nets.engine.workers import torch_library
 
 _SOURCE = Path(__file__).with_suffix(".c")
@@ -30,14 +33,16 @@ class _Job(ctypes.Structure):
 class CallsInTurn:
     """Runs ``calls``, functions with the jobs they take, each on all threads once the one before has ended.
 
-    Their jobs end in ``next``, the unit of work that nobody has taken. Raises :class:`library.NotCompiled`.
+    Their jobs end in ``next``, the unit of work that nobody has taken. ``written``: tensors of the module
+    that they write to. Raises :class:`library.NotCompiled`.
     """
 
-    def __init__(self, calls: Sequence[tuple[Any, ctypes.Structure]]) -> None:
+    def __init__(self, calls: Sequence[Call], written: Sequence[Tensor] = ()) -> None:
+        self._written = list(written)
         self._run = library.library(_SOURCE.read_text()).run_calls
         self._kept = list(calls)  # what the addresses below point to
         self._job = _Job(
-            calls=(_Call * len(calls))(*(_call(function, job) for function, job in calls)),
+            calls=(_Call * len(calls))(*map(_call, calls)),
             count=len(calls),
             threads=_address(torch_library().omp_get_num_threads),
         )
@@ -45,12 +50,14 @@ class CallsInTurn:
     def __call__(self) -> None:
         self._job.arrived = self._job.done = 0
         library.run_on_all_threads(self._run, self._job)
+        count_write(*self._written)
 
 
-def _call(function: Any, job: Any) -> _Call:
+def _call(call: Call) -> _Call:
+    job: Any = call.job
     job.next = 0
     start = ctypes.addressof(job)
-    return _Call(_address(function), start, start + type(job).next.offset)
+    return _Call(_address(call.function), start, start + type(job).next.offset)
 
 
 def _address(function: Any) -> int | None:
