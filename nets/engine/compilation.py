@@ -245,15 +245,15 @@ class _Compiler:
         weight_gradients: Sequence[Action],
         trained: Sequence[Parameter],
     ) -> Phases:
-        module, scratch = Watch(Contents(self.module).changed), Watch(self.memory.scratch_changed)
+        module = Watch(Contents(self.module).changed)
         gradients = Watch(Gradients(trained).changed)
         records = not self.how.check_weights  # on every use: no layer's Python may be left out
+        replay = partial(Replay, scratch=self.memory.scratch_address, records=records)
         return Phases(
-            Replay(forward, module, scratch, records=records),
-            Replay(backward, module, scratch, records=records),
-            Replay(weight_gradients, module, scratch, gradients, records=records),
+            replay(forward, module),
+            replay(backward, module),
+            replay(weight_gradients, module, gradients),
             module,
-            scratch,
             gradients,
         )
 

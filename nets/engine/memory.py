@@ -67,7 +67,6 @@ class Memory:
         self._scratch = torch.empty(0, dtype=torch.uint8)
         self._chunk = torch.empty(0, dtype=torch.uint8)  # what is left of the last one
         self._of_workers: list[Memory] = []
-        self._known_scratch = 0
 
     def empty(self, shape: Sequence[int], dtype: torch.dtype) -> Tensor:
         """Returns a contiguous, zeroed tensor. Those of one plan may share a mapping, which goes with the
@@ -124,10 +123,9 @@ class Memory:
             start += size
         return tensors
 
-    def scratch_changed(self) -> bool:
-        """Returns whether the block has been exchanged for a larger one since the last call of this."""
-        before, self._known_scratch = self._known_scratch, self._scratch.data_ptr()
-        return before != self._known_scratch
+    def scratch_address(self) -> int:
+        """Returns where the block for :meth:`scratch` is, until a larger one takes its place."""
+        return self._scratch.data_ptr()
 
     def of_worker(self, index: int) -> "Memory":
         """Returns a part with scratch of its own, for a thread that works beside others."""

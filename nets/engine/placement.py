@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 
-import torch
 from torch import Tensor
 
 from nets.engine.division import Step
+from nets.engine.kernels import pointwise
 from nets.engine.layers.layer import Layer
 from nets.engine.memory import Memory
 from nets.engine.values import Block, ReusedMemory, Value
@@ -132,9 +132,10 @@ def _input_gradient(layer: Layer) -> None:
 def _mask_output(layer: Layer) -> None:
     """Applies the gradient of the ReLU that ends ``layer``."""
     value = layer.output
-    torch.ops.aten.threshold_backward.grad_input(value.grad, value.data, 0, grad_input=value.grad)
+    pointwise.mask(value, value.data, value.grad)
 
 
 def _add_to_input(index: int, layer: Layer) -> None:
     """Adds an input's gradient to those that other readers of it have given."""
-    layer.inputs[index].grad.add_(layer.grad_inputs[index])
+    value = layer.inputs[index]
+    pointwise.add(value, layer.grad_inputs[index], value.grad)

@@ -20,20 +20,14 @@ from nets.phases import INPUT_GRADIENT
 
 @dataclass(frozen=True)
 class Phases:
-    """What runs each phase, and what that depends on: the module's parameters and buffers, the place of
-    scratch memory, and the parameters' gradients."""
+    """Runs each phase, and watches what that depends on: the module's parameters and buffers, and the
+    parameters' gradients."""
 
     forward: Replay
     input_gradient: Replay
     weight_gradient: Replay
     module: Watch
-    scratch: Watch
     gradients: Watch
-
-    def look(self) -> None:
-        """Sees whether anything has changed that all phases depend on."""
-        self.module.look()
-        self.scratch.look()
 
 
 class EnginePhases:
@@ -80,7 +74,7 @@ class EnginePhases:
             )
         if self._modes.changed():
             raise RuntimeError("the module has changed between training and evaluation: compile it again")
-        self._phases.look()
+        self._phases.module.look()
         with torch.no_grad():
             if self._outputs is None:
                 output = self._run(input)
@@ -109,7 +103,7 @@ class EnginePhases:
             raise ValueError(
                 f"gradOutput is {tuple(gradOutput.shape)}, the output {tuple(self._output_value.shape)}"
             )
-        self._phases.look()
+        self._phases.module.look()
         with torch.no_grad():
             self._output_value.grad.copy_(gradOutput)
             self._phases.input_gradient.run()
@@ -120,10 +114,11 @@ class EnginePhases:
         """Adds every parameter's gradient to its ``.grad``, for the last updateGradInput's ``gradOutput``."""
         if input is not self._input or not self._gradients_kept:
             raise RuntimeError("accGradParameters needs updateGradInput of the same input first")
-        self._phases.look()
+        self._phases.module.look()
         self._phases.gradients.look()
         with torch.no_grad():
             self._phases.weight_gradient.run()
+        self._phases.gradients.accept()  # those that have been made
 
     def zeroGradParameters(self) -> None:
         """Sets every parameter's ``.grad`` to zeros, making it where there is none."""
@@ -172,7 +167,7 @@ class EnginePhases:
         final = self._report()
         self._report = lambda: final
         nothing, unchanged = Replay(()), Watch(lambda: False)
-        self._phases = Phases(nothing, nothing, nothing, unchanged, unchanged, unchanged)
+        self._phases = Phases(nothing, nothing, nothing, unchanged, unchanged)
         self._layers, self._by_layer = [], {}
         self._input_value = self._output_value = Value((), False, self._input_value.dtype)
         self._memory = Memory()

@@ -41,14 +41,23 @@ class Replay:
     A step leaves nothing for another one but in that memory. The first run after a change does what is needed
     to be ready (copies of weights in another layout, scratch memory); the next one is recorded. From then on
     the calls of compiled code of steps that do nothing else are made from C, those of neighbouring steps
-    together: ``recorded``. ``records``: whether that is wanted.
+    together: ``recorded``. ``scratch``: where the memory is that all steps use for a while; if it has been
+    exchanged, they are recorded again. ``records``: whether that is wanted.
     """
 
-    def __init__(self, steps: Sequence[Action], *watched: Watch, records: bool = True) -> None:
+    def __init__(
+        self,
+        steps: Sequence[Action],
+        *watched: Watch,
+        scratch: Callable[[], int] = lambda: 0,
+        records: bool = True,
+    ) -> None:
         self.steps = steps
         self._watched = watched
+        self._scratch = scratch
         self._records = records
         self._ready_since: list[int] | None = None  # changes of all that is watched
+        self._recorded_with = 0  # the scratch memory
         self.recorded: Sequence[Action] | None = None
 
     def run(self) -> None:
@@ -57,8 +66,8 @@ class Replay:
             for step in self.steps:
                 step()
             self._ready_since, self.recorded = changes, None
-        elif self.recorded is None:
-            self.recorded = _record(self.steps)
+        elif self.recorded is None or self._scratch() != self._recorded_with:
+            self.recorded, self._recorded_with = _record(self.steps), self._scratch()
         else:
             for step in self.recorded:
                 step()

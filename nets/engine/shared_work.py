@@ -11,6 +11,7 @@ from functools import partial
 from torch import Tensor
 
 from nets.engine.kernels.kernel import Kernel
+from nets.engine.kernels.pointwise import add_channel_sums
 from nets.engine.memory import Memory
 from nets.engine.shapes import ConvolutionShape
 from nets.engine.workers import Workers
@@ -115,7 +116,7 @@ class SummedByImage(ByImage):
             kernel.weight_gradient(x[some], grad_out[some], total)
         if grad_bias is not None:
             total = self._bias_sums[worker - 1].zero_() if worker else grad_bias
-            add_bias_gradient(grad_out[some], total)
+            add_channel_sums(grad_out[some], total)
 
     def add_up_gradients(self, grad_weight: Tensor | None, grad_bias: Tensor | None) -> None:
         for total, sums in ((grad_weight, self._weight_sums), (grad_bias, self._bias_sums)):
@@ -139,9 +140,4 @@ class ByOutput(Divided):
         if grad_weight is not None:
             kernel.weight_gradient(x, grad_out[..., some], grad_weight[some])
         if grad_bias is not None:
-            add_bias_gradient(grad_out[..., some], grad_bias[some])
-
-
-def add_bias_gradient(grad_out: Tensor, grad_bias: Tensor) -> None:
-    """Adds the gradients (..., channel) of all positions to ``grad_bias``."""
-    grad_bias.add_(grad_out.flatten(0, -2).sum(0))
+            add_channel_sums(grad_out[..., some], grad_bias[some])

@@ -29,9 +29,8 @@ class DepthwiseKernel(Protocol):
     def input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:
         """Fills ``grad_in``."""
 
-    def weight_gradient(self, x: Tensor, grad_out: Tensor) -> Tensor:
-        """Returns the weight's gradient."""
-        ...
+    def weight_gradient(self, x: Tensor, grad_out: Tensor, grad_weight: Tensor) -> None:
+        """Adds to ``grad_weight``, which is contiguous."""
 
     def invalidate(self) -> None:
         """Forgets the copies of the weight."""
@@ -58,9 +57,9 @@ class OperatorDepthwise:
         found = self._gradients(grad_out, grad_in, weight, (True, False, False))[0]
         grad_in.copy_(found.permute(0, 2, 3, 1))
 
-    def weight_gradient(self, x: Tensor, grad_out: Tensor) -> Tensor:
-        weight = x.new_empty(x.shape[3], 1, *self._geometry.kernel)
-        return self._gradients(grad_out, x, weight, (False, True, False))[1]
+    def weight_gradient(self, x: Tensor, grad_out: Tensor, grad_weight: Tensor) -> None:
+        # PyTorch asks for the weight, and looks at its shape alone.
+        grad_weight.add_(self._gradients(grad_out, x, grad_weight, (False, True, False))[1])
 
     def invalidate(self) -> None:
         """Keeps no copies."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from nets.engine.kernels import pointwise
 from nets.engine.layers.layer import Layer
 from nets.engine.trace import Operation, Slot
 from nets.engine.values import Value
@@ -42,7 +43,7 @@ class Add(Layer):
     def input_gradient(self) -> None:
         for grad in self.grad_inputs:
             if grad.data_ptr() != self.output.grad.data_ptr():
-                grad.copy_(self.output.grad)
+                pointwise.copy(self.output, self.output.grad, grad)
 
 
 LAYERS = (Add,)

@@ -6,6 +6,7 @@ from typing import Any
 from torch import Tensor, nn
 from torch.nn import Parameter
 
+from nets.engine.kernels import pointwise
 from nets.engine.kernels.batch_norm import Running
 from nets.engine.kernels.compiled.batch_norm import batch_norm
 from nets.engine.layers.layer import Layer, gradient_of
@@ -89,7 +90,7 @@ class BatchNorm(Layer):
             0 in self.adds_to,
         )
         if has_addend and self.grad_inputs[1].data_ptr() != self.output.grad.data_ptr():
-            self.grad_inputs[1].copy_(self.output.grad)
+            pointwise.copy(self.output, self.output.grad, self.grad_inputs[1])
 
     def weight_gradient(self) -> None:
         """Adds the sums that updateGradInput computed: they are the parameters' gradients."""

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from nets.engine.kernels import pointwise
 from nets.engine.layers.layer import Layer
 from nets.engine.memory import Memory
 from nets.engine.trace import Operation
@@ -42,13 +43,13 @@ class Concat(Layer):
         for index, value in enumerate(self.inputs):
             part = self.part(self.output.data, index)
             if part.data_ptr() != value.data.data_ptr():
-                part.copy_(value.data)
+                pointwise.copy(value, value.data, part)
 
     def input_gradient(self) -> None:
         for index, grad in enumerate(self.grad_inputs):
             part = self.part(self.output.grad, index)
             if part.data_ptr() != grad.data_ptr():
-                grad.copy_(part)
+                pointwise.copy(self.inputs[index], part, grad)
 
 
 LAYERS = (Concat,)

@@ -8,6 +8,7 @@ from torch import nn
 
 from nets.engine.kernels.compiled.depthwise import depthwise
 from nets.engine.kernels.depthwise import DepthwiseGeometry
+from nets.engine.kernels.pointwise import add_channel_sums
 from nets.engine.layers.folding_layer import FoldingLayer, usable
 from nets.engine.memory import Memory
 from nets.engine.trace import Operation
@@ -53,16 +54,13 @@ class DepthwiseConvolution(FoldingLayer):
         self._kernel.input_gradient(self.output.grad_images, self._constants()[0], grad_in)
 
     def weight_gradient(self) -> None:
-        gradients = self.output.grad_images
-        weight = self._kernel.weight_gradient(self.inputs[0].data_images, gradients)
-        if self._folded is None and self.bias is None:
-            self._add_to_gradients([(self.weight, weight)])
-            return
-        bias = gradients.sum((0, 1, 2))
-        if self._folded is not None:
-            self._add_to_gradients(self._folded.gradients(weight, bias))
-        else:
-            self._add_to_gradients([(self.weight, weight), (self.bias, bias)])
+        x, grad_out = self.inputs[0].data_images, self.output.grad_images
+        grad_weight, grad_bias = self._begin_gradients()
+        if grad_weight is not None:
+            self._kernel.weight_gradient(x, grad_out, grad_weight)
+        if grad_bias is not None:
+            add_channel_sums(grad_out, grad_bias)
+        self._end_gradients(grad_weight, grad_bias)
 
     def invalidate(self) -> None:
         super().invalidate()

@@ -1,8 +1,9 @@
 """The part that layers have in common whose weight takes in the batch normalisation after them."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 from torch.nn import Parameter
 
@@ -52,11 +53,30 @@ class FoldingLayer(Layer):
             return self._folded.get()
         return self.weight.detach(), None if self.bias is None else self.bias.detach()
 
-    def _add_to_gradients(self, found: Iterable[tuple[Parameter | None, Tensor]]) -> None:
-        """Adds to the ``.grad`` of the parameters that want one."""
-        for parameter, gradient in found:
-            if parameter is not None and parameter.requires_grad:
-                gradient_of(parameter, self._memory).add_(gradient)
+    def _begin_gradients(self) -> tuple[Tensor | None, Tensor | None]:
+        """Returns what kernels add the gradients of weight and bias to, where wanted: the parameters'
+        ``.grad``, made where there is none, or something contiguous in its place."""
+        if self._folded is not None:
+            return torch.zeros_like(self.weight), self.weight.new_zeros(len(self.weight))
+        grad_weight, grad_bias = (
+            gradient_of(parameter, self._memory)
+            if parameter is not None and parameter.requires_grad
+            else None
+            for parameter in (self.weight, self.bias)
+        )
+        if grad_weight is not None and not grad_weight.is_contiguous():
+            grad_weight = torch.zeros_like(grad_weight, memory_format=torch.contiguous_format)
+        return grad_weight, grad_bias
+
+    def _end_gradients(self, grad_weight: Tensor | None, grad_bias: Tensor | None) -> None:
+        """Adds to ``.grad`` what kernels could not add to it directly."""
+        if self._folded is not None:
+            assert grad_weight is not None and grad_bias is not None
+            for parameter, gradient in self._folded.gradients(grad_weight, grad_bias):
+                if parameter is not None and parameter.requires_grad:
+                    gradient_of(parameter, self._memory).add_(gradient)
+        elif grad_weight is not None and grad_weight is not self.weight.grad:
+            gradient_of(self.weight, self._memory).add_(grad_weight)
 
     def invalidate(self) -> None:
         if self._folded is not None:

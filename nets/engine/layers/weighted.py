@@ -10,11 +10,11 @@ from torch import Tensor, nn
 from torch.nn import Parameter
 
 from nets.engine.choice.selection import Kernels, Selection
+from nets.engine.kernels.pointwise import add_channel_sums
 from nets.engine.layers.folding_layer import FoldingLayer, usable
-from nets.engine.layers.layer import gradient_of
 from nets.engine.memory import Memory
 from nets.engine.shapes import ConvolutionShape
-from nets.engine.shared_work import ByImage, Divided, add_bias_gradient
+from nets.engine.shared_work import ByImage, Divided
 from nets.engine.trace import Operation, Slot
 from nets.engine.values import Value, to_images
 from nets.engine.workers import Workers
@@ -45,7 +45,7 @@ class WeightedLayer(FoldingLayer):
         self._convolution = found.shape(inputs[0].image_shape, output.dtype) if found else None
         self._kernels: Kernels = {}
         self._room = torch.empty(0)  # for the output before the sum, where the kernel cannot add to it
-        # What kernels add the gradients of weight and bias to, where wanted, while they run.
+        # What kernels add the gradients of weight and bias to, where wanted, while workers share them.
         self._gradients: tuple[Tensor | None, Tensor | None] = None, None
 
     @classmethod
@@ -136,34 +136,20 @@ class WeightedLayer(FoldingLayer):
         run(self._rows(self.output.grad), self._constants()[0], self._rows(self.grad_inputs[0]))
 
     def weight_gradient(self) -> None:
-        self.begin_gradients()
-        grad_weight, grad_bias = self._gradients
+        grad_weight, grad_bias = self._begin_gradients()
         x, grad_out = self._operands()
         if grad_weight is not None:
             self._kernels[WEIGHT_GRADIENT][1].weight_gradient(x, grad_out, grad_weight)
         if grad_bias is not None:
-            add_bias_gradient(grad_out, grad_bias)
-        self._end_gradients()
+            add_channel_sums(grad_out, grad_bias)
+        self._end_gradients(grad_weight, grad_bias)
 
     @property
     def divides_gradients(self) -> bool:
         return isinstance(self._kernels[WEIGHT_GRADIENT][1], Divided)
 
     def begin_gradients(self) -> None:
-        """Makes the parameters' ``.grad`` where there is none, and what kernels add to: they need contiguous
-        weights."""
-        if self._folded is not None:
-            self._gradients = torch.zeros_like(self.weight), self.weight.new_zeros(len(self.weight))
-            return
-        grad_weight, grad_bias = (
-            gradient_of(parameter, self._memory)
-            if parameter is not None and parameter.requires_grad
-            else None
-            for parameter in (self.weight, self.bias)
-        )
-        if grad_weight is not None and not grad_weight.is_contiguous():
-            grad_weight = torch.zeros_like(grad_weight, memory_format=torch.contiguous_format)
-        self._gradients = grad_weight, grad_bias
+        self._gradients = self._begin_gradients()
 
     def share_of_gradients(self, worker: int) -> None:
         kernel = self._divided_kernel()
@@ -172,7 +158,8 @@ class WeightedLayer(FoldingLayer):
 
     def add_up_gradients(self) -> None:
         self._divided_kernel().add_up_gradients(*self._gradients)
-        self._end_gradients()
+        self._end_gradients(*self._gradients)
+        self._gradients = None, None
 
     def _divided_kernel(self) -> Divided:
         kernel = self._kernels[WEIGHT_GRADIENT][1]
@@ -181,16 +168,6 @@ class WeightedLayer(FoldingLayer):
 
     def _operands(self) -> tuple[Tensor, Tensor]:
         return self._rows(self.inputs[0].data), self._rows(self.output.grad)
-
-    def _end_gradients(self) -> None:
-        """Adds to ``.grad`` what kernels could not add to it directly."""
-        grad_weight, grad_bias = self._gradients
-        if self._folded is not None:
-            assert grad_weight is not None and grad_bias is not None
-            self._add_to_gradients(self._folded.gradients(grad_weight, grad_bias))
-        elif grad_weight is not None and grad_weight is not self.weight.grad:
-            gradient_of(self.weight, self._memory).add_(grad_weight)
-        self._gradients = None, None
 
     def algorithm(self, phase: str) -> str:
         if phase == WEIGHT_GRADIENT and not self.has_parameters:

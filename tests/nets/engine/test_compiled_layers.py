@@ -13,12 +13,13 @@ from torch import Tensor, nn
 from nets.engine import compile
 from nets.engine.kernels.batch_norm import OperatorBatchNorm, Running
 from nets.engine.kernels.compiled.batch_norm import CompiledBatchNorm, batch_norm
-from nets.engine.kernels.compiled.images import copy_images
+from nets.engine.kernels.compiled.images import add_channel_sums, add_images, copy_images, mask_images
 from nets.engine.kernels.compiled.library import ARITHMETIC, NotCompiled
 from nets.engine.kernels.compiled.pooling import CompiledMaxPooling
 from nets.engine.kernels.max_pooling import Window
 from nets.modules.torch7 import Concat
 from tests.helpers.engine_conditions import NO_COMPILER, c_compiler, needs_compiler, threads
+from tests.nets.engine.modules import largest_error
 
 DTYPES = [torch.float32, torch.float64, torch.bfloat16]
 
@@ -60,6 +61,44 @@ def test_images_are_copied_from_any_strides(
     assert torch.equal(target, source)
     assert torch.equal(alone, source)
     assert bool((beside(target) == 7).all())
+
+
+@needs_compiler
+@settings(max_examples=60, deadline=None)
+@given(
+    st.tuples(st.integers(1, 3), st.integers(1, 9), st.integers(1, 90), st.integers(1, 150)),
+    st.sampled_from(DTYPES),
+    st.sampled_from([add_images, mask_images, add_channel_sums]),
+    st.booleans(),
+    st.integers(1, 3),
+)
+def test_images_of_any_size_are_added_masked_and_summed(
+    size: tuple[int, ...],
+    dtype: torch.dtype,
+    operation: Callable[[Tensor, Tensor], None],
+    alone: bool,
+    count: int,
+) -> None:
+    """``alone``: in memory of their own, or parts of larger images."""
+    generator = torch.Generator().manual_seed(sum(size))
+    source, target = (torch.randn(size, generator=generator).to(dtype) for _ in range(2))
+    source[..., ::5] = 0
+    source[..., ::7] = torch.nan if operation is mask_images else 1
+    if not alone:
+        source, target = sliced(source), sliced(target)
+    exact, before = (images.to(torch.float64, copy=True) for images in (source, target))
+    with threads(count):
+        if operation is add_channel_sums:
+            total = before.flatten(0, 2)[0].to(dtype, copy=True)
+            add_channel_sums(source[0, 0], total)
+            wanted = before.flatten(0, 2)[0] + exact[0, 0].sum(0)
+            assert largest_error(total, wanted) < {torch.bfloat16: 1e-2}.get(dtype, 1e-5)
+            return
+        operation(source, target)
+    wanted = before + exact if operation is add_images else before.masked_fill(exact <= 0, 0)
+    assert torch.equal(target, wanted.to(dtype))
+    if not alone:
+        assert bool((beside(target) == 7).all())
 
 
 pairs = st.tuples(st.integers(1, 3), st.integers(1, 3))

@@ -18,6 +18,7 @@ from nets.engine.kernels.compiled import (
     images,
     pooling,
     products,
+    sequence,
     tiles,
     windows,
 )
@@ -78,11 +79,8 @@ def _libraries(module: nn.Module, backend: str, dtype: torch.dtype, split: bool)
     plain = [layer for layer in convolutions if layer.groups == 1]
     if backend != "direct" and any(layer.stride != (1, 1) != layer.kernel_size for layer in plain):
         yield partial(windows.compiled, dtype)
-    padded = [
-        layer for layer in plain if layer.padding not in ((0, 0), "valid") and layer.kernel_size != (1, 1)
-    ]
-    if backend != "direct" and any(backend in _WITH_MM or layer.stride != (1, 1) for layer in padded):
-        yield partial(images.compiled, dtype)
+    yield partial(images.compiled, dtype)
+    yield sequence.compiled
     if backend in _WITH_WINOGRAD:
         kernels = {pair(layer.kernel_size) for layer in plain if layer.stride == (1, 1)}
         for kernel in sorted(kernels):

@@ -223,13 +223,6 @@ INLINE void add_some(const norm_job *job, int kind, long row, long rows, long c,
     else add_gradients(job, kind, row, rows, c, vectors, lanes, sums);
 }
 
-/* Whether these were the last rows whose sums were missing: then all are there, for this thread to see. */
-INLINE int were_last(norm_job *job, long rows) {
-    if (__atomic_add_fetch(&job->done, rows, __ATOMIC_ACQ_REL) < job->rows) return 0;
-    job->done = 0;
-    return 1;
-}
-
 INLINE void add_all(norm_job *job, int kind) {
     long first, last;
     while (take(&job->next, job->at_once, job->rows, &first, &last)) {
@@ -243,7 +236,7 @@ INLINE void add_all(norm_job *job, int kind) {
             for (; c + LANES <= job->channels; c += LANES) add_some(job, kind, row, rows, c, 1, LANES, sums);
             if (c < job->channels) add_some(job, kind, row, rows, c, 1, job->channels - c, sums);
         }
-        if (!were_last(job, last - first)) continue;
+        if (!were_last(&job->done, last - first, job->rows)) continue;
         if (kind == MOMENTS) {
             find_statistics(job);
             prepare_result(job);

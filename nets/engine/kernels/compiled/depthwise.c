@@ -22,6 +22,8 @@ typedef struct {
     long kernel[2], stride[2], padding[2], dilation[2];
     long relu;
     REAL *sums;                             /* the weight's gradient: (unit, tap, channel) */
+    element *gradient;                      /* what that is added to: (channel, tap) */
+    long done;                              /* rows whose sums have been made */
     long at_once;                           /* rows that a thread takes together */
     long next;                              /* row that nobody has taken */
 } depthwise_job;
@@ -188,11 +190,24 @@ INLINE void add_rows(const depthwise_job *job, REAL *sums, long unit, long last,
     }
 }
 
-/* A unit's sums are its own, so that they do not depend on which thread took it. */
+/* Adds the sums of all units to the gradient, always in the same order. */
+static void add_sums(const depthwise_job *job, long units) {
+    const long taps = job->kernel[0] * job->kernel[1], channels = job->channels;
+    for (long tap = 0; tap < taps; tap++)
+        for (long c = 0; c < channels; c++) {
+            element *to = job->gradient + c * taps + tap;
+            REAL sum = 0;
+            for (long unit = 0; unit < units; unit++) sum += job->sums[(unit * taps + tap) * channels + c];
+            store_elements(to, load_elements(to, 1) + sum, 1);
+        }
+}
+
+/* A unit's sums are its own, so that they do not depend on which thread took it. Who makes the last ones adds them up. */
 void weight_gradient(depthwise_job *job) {
-    const long count = job->kernel[0] * job->kernel[1] * job->channels;
+    const long count = job->kernel[0] * job->kernel[1] * job->channels, rows = job->images * job->small.height;
     long unit, last;
-    while (take(&job->next, job->at_once, job->images * job->small.height, &unit, &last)) {
+    while (take(&job->next, job->at_once, rows, &unit, &last)) {
+        const long taken = last - unit;
         REAL *sums = job->sums + unit / job->at_once * count;
         long c = 0;
         memset(sums, 0, count * sizeof(REAL));
@@ -200,5 +215,6 @@ void weight_gradient(depthwise_job *job) {
             add_rows(job, sums, unit, last, c, GROUP, LANES);
         for (; c + LANES <= job->channels; c += LANES) add_rows(job, sums, unit, last, c, 1, LANES);
         if (c < job->channels) add_rows(job, sums, unit, last, c, 1, job->channels - c);
+        if (were_last(&job->done, taken, rows)) add_sums(job, (rows + job->at_once - 1) / job->at_once);
     }
 }

@@ -44,6 +44,8 @@ class _Job(ctypes.Structure):
         ("dilation", _Long * 2),
         ("relu", _Long),
         ("sums", _Pointer),
+        ("gradient", _Pointer),
+        ("done", _Long),
         ("at_once", _Long),
         ("next", _Long),
     ]
@@ -62,36 +64,51 @@ class CompiledDepthwise:
         self._library = compiled(dtype)
         self._geometry = geometry
         self._by_tap: CachedWeight[Tensor] = CachedWeight()
+        self._of_phases: CachedWeight[list[Tensor]] = CachedWeight()
+        self._sums = torch.empty(0)
 
     def forward(self, x: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool) -> None:
         by_tap = self._by_tap.get(weight, _by_tap)
         self._convolve(self._geometry, x, by_tap, bias, out, relu)
 
     def input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:
-        by_tap = self._by_tap.get(weight, _by_tap).view(*self._geometry.kernel, -1)
-        for rows, columns in product(self._phases(0), self._phases(1)):
+        phases = product(self._phases(0), self._phases(1))
+        for (rows, columns), taps in zip(phases, self._of_phases.get(weight, self._by_phase), strict=True):
             part = grad_in[:, rows.positions, columns.positions]
-            taps = by_tap[rows.taps][:, columns.taps].flip(0, 1)
             if taps.numel() == 0:
                 part.zero_()
             elif part.numel():
                 kernel, dilation = (taps.shape[0], taps.shape[1]), (rows.dilation, columns.dilation)
                 geometry = DepthwiseGeometry(kernel, (1, 1), (rows.padding, columns.padding), dilation)
-                self._convolve(geometry, grad_out, taps.contiguous(), None, part, False)
+                self._convolve(geometry, grad_out, taps, None, part, False)
 
-    def weight_gradient(self, x: Tensor, grad_out: Tensor) -> Tensor:
+    def _by_phase(self, weight: Tensor, out: list[Tensor] | None) -> list[Tensor]:
+        """Returns the taps (height, width, C) that each phase of the input gradient takes, the last first."""
+        by_tap = _by_tap(weight, None).view(*self._geometry.kernel, -1)
+        found = [
+            by_tap[rows.taps][:, columns.taps].flip(0, 1).contiguous()
+            for rows, columns in product(self._phases(0), self._phases(1))
+        ]
+        if out is None:
+            return found
+        for kept, taps in zip(out, found, strict=True):
+            kept.copy_(taps)
+        return out
+
+    def weight_gradient(self, x: Tensor, grad_out: Tensor, grad_weight: Tensor) -> None:
         rows = grad_out.shape[0] * grad_out.shape[1]
         at_once = -(-rows // (_LEAST_UNITS * torch.get_num_threads()))
         kernel, channels = self._geometry.kernel, x.shape[3]
         parts = (-(-rows // at_once), math.prod(kernel), channels)
-        sums = torch.empty(parts, dtype=library.ARITHMETIC[x.dtype])
+        if self._sums.shape != parts:
+            self._sums = torch.empty(parts, dtype=library.ARITHMETIC[x.dtype])
         job = self._job(self._geometry, x, grad_out)
-        job.sums, job.at_once = sums.data_ptr(), at_once
+        job.sums, job.gradient, job.at_once = self._sums.data_ptr(), grad_weight.data_ptr(), at_once
         library.run_on_all_threads(self._library.weight_gradient, job)
-        return sums.sum(0).t().reshape(channels, 1, *kernel).to(x.dtype)
 
     def invalidate(self) -> None:
         self._by_tap.invalidate()
+        self._of_phases.invalidate()
 
     def _convolve(
         self,

@@ -1,4 +1,4 @@
-"""Copies of images by compiled code (images.c)."""
+"""Copies of images, sums of two, gradients of ReLUs and sums over all pixels by compiled code (images.c)."""
 
 import ctypes
 from collections.abc import Callable
@@ -12,6 +12,9 @@ from nets.engine.kernels.compiled import library
 from nets.engine.values import Value, to_images
 
 _SOURCE = Path(__file__).with_suffix(".c")
+
+_CHANNELS = 16  # whose sums a thread makes together, at least, and at most
+_MOST_CHANNELS = 64
 
 _Long, _Pointer = ctypes.c_long, ctypes.c_void_p
 
@@ -35,13 +38,41 @@ def copy_images(source: Tensor, target: Tensor) -> None:
 
     Raises :class:`library.NotCompiled`.
     """
-    if source.shape != target.shape or source.dtype is not target.dtype:
-        found, wanted = ((tuple(t.shape), t.dtype) for t in (source, target))
-        raise ValueError(f"images of {found[0]} in {found[1]} are not {wanted[0]} in {wanted[1]}")
     library.run_on_all_threads(compiled(source.dtype).copy_images, _job(source, target))
 
 
+def add_images(source: Tensor, target: Tensor) -> None:
+    """Adds images (N, H, W, C) with neighbouring channels to others. Raises :class:`library.NotCompiled`."""
+    library.check_channels(source)
+    library.run_on_all_threads(compiled(source.dtype).add_images, _job(source, target))
+
+
+def mask_images(source: Tensor, target: Tensor) -> None:
+    """Sets what of ``target`` has no positive number in ``source`` to 0: as :func:`add_images`."""
+    library.check_channels(source)
+    library.run_on_all_threads(compiled(source.dtype).mask_images, _job(source, target))
+
+
+def add_channel_sums(rows: Tensor, total: Tensor) -> None:
+    """Adds the sums over all ``rows`` (R, C), whose channels are neighbours, to ``total`` (C,), contiguous.
+
+    Raises :class:`library.NotCompiled`.
+    """
+    images, sums = rows[None, None], total[None, None, None]
+    library.check_channels(images)
+    if not total.is_contiguous():
+        raise ValueError("sums of channels must be neighbours in memory")
+    made = compiled(rows.dtype)
+    job = _job(images, sums.expand_as(images))
+    share = -(-rows.shape[1] // (torch.get_num_threads() * _CHANNELS)) * _CHANNELS
+    job.at_once = min(_MOST_CHANNELS, share)
+    library.run_on_all_threads(made.add_channel_sums, job)
+
+
 def _job(source: Tensor, target: Tensor) -> _Job:
+    if source.shape != target.shape or source.dtype is not target.dtype:
+        found, wanted = ((tuple(t.shape), t.dtype) for t in (source, target))
+        raise ValueError(f"images of {found[0]} in {found[1]} are not {wanted[0]} in {wanted[1]}")
     return _Job(
         source=source.data_ptr(),
         from_layout=library.Layout(source.shape[1], source.shape[2], source.stride()[:3]),

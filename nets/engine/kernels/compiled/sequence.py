@@ -39,7 +39,7 @@ class CallsInTurn:
 
     def __init__(self, calls: Sequence[Call], written: Sequence[Tensor] = ()) -> None:
         self._written = list(written)
-        self._run = library.library(_SOURCE.read_text()).run_calls
+        self._run = compiled().run_calls
         self._kept = list(calls)  # what the addresses below point to
         self._job = _Job(
             calls=(_Call * len(calls))(*map(_call, calls)),
@@ -62,3 +62,8 @@ def _call(call: Call) -> _Call:
 
 def _address(function: Any) -> int | None:
     return ctypes.cast(function, _Pointer).value
+
+
+def compiled() -> ctypes.CDLL:
+    """Returns the library of sequence.c. Raises :class:`library.NotCompiled`."""
+    return library.library(_SOURCE.read_text())

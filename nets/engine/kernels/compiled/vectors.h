@@ -104,6 +104,13 @@ INLINE int take(long *taken, long at_once, long count, long *first, long *last) 
     return from_front + from_back < pieces;
 }
 
+/* Counts units that are done; whether they were the last of count: then this thread sees what was done for all. */
+INLINE int were_last(long *done, long units, long count) {
+    if (__atomic_add_fetch(done, units, __ATOMIC_ACQ_REL) < count) return 0;
+    *done = 0;
+    return 1;
+}
+
 /* Where the elements of images (batch, row, column, channel) lie. */
 typedef struct {
     long height, width;
