@@ -1,5 +1,5 @@
-"""Copies, sums and masks of all numbers of a value, between layers: by compiled code where there is some, else
-by PyTorch's operators."""
+"""Copies, sums and masks of all numbers of a value, between layers: by compiled code where there is some, or
+else by PyTorch's operators."""
 
 import torch
 from torch import Tensor
