@@ -286,6 +286,30 @@ def test_batch_norm_of_any_size(
 
 
 @needs_compiler
+@pytest.mark.parametrize("channels", [16, 40, 80])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("count", [1, 3])
+def test_results_that_are_stored_past_the_caches(
+    channels: int, dtype: torch.dtype, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are the same; with 40 channels the last vectors of rows are not whole."""
+    generator = torch.Generator().manual_seed(channels)
+    x, grad_out = (torch.randn(3000, channels, generator=generator).to(dtype) for _ in range(2))
+    kernel = CompiledBatchNorm(channels, True, 1e-5, dtype)
+    found = []
+    for part in (1e9, 0.0):
+        monkeypatch.setattr("nets.engine.kernels.compiled.batch_norm._OF_SECOND_CACHES", part)
+        made = torch.full((2, 3001, 80), 7.0, dtype=dtype)
+        out, grad_in = made[:, :-1, :channels]
+        with threads(count):
+            kernel.normalise_batch(x, None, None, None, out)
+            kernel.input_gradient(x, grad_out, None, grad_in)
+        found.append(made)
+    assert torch.equal(*found)
+    assert bool((found[1][:, :-1, :channels] != 7).all() and (found[1][:, -1] == 7).all())
+
+
+@needs_compiler
 @pytest.mark.parametrize("values", ["large mean", "outlier first", "drift", "constant"])
 def test_batch_norm_statistics_of_difficult_numbers(values: str) -> None:
     x = torch.randn(5000, 33, generator=torch.Generator().manual_seed(1))

@@ -20,6 +20,7 @@ typedef struct {
     element *result;                   /* the output, or the input's gradient */
     long result_row;
     long add;                       /* whether to add the gradient to what result holds */
+    long streams;                   /* whether the result is stored past the caches */
     long rows, channels;
     const element *addend;          /* what is added to the output, or NULL */
     long addend_row;
@@ -254,14 +255,25 @@ void sum_gradients(norm_job *job) {
     else add_all(job, GRADIENTS);
 }
 
-INLINE void normalise_some(const norm_job *job, long row, long c, long lanes) {
+INLINE void store_result(element *to, vector value, long lanes, int streams) {
+#ifndef BFLOAT16
+    if (streams) {
+        stream(to, value);
+        return;
+    }
+#endif
+    store_elements(to, value, lanes);
+}
+
+INLINE void normalise_some(const norm_job *job, long row, long c, long lanes, int streams) {
     vector value = normalised(job, load_elements(job->x + row * job->x_row + c, lanes), c, lanes);
     if (job->addend) value += load_elements(job->addend + row * job->addend_row + c, lanes);
     if (job->relu) value = rectified(value);
-    store_elements(job->result + row * job->result_row + c, value, lanes);
+    store_result(job->result + row * job->result_row + c, value, lanes, streams);
 }
 
-INLINE void differentiate_some(const norm_job *job, long row, long c, long lanes, int relu, int by_batch) {
+INLINE void differentiate_some(const norm_job *job, long row, long c, long lanes, int relu, int by_batch,
+                               int streams) {
     element *result = job->result + row * job->result_row + c;
     vector gradient = load_elements(job->grad_out + row * job->grad_out_row + c, lanes), x = {0};
     if (relu || by_batch) x = load_elements(job->x + row * job->x_row + c, lanes);
@@ -270,24 +282,35 @@ INLINE void differentiate_some(const norm_job *job, long row, long c, long lanes
     if (by_batch)
         gradient += (x - load(job->mean + c, lanes)) * load(job->slope + c, lanes) + load(job->offset + c, lanes);
     if (job->add) gradient += load_elements(result, lanes);
-    store_elements(result, gradient, lanes);
+    store_result(result, gradient, lanes, streams);
 }
 
-INLINE void make_some(const norm_job *job, int backward, long row, long c, long lanes, int relu, int by_batch) {
-    if (backward) differentiate_some(job, row, c, lanes, relu, by_batch);
-    else normalise_some(job, row, c, lanes);
+INLINE void make_some(const norm_job *job, int backward, long row, long c, long lanes, int relu, int by_batch,
+                      int streams) {
+    if (backward) differentiate_some(job, row, c, lanes, relu, by_batch, streams);
+    else normalise_some(job, row, c, lanes, streams);
 }
 
 /* Row by row, as the numbers lie in memory. */
-INLINE void make_all(norm_job *job, int backward, int relu, int by_batch) {
+INLINE void make_rows(norm_job *job, int backward, int relu, int by_batch, int streams) {
     long first, last;
     while (take(&job->next, job->at_once, job->rows, &first, &last)) {
         for (long row = first; row < last; row++) {
             long c = 0;
-            for (; c + LANES <= job->channels; c += LANES) make_some(job, backward, row, c, LANES, relu, by_batch);
-            if (c < job->channels) make_some(job, backward, row, c, job->channels - c, relu, by_batch);
+            for (; c + LANES <= job->channels; c += LANES)
+                make_some(job, backward, row, c, LANES, relu, by_batch, streams);
+            if (c < job->channels) make_some(job, backward, row, c, job->channels - c, relu, by_batch, 0);
         }
     }
+}
+
+INLINE void make_all(norm_job *job, int backward, int relu, int by_batch) {
+    if (!job->streams) {
+        make_rows(job, backward, relu, by_batch, 0);
+        return;
+    }
+    make_rows(job, backward, relu, by_batch, 1);
+    wait_for_streams();
 }
 
 void normalise(norm_job *job) { make_all(job, 0, 0, 0); }

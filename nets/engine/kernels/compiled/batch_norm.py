@@ -10,6 +10,7 @@ from torch import Tensor
 
 from nets.engine.kernels.batch_norm import BatchNormKernel, OperatorBatchNorm, Running, part_of_batch
 from nets.engine.kernels.compiled import library
+from nets.engine.kernels.compiled.caches import second_cache
 from nets.engine.kernels.compiled.library import NotCompiled
 from nets.engine.kernels.compiled.recording import count_write
 
@@ -18,6 +19,7 @@ _BLOCK = 16  # rows that are summed in the element type; few enough that nothing
 _LEAST_BLOCKS = 8  # of a unit: its sums are memory too
 _CACHE_LINE = 64  # bytes, beside rows: a power of two apart, they would compete for places in the cache
 _UNITS = 8  # of work for each thread
+_OF_SECOND_CACHES = 1.0  # of all threads: a larger result is stored past them
 _CONSTANTS = f"#define BLOCK {_BLOCK}\n"  # that batch_norm.c asks for
 
 _Long, _Pointer = ctypes.c_long, ctypes.c_void_p
@@ -32,6 +34,7 @@ class _Job(ctypes.Structure):
         ("result", _Pointer),
         ("result_row", _Long),
         ("add", _Long),
+        ("streams", _Long),
         ("rows", _Long),
         ("channels", _Long),
         ("addend", _Pointer),
@@ -157,6 +160,7 @@ class CompiledBatchNorm:
         job.relu, job.add, job.weight = self._relu and output is None, add, _address(weight)
         job.grad_out, job.grad_out_row = _place(grad_out)
         job.result, job.result_row = _place(grad_in)
+        job.streams = _streams(grad_in)
         job.output, job.output_row = _place(output if self._relu else None)
         self._run(self._library.sum_gradients)
         self._run(self._library.input_gradient)
@@ -179,6 +183,7 @@ class CompiledBatchNorm:
         job.relu, job.weight, job.shift = self._relu, _address(weight), _address(bias)
         job.addend, job.addend_row = _place(addend)
         job.result, job.result_row = _place(out)
+        job.streams = _streams(out)
         return job
 
     def _over(self, x: Tensor) -> _Job:
@@ -224,6 +229,14 @@ def _writable(running: Running, dtype: torch.dtype) -> tuple[Tensor, Tensor, Ten
     plain = all(kept.dtype is dtype and kept.is_contiguous() for kept in (mean, variance))
     counted = batches is not None and batches.dtype is torch.int64
     return (mean, variance, batches) if plain and (counted or batches is None is not momentum) else ()
+
+
+def _streams(result: Tensor) -> bool:
+    """Returns whether the result is stored past the caches: it finds no room there, and vectors lie whole."""
+    row = _rows(result).stride(0) * result.itemsize
+    whole = result.data_ptr() % _CACHE_LINE == row % _CACHE_LINE == 0
+    room = _OF_SECOND_CACHES * second_cache() * torch.get_num_threads()
+    return whole and result.dtype is not torch.bfloat16 and result.numel() * result.itemsize > room
 
 
 def _place(images: Tensor | None) -> tuple[int | None, int]:

@@ -74,6 +74,32 @@ INLINE vector load_elements(const element *from, long lanes) { return load(from,
 INLINE void store_elements(element *to, vector value, long lanes) { store(to, value, lanes); }
 #endif
 
+/* Stores a whole vector past the caches, where the processor can: for what would push everything else out of them, and
+   would first be read from memory only to be overwritten. to is a multiple of VECTOR_BYTES. After such stores, and before
+   others may read, comes wait_for_streams. */
+INLINE void stream(REAL *to, vector value) {
+#if defined(__clang__)
+    __builtin_nontemporal_store(value, (vector *)to);
+#elif defined(__SSE2__)
+    typedef long long whole __attribute__((vector_size(VECTOR_BYTES), may_alias));
+#if VECTOR_BYTES == 64
+    __builtin_ia32_movntdq512((whole *)to, (whole)value);
+#elif VECTOR_BYTES == 32
+    __builtin_ia32_movntdq256((whole *)to, (whole)value);
+#else
+    __builtin_ia32_movntdq((whole *)to, (whole)value);
+#endif
+#else
+    *(vector *)to = value;
+#endif
+}
+
+INLINE void wait_for_streams(void) {
+#if defined(__SSE2__)
+    __builtin_ia32_sfence();
+#endif
+}
+
 /* Zeros where not. */
 INLINE vector where(mask these, vector value) { return (vector)((mask)value & these); }
 
