@@ -9,8 +9,9 @@ a table of medians: seconds of user CPU time without the start-up, their ratio i
 as it was, and the peak of memory.
 
 The start-up is what the same program takes to load torch, nn, nngraph, optim and image, or the script with
-nothing to do where it has such a form, and, where a script has made th load PyTorch, what a call of a kernel
-adds; it is measured in every round. ``--start`` measures only that.
+nothing to do where it has such a form, and what a call of the BLAS or of a kernel adds, where a script has
+made th load PyTorch's library or all of PyTorch; it is measured in every round. ``--start`` measures only
+that.
 """
 
 import argparse
@@ -33,35 +34,41 @@ from tests.compatibility.stages import copy_with_data, limited_script, sides_of
 
 _ENDED_AFTER = 600.0
 _PACKAGES = "require 'nn' require 'nngraph' require 'optim' require 'image'"
-_CALL_OF_A_KERNEL = "torch.svd(torch.randn(9, 9))"
+# What th may load beside them: the mark in the names of a process's libraries, and a call that loads it
+_LOADED_FOR = {
+    "": ("", ""),
+    "PyTorch's BLAS": ("libtorch_cpu", "torch.mm(torch.randn(30, 30), torch.randn(30, 30))"),
+    "PyTorch": ("libtorch_python", "torch.fmod(torch.randn(9999), 3)"),
+}
 
 
 @dataclass(frozen=True)
 class Cost:
-    """``cpu``: user CPU time. ``loaded``: whether PyTorch was in memory."""
+    """``cpu``: user CPU time. ``loaded``: what was in memory, of ``_LOADED_FOR``."""
 
     cpu: float
     wall: float
     memory_mb: float
-    loaded: bool
+    loaded: str
 
 
 class _Watch:
     """Looks at the libraries of a running program ten times a second."""
 
     def __init__(self) -> None:
-        self.found = False
+        self.found = ""
         self._ended = threading.Event()
 
     def start(self, pid: int) -> None:
         threading.Thread(target=self._look, args=(pid,), daemon=True).start()
 
     def _look(self, pid: int) -> None:
-        while not self.found and not self._ended.wait(0.1):
+        while not self._ended.wait(0.1):
             try:
-                self.found = "libtorch_cpu" in Path(f"/proc/{pid}/maps").read_text()
+                libraries = Path(f"/proc/{pid}/maps").read_text()
             except OSError:
                 return
+            self.found = [name for name, (mark, _) in _LOADED_FOR.items() if mark in libraries][-1]
 
     def end(self) -> None:
         self._ended.set()
@@ -100,13 +107,14 @@ def _measure(
     return costs, idle
 
 
-def _starts(sides: Sides, place: Path) -> dict[tuple[str, bool], Cost]:
-    """Returns the cost of starting each side: without a kernel (False) and with one."""
+def _starts(sides: Sides, place: Path) -> dict[tuple[str, str], Cost]:
+    """Returns the cost of starting each side, with each of what ours may load."""
     variables = programs.surroundings((), (("OMP_NUM_THREADS", "1"),))
     return {
-        (side, kernel): _cost(command(Run.code(code), place), place, variables)
+        (side, loaded): _cost(command(Run.code(f"{_PACKAGES} {call}"), place), place, variables)
         for side, command in sides.items()
-        for kernel, code in ((False, _PACKAGES), (True, f"{_PACKAGES} {_CALL_OF_A_KERNEL}"))
+        for loaded, (_, call) in _LOADED_FOR.items()
+        if side == "ours" or not loaded
     }
 
 
@@ -114,25 +122,27 @@ class Table:
     """Collects costs and prints a row for every script."""
 
     def __init__(self) -> None:
-        self.starts: dict[tuple[str, bool], list[Cost]] = {}
+        self.starts: dict[tuple[str, str], list[Cost]] = {}
         self.ratios: list[float] = []
 
-    def add_starts(self, found: dict[tuple[str, bool], Cost]) -> None:
+    def add_starts(self, found: dict[tuple[str, str], Cost]) -> None:
         for key, cost in found.items():
             self.starts.setdefault(key, []).append(cost)
 
     def _start(self, side: str, cost: Cost, idle: Costs) -> float:
-        kernel = side == "ours" and cost.loaded
-        common = statistics.median(start.cpu for start in self.starts[side, kernel])
+        loaded = cost.loaded if side == "ours" else ""
         if side not in idle:
-            return common
-        if not kernel or idle[side].loaded:
-            return idle[side].cpu
-        return idle[side].cpu + common - statistics.median(start.cpu for start in self.starts[side, False])
+            return self._common_start(side, loaded)
+        # the idle form may have loaded less than the script
+        before = idle[side].loaded if side == "ours" else ""
+        return idle[side].cpu + self._common_start(side, loaded) - self._common_start(side, before)
+
+    def _common_start(self, side: str, loaded: str) -> float:
+        return statistics.median(start.cpu for start in self.starts[side, loaded])
 
     def print_starts(self) -> None:
-        for (side, kernel), costs in self.starts.items():
-            what = f"start of {side}" + (", a kernel called" if kernel else "")
+        for (side, loaded), costs in self.starts.items():
+            what = f"start of {side}" + (f" with {loaded}" if loaded else "")
             cpu, wall = (statistics.median(getattr(c, name) for c in costs) for name in ("cpu", "wall"))
             print(f"{what:36}{cpu:9.2f} s of CPU time{wall:9.2f} s", flush=True)
 
@@ -153,7 +163,8 @@ class Table:
             cells.append(f"{self.ratios[-1]:7.2f}")
         cells += [f"{statistics.median(r[side].wall for r in rounds):9.2f}" for side in rounds[0]]
         cells += [f"{statistics.median(r[side].memory_mb for r in rounds):8.0f}" for side in rounds[0]]
-        cells.append("   loads PyTorch" if rounds[0]["ours"].loaded else "")
+        loaded = rounds[0]["ours"].loaded
+        cells.append(f"   loads {loaded}" if loaded else "")
         print("".join(cells), flush=True)
 
 

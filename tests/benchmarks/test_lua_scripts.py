@@ -29,12 +29,15 @@ def test_names_are_told_apart() -> None:
 
 def test_the_start_is_that_of_the_same_program(capsys: pytest.CaptureFixture[str]) -> None:
     table = Table()
-    starts = {("ours", False): 0.1, ("ours", True): 1.0, ("Torch7", False): 0.05, ("Torch7", True): 0.05}
+    blas = "PyTorch's BLAS"
+    starts = {("ours", ""): 0.1, ("ours", blas): 0.3, ("ours", "PyTorch"): 1.0, ("Torch7", ""): 0.05}
     table.add_starts({key: Cost(cpu, 0, 0, key[1]) for key, cpu in starts.items()})
-    costs = {"ours": Cost(3.2, 4, 300, True), "Torch7": Cost(4.1, 5, 80, False)}
-    idle = {"ours": Cost(0.3, 1, 200, False), "Torch7": Cost(0.1, 1, 70, False)}
+    costs = {"ours": Cost(3.2, 4, 300, "PyTorch"), "Torch7": Cost(4.1, 5, 80, "")}
+    idle = {"ours": Cost(0.3, 1, 200, ""), "Torch7": Cost(0.1, 1, 70, "")}
     table.print_row("of its own", [(costs, idle)])  # 3.2 - 0.3 - 0.9 and 4.1 - 0.1
     table.print_row("as most", [(costs, {})])  # 3.2 - 1 and 4.1 - 0.05
-    assert table.ratios == pytest.approx([2 / 4, 2.2 / 4.05])
+    with_blas = {**costs, "ours": Cost(3.2, 4, 300, blas)}
+    table.print_row("BLAS alone", [(with_blas, {})])  # 3.2 - 0.3 and 4.1 - 0.05
+    assert table.ratios == pytest.approx([2 / 4, 2.2 / 4.05, 2.9 / 4.05])
     with pytest.raises(RuntimeError, match="more to do"):
-        table.print_row("short", [({**costs, "ours": Cost(0.9, 1, 200, True)}, {})])
+        table.print_row("short", [({**costs, "ours": Cost(0.9, 1, 200, "PyTorch")}, {})])
