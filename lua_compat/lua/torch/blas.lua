@@ -7,7 +7,8 @@ local apart = require 'torch.apart'
 local few = require 'torch.few'
 local compiled = require 'torch.compiled'
 local library = require 'torch.library'
-local python = require('th.python').functions
+local shared = require 'th.python'
+local python = shared.functions
 local room = require 'torch.room'()
 
 local max, ceil = math.max, math.ceil
@@ -25,8 +26,10 @@ local GEMM_BATCH = GEMM:sub(1, -2) .. ', const void *groups, const void *matrice
 local AXPY = 'void %s(const void *n, const REAL *alpha, const void *x, const void *incx, void *y, const void *incy)'
 local SCAL = 'void %s(const void *n, const REAL *alpha, void *x, const void *incx)'
 local COPY = 'void %s(const void *n, const void *x, const void *incx, void *y, const void *incy)'
--- Larger products go through Python, whose way costs nothing beside them.
-local MOST = 2 ^ 16 -- elements of a matrix
+-- Larger products go through Python, whose way costs nothing beside them; before PyTorch is loaded, those do of which kernels/alignment.py
+-- copies no factor.
+local MOST, MOST_WITHOUT_PYTORCH = 2 ^ 16, 2 ^ 19 -- elements of a matrix
+local function is_large(elements) return elements > (shared.pytorch and MOST or MOST_WITHOUT_PYTORCH) end
 local MOST_ALONE = 2 ^ 22 -- multiplications that one thread computes in any case, as kernels/openblas.py
 -- Up to so many multiplications LuaJIT computes: small scripts do not have to wait for the library. The size alone decides, so
 -- that equal products have equal bits, whatever came before.
@@ -163,6 +166,27 @@ function blas.dot(a, b)
    return routine and dot(routine, T, n, a.S.p + a.off, b.S.p + b.off)
 end
 
+-- The sum of the elements of t, which are many, or of their squares: of parts, which are added up. nil where that is for Python.
+local PART = 512
+local ones = {}
+function blas.sum(t, of_squares)
+   local T = t.T
+   if few.LIMIT == 0 or not T.real or not is_contiguous(t) then return nil end
+   local routine = blas.of_rows(T)
+   if not routine then return nil end
+   if not ones[T] then
+      ones[T] = T.array(PART)
+      for i = 0, PART - 1 do ones[T][i] = 1 end
+   end
+   local p, left, sum, factors = t.S.p + t.off, count(t), 0, ones[T]
+   while left > 0 do
+      local length = left < PART and left or PART
+      sum = sum + dot(routine, T, length, p, of_squares and p or factors)
+      p, left = p + length, left - length
+   end
+   return sum
+end
+
 -- Whether none of the n numbers at x, of type T, is infinite or not a number; false, too, where some are as large as the root
 -- of the largest: their squares are added up.
 function blas.all_finite(routine, T, count_of_numbers, x)
@@ -204,7 +228,7 @@ local function outer_product(r, beta, t, alpha, a, b)
       if row ~= 1 then return false end
       a, b, rows, columns, row = b, a, columns, rows, column
    end
-   if beta ~= 0 and beta ~= 1 or rows > 1 and row < columns or rows > MOST_ROWS or rows * columns > MOST or b[2] < 1 then return false end
+   if beta ~= 0 and beta ~= 1 or rows > 1 and row < columns or rows > MOST_ROWS or is_large(rows * columns) or b[2] < 1 then return false end
    local routine = routines[T.host.name]
    if not (routine and routine.axpy) then return false end
    local get, factors, step, other = T.get, a.S.p + a.off, a[2], b.S.p + b.off
@@ -225,6 +249,9 @@ local function outer_product(r, beta, t, alpha, a, b)
    return true
 end
 
+-- A matrix of one column (d 1) or one row (d 2) as a vector.
+local function vector(t, d) return { t[2 * d - 1], t[2 * d], T = t.T, S = t.S, off = t.off, nd = 1 } end
+
 -- r = beta * t + alpha * a * b, of matrices, a matrix and a vector, or two vectors (the outer product), that have fitting
 -- sizes; the factors have no memory in common with r. Gives false, with nothing done, where that is for Python: many elements, other types and layouts.
 function blas.product(r, beta, t, alpha, a, b)
@@ -236,7 +263,10 @@ function blas.product(r, beta, t, alpha, a, b)
    if a.nd == 1 then return outer_product(r, beta, t, alpha, a, b) end
    local rows, inner, columns, column = a[1], a[3], 1, 1
    if b.nd == 2 then columns, column = b[3], b[4] end
-   if inner == 1 and (beta ~= 0 or alpha ~= 1) or rows * inner > MOST or inner * columns > MOST or rows * columns > MOST then return false end
+   if inner == 1 and (beta ~= 0 or alpha ~= 1) then
+      return alpha == 1 and rows > 1 and columns > 1 and outer_product(r, beta, t, alpha, vector(a, 1), vector(b, 2))
+   end
+   if is_large(rows * inner) or is_large(inner * columns) or is_large(rows * columns) then return false end
    local routine = routines[T.host.name]
    if not routine then return false end
    -- As kernels/alignment.py: a single column or row is a vector.
@@ -327,7 +357,7 @@ function blas.batched_product(r, beta, t, alpha, a, b)
    if not blas.enabled or not T.real or a.T ~= T or b.T ~= T then return false end
    local count_of_matrices, rows, inner, columns = a[1], a[3], a[5], b[5]
    if not is_enough(count_of_matrices * rows * inner * columns) or not library.counts_threads() then return false end
-   if count_of_matrices > MOST_MATRICES or rows * inner > MOST or inner * columns > MOST or rows * columns > MOST then return false end
+   if count_of_matrices > MOST_MATRICES or is_large(rows * inner) or is_large(inner * columns) or is_large(rows * columns) then return false end
    find()
    local routine = routines[T.host.name]
    if not (routine and routine.batch) then return false end

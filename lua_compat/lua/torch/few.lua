@@ -7,6 +7,7 @@ local apart = require 'torch.apart'
 local compiled = require 'torch.compiled'
 local types = require 'torch.types'
 local vectors = require 'torch.vectors'
+local library = require 'torch.library'
 
 local count, is_contiguous, same_size = memory.count, memory.is_contiguous, memory.same_size
 local may_overlap, first_element = apart.may_overlap, memory.first_element
@@ -18,6 +19,9 @@ few.LIMIT = 2048
 
 -- Functions such as exp cost Lua ten times as much as an addition; PyTorch has them for several elements at once.
 few.LIMIT_OF_FUNCTIONS = 128
+
+-- Whether n elements are few, or as many as PyTorch, which is not loaded yet, is not to be loaded for.
+local function fits_for_now(n) return n <= few.LIMIT or few.LIMIT > 0 and library.saves_pytorch(n) end
 
 -- Whether the n elements of r are few, and numbers that Lua computes with as Torch7 does.
 local function small(r, n) return n <= few.LIMIT and r.T.real end
@@ -118,7 +122,7 @@ end
 local LOOPS = [[
    local first_element, in_rows, room, gather, scatter, few, plan_all, is_contiguous, turns, steps1, steps2, steps3, tobit, abs, sqrt, floor, ceil, exp, log, sin, cos,
       tanh = ...
-   return function(r, t, s, v, n, read_x, read_y, result)
+   return function(r, t, s, v, n, read_x, read_y, result, may_be_many)
       local p, q, u = first_element(r), first_element(t), first_element(s)
       if is_contiguous(r) and (t == r or is_contiguous(t)) and (s == t or is_contiguous(s)) then
          for i = 0, n - 1 do
@@ -144,7 +148,7 @@ local LOOPS = [[
          if WRITES then scatter(r.T, p, to, a2, a3) end
          return true, result
       end
-      if n > few.LIMIT then return false end
+      if n > few.LIMIT and not may_be_many then return false end
       for i3 = 0, n3 - 1 do
          for i2 = 0, n2 - 1 do
             local a, b, c = i3 * a3 + i2 * a2, i3 * b3 + i2 * b2, i3 * c3 + i2 * c2
@@ -158,8 +162,9 @@ local LOOPS = [[
    end
 ]]
 
--- A function(r, t, s, v, n, read_x, read_y, result) of records with n elements each: runs `body` for each element,
--- which is p[a] of r, X of t and Y of s; v and w: numbers. Gives whether it could, and result.
+-- A function(r, t, s, v, n, read_x, read_y, result, may_be_many) of records with n elements each: runs `body` for each element,
+-- which is p[a] of r, X of t and Y of s; v and w: numbers. Gives whether it could, and result. may_be_many: also where elements of
+-- more than LIMIT lie apart.
 local function loops(body)
    body = body:gsub('%f[%w]X%f[%W]', 'read_x(q, b)'):gsub('%f[%w]Y%f[%W]', 'read_y(u, c)')
    local parts = { BODY = body, READS = tostring(body:find('read_[xy]%(p') ~= nil),
@@ -226,11 +231,11 @@ function few.reads_plainly() return false end
 
 -- expression of X, Y, the numbers v and w and P, what r holds -> function(r, t, s, v, n, w): the elements of r become it, in
 -- the order they lie in memory or that of their indices. Gives false, with nothing done, where that is for Python.
--- for_whole: also for whole numbers; most: how often LIMIT real numbers may be (2), or 'LIMIT_OF_FUNCTIONS'; plain: what is the
--- same of finite elements, without branches.
+-- for_whole: also for whole numbers; most: how often LIMIT real numbers may be (2), or 'LIMIT_OF_FUNCTIONS', or 'SAME_BITS' (2, and more
+-- before PyTorch is loaded, which gives the same bits); plain: what is the same of finite elements, without branches.
 function few.pointwise(expression, for_whole, most, plain)
    local times = tonumber(most) or 2
-   local for_functions = most == 'LIMIT_OF_FUNCTIONS'
+   local for_functions, same_bits = most == 'LIMIT_OF_FUNCTIONS', most == 'SAME_BITS'
    local reads_t, reads_s = expression:find('%f[%w]X%f[%W]') ~= nil, expression:find('%f[%w]Y%f[%W]') ~= nil
    local reads_r = expression:find('%f[%w]P%f[%W]') ~= nil
    local loops_of = (reads_t or reads_s) and not for_functions and plain_loops(plain or expression)
@@ -245,15 +250,15 @@ function few.pointwise(expression, for_whole, most, plain)
    return function(r, t, s, v, n, w)
       if t.T ~= r.T or s.T ~= r.T or may_overlap(r, t) or may_overlap(r, s) then return false end
       if r.T.real then
-         local limit = for_functions and few.LIMIT_OF_FUNCTIONS or times * few.LIMIT
-         if loops_of and n >= FEWEST_PLAIN and n <= limit and is_plain(r, t, s) then
+         local fits = n <= (for_functions and few.LIMIT_OF_FUNCTIONS or times * few.LIMIT) or same_bits and fits_for_now(n)
+         if loops_of and n >= FEWEST_PLAIN and fits and is_plain(r, t, s) then
             loops_of(r.T)(first_element(r), first_element(t), first_element(s), n, v, w)
             return true
          end
          local in_parts = not for_functions and few.LIMIT > 0 and n <= ROWS and not is_contiguous(r)
-         return (n <= limit or in_parts) and run(r, t, s, v, n, t.T.get, s.T.get, w)
+         return (fits or in_parts) and run(r, t, s, v, n, t.T.get, s.T.get, w, same_bits and fits)
       end
-      return run_whole and small_whole(r, n) and run_whole(r, t, s, whole(v), n, read_whole, read_whole, whole(w))
+      return run_whole and r.T.whole and fits_for_now(n) and run_whole(r, t, s, whole(v), n, read_whole, read_whole, whole(w), true)
    end
 end
 
@@ -279,14 +284,14 @@ function few.comparison(condition)
    local loops_of = plain_loops(PLAIN_RELATIONS[relation]:gsub('OTHER', other))
    return function(r, t, s, v, n)
       local R, T = r.T, t.T
-      if n > few.LIMIT or s.T ~= T or not (T.real or T.whole) or not (R.real or R.whole) then return false end
-      if may_overlap(r, t) or may_overlap(r, s) then return false end
+      if s.T ~= T or not (T.real or T.whole) or not (R.real or R.whole) then return false end
+      if may_overlap(r, t) or may_overlap(r, s) or not fits_for_now(n) then return false end
       if T.real and R.host == types.Byte and n >= FEWEST_PLAIN and is_contiguous(r) and is_contiguous(t) and (s == t or is_contiguous(s))
          and (v == nil or v - v == 0) and few.reads_plainly(t, s) then
          loops_of(T)(first_element(r), first_element(t), first_element(s), n, v)
          return true
       end
-      return run(r, t, s, v, n, T.get, T.get)
+      return run(r, t, s, v, n, T.get, T.get, nil, true)
    end
 end
 
@@ -305,7 +310,8 @@ function few.reduction(statement, for_whole)
    local run = loops(statement)
    return function(t, s, start, v)
       local n = count(t)
-      if n == 0 or not (small(t, n) or for_whole and small_whole(t, n)) or s.T ~= t.T or count(s) ~= n then return nil end
+      if n == 0 or s.T ~= t.T or count(s) ~= n then return nil end
+      if not (small(t, n) or for_whole and t.T.whole and fits_for_now(n)) then return nil end
       local done, result = run(t, t, s, v, n, t.T.get, s.T.get, start)
       if done then return result end
    end
@@ -325,7 +331,7 @@ end
 
 local function copy_blocks(r, t, n)
    local size = r.T.size
-   if n * size > COPIED_AT_ONCE then return false end
+   if n * size > COPIED_AT_ONCE and not fits_for_now(n) then return false end
    local p, q = r.S.p + r.off, t.S.p + t.off
    if is_contiguous(r) and is_contiguous(t) then
       ffi.copy(p, q, n * size)
@@ -366,11 +372,11 @@ for _, name in ipairs{ 'exp', 'log', 'sin', 'cos', 'tanh' } do
    end
 end
 
--- 1 / (1 + exp(-X)) in three steps, for r that has each element for itself. For more elements Python's way is faster.
-local LIMIT_OF_SIGMOID = 2048
-local negative, of_exponential = few.pointwise('-X'), few.pointwise('1 / (1 + X)')
+-- 1 / (1 + exp(-X)) in three steps, for r that has each element for itself.
+local TIMES = 8 -- LIMIT: as many as torch/vectors.lua has
+local negative, of_exponential = few.pointwise('-X', false, TIMES), few.pointwise('1 / (1 + X)', false, TIMES)
 local function sigmoid_of_many(r, t, n)
-   if n > LIMIT_OF_SIGMOID or r.T ~= t.T or not vectors.routine(r.T, 'exp', n) then return false end
+   if few.LIMIT_OF_FUNCTIONS == 0 or r.T ~= t.T or not vectors.routine(r.T, 'exp', n) then return false end
    if not is_contiguous(r) then
       if not in_blocks(r, r) then return false end
       local block, n2, a2, n3, a3 = turns[1], turns[2], steps1[2], turns[3], steps1[3]
@@ -388,7 +394,7 @@ local set_loops = {} -- by the type written: traces of its own for each
 
 local function make_set_loop(R)
    local run = loops('result(p, a, X)')
-   set_loops[R] = function(r, t, s, v, n, get) return run(r, t, s, v, n, get, nil, R.set) end
+   set_loops[R] = function(r, t, s, v, n, get) return run(r, t, s, v, n, get, nil, R.set, true) end
 end
 
 compiled.on_first_use(function()
@@ -406,12 +412,12 @@ function few.copy(r, t, n)
       elseif r_contiguous and not t_contiguous then r = reshaped(r, t) end
    end
    if R.host == T.host and copy_blocks(r, t, n) then return true end
-   if n > few.LIMIT then return false end
-   if R.host == T.host then return copy_loops(r, t, t, nil, n, R.real and T.get or read) end
-   if R.whole and T.whole then return copy_loops(r, t, t, nil, n, read) end
+   if not fits_for_now(n) then return false end
+   if R.host == T.host then return copy_loops(r, t, t, nil, n, R.real and T.get or read, nil, nil, true) end
+   if R.whole and T.whole then return copy_loops(r, t, t, nil, n, read, nil, nil, true) end
    -- Whole numbers of 64 bits as float would be rounded twice.
    if R.real and (T.real or T.whole and not (T.size == 8 and R.size == 4)) then
-      return copy_loops(r, t, t, nil, n, T.get)
+      return copy_loops(r, t, t, nil, n, T.get, nil, nil, true)
    end
    if R.whole and T.real then
       if not set_loops[R] then make_set_loop(R) end
@@ -423,16 +429,17 @@ end
 -- Makes all elements of r zero; false as above.
 function few.zero(r, n)
    local bytes = n * r.T.size
-   if bytes > COPIED_AT_ONCE or not r.T.here or not is_contiguous(r) then return false end
+   if not r.T.here or not is_contiguous(r) or bytes > COPIED_AT_ONCE and not fits_for_now(n) then return false end
    ffi.fill(r.S.p + r.off, bytes)
    return true
 end
 
 -- Makes all elements of r a value; false as above. What is written once is copied, twice as much each time.
-local fill_loops = few.pointwise('v', true)
+local fill_loops = few.pointwise('v', true, 'SAME_BITS')
 function few.fill(r, v, n)
    local T = r.T
-   if n <= BLOCK or n * T.size > COPIED_AT_ONCE or not (T.real or T.whole) or not is_contiguous(r) then
+   local may = n > BLOCK and (T.real or T.whole) and is_contiguous(r)
+   if not may or n * T.size > COPIED_AT_ONCE and not fits_for_now(n) then
       return fill_loops(r, r, r, v, n)
    end
    local p, size, done = r.S.p + r.off, T.size, BLOCK

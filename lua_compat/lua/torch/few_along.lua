@@ -8,6 +8,7 @@ local apart = require 'torch.apart'
 local few = require 'torch.few'
 local blas = require 'torch.blas'
 local compiled = require 'torch.compiled'
+local library = require 'torch.library'
 
 local count, is_contiguous, is_apart, first_element = memory.count, memory.is_contiguous, apart.is_apart, memory.first_element
 local copy, tonumber, reads_plainly = ffi.copy, tonumber, blas.reads_plainly
@@ -327,7 +328,9 @@ for name, parts in pairs{ cumsum = { START = '0', OPERATOR = '+' }, cumprod = { 
    local run = compiled.from_text(RUNNING:gsub('%u%u%u+', parts), 'torch.few')(outer_and_inner, first_element)
    local four_rows = compiled.from_text(RUNNING_IN_FOUR:gsub('%u%u%u+', parts), 'torch.few')(outer_and_inner, first_element)
    along[name] = function(r, _, t, d)
-      if not t.T.real or few.LIMIT == 0 or count(t) > MOST or not is_apart(r, t) then return false end
+      if not t.T.real or few.LIMIT == 0 or not is_apart(r, t) then return false end
+      local n = count(t)
+      if n > MOST and not library.saves_pytorch(n) then return false end
       return reads_plainly(t) and four_rows(r, t, d) or run(r, t, d)
    end
 end

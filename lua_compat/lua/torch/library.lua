@@ -48,6 +48,16 @@ function library.is_worth(work)
    return spent > WORTH_LOADING
 end
 
+-- Loading PyTorch takes as long as a thousand million steps of a loop. As long as it is not loaded, work that would go there is done in
+-- LuaJIT, up to half as many: whether so many more are among them. (For what has the same bits in both, as above.)
+local MOST_INSTEAD = 2 ^ 29
+local instead = 0
+function library.saves_pytorch(steps)
+   if shared.pytorch or instead + steps > MOST_INSTEAD then return false end
+   instead = instead + steps
+   return true
+end
+
 -- How many threads the routines are limited to in this thread: as many as the script has asked for, which PyTorch, once it is
 -- loaded, sees to itself (nil).
 local limit

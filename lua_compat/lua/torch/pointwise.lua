@@ -16,7 +16,8 @@ local python = require('th.python').functions
 local records = memory.records
 local handle, resize_as, count = memory.handle, memory.resize_as, memory.count
 local is_contiguous, same_size, first_element = memory.is_contiguous, memory.same_size, memory.first_element
-local meet, is_worth, of_rows = apart.meet, require('torch.library').is_worth, blas.of_rows
+local library = require 'torch.library'
+local meet, is_worth, of_rows = apart.meet, library.is_worth, blas.of_rows
 local define = overloads.define
 local write, through_copy = overlapping.write, overlapping.through_copy
 
@@ -66,11 +67,11 @@ end
 
 -- Computations: a kernel, and perhaps the same as an expression of the elements (torch/few.lua).
 local function never() return false end
-local function in_lua(expression, for_whole, plain) return expression and few.pointwise(expression, for_whole, nil, plain) or never end
+local function in_lua(expression, for_whole, plain) return expression and few.pointwise(expression, for_whole, 'SAME_BITS', plain) or never end
 
 -- The same of doubles alone: LuaJIT computes in their precision, and rounds what floats become once.
 local function of_doubles(expression, plain)
-   local compute = few.pointwise(expression, false, nil, plain)
+   local compute = few.pointwise(expression, false, 'SAME_BITS', plain)
    return function(r, t, s, v, n) return r.T.host == types.Double and compute(r, t, s, v, n) end
 end
 
@@ -97,7 +98,8 @@ local MOST_SCALED = 2 ^ 12 -- in a room
 -- The routines for r and t, and perhaps s, of n elements, where they are for BLAS; r then holds what t does. Few elements are so
 -- only where the library is worth loading.
 local function begin_by_blas(r, t, s, n)
-   if n < FEWEST_BY_BLAS or n > MOST_ADDED or few.LIMIT == 0 or t.T ~= r.T or s and s.T ~= r.T then return nil end
+   if n < FEWEST_BY_BLAS or few.LIMIT == 0 or t.T ~= r.T or s and s.T ~= r.T then return nil end
+   if n > MOST_ADDED and not library.saves_pytorch(n) then return nil end
    if not (is_contiguous(r) and is_contiguous(t)) or s and (not is_contiguous(s) or meet(r, s)) then return nil end
    if n <= MOST_SCALED and not is_worth(n) then return nil end
    local routine = of_rows(r.T)
@@ -108,9 +110,10 @@ local function room_for(T, n) return ffi.cast(T.pointer, room(T.name, n * T.size
 
 -- r = t + v * s
 local function add_by_blas(r, t, v, s, n)
-   local plain = v == 1 or v == -1
-   -- LuaJIT rounds a product of floats with the sum. BLAS leaves out what is multiplied by 0, NaNs or not.
-   if not plain and (n > MOST_SCALED or v == 0 or r.T.size < 8) then return false end
+   -- Of so many elements PyTorch rounds each product with its sum, as BLAS does; LuaJIT does so of floats. BLAS leaves out what is
+   -- multiplied by 0, NaNs or not.
+   local plain = v == 1 or v == -1 or n > MOST_SCALED
+   if v == 0 or not plain and r.T.size < 8 then return false end
    local routine = begin_by_blas(r, t, s, n)
    if not routine then return false end
    local p, q = first_element(r), first_element(s)
@@ -162,7 +165,7 @@ end
 
 -- r = f(t, v, s)
 local function with_scaled_tensor(kernel, expression, by_blas)
-   local compute = in_lua(expression, true)
+   local compute = few.pointwise(expression, true) -- PyTorch rounds product and sum in one step
    by_blas = by_blas or never
    local function in_python(r, t, s, v) python[kernel](handle(r), handle(t), v, handle(s)) end
    return function(r, t, v, s)
@@ -303,16 +306,17 @@ for name, line in pairs{ cbitand = 1075, cbitor = 1100, cbitxor = 1125 } do
 end
 local function clamp_in_python(r, t, _, low, high) python.clamp(handle(r), handle(t), low, high) end
 local CLAMPED = 'X < v and v or X > w and w or X'
-local clamp_few = few.pointwise(CLAMPED, true, nil, 'min(w, max(v, X))') -- equal numbers: the second
-local clamp_oddly = few.pointwise(CLAMPED, true)
+local clamp_few = few.pointwise(CLAMPED, true, 'SAME_BITS', 'min(w, max(v, X))') -- equal numbers: the second
+local clamp_oddly = few.pointwise(CLAMPED, true, 'SAME_BITS')
 define('clamp', { 'R t n n', function(r, t, low, high)
    resize_as(r, t)
    local n = count(t)
    if n > 0 and not (low <= high and clamp_few or clamp_oddly)(r, t, t, low, n, high) then write(clamp_in_python, r, shaped_like(r, t), nil, low, high) end
 end })
 
+local MOST_OF_THREE = 128 -- times few.LIMIT elements
 for name, expression in pairs{ addcmul = 'P + v * X * Y', addcdiv = 'P + v * X / Y' } do
-   local compute = few.pointwise(expression, name == 'addcmul')
+   local compute = few.pointwise(expression, name == 'addcmul', MOST_OF_THREE)
    local function in_python(r, a, b, v) python[name](handle(r), v, handle(a), handle(b)) end
    define(name, { 'R t n=1 T T', function(r, t, v, a, b)
       if r ~= t then

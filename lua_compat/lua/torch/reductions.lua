@@ -6,6 +6,7 @@ local errors = require 'torch.errors'
 local tensors = require 'torch.tensor'
 local overloads = require 'torch.overloads'
 local few = require 'torch.few'
+local blas = require 'torch.blas'
 local along = require 'torch.few_along'
 local matrices = require 'torch.few_matrices'
 local masks = require 'torch.few_masks'
@@ -55,16 +56,17 @@ local function of_all(kernel, empty, what)
    end
 end
 
--- Few elements are added up in their order.
+-- Few elements are added up in their order, as Torch7 does, many in BLAS's.
 local add_up = few.reduction('result = result + X', true)
 local sum_of_many = of_all('sum_all', 0)
-local function sum_all(t) return add_up(t, t, 0) or sum_of_many(t) end
+local function add_up_all(t) return add_up(t, t, 0) or t.nd > 0 and blas.sum(t) end
+local function sum_all(t) return add_up_all(t) or sum_of_many(t) end
 
 define('sum', { 'T', sum_all, 'r T i', reduction('sum', nil, 'THTensorMath.c:1713') })
 define('prod', { 'T', of_all('prod_all', 1), 'r T i', reduction('prod', nil, 'THTensorMath.c:1798') })
 local mean_of_many = of_all('mean_all', nil, 'empty Tensor')
 local function mean_all(t)
-   local sum = add_up(t, t, 0)
+   local sum = add_up_all(t)
    return sum and sum / count(t) or mean_of_many(t)
 end
 define('mean', { 'T', mean_all, 'r T i', reduction('mean', 'invalid dimension %d', 'THTensorMath.c:2964') },
@@ -89,7 +91,7 @@ local add_up_absolutes, count_others = few.reduction('result = result + abs(X)')
 local norm_of_many = of_all('norm_all', 0)
 local function norm_all(t, p)
    if p == 2 then
-      local squares = add_up_squares(t, t, 0)
+      local squares = add_up_squares(t, t, 0) or t.nd > 0 and blas.sum(t, true)
       return squares and math.sqrt(squares) or norm_of_many(t, p)
    end
    return (p == 1 and add_up_absolutes(t, t, 0) or p == 0 and count_others(t, t, 0)) or norm_of_many(t, p)

@@ -5,7 +5,7 @@
 require 'nn'
 local prefix = arg[3] == 'cuda' and 'Cuda' or ''
 if prefix ~= '' then require 'cunn' end
-local few, blas, vectors = require 'torch.few', require 'torch.blas', require 'torch.vectors'
+local few, blas, vectors, library = require 'torch.few', require 'torch.blas', require 'torch.vectors', require 'torch.library'
 local LIMIT, LIMIT_OF_FUNCTIONS = few.LIMIT, few.LIMIT_OF_FUNCTIONS
 local seed, rounds = tonumber(arg[1]), tonumber(arg[2])
 
@@ -219,7 +219,8 @@ local function larger_products(T) -- of more than 512 multiplications also where
    end)
    local column_of_rows, row_of_columns = matrix(T, rows, 2):narrow(2, random(1, 2), 1), matrix(T, 2, columns):narrow(1, random(1, 2), 1)
    same_bits(T .. ' a column times a row', function()
-      return { column_of_rows * row_of_columns, torch.mm(column_of_rows:clone(), row_of_columns:clone()), torch.mm(row_of_columns:clone():t(), column_of_rows:t()) }
+      return { column_of_rows * row_of_columns, torch.mm(column_of_rows:clone(), row_of_columns:clone()), torch.mm(row_of_columns:clone():t(), column_of_rows:t()),
+         torch.addmm(t, column_of_rows, row_of_columns), t:t():clone():t():addmm(column_of_rows, row_of_columns) }
    end)
    local factors, added = torch.ones(rows):type(T), matrix(T, 2, columns)[random(1, 2)]
    if random(1, 3) == 1 then factors[rows] = 2 end
@@ -257,6 +258,33 @@ local function larger_batched_products(T)
       return { torch.bmm(a, b), torch.baddbmm(beta, t, alpha, a, b), t:clone():baddbmm(beta, alpha, a, b), part:baddbmm(alpha, a, b),
          part:clone():transpose(2, 3):contiguous():bmm(b:transpose(2, 3), a:transpose(2, 3)), torch.addbmm(beta, t[1], alpha, a, b) }
    end)
+end
+
+-- What LuaJIT computes of many elements before PyTorch is loaded, which it is here: as if it were not.
+local saves_pytorch = library.saves_pytorch
+local function before_pytorch(T)
+   library.saves_pytorch = function() return true end
+   local rows, columns = random(60, 90), random(80, 120)
+   local x, y, v = matrix(T, rows, columns), matrix(T, rows, columns), torch.uniform(-1, 1)
+   local t = torch.randn(rows, columns):type(T)
+   if FLOATING[T] and random(1, 4) == 1 then x[rows][columns], t[1][1] = 0 / 0, 1 / 0 end
+   same_bits(T .. ' before PyTorch', function()
+      local results = { torch.add(x, v), torch.add(x, y), torch.add(t, t), torch.csub(x, y), torch.mul(t, v), torch.cmul(x, y), torch.clamp(x, 0, 1),
+         torch.gt(x, v), torch.eq(x, y), torch.le(t, x), t:clone():fill(v), t:clone():zero(), x:clone():t():contiguous(), x:clone():add(y),
+         torch.cmax(t, 1), torch.sign(t), torch.cat(x, y, 1) }
+      for _, other in ipairs(TYPES) do results[#results + 1] = t:clone():mul(20):type(other) end
+      if FLOATING[T] then
+         for _, result in ipairs{ torch.sqrt(t), torch.cinv(t), torch.abs(x), torch.floor(t), torch.cdiv(x, y), torch.pow(t, 2), torch.cumsum(t, 2),
+            torch.cumsum(t:view(-1)), torch.add(t, v, t), t:clone():add(v, t), torch.add(x, v, y) } do results[#results + 1] = result end
+      end
+      return results
+   end)
+   both_ways(T .. ' sums of many', function()
+      local whole = t:clone():gt(0)
+      if not FLOATING[T] then return t:sum(), whole:sum() end
+      return t:sum(), t:mean(), t:norm(), x:norm(), x:sum(), torch.addcmul(t, v, t, t), torch.addcdiv(t, v, t, t:clone():fill(2)), whole:sum()
+   end)
+   library.saves_pytorch = saves_pytorch
 end
 
 local function functions_of_many(T)
@@ -1007,6 +1035,7 @@ for _ = 1, rounds do
       along_a_dimension(T, t, random(1, t:dim()))
       element_by_element(T)
       written_and_counted(T)
+      before_pytorch(T)
    end
    element_by_element(INT)
    for k = 1, 2 do
