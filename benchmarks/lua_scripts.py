@@ -68,7 +68,8 @@ class _Watch:
                 libraries = Path(f"/proc/{pid}/maps").read_text()
             except OSError:
                 return
-            self.found = [name for name, (mark, _) in _LOADED_FOR.items() if mark in libraries][-1]
+            found = [name for name, (mark, _) in _LOADED_FOR.items() if mark in libraries][-1]
+            self.found = found or self.found  # a program that has ended has no libraries any more
 
     def end(self) -> None:
         self._ended.set()
