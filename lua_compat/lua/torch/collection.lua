@@ -162,8 +162,8 @@ function collection.collectgarbage(option, ...)
 end
 
 -- Lua's collector sees nothing of that memory either: a cycle runs for every 8 MB of it, or for as much as a third of what was alive
--- after the last, or as Lua itself has. It runs in one go: one that is begun is gone on with by Lua whenever it allocates something, is
--- soon over, and finds little.
+-- after the last, or twice as much as Lua itself has, all of which a cycle goes through. It runs in one go: one that is begun is gone on
+-- with by Lua whenever it allocates something, is soon over, and finds little.
 local CYCLE_AT = 8 * 2 ^ 20
 local since_cycle, known_cycle, alive = 0, 0, 0
 
@@ -176,7 +176,7 @@ end
 
 local function run_cycle()
    local lua = collectgarbage('count')
-   if since_cycle < math.max(CYCLE_AT, alive / 3, 1024 * lua) then return end
+   if since_cycle < math.max(CYCLE_AT, alive / 3, 2 * 1024 * lua) then return end
    collectgarbage('step', math.ceil(lua))
    begin_count()
 end

@@ -143,8 +143,8 @@ def test_lua_collects_no_more_often_than_tensor_memory_needs_it(capfd: pytest.Ca
         for i = 1, 200000 do kept[i] = { i } end
         collectgarbage()
         arm()
-        for i = 1, 2000 do
-            torch.Tensor(2 ^ 13) -- together 128 MB
+        for i = 1, 4000 do
+            torch.Tensor(2 ^ 13) -- together 256 MB, six times twice as much as Lua has
             for k = 1, 150 do garbage[k] = { i } end
         end
         print(cycles)
