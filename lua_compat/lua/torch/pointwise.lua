@@ -314,9 +314,12 @@ define('clamp', { 'R t n n', function(r, t, low, high)
    if n > 0 and not (low <= high and clamp_few or clamp_oddly)(r, t, t, low, n, high) then write(clamp_in_python, r, shaped_like(r, t), nil, low, high) end
 end })
 
+-- PyTorch's bits are others, but for quotients of doubles: the size alone decides.
 local MOST_OF_THREE = 128 -- times few.LIMIT elements
 for name, expression in pairs{ addcmul = 'P + v * X * Y', addcdiv = 'P + v * X / Y' } do
-   local compute = few.pointwise(expression, name == 'addcmul', MOST_OF_THREE)
+   local compute_any = few.pointwise(expression, name == 'addcmul', MOST_OF_THREE)
+   local compute_doubles = name == 'addcdiv' and few.pointwise(expression, false, 'SAME_BITS')
+   local function compute(r, a, b, v, n) return (compute_doubles and r.T.host == types.Double and compute_doubles or compute_any)(r, a, b, v, n) end
    local function in_python(r, a, b, v) python[name](handle(r), v, handle(a), handle(b)) end
    define(name, { 'R t n=1 T T', function(r, t, v, a, b)
       if r ~= t then

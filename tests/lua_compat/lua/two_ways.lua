@@ -277,6 +277,7 @@ local function before_pytorch(T)
          for _, result in ipairs{ torch.sqrt(t), torch.cinv(t), torch.abs(x), torch.floor(t), torch.cdiv(x, y), torch.pow(t, 2), torch.cumsum(t, 2),
             torch.cumsum(t:view(-1)), torch.add(t, v, t), t:clone():add(v, t), torch.add(x, v, y) } do results[#results + 1] = result end
       end
+      if T == DOUBLE then results[#results + 1] = torch.addcdiv(t, v, t, torch.rand(rows, columns):add(1):type(T)) end
       return results
    end)
    both_ways(T .. ' sums of many', function()
