@@ -166,12 +166,13 @@ function blas.dot(a, b)
    return routine and dot(routine, T, n, a.S.p + a.off, b.S.p + b.off)
 end
 
--- The sum of the elements of t, which are many, or of their squares: of parts, which are added up. nil where that is for Python.
+-- The sum of the elements of t, which are many doubles, or of their squares: of parts, which are added up. nil where that is for
+-- Python.
 local PART = 512
 local ones = {}
 function blas.sum(t, of_squares)
    local T = t.T
-   if few.LIMIT == 0 or not T.real or not is_contiguous(t) then return nil end
+   if few.LIMIT == 0 or not T.real or T.size < 8 or not is_contiguous(t) then return nil end
    local routine = blas.of_rows(T)
    if not routine then return nil end
    if not ones[T] then

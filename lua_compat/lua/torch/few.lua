@@ -305,13 +305,17 @@ function few.fill_where(r, m, v, n)
 end
 
 -- statement that updates `result` from X and Y, and perhaps v -> function(t, s, start, v): the result over all elements, or nil.
--- for_whole: also for whole numbers.
-function few.reduction(statement, for_whole)
+-- for_whole: also for whole numbers; for_floats: also for many floats, which Torch7, too, adds up as doubles, in their order.
+local MOST_FLOATS = 2 ^ 20
+function few.reduction(statement, for_whole, for_floats)
    local run = loops(statement)
+   local function is_for_lua(T, t, n)
+      return small(t, n) or for_whole and T.whole and fits_for_now(n) or for_floats and T.real and T.size < 8 and n <= MOST_FLOATS and few.LIMIT > 0
+   end
    return function(t, s, start, v)
       local n = count(t)
       if n == 0 or s.T ~= t.T or count(s) ~= n then return nil end
-      if not (small(t, n) or for_whole and t.T.whole and fits_for_now(n)) then return nil end
+      if not is_for_lua(t.T, t, n) then return nil end
       local done, result = run(t, t, s, v, n, t.T.get, s.T.get, start)
       if done then return result end
    end

@@ -283,6 +283,11 @@ local function before_pytorch(T)
    both_ways(T .. ' sums of many', function()
       local whole = t:clone():gt(0)
       if not FLOATING[T] then return t:sum(), whole:sum() end
+      local line, sum, squares = x:clone():view(-1), 0, 0
+      for k = 1, line:size(1) do sum, squares = sum + line[k], squares + line[k] * line[k] end
+      if sum == sum and T == FLOAT and few.LIMIT > 0 then -- as doubles, in their order
+         assert(line:sum() == sum and line:norm() == math.sqrt(squares) and line:mean() == sum / line:size(1), 'sums of floats')
+      end
       return t:sum(), t:mean(), t:norm(), x:norm(), x:sum(), torch.addcmul(t, v, t, t), torch.addcdiv(t, v, t, t:clone():fill(2)), whole:sum()
    end)
    library.saves_pytorch = saves_pytorch
