@@ -17,11 +17,12 @@ local STEP = 64             -- size classes are multiples of it,
 local STEPS_PER_OCTAVE = 4  -- and so many between a power of two and the next
 local SLAB = 2 ^ 20
 
--- The blocks of a size class, by number: pointers to them, the records of the storages that have them (false: none). free:
+-- The blocks of a size class, by number: their addresses, the records of the storages that have them (false: none). free:
 -- the numbers of those that no storage has, found after the cycle `searched`. handles: what Python has for blocks as
--- storages, by address; nil: for none.
+-- storages, by address; nil: for none. (A number is nothing that the collector goes through; pointers to blocks that wait to be used
+-- again, tens of thousands, were most of what a cycle cost.)
 local function list_of(class)
-   return { class = class, n = 0, pointers = {}, holders = setmetatable({}, { __mode = 'v' }), free = {}, nfree = 0, searched = 0 }
+   return { class = class, n = 0, addresses = {}, holders = setmetatable({}, { __mode = 'v' }), free = {}, nfree = 0, searched = 0 }
 end
 
 -- The lists by the type's code, then by the multiples of STEP that are asked for; false until one is wanted.
@@ -39,7 +40,7 @@ local function make_list(code, steps)
    lists[code][steps] = lists[code][largest]
    return lists[code][steps]
 end
-local slab_memory, slab_used = nil, SLAB -- the current one
+local slab_address, slab_used = nil, SLAB -- the current one
 
 -- Whether n elements fit a block.
 local largest_block = LARGEST
@@ -48,12 +49,12 @@ function blocks.fit(T, n) return n * T.size <= largest_block and T.here end
 -- Requests every storage's memory from Python: for tests, which put each between guard pages.
 function blocks.use_none() largest_block = -1 end
 
-local function cut(T, list)
+local function cut(list)
    local class = list.class
    collection.account(class)
-   if slab_used + class > SLAB then slab_memory, slab_used = cast('char*', python.slab(SLAB)), 0 end
+   if slab_used + class > SLAB then slab_address, slab_used = python.slab(SLAB), 0 end
    local number = list.n + 1
-   list.n, list.pointers[number] = number, cast(T.pointer, slab_memory + slab_used)
+   list.n, list.addresses[number] = number, slab_address + slab_used
    slab_used = slab_used + class
    return number
 end
@@ -77,7 +78,7 @@ local function find(T, n)
    local list = lists[T.code][steps] or make_list(T.code, steps)
    if list.nfree == 0 and list.searched ~= cycle() then search(list) end
    local last = list.nfree
-   if last == 0 then return list, cut(T, list) end
+   if last == 0 then return list, cut(list) end
    list.nfree = last - 1
    return list, list.free[last]
 end
@@ -88,8 +89,8 @@ blocks.address_of = address_of
 -- The record of a storage of n elements, which fit.
 function blocks.storage(T, n)
    local list, number = find(T, n)
-   local p = list.pointers[number]
-   local S = { [0] = list.handles and list.handles[address_of(p)] or false, T = T, n = n, p = p, blocks = list }
+   local address = list.addresses[number]
+   local S = { [0] = list.handles and list.handles[address] or false, T = T, n = n, p = cast(T.pointer, address), blocks = list }
    list.holders[number] = S
    return S
 end
@@ -100,10 +101,10 @@ function blocks.capacity(S) return S.capacity or S.blocks.class / S.T.size end
 -- Gives a storage a block for n elements, which fit: S.blocks, S[0]. Returns its pointer and the elements it has room for.
 function blocks.give(S, n)
    local list, number = find(S.T, n)
-   local p = list.pointers[number]
+   local address = list.addresses[number]
    list.holders[number] = S
-   S.blocks, S[0] = list, list.handles and list.handles[address_of(p)] or false
-   return p, list.class / S.T.size
+   S.blocks, S[0] = list, list.handles and list.handles[address] or false
+   return cast(S.T.pointer, address), list.class / S.T.size
 end
 
 -- The handle of a block as a storage.
@@ -119,7 +120,7 @@ end
 function blocks.give_away(S)
    local list, address = S.blocks, address_of(S.p)
    for number = 1, list.n do
-      if list.holders[number] == S and list.pointers[number] == S.p then list.holders[number] = true end
+      if list.holders[number] == S and list.addresses[number] == address then list.holders[number] = true end
    end
    list.handles[address] = nil
 end
@@ -129,7 +130,7 @@ function blocks.release_spares()
    for code = 1, types.count do
       for _, list in pairs(lists[code]) do
          for number = 1, list and list.handles and list.n or 0 do
-            local address = address_of(list.pointers[number])
+            local address = list.addresses[number]
             if not list.holders[number] and list.handles[address] then
                collection.note_dead(list.handles[address])
                list.handles[address] = nil
