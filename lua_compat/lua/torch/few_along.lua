@@ -396,33 +396,6 @@ function along.scatter(r, d, index, source)
    return true
 end
 
--- The loop over a mask of zeros and ones has no branches: which there are is as good as random. Elements move as whole numbers of
--- their size (NaNs keep their bits); traces are for one size.
-local MASKED = [[
-   return function(p, q, mask, n, total)
-      local k = 0
-      for i = 0, n - 1 do
-         if k >= total then break end -- more, where another thread writes to the mask meanwhile
-         p[k] = q[i]
-         k = k + mask[i]
-      end
-   end
-]]
-local cells, masked = {}, {}
-for size, ctype in pairs{ [1] = 'uint8_t', [2] = 'int16_t', [4] = 'int32_t', [8] = 'int64_t' } do
-   cells[size], masked[size] = ffi.typeof(ctype .. ' *'), compiled.from_text(MASKED, 'torch.few')()
-end
-
--- r, a vector in one piece, = the elements of t where a mask of as many bytes, each 0 or 1, has ones: as many as r's.
-function along.masked_select(r, t, mask)
-   local T, n = t.T, count(t)
-   if r.T ~= T or not T.here or few.LIMIT == 0 or n > MOST or mask.T.host ~= types.Byte or not is_apart(r, t, mask) then return false end
-   if not (is_contiguous(r) and is_contiguous(t) and is_contiguous(mask)) then return false end
-   local pointer = cells[T.size]
-   masked[T.size](ffi.cast(pointer, first_element(r)), ffi.cast(pointer, first_element(t)), first_element(mask), n, count(r))
-   return true
-end
-
 -- Whether an index is none of 1 to size; nil where that is for Python.
 function along.out_of_range(index, size)
    local n = index.nd == 1 and index[1] or 0

@@ -1,16 +1,16 @@
 -- Masks of few bytes, in one piece, looked at four at a time, and elements written where they are ones. Which are ones is as good as
 -- random, so no loop has a branch: elements are bits that a mask keeps or lets go. Each gives nil or false, with nothing done, where
 -- that is for what computes otherwise.
-local math = require('th.own').math
 local ffi = require 'ffi'
 local types = require 'torch.types'
 local memory = require 'torch.memory'
 local is_apart = require('torch.apart').is_apart
 local few = require 'torch.few'
 local compiled = require 'torch.compiled'
+local room = require 'torch.room'()
 
 local count, is_contiguous, first_element = memory.count, memory.is_contiguous, memory.first_element
-local band, bor, rshift, cast, min = bit.band, bit.bor, bit.rshift, ffi.cast, math.min
+local band, bor, tobit, cast = bit.band, bit.bor, bit.tobit, ffi.cast
 
 local masks = {}
 
@@ -50,23 +50,37 @@ function masks.any(mask)
    if any then return any ~= 0 end
 end
 
--- How many ones a valid mask has: four bytes are added up at once, as long as none becomes more than 255.
-local AT_ONCE = 4 * 255
-function masks.ones(mask)
-   local _, _, valid = looked_at(mask)
-   if not valid then return nil end
-   local p, n, sum = first_element(mask), count(mask), 0
-   for first = 0, n - 4, AT_ONCE do
-      local q, four = cast(words, p + first), 0
-      for k = 0, min(AT_ONCE, n - n % 4 - first) / 4 - 1 do four = four + q[k] end
-      sum = sum + band(four, 255) + band(rshift(four, 8), 255) + band(rshift(four, 16), 255) + rshift(four, 24)
+-- list: the places of the ones among n bytes that are ones and zeros; gives how many there are. Another thread may write to the bytes
+-- meanwhile: what is none of both counts as its last bit. Sums of 32 bits: a processor adds them up four times as fast as doubles.
+local function list_ones(list, p, n)
+   local k = 0
+   for i = 0, n - 4, 4 do
+      list[k] = i
+      k = tobit(k + band(p[i], 1))
+      list[k] = i + 1
+      k = tobit(k + band(p[i + 1], 1))
+      list[k] = i + 2
+      k = tobit(k + band(p[i + 2], 1))
+      list[k] = i + 3
+      k = tobit(k + band(p[i + 3], 1))
    end
-   for k = n - n % 4, n - 1 do sum = sum + p[k] end
-   return sum
+   for i = n - n % 4, n - 1 do
+      list[k] = i
+      k = tobit(k + band(p[i], 1))
+   end
+   return k
 end
 
--- Functions for elements of each size, seen as whole numbers: p = v, or the next of q's elements, where the mask has a one. Of four and
--- eight bytes; traces are for one size.
+-- The places (from 0) of the ones of a valid mask, until the next are asked for, and how many there are.
+function masks.places(mask)
+   local n = count(mask)
+   if mask.T.host ~= types.Byte or not mask.T.here or n == 0 or n > MOST or few.LIMIT == 0 or not is_contiguous(mask) then return nil end
+   local list = cast(words, room('places', 4 * n))
+   return list, list_ones(list, first_element(mask), n)
+end
+
+-- Functions for elements of each size, seen as whole numbers (NaNs keep their bits); traces are for one size. p = v where the mask has a
+-- one, of four and eight bytes.
 local FILL = [[
    local band, bor = ...
    return function(p, mask, n, v)
@@ -76,47 +90,51 @@ local FILL = [[
       end
    end
 ]]
-local COPY = [[
-   local band, bor, min = ...
-   return function(p, mask, n, q, last)
-      local k = 0
-      for i = 0, n - 1 do
-         local one = mask[i] + ZERO
-         p[i] = bor(band(p[i], one - 1), band(q[k], -one))
-         k = min(last, k + mask[i])
-      end
+-- p = q's elements at the places; p's elements at the places = q's.
+local MOVE = [=[
+   return function(p, q, places, n)
+      for k = 0, n - 1 do p[k] = q[places[k]] end
+   end, function(p, q, places, n)
+      for k = 0, n - 1 do p[places[k]] = q[k] end
    end
-]]
-local cells, fill, copy, value_of = {}, {}, {}, {}
-for size, row in pairs{ [4] = { 'int32_t', '0' }, [8] = { 'int64_t', '0LL' } } do
+]=]
+local cells, select_cells, copy_cells, fill, value_of = {}, {}, {}, {}, {}
+for size, row in pairs{ [1] = { 'uint8_t' }, [2] = { 'int16_t' }, [4] = { 'int32_t', '0' }, [8] = { 'int64_t', '0LL' } } do
    local ctype, zero = unpack(row)
-   cells[size], value_of[size] = ffi.typeof(ctype .. ' *'), ffi.new(ctype .. '[1]')
-   fill[size] = compiled.from_text(FILL:gsub('ZERO', zero), 'torch.few')(band, bor)
-   copy[size] = compiled.from_text(COPY:gsub('ZERO', zero), 'torch.few')(band, bor, min)
+   cells[size] = ffi.typeof(ctype .. ' *')
+   select_cells[size], copy_cells[size] = compiled.from_text(MOVE, 'torch.few')()
+   if zero then
+      value_of[size], fill[size] = ffi.new(ctype .. '[1]'), compiled.from_text(FILL:gsub('ZERO', zero), 'torch.few')(band, bor)
+   end
 end
 
-local function suit(r, mask)
-   local n = count(r)
-   return cells[r.T.size] and r.T.here and n > 0 and n <= MOST and few.LIMIT > 0 and mask.T.host == types.Byte and is_contiguous(r)
-      and is_contiguous(mask) and is_apart(r, mask)
-end
+-- Whether r and s, which share no memory, are in one piece, so that a mask's places are those of their elements.
+local function lie_apart(r, s) return s.T == r.T and r.T.here and is_contiguous(r) and is_contiguous(s) and is_apart(r, s) end
 
 -- r's elements, where the mask of as many zeros and ones has ones, become a number of its type.
 function masks.fill(r, mask, number)
-   if not suit(r, mask) or not (r.T.real or r.T.whole) then return false end
-   local size = r.T.size
+   local size, n = r.T.size, count(r)
+   if not (fill[size] and r.T.here and n > 0 and n <= MOST and few.LIMIT > 0 and mask.T.host == types.Byte and is_contiguous(r)
+      and is_contiguous(mask) and is_apart(r, mask)) or not (r.T.real or r.T.whole) then return false end
    local cell = value_of[size]
    cast(r.T.pointer, cell)[0] = number
-   fill[size](cast(cells[size], first_element(r)), first_element(mask), count(r), cell[0])
+   fill[size](cast(cells[size], first_element(r)), first_element(mask), n, cell[0])
    return true
 end
 
--- They become the first elements of s in turn, of which there are at least as many as ones.
-function masks.copy(r, mask, s)
-   local last = count(s) - 1
-   if s.T ~= r.T or not suit(r, mask) or last < 0 or not is_contiguous(s) or not is_apart(r, s) then return false end
+-- r, of n elements, = the elements of s at n places.
+function masks.select(r, s, places, n)
+   if not lie_apart(r, s) then return false end
    local pointer = cells[r.T.size]
-   copy[r.T.size](cast(pointer, first_element(r)), first_element(mask), count(r), cast(pointer, first_element(s)), last)
+   select_cells[r.T.size](cast(pointer, first_element(r)), cast(pointer, first_element(s)), places, n)
+   return true
+end
+
+-- r's elements at n places become the first of s, which has as many.
+function masks.copy(r, s, places, n)
+   if not lie_apart(r, s) then return false end
+   local pointer = cells[r.T.size]
+   copy_cells[r.T.size](cast(pointer, first_element(r)), cast(pointer, first_element(s)), places, n)
    return true
 end
 

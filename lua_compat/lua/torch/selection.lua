@@ -83,13 +83,15 @@ end
 local function select_indices(r, s, d, index)
    if not along.select(r, s, d, index) then python.index_select(handle(r), handle(s), d, handle(index)) end
 end
-local function select_masked(r, s, mask)
-   if not along.masked_select(r, s, mask) then python.masked_select(handle(r), handle(s), handle(mask)) end
-end
+local function select_masked(r, s, mask) python.masked_select(handle(r), handle(s), handle(mask)) end
 local function fill_masked_in_python(r, mask, _, number) python.masked_fill(handle(r), handle(mask), number) end
 local count_wrong = few.reduction('if X > 1 then result = result + 1 end', true)
 local count_ones = few.reduction('result = result + X', true)
-local function ones(mask) return masks.ones(mask) or tonumber(count_ones(mask, mask, 0) or python.sum_all(handle(mask))) end
+-- How many ones a mask has, and their places where those are for LuaJIT.
+local function ones(mask)
+   local listed, n = masks.places(mask)
+   return n or tonumber(count_ones(mask, mask, 0) or python.sum_all(handle(mask))), listed
+end
 local function gather_in_python(r, t, d, index) python.gather(handle(r), handle(t), d, handle(index)) end
 local function is_repeated(r) return overlapping.kind(r) ~= nil end
 
@@ -213,8 +215,9 @@ local function install(T)
       local r, s, m = check(result, 1, T), check(source, n - 1, T), check(mask, n, Byte)
       if s.nd == 0 then return result end
       m = mask_for(s, m, 'src')
-      resize(r, 1, { ones(m) })
-      if count(r) > 0 then into(r, select_masked, s, m) end
+      local total, listed = ones(m)
+      resize(r, 1, { total })
+      if total > 0 and not (listed and is_apart(r, m) and masks.select(r, s, listed, total)) then into(r, select_masked, s, m) end
       if n == 3 then return mask end -- so it is in Torch7
       return result
    end
@@ -239,10 +242,11 @@ local function install(T)
       end
       if r.nd == 0 then return self end
       m = mask_for(r, m, 'tensor')
-      if ones(m) > count(s) then
+      local total, listed = ones(m)
+      if total > count(s) then
          errors.raise('Number of elements of src < number of ones in mask', 'THTensorMath.c:159')
       end
-      if masks.copy(r, m, s) then return self end
+      if listed and is_apart(r, m) and masks.copy(r, s, listed, total) then return self end
       if overlapping.kind(r) then
          local next_place, next_source = offsets(m), offsets(s)
          for at in offsets(r) do
