@@ -5,6 +5,7 @@ local ffi = require 'ffi'
 local memory = require 'torch.memory'
 local apart = require 'torch.apart'
 local compiled = require 'torch.compiled'
+local signs = require 'torch.signs'
 local types = require 'torch.types'
 local vectors = require 'torch.vectors'
 local library = require 'torch.library'
@@ -269,26 +270,21 @@ few.functions = {}
 -- Text that is 1 where an expression of finite numbers is above zero, else 0: without a branch, which a processor guesses where it is
 -- as good as random.
 function few.gate(expression) return ('min(1, max(0, (%s) * 1e308 * 1e308))'):format(expression) end
-local gate = few.gate
-
--- What relations of X and another number are so.
-local PLAIN_RELATIONS = {
-   ['<'] = gate 'OTHER - X', ['>'] = gate 'X - OTHER', ['<='] = '1 - ' .. gate 'X - OTHER', ['>='] = '1 - ' .. gate 'OTHER - X',
-   ['=='] = '1 - ' .. gate 'abs(X - OTHER)', ['~='] = gate 'abs(X - OTHER)',
-}
 
 -- condition of X, Y and the number v -> function(r, t, s, v, n): the elements of r become 1 where it holds, else 0.
 function few.comparison(condition)
    local run = loops(('p[a] = (%s) and 1 or 0'):format(condition))
-   local relation, other = condition:match('^X ([<>=~]+) ([Yv])$')
-   local loops_of = plain_loops(PLAIN_RELATIONS[relation]:gsub('OTHER', other))
+   local loops_of = signs.comparison(condition:match('^X ([<>=~]+) ([Yv])$'))
    return function(r, t, s, v, n)
       local R, T = r.T, t.T
       if s.T ~= T or not (T.real or T.whole) or not (R.real or R.whole) then return false end
       if may_overlap(r, t) or may_overlap(r, s) or not fits_for_now(n) then return false end
       if T.real and R.host == types.Byte and n >= FEWEST_PLAIN and is_contiguous(r) and is_contiguous(t) and (s == t or is_contiguous(s))
          and (v == nil or v - v == 0) and few.reads_plainly(t, s) then
-         loops_of(T)(first_element(r), first_element(t), first_element(s), n, v)
+         local target = first_element(r)
+         local p = n <= ROWS and room(R, 1) or target -- new memory is slow to write byte by byte
+         loops_of(T)(p, first_element(t), first_element(s), n, v)
+         if p ~= target then ffi.copy(target, p, n) end
          return true
       end
       return run(r, t, s, v, n, T.get, T.get, nil, true)
