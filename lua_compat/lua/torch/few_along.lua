@@ -11,7 +11,8 @@ local compiled = require 'torch.compiled'
 local library = require 'torch.library'
 
 local count, is_contiguous, is_apart, first_element = memory.count, memory.is_contiguous, apart.is_apart, memory.first_element
-local copy, tonumber, reads_plainly = ffi.copy, tonumber, blas.reads_plainly
+local copy, tonumber, reads_plainly, last_offset = ffi.copy, tonumber, blas.reads_plainly, apart.last_offset
+local band, bor, bnot, arshift, tobit = bit.band, bit.bor, bit.bnot, bit.arshift, bit.tobit
 
 local place = few.place
 
@@ -342,9 +343,13 @@ local function matrix_along(t, d)
    return t[1], t[3], t[2], t[4]
 end
 
--- Whether the indices of a vector or matrix, Longs, and what they select of a dimension of n elements are few, and all are in range.
-local function few_indices(t, index, d, n)
-   if index.nd > 2 or index.T.host ~= types.Long or few.LIMIT == 0 or count(index) > few.LIMIT or not (t.T.real or t.T.whole) then return false end
+-- Whether the indices of a vector or matrix, Longs, are few.
+local function few_indices(t, index)
+   return index.nd <= 2 and index.T.host == types.Long and few.LIMIT > 0 and count(index) <= few.LIMIT and (t.T.real or t.T.whole)
+end
+
+-- Whether all of them are of 1 to n.
+local function in_range(index, d, n)
    local rows, columns, row, column = matrix_along(index, d)
    local places, i, j, k = first_element(index), 0, 0, 0
    for _ = 1, rows * columns do -- one loop: LuaJIT enters an inner one anew for each row
@@ -356,29 +361,41 @@ local function few_indices(t, index, d, n)
    return true
 end
 
--- r = the elements of t at the indices of dimension d, of vectors or matrices: function(r, t, d, index).
-function along.gather(r, t, d, index)
-   if t.T ~= r.T or not few_indices(t, index, d, t[2 * d - 1]) or not is_apart(r, t, index) then return false end
-   local rows, columns, row, column = matrix_along(index, d)
-   local _, _, r_row, r_column = matrix_along(r, d)
-   local _, _, t_row, t_column = matrix_along(t, d)
-   local p, q, places, get = first_element(r), first_element(t), first_element(index), t.T.real and t.T.get or read
-   local i, j, k, to, from = 0, 0, 0, 0, -t_column
-   for _ = 1, rows * columns do
-      p[to] = get(q, from + tonumber(places[k]) * t_column)
-      j, k, to = j + 1, k + column, to + r_column
-      if j == columns then
-         i = i + 1
-         j, k, to, from = 0, i * row, i * r_row, i * t_row - t_column
-      end
+-- The elements of r, in the order that n indices lie in, = those of t at them, `t_column` apart; from one index to the next t goes on by
+-- `step`, behind each `columns` of them by `jump` more. Gives whether all indices were of 1 to last. No branch is taken at the end of a row, all
+-- sums are of 32 bits, and indices are read as their halves.
+local function gather_in_order(p, q, halves, n, columns, last, t_column, step, jump, get)
+   columns, last, t_column, step, jump = tobit(columns), tobit(last), tobit(t_column), tobit(step), tobit(jump)
+   local j, base = 0, tobit(-t_column)
+   for k = 0, n - 1 do
+      local at = halves[k + k]
+      if bor(arshift(at - 1, 31), arshift(last - at, 31), halves[k + k + 1]) ~= 0 then return false end
+      p[k] = get(q, tobit(base + tobit(at * t_column)))
+      j = tobit(j + 1)
+      local in_row = arshift(tobit(j - columns), 31) -- -1 or 0
+      j = band(j, in_row)
+      base = tobit(base + step + band(jump, bnot(in_row)))
    end
    return true
+end
+
+-- r = the elements of t at the indices of dimension d, of vectors or matrices: function(r, t, d, index).
+local halves, MOST_OFFSET = ffi.typeof 'int32_t *', 2 ^ 30
+function along.gather(r, t, d, index)
+   if t.T ~= r.T or not few_indices(t, index) or not is_apart(r, t, index) or not (is_contiguous(r) and is_contiguous(index)) then return false end
+   local last = t[2 * d - 1]
+   if last_offset(t) >= MOST_OFFSET or not ffi.abi 'le' then return false end
+   local columns, t_column, step, jump = index[2 * index.nd - 1], t[2 * d], 0, 0
+   if t.nd == 2 and d == 2 then jump = t[2]
+   elseif t.nd == 2 then step, jump = t[4], -columns * t[4] end
+   return gather_in_order(first_element(r), first_element(t), ffi.cast(halves, first_element(index)), count(index), columns, last, t_column, step, jump,
+      t.T.real and t.T.get or read)
 end
 
 -- The elements of r, real numbers, at the indices of dimension d become those of t, or a number: function(r, d, index, source).
 function along.scatter(r, d, index, source)
    local t = type(source) == 'table' and source
-   if not r.T.real or t and t.T ~= r.T or not few_indices(r, index, d, r[2 * d - 1]) or not is_apart(r, index, t or nil) then return false end
+   if not r.T.real or t and t.T ~= r.T or not few_indices(r, index) or not is_apart(r, index, t or nil) or not in_range(index, d, r[2 * d - 1]) then return false end
    local rows, columns, row, column = matrix_along(index, d)
    local _, _, r_row, r_column = matrix_along(r, d)
    local t_row, t_column, q, get = 0, 0, nil, r.T.get

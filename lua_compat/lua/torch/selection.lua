@@ -270,14 +270,20 @@ end
 
 -- In other dimensions than d an index has the sizes of what it goes along with; on a device it may have smaller ones.
 -- first, second: the tensors that the message names; second is nil where the source is a number.
+local function check_size(k, index, whole, d, first, second)
+   local size, other = index[2 * k - 1], whole[2 * k - 1]
+   if size > other or size < other and not whole.T.device then
+      local source = second and (', src %s'):format(pointwise.size_text(second)) or ''
+      errors.raise(('Expected tensor %s%s and index %s to have the same size in dimension %d'):format(
+         pointwise.size_text(first), source, pointwise.size_text(index), d - 1), 'THTensorMath.c')
+   end
+end
 local function check_sizes(index, whole, d, first, second)
-   for k = 1, index.nd do
-      local size, other = index[2 * k - 1], whole[2 * k - 1]
-      if k ~= d and (size > other or size < other and not whole.T.device) then
-         local source = second and (', src %s'):format(pointwise.size_text(second)) or ''
-         errors.raise(('Expected tensor %s%s and index %s to have the same size in dimension %d'):format(
-            pointwise.size_text(first), source, pointwise.size_text(index), d - 1), 'THTensorMath.c')
-      end
+   local nd = index.nd
+   if nd >= 1 and d ~= 1 then check_size(1, index, whole, d, first, second) end
+   if nd >= 2 and d ~= 2 then check_size(2, index, whole, d, first, second) end
+   for k = 3, nd do -- so far without a loop, which would end a trace
+      if k ~= d then check_size(k, index, whole, d, first, second) end
    end
 end
 

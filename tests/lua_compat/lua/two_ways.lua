@@ -145,6 +145,10 @@ local function more_along_a_dimension(T)
    both_ways(('%s, %d of more'):format(T, d), function()
       return x:sum(d), x:prod(d), x:mean(d), x:norm(2, d), x:max(d), select(2, x:max(d)), x:min(d), select(2, x:min(d)), x:max(), x:min()
    end)
+   local indices = torch.LongTensor():resize(x:size()):type(LONG):random(x:size(d))
+   if random(1, 3) == 1 then indices = indices:narrow(d, 1, random(1, x:size(d))) end
+   if random(1, 6) == 1 then indices:narrow(1, 1, 1):narrow(indices:dim(), 1, 1):fill(({ 0, -1, x:size(d) + 1, 2 ^ 31, 2 ^ 32 + 1, -2 ^ 40 })[random(1, 6)]) end
+   both_ways(T .. ' gather of more', function() return x:gather(d, indices), x:gather(d, indices:contiguous()), x:transpose(1, x:dim()):gather(x:dim() + 1 - d, indices:transpose(1, x:dim())) end)
    local y = torch.randn(x:size()):type(T)
    both_ways(T .. ' dot', function() return x:clone():dot(y), y:dot(x), y:transpose(1, 2):dot(y:transpose(1, 2)) end)
 end
