@@ -12,7 +12,7 @@ local overloads = require 'torch.overloads'
 local python = require('th.python').functions
 
 local records = memory.records
-local handle, resize, resize_as, count = memory.handle, memory.resize, memory.resize_as, memory.count
+local handle, resize, resize_as, count, first_element = memory.handle, memory.resize, memory.resize_as, memory.count, memory.first_element
 local into = pointwise.into
 local offsets = require('torch.elements').offsets
 local define, define_plain, floating = overloads.define, overloads.define_plain, overloads.floating
@@ -93,13 +93,25 @@ define('eye', { 'R m m=0', function(r, n, m)
    pointwise.fill(ones, 1)
 end })
 
-local function sequence(r, from, step)
-   if not r.T.here then return python.arithmetic_sequence(handle(r), from, step) end
-   local p, set, i = r.S.p, r.T.set, 0
+-- Makes each element of r, which lies here, value(i, a, b, c, cast), i from 0.
+local function fill_each(r, value, a, b, c)
+   local p, set, cast, n = first_element(r), r.T.set, r.T.cast, count(r)
+   if memory.is_contiguous(r) then
+      for i = 0, n - 1 do set(p, i, value(i, a, b, c, cast)) end
+      return
+   end
+   local i = 0
+   p = r.S.p
    for at in offsets(r) do
-      set(p, at, i * step + from)
+      set(p, at, value(i, a, b, c, cast))
       i = i + 1
    end
+end
+
+local function term(i, from, step) return i * step + from end
+local function sequence(r, from, step)
+   if not r.T.here then return python.arithmetic_sequence(handle(r), from, step) end
+   fill_each(r, term, from, step)
 end
 define('range', { 'R a a a=1', function(r, from, to, step)
    if not (step > 0 or step < 0) then errors.argument(3, 'step must be a non-null number', 'THTensorMath.c:2022') end
@@ -112,17 +124,21 @@ define('range', { 'R a a a=1', function(r, from, to, step)
 end })
 
 -- from + i * (to - from) / (n - 1), in the tensor's precision at each step
+local function even_term(i, from, all, steps, cast) return from + cast(cast(i * all) / steps) end
+local function power_of_ten(i, from, all, steps, cast) return 10 ^ cast(even_term(i, from, all, steps, cast)) end
+local function fill_evenly(r, value, from, to, n)
+   local cast = r.T.cast
+   from = cast(from)
+   fill_each(r, value, from, cast(cast(to) - from), math.max(n - 1, 1))
+end
 local function even_sequence(r, from, to, n)
    if not r.T.here then return python.even_sequence(handle(r), from, to) end
-   local p, set, cast, i = r.S.p, r.T.set, r.T.cast, 0
-   from = cast(from)
-   local all, steps = cast(cast(to) - from), math.max(n - 1, 1)
-   for at in offsets(r) do
-      set(p, at, from + cast(cast(i * all) / steps))
-      i = i + 1
-   end
+   fill_evenly(r, even_term, from, to, n)
 end
-local function powers_of_ten(r, from, to) python.powers_of_ten(handle(r), from, to) end
+local function powers_of_ten(r, from, to, n)
+   if not r.T.here then return python.powers_of_ten(handle(r), from, to) end
+   fill_evenly(r, power_of_ten, from, to, n)
+end
 local function spaced(fill)
    return function(r, from, to, n)
       if not (n > 1 or (n == 1 and from == to)) then errors.argument(3, 'invalid number of points', 'THTensorMath.c') end

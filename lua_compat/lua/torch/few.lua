@@ -122,7 +122,7 @@ end
 
 local LOOPS = [[
    local first_element, in_rows, room, gather, scatter, few, plan_all, is_contiguous, turns, steps1, steps2, steps3, tobit, abs, sqrt, floor, ceil, exp, log, sin, cos,
-      tanh = ...
+      tanh, band, bor, bxor, lshift, rshift = ...
    return function(r, t, s, v, n, read_x, read_y, result, may_be_many)
       local p, q, u = first_element(r), first_element(t), first_element(s)
       if is_contiguous(r) and (t == r or is_contiguous(t)) and (s == t or is_contiguous(s)) then
@@ -172,7 +172,7 @@ local function loops(body)
       WRITES = tostring(body:find('%f[%w]p%f[%W]') ~= nil) }
    return compiled.from_text(LOOPS:gsub('%u%u%u%u+', parts), 'torch.few')(first_element, in_rows, room, gather, scatter, few, plan_all, is_contiguous,
       turns, steps1, steps2, steps3, bit.tobit, math.abs, math.sqrt, math.floor, math.ceil, math.exp, math.log, math.sin,
-      math.cos, math.tanh)
+      math.cos, math.tanh, bit.band, bit.bor, bit.bxor, bit.lshift, bit.rshift)
 end
 
 -- Whole numbers are computed with as C does: in 64 bits, of which as many as there is room for are kept.

@@ -73,6 +73,42 @@ end
 function matrices.tril(r, t, k) return triangle(r, t, k, true) end
 function matrices.triu(r, t, k) return triangle(r, t, k, false) end
 
+-- p[0] to p[m - 1], which lie next to each other, = gain * the squared distances of n finite elements from q on to each of as many rows of n from u
+-- on, four rows at a time: their sums do not wait for each other.
+local function distances(p, m, q, u, n, gain)
+   for i = 0, m - 4, 4 do
+      local at, sum1, sum2, sum3, sum4 = i * n, 0, 0, 0, 0
+      local second, third, fourth = at + n, at + 2 * n, at + 3 * n
+      for k = 0, n - 1 do
+         local x = q[k]
+         local a, b, c, d = x - u[at + k], x - u[second + k], x - u[third + k], x - u[fourth + k]
+         sum1, sum2, sum3, sum4 = sum1 + a * a, sum2 + b * b, sum3 + c * c, sum4 + d * d
+      end
+      p[i], p[i + 1], p[i + 2], p[i + 3] = gain * sum1, gain * sum2, gain * sum3, gain * sum4
+   end
+   for i = m - m % 4, m - 1 do
+      local at, sum = i * n, 0
+      for k = 0, n - 1 do
+         local x = q[k] - u[at + k]
+         sum = sum + x * x
+      end
+      p[i] = gain * sum
+   end
+end
+
+-- r = gain * the squared distances between the rows of a and those of b, whatever dimensions these have.
+local MOST_DIFFERENCES = 2 ^ 18
+function matrices.squared_distances(r, a, b, gain)
+   local T, rows, others = r.T, a[1], b[1]
+   local n = count(a) / rows
+   if not T.real or few.LIMIT == 0 or rows * count(b) > MOST_DIFFERENCES then return false end
+   if not (is_contiguous(r) and is_contiguous(a) and is_contiguous(b) and is_apart(r, a, b)) then return false end
+   if not (few.reads_plainly(a, a) and few.reads_plainly(b, b)) then return false end
+   local p, q, u = first_element(r), first_element(a), first_element(b)
+   for i = 0, rows - 1 do distances(p + i * others, others, q + i * n, u, n, gain) end
+   return true
+end
+
 -- The least and the greatest of n finite elements.
 local function range(p, n)
    local low, high = p[0], p[0]

@@ -6,6 +6,7 @@ local errors = require 'torch.errors'
 local pointwise = require 'torch.pointwise'
 local overloads = require 'torch.overloads'
 local few = require 'torch.few'
+local matrices = require 'torch.few_matrices'
 local blas = require 'torch.blas'
 local python = require('th.python').functions
 local kernel = require('torch.kernels').of_records
@@ -110,7 +111,7 @@ define('match', { 'R T T n=1', function(r, a, b, gain)
    end
    a, b = beside(r, a), beside(r, b)
    resize(r, 2, { a[1], b[1] })
-   python.squared_distances(handle(r), handle(a), handle(b), gain)
+   if not matrices.squared_distances(r, a, b, gain) then python.squared_distances(handle(r), handle(a), handle(b), gain) end
 end })
 
 -- r = beta * t + alpha * product of a and b

@@ -289,21 +289,38 @@ define('cmul', { 'R t T', with_tensor('cmul', 'X * Y') })
 define('cdiv', { 'R t T', with_tensor('cdiv', 'X / Y') })
 define('remainder', { 'R t n', dividing(pointwise.remainder) })
 define('fmod', { 'R t n', dividing(with_scalar('fmod')) })
-for _, name in ipairs{ 'lshift', 'rshift' } do define(name, { 'R t n', with_scalar(name) }) end
-for name, line in pairs{ bitand = 794, bitor = 817, bitxor = 840 } do
-   local where = 'THTensorMath.c:' .. line
-   define(name, { 'R t n', for_bits(name, where, with_scalar(name)) })
+
+-- The bits of whole numbers. Shifts are counted as processors do: by the last 5 bits, for numbers of 64 bits 6. To the right go the bits of a
+-- number, not its sign.
+local function of_bits(expression)
+   local compute = few.pointwise(expression, true)
+   return function(r, t, s, v, n) return r.T.whole and compute(r, t, s, v, n) end
+end
+local function of_shifts(expression)
+   local compute = few.pointwise(expression, true)
+   return function(r, t, s, v, n)
+      local size = r.T.size
+      if not r.T.whole then return false end
+      local counted = size == 8 and 63 or 31
+      return compute(r, t, s, v and v % (counted + 1) or counted, n, size == 8 and -1LL or bit.lshift(1LL, 8 * size) - 1)
+   end
+end
+for name, number in pairs{ lshift = 'X', rshift = 'band(X, w)' } do
+   define(name, { 'R t n', with_scalar(name, of_shifts(('%s(%s, v)'):format(name, number))) })
+   define('c' .. name, { 'R t T', with_tensor('c' .. name, of_shifts(('%s(%s, band(Y, v))'):format(name, number))) })
+end
+for name, lines in pairs{ band = { 794, 1075 }, bor = { 817, 1100 }, bxor = { 840, 1125 } } do
+   for k, row in ipairs{ { 'bit', 'v', with_scalar, 'R t n' }, { 'cbit', 'Y', with_tensor, 'R t T' } } do
+      local prefix, other, with, arguments = unpack(row)
+      local full = prefix .. name:sub(2)
+      define(full, { arguments, for_bits(full, 'THTensorMath.c:' .. lines[k], with(full, of_bits(('%s(X, %s)'):format(name, other)))) })
+   end
 end
 define('mod', { 'R t n', dividing(with_scalar('fmod')) })
-for name, kernel in pairs{ cpow = 'cpow', cfmod = 'cfmod', cmod = 'cfmod',
-   clshift = 'clshift', crshift = 'crshift' } do
+for name, kernel in pairs{ cpow = 'cpow', cfmod = 'cfmod', cmod = 'cfmod' } do
    define(name, { 'R t T', with_tensor(kernel) })
 end
 define('cremainder', { 'R t T', with_tensor('cremainder', of_doubles 'X - Y * floor(X / Y)') })
-for name, line in pairs{ cbitand = 1075, cbitor = 1100, cbitxor = 1125 } do
-   local where = 'THTensorMath.c:' .. line
-   define(name, { 'R t T', for_bits(name, where, with_tensor(name)) })
-end
 local function clamp_in_python(r, t, _, low, high) python.clamp(handle(r), handle(t), low, high) end
 local CLAMPED = 'X < v and v or X > w and w or X'
 local clamp_few = few.pointwise(CLAMPED, true, 'SAME_BITS', 'min(w, max(v, X))') -- equal numbers: the second

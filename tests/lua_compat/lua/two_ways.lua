@@ -150,6 +150,10 @@ local function more_along_a_dimension(T)
    if random(1, 6) == 1 then indices:narrow(1, 1, 1):narrow(indices:dim(), 1, 1):fill(({ 0, -1, x:size(d) + 1, 2 ^ 31, 2 ^ 32 + 1, -2 ^ 40 })[random(1, 6)]) end
    both_ways(T .. ' gather of more', function() return x:gather(d, indices), x:gather(d, indices:contiguous()), x:transpose(1, x:dim()):gather(x:dim() + 1 - d, indices:transpose(1, x:dim())) end)
    local y = torch.randn(x:size()):type(T)
+   if FLOATING[T] then
+      local other = torch.randn(random(1, 9), x:nElement() / x:size(1)):type(T)
+      both_ways(T .. ' match', function() return torch.match(x, other), torch.match(other, x:contiguous(), 0.3), torch.match(x, x) end)
+   end
    both_ways(T .. ' dot', function() return x:clone():dot(y), y:dot(x), y:transpose(1, 2):dot(y:transpose(1, 2)) end)
 end
 
@@ -925,6 +929,13 @@ local function element_by_element(T)
       filled:maskedFill(mask, v)
       return filled, t[mask], t:contiguous()[mask:contiguous()], t:maskedSelect(t:ne(t:clone():add(1))), part:maskedFill(mask, w), part, pcall(t.maskedFill, t:clone(), mask + 1, v)
    end)
+   if not FLOATING[T] then
+      local counts = s:clone():random(0, 40)
+      both_ways(T .. ' bits', function()
+         return t:clone():lshift(t, v), t:clone():rshift(t, v), t:clone():clshift(t, counts), t:clone():crshift(t, counts), t:clone():bitand(t, v), t:clone():bitor(t, v),
+            t:clone():bitxor(t, v), t:clone():cbitand(t, s), t:clone():cbitor(t, s), t:clone():cbitxor(t, s)
+      end)
+   end
    both_ways(T .. ' sequences', function()
       local r = torch.Tensor():type(T)
       return r.range(r, 2, 20, v):clone(), r.eye(r, v, 4):clone(), torch.eye(3):type(T)
