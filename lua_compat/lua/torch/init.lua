@@ -19,6 +19,7 @@ require 'torch.reductions'
 require 'torch.construction'
 require 'torch.selection'
 require 'torch.linear_algebra'
+require 'torch.lapack'
 require 'torch.convolution'
 require('torch.random').install(torch)
 require 'torch.conversion'

@@ -951,6 +951,45 @@ local function element_by_element(T)
    end
 end
 
+-- LAPACK's functions of small matrices, in all layouts, into results that are given, too; what has signs of its own is multiplied.
+local function of_lapack(T)
+   if not FLOATING[T] then return end
+   local n, m = random(1, 9), random(1, 9)
+   local a, w, b = matrix(T, n, n), matrix(T, n, m), matrix(T, n, random(1, 3))
+   if random(1, 4) == 1 then b = b:select(2, 1) end
+   if random(1, 6) == 1 then a:select(1, n):fill(({ 0, 0 / 0, 1 / 0 })[random(1, 3)]) end
+   local definite = w * w:t() + torch.eye(n):type(T):mul(3)
+   local triangle, job = ({ 'U', 'L' })[random(1, 2)], ({ 'S', 'A' })[random(1, 2)]
+   local function given(...)
+      local r = torch.zeros(...):type(T)
+      local layout = random(1, 3)
+      return layout == 1 and r or layout == 2 and r:t():clone():t() or torch.Tensor():type(T)
+   end
+   both_ways(T .. ' systems', function()
+      local x, lu, inverse = given(n, b:dim() == 2 and b:size(2) or 1), given(n, n), given(n, n)
+      local results = { pcall(torch.gesv, x, lu, b, a) }
+      if results[1] and a:clone():norm() < 1e30 then results = { a * x, x:stride(1), lu:size(2), lu:stride(2) } end
+      local inverted = pcall(torch.inverse, inverse, a)
+      return #results, results[2], results[3], results[4], inverted and inverse * a, inverse:dim() > 0 and inverse:stride(1)
+   end)
+   both_ways(T .. ' definite', function()
+      local factor = torch.potrf(given(n, n), definite, triangle)
+      local same = definite:clone()
+      torch.potrf(same, same, triangle)
+      return factor, factor:stride(1), same, torch.potrs(given(n, b:dim() == 2 and b:size(2) or 1), b, factor, triangle), torch.potri(factor, triangle),
+         pcall(torch.potrf, -definite, triangle)
+   end)
+   both_ways(T .. ' factors', function()
+      local values, vectors = torch.symeig(definite, 'V', triangle)
+      local u, s, v = torch.svd(given(n, n), given(n, 2), given(m, m), w, job)
+      local q, r = torch.qr(given(n, 1), given(n, m), w)
+      local packed, scales = torch.geqrf(w)
+      local k = math.min(n, m)
+      return values, torch.symeig(definite, 'N', triangle), vectors * torch.diag(values) * vectors:t(), vectors:stride(2), s, u:narrow(2, 1, k) * torch.diag(s:view(-1)) * v:narrow(2, 1, k):t(),
+         u:size(2), u:stride(2), v:size(2), v:stride(2), q, q:stride(2), r, r:stride(1), packed, scales
+   end)
+end
+
 -- Slices written at indices, diagonals, triangles, histograms and masks of many.
 local function written_and_counted(T)
    local t = sample(T, random(1, 3))
@@ -1057,6 +1096,7 @@ for _ = 1, rounds do
       element_by_element(T)
       written_and_counted(T)
       before_pytorch(T)
+      of_lapack(T)
    end
    element_by_element(INT)
    for k = 1, 2 do
