@@ -21,6 +21,7 @@ require 'torch.selection'
 require 'torch.linear_algebra'
 require 'torch.lapack'
 require 'torch.convolution'
+require 'torch.few_correlations'
 require('torch.random').install(torch)
 require 'torch.conversion'
 require 'torch.print'

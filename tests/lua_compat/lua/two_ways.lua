@@ -951,12 +951,34 @@ local function element_by_element(T)
    end
 end
 
+local function correlations(T)
+   local full, planes = ({ 'V', 'F' })[random(1, 2)], random(1, 3)
+   local function cube(...) return torch.randn(...):mul(3):type(T) end
+   for dims = 2, 3 do
+      local sizes, of_kernel = {}, {}
+      for d = 1, dims do
+         sizes[d] = random(1, 7)
+         of_kernel[d] = full == 'F' and random(1, 4) or random(1, sizes[d])
+      end
+      for _, name in ipairs{ 'conv' .. dims, 'xcorr' .. dims } do
+         both_ways(('%s %s'):format(T, name), function()
+            local x, k = cube(unpack(sizes)), cube(unpack(of_kernel))
+            local xs, ks, sets = cube(planes, unpack(sizes)), cube(planes, unpack(of_kernel)), cube(2, planes, unpack(of_kernel))
+            if random(1, 9) == 1 then k:fill(0 / 0) end
+            return torch[name](x, k, full), torch[name](torch.zeros(2):type(T), xs, ks, full), torch[name](xs, sets, full), torch[name](xs:transpose(1, 2):clone():transpose(1, 2), ks, full),
+               torch[name](x, x, full), pcall(torch[name], x, cube(unpack(sizes)):repeatTensor(unpack(dims == 2 and { 2, 1 } or { 1, 2, 1 })), full)
+         end)
+      end
+   end
+end
+
 -- LAPACK's functions of small matrices, in all layouts, into results that are given, too; what has signs of its own is multiplied.
 local function of_lapack(T)
    if not FLOATING[T] then return end
    local n, m = random(1, 9), random(1, 9)
    local a, w, b = matrix(T, n, n), matrix(T, n, m), matrix(T, n, random(1, 3))
    if random(1, 4) == 1 then b = b:select(2, 1) end
+   a:add(torch.eye(n):type(T):mul(9))
    if random(1, 6) == 1 then a:select(1, n):fill(({ 0, 0 / 0, 1 / 0 })[random(1, 3)]) end
    local definite = w * w:t() + torch.eye(n):type(T):mul(3)
    local triangle, job = ({ 'U', 'L' })[random(1, 2)], ({ 'S', 'A' })[random(1, 2)]
@@ -1097,6 +1119,7 @@ for _ = 1, rounds do
       written_and_counted(T)
       before_pytorch(T)
       of_lapack(T)
+      if FLOATING[T] then correlations(T) end
    end
    element_by_element(INT)
    for k = 1, 2 do
