@@ -1,12 +1,13 @@
 """How many threads PyTorch computes with, and what several threads count together."""
 
 import threading
+from functools import cache
 
 import torch
 from torch import Tensor
 
 from lua_compat.kernels.system import get_num_cores
-from nets.engine.workers import can_limit_threads, limit_this_thread
+from nets.torch_library import torch_library
 
 __all__ = ["add_atomically", "get_num_threads"]
 SANDBOXED = ["get_num_threads"]
@@ -23,10 +24,40 @@ def set_num_threads(count: float) -> None:
 def set_num_threads_here(count: float) -> None:
     """Sets the threads as ``set_num_threads`` for the calling thread alone, and for threads made later."""
     wanted = max(1, min(int(count), get_num_cores()))
-    if can_limit_threads():
-        limit_this_thread(wanted)
+    if _can_limit_threads():
+        _limit_this_thread(wanted)
     else:
         torch.set_num_threads(wanted)
+
+
+def _limit_this_thread(count: int) -> None:
+    """Limits this thread to ``count`` cores, whatever the other threads use. Raises where
+    ``_can_limit_threads`` says no."""
+    torch.get_num_threads()  # the first question makes PyTorch give a new thread the count of all
+    library = torch_library()
+    library.omp_set_num_threads(count)
+    if torch.backends.mkl.is_available():
+        library.MKL_Set_Num_Threads_Local(count)
+
+
+@cache
+def _can_limit_threads() -> bool:
+    """Returns whether a thread can be kept to one core without a change for the others; tried once."""
+    found: list[bool] = []
+
+    def attempt() -> None:
+        try:
+            _limit_this_thread(1)
+        except (StopIteration, OSError, AttributeError):  # no such file, not to be opened, no such function
+            found.append(False)
+        else:
+            found.append(torch.get_num_threads() == 1)
+
+    before = torch.get_num_threads()
+    thread = threading.Thread(target=attempt)
+    thread.start()
+    thread.join()
+    return found == [True] and torch.get_num_threads() == before
 
 
 def get_num_threads() -> int:

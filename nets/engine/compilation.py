@@ -13,25 +13,23 @@ from nets.engine.choice.effort import EFFORTS
 from nets.engine.choice.pieces import IMAGES_OF_PIECE, are_pieces, faster
 from nets.engine.choice.selection import Selection
 from nets.engine.choice.tuning import Tuner, cache_file
-from nets.engine.division import Division, Step, divided_by_image, enough_to_divide, weight_gradients
 from nets.engine.fusion import Fused, fuse, without_identities
 from nets.engine.kernels.compiled import bf16x3 as split_products
 from nets.engine.kernels.compiled import images
 from nets.engine.kernels.compiled import products as compiled_products
 from nets.engine.kernels.compiled.ahead import start as compile_ahead
 from nets.engine.kernels.compiled.library import ARITHMETIC, compiler
-from nets.engine.layers.layer import Layer
+from nets.engine.layers.layer import Layer, Step
 from nets.engine.layers.stock import StockLayer
 from nets.engine.memory import Memory
 from nets.engine.module_state import Contents, Gradients
 from nets.engine.placement import place_data, place_gradients
 from nets.engine.plan import EnginePhases, Phases
 from nets.engine.recognise import recognise
-from nets.engine.replay import Action, Replay, Watch
+from nets.engine.replay import Replay, Watch
 from nets.engine.report import Report
 from nets.engine.trace import CompileError, Trace, trace
 from nets.engine.values import ReusedMemory, Value
-from nets.engine.workers import Workers
 from nets.heap import return_free_memory
 from nets.phases import FORWARD, INPUT_GRADIENT, PHASES, WEIGHT_GRADIENT
 
@@ -170,13 +168,11 @@ class _Compiler:
         self.memory = Memory()
         self.tuner = tuner
         self.place = place
-        self.workers = Workers(torch.get_num_threads())
         self.selection = Selection(
             how.backend,
             how.dtype,
             self.tuner,
             self.memory,
-            self.workers,
             how.check_weights,
             how.phases,
             how.bf16x3,
@@ -198,14 +194,13 @@ class _Compiler:
     def phases(self, batch: int | None = None) -> EnginePhases:
         """Returns the plan. ``batch``: the images of a call, of which the plan's own are a piece."""
         plan = self.plan
-        divided = self._choose_kernels(plan)
+        self._choose_kernels(plan)
         return_free_memory()  # of the candidates that were timed
         input, output = self.values[0], self.values[self.trace.output]
-        division = Division(self.workers, input.shape[0], divided)
         forward: list[Step] = [(layer, _forward) for layer in plan]
         report = partial(self._report, plan)
         if self.how.inference:
-            reuse = ReusedMemory(self.memory, self.how.dtype, by_image=bool(divided))
+            reuse = ReusedMemory(self.memory, self.how.dtype)
             place_data(plan, input, output, self.memory, reuse)
             by_layer: dict[str, Sequence[Step]] = {FORWARD: forward}
             return EnginePhases(
@@ -213,7 +208,7 @@ class _Compiler:
                 input,
                 output,
                 plan,
-                self._replays(division.by_image(forward), [], [], []),
+                self._replays(forward, [], [], []),
                 self.memory,
                 report,
                 by_layer,
@@ -221,34 +216,39 @@ class _Compiler:
                 batch,
             )
         place_data(plan, input, output, self.memory)
-        backward = place_gradients(plan, output, self.memory, by_image=bool(divided))
+        backward = place_gradients(plan, output, self.memory)
         if not input.has_grad:
             raise CompileError(f"{type(self.module).__name__}: its output does not depend on its input")
         trained = [layer for layer in plan if layer.has_parameters]
+        gradients: list[Step] = [(layer, _weight_gradient) for layer in trained]
         phases = self._replays(
-            division.by_image(forward),
-            division.by_image(backward),
-            weight_gradients(self.workers, trained),
+            forward,
+            backward,
+            gradients,
             [parameter for layer in trained for parameter in layer.parameters()],
         )
         by_layer = {
             FORWARD: forward,
             INPUT_GRADIENT: backward,
-            WEIGHT_GRADIENT: [(layer, _weight_gradient) for layer in trained],
+            WEIGHT_GRADIENT: gradients,
         }
         return EnginePhases(self.module, input, output, plan, phases, self.memory, report, by_layer)
 
     def _replays(
         self,
-        forward: Sequence[Action],
-        backward: Sequence[Action],
-        weight_gradients: Sequence[Action],
+        forward: Sequence[Step],
+        backward: Sequence[Step],
+        weight_gradients: Sequence[Step],
         trained: Sequence[Parameter],
     ) -> Phases:
         module = Watch(Contents(self.module).changed)
         gradients = Watch(Gradients(trained).changed)
         records = not self.how.check_weights  # on every use: no layer's Python may be left out
-        replay = partial(Replay, scratch=self.memory.scratch_address, records=records)
+
+        def replay(steps: Sequence[Step], *watched: Watch) -> Replay:
+            actions = [partial(action, layer) for layer, action in steps]
+            return Replay(actions, *watched, scratch=self.memory.scratch_address, records=records)
+
         return Phases(
             replay(forward, module),
             replay(backward, module),
@@ -288,21 +288,15 @@ class _Compiler:
             layer.kind += "+add"
         return layer
 
-    def _choose_kernels(self, plan: list[Layer]) -> list[Layer]:
-        """Has every layer choose its kernels, and returns the layers that are divided by image."""
-        shape = self.values[0].shape
-        has_images_to_share = len(shape) != 3 and shape[0] >= self.workers.count > 1
-        divided = divided_by_image(plan, self.workers, shape[0]) if has_images_to_share else []
-        shares_gradients = has_images_to_share and enough_to_divide(plan)
+    def _choose_kernels(self, plan: list[Layer]) -> None:
+        """Has every layer choose its kernels."""
         self.place.layers = len(plan)
         by_work = sorted(plan, key=lambda layer: layer.work, reverse=True)  # should there not be time for all
         try:
             for self.place.layer, layer in enumerate(by_work, 1):
-                phases = [FORWARD, INPUT_GRADIENT] * (layer in divided) + [WEIGHT_GRADIENT] * shares_gradients
-                layer.choose_kernels(self.selection, phases)
+                layer.choose_kernels(self.selection)
         finally:
             self.tuner.save()
-        return divided
 
     def _report(self, plan: list[Layer]) -> Report:
         return Report(

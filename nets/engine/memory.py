@@ -66,7 +66,6 @@ class Memory:
         self._huge_page_bytes = 0
         self._scratch = torch.empty(0, dtype=torch.uint8)
         self._chunk = torch.empty(0, dtype=torch.uint8)  # what is left of the last one
-        self._of_workers: list[Memory] = []
 
     def empty(self, shape: Sequence[int], dtype: torch.dtype) -> Tensor:
         """Returns a contiguous, zeroed tensor. Those of one plan may share a mapping, which goes with the
@@ -127,16 +126,5 @@ class Memory:
         """Returns where the block for :meth:`scratch` is, until a larger one takes its place."""
         return self._scratch.data_ptr()
 
-    def of_worker(self, index: int) -> "Memory":
-        """Returns a part with scratch of its own, for a thread that works beside others."""
-        while len(self._of_workers) <= index:
-            self._of_workers.append(Memory())
-        return self._of_workers[index]
-
     def report(self) -> MemoryReport:
-        parts = [part.report() for part in self._of_workers]
-        return MemoryReport(
-            self._bytes + sum(part.bytes for part in parts),
-            min(self._huge_page_bytes, self._bytes) + sum(part.huge_page_bytes for part in parts),
-            huge_page_policy(),
-        )
+        return MemoryReport(self._bytes, min(self._huge_page_bytes, self._bytes), huge_page_policy())

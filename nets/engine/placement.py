@@ -6,9 +6,8 @@ from functools import partial
 
 from torch import Tensor
 
-from nets.engine.division import Step
 from nets.engine.kernels import pointwise
-from nets.engine.layers.layer import Layer
+from nets.engine.layers.layer import Layer, Step
 from nets.engine.memory import Memory
 from nets.engine.values import Block, ReusedMemory, Value
 
@@ -67,13 +66,13 @@ def place_data(
                 reuse.release(blocks[id(value)])
 
 
-def place_gradients(plan: Sequence[Layer], output: Value, memory: Memory, by_image: bool) -> list[Step]:
+def place_gradients(plan: Sequence[Layer], output: Value, memory: Memory) -> list[Step]:
     """Gives every gradient its memory, and returns the steps of the input gradient, last layer first.
 
     A gradient is kept for as long as it is needed: for accGradParameters where the layer has parameters, else
     until its layer has run. The first reader of a value (from the end) writes its gradient, the others add.
     """
-    pool = ReusedMemory(memory, output.dtype, by_image)
+    pool = ReusedMemory(memory, output.dtype)
     blocks: dict[int, Block] = {}
     readers = Counter(id(value) for layer in plan for value in layer.inputs)
     steps: list[Step] = []

@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
-from nets.engine.division import Step
-from nets.engine.layers.layer import Layer, gradient_of
+from nets.engine.layers.layer import Layer, Step, gradient_of
 from nets.engine.memory import Memory
 from nets.engine.module_state import Modes
 from nets.engine.replay import Replay, Watch

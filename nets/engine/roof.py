@@ -8,8 +8,7 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor
 
-from nets.engine.division import Step
-from nets.engine.layers.layer import Layer
+from nets.engine.layers.layer import Layer, Step
 from nets.engine.report import Roof
 from nets.phases import FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT
 

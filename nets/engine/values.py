@@ -1,8 +1,7 @@
 """Activations and their gradients: where they live, and memory shared by gradients not needed at once."""
 
 import math
-import operator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -38,12 +37,6 @@ class Value:
             return memory.view(self.shape)
         return from_images(memory.view(self.image_shape), len(self.shape))
 
-    def of_images(self, images: slice) -> "Value":
-        """Returns the part that these images of the batch make up."""
-        shape = (images.stop - images.start, *self.shape[1:])
-        grad = self.grad[images] if self.has_grad else self.grad
-        return replace(self, shape=shape, data=self.data[images], grad=grad)
-
     @property
     def numel(self) -> int:
         return math.prod(self.shape)
@@ -78,23 +71,17 @@ class Block:
 
 
 class ReusedMemory:
-    """Places values in blocks. A block is free again when every value in it has been released.
+    """Places values in blocks. A block is free again when every value in it has been released."""
 
-    ``by_image``: threads with different images of a batch do not wait for each other, so that what one image
-    has in a block must be in the same place for all values: only values of one size share a block.
-    """
-
-    def __init__(self, memory: Memory, dtype: torch.dtype, by_image: bool) -> None:
+    def __init__(self, memory: Memory, dtype: torch.dtype) -> None:
         self._memory = memory
         self._dtype = dtype
-        self._by_image = by_image
         self._free: list[Block] = []
 
     def take(self, count: int) -> Block:
         """Returns a block of ``count`` elements or more with one user: the smallest free one that fits, or a
         new one."""
-        fits = operator.eq if self._by_image else operator.ge
-        fitting = [block for block in self._free if fits(block.memory.numel(), count)]
+        fitting = [block for block in self._free if block.memory.numel() >= count]
         if fitting:
             block = min(fitting, key=lambda block: block.memory.numel())
             self._free.remove(block)

@@ -31,8 +31,6 @@ from nets.engine.kernels.windowed_product import SplitWindows, WindowedProduct
 from nets.engine.kernels.winograd import output_tiles, winograd
 from nets.engine.memory import Memory
 from nets.engine.shapes import ConvolutionShape
-from nets.engine.shared_work import ByImage, ByOutput, ShareMaker, SummedByImage
-from nets.engine.workers import Workers
 from nets.phases import FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT
 
 FAMILIES = ("mm", "direct", "winograd", "fft")
@@ -44,14 +42,12 @@ _SPLIT_TILES = (2, 3)  # larger ones multiply the errors of split products by mo
 _SLICED_ROWS = range(2, 33)
 _COMPILED_ROWS = 32  # fewer are not worth packing a weight for
 _LARGEST_FFT_TILE = 24
-# Weight gradients of many operations one after the other. Single calls of a library gain little.
-_DIVIDED = ("mm(", "winograd", "fft", "bf16x3")
 _ONEDNN_CHANNELS = 128  # below, the cost of a call per matrix product is too high
-_SUMMED_BYTES = 4 << 20  # of a weight whose gradient workers add up each for themselves, at most
 _PACKED_COPIES = 6  # times the weight's memory: what packed copies for both directions may take
 
 
 KernelMaker = Callable[[Memory], Kernel]
+ConvolutionMaker = Callable[[ConvolutionShape, Memory], Kernel]
 
 
 def family(name: str) -> str:
@@ -102,48 +98,19 @@ def linear_candidates(
 def candidates(
     shape: ConvolutionShape,
     phase: str,
-    workers: Workers | None = None,
     for_inference: bool = False,
     split: bool = False,
 ) -> dict[str, KernelMaker]:
     """Ways to run one phase of a convolution, the plainest first. ``split``: float32 may be
-    multiplied as pairs of bfloat16, see :mod:`bf16x3`.
-
-    With ``workers`` they divide it: output and input gradient by image, always; the weight gradient by image
-    or by output channel, beside the undivided ways.
-    """
+    multiplied as pairs of bfloat16, see :mod:`bf16x3`."""
     found = _algorithms(shape, phase, for_inference, split)
-    if workers is not None:
-        if phase == WEIGHT_GRADIENT:
-            found |= _divided_weight_gradients(shape, found, workers)
-        else:
-            found = {
-                _named(name, "by image"): partial(ByImage, workers=workers, make=make)
-                for name, make in found.items()
-            }
     return {name: partial(make, shape) for name, make in found.items()}
-
-
-def _divided_weight_gradients(
-    shape: ConvolutionShape, found: Mapping[str, ShareMaker], workers: Workers
-) -> dict[str, ShareMaker]:
-    """Divides by image where every worker can keep a sum of its own, else by output channel: then all that
-    depends on the input alone is done by every worker."""
-    divided = [name for name in found if name.startswith(_DIVIDED)]
-    how: type[SummedByImage] | type[ByOutput]
-    if shape.batch >= workers.count and shape.weight_bytes <= _SUMMED_BYTES:
-        how, by = SummedByImage, "sum by image"
-    elif shape.out_channels >= workers.count:
-        how, by = ByOutput, "by output"
-    else:
-        return {}
-    return {_named(name, by): partial(how, workers=workers, make=found[name]) for name in divided}
 
 
 def _algorithms(
     shape: ConvolutionShape, phase: str, for_inference: bool, split: bool
-) -> dict[str, ShareMaker]:
-    found: dict[str, ShareMaker] = {}
+) -> dict[str, ConvolutionMaker]:
+    found: dict[str, ConvolutionMaker] = {}
     if shape.is_pointwise or shape.covers_input:
         for name, make in linear_candidates(
             shape.positions,
@@ -184,14 +151,9 @@ def _named(name: str, by: str) -> str:
     return f"{name[:-1]}, {by})" if name.endswith(")") else f"{name}({by})"
 
 
-def undivided(name: str) -> str:
-    """Returns the name without how it is divided."""
-    return re.sub(r"\((sum )?by \w+\)$|, (sum )?by \w+(?=\)$)", "", name)
-
-
 def is_compiled(name: str) -> bool:
     """Returns whether compiled code does all the work, so that an inference plan needs no Python for it."""
-    return re.search(r"\b(compiled|panels|windows|dots)\)$", undivided(name)) is not None
+    return re.search(r"\b(compiled|panels|windows|dots)\)$", name) is not None
 
 
 def _as_product(make: "Callable[[Memory], MatrixProduct]", shape: ConvolutionShape, memory: Memory) -> Kernel:
@@ -200,8 +162,8 @@ def _as_product(make: "Callable[[Memory], MatrixProduct]", shape: ConvolutionSha
     return CoveringConvolution(shape, memory, make(memory))
 
 
-def _direct(shape: ConvolutionShape, phase: str) -> dict[str, ShareMaker]:
-    found: dict[str, ShareMaker] = {"direct": onednn.DirectConvolution}
+def _direct(shape: ConvolutionShape, phase: str) -> dict[str, ConvolutionMaker]:
+    found: dict[str, ConvolutionMaker] = {"direct": onednn.DirectConvolution}
     reversible = all(pad < kernel for pad, kernel in zip(shape.padding, shape.kernel, strict=True))
     # PyTorch 2.13 misreads a packed weight where one pixel of one channel comes out.
     result = shape.out_size if phase == FORWARD else shape.in_size
@@ -215,7 +177,9 @@ def _direct(shape: ConvolutionShape, phase: str) -> dict[str, ShareMaker]:
     return found
 
 
-def _bilinear(shape: ConvolutionShape, phase: str, for_inference: bool, split: bool) -> dict[str, ShareMaker]:
+def _bilinear(
+    shape: ConvolutionShape, phase: str, for_inference: bool, split: bool
+) -> dict[str, ConvolutionMaker]:
     if shape.dtype is torch.bfloat16:
         with_compiler = shape.kernel == (3, 3) and not compiled_products.why_not(torch.float32)
         return {
@@ -229,7 +193,7 @@ def _bilinear(shape: ConvolutionShape, phase: str, for_inference: bool, split: b
     width, is_square = shape.kernel[1], shape.kernel[0] == shape.kernel[1]
     fourier = (fft(tile, width) for tile in range(2, _LARGEST_FFT_TILE - width + 2) if is_square)
     transforms += sorted(fourier, key=lambda one: bilinear_operations(shape, one))[:2]
-    found: dict[str, ShareMaker] = {
+    found: dict[str, ConvolutionMaker] = {
         one.name: partial(BilinearConvolution, transforms=one) for one in transforms
     }
     if by_compiler:
@@ -290,26 +254,17 @@ def worth_timing(
 ) -> dict[str, KernelMaker]:
     """Returns the candidates among which "auto" chooses. ``few_rows``: one row of a matrix product per image,
     with a weight so large that whatever copies it is out."""
-    plain = {undivided(name) for name in found}
     winograd_applies = any(family(name) == "winograd" for name in found)
 
     def surpassed(name: str) -> bool:
-        if any(better in plain for better in _SURPASSED.get(undivided(name), ())):
-            return True
-        if (
-            for_inference
-            and undivided(name) in ("mm", "mm(onednn)")
-            and "mm(panels)" in plain
-            and not few_rows
-        ):
-            return True  # the way to it takes longer than what it may gain with few columns
-        if is_bilinear(name) and _named(undivided(name), "compiled") in plain:
-            return True
-        if undivided(name).removesuffix(", compiled)") + ", panels)" in plain:
-            return True
-        if family(name) == "mm":  # dividing its weight gradient gains less than another family does
-            return winograd_applies and undivided(name) in found and undivided(name) != name
-        return _named(name, "by output") in found or _named(name, "sum by image") in found
+        # The way to it takes longer than what it may gain with few columns.
+        unlikely = for_inference and not few_rows and name in ("mm", "mm(onednn)") and "mm(panels)" in found
+        return (
+            unlikely
+            or any(better in found for better in _SURPASSED.get(name, ()))
+            or (is_bilinear(name) and _named(name, "compiled") in found)
+            or name.removesuffix(", compiled)") + ", panels)" in found
+        )
 
     return {
         name: make

@@ -16,7 +16,6 @@ from nets.engine.choice.tuning import Candidates, Question, Tuner
 from nets.engine.kernels.kernel import Kernel
 from nets.engine.memory import Memory
 from nets.engine.shapes import ConvolutionShape
-from nets.engine.workers import Workers
 from nets.phases import FORWARD, INPUT_GRADIENT, PHASES
 
 Kernels = dict[str, tuple[str, Kernel]]  # phase to algorithm's name and kernel
@@ -39,7 +38,6 @@ class _Work:
     candidates: Callable[[int, str], dict[str, KernelMaker]]  # of a batch size and a phase
     sizes: Callable[[int], tuple[tuple[int, ...], ...]]  # of input, output and weight for a batch size
     few_rows: bool  # a matrix product with one row per image
-    divided: Collection[str] = ()  # phases that worker threads share
     after: tuple[str, ...] = ()  # what the forward pass does to the sums: "bias", "ReLU"
 
 
@@ -53,7 +51,6 @@ class Selection:
         dtype: torch.dtype,
         tuner: Tuner,
         memory: Memory,
-        workers: Workers,
         check_weights: bool,
         phases: Sequence[str] = PHASES,
         split: bool = False,
@@ -63,7 +60,6 @@ class Selection:
         self.dtype = dtype
         self._tuner = tuner
         self._memory = memory
-        self.workers = workers
         self.check_weights = check_weights
         self._phases = phases
         self._split = split
@@ -73,11 +69,8 @@ class Selection:
         """Returns whether there is no other phase than the forward pass."""
         return tuple(self._phases) == (FORWARD,)
 
-    def for_convolution(
-        self, layer: str, shape: ConvolutionShape, divided: Collection[str], bias: bool, relu: bool
-    ) -> Kernels:
-        """Chooses a convolution's kernels. ``divided``: the phases that worker threads share, see
-        :func:`algorithms.candidates`. ``bias`` and ``relu``: whether the layer has them."""
+    def for_convolution(self, layer: str, shape: ConvolutionShape, bias: bool, relu: bool) -> Kernels:
+        """Chooses a convolution's kernels. ``bias`` and ``relu``: whether the layer has them."""
         work = _Work(
             shape.describe(),
             shape.batch,
@@ -88,7 +81,6 @@ class Selection:
             lambda batch, phase: algorithms.candidates(
                 replace(shape, batch=batch),
                 phase,
-                self.workers if phase in divided else None,
                 self.for_inference,
                 split=self._split,
             ),
@@ -98,7 +90,6 @@ class Selection:
                 shape.weight_shape,
             ),
             shape.covers_input,
-            divided,
             self._after(bias, relu),
         )
         return self._kernels(layer, work)
@@ -160,7 +151,7 @@ class Selection:
                 preferred,
                 Question(quick.key(phase) + ", quick", quick.runs(phase, found)),
                 Features(
-                    f"{work.kind} {phase in work.divided} {self.dtype} {phase}{timed.after(phase)}",
+                    f"{work.kind} {self.dtype} {phase}{timed.after(phase)}",
                     tuple(math.log2(size) for size in (*work.channels, work.positions * timed.batch)),
                 ),
                 dict.fromkeys(found.keys() - compiled, way),
@@ -179,7 +170,9 @@ class Selection:
             multiply_adds, positions = effort.bilinear_multiply_adds, effort.bilinear_positions
         else:
             multiply_adds, positions = effort.multiply_adds, effort.positions
-        enough = max(multiply_adds // work.multiply_adds, -(-positions // work.positions), self.workers.count)
+        enough = max(
+            multiply_adds // work.multiply_adds, -(-positions // work.positions), torch.get_num_threads()
+        )
         return min(work.batch, enough)
 
     def _allowed(self, layer: str, found: dict[str, KernelMaker], few_rows: bool) -> dict[str, KernelMaker]:
@@ -204,9 +197,8 @@ class _Timed:
     def key(self, phase: str) -> str:
         """Returns what the timings are kept under."""
         work, selection = self._work, self._selection
-        shared = f" by {selection.workers.count} workers" if phase in work.divided else ""
         dtype = str(selection.dtype).removeprefix("torch.")
-        return f"{work.name}{shared} batch {self.batch} {dtype} {phase}{self.after(phase)}"
+        return f"{work.name} batch {self.batch} {dtype} {phase}{self.after(phase)}"
 
     def after(self, phase: str) -> str:
         """Returns what sets timings apart of one and the same convolution or product."""

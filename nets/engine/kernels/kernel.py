@@ -40,14 +40,6 @@ class Kernel:
         for kept in self.copies():
             kept.invalidate()
 
-    def use_copies_of(self, other: "Kernel") -> None:
-        """Shares the copies that ``other``, a kernel of the same kind, makes of the same weight."""
-        for name, kept in vars(other).items():
-            if isinstance(kept, CachedWeight):
-                setattr(self, name, kept)
-        for own, others in zip(self.parts(), other.parts(), strict=True):
-            own.use_copies_of(others)
-
     def forward(
         self, x: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool, add: bool = False
     ) -> None:

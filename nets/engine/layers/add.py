@@ -19,7 +19,6 @@ class Add(Layer):
 
     is_sum = True
     relu_in_place = True
-    divisible = True
     lends_gradient = True
 
     @classmethod

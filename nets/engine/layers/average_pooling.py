@@ -20,7 +20,6 @@ class AvgPool2d(Layer):
     """The mean of each window."""
 
     relu_in_place = True
-    divisible = True
     writes_in_place = True
 
     def __init__(
@@ -66,7 +65,6 @@ class GlobalAvgPool(Layer):
     """The mean over each channel's whole image."""
 
     relu_in_place = True
-    divisible = True
 
     def __init__(
         self, operation: Operation, inputs: list[Value], output: Value, relu: bool, memory: Memory

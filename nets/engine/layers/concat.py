@@ -17,7 +17,6 @@ _FUNCTIONS = {torch.cat, torch.concat, torch.concatenate}
 class Concat(Layer):
     """Images joined along their channels. An input that lives in its part of the output costs nothing."""
 
-    divisible = True
     writes_in_place = True
     joins_inputs = True
 

@@ -1,6 +1,5 @@
 """The part that layers have in common whose weight takes in the batch normalisation after them."""
 
-from collections.abc import Collection
 from typing import Any
 
 import torch
@@ -19,7 +18,6 @@ class FoldingLayer(Layer):
     """A layer with a weight (out, in, ...) and perhaps a bias, perhaps followed by a normalisation."""
 
     relu_in_place = True
-    divisible = True
     writes_in_place = True
 
     def __init__(
@@ -39,7 +37,7 @@ class FoldingLayer(Layer):
         self._folded = FoldedNorm(self.weight, self.bias, norm, self._memory)
         self.kind += "+BatchNorm"
 
-    def choose_kernels(self, selection: Selection, divided: Collection[str]) -> None:
+    def choose_kernels(self, selection: Selection) -> None:
         if self._folded is not None:
             self._folded.checked = selection.check_weights
 

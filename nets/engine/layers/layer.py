@@ -4,9 +4,7 @@ A kind of layer is a subclass of :class:`Layer`, alone in a file of this folder;
 the classes it offers, and nothing else in the engine knows them.
 """
 
-import copy
-from collections.abc import Callable, Collection, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Sequence
 
 from torch import Tensor, nn
 from torch.nn import Parameter
@@ -16,10 +14,7 @@ from nets.engine.memory import Memory
 from nets.engine.report import LayerReport
 from nets.engine.trace import Operation
 from nets.engine.values import Value
-from nets.engine.workers import Workers
 from nets.phases import WEIGHT_GRADIENT
-
-SomeLayer = TypeVar("SomeLayer", bound="Layer")
 
 
 class Layer:
@@ -54,9 +49,6 @@ class Layer:
     # Whether the gradient that it shares with an input (see :meth:`shared_gradient`) may be added to, once
     # its input gradient has run.
     lends_gradient = False
-
-    # Whether a worker thread can run it for some of the images, whatever the others hold.
-    divisible = False
 
     # Whether an image's output depends, or may depend, on the other images of the batch.
     mixes_images = False
@@ -114,12 +106,8 @@ class Layer:
         """Returns the multiply-adds of one phase, for comparison with what the machine can do."""
         return self.multiply_adds
 
-    def worth_dividing(self, workers: Workers) -> bool:
-        """Returns whether a ``divisible`` layer is not better run for all images at once."""
-        return True
-
-    def choose_kernels(self, selection: Selection, divided: Collection[str]) -> None:
-        """Chooses among several algorithms. ``divided``: the phases that worker threads share."""
+    def choose_kernels(self, selection: Selection) -> None:
+        """Chooses among several algorithms."""
 
     def shared_output(self) -> Tensor | None:
         """Returns the output as a view of an input's data, where the two are the same numbers in the same
@@ -147,15 +135,6 @@ class Layer:
         view."""
         raise NotImplementedError
 
-    def of_images(self: SomeLayer, images: slice, worker: int, part: Callable[[Value], Value]) -> SomeLayer:
-        """Returns the same layer for some images of the batch. ``part`` gives the values' parts, ``worker``
-        is who runs it."""
-        layer = copy.copy(self)
-        layer.inputs = [part(value) for value in self.inputs]
-        layer.output = part(self.output)
-        layer.grad_inputs = [grad[images] for grad in self.grad_inputs]
-        return layer
-
     # The phases ---------------------------------------------------------------------------------------------
 
     def forward(self) -> None:
@@ -180,24 +159,6 @@ class Layer:
         """Returns whether it has any to compute gradients for."""
         return any(parameter.requires_grad for parameter in self.parameters())
 
-    @property
-    def divides_gradients(self) -> bool:
-        """Returns whether workers share its weight gradient: begin_gradients, then every worker's
-        share_of_gradients, then add_up_gradients take the place of weight_gradient."""
-        return False
-
-    def begin_gradients(self) -> None:
-        """Prepares what the workers add to."""
-        raise NotImplementedError
-
-    def share_of_gradients(self, worker: int) -> None:
-        """Runs the share of ``worker``, beside the others."""
-        raise NotImplementedError
-
-    def add_up_gradients(self) -> None:
-        """Adds the shares to the parameters' ``.grad``."""
-        raise NotImplementedError
-
     def invalidate(self) -> None:
         """Forgets every transformed copy of a weight."""
 
@@ -212,6 +173,9 @@ class Layer:
         return LayerReport(
             self.name, f"{self.kind}+ReLU" if self.relu else self.kind, algorithms, self.fallback
         )
+
+
+Step = tuple[Layer, Callable[[Layer], None]]  # one of a phase: a layer, and what it does
 
 
 def gradient_of(parameter: Parameter, memory: Memory) -> Tensor:

@@ -1,6 +1,6 @@
 """Max-pooling of images."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import nn
@@ -16,7 +16,6 @@ class MaxPool2d(Layer):
     """The largest number of each window; where it was found is kept for the gradient."""
 
     relu_in_place = True
-    divisible = True
     writes_in_place = True
 
     def __init__(
@@ -35,11 +34,6 @@ class MaxPool2d(Layer):
 
     def allocate(self, memory: Memory) -> None:
         self._places = memory.empty(self.output.image_shape, self._pooling.places_dtype)
-
-    def of_images(self, images: slice, worker: int, part: Callable[[Value], Value]) -> "MaxPool2d":
-        layer = super().of_images(images, worker, part)
-        layer._places = self._places[images]
-        return layer
 
     def forward(self) -> None:
         self._pooling.forward(self.inputs[0].data_images, self.output.data_images, self._places, self.relu)

@@ -17,7 +17,6 @@ class ReLU(Layer):
     """The larger of input and 0."""
 
     is_relu = True
-    divisible = True
 
     @classmethod
     def recognises(cls, operation: Operation, inputs: Sequence[Value], output: Value) -> bool:

@@ -16,8 +16,6 @@ aten = torch.ops.aten
 class Threshold(Layer):
     """Inputs up to ``threshold`` become ``value``."""
 
-    divisible = True
-
     def __init__(
         self, operation: Operation, inputs: list[Value], output: Value, relu: bool, memory: Memory
     ) -> None:

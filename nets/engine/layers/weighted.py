@@ -1,6 +1,6 @@
 """Convolution and Linear: the layers with several algorithms to choose from."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,16 +14,10 @@ from nets.engine.kernels.pointwise import add_channel_sums
 from nets.engine.layers.folding_layer import FoldingLayer, usable
 from nets.engine.memory import Memory
 from nets.engine.shapes import ConvolutionShape
-from nets.engine.shared_work import ByImage, Divided
 from nets.engine.trace import Operation, Slot
 from nets.engine.values import Value, to_images
-from nets.engine.workers import Workers
 from nets.pair import pair
 from nets.phases import FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT
-
-# Of a convolution's output, for each worker: with fewer, reading the weight is most of the work, and every
-# worker reads it.
-_WORKERS_POSITIONS = 1024
 
 
 class WeightedLayer(FoldingLayer):
@@ -45,8 +39,6 @@ class WeightedLayer(FoldingLayer):
         self._convolution = found.shape(inputs[0].image_shape, output.dtype) if found else None
         self._kernels: Kernels = {}
         self._room = torch.empty(0)  # for the output before the sum, where the kernel cannot add to it
-        # What kernels add the gradients of weight and bias to, where wanted, while workers share them.
-        self._gradients: tuple[Tensor | None, Tensor | None] = None, None
 
     @classmethod
     def recognises(cls, operation: Operation, inputs: Sequence[Value], output: Value) -> bool:
@@ -79,32 +71,16 @@ class WeightedLayer(FoldingLayer):
             return self._convolution.multiply_adds
         return self.inputs[0].numel * len(self.weight)
 
-    def worth_dividing(self, workers: Workers) -> bool:
-        shape = self._convolution
-        return shape is not None and shape.positions >= workers.count * _WORKERS_POSITIONS
-
-    def choose_kernels(self, selection: Selection, divided: Collection[str]) -> None:
-        super().choose_kernels(selection, divided)
+    def choose_kernels(self, selection: Selection) -> None:
+        super().choose_kernels(selection)
         after = self.bias is not None or self._folded is not None, self.relu
         if self._convolution is not None:
-            self._kernels = selection.for_convolution(self.name, self._convolution, divided, *after)
+            self._kernels = selection.for_convolution(self.name, self._convolution, *after)
         else:
             outputs, features = self.weight.shape
             rows = self.inputs[0].numel // features
             self._kernels = selection.for_linear(self.name, rows, features, outputs, *after)
         self.fallback = selection.fallbacks.get(self.name, "")
-
-    def of_images(self, images: slice, worker: int, part: Callable[[Value], Value]) -> "WeightedLayer":
-        """Needs kernels that are divided by image; for updateOutput and updateGradInput."""
-        layer = super().of_images(images, worker, part)
-        layer._kernels = dict(self._kernels)
-        layer._room = self._room[images]
-        for phase in (FORWARD, INPUT_GRADIENT):
-            if phase in self._kernels:
-                name, kernel = self._kernels[phase]
-                assert isinstance(kernel, ByImage)
-                layer._kernels[phase] = (name, kernel.shares[worker][0])
-        return layer
 
     def _rows(self, tensor: Tensor) -> Tensor:
         """Shows an activation as the kernels take it: channels last images, or (rows, features)."""
@@ -137,37 +113,12 @@ class WeightedLayer(FoldingLayer):
 
     def weight_gradient(self) -> None:
         grad_weight, grad_bias = self._begin_gradients()
-        x, grad_out = self._operands()
+        x, grad_out = self._rows(self.inputs[0].data), self._rows(self.output.grad)
         if grad_weight is not None:
             self._kernels[WEIGHT_GRADIENT][1].weight_gradient(x, grad_out, grad_weight)
         if grad_bias is not None:
             add_channel_sums(grad_out, grad_bias)
         self._end_gradients(grad_weight, grad_bias)
-
-    @property
-    def divides_gradients(self) -> bool:
-        return isinstance(self._kernels[WEIGHT_GRADIENT][1], Divided)
-
-    def begin_gradients(self) -> None:
-        self._gradients = self._begin_gradients()
-
-    def share_of_gradients(self, worker: int) -> None:
-        kernel = self._divided_kernel()
-        if worker < len(kernel.shares):
-            kernel.share_of_gradients(worker, *self._operands(), *self._gradients)
-
-    def add_up_gradients(self) -> None:
-        self._divided_kernel().add_up_gradients(*self._gradients)
-        self._end_gradients(*self._gradients)
-        self._gradients = None, None
-
-    def _divided_kernel(self) -> Divided:
-        kernel = self._kernels[WEIGHT_GRADIENT][1]
-        assert isinstance(kernel, Divided)
-        return kernel
-
-    def _operands(self) -> tuple[Tensor, Tensor]:
-        return self._rows(self.inputs[0].data), self._rows(self.output.grad)
 
     def algorithm(self, phase: str) -> str:
         if phase == WEIGHT_GRADIENT and not self.has_parameters:

@@ -395,7 +395,6 @@ NETS: dict[str, Callable[[], nn.Module]] = {
 
 @needs_compiler
 @pytest.mark.parametrize("compiler", [True, False])
-@pytest.mark.parametrize("divided", [False, True])
 @pytest.mark.parametrize(
     ("name", "shape"),
     [
@@ -403,15 +402,10 @@ NETS: dict[str, Callable[[], nn.Module]] = {
         ("pooling", (3, 17, 17)),  # PyTorch normalises batches only
     ],
 )
-def test_nets_with_and_without_a_compiler(
-    name: str, shape: tuple[int, ...], divided: bool, compiler: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nets_with_and_without_a_compiler(name: str, shape: tuple[int, ...], compiler: bool) -> None:
     torch.manual_seed(1)
     net = NETS[name]().double()
     same = copy.deepcopy(net)
-    if divided:
-        monkeypatch.setattr("nets.engine.division._DIVIDED_MULTIPLY_ADDS", 0)
-        monkeypatch.setattr("nets.engine.layers.weighted._WORKERS_POSITIONS", 0)
     with threads(2), c_compiler("" if compiler else NO_COMPILER):
         phases = compile(net, shape, "mm")
         for _ in range(5):  # from the third time on what is recorded runs

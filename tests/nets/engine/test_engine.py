@@ -1,6 +1,5 @@
 """The CPU engine on whole modules: its phases against autograd in float64."""
 
-import contextlib
 import copy
 
 import pytest
@@ -13,7 +12,6 @@ from nets.engine import BACKENDS, compile
 from nets.modules.torch7 import Concat
 from nets.registry import NETS
 from tests.nets.engine.modules import MODULES, Residual, check, exact_results, largest_error, run
-from tests.nets.engine.test_divided import everything_divided
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -32,6 +30,25 @@ def test_an_unbatched_input(name: str) -> None:
     size = {"covering": (11, 11), "classifier": (9, 9)}.get(name, (11, 10))
     for shape in ((3, *size), (1, 3, *size)):
         check(MODULES[name](), shape, "mm")
+
+
+@pytest.mark.parametrize("name", ["convolutions", "concat", "tied", "classifier", "frozen", "one bias"])
+def test_gradients_that_are_there_in_an_order_that_kernels_cannot_add_to(name: str) -> None:
+    torch.manual_seed(1)
+    module = MODULES[name]().double()
+    shape = (5, 3, 9, 9) if name == "classifier" else (5, 3, 11, 11)
+    phases = compile(module, shape, "mm")
+    x = torch.randn(shape, dtype=torch.float64)
+    grad_out = torch.randn_like(phases.updateOutput(x))
+    exact = exact_results(module, x, grad_out)[2:]
+    for parameter in module.parameters():
+        grad = torch.ones_like(parameter).movedim(0, -1).contiguous().movedim(-1, 0)
+        parameter.grad = grad if parameter.requires_grad else None
+    phases.updateGradInput(x, grad_out)
+    phases.accGradParameters(x, grad_out)
+    found = [parameter.grad for parameter in module.parameters() if parameter.requires_grad]
+    for have, want in zip(found, exact, strict=True):
+        assert have is not None and largest_error(have - 1, want) < 1e-10
 
 
 @settings(max_examples=25, deadline=None)
@@ -71,8 +88,7 @@ def test_random_nets(data: st.DataObject) -> None:
         ValueError,
     ):  # too small for its next layer, or changed in place what autograd needs
         return
-    with everything_divided() if data.draw(st.booleans()) else contextlib.nullcontext():
-        check(module, shape, data.draw(st.sampled_from(["mm", "direct", "winograd", "fft"])))
+    check(module, shape, data.draw(st.sampled_from(["mm", "direct", "winograd", "fft"])))
 
 
 # The nets of soumith/convnet-benchmarks at their own sizes but one image: the geometry is the net's own.

@@ -15,13 +15,11 @@ from nets.engine.kernels.compiled.depthwise import CompiledDepthwise
 from nets.engine.kernels.depthwise import DepthwiseGeometry, OperatorDepthwise
 from nets.engine.memory import Memory
 from nets.engine.shapes import ConvolutionShape
-from nets.engine.workers import Workers
 from nets.modules.torch7 import Concat
 from nets.phases import FORWARD
 from tests.helpers.engine_conditions import WITH_AND_WITHOUT, c_compiler, needs_compiler, threads
 from tests.nets.engine.modules import MODULES, Residual, check, largest_error
 from tests.nets.engine.test_compiled_layers import beside, sliced
-from tests.nets.engine.test_divided import everything_divided
 from tests.nets.engine.test_kernels import TOLERANCE, Reference, error, shapes
 
 
@@ -120,18 +118,6 @@ def test_modules_in_inference(name: str, backend: str) -> None:
             assert largest_error(phases.updateOutput(x), module(x.clone())) < 1e-10
 
 
-@pytest.mark.parametrize("name", [*MODULES, *FUSED])
-def test_modules_in_inference_divided_among_workers(name: str) -> None:
-    torch.manual_seed(1)
-    module = draw_statistics({**MODULES, **FUSED}[name]()).double()
-    shape = (5, 3, 9, 9) if name == "classifier" else (5, 3, 11, 11)
-    with everything_divided(), torch.no_grad():
-        phases = compile(module, shape, "mm", dtype=torch.float64, inference=True)
-        for seed in range(4):
-            x = torch.randn(shape, generator=torch.Generator().manual_seed(seed)).double()
-            assert largest_error(phases.updateOutput(x), module(x.clone())) < 1e-10
-
-
 @pytest.mark.parametrize("backend", ["mm", pytest.param("winograd", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", FUSED)
 def test_the_three_phases_with_folded_norms(name: str, backend: str) -> None:
@@ -139,8 +125,6 @@ def test_the_three_phases_with_folded_norms(name: str, backend: str) -> None:
         return
     torch.manual_seed(1)
     check(draw_statistics(FUSED[name]()), (3, 3, 11, 10), backend)
-    with everything_divided():
-        check(draw_statistics(FUSED[name]()), (3, 3, 11, 10), backend)
 
 
 @settings(max_examples=15, deadline=None)
@@ -245,14 +229,13 @@ def test_kernels_that_add_to_their_output(
     before = torch.randn(shape.output_shape, generator=torch.Generator().manual_seed(seed)).to(shape.dtype)
     exact = reference.out + before.double()
     with c_compiler(compiler), torch.no_grad():
-        for workers in (None, Workers(2)):
-            for make in candidates(shape, FORWARD, workers, for_inference=True).values():
-                kernel = make(Memory())
-                reference.check(kernel, FORWARD, relu)
-                if kernel.adds:
-                    out = before.clone()
-                    kernel.forward(reference.x, reference.weight, reference.bias, out, relu, add=True)
-                    assert error(out, exact.clamp_min(0) if relu else exact) < TOLERANCE[shape.dtype]
+        for make in candidates(shape, FORWARD, for_inference=True).values():
+            kernel = make(Memory())
+            reference.check(kernel, FORWARD, relu)
+            if kernel.adds:
+                out = before.clone()
+                kernel.forward(reference.x, reference.weight, reference.bias, out, relu, add=True)
+                assert error(out, exact.clamp_min(0) if relu else exact) < TOLERANCE[shape.dtype]
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from nets.engine.choice.algorithms import candidates, is_bilinear, linear_candidates, undivided
+from nets.engine.choice.algorithms import candidates, is_bilinear, linear_candidates
 from nets.engine.kernels.bilinear import BilinearConvolution
 from nets.engine.kernels.compiled import products as compiled_products
 from nets.engine.kernels.compiled import windows
@@ -22,7 +22,6 @@ from nets.engine.kernels.winograd import LINE_TILES, OUTPUT_TILES, output_tiles,
 from nets.engine.memory import Memory
 from nets.engine.shapes import ConvolutionShape, pieces
 from nets.engine.weights import StaleWeightError
-from nets.engine.workers import Workers
 from nets.phases import FORWARD, INPUT_GRADIENT, PHASES, WEIGHT_GRADIENT
 from tests.helpers.engine_conditions import WITH_AND_WITHOUT, c_compiler, needs_compiler, threads
 
@@ -104,21 +103,6 @@ def test_every_candidate_of_any_shape(shape: ConvolutionShape, seed: int, relu: 
                 reference.check(make(Memory()), phase, relu)
 
 
-@settings(max_examples=60, deadline=None)
-@given(shapes(), st.integers(0, 1000), st.booleans(), st.integers(2, 3))
-def test_every_candidate_divided_among_workers(
-    shape: ConvolutionShape, seed: int, relu: bool, count: int
-) -> None:
-    reference = Reference(shape, seed)
-    memory, workers = Memory(), Workers(count)
-    for phase in PHASES:
-        for name, make in candidates(shape, phase, workers).items():
-            if undivided(name) != name:
-                kernel = make(memory)
-                reference.check(kernel, phase, relu)
-                reference.check(kernel, phase, relu)
-
-
 @needs_compiler
 @settings(max_examples=40, deadline=None)
 @given(shapes(), st.integers(0, 1000), st.integers(1, 3))
@@ -137,33 +121,6 @@ def test_windows_are_added_up_a_piece_at_a_time(shape: ConvolutionShape, seed: i
                 windows.add_windows(found[:, part].contiguous(), shape, part.start, grad_in)
     assert error(grad_in, reference.grad_in) < TOLERANCE[shape.dtype]
     assert not bool(beside[..., shape.in_channels :].any())
-
-
-def test_what_is_divided_among_workers() -> None:
-    shape = ConvolutionShape(4, 64, 64, (32, 32), (3, 3), (1, 1), (1, 1), torch.float32)
-    for phase in (FORWARD, INPUT_GRADIENT):
-        whole, divided = candidates(shape, phase), candidates(shape, phase, Workers(2))
-        assert {"direct(by image)", "winograd(3, by image)"} <= set(divided)
-        assert [undivided(name) for name in divided] == list(whole)
-    whole, divided = candidates(shape, WEIGHT_GRADIENT), candidates(shape, WEIGHT_GRADIENT, Workers(2))
-    assert set(divided) > set(whole)
-    assert "winograd(5, sum by image)" in divided  # 147 KB of weights for every worker
-    large = replace(shape, in_channels=512, out_channels=512)
-    assert "winograd(5, by output)" in candidates(large, WEIGHT_GRADIENT, Workers(2))
-    assert "winograd(5, by output)" in candidates(replace(shape, batch=1), WEIGHT_GRADIENT, Workers(2))
-
-
-@pytest.mark.parametrize("phase", [FORWARD, INPUT_GRADIENT])
-def test_workers_share_one_copy_of_the_weight(phase: str) -> None:
-    shape = ConvolutionShape(4, 8, 8, (32, 32), (3, 3), (1, 1), (1, 1), torch.float64)
-    kernel = candidates(shape, phase, Workers(2))["winograd(3, by image)"](Memory())
-    kept = list(kernel.copies())
-    assert len({id(copy) for copy in kept}) < len(kept)
-    first, second = Reference(shape, 1), Reference(shape, 2)
-    first.check(kernel, phase)
-    with torch.no_grad():  # in place: seen by its version
-        second.weight = first.weight.copy_(second.weight)
-    second.check(kernel, phase)
 
 
 @pytest.mark.parametrize("phase", PHASES)

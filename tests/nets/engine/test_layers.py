@@ -1,6 +1,5 @@
-"""Every kind of layer by itself: recognised, by no other kind, and equal to autograd, whole and divided."""
+"""Every kind of layer by itself: recognised, by no other kind, and equal to autograd."""
 
-import contextlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -76,19 +75,15 @@ def test_a_kind_recognises_its_operation_and_no_other_does(name: str) -> None:
     assert name in [kind.__name__ for kinds in found for kind in kinds]
 
 
-@pytest.mark.parametrize("divided", [False, True])
 @pytest.mark.parametrize("name", CASES)
-def test_a_layer_against_autograd(name: str, divided: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_layer_against_autograd(name: str) -> None:
     """In training, between layers that have parameters, and with a ReLU behind it."""
     make, shape = CASES[name]
     torch.manual_seed(0)
     first: nn.Module = nn.Conv2d(3, 3, 1) if shape == IMAGES else nn.Linear(6, 6)
     module = nn.Sequential(first, make(), nn.ReLU()).double()
-    if divided:
-        monkeypatch.setattr("nets.engine.division._DIVIDED_MULTIPLY_ADDS", 0)
-        monkeypatch.setattr("nets.engine.layers.weighted._WORKERS_POSITIONS", 0)
     results = []
-    with threads(2) if divided else contextlib.nullcontext():
+    with threads(2):
         for phases in (compile(module, shape, "mm"), AutogradPhases(module)):
             with phases:
                 for number in range(2):  # nothing of the first pass is left in the second

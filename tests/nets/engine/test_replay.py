@@ -12,7 +12,6 @@ from nets.engine.kernels.compiled import products
 from nets.engine.kernels.compiled.sequence import CallsInTurn
 from nets.engine.module_state import Contents, Gradients, Modes
 from nets.engine.replay import Replay
-from nets.engine.workers import Workers
 from tests.helpers.engine_conditions import NO_COMPILER, c_compiler, needs_compiler, threads
 from tests.nets.engine.modules import largest_error
 
@@ -133,16 +132,6 @@ def test_many_calls_in_turn_depend_on_each_other() -> None:
             replay.run()
     assert len(runs) == 100
     assert torch.equal(out, torch.full((32, 3), 4 * 50 * 2.0))
-
-
-def test_work_on_other_threads_is_not_recorded() -> None:
-    seen: list[int] = []
-    with threads(2):
-        crew = Workers(2)
-        replay = Replay([lambda: crew.run([lambda: seen.append(1)] * 2)])
-        for _ in range(5):
-            replay.run()
-    assert len(seen) == 10
 
 
 def trained() -> nn.Sequential:

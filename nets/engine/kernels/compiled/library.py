@@ -24,7 +24,7 @@ from torch import Tensor
 
 from nets.engine.kernels.compiled.recording import note
 from nets.engine.user_cache import read_own, replace_whole, user_cache
-from nets.engine.workers import torch_library
+from nets.torch_library import torch_library
 
 # What compiled code computes with, for tensors of these elements.
 ARITHMETIC = {torch.float32: torch.float32, torch.float64: torch.float64, torch.bfloat16: torch.float32}

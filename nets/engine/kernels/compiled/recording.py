@@ -70,10 +70,3 @@ def count_write(*tensors: Tensor | None) -> None:
             increment_version(tensor)
             if recording is not None:
                 recording.written.append(tensor)
-
-
-def note_other_work() -> None:
-    """Makes this thread's recording, if there is one, incomplete: what follows cannot be seen from here."""
-    recording = getattr(_here, "recording", None)
-    if recording is not None:
-        recording.complete = False

@@ -1,0 +1,13 @@
+"""PyTorch's CPU library, for what it exports to C: its threads and its BLAS."""
+
+import ctypes
+from functools import cache
+from pathlib import Path
+
+import torch
+
+
+@cache
+def torch_library() -> ctypes.CDLL:
+    """Opens the library, and through it the OpenMP that it is linked with."""
+    return ctypes.CDLL(str(next((Path(torch.__file__).parent / "lib").glob("*torch_cpu.*"))))
