@@ -100,7 +100,7 @@ def prepare(options: LegacyOptions) -> Workload:
     if backend.engine:
         from nets.engine import compile_ahead
 
-        compile_ahead(on_meta, backend.engine, dtype)  # while the net is made
+        compile_ahead(on_meta, backend.engine, dtype, shape)  # while the net is made
     module = registry.build(net, options.seed)
     for child in module.modules():
         # A net from outside may still need what a ReLU of its would overwrite.

@@ -101,7 +101,7 @@ def compile(
             f"input shape {input_shape}: needs (C, H, W), (N, C, H, W) or (N, features), all positive"
         )
     traced = trace(module, torch.zeros(input_shape, dtype=chosen))
-    for thread in compile_ahead(module, backend, chosen, bf16x3):
+    for thread in compile_ahead(module, backend, chosen, input_shape, bf16x3):
         thread.join()  # compilers beside them would disturb the timings
     with torch.no_grad():
         path = tuning_file or cache_file()

@@ -13,6 +13,7 @@ import torch
 
 from nets.engine.kernels import onednn
 from nets.engine.kernels.bilinear import BilinearConvolution
+from nets.engine.kernels.compiled import few_rows
 from nets.engine.kernels.compiled import products as compiled_products
 from nets.engine.kernels.fft_convolution import fft
 from nets.engine.kernels.im2col_gemm import Im2colGemm
@@ -22,6 +23,7 @@ from nets.engine.kernels.matrix_product import (
     DotProducts,
     MatrixProduct,
     PointwiseConvolution,
+    ProductOfFewRows,
     ProductOfPanels,
     SlicedProduct,
 )
@@ -39,7 +41,6 @@ FAMILIES = ("mm", "direct", "winograd", "fft")
 # multiplied: the errors are those of one rounding times 3, 5 and 8.
 _BFLOAT16_TILES = (2, 3, 4)
 _SPLIT_TILES = (2, 3)  # larger ones multiply the errors of split products by more than 4
-_SLICED_ROWS = range(2, 33)
 _COMPILED_ROWS = 32  # fewer are not worth packing a weight for
 _LARGEST_FFT_TILE = 24
 _ONEDNN_CHANNELS = 128  # below, the cost of a call per matrix product is too high
@@ -86,11 +87,13 @@ def linear_candidates(
             found["bf16x3(compiled)"] = lambda memory: MatrixProduct("bf16x3")
     if phase == WEIGHT_GRADIENT:
         return found
+    if rows in few_rows.ROWS and not compiled_products.why_not(dtype):
+        found["mm(few rows)"] = ProductOfFewRows
     if onednn.has_linear(dtype):
         found["mm(onednn)"] = lambda memory: MatrixProduct("onednn")
     sliced = out_features if phase == FORWARD else in_features
     for slices in (8, 32):
-        if rows in _SLICED_ROWS and sliced % slices == 0 and sliced // slices >= 32:
+        if rows in few_rows.ROWS and sliced % slices == 0 and sliced // slices >= 32:
             found[f"mm(sliced {slices})"] = partial(SlicedProduct, slices)
     return found
 
@@ -153,7 +156,7 @@ def _named(name: str, by: str) -> str:
 
 def is_compiled(name: str) -> bool:
     """Returns whether compiled code does all the work, so that an inference plan needs no Python for it."""
-    return re.search(r"\b(compiled|panels|windows|dots)\)$", name) is not None
+    return re.search(r"\b(compiled|panels|windows|dots|rows)\)$", name) is not None
 
 
 def _as_product(make: "Callable[[Memory], MatrixProduct]", shape: ConvolutionShape, memory: Memory) -> Kernel:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from nets.engine.kernels import onednn
-from nets.engine.kernels.compiled import bf16x3
+from nets.engine.kernels.compiled import bf16x3, few_rows
 from nets.engine.kernels.compiled import products as compiled_products
 from nets.engine.kernels.kernel import Kernel
 from nets.engine.memory import Memory
@@ -122,6 +122,24 @@ class DotProducts(MatrixProduct):
         self, rows: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool, add: bool = False
     ) -> None:
         compiled_products.mv(rows, weight, out, add, bias, relu)
+
+
+class ProductOfFewRows(MatrixProduct):
+    """Forward and input gradient by compiled code that reads the weight once, as it lies in memory."""
+
+    def __init__(self, memory: Memory) -> None:
+        super().__init__("compiled")
+
+    def forward(
+        self, rows: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool, add: bool = False
+    ) -> None:
+        few_rows.multiply_transposed(rows, weight, out, add, bias, relu)
+
+    def input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:
+        few_rows.multiply(grad_out, weight, grad_in)
+
+    def add_input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:
+        few_rows.multiply(grad_out, weight, grad_in, add=True)
 
 
 class SlicedProduct(MatrixProduct):

@@ -11,6 +11,8 @@ channels of a single one, with few channels in (a first layer's) growing to s * 
 
 from torch import Tensor
 
+from nets.engine.kernels.compiled import windows
+from nets.engine.kernels.compiled.library import NotCompiled
 from nets.engine.kernels.im2col_gemm import Im2colGemm
 from nets.engine.kernels.kernel import Kernel
 from nets.engine.kernels.onednn import DirectConvolution
@@ -58,18 +60,23 @@ class StridedInputGradient(Kernel):
         by_phase = padded.view(
             shape.out_channels, shape.in_channels, taps_h, stride_h, taps_w, stride_w
         ).permute(3, 5, 1, 0, 2, 4)
-        out.view(stride_h, stride_w, shape.in_channels, shape.out_channels, taps_h, taps_w).copy_(
-            by_phase.flip(4, 5)
-        )
+        out.unflatten(0, by_phase.shape[:3]).copy_(by_phase.flip(4, 5))
         return out
 
     def input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:
-        shape = self.shape
         by_phase = self._weight.get(weight, self._by_phase)
         self._convolution.forward(grad_out, by_phase, None, self._by_phase_out, False)
+        try:
+            windows.place_phases(self._by_phase_out, self.shape, grad_in)
+        except NotCompiled:
+            self._place(grad_in)
+
+    def _place(self, grad_in: Tensor) -> None:
+        """Does what compiled code does, with PyTorch's operators."""
+        shape = self.shape
         height, width = self.phases.out_size
         (stride_h, stride_w), (top, left) = shape.stride, shape.padding
-        pixels = self._by_phase_out.view(shape.batch, height, width, stride_h, stride_w, shape.in_channels)
+        pixels = self._by_phase_out.unflatten(3, (stride_h, stride_w, shape.in_channels))
         # Input rows of phase a: those with (y + top) % stride == a.
         for a in range(stride_h):
             first_row, grid_row, rows = _phase(a, stride_h, top, shape.in_size[0], height)

@@ -109,7 +109,7 @@ def test_what_is_compiled_ahead_is_all_that_a_plan_needs(
     cache: Path, forgetful: None, layers: tuple[nn.Module, ...], backend: str
 ) -> None:
     module = nn.Sequential(*layers)
-    for thread in ahead.start(module.to("meta"), backend, torch.float32):
+    for thread in ahead.start(module.to("meta"), backend, torch.float32, (2, 16, 14, 14)):
         thread.join()
     before = {path.name for path in cache.iterdir()}
     compile(module.to_empty(device="cpu"), (2, 16, 14, 14), backend)

@@ -3,7 +3,7 @@
 import contextlib
 import os
 import threading
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from queue import Empty, SimpleQueue
 
@@ -15,6 +15,7 @@ from nets.engine.kernels.compiled import (
     batch_norm,
     bf16x3,
     depthwise,
+    few_rows,
     images,
     pooling,
     products,
@@ -32,16 +33,16 @@ Make = Callable[[], object]  # a library; raises NotCompiled
 
 
 def start(
-    module: nn.Module, backend: str, dtype: torch.dtype, split: bool = False
+    module: nn.Module, backend: str, dtype: torch.dtype, shape: Sequence[int], split: bool = False
 ) -> Collection[threading.Thread]:
     """Begins to compile what a plan of ``module`` with ``backend`` may need, a library on each core.
-    ``split``: it may multiply float32 as pairs of bfloat16.
+    ``shape``: that of its input. ``split``: it may multiply float32 as pairs of bfloat16.
 
     Returns the threads that do it. A plan asks for the same libraries and then finds them, or waits for
     those that are being made. Where there is no compiler, that is found when a plan asks.
     """
     wanted: SimpleQueue[Make] = SimpleQueue()
-    for make in _libraries(module, backend, dtype, split):
+    for make in _libraries(module, backend, dtype, shape, split):
         wanted.put(make)
     count = min(wanted.qsize(), os.cpu_count() or 1)
     threads = [threading.Thread(target=_make_all, args=(wanted,), daemon=True) for _ in range(count)]
@@ -58,7 +59,9 @@ def _make_all(wanted: "SimpleQueue[Make]") -> None:
                 make()
 
 
-def _libraries(module: nn.Module, backend: str, dtype: torch.dtype, split: bool) -> Iterator[Make]:
+def _libraries(
+    module: nn.Module, backend: str, dtype: torch.dtype, shape: Sequence[int], split: bool
+) -> Iterator[Make]:
     """Yields what makes each library, that of the first layers first."""
     if backend == "stock":
         return
@@ -68,6 +71,8 @@ def _libraries(module: nn.Module, backend: str, dtype: torch.dtype, split: bool)
         yield partial(products.compiled, dtype)
         if split:
             yield partial(bf16x3.compiled, dtype)
+        if len(shape) != 3 and shape[0] in few_rows.ROWS:
+            yield partial(few_rows.compiled, dtype)
     if any(isinstance(layer, nn.MaxPool2d) for layer in layers):
         yield partial(pooling.compiled, dtype)
     if any(isinstance(layer, nn.AvgPool2d | nn.AdaptiveAvgPool2d) for layer in layers):

@@ -1,4 +1,4 @@
-"""Sums of overlapping windows, for input gradients of strided convolutions, by compiled code (windows.c)."""
+"""Windows and phases put into images, for input gradients of strided convolutions (windows.c)."""
 
 import ctypes
 from pathlib import Path
@@ -31,6 +31,22 @@ class _Job(ctypes.Structure):
         ("padding", _Long * 2),
         ("first", _Long),
         ("last", _Long),
+        ("at_once", _Long),
+        ("next", _Long),
+    ]
+
+
+class _PhasesJob(ctypes.Structure):
+    _fields_ = [
+        ("phases", _Pointer),
+        ("rows", _Long),
+        ("columns", _Long),
+        ("images", _Pointer),
+        ("to", library.Layout),
+        ("count", _Long),
+        ("channels", _Long),
+        ("stride", _Long * 2),
+        ("padding", _Long * 2),
         ("at_once", _Long),
         ("next", _Long),
     ]
@@ -74,8 +90,32 @@ def add_windows(windows: Tensor, shape: ConvolutionShape, first_row: int, images
     library.run_on_all_threads(compiled(windows.dtype).add_windows, job)
 
 
+def place_phases(phases: Tensor, shape: ConvolutionShape, images: Tensor) -> None:
+    """Fills ``images`` (N, H, W, C) with the pixels that contiguous ``phases`` (N, rows, columns, stride
+    height * stride width * C) hold, see :mod:`strided_input_gradient`; with zeros where they hold none.
+
+    Raises :class:`library.NotCompiled`.
+    """
+    if not phases.is_contiguous():
+        raise ValueError("phases must lie one behind the other")
+    count, rows, columns, _ = phases.shape
+    job = _PhasesJob(
+        phases=phases.data_ptr(),
+        rows=rows,
+        columns=columns,
+        images=images.data_ptr(),
+        to=library.layout(images),
+        count=count,
+        channels=shape.in_channels,
+        stride=shape.stride,
+        padding=shape.padding,
+        at_once=library.units_at_once(count * images.shape[1]),
+    )
+    library.run_on_all_threads(compiled(phases.dtype).place_phases, job)
+
+
 def compiled(dtype: torch.dtype) -> ctypes.CDLL:
     """Returns the library of windows.c. Raises :class:`library.NotCompiled`."""
     if dtype is torch.bfloat16:
-        raise library.NotCompiled(f"no sums of windows in {dtype}: no compiled products make them")
+        raise library.NotCompiled(f"no windows in {dtype}: no compiled products make them")
     return library.vector_library(_SOURCE, dtype, _CONSTANTS)

@@ -174,6 +174,7 @@ def test_its_library_is_compiled_ahead_where_it_is_wanted() -> None:
     module = nn.Sequential(nn.Conv2d(16, 16, 3), nn.ReLU())
     for split in (False, True):
         wanted = [
-            getattr(make, "func", None) for make in ahead._libraries(module, "auto", torch.float32, split)
+            getattr(make, "func", None)
+            for make in ahead._libraries(module, "auto", torch.float32, (1, 16, 9, 9), split)
         ]
         assert (bf16x3.compiled in wanted) == split

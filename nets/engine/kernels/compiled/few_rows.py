@@ -1,0 +1,102 @@
+"""Products of few rows with a large weight, read once, as it lies in memory (few_rows.c)."""
+
+import ctypes
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from nets.engine.kernels.compiled import library
+from nets.engine.kernels.compiled.caches import first_cache
+
+ROWS = range(2, 33)  # so many are not worth packing a weight for
+
+_SOURCE = Path(__file__).with_suffix(".c")
+_ROWS = 8  # of few_rows.c's, whose sums stay in registers
+_ROOM = 32 << 10  # bytes that few_rows.c has for a part of them
+_OUTPUTS = 64  # of a unit, at most: with them a block of the weight stays in the second cache
+_INPUTS = 1024
+_LANES = 16  # a multiple of what a vector holds
+_UNITS = 2  # for each thread, at least
+
+_Long, _Pointer = ctypes.c_long, ctypes.c_void_p
+
+
+class _Job(ctypes.Structure):
+    _fields_ = [
+        ("rows", _Pointer),
+        ("count", _Long),
+        ("row", _Long),
+        ("weight", _Pointer),
+        ("outputs", _Long),
+        ("inputs", _Long),
+        ("weight_row", _Long),
+        ("out", _Pointer),
+        ("out_row", _Long),
+        ("add", _Long),
+        ("bias", _Pointer),
+        ("relu", _Long),
+        ("at_once", _Long),
+        ("block", _Long),
+        ("next", _Long),
+    ]
+
+
+def multiply_transposed(
+    rows: Tensor,
+    weight: Tensor,
+    out: Tensor,
+    add: bool = False,
+    bias: Tensor | None = None,
+    relu: bool = False,
+) -> None:
+    """Fills ``out`` (m, outputs) with, or adds to it, ``rows`` (m, inputs) times the transpose of ``weight``
+    (outputs, inputs), then adds ``bias`` (outputs,), and with ``relu`` negative results become 0.
+
+    Raises :class:`library.NotCompiled`.
+    """
+    made = compiled(out.dtype)
+    if bias is not None and not bias.is_contiguous():
+        raise ValueError("the numbers of a bias must be neighbours in memory")
+    job = _job(rows, weight, out, add, len(weight), _OUTPUTS)
+    job.bias = None if bias is None else bias.data_ptr()
+    job.relu = relu
+    room = min(_ROOM, first_cache() // 2)
+    job.block = max(_LANES, room // (_ROWS * out.itemsize) // _LANES * _LANES)
+    library.run_on_all_threads(made.multiply_transposed, job)
+
+
+def multiply(rows: Tensor, weight: Tensor, out: Tensor, add: bool = False) -> None:
+    """Fills ``out`` (m, inputs) with, or adds to it, ``rows`` (m, outputs) times ``weight`` (outputs,
+    inputs).
+
+    Raises :class:`library.NotCompiled`.
+    """
+    made = compiled(out.dtype)
+    library.run_on_all_threads(made.multiply_plain, _job(rows, weight, out, add, weight.shape[1], _INPUTS))
+
+
+def _job(rows: Tensor, weight: Tensor, out: Tensor, add: bool, units: int, most: int) -> _Job:
+    for matrix in (rows, weight, out):
+        library.check_channels(matrix)
+    share = -(-units // (_UNITS * torch.get_num_threads() * _LANES)) * _LANES
+    return _Job(
+        rows=rows.data_ptr(),
+        count=len(rows),
+        row=rows.stride(0),
+        weight=weight.data_ptr(),
+        outputs=weight.shape[0],
+        inputs=weight.shape[1],
+        weight_row=weight.stride(0),
+        out=out.data_ptr(),
+        out_row=out.stride(0),
+        add=add,
+        at_once=min(most, share),
+    )
+
+
+def compiled(dtype: torch.dtype) -> ctypes.CDLL:
+    """Returns the library of few_rows.c. Raises :class:`library.NotCompiled`."""
+    if dtype is torch.bfloat16:
+        raise library.NotCompiled(f"no products of few rows in {dtype}")
+    return library.vector_library(_SOURCE, dtype)
