@@ -191,6 +191,30 @@ def test_a_window_in_the_padding_has_no_gradient() -> None:
 
 
 @needs_compiler
+@pytest.mark.parametrize("channels", [16, 40, 80])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("count", [1, 3])
+def test_gradients_of_max_pooling_that_are_stored_past_the_caches(
+    channels: int, dtype: torch.dtype, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    generator = torch.Generator().manual_seed(channels)
+    x = torch.randn(2, 9, 10, channels, generator=generator).to(dtype)
+    pooling = CompiledMaxPooling(Window((3, 3), (2, 1), (1, 1), (1, 1), False), dtype)
+    found = []
+    for size in (1 << 40, 0):
+        monkeypatch.setattr("nets.engine.kernels.compiled.caches.second_cache", lambda size=size: size)
+        out = torch.empty(2, 5, 10, channels, dtype=dtype)
+        places = torch.empty(out.shape, dtype=torch.uint8)
+        made = torch.full((2, 9, 10, 96), 7.0, dtype=dtype)
+        with threads(count):
+            pooling.forward(x, out, places, False)
+            pooling.input_gradient(out, x, places, made[..., :channels])
+        found.append(made)
+    assert torch.equal(*found)
+    assert bool((found[1][..., channels:] == 7).all())
+
+
+@needs_compiler
 def test_what_pooling_is_not_compiled() -> None:
     with pytest.raises(NotCompiled, match="windows of 16 x 16"):
         CompiledMaxPooling(Window((16, 16), (1, 1), (0, 0), (1, 1), False), torch.float32)
@@ -297,8 +321,8 @@ def test_results_that_are_stored_past_the_caches(
     x, grad_out = (torch.randn(3000, channels, generator=generator).to(dtype) for _ in range(2))
     kernel = CompiledBatchNorm(channels, True, 1e-5, dtype)
     found = []
-    for part in (1e9, 0.0):
-        monkeypatch.setattr("nets.engine.kernels.compiled.batch_norm._OF_SECOND_CACHES", part)
+    for size in (1 << 40, 0):
+        monkeypatch.setattr("nets.engine.kernels.compiled.caches.second_cache", lambda size=size: size)
         made = torch.full((2, 3001, 80), 7.0, dtype=dtype)
         out, grad_in = made[:, :-1, :channels]
         with threads(count):

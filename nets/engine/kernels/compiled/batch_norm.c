@@ -255,16 +255,6 @@ void sum_gradients(norm_job *job) {
     else add_all(job, GRADIENTS);
 }
 
-INLINE void store_result(element *to, vector value, long lanes, int streams) {
-#ifndef BFLOAT16
-    if (streams) {
-        stream(to, value);
-        return;
-    }
-#endif
-    store_elements(to, value, lanes);
-}
-
 INLINE void normalise_some(const norm_job *job, long row, long c, long lanes, int streams) {
     vector value = normalised(job, load_elements(job->x + row * job->x_row + c, lanes), c, lanes);
     if (job->addend) value += load_elements(job->addend + row * job->addend_row + c, lanes);

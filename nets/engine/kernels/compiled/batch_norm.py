@@ -10,16 +10,14 @@ from torch import Tensor
 
 from nets.engine.kernels.batch_norm import BatchNormKernel, OperatorBatchNorm, Running, part_of_batch
 from nets.engine.kernels.compiled import library
-from nets.engine.kernels.compiled.caches import second_cache
+from nets.engine.kernels.compiled.caches import CACHE_LINE, passes_caches
 from nets.engine.kernels.compiled.library import NotCompiled
 from nets.engine.kernels.compiled.recording import count_write
 
 _SOURCE = Path(__file__).with_suffix(".c")
 _BLOCK = 16  # rows that are summed in the element type; few enough that nothing is lost
 _LEAST_BLOCKS = 8  # of a unit: its sums are memory too
-_CACHE_LINE = 64  # bytes, beside rows: a power of two apart, they would compete for places in the cache
 _UNITS = 8  # of work for each thread
-_OF_SECOND_CACHES = 1.0  # of all threads: a larger result is stored past them
 _CONSTANTS = f"#define BLOCK {_BLOCK}\n"  # that batch_norm.c asks for
 
 _Long, _Pointer = ctypes.c_long, ctypes.c_void_p
@@ -88,7 +86,7 @@ class CompiledBatchNorm:
         self.mean, self.variance, inverse_deviation = self._statistics.unbind()
         # mean, scale and bias of the result; gain, slope and offset of the gradient; and what is asked for.
         real = library.ARITHMETIC[dtype]
-        rows = torch.zeros(9, channels + _CACHE_LINE // real.itemsize, dtype=real)
+        rows = torch.zeros(9, channels + CACHE_LINE // real.itemsize, dtype=real)
         coefficients = [row[:channels] for row in rows]
         self._rounded_mean, self._unbiased, *self._of_parameters = (coefficients[i] for i in (0, 6, 7, 8))
         self._room = torch.empty(0, dtype=torch.float64)  # for sums
@@ -160,7 +158,7 @@ class CompiledBatchNorm:
         job.relu, job.add, job.weight = self._relu and output is None, add, _address(weight)
         job.grad_out, job.grad_out_row = _place(grad_out)
         job.result, job.result_row = _place(grad_in)
-        job.streams = _streams(grad_in)
+        job.streams = passes_caches(grad_in)
         job.output, job.output_row = _place(output if self._relu else None)
         self._run(self._library.sum_gradients)
         self._run(self._library.input_gradient)
@@ -183,7 +181,7 @@ class CompiledBatchNorm:
         job.relu, job.weight, job.shift = self._relu, _address(weight), _address(bias)
         job.addend, job.addend_row = _place(addend)
         job.result, job.result_row = _place(out)
-        job.streams = _streams(out)
+        job.streams = passes_caches(out)
         return job
 
     def _over(self, x: Tensor) -> _Job:
@@ -229,14 +227,6 @@ def _writable(running: Running, dtype: torch.dtype) -> tuple[Tensor, Tensor, Ten
     plain = all(kept.dtype is dtype and kept.is_contiguous() for kept in (mean, variance))
     counted = batches is not None and batches.dtype is torch.int64
     return (mean, variance, batches) if plain and (counted or batches is None is not momentum) else ()
-
-
-def _streams(result: Tensor) -> bool:
-    """Returns whether the result is stored past the caches: it finds no room there, and vectors lie whole."""
-    row = _rows(result).stride(0) * result.itemsize
-    whole = result.data_ptr() % _CACHE_LINE == row % _CACHE_LINE == 0
-    room = _OF_SECOND_CACHES * second_cache() * torch.get_num_threads()
-    return whole and result.dtype is not torch.bfloat16 and result.numel() * result.itemsize > room
 
 
 def _place(images: Tensor | None) -> tuple[int | None, int]:

@@ -6,6 +6,10 @@
    job, and takes units of work from it until none is left: some rows of what it writes. Asks for a definition of
    NONE, the place where there is none: the window lies in the padding, or the ReLU let nothing through. */
 
+#if defined(__AVX512BW__) && defined(__AVX512VL__)
+#include <immintrin.h>
+#endif
+
 enum {
     GROUP = 4,      /* vectors that are worked on together */
 };
@@ -24,6 +28,7 @@ typedef struct {
     long images, channels;
     long kernel[2], stride[2], padding[2], dilation[2];
     long relu;
+    long streams;                           /* whether the gradient is stored past the caches */
     long at_once;                           /* rows that a thread takes together */
     long next;                              /* row that nobody has taken */
 } pooling_job;
@@ -133,21 +138,33 @@ void pool(pooling_job *job) {
     }
 }
 
+/* The sum, and the gradients of those results whose place is this one. */
+INLINE vector add_where(vector sum, const byte *places, integer place, vector gradient, long lanes) {
+#if defined(__AVX512BW__) && defined(__AVX512VL__)
+    if (sizeof(REAL) == sizeof(float) && lanes == LANES) {  /* bytes are compared as such, and not made wider first */
+        const __m128i found = _mm_loadu_si128((const __m128i *)places);
+        const __mmask16 these = _mm_cmpeq_epi8_mask(found, _mm_set1_epi8((char)place));
+        return (vector)_mm512_mask_add_ps((__m512)sum, these, (__m512)sum, (__m512)gradient);
+    }
+#endif
+    return sum + where((mask)(load_places(places, lanes) == place), gradient);
+}
+
 /* The sum of the gradients of those results that one pixel was the largest for. */
 INLINE void add_up(const terms *windows, const element *pooled, const byte *places, element *pixel, int vectors,
-                   long lanes) {
+                   long lanes, int streams) {
     vector sums[GROUP];
     UNROLL(8)
     for (int v = 0; v < vectors; v++) sums[v] = (vector){0};
     for (long i = 0; i < windows->count; i++)
         UNROLL(8)
         for (int v = 0; v < vectors; v++) {
-            const mask place = load_places(places + windows->place_offsets[i] + v * LANES, lanes);
             const vector gradient = load_elements(pooled + windows->offsets[i] + v * LANES, lanes);
-            sums[v] += where((mask)(place == windows->places[i]), gradient);
+            sums[v] = add_where(sums[v], places + windows->place_offsets[i] + v * LANES, windows->places[i], gradient,
+                                lanes);
         }
     UNROLL(8)
-    for (int v = 0; v < vectors; v++) store_elements(pixel + v * LANES, sums[v], lanes);
+    for (int v = 0; v < vectors; v++) store_result(pixel + v * LANES, sums[v], lanes, streams);
 }
 
 /* Along one axis, the windows that a pixel may be in: the first and the one behind the last. */
@@ -185,9 +202,10 @@ static void gradient_of_row(const pooling_job *job, long image, long row) {
                 windows.places[windows.count++] = i * job->kernel[1] + j;
             }
         for (; c + GROUP * LANES <= job->channels; c += GROUP * LANES)
-            add_up(&windows, from + c, places + c, to + c, GROUP, LANES);
-        for (; c + LANES <= job->channels; c += LANES) add_up(&windows, from + c, places + c, to + c, 1, LANES);
-        if (c < job->channels) add_up(&windows, from + c, places + c, to + c, 1, job->channels - c);
+            add_up(&windows, from + c, places + c, to + c, GROUP, LANES, job->streams);
+        for (; c + LANES <= job->channels; c += LANES)
+            add_up(&windows, from + c, places + c, to + c, 1, LANES, job->streams);
+        if (c < job->channels) add_up(&windows, from + c, places + c, to + c, 1, job->channels - c, 0);
     }
 }
 
@@ -200,4 +218,5 @@ void pool_gradient(pooling_job *job) {
         for (; row < last; row++)
             gradient_of_row(job, row / rows, row % rows);
     }
+    if (job->streams) wait_for_streams();
 }

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from nets.engine.kernels.compiled import library
+from nets.engine.kernels.compiled.caches import passes_caches
 from nets.engine.kernels.compiled.library import NotCompiled
 from nets.engine.kernels.max_pooling import MaxPooling, OperatorMaxPooling, Window, window_of
 
@@ -31,6 +32,7 @@ class _Job(ctypes.Structure):
         ("padding", _Long * 2),
         ("dilation", _Long * 2),
         ("relu", _Long),
+        ("streams", _Long),
         ("at_once", _Long),
         ("next", _Long),
     ]
@@ -74,6 +76,7 @@ class CompiledMaxPooling:
             padding=window.padding,
             dilation=window.dilation,
             relu=relu,
+            streams=passes_caches(written),
             at_once=library.units_at_once(written.shape[0] * written.shape[1]),
         )
         library.run_on_all_threads(function, job)

@@ -100,6 +100,17 @@ INLINE void wait_for_streams(void) {
 #endif
 }
 
+/* Stores up to a vector, past the caches or not. */
+INLINE void store_result(element *to, vector value, long lanes, int streams) {
+#ifndef BFLOAT16
+    if (streams) {
+        stream(to, value);
+        return;
+    }
+#endif
+    store_elements(to, value, lanes);
+}
+
 /* Zeros where not. */
 INLINE vector where(mask these, vector value) { return (vector)((mask)value & these); }
 
