@@ -203,13 +203,8 @@ local SOURCE = [[
    return { gather = gather, count = count, spread = spread, insert = insert, write = write, bound = bound, collect = collect, choose = choose }
 ]]
 
-local made = {}
-local function of_type(T)
-   made[T] = made[T] or compiled.from_text(SOURCE:gsub('IS_WHOLE', tostring(T.whole)), 'torch.buckets')(min, max, bit.tobit, bit.bor, bit.arshift)
-   return made[T]
-end
-compiled.on_first_use(function()
-   for code = 1, types.count do of_type(types[code]) end
+local of_type = compiled.for_each(types, function(T)
+   return compiled.from_text(SOURCE:gsub('IS_WHOLE', tostring(T.whole)), 'torch.buckets')(min, max, bit.tobit, bit.bor, bit.arshift)
 end)
 
 local numbers, words = rows_of.array(ffi.typeof 'double'), rows_of.array(ffi.typeof 'int32_t')

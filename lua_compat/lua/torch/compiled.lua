@@ -1,7 +1,7 @@
 -- Functions of ours that are written out as Lua text for each signature, type or relation, because that is fast. Most are
 -- made when they are first called: there are thousands. In the sandbox all of them are made before the script's first
 -- line, and nothing of ours is compiled after it.
-local error, assert = error, assert
+local error, assert, ipairs = error, assert, ipairs
 -- The sandbox gives scripts another loadstring, whose functions have the script's globals: this is not for our own text.
 local loadstring = loadstring
 
@@ -17,6 +17,23 @@ end
 
 -- make: makes what would otherwise be made on first use; it may be called when that has happened.
 function compiled.on_first_use(make) waiting[#waiting + 1] = make end
+
+-- A function of a key that gives what `make` makes of it, which is kept. keys: a list of all there are.
+function compiled.for_each(keys, make)
+   local made = {}
+   local function of_key(key)
+      local there = made[key]
+      if not there then
+         there = make(key)
+         made[key] = there
+      end
+      return there
+   end
+   compiled.on_first_use(function()
+      for _, key in ipairs(keys) do of_key(key) end
+   end)
+   return of_key
+end
 
 -- Makes everything; from then on no text of ours is compiled.
 function compiled.make_all()

@@ -180,7 +180,7 @@ local function read_whole(p, i) return p[i] + 0LL end
 local function whole(v) return v and v + 0LL end
 
 -- The same loop over tensors in one piece whose elements are all finite, which may be read as they are: four at a time. An
--- expression's function(p, q, u, n, v, w), for each type on its own: traces are for one type of memory.
+-- expression's function(p, q, u, n, v, w), for each size on its own: traces are for one type of memory.
 local FEWEST_PLAIN = 512 -- elements; to find fewer finite costs as much as it saves
 local PLAIN = [[
    local abs, sqrt, floor, ceil, min, max = ...
@@ -210,20 +210,10 @@ local function plain_elements(expression, n)
 end
 
 local function plain_loops(expression)
-   local made = {}
-   local function of_type(T)
-      if not made[T.size] then
-         local parts = { FOUR = plain_elements(expression, 4), ONE = plain_elements(expression, 1) }
-         made[T.size] = compiled.from_text(PLAIN:gsub('%u%u%u+', parts), 'torch.few')(math.abs, math.sqrt, math.floor, math.ceil,
-            math.min, math.max)
-      end
-      return made[T.size]
-   end
-   compiled.on_first_use(function()
-      of_type(types.Double)
-      of_type(types.Float)
+   return compiled.for_each(types.real_sizes, function()
+      local parts = { FOUR = plain_elements(expression, 4), ONE = plain_elements(expression, 1) }
+      return compiled.from_text(PLAIN:gsub('%u%u%u+', parts), 'torch.few')(math.abs, math.sqrt, math.floor, math.ceil, math.min, math.max)
    end)
-   return of_type
 end
 
 -- Whether all elements of two tensors of as many, in one piece, or of one given twice, are known to be finite (torch/blas.lua, which
@@ -253,7 +243,7 @@ function few.pointwise(expression, for_whole, most, plain)
       if r.T.real then
          local fits = n <= (for_functions and few.LIMIT_OF_FUNCTIONS or times * few.LIMIT) or same_bits and fits_for_now(n)
          if loops_of and n >= FEWEST_PLAIN and fits and is_plain(r, t, s) then
-            loops_of(r.T)(first_element(r), first_element(t), first_element(s), n, v, w)
+            loops_of(r.T.size)(first_element(r), first_element(t), first_element(s), n, v, w)
             return true
          end
          local in_parts = not for_functions and few.LIMIT > 0 and n <= ROWS and not is_contiguous(r)
@@ -283,7 +273,7 @@ function few.comparison(condition)
          and (v == nil or v - v == 0) and few.reads_plainly(t, s) then
          local target = first_element(r)
          local p = n <= ROWS and room(R, 1) or target -- new memory is slow to write byte by byte
-         loops_of(T)(p, first_element(t), first_element(s), n, v)
+         loops_of(T.size)(p, first_element(t), first_element(s), n, v)
          if p ~= target then ffi.copy(target, p, n) end
          return true
       end

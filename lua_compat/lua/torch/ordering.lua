@@ -98,14 +98,7 @@ local SOURCE = [[
 local function algorithms(relation)
    return compiled.from_text(SOURCE:gsub('PRECEDES', relation), 'torch.ordering')(bit.rshift)
 end
-local made = {}
-local function of_type(T)
-   made[T] = made[T] or { ascending = algorithms '<', descending = algorithms '>' }
-   return made[T]
-end
-compiled.on_first_use(function()
-   for code = 1, types.count do of_type(types[code]) end
-end)
+local of_type = compiled.for_each(types, function() return { ascending = algorithms '<', descending = algorithms '>' } end)
 
 local function read(p, i) return p[i] end
 

@@ -294,13 +294,12 @@ define('fmod', { 'R t n', dividing(with_scalar('fmod')) })
 -- number, not its sign.
 local function of_bits(expression)
    local compute = few.pointwise(expression, true)
-   return function(r, t, s, v, n) return r.T.whole and compute(r, t, s, v, n) end
+   return function(r, t, s, v, n, w) return r.T.whole and compute(r, t, s, v, n, w) end
 end
-local function of_shifts(expression)
-   local compute = few.pointwise(expression, true)
+local function of_shifts(expression) -- v: the count, or the bits that counts have; w: all bits of a number
+   local compute = of_bits(expression)
    return function(r, t, s, v, n)
       local size = r.T.size
-      if not r.T.whole then return false end
       local counted = size == 8 and 63 or 31
       return compute(r, t, s, v and v % (counted + 1) or counted, n, size == 8 and -1LL or bit.lshift(1LL, 8 * size) - 1)
    end
@@ -309,12 +308,12 @@ for name, number in pairs{ lshift = 'X', rshift = 'band(X, w)' } do
    define(name, { 'R t n', with_scalar(name, of_shifts(('%s(%s, v)'):format(name, number))) })
    define('c' .. name, { 'R t T', with_tensor('c' .. name, of_shifts(('%s(%s, band(Y, v))'):format(name, number))) })
 end
-for name, lines in pairs{ band = { 794, 1075 }, bor = { 817, 1100 }, bxor = { 840, 1125 } } do
-   for k, row in ipairs{ { 'bit', 'v', with_scalar, 'R t n' }, { 'cbit', 'Y', with_tensor, 'R t T' } } do
-      local prefix, other, with, arguments = unpack(row)
-      local full = prefix .. name:sub(2)
-      define(full, { arguments, for_bits(full, 'THTensorMath.c:' .. lines[k], with(full, of_bits(('%s(X, %s)'):format(name, other)))) })
+for name, lines in pairs{ ['and'] = { 794, 1075 }, ['or'] = { 817, 1100 }, xor = { 840, 1125 } } do
+   local function define_bits(full, arguments, with, other, line)
+      define(full, { arguments, for_bits(full, 'THTensorMath.c:' .. line, with(full, of_bits(('b%s(X, %s)'):format(name, other)))) })
    end
+   define_bits('bit' .. name, 'R t n', with_scalar, 'v', lines[1])
+   define_bits('cbit' .. name, 'R t T', with_tensor, 'Y', lines[2])
 end
 define('mod', { 'R t n', dividing(with_scalar('fmod')) })
 for name, kernel in pairs{ cpow = 'cpow', cfmod = 'cfmod', cmod = 'cfmod' } do

@@ -8,13 +8,17 @@ local rshift, bor, bxor = bit.rshift, bit.bor, bit.bxor
 
 local signs = {}
 
--- By relation: a difference of X and what it is compared with, and 1 or 0 from the halves of its cell. (A difference of numbers that are not
--- equal is not 0; that of negative zero and 0 may be negative zero.)
+-- 1 or 0 from the halves of a difference's cell: whether it is less than 0; whether it is not 0. (A difference of numbers that are not equal is
+-- not 0; that of negative zero and 0 may be negative zero, which + 0 is not.)
 local NEGATIVE, DIFFERENT = 'rshift(CELL.high, 31)', 'rshift(bor(CELL.low, CELL.high, 0 - bor(CELL.low, CELL.high)), 31)'
+local function opposite(bit) return ('bxor(%s, 1)'):format(bit) end
+
+-- By relation: a difference of X and what it is compared with, and 1 or 0 from its cell.
+local X_MINUS_OTHER, OTHER_MINUS_X = 'X - OTHER + 0', 'OTHER - X + 0'
 local RELATIONS = {
-   ['<'] = { 'X - OTHER + 0', NEGATIVE }, ['>'] = { 'OTHER - X + 0', NEGATIVE },
-   ['<='] = { 'OTHER - X + 0', ('bxor(%s, 1)'):format(NEGATIVE) }, ['>='] = { 'X - OTHER + 0', ('bxor(%s, 1)'):format(NEGATIVE) },
-   ['=='] = { 'X - OTHER + 0', ('bxor(%s, 1)'):format(DIFFERENT) }, ['~='] = { 'X - OTHER + 0', DIFFERENT },
+   ['<'] = { X_MINUS_OTHER, NEGATIVE }, ['>='] = { X_MINUS_OTHER, opposite(NEGATIVE) },
+   ['>'] = { OTHER_MINUS_X, NEGATIVE }, ['<='] = { OTHER_MINUS_X, opposite(NEGATIVE) },
+   ['~='] = { X_MINUS_OTHER, DIFFERENT }, ['=='] = { X_MINUS_OTHER, opposite(DIFFERENT) },
 }
 
 local HALVES = ffi.abi 'le' and 'low, high' or 'high, low'
@@ -45,22 +49,13 @@ local function of_elements(relation, other, count)
    return table.concat(lines, '\n')
 end
 
--- relation: <, >, ...; other: Y or v. A function(T) that gives one, for elements of a real type, (p, q, u, n, v): the n bytes at p become 1 where
--- X, an element at q, and what it is compared with, v or an element at u, are so, else 0. All are finite. Traces are for one type.
+-- relation: <, >, ...; other: Y or v. A function(size) that gives one, for real elements of so many bytes, (p, q, u, n, v): the n bytes at p
+-- become 1 where X, an element at q, and what it is compared with, v or an element at u, are so, else 0. All are finite.
 function signs.comparison(relation, other)
-   local made = {}
-   local function of_type(T)
-      if not made[T.size] then
-         local parts = { FOUR = of_elements(relation, other, 4), ONE = of_elements(relation, other, 1) }
-         made[T.size] = compiled.from_text(SOURCE:gsub('%u%u%u+', parts), 'torch.few')(rshift, bor, bxor, Cell(), Cell(), Cell(), Cell())
-      end
-      return made[T.size]
-   end
-   compiled.on_first_use(function()
-      of_type(types.Double)
-      of_type(types.Float)
+   return compiled.for_each(types.real_sizes, function()
+      local parts = { FOUR = of_elements(relation, other, 4), ONE = of_elements(relation, other, 1) }
+      return compiled.from_text(SOURCE:gsub('%u%u%u+', parts), 'torch.few')(rshift, bor, bxor, Cell(), Cell(), Cell(), Cell())
    end)
-   return of_type
 end
 
 return signs

@@ -144,6 +144,7 @@ for code = 1, types.count do
    local T = types[code]
    T.real, T.whole = T.here and T.host.floating, T.here and T.integer
 end
+types.real_sizes = { types.Float.size, types.Double.size } -- bytes of their elements
 
 -- The types of those names, in main memory and, in a state that has CUDA, on devices.
 function types.named(...)

@@ -55,22 +55,17 @@ local function add_row(T, columns, from, to, factor) blas.add(blas.of_rows(T), c
 -- Fewer columns are written out for each number of them: LuaJIT enters a loop over columns anew for each row. In the text EACH(...)
 -- is what is between the brackets, once for each column, with @ for the column.
 local function written_out(text)
-   local made = {}
    local function of_columns(columns)
-      if not made[columns] then
-         local source = text:gsub('EACH(%b())', function(part)
-            local parts = {}
-            for j = 0, columns - 1 do parts[j + 1] = part:sub(2, -2):gsub('@', j) end
-            return table.concat(parts, ', ')
-         end)
-         made[columns] = compiled.from_text(source:gsub('COLUMNS', columns), 'nn.few.keys')()
-      end
-      return made[columns]
+      local source = text:gsub('EACH(%b())', function(part)
+         local parts = {}
+         for j = 0, columns - 1 do parts[j + 1] = part:sub(2, -2):gsub('@', j) end
+         return table.concat(parts, ', ')
+      end)
+      return compiled.from_text(source:gsub('COLUMNS', columns), 'nn.few.keys')()
    end
-   compiled.on_first_use(function()
-      for columns = 1, WIDE - 1 do of_columns(columns) end
-   end)
-   return of_columns
+   local all = {}
+   for columns = 1, WIDE - 1 do all[columns] = columns end
+   return compiled.for_each(all, of_columns)
 end
 
 local sum_few = written_out [[
