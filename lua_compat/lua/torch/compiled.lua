@@ -18,6 +18,15 @@ end
 -- make: makes what would otherwise be made on first use; it may be called when that has happened.
 function compiled.on_first_use(make) waiting[#waiting + 1] = make end
 
+-- A text in which EACH(...) is what is between the brackets, as often as is said, with @ for the numbers from 0 on.
+function compiled.written_out(text, times)
+   return (text:gsub('EACH(%b())', function(part)
+      local parts = {}
+      for k = 0, times - 1 do parts[k + 1] = part:sub(2, -2):gsub('@', k) end
+      return table.concat(parts, ', ')
+   end))
+end
+
 -- A function of a key that gives what `make` makes of it, which is kept. keys: a list of all there are.
 function compiled.for_each(keys, make)
    local made = {}

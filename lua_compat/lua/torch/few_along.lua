@@ -9,6 +9,7 @@ local few = require 'torch.few'
 local blas = require 'torch.blas'
 local compiled = require 'torch.compiled'
 local library = require 'torch.library'
+local first_places = require 'torch.first_places'
 
 local count, is_contiguous, is_apart, first_element = memory.count, memory.is_contiguous, apart.is_apart, memory.first_element
 local copy, tonumber, reads_plainly, last_offset = ffi.copy, tonumber, blas.reads_plainly, apart.last_offset
@@ -67,58 +68,60 @@ local LOOPS = [[
    end
 ]]
 
--- The same for elements that may be read as they are, four rows at a time: their sums do not wait for each other. start(x): the
--- first result, of the first element; go_on(result, x); finish(result, n).
-local FOUR_ROWS = [[
+-- The same for elements that may be read as they are, eight or four rows at a time: their sums do not wait for each other, and LuaJIT enters
+-- fewer loops. BEGIN, GO_ON with the elements at `at` and FINISH are for each row, of which @ is the number.
+local SEVERAL_ROWS = [[
    local outer_and_inner, first_element, start, go_on, finish = ...
-   return function(r, t, d)
-      local n = t[2 * d - 1]
+   return function(r, t, d, option)
+      local n, cast = t[2 * d - 1], t.T.cast
       local outer, rows, t_outer, step, row = outer_and_inner(t, d)
-      local r_outers, r_rows, r_outer, _, r_row = outer_and_inner(r, d)
-      if not outer or r_outers ~= outer or r_rows ~= rows then return false end
-      if rows == 1 then outer, rows, row, r_row = 1, outer, t_outer, r_outer end
-      if step == 0 then return false end
-      local p, q, row2, row3 = first_element(r), first_element(t), 2 * row, 3 * row
+      local r_outers, r_rows, r_outer, r_step, r_row = outer_and_inner(r, d)
+      if not outer or r_outers ~= outer or r_rows ~= rows or step == 0 then return false end
+      if rows == 1 then outer, rows, row, r_row, t_outer, r_outer = 1, outer, t_outer, r_outer, 0, 0 end
+      local p, q = first_element(r), first_element(t)
       for o = 0, outer - 1 do
-         local from, to = o * t_outer, o * r_outer
-         for _ = 1, rows - 3, 4 do
-            local a, b, c, e = start(q[from]), start(q[from + row]), start(q[from + row2]), start(q[from + row3])
-            for at = from, from + (n - 1) * step, step do
-               a, b, c, e = go_on(a, q[at]), go_on(b, q[at + row]), go_on(c, q[at + row2]), go_on(e, q[at + row3])
-            end
-            p[to], p[to + r_row], p[to + 2 * r_row], p[to + 3 * r_row] = finish(a, n), finish(b, n), finish(c, n), finish(e, n)
-            from, to = from + 4 * row, to + 4 * r_row
-         end
-         for _ = 1, rows % 4 do
-            local at = from
-            local a = start(q[at])
-            for _ = 1, n do
-               a = go_on(a, q[at])
-               at = at + step
-            end
-            p[to] = finish(a, n)
-            from, to = from + row, to + r_row
-         end
+         local from, to, left = o * t_outer, o * r_outer, rows
+         GROUPS
       end
       return true
    end
 ]]
+local GROUP = [[
+   while left >= COUNT do
+      BEGIN
+      for at = from, from + (n - 1) * step, step do
+         GO_ON
+      end
+      FINISH
+      from, to, left = from + COUNT * row, to + COUNT * r_row, left - COUNT
+   end
+]]
+
+local function several_rows(parts, ...)
+   local groups = {}
+   for k, rows in ipairs{ 8, 4, 1 } do
+      groups[k] = compiled.written_out(GROUP:gsub('%f[%w]%u%u[%u_]*%f[%W]', parts):gsub('COUNT', rows), rows)
+   end
+   return compiled.from_text(SEVERAL_ROWS:gsub('GROUPS', table.concat(groups)), 'torch.few')(outer_and_inner, first_element, ...)
+end
 
 -- Once r holds the extrema: l = the positions of the first elements that equal them, which r becomes (zeros have signs).
 local function find_places(r, l, t, d)
    local n = t[2 * d - 1]
    local outer, inner, t_outer, step, t_inner = outer_and_inner(t, d)
-   local p, q, positions, to = first_element(r), first_element(t), first_element(l), 0
-   for o = 0, outer - 1 do
-      for i = 0, inner - 1 do
-         local at, extreme, k = o * t_outer + i * t_inner, p[to], 1
-         while k <= n - 3 do
-            if q[at] == extreme or q[at + step] == extreme or q[at + 2 * step] == extreme or q[at + 3 * step] == extreme then break end
-            at, k = at + 4 * step, k + 4
-         end
+   local p, q, positions, size = first_element(r), first_element(t), first_element(l), t.T.size
+   local from, to, i = 0, 0, 0
+   for _ = 1, outer * inner do
+      local at, extreme, k = from, p[to], 1
+      if step == 1 and extreme ~= 0 then
+         k = first_places.of(p, to, q, at, n, size) + 1
+      else
          while k < n and q[at] ~= extreme do at, k = at + step, k + 1 end
-         p[to], positions[to], to = q[at], k, to + 1
+         p[to] = q[at]
       end
+      positions[to], to = k, to + 1
+      from, i = from + t_inner, i + 1
+      if i == inner then from, i = from + t_outer - inner * t_inner, 0 end
    end
    return true
 end
@@ -126,11 +129,15 @@ end
 -- Functions(r, l, t, d) that do so; l is nil where there are no positions.
 local function loops(parts, start, go_on, finish)
    local one_by_one = compiled.from_text(LOOPS:gsub('%f[%w]%u%u%u%u+%f[%W]', parts), 'torch.few')(outer_and_inner, first_element, math.sqrt)
-   local four_rows = compiled.from_text(FOUR_ROWS, 'torch.few')(outer_and_inner, first_element, start, go_on, finish)
+   local by_rows = several_rows({
+      BEGIN = 'local EACH(a@) = EACH(start(q[from + @ * row]))',
+      GO_ON = 'EACH(a@) = EACH(go_on(a@, q[at + @ * row]))',
+      FINISH = 'EACH(p[to + @ * r_row]) = EACH(finish(a@, n))',
+   }, start, go_on, finish)
    return function(r, l, t, d)
       local elements = count(t)
       if elements > MOST_IN_ROWS or not t.T.real or few.LIMIT == 0 or not is_apart(r, t) then return false end
-      if reads_plainly(t, elements > MOST) and four_rows(r, t, d) then return not l or find_places(r, l, t, d) end
+      if reads_plainly(t, elements > MOST) and by_rows(r, t, d) then return not l or find_places(r, l, t, d) end
       return elements <= MOST and one_by_one(r, l, t, d)
    end
 end

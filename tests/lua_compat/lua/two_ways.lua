@@ -141,6 +141,11 @@ local function more_along_a_dimension(T)
    if random(1, 3) == 1 then x = torch.randn(random(1, 5), random(1, 9), random(1, 9)):type(T) end
    if random(1, 4) == 1 then x:select(1, random(1, x:size(1))):fill(({ 0, 1 / 0, -1 / 0, 0 / 0, 1e200 })[random(1, 5)]) end
    if random(1, 6) == 1 then x = x:narrow(1, 1, 1):expand(random(1, 9), unpack(x:size():totable(), 2)) end
+   if random(1, 4) == 1 then -- halves of doubles that are those of others, and zeros of both signs
+      local high = 0x3ff80000 / 2 ^ 52
+      local numbers = { 1, 1.5, 1 + high, 1.5 + high, 0, -0.0 }
+      x:apply(function() return numbers[random(1, 6)] end)
+   end
    local d = random(1, x:dim())
    both_ways(('%s, %d of more'):format(T, d), function()
       return x:sum(d), x:prod(d), x:mean(d), x:norm(2, d), x:max(d), select(2, x:max(d)), x:min(d), select(2, x:min(d)), x:max(), x:min()

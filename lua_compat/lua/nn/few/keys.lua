@@ -56,12 +56,7 @@ local function add_row(T, columns, from, to, factor) blas.add(blas.of_rows(T), c
 -- is what is between the brackets, once for each column, with @ for the column.
 local function written_out(text)
    local function of_columns(columns)
-      local source = text:gsub('EACH(%b())', function(part)
-         local parts = {}
-         for j = 0, columns - 1 do parts[j + 1] = part:sub(2, -2):gsub('@', j) end
-         return table.concat(parts, ', ')
-      end)
-      return compiled.from_text(source:gsub('COLUMNS', columns), 'nn.few.keys')()
+      return compiled.from_text(compiled.written_out(text, columns):gsub('COLUMNS', columns), 'nn.few.keys')()
    end
    local all = {}
    for columns = 1, WIDE - 1 do all[columns] = columns end
