@@ -69,15 +69,15 @@ local LOOPS = [[
 ]]
 
 -- The same for elements that may be read as they are, eight or four rows at a time: their sums do not wait for each other, and LuaJIT enters
--- fewer loops. BEGIN, GO_ON with the elements at `at` and FINISH are for each row, of which @ is the number.
+-- fewer loops. BEGIN, GO_ON with the elements at `at` and FINISH are for each row, of which @ is the number; READ(place) is an element.
 local SEVERAL_ROWS = [[
-   local outer_and_inner, first_element, start, go_on, finish = ...
-   return function(r, t, d, option)
-      local n, cast = t[2 * d - 1], t.T.cast
+   local outer_and_inner, first_element, tonumber, start, go_on, finish = ...
+   return function(r, t, d)
+      local n = t[2 * d - 1]
       local outer, rows, t_outer, step, row = outer_and_inner(t, d)
-      local r_outers, r_rows, r_outer, r_step, r_row = outer_and_inner(r, d)
+      local r_outers, r_rows, r_outer, _, r_row = outer_and_inner(r, d)
       if not outer or r_outers ~= outer or r_rows ~= rows or step == 0 then return false end
-      if rows == 1 then outer, rows, row, r_row, t_outer, r_outer = 1, outer, t_outer, r_outer, 0, 0 end
+      if rows == 1 then outer, rows, row, r_row = 1, outer, t_outer, r_outer end
       local p, q = first_element(r), first_element(t)
       for o = 0, outer - 1 do
          local from, to, left = o * t_outer, o * r_outer, rows
@@ -97,48 +97,78 @@ local GROUP = [[
    end
 ]]
 
-local function several_rows(parts, ...)
-   local groups = {}
-   for k, rows in ipairs{ 8, 4, 1 } do
-      groups[k] = compiled.written_out(GROUP:gsub('%f[%w]%u%u[%u_]*%f[%W]', parts):gsub('COUNT', rows), rows)
-   end
-   return compiled.from_text(SEVERAL_ROWS:gsub('GROUPS', table.concat(groups)), 'torch.few')(outer_and_inner, first_element, ...)
-end
+-- How elements are read: as numbers; as C computes with whole ones, of which the last bits are what is written.
+local function as_number(T) return T.whole and T.size == 8 and 'tonumber(q[%s])' or 'q[%s]' end
+local function as_c_does(T) return T.whole and '(q[%s] + 0LL)' or 'q[%s]' end
 
--- Once r holds the extrema: l = the positions of the first elements that equal them, which r becomes (zeros have signs).
-local function find_places(r, l, t, d)
-   local n = t[2 * d - 1]
-   local outer, inner, t_outer, step, t_inner = outer_and_inner(t, d)
-   local p, q, positions, size = first_element(r), first_element(t), first_element(l), t.T.size
-   local from, to, i = 0, 0, 0
-   for _ = 1, outer * inner do
-      local at, extreme, k = from, p[to], 1
-      if step == 1 and extreme ~= 0 then
-         k = first_places.of(p, to, q, at, n, size) + 1
-      else
-         while k < n and q[at] ~= extreme do at, k = at + step, k + 1 end
-         p[to] = q[at]
+-- By type, a function(r, t, d), with traces of its own; parts: BEGIN, GO_ON, FINISH.
+local function several_rows(parts, reading, ...)
+   local functions = { ... }
+   return compiled.for_each(types, function(T)
+      local groups = {}
+      for k, rows in ipairs{ 8, 4, 1 } do
+         local text = GROUP:gsub('%f[%w]%u%u[%u_]*%f[%W]', parts):gsub('READ(%b())', function(place) return reading(T):format(place:sub(2, -2)) end)
+         groups[k] = compiled.written_out(text:gsub('COUNT', rows), rows)
       end
-      positions[to], to = k, to + 1
-      from, i = from + t_inner, i + 1
-      if i == inner then from, i = from + t_outer - inner * t_inner, 0 end
-   end
-   return true
+      return compiled.from_text(SEVERAL_ROWS:gsub('GROUPS', table.concat(groups)), 'torch.few')(outer_and_inner, first_element, tonumber, unpack(functions))
+   end)
 end
 
--- Functions(r, l, t, d) that do so; l is nil where there are no positions.
-local function loops(parts, start, go_on, finish)
+-- Whether all elements may be read as numbers.
+local EXACT = 2 ^ 53
+local largest = few.reduction('local x = abs(X) if x > result then result = x end', true)
+local function are_numbers(t)
+   if t.T.size < 8 then return true end
+   local bound = largest(t, t, 0)
+   return bound and bound < EXACT
+end
+
+-- Once r holds the extrema: l = the positions of the first elements that equal them, which r becomes (zeros have signs). By type, as above.
+local PLACES = [[
+   local outer_and_inner, first_element, find = ...
+   return function(r, l, t, d)
+      local n = t[2 * d - 1]
+      local outer, inner, t_outer, step, t_inner = outer_and_inner(t, d)
+      local p, q, positions = first_element(r), first_element(t), first_element(l)
+      local from, to, i = 0, 0, 0
+      for _ = 1, outer * inner do
+         local at, extreme, k = from, p[to], 1
+         if find and step == 1 and extreme ~= 0 then
+            k = find(p, to, q, at, n) + 1
+         else
+            while k <= n - 3 do
+               if q[at] == extreme or q[at + step] == extreme or q[at + 2 * step] == extreme or q[at + 3 * step] == extreme then break end
+               at, k = at + 4 * step, k + 4
+            end
+            while k < n and q[at] ~= extreme do at, k = at + step, k + 1 end
+            p[to] = q[at]
+         end
+         positions[to], to = k, to + 1
+         from, i = from + t_inner, i + 1
+         if i == inner then from, i = from + t_outer - inner * t_inner, 0 end
+      end
+      return true
+   end
+]]
+local places_of = compiled.for_each(types, function(T)
+   return compiled.from_text(PLACES, 'torch.few')(outer_and_inner, first_element, first_places.search(T))
+end)
+
+-- Functions(r, l, t, d) that do so; l is nil where there are no positions. reading: of the elements, for several rows.
+local function loops(parts, start, go_on, finish, reading)
    local one_by_one = compiled.from_text(LOOPS:gsub('%f[%w]%u%u%u%u+%f[%W]', parts), 'torch.few')(outer_and_inner, first_element, math.sqrt)
    local by_rows = several_rows({
-      BEGIN = 'local EACH(a@) = EACH(start(q[from + @ * row]))',
-      GO_ON = 'EACH(a@) = EACH(go_on(a@, q[at + @ * row]))',
+      BEGIN = 'local EACH(a@) = EACH(start(READ(from + @ * row)))',
+      GO_ON = 'EACH(a@) = EACH(go_on(a@, READ(at + @ * row)))',
       FINISH = 'EACH(p[to + @ * r_row]) = EACH(finish(a@, n))',
-   }, start, go_on, finish)
+   }, reading or as_number, start, go_on, finish)
    return function(r, l, t, d)
-      local elements = count(t)
-      if elements > MOST_IN_ROWS or not t.T.real or few.LIMIT == 0 or not is_apart(r, t) then return false end
-      if reads_plainly(t, elements > MOST) and by_rows(r, t, d) then return not l or find_places(r, l, t, d) end
-      return elements <= MOST and one_by_one(r, l, t, d)
+      local T, elements = t.T, count(t)
+      if elements > MOST_IN_ROWS or not (T.real or reading and T.whole) or few.LIMIT == 0 or not is_apart(r, t) then return false end
+      local plain
+      if T.real then plain = reads_plainly(t, elements > MOST) else plain = reading == as_c_does or are_numbers(t) end
+      if plain and by_rows(T)(r, t, d) then return not l or places_of(T)(r, l, t, d) end
+      return T.real and elements <= MOST and one_by_one(r, l, t, d)
    end
 end
 
@@ -167,15 +197,15 @@ for name, go_on in pairs{ max_of_all = math.max, min_of_all = math.min } do
    end
 end
 
-local function zero() return 0 end
-local function one() return 1 end
+local function zero(x) return x - x end -- of x's kind
+local function one(x) return x - x + 1 end
 local function itself(x) return x end
 local function add(a, x) return a + x end
+local function multiply(a, x) return a * x end
 
 -- r = the sums, products, means of t along d: function(r, nil, t, d).
-along.sum = loops({ START = '0', BODY = 'result = result + x', WRITE = 'p[to] = result' }, zero, add, itself)
-along.prod = loops({ START = '1', BODY = 'result = result * x', WRITE = 'p[to] = result' },
-   one, function(a, x) return a * x end, itself)
+along.sum = loops({ START = '0', BODY = 'result = result + x', WRITE = 'p[to] = result' }, zero, add, itself, as_c_does)
+along.prod = loops({ START = '1', BODY = 'result = result * x', WRITE = 'p[to] = result' }, one, multiply, itself, as_c_does)
 along.mean = loops({ START = '0', BODY = 'result = result + x', WRITE = 'p[to] = result / n' },
    zero, add, function(a, n) return a / n end)
 
@@ -189,7 +219,7 @@ along.length = loops({ START = '0', BODY = 'result = result + x * x', WRITE = 'p
 for name, relation in pairs{ max = '<=', min = '>=' } do
    local run = loops({ START = 'get(q, from)',
       BODY = ('if not (x %s result) and result == result then result, place = x, k end'):format(relation),
-      WRITE = 'p[to], positions[to] = result, place + 1' }, itself, math[name], itself)
+      WRITE = 'p[to], positions[to] = result, place + 1' }, itself, math[name], itself, as_number)
    along[name] = function(r, l, t, d) return is_contiguous(r) and is_contiguous(l) and run(r, l, t, d) end
 end
 
@@ -280,6 +310,14 @@ for name, finish in pairs{ var = 'result', std = 'sqrt(cast(result))' } do
    end
 end
 
+-- Whether two tensors of the same sizes lie in memory in the same way.
+local function same_steps(r, t)
+   for d = 2, 2 * t.nd, 2 do
+      if r[d] ~= t[d] then return false end
+   end
+   return true
+end
+
 -- r, of t's sizes, = the sums or products of the elements of each row along d up to each of them: function(r, nil, t, d).
 local RUNNING = [[
    local outer_and_inner, first_element = ...
@@ -300,46 +338,20 @@ local RUNNING = [[
       return true
    end
 ]]
--- The same for elements that may be read as they are, four rows at a time, as above; the results lie as far apart.
-local RUNNING_IN_FOUR = [[
-   local outer_and_inner, first_element = ...
-   return function(r, t, d)
-      local n = t[2 * d - 1]
-      local outer, rows, t_outer, step, row = outer_and_inner(t, d)
-      local _, _, r_outer, r_step, r_row = outer_and_inner(r, d)
-      if not outer or r_outer ~= t_outer or r_step ~= step or r_row ~= row or step == 0 then return false end
-      if rows == 1 then outer, rows, row = 1, outer, t_outer end
-      local p, q, row2, row3 = first_element(r), first_element(t), 2 * row, 3 * row
-      for o = 0, outer - 1 do
-         local from = o * t_outer
-         for _ = 1, rows - 3, 4 do
-            local a, b, c, e = START, START, START, START
-            for at = from, from + (n - 1) * step, step do
-               a, b, c, e = a OPERATOR q[at], b OPERATOR q[at + row], c OPERATOR q[at + row2], e OPERATOR q[at + row3]
-               p[at], p[at + row], p[at + row2], p[at + row3] = a, b, c, e
-            end
-            from = from + 4 * row
-         end
-         for _ = 1, rows % 4 do
-            local a = START
-            for at = from, from + (n - 1) * step, step do
-               a = a OPERATOR q[at]
-               p[at] = a
-            end
-            from = from + row
-         end
-      end
-      return true
-   end
-]]
-for name, parts in pairs{ cumsum = { START = '0', OPERATOR = '+' }, cumprod = { START = '1', OPERATOR = '*' } } do
-   local run = compiled.from_text(RUNNING:gsub('%u%u%u+', parts), 'torch.few')(outer_and_inner, first_element)
-   local four_rows = compiled.from_text(RUNNING_IN_FOUR:gsub('%u%u%u+', parts), 'torch.few')(outer_and_inner, first_element)
+for name, row in pairs{ cumsum = { '0', '+', zero, add }, cumprod = { '1', '*', one, multiply } } do
+   local start, operator, start_of_rows, go_on = unpack(row)
+   local run = compiled.from_text(RUNNING:gsub('%u%u%u+', { START = start, OPERATOR = operator }), 'torch.few')(outer_and_inner, first_element)
+   local by_rows = several_rows({
+      BEGIN = 'local EACH(a@) = EACH(start(READ(from + @ * row)))',
+      GO_ON = 'EACH(a@) = EACH(go_on(a@, READ(at + @ * row))) EACH(p[at + @ * row]) = EACH(a@)',
+      FINISH = '',
+   }, as_c_does, start_of_rows, go_on)
    along[name] = function(r, _, t, d)
-      if not t.T.real or few.LIMIT == 0 or not is_apart(r, t) then return false end
-      local n = count(t)
+      local T, n = t.T, count(t)
+      if not (T.real or T.whole) or few.LIMIT == 0 or not is_apart(r, t) then return false end
       if n > MOST and not library.saves_pytorch(n) then return false end
-      return reads_plainly(t) and four_rows(r, t, d) or run(r, t, d)
+      if (T.whole or reads_plainly(t)) and same_steps(r, t) and by_rows(T)(r, t, d) then return true end
+      return T.real and run(r, t, d)
    end
 end
 

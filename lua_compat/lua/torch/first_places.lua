@@ -1,27 +1,47 @@
--- The first place in a row of a number that is there: found by C's search for wide characters, which are four bytes, several at a time.
+-- The first place in a row of a number that is there: found by C's searches, which look at several at a time. That for wide characters, of
+-- four bytes, finds numbers of as many and halves of larger ones.
 local ffi = require 'ffi'
-local C, band, rshift = ffi.C, bit.band, bit.rshift
+local C, band, rshift, cast = ffi.C, bit.band, bit.rshift, ffi.cast
 
-ffi.cdef 'const int32_t *th_wmemchr(const int32_t *p, int32_t c, size_t n) __asm__("wmemchr")'
-local words = ffi.typeof 'const int32_t *'
+ffi.cdef [[
+   const uint8_t *th_memchr(const uint8_t *p, int c, size_t n) __asm__("memchr");
+   const int32_t *th_wmemchr(const int32_t *p, int32_t c, size_t n) __asm__("wmemchr");
+]]
 
 local first_places = {}
 
--- The place, from 0, of the `size` bytes of number `to` at p (which is not zero, of which there are two) in the n numbers from q[at] on.
--- What is not there, because another thread has changed it meanwhile, is at the end. Doubles are looked for by their second half, of which
--- there are fewer equal ones.
-local function search(row, wanted, halves, n, k)
-   local found = C.th_wmemchr(row + k, wanted[halves - 1], halves * n - k)
-   if found == nil then return n - 1 end
-   k = found - row
-   if halves == 1 then return k end
-   if band(k, 1) == 1 and row[k - 1] == wanted[0] then return rshift(k, 1) end
-   return search(row, wanted, halves, n, k + 1) -- no loop: LuaJIT does not compile one as a part of what calls it
+local bytes, words = ffi.typeof 'const uint8_t *', ffi.typeof 'const int32_t *'
+
+-- What follows gives the place, from 0, of the number `to` at p in the n numbers from q[at] on. What is not there, because another thread has
+-- changed it meanwhile, is at the end.
+
+local function of_byte(p, to, q, at, n)
+   local row = cast(bytes, q) + at
+   local found = C.th_memchr(row, cast(bytes, p)[to], n)
+   return found == nil and n - 1 or found - row
 end
 
-function first_places.of(p, to, q, at, n, size)
-   local halves = size / 4
-   return search(ffi.cast(words, q) + halves * at, ffi.cast(words, p) + halves * to, halves, n, 0)
+local function of_word(p, to, q, at, n)
+   local row = cast(words, q) + at
+   local found = C.th_wmemchr(row, cast(words, p)[to], n)
+   return found == nil and n - 1 or found - row
 end
+
+-- The same for numbers of two words, from the word k on, by one of them (0 or 1), of which fewer are equal.
+local function search(row, wanted, n, k, half)
+   local found = C.th_wmemchr(row + k, wanted[half], 2 * n - k)
+   if found == nil then return n - 1 end
+   k = found - row
+   if band(k, 1) == half and row[k + 1 - 2 * half] == wanted[1 - half] then return rshift(k, 1) end
+   return search(row, wanted, n, k + 1, half) -- no loop: LuaJIT does not compile one as a part of what calls it
+end
+local FIRST, SECOND = ffi.abi 'le' and 0 or 1, ffi.abi 'le' and 1 or 0
+local function of_double(p, to, q, at, n) return search(cast(words, q) + 2 * at, cast(words, p) + 2 * to, n, 0, SECOND) end
+local function of_long(p, to, q, at, n) return search(cast(words, q) + 2 * at, cast(words, p) + 2 * to, n, 0, FIRST) end
+
+local of_real, of_whole = { [4] = of_word, [8] = of_double }, { [1] = of_byte, [4] = of_word, [8] = of_long }
+
+-- The search for numbers of a type, nil where there is none. Zero, of which there may be two, is not for it.
+function first_places.search(T) return (T.whole and of_whole or T.real and of_real or {})[T.size] end
 
 return first_places

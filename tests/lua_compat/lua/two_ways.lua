@@ -162,6 +162,30 @@ local function more_along_a_dimension(T)
    both_ways(T .. ' dot', function() return x:clone():dot(y), y:dot(x), y:transpose(1, 2):dot(y:transpose(1, 2)) end)
 end
 
+-- Whole numbers of all types, also such as no double holds, to the last bit.
+local function whole_numbers_along_a_dimension()
+   local T = tensors_of(({ 'Byte', 'Char', 'Short', 'Int', 'Long' })[random(1, 5)])
+   local x = matrix(LONG, random(1, 40), random(1, 40)):random(2 ^ random(1, 31)):add(-random(1, 200)):type(LONG)
+   if random(1, 3) == 1 then x = x:mul(2 ^ random(1, 31)) end
+   x = x:type(T)
+   if random(1, 3) == 1 then x = x:t() end
+   if random(1, 3) == 1 then x = x:contiguous():view(1, x:size(1), x:size(2)):expand(random(1, 5), x:size(1), x:size(2)) end
+   local function bits(t)
+      local whole = t:type('torch.LongTensor'):contiguous()
+      local p, all = torch.data(whole), {}
+      for i = 1, whole:nElement() do all[i] = tostring(p[i - 1]) end
+      return table.concat(all, ' ')
+   end
+   for d = 1, x:dim() do
+      both_ways(('%s, whole numbers along %d'):format(T, d), function()
+         local greatest, places = x:max(d)
+         local least, places_of_least = x:min(d)
+         return bits(x:sum(d)), bits(x:prod(d)), bits(x:cumsum(d)), bits(x:cumprod(d)), bits(greatest), bits(least), places, places_of_least,
+            bits(torch.cumsum(x:transpose(1, 2):clone():transpose(1, 2), x, d))
+      end)
+   end
+end
+
 local function products(T)
    local a, b = sample(T, 2), sample(T, 2)
    b = torch.randn(a:size(2), random(1, 6)):type(T)
@@ -1129,6 +1153,7 @@ for _ = 1, rounds do
    element_by_element(INT)
    for k = 1, 2 do
       more_along_a_dimension(TYPES[k])
+      whole_numbers_along_a_dimension()
       products(TYPES[k])
       batched_products(TYPES[k])
       larger_products(TYPES[k])
