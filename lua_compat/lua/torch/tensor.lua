@@ -292,24 +292,31 @@ function Tensor:select(d, i)
    return r.T.get(r.S.p, r.off + (i - 1) * r[2])
 end
 
-function Tensor:sub(...)
+-- Leaves of dimension d, in v, what is between two bounds.
+local function restrict(r, v, d, first, last)
+   local position = 2 * d
+   first, last = integer(first, position), integer(last, position + 1)
+   if r.nd < d then errors.argument(position, 'invalid dimension', 'Tensor.c') end
+   local size = r[2 * d - 1]
+   if first <= 0 then first = first + size + 1 end
+   if last <= 0 then last = last + size + 1 end
+   if first < 1 or first > size then errors.argument(position, 'out of range', 'Tensor.c') end
+   if last < 1 or last > size then errors.argument(position + 1, 'out of range', 'Tensor.c') end
+   if last < first then errors.argument(position + 1, 'end smaller than beginning', 'Tensor.c') end
+   v.off = v.off + (first - 1) * v[2 * d]
+   v[2 * d - 1] = last - first + 1
+end
+
+function Tensor:sub(a, b, c, d, e, f, g, h)
    local r = check(self, 1)
-   local bounds = { ... }
    local v = copy_view(r)
-   local d = 0
-   for k = 1, math.min(math.max(#bounds, 2), 8), 2 do
-      d = d + 1
-      local position = k + 1
-      local first, last = integer(bounds[k], position), integer(bounds[k + 1], position + 1)
-      if r.nd < d then errors.argument(position, 'invalid dimension', 'Tensor.c') end
-      local size = r[2 * d - 1]
-      if first <= 0 then first = first + size + 1 end
-      if last <= 0 then last = last + size + 1 end
-      if first < 1 or first > size then errors.argument(position, 'out of range', 'Tensor.c') end
-      if last < 1 or last > size then errors.argument(position + 1, 'out of range', 'Tensor.c') end
-      if last < first then errors.argument(position + 1, 'end smaller than beginning', 'Tensor.c') end
-      v.off = v.off + (first - 1) * v[2 * d]
-      v[2 * d - 1] = last - first + 1
+   restrict(r, v, 1, a, b)
+   if c ~= nil then
+      restrict(r, v, 2, c, d)
+      if e ~= nil then
+         restrict(r, v, 3, e, f)
+         if g ~= nil then restrict(r, v, 4, g, h) end
+      end
    end
    return push_tensor(r.T, v)
 end
