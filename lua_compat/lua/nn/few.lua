@@ -12,6 +12,7 @@ local kernels = require 'torch.kernels'
 local compiled = require 'torch.compiled'
 local blas = require 'torch.blas'
 local logistic = require 'nn.few.logistic'
+local soft_planes = require 'nn.few.soft_planes'
 
 local count, is_contiguous, same_size, resize_as = memory.count, memory.is_contiguous, memory.same_size, memory.resize_as
 local tonumber, place, exp, log, max, reads_plainly = tonumber, few.place, math.exp, math.log, math.max, blas.reads_plainly
@@ -70,12 +71,17 @@ end
 
 local function weight_of(weights, class) return weights and weights.T.get(weights.S.p, weights.off + (class - 1) * weights[2]) or 1 end
 
--- Of log probabilities of the pixels of images: images x height x width x classes, in whatever order they lie.
-local function class_nll_of_pixels(total, x, target, weights, average, ignored)
-   local T, images, pixels, classes = x.T, x[1], x[3] * x[5], x[7]
-   if not few.small(x, images * pixels) or x[4] ~= x[5] * x[6] or total.T ~= T or total.nd ~= 1 or total[1] ~= 1 then return false end
+-- Whether log probabilities of the pixels of images, images x height x width x classes, in whatever order they lie, are few and all is in order.
+local function are_pixels(total, x, target, weights, ignored)
+   local T, all, classes = x.T, x[1] * x[3] * x[5], x[7]
+   if not few.small(x, all) or x[4] ~= x[5] * x[6] or total.T ~= T or total.nd ~= 1 or total[1] ~= 1 then return false end
    if weights and not (weights.T == T and weights.nd == 1 and weights[1] == classes) then return false end
-   if target.nd ~= 3 or not all_within(target, images * pixels, classes, ignored) then return false end
+   return target.nd == 3 and all_within(target, all, classes, ignored)
+end
+
+local function class_nll_of_pixels(total, x, target, weights, average, ignored)
+   if not are_pixels(total, x, target, weights, ignored) then return false end
+   local T, images, pixels, classes = x.T, x[1], x[3] * x[5], x[7]
    local get, p, places = T.get, x.S.p + x.off, target.S.p + target.off
    local pixel, column = x[6], x[8]
    local w, of_class, class_step = nil, nil, 0
@@ -115,16 +121,18 @@ local function class_nll(total, x, target, weights, average, ignored)
 end
 
 local function class_nll_gradient(gradient, x, target, weights, total, average, ignored)
-   if not rows_and_classes(total, x, target, weights, ignored) or gradient.T ~= x.T then return false end
+   local fits
+   if x.nd == 4 then fits = are_pixels(total, x, target, weights, ignored) else fits = rows_and_classes(total, x, target, weights, ignored) end
+   if not fits or gradient.T ~= x.T then return false end
    if not is_apart(gradient, x, total, weights) then return false end
    resize_as(gradient, x)
    local n = count(x)
    if not few.zero(gradient, n) then return false end
    local weight = total.T.get(total.S.p, total.off)
    if not (weight > 0) then return true end
-   local rows, classes = x.nd == 2 and x[1] or 1, x.nd == 2 and x[3] or x[1]
-   local p, set, places, step = gradient.S.p + gradient.off, x.T.set, target.S.p + target.off, target[2]
-   for i = 0, rows - 1 do
+   local classes = x[2 * x.nd - 1]
+   local p, set, places, step = gradient.S.p + gradient.off, x.T.set, target.S.p + target.off, target.nd == 1 and target[2] or 1
+   for i = 0, n / classes - 1 do
       if tonumber(places[i * step]) ~= ignored then
          local class = place(places, i * step, classes)
          set(p, i * classes + class - 1, -weight_of(weights, class) / (average and weight or 1))
@@ -332,6 +340,7 @@ local soft_gradients = soft_gradients_of('u[AT] * q[AT]', 'factor * q[AT] * (u[A
 local log_soft_gradients = soft_gradients_of('u[AT]', 'u[AT] - q[AT] * SUM')
 
 local function class_softmax(out, x, name)
+   if x.nd > 2 then return soft_planes.forward(out, x, SOFT[name], name == 'log_softmax') end
    if not soft(out, x, x, name) then return false end
    resize_as(out, x)
    if not is_contiguous(out) then return false end
@@ -364,6 +373,7 @@ local function class_softmax(out, x, name)
 end
 
 local function class_softmax_gradient(gradient, y, grad_output, name)
+   if y.nd > 2 then return soft_planes.gradient(gradient, y, grad_output, SOFT[name], name == 'log_softmax') end
    if not soft(gradient, y, grad_output, name, true) then return false end
    resize_as(gradient, y)
    if not is_contiguous(gradient) then return false end

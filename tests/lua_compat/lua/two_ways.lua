@@ -551,6 +551,40 @@ local function soft_maxima(T)
    end
 end
 
+local function soft_maxima_of_images(T)
+   local x = torch.randn(random(1, 4), random(1, 9), random(1, 9), random(1, 9)):type(T):mul(random(1, 9))
+   if random(1, 3) == 1 then x = x[1] end
+   local y = torch.randn(x:size()):type(T)
+   if random(1, 4) == 1 then x = x:transpose(1, 2) y = y:transpose(1, 2) end
+   if random(1, 4) == 1 then y = y:narrow(1, 1, 1):expandAs(x) end
+   if random(1, 6) == 1 and x:isContiguous() then x:view(-1)[random(1, x:nElement())] = ({ 0 / 0, 1 / 0, -1 / 0, 1e300 })[random(1, 4)] end
+   for _, name in ipairs{ 'SpatialSoftMax', 'SpatialLogSoftMax', 'SoftMin' } do
+      both_ways(('%s %s of images'):format(T, name), function()
+         local module = nn[name]():type(T)
+         return module:forward(x), module:backward(x, y)
+      end)
+   end
+end
+
+local function gated_units(T)
+   local x = matrix(T, random(1, 9), 2 * random(1, 30))
+   if random(1, 2) == 1 then x = torch.randn(random(1, 4), 2 * random(1, 4), random(1, 6), 2 * random(1, 5)):type(T) end
+   if random(1, 4) == 1 then x = x:transpose(1, 2) end
+   if random(1, 6) == 1 and x:isContiguous() then x:view(-1)[random(1, x:nElement())] = ({ 0 / 0, 1 / 0, -1 / 0, 800, -800 })[random(1, 5)] end
+   for d = 1, x:dim() do
+      if x:size(d) % 2 == 0 then
+         local sizes = x:size()
+         sizes[d] = sizes[d] / 2
+         local g = torch.randn(sizes):type(T)
+         if random(1, 4) == 1 then g = torch.randn(1):type(T):set(torch.randn(1):type(T):storage(), 1, sizes, torch.LongStorage(#sizes):fill(0)) end
+         both_ways(('%s GatedLinearUnit(%d)'):format(T, d), function()
+            local module = nn.GatedLinearUnit(d):type(T)
+            return module:forward(x), module:backward(x, g)
+         end)
+      end
+   end
+end
+
 local function pooling(T)
    local image = random(1, 2) == 1 and torch.randn(random(1, 3), random(1, 4), random(4, 9), random(4, 9)) or torch.randn(3, random(4, 9), 7)
    image = image:type(T)
@@ -1163,6 +1197,8 @@ for _ = 1, rounds do
       criterions(TYPES[k])
       lookup(TYPES[k])
       soft_maxima(TYPES[k])
+      soft_maxima_of_images(TYPES[k])
+      gated_units(TYPES[k])
       rows_compared(TYPES[k])
       pooling(TYPES[k])
       convolutions(TYPES[k])
