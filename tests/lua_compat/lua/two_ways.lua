@@ -585,6 +585,21 @@ local function gated_units(T)
    end
 end
 
+local function distances(T)
+   local inputs, outputs = random(1, 20), random(1, 12)
+   local x = random(1, 3) == 1 and torch.randn(inputs):type(T) or matrix(T, random(1, 9), inputs)
+   local module = nn.Euclidean(inputs, outputs):type(T)
+   if random(1, 3) == 1 then module.weight = matrix(T, inputs, outputs) end
+   if random(1, 4) == 1 then module.weight:select(2, 1):copy(x:dim() == 2 and x[1] or x) end
+   if random(1, 6) == 1 then x[x:dim() == 2 and { 1, 1 } or { 1 }] = ({ 0 / 0, 1 / 0, 1e300 })[random(1, 3)] end
+   local g = x:dim() == 2 and matrix(T, x:size(1), outputs) or torch.randn(outputs):type(T)
+   both_ways(T .. ' Euclidean', function()
+      module.gradWeight:fill(0.1)
+      module:accGradParameters(x, (module:forward(x) * 0):add(g), 0.5)
+      return module.output, module:updateGradInput(x, g), module.gradWeight
+   end)
+end
+
 local function pooling(T)
    local image = random(1, 2) == 1 and torch.randn(random(1, 3), random(1, 4), random(4, 9), random(4, 9)) or torch.randn(3, random(4, 9), 7)
    image = image:type(T)
@@ -1199,6 +1214,7 @@ for _ = 1, rounds do
       soft_maxima(TYPES[k])
       soft_maxima_of_images(TYPES[k])
       gated_units(TYPES[k])
+      distances(TYPES[k])
       rows_compared(TYPES[k])
       pooling(TYPES[k])
       convolutions(TYPES[k])
