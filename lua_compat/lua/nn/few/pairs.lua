@@ -7,7 +7,7 @@ local numbers = require 'nn.few.numbers'
 
 local count, is_contiguous, same_size, resize, resize_as = memory.count, memory.is_contiguous, memory.same_size, memory.resize, memory.resize_as
 local sqrt, max, abs, min = math.sqrt, math.max, math.abs, math.min
-local of = numbers.of
+local of, seen = numbers.of, numbers.seen
 local in_lua = kernels.in_lua
 
 local EPSILON = 1e-12 -- so that no squared length is zero
@@ -17,11 +17,11 @@ local function rows_and_columns(x)
    return 1, x[1]
 end
 
--- Two batches of rows, or two rows, as numbers; nil where that is for Python.
-local function both(a, b)
+-- Two batches of rows, or two rows, as numbers, read by `numbers_of` (numbers.of where they are written over); nil where that is for Python.
+local function both(a, b, numbers_of)
    if a.T ~= b.T or a.nd < 1 or a.nd > 2 or not same_size(a, b) then return nil end
-   local p = of('first', a)
-   return p, p and of('second', b)
+   local p = numbers_of('first', a)
+   return p, p and numbers_of('second', b)
 end
 
 -- Products of n neighbouring elements, added up.
@@ -80,7 +80,7 @@ end
 -- out = value of each row
 local function values(out, a, b, f)
    if out.T ~= a.T or not is_apart(out, a, b) then return false end
-   local p, q = both(a, b)
+   local p, q = both(a, b, seen)
    if not q then return false end
    local rows, columns = rows_and_columns(a)
    if out.nd ~= 1 or out[1] ~= rows then resize(out, 1, { rows }) end
@@ -103,7 +103,7 @@ end
 local function slopes(grad_a, grad_b, a, b, gradient, f)
    local rows, columns = rows_and_columns(a)
    if gradient.T ~= a.T or count(gradient) ~= rows or not may_write(grad_a, grad_b, a, b, gradient) then return false end
-   local p, q = both(a, b)
+   local p, q = both(a, b, of)
    local g = q and of('gradient', gradient)
    if not g then return false end
    for i = 0, rows - 1 do f(p, q, i * columns, columns, g[i]) end
@@ -131,7 +131,7 @@ end
 
 function in_lua.cosine_embedding(a, b, y, margin, average)
    local rows, columns = rows_and_columns(a)
-   local p, q = both(a, b)
+   local p, q = both(a, b, seen)
    local sign = q and count(y) == rows and of('gradient', y)
    if not sign then return false end
    local sum = 0
@@ -143,7 +143,7 @@ end
 function in_lua.cosine_embedding_gradients(grad_a, grad_b, a, b, y, margin, average)
    if not may_write(grad_a, grad_b, a, b, y) then return false end
    local rows, columns = rows_and_columns(a)
-   local p, q = both(a, b)
+   local p, q = both(a, b, of)
    local sign = q and count(y) == rows and of('gradient', y)
    if not sign then return false end
    local each = average and 1 / rows or 1
@@ -182,7 +182,7 @@ local function sign_of(x) return max(-1, min(1, x * 1e308 * 1e308)) end
 
 function in_lua.normalize_gradient(gradient, x, grad_output, power, eps)
    if power ~= 1 and power ~= 2 or gradient.T ~= x.T or not is_apart(gradient, x, grad_output) then return false end
-   local p, g = both(x, grad_output)
+   local p, g = both(x, grad_output, of)
    if not g then return false end
    local rows, columns = rows_and_columns(x)
    for i = 0, rows - 1 do
