@@ -1,6 +1,6 @@
 """Places a plan's values in memory: what can share memory does, and nothing is copied that need not be."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from functools import partial
 
@@ -74,7 +74,10 @@ def place_gradients(plan: Sequence[Layer], output: Value, memory: Memory) -> lis
     """
     pool = ReusedMemory(memory, output.dtype)
     blocks: dict[int, Block] = {}
-    readers = Counter(id(value) for layer in plan for value in layer.inputs)
+    readers: defaultdict[int, list[Layer]] = defaultdict(list)
+    for layer in plan:
+        for value in layer.inputs:
+            readers[id(value)].append(layer)
     steps: list[Step] = []
 
     def give(value: Value, grad: Tensor, block: Block) -> None:
@@ -84,6 +87,10 @@ def place_gradients(plan: Sequence[Layer], output: Value, memory: Memory) -> lis
     def fresh(value: Value) -> tuple[Tensor, Block]:
         block = pool.take(value.numel)
         return value.arrange(block.memory[: value.numel]), block
+
+    def masked(value: Value) -> bool:
+        """Returns whether the gradient of a ReLU that made ``value`` is applied by all who read it."""
+        return value is not output and all(layer.mask_input() for layer in readers[id(value)])
 
     give(output, *fresh(output))
     blocks[id(output)].users += 1  # for the next call's copy of gradOutput
@@ -103,7 +110,7 @@ def place_gradients(plan: Sequence[Layer], output: Value, memory: Memory) -> lis
                 added.append((index, block))
                 layer.grad_inputs.append(grad)
                 continue
-            alone = readers[id(value)] == 1 or layer.lends_gradient
+            alone = len(readers[id(value)]) == 1 or layer.lends_gradient
             shared = layer.shared_gradient(index) if shareable and alone else None
             if shared is not None:
                 block = blocks[id(result)]
@@ -113,7 +120,7 @@ def place_gradients(plan: Sequence[Layer], output: Value, memory: Memory) -> lis
             else:
                 give(value, *fresh(value))
             layer.grad_inputs.append(value.grad)
-        if layer.relu and not layer.masks_gradient:
+        if layer.relu and not layer.masks_gradient and not masked(result):
             steps.append((layer, _mask_output))
         steps.append((layer, _input_gradient))
         for index, block in added:

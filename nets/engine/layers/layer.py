@@ -130,6 +130,11 @@ class Layer:
         """Returns whether it can add the gradient of input ``index`` to what is in its place."""
         return False
 
+    def mask_input(self) -> bool:
+        """Has its input gradient be 0 wherever its input is not positive, which a ReLU has made; returns
+        whether it can. Asked before the first forward pass."""
+        return False
+
     def part(self, of_output: Tensor, index: int) -> Tensor:
         """Returns the part of ``of_output`` (in the module's shape) that input ``index`` makes up, as a
         view."""

@@ -26,6 +26,7 @@ class MaxPool2d(Layer):
         self._pooling = max_pooling(operation.call, output.dtype)
         self.masks_gradient = self._pooling.masks_gradient
         self._places = torch.empty(0)
+        self._relu_before = False
 
     @classmethod
     def recognises(cls, operation: Operation, inputs: Sequence[Value], output: Value) -> bool:
@@ -35,8 +36,14 @@ class MaxPool2d(Layer):
     def allocate(self, memory: Memory) -> None:
         self._places = memory.empty(self.output.image_shape, self._pooling.places_dtype)
 
+    def mask_input(self) -> bool:
+        self._relu_before = self._pooling.masks_gradient
+        return self._relu_before
+
     def forward(self) -> None:
-        self._pooling.forward(self.inputs[0].data_images, self.output.data_images, self._places, self.relu)
+        # A ReLU before pooling does the same as one behind it, whose gradient goes with the places.
+        relu = self.relu or self._relu_before
+        self._pooling.forward(self.inputs[0].data_images, self.output.data_images, self._places, relu)
 
     def input_gradient(self) -> None:
         self._pooling.input_gradient(

@@ -19,7 +19,7 @@ from nets.engine.kernels.compiled.pooling import CompiledMaxPooling
 from nets.engine.kernels.max_pooling import Window
 from nets.modules.torch7 import Concat
 from tests.helpers.engine_conditions import NO_COMPILER, c_compiler, needs_compiler, threads
-from tests.nets.engine.modules import largest_error
+from tests.nets.engine.modules import check, largest_error
 
 DTYPES = [torch.float32, torch.float64, torch.bfloat16]
 
@@ -453,3 +453,33 @@ def test_sums_are_part_of_the_normalisation() -> None:
     assert kinds.count("BatchNorm2d+add+ReLU") == 2
     assert kinds.count("BatchNorm2d+add") == 2
     assert "BatchNorm2d" in kinds  # the shortcut, or what it is added to
+
+
+class PooledTwice(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.before = nn.Conv2d(3, 8, 3, padding=1)
+        self.pools = nn.ModuleList([nn.MaxPool2d(2), nn.MaxPool2d(3, 2, 1)])
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        found = torch.relu(self.before(x))
+        return self.pools[0](found) + self.pools[1](found)
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("make", "passes"),
+    [
+        (lambda: nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU(), nn.MaxPool2d(2), nn.ReLU()), 0),
+        (PooledTwice, 0),
+        (lambda: nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU(), nn.AvgPool2d(2)), 1),
+        (lambda: nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU()), 1),  # the caller reads its output
+    ],
+)
+def test_a_relu_before_max_pooling_needs_no_pass_for_its_gradient(
+    make: Callable[[], nn.Module], passes: int
+) -> None:
+    torch.manual_seed(0)
+    phases = check(make(), (5, 3, 12, 12), "mm")
+    masks = [step for step in phases._phases.input_gradient.steps if "_mask_output" in repr(step)]
+    assert len(masks) == passes
