@@ -15,7 +15,7 @@
 
 enum { PANEL = VECTORS * LANES, INNER = 256, AHEAD = 8, DOTS = 4, NEAR = 4096 };
 
-_Static_assert(ROWS == 6, "multiply_vectors has a case for every number of rows below that");
+_Static_assert(ROWS == 6, "SIZES has a function for every number of rows up to that");
 
 typedef struct {
     const REAL *a;
@@ -144,53 +144,110 @@ INLINE const REAL *row_of(const products_job *job, const REAL *a, long row) {
     return a + (job->row_offsets ? job->row_offsets[row] : row * job->a_row);
 }
 
-/* So many rows of out, with so many columns, from as many of a, from first on, and a panel of so many vectors.
-   there: which of the rows there are, if the vectors are not whole. */
-INLINE void multiply(const products_job *job, const REAL *a, long first, const REAL *panel, stretch part, REAL *out,
-                     int rows, int vectors, int whole, long there, long columns, finish how, ahead next) {
+/* A tile of out, its rows from as many of a, from first on, and its columns from a panel. rows: those that are there. */
+typedef struct {
+    const products_job *job;
+    const REAL *a;
+    long first;
+    const REAL *panel;
+    stretch part;
+    REAL *out;
+    long rows, columns;
+    finish how;
+    ahead next;
+} tile;
+
+/* whole: whether all rows and vectors are. */
+INLINE void multiply(const tile *which, int rows, int vectors, int whole) {
+    const tile here = *which;
+    const products_job *job = here.job;
+    const long a_inner = job->a_inner;
+    const REAL *panel = here.panel, *fetched = here.next.panel;
     vector sums[ROWS * VECTORS];
     const REAL *row[TALL];
     UNROLL(12)
     for (int i = 0; i < rows; i++) {
         /* Beyond the last row it once more, not stored. */
-        row[i] = row_of(job, a, first + (whole ? i : least(i, there - 1)));
+        row[i] = row_of(job, here.a, here.first + (whole ? i : least(i, here.rows - 1)));
         UNROLL(8)
         for (int j = 0; j < vectors; j++) {
             sums[i * vectors + j] = (vector){0};
-            __builtin_prefetch(out + i * job->out_row + j * LANES, 1);
+            __builtin_prefetch(here.out + i * job->out_row + j * LANES, 1);
         }
     }
-    for (long run = 0; run < part.runs; run++) {
-        const long offset = part.offsets[run];
-        for (long from = 0; from < part.length; from += LINE) {
-            const long to = least(from + LINE, part.length);
+    for (long run = 0; run < here.part.runs; run++) {
+        const long offset = here.part.offsets[run];
+        long at = offset;
+        for (long from = 0; from < here.part.length; from += LINE) {
             UNROLL(12)
-            for (int i = 0; i < rows; i++) __builtin_prefetch(row[i] + next.rows + offset + from);
+            for (int i = 0; i < rows; i++) __builtin_prefetch(row[i] + here.next.rows + offset + from);
             UNROLL_BY(4)
-            for (long k = from; k < to; k++, panel += PANEL, next.panel += next.step) {
+            for (long steps = least(LINE, here.part.length - from); steps > 0; steps--) {
                 vector right[VECTORS];
-                __builtin_prefetch(next.panel, 0, 2);
+                __builtin_prefetch(fetched, 0, 2);
                 UNROLL(8)
                 for (int j = 0; j < vectors; j++) right[j] = *(const vector *)(panel + j * LANES);
                 UNROLL(12)
                 for (int i = 0; i < rows; i++) {
-                    const REAL left = row[i][offset + k * job->a_inner];
+                    const REAL left = row[i][at];
                     UNROLL(8)
                     for (int j = 0; j < vectors; j++) sums[i * vectors + j] += left * right[j];
                 }
+                at += a_inner;
+                panel += PANEL;
+                fetched += here.next.step;
             }
         }
     }
     if (!whole) {
-        put_part(sums, vectors, out, job->out_row, there, columns, how);
+        put_part(sums, vectors, here.out, job->out_row, here.rows, here.columns, here.how);
         return;
     }
     UNROLL(12)
     for (int i = 0; i < rows; i++)
         UNROLL(8)
         for (int j = 0; j < vectors; j++)
-            put(out + i * job->out_row + j * LANES, sums[i * vectors + j], j * LANES, LANES, how);
+            put(here.out + i * job->out_row + j * LANES, sums[i * vectors + j], j * LANES, LANES, here.how);
 }
+
+/* The tiles of each size have a function: compilers take more than twice as long for a single one with all of them. */
+typedef void micro_kernel(const tile *);
+
+#define SIZE(NAME, ROWS_THERE, COLUMN_VECTORS, WHOLE)                                                              \
+    static void NAME##COLUMN_VECTORS(const tile *which) { multiply(which, ROWS_THERE, COLUMN_VECTORS, WHOLE); }
+#define SIZES(COLUMN_VECTORS)                                                                                      \
+    SIZE(one_by_, 1, COLUMN_VECTORS, 1)                                                                            \
+    SIZE(two_by_, 2, COLUMN_VECTORS, 1)                                                                            \
+    SIZE(three_by_, 3, COLUMN_VECTORS, 1)                                                                          \
+    SIZE(four_by_, 4, COLUMN_VECTORS, 1)                                                                           \
+    SIZE(five_by_, 5, COLUMN_VECTORS, 1)                                                                           \
+    SIZE(six_by_, 6, COLUMN_VECTORS, 1)                                                                            \
+    SIZE(some_by_, ROWS, COLUMN_VECTORS, 0)
+#define NAMES(COLUMN_VECTORS)                                                                                      \
+    {                                                                                                              \
+        some_by_##COLUMN_VECTORS, one_by_##COLUMN_VECTORS, two_by_##COLUMN_VECTORS, three_by_##COLUMN_VECTORS,     \
+        four_by_##COLUMN_VECTORS, five_by_##COLUMN_VECTORS, six_by_##COLUMN_VECTORS,                               \
+    }
+#define TALL_SIZES(COLUMN_VECTORS)                                                                                 \
+    SIZE(tall_by_, TALL, COLUMN_VECTORS, 1)                                                                        \
+    SIZE(part_of_tall_by_, TALL, COLUMN_VECTORS, 0)
+#define TALL_NAMES(COLUMN_VECTORS) { part_of_tall_by_##COLUMN_VECTORS, tall_by_##COLUMN_VECTORS }
+
+SIZES(1)
+SIZES(2)
+TALL_SIZES(1)
+#if VECTORS == 4
+SIZES(3)
+SIZES(4)
+TALL_SIZES(2)
+/* For so many vectors of columns, less 1, and so many rows, 0 where the vectors are not whole. */
+static micro_kernel *const sizes[VECTORS][ROWS + 1] = {NAMES(1), NAMES(2), NAMES(3), NAMES(4)};
+/* For so many vectors of columns, less 1, and whether they are whole. */
+static micro_kernel *const tall_sizes[VECTORS / 2][2] = {TALL_NAMES(1), TALL_NAMES(2)};
+#else
+static micro_kernel *const sizes[VECTORS][ROWS + 1] = {NAMES(1), NAMES(2)};
+static micro_kernel *const tall_sizes[VECTORS / 2][2] = {TALL_NAMES(1)};
+#endif
 
 /* What will be needed after the block of rows that starts at row i: the rows behind it, and a part of the panel at
    next, or nothing if that is NULL. */
@@ -204,49 +261,22 @@ INLINE ahead after(const products_job *job, long i, long block, long rows, long 
     };
 }
 
-/* So many vectors of columns. */
-INLINE void multiply_vectors(const products_job *job, const REAL *a, long first, const REAL *panel, stretch part,
-                             REAL *out, long rows, int vectors, long columns, finish how, const REAL *next_panel) {
-    const int whole = columns % LANES == 0;
-    const long inner = part.runs * part.length;
-    long i = 0;
-    if (2 * vectors <= VECTORS) {
-        for (; i + TALL <= rows; i += TALL, out += TALL * job->out_row) {
-            const ahead next = after(job, i, TALL, rows, inner, panel, next_panel);
-            if (whole) multiply(job, a, first + i, panel, part, out, TALL, vectors, 1, TALL, columns, how, next);
-            else multiply(job, a, first + i, panel, part, out, TALL, vectors, 0, TALL, columns, how, next);
-        }
-    }
-    long there;
-    for (long blocks = (rows - i + ROWS - 1) / ROWS; blocks > 0; blocks--, i += there, out += there * job->out_row) {
-        there = (rows - i + blocks - 1) / blocks;  /* equal shares: one row takes as long as some */
-        const ahead next = after(job, i, ROWS, rows, inner, panel, next_panel);
-        switch (whole ? there : 0) {
-#define COUNT(ROWS_THERE)                                                                                          \
-    case ROWS_THERE:                                                                                               \
-        multiply(job, a, first + i, panel, part, out, ROWS_THERE, vectors, 1, there, columns, how, next);          \
-        break;
-        COUNT(1)
-        COUNT(2)
-        COUNT(3)
-        COUNT(4)
-        COUNT(5)
-        COUNT(6)
-#undef COUNT
-        default: multiply(job, a, first + i, panel, part, out, ROWS, vectors, 0, there, columns, how, next);
-        }
-    }
-}
-
 static void multiply_panel(const products_job *job, const REAL *a, long first, const REAL *panel, stretch part,
                            REAL *out, long rows, long columns, finish how, const REAL *next) {
-    switch ((columns + LANES - 1) / LANES) {
-    case 1: multiply_vectors(job, a, first, panel, part, out, rows, 1, columns, how, next); break;
-    case 2: multiply_vectors(job, a, first, panel, part, out, rows, 2, columns, how, next); break;
-#if VECTORS == 4
-    case 3: multiply_vectors(job, a, first, panel, part, out, rows, 3, columns, how, next); break;
-    case 4: multiply_vectors(job, a, first, panel, part, out, rows, 4, columns, how, next); break;
-#endif
+    const int whole = columns % LANES == 0;
+    const long vectors = (columns + LANES - 1) / LANES, inner = part.runs * part.length, end = first + rows;
+    tile here = {job, a, first, panel, part, out, TALL, columns, how, (ahead){0}};
+    if (2 * vectors <= VECTORS)
+        for (; here.first + TALL <= end; here.first += TALL, here.out += TALL * job->out_row) {
+            here.next = after(job, here.first - first, TALL, rows, inner, panel, next);
+            tall_sizes[vectors - 1][whole](&here);
+        }
+    for (long blocks = (end - here.first + ROWS - 1) / ROWS; blocks > 0; blocks--) {
+        here.rows = (end - here.first + blocks - 1) / blocks;  /* equal shares: one row takes as long as some */
+        here.next = after(job, here.first - first, ROWS, rows, inner, panel, next);
+        sizes[vectors - 1][whole ? here.rows : 0](&here);
+        here.first += here.rows;
+        here.out += here.rows * job->out_row;
     }
 }
 
