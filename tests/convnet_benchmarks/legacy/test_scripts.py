@@ -181,7 +181,7 @@ def test_stock_is_pytorchs_autograd(tmp_path: Path) -> None:
 
 def test_a_format_the_engine_has_not_is_run_by_autograd_and_said() -> None:
     # a small net: PyTorch convolves float16 on a CPU slowly
-    arguments = ("-iter", "1", "--net", "squeezenet1.1", "-x", "64", "-y", "64", "--dtype", "float16")
+    arguments = ("-iter", "1", "--net", "recognize_digits", "--dtype", "float16")
     done = run_python("benchmark.py", *arguments)
     assert done.returncode == 0, done.stderr
     assert "PyTorch's autograd runs this net, because the CPU engine cannot" in done.stderr
