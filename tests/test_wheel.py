@@ -60,10 +60,11 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     wheel_command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(folder), str(source)]
     subprocess.run(wheel_command, check=True, timeout=300)
     (wheel,) = folder.glob("*.whl")
-    subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True, timeout=300)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "venv"], check=True, timeout=300)
     python = folder / "venv" / "bin" / "python"
     packages = folder / "venv" / "lib" / f"python{sysconfig.get_python_version()}" / "site-packages"
-    subprocess.run([python, "-m", "pip", "install", "-q", "--no-deps", wheel], check=True, timeout=300)
+    install = [sys.executable, "-m", "pip", "--python", python, "install", "-q", "--no-deps", wheel]
+    subprocess.run(install, check=True, timeout=300)
     # Its own packages come first; PyTorch and the others need not be installed once more.
     (packages / "required.pth").write_text(sysconfig.get_path("purelib") + "\n")
     return folder / "venv" / "bin"
