@@ -142,7 +142,7 @@ def test_float32_and_bfloat16_stay_close_to_float64() -> None:
         exact_module.load_state_dict({name: value.double() for name, value in module.state_dict().items()})
         exact = exact_results(exact_module, x.double(), grad_out.double())
         for backend in BACKENDS:
-            phases = compile(module, tuple(x.shape), backend)
+            phases = compile(module, tuple(x.shape), backend, tuning="quick")
             phases.zeroGradParameters()
             found: list[Tensor | None] = [phases.updateOutput(x), phases.updateGradInput(x, grad_out)]
             phases.accGradParameters(x, grad_out)
