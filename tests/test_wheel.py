@@ -63,7 +63,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "venv"], check=True, timeout=300)
     python = folder / "venv" / "bin" / "python"
     packages = folder / "venv" / "lib" / f"python{sysconfig.get_python_version()}" / "site-packages"
-    install = [sys.executable, "-m", "pip", "--python", python, "install", "-q", "--no-deps", wheel]
+    install = [sys.executable, "-m", "pip", "--python", str(python), "install", "-q", "--no-deps", str(wheel)]
     subprocess.run(install, check=True, timeout=300)
     # Its own packages come first; PyTorch and the others need not be installed once more.
     (packages / "required.pth").write_text(sysconfig.get_path("purelib") + "\n")
