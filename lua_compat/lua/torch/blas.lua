@@ -210,14 +210,19 @@ function blas.reads_plainly(t, or_python)
    return routine and blas.all_finite(routine, t.T, extent, t.S.p + t.off)
 end
 
--- The same of two tensors, of as many elements, in one piece: none of their products is infinite or not a number.
-function few.reads_plainly(t, s)
-   local n = count(t)
-   if s == t or s.T ~= t.T or not library.is_worth(n) then return blas.reads_plainly(t) and (s == t or blas.reads_plainly(s)) end
-   local routine = blas.of_rows(t.T)
+-- Whether none of the products of the n numbers of type T at p and at q is infinite or not a number, so that none of them is; false, too,
+-- where finding that out is not worth it.
+function few.are_finite(T, count_of_numbers, p, q)
+   local routine = library.is_worth(count_of_numbers) and blas.of_rows(T)
    if not routine then return false end
-   local sum = dot(routine, t.T, n, t.S.p + t.off, s.S.p + s.off)
+   local sum = dot(routine, T, count_of_numbers, p, q)
    return sum - sum == 0
+end
+
+-- The same of the elements of two tensors of as many, in one piece, or of one given twice.
+function few.reads_plainly(t, s)
+   if s == t or s.T ~= t.T then return blas.reads_plainly(t) and (s == t or blas.reads_plainly(s)) end
+   return few.are_finite(t.T, count(t), t.S.p + t.off, s.S.p + s.off)
 end
 
 -- r = beta * t + alpha * the outer product of the vectors a and b, row by row. Gives false, with nothing done, where that is for

@@ -91,26 +91,34 @@ local function room(T, which)
 end
 
 local function gather(T, which, p, step2, step3)
-   local together, at, n1, n2, n3 = room(T, which), 0, turns[1], turns[2], turns[3]
+   local copied, at, n1, n2, n3 = room(T, which), 0, turns[1], turns[2], turns[3]
    local bytes = n1 * T.size
    for i3 = 0, n3 - 1 do
       for i2 = 0, n2 - 1 do
-         ffi.copy(together + at, p + (i3 * step3 + i2 * step2), bytes)
+         ffi.copy(copied + at, p + (i3 * step3 + i2 * step2), bytes)
          at = at + n1
       end
    end
-   return together
+   return copied
 end
 
-local function scatter(T, together, p, step2, step3)
+local function scatter(T, copied, p, step2, step3)
    local at, n1, n2, n3 = 0, turns[1], turns[2], turns[3]
    local bytes = n1 * T.size
    for i3 = 0, n3 - 1 do
       for i2 = 0, n2 - 1 do
-         ffi.copy(p + (i3 * step3 + i2 * step2), together + at, bytes)
+         ffi.copy(p + (i3 * step3 + i2 * step2), copied + at, bytes)
          at = at + n1
       end
    end
+end
+
+-- The elements of a tensor that `plan` has gone through, one after the other: where they are if they lie so already, or in a room,
+-- copied if they will be read.
+local function together(T, which, p, step2, step3, is_read)
+   local n1, n2 = turns[1], turns[2]
+   if (n2 == 1 or step2 == n1) and (turns[3] == 1 or step3 == n1 * n2) then return p end
+   return is_read and gather(T, which, p, step2, step3) or room(T, which)
 end
 
 -- Whether all three lie in rows, each of r's for itself.
@@ -121,11 +129,12 @@ local function in_rows(n)
 end
 
 local LOOPS = [[
-   local first_element, in_rows, room, gather, scatter, few, plan_all, is_contiguous, turns, steps1, steps2, steps3, tobit, abs, sqrt, floor, ceil, exp, log, sin, cos,
+   local first_element, in_rows, room, together, scatter, few, plan_all, is_contiguous, turns, steps1, steps2, steps3, tobit, abs, sqrt, floor, ceil, exp, log, sin, cos,
       tanh, band, bor, bxor, lshift, rshift = ...
-   return function(r, t, s, v, n, read_x, read_y, result, may_be_many)
+   return function(r, t, s, v, n, read_x, read_y, result, may_be_many, in_one_piece)
       local p, q, u = first_element(r), first_element(t), first_element(s)
       if is_contiguous(r) and (t == r or is_contiguous(t)) and (s == t or is_contiguous(s)) then
+         if in_one_piece and in_one_piece(r.T, p, q, u, n, v, result) then return true, result end
          for i = 0, n - 1 do
             local a, b, c = i, i, i
             BODY
@@ -139,14 +148,16 @@ local LOOPS = [[
       local c1, c2, c3 = steps3[1], steps3[2], steps3[3]
       if in_rows(n) then
          local to = p
-         q = gather(t.T, 2, q, b2, b3)
-         u = s == t and q or gather(s.T, 3, u, c2, c3)
-         p = READS and gather(r.T, 1, p, a2, a3) or room(r.T, 1)
-         for i = 0, n - 1 do
-            local a, b, c = i, i, i
-            BODY
+         q = together(t.T, 2, q, b2, b3, true)
+         u = s == t and q or together(s.T, 3, u, c2, c3, true)
+         p = together(r.T, 1, p, a2, a3, READS)
+         if not (in_one_piece and in_one_piece(r.T, p, q, u, n, v, result)) then
+            for i = 0, n - 1 do
+               local a, b, c = i, i, i
+               BODY
+            end
          end
-         if WRITES then scatter(r.T, p, to, a2, a3) end
+         if WRITES and p ~= to then scatter(r.T, p, to, a2, a3) end
          return true, result
       end
       if n > few.LIMIT and not may_be_many then return false end
@@ -165,12 +176,12 @@ local LOOPS = [[
 
 -- A function(r, t, s, v, n, read_x, read_y, result, may_be_many) of records with n elements each: runs `body` for each element,
 -- which is p[a] of r, X of t and Y of s; v and w: numbers. Gives whether it could, and result. may_be_many: also where elements of
--- more than LIMIT lie apart.
+-- more than LIMIT lie apart. in_one_piece: nil, or what may compute the same of elements that lie one after the other, and gives whether it has.
 local function loops(body)
    body = body:gsub('%f[%w]X%f[%W]', 'read_x(q, b)'):gsub('%f[%w]Y%f[%W]', 'read_y(u, c)')
    local parts = { BODY = body, READS = tostring(body:find('read_[xy]%(p') ~= nil),
       WRITES = tostring(body:find('%f[%w]p%f[%W]') ~= nil) }
-   return compiled.from_text(LOOPS:gsub('%u%u%u%u+', parts), 'torch.few')(first_element, in_rows, room, gather, scatter, few, plan_all, is_contiguous,
+   return compiled.from_text(LOOPS:gsub('%u%u%u%u+', parts), 'torch.few')(first_element, in_rows, room, together, scatter, few, plan_all, is_contiguous,
       turns, steps1, steps2, steps3, bit.tobit, math.abs, math.sqrt, math.floor, math.ceil, math.exp, math.log, math.sin,
       math.cos, math.tanh, bit.band, bit.bor, bit.bxor, bit.lshift, bit.rshift)
 end
@@ -216,8 +227,9 @@ local function plain_loops(expression)
    end)
 end
 
--- Whether all elements of two tensors of as many, in one piece, or of one given twice, are known to be finite (torch/blas.lua, which
--- needs this file, has it).
+-- Whether the n numbers of type T at p and those at q, which may be the same, are known to be finite; the same of all elements of two
+-- tensors of as many, in one piece, or of one given twice (torch/blas.lua, which needs this file, has both).
+function few.are_finite() return false end
 function few.reads_plainly() return false end
 
 -- expression of X, Y, the numbers v and w and P, what r holds -> function(r, t, s, v, n, w): the elements of r become it, in
@@ -233,21 +245,18 @@ function few.pointwise(expression, for_whole, most, plain)
    expression = expression:gsub('%f[%w]w%f[%W]', 'result'):gsub('%f[%w]P%f[%W]', 'read_x(p, a)')
    local run = loops('p[a] = ' .. expression)
    local run_whole = for_whole and loops('p[a] = ' .. expression) -- traces of its own
-   -- Whether all that is read is finite, and all lies in one piece.
-   local function is_plain(r, t, s)
-      return is_contiguous(r) and (t == r or is_contiguous(t)) and (s == t or is_contiguous(s))
-         and few.reads_plainly(reads_t and t or s, reads_s and s or t) and (not reads_r or few.reads_plainly(r, r))
+   local function compute_plainly(T, p, q, u, n, v, w)
+      if not few.are_finite(T, n, reads_t and q or u, reads_s and u or q) then return false end
+      if reads_r and not few.are_finite(T, n, p, p) then return false end
+      loops_of(T.size)(p, q, u, n, v, w)
+      return true
    end
    return function(r, t, s, v, n, w)
       if t.T ~= r.T or s.T ~= r.T or may_overlap(r, t) or may_overlap(r, s) then return false end
       if r.T.real then
          local fits = n <= (for_functions and few.LIMIT_OF_FUNCTIONS or times * few.LIMIT) or same_bits and fits_for_now(n)
-         if loops_of and n >= FEWEST_PLAIN and fits and is_plain(r, t, s) then
-            loops_of(r.T.size)(first_element(r), first_element(t), first_element(s), n, v, w)
-            return true
-         end
          local in_parts = not for_functions and few.LIMIT > 0 and n <= ROWS and not is_contiguous(r)
-         return (fits or in_parts) and run(r, t, s, v, n, t.T.get, s.T.get, w, same_bits and fits)
+         return (fits or in_parts) and run(r, t, s, v, n, t.T.get, s.T.get, w, same_bits and fits, loops_of and n >= FEWEST_PLAIN and compute_plainly)
       end
       return run_whole and r.T.whole and fits_for_now(n) and run_whole(r, t, s, whole(v), n, read_whole, read_whole, whole(w), true)
    end

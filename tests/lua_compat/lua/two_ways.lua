@@ -409,6 +409,42 @@ local function criterions(T)
 end
 
 -- Tensors of as many elements in other sizes.
+-- Parts of matrices that lie in rows, as the gates of an LSTM do: of results, of what they are made of, or of one in its place.
+local function parts_of_many(T)
+   local rows, columns = random(2, 40), random(30, 90)
+   local function part()
+      local whole = torch.randn(rows, 2 * columns + 1):mul(3):type(T)
+      local kind = random(1, 4)
+      if kind == 1 then return torch.randn(rows, columns):type(T) end
+      if kind == 2 then return whole:view(rows, 1, 2 * columns + 1):narrow(3, 2, columns):select(2, 1) end
+      return whole:narrow(2, random(1, columns + 2), columns)
+   end
+   local x, y = part(), part()
+   if FLOATING[T] and random(1, 3) == 1 then
+      local numbers = { 0 / 0, 1 / 0, -1 / 0, 1e30, -0, 1e-310 }
+      x[rows][columns], y[1][1] = numbers[random(1, 6)], numbers[random(1, 6)]
+   end
+   same_bits(T .. ' parts of many', function()
+      local results = {}
+      local function keep(name, ...)
+         local first, second = part(), part()
+         local both = torch.cat(first, second, 2)
+         local left, right = both:narrow(2, 1, columns), both:narrow(2, columns + 1, columns)
+         for _, result in ipairs{ first[name](first, ...), left[name](left, left, select(2, ...)), right[name](right, left, select(2, ...)), both } do
+            results[#results + 1] = result:clone()
+         end
+      end
+      for _, name in ipairs(FLOATING[T] and { 'add', 'csub', 'cmul', 'cdiv', 'cmax' } or { 'add', 'csub', 'cmul' }) do keep(name, x, y) end
+      keep('add', x, 3)
+      keep('mul', y, 2)
+      if FLOATING[T] then
+         for _, name in ipairs{ 'abs', 'sqrt', 'neg', 'floor', 'cinv' } do keep(name, x) end
+         results[#results + 1] = part():add(x, 0.5, y)
+      end
+      return results
+   end)
+end
+
 local function other_sizes(T)
    local a, b, c = random(1, 4), random(1, 4), random(1, 4)
    local x, y = torch.randn(a, 2 * b, c):type(T):narrow(2, 2, b), torch.randn(a * b, c):type(T)
@@ -1208,6 +1244,7 @@ for _ = 1, rounds do
       larger_products(TYPES[k])
       larger_batched_products(TYPES[k])
       functions_of_many(TYPES[k])
+      parts_of_many(TYPES[k])
       of_many(TYPES[k])
       criterions(TYPES[k])
       lookup(TYPES[k])
