@@ -4,6 +4,7 @@ An image is planes x height x width, a volume planes x time x height x width; a 
 in front, and so have its results. Numbers come in the order of nn's modules: (time,) width, height.
 """
 
+import ctypes
 from math import prod
 from typing import Any
 
@@ -18,8 +19,8 @@ SANDBOXED = __all__
 
 
 def _by_dimension(numbers: tuple[float, ...]) -> list[int]:
-    """(time,) width, height -> (time,) height, width"""
-    *first, width, height = (int(n) for n in numbers)
+    """(time,) width, height -> (time,) height, width, as C's int: PyTorch's kernels do not bear larger ones."""
+    *first, width, height = (ctypes.c_int(int(n)).value for n in numbers)
     return [*first, height, width]
 
 
