@@ -19,7 +19,7 @@ SANDBOXED = __all__
 
 
 def _by_dimension(numbers: tuple[float, ...]) -> list[int]:
-    """(time,) width, height -> (time,) height, width, as C's int: PyTorch's kernels do not bear larger ones."""
+    """(time,) width, height -> (time,) height, width, as C ints: larger ones end PyTorch's kernels."""
     *first, width, height = (ctypes.c_int(int(n)).value for n in numbers)
     return [*first, height, width]
 
