@@ -57,7 +57,7 @@ class EnginePhases:
         self._report = report
         self._input: Tensor | None = None
         self._gradients_kept = False
-        self._by_layer = by_layer  # the steps of every phase, whatever is divided
+        self._by_layer = by_layer  # the steps of every phase
         self._copy = copy  # to the plan's input, from a tensor of its shape and type
         # Where the plan's own batch is a piece of what a call takes (inference): the outputs of all pieces.
         self._outputs = None if batch is None else memory.empty((batch, *output.shape[1:]), output.dtype)

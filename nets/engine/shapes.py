@@ -66,10 +66,6 @@ class ConvolutionShape:
         return (self.out_channels, self.in_channels, *self.kernel)
 
     @property
-    def weight_bytes(self) -> int:
-        return math.prod(self.weight_shape) * self.dtype.itemsize
-
-    @property
     def row_bytes(self) -> int:
         """Counts the bytes of im2col's columns for one row of an image's output."""
         return self.out_size[1] * self.in_channels * self.taps * self.dtype.itemsize

@@ -35,8 +35,6 @@ from nets.engine.memory import Memory
 from nets.engine.shapes import ConvolutionShape
 from nets.phases import FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT
 
-FAMILIES = ("mm", "direct", "winograd", "fft")
-
 # Winograd cancels large terms. In bfloat16 compiled code transforms in float32, and rounds what is
 # multiplied: the errors are those of one rounding times 3, 5 and 8.
 _BFLOAT16_TILES = (2, 3, 4)
