@@ -6,12 +6,16 @@ local memory = require 'torch.memory'
 local apart = require 'torch.apart'
 local compiled = require 'torch.compiled'
 local signs = require 'torch.signs'
+local truncation = require 'torch.truncation'
 local types = require 'torch.types'
 local vectors = require 'torch.vectors'
 local library = require 'torch.library'
 
 local count, is_contiguous, same_size = memory.count, memory.is_contiguous, memory.same_size
 local may_overlap, first_element = apart.may_overlap, memory.first_element
+
+ffi.cdef 'double fmod(double, double)'
+local fmod = ffi.C.fmod -- LuaJIT does not compile its own
 
 local few = {}
 
@@ -130,7 +134,7 @@ end
 
 local LOOPS = [[
    local first_element, in_rows, room, together, scatter, few, plan_all, is_contiguous, turns, steps1, steps2, steps3, tobit, abs, sqrt, floor, ceil, exp, log, sin, cos,
-      tanh, band, bor, bxor, lshift, rshift = ...
+      tanh, fmod, band, bor, bxor, lshift, rshift = ...
    return function(r, t, s, v, n, read_x, read_y, result, may_be_many, in_one_piece)
       local p, q, u = first_element(r), first_element(t), first_element(s)
       if is_contiguous(r) and (t == r or is_contiguous(t)) and (s == t or is_contiguous(s)) then
@@ -183,7 +187,7 @@ local function loops(body)
       WRITES = tostring(body:find('%f[%w]p%f[%W]') ~= nil) }
    return compiled.from_text(LOOPS:gsub('%u%u%u%u+', parts), 'torch.few')(first_element, in_rows, room, together, scatter, few, plan_all, is_contiguous,
       turns, steps1, steps2, steps3, bit.tobit, math.abs, math.sqrt, math.floor, math.ceil, math.exp, math.log, math.sin,
-      math.cos, math.tanh, bit.band, bit.bor, bit.bxor, bit.lshift, bit.rshift)
+      math.cos, math.tanh, fmod, bit.band, bit.bor, bit.bxor, bit.lshift, bit.rshift)
 end
 
 -- Whole numbers are computed with as C does: in 64 bits, of which as many as there is room for are kept.
@@ -194,7 +198,7 @@ local function whole(v) return v and v + 0LL end
 -- expression's function(p, q, u, n, v, w), for each size on its own: traces are for one type of memory.
 local FEWEST_PLAIN = 512 -- elements; to find fewer finite costs as much as it saves
 local PLAIN = [[
-   local abs, sqrt, floor, ceil, min, max = ...
+   local abs, sqrt, floor, ceil, min, max, fmod, tonumber = ...
    return function(p, q, u, n, v, w)
       for i = 0, n - 4, 4 do
          FOUR
@@ -205,26 +209,41 @@ local PLAIN = [[
    end
 ]]
 
--- What computes an expression of elements that lie next to each other, as many as given, from p[i] on. All are read before any is
+-- What computes an expression of elements that lie next to each other, as many as given, from p[i] on; read: how they are read. All are read before any is
 -- computed: each is then in a register of its own, and none waits for another (a root does, where it is written over another).
-local function plain_elements(expression, n)
+local function plain_elements(expression, n, read)
    local lines, targets, values = {}, {}, {}
    for k = 0, n - 1 do
       targets[k + 1] = ('p[i + %d]'):format(k)
       values[k + 1] = expression:gsub('%f[%w][XYP]%f[%W]', { X = 'x' .. k, Y = 'y' .. k, P = 'r' .. k })
-      for name, place in pairs{ X = 'x%d = q[i + %d]', Y = 'y%d = u[i + %d]', P = 'r%d = p[i + %d]' } do
-         if expression:find('%f[%w]' .. name .. '%f[%W]') then lines[#lines + 1] = 'local ' .. place:format(k, k) end
+      for name, place in pairs{ X = 'x%d = READ(q[i + %d])', Y = 'y%d = READ(u[i + %d])', P = 'r%d = READ(p[i + %d])' } do
+         if expression:find('%f[%w]' .. name .. '%f[%W]') then lines[#lines + 1] = 'local ' .. place:gsub('READ', read):format(k, k) end
       end
    end
    lines[#lines + 1] = table.concat(targets, ', ') .. ' = ' .. table.concat(values, ', ')
    return table.concat(lines, '\n')
 end
 
-local function plain_loops(expression)
-   return compiled.for_each(types.real_sizes, function()
-      local parts = { FOUR = plain_elements(expression, 4), ONE = plain_elements(expression, 1) }
-      return compiled.from_text(PLAIN:gsub('%u%u%u+', parts), 'torch.few')(math.abs, math.sqrt, math.floor, math.ceil, math.min, math.max)
+local function plain_loops(expression, keys, read)
+   return compiled.for_each(keys, function()
+      local parts = { FOUR = plain_elements(expression, 4, read), ONE = plain_elements(expression, 1, read) }
+      return compiled.from_text(PLAIN:gsub('%u%u%u+', parts), 'torch.few')(math.abs, math.sqrt, math.floor, math.ceil, math.min, math.max, fmod, tonumber)
    end)
+end
+
+-- The same of whole numbers that are doubles, by the codes of their types in main memory.
+local whole_codes = {}
+for code = 1, types.count do
+   if types[code].whole and types[code].host == types[code] then whole_codes[#whole_codes + 1] = code end
+end
+local function whole_loops(expression)
+   local loops_of = plain_loops(expression, whole_codes, 'tonumber')
+   return function(r, t, s, v, n, w)
+      local T, p, q, u = r.T, first_element(r), first_element(t), first_element(s)
+      if not (truncation.are_doubles(T, q, n) and (s == t or truncation.are_doubles(T, u, n))) then return false end
+      loops_of(T.host.code)(p, q, u, n, v, w)
+      return true
+   end
 end
 
 -- Whether the n numbers of type T at p and those at q, which may be the same, are known to be finite; the same of all elements of two
@@ -235,16 +254,19 @@ function few.reads_plainly() return false end
 -- expression of X, Y, the numbers v and w and P, what r holds -> function(r, t, s, v, n, w): the elements of r become it, in
 -- the order they lie in memory or that of their indices. Gives false, with nothing done, where that is for Python.
 -- for_whole: also for whole numbers; most: how often LIMIT real numbers may be (2), or 'LIMIT_OF_FUNCTIONS', or 'SAME_BITS' (2, and more
--- before PyTorch is loaded, which gives the same bits); plain: what is the same of finite elements, without branches.
+-- before PyTorch is loaded, which gives the same bits); plain: what is the same of finite elements, and one of those or of v and w where they
+-- are whole numbers, without branches.
 function few.pointwise(expression, for_whole, most, plain)
    local times = tonumber(most) or 2
    local for_functions, same_bits = most == 'LIMIT_OF_FUNCTIONS', most == 'SAME_BITS'
    local reads_t, reads_s = expression:find('%f[%w]X%f[%W]') ~= nil, expression:find('%f[%w]Y%f[%W]') ~= nil
    local reads_r = expression:find('%f[%w]P%f[%W]') ~= nil
-   local loops_of = (reads_t or reads_s) and not for_functions and plain_loops(plain or expression)
+   local loops_of = (reads_t or reads_s) and not for_functions and plain_loops(plain or expression, types.real_sizes, '')
    expression = expression:gsub('%f[%w]w%f[%W]', 'result'):gsub('%f[%w]P%f[%W]', 'read_x(p, a)')
    local run = loops('p[a] = ' .. expression)
    local run_whole = for_whole and loops('p[a] = ' .. expression) -- traces of its own
+   local run_whole_plainly = for_whole and plain and whole_loops(plain)
+   local function lie_in_one_piece(r, t, s) return is_contiguous(r) and (t == r or is_contiguous(t)) and (s == t or is_contiguous(s)) end
    local function compute_plainly(T, p, q, u, n, v, w)
       if not few.are_finite(T, n, reads_t and q or u, reads_s and u or q) then return false end
       if reads_r and not few.are_finite(T, n, p, p) then return false end
@@ -258,7 +280,9 @@ function few.pointwise(expression, for_whole, most, plain)
          local in_parts = not for_functions and few.LIMIT > 0 and n <= ROWS and not is_contiguous(r)
          return (fits or in_parts) and run(r, t, s, v, n, t.T.get, s.T.get, w, same_bits and fits, loops_of and n >= FEWEST_PLAIN and compute_plainly)
       end
-      return run_whole and r.T.whole and fits_for_now(n) and run_whole(r, t, s, whole(v), n, read_whole, read_whole, whole(w), true)
+      if not (run_whole and r.T.whole and fits_for_now(n)) then return false end
+      if run_whole_plainly and lie_in_one_piece(r, t, s) and run_whole_plainly(r, t, s, v, n, w) then return true end
+      return run_whole(r, t, s, whole(v), n, read_whole, read_whole, whole(w), true)
    end
 end
 
@@ -418,6 +442,7 @@ function few.copy(r, t, n)
    if R.real and (T.real or T.whole and not (T.size == 8 and R.size == 4)) then
       return copy_loops(r, t, t, nil, n, T.get, nil, nil, true)
    end
+   if is_contiguous(r) and is_contiguous(t) and truncation.convert(R, T, first_element(r), first_element(t), n) then return true end
    if R.whole and T.real then
       if not set_loops[R] then make_set_loop(R) end
       return set_loops[R](r, t, t, nil, n, T.get)

@@ -288,7 +288,14 @@ define('div', { 'R t n', dividing(pointwise.div) })
 define('cmul', { 'R t T', with_tensor('cmul', 'X * Y') })
 define('cdiv', { 'R t T', with_tensor('cdiv', 'X / Y') })
 define('remainder', { 'R t n', dividing(pointwise.remainder) })
-define('fmod', { 'R t n', dividing(with_scalar('fmod')) })
+
+-- With the sign of what is divided: C's, which is exact. Of whole numbers Python computes it.
+local function rest_of(expression) return few.pointwise(expression, false, 'SAME_BITS') end
+local rest, rest_of_each = dividing(with_scalar('fmod', rest_of 'fmod(X, v)')), with_tensor('cfmod', rest_of 'fmod(X, Y)')
+for _, name in ipairs{ 'fmod', 'mod' } do
+   define(name, { 'R t n', rest })
+   define('c' .. name, { 'R t T', rest_of_each })
+end
 
 -- The bits of whole numbers. Shifts are counted as processors do: by the last 5 bits, for numbers of 64 bits 6. To the right go the bits of a
 -- number, not its sign.
@@ -315,10 +322,7 @@ for name, lines in pairs{ ['and'] = { 794, 1075 }, ['or'] = { 817, 1100 }, xor =
    define_bits('bit' .. name, 'R t n', with_scalar, 'v', lines[1])
    define_bits('cbit' .. name, 'R t T', with_tensor, 'Y', lines[2])
 end
-define('mod', { 'R t n', dividing(with_scalar('fmod')) })
-for name, kernel in pairs{ cpow = 'cpow', cfmod = 'cfmod', cmod = 'cfmod' } do
-   define(name, { 'R t T', with_tensor(kernel) })
-end
+define('cpow', { 'R t T', with_tensor('cpow') })
 define('cremainder', { 'R t T', with_tensor('cremainder', of_doubles 'X - Y * floor(X / Y)') })
 local function clamp_in_python(r, t, _, low, high) python.clamp(handle(r), handle(t), low, high) end
 local CLAMPED = 'X < v and v or X > w and w or X'
@@ -372,8 +376,18 @@ local without_branches = {
    round = '(floor(abs(X)) + floor(2 * (abs(X) - floor(abs(X))))) * ' .. SIGN,
 }
 
+local function exactly(kernel) return in_lua(exact[kernel], false, without_branches[kernel]) end
+
+-- What is behind the point, in two steps where there is room: a processor that still needs the number it rounds waits for each.
+local in_one_step, truncate, take_from = exactly 'frac', exactly 'trunc', in_lua('Y - X')
+local function behind_the_point(r, t, _, _, n)
+   if r.S == t.S then return in_one_step(r, t, t, nil, n) end
+   return truncate(r, t, t, nil, n) and take_from(r, r, t, nil, n)
+end
+local in_steps = { frac = behind_the_point }
+
 local function unary(kernel)
-   local compute = few.functions[kernel] or in_lua(exact[kernel], false, without_branches[kernel])
+   local compute = few.functions[kernel] or in_steps[kernel] or exactly(kernel)
    local function in_python(r, t) python.unary(handle(r), handle(t), kernel) end
    return function(r, t)
       resize_as(r, t)

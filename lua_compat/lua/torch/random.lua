@@ -34,9 +34,9 @@ end
 -- What only Python can write elements of, or read: they are drawn as doubles, and converted together.
 local function drawn_here(T) return T.real or T.whole end
 
-local NAMES = 'local generator, tobit = ...\n'
+local NAMES = 'local generator, tobit, min, max = ...\n'
    .. 'local word, unit, normal = generator.word, generator.unit, generator.normal\n'
-local function evaluated(text) return compiled.from_text(NAMES .. text, 'torch.random')(generator, bit.tobit) end
+local function evaluated(text) return compiled.from_text(NAMES .. text, 'torch.random')(generator, bit.tobit, math.min, math.max) end
 
 -- function(g, a, b): one draw
 function single(value) return evaluated(('return function(g, a, b) return %s end'):format(value)) end
@@ -228,11 +228,13 @@ local function fill_each(r, g, p)
    end
    pointwise.copy(r, drawn)
 end
-local fill_bernoulli = filled('unit(g) <= a and 1 or 0')
+-- Words (whole numbers) up to p * 2^32 give 1: without a branch, which a processor would guess wrongly as often as not.
+local fill_bernoulli = filled('min(1, max(0, a - word(g)))')
+local function words_that_give_one(p) return math.floor(p * 2 ^ 32) + 1 end
 local bernoulli_fills = {
    'o G d=0.5', function(r, g, p)
       check_probability(p)
-      if count(r) > 0 then into(r, fill_bernoulli, g, p) end
+      if count(r) > 0 then into(r, fill_bernoulli, g, words_that_give_one(p)) end
    end,
    'o G F', fill_each,
    'o G D', fill_each,

@@ -1224,8 +1224,55 @@ local function arithmetic_by_blas(T)
    end
 end
 
+-- Numbers as those of other types, up to where each way of converting them gives the same.
+local function as_other_types(T)
+   local n, large = random(1, 900), ({ 1, 1e3, 2 ^ 30, 2 ^ 52 })[random(1, 4)]
+   local t = torch.rand(n):mul(2):add(-1):mul(large):type(T)
+   for _, other in ipairs{ DOUBLE, FLOAT, LONG, INT } do
+      if large < 2 ^ 31 or other ~= INT and T ~= BYTE then
+         both_ways(('%s as %s'):format(T, other), function() return t:type(other), torch.zeros(n, 2):type(other):select(2, 1):copy(t) end)
+      end
+   end
+   if FLOATING[T] and large == 1e3 then both_ways(T .. ' as bytes', function() return t:type(BYTE) end) end
+end
+
+-- Draws of zeros and ones are those of single numbers, in all layouts.
+local function bernoulli_draws(T)
+   local p = ({ 0, 1, 0.5, 3 / 2 ^ 32, torch.uniform() })[random(1, 5)]
+   local t = sample(T, random(1, 4))
+   text = ('%s bernoulli %g, seed %d'):format(T, p, seed)
+   local state, drawn = torch.getRNGState(), t:clone():bernoulli(p)
+   torch.setRNGState(state)
+   check(drawn, t:clone():apply(function() return torch.bernoulli(p) end))
+   torch.setRNGState(state)
+   check(drawn, t:bernoulli(p))
+end
+
+-- The greatest, the least and bounds of whole numbers, also of those that are no doubles; what division leaves.
+local function whole_numbers_bounded(T)
+   local n, v, w = random(1, 900), random(-9, 9), random(-99, 99)
+   local t, s = torch.randn(n):mul(50):type(T), torch.randn(n):mul(50):type(T)
+   if T == LONG and random(1, 2) == 1 then t:mul(2 ^ 48):add(s) end
+   both_ways(T .. ' bounded', function()
+      return torch.cmax(t, s), torch.cmin(t, s), torch.cmax(t, v), torch.cmin(t, v), torch.clamp(t, math.min(v, w), math.max(v, w)), t:clone():cmax(s), s:clone():cmin(t, s)
+   end)
+end
+
+local function divided(T)
+   local t = sample(T, random(1, 4)):mul(10 ^ random(0, 9))
+   local s, v = torch.randn(t:size()):type(T), ({ 3, -0.7, 1e-3, 0, 1 / 0 })[random(1, 5)]
+   both_ways(T .. ' what division leaves', function()
+      return torch.fmod(t, v), torch.cfmod(t, s), t:clone():mod(v), t:clone():cmod(s), torch.frac(t), torch.trunc(t), t:clone():frac(), 1 / torch.trunc(s), 1 / torch.frac(s)
+   end)
+end
+
 torch.manualSeed(seed)
 for _ = 1, rounds do
+   for _, T in ipairs{ DOUBLE, FLOAT, LONG, INT, BYTE } do
+      as_other_types(T)
+      bernoulli_draws(T)
+      if FLOATING[T] then divided(T) else whole_numbers_bounded(T) end
+   end
    for _, T in ipairs(TYPES) do
       local t = sample(T, random(1, 4))
       along_a_dimension(T, t, random(1, t:dim()))
