@@ -6,6 +6,9 @@
 local math = require('th.own').math
 local kernel = require('torch.kernels').of_tensors
 local layer = require 'nn.layer'
+local overloads = require 'torch.overloads'
+local unit = require('torch.generator').unit
+local records = require('torch.memory').records
 
 local Module = torch.getmetatable('nn.Module')
 
@@ -141,15 +144,17 @@ function RReLU:__init(lower, upper, inplace)
    self.inplace = inplace or false
 end
 -- (One function for all calls: what is compiled stays.)
-local lower, upper
-local function draw_slope(_, x) return x <= 0 and torch.uniform(lower, upper) or 1 end
+local stream, lowest, range
+local function draw_slope(_, x) return x <= 0 and unit(stream) * range + lowest or 1 end
 function RReLU:updateOutput(input)
    self.noise:resizeAs(input)
+   local cast = records[self.noise].T.cast -- the bounds are numbers of the type
+   local lower, upper = cast(self.lower), cast(self.upper)
    if self.train then -- a draw for each element that is not positive, in their order
-      lower, upper = self.lower, self.upper
+      stream, lowest, range = overloads.default_generator(), lower, upper - lower
       self.noise:map(input, draw_slope)
    else
-      kernel.transfer_gradient(self.noise, input, self.noise:fill(1), 'leaky_relu', (self.lower + self.upper) / 2)
+      kernel.transfer_gradient(self.noise, input, self.noise:fill(1), 'leaky_relu', cast(lower + upper) / 2)
    end
    if self.inplace then return self.output:set(input:cmul(self.noise)) end
    return self.output:resizeAs(input):copy(input):cmul(self.noise)

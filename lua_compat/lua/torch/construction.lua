@@ -7,6 +7,7 @@ local errors = require 'torch.errors'
 local tensors = require 'torch.tensor'
 local few = require 'torch.few'
 local matrices = require 'torch.few_matrices'
+local triples = require 'torch.triples'
 local pointwise = require 'torch.pointwise'
 local overloads = require 'torch.overloads'
 local python = require('th.python').functions
@@ -179,7 +180,9 @@ define('diag', { 'r T m=0', function(r, t, k)
    into(r, diagonal, t, k)
 end })
 
-local function cross_in_python(r, a, b, d) python.cross(handle(r), handle(a), handle(b), d) end
+local function cross(r, a, b, d)
+   if not triples.cross(r, a, b, d) then python.cross(handle(r), handle(a), handle(b), d) end
+end
 define('cross', { 'r T T i=0', function(r, a, b, d)
    if a.nd ~= b.nd then
       errors.raise(('inconsistent tensor dimension %dD, %dD'):format(a.nd, b.nd), 'THTensorMath.c')
@@ -197,7 +200,7 @@ define('cross', { 'r T T i=0', function(r, a, b, d)
    if d > a.nd then errors.argument(3, ('dimension %d out of range'):format(d), 'THTensorMath.c') end
    if a[2 * d - 1] ~= 3 then errors.argument(3, ('dimension %d does not have size 3'):format(d), 'THTensorMath.c') end
    resize_as(r, a)
-   into(r, cross_in_python, a, b, d)
+   into(r, cross, a, b, d)
 end })
 
 -- Tensors one after the other along dimension d; those without elements are skipped.

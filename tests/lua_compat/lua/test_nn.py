@@ -330,6 +330,21 @@ def test_the_slope_of_a_distance_at_0_is_drawn_as_torch7_draws_it(tmp_path: Path
     )
 
 
+def test_the_bounds_of_drawn_slopes_are_numbers_of_the_type(tmp_path: Path) -> None:
+    run_lua(
+        tmp_path,
+        """
+        require 'nn'
+        torch.manualSeed(5)
+        local layer, x = nn.RReLU(0.1, 0.4):float(), torch.range(-3, 2):float()
+        layer:forward(x)
+        for i, slope in ipairs{ 0.166597947, 0.116554037, 0.361219704, 0.349398345 } do -- under Torch7
+            assert(('%.9g'):format(layer.noise[i]) == tostring(slope))
+        end
+        """,
+    )
+
+
 def test_squeeze_keeps_a_batch_of_one(tmp_path: Path) -> None:
     run_lua(
         tmp_path,

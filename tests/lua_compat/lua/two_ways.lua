@@ -1258,6 +1258,27 @@ local function whole_numbers_bounded(T)
    end)
 end
 
+local function cross_products(T)
+   local sizes, d = torch.LongStorage(random(1, 4)), nil
+   for k = 1, #sizes do sizes[k] = random(1, 4) end
+   d = random(1, #sizes)
+   sizes[d] = 3
+   local function vectors_of(layout)
+      local t = torch.randn(sizes):mul(9):type(T)
+      if layout == 1 then t:view(-1)[random(1, t:nElement())] = FLOATING[T] and 0 / 0 or 100 end
+      return layout == 2 and t:transpose(1, #sizes):clone():transpose(1, #sizes) or t
+   end
+   local a, b = vectors_of(random(1, 3)), vectors_of(random(1, 3))
+   both_ways(T .. ' cross products', function()
+      local r = torch.Tensor():type(T)
+      return torch.cross(a, b, d), torch.cross(a, b), torch.cross(r, b, a, d), a:clone():cross(b:clone(), d), torch.cross(a, a, d)
+   end)
+   both_ways(T .. ' cross products in place', function()
+      local x = a:clone()
+      return x.cross(x, x, b, d)
+   end)
+end
+
 local function divided(T)
    local t = sample(T, random(1, 4)):mul(10 ^ random(0, 9))
    local s, v = torch.randn(t:size()):type(T), ({ 3, -0.7, 1e-3, 0, 1 / 0 })[random(1, 5)]
@@ -1271,6 +1292,7 @@ for _ = 1, rounds do
    for _, T in ipairs{ DOUBLE, FLOAT, LONG, INT, BYTE } do
       as_other_types(T)
       bernoulli_draws(T)
+      cross_products(T)
       if FLOATING[T] then divided(T) else whole_numbers_bounded(T) end
    end
    for _, T in ipairs(TYPES) do
