@@ -1279,6 +1279,23 @@ local function cross_products(T)
    end)
 end
 
+local function listed_inputs(T)
+   local inputs, outputs, batch = random(1, 9), random(1, 9), random(1, 4)
+   local layer = nn.SparseLinear(inputs, outputs):type(T)
+   local function entries(n)
+      local list = torch.randn(n, 2):type(T)
+      list:select(2, 1):random(inputs)
+      if random(1, 3) == 1 then list[random(1, n)][2] = 0 end
+      if random(1, 9) == 1 then list[random(1, n)][1] = ({ 0, inputs + 1, -1 })[random(1, 3)] end
+      return list
+   end
+   local examples, n = {}, random(1, 6)
+   for k = 1, batch do examples[k] = entries(random(1, 6)) end
+   local one, all = entries(n), torch.randn(batch, n, 2):type(T)
+   all:select(3, 1):random(inputs)
+   both_ways(T .. ' listed inputs', function() return layer:forward(examples):clone(), layer:forward(one):clone(), layer:forward(all):clone() end)
+end
+
 local function divided(T)
    local t = sample(T, random(1, 4)):mul(10 ^ random(0, 9))
    local s, v = torch.randn(t:size()):type(T), ({ 3, -0.7, 1e-3, 0, 1 / 0 })[random(1, 5)]
@@ -1293,7 +1310,12 @@ for _ = 1, rounds do
       as_other_types(T)
       bernoulli_draws(T)
       cross_products(T)
-      if FLOATING[T] then divided(T) else whole_numbers_bounded(T) end
+      if FLOATING[T] then
+         divided(T)
+         listed_inputs(T)
+      else
+         whole_numbers_bounded(T)
+      end
    end
    for _, T in ipairs(TYPES) do
       local t = sample(T, random(1, 4))
