@@ -28,7 +28,6 @@ enum { ROWS = 4 };
 enum {
     OUTPUTS = 2,                    /* of a weight that are multiplied together */
     DEEP = 16,                      /* rows of a weight that are added up before the sums are stored */
-    WIDE = 1024 / LANES,             /* vectors of inputs in a unit, at most */
 };
 
 /* The sum of the numbers of so many bytes, by halves: as vectors, as long as there are any. */
@@ -109,7 +108,7 @@ INLINE void multiply_block(const few_rows_job *job, long row, long output, long 
     for (long row = 0; row < job.count;) {                                                                         \
         const long left = job.count - row;                                                                         \
         if (left >= MOST_ROWS) DO(&job, row, __VA_ARGS__, MOST_ROWS), row += MOST_ROWS;                            \
-        else if (left >= ROWS) DO(&job, row, __VA_ARGS__, ROWS), row += ROWS;                                           \
+        else if (left >= ROWS) DO(&job, row, __VA_ARGS__, ROWS), row += ROWS;                                      \
         else if (left >= 4) DO(&job, row, __VA_ARGS__, 4), row += 4;                                               \
         else if (left >= 2) DO(&job, row, __VA_ARGS__, 2), row += 2;                                               \
         else DO(&job, row, __VA_ARGS__, 1), row += 1;                                                              \
