@@ -13,7 +13,7 @@ import torch
 
 from nets.engine.kernels import onednn
 from nets.engine.kernels.bilinear import BilinearConvolution
-from nets.engine.kernels.compiled import few_rows
+from nets.engine.kernels.compiled import few_rows as compiled_few_rows
 from nets.engine.kernels.compiled import products as compiled_products
 from nets.engine.kernels.fft_convolution import fft
 from nets.engine.kernels.im2col_gemm import Im2colGemm
@@ -85,13 +85,13 @@ def linear_candidates(
             found["bf16x3(compiled)"] = lambda memory: MatrixProduct("bf16x3")
     if phase == WEIGHT_GRADIENT:
         return found
-    if rows in few_rows.ROWS and not compiled_products.why_not(dtype):
+    if rows in compiled_few_rows.ROWS and not compiled_products.why_not(dtype):
         found["mm(few rows)"] = ProductOfFewRows
     if onednn.has_linear(dtype):
         found["mm(onednn)"] = lambda memory: MatrixProduct("onednn")
     sliced = out_features if phase == FORWARD else in_features
     for slices in (8, 32):
-        if rows in few_rows.ROWS and sliced % slices == 0 and sliced // slices >= 32:
+        if rows in compiled_few_rows.ROWS and sliced % slices == 0 and sliced // slices >= 32:
             found[f"mm(sliced {slices})"] = partial(SlicedProduct, slices)
     return found
 
