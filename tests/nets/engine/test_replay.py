@@ -12,6 +12,7 @@ from nets.engine.kernels.compiled import products
 from nets.engine.kernels.compiled.sequence import CallsInTurn
 from nets.engine.module_state import Contents, Gradients, Modes
 from nets.engine.replay import Replay
+from tests.helpers.commands import run_python
 from tests.helpers.engine_conditions import NO_COMPILER, c_compiler, needs_compiler, threads
 from tests.nets.engine.modules import largest_error
 
@@ -349,3 +350,19 @@ def test_modes_of_any_part() -> None:
     assert modes.changed()
     module.eval()
     assert not modes.changed()
+
+
+@needs_compiler
+def test_steps_are_recorded_without_loading_the_compiler_of_pytorch() -> None:
+    """A second of a first run."""
+    code = """
+import sys, torch
+from torch import nn
+from nets.engine import compile
+x = torch.ones(2, 3, 5, 5)
+phases = compile(nn.Conv2d(3, 40, 1), x.shape, "mm")
+for _ in range(3):
+    phases.updateOutput(x)
+print(phases._phases.forward.recorded is not None, "torch._dynamo" in sys.modules)
+"""
+    assert run_python("-c", code).stdout.split("\n")[0] == "True False"

@@ -33,6 +33,11 @@ class Recording(TorchDispatchMode):
         self.written: list[Tensor] = []  # by these calls; see count_write
         self.complete = True
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Returns False: PyTorch would load its compiler (a second) only to keep it away from here."""
+        return False
+
     def __enter__(self) -> "Recording":
         _here.recording = self
         super().__enter__()
