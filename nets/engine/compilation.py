@@ -59,7 +59,7 @@ def compile(
     ``dtype`` is float32, bfloat16 or float64, and must be that of the parameters (the default).
     ``check_weights`` compares every kept copy of a weight with the weight on every use (slow; for debugging).
     ``tuning`` "quick" times less than "thorough", and candidates run for at most ``tuning_seconds`` (4 if
-    quick), the layers with most work first: then similar layers, or the plainest candidate, decide.
+    quick), the layers with most work first: then similar layers decide, or what is likely the fastest.
     ``told(layer, layers)`` is called before a layer's candidates are timed, counted from 1. What has been
     timed is kept if the choice is interrupted.
     ``inference``: the plan has updateOutput alone. Activations then share memory, sums are computed by the

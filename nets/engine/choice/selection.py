@@ -21,6 +21,7 @@ from nets.phases import FORWARD, INPUT_GRADIENT, PHASES
 Kernels = dict[str, tuple[str, Kernel]]  # phase to algorithm's name and kernel
 
 _DRAWN = 1 << 16  # numbers of a trial's operands
+_PREFERENCE = 0.1
 _WAY_THROUGH_PYTHON = 0.03  # ms, to a kernel and back to compiled code
 _PLAIN = "mm"  # what runs where the forced family does not apply
 
@@ -140,21 +141,22 @@ class Selection:
         made: dict[str, Kernel] = {}
         kernels: Kernels = {}
         for phase, found in allowed.items():
-            # A kernel that another phase has costs no memory: neither buffers nor copies of the weight. On
-            # the way to one that is not compiled a plan loses time in Python, which no timing shows.
+            # A kernel that another phase has costs no memory (neither buffers nor copies of the weight), and
+            # between compiled ones no Python runs in inference: these may be a tenth slower. On the way to
+            # one that is not compiled a plan loses time in Python, which no timing shows.
             compiled = set(filter(algorithms.is_compiled, found))
             preferred = compiled if self.for_inference else set(made)
             way = _WAY_THROUGH_PYTHON if timed.batch == work.batch else 0.0  # else it is a small part
             name = self._tuner.choose(
                 timed.key(phase),
                 timed.runs(phase, found),
-                preferred,
                 Question(quick.key(phase) + ", quick", quick.runs(phase, found)),
                 Features(
                     f"{work.kind} {self.dtype} {phase}{timed.after(phase)}",
                     tuple(math.log2(size) for size in (*work.channels, work.positions * timed.batch)),
                 ),
-                dict.fromkeys(found.keys() - compiled, way),
+                partial(_cost, preferred, compiled, way),
+                algorithms.likely_fastest(found),
             )
             if name not in made:
                 made[name] = found[name](self._memory)
@@ -180,9 +182,18 @@ class Selection:
             return algorithms.worth_timing(found, few_rows, self.for_inference)
         forced = algorithms.of_family(found, self.backend)
         if forced:
-            return forced
+            return algorithms.worth_timing(forced, few_rows=False, for_inference=self.for_inference)
         self.fallbacks[layer] = f"{self.backend} does not apply"
         return algorithms.of_family(found, _PLAIN)
+
+
+def _cost(
+    preferred: Collection[str], compiled: Collection[str], way: float, name: str, milliseconds: float
+) -> float:
+    """Returns what a kernel costs a plan whose run took so many ms; ``way``: the way to one that is not
+    compiled."""
+    around = 0.0 if name in compiled else way
+    return (milliseconds + around) / (1 + _PREFERENCE * (name in preferred))
 
 
 class _Timed:

@@ -30,7 +30,6 @@ from nets.engine.user_cache import make_folder, read_own, replace_whole, user_ca
 VERSION = 11
 _SLOWER_IS_OUT = 1.3  # after its first timed run, a candidate this much slower than the best one is dropped,
 _SHORT = 1.0  # unless that run took less ms: then it may have been anything else
-_PREFERENCE = 0.1
 _SECONDS_PER_CANDIDATE = 0.5
 _TRIES = 4
 _UNDISTURBED = 0.05  # of a run's time
@@ -43,6 +42,7 @@ _PRESSURE = Path("/proc/pressure/cpu")
 
 Prepare = Callable[[], Callable[[], None]]  # prepares a run and returns it
 Candidates = Mapping[str, Prepare]
+Cost = Callable[[str, float], float]  # of a candidate in a plan, whose run took so many ms
 
 
 def cache_file() -> Path:
@@ -84,7 +84,7 @@ class Tuner:
     """Chooses among candidates; the picks of earlier processes come from ``path`` (None: keep none).
 
     ``effort``: how much is timed. ``seconds``: how long timing may take altogether; then the plans of similar
-    shapes decide, or the plainest candidate. ``told`` is called before something is timed.
+    shapes decide, or what is likely the fastest. ``told`` is called before something is timed.
     """
 
     def __init__(
@@ -108,34 +108,31 @@ class Tuner:
         self,
         key: str,
         candidates: Candidates,
-        preferred: Collection[str] = (),
         quick: Question | None = None,
         features: Features | None = None,
-        untimed: Mapping[str, float] | None = None,
+        cost: Cost = lambda name, milliseconds: milliseconds,
+        otherwise: str | None = None,
     ) -> str:
-        """Returns the name of the fastest of ``candidates``: functions that prepare a run and return it.
+        """Returns the name of the one of ``candidates`` (functions that prepare a run and return it) with the
+        least ``cost``.
 
-        ``key`` names what is run. Who is ``preferred`` may be a tenth slower. ``untimed``: what a plan takes
-        around a candidate's run, in ms, which no timing shows. A candidate that cannot be
-        prepared or run for want of memory is out. ``quick`` asks the same on less work, and ``features``
-        describe the shape, for an effort below "thorough"; without them all is timed.
+        ``key`` names what is run. A candidate that cannot be prepared or run for want of memory is out.
+        ``quick`` asks the same on less work, and ``features`` describe the shape, for an effort below
+        "thorough"; without them all is timed. ``otherwise`` (or else the first) is taken where nothing can be
+        timed.
         """
         if len(candidates) == 1:
             return next(iter(candidates))
+        likely = otherwise or next(iter(candidates))
         times = self._remembered(key, candidates)
         if not times:
             if quick is None or features is None or not self.effort.learns:
-                times = self._measure(key, candidates)
+                times = self._measure(key, candidates, likely)
             else:
-                times = self._quickly(key, candidates, quick, features)
+                times = self._quickly(key, candidates, quick, features, likely)
         if features is not None:
             self._experience.add(features, times)
-
-        def cost(name: str) -> float:
-            around = untimed.get(name, 0.0) if untimed else 0.0
-            return (times.get(name, _UNKNOWN) + around) / (1 + _PREFERENCE * (name in preferred))
-
-        return min(candidates, key=cost)
+        return min(candidates, key=lambda name: cost(name, times.get(name, _UNKNOWN)))
 
     def knows(self, key: str, candidates: Collection[str]) -> bool:
         """Returns whether ``choose`` would time nothing: all ``candidates`` have been timed at ``key``."""
@@ -147,12 +144,12 @@ class Tuner:
         return times if set(candidates) <= set(times) else {}
 
     def _quickly(
-        self, key: str, candidates: Candidates, quick: Question, features: Features
+        self, key: str, candidates: Candidates, quick: Question, features: Features, likely: str
     ) -> dict[str, float]:
         """Returns times on the less work of ``quick``. Earlier processes' are made better, a few in each."""
         known = self._remembered(quick.key, quick.candidates)
         if not known:
-            return self._sketched(quick, features)
+            return self._sketched(quick, features, likely)
         if min(self._refining, self._seconds) <= 0:
             return known
         started = time.monotonic()
@@ -164,22 +161,23 @@ class Tuner:
         self._seconds -= taken
         return times
 
-    def _sketched(self, quick: Question, features: Features) -> dict[str, float]:
+    def _sketched(self, quick: Question, features: Features, likely: str) -> dict[str, float]:
         """Times those candidates that may be the fastest, as similar shapes tell, while there is time."""
         similar = self._experience.nearest(features, _ANY_DISTANCE) or {}
         names = self._experience.promising(features, quick.candidates)
         if self._seconds > 0 and len(names) > 1:
-            return self._measure(quick.key, {name: quick.candidates[name] for name in names}, similar)
+            promising = {name: quick.candidates[name] for name in names}
+            return self._measure(quick.key, promising, likely, similar)
         times = {name: similar.get(name, _UNKNOWN) for name in quick.candidates}
-        return times if min(times.values()) < _UNKNOWN else _in_order(times)
+        return times if min(times.values()) < _UNKNOWN else _guess(times, likely)
 
     def _measure(
-        self, key: str, candidates: Candidates, others: Mapping[str, float] | None = None
+        self, key: str, candidates: Candidates, likely: str, others: Mapping[str, float] | None = None
     ) -> dict[str, float]:
-        """Returns the least time of each candidate in ms, infinite for one that cannot run; in order while
+        """Returns the least time of each candidate in ms, infinite for one that cannot run; a guess where
         there is no time left."""
         if self._seconds <= 0:
-            return _in_order(candidates)
+            return _guess(candidates, likely)
         started = time.monotonic()
         times = self._timed(key, candidates, self.effort, others or {})
         self._seconds -= time.monotonic() - started
@@ -222,9 +220,9 @@ class Tuner:
                 replace_whole(self._path, text.encode())
 
 
-def _in_order(names: Iterable[str]) -> dict[str, float]:
-    """Returns times that make the first the fastest: the plainest, which is never far from it."""
-    return {name: float(place) for place, name in enumerate(names, 1)}
+def _guess(names: Iterable[str], likely: str) -> dict[str, float]:
+    """Returns times that make ``likely`` the fastest."""
+    return {name: 1.0 if name == likely else 2.0 for name in names}
 
 
 def _time_on_one_thread(candidates: Candidates, effort: Effort) -> dict[str, float]:

@@ -1,6 +1,6 @@
 """The compiled code on an ARM processor: by a cross-compiler and an emulator, where the machine has them."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -52,9 +52,7 @@ def elsewhere(programs: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[
     """Runs compiled code there. A layer gets a compiled kernel, untimed; the names of all are kept."""
     taken: list[str] = []
 
-    def choose(
-        self: Tuner, key: str, found: Candidates, preferred: Collection[str] = (), *_less_work: Any
-    ) -> str:
+    def choose(self: Tuner, key: str, found: Candidates, *_less_work: Any) -> str:
         taken.append(max(found, key=lambda name: ("compiled" in name, name)))
         return taken[-1]
 

@@ -1,4 +1,6 @@
-from nets.engine.choice.algorithms import worth_timing
+import pytest
+
+from nets.engine.choice.algorithms import likely_fastest, worth_timing
 from nets.engine.kernels.kernel import Kernel
 from nets.engine.memory import Memory
 
@@ -18,3 +20,19 @@ def test_blas_is_timed_beside_packed_weights_in_training_alone() -> None:
     of_mm = dict.fromkeys(("mm", "mm(onednn)", "mm(compiled)", "mm(panels)"), never)
     assert list(worth_timing(of_mm, few_rows=False)) == ["mm", "mm(onednn)", "mm(panels)"]
     assert list(worth_timing(of_mm, few_rows=False, for_inference=True)) == ["mm(panels)"]
+
+
+@pytest.mark.parametrize(
+    ("found", "likely"),
+    [
+        (
+            ["mm(tap)", "mm(windows)", "winograd(2, compiled)", "winograd(5, compiled)"],
+            "winograd(5, compiled)",
+        ),
+        (["mm(tap)", "winograd(3, packed)", "winograd(4, panels)"], "winograd(4, panels)"),
+        (["mm(tap)", "mm(channel)", "mm(windows)", "direct(packed)"], "mm(windows)"),
+        (["mm(tap)", "direct", "winograd(3)"], "mm(tap)"),
+    ],
+)
+def test_what_is_likely_the_fastest_is_compiled(found: list[str], likely: str) -> None:
+    assert likely_fastest(found) == likely

@@ -63,14 +63,20 @@ def test_a_slow_candidate_is_tried_once_more_than_prepared() -> None:
     assert runs.count("slow") == 2
 
 
-def test_who_is_preferred_may_be_a_tenth_slower(tmp_path: Path) -> None:
-    content = {"layer": {"fast": 10.0, "near": 10.9, "far": 11.1}}
+def test_the_least_cost_decides_not_the_time_alone(tmp_path: Path) -> None:
+    content = {"layer": {"fast": 10.0, "near": 10.9}}
     path = tmp_path / "tuning.json"
     path.write_text(json.dumps({"version": VERSION, "machines": {machine_key(): content}}))
-    candidates = {"fast": never, "near": never, "far": never}
+    candidates = {"fast": never, "near": never}
     assert Tuner(path).choose("layer", candidates) == "fast"
-    assert Tuner(path).choose("layer", candidates, ["far"]) == "fast"
-    assert Tuner(path).choose("layer", candidates, ["far", "near"]) == "near"
+    assert Tuner(path).choose("layer", candidates, cost=lambda name, ms: ms + (name == "fast")) == "near"
+
+
+def test_without_time_the_likely_candidate_is_taken() -> None:
+    candidates = {"plain": never, "likely": never}
+    tuner = Tuner(None, seconds=0.0)
+    assert tuner.choose("layer", candidates) == "plain"
+    assert tuner.choose("layer", candidates, otherwise="likely") == "likely"
 
 
 def test_a_slow_moment_of_the_machine_does_not_decide() -> None:
