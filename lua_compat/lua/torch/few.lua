@@ -80,8 +80,8 @@ local function plan_all(r, t, s, n)
    return p and q and u and plan(p, q, u)
 end
 
--- Rows of neighbouring elements that lie apart are put one after the other first: LuaJIT enters a loop anew for each row,
--- which costs more than copying it. Rooms for that, by type and tensor.
+-- Rows of neighbouring elements that lie apart are put one after the other first: LuaJIT enters a loop anew for each row, which costs more
+-- than copying it. So are elements that do not lie in rows, for what is computed without branches then. Rooms for that, by type and tensor.
 local BLOCK = 8 -- elements of a row; fewer are as fast one by one
 local ROWS = 8192 -- elements; so many new views cost about as much in Python as here
 local rooms = {}
@@ -94,51 +94,104 @@ local function room(T, which)
    return rooms[key].pointer
 end
 
-local function gather(T, which, p, step2, step3)
-   local copied, at, n1, n2, n3 = room(T, which), 0, turns[1], turns[2], turns[3]
-   local bytes = n1 * T.size
-   for i3 = 0, n3 - 1 do
-      for i2 = 0, n2 - 1 do
-         ffi.copy(copied + at, p + (i3 * step3 + i2 * step2), bytes)
-         at = at + n1
+-- The elements of p = those of q, by the turns of three loops and the steps of both, four rows at a time. By size: elements are seen as whole
+-- numbers, so that NaNs keep their bits.
+local MOVE = [[
+   return function(p, q, n1, n2, n3, a1, a2, a3, b1, b2, b3)
+      for i3 = 0, n3 - 1 do
+         local p1, q1, left = p + i3 * a3, q + i3 * b3, n2
+         while left >= 4 do
+            local p2, q2 = p1 + a2, q1 + b2
+            local p3, q3 = p2 + a2, q2 + b2
+            local p4, q4 = p3 + a2, q3 + b2
+            local to, from = 0, 0
+            for _ = 1, n1 do
+               p1[to], p2[to], p3[to], p4[to] = q1[from], q2[from], q3[from], q4[from]
+               to, from = to + a1, from + b1
+            end
+            p1, q1, left = p4 + a2, q4 + b2, left - 4
+         end
+         for _ = 1, left do
+            local to, from = 0, 0
+            for _ = 1, n1 do
+               p1[to] = q1[from]
+               to, from = to + a1, from + b1
+            end
+            p1, q1 = p1 + a2, q1 + b2
+         end
       end
    end
-   return copied
+]]
+local cells = { [1] = 'uint8_t', [2] = 'int16_t', [4] = 'int32_t', [8] = 'int64_t' }
+local move_of = {}
+for size, name in pairs(cells) do
+   cells[size], move_of[size] = ffi.typeof(name .. ' *'), compiled.from_text(MOVE, 'torch.few')()
 end
 
-local function scatter(T, copied, p, step2, step3)
-   local at, n1, n2, n3 = 0, turns[1], turns[2], turns[3]
-   local bytes = n1 * T.size
-   for i3 = 0, n3 - 1 do
-      for i2 = 0, n2 - 1 do
-         ffi.copy(p + (i3 * step3 + i2 * step2), copied + at, bytes)
-         at = at + n1
+-- The loops that `plan` has made, with the first two in the order that has the longer one inside.
+local function move(T, p, q, a1, a2, a3, b1, b2, b3)
+   local n1, n2, n3, size = turns[1], turns[2], turns[3], T.size
+   if a1 == 1 and b1 == 1 and n1 >= BLOCK then
+      for i3 = 0, n3 - 1 do
+         for i2 = 0, n2 - 1 do ffi.copy(p + (i3 * a3 + i2 * a2), q + (i3 * b3 + i2 * b2), n1 * size) end
       end
+      return
    end
+   if n1 < n2 then n1, a1, b1, n2, a2, b2 = n2, a2, b2, n1, a1, b1 end
+   local pointer = cells[size]
+   move_of[size](ffi.cast(pointer, p), ffi.cast(pointer, q), n1, n2, n3, a1, a2, a3, b1, b2, b3)
 end
 
 -- The elements of a tensor that `plan` has gone through, one after the other: where they are if they lie so already, or in a room,
 -- copied if they will be read.
-local function together(T, which, p, step2, step3, is_read)
-   local n1, n2 = turns[1], turns[2]
-   if (n2 == 1 or step2 == n1) and (turns[3] == 1 or step3 == n1 * n2) then return p end
-   return is_read and gather(T, which, p, step2, step3) or room(T, which)
+local function together(T, which, p, steps, is_read)
+   local n1, n2, s1, s2, s3 = turns[1], turns[2], steps[1], steps[2], steps[3]
+   if s1 == 1 and (n2 == 1 or s2 == n1) and (turns[3] == 1 or s3 == n1 * n2) then return p end
+   local moved = room(T, which)
+   if is_read then move(T, moved, p, 1, n1, n1 * n2, s1, s2, s3) end
+   return moved
 end
 
--- Whether all three lie in rows, each of r's for itself.
-local function in_rows(n)
-   local n1, n2, a2 = turns[1], turns[2], steps1[2]
-   return n1 >= BLOCK and n <= ROWS and steps1[1] == 1 and steps2[1] == 1 and steps3[1] == 1
-      and (n2 == 1 or a2 >= n1) and (turns[3] == 1 or steps1[3] >= a2 * n2)
+-- Writes them back to where they are.
+local function scatter(T, moved, p)
+   local n1 = turns[1]
+   move(T, p, moved, steps1[1], steps1[2], steps1[3], 1, n1, n1 * turns[2])
 end
+
+-- Whether each of r's elements has memory of its own: each loop steps over all that lies along those with smaller steps.
+local function reach(loop, other) -- of what lies along another loop, if that is inside this one
+   local step = steps1[other]
+   return step <= steps1[loop] and (turns[other] - 1) * step or 0
+end
+local function is_outside(loop, other, third) return turns[loop] == 1 or steps1[loop] > reach(loop, other) + reach(loop, third) end
+local function have_own_memory() return is_outside(1, 2, 3) and is_outside(2, 1, 3) and is_outside(3, 1, 2) end
+
+-- Whether all three lie in rows.
+local function in_rows() return turns[1] >= BLOCK and steps1[1] == 1 and steps2[1] == 1 and steps3[1] == 1 end
+
+-- Codes of up to three types in main memory, as one number.
+local function key_of(R, T, S) return R.host.code + 16 * T.host.code + 256 * S.host.code end
+
+-- The lists of all that there are, by what loops are for: numbers of one type, comparisons, masks, copies.
+local keys_of = { computed = {}, compared = {}, masked = {}, copied = {} }
+local function add_key(of, R, T, S) table.insert(keys_of[of], key_of(R, T, S)) end
+for _, code in ipairs(types.codes_of_numbers) do
+   local T = types[code]
+   add_key('computed', T, T, T)
+   add_key('compared', T, T, T)
+   if T ~= types.Byte then add_key('compared', types.Byte, T, T) end
+   add_key('masked', T, types.Byte, types.Byte)
+   for _, other in ipairs(types.codes_of_numbers) do add_key('copied', T, types[other], types[other]) end
+end
+add_key('copied', types.Half, types.Half, types.Half)
 
 local LOOPS = [[
-   local first_element, in_rows, room, together, scatter, few, plan_all, is_contiguous, turns, steps1, steps2, steps3, tobit, abs, sqrt, floor, ceil, exp, log, sin, cos,
+   local first_element, in_rows, together, scatter, have_own_memory, few, plan_all, is_contiguous, turns, steps1, steps2, steps3, tobit, abs, sqrt, floor, ceil, exp, log, sin, cos,
       tanh, fmod, band, bor, bxor, lshift, rshift = ...
    return function(r, t, s, v, n, read_x, read_y, result, may_be_many, in_one_piece)
       local p, q, u = first_element(r), first_element(t), first_element(s)
       if is_contiguous(r) and (t == r or is_contiguous(t)) and (s == t or is_contiguous(s)) then
-         if in_one_piece and in_one_piece(r.T, p, q, u, n, v, result) then return true, result end
+         if in_one_piece and in_one_piece(t.T, p, q, u, n, v, result) then return true, result end
          for i = 0, n - 1 do
             local a, b, c = i, i, i
             BODY
@@ -146,25 +199,25 @@ local LOOPS = [[
          return true, result
       end
       if not plan_all(r, t, s, n) then return false end
-      local n1, n2, n3 = turns[1], turns[2], turns[3]
-      local a1, a2, a3 = steps1[1], steps1[2], steps1[3]
-      local b1, b2, b3 = steps2[1], steps2[2], steps2[3]
-      local c1, c2, c3 = steps3[1], steps3[2], steps3[3]
-      if in_rows(n) then
+      if n <= ROWS and (in_rows() or BRANCHES and in_one_piece) and OWN_MEMORY then
          local to = p
-         q = together(t.T, 2, q, b2, b3, true)
-         u = s == t and q or together(s.T, 3, u, c2, c3, true)
-         p = together(r.T, 1, p, a2, a3, READS)
-         if not (in_one_piece and in_one_piece(r.T, p, q, u, n, v, result)) then
+         q = together(t.T, 2, q, steps2, true)
+         u = s == t and q or together(s.T, 3, u, steps3, true)
+         p = together(r.T, 1, p, steps1, READS)
+         if not (in_one_piece and in_one_piece(t.T, p, q, u, n, v, result)) then
             for i = 0, n - 1 do
                local a, b, c = i, i, i
                BODY
             end
          end
-         if WRITES and p ~= to then scatter(r.T, p, to, a2, a3) end
+         if WRITES and p ~= to then scatter(r.T, p, to) end
          return true, result
       end
       if n > few.LIMIT and not may_be_many then return false end
+      local n1, n2, n3 = turns[1], turns[2], turns[3]
+      local a1, a2, a3 = steps1[1], steps1[2], steps1[3]
+      local b1, b2, b3 = steps2[1], steps2[2], steps2[3]
+      local c1, c2, c3 = steps3[1], steps3[2], steps3[3]
       for i3 = 0, n3 - 1 do
          for i2 = 0, n2 - 1 do
             local a, b, c = i3 * a3 + i2 * a2, i3 * b3 + i2 * b2, i3 * c3 + i2 * c2
@@ -181,13 +234,19 @@ local LOOPS = [[
 -- A function(r, t, s, v, n, read_x, read_y, result, may_be_many) of records with n elements each: runs `body` for each element,
 -- which is p[a] of r, X of t and Y of s; v and w: numbers. Gives whether it could, and result. may_be_many: also where elements of
 -- more than LIMIT lie apart. in_one_piece: nil, or what may compute the same of elements that lie one after the other, and gives whether it has.
-local function loops(body)
+-- For each key of types on its own: traces are for one type of memory, and where others come along LuaJIT soon gives up.
+local function loops(body, keys)
    body = body:gsub('%f[%w]X%f[%W]', 'read_x(q, b)'):gsub('%f[%w]Y%f[%W]', 'read_y(u, c)')
-   local parts = { BODY = body, READS = tostring(body:find('read_[xy]%(p') ~= nil),
-      WRITES = tostring(body:find('%f[%w]p%f[%W]') ~= nil) }
-   return compiled.from_text(LOOPS:gsub('%u%u%u%u+', parts), 'torch.few')(first_element, in_rows, room, together, scatter, few, plan_all, is_contiguous,
-      turns, steps1, steps2, steps3, bit.tobit, math.abs, math.sqrt, math.floor, math.ceil, math.exp, math.log, math.sin,
-      math.cos, math.tanh, fmod, bit.band, bit.bor, bit.bxor, bit.lshift, bit.rshift)
+   local writes = body:find('%f[%w]p%f[%W]') ~= nil
+   local parts = { BODY = body, READS = tostring(body:find('read_[xy]%(p') ~= nil), WRITES = tostring(writes),
+      OWN_MEMORY = writes and 'have_own_memory()' or 'true', BRANCHES = tostring(body:find ' and ' ~= nil), ROWS = ROWS }
+   local text = LOOPS:gsub('%u[%u_]+%u', parts)
+   local loops_of = compiled.for_each(keys, function()
+      return compiled.from_text(text, 'torch.few')(first_element, in_rows, together, scatter, have_own_memory, few, plan_all, is_contiguous,
+         turns, steps1, steps2, steps3, bit.tobit, math.abs, math.sqrt, math.floor, math.ceil, math.exp, math.log, math.sin,
+         math.cos, math.tanh, fmod, bit.band, bit.bor, bit.bxor, bit.lshift, bit.rshift)
+   end)
+   return function(r, t, s, ...) return loops_of(key_of(r.T, t.T, s.T))(r, t, s, ...) end
 end
 
 -- Whole numbers are computed with as C does: in 64 bits, of which as many as there is room for are kept.
@@ -224,26 +283,12 @@ local function plain_elements(expression, n, read)
    return table.concat(lines, '\n')
 end
 
-local function plain_loops(expression, keys, read)
-   return compiled.for_each(keys, function()
+local function plain_loops(expression, codes)
+   return compiled.for_each(codes, function(code)
+      local read = types[code].whole and 'tonumber' or ''
       local parts = { FOUR = plain_elements(expression, 4, read), ONE = plain_elements(expression, 1, read) }
       return compiled.from_text(PLAIN:gsub('%u%u%u+', parts), 'torch.few')(math.abs, math.sqrt, math.floor, math.ceil, math.min, math.max, fmod, tonumber)
    end)
-end
-
--- The same of whole numbers that are doubles, by the codes of their types in main memory.
-local whole_codes = {}
-for code = 1, types.count do
-   if types[code].whole and types[code].host == types[code] then whole_codes[#whole_codes + 1] = code end
-end
-local function whole_loops(expression)
-   local loops_of = plain_loops(expression, whole_codes, 'tonumber')
-   return function(r, t, s, v, n, w)
-      local T, p, q, u = r.T, first_element(r), first_element(t), first_element(s)
-      if not (truncation.are_doubles(T, q, n) and (s == t or truncation.are_doubles(T, u, n))) then return false end
-      loops_of(T.host.code)(p, q, u, n, v, w)
-      return true
-   end
 end
 
 -- Whether the n numbers of type T at p and those at q, which may be the same, are known to be finite; the same of all elements of two
@@ -261,16 +306,18 @@ function few.pointwise(expression, for_whole, most, plain)
    local for_functions, same_bits = most == 'LIMIT_OF_FUNCTIONS', most == 'SAME_BITS'
    local reads_t, reads_s = expression:find('%f[%w]X%f[%W]') ~= nil, expression:find('%f[%w]Y%f[%W]') ~= nil
    local reads_r = expression:find('%f[%w]P%f[%W]') ~= nil
-   local loops_of = (reads_t or reads_s) and not for_functions and plain_loops(plain or expression, types.real_sizes, '')
+   local loops_of = (reads_t or reads_s) and not for_functions and plain_loops(plain or expression, for_whole and plain and types.codes_of_numbers or types.codes_of_reals)
    expression = expression:gsub('%f[%w]w%f[%W]', 'result'):gsub('%f[%w]P%f[%W]', 'read_x(p, a)')
-   local run = loops('p[a] = ' .. expression)
-   local run_whole = for_whole and loops('p[a] = ' .. expression) -- traces of its own
-   local run_whole_plainly = for_whole and plain and whole_loops(plain)
-   local function lie_in_one_piece(r, t, s) return is_contiguous(r) and (t == r or is_contiguous(t)) and (s == t or is_contiguous(s)) end
+   local run = loops('p[a] = ' .. expression, keys_of.computed)
    local function compute_plainly(T, p, q, u, n, v, w)
       if not few.are_finite(T, n, reads_t and q or u, reads_s and u or q) then return false end
       if reads_r and not few.are_finite(T, n, p, p) then return false end
-      loops_of(T.size)(p, q, u, n, v, w)
+      loops_of(T.host.code)(p, q, u, n, v, w)
+      return true
+   end
+   local function compute_whole_plainly(T, p, q, u, n, v, w)
+      if not (truncation.are_doubles(T, q, n) and (u == q or truncation.are_doubles(T, u, n))) then return false end
+      loops_of(T.host.code)(p, q, u, n, tonumber(v), tonumber(w))
       return true
    end
    return function(r, t, s, v, n, w)
@@ -280,9 +327,8 @@ function few.pointwise(expression, for_whole, most, plain)
          local in_parts = not for_functions and few.LIMIT > 0 and n <= ROWS and not is_contiguous(r)
          return (fits or in_parts) and run(r, t, s, v, n, t.T.get, s.T.get, w, same_bits and fits, loops_of and n >= FEWEST_PLAIN and compute_plainly)
       end
-      if not (run_whole and r.T.whole and fits_for_now(n)) then return false end
-      if run_whole_plainly and lie_in_one_piece(r, t, s) and run_whole_plainly(r, t, s, v, n, w) then return true end
-      return run_whole(r, t, s, whole(v), n, read_whole, read_whole, whole(w), true)
+      if not (for_whole and r.T.whole and fits_for_now(n)) then return false end
+      return run(r, t, s, whole(v), n, read_whole, read_whole, whole(w), true, plain and compute_whole_plainly)
    end
 end
 
@@ -296,38 +342,43 @@ function few.gate(expression) return ('min(1, max(0, (%s) * 1e308 * 1e308))'):fo
 
 -- condition of X, Y and the number v -> function(r, t, s, v, n): the elements of r become 1 where it holds, else 0.
 function few.comparison(condition)
-   local run = loops(('p[a] = (%s) and 1 or 0'):format(condition))
+   local run = loops(('p[a] = (%s) and 1 or 0'):format(condition), keys_of.compared)
    local loops_of = signs.comparison(condition:match('^X ([<>=~]+) ([Yv])$'))
+   local function compare_plainly(T, p, q, u, n, v)
+      if T.real and not few.are_finite(T, n, q, u) then return false end
+      local written = n <= ROWS and room(types.Byte, 1) or p -- new memory is slow to write byte by byte
+      loops_of(T.host.code)(written, q, u, n, v)
+      if written ~= p then ffi.copy(p, written, n) end
+      return true
+   end
    return function(r, t, s, v, n)
       local R, T = r.T, t.T
-      if s.T ~= T or not (T.real or T.whole) or not (R.real or R.whole) then return false end
+      if s.T ~= T or not (T.real or T.whole) or not (R == T or R.host == types.Byte and R.here) then return false end
       if may_overlap(r, t) or may_overlap(r, s) or not fits_for_now(n) then return false end
-      if T.real and R.host == types.Byte and n >= FEWEST_PLAIN and is_contiguous(r) and is_contiguous(t) and (s == t or is_contiguous(s))
-         and (v == nil or v - v == 0) and few.reads_plainly(t, s) then
-         local target = first_element(r)
-         local p = n <= ROWS and room(R, 1) or target -- new memory is slow to write byte by byte
-         loops_of(T.size)(p, first_element(t), first_element(s), n, v)
-         if p ~= target then ffi.copy(target, p, n) end
-         return true
+      local get = T.get
+      if T.whole then
+         get, v = read_whole, whole(v)
+      elseif n < FEWEST_PLAIN or v and v - v ~= 0 then
+         return run(r, t, s, v, n, get, get, nil, true)
       end
-      return run(r, t, s, v, n, T.get, T.get, nil, true)
+      return run(r, t, s, v, n, get, get, nil, true, R.host == types.Byte and compare_plainly)
    end
 end
 
 -- Makes the elements of r the number v where those of the mask m, bytes of as many elements, are not 0; false as above.
-local fill_reals, fill_wholes = loops('p[a] = X ~= 0 and v or read_y(p, a)'), loops('p[a] = X ~= 0 and v or read_y(p, a)')
+local fill = loops('p[a] = X ~= 0 and v or read_y(p, a)', keys_of.masked)
 local function read_byte(p, i) return p[i] end
 function few.fill_where(r, m, v, n)
-   if not m.T.whole or may_overlap(r, m) then return false end
-   if small(r, n) then return fill_reals(r, m, m, v, n, read_byte, r.T.get) end
-   return small_whole(r, n) and fill_wholes(r, m, m, whole(v), n, read_byte, read_whole)
+   if m.T.host ~= types.Byte or not m.T.here or may_overlap(r, m) then return false end
+   if small(r, n) then return fill(r, m, m, v, n, read_byte, r.T.get) end
+   return small_whole(r, n) and fill(r, m, m, whole(v), n, read_byte, read_whole)
 end
 
 -- statement that updates `result` from X and Y, and perhaps v -> function(t, s, start, v): the result over all elements, or nil.
 -- for_whole: also for whole numbers; for_floats: also for many floats, which Torch7, too, adds up as doubles, in their order.
 local MOST_FLOATS = 2 ^ 20
 function few.reduction(statement, for_whole, for_floats)
-   local run = loops(statement)
+   local run = loops(statement, keys_of.computed)
    local function is_for_lua(T, t, n)
       return small(t, n) or for_whole and T.whole and fits_for_now(n) or for_floats and T.real and T.size < 8 and n <= MOST_FLOATS and few.LIMIT > 0
    end
@@ -412,19 +463,7 @@ local sigmoid = few.pointwise('1 / (1 + exp(-X))', false, 'LIMIT_OF_FUNCTIONS')
 function few.functions.sigmoid(r, t, _, _, n) return sigmoid(r, t, t, nil, n) or sigmoid_of_many(r, t, n) end
 
 -- Makes the n elements of r those of t; false, with nothing done, where that is for Python.
-local copy_loops = loops('p[a] = X')
-local set_loops = {} -- by the type written: traces of its own for each
-
-local function make_set_loop(R)
-   local run = loops('result(p, a, X)')
-   set_loops[R] = function(r, t, s, v, n, get) return run(r, t, s, v, n, get, nil, R.set, true) end
-end
-
-compiled.on_first_use(function()
-   for code = 1, types.count do
-      if types[code].whole then make_set_loop(types[code]) end
-   end
-end)
+local copy_loops, set_loops = loops('p[a] = X', keys_of.copied), loops('result(p, a, X)', keys_of.copied)
 
 function few.copy(r, t, n)
    local R, T = r.T, t.T
@@ -444,8 +483,7 @@ function few.copy(r, t, n)
    end
    if is_contiguous(r) and is_contiguous(t) and truncation.convert(R, T, first_element(r), first_element(t), n) then return true end
    if R.whole and T.real then
-      if not set_loops[R] then make_set_loop(R) end
-      return set_loops[R](r, t, t, nil, n, T.get)
+      return set_loops(r, t, t, nil, n, T.get, nil, R.set, true)
    end
    return false
 end

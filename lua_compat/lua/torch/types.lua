@@ -144,7 +144,12 @@ for code = 1, types.count do
    local T = types[code]
    T.real, T.whole = T.here and T.host.floating, T.here and T.integer
 end
-types.real_sizes = { types.Float.size, types.Double.size } -- bytes of their elements
+
+-- Codes of those in main memory: of real numbers, and of all that are real or whole.
+types.codes_of_reals, types.codes_of_numbers = { types.Float.code, types.Double.code }, {}
+for code = 1, #hosts do
+   if types[code].real or types[code].whole then types.codes_of_numbers[#types.codes_of_numbers + 1] = code end
+end
 
 -- The types of those names, in main memory and, in a state that has CUDA, on devices.
 function types.named(...)

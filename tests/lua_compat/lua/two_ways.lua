@@ -1197,6 +1197,31 @@ local function compared_and_bounded(T)
    end)
 end
 
+-- Whole numbers of all types and layouts, compared in 64 bits; extrema of those that lie in no rows. Real ones, too.
+local function comparisons_in_layouts()
+   local T = tensors_of(({ 'Double', 'Float', 'Long', 'Int', 'Short', 'Char', 'Byte' })[random(1, 7)])
+   local rows, columns = random(1, 40), random(1, 40)
+   local function numbers() return matrix(T, rows, columns):random(0, 5) end
+   local t, s, r = numbers(), numbers(), matrix(T, rows, columns):zero()
+   if T == LONG then
+      for _, x in ipairs{ t, s } do
+         for _ = 1, 20 do x[random(1, rows)][random(1, columns)] = ({ -2 ^ 63, 2 ^ 62, 2 ^ 53, -2 ^ 53 })[random(1, 4)] end
+         if random(1, 2) == 1 then x:add(-1) end
+      end
+   elseif FLOATING[T] then
+      for _, x in ipairs{ t, s } do x[random(1, rows)][random(1, columns)] = ({ -0.0, 1 / 0, 0 / 0, 1e-310 })[random(1, 4)] end
+   end
+   local bytes, v = matrix(BYTE, rows, columns), random(0, 5)
+   for _, name in ipairs{ 'lt', 'gt', 'le', 'ge', 'eq', 'ne' } do
+      both_ways(('%s %s of %d x %d'):format(T, name, rows, columns), function()
+         return t[name](t, v), t[name](t, s), s[name](bytes, s, v), s[name](bytes, s, t), s[name](r, s, t)
+      end)
+   end
+   both_ways(('%s extrema of %d x %d'):format(T, rows, columns), function()
+      return r:clone():cmax(t, s), r.cmax(r, t, s):clone(), r.cmin(r, t, v):clone(), torch.clamp(t, 1, v), r.clamp(r, s, 1, v):clone()
+   end)
+end
+
 -- What BLAS computes for as few elements as LuaJIT does has the same bits: which of them does may depend on what came before.
 local function arithmetic_by_blas(T)
    local n = random(200, 4300)
@@ -1354,6 +1379,7 @@ for _ = 1, rounds do
       sequences(TYPES[k])
       other_sizes(TYPES[k])
       compared_and_bounded(TYPES[k])
+      comparisons_in_layouts()
       arithmetic_by_blas(TYPES[k])
       transfers(TYPES[k])
    end
