@@ -496,22 +496,39 @@ function few.zero(r, n)
    return true
 end
 
--- Makes all elements of r a value; false as above. What is written once is copied, twice as much each time.
-local fill_loops = few.pointwise('v', true, 'SAME_BITS')
-function few.fill(r, v, n)
-   local T = r.T
-   local may = n > BLOCK and (T.real or T.whole) and is_contiguous(r)
-   if not may or n * T.size > COPIED_AT_ONCE and not fits_for_now(n) then
-      return fill_loops(r, r, r, v, n)
-   end
-   local p, size, done = r.S.p + r.off, T.size, BLOCK
-   for i = 0, BLOCK - 1 do p[i] = v end
+-- Makes the n elements from p on a value: what is written once is copied, twice as much each time.
+local function fill_in_one_piece(p, v, n, size)
+   local done = n < BLOCK and n or BLOCK
+   for i = 0, done - 1 do p[i] = v end
    while done < n do
       local more = done < n - done and done or n - done
       ffi.copy(p + done, p, more * size)
       done = done + more
    end
+end
+
+-- The same of a tensor that lies in rows.
+local function fill_rows(r, v)
+   if not (plan(r, r, r) and in_rows() and turns[1] <= ROWS and turns[2] * turns[3] <= few.LIMIT) then return false end
+   local T, n1 = r.T, turns[1]
+   local row = room(T, 1)
+   fill_in_one_piece(row, v, n1, T.size)
+   move(T, first_element(r), row, 1, steps1[2], steps1[3], 1, 0, 0)
    return true
+end
+
+-- Makes all elements of r a value; false as above.
+local fill_loops = few.pointwise('v', true, 'SAME_BITS')
+function few.fill(r, v, n)
+   local T = r.T
+   if n > BLOCK and (T.real or T.whole) and (n * T.size <= COPIED_AT_ONCE or fits_for_now(n)) then
+      if is_contiguous(r) then
+         fill_in_one_piece(first_element(r), v, n, T.size)
+         return true
+      end
+      if few.LIMIT > 0 and fill_rows(r, v) then return true end
+   end
+   return fill_loops(r, r, r, v, n)
 end
 
 -- The index p[k], which was found to be one of 1 (or `first`) to last before: the memory that is written may be its own.

@@ -355,79 +355,103 @@ for name, row in pairs{ cumsum = { '0', '+', zero, add }, cumprod = { '1', '*', 
    end
 end
 
--- Rows and columns of a vector or matrix, and the steps between them, as if it were one of which dimension d is the second.
-local function matrix_along(t, d)
-   if t.nd == 1 then return 1, t[1], 0, t[2] end
-   if d == 1 then return t[3], t[1], t[4], t[2] end
-   return t[1], t[3], t[2], t[4]
-end
-
--- Whether the indices of a vector or matrix, Longs, are few.
-local function few_indices(t, index)
-   return index.nd <= 2 and index.T.host == types.Long and few.LIMIT > 0 and count(index) <= few.LIMIT and (t.T.real or t.T.whole)
-end
-
--- Whether all of them are of 1 to n.
-local function in_range(index, d, n)
-   local rows, columns, row, column = matrix_along(index, d)
-   local places, i, j, k = first_element(index), 0, 0, 0
-   for _ = 1, rows * columns do -- one loop: LuaJIT enters an inner one anew for each row
-      local at = tonumber(places[k])
-      if not (at >= 1 and at <= n) then return false end
-      j, k = j + 1, k + column
-      if j == columns then i, j, k = i + 1, 0, (i + 1) * row end
+-- Whether n indices, read as their halves, are of 1 to last.
+local function in_range(halves, n, last)
+   local wrong = 0
+   for k = 0, 2 * n - 2, 2 do
+      local at = halves[k]
+      wrong = bor(wrong, arshift(at - 1, 31), arshift(last - at, 31), halves[k + 1])
    end
-   return true
+   return wrong == 0
 end
 
--- The elements of r, in the order that n indices lie in, = those of t at them, `t_column` apart; from one index to the next t goes on by
--- `step`, behind each `columns` of them by `jump` more. Gives whether all indices were of 1 to last. No branch is taken at the end of a row, all
--- sums are of 32 bits, and indices are read as their halves.
-local function gather_in_order(p, q, halves, n, columns, last, t_column, step, jump, get)
-   columns, last, t_column, step, jump = tobit(columns), tobit(last), tobit(t_column), tobit(step), tobit(jump)
-   local j, base = 0, tobit(-t_column)
-   for k = 0, n - 1 do
-      local at = halves[k + k]
-      if bor(arshift(at - 1, 31), arshift(last - at, 31), halves[k + k + 1]) ~= 0 then return false end
-      p[k] = get(q, tobit(base + tobit(at * t_column)))
-      j = tobit(j + 1)
-      local in_row = arshift(tobit(j - columns), 31) -- -1 or 0
-      j = band(j, in_row)
-      base = tobit(base + step + band(jump, bnot(in_row)))
+-- How far apart the elements of t, a vector or matrix, are along dimension d; how far they go on from one index to the next, and behind each
+-- `columns` of them.
+local function steps_along(t, d, columns)
+   if t.nd == 1 then return t[2], 0, 0 end
+   if d == 2 then return t[4], 0, t[2] end
+   return t[2], t[4], -columns * t[4]
+end
+
+-- Functions for elements of each size, seen as whole numbers (NaNs keep their bits); traces are for one size. No branch is taken at the end of
+-- a row, all sums are of 32 bits, and indices are read as their halves.
+local INDEXED = [[
+   local band, bor, bnot, arshift, tobit = ...
+   -- The elements of p, in the order that n indices lie in, = those of q at them, `q_column` apart; from one index to the next q goes on by
+   -- `step`, behind each `columns` of them by `jump` more. Gives whether all indices were of 1 to last.
+   local function gather(p, q, halves, n, columns, last, q_column, step, jump)
+      columns, last, q_column, step, jump = tobit(columns), tobit(last), tobit(q_column), tobit(step), tobit(jump)
+      local j, base = 0, tobit(-q_column)
+      for k = 0, n - 1 do
+         local at = halves[k + k]
+         if bor(arshift(at - 1, 31), arshift(last - at, 31), halves[k + k + 1]) ~= 0 then return false end
+         p[k] = q[tobit(base + tobit(at * q_column))]
+         j = tobit(j + 1)
+         local in_row = arshift(tobit(j - columns), 31) -- -1 or 0
+         j = band(j, in_row)
+         base = tobit(base + step + band(jump, bnot(in_row)))
+      end
+      return true
    end
-   return true
+   -- The elements of p, `p_column` apart, at n indices = those of q, in the order that the indices lie in; both go on as q does above.
+   local function scatter(p, q, halves, n, columns, last, p_column, step, jump, q_step, q_jump)
+      columns, last, p_column, step, jump, q_step, q_jump = tobit(columns), tobit(last), tobit(p_column), tobit(step), tobit(jump), tobit(q_step), tobit(q_jump)
+      local j, base, from = 0, tobit(-p_column), 0
+      for k = 0, n - 1 do
+         local at = halves[k + k]
+         if bor(arshift(at - 1, 31), arshift(last - at, 31), halves[k + k + 1]) ~= 0 then return false end
+         p[tobit(base + tobit(at * p_column))] = q[from]
+         j = tobit(j + 1)
+         local in_row = arshift(tobit(j - columns), 31)
+         j = band(j, in_row)
+         base, from = tobit(base + step + band(jump, bnot(in_row))), tobit(from + q_step + band(q_jump, bnot(in_row)))
+      end
+      return true
+   end
+   return { gather = gather, scatter = scatter }
+]]
+local cells, values, indexed = {}, {}, {}
+for size, name in pairs{ [1] = 'uint8_t', [2] = 'int16_t', [4] = 'int32_t', [8] = 'int64_t' } do
+   cells[size], values[size] = ffi.typeof(name .. ' *'), ffi.new(name .. '[1]')
+   indexed[size] = compiled.from_text(INDEXED, 'torch.few')(band, bor, bnot, arshift, tobit)
+end
+local function cells_of(t) return ffi.cast(cells[t.T.size], first_element(t)) end
+
+-- The halves of few indices in one piece, Longs, and how many there are, of elements of t; nil where that is for Python.
+local halves, MOST_OFFSET = ffi.typeof 'int32_t *', 2 ^ 30
+local function halves_of(t, index)
+   if index.nd > 2 or index.T.host ~= types.Long or not (t.T.real or t.T.whole) or not is_contiguous(index) or not ffi.abi 'le' then return nil end
+   local n = count(index)
+   if n == 0 or n > few.LIMIT or last_offset(t) >= MOST_OFFSET then return nil end
+   return ffi.cast(halves, first_element(index)), n
 end
 
 -- r = the elements of t at the indices of dimension d, of vectors or matrices: function(r, t, d, index).
-local halves, MOST_OFFSET = ffi.typeof 'int32_t *', 2 ^ 30
 function along.gather(r, t, d, index)
-   if t.T ~= r.T or not few_indices(t, index) or not is_apart(r, t, index) or not (is_contiguous(r) and is_contiguous(index)) then return false end
-   local last = t[2 * d - 1]
-   if last_offset(t) >= MOST_OFFSET or not ffi.abi 'le' then return false end
-   local columns, t_column, step, jump = index[2 * index.nd - 1], t[2 * d], 0, 0
-   if t.nd == 2 and d == 2 then jump = t[2]
-   elseif t.nd == 2 then step, jump = t[4], -columns * t[4] end
-   return gather_in_order(first_element(r), first_element(t), ffi.cast(halves, first_element(index)), count(index), columns, last, t_column, step, jump,
-      t.T.real and t.T.get or read)
+   if t.T ~= r.T or not is_apart(r, t, index) or not is_contiguous(r) then return false end
+   local at, n = halves_of(t, index)
+   if not at then return false end
+   local columns = index[2 * index.nd - 1]
+   return indexed[t.T.size].gather(cells_of(r), cells_of(t), at, n, columns, t[2 * d - 1], steps_along(t, d, columns))
 end
 
--- The elements of r, real numbers, at the indices of dimension d become those of t, or a number: function(r, d, index, source).
+-- The elements of r at the indices of dimension d become those of t, or a number of its type: function(r, d, index, source).
 function along.scatter(r, d, index, source)
-   local t = type(source) == 'table' and source
-   if not r.T.real or t and t.T ~= r.T or not few_indices(r, index) or not is_apart(r, index, t or nil) or not in_range(index, d, r[2 * d - 1]) then return false end
-   local rows, columns, row, column = matrix_along(index, d)
-   local _, _, r_row, r_column = matrix_along(r, d)
-   local t_row, t_column, q, get = 0, 0, nil, r.T.get
-   if t then
-      _, _, t_row, t_column = matrix_along(t, d)
-      q = first_element(t)
+   local t, T = type(source) == 'table' and source, r.T
+   if t and (t.T ~= T or last_offset(t) >= MOST_OFFSET) or not is_apart(r, index, t or nil) then return false end
+   local at, n = halves_of(r, index)
+   local columns, last = index[2 * index.nd - 1], r[2 * d - 1]
+   if not at or not in_range(at, n, last) then return false end
+   local q, q_step, q_jump = ffi.cast(cells[T.size], values[T.size]), 0, 0
+   if not t then
+      ffi.cast(T.pointer, q)[0] = source
+   else
+      q, q_step = cells_of(t), t[2 * t.nd]
+      if t.nd == 2 then q_jump = t[2] - columns * q_step end
    end
-   local p, places = first_element(r), first_element(index)
-   for i = 0, rows - 1 do
-      for j = 0, columns - 1 do
-         local at = i * r_row + (tonumber(places[i * row + j * column]) - 1) * r_column
-         p[at] = q and get(q, i * t_row + j * t_column) or source
-      end
+   local r_column, step, jump = steps_along(r, d, columns)
+   if not indexed[T.size].scatter(cells_of(r), q, at, n, columns, last, r_column, step, jump, q_step, q_jump) then
+      error('an index that lies where a result is written became invalid', 0)
    end
    return true
 end

@@ -40,10 +40,20 @@ end
 
 local function sizes_at_end(t, dims) return dims == 3 and t[2 * t.nd - 5] or 1, t[2 * t.nd - 3], t[2 * t.nd - 1] end
 
+-- The tensor itself, or a copy of few elements in one piece; false where that is for Python.
+local function in_one_piece(t)
+   if is_contiguous(t) then return t end
+   local new = memory.temporary(t.T)
+   memory.resize_as(new, t)
+   return few.copy(new, t, count(t)) and new
+end
+
 -- out = the correlations of x, one plane, or planes that are paired with those of k, or of which each has one in each of k's sets.
 function in_lua.correlate(out, x, k, dims, full, flipped)
    local T = x.T
-   if not T.real or k.T ~= T or out.T ~= T or few.LIMIT == 0 or not (is_contiguous(x) and is_contiguous(k)) or not is_apart(out, x, k) then return false end
+   if not T.real or k.T ~= T or out.T ~= T or few.LIMIT == 0 or count(x) > MOST or count(k) > MOST or not is_apart(out, x, k) then return false end
+   x, k = in_one_piece(x), in_one_piece(k)
+   if not (x and k) then return false end
    local depth, height, width = sizes_at_end(x, dims)
    local deep, tall, broad = sizes_at_end(k, dims) -- the kernel
    local before_depth, before_height, before_width = 0, 0, 0

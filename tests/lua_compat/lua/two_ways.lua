@@ -1197,8 +1197,8 @@ local function compared_and_bounded(T)
    end)
 end
 
--- Whole numbers of all types and layouts, compared in 64 bits; extrema of those that lie in no rows. Real ones, too.
-local function comparisons_in_layouts()
+-- Matrices of all types and layouts: compared, filled, indexed, convolved, bounded. Whole numbers are compared in 64 bits.
+local function matrices_in_layouts()
    local T = tensors_of(({ 'Double', 'Float', 'Long', 'Int', 'Short', 'Char', 'Byte' })[random(1, 7)])
    local rows, columns = random(1, 40), random(1, 40)
    local function numbers() return matrix(T, rows, columns):random(0, 5) end
@@ -1215,6 +1215,24 @@ local function comparisons_in_layouts()
    for _, name in ipairs{ 'lt', 'gt', 'le', 'ge', 'eq', 'ne' } do
       both_ways(('%s %s of %d x %d'):format(T, name, rows, columns), function()
          return t[name](t, v), t[name](t, s), s[name](bytes, s, v), s[name](bytes, s, t), s[name](r, s, t)
+      end)
+   end
+   both_ways(('%s written in %d x %d'):format(T, rows, columns), function()
+      local wide = matrix(T, rows, columns):fill(v)
+      wide:narrow(2, 1, random(1, columns)):fill(1)
+      return wide, r:fill(v):clone(), r:t():zero():clone()
+   end)
+   local order = whole_numbers(rows, columns)
+   for i = 1, rows do order[i]:copy(torch.randperm(columns)) end
+   local of_order = order:t():contiguous()
+   both_ways(('%s indexed in %d x %d'):format(T, rows, columns), function()
+      return t:gather(2, order), t:t():gather(1, of_order), r:scatter(2, order, t):clone(), r:t():scatter(1, of_order, s:t()):clone(),
+         r:scatter(2, order:narrow(2, 1, 1):clone(), v):clone(), r:clone():scatter(2, order, r)
+   end)
+   if FLOATING[T] and rows > 2 and columns > 2 then
+      both_ways(('%s convolved in %d x %d'):format(T, rows, columns), function()
+         local part = t:narrow(1, 1, 3):narrow(2, 1, 2)
+         return torch.conv2(t, part), torch.xcorr2(s, part, 'F'), torch.conv2(part:t(), part:t())
       end)
    end
    both_ways(('%s extrema of %d x %d'):format(T, rows, columns), function()
@@ -1379,7 +1397,7 @@ for _ = 1, rounds do
       sequences(TYPES[k])
       other_sizes(TYPES[k])
       compared_and_bounded(TYPES[k])
-      comparisons_in_layouts()
+      matrices_in_layouts()
       arithmetic_by_blas(TYPES[k])
       transfers(TYPES[k])
    end
