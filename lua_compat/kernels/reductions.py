@@ -110,12 +110,19 @@ def _norm(pieces: Iterable[Tensor], p: float) -> float:
     return (together.sum() if p == 0 else torch.linalg.vector_norm(together, p)).item()
 
 
+def _of_first_zero(extreme: Tensor, t: Tensor) -> float:
+    """Returns an extreme of t as a number; a zero, of which there may be both, with the sign of the first."""
+    if extreme.item() == 0 and t.dtype.is_floating_point:
+        return t[tuple(torch.nonzero(t == 0)[0])].item()
+    return extreme.item()
+
+
 def max_all(t: Tensor) -> float:
-    return t.max().item()
+    return _of_first_zero(t.max(), t)
 
 
 def min_all(t: Tensor) -> float:
-    return t.min().item()
+    return _of_first_zero(t.min(), t)
 
 
 def all_nonzero(t: Tensor) -> bool:

@@ -293,13 +293,14 @@ function blas.product(r, beta, t, alpha, a, b)
    end
    if not a_kind or not b_kind then return false end
    local in_place = aligned(r.S.p + r.off, routine.is_double and of_factor or of_float_result)
-   if not (in_place or is_contiguous(r)) then return false end
+   local in_rows = not in_place and not is_contiguous(r) -- as far apart in the room
+   if in_rows and (times_vector or from_row or is_large(rows * r[2])) then return false end
    -- a matrix that a vector is multiplied with is only copied where its rows lie one after the other
    local p = times_vector and a_kind == 't' and a.S.p + a.off or readable(a, 'a')
    local q = from_row and b_kind == 'n' and b.S.p + b.off or readable(b, 'b')
    if not p or not q then return false end
    if t ~= r and beta ~= 0 and not begin_with(r, t) then return false end
-   local s, bytes = r.S.p + r.off, rows * columns * T.size
+   local s, bytes = r.S.p + r.off, (in_rows and last_offset(r) - r.off + 1 or rows * columns) * T.size
    local target = s
    if not in_place then
       s = ffi.cast(T.pointer, room('r', bytes))
@@ -312,7 +313,11 @@ function blas.product(r, beta, t, alpha, a, b)
    else
       matrix_matrix(routine, s, r[2], beta, alpha, p, a_kind, a_step, q, b_kind, b_step, rows, inner, columns)
    end
-   if not in_place then ffi.copy(target, s, bytes) end
+   if in_rows then
+      for i = 0, rows - 1 do ffi.copy(target + i * r[2], s + i * r[2], columns * T.size) end
+   elseif not in_place then
+      ffi.copy(target, s, bytes)
+   end
    return true
 end
 

@@ -27,6 +27,7 @@ few.LIMIT_OF_FUNCTIONS = 128
 
 -- Whether n elements are few, or as many as PyTorch, which is not loaded yet, is not to be loaded for.
 local function fits_for_now(n) return n <= few.LIMIT or few.LIMIT > 0 and library.saves_pytorch(n) end
+few.fits_for_now = fits_for_now
 
 -- Whether the n elements of r are few, and numbers that Lua computes with as Torch7 does.
 local function small(r, n) return n <= few.LIMIT and r.T.real end
@@ -375,18 +376,21 @@ function few.fill_where(r, m, v, n)
 end
 
 -- statement that updates `result` from X and Y, and perhaps v -> function(t, s, start, v): the result over all elements, or nil.
--- for_whole: also for whole numbers; for_floats: also for many floats, which Torch7, too, adds up as doubles, in their order.
+-- for_whole: also for whole numbers; for_many: also for many real numbers, either 'FLOATS', which Torch7, too, adds up as doubles, in their
+-- order, or 'SAME_BITS': before PyTorch is loaded, which gives the same.
 local MOST_FLOATS = 2 ^ 20
-function few.reduction(statement, for_whole, for_floats)
+function few.reduction(statement, for_whole, for_many)
    local run = loops(statement, keys_of.computed)
+   local same_bits, for_floats = for_many == 'SAME_BITS', for_many == 'FLOATS'
    local function is_for_lua(T, t, n)
-      return small(t, n) or for_whole and T.whole and fits_for_now(n) or for_floats and T.real and T.size < 8 and n <= MOST_FLOATS and few.LIMIT > 0
+      return small(t, n) or (for_whole and T.whole or same_bits and T.real) and fits_for_now(n)
+         or for_floats and T.real and T.size < 8 and n <= MOST_FLOATS and few.LIMIT > 0
    end
    return function(t, s, start, v)
       local n = count(t)
       if n == 0 or s.T ~= t.T or count(s) ~= n then return nil end
       if not is_for_lua(t.T, t, n) then return nil end
-      local done, result = run(t, t, s, v, n, t.T.get, s.T.get, start)
+      local done, result = run(t, t, s, v, n, t.T.get, s.T.get, start, same_bits)
       if done then return result end
    end
 end

@@ -191,7 +191,7 @@ for name, go_on in pairs{ max_of_all = math.max, min_of_all = math.min } do
    local compute = compiled.from_text(ALL, 'torch.few')(first_element, go_on)
    along[name] = function(t)
       local n = count(t)
-      if n < FEWEST_OF_ALL or n > few.LIMIT or not t.T.real or not is_contiguous(t) or not reads_plainly(t) then return nil end
+      if n < FEWEST_OF_ALL or not t.T.real or not is_contiguous(t) or not few.fits_for_now(n) or not reads_plainly(t) then return nil end
       local extreme = compute(t, n)
       return extreme ~= 0 and extreme or nil
    end
@@ -355,14 +355,9 @@ for name, row in pairs{ cumsum = { '0', '+', zero, add }, cumprod = { '1', '*', 
    end
 end
 
--- Whether n indices, read as their halves, are of 1 to last.
-local function in_range(halves, n, last)
-   local wrong = 0
-   for k = 0, 2 * n - 2, 2 do
-      local at = halves[k]
-      wrong = bor(wrong, arshift(at - 1, 31), arshift(last - at, 31), halves[k + 1])
-   end
-   return wrong == 0
+-- Whether the indices, Longs, are few, or as many as PyTorch is not to be loaded for, and elements of t can be moved here.
+local function few_indices(t, index)
+   return index.T.host == types.Long and few.LIMIT > 0 and (t.T.real or t.T.whole) and few.fits_for_now(count(index))
 end
 
 -- How far apart the elements of t, a vector or matrix, are along dimension d; how far they go on from one index to the next, and behind each
@@ -373,10 +368,24 @@ local function steps_along(t, d, columns)
    return t[2], t[4], -columns * t[4]
 end
 
--- Functions for elements of each size, seen as whole numbers (NaNs keep their bits); traces are for one size. No branch is taken at the end of
--- a row, all sums are of 32 bits, and indices are read as their halves.
+-- How the loops over indices, outer x n x inner of them along dimension d, go through a tensor: as outer_and_inner has it; nil also
+-- where the dimensions that it folds have other sizes.
+local function beside(t, d, outer, inner)
+   local outers, inners, outer_step, step, inner_step = outer_and_inner(t, d)
+   if not outers or t.nd > 2 and (outers ~= outer or inners ~= inner) then return nil end
+   return outer_step, step, inner_step
+end
+
+local cells, values = {}, {}
+for size, name in pairs{ [1] = 'uint8_t', [2] = 'int16_t', [4] = 'int32_t', [8] = 'int64_t' } do
+   cells[size], values[size] = ffi.typeof(name .. ' *'), ffi.new(name .. '[1]')
+end
+local function cells_of(t) return ffi.cast(cells[t.T.size], first_element(t)) end
+
+-- Functions for elements of each size, seen as whole numbers (NaNs keep their bits); traces are for one size. In the first two no branch is taken
+-- at the end of a row, all sums are of 32 bits, and indices are read as their halves; the other two take any layout.
 local INDEXED = [[
-   local band, bor, bnot, arshift, tobit = ...
+   local band, bor, bnot, arshift, tobit, first_element, cells_of, outer_and_inner, beside, place = ...
    -- The elements of p, in the order that n indices lie in, = those of q at them, `q_column` apart; from one index to the next q goes on by
    -- `step`, behind each `columns` of them by `jump` more. Gives whether all indices were of 1 to last.
    local function gather(p, q, halves, n, columns, last, q_column, step, jump)
@@ -408,79 +417,106 @@ local INDEXED = [[
       end
       return true
    end
-   return { gather = gather, scatter = scatter }
+   -- Whether r could become the elements of t at the indices of dimension d.
+   local function gather_apart(r, t, d, index)
+      local outer, inner, i_outer, i_step, i_inner = outer_and_inner(index, d)
+      if not outer then return false end
+      local t_outer, t_step, t_inner = beside(t, d, outer, inner)
+      local r_outer, r_step, r_inner = beside(r, d, outer, inner)
+      if not (t_outer and r_outer) then return false end
+      local p, q, places, n, last = cells_of(r), cells_of(t), first_element(index), index[2 * d - 1], t[2 * d - 1]
+      for o = 0, outer - 1 do
+         for i = 0, inner - 1 do
+            local to, from, where = o * r_outer + i * r_inner, o * t_outer + i * t_inner, o * i_outer + i * i_inner
+            for _ = 1, n do
+               local at = tonumber(places[where])
+               if not (at >= 1 and at <= last) then return false end
+               p[to] = q[from + (at - 1) * t_step]
+               to, where = to + r_step, where + i_step
+            end
+         end
+      end
+      return true
+   end
+   -- Whether the elements of r at the indices (which are in range) of dimension d could become those of t, or if there is none that of q.
+   local function scatter_apart(r, t, q, d, index)
+      local outer, inner, i_outer, i_step, i_inner = outer_and_inner(index, d)
+      if not outer then return false end
+      local r_outer, r_step, r_inner = beside(r, d, outer, inner)
+      local t_outer, t_step, t_inner = 0, 0, 0
+      if t then t_outer, t_step, t_inner = beside(t, d, outer, inner) end
+      if not (r_outer and t_outer) then return false end
+      local p, places, n, last = cells_of(r), first_element(index), index[2 * d - 1], r[2 * d - 1]
+      for o = 0, outer - 1 do
+         for i = 0, inner - 1 do
+            local to, from, where = o * r_outer + i * r_inner, o * t_outer + i * t_inner, o * i_outer + i * i_inner
+            for k = 0, n - 1 do
+               p[to + (place(places, where + k * i_step, last) - 1) * r_step] = q[from + k * t_step]
+            end
+         end
+      end
+      return true
+   end
+   return { gather = gather, scatter = scatter, gather_apart = gather_apart, scatter_apart = scatter_apart }
 ]]
-local cells, values, indexed = {}, {}, {}
-for size, name in pairs{ [1] = 'uint8_t', [2] = 'int16_t', [4] = 'int32_t', [8] = 'int64_t' } do
-   cells[size], values[size] = ffi.typeof(name .. ' *'), ffi.new(name .. '[1]')
-   indexed[size] = compiled.from_text(INDEXED, 'torch.few')(band, bor, bnot, arshift, tobit)
+local indexed = {}
+for size in pairs(cells) do
+   indexed[size] = compiled.from_text(INDEXED, 'torch.few')(band, bor, bnot, arshift, tobit, first_element, cells_of, outer_and_inner, beside, place)
 end
-local function cells_of(t) return ffi.cast(cells[t.T.size], first_element(t)) end
 
--- The halves of few indices in one piece, Longs, and how many there are, of elements of t; nil where that is for Python.
+-- The halves of indices in one piece, and how many there are, of elements of t, a vector or matrix; nil where they are no such.
 local halves, MOST_OFFSET = ffi.typeof 'int32_t *', 2 ^ 30
 local function halves_of(t, index)
-   if index.nd > 2 or index.T.host ~= types.Long or not (t.T.real or t.T.whole) or not is_contiguous(index) or not ffi.abi 'le' then return nil end
-   local n = count(index)
-   if n == 0 or n > few.LIMIT or last_offset(t) >= MOST_OFFSET then return nil end
-   return ffi.cast(halves, first_element(index)), n
+   if index.nd > 2 or not is_contiguous(index) or last_offset(t) >= MOST_OFFSET or not ffi.abi 'le' then return nil end
+   return ffi.cast(halves, first_element(index)), count(index)
 end
 
--- r = the elements of t at the indices of dimension d, of vectors or matrices: function(r, t, d, index).
+-- r = the elements of t at the indices of dimension d: function(r, t, d, index). False also where an index is out of range.
 function along.gather(r, t, d, index)
-   if t.T ~= r.T or not is_apart(r, t, index) or not is_contiguous(r) then return false end
-   local at, n = halves_of(t, index)
-   if not at then return false end
+   if t.T ~= r.T or not few_indices(t, index) or not is_apart(r, t, index) then return false end
+   local moves, at, n = indexed[t.T.size], halves_of(t, index)
+   if not at or not is_contiguous(r) then return moves.gather_apart(r, t, d, index) end
    local columns = index[2 * index.nd - 1]
-   return indexed[t.T.size].gather(cells_of(r), cells_of(t), at, n, columns, t[2 * d - 1], steps_along(t, d, columns))
+   return moves.gather(cells_of(r), cells_of(t), at, n, columns, t[2 * d - 1], steps_along(t, d, columns))
 end
 
--- The elements of r at the indices of dimension d become those of t, or a number of its type: function(r, d, index, source).
+-- The elements of r at the indices of dimension d, which are in range, become those of t, or a number of its type:
+-- function(r, d, index, source).
 function along.scatter(r, d, index, source)
-   local t, T = type(source) == 'table' and source, r.T
-   if t and (t.T ~= T or last_offset(t) >= MOST_OFFSET) or not is_apart(r, index, t or nil) then return false end
-   local at, n = halves_of(r, index)
-   local columns, last = index[2 * index.nd - 1], r[2 * d - 1]
-   if not at or not in_range(at, n, last) then return false end
+   local t, T = type(source) == 'table' and source or nil, r.T
+   if t and t.T ~= T or not few_indices(r, index) or not is_apart(r, index, t) then return false end
    local q, q_step, q_jump = ffi.cast(cells[T.size], values[T.size]), 0, 0
-   if not t then
-      ffi.cast(T.pointer, q)[0] = source
-   else
-      q, q_step = cells_of(t), t[2 * t.nd]
+   if t then q = cells_of(t) else ffi.cast(T.pointer, q)[0] = source end
+   local moves, at, n = indexed[T.size], halves_of(r, index)
+   if not at or t and last_offset(t) >= MOST_OFFSET then return moves.scatter_apart(r, t, q, d, index) end
+   local columns, last = index[2 * index.nd - 1], r[2 * d - 1]
+   if t then
+      q_step = t[2 * t.nd]
       if t.nd == 2 then q_jump = t[2] - columns * q_step end
    end
    local r_column, step, jump = steps_along(r, d, columns)
-   if not indexed[T.size].scatter(cells_of(r), q, at, n, columns, last, r_column, step, jump, q_step, q_jump) then
+   if not moves.scatter(cells_of(r), q, at, n, columns, last, r_column, step, jump, q_step, q_jump) then
       error('an index that lies where a result is written became invalid', 0)
    end
    return true
 end
 
--- Whether an index is none of 1 to size; nil where that is for Python.
-function along.out_of_range(index, size)
-   local n = index.nd == 1 and index[1] or 0
-   if n == 0 or n > few.LIMIT or index.T.host ~= types.Long then return nil end
-   local p, step = first_element(index), index[2]
-   for k = 0, n - 1 do
-      local at = tonumber(p[k * step])
-      if not (at >= 1 and at <= size) then return true end
-   end
-   return false
-end
-
 -- r = the slices of t at the indices (which are in range) of dimension d.
 local COPIED_AT_ONCE = 2 ^ 16 -- bytes
+local BLOCK = 64 -- bytes; fewer are faster one by one
 function along.select(r, t, d, index)
    local T, n = r.T, index[1]
-   if not T.here or index.T.host ~= types.Long or n > few.LIMIT or not is_contiguous(r) then return false end
-   if not is_apart(r, t, index) then return false end
+   if not T.here or index.T.host ~= types.Long or few.LIMIT == 0 or not is_contiguous(r) or not is_apart(r, t, index) then return false end
+   local elements = count(r)
+   if (n > few.LIMIT or elements * T.size > COPIED_AT_ONCE) and not few.fits_for_now(elements) then return false end
    local places, place_step = first_element(index), index[2]
-   local p, q = first_element(r), first_element(t)
-   local elements, last = count(r), t[2 * d - 1]
-   if d == 1 and elements * T.size <= COPIED_AT_ONCE and is_contiguous(t) then
-      local size = elements / n
-      for k = 0, n - 1 do
-         copy(p + k * size, q + (place(places, k * place_step, last) - 1) * size, size * T.size)
+   local p, q, last = first_element(r), first_element(t), t[2 * d - 1]
+   local outer, inner = outer_and_inner(r, d)
+   if is_contiguous(t) and (d == 1 or inner * T.size >= BLOCK) then
+      for o = 0, outer - 1 do
+         for k = 0, n - 1 do
+            copy(p + (o * n + k) * inner, q + (o * last + place(places, k * place_step, last) - 1) * inner, inner * T.size)
+         end
       end
       return true
    end

@@ -17,6 +17,9 @@ local masks = {}
 local MOST = 2 ^ 15 -- elements
 local words = ffi.typeof 'int32_t *'
 
+-- Whether n elements are few, or as many as PyTorch is not to be loaded for.
+local function are_few(n) return few.LIMIT > 0 and (n <= MOST or few.fits_for_now(n)) end
+
 -- The bits that any four of n bytes have, and those that all have.
 local function bits_of(p, n)
    local any, all, q = 0, -1, cast(words, p)
@@ -31,7 +34,7 @@ end
 -- The bits of a mask, nil where it is not for this, and whether all its bytes are ones and zeros.
 local function looked_at(mask)
    local n = count(mask)
-   if mask.T.host ~= types.Byte or not mask.T.here or n == 0 or n > MOST or few.LIMIT == 0 or not is_contiguous(mask) then return nil end
+   if mask.T.host ~= types.Byte or not mask.T.here or n == 0 or not are_few(n) or not is_contiguous(mask) then return nil end
    local any, all = bits_of(first_element(mask), n)
    return any, all, band(any, 0xfefefefe) == 0
 end
@@ -74,7 +77,7 @@ end
 -- The places (from 0) of the ones of a valid mask, until the next are asked for, and how many there are.
 function masks.places(mask)
    local n = count(mask)
-   if mask.T.host ~= types.Byte or not mask.T.here or n == 0 or n > MOST or few.LIMIT == 0 or not is_contiguous(mask) then return nil end
+   if mask.T.host ~= types.Byte or not mask.T.here or n == 0 or not are_few(n) or not is_contiguous(mask) then return nil end
    local list = cast(words, room('places', 4 * n))
    return list, list_ones(list, first_element(mask), n)
 end
@@ -114,7 +117,7 @@ local function lie_apart(r, s) return s.T == r.T and r.T.here and is_contiguous(
 -- r's elements, where the mask of as many zeros and ones has ones, become a number of its type.
 function masks.fill(r, mask, number)
    local size, n = r.T.size, count(r)
-   if not (fill[size] and r.T.here and n > 0 and n <= MOST and few.LIMIT > 0 and mask.T.host == types.Byte and is_contiguous(r)
+   if not (fill[size] and r.T.here and n > 0 and are_few(n) and mask.T.host == types.Byte and is_contiguous(r)
       and is_contiguous(mask) and is_apart(r, mask)) or not (r.T.real or r.T.whole) then return false end
    local cell = value_of[size]
    cast(r.T.pointer, cell)[0] = number

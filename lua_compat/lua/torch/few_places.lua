@@ -23,9 +23,11 @@ local function around(r, d)
    return outer, inner, outer_step, step, inner_step
 end
 
--- Whether few elements of r are written at the indices, which are in range.
+-- Whether few elements of r are written at the indices, which are in range, or as many as PyTorch is not to be loaded for.
 local function are_few(r, d, index)
-   return r.T.here and few.LIMIT > 0 and index.nd == 1 and index.T.host == types.Long and of_slices(r, d, index[1]) <= 2 * few.LIMIT
+   if not r.T.here or few.LIMIT == 0 or index.nd ~= 1 or index.T.host ~= types.Long then return false end
+   local n = of_slices(r, d, index[1])
+   return n <= 2 * few.LIMIT or few.fits_for_now(n)
 end
 
 -- Whether s has the sizes of r, but n elements along d.

@@ -31,7 +31,7 @@ local function shaped_like(r, t)
    if overlaps or not is_contiguous(t) then
       local copy = memory.temporary(t.T)
       resize_as(copy, t)
-      python.copy(handle(copy), handle(t))
+      if not few.copy(copy, t, count(t)) then python.copy(handle(copy), handle(t)) end
       t = copy
    end
    local view = memory.temporary(t.T)

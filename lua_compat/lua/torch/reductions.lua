@@ -57,7 +57,7 @@ local function of_all(kernel, empty, what)
 end
 
 -- Few elements, and floats, are added up in their order, as Torch7 does, many doubles in BLAS's.
-local add_up = few.reduction('result = result + X', true, true)
+local add_up = few.reduction('result = result + X', true, 'FLOATS')
 local sum_of_many = of_all('sum_all', 0)
 local function add_up_all(t) return add_up(t, t, 0) or t.nd > 0 and blas.sum(t) end
 local function sum_all(t) return add_up_all(t) or sum_of_many(t) end
@@ -86,7 +86,7 @@ for _, name in ipairs{ 'std', 'var' } do
       'r T i B=false', reduction(name, 'invalid dimension %d', 'THTensorMath.c:2972', 3),
    }, floating)
 end
-local add_up_squares = few.reduction('local x = X result = result + x * x', false, true)
+local add_up_squares = few.reduction('local x = X result = result + x * x', false, 'FLOATS')
 local add_up_absolutes, count_others = few.reduction('result = result + abs(X)'), few.reduction('if X ~= 0 then result = result + 1 end')
 local norm_of_many = of_all('norm_all', 0)
 local function norm_all(t, p)
@@ -183,7 +183,7 @@ end
 
 for name, row in pairs{ max = { '>', -math.huge }, min = { '<', math.huge } } do
    local relation, start = unpack(row)
-   local extreme = few.reduction(('local x = X if x %s result or x ~= x then result = x end'):format(relation), true)
+   local extreme = few.reduction(('local x = X if x %s result or x ~= x then result = x end'):format(relation), true, 'SAME_BITS')
    local of_many = of_all(name .. '_all', nil, (name == 'std' or name == 'var') and 'empty Tensor' or nil)
    local of_plain = along[name .. '_of_all']
    define(name, {

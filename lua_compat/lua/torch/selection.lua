@@ -14,9 +14,9 @@ local pointwise = require 'torch.pointwise'
 local offsets = require('torch.elements').offsets
 local python = require('th.python').functions
 
-local shaped_like, into = pointwise.shaped_like, pointwise.into
+local shaped_like, into, copy_of = pointwise.shaped_like, pointwise.into, pointwise.copy_of
 local records = memory.records
-local handle, resize, count = memory.handle, memory.resize, memory.count
+local handle, resize, count, is_contiguous = memory.handle, memory.resize, memory.count, memory.is_contiguous
 local define = overloads.define
 local check, integer = tensors.check, tensors.integer
 
@@ -28,10 +28,13 @@ local function check_index(index, source, d, where)
    if source.nd == 0 then errors.argument(2, 'Source tensor is empty', where) end
 end
 
+local count_outside = few.reduction('if not (X >= 1 and X <= v) then result = result + 1 end', true)
+-- Whether any of the indices is none of 1 to size.
 local function out_of_range(index, size)
-   local out = along.out_of_range(index, size)
-   if out == nil then out = python.out_of_range(handle(index), size) end
-   return out
+   if index.nd == 0 then return false end
+   local outside = count_outside(index, index, 0, size)
+   if outside then return outside > 0 end
+   return python.out_of_range(handle(index), size)
 end
 
 local function check_range(index, size, where)
@@ -50,7 +53,7 @@ local function as_long(index, Long)
    if index.T == Long then return index end
    local copy = memory.temporary(Long)
    memory.resize_as(copy, index)
-   if index.nd > 0 then python.copy(handle(copy), handle(index)) end
+   if index.nd > 0 then pointwise.copy(copy, index) end
    return copy
 end
 
@@ -62,18 +65,10 @@ local function slice(r, d, index)
    return view
 end
 
--- A copy of indices that have been checked: what is written may lie in the same memory.
-local function unwritten(index)
-   local copy = memory.temporary(index.T)
-   memory.resize_as(copy, index)
-   python.copy(handle(copy), handle(index))
-   return copy
-end
-
 -- write(slice of r at each index in turn, place of the index): for an r of which elements share memory.
 local function each_slice(r, d, index, write)
    local get, place = index.T.get, 0
-   index = unwritten(index)
+   index = copy_of(index) -- which has been checked: what is written may lie in the same memory
    for at in offsets(index) do
       place = place + 1
       write(slice(r, d, tonumber(get(index.S.p, at))), place)
@@ -132,12 +127,7 @@ local function install(T)
       check_range(i, s[2 * d - 1], 'THTensorMath.c:277')
       local sizes = tensors.sizes_of(s)
       sizes[d] = count(i)
-      if not is_apart(r, s) then
-         local copy = memory.temporary(T)
-         memory.resize_as(copy, s)
-         python.copy(handle(copy), handle(s))
-         s = copy
-      end
+      if not is_apart(r, s) then s = copy_of(s) end
       resize(r, s.nd, sizes)
       if count(r) > 0 then into(r, select_indices, s, d, i) end
       if n == 4 then return index end -- so it is in Torch7
@@ -195,11 +185,12 @@ local function install(T)
       end
    end
 
-   -- The mask with the sizes of r.
+   -- The mask with the sizes of r, in one piece, in which ones are found faster.
    local function mask_for(r, mask, what)
       pointwise.check_pair(r, mask, what, 'mask')
       check_mask(mask)
-      return shaped_like(r, mask)
+      mask = shaped_like(r, mask)
+      return is_contiguous(mask) and mask or copy_of(mask)
    end
 
    -- [result,] source, mask
@@ -296,13 +287,13 @@ local function gather(r, t, d, index)
    check_not_below(t, d)
    check_sizes(index, t, d, r, t)
    if not is_repeated(r) and along.gather(r, t, d, index) then return end
-   if python.out_of_range(handle(index), t[2 * d - 1]) then errors.raise('Invalid index in gather', 'THTensorMath.c:456') end
+   if out_of_range(index, t[2 * d - 1]) then errors.raise('Invalid index in gather', 'THTensorMath.c:456') end
    into(r, gather_in_python, t, d, index)
 end
 
 -- Into an r of which elements share memory, row by row and one by one.
 local function scatter_in_turn(r, d, index, source, adding)
-   index = unwritten(index)
+   index = copy_of(index)
    local rows, index_rows = memory.copy_view(r), memory.copy_view(index)
    rows[2 * d - 1], index_rows[2 * d - 1] = 1, 1
    local number = type(source) ~= 'table' and source
@@ -342,10 +333,10 @@ local function scatter(kernel)
                index[2 * d - 1], d, source[2 * d - 1]))
          end
       end
-      if kernel ~= 'scatter_add' and not is_repeated(r) and along.scatter(r, d, index, source) then return end
-      if python.out_of_range(handle(index), r[2 * d - 1]) then
+      if out_of_range(index, r[2 * d - 1]) then
          errors.raise('Invalid index in scatter', 'THTensorMath.c:482')
       end
+      if kernel ~= 'scatter_add' and not is_repeated(r) and along.scatter(r, d, index, source) then return end
       if overlapping.kind(r) then
          scatter_in_turn(r, d, index, source, kernel == 'scatter_add')
       else

@@ -65,8 +65,25 @@ print(torch.randperm(5), torch.multinomial(torch.Tensor{1, 2, 3}, 2), tostring(x
 """
 
 
-def test_a_script_of_small_tensors_never_loads_pytorch() -> None:
-    assert loaded("-e", SMALL) == []
+SELECTED = """
+local x, images = torch.randn(10, 72):float(), torch.randn(50, 60, 8)
+local columns = x:narrow(2, 4, 36)
+columns:mm(torch.randn(10, 6):float(), torch.randn(6, 36):float())
+local places = torch.LongTensor(36, 10):random(36):t()
+assert(columns:gather(2, places):size(2) == 36 and not pcall(columns.gather, columns, 2, places + 36))
+columns:scatter(2, places, 1)
+assert(images:gather(2, torch.LongTensor(50, 1, 8):fill(60)):equal(images:narrow(2, 60, 1)))
+assert(images:index(2, torch.LongTensor{ 60 }):equal(images:narrow(2, 60, 1)))
+assert(not pcall(images.index, images, 2, torch.LongTensor{ 61 }))
+local mask = torch.ByteTensor(72, 10):bernoulli():t()
+x:maskedCopy(mask, x:clone())
+assert(x:maskedSelect(mask):size(1) == mask:sum() and images:max() > images:min())
+"""
+
+
+@pytest.mark.parametrize("script", [SMALL, SELECTED])
+def test_a_script_of_small_tensors_never_loads_pytorch(script: str) -> None:
+    assert loaded("-e", script) == []
 
 
 THREADS = """

@@ -317,6 +317,27 @@ local function before_pytorch(T)
       if T == DOUBLE then results[#results + 1] = torch.addcdiv(t, v, t, torch.rand(rows, columns):add(1):type(T)) end
       return results
    end)
+   local d, mask = random(1, 2), matrix(T, rows, columns):gt(0)
+   local index, places = whole_numbers(3000):random(x:size(d)), matrix(LONG, rows, columns):random(x:size(d))
+   local images, channels = torch.randn(9, 40, 20):type(T), whole_numbers(30):random(40)
+   same_bits(T .. ' selected before PyTorch', function()
+      local filled, copied, scattered = x:clone(), t:clone(), x:clone()
+      filled:maskedFill(mask, 3)
+      copied:maskedCopy(mask, y:contiguous())
+      scattered:scatter(d, places:clone():fill(1), t)
+      local added, written = t:clone(), t:clone()
+      added:indexAdd(d, index, x:index(d, index))
+      written:indexFill(d, index, 2)
+      local extremes = torch.Tensor{ x:max(), x:min(), images:max(), images:min(), images:transpose(1, 3):max(), t:clone():cmax(0):min() }:type(T)
+      return { x:index(d, index), x:t():index(d, index:clone():fill(1)), x:gather(d, places), t:gather(d, places:t():clone():t()), images:index(2, channels), images:index(3, channels:clone():fill(20)),
+         images:transpose(1, 2):index(1, channels), images:gather(2, channels:view(1, 30, 1):expand(9, 30, 20):contiguous()), x[mask], t:maskedSelect(mask:contiguous()), filled, copied,
+         scattered, added, written, extremes }
+   end)
+   both_ways(T .. ' wrong indices before PyTorch', function()
+      index[2000] = random(0, 1) * (x:size(d) + 1)
+      places[rows][columns] = 0
+      return pcall(x.index, x, d, index), pcall(x.gather, x, d, places), pcall(t.scatter, t:clone(), d, places, 3), pcall(x.maskedSelect, x, mask + 1)
+   end)
    both_ways(T .. ' sums of many', function()
       local whole = t:clone():gt(0)
       if not FLOATING[T] then return t:sum(), whole:sum() end
