@@ -11,7 +11,7 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any
 
-from lua_compat.runtime.cuda_presence import why_no_cuda
+from lua_compat.runtime.cuda_presence import built_for_gpus, why_no_cuda
 
 # PyTorch is imported where a GPU is asked: a script that the CPU stands in for may never need it.
 
@@ -245,6 +245,8 @@ class Cuda:
     def versions(self) -> tuple[int, int]:
         """Returns the versions of the CUDA runtime and of cuDNN, as their libraries number them; 0
         without."""
+        if not built_for_gpus():
+            return 0, 0
         import torch
 
         if not torch.version.cuda:

@@ -28,7 +28,7 @@ def why_surely_none() -> str:
     """Returns why PyTorch will find no CUDA: it was built without, or there is neither a GPU's device in /dev
     nor the driver's library. An empty text where it may find some.
     """
-    if not _built_for_gpus():
+    if not built_for_gpus():
         return _NO_BUILD
     if not sys.platform.startswith("linux") or any(map(os.path.exists, _DEVICES)) or _has_driver():
         return ""
@@ -43,7 +43,8 @@ def _has_driver() -> bool:
     return True
 
 
-def _built_for_gpus() -> bool:
+def built_for_gpus() -> bool:
+    """Returns whether the PyTorch that is installed may have CUDA; does not load it."""
     for folder in pytorch_folders():
         try:
             with open(os.path.join(folder, "version.py"), encoding="utf-8") as file:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from lua_compat.runtime.cuda_presence import built_for_gpus
 from tests.helpers.commands import run_python
 
 PROGRAM = """
@@ -33,6 +34,11 @@ def loaded(*words: str) -> list[str]:
 )
 def test_pytorch_is_not_loaded_for_what_needs_no_kernel(words: tuple[str, ...]) -> None:
     assert loaded(*words) == []
+
+
+@pytest.mark.skipif(built_for_gpus(), reason="a PyTorch with CUDA is asked for the version of its cuDNN")
+def test_pytorch_is_not_loaded_to_learn_that_it_has_no_cudnn() -> None:
+    assert loaded("--cpu-as-cuda", "-l", "cudnn", "-e", "print(cutorch.getRuntimeVersion())") == []
 
 
 SMALL = """
