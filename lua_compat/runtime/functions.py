@@ -77,7 +77,7 @@ class Functions:
 
     def names(self) -> list[str]:
         """Returns the names of all functions. Loads PyTorch and every kernel."""
-        return [*{**self._light, **self._heavy, **kernel_modules()}]
+        return [*{**self._light, **self._outside, **self._heavy, **kernel_modules()}]
 
     def _find(self, name: str) -> Function | None:
         if self._sandboxed and not (name in _SANDBOXED or name in self._harmless_kernels):
@@ -89,6 +89,8 @@ class Functions:
             kernel = find_kernel(name)
             adapted = _plain(kernel, name) if _takes_no_tensors(kernel) else self._adapted(kernel, name)
             return adapted if is_harmless(name) else self._after_figures(adapted, name)
+        if name in self._outside:
+            return _plain(self._outside[name], name)
         return self._heavy.get(name)
 
     def _adapted(self, kernel: Function, name: str) -> Function:
@@ -115,19 +117,23 @@ class Functions:
         return sandboxed_kernels()
 
     @cached_property
+    def _outside(self) -> dict[str, Function]:
+        """Returns the functions of what this state has open outside: HDF5 files, connections, databases."""
+        from lua_compat.kernels.packages.databases import Databases
+        from lua_compat.kernels.packages.hdf5_files import OpenFiles
+        from lua_compat.kernels.packages.sockets import Connections
+
+        return {**OpenFiles().kernels(), **Connections().kernels(), **Databases().kernels()}
+
+    @cached_property
     def _heavy(self) -> dict[str, Function]:
         """Returns the functions that need PyTorch, apart from the kernels that modules name."""
-        from lua_compat.kernels.hdf5_files import OpenFiles
-        from lua_compat.kernels.packages.databases import Databases
-        from lua_compat.kernels.packages.sockets import Connections
         from lua_compat.runtime.bridge import kernel_signature
 
         handles = self._pytorch.handles
-        own = {**OpenFiles().kernels(), **Connections().kernels(), **Databases().kernels()}
 
         def signature(name: str) -> str | None:
-            kernel = own.get(name) or (find_kernel(name) if name in kernel_modules() else None)
-            return kernel_signature(kernel) if kernel else None
+            return kernel_signature(find_kernel(name)) if name in kernel_modules() else None
 
         return {
             "new": handles.new,
@@ -140,7 +146,6 @@ class Functions:
             "release": handles.release,
             "raise_kept": handles.raise_kept,
             "signature": signature,
-            **{name: self._adapted(kernel, name) for name, kernel in own.items()},
         }
 
 

@@ -1,8 +1,9 @@
 -- The package hdf5 (torch-hdf5): tables of tensors in HDF5 files.
 require 'torch'
 local types = require 'torch.types'
+local memory = require 'torch.memory'
 local python = require('th.python').functions
-local kernel = require('torch.kernels').of_tensors
+local ffi = require 'ffi'
 
 hdf5 = hdf5 or {}
 
@@ -32,6 +33,12 @@ local DataSet = torch.class('hdf5.HDF5DataSet')
 
 function DataSet:__init(file, path) self._file, self._path = file, path end
 
+-- Where the elements of a contiguous tensor lie; 0 where there are none.
+local function address_of(t)
+   return memory.count(t) == 0 and 0 or tonumber(ffi.cast('intptr_t', memory.first_element(t)))
+end
+
+-- The name of the type of its tensors, and the sizes.
 local function shape(self) return python.hdf5_shape(self._file, self._path) end
 
 -- The constructor for tensors of the dataset's type.
@@ -40,9 +47,14 @@ function DataSet:getTensorFactory() return torch.factory(types[(shape(self))].te
 -- The sizes, in a table.
 function DataSet:dataspaceSize() return { select(2, shape(self)) } end
 
+local function tensor_for(name, ...)
+   local tensor = types[name].tensor_metatable.new()
+   return select('#', ...) > 0 and tensor:resize(torch.LongStorage{ ... }) or tensor
+end
+
 local function read(self, ...)
-   local tensor = types[(shape(self))].tensor_metatable.new()
-   kernel.hdf5_read(tensor, self._file, self._path, ...)
+   local tensor = tensor_for(python.hdf5_read(self._file, self._path, ...))
+   python.hdf5_take(address_of(memory.records[tensor]))
    return tensor
 end
 
@@ -104,7 +116,12 @@ function Group:__tostring__() return ('[HDF5Group: %s]'):format(self._path) end
 local function write(file, path, data, options, append)
    if torch.isTensor(data) then
       options = options or {}
-      kernel.hdf5_write(file, path, data, append, options._deflate or -1, unpack(options._chunking or {}))
+      local T = memory.records[data].T.host
+      local whole = data:type(T.tensor):contiguous()
+      local numbers = whole:nDimension() > 0 and whole:size():totable() or { 0 }
+      local dimensions = #numbers
+      for _, size in ipairs(options._chunking or {}) do numbers[#numbers + 1] = size end
+      python.hdf5_write(file, path, append, options._deflate or -1, T.name, address_of(memory.records[whole]), dimensions, unpack(numbers))
    elseif type(data) == 'table' and not torch.typename(data) then
       if path ~= '/' then python.hdf5_make_group(file, path) end
       for key, value in pairs(data) do

@@ -36,6 +36,27 @@ def test_pytorch_is_not_loaded_for_what_needs_no_kernel(words: tuple[str, ...]) 
     assert loaded(*words) == []
 
 
+HDF5 = """
+require 'hdf5'
+local name = os.tmpname()
+local file = hdf5.open(name, 'w')
+local data = { x = torch.range(1, 6):view(2, 3), labels = { torch.LongTensor{ 7, 8 } } }
+data.part = torch.FloatTensor(4, 3):fill(2):t()
+file:write('/', data)
+file:close()
+file = hdf5.open(name, 'r')
+assert(file:read('/x'):all():equal(data.x) and file:read('labels/1'):all():equal(data.labels[1]))
+assert(file:read('x'):partial({ 2, 2 }, { 1, 2 }):equal(data.x[{ { 2, 2 }, { 1, 2 } }]))
+assert(file:read('part'):all():equal(data.part))
+os.remove(name)
+"""
+
+
+def test_pytorch_is_not_loaded_for_hdf5_files() -> None:
+    pytest.importorskip("h5py")
+    assert "torch" not in loaded("-e", HDF5)
+
+
 @pytest.mark.skipif(built_for_gpus(), reason="a PyTorch with CUDA is asked for the version of its cuDNN")
 def test_pytorch_is_not_loaded_to_learn_that_it_has_no_cudnn() -> None:
     assert loaded("--cpu-as-cuda", "-l", "cudnn", "-e", "print(cutorch.getRuntimeVersion())") == []

@@ -6,7 +6,7 @@ import pytest
 
 import lua_compat.kernels
 from lua_compat.kernels import all_kernels, sandboxed_kernels
-from lua_compat.kernels.hdf5_files import OpenFiles
+from lua_compat.kernels.packages.hdf5_files import OpenFiles
 from lua_compat.runtime.errors import LuaError
 from lua_compat.runtime.state import Runtime
 

@@ -4,29 +4,28 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from lua_compat import hdf5
-from lua_compat.kernels.arrays import array_of
-from lua_compat.kernels.element_types import DTYPES
-from lua_compat.kernels.results import Out
+from lua_compat.kernels.lua_memory import array_at
 from lua_compat.kernels.strings import from_lua, to_lua
 
 # Elements that Torch7 does not have become those of the next larger type.
 _READ_AS = {
-    "bool": torch.uint8,
-    "uint8": torch.uint8,
-    "int8": torch.int8,
-    "int16": torch.int16,
-    "uint16": torch.int32,
-    "int32": torch.int32,
-    "uint32": torch.int64,
-    "int64": torch.int64,
-    "float16": torch.float32,
-    "float32": torch.float32,
-    "float64": torch.float64,
+    "bool": "Byte",
+    "uint8": "Byte",
+    "int8": "Char",
+    "int16": "Short",
+    "uint16": "Int",
+    "int32": "Int",
+    "uint32": "Long",
+    "int64": "Long",
+    "float16": "Float",
+    "float32": "Float",
+    "float64": "Double",
 }
+
+
+_NOTHING = np.empty(0)
 
 
 def _unreadable(dataset: hdf5.DataSet) -> str | None:
@@ -48,13 +47,13 @@ class OpenFiles:
     def __init__(self) -> None:
         self._files: dict[int, hdf5.File] = {}
         self._opened = 0
+        self._read = _NOTHING  # for hdf5_take
 
     def kernels(self) -> dict[str, Callable[..., Any]]:
         """Returns the kernels by name. They reach files: none is for untrusted scripts."""
         found = (
             self.hdf5_open, self.hdf5_close, self.hdf5_names, self.hdf5_shape, self.hdf5_read,
-            self.hdf5_unreadable,
-            self.hdf5_write, self.hdf5_make_group,
+            self.hdf5_take, self.hdf5_unreadable, self.hdf5_write, self.hdf5_make_group,
         )  # fmt: skip
         return {kernel.__name__: kernel for kernel in found}
 
@@ -82,49 +81,54 @@ class OpenFiles:
         return "".join(to_lua(name) + "\0" for name in found.keys())  # noqa: SIM118
 
     def _dataset(self, number: int, datapath: str) -> hdf5.DataSet:
+        """Returns a dataset that can become a tensor."""
         found = self._file(number).read(from_lua(datapath))
         if not isinstance(found, hdf5.DataSet):
             raise ValueError(f"{datapath} is a group, not a dataset")
-        return found
-
-    def hdf5_shape(self, number: int, datapath: str) -> tuple[int, ...]:
-        """Returns the code of a dataset's element type (element_types.DTYPES), then its sizes."""
-        dataset = self._dataset(number, datapath)
-        problem = _unreadable(dataset)
+        problem = _unreadable(found)
         if problem is not None:
             raise ValueError(f"{datapath}: {problem}")
-        dtype = _READ_AS[dataset.dtype.name]
-        return DTYPES.index(dtype), *dataset.dataspace_size()
+        return found
+
+    def hdf5_shape(self, number: int, datapath: str) -> tuple[str | int, ...]:
+        """Returns the name of the tensor type for a dataset, as 'Double', then its sizes."""
+        dataset = self._dataset(number, datapath)
+        return _READ_AS[dataset.dtype.name], *dataset.dataspace_size()
 
     def hdf5_unreadable(self, number: int, datapath: str) -> str | None:
         """Returns why a dataset cannot become a tensor; None where it can, and for a group."""
         found = self._file(number).read(from_lua(datapath))
         return None if isinstance(found, hdf5.Group) else _unreadable(found)
 
-    def hdf5_read(self, out: Out, number: int, datapath: str, *ranges: float) -> None:
+    def hdf5_read(self, number: int, datapath: str, *ranges: float) -> tuple[str | int, ...]:
         """Reads a dataset, or the block of it between first and last (from 1, both included) in each
-        dimension."""
+        dimension, for ``hdf5_take``; returns what ``hdf5_shape`` does, of what was read."""
         dataset = self._dataset(number, datapath)
         if ranges:
             bounds = [int(bound) for bound in ranges]
             array = dataset.partial(*zip(bounds[::2], bounds[1::2], strict=True))
         else:
             array = dataset.all()
-        native = np.ascontiguousarray(array, array.dtype.newbyteorder("="))
-        out.resize_(array.shape)
-        if native.dtype.name in ("uint16", "uint32"):
-            native = native.astype(np.int64)
-        out.copy_(torch.from_numpy(native))
+        self._read = array
+        return _READ_AS[array.dtype.name], *array.shape
+
+    def hdf5_take(self, address: float) -> None:
+        """Moves what ``hdf5_read`` has read into a contiguous tensor of the type and sizes that it told."""
+        array, self._read = self._read, _NOTHING
+        np.copyto(array_at(address, _READ_AS[array.dtype.name], array.shape), array)
 
     def hdf5_write(
-        self, number: int, datapath: str, t: Tensor, append: bool, deflate: int, *chunks: float
-    ) -> None:
-        """Writes or appends a tensor; ``deflate`` -1: not compressed; no ``chunks``: in one piece."""
+        self, number: int, datapath: str, append: bool, deflate: int, type_name: str, address: float,
+        dimensions: int, *sizes_and_chunks: float,
+    ) -> None:  # fmt: skip
+        """Writes or appends a contiguous tensor of so many ``dimensions``; ``deflate`` -1: not compressed;
+        without chunks behind the sizes: in one piece."""
+        sizes, chunks = sizes_and_chunks[: int(dimensions)], sizes_and_chunks[int(dimensions) :]
         chunking = tuple(int(size) for size in chunks) or None
         options = hdf5.DataSetOptions(chunking, None if deflate < 0 else int(deflate))
         file = self._file(number)
         write = file.append if append else file.write
-        write(from_lua(datapath), array_of(t.cpu().contiguous()), options)
+        write(from_lua(datapath), array_at(address, type_name, sizes), options)
 
     def hdf5_make_group(self, number: int, datapath: str) -> None:
         self._file(number).write(from_lua(datapath), {})

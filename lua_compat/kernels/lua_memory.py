@@ -1,0 +1,23 @@
+"""Memory that a Lua state owns, as numpy arrays: for kernels that need no PyTorch."""
+
+import ctypes
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from lua_compat.t7.elements import TENSOR_DTYPES
+
+
+def array_at(address: float, type_name: str, shape: Sequence[float]) -> np.ndarray:
+    """Returns the elements of a contiguous tensor, ``type_name`` 'Byte', 'Double' and so on, where they lie.
+
+    The caller keeps the tensor while it uses them.
+    """
+    dtype = np.dtype(TENSOR_DTYPES[f"torch.{type_name}Tensor"])
+    sizes = tuple(int(size) for size in shape)
+    count = math.prod(sizes)
+    if count == 0:
+        return np.empty(sizes, dtype)
+    memory = (ctypes.c_char * (count * dtype.itemsize)).from_address(int(address))
+    return np.ndarray(sizes, dtype, buffer=memoryview(memory))
