@@ -317,6 +317,32 @@ def test_depthwise_convolutions_of_any_geometry(
         assert bool((beside(out) == 7).all() and (beside(grad_in) == 7).all())
 
 
+@settings(max_examples=60, deadline=None)
+@given(
+    st.integers(1, 2),
+    st.tuples(st.integers(0, 4), st.integers(0, 4)),
+    st.tuples(st.integers(1, 3), st.integers(1, 12), st.integers(1, 12), st.sampled_from([3, 16, 37])),
+    st.booleans(),
+    st.integers(1, 3),
+)
+@needs_compiler
+def test_depthwise_convolutions_in_blocks_of_outputs(
+    stride: int, padding: tuple[int, int], size: tuple[int, int, int, int], with_bias: bool, count: int
+) -> None:
+    """The usual kernel, several rows and columns of outputs at a time, at all edges of an image."""
+    assume(all(extent + 2 * pad >= 3 for extent, pad in zip(size[1:3], padding, strict=True)))
+    generator = torch.Generator().manual_seed(sum(size))
+    x, weight = (torch.randn(of, generator=generator) for of in (size, (size[3], 1, 3, 3)))
+    bias = torch.randn(size[3], generator=generator) if with_bias else None
+    geometry = DepthwiseGeometry((3, 3), (stride, stride), padding, (1, 1))
+    exact = exactly(geometry, x, weight, bias)[0].detach()
+    out = sliced(torch.full(exact.shape, 5.0))
+    with threads(count):
+        CompiledDepthwise(geometry, torch.float32).forward(sliced(x), weight, bias, out, False)
+    assert largest_error(out, exact) < 1e-5
+    assert bool((beside(out) == 7).all())
+
+
 def exactly(
     geometry: DepthwiseGeometry, x: Tensor, weight: Tensor, bias: Tensor | None
 ) -> tuple[Tensor, list[Tensor]]:

@@ -6,7 +6,9 @@
    rows of the output. */
 
 enum {
-    TOGETHER = 4,   /* neighbouring outputs that are summed together: they share weights and most inputs */
+    TOGETHER = 4,   /* neighbouring outputs of a row that are summed together: they share weights and most inputs */
+    HIGH = 2,       /* rows of such outputs, of a kernel of SIDE x SIDE */
+    SIDE = 3,
     TAPS = 3,       /* of a kernel's row, whose gradients are summed together: they share gradients of outputs */
     GROUP = 4,      /* vectors of channels that are summed together */
 };
@@ -28,93 +30,153 @@ typedef struct {
     long next;                              /* row that nobody has taken */
 } depthwise_job;
 
-/* The kernel's extents, and the stride and dilation along a row: constants where the compiler is to unroll the
-   loops over them, and to load once what several outputs are made from. */
+/* Neighbouring outputs, and the inputs under them: those from top to bottom and from left to right lie within the image.
+   In image and out the first of each. */
 typedef struct {
-    long kernel[2], stride, dilation;
-} geometry;
+    const element *image;
+    element *out;
+    long top, bottom, left, right;
+} block;
 
-/* So many neighbouring outputs of some channels, the first of which has its first tap at image. Of the taps those
-   from top to bottom and from left to right lie within the image. */
-INLINE void sum_taps(const depthwise_job *job, geometry g, const element *image, long c, element *out, int count,
-                     long top, long bottom, long left, long right, long lanes) {
-    vector sums[TOGETHER];
+INLINE void finish(const depthwise_job *job, element *out, vector sum, long lanes) {
+    store_elements(out, job->relu ? rectified(sum) : sum, lanes);
+}
+
+/* So many rows and columns of outputs, of some channels, by a kernel of SIDE x SIDE: every input is loaded once.
+   whole: whether all inputs lie within the image. */
+INLINE void sum_block(const depthwise_job *job, block here, int stride, int rows, int columns, int whole, long c,
+                      long lanes) {
+    vector sums[HIGH * TOGETHER], taps[SIDE * SIDE];
     const vector start = job->bias ? load_elements(job->bias + c, lanes) : (vector){0};
-    UNROLL(4)
-    for (int n = 0; n < count; n++) sums[n] = start;
-    UNROLL(3)
-    for (long i = top; i < bottom; i++) {
-        const element *row = image + c + i * job->dilation[0] * job->large.strides[1];
-        UNROLL(3)
-        for (long j = left; j < right; j++) {
-            const vector tap = load(job->weight + (i * g.kernel[1] + j) * job->channels + c, lanes);
-            UNROLL(4)
-            for (int n = 0; n < count; n++)
-                sums[n] += tap * load_elements(row + (j * g.dilation + n * g.stride) * job->large.strides[2], lanes);
+    UNROLL(8)
+    for (int n = 0; n < rows * columns; n++) sums[n] = start;
+    UNROLL(9)
+    for (int tap = 0; tap < SIDE * SIDE; tap++) taps[tap] = load(job->weight + tap * job->channels + c, lanes);
+    UNROLL(5)
+    for (int i = 0; i < (rows - 1) * stride + SIDE; i++) {
+        if (!whole && (i < here.top || i >= here.bottom)) continue;
+        const element *row = here.image + c + i * job->large.strides[1];
+        UNROLL(9)
+        for (int j = 0; j < (columns - 1) * stride + SIDE; j++) {
+            if (!whole && (j < here.left || j >= here.right)) continue;
+            const vector input = load_elements(row + j * job->large.strides[2], lanes);
+            UNROLL(2)
+            for (int m = 0; m < rows; m++)
+                UNROLL(4)
+                for (int n = 0; n < columns; n++) {
+                    const int down = i - m * stride, across = j - n * stride;
+                    if (0 <= down && down < SIDE && 0 <= across && across < SIDE)
+                        sums[m * columns + n] += taps[down * SIDE + across] * input;
+                }
         }
     }
-    UNROLL(4)
-    for (int n = 0; n < count; n++)
-        store_elements(out + n * job->small.strides[2] + c, job->relu ? rectified(sums[n]) : sums[n], lanes);
+    UNROLL(2)
+    for (int m = 0; m < rows; m++)
+        UNROLL(4)
+        for (int n = 0; n < columns; n++)
+            finish(job, here.out + m * job->small.strides[1] + n * job->small.strides[2] + c, sums[m * columns + n],
+                   lanes);
 }
 
 /* The same for all channels. */
-INLINE void sum_all(const depthwise_job *job, geometry g, const element *image, element *out, int count, long top,
-                    long bottom, long left, long right) {
+INLINE void sum_blocks(const depthwise_job *job, block here, int stride, int rows, int columns, int whole) {
     long c = 0;
-    for (; c + LANES <= job->channels; c += LANES)
-        sum_taps(job, g, image, c, out, count, top, bottom, left, right, LANES);
-    if (c < job->channels) sum_taps(job, g, image, c, out, count, top, bottom, left, right, job->channels - c);
+    for (; c + LANES <= job->channels; c += LANES) sum_block(job, here, stride, rows, columns, whole, c, LANES);
+    if (c < job->channels) sum_block(job, here, stride, rows, columns, whole, c, job->channels - c);
 }
 
-/* In the order of memory, several pixels at a time. */
-INLINE void convolve_row(const depthwise_job *job, geometry g, const element *image, element *out, long row) {
-    const long rows = g.kernel[0], taps = g.kernel[1], reach = (taps - 1) * g.dilation;
-    const long y = row * job->stride[0] - job->padding[0];
-    long top, bottom;
-    within(y, rows, job->dilation[0], job->large.height, &top, &bottom);
-    const int whole = top == 0 && bottom == rows;
-    for (long column = 0; column < job->small.width;) {
-        const long x = column * g.stride - job->padding[1];
-        const element *first = image + y * job->large.strides[1] + x * job->large.strides[2];
-        element *to = out + column * job->small.strides[2];
-        if (x >= 0 && column + TOGETHER <= job->small.width
-            && x + (TOGETHER - 1) * g.stride + reach < job->large.width) {
-            if (whole) sum_all(job, g, first, to, TOGETHER, 0, rows, 0, taps);
-            else sum_all(job, g, first, to, TOGETHER, top, bottom, 0, taps);
-            column += TOGETHER;
-            continue;
+/* So many outputs of a row, of some channels, by any kernel. */
+INLINE void sum_taps(const depthwise_job *job, block here, int columns, long c, long lanes) {
+    const long step = job->stride[1] * job->large.strides[2], apart = job->dilation[1] * job->large.strides[2];
+    vector sums[TOGETHER];
+    const vector start = job->bias ? load_elements(job->bias + c, lanes) : (vector){0};
+    UNROLL(4)
+    for (int n = 0; n < columns; n++) sums[n] = start;
+    for (long i = here.top; i < here.bottom; i++) {
+        const element *row = here.image + c + i * job->dilation[0] * job->large.strides[1];
+        for (long j = here.left; j < here.right; j++) {
+            const vector tap = load(job->weight + (i * job->kernel[1] + j) * job->channels + c, lanes);
+            UNROLL(4)
+            for (int n = 0; n < columns; n++) sums[n] += tap * load_elements(row + j * apart + n * step, lanes);
         }
-        long left, right;
-        within(x, taps, g.dilation, job->large.width, &left, &right);
-        /* The usual edges, with constants: loops over variable taps take far longer. */
-        if (whole && left == 0 && right == taps) sum_all(job, g, first, to, 1, 0, rows, 0, taps);
-        else if (whole && left == 1 && right == taps) sum_all(job, g, first, to, 1, 0, rows, 1, taps);
-        else if (whole && left == 0 && right == taps - 1) sum_all(job, g, first, to, 1, 0, rows, 0, taps - 1);
-        else sum_all(job, g, first, to, 1, top, bottom, left, right);
-        column++;
+    }
+    UNROLL(4)
+    for (int n = 0; n < columns; n++) finish(job, here.out + n * job->small.strides[2] + c, sums[n], lanes);
+}
+
+INLINE void sum_all_taps(const depthwise_job *job, block here, int columns) {
+    long c = 0;
+    for (; c + LANES <= job->channels; c += LANES) sum_taps(job, here, columns, c, LANES);
+    if (c < job->channels) sum_taps(job, here, columns, c, job->channels - c);
+}
+
+/* So many rows of outputs, TOGETHER columns at a time: the last ones once more where the width is no multiple. */
+INLINE void convolve_blocks(const depthwise_job *job, int stride, int rows, const element *image, element *out,
+                            long row) {
+    const long width = job->small.width, columns = width < TOGETHER ? 1 : TOGETHER;
+    const long high = (rows - 1) * stride + SIDE, wide = (columns - 1) * stride + SIDE;
+    const long y = row * stride - job->padding[0];
+    for (long next = 0; next < width; next += columns) {
+        const long column = least(next, width - columns), x = column * stride - job->padding[1];
+        const block here = {
+            .image = image + y * job->large.strides[1] + x * job->large.strides[2],
+            .out = out + column * job->small.strides[2],
+            .top = -y,
+            .bottom = job->large.height - y,
+            .left = -x,
+            .right = job->large.width - x,
+        };
+        const int whole = y >= 0 && here.bottom >= high && x >= 0 && here.right >= wide;
+        if (columns == 1) sum_blocks(job, here, stride, rows, 1, 0);
+        else if (whole) sum_blocks(job, here, stride, rows, TOGETHER, 1);
+        else sum_blocks(job, here, stride, rows, TOGETHER, 0);
     }
 }
 
-INLINE void convolve_all(depthwise_job *job, geometry g) {
+/* A row of outputs, several at a time where all taps of a kernel's row lie within the image. */
+static void convolve_row(const depthwise_job *job, const element *image, element *out, long row) {
+    const long stride = job->stride[1], reach = (job->kernel[1] - 1) * job->dilation[1];
+    const long y = row * job->stride[0] - job->padding[0];
+    block here;
+    within(y, job->kernel[0], job->dilation[0], job->large.height, &here.top, &here.bottom);
+    for (long column = 0; column < job->small.width;) {
+        const long x = column * stride - job->padding[1];
+        const int several = x >= 0 && column + TOGETHER <= job->small.width
+            && x + (TOGETHER - 1) * stride + reach < job->large.width;
+        here.image = image + y * job->large.strides[1] + x * job->large.strides[2];
+        here.out = out + column * job->small.strides[2];
+        within(x, job->kernel[1], job->dilation[1], job->large.width, &here.left, &here.right);
+        if (several) sum_all_taps(job, here, TOGETHER);
+        else sum_all_taps(job, here, 1);
+        column += several ? TOGETHER : 1;
+    }
+}
+
+/* stride: that of a kernel of SIDE x SIDE, or 0 for any kernel. */
+INLINE void convolve_all(depthwise_job *job, int stride) {
     const depthwise_job own = *job;  /* which no store to the output can change: its fields stay in registers */
-    const long rows = own.small.height, count = own.images * rows;
+    const long height = own.small.height;
     long unit, last;
-    while (take(&job->next, own.at_once, count, &unit, &last)) {
-        for (; unit < last; unit++)
-            convolve_row(&own, g, job->image + unit / rows * job->large.strides[0],
-                         job->out + unit / rows * job->small.strides[0] + unit % rows * job->small.strides[1],
-                         unit % rows);
+    while (take(&job->next, own.at_once, own.images * height, &unit, &last)) {
+        for (long rows = 1; unit < last; unit += rows) {
+            const long row = unit % height;
+            const element *image = own.image + unit / height * own.large.strides[0];
+            element *out = own.out + unit / height * own.small.strides[0] + row * own.small.strides[1];
+            rows = stride && unit + HIGH <= last && row + HIGH <= height ? HIGH : 1;
+            if (!stride) convolve_row(&own, image, out, row);
+            else if (rows == HIGH) convolve_blocks(&own, stride, HIGH, image, out, row);
+            else convolve_blocks(&own, stride, 1, image, out, row);
+        }
     }
 }
 
 void depthwise(depthwise_job *job) {
-    const int small = job->kernel[0] == 3 && job->kernel[1] == 3 && job->dilation[1] == 1;
-    if (small && job->stride[1] == 1) convolve_all(job, (geometry){{3, 3}, 1, 1});
-    else if (small && job->stride[1] == 2) convolve_all(job, (geometry){{3, 3}, 2, 1});
-    else convolve_all(job, (geometry){{job->kernel[0], job->kernel[1]}, job->stride[1], job->dilation[1]});
+    const int small = job->kernel[0] == SIDE && job->kernel[1] == SIDE && job->dilation[0] == 1
+        && job->dilation[1] == 1 && job->stride[0] == job->stride[1];
+    if (small && job->stride[0] == 1) convolve_all(job, 1);
+    else if (small && job->stride[0] == 2) convolve_all(job, 2);
+    else convolve_all(job, 0);
 }
-
 /* Adds to the sums of some neighbouring taps, from first to last column of a row of the output. */
 INLINE void add_products(const depthwise_job *job, const element *image, const element *gradient, REAL *sums,
                          long first, long last, int taps, int vectors, long lanes) {

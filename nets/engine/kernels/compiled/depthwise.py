@@ -51,6 +51,8 @@ class _Job(ctypes.Structure):
     ]
 
 
+_HIGH = 2  # rows of outputs that depthwise.c sums together
+_FEW_ROWS = 8  # of a thread: in pieces they would not be equally many for all
 _LEAST_UNITS = 4  # for each thread, whose sums are memory too
 
 
@@ -122,7 +124,7 @@ class CompiledDepthwise:
         job = self._job(geometry, x, out)
         job.weight, job.bias = by_tap.data_ptr(), None if bias is None else bias.data_ptr()
         job.relu = relu
-        job.at_once = library.units_at_once(out.shape[0] * out.shape[1])
+        job.at_once = _rows_at_once(out.shape[0] * out.shape[1])
         library.run_on_all_threads(self._library.depthwise, job)
 
     def _job(self, geometry: DepthwiseGeometry, x: Tensor, out: Tensor) -> _Job:
@@ -169,6 +171,14 @@ def depthwise(geometry: DepthwiseGeometry, dtype: torch.dtype) -> DepthwiseKerne
         return CompiledDepthwise(geometry, dtype)
     except NotCompiled:
         return OperatorDepthwise(geometry)
+
+
+def _rows_at_once(rows: int) -> int:
+    """Returns how many rows of outputs a thread takes: several, which share inputs, and where there are few
+    rows, all threads as many."""
+    share = -(-rows // torch.get_num_threads())
+    several = _HIGH * -(-library.units_at_once(rows) // _HIGH)
+    return share if share < _FEW_ROWS else several
 
 
 def _by_tap(weight: Tensor, out: Tensor | None) -> Tensor:

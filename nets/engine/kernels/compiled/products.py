@@ -20,6 +20,7 @@ _SOURCE = Path(__file__).with_suffix(".c")
 _ROWS = 1020  # of a unit, at most: enough to be worth packing what they are multiplied with
 _OF_SECOND_CACHE = 1 / 3  # for what is multiplied with several panels, one after the other
 _ROWS_TOGETHER = 6  # products.c keeps their sums in registers
+_ROWS_OF_THREAD = 64  # are worth reading all packed panels for
 _COLUMNS_PACKED = 512  # at a time, at most
 _UNITS = 4  # of work for each thread, at least
 _CONSTANTS = f"#define ROWS {_ROWS_TOGETHER}\n"  # that products.c asks for
@@ -263,12 +264,15 @@ def _inner_at_once() -> int:
 def _rows_at_once(rows: int, panels: int, row_bytes: int) -> int:
     """Returns as many as are worth packing a panel for, unless some thread would then have nothing to do.
     Where panels come packed, so many that their ``row_bytes`` each stay in the second cache from one panel to
-    the next."""
+    the next, and only those that one thread has, which then finds them in its cache in the next layer, too:
+    from another core's they take longer than all the panels from the cache that the cores share."""
     threads = torch.get_num_threads()
     most = _ROWS
     if row_bytes:
         most = max(_ROWS_TOGETHER, min(most, int(second_cache() * _OF_SECOND_CACHE) // row_bytes))
     blocks = max(-(-rows // most), -(-_UNITS * threads // panels))
+    if row_bytes and rows >= _ROWS_OF_THREAD * threads:
+        blocks = max(blocks, threads)
     share = threads // math.gcd(panels, threads)
     blocks = -(-blocks // share) * share  # as many units for each thread
     return _ROWS_TOGETHER * max(1, -(-rows // (blocks * _ROWS_TOGETHER)))
