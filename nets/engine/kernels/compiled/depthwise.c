@@ -177,6 +177,7 @@ void depthwise(depthwise_job *job) {
     else if (small && job->stride[0] == 2) convolve_all(job, 2);
     else convolve_all(job, 0);
 }
+
 /* Adds to the sums of some neighbouring taps, from first to last column of a row of the output. */
 INLINE void add_products(const depthwise_job *job, const element *image, const element *gradient, REAL *sums,
                          long first, long last, int taps, int vectors, long lanes) {
