@@ -38,7 +38,7 @@ _PACKAGES = "require 'nn' require 'nngraph' require 'optim' require 'image'"
 _LOADED_FOR = {
     "": ("", ""),
     "PyTorch's BLAS": ("libtorch_cpu", "torch.mm(torch.randn(30, 30), torch.randn(30, 30))"),
-    "PyTorch": ("libtorch_python", "torch.fmod(torch.randn(9999), 3)"),
+    "PyTorch": ("libtorch_python", "torch.eig(torch.eye(3))"),
 }
 
 
@@ -109,14 +109,21 @@ def _measure(
 
 
 def _starts(sides: Sides, place: Path) -> dict[tuple[str, str], Cost]:
-    """Returns the cost of starting each side, with each of what ours may load."""
+    """Returns the cost of starting each side, with each of what ours may load.
+
+    Raises RuntimeError where a call does not load what it is for.
+    """
     variables = programs.surroundings((), (("OMP_NUM_THREADS", "1"),))
-    return {
+    found = {
         (side, loaded): _cost(command(Run.code(f"{_PACKAGES} {call}"), place), place, variables)
         for side, command in sides.items()
         for loaded, (_, call) in _LOADED_FOR.items()
         if side == "ours" or not loaded
     }
+    for (side, loaded), cost in found.items():
+        if side == "ours" and cost.loaded != loaded:
+            raise RuntimeError(f"{_LOADED_FOR[loaded][1]} loads {cost.loaded or 'nothing'}, not {loaded}")
+    return found
 
 
 class Table:
