@@ -360,6 +360,16 @@ local function few_indices(t, index)
    return index.T.host == types.Long and few.LIMIT > 0 and (t.T.real or t.T.whole) and few.fits_for_now(count(index))
 end
 
+-- Whether n indices, read as their halves, are of 1 to last.
+local function in_range(halves, n, last)
+   local wrong = 0
+   for k = 0, 2 * n - 2, 2 do
+      local at = halves[k]
+      wrong = bor(wrong, arshift(at - 1, 31), arshift(last - at, 31), halves[k + 1])
+   end
+   return wrong == 0
+end
+
 -- How far apart the elements of t, a vector or matrix, are along dimension d; how far they go on from one index to the next, and behind each
 -- `columns` of them.
 local function steps_along(t, d, columns)
@@ -480,25 +490,38 @@ function along.gather(r, t, d, index)
    return moves.gather(cells_of(r), cells_of(t), at, n, columns, t[2 * d - 1], steps_along(t, d, columns))
 end
 
--- The elements of r at the indices of dimension d, which are in range, become those of t, or a number of its type:
--- function(r, d, index, source).
-function along.scatter(r, d, index, source)
-   local t, T = type(source) == 'table' and source or nil, r.T
-   if t and t.T ~= T or not few_indices(r, index) or not is_apart(r, index, t) then return false end
-   local q, q_step, q_jump = ffi.cast(cells[T.size], values[T.size]), 0, 0
-   if t then q = cells_of(t) else ffi.cast(T.pointer, q)[0] = source end
-   local moves, at, n = indexed[T.size], halves_of(r, index)
-   if not at or t and last_offset(t) >= MOST_OFFSET then return moves.scatter_apart(r, t, q, d, index) end
-   local columns, last = index[2 * index.nd - 1], r[2 * d - 1]
+-- Where the elements lie that are scattered into r: those of t, or if there is none a number of r's type. Nil where that is for Python.
+local function scattered(r, index, t, number)
+   local T = r.T
+   if t and t.T ~= T or not few_indices(r, index) or not is_apart(r, index, t) then return nil end
+   if t then return cells_of(t) end
+   local q = ffi.cast(cells[T.size], values[T.size])
+   ffi.cast(T.pointer, q)[0] = number
+   return q
+end
+
+-- The elements of r at the indices of dimension d become those of t, or the number: function(r, d, index, t, number). False also where an
+-- index is out of range.
+function along.scatter(r, d, index, t, number)
+   local q, at, n = scattered(r, index, t, number), halves_of(r, index)
+   if not (q and at) or t and last_offset(t) >= MOST_OFFSET then return false end
+   local columns, last, q_step, q_jump = index[2 * index.nd - 1], r[2 * d - 1], 0, 0
+   if not in_range(at, n, last) then return false end
    if t then
       q_step = t[2 * t.nd]
       if t.nd == 2 then q_jump = t[2] - columns * q_step end
    end
    local r_column, step, jump = steps_along(r, d, columns)
-   if not moves.scatter(cells_of(r), q, at, n, columns, last, r_column, step, jump, q_step, q_jump) then
+   if not indexed[r.T.size].scatter(cells_of(r), q, at, n, columns, last, r_column, step, jump, q_step, q_jump) then
       error('an index that lies where a result is written became invalid', 0)
    end
    return true
+end
+
+-- The same of any layout, and of indices that are in range.
+function along.scatter_apart(r, d, index, t, number)
+   local q = scattered(r, index, t, number)
+   return q and indexed[r.T.size].scatter_apart(r, t, q, d, index)
 end
 
 -- r = the slices of t at the indices (which are in range) of dimension d.

@@ -333,10 +333,13 @@ local function scatter(kernel)
                index[2 * d - 1], d, source[2 * d - 1]))
          end
       end
+      local here = kernel ~= 'scatter_add' and not is_repeated(r)
+      local t, number = tensor and source or nil, not tensor and source or nil
+      if here and along.scatter(r, d, index, t, number) then return end
       if out_of_range(index, r[2 * d - 1]) then
          errors.raise('Invalid index in scatter', 'THTensorMath.c:482')
       end
-      if kernel ~= 'scatter_add' and not is_repeated(r) and along.scatter(r, d, index, source) then return end
+      if here and along.scatter_apart(r, d, index, t, number) then return end
       if overlapping.kind(r) then
          scatter_in_turn(r, d, index, source, kernel == 'scatter_add')
       else
