@@ -84,7 +84,8 @@ typedef struct {
    they hold beyond the run is written over by the next ones. */
 static void place_runs(const REAL *from, const REAL *end, long size, long columns, long run, long skipped, REAL *row,
                        long numbers) {
-    const long vectors = (run + LANES - 1) / LANES, reached = columns * run - skipped;
+    const long vectors = (run + LANES - 1) / LANES;
+    const long reached = columns * run > skipped ? columns * run - skipped : 0;
     for (long column = skipped / run; column < columns; column++) {
         const long start = column * run - skipped;
         const REAL *pixels = from + column * size;
