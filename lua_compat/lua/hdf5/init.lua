@@ -3,7 +3,7 @@ require 'torch'
 local types = require 'torch.types'
 local memory = require 'torch.memory'
 local python = require('th.python').functions
-local ffi = require 'ffi'
+local blocks = require 'torch.blocks'
 
 hdf5 = hdf5 or {}
 
@@ -35,7 +35,7 @@ function DataSet:__init(file, path) self._file, self._path = file, path end
 
 -- Where the elements of a contiguous tensor lie; 0 where there are none.
 local function address_of(t)
-   return memory.count(t) == 0 and 0 or tonumber(ffi.cast('intptr_t', memory.first_element(t)))
+   return memory.count(t) == 0 and 0 or blocks.address_of(memory.first_element(t))
 end
 
 -- The name of the type of its tensors, and the sizes.

@@ -123,9 +123,9 @@ local MOVE = [[
       end
    end
 ]]
-local cells = { [1] = 'uint8_t', [2] = 'int16_t', [4] = 'int32_t', [8] = 'int64_t' }
-local move_of = {}
-for size, name in pairs(cells) do
+local cells, move_of = {}, {}
+few.cells = cells
+for size, name in pairs{ [1] = 'uint8_t', [2] = 'int16_t', [4] = 'int32_t', [8] = 'int64_t' } do
    cells[size], move_of[size] = ffi.typeof(name .. ' *'), compiled.from_text(MOVE, 'torch.few')()
 end
 

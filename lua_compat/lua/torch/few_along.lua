@@ -386,10 +386,7 @@ local function beside(t, d, outer, inner)
    return outer_step, step, inner_step
 end
 
-local cells, values = {}, {}
-for size, name in pairs{ [1] = 'uint8_t', [2] = 'int16_t', [4] = 'int32_t', [8] = 'int64_t' } do
-   cells[size], values[size] = ffi.typeof(name .. ' *'), ffi.new(name .. '[1]')
-end
+local cells = few.cells
 local function cells_of(t) return ffi.cast(cells[t.T.size], first_element(t)) end
 
 -- Functions for elements of each size, seen as whole numbers (NaNs keep their bits); traces are for one size. In the first two no branch is taken
@@ -490,12 +487,14 @@ function along.gather(r, t, d, index)
    return moves.gather(cells_of(r), cells_of(t), at, n, columns, t[2 * d - 1], steps_along(t, d, columns))
 end
 
+local number_cell = ffi.new 'int64_t[1]'
+
 -- Where the elements lie that are scattered into r: those of t, or if there is none a number of r's type. Nil where that is for Python.
 local function scattered(r, index, t, number)
    local T = r.T
    if t and t.T ~= T or not few_indices(r, index) or not is_apart(r, index, t) then return nil end
    if t then return cells_of(t) end
-   local q = ffi.cast(cells[T.size], values[T.size])
+   local q = ffi.cast(cells[T.size], number_cell)
    ffi.cast(T.pointer, q)[0] = number
    return q
 end

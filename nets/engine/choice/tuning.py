@@ -11,7 +11,7 @@ import json
 import os
 import platform
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -123,13 +123,15 @@ class Tuner:
         """
         if len(candidates) == 1:
             return next(iter(candidates))
-        likely = otherwise or next(iter(candidates))
         times = self._remembered(key, candidates)
         if not times:
             if quick is None or features is None or not self.effort.learns:
-                times = self._measure(key, candidates, likely)
+                times = self._measure(key, candidates)
             else:
-                times = self._quickly(key, candidates, quick, features, likely)
+                times = self._quickly(key, candidates, quick, features)
+        if not times:
+            likely = otherwise or next(iter(candidates))
+            times = {name: 1.0 if name == likely else 2.0 for name in candidates}
         if features is not None:
             self._experience.add(features, times)
         return min(candidates, key=lambda name: cost(name, times.get(name, _UNKNOWN)))
@@ -144,12 +146,13 @@ class Tuner:
         return times if set(candidates) <= set(times) else {}
 
     def _quickly(
-        self, key: str, candidates: Candidates, quick: Question, features: Features, likely: str
+        self, key: str, candidates: Candidates, quick: Question, features: Features
     ) -> dict[str, float]:
-        """Returns times on the less work of ``quick``. Earlier processes' are made better, a few in each."""
+        """Returns times on the less work of ``quick``, or nothing. Earlier processes' are made better, a few
+        in each."""
         known = self._remembered(quick.key, quick.candidates)
         if not known:
-            return self._sketched(quick, features, likely)
+            return self._sketched(quick, features)
         if min(self._refining, self._seconds) <= 0:
             return known
         started = time.monotonic()
@@ -161,23 +164,23 @@ class Tuner:
         self._seconds -= taken
         return times
 
-    def _sketched(self, quick: Question, features: Features, likely: str) -> dict[str, float]:
-        """Times those candidates that may be the fastest, as similar shapes tell, while there is time."""
+    def _sketched(self, quick: Question, features: Features) -> dict[str, float]:
+        """Times those candidates that may be the fastest, as similar shapes tell, while there is time; or
+        returns nothing."""
         similar = self._experience.nearest(features, _ANY_DISTANCE) or {}
         names = self._experience.promising(features, quick.candidates)
         if self._seconds > 0 and len(names) > 1:
-            promising = {name: quick.candidates[name] for name in names}
-            return self._measure(quick.key, promising, likely, similar)
+            return self._measure(quick.key, {name: quick.candidates[name] for name in names}, similar)
         times = {name: similar.get(name, _UNKNOWN) for name in quick.candidates}
-        return times if min(times.values()) < _UNKNOWN else _guess(times, likely)
+        return times if min(times.values()) < _UNKNOWN else {}
 
     def _measure(
-        self, key: str, candidates: Candidates, likely: str, others: Mapping[str, float] | None = None
+        self, key: str, candidates: Candidates, others: Mapping[str, float] | None = None
     ) -> dict[str, float]:
-        """Returns the least time of each candidate in ms, infinite for one that cannot run; a guess where
+        """Returns the least time of each candidate in ms, infinite for one that cannot run; nothing where
         there is no time left."""
         if self._seconds <= 0:
-            return _guess(candidates, likely)
+            return {}
         started = time.monotonic()
         times = self._timed(key, candidates, self.effort, others or {})
         self._seconds -= time.monotonic() - started
@@ -218,11 +221,6 @@ class Tuner:
                 machines[self._machine] = {**machines.get(self._machine, {}), **self._new}
                 text = json.dumps({"version": VERSION, "machines": machines}, indent=1)
                 replace_whole(self._path, text.encode())
-
-
-def _guess(names: Iterable[str], likely: str) -> dict[str, float]:
-    """Returns times that make ``likely`` the fastest."""
-    return {name: 1.0 if name == likely else 2.0 for name in names}
 
 
 def _time_on_one_thread(candidates: Candidates, effort: Effort) -> dict[str, float]:

@@ -3,12 +3,11 @@
    Compiled when first needed (compiled/depthwise.py), once per element type, with vectors.h in front. Images are
    (batch, row, column, channel), channels are neighbours in memory; weights are (tap, channel). Every
    entry point is called by all threads that share a job, and takes units of work from it until none is left: some
-   rows of the output. */
+   rows of the output. Asks for a definition of HIGH, the rows of outputs that are summed together. */
 
 enum {
     TOGETHER = 4,   /* neighbouring outputs of a row that are summed together: they share weights and most inputs */
-    HIGH = 2,       /* rows of such outputs, of a kernel of SIDE x SIDE */
-    SIDE = 3,
+    SIDE = 3,       /* of the kernel by which HIGH rows of such outputs are */
     TAPS = 3,       /* of a kernel's row, whose gradients are summed together: they share gradients of outputs */
     GROUP = 4,      /* vectors of channels that are summed together */
 };

@@ -52,6 +52,7 @@ class _Job(ctypes.Structure):
 
 
 _HIGH = 2  # rows of outputs that depthwise.c sums together
+_CONSTANTS = f"#define HIGH {_HIGH}\n"  # that it asks for
 _FEW_ROWS = 8  # of a thread: in pieces they would not be equally many for all
 _LEAST_UNITS = 4  # for each thread, whose sums are memory too
 
@@ -189,4 +190,4 @@ def _by_tap(weight: Tensor, out: Tensor | None) -> Tensor:
 
 def compiled(dtype: torch.dtype) -> ctypes.CDLL:
     """Returns the library of this file's C code. Raises :class:`NotCompiled`."""
-    return library.vector_library(_SOURCE, dtype)
+    return library.vector_library(_SOURCE, dtype, _CONSTANTS)
