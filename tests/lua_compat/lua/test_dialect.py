@@ -301,7 +301,8 @@ def test_bytecode_and_traces_are_listed(tmp_path: Path) -> None:
         traces.start(out)
         load('local n = 0 for i = 1, 1000 do n = n + i end', '=q')()
         traces.off()
-        assert(read():match('%[TRACE +%d+ q:1 loop%]\n$'), read())
+        -- LuaJIT counts by addresses what runs often, and so may compile another piece right after this one.
+        assert(('\n' .. read()):find('\n%[TRACE +%d+ q:1 loop%]\n'), read())
         """,
     )
 
