@@ -9,6 +9,7 @@ import re
 import shutil
 import struct
 import subprocess
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -127,19 +128,23 @@ def use(patch: Any, folder: Path) -> None:
 
 def _windows(job: bytes) -> list[tuple[int, bytes]]:
     """Returns the memory around what the words of ``job`` point to: address and content."""
-    writable = [
-        (int(first, 16), int(last, 16))
-        for first, last in re.findall(r"^(\w+)-(\w+) rw", Path("/proc/self/maps").read_text(), re.MULTILINE)
-    ]
+    maps = re.findall(r"^(\w+)-(\w+) rw", Path("/proc/self/maps").read_text(), re.MULTILINE)
+    # A tensor may lie across several maps: neighbours that the kernel keeps apart, as of different pages.
+    writable = _merged((int(first, 16), int(last, 16)) for first, last in maps)
     wanted: list[tuple[int, int]] = []
     for (word,) in struct.iter_unpack("q", job):
         for first, last in writable:
             if first <= word < last:
                 wanted.append((word // _PAGE * _PAGE, min(last, word // _PAGE * _PAGE + _BEHIND)))
+    return [(start, ctypes.string_at(start, end - start)) for start, end in _merged(wanted)]
+
+
+def _merged(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Joins ranges of addresses that touch or overlap."""
     merged: list[tuple[int, int]] = []
-    for start, end in sorted(wanted):
+    for start, end in sorted(ranges):
         if merged and start <= merged[-1][1]:
             merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
         else:
             merged.append((start, end))
-    return [(start, ctypes.string_at(start, end - start)) for start, end in merged]
+    return merged
