@@ -21,6 +21,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from convnet_benchmarks.workload.backends import BACKENDS
+from nets import registry
+
 NETS = ["resnet50_v1", "mobilenet1.0", "googlenet", "vgg16"]
 PEERS = ["auto", "channels-last", "onnxruntime", "openvino"]
 TURN = 0.1  # seconds
@@ -30,10 +33,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--nets", nargs="+", default=NETS)
+    parser.add_argument("--nets", nargs="+", choices=registry.NETS, default=NETS, metavar="NET")
     parser.add_argument("--batch", type=int, nargs="+", default=[1, 16])
     parser.add_argument(
-        "--peers", nargs="+", default=PEERS, help="backends of the studies; the first is ours"
+        "--peers",
+        nargs="+",
+        choices=BACKENDS,
+        default=PEERS,
+        metavar="PEER",
+        help="backends of the studies; the first is ours",
     )
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=15)
@@ -61,10 +69,8 @@ def compare(
     """Returns each peer's median ms per image and the error of its output."""
     import torch
 
-    from convnet_benchmarks.workload.backends import BACKENDS
     from convnet_benchmarks.workload.inputs import build_for_inference, sample_batch
     from convnet_benchmarks.workload.kernels import open_kernels
-    from nets import registry
 
     torch.set_num_threads(threads)
     found = registry.find(net)

@@ -16,15 +16,21 @@ import time
 from itertools import product
 from pathlib import Path
 
+from nets import registry
+
 EFFORTS = ("quick", "thorough")
 
 
 def main() -> None:
+    from nets.engine import BACKENDS
+
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--nets", nargs="+", default=["overfeat_accurate"])
-    parser.add_argument("--backends", nargs="+", default=["mm", "auto"])
+    parser.add_argument(
+        "--nets", nargs="+", choices=registry.NETS, default=["overfeat_accurate"], metavar="NET"
+    )
+    parser.add_argument("--backends", nargs="+", choices=BACKENDS, default=["mm", "auto"])
     parser.add_argument("--batch", type=int, nargs="+", default=[1, 8])
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=float, help="how long a quick choice may time [4]")
@@ -58,8 +64,6 @@ def main() -> None:
 def prepare(net: str, batch: int):  # type: ignore[no-untyped-def]
     """Returns the net and its input."""
     import torch
-
-    from nets import registry
 
     found = registry.find(net)
     module = registry.build(found, seed=1)
