@@ -4,6 +4,7 @@
 local ffi = require 'ffi'
 local types = require 'torch.types'
 local memory = require 'torch.memory'
+local address_of = require('torch.blocks').address_of
 local python = require('th.python').functions
 
 local records = memory.records
@@ -45,13 +46,11 @@ for _, name in ipairs{ 'Float', 'Double', 'Int', 'Long', 'Byte', 'Half' } do
 end
 cutorch.createCudaHostTensor = cutorch.createCudaHostFloatTensor
 
-local function address(S) return tonumber(ffi.cast('intptr_t', S.p)) end
-
 -- Whether an address is one of managed memory.
 function cutorch.isManagedPtr(pointer)
    if type(pointer) ~= 'number' then error('Must receive a ptr cast as a number', 0) end
    for S in pairs(managed) do
-      if S.n > 0 and pointer >= address(S) and pointer < address(S) + S.n * S.T.size then return true end
+      if S.n > 0 and pointer >= address_of(S.p) and pointer < address_of(S.p) + S.n * S.T.size then return true end
    end
    return false
 end
@@ -70,7 +69,7 @@ local function on_the_same_memory(T, tensor)
    assert(S and managed[S])
    local owner, Q = memory.new_storage(T, 0)
    local handle, base, n = memory.pin(S)
-   memory.adopt(Q, python.storage_of(handle), address(S) - base * T.size, base, n)
+   memory.adopt(Q, python.storage_of(handle), address_of(S.p) - base * T.size, base, n)
    managed[Q] = true
    return torch[T.name .. 'Tensor'](owner)
 end

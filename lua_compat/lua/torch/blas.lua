@@ -4,6 +4,7 @@ local math = require('th.own').math
 local ffi = require 'ffi'
 local memory = require 'torch.memory'
 local apart = require 'torch.apart'
+local address_of = require('torch.blocks').address_of
 local few = require 'torch.few'
 local compiled = require 'torch.compiled'
 local library = require 'torch.library'
@@ -71,8 +72,8 @@ local function seen(rows, row, columns, column)
    if row == 1 and column >= rows then return 't', column end
 end
 
-local address_type, byte_pointer = ffi.typeof('uintptr_t'), ffi.typeof('char *')
-local function aligned(p, multiple) return tonumber(ffi.cast(address_type, p) % multiple) == 0 end
+local byte_pointer = ffi.typeof('char *')
+local function aligned(p, multiple) return address_of(p) % multiple == 0 end
 
 -- Where the elements of a matrix or vector are to be read: in their place if it is aligned, or copied to a room; nil where they lie so
 -- far apart that a copy is for Python.
@@ -345,7 +346,6 @@ end
 local MOST_MATRICES = 2 ^ 10
 local function new_pointers() return ffi.new('int64_t[?]', MOST_MATRICES) end
 local a_pointers, b_pointers, r_pointers = new_pointers(), new_pointers(), new_pointers()
-local function address_of(p) return tonumber(ffi.cast(address_type, p)) end
 local function point(n, p, p_step, q, q_step, s, s_step)
    p, q, s = address_of(p), address_of(q), address_of(s)
    for i = 0, n - 1 do a_pointers[i], b_pointers[i], r_pointers[i] = p + i * p_step, q + i * q_step, s + i * s_step end

@@ -4,6 +4,7 @@
 local ffi = require 'ffi'
 local types = require 'torch.types'
 local memory = require 'torch.memory'
+local address_of = require('torch.blocks').address_of
 local storages = require 'torch.storage'
 local tensors = require 'torch.tensor'
 
@@ -72,7 +73,6 @@ memory.on_change(fill_tensor, fill_storage)
 
 -- The tensors whose structures were given away, by the addresses of these
 local owners = setmetatable({}, { __mode = 'v' })
-local function address(pointer) return tonumber(cast('intptr_t', pointer)) end
 
 for code = 1, types.count do
    local T = types[code]
@@ -84,7 +84,7 @@ for code = 1, types.count do
    local storage_pointer, tensor_pointer = ffi.typeof('$ *', T.c_storage), ffi.typeof('$ *', T.c_tensor)
    function T.tensor_metatable:cdata()
       local pointer = cast(tensor_pointer, tensor_structure(tensors.check(self, 1, T)))
-      owners[address(pointer)] = self
+      owners[address_of(pointer)] = self
       return pointer
    end
    function T.storage_metatable:cdata()
@@ -102,7 +102,7 @@ end
 -- The tensor that a pointer of cdata() leads to; whatever is no pointer stays as it is.
 local function object(value)
    if type(value) ~= 'cdata' then return value end
-   local at = address(value)
+   local at = address_of(value)
    if at == 0 then return nil end
    return owners[at] or error('a tensor whose cdata() is used was collected', 0)
 end

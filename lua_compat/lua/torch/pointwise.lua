@@ -110,8 +110,8 @@ local function room_for(T, n) return ffi.cast(T.pointer, room(T.name, n * T.size
 
 -- r = t + v * s
 local function add_by_blas(r, t, v, s, n)
-   -- Of so many elements PyTorch rounds each product with its sum, as BLAS does; LuaJIT does so of floats. BLAS leaves out what is
-   -- multiplied by 0, NaNs or not.
+   -- Of so many elements PyTorch rounds each product with its sum, as BLAS does on most processors (MKL's not on AMD's); LuaJIT
+   -- does so of floats. BLAS leaves out what is multiplied by 0, NaNs or not.
    local plain = v == 1 or v == -1 or n > MOST_SCALED
    if v == 0 or not plain and r.T.size < 8 then return false end
    local routine = begin_by_blas(r, t, s, n)
