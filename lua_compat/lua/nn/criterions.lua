@@ -55,16 +55,16 @@ local function nll_output(self, input, classes)
    return self.output, self.total_weight_tensor[1]
 end
 
-local function nll_gradient(self, input, classes)
-   kernel.class_nll_gradient(self.gradInput, input, classes, self.weights, self.total_weight_tensor, self.sizeAverage,
+local function nll_gradient(self, gradient, input, classes)
+   kernel.class_nll_gradient(gradient, input, classes, self.weights, self.total_weight_tensor, self.sizeAverage,
       self.ignoreIndex or -100)
-   return self.gradInput
 end
 
 function ClassNLL:updateOutput(input, target) return nll_output(self, input, classes_of_rows(self, input, target)) end
 
 function ClassNLL:updateGradInput(input, target)
-   return nll_gradient(self, input, classes_of_rows(self, input, target))
+   nll_gradient(self, self.gradInput, input, classes_of_rows(self, input, target))
+   return self.gradInput
 end
 
 -- LogSoftMax and ClassNLLCriterion in one.
@@ -240,7 +240,7 @@ function SpatialClassNLL:updateOutput(input, target)
 end
 function SpatialClassNLL:updateGradInput(input, target)
    local classes = classes_of_pixels(self, input, target)
-   self.gradInput = nll_gradient(self, pixels_last(input), classes):transpose(3, 4):transpose(2, 3):contiguous()
+   nll_gradient(self, pixels_last(self.gradInput:resizeAs(input)), pixels_last(input), classes)
    return self.gradInput
 end
 
@@ -335,23 +335,31 @@ function MarginRanking:__init(margin)
    self.gradInput = { torch.Tensor(1), torch.Tensor(1) }
    self.sizeAverage = true
 end
--- margin - y * (first - second), and y as a tensor
+-- margin - y * (first - second)
 local function shortfall(self, input, y)
-   if type(y) == 'number' then y = input[1].new(input[1]:size()):fill(y) end
-   return torch.add(input[1], -1, input[2]):cmul(y):mul(-1):add(self.margin), y
+   if type(y) == 'number' then return self.margin - y * (input[1][1] - input[2][1]) end -- of the first elements alone, as in Torch7
+   return torch.add(input[1], -1, input[2]):cmul(y):mul(-1):add(self.margin)
 end
 function MarginRanking:updateOutput(input, y)
-   local lacking, sign = shortfall(self, input, y)
-   self.output = lacking:cmax(0):sum()
-   if self.sizeAverage and type(y) ~= 'number' then self.output = self.output / sign:size(1) end
+   local lacking = shortfall(self, input, y)
+   if type(y) == 'number' then
+      self.output = math.max(0, lacking)
+   else
+      self.output = lacking:cmax(0):sum()
+      if self.sizeAverage then self.output = self.output / y:size(1) end
+   end
    return self.output
 end
 function MarginRanking:updateGradInput(input, y)
-   local lacking, sign = shortfall(self, input, y)
-   local gradient = torch.ge(lacking, 0):typeAs(sign):cmul(sign)
-   if self.sizeAverage and type(y) ~= 'number' then gradient:div(sign:size(1)) end
-   self.gradInput[1]:resizeAs(gradient):copy(gradient):mul(-1)
-   self.gradInput[2]:resizeAs(gradient):copy(gradient)
+   local lacking = shortfall(self, input, y)
+   local first, second = unpack(self.gradInput)
+   if type(y) == 'number' then
+      first[1], second[1] = lacking < 0 and 0 or -y, lacking < 0 and 0 or y
+   else
+      second:resizeAs(y):ge(lacking, 0):cmul(y)
+      if self.sizeAverage then second:div(y:size(1)) end
+      first:resizeAs(second):copy(second):mul(-1)
+   end
    return self.gradInput
 end
 

@@ -6,15 +6,17 @@ local ffi = require 'ffi'
 local types = require 'torch.types'
 local vectors = require 'torch.vectors'
 local memory = require 'torch.memory'
-local is_apart = require('torch.apart').is_apart
+local apart = require 'torch.apart'
 local few = require 'torch.few'
 local kernels = require 'torch.kernels'
 local compiled = require 'torch.compiled'
 local blas = require 'torch.blas'
 local logistic = require 'nn.few.logistic'
+local numbers = require 'nn.few.numbers'
 local soft_planes = require 'nn.few.soft_planes'
 
-local count, is_contiguous, same_size, resize_as = memory.count, memory.is_contiguous, memory.same_size, memory.resize_as
+local count, is_contiguous, same_size, resize_as, first_element = memory.count, memory.is_contiguous, memory.same_size, memory.resize_as, memory.first_element
+local is_apart, last_offset = apart.is_apart, apart.last_offset
 local tonumber, place, exp, log, max, reads_plainly = tonumber, few.place, math.exp, math.log, math.max, blas.reads_plainly
 
 local MOST = 8 -- times few.LIMIT elements: several operators of PyTorch stand against one loop
@@ -71,30 +73,33 @@ end
 
 local function weight_of(weights, class) return weights and weights.T.get(weights.S.p, weights.off + (class - 1) * weights[2]) or 1 end
 
--- Whether log probabilities of the pixels of images, images x height x width x classes, in whatever order they lie, are few and all is in order.
-local function are_pixels(total, x, target, weights, ignored)
-   local T, all, classes = x.T, x[1] * x[3] * x[5], x[7]
-   if not few.small(x, all) or x[4] ~= x[5] * x[6] or total.T ~= T or total.nd ~= 1 or total[1] ~= 1 then return false end
-   if weights and not (weights.T == T and weights.nd == 1 and weights[1] == classes) then return false end
-   return target.nd == 3 and all_within(target, all, classes, ignored)
+-- Of log probabilities of the pixels of images, images x height x width x classes, in whatever order they lie, what each class counts; nil
+-- where that is for Python.
+local function weights_for_pixels(total, x, target, weights)
+   local T, all = x.T, x[1] * x[3] * x[5]
+   if not few.small(x, all) or x[4] ~= x[5] * x[6] or total.T ~= T or total.nd ~= 1 or total[1] ~= 1 then return nil end
+   if target.nd ~= 3 or count(target) ~= all or target.T.host ~= types.Long or not target.T.here or not is_contiguous(target) then return nil end
+   return numbers.weights(weights, T, x[7])
 end
 
+-- The classes are read once: where one is wrong, the rest is for Python, and the error.
 local function class_nll_of_pixels(total, x, target, weights, average, ignored)
-   if not are_pixels(total, x, target, weights, ignored) then return false end
+   local of_classes = weights_for_pixels(total, x, target, weights)
+   if not of_classes then return false end
    local T, images, pixels, classes = x.T, x[1], x[3] * x[5], x[7]
-   local get, p, places = T.get, x.S.p + x.off, target.S.p + target.off
-   local pixel, column = x[6], x[8]
-   local w, of_class, class_step = nil, nil, 0
-   if weights then w, of_class, class_step = weights.S.p + weights.off, weights.T.get, weights[2] end
-   local sum, weight, at, left = 0, 0, 0, pixels
-   for k = 0, images * pixels - 1 do
-      if left == 0 then at, left = at + x[2] - pixels * pixel, pixels end
-      if tonumber(places[k]) ~= ignored then
-         local class = place(places, k, classes) - 1
-         local factor = w and of_class(w, class * class_step) or 1
-         sum, weight = sum - factor * get(p, at + class * column), weight + factor
+   local get, p, places = T.get, first_element(x), first_element(target)
+   local pixel, column, k, sum, weight = x[6], x[8], 0, 0, 0
+   for image = 0, images - 1 do
+      local at = image * x[2]
+      for _ = 1, pixels do
+         local class = tonumber(places[k])
+         if class ~= ignored then
+            if not (class >= 1 and class <= classes) then return false end
+            local factor = of_classes[class - 1]
+            sum, weight = sum - factor * get(p, at + (class - 1) * column), weight + factor
+         end
+         at, k = at + pixel, k + 1
       end
-      at, left = at + pixel, left - 1
    end
    total.T.set(total.S.p, total.off, weight)
    if weight == 0 then return true, 0 end
@@ -120,10 +125,37 @@ local function class_nll(total, x, target, weights, average, ignored)
    return true, average and sum / weight or sum
 end
 
+-- The gradient's elements lie without gaps, whichever way round their dimensions are.
+local function class_nll_gradient_of_pixels(gradient, x, target, weights, total, average, ignored)
+   local slopes = weights_for_pixels(total, x, target, weights)
+   if not slopes or gradient.T ~= x.T or not is_apart(gradient, x, total, weights) or not is_apart(gradient, target) then return false end
+   resize_as(gradient, x)
+   local images, pixels, classes, n = x[1], x[3] * x[5], x[7], count(x)
+   local step, of_class = gradient[6], gradient[8]
+   if gradient[4] ~= gradient[5] * step or last_offset(gradient) - gradient.off ~= n - 1 then return false end
+   local p, set, places = first_element(gradient), x.T.set, first_element(target)
+   ffi.fill(p, n * x.T.size)
+   local weight = total.T.get(total.S.p, total.off)
+   if not (weight > 0) then return true end
+   local k = 0
+   for class = 0, classes - 1 do slopes[class] = -slopes[class] / (average and weight or 1) end
+   for image = 0, images - 1 do
+      local at = image * gradient[2]
+      for _ = 1, pixels do
+         local class = tonumber(places[k])
+         if class ~= ignored then
+            if not (class >= 1 and class <= classes) then return false end
+            set(p, at + (class - 1) * of_class, slopes[class - 1])
+         end
+         at, k = at + step, k + 1
+      end
+   end
+   return true
+end
+
 local function class_nll_gradient(gradient, x, target, weights, total, average, ignored)
-   local fits
-   if x.nd == 4 then fits = are_pixels(total, x, target, weights, ignored) else fits = rows_and_classes(total, x, target, weights, ignored) end
-   if not fits or gradient.T ~= x.T then return false end
+   if x.nd == 4 then return class_nll_gradient_of_pixels(gradient, x, target, weights, total, average, ignored) end
+   if not rows_and_classes(total, x, target, weights, ignored) or gradient.T ~= x.T then return false end
    if not is_apart(gradient, x, total, weights) then return false end
    resize_as(gradient, x)
    local n = count(x)
@@ -131,7 +163,7 @@ local function class_nll_gradient(gradient, x, target, weights, total, average, 
    local weight = total.T.get(total.S.p, total.off)
    if not (weight > 0) then return true end
    local classes = x[2 * x.nd - 1]
-   local p, set, places, step = gradient.S.p + gradient.off, x.T.set, target.S.p + target.off, target.nd == 1 and target[2] or 1
+   local p, set, places, step = gradient.S.p + gradient.off, x.T.set, target.S.p + target.off, target[2]
    for i = 0, n / classes - 1 do
       if tonumber(places[i * step]) ~= ignored then
          local class = place(places, i * step, classes)
@@ -144,14 +176,14 @@ end
 local add_up = {
    mse = few.reduction('local z = X - Y result = result + z * z'),
    absolute = few.reduction('result = result + abs(X - Y)'),
-   smooth_l1 = few.reduction('local z = abs(X - Y) result = result + (z < 1 and z * z / 2 or z - 0.5)'),
+   smooth_l1 = few.reduction('local z = abs(X - Y) local y = min(z, 1) result = result + y * (z - y / 2)'),
    kl_divergence = few.reduction('local y = Y if y > 0 then result = result + y * (log(y) - X) end'),
 }
 local differentiate = { -- v: what each element counts
-   mse = few.pointwise('2 * v * (X - Y)'),
-   absolute = few.pointwise('X >= Y and v or -v'),
-   smooth_l1 = few.pointwise('X - Y < -1 and -v or X - Y > 1 and v or v * (X - Y)'),
-   kl_divergence = few.pointwise('Y > 0 and v * -Y or 0'),
+   mse = few.pointwise('2 * v * (X - Y)', false, MOST),
+   absolute = few.pointwise('X >= Y and v or -v', false, MOST, ('v * (1 - 2 * %s)'):format(few.gate 'Y - X')),
+   smooth_l1 = few.pointwise('X - Y < -1 and -v or X - Y > 1 and v or v * (X - Y)', false, MOST, 'v * min(1, max(-1, X - Y))'),
+   kl_divergence = few.pointwise('Y > 0 and v * -Y or 0', false, MOST, 'v * -max(Y, 0) + 0'),
 }
 
 -- Sum of the squared differences of n doubles, in parts that the processor's cache holds: PyTorch would make two tensors of as many.
@@ -214,7 +246,7 @@ end
 local function elementwise_loss_gradient(gradient, x, target, name, average)
    if name == 'soft_margin' then return logistic.soft_margin_gradient(gradient, x, target, average) end
    local f, n = differentiate[name], count(x)
-   if not f or gradient.T ~= x.T or not few.small(x, n) or n == 0 or not same_size(x, target) then return false end
+   if not f or gradient.T ~= x.T or not x.T.real or n == 0 or n > MOST * few.LIMIT or not same_size(x, target) then return false end
    if not is_apart(gradient, x, target) then return false end
    resize_as(gradient, x)
    return f(gradient, x, target, average and 1 / n or 1, n)

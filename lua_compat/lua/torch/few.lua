@@ -187,7 +187,7 @@ end
 add_key('copied', types.Half, types.Half, types.Half)
 
 local LOOPS = [[
-   local first_element, in_rows, together, scatter, have_own_memory, few, plan_all, is_contiguous, turns, steps1, steps2, steps3, tobit, abs, sqrt, floor, ceil, exp, log, sin, cos,
+   local first_element, in_rows, together, scatter, have_own_memory, few, plan_all, is_contiguous, turns, steps1, steps2, steps3, tobit, abs, min, max, sqrt, floor, ceil, exp, log, sin, cos,
       tanh, fmod, band, bor, bxor, lshift, rshift = ...
    return function(r, t, s, v, n, read_x, read_y, result, may_be_many, in_one_piece)
       local p, q, u = first_element(r), first_element(t), first_element(s)
@@ -244,7 +244,7 @@ local function loops(body, keys)
    local text = LOOPS:gsub('%u[%u_]+%u', parts)
    local loops_of = compiled.for_each(keys, function()
       return compiled.from_text(text, 'torch.few')(first_element, in_rows, together, scatter, have_own_memory, few, plan_all, is_contiguous,
-         turns, steps1, steps2, steps3, bit.tobit, math.abs, math.sqrt, math.floor, math.ceil, math.exp, math.log, math.sin,
+         turns, steps1, steps2, steps3, bit.tobit, math.abs, math.min, math.max, math.sqrt, math.floor, math.ceil, math.exp, math.log, math.sin,
          math.cos, math.tanh, fmod, bit.band, bit.bor, bit.bxor, bit.lshift, bit.rshift)
    end)
    return function(r, t, s, ...) return loops_of(key_of(r.T, t.T, s.T))(r, t, s, ...) end

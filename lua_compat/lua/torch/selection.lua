@@ -237,7 +237,7 @@ local function install(T)
       if total > count(s) then
          errors.raise('Number of elements of src < number of ones in mask', 'THTensorMath.c:159')
       end
-      if listed and is_apart(r, m) and masks.copy(r, s, listed, total) then return self end
+      if total == 0 or listed and is_apart(r, m) and masks.copy(r, s, listed, total) then return self end
       if overlapping.kind(r) then
          local next_place, next_source = offsets(m), offsets(s)
          for at in offsets(r) do

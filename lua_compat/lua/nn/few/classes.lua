@@ -50,37 +50,38 @@ local function take(e, at, margin)
    return shortfall
 end
 
--- Of what exceeds the class's score less the margin: itself, or its square, over columns.
+-- Of what exceeds the class's score less the margin, times the class's weight: itself, or its square, over columns.
 function classes.multi_margin(x, target, weights, average, p, margin)
-   if weights then return false end
    local e, c, rows, columns = with_classes(x, target)
-   if not e then return false end
+   local w = e and numbers.weights(weights, x.T, columns)
+   if not w then return false end
    local sum, linear, square = 0, p == 1 and 1 or 0, p == 1 and 0 or 1
    margin = x.T.cast(margin) -- as in Torch7
    for i = 0, rows - 1 do
-      local shortfall = take(e, c[i], margin)
+      local shortfall, weight = take(e, c[i], margin), w[c[i] - i * columns]
       for k = i * columns, (i + 1) * columns - 1 do
          local z = max(0, shortfall + e[k])
-         sum = sum + z * (linear + square * z)
+         sum = sum + z * (linear + square * z) * weight
       end
    end
    return true, average and sum / columns / rows or sum / columns
 end
 
 function classes.multi_margin_gradient(r, x, target, weights, average, p, margin)
-   if weights or r.T ~= x.T or not is_apart(r, x, target) then return false end
+   if r.T ~= x.T or not is_apart(r, x, target, weights) then return false end
    local e, c, rows, columns = with_classes(x, target)
-   if not e then return false end
+   local w = e and numbers.weights(weights, x.T, columns)
+   if not w then return false end
    resize_as(r, x)
    if not is_contiguous(r) then return false end
    margin = x.T.cast(margin)
    local each = average and 1 / (rows * columns) or 1 / columns
    local linear, square, q = p == 1 and each or 0, p == 1 and 0 or 2 * each, r.S.p + r.off
    for i = 0, rows - 1 do
-      local shortfall, sum = take(e, c[i], margin), 0
+      local shortfall, sum, weight = take(e, c[i], margin), 0, w[c[i] - i * columns]
       for k = i * columns, (i + 1) * columns - 1 do
          local z = max(0, shortfall + e[k])
-         local slope = linear * gate(z) + square * z
+         local slope = (linear * gate(z) + square * z) * weight
          q[k], sum = slope, sum + slope
       end
       q[c[i]] = -sum

@@ -5,7 +5,7 @@ local is_apart = require('torch.apart').is_apart
 local kernels = require 'torch.kernels'
 local numbers = require 'nn.few.numbers'
 
-local count, resize_as, is_contiguous, max = memory.count, memory.resize_as, memory.is_contiguous, math.max
+local count, same_size, resize_as, is_contiguous, max = memory.count, memory.same_size, memory.resize_as, memory.is_contiguous, math.max
 local of, soften, squash, sum, write = numbers.of, numbers.soften, numbers.squash, numbers.sum, numbers.write
 
 local LINEAR = 20 -- from there on log(1 + exp(x)) counts as x
@@ -24,6 +24,23 @@ local function scale(p, n, factor)
       for k = 0, n - 1 do p[k] = p[k] * factor end
    end
 end
+
+-- Multiplies the n numbers at p, a value for each element of x, by weights: nil, or one for each element or for each of the last
+-- dimension. Gives whether it could.
+function logistic.weigh(p, n, x, weights)
+   if not weights then return true end
+   local columns = x[2 * x.nd - 1]
+   if weights.T ~= x.T or not (same_size(weights, x) or weights.nd == 1 and weights[1] == columns) then return false end
+   local w, j, last = of('weights', weights), 0, count(weights) - 1
+   if not w then return false end
+   for k = 0, n - 1 do
+      p[k] = p[k] * w[j]
+      j = j < last and j + 1 or 0
+   end
+   return true
+end
+
+local weigh = logistic.weigh
 
 -- Transfer functions, as nn/few/transfers.lua calls them: r has x's sizes.
 function logistic.forward.soft_plus(r, x, _, beta, n)
@@ -74,38 +91,42 @@ function logistic.soft_margin(x, y, average)
    return true, average and loss / n or loss
 end
 
--- A gradient of a loss: of z and w, which read(x, y) gives, factor * slope(1 / (1 + exp(-z)), w).
-local function loss_gradient(r, x, y, average, read, slope, factor)
-   if r.T ~= x.T or not is_apart(r, x, y) then return false end
+-- A gradient of a loss: of z and w, which read(x, y) gives, factor * slope(1 / (1 + exp(-z)), w), weighted.
+local function loss_gradient(r, x, y, weights, average, read, slope, factor)
+   if r.T ~= x.T or not is_apart(r, x, y, weights) then return false end
    local z, w = read(x, y)
    if not w then return false end
    local n = count(x)
    squash(z, n)
    slope(z, w, n)
+   if not weigh(z, n, x, weights) then return false end
    resize_as(r, x)
    return is_contiguous(r) and write(r, z, average and factor / n or factor)
 end
-function logistic.soft_margin_gradient(r, x, y, average) return loss_gradient(r, x, y, average, disagreements, times, -1) end
+function logistic.soft_margin_gradient(r, x, y, average) return loss_gradient(r, x, y, nil, average, disagreements, times, -1) end
 
 -- The loss of log(1 + exp(x)) - x * y
-function logistic.multi_label_soft_margin(x, y, average)
+function logistic.multi_label_soft_margin(x, y, weights, average)
    local z, w = both(x, y)
    if not w then return false end
-   local n, agreement = count(x), 0
-   for k = 0, n - 1 do agreement = agreement + z[k] * w[k] end
+   local n = count(x)
+   for k = 0, n - 1 do w[k] = z[k] * w[k] end
    soften(z, n, math.huge)
-   local loss = sum(z, n) - agreement
+   for k = 0, n - 1 do z[k] = z[k] - w[k] end
+   if not weigh(z, n, x, weights) then return false end
+   local loss = sum(z, n)
    return true, average and loss / n or loss
 end
 local function minus(z, w, n)
    for k = 0, n - 1 do z[k] = z[k] - w[k] end
 end
-function logistic.multi_label_soft_margin_gradient(r, x, y, average) return loss_gradient(r, x, y, average, both, minus, 1) end
+function logistic.multi_label_soft_margin_gradient(r, x, y, weights, average)
+   return loss_gradient(r, x, y, weights, average, both, minus, 1)
+end
 
 -- Of probabilities
 local EPSILON = 1e-12 -- keeps the logarithms finite
 function kernels.in_lua.binary_cross_entropy(x, y, weights, average)
-   if weights then return false end
    local z, w = both(x, y)
    if not w then return false end
    local n = count(x)
@@ -113,8 +134,9 @@ function kernels.in_lua.binary_cross_entropy(x, y, weights, average)
    for k = 0, n - 1 do z[k], complement[k] = z[k] + EPSILON, 1 - z[k] + EPSILON end
    numbers.take_logarithms(z, n)
    numbers.take_logarithms(complement, n)
-   local loss = 0
-   for k = 0, n - 1 do loss = loss - (z[k] * w[k] + complement[k] * (1 - w[k])) end
+   for k = 0, n - 1 do z[k] = -(z[k] * w[k] + complement[k] * (1 - w[k])) end
+   if not weigh(z, n, x, weights) then return false end
+   local loss = sum(z, n)
    return true, average and loss / n or loss
 end
 

@@ -6,11 +6,11 @@ local kernels = require 'torch.kernels'
 local classes = require 'nn.few.classes'
 local logistic = require 'nn.few.logistic'
 
-local count, same_size, resize_as = memory.count, memory.same_size, memory.resize_as
+local count, same_size, resize_as, is_contiguous, first_element = memory.count, memory.same_size, memory.resize_as, memory.is_contiguous, memory.first_element
 
 -- Sums over the elements X of the input and Y of the target; v: the margin
 local sums = {
-   margin = few.reduction('local z = v - X * Y if z > 0 then result = result + z end'),
+   margin = few.reduction('result = result + max(0, v - X * Y)'),
    hinge_embedding = few.reduction([[
       local x, y = X, Y
       result = result + (y == -1 and 0 or x) + ((y == 1 or v - x <= 0) and 0 or v - x)]]),
@@ -18,7 +18,7 @@ local sums = {
 
 -- What each element of the gradient is; v: the margin, w: what each element counts
 local slopes = {
-   margin = few.pointwise('v - X * Y > 0 and -w * Y or 0'),
+   margin = few.pointwise('v - X * Y > 0 and -w * Y or 0', false, 2, ('-w * Y * %s + 0'):format(few.gate 'v - X * Y')),
    hinge_embedding = few.pointwise('w * ((Y == -1 and 0 or 1) - (Y ~= 1 and v - X >= 0 and 1 or 0))'),
 }
 
@@ -33,10 +33,7 @@ local function rounded(T, number) return number and T.cast(number) end
 
 function kernels.in_lua.loss(x, target, weights, name, average, margin, ...)
    if classes[name] then return classes[name](x, target, weights, average, margin, ...) end
-   if name == 'multi_label_soft_margin' then
-      if weights then return false end
-      return logistic.multi_label_soft_margin(x, target, average)
-   end
+   if name == 'multi_label_soft_margin' then return logistic.multi_label_soft_margin(x, target, weights, average) end
    local sum = sums[name] and are_plain(x, target, weights) and sums[name](x, target, 0, rounded(x.T, margin))
    if not sum then return false end
    return true, average and sum / count(x) or sum
@@ -48,7 +45,7 @@ function kernels.in_lua.loss_gradient(gradient, x, target, weights, name, averag
    local of_classes = gradients_of_classes[name]
    if of_classes then return of_classes(gradient, x, target, weights, average, margin, ...) end
    if name == 'multi_label_soft_margin' then
-      return not weights and logistic.multi_label_soft_margin_gradient(gradient, x, target, average)
+      return logistic.multi_label_soft_margin_gradient(gradient, x, target, weights, average)
    end
    local slope = slopes[name]
    if not slope or gradient.T ~= x.T or not are_plain(x, target, weights) or not is_apart(gradient, x, target) then return false end
@@ -60,8 +57,9 @@ end
 local slope_of_cross_entropy = few.pointwise('v * (X - Y) / ((1 - X + 1e-12) * (X + 1e-12))')
 function kernels.in_lua.binary_cross_entropy_gradient(gradient, x, target, weights, average)
    local n = count(x)
-   if weights or n == 0 or not few.small(x, n) or gradient.T ~= x.T or target.T ~= x.T or not same_size(x, target) then return false end
-   if not is_apart(gradient, x, target) then return false end
+   if n == 0 or not few.small(x, n) or gradient.T ~= x.T or target.T ~= x.T or not same_size(x, target) then return false end
+   if not is_apart(gradient, x, target, weights) then return false end
    resize_as(gradient, x)
    return slope_of_cross_entropy(gradient, x, target, average and 1 / n or 1, n)
+      and (not weights or is_contiguous(gradient) and logistic.weigh(first_element(gradient), n, x, weights))
 end

@@ -51,6 +51,14 @@ function numbers.seen(name, t, most)
    return few.reads_plainly(t, t) and t.S.p + t.off or numbers.of(name, t, most)
 end
 
+-- What each of n classes counts, from weights of type T, or none: a room; nil where those are not for this.
+function numbers.weights(weights, T, n)
+   if weights then return weights.T == T and weights.nd == 1 and weights[1] == n and numbers.of('weights', weights) end
+   local p = numbers.room('weights', n)
+   for k = 0, n - 1 do p[k] = 1 end
+   return p
+end
+
 -- Where the doubles of r, in one piece, are written: its own memory, or a room of which numbers.write gives them to r.
 function numbers.place_for(r)
    return r.T.host == types.Double and r.S.p + r.off or numbers.room('results', count(r))
