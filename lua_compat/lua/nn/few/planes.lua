@@ -16,7 +16,7 @@ local resize, resize_as = memory.resize, memory.resize_as
 local floor, fill, room = math.floor, ffi.fill, numbers.room
 local in_lua = kernels.in_lua
 
-local MOST = 2 ^ 19 -- multiplications
+local MOST, MOST_ELEMENTS = 2 ^ 19, 2 ^ 16 -- multiplications, and elements of an input or a result
 
 -- What a layer does to an input. Numbers of samples, planes and results of each plane; height and width, of the borders, the windows
 -- and their steps; the steps from one to the next in the input (of_), the output (to_), the weight (w_) and the bias (b_).
@@ -89,10 +89,14 @@ end
 local function add(a, b, w, n)
    for k = 0, n - 1 do a[k] = a[k] + w * b[k] end
 end
+-- Four sums at a time do not wait for each other.
 local function dot(a, b, n)
-   local sum = 0
-   for k = 0, n - 1 do sum = sum + a[k] * b[k] end
-   return sum
+   local s0, s1, s2, s3 = 0, 0, 0, 0
+   for k = 0, n - 4, 4 do
+      s0, s1, s2, s3 = s0 + a[k] * b[k], s1 + a[k + 1] * b[k + 1], s2 + a[k + 2] * b[k + 2], s3 + a[k + 3] * b[k + 3]
+   end
+   for k = n - n % 4, n - 1 do s0 = s0 + a[k] * b[k] end
+   return s0 + s1 + s2 + s3
 end
 
 -- Parameters as numbers; bias may be nil.
@@ -108,7 +112,7 @@ end
 local function forward(t, out, x, weight, bias)
    if not t or out.T ~= x.T or not is_apart(out, x, weight, bias) then return false end
    local w, b = parameters(x, weight, bias)
-   local p = w and numbers.of('first', x)
+   local p = w and numbers.of('first', x, MOST_ELEMENTS)
    if not p then return false end
    resize(out, #t.sizes, t.sizes)
    if not is_contiguous(out) then return false end
@@ -144,7 +148,7 @@ end
 local function grad_input(t, gradient, x, grad_output, weight)
    if not t or gradient.T ~= x.T or not fits(t, x, grad_output) or not is_apart(gradient, x, grad_output, weight) then return false end
    local w = parameters(x, weight)
-   local g = w and numbers.of('gradients', grad_output)
+   local g = w and numbers.of('gradients', grad_output, MOST_ELEMENTS)
    if not g then return false end
    resize_as(gradient, x)
    if not is_contiguous(gradient) then return false end
@@ -177,8 +181,8 @@ local function grad_parameters(t, grad_weight, grad_bias, x, grad_output, weight
    if not same_size(grad_weight, weight) or grad_bias and count(grad_bias) ~= t.planes * t.results then return false end
    if not is_contiguous(grad_weight) or grad_bias and not is_contiguous(grad_bias) then return false end
    if not is_apart(grad_weight, x, grad_output, grad_bias) or grad_bias and not is_apart(grad_bias, x, grad_output) then return false end
-   local p = numbers.of('first', x)
-   local g = p and numbers.of('gradients', grad_output)
+   local p = numbers.of('first', x, MOST_ELEMENTS)
+   local g = p and numbers.of('gradients', grad_output, MOST_ELEMENTS)
    if not g then return false end
    local elements = t.kh * t.kw
    local of_weight, of_bias = room('of_weight', t.planes * t.results * elements), room('of_bias', t.planes * t.results)
