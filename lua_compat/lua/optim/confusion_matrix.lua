@@ -59,14 +59,19 @@ end
 function ConfusionMatrix:batchAdd(predictions, targets)
    local predicted = classes_of(self, predictions, self._prediction, self._pred_idx, 'predictions')
    local wanted = classes_of(self, targets, self._target, self._targ_idx, 'targets')
-   local known = wanted:ge(1)
-   if known:sum() == 0 then return end
-   wanted, predicted = wanted[known], predicted[known]
+   if wanted:size(1) ~= predicted:size(1) then local _ = predicted[wanted:ge(1)] end -- Torch7's error
    -- matrices read from files of early versions have no flat view
    self._mat_flat = self._mat_flat or self.mat:view(-1)
    assert(self.mat:isContiguous())
-   local places = ((wanted - 1) * self.mat:stride(1) + predicted:typeAs(wanted)):typeAs(self.mat)
-   self._mat_flat:indexAdd(1, places, self.mat.new(1):fill(1):expand(places:size(1)))
+   local counts, step = self._mat_flat, self.mat:stride(1)
+   for k = 1, wanted:size(1) do
+      local class = wanted[k]
+      if class >= 1 then
+         local place = (class - 1) * step + predicted[k]
+         place = place - place % 1
+         counts[place] = counts[place] + 1
+      end
+   end
 end
 
 function ConfusionMatrix:zero()
