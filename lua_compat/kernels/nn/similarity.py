@@ -17,7 +17,6 @@ SANDBOXED = __all__
 
 # What Torch7 adds to lengths, so that none is zero
 _COSINE_EPSILON = 1e-12
-_DISTANCE_EPSILON = 1e-7
 
 
 def bilinear(out: Out, a: Tensor, b: Tensor, weight: Tensor, bias: Tensor | None) -> None:
@@ -86,25 +85,19 @@ def euclidean(out: Out, x: Tensor, weight: Tensor, scales: Tensor | None) -> Non
     write(out, distances.reshape(*x.shape[:-1], weight.shape[1]))
 
 
-def _slopes(differences: Tensor, scales: Tensor | None, grad_output: Tensor) -> Tensor:
-    """Returns the gradients with respect to the scaled differences."""
-    scaled = _scaled(differences, scales)
-    distances = torch.linalg.vector_norm(scaled, dim=1, keepdim=True) + _DISTANCE_EPSILON
-    return scaled * (torch.atleast_2d(grad_output).unsqueeze(1) / distances)
-
-
 def euclidean_grad_input(
-    grad: Out, x: Tensor, grad_output: Tensor, weight: Tensor, scales: Tensor | None
+    grad: Out, x: Tensor, slopes: Tensor, weight: Tensor, scales: Tensor | None
 ) -> None:
-    slopes = _scaled(_slopes(_differences(x, weight), scales, grad_output), scales)
-    write(grad, slopes.sum(-1).reshape(x.shape))
+    """slopes: the gradients of the distances, divided by these."""
+    of_differences = _scaled(_scaled(_differences(x, weight), scales), scales)
+    write(grad, (of_differences * torch.atleast_2d(slopes).unsqueeze(1)).sum(-1).reshape(x.shape))
 
 
 def euclidean_grad_parameters(
     grad_weight: Tensor,
     grad_scales: Tensor | None,
     x: Tensor,
-    grad_output: Tensor,
+    slopes: Tensor,
     weight: Tensor,
     scales: Tensor | None,
     scale: float,
@@ -112,9 +105,9 @@ def euclidean_grad_parameters(
     """Adds scale times the gradients to grad_weight and grad_scales; as in Torch7, those of grad_scales are
     not multiplied where x is a vector."""
     differences = _differences(x, weight)
-    slopes = _slopes(differences, scales, grad_output)
-    of_scales = (slopes * differences).sum(0)
-    grad_weight.sub_(_scaled(slopes, scales).sum(0), alpha=scale)
+    of_scaled = _scaled(differences, scales) * torch.atleast_2d(slopes).unsqueeze(1)
+    of_scales = (of_scaled * differences).sum(0)
+    grad_weight.sub_(_scaled(of_scaled, scales).sum(0), alpha=scale)
     if grad_scales is not None:
         grad_scales.add_(of_scales, alpha=1.0 if x.dim() == 1 else scale)
 

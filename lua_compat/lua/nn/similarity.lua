@@ -148,8 +148,7 @@ function Euclidean:reset(stdv)
    self.weight:uniform(-stdv, stdv)
 end
 
--- Torch7 views the input as batch x inputSize x 1, and multiplies gradOutput element by element: their errors say what
--- does not fit.
+-- Torch7 views the input as batch x inputSize x 1: the error says what does not fit.
 local function check_input(self, input)
    local size = self.weight:size(1)
    if input:dim() ~= 1 and input:dim() ~= 2 then error('1D or 2D input expected', 3) end
@@ -158,11 +157,8 @@ local function check_input(self, input)
    if input:dim() == 1 then return view(input, size, 1) end
    return view(input, input:size(1), size, 1)
 end
-local function fitting(self, gradOutput)
-   if gradOutput:isSameSizeAs(self.output) then return gradOutput end
-   if gradOutput:nElement() ~= self.output:nElement() then torch.cdiv(gradOutput, self.output) end
-   return gradOutput:reshape(self.output:size())
-end
+-- The gradients of the distances, which are the output, divided by these; 1e-7 keeps them from zero.
+local function slopes(self, gradOutput) return torch.cdiv(gradOutput, torch.add(self.output, 1e-7)):viewAs(self.output) end
 
 function Euclidean:updateOutput(input)
    check_input(self, input)
@@ -171,11 +167,11 @@ function Euclidean:updateOutput(input)
 end
 function Euclidean:updateGradInput(input, gradOutput)
    if not self.gradInput then return end
-   kernel.euclidean_grad_input(self.gradInput, input, fitting(self, gradOutput), self.weight, self.diagCov)
+   kernel.euclidean_grad_input(self.gradInput, input, slopes(self, gradOutput), self.weight, self.diagCov)
    return self.gradInput
 end
 function Euclidean:accGradParameters(input, gradOutput, scale)
-   kernel.euclidean_grad_parameters(self.gradWeight, self.gradDiagCov, input, fitting(self, gradOutput), self.weight,
+   kernel.euclidean_grad_parameters(self.gradWeight, self.gradDiagCov, input, slopes(self, gradOutput), self.weight,
       self.diagCov, scale or 1)
 end
 

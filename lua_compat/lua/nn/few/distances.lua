@@ -13,11 +13,12 @@ local sqrt, in_lua, room, seen = math.sqrt, kernels.in_lua, numbers.room, number
 local MOST = 2 ^ 17  -- differences
 local EPSILON = 1e-7 -- so that no distance is zero
 
--- A function(p, from, w, inputs, outputs, s, r) of the row at p[from] and the columns of w, four or one at a time: BEGIN, GO_ON with x, an input,
--- and FINISH are for the columns j + @, of which w[k + @] is x's. s: a number for each column.
+-- A function(p, from, w, inputs, outputs, s, r, c, u) of the row at p[from] and the columns of w, four or one at a time: BEGIN, GO_ON with x, an
+-- input, and FINISH are for the columns j + @, of which w[k + @] is x's, and c[k + @] what the difference is multiplied by. s: a number for each
+-- column.
 local COLUMNS = [[
    local add = ...
-   return function(p, from, w, inputs, outputs, s, r)
+   return function(p, from, w, inputs, outputs, s, r, c, u)
       local j = 0
       GROUPS
    end
@@ -49,33 +50,36 @@ local function of_columns(parts)
    return compiled.from_text(COLUMNS:gsub('GROUPS', table.concat(groups)), 'nn.few.distances')(add)
 end
 
--- s becomes the squared distances; r becomes what it is and more: the differences times s, for each input, and for each element of w.
-local measure = of_columns{
-   BEGIN = 'local EACH(a@) = EACH(0)',
-   GO_ON = 'local EACH(z@) = EACH(x - w[k + @]) EACH(a@) = EACH(a@ + z@ * z@)',
-   FINISH = 'EACH(s[j + @]) = EACH(a@)',
-}
-local SLOPES = 'local EACH(a@) = EACH(s[j + @])'
-local add_for_inputs = of_columns{ BEGIN = SLOPES, GO_ON = 'r[i] = add(r[i], EACH((x - w[k + @]) * a@))', FINISH = '' }
-local add_for_weights = of_columns{ BEGIN = SLOPES, GO_ON = 'EACH(r[k + @]) = EACH(r[k + @] + (x - w[k + @]) * a@)', FINISH = '' }
+-- s becomes the squared distances; r becomes what it is and more: the differences times s, for each input, and for each element of w; u those
+-- of the elements of c.
+local function begin_with_slopes(go_on) return of_columns{ BEGIN = 'local EACH(a@) = EACH(s[j + @])', GO_ON = go_on, FINISH = '' } end
+local function measuring(difference)
+   return of_columns{
+      BEGIN = 'local EACH(a@) = EACH(0)',
+      GO_ON = ('local EACH(z@) = EACH(%s) EACH(a@) = EACH(a@ + z@ * z@)'):format(difference),
+      FINISH = 'EACH(s[j + @]) = EACH(a@)',
+   }
+end
+local measure, measure_scaled = measuring '(x - w[k + @])', measuring '(x - w[k + @]) * c[k + @]'
+local add_for_inputs = begin_with_slopes 'r[i] = add(r[i], EACH((x - w[k + @]) * a@))'
+local add_for_scaled_inputs = begin_with_slopes 'r[i] = add(r[i], EACH((x - w[k + @]) * c[k + @] * c[k + @] * a@))'
+local add_for_weights = begin_with_slopes 'EACH(r[k + @]) = EACH(r[k + @] + (x - w[k + @]) * a@)'
+local add_for_scaled_weights = begin_with_slopes [[
+   local EACH(y@) = EACH((x - w[k + @]) * c[k + @] * a@)
+   EACH(r[k + @]) = EACH(r[k + @] + y@ * c[k + @])
+   EACH(u[k + @]) = EACH(u[k + @] + y@ * (x - w[k + @]))]]
 
--- Rows, inputs and outputs, and the numbers of x and of the weight; nil where that is for Python.
+-- Rows, inputs and outputs, and the numbers of x, of the weight and of the scales, which may be nil; nil where that is for Python.
 local function begin(x, weight, scales)
-   if scales or weight.nd ~= 2 or weight.T ~= x.T or x.nd ~= 1 and x.nd ~= 2 or x[2 * x.nd - 1] ~= weight[1] then return nil end
+   if weight.nd ~= 2 or weight.T ~= x.T or x.nd ~= 1 and x.nd ~= 2 or x[2 * x.nd - 1] ~= weight[1] then return nil end
+   if scales and not (scales.T == x.T and memory.same_size(scales, weight)) then return nil end
    local inputs, outputs = weight[1], weight[3]
    local rows = count(x) / inputs
    if rows * inputs * outputs > MOST then return nil end
    local p = seen('first', x)
    local w = p and seen('weight', weight)
-   if w then return rows, inputs, outputs, p, w end
-end
-
--- What the gradients g[at] and on say of each column's differences.
-local function slopes_of(p, from, w, inputs, outputs, g, at)
-   local slopes = room('slopes', outputs)
-   measure(p, from, w, inputs, outputs, slopes)
-   for j = 0, outputs - 1 do slopes[j] = g[at + j] / (sqrt(slopes[j]) + EPSILON) end
-   return slopes
+   local c = w and scales and seen('scales', scales)
+   if w and (c or not scales) then return rows, inputs, outputs, p, w, c end
 end
 
 local function zeros(name, n)
@@ -85,45 +89,53 @@ local function zeros(name, n)
 end
 
 function in_lua.euclidean(out, x, weight, scales)
-   local rows, inputs, outputs, p, w = begin(x, weight, scales)
-   if not rows or out.T ~= x.T or not is_apart(out, x, weight) then return false end
+   local rows, inputs, outputs, p, w, c = begin(x, weight, scales)
+   if not rows or out.T ~= x.T or not is_apart(out, x, weight, scales) then return false end
    if x.nd == 2 then resize(out, 2, { rows, outputs }) else resize(out, 1, { outputs }) end
    if not is_contiguous(out) then return false end
-   local r, squares = first_element(out), room('slopes', outputs)
+   local r, squares, of_row = first_element(out), room('squares', outputs), c and measure_scaled or measure
    for row = 0, rows - 1 do
-      measure(p, row * inputs, w, inputs, outputs, squares)
+      of_row(p, row * inputs, w, inputs, outputs, squares, nil, c)
       for j = 0, outputs - 1 do r[row * outputs + j] = sqrt(squares[j]) end
    end
    return true
 end
 
-function in_lua.euclidean_grad_input(gradient, x, grad_output, weight, scales)
-   local rows, inputs, outputs, p, w = begin(x, weight, scales)
-   if not rows or gradient.T ~= x.T or count(grad_output) ~= rows * outputs or not is_apart(gradient, x, grad_output, weight) then return false end
-   local g = seen('gradients', grad_output)
-   if not g then return false end
+function in_lua.euclidean_grad_input(gradient, x, slopes, weight, scales)
+   local rows, inputs, outputs, p, w, c = begin(x, weight, scales)
+   if not rows or gradient.T ~= x.T or slopes.T ~= x.T or count(slopes) ~= rows * outputs or not is_apart(gradient, x, slopes, weight) then return false end
+   if scales and not is_apart(gradient, scales) then return false end
+   local s = seen('slopes', slopes)
+   if not s then return false end
    resize_as(gradient, x)
    if not is_contiguous(gradient) then return false end
-   local sums = zeros('sums', rows * inputs)
-   for row = 0, rows - 1 do
-      local from = row * inputs
-      add_for_inputs(p, from, w, inputs, outputs, slopes_of(p, from, w, inputs, outputs, g, row * outputs), sums + from)
-   end
+   local sums, add_row = zeros('sums', rows * inputs), c and add_for_scaled_inputs or add_for_inputs
+   for row = 0, rows - 1 do add_row(p, row * inputs, w, inputs, outputs, s + row * outputs, sums + row * inputs, c) end
    return numbers.write(gradient, sums, 1)
 end
 
-function in_lua.euclidean_grad_parameters(grad_weight, grad_scales, x, grad_output, weight, scales, scale)
-   local rows, inputs, outputs, p, w = begin(x, weight, scales)
-   if not rows or grad_scales or grad_weight.T ~= x.T or count(grad_output) ~= rows * outputs or not memory.same_size(grad_weight, weight) then return false end
-   if not is_contiguous(grad_weight) or not is_apart(grad_weight, x, grad_output, weight) then return false end
-   local g = seen('gradients', grad_output)
-   if not g then return false end
-   local sums = zeros('sums', inputs * outputs)
-   for row = 0, rows - 1 do
-      local from = row * inputs
-      add_for_weights(p, from, w, inputs, outputs, slopes_of(p, from, w, inputs, outputs, g, row * outputs), sums)
-   end
-   local r, get = first_element(grad_weight), x.T.get
-   for k = 0, inputs * outputs - 1 do r[k] = get(r, k) - scale * sums[k] end
+-- Adds factor times the numbers at p to a tensor.
+local function add_to(t, p, factor)
+   local r, get = first_element(t), t.T.get
+   for k = 0, count(t) - 1 do r[k] = get(r, k) + factor * p[k] end
+end
+
+-- Whether gradients of a parameter can be added where they are.
+local function takes(gradient, parameter, x, slopes)
+   return gradient.T == x.T and memory.same_size(gradient, parameter) and is_contiguous(gradient) and is_apart(gradient, x, slopes, parameter)
+end
+
+function in_lua.euclidean_grad_parameters(grad_weight, grad_scales, x, slopes, weight, scales, scale)
+   local rows, inputs, outputs, p, w, c = begin(x, weight, scales)
+   if not rows or slopes.T ~= x.T or count(slopes) ~= rows * outputs or not takes(grad_weight, weight, x, slopes) then return false end
+   if not scales ~= not grad_scales then return false end
+   if scales and not (takes(grad_scales, scales, x, slopes) and is_apart(grad_scales, grad_weight, weight) and is_apart(grad_weight, scales)) then return false end
+   local s = seen('slopes', slopes)
+   if not s then return false end
+   local sums, add_row = zeros('sums', inputs * outputs), c and add_for_scaled_weights or add_for_weights
+   local of_scales = c and zeros('of_scales', inputs * outputs)
+   for row = 0, rows - 1 do add_row(p, row * inputs, w, inputs, outputs, s + row * outputs, sums, c, of_scales) end
+   add_to(grad_weight, sums, -scale)
+   if c then add_to(grad_scales, of_scales, x.nd == 1 and 1 or scale) end -- as in Torch7
    return true
 end
