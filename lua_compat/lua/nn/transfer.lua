@@ -7,7 +7,7 @@ local math = require('th.own').math
 local kernel = require('torch.kernels').of_tensors
 local layer = require 'nn.layer'
 local overloads = require 'torch.overloads'
-local unit = require('torch.generator').unit
+local rectifiers = require 'nn.few.rectifiers'
 local records = require('torch.memory').records
 
 local Module = torch.getmetatable('nn.Module')
@@ -143,25 +143,22 @@ function RReLU:__init(lower, upper, inplace)
    self.train = true
    self.inplace = inplace or false
 end
--- (One function for all calls: what is compiled stays.)
-local stream, lowest, range
-local function draw_slope(_, x) return x <= 0 and unit(stream) * range + lowest or 1 end
 function RReLU:updateOutput(input)
    self.noise:resizeAs(input)
    local cast = records[self.noise].T.cast -- the bounds are numbers of the type
    local lower, upper = cast(self.lower), cast(self.upper)
-   if self.train then -- a draw for each element that is not positive, in their order
-      stream, lowest, range = overloads.default_generator(), lower, upper - lower
-      self.noise:map(input, draw_slope)
+   if self.train then
+      if not self.noise:isContiguous() then self.noise = self.noise:clone() end
+      rectifiers.draw_slopes(records[self.noise], records[input:contiguous()], overloads.default_generator(), lower, upper - lower)
    else
       kernel.transfer_gradient(self.noise, input, self.noise:fill(1), 'leaky_relu', cast(lower + upper) / 2)
    end
    if self.inplace then return self.output:set(input:cmul(self.noise)) end
-   return self.output:resizeAs(input):copy(input):cmul(self.noise)
+   return self.output:cmul(input, self.noise)
 end
 function RReLU:updateGradInput(_, gradOutput)
    if self.inplace then return self.gradInput:set(gradOutput:cmul(self.noise)) end
-   return self.gradInput:resizeAs(gradOutput):copy(gradOutput):cmul(self.noise)
+   return self.gradInput:cmul(gradOutput, self.noise)
 end
 function RReLU:clearState()
    if self.noise then self.noise:set() end

@@ -850,6 +850,7 @@ local function volumes(T)
       end, pictures:sum() - pictures:sum() == 0 and pictures or torch.ones(inputs, 4, 5):type(T))
    end
    layer('SpatialAveragePooling', torch.randn(pictures:size()):type(T), kw, kh, dw, dh)
+   layer('SpatialAveragePooling', torch.randn(2, 3, random(9, 12), random(9, 12)):type(T), random(8, 9), random(1, 9), random(1, 3), random(1, 3))
    layer('VolumetricAveragePooling', torch.randn(volume:size()):type(T), kt, kw, kh, dt, dw, dh)
    layer('VolumetricReplicationPadding', torch.randn(volume:size()):type(T), 1, pt, pw, 1, 0, 1)
    layer('SpatialSubSampling', torch.randn(pictures:size()):type(T), inputs, kw, kh, dw, dh)

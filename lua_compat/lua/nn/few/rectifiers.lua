@@ -6,7 +6,8 @@ local apart = require 'torch.apart'
 local few = require 'torch.few'
 local compiled = require 'torch.compiled'
 
-local is_contiguous, may_overlap = memory.is_contiguous, apart.may_overlap
+local count, first_element, is_contiguous, may_overlap = memory.count, memory.first_element, memory.is_contiguous, apart.may_overlap
+local unit = require('torch.generator').unit
 local band, bor, bnot, arshift, cast = bit.band, bit.bor, bit.bnot, bit.arshift, ffi.cast
 
 local rectifiers = {}
@@ -76,6 +77,15 @@ function rectifiers.leaky(r, t, s, v, n)
    factors[1] = v
    if r.T.size == 4 then scale(p, u, cast(words, q), n, r.T.get) else scale_long(p, u, cast(long_words, q), n, r.T.get) end
    return true
+end
+
+-- r = 1 where x, of as many elements, is above 0 (or a NaN), else a number drawn from `lowest` on within a range: one draw for each such element, in
+-- their order. Both lie in one piece, and may have any number of elements: Torch7's generator is here.
+function rectifiers.draw_slopes(r, x, g, lowest, range)
+   local n = count(x)
+   if n == 0 then return end
+   local p, q, get, set = first_element(r), first_element(x), x.T.get, r.T.set
+   for k = 0, n - 1 do set(p, k, get(q, k) <= 0 and unit(g) * range + lowest or 1) end
 end
 
 return rectifiers
