@@ -664,11 +664,19 @@ local function distances(T)
    if random(1, 4) == 1 then module.weight:select(2, 1):copy(x:dim() == 2 and x[1] or x) end
    if random(1, 6) == 1 then x[x:dim() == 2 and { 1, 1 } or { 1 }] = ({ 0 / 0, 1 / 0, 1e300 })[random(1, 3)] end
    local g = x:dim() == 2 and matrix(T, x:size(1), outputs) or torch.randn(outputs):type(T)
-   both_ways(T .. ' Euclidean', function()
-      module.gradWeight:fill(0.1)
-      module:accGradParameters(x, (module:forward(x) * 0):add(g), 0.5)
-      return module.output, module:updateGradInput(x, g), module.gradWeight
-   end)
+   local weighted, cosine = nn.WeightedEuclidean(inputs, outputs):type(T), nn.Cosine(inputs, outputs):type(T)
+   weighted.weight = module.weight
+   weighted.diagCov:uniform(-2, 2)
+   cosine.weight:copy(module.weight:t())
+   if random(1, 6) == 1 then cosine.weight[1]:zero() end
+   for _, distance in ipairs{ module, weighted, cosine } do
+      both_ways(T .. ' ' .. torch.type(distance), function()
+         local _, of_parameters = distance:parameters()
+         for _, gradient in ipairs(of_parameters) do gradient:fill(0.1) end
+         distance:accGradParameters(x, (distance:forward(x) * 0):add(g), 0.5)
+         return distance.output, distance:updateGradInput(x, g), unpack(of_parameters)
+      end)
+   end
 end
 
 local function pooling(T)
@@ -952,12 +960,15 @@ local function lookup(T)
    local gradient = torch.randn(index:size(1), columns):type(T)
    local wrong = index:clone()
    wrong[random(1, wrong:size(1))] = ({ 0, rows + 1, -3 })[random(1, 3)]
+   local longest, power = random(1, 2) == 1 and 0.5 or nil, random(1, 3)
+   local by_frequency = random(1, 2) == 1
    for _, given in ipairs{ index, wrong } do
       both_ways(T .. ' LookupTable', function()
-         local module = nn.LookupTable(rows, columns, padding):type(T)
+         local module = nn.LookupTable(rows, columns, padding, longest, power):type(T)
+         if by_frequency then module:scaleGradByFreq() end
          module.gradWeight:fill(0.25)
          module:accGradParameters(given, gradient, scale)
-         return module.gradWeight, module:forward(given)
+         return module.gradWeight, module:forward(given), module.weight
       end)
    end
 end
