@@ -85,10 +85,8 @@ def euclidean(out: Out, x: Tensor, weight: Tensor, scales: Tensor | None) -> Non
     write(out, distances.reshape(*x.shape[:-1], weight.shape[1]))
 
 
-def euclidean_grad_input(
-    grad: Out, x: Tensor, slopes: Tensor, weight: Tensor, scales: Tensor | None
-) -> None:
-    """slopes: the gradients of the distances, divided by these."""
+def euclidean_grad_input(grad: Out, x: Tensor, slopes: Tensor, weight: Tensor, scales: Tensor | None) -> None:
+    """Computes the gradient of x from the slopes: the gradients of the distances, divided by these."""
     of_differences = _scaled(_scaled(_differences(x, weight), scales), scales)
     write(grad, (of_differences * torch.atleast_2d(slopes).unsqueeze(1)).sum(-1).reshape(x.shape))
 

@@ -5,6 +5,7 @@ local ffi = require 'ffi'
 local memory = require 'torch.memory'
 local few = require 'torch.few'
 local blas = require 'torch.blas'
+local taps = require 'torch.taps'
 local is_apart = require('torch.apart').is_apart
 local in_lua = require('torch.kernels').in_lua
 local room = require 'torch.room'()
@@ -31,11 +32,6 @@ local function laid(q, depth, height, width, before_depth, before_height, before
       end
    end
    return p
-end
-
--- sums = sums + w * the numbers from p on, n of them.
-local function add(sums, p, w, n)
-   for i = 0, n - 1 do sums[i] = sums[i] + w * p[i] end
 end
 
 local function sizes_at_end(t, dims) return dims == 3 and t[2 * t.nd - 5] or 1, t[2 * t.nd - 3], t[2 * t.nd - 1] end
@@ -76,10 +72,12 @@ function in_lua.correlate(out, x, k, dims, full, flipped)
       for plane = paired and result or 0, paired and result or planes - 1 do
          local from = laid(q + plane * of_plane, depth, height, width, before_depth, before_height, before_width, high, wide, all)
          local first = (paired and result or result * planes + plane) * of_kernel
-         for e = 0, of_kernel - 1 do
-            local kx, ky = e % broad, (e - e % broad) / broad % tall
-            local kz = (e - e % (broad * tall)) / (broad * tall)
-            add(sums, from + ((kz * high + ky) * wide + kx), w[first + (flipped and of_kernel - 1 - e or e)], starts)
+         local at, step = flipped and first + of_kernel - 1 or first, flipped and -1 or 1
+         for kz = 0, deep - 1 do
+            for ky = 0, tall - 1 do
+               taps.add(sums, from + (kz * high + ky) * wide, starts, w, at, step, broad)
+               at = at + broad * step
+            end
          end
       end
       local column, row, at = 0, 0, 0

@@ -155,3 +155,33 @@ message(function() local x = t:topk(9) end)
 message(function() local x = torch.ger(t, t) end)
 message(function() local x = torch.range(5, 1) end)
 message(function() local x = torch.IntTensor.range() end)
+
+print '-- masks of zeros'
+local large, smaller, none = torch.ones(3), torch.zeros(3), torch.ByteTensor(3):zero()
+print(row(large:clone():maskedCopy(none, torch.Tensor())))
+local largest, least = nn.CMaxTable(), nn.CMinTable()
+print(row(largest:forward{ large, smaller }), row(largest:backward({ large, smaller }, large)[2]))
+print(row(least:forward{ smaller, large }), row(least:backward({ smaller, large }, large)[2]))
+
+print '-- criterions'
+local ranking, several = nn.MarginRankingCriterion(0.1), { torch.Tensor{ 1, 2, 3 }, torch.Tensor{ 2, 1, 5 } }
+print(ranking:forward(several, 1), row(ranking:backward(several, 1)[1]), row(ranking.gradInput[2]))
+print(ranking:forward(several, -1), 1 / ranking:backward(several, -1)[1][1])
+local ys = torch.Tensor{ 1, 1, -1 }
+print(ranking:forward(several, ys), row(ranking:backward(several, ys)[1]), row(ranking.gradInput[2]))
+print(row(ranking:backward(several, 1)[1]))
+local of_pixels, scores, places = nn.SpatialClassNLLCriterion(torch.Tensor{ 1, 2 }), torch.range(1, 8):view(1, 2, 2, 2), torch.ones(1, 2, 2)
+local gradient = of_pixels.gradInput
+places[1][1][2] = 2
+print(of_pixels:forward(scores, places), row(of_pixels:backward(scores, places):view(-1)), gradient == of_pixels.gradInput)
+local multi, class = nn.MultiMarginCriterion(2, torch.Tensor{ 1, 2, 4 }), torch.Tensor{ 3, 1 }
+local of_classes = torch.Tensor{ { 0.5, 1, 0.25 }, { 1, 0.5, 2 } }
+print(('%.12g'):format(multi:forward(of_classes, class)), (row(multi:backward(of_classes, class):mul(96):view(-1))))
+
+print '-- distances'
+local distance, input = nn.Euclidean(2, 1), torch.Tensor{ { 3, 4 }, { 6, 8 } }
+distance.weight:zero()
+distance:zeroGradParameters()
+distance:forward(input)
+distance.output:mul(2) -- by a layer in its place
+print(('%.5f %.5f %.5f %.5f'):format(unpack(distance:backward(input, torch.ones(2, 1)):view(-1):totable())), ('%.5f %.5f'):format(unpack(distance.gradWeight:view(-1):totable())))

@@ -10,6 +10,7 @@ local memory = require 'torch.memory'
 local is_apart = require('torch.apart').is_apart
 local kernels = require 'torch.kernels'
 local numbers = require 'nn.few.numbers'
+local taps = require 'torch.taps'
 
 local count, is_contiguous, same_size = memory.count, memory.is_contiguous, memory.same_size
 local resize, resize_as = memory.resize, memory.resize_as
@@ -123,8 +124,8 @@ local function forward(t, out, x, weight, bias)
          for result = 0, t.results - 1 do
             local of_bias, of_weight = b and b[plane * t.b_plane + result * t.b_result] or 0, plane * t.w_plane + result * t.w_result
             fill(sums, 8 * t.starts)
-            for k = 0, t.kh * t.kw - 1 do
-               add(sums, laid + (floor(k / t.kw) * t.wide + k % t.kw), w[of_weight + k * t.w_element], t.starts)
+            for y = 0, t.kh - 1 do
+               taps.add(sums, laid + y * t.wide, t.starts, w, of_weight + y * t.kw * t.w_element, t.w_element, t.kw)
             end
             local to = sample * t.to_sample + plane * t.to_plane + result * t.to_result
             for y = 0, t.rows - 1 do
