@@ -27,4 +27,27 @@ function taps.add(sums, p, n, w, at, step, weights)
    if weights - k == 2 then add_two(sums, p + k, n, w, at + k * step, step) elseif weights - k == 1 then add_one(sums, p + k, n, w, at + k * step) end
 end
 
+-- r[at], and on to as many as there are weights in a row, become larger by the product of the n numbers at g and those from p on, from p + 1 on, and so on.
+local function multiply_one(r, at, g, p, n)
+   local a = 0
+   for i = 0, n - 1 do a = a + g[i] * p[i] end
+   r[at] = r[at] + a
+end
+local function multiply_three(r, at, g, p, n)
+   local a, b, c = 0, 0, 0
+   for i = 0, n - 1 do
+      local x = g[i]
+      a, b, c = a + x * p[i], b + x * p[i + 1], c + x * p[i + 2]
+   end
+   r[at], r[at + 1], r[at + 2] = r[at] + a, r[at + 1] + b, r[at + 2] + c
+end
+function taps.multiply(r, at, g, p, n, weights)
+   local k = 0
+   while weights - k >= 3 do
+      multiply_three(r, at + k, g, p + k, n)
+      k = k + 3
+   end
+   for rest = k, weights - 1 do multiply_one(r, at + rest, g, p + rest, n) end
+end
+
 return taps

@@ -90,16 +90,6 @@ end
 local function add(a, b, w, n)
    for k = 0, n - 1 do a[k] = a[k] + w * b[k] end
 end
--- Four sums at a time do not wait for each other.
-local function dot(a, b, n)
-   local s0, s1, s2, s3 = 0, 0, 0, 0
-   for k = 0, n - 4, 4 do
-      s0, s1, s2, s3 = s0 + a[k] * b[k], s1 + a[k + 1] * b[k + 1], s2 + a[k + 2] * b[k + 2], s3 + a[k + 3] * b[k + 3]
-   end
-   for k = n - n % 4, n - 1 do s0 = s0 + a[k] * b[k] end
-   return s0 + s1 + s2 + s3
-end
-
 -- Parameters as numbers; bias may be nil.
 local function parameters(x, weight, bias)
    if weight.T ~= x.T or bias and bias.T ~= x.T then return nil end
@@ -195,10 +185,7 @@ local function grad_parameters(t, grad_weight, grad_bias, x, grad_output, weight
          for result = 0, t.results - 1 do
             local gradients = lay_gradients(t, g, sample * t.to_sample + plane * t.to_plane + result * t.to_result)
             local at = plane * t.results + result
-            for k = 0, elements - 1 do
-               local shifted = laid + (floor(k / t.kw) * t.wide + k % t.kw)
-               of_weight[at * elements + k] = of_weight[at * elements + k] + dot(gradients, shifted, t.starts)
-            end
+            for y = 0, t.kh - 1 do taps.multiply(of_weight, at * elements + y * t.kw, gradients, laid + y * t.wide, t.starts, t.kw) end
             of_bias[at] = of_bias[at] + numbers.sum(gradients, t.starts)
          end
       end
