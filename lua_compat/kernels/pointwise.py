@@ -211,7 +211,8 @@ def addcdiv(out: Tensor, value: Number, a: Tensor, b: Tensor) -> None:
     if out.dtype.is_floating_point:
         out.addcdiv_(a, b, value=value)
     else:
-        out.add_(torch.div(a * int(value), b, rounding_mode="trunc"))
+        products = (a.int() if a.element_size() < 4 else a) * int(value)  # as C computes with small numbers
+        out.copy_(out + torch.div(products, b, rounding_mode="trunc"))
 
 
 def cmax(out: Tensor, t: Tensor, s: Tensor) -> None:

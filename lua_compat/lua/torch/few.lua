@@ -159,6 +159,14 @@ local function scatter(T, moved, p)
    move(T, p, moved, steps1[1], steps1[2], steps1[3], 1, n1, n1 * turns[2])
 end
 
+-- The n elements of t in their order, which will only be read, one after the other: a pointer to them where they are, or in a room (1, 2 or 3),
+-- where they stay until the next are put there. nil where that is for what computes otherwise.
+function few.in_one_piece(t, which, n)
+   if is_contiguous(t) then return first_element(t) end
+   if n > ROWS or few.LIMIT == 0 or not t.T.here or not plan(t, t, t) then return nil end
+   return together(t.T, which, first_element(t), steps1, true)
+end
+
 -- Whether each of r's elements has memory of its own: each loop steps over all that lies along those with smaller steps.
 local function reach(loop, other) -- of what lies along another loop, if that is inside this one
    local step = steps1[other]
@@ -169,6 +177,28 @@ local function have_own_memory() return is_outside(1, 2, 3) and is_outside(2, 1,
 
 -- Whether all three lie in rows.
 local function in_rows() return turns[1] >= BLOCK and steps1[1] == 1 and steps2[1] == 1 and steps3[1] == 1 end
+
+-- The same of elements that will be written: also whether they have to be put back.
+function few.to_be_written(r, which, n)
+   if is_contiguous(r) then return first_element(r), false end
+   if n > ROWS or few.LIMIT == 0 or not r.T.here or not (plan(r, r, r) and have_own_memory()) then return nil end
+   local p = first_element(r)
+   local moved = together(r.T, which, p, steps1, true)
+   return moved, moved ~= p
+end
+
+-- Puts them back from there.
+function few.put_back(r, moved)
+   plan(r, r, r)
+   scatter(r.T, moved, first_element(r))
+end
+
+-- Whether all three, of as many elements, are matrices that lie in memory in one piece and in the same way, column after column: what is
+-- computed element by element may go through them so, too.
+local function is_turned(r) return r.nd == 2 and r[2] == 1 and r[4] == r[1] end
+local function are_turned(r, t, s)
+   return is_turned(r) and (t == r or is_turned(t) and t[1] == r[1]) and (s == t or is_turned(s) and s[1] == r[1])
+end
 
 -- Codes of up to three types in main memory, as one number.
 local function key_of(R, T, S) return R.host.code + 16 * T.host.code + 256 * S.host.code end
@@ -186,12 +216,20 @@ for _, code in ipairs(types.codes_of_numbers) do
 end
 add_key('copied', types.Half, types.Half, types.Half)
 
+-- LuaJIT computes in double precision. An expression's ROUND(...) is rounded as C rounds each step of what it computes with floats; what is
+-- written is in any case.
+local function rounded(text, T)
+   local found
+   repeat text, found = text:gsub('ROUND(%b())', T.real and T.size < 8 and 'cast%1' or '%1') until found == 0
+   return text
+end
+
 local LOOPS = [[
-   local first_element, in_rows, together, scatter, have_own_memory, few, plan_all, is_contiguous, turns, steps1, steps2, steps3, tobit, abs, min, max, sqrt, floor, ceil, exp, log, sin, cos,
+   local first_element, in_rows, are_turned, together, scatter, have_own_memory, few, plan_all, is_contiguous, turns, steps1, steps2, steps3, cast, tobit, abs, min, max, sqrt, floor, ceil, exp, log, sin, cos,
       tanh, fmod, band, bor, bxor, lshift, rshift = ...
    return function(r, t, s, v, n, read_x, read_y, result, may_be_many, in_one_piece)
       local p, q, u = first_element(r), first_element(t), first_element(s)
-      if is_contiguous(r) and (t == r or is_contiguous(t)) and (s == t or is_contiguous(s)) then
+      if is_contiguous(r) and (t == r or is_contiguous(t)) and (s == t or is_contiguous(s)) or WRITES and are_turned(r, t, s) then
          if in_one_piece and in_one_piece(t.T, p, q, u, n, v, result) then return true, result end
          for i = 0, n - 1 do
             local a, b, c = i, i, i
@@ -242,9 +280,10 @@ local function loops(body, keys)
    local parts = { BODY = body, READS = tostring(body:find('read_[xy]%(p') ~= nil), WRITES = tostring(writes),
       OWN_MEMORY = writes and 'have_own_memory()' or 'true', BRANCHES = tostring(body:find ' and ' ~= nil), ROWS = ROWS }
    local text = LOOPS:gsub('%u[%u_]+%u', parts)
-   local loops_of = compiled.for_each(keys, function()
-      return compiled.from_text(text, 'torch.few')(first_element, in_rows, together, scatter, have_own_memory, few, plan_all, is_contiguous,
-         turns, steps1, steps2, steps3, bit.tobit, math.abs, math.min, math.max, math.sqrt, math.floor, math.ceil, math.exp, math.log, math.sin,
+   local loops_of = compiled.for_each(keys, function(key)
+      local T = types[key % 16]
+      return compiled.from_text(rounded(text, T), 'torch.few')(first_element, in_rows, are_turned, together, scatter, have_own_memory, few, plan_all, is_contiguous,
+         turns, steps1, steps2, steps3, T.cast, bit.tobit, math.abs, math.min, math.max, math.sqrt, math.floor, math.ceil, math.exp, math.log, math.sin,
          math.cos, math.tanh, fmod, bit.band, bit.bor, bit.bxor, bit.lshift, bit.rshift)
    end)
    return function(r, t, s, ...) return loops_of(key_of(r.T, t.T, s.T))(r, t, s, ...) end
@@ -253,12 +292,13 @@ end
 -- Whole numbers are computed with as C does: in 64 bits, of which as many as there is room for are kept.
 local function read_whole(p, i) return p[i] + 0LL end
 local function whole(v) return v and v + 0LL end
+few.read_whole = read_whole
 
 -- The same loop over tensors in one piece whose elements are all finite, which may be read as they are: four at a time. An
 -- expression's function(p, q, u, n, v, w), for each size on its own: traces are for one type of memory.
 local FEWEST_PLAIN = 512 -- elements; to find fewer finite costs as much as it saves
 local PLAIN = [[
-   local abs, sqrt, floor, ceil, min, max, fmod, tonumber = ...
+   local cast, tobit, abs, sqrt, floor, ceil, min, max, fmod, tonumber = ...
    return function(p, q, u, n, v, w)
       for i = 0, n - 4, 4 do
          FOUR
@@ -286,9 +326,10 @@ end
 
 local function plain_loops(expression, codes)
    return compiled.for_each(codes, function(code)
-      local read = types[code].whole and 'tonumber' or ''
-      local parts = { FOUR = plain_elements(expression, 4, read), ONE = plain_elements(expression, 1, read) }
-      return compiled.from_text(PLAIN:gsub('%u%u%u+', parts), 'torch.few')(math.abs, math.sqrt, math.floor, math.ceil, math.min, math.max, fmod, tonumber)
+      local T = types[code]
+      local read, of_type = T.whole and 'tonumber' or '', rounded(expression, T)
+      local parts = { FOUR = plain_elements(of_type, 4, read), ONE = plain_elements(of_type, 1, read) }
+      return compiled.from_text(PLAIN:gsub('%u%u%u+', parts), 'torch.few')(T.cast, bit.tobit, math.abs, math.sqrt, math.floor, math.ceil, math.min, math.max, fmod, tonumber)
    end)
 end
 
@@ -376,21 +417,26 @@ function few.fill_where(r, m, v, n)
 end
 
 -- statement that updates `result` from X and Y, and perhaps v -> function(t, s, start, v): the result over all elements, or nil.
--- for_whole: also for whole numbers; for_many: also for many real numbers, either 'FLOATS', which Torch7, too, adds up as doubles, in their
--- order, or 'SAME_BITS': before PyTorch is loaded, which gives the same.
-local MOST_FLOATS = 2 ^ 20
+-- for_whole: also for whole numbers, or 'IN_64_BITS', where these are computed with as C does; for_many: also for many real numbers, either
+-- 'FLOATS', which Torch7, too, adds up as doubles, in their order, 'REALS', which are, too, or 'SAME_BITS': before PyTorch is loaded, which gives the same.
+local MOST_IN_ORDER = 2 ^ 20
 function few.reduction(statement, for_whole, for_many)
    local run = loops(statement, keys_of.computed)
-   local same_bits, for_floats = for_many == 'SAME_BITS', for_many == 'FLOATS'
+   local same_bits, in_64_bits = for_many == 'SAME_BITS', for_whole == 'IN_64_BITS'
+   local largest = for_many == 'FLOATS' and 4 or for_many == 'REALS' and 8 or 0 -- bytes of an element
    local function is_for_lua(T, t, n)
       return small(t, n) or (for_whole and T.whole or same_bits and T.real) and fits_for_now(n)
-         or for_floats and T.real and T.size < 8 and n <= MOST_FLOATS and few.LIMIT > 0
+         or T.real and T.size <= largest and n <= MOST_IN_ORDER and few.LIMIT > 0
    end
    return function(t, s, start, v)
-      local n = count(t)
-      if n == 0 or s.T ~= t.T or count(s) ~= n then return nil end
-      if not is_for_lua(t.T, t, n) then return nil end
-      local done, result = run(t, t, s, v, n, t.T.get, s.T.get, start, same_bits)
+      local n, T = count(t), t.T
+      if n == 0 or s.T ~= T or count(s) ~= n then return nil end
+      if not is_for_lua(T, t, n) then return nil end
+      if in_64_bits and T.whole then
+         local done, result = run(t, t, s, v, n, read_whole, read_whole, whole(start), same_bits)
+         return done and tonumber(result) or nil
+      end
+      local done, result = run(t, t, s, v, n, T.get, s.T.get, start, same_bits)
       if done then return result end
    end
 end
@@ -571,13 +617,14 @@ function few.product(r, beta, t, alpha, a, b)
    local outer = a.nd == 1
    local rows, inner = a[1], outer and 1 or a[3]
    local columns = outer and b[1] or b.nd == 2 and b[3] or 1
-   if rows * inner * columns > few.LIMIT or not r.T.real then return false end
+   if rows * inner * columns > few.LIMIT or not (r.T.real or r.T.whole) then return false end
    local r1, r2 = steps(r)
    local t1, t2 = steps(t)
    local a1, a2 = steps(a)
    local b1, b2 = steps(b)
    if outer then b1, b2 = 0, b1 end
    local get = r.T.get
+   if r.T.whole then get, alpha, beta = read_whole, whole(alpha), whole(beta) end
    local p, s, q, u = r.S.p + r.off, t.S.p + t.off, a.S.p + a.off, b.S.p + b.off
    local i, j = 0, 0
    for _ = 1, rows * columns do
@@ -601,7 +648,7 @@ end
 
 function few.batched_product(r, beta, t, alpha, a, b)
    local n, rows, inner, columns = a[1], a[3], a[5], b[5]
-   if n * rows * columns * (inner + 4) > WORK or rows * inner * columns > few.LIMIT or not r.T.real then return false end
+   if n * rows * columns * (inner + 4) > WORK or rows * inner * columns > few.LIMIT or not (r.T.real or r.T.whole) then return false end
    local p, s, q, u = first_matrix(r), first_matrix(t), first_matrix(a), first_matrix(b)
    for _ = 1, n do
       few.product(p, beta, s, alpha, q, u)

@@ -362,12 +362,16 @@ end
 
 -- Whether n indices, read as their halves, are of 1 to last.
 local function in_range(halves, n, last)
-   local wrong = 0
-   for k = 0, 2 * n - 2, 2 do
-      local at = halves[k]
-      wrong = bor(wrong, arshift(at - 1, 31), arshift(last - at, 31), halves[k + 1])
+   local signs, high, k = 0, 0, 0 -- of all differences; the high halves of all
+   for _ = 1, n - 3, 4 do
+      local a, b, c, d = halves[k], halves[k + 2], halves[k + 4], halves[k + 6]
+      signs = bor(signs, a - 1, last - a, b - 1, last - b, c - 1, last - c, d - 1, last - d)
+      high, k = bor(high, halves[k + 1], halves[k + 3], halves[k + 5], halves[k + 7]), k + 8
    end
-   return wrong == 0
+   for _ = 1, n % 4 do
+      signs, high, k = bor(signs, halves[k] - 1, last - halves[k]), bor(high, halves[k + 1]), k + 2
+   end
+   return signs >= 0 and high == 0
 end
 
 -- How far apart the elements of t, a vector or matrix, are along dimension d; how far they go on from one index to the next, and behind each
@@ -424,6 +428,48 @@ local INDEXED = [[
       end
       return true
    end
+   -- The same of longer rows, `columns` of n indices each: there are loops for the rows, and four indices are looked at together.
+   local function gather_rows(p, q, halves, n, columns, last, q_column, step, jump)
+      local row = step * columns + jump
+      for i = 0, n / columns - 1 do
+         local base, k = i * row - q_column, i * columns
+         for _ = 1, columns - 3, 4 do
+            LOAD_FOUR
+            if OUTSIDE then return false end
+            p[k], p[k + 1], p[k + 2], p[k + 3] = q[base + a0 * q_column], q[base + step + a1 * q_column], q[base + 2 * step + a2 * q_column], q[base + 3 * step + a3 * q_column]
+            base, k = base + 4 * step, k + 4
+         end
+         for _ = 1, columns % 4 do
+            LOAD_ONE
+            if OUTSIDE then return false end
+            p[k] = q[base + a0 * q_column]
+            base, k = base + step, k + 1
+         end
+      end
+      return true
+   end
+   local function scatter_rows(p, q, halves, n, columns, last, p_column, step, jump, q_step, q_jump)
+      local row, q_row = step * columns + jump, q_step * columns + q_jump
+      for i = 0, n / columns - 1 do
+         local base, from, k = i * row - p_column, i * q_row, i * columns
+         for _ = 1, columns - 3, 4 do
+            LOAD_FOUR
+            if OUTSIDE then return false end
+            p[base + a0 * p_column] = q[from]
+            p[base + step + a1 * p_column] = q[from + q_step]
+            p[base + 2 * step + a2 * p_column] = q[from + 2 * q_step]
+            p[base + 3 * step + a3 * p_column] = q[from + 3 * q_step]
+            base, from, k = base + 4 * step, from + 4 * q_step, k + 4
+         end
+         for _ = 1, columns % 4 do
+            LOAD_ONE
+            if OUTSIDE then return false end
+            p[base + a0 * p_column] = q[from]
+            base, from, k = base + step, from + q_step, k + 1
+         end
+      end
+      return true
+   end
    -- Whether r could become the elements of t at the indices of dimension d.
    local function gather_apart(r, t, d, index)
       local outer, inner, i_outer, i_step, i_inner = outer_and_inner(index, d)
@@ -464,11 +510,24 @@ local INDEXED = [[
       end
       return true
    end
-   return { gather = gather, scatter = scatter, gather_apart = gather_apart, scatter_apart = scatter_apart }
+   return { gather = gather, scatter = scatter, gather_rows = gather_rows, scatter_rows = scatter_rows, gather_apart = gather_apart, scatter_apart = scatter_apart }
 ]]
+
+-- Reads so many indices from the k-th on, and what is true where any of them is none of 1 to last.
+local function looked_at(count)
+   return compiled.written_out('local EACH(a@) = EACH(halves[k + k + 2 * @])', count),
+      compiled.written_out('bor(EACH(a@ - 1), EACH(last - a@)) < 0 or bor(EACH(halves[k + k + 1 + 2 * @]), 0) ~= 0', count)
+end
+local load_four, outside_four = looked_at(4)
+local load_one, outside_one = looked_at(1)
+local INDEXED_ROWS = INDEXED:gsub('LOAD_FOUR(%s+if )OUTSIDE', function(between) return load_four .. between .. outside_four end)
+   :gsub('LOAD_ONE(%s+if )OUTSIDE', function(between) return load_one .. between .. outside_one end)
+
+local LONG_ROW = 16 -- indices
+
 local indexed = {}
 for size in pairs(cells) do
-   indexed[size] = compiled.from_text(INDEXED, 'torch.few')(band, bor, bnot, arshift, tobit, first_element, cells_of, outer_and_inner, beside, place)
+   indexed[size] = compiled.from_text(INDEXED_ROWS, 'torch.few')(band, bor, bnot, arshift, tobit, first_element, cells_of, outer_and_inner, beside, place)
 end
 
 -- The halves of indices in one piece, and how many there are, of elements of t, a vector or matrix; nil where they are no such.
@@ -484,7 +543,8 @@ function along.gather(r, t, d, index)
    local moves, at, n = indexed[t.T.size], halves_of(t, index)
    if not at or not is_contiguous(r) then return moves.gather_apart(r, t, d, index) end
    local columns = index[2 * index.nd - 1]
-   return moves.gather(cells_of(r), cells_of(t), at, n, columns, t[2 * d - 1], steps_along(t, d, columns))
+   local compute = columns >= LONG_ROW and moves.gather_rows or moves.gather
+   return compute(cells_of(r), cells_of(t), at, n, columns, t[2 * d - 1], steps_along(t, d, columns))
 end
 
 local number_cell = ffi.new 'int64_t[1]'
@@ -511,7 +571,9 @@ function along.scatter(r, d, index, t, number)
       if t.nd == 2 then q_jump = t[2] - columns * q_step end
    end
    local r_column, step, jump = steps_along(r, d, columns)
-   if not indexed[r.T.size].scatter(cells_of(r), q, at, n, columns, last, r_column, step, jump, q_step, q_jump) then
+   local moves = indexed[r.T.size]
+   local compute = columns >= LONG_ROW and moves.scatter_rows or moves.scatter
+   if not compute(cells_of(r), q, at, n, columns, last, r_column, step, jump, q_step, q_jump) then
       error('an index that lies where a result is written became invalid', 0)
    end
    return true

@@ -1,4 +1,4 @@
--- Masks of few bytes, in one piece, looked at four at a time, and elements written where they are ones. Which are ones is as good as
+-- Masks of few bytes looked at four at a time, and elements written where they are ones. Which are ones is as good as
 -- random, so no loop has a branch: elements are bits that a mask keeps or lets go. Each gives nil or false, with nothing done, where
 -- that is for what computes otherwise.
 local ffi = require 'ffi'
@@ -10,6 +10,7 @@ local compiled = require 'torch.compiled'
 local room = require 'torch.room'()
 
 local count, is_contiguous, first_element = memory.count, memory.is_contiguous, memory.first_element
+local in_one_piece, to_be_written, put_back = few.in_one_piece, few.to_be_written, few.put_back
 local band, bor, tobit, cast = bit.band, bit.bor, bit.tobit, ffi.cast
 
 local masks = {}
@@ -34,8 +35,10 @@ end
 -- The bits of a mask, nil where it is not for this, and whether all its bytes are ones and zeros.
 local function looked_at(mask)
    local n = count(mask)
-   if mask.T.host ~= types.Byte or not mask.T.here or n == 0 or not are_few(n) or not is_contiguous(mask) then return nil end
-   local any, all = bits_of(first_element(mask), n)
+   if mask.T.host ~= types.Byte or not mask.T.here or n == 0 or not are_few(n) then return nil end
+   local p = in_one_piece(mask, 1, n)
+   if not p then return nil end
+   local any, all = bits_of(p, n)
    return any, all, band(any, 0xfefefefe) == 0
 end
 
@@ -77,9 +80,11 @@ end
 -- The places (from 0) of the ones of a valid mask, until the next are asked for, and how many there are.
 function masks.places(mask)
    local n = count(mask)
-   if mask.T.host ~= types.Byte or not mask.T.here or n == 0 or not are_few(n) or not is_contiguous(mask) then return nil end
+   if mask.T.host ~= types.Byte or not mask.T.here or n == 0 or not are_few(n) then return nil end
+   local p = in_one_piece(mask, 1, n)
+   if not p then return nil end
    local list = cast(words, room('places', 4 * n))
-   return list, list_ones(list, first_element(mask), n)
+   return list, list_ones(list, p, n)
 end
 
 -- Functions for elements of each size, seen as whole numbers (NaNs keep their bits); traces are for one size. p = v where the mask has a
@@ -111,33 +116,45 @@ for size, row in pairs{ [1] = { 'uint8_t' }, [2] = { 'int16_t' }, [4] = { 'int32
    end
 end
 
--- Whether r and s, which share no memory, are in one piece, so that a mask's places are those of their elements.
-local function lie_apart(r, s) return s.T == r.T and r.T.here and is_contiguous(r) and is_contiguous(s) and is_apart(r, s) end
-
 -- r's elements, where the mask of as many zeros and ones has ones, become a number of its type.
 function masks.fill(r, mask, number)
-   local size, n = r.T.size, count(r)
-   if not (fill[size] and r.T.here and n > 0 and are_few(n) and mask.T.host == types.Byte and is_contiguous(r)
-      and is_contiguous(mask) and is_apart(r, mask)) or not (r.T.real or r.T.whole) then return false end
+   local T, n = r.T, count(r)
+   local size = T.size
+   if not (fill[size] and T.here and n > 0 and are_few(n) and mask.T.host == types.Byte and is_apart(r, mask)) or not (T.real or T.whole) then return false end
+   local ones = in_one_piece(mask, 2, n)
+   if not ones then return false end
+   local p, moved = to_be_written(r, 1, n)
+   if not p then return false end
    local cell = value_of[size]
-   cast(r.T.pointer, cell)[0] = number
-   fill[size](cast(cells[size], first_element(r)), first_element(mask), n, cell[0])
+   cast(T.pointer, cell)[0] = number
+   fill[size](cast(cells[size], p), ones, n, cell[0])
+   if moved then put_back(r, p) end
    return true
 end
 
--- r, of n elements, = the elements of s at n places.
+-- Whether elements are moved between r and s, which share no memory.
+local function lie_apart(r, s) return s.T == r.T and r.T.here and is_apart(r, s) end
+
+-- r, of n elements in one piece, = the elements of s at n places.
 function masks.select(r, s, places, n)
-   if not lie_apart(r, s) then return false end
+   if not (lie_apart(r, s) and is_contiguous(r)) then return false end
+   local q = in_one_piece(s, 2, count(s))
+   if not q then return false end
    local pointer = cells[r.T.size]
-   select_cells[r.T.size](cast(pointer, first_element(r)), cast(pointer, first_element(s)), places, n)
+   select_cells[r.T.size](cast(pointer, first_element(r)), cast(pointer, q), places, n)
    return true
 end
 
 -- r's elements at n places become the first of s, which has as many.
 function masks.copy(r, s, places, n)
    if not lie_apart(r, s) then return false end
+   local q = in_one_piece(s, 2, count(s))
+   if not q then return false end
+   local p, moved = to_be_written(r, 1, count(r))
+   if not p then return false end
    local pointer = cells[r.T.size]
-   copy_cells[r.T.size](cast(pointer, first_element(r)), cast(pointer, first_element(s)), places, n)
+   copy_cells[r.T.size](cast(pointer, p), cast(pointer, q), places, n)
+   if moved then put_back(r, p) end
    return true
 end
 

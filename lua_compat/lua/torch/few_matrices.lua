@@ -7,7 +7,7 @@ local apart = require 'torch.apart'
 local few = require 'torch.few'
 
 local count, is_contiguous, first_element = memory.count, memory.is_contiguous, memory.first_element
-local is_apart, min, max, floor = apart.is_apart, math.min, math.max, math.floor
+local in_one_piece, is_apart, min, max, floor = few.in_one_piece, apart.is_apart, math.min, math.max, math.floor
 
 local matrices = {}
 
@@ -43,19 +43,22 @@ end
 -- The sum of the main diagonal; nil where that is for Python.
 function matrices.trace(t)
    local T, n = t.T, min(t[1], t[3])
-   if n > few.LIMIT or few.LIMIT == 0 or not T.real then return nil end
+   if n > few.LIMIT or few.LIMIT == 0 or not (T.real or T.whole) then return nil end
    local p, get, step, sum = first_element(t), T.get, t[2] + t[4], 0
-   for at = 0, (n - 1) * step, step do sum = sum + get(p, at) end
-   return sum
+   if T.whole then get, sum = few.read_whole, 0LL end
+   local at = 0
+   for _ = 1, n do sum, at = sum + get(p, at), at + step end
+   return tonumber(sum)
 end
 
 -- r = t below and on its k-th diagonal, or above and on it, else zero. A row is two blocks of bytes.
 local MOST = 2 ^ 14 -- elements
 local function triangle(r, t, k, below)
    local T, n = t.T, count(t)
-   if r.T ~= T or not T.here or n > MOST or few.LIMIT == 0 or not (is_contiguous(r) and is_contiguous(t)) then return false end
+   if r.T ~= T or not T.here or n > MOST or few.LIMIT == 0 or not is_contiguous(r) then return false end
    if r ~= t and not is_apart(r, t) then return false end
-   local p, q, size, columns = first_element(r), first_element(t), T.size, t[3]
+   local p, q, size, columns = first_element(r), in_one_piece(t, 1, n), T.size, t[3]
+   if not q then return false end
    for i = 0, t[1] - 1 do
       -- the first column that is not of the first block
       local column, at = max(0, min(columns, below and i + k + 1 or i + k)), i * columns
@@ -102,9 +105,9 @@ function matrices.squared_distances(r, a, b, gain)
    local T, rows, others = r.T, a[1], b[1]
    local n = count(a) / rows
    if not T.real or few.LIMIT == 0 or rows * count(b) > MOST_DIFFERENCES then return false end
-   if not (is_contiguous(r) and is_contiguous(a) and is_contiguous(b) and is_apart(r, a, b)) then return false end
-   if not (few.reads_plainly(a, a) and few.reads_plainly(b, b)) then return false end
-   local p, q, u = first_element(r), first_element(a), first_element(b)
+   if not (is_contiguous(r) and is_apart(r, a, b)) then return false end
+   local p, q, u = first_element(r), in_one_piece(a, 1, count(a)), in_one_piece(b, 2, count(b))
+   if not (q and u and few.are_finite(T, count(a), q, q) and few.are_finite(T, count(b), u, u)) then return false end
    for i = 0, rows - 1 do distances(p + i * others, others, q + i * n, u, n, gain) end
    return true
 end
@@ -136,8 +139,9 @@ local MOST_COUNTED = 2 ^ 15 -- elements
 function matrices.histogram(r, t, low, high)
    local T, n, rows = t.T, count(t), r.nd == 2 and r[1] or 1
    if r.T ~= T or not T.real or n == 0 or n > MOST_COUNTED or few.LIMIT == 0 then return false end
-   if not (is_contiguous(r) and is_contiguous(t) and is_apart(r, t) and few.reads_plainly(t, t)) then return false end
-   local p, q, bins, columns = first_element(r), first_element(t), r[2 * r.nd - 1], n / rows
+   if not (is_contiguous(r) and is_apart(r, t)) then return false end
+   local p, q, bins, columns = first_element(r), in_one_piece(t, 1, n), r[2 * r.nd - 1], n / rows
+   if not (q and few.are_finite(T, n, q, q)) then return false end
    if low == high then low, high = range(q, n) end
    if low == high then low, high = T.cast(low - 1), T.cast(high + 1) end
    if not (low < high) then return false end

@@ -10,6 +10,7 @@ local tensors = require 'torch.tensor'
 local few = require 'torch.few'
 local blas = require 'torch.blas'
 local overlapping = require 'torch.overlapping'
+local same_elements = require 'torch.same_elements'
 local overloads = require 'torch.overloads'
 local python = require('th.python').functions
 
@@ -65,15 +66,12 @@ function pointwise.check_pair(a, b, name_of_a, name_of_b, where)
    end
 end
 
+-- Text that is the whole part of a finite number, with its sign where that is 0 (of two zeros min and max give the second), without a branch.
+local function truncated(x) return ('max(floor(%s), min(0, ceil(%s)))'):format(x, x) end
+
 -- Computations: a kernel, and perhaps the same as an expression of the elements (torch/few.lua).
 local function never() return false end
 local function in_lua(expression, for_whole, plain) return expression and few.pointwise(expression, for_whole, 'SAME_BITS', plain) or never end
-
--- The same of doubles alone: LuaJIT computes in their precision, and rounds what floats become once.
-local function of_doubles(expression, plain)
-   local compute = few.pointwise(expression, false, 'SAME_BITS', plain)
-   return function(r, t, s, v, n) return r.T.host == types.Double and compute(r, t, s, v, n) end
-end
 
 -- r = f(t, s); expression: or what computes it
 local function with_tensor(kernel, expression, names, plain)
@@ -260,7 +258,7 @@ pointwise.mul = with_scalar('mul', 'X * v', scale_by_blas)
 pointwise.div = with_scalar('div', 'X / v')
 
 -- With the sign of the divisor; of 0 NaN.
-pointwise.remainder = with_scalar('remainder', of_doubles 'X - v * floor(X / v)')
+pointwise.remainder = with_scalar('remainder', in_lua 'X - v * floor(ROUND(X / v))')
 
 -- f for whole numbers only
 local function for_bits(name, where, f)
@@ -323,7 +321,7 @@ for name, lines in pairs{ ['and'] = { 794, 1075 }, ['or'] = { 817, 1100 }, xor =
    define_bits('cbit' .. name, 'R t T', with_tensor, 'Y', lines[2])
 end
 define('cpow', { 'R t T', with_tensor('cpow') })
-define('cremainder', { 'R t T', with_tensor('cremainder', of_doubles 'X - Y * floor(X / Y)') })
+define('cremainder', { 'R t T', with_tensor('cremainder', in_lua 'X - Y * floor(ROUND(X / Y))') })
 local function clamp_in_python(r, t, _, low, high) python.clamp(handle(r), handle(t), low, high) end
 local CLAMPED = 'X < v and v or X > w and w or X'
 local clamp_few = few.pointwise(CLAMPED, true, 'SAME_BITS', 'min(w, max(v, X))') -- equal numbers: the second
@@ -334,12 +332,27 @@ define('clamp', { 'R t n n', function(r, t, low, high)
    if n > 0 and not (low <= high and clamp_few or clamp_oddly)(r, t, t, low, n, high) then write(clamp_in_python, r, shaped_like(r, t), nil, low, high) end
 end })
 
--- PyTorch's bits are others, but for quotients of doubles: the size alone decides.
+-- For more than MOST_OF_THREE PyTorch is faster, and its bits are others, but for quotients of doubles: the size alone decides.
 local MOST_OF_THREE = 128 -- times few.LIMIT elements
-for name, expression in pairs{ addcmul = 'P + v * X * Y', addcdiv = 'P + v * X / Y' } do
-   local compute_any = few.pointwise(expression, name == 'addcmul', MOST_OF_THREE)
-   local compute_doubles = name == 'addcdiv' and few.pointwise(expression, false, 'SAME_BITS')
-   local function compute(r, a, b, v, n) return (compute_doubles and r.T.host == types.Double and compute_doubles or compute_any)(r, a, b, v, n) end
+local products = few.pointwise('P + ROUND(ROUND(v * X) * Y)', true, MOST_OF_THREE)
+local quotients, quotients_of_doubles = few.pointwise('P + ROUND(ROUND(v * X) / Y)', true, MOST_OF_THREE), few.pointwise('P + v * X / Y', false, 'SAME_BITS')
+
+-- Of whole numbers of up to 32 bits C computes the product with 32 bits. It has no more than 53 where v is small.
+local LARGEST_FACTOR = 2 ^ 20
+local quotients_of_small = few.pointwise('P + tobit(v * X) / Y', true, MOST_OF_THREE, 'P + ' .. truncated 'tobit(v * X) / Y')
+
+local count_zeros = few.reduction('if X == 0 then result = result + 1 end', true)
+local function add_quotients(r, a, b, v, n)
+   local T = r.T
+   if T.host == types.Double then return quotients_of_doubles(r, a, b, v, n) end
+   if T.whole then
+      if count_zeros(b, b, 0) ~= 0 then return false end -- Python raises the error
+      if T.size < 8 then return math.abs(v) <= LARGEST_FACTOR and quotients_of_small(r, a, b, v, n) end
+   end
+   return quotients(r, a, b, v, n)
+end
+
+for name, compute in pairs{ addcmul = products, addcdiv = add_quotients } do
    local function in_python(r, a, b, v) python[name](handle(r), v, handle(a), handle(b)) end
    define(name, { 'R t n=1 T T', function(r, t, v, a, b)
       if r ~= t then
@@ -372,22 +385,14 @@ local exact = { abs = 'abs(X)', sqrt = 'sqrt(X)', floor = 'floor(X)', ceil = 'ce
 -- The same of finite numbers, without branches.
 local SIGN = 'max(-1, min(1, X * 1e308 * 1e308))'
 local without_branches = {
-   sign = SIGN .. ' + 0', trunc = 'floor(abs(X)) * ' .. SIGN, frac = 'X - floor(abs(X)) * ' .. SIGN,
+   sign = SIGN .. ' + 0', trunc = truncated 'X', frac = 'X - ' .. truncated 'X',
    round = '(floor(abs(X)) + floor(2 * (abs(X) - floor(abs(X))))) * ' .. SIGN,
 }
 
 local function exactly(kernel) return in_lua(exact[kernel], false, without_branches[kernel]) end
 
--- What is behind the point, in two steps where there is room: a processor that still needs the number it rounds waits for each.
-local in_one_step, truncate, take_from = exactly 'frac', exactly 'trunc', in_lua('Y - X')
-local function behind_the_point(r, t, _, _, n)
-   if r.S == t.S then return in_one_step(r, t, t, nil, n) end
-   return truncate(r, t, t, nil, n) and take_from(r, r, t, nil, n)
-end
-local in_steps = { frac = behind_the_point }
-
 local function unary(kernel)
-   local compute = few.functions[kernel] or in_steps[kernel] or exactly(kernel)
+   local compute = few.functions[kernel] or exactly(kernel)
    local function in_python(r, t) python.unary(handle(r), handle(t), kernel) end
    return function(r, t)
       resize_as(r, t)
@@ -420,7 +425,7 @@ define('neg', { 'R t', unary 'neg' }, overloads.floating)
 define('cinv', { 'R t', unary 'reciprocal' }, overloads.floating)
 define('sign', { 'R t', unary 'sign' })
 
-local lerp_in_lua = of_doubles 'X + v * (Y - X)'
+local lerp_in_lua = in_lua 'X + ROUND(v * ROUND(Y - X))'
 local function lerp_in_python(r, t, s, v) python.lerp(handle(r), handle(t), handle(s), v) end
 local function lerp(r, t, s, v)
    resize_as(r, t)
@@ -438,7 +443,7 @@ local powers = {}
 for exponent, expression in pairs{ [2] = 'X * X', [0.5] = 'sqrt(X)', [-1] = '1 / X' } do
    powers[exponent] = with_scalar('pow', expression)
 end
-powers[3] = with_scalar('pow', of_doubles 'X * X * X')
+powers[3] = with_scalar('pow', in_lua 'ROUND(X * X) * X')
 local pow_in_python = with_scalar('pow')
 local function pow_scalar(r, t, v) return (powers[v] or pow_in_python)(r, t, v) end
 local function scalar_pow_in_python(r, t, _, v) python.scalar_pow(handle(r), v, handle(t)) end
@@ -473,6 +478,8 @@ end
 local differences = few.reduction('if X ~= Y then result = result + 1 end', true)
 define('equal', { 'T T', function(a, b)
    if not same_size(a, b) then return false end
+   local same = same_elements(a, b)
+   if same ~= nil then return same end
    local different = differences(a, b, 0)
    if different then return different == 0 end
    return count(a) == 0 or python.equal(handle(a), handle(b))

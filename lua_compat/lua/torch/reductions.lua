@@ -57,13 +57,14 @@ local function of_all(kernel, empty, what)
 end
 
 -- Few elements, and floats, are added up in their order, as Torch7 does, many doubles in BLAS's.
-local add_up = few.reduction('result = result + X', true, 'FLOATS')
+local add_up = few.reduction('result = result + X', 'IN_64_BITS', 'FLOATS')
 local sum_of_many = of_all('sum_all', 0)
 local function add_up_all(t) return add_up(t, t, 0) or t.nd > 0 and blas.sum(t) end
 local function sum_all(t) return add_up_all(t) or sum_of_many(t) end
 
 define('sum', { 'T', sum_all, 'r T i', reduction('sum', nil, 'THTensorMath.c:1713') })
-define('prod', { 'T', of_all('prod_all', 1), 'r T i', reduction('prod', nil, 'THTensorMath.c:1798') })
+local multiply_all, product_of_many = few.reduction('result = result * X', 'IN_64_BITS', 'REALS'), of_all('prod_all', 1)
+define('prod', { 'T', function(t) return multiply_all(t, t, 1) or product_of_many(t) end, 'r T i', reduction('prod', nil, 'THTensorMath.c:1798') })
 local mean_of_many = of_all('mean_all', nil, 'empty Tensor')
 local function mean_all(t)
    local sum = add_up_all(t)

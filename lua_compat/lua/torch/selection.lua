@@ -16,7 +16,7 @@ local python = require('th.python').functions
 
 local shaped_like, into, copy_of = pointwise.shaped_like, pointwise.into, pointwise.copy_of
 local records = memory.records
-local handle, resize, count, is_contiguous = memory.handle, memory.resize, memory.count, memory.is_contiguous
+local handle, resize, count = memory.handle, memory.resize, memory.count
 local define = overloads.define
 local check, integer = tensors.check, tensors.integer
 
@@ -185,12 +185,11 @@ local function install(T)
       end
    end
 
-   -- The mask with the sizes of r, in one piece, in which ones are found faster.
+   -- The mask with the sizes of r.
    local function mask_for(r, mask, what)
       pointwise.check_pair(r, mask, what, 'mask')
       check_mask(mask)
-      mask = shaped_like(r, mask)
-      return is_contiguous(mask) and mask or copy_of(mask)
+      return shaped_like(r, mask)
    end
 
    -- [result,] source, mask
