@@ -199,6 +199,17 @@ local function is_turned(r) return r.nd == 2 and r[2] == 1 and r[4] == r[1] end
 local function are_turned(r, t, s)
    return is_turned(r) and (t == r or is_turned(t) and t[1] == r[1]) and (s == t or is_turned(s) and s[1] == r[1])
 end
+few.are_turned = are_turned
+
+-- Whether t's elements lie one after the other, in whatever order.
+function few.is_dense(t) return is_contiguous(t) or is_turned(t) end
+
+-- t, or a record for what follows of its n elements in their order, in a room; nil as above.
+function few.contiguous(t, which, n)
+   if is_contiguous(t) then return t end
+   local p = few.in_one_piece(t, which, n)
+   return p and reshaped({ T = t.T, S = { p = p }, off = 0 }, t)
+end
 
 -- Codes of up to three types in main memory, as one number.
 local function key_of(R, T, S) return R.host.code + 16 * T.host.code + 256 * S.host.code end
@@ -525,7 +536,13 @@ function few.copy(r, t, n)
    end
    if R.host == T.host and copy_blocks(r, t, n) then return true end
    if not fits_for_now(n) then return false end
-   if R.host == T.host then return copy_loops(r, t, t, nil, n, R.real and T.get or read, nil, nil, true) end
+   if R.host == T.host then
+      if same_size(r, t) and plan(r, t, t) and have_own_memory() then
+         move(R, first_element(r), first_element(t), steps1[1], steps1[2], steps1[3], steps2[1], steps2[2], steps2[3])
+         return true
+      end
+      return copy_loops(r, t, t, nil, n, R.real and T.get or read, nil, nil, true)
+   end
    if R.whole and T.whole then return copy_loops(r, t, t, nil, n, read, nil, nil, true) end
    -- Whole numbers of 64 bits as float would be rounded twice.
    if R.real and (T.real or T.whole and not (T.size == 8 and R.size == 4)) then

@@ -191,7 +191,7 @@ for name, go_on in pairs{ max_of_all = math.max, min_of_all = math.min } do
    local compute = compiled.from_text(ALL, 'torch.few')(first_element, go_on)
    along[name] = function(t)
       local n = count(t)
-      if n < FEWEST_OF_ALL or not t.T.real or not is_contiguous(t) or not few.fits_for_now(n) or not reads_plainly(t) then return nil end
+      if n < FEWEST_OF_ALL or not t.T.real or not few.is_dense(t) or not few.fits_for_now(n) or not reads_plainly(t) then return nil end
       local extreme = compute(t, n)
       return extreme ~= 0 and extreme or nil
    end
@@ -208,6 +208,11 @@ along.sum = loops({ START = '0', BODY = 'result = result + x', WRITE = 'p[to] = 
 along.prod = loops({ START = '1', BODY = 'result = result * x', WRITE = 'p[to] = result' }, one, multiply, itself, as_c_does)
 along.mean = loops({ START = '0', BODY = 'result = result + x', WRITE = 'p[to] = result / n' },
    zero, add, function(a, n) return a / n end)
+
+-- r = the sums of the absolute values of t's rows along d
+local abs = math.abs
+along.absolutes = loops({ START = '0', BODY = 'result = result + (x < 0 and -x or x)', WRITE = 'p[to] = result' },
+   zero, function(a, x) return a + abs(x) end, itself)
 
 -- r = the Euclidean lengths of t's rows along d
 local sqrt = math.sqrt
@@ -351,7 +356,9 @@ for name, row in pairs{ cumsum = { '0', '+', zero, add }, cumprod = { '1', '*', 
       if not (T.real or T.whole) or few.LIMIT == 0 or not is_apart(r, t) then return false end
       if n > MOST and not library.saves_pytorch(n) then return false end
       if (T.whole or reads_plainly(t)) and same_steps(r, t) and by_rows(T)(r, t, d) then return true end
-      return T.real and run(r, t, d)
+      if T.real then return run(r, t, d) end
+      local in_order = is_contiguous(r) and few.contiguous(t, 1, n)
+      return in_order and same_steps(r, in_order) and by_rows(T)(r, in_order, d)
    end
 end
 

@@ -10,7 +10,7 @@ local compiled = require 'torch.compiled'
 local room = require 'torch.room'()
 
 local count, is_contiguous, first_element = memory.count, memory.is_contiguous, memory.first_element
-local in_one_piece, to_be_written, put_back = few.in_one_piece, few.to_be_written, few.put_back
+local in_one_piece, to_be_written, put_back, is_dense, are_turned = few.in_one_piece, few.to_be_written, few.put_back, few.is_dense, few.are_turned
 local band, bor, tobit, cast = bit.band, bit.bor, bit.tobit, ffi.cast
 
 local masks = {}
@@ -36,7 +36,7 @@ end
 local function looked_at(mask)
    local n = count(mask)
    if mask.T.host ~= types.Byte or not mask.T.here or n == 0 or not are_few(n) then return nil end
-   local p = in_one_piece(mask, 1, n)
+   local p = is_dense(mask) and first_element(mask) or in_one_piece(mask, 1, n)
    if not p then return nil end
    local any, all = bits_of(p, n)
    return any, all, band(any, 0xfefefefe) == 0
@@ -121,10 +121,13 @@ function masks.fill(r, mask, number)
    local T, n = r.T, count(r)
    local size = T.size
    if not (fill[size] and T.here and n > 0 and are_few(n) and mask.T.host == types.Byte and is_apart(r, mask)) or not (T.real or T.whole) then return false end
-   local ones = in_one_piece(mask, 2, n)
-   if not ones then return false end
-   local p, moved = to_be_written(r, 1, n)
-   if not p then return false end
+   local ones, p, moved = first_element(mask), first_element(r), false
+   if not are_turned(r, mask, mask) then
+      ones = in_one_piece(mask, 2, n)
+      if not ones then return false end
+      p, moved = to_be_written(r, 1, n)
+      if not p then return false end
+   end
    local cell = value_of[size]
    cast(T.pointer, cell)[0] = number
    fill[size](cast(cells[size], p), ones, n, cell[0])

@@ -309,8 +309,14 @@ local function of_shifts(expression) -- v: the count, or the bits that counts ha
       return compute(r, t, s, v and v % (counted + 1) or counted, n, size == 8 and -1LL or bit.lshift(1LL, 8 * size) - 1)
    end
 end
-for name, number in pairs{ lshift = 'X', rshift = 'band(X, w)' } do
-   define(name, { 'R t n', with_scalar(name, of_shifts(('%s(%s, v)'):format(name, number))) })
+-- Real numbers are multiplied with or divided by a power of two; those of whole counts are exact.
+for name, row in pairs{ lshift = { 'X', 'X * v' }, rshift = { 'band(X, w)', 'X / v' } } do
+   local number, of_reals = row[1], few.pointwise(row[2], false, 'SAME_BITS')
+   local of_whole = of_shifts(('%s(%s, v)'):format(name, number))
+   define(name, { 'R t n', with_scalar(name, function(r, t, s, v, n)
+      if r.T.real then return v % 1 == 0 and of_reals(r, t, s, r.T.cast(2 ^ v), n) end
+      return of_whole(r, t, s, v, n)
+   end) })
    define('c' .. name, { 'R t T', with_tensor('c' .. name, of_shifts(('%s(%s, band(Y, v))'):format(name, number))) })
 end
 for name, lines in pairs{ ['and'] = { 794, 1075 }, ['or'] = { 817, 1100 }, xor = { 840, 1125 } } do

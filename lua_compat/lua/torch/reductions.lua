@@ -98,7 +98,7 @@ local function norm_all(t, p)
    return (p == 1 and add_up_absolutes(t, t, 0) or p == 0 and count_others(t, t, 0)) or norm_of_many(t, p)
 end
 local function norm_along(r, t, p, d)
-   if not (p == 2 and along.length(r, nil, t, d)) then python.norm(handle(r), handle(t), d, p) end
+   if not (p == 2 and along.length(r, nil, t, d) or p == 1 and along.absolutes(r, nil, t, d)) then python.norm(handle(r), handle(t), d, p) end
 end
 define('norm', {
    'T n=2', norm_all,
