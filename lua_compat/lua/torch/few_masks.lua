@@ -88,7 +88,7 @@ function masks.places(mask)
 end
 
 -- Functions for elements of each size, seen as whole numbers (NaNs keep their bits); traces are for one size. p = v where the mask has a
--- one, of four and eight bytes.
+-- one.
 local FILL = [[
    local band, bor = ...
    return function(p, mask, n, v)
@@ -107,20 +107,18 @@ local MOVE = [=[
    end
 ]=]
 local cells, select_cells, copy_cells, fill, value_of = {}, {}, {}, {}, {}
-for size, row in pairs{ [1] = { 'uint8_t' }, [2] = { 'int16_t' }, [4] = { 'int32_t', '0' }, [8] = { 'int64_t', '0LL' } } do
-   local ctype, zero = unpack(row)
+for size, ctype in pairs{ [1] = 'uint8_t', [2] = 'int16_t', [4] = 'int32_t', [8] = 'int64_t' } do
    cells[size] = ffi.typeof(ctype .. ' *')
    select_cells[size], copy_cells[size] = compiled.from_text(MOVE, 'torch.few')()
-   if zero then
-      value_of[size], fill[size] = ffi.new(ctype .. '[1]'), compiled.from_text(FILL:gsub('ZERO', zero), 'torch.few')(band, bor)
-   end
+   value_of[size] = ffi.new(ctype .. '[1]')
+   fill[size] = compiled.from_text(FILL:gsub('ZERO', size == 8 and '0LL' or '0'), 'torch.few')(band, bor)
 end
 
 -- r's elements, where the mask of as many zeros and ones has ones, become a number of its type.
 function masks.fill(r, mask, number)
    local T, n = r.T, count(r)
    local size = T.size
-   if not (fill[size] and T.here and n > 0 and are_few(n) and mask.T.host == types.Byte and is_apart(r, mask)) or not (T.real or T.whole) then return false end
+   if not (T.here and n > 0 and are_few(n) and mask.T.host == types.Byte and is_apart(r, mask)) or not (T.real or T.whole) then return false end
    local ones, p, moved = first_element(mask), first_element(r), false
    if not are_turned(r, mask, mask) then
       ones = in_one_piece(mask, 2, n)

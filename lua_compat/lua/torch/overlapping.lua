@@ -28,9 +28,19 @@ local function interleaved(r)
    return false
 end
 
+-- The same as below of vectors and matrices, most of what is asked for, without a table.
+local function kind_of_matrix(size, step, other, other_step)
+   if step == 0 and size > 1 or other_step == 0 and other > 1 then return 'repeated' end
+   if size == 1 or other == 1 then return nil end
+   if step > other_step then size, step, other_step = other, other_step, step end
+   return other_step <= (size - 1) * step and 'interleaved' or nil
+end
+
 -- 'repeated': some dimensions have stride 0; 'interleaved': elements may share memory in other ways; nil: none do.
 function overlapping.kind(r)
    if is_contiguous(r) then return nil end
+   if r.nd == 2 then return kind_of_matrix(r[1], r[2], r[3], r[4]) end
+   if r.nd == 1 then return kind_of_matrix(r[1], r[2], 1, 1) end
    if repeated_dimension(r) then return 'repeated' end
    return interleaved(r) and 'interleaved' or nil
 end

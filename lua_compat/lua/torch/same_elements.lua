@@ -1,4 +1,4 @@
--- Whether two tensors have the same elements, where those lie in one piece: C compares memory faster than a loop does. The first elements are
+-- Whether two tensors have the same elements, which are brought into one piece if they lie apart: C compares memory faster than a loop does. The first elements are
 -- compared one by one: tensors that differ mostly differ there.
 local ffi = require 'ffi'
 local memory = require 'torch.memory'
@@ -6,7 +6,7 @@ local few = require 'torch.few'
 local compiled = require 'torch.compiled'
 local types = require 'torch.types'
 
-local count, is_contiguous, first_element = memory.count, memory.is_contiguous, memory.first_element
+local count, first_element = memory.count, memory.first_element
 
 ffi.cdef 'int th_memcmp(const void *p, const void *q, size_t n) __asm__("memcmp");'
 local compare_memory = ffi.C.th_memcmp
@@ -28,8 +28,11 @@ end)
 -- Gives whether the elements of a and b, of the same sizes, are equal; nil where that is not found out here.
 local function same_elements(a, b)
    local T, n = a.T, count(a)
-   if b.T ~= T or n == 0 or few.LIMIT == 0 or not (T.real or T.whole) or not (is_contiguous(a) and is_contiguous(b)) then return nil end
+   if b.T ~= T or n == 0 or few.LIMIT == 0 or not (T.real or T.whole) then return nil end
    local p, q = first_element(a), first_element(b)
+   if first_differ(T.host.code)(p, q, 1, T.get) then return false end
+   if not few.are_turned(a, b, b) then p, q = few.in_one_piece(a, 1, n), few.in_one_piece(b, 2, n) end
+   if not (p and q) then return nil end
    if first_differ(T.host.code)(p, q, n < FIRST and n or FIRST, T.get) then return false end
    if n <= FIRST then return true end
    local same = compare_memory(p, q, n * T.size) == 0
