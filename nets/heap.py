@@ -41,3 +41,21 @@ def return_free_memory() -> None:
     trim = _function("malloc_trim")
     if trim is not None:
         trim(ctypes.c_size_t(0))
+
+
+# mallopt's numbers, from malloc.h: for what glibc keeps at the heap's end, and for the size from which on
+# a piece comes from the system
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
+_LARGEST_PIECE = 32 << 20  # the most that glibc allows
+
+
+def keep_freed_memory(most: int) -> None:
+    """Has the C library keep up to ``most`` freed bytes at the heap's end, where it can be asked to.
+
+    What goes back to the system is cleared, page by page, before it comes again. By itself glibc keeps twice
+    the largest piece that was freed so far, which is little for a program that frees many pieces at once.
+    """
+    set_option = _function("mallopt")
+    if set_option is not None:
+        set_option(_TRIM_THRESHOLD, most)
+        set_option(_MMAP_THRESHOLD, _LARGEST_PIECE)

@@ -8,7 +8,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from lua_compat.runtime.cuda_presence import why_no_cuda
-from lua_compat.runtime.slabs import Slabs
+from lua_compat.runtime.slabs import MOST_SPARE, Slabs
+from nets.heap import keep_freed_memory
 
 if TYPE_CHECKING:
     import torch
@@ -45,6 +46,8 @@ class PyTorch:
             from lua_compat.runtime.bridge import Handles
 
         self.meet()
+        if self._own_process:
+            keep_freed_memory(MOST_SPARE)
         return Handles(self.slabs, self.place)
 
     @contextmanager

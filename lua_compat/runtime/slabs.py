@@ -5,8 +5,9 @@ import ctypes
 import mmap
 from operator import itemgetter
 
-# What the system gives anew it clears first, page by page: some of what was given back is kept.
-_MOST_SPARE = 32 << 20
+# What the system gives anew it clears first, page by page: as much of what was given back is kept as a full
+# collection of a script's garbage finds (lua_compat/lua/torch/collection.lua).
+MOST_SPARE = 128 << 20
 
 
 class Slabs:
@@ -44,7 +45,7 @@ class Slabs:
             return
         self._spare.append(piece)
         self._spare_bytes += len(piece[1])
-        self._forget(self._spare_bytes - _MOST_SPARE)
+        self._forget(self._spare_bytes - MOST_SPARE)
 
     def _forget(self, size: int) -> None:
         """Gives the oldest spare pieces back to the system, until they are ``size`` bytes."""
