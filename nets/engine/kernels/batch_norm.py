@@ -4,6 +4,7 @@ from typing import NamedTuple, Protocol
 
 import torch
 from torch import Tensor
+from torch.autograd.graph import increment_version
 
 from nets.engine.shapes import runs
 
@@ -113,6 +114,7 @@ class OperatorBatchNorm:
         else:
             part = part_of_batch(running)
             mean, variance = aten.batch_norm_update_stats(x, running.mean, running.variance, part)
+            increment_version((running.mean, running.variance))  # PyTorch does not count these writes
         self.normalise(x, mean, variance, weight, bias, out, addend)
         self._by_batch = True
 
