@@ -63,6 +63,25 @@ class Contents:
         return not same
 
 
+class CountedBatches:
+    """The counts that a module's batch normalisations keep of the batches they were trained with.
+
+    PyTorch counts its writes to these, but not those to the running statistics.
+    """
+
+    def __init__(self, module: nn.Module) -> None:
+        self._counts = [buffer for buffer in module.buffers() if not buffer.is_floating_point()]
+        self._versions = self._now()
+
+    def _now(self) -> list[int]:
+        return list(map(_VERSION, self._counts))
+
+    def changed(self) -> bool:
+        """Returns whether a count has been written to since the last call of this."""
+        before, self._versions = self._versions, self._now()
+        return before != self._versions
+
+
 class Gradients:
     """The ``.grad`` of some parameters, with their memory, and whether they are wanted; not their numbers."""
 

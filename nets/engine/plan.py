@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from nets.engine.layers.layer import Layer, Step, gradient_of
 from nets.engine.memory import Memory
-from nets.engine.module_state import Modes
+from nets.engine.module_state import CountedBatches, Modes
 from nets.engine.replay import Replay, Watch
 from nets.engine.report import Report
 from nets.engine.roof import measured_roof, shares_of_roof
@@ -54,6 +54,7 @@ class EnginePhases:
         self._input_value, self._output_value = input, output
         self._phases = phases
         self._modes = Modes(module)
+        self._batches = CountedBatches(module)
         self._report = report
         self._input: Tensor | None = None
         self._gradients_kept = False
@@ -73,6 +74,9 @@ class EnginePhases:
             )
         if self._modes.changed():
             raise RuntimeError("the module has changed between training and evaluation: compile it again")
+        trains = INPUT_GRADIENT in self._by_layer
+        if not trains and self._batches.changed():
+            self.invalidate()
         self._phases.module.look()
         with torch.no_grad():
             if self._outputs is None:
@@ -81,7 +85,7 @@ class EnginePhases:
                 output, images = self._outputs, own.shape[0]
                 for piece, of_output in zip(input.split(images), output.split(images), strict=True):
                     of_output.copy_(self._run(piece))
-        if INPUT_GRADIENT in self._by_layer:  # running statistics, in training
+        if trains:  # running statistics
             self._phases.module.accept()
         self._input, self._gradients_kept = input, False
         return output

@@ -258,6 +258,18 @@ def test_statistics_written_by_recorded_calls_are_seen_elsewhere() -> None:
             assert largest_error(inference.updateOutput(x), module(x)) < 1e-10
 
 
+def test_statistics_written_by_pytorch_are_seen() -> None:
+    """It does not count its writes to them."""
+    module = nn.Sequential(nn.Conv2d(3, 40, 1), nn.BatchNorm2d(40)).double()
+    inference = compile(module.eval(), SHAPE, "mm", inference=True)
+    for seed in range(5):
+        x = torch.randn(SHAPE, generator=torch.Generator().manual_seed(seed), dtype=torch.float64) + seed
+        module.train()(x)
+        module.eval()
+        with torch.no_grad():
+            assert largest_error(inference.updateOutput(x), module(x)) < 1e-10
+
+
 def test_scratch_memory_that_another_phase_exchanges() -> None:
     """The first updateGradInput needs more of it, after updateOutput has been recorded."""
     module = nn.Sequential(nn.Conv2d(3, 5, 3), nn.Conv2d(5, 40, 3, 2)).double()
