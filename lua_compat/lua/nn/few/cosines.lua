@@ -5,7 +5,7 @@ local is_apart = require('torch.apart').is_apart
 local in_lua = require('torch.kernels').in_lua
 local numbers = require 'nn.few.numbers'
 
-local count, is_contiguous, first_element, resize, resize_as = memory.count, memory.is_contiguous, memory.first_element, memory.resize, memory.resize_as
+local count, is_contiguous, resize, resize_as = memory.count, memory.is_contiguous, memory.resize, memory.resize_as
 local sqrt, room, seen = math.sqrt, numbers.room, numbers.seen
 
 local MOST = 2 ^ 17   -- products
@@ -96,11 +96,9 @@ end
 function in_lua.cosine_grad_weight(grad_weight, x, grad_output, weight, scale)
    local t = begin(x, weight)
    local g = t and gradients_of(t, x, grad_output)
-   if not g or grad_weight.T ~= x.T or not memory.same_size(grad_weight, weight) or not is_contiguous(grad_weight) then return false end
-   if not is_apart(grad_weight, x, grad_output, weight) then return false end
+   if not g or not numbers.takes(grad_weight, weight, x, grad_output) then return false end
    local sums = room('sums', t.outputs * t.n)
    gradients(sums, t.outputs, t.w, t.of_weight, t.rows, t.p, t.of_rows, t.n, g, t.cosines, 1, t.outputs, x.nd == 1 and scale or 1)
-   local r, get = first_element(grad_weight), x.T.get
-   for k = 0, t.outputs * t.n - 1 do r[k] = get(r, k) + sums[k] end
+   numbers.add_to(grad_weight, sums, 1)
    return true
 end

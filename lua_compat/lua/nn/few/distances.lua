@@ -10,8 +10,7 @@ local numbers = require 'nn.few.numbers'
 local count, is_contiguous, first_element, resize, resize_as = memory.count, memory.is_contiguous, memory.first_element, memory.resize, memory.resize_as
 local sqrt, in_lua, room, seen = math.sqrt, kernels.in_lua, numbers.room, numbers.seen
 
-local MOST = 2 ^ 17  -- differences
-local EPSILON = 1e-7 -- so that no distance is zero
+local MOST = 2 ^ 17 -- differences
 
 -- A function(p, from, w, inputs, outputs, s, r, c, u) of the row at p[from] and the columns of w, four or one at a time: BEGIN, GO_ON with x, an
 -- input, and FINISH are for the columns j + @, of which w[k + @] is x's, and c[k + @] what the difference is multiplied by. s: a number for each
@@ -114,28 +113,17 @@ function in_lua.euclidean_grad_input(gradient, x, slopes, weight, scales)
    return numbers.write(gradient, sums, 1)
 end
 
--- Adds factor times the numbers at p to a tensor.
-local function add_to(t, p, factor)
-   local r, get = first_element(t), t.T.get
-   for k = 0, count(t) - 1 do r[k] = get(r, k) + factor * p[k] end
-end
-
--- Whether gradients of a parameter can be added where they are.
-local function takes(gradient, parameter, x, slopes)
-   return gradient.T == x.T and memory.same_size(gradient, parameter) and is_contiguous(gradient) and is_apart(gradient, x, slopes, parameter)
-end
-
 function in_lua.euclidean_grad_parameters(grad_weight, grad_scales, x, slopes, weight, scales, scale)
    local rows, inputs, outputs, p, w, c = begin(x, weight, scales)
-   if not rows or slopes.T ~= x.T or count(slopes) ~= rows * outputs or not takes(grad_weight, weight, x, slopes) then return false end
+   if not rows or slopes.T ~= x.T or count(slopes) ~= rows * outputs or not numbers.takes(grad_weight, weight, x, slopes) then return false end
    if not scales ~= not grad_scales then return false end
-   if scales and not (takes(grad_scales, scales, x, slopes) and is_apart(grad_scales, grad_weight, weight) and is_apart(grad_weight, scales)) then return false end
+   if scales and not (numbers.takes(grad_scales, scales, x, slopes) and is_apart(grad_scales, grad_weight, weight) and is_apart(grad_weight, scales)) then return false end
    local s = seen('slopes', slopes)
    if not s then return false end
    local sums, add_row = zeros('sums', inputs * outputs), c and add_for_scaled_weights or add_for_weights
    local of_scales = c and zeros('of_scales', inputs * outputs)
    for row = 0, rows - 1 do add_row(p, row * inputs, w, inputs, outputs, s + row * outputs, sums, c, of_scales) end
-   add_to(grad_weight, sums, -scale)
-   if c then add_to(grad_scales, of_scales, x.nd == 1 and 1 or scale) end -- as in Torch7
+   numbers.add_to(grad_weight, sums, -scale)
+   if c then numbers.add_to(grad_scales, of_scales, x.nd == 1 and 1 or scale) end -- as in Torch7
    return true
 end

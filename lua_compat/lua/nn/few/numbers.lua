@@ -5,6 +5,7 @@ local ffi = require 'ffi'
 local types = require 'torch.types'
 local vectors = require 'torch.vectors'
 local memory = require 'torch.memory'
+local is_apart = require('torch.apart').is_apart
 local few = require 'torch.few'
 local new_room = require 'torch.room'
 local rooms = require 'nn.few.rooms'
@@ -62,6 +63,17 @@ end
 -- Where the doubles of r, in one piece, are written: its own memory, or a room of which numbers.write gives them to r.
 function numbers.place_for(r)
    return r.T.host == types.Double and r.S.p + r.off or numbers.room('results', count(r))
+end
+
+-- Whether a parameter's gradients, from x and grad_output, can be added to `gradient` where it is.
+function numbers.takes(gradient, parameter, x, grad_output)
+   return gradient.T == x.T and memory.same_size(gradient, parameter) and is_contiguous(gradient) and is_apart(gradient, x, grad_output, parameter)
+end
+
+-- Adds factor times the numbers at p to t, in one piece.
+function numbers.add_to(t, p, factor)
+   local r, get = memory.first_element(t), t.T.get
+   for k = 0, count(t) - 1 do r[k] = get(r, k) + factor * p[k] end
 end
 
 local function apply(name, f)
