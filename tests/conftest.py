@@ -1,6 +1,7 @@
 """What every test starts with."""
 
 import os
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -15,6 +16,17 @@ def pytest_configure() -> None:
     default OpenMP's go on for milliseconds, and the engine's tests take five times as long."""
     if "PYTEST_XDIST_WORKER" in os.environ:
         os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cache_of_the_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Tests share what is compiled and tuned, in several processes, too, and leave the user's alone."""
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -21,11 +21,6 @@ from nets.phases import AutogradPhases
 SHAPE = (2, 3, 6, 6)
 
 
-@pytest.fixture(autouse=True)
-def _tuning_file_of_its_own(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-
-
 def scaled(value: Any) -> Any:
     """Every tensor of a hook's tuple, changed so that a second or a missing call would show."""
     return tuple(None if part is None else 1.5 * part for part in value)

@@ -1,7 +1,6 @@
 """Every kind of layer by itself: recognised, by no other kind, and equal to autograd."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 import torch
@@ -43,11 +42,6 @@ CASES: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
     "Threshold": (lambda: nn.Threshold(0.1, 0.2), IMAGES),
     "WeightedLayer": (lambda: nn.Conv2d(3, 4, 3, padding=1), IMAGES),
 }
-
-
-@pytest.fixture(autouse=True)
-def _tuning_file_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
 
 
 def recognised(module: nn.Module, shape: tuple[int, ...]) -> list[list[type[Layer]]]:
