@@ -77,12 +77,27 @@ INLINE void sum_block(const depthwise_job *job, block here, int stride, int rows
                    lanes);
 }
 
-/* The same for all channels. */
-INLINE void sum_blocks(const depthwise_job *job, block here, int stride, int rows, int columns, int whole) {
-    long c = 0;
-    for (; c + LANES <= job->channels; c += LANES) sum_block(job, here, stride, rows, columns, whole, c, LANES);
-    if (c < job->channels) sum_block(job, here, stride, rows, columns, whole, c, job->channels - c);
-}
+/* The same for all channels. Blocks of each size have a function: compilers take six times as long for a single one with
+   all of them. */
+typedef void block_sum(const depthwise_job *, const block *);
+typedef struct {
+    block_sum *one, *part, *whole;          /* of a single column, of TOGETHER columns, and of those if all inputs are there */
+} block_sums;
+#define SUM_BLOCK(NAME, STRIDE, ROWS, COLUMNS, WHOLE)                                                                  \
+    static void NAME(const depthwise_job *job, const block *here) {                                                    \
+        long c = 0;                                                                                                    \
+        for (; c + LANES <= job->channels; c += LANES) sum_block(job, *here, STRIDE, ROWS, COLUMNS, WHOLE, c, LANES);  \
+        if (c < job->channels) sum_block(job, *here, STRIDE, ROWS, COLUMNS, WHOLE, c, job->channels - c);              \
+    }
+#define SUM_BLOCKS(NAME, STRIDE, ROWS)                                                                                 \
+    SUM_BLOCK(NAME##_one, STRIDE, ROWS, 1, 0)                                                                          \
+    SUM_BLOCK(NAME##_part, STRIDE, ROWS, TOGETHER, 0)                                                                  \
+    SUM_BLOCK(NAME##_whole, STRIDE, ROWS, TOGETHER, 1)                                                                 \
+    static const block_sums NAME = {NAME##_one, NAME##_part, NAME##_whole};
+SUM_BLOCKS(dense_row, 1, 1)
+SUM_BLOCKS(dense_rows, 1, HIGH)
+SUM_BLOCKS(strided_row, 2, 1)
+SUM_BLOCKS(strided_rows, 2, HIGH)
 
 /* So many outputs of a row, of some channels, by any kernel. */
 INLINE void sum_taps(const depthwise_job *job, block here, int columns, long c, long lanes) {
@@ -110,8 +125,8 @@ INLINE void sum_all_taps(const depthwise_job *job, block here, int columns) {
 }
 
 /* So many rows of outputs, TOGETHER columns at a time: the last ones once more where the width is no multiple. */
-INLINE void convolve_blocks(const depthwise_job *job, int stride, int rows, const element *image, element *out,
-                            long row) {
+INLINE void convolve_blocks(const depthwise_job *job, int stride, int rows, const block_sums *sums, const element *image,
+                            element *out, long row) {
     const long width = job->small.width, columns = width < TOGETHER ? 1 : TOGETHER;
     const long high = (rows - 1) * stride + SIDE, wide = (columns - 1) * stride + SIDE;
     const long y = row * stride - job->padding[0];
@@ -126,9 +141,7 @@ INLINE void convolve_blocks(const depthwise_job *job, int stride, int rows, cons
             .right = job->large.width - x,
         };
         const int whole = y >= 0 && here.bottom >= high && x >= 0 && here.right >= wide;
-        if (columns == 1) sum_blocks(job, here, stride, rows, 1, 0);
-        else if (whole) sum_blocks(job, here, stride, rows, TOGETHER, 1);
-        else sum_blocks(job, here, stride, rows, TOGETHER, 0);
+        (columns == 1 ? sums->one : whole ? sums->whole : sums->part)(job, &here);
     }
 }
 
@@ -151,8 +164,8 @@ static void convolve_row(const depthwise_job *job, const element *image, element
     }
 }
 
-/* stride: that of a kernel of SIDE x SIDE, or 0 for any kernel. */
-INLINE void convolve_all(depthwise_job *job, int stride) {
+/* stride: that of a kernel of SIDE x SIDE, whose sums are made for one row and for HIGH, or 0 for any kernel. */
+INLINE void convolve_all(depthwise_job *job, int stride, const block_sums *of_row, const block_sums *of_rows) {
     const depthwise_job own = *job;  /* which no store to the output can change: its fields stay in registers */
     const long height = own.small.height;
     long unit, last;
@@ -163,8 +176,7 @@ INLINE void convolve_all(depthwise_job *job, int stride) {
             element *out = own.out + unit / height * own.small.strides[0] + row * own.small.strides[1];
             rows = stride && unit + HIGH <= last && row + HIGH <= height ? HIGH : 1;
             if (!stride) convolve_row(&own, image, out, row);
-            else if (rows == HIGH) convolve_blocks(&own, stride, HIGH, image, out, row);
-            else convolve_blocks(&own, stride, 1, image, out, row);
+            else convolve_blocks(&own, stride, rows, rows == HIGH ? of_rows : of_row, image, out, row);
         }
     }
 }
@@ -172,9 +184,9 @@ INLINE void convolve_all(depthwise_job *job, int stride) {
 void depthwise(depthwise_job *job) {
     const int small = job->kernel[0] == SIDE && job->kernel[1] == SIDE && job->dilation[0] == 1
         && job->dilation[1] == 1 && job->stride[0] == job->stride[1];
-    if (small && job->stride[0] == 1) convolve_all(job, 1);
-    else if (small && job->stride[0] == 2) convolve_all(job, 2);
-    else convolve_all(job, 0);
+    if (small && job->stride[0] == 1) convolve_all(job, 1, &dense_row, &dense_rows);
+    else if (small && job->stride[0] == 2) convolve_all(job, 2, &strided_row, &strided_rows);
+    else convolve_all(job, 0, 0, 0);
 }
 
 /* Adds to the sums of some neighbouring taps, from first to last column of a row of the output. */
