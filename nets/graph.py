@@ -1,25 +1,54 @@
 """The graph that autograd keeps of a computation."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
+import torch
 from torch import Tensor
 from torch.nn import Parameter
 
 
 def parameters_read(results: Iterable[Tensor]) -> Counter[Parameter]:
     """Returns the parameters behind ``results``, with how many operations read each."""
-    found: Counter[Parameter] = Counter()
+    return Counter(
+        variable
+        for node in _operations(results)
+        for before, _ in node.next_functions
+        if isinstance(variable := getattr(before, "variable", None), Parameter)
+    )
+
+
+def parameter_gradients(
+    results: Sequence[Tensor],
+    gradients: Sequence[Tensor],
+    parameters: Sequence[Parameter],
+    inputs: Sequence[Tensor],
+) -> list[Tensor | None]:
+    """Returns the gradient of each of ``parameters``, None where it has none, from those of ``results``.
+
+    ``inputs``: the leaves that ``results`` were computed from. Their gradients are left out, except those of
+    a group normalisation: asked for its parameters' alone, PyTorch crashes on images that are channels last.
+    """
+    wanted: list[Tensor] = [parameter for parameter in parameters if parameter.requires_grad]
+    if not wanted or not results:
+        return [None] * len(parameters)
+    trained = len(wanted)
+    if any(node.name() == "NativeGroupNormBackward0" for node in _operations(results)):
+        wanted += inputs
+    with torch.enable_grad():
+        found = torch.autograd.grad(results, wanted, gradients, retain_graph=True, allow_unused=True)
+    of_trained = iter(found[:trained])
+    return [next(of_trained) if parameter.requires_grad else None for parameter in parameters]
+
+
+def _operations(results: Iterable[Tensor]) -> Iterator[Any]:
+    """Returns the nodes of the operations that led to ``results``, each once."""
     waiting, seen = [result.grad_fn for result in results], set()
     while waiting:
         node = waiting.pop()
         if node is None or node in seen:
             continue
         seen.add(node)
-        for before, _ in node.next_functions:
-            variable = getattr(before, "variable", None)
-            if isinstance(variable, Parameter):
-                found[variable] += 1
-            else:
-                waiting.append(before)
-    return found
+        yield node
+        waiting += [before for before, _ in node.next_functions]

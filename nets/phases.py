@@ -19,7 +19,8 @@ from torch.autograd.graph import GradientEdge, get_gradient_edge
 from torch.nn import Parameter
 from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
-from nets.graph import parameters_read
+from nets.frozen import Frozen
+from nets.graph import parameter_gradients, parameters_read
 from nets.hooks import hook_on, needs_whole_backward, run_after_accumulation
 
 # Torch7's names.
@@ -77,10 +78,12 @@ class AutogradPhases:
         self._wanted: list[Parameter] = []
         if whole:
             self._wanted += [parameter for parameter in module.parameters() if parameter.requires_grad]
-        self._kept: tuple[Tensor | None, ...] = ()
+        self._kept: list[tuple[Parameter, Tensor | None]] = []  # their gradients
         self._reads_known = whole
         # With the forward that it had of its own, if any.
         self._units = [(unit, vars(unit).get("forward")) for unit in _parametrised(module) if not whole]
+        computed = {parameter for unit, _ in self._units for parameter in unit.parameters()}
+        self._frozen = Frozen(module, [one for one in module.parameters() if one not in computed])
         for unit, _ in self._units:
             # An instance attribute, over the class's method until close().
             setattr(unit, "forward", _recorder(unit, self._calls).forward)  # noqa: B010
@@ -92,7 +95,7 @@ class AutogradPhases:
                 setattr(unit, "forward", forward)  # noqa: B010
         self._units = []
         self._calls.clear()
-        self._kept = ()
+        self._kept = []
         self._input = self._graph_input = self._graph_output = None
 
     def __enter__(self) -> "AutogradPhases":
@@ -122,7 +125,8 @@ class AutogradPhases:
             raise RuntimeError("updateGradInput needs updateOutput of the same input first")
         wanted: list[Any] = [self._graph_input] if self._graph_input.requires_grad else []
         inputs = len(wanted)
-        wanted += self._wanted
+        apart = [parameter for parameter in self._wanted if parameter.requires_grad]
+        wanted += apart
         for _, edges, _ in self._calls:
             wanted += edges
         outputs, grad_outputs = _differentiable(self._graph_output, gradOutput)
@@ -130,18 +134,19 @@ class AutogradPhases:
             torch.autograd.grad(outputs, wanted, grad_outputs, retain_graph=True, allow_unused=True)
         )
         gradInput = next(gradients) if inputs else None
-        self._kept = tuple(itertools.islice(gradients, len(self._wanted)))
+        self._kept = list(zip(apart, itertools.islice(gradients, len(apart)), strict=True))
         self._gradients = [tuple(itertools.islice(gradients, len(edges))) for _, edges, _ in self._calls]
         return torch.zeros_like(input) if gradInput is None else gradInput
 
     def accGradParameters(self, input: Tensor, gradOutput: Any) -> None:
         if input is not self._input or self._gradients is None:
             raise RuntimeError("accGradParameters needs updateGradInput of the same input first")
+        self._frozen.check()
         with torch.no_grad():
             for (recorder, _, saved), gradients in zip(self._calls, self._gradients, strict=True):
                 recorder.accumulate(saved, gradients)
-            for parameter, gradient in zip(self._wanted, self._kept, strict=True):
-                if gradient is not None:
+            for parameter, gradient in self._kept:
+                if gradient is not None and parameter.requires_grad:
                     # A copy: updateGradInput's own is needed for the next call, and hooks may change .grad.
                     _accumulate(parameter, gradient.clone())
                     run_after_accumulation(parameter)
@@ -216,8 +221,7 @@ class _DirectConvolution(_Direct):
         dimensions = len(module.stride)
         self._convolve = (torch.conv1d, torch.conv2d, torch.conv3d)[dimensions - 1]
         self._one_sample = dimensions + 1  # dimensions of an input without a batch
-        trainable = [p is not None and p.requires_grad for p in (module.weight, module.bias)]
-        self._rest = (False, [0] * dimensions, module.groups, [False, *trainable])
+        self._rest = (False, [0] * dimensions, module.groups)
         self._bias_sizes = [module.out_channels]
 
     def forward(self, input: Tensor) -> Tensor:
@@ -234,12 +238,14 @@ class _DirectConvolution(_Direct):
             return
         if input.dim() == self._one_sample:  # the gradient is that of the batch of one inside
             input = input.unsqueeze(0)
+        trained = [parameter is not None and parameter.requires_grad for parameter in (weight, bias)]
         _, weight_gradient, bias_gradient = torch.ops.aten.convolution_backward.default(
-            gradient, input, weight, self._bias_sizes, *self._sizes, *self._rest
+            gradient, input, weight, self._bias_sizes, *self._sizes, *self._rest, [False, *trained]
         )
-        if weight_gradient is not None:
+        of_weight, of_bias = trained  # oneDNN computes the two together
+        if of_weight:
             _accumulate(weight, weight_gradient)
-        if bias_gradient is not None:
+        if of_bias:
             _accumulate(bias, bias_gradient)
 
 
@@ -278,7 +284,7 @@ class _OtherModule:
     def __init__(self, module: nn.Module, calls: list[_Call]) -> None:
         self._name = type(module).__name__
         self._forward = module.forward
-        self._trainable = [parameter for parameter in module.parameters() if parameter.requires_grad]
+        self._parameters = list(module.parameters())
         self._calls = calls
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
@@ -297,8 +303,8 @@ class _OtherModule:
         return saved
 
     def accumulate(self, saved: Any, gradients: tuple[Tensor | None, ...]) -> None:
-        found = saved.gradients(self._trainable, gradients)
-        for parameter, gradient in zip(self._trainable, found, strict=True):
+        found = saved.parameter_gradients(self._parameters, gradients)
+        for parameter, gradient in zip(self._parameters, found, strict=True):
             if gradient is not None:
                 _accumulate(parameter, gradient)
 
@@ -335,23 +341,37 @@ class _LocalGraph:
         leaves = [next(tensors) if isinstance(result, Tensor) else result for result in self._returned]
         return tree_unflatten(leaves, self._return_structure)
 
-    def gradients(
-        self, wanted: list[Any], grad_outputs: tuple[Tensor | None, ...]
+    def input_gradients(
+        self, wanted: list[Tensor], grad_outputs: tuple[Tensor | None, ...]
     ) -> tuple[Tensor | None, ...]:
+        outputs, gradients = self._pairs(grad_outputs)
+        if not wanted or not outputs:
+            return (None,) * len(wanted)
+        with torch.enable_grad():
+            found: tuple[Tensor | None, ...] = torch.autograd.grad(
+                outputs, wanted, gradients, retain_graph=True, allow_unused=True
+            )
+        return found
+
+    def parameter_gradients(
+        self, parameters: list[Parameter], grad_outputs: tuple[Tensor | None, ...]
+    ) -> list[Tensor | None]:
+        outputs, gradients = self._pairs(grad_outputs)
+        return parameter_gradients(outputs, gradients, parameters, self.differentiable_inputs)
+
+    @property
+    def differentiable_inputs(self) -> list[Tensor]:
+        return [arg for arg in self.inputs if isinstance(arg, Tensor) and arg.requires_grad]
+
+    def _pairs(self, grad_outputs: tuple[Tensor | None, ...]) -> tuple[list[Tensor], list[Tensor]]:
+        """Returns the outputs that have a gradient, and these gradients."""
         differentiable = [output for output in self.outputs if output.requires_grad]
         pairs = [
             (output, gradient)
             for output, gradient in zip(differentiable, grad_outputs, strict=True)
             if gradient is not None
         ]
-        if not wanted or not pairs:
-            return (None,) * len(wanted)
-        outputs, gradients = zip(*pairs, strict=True)
-        with torch.enable_grad():
-            found: tuple[Tensor | None, ...] = torch.autograd.grad(
-                outputs, wanted, gradients, retain_graph=True, allow_unused=True
-            )
-        return found
+        return [output for output, _ in pairs], [gradient for _, gradient in pairs]
 
 
 class _LocalGraphFunction(torch.autograd.Function):
@@ -381,8 +401,7 @@ class _LocalGraphFunction(torch.autograd.Function):
             for gradient, output in zip(grad_outputs, local.outputs, strict=True)
             if output.requires_grad
         )
-        wanted = [arg for arg in local.inputs if isinstance(arg, Tensor) and arg.requires_grad]
-        found = iter(local.gradients(wanted, kept))
+        found = iter(local.input_gradients(local.differentiable_inputs, kept))
         return (
             None,
             None,

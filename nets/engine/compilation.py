@@ -22,7 +22,7 @@ from nets.engine.kernels.compiled.library import ARITHMETIC, compiler
 from nets.engine.layers.layer import Layer, Step
 from nets.engine.layers.stock import StockLayer
 from nets.engine.memory import Memory
-from nets.engine.module_state import Contents, Gradients
+from nets.engine.module_state import Contents, Gradients, Threads
 from nets.engine.placement import place_data, place_gradients
 from nets.engine.plan import EnginePhases, Phases
 from nets.engine.recognise import recognise
@@ -242,6 +242,7 @@ class _Compiler:
         trained: Sequence[Parameter],
     ) -> Phases:
         module = Watch(Contents(self.module).changed)
+        threads = Watch(Threads().changed)
         gradients = Watch(Gradients(trained).changed)
         records = not self.how.check_weights  # on every use: no layer's Python may be left out
 
@@ -250,10 +251,11 @@ class _Compiler:
             return Replay(actions, *watched, scratch=self.memory.scratch_address, records=records)
 
         return Phases(
-            replay(forward, module),
-            replay(backward, module),
-            replay(weight_gradients, module, gradients),
+            replay(forward, module, threads),
+            replay(backward, module, threads),
+            replay(weight_gradients, module, threads, gradients),
             module,
+            threads,
             gradients,
         )
 

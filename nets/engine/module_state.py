@@ -1,4 +1,4 @@
-"""Sees whether a module is still as a plan found it.
+"""Sees whether a module, and how PyTorch runs it, is still as a plan found it.
 
 A run of a plan leaves the caches full of its own data. What is looked at before the next one comes from
 memory, and a step of Python takes ten times as long as it does by itself. So the loops here are C's.
@@ -9,6 +9,7 @@ from itertools import chain
 from operator import attrgetter, is_, itemgetter
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 from torch.nn import Parameter
 
@@ -61,6 +62,19 @@ class Contents:
         same = same and addresses == self._addresses and versions == self._versions
         self._addresses, self._versions = addresses, versions
         return not same
+
+
+class Threads:
+    """The number of threads that PyTorch's operators use: kernels divide their work by it, and some have
+    memory of that size."""
+
+    def __init__(self) -> None:
+        self._count = torch.get_num_threads()
+
+    def changed(self) -> bool:
+        """Returns whether it is not what it was at the last call of this."""
+        before, self._count = self._count, torch.get_num_threads()
+        return before != self._count
 
 
 class CountedBatches:

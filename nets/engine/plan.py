@@ -14,19 +14,26 @@ from nets.engine.report import Report
 from nets.engine.roof import measured_roof, shares_of_roof
 from nets.engine.trace import state_kept
 from nets.engine.values import Value
+from nets.frozen import Frozen
 from nets.phases import INPUT_GRADIENT
 
 
 @dataclass(frozen=True)
 class Phases:
-    """Runs each phase, and watches what that depends on: the module's parameters and buffers, and the
-    parameters' gradients."""
+    """Runs each phase, and watches what that depends on: the module's parameters and buffers, the number of
+    threads, and the parameters' gradients."""
 
     forward: Replay
     input_gradient: Replay
     weight_gradient: Replay
     module: Watch
+    threads: Watch
     gradients: Watch
+
+    def look(self) -> None:
+        """Sees whether anything has changed that every phase depends on."""
+        self.module.look()
+        self.threads.look()
 
 
 class EnginePhases:
@@ -55,6 +62,8 @@ class EnginePhases:
         self._phases = phases
         self._modes = Modes(module)
         self._batches = CountedBatches(module)
+        untrained = [layer for layer in plan if not layer.has_parameters]
+        self._frozen = Frozen(module, [one for layer in untrained for one in layer.parameters()])
         self._report = report
         self._input: Tensor | None = None
         self._gradients_kept = False
@@ -77,7 +86,7 @@ class EnginePhases:
         trains = INPUT_GRADIENT in self._by_layer
         if not trains and self._batches.changed():
             self.invalidate()
-        self._phases.module.look()
+        self._phases.look()
         with torch.no_grad():
             if self._outputs is None:
                 output = self._run(input)
@@ -106,7 +115,7 @@ class EnginePhases:
             raise ValueError(
                 f"gradOutput is {tuple(gradOutput.shape)}, the output {tuple(self._output_value.shape)}"
             )
-        self._phases.module.look()
+        self._phases.look()
         with torch.no_grad():
             self._output_value.grad.copy_(gradOutput)
             self._phases.input_gradient.run()
@@ -117,7 +126,8 @@ class EnginePhases:
         """Adds every parameter's gradient to its ``.grad``, for the last updateGradInput's ``gradOutput``."""
         if input is not self._input or not self._gradients_kept:
             raise RuntimeError("accGradParameters needs updateGradInput of the same input first")
-        self._phases.module.look()
+        self._frozen.check()
+        self._phases.look()
         self._phases.gradients.look()
         with torch.no_grad():
             self._phases.weight_gradient.run()
@@ -151,6 +161,7 @@ class EnginePhases:
         if self._input is None:
             raise RuntimeError("timed_report needs updateOutput first")
         plain = self.report()
+        self._phases.look()
         with state_kept(self.module), torch.no_grad():
             self._input_value.data.copy_(self._input[: self._input_value.shape[0]])
             if self._output_value.has_grad:
@@ -170,7 +181,7 @@ class EnginePhases:
         final = self._report()
         self._report = lambda: final
         nothing, unchanged = Replay(()), Watch(lambda: False)
-        self._phases = Phases(nothing, nothing, nothing, unchanged, unchanged)
+        self._phases = Phases(nothing, nothing, nothing, unchanged, unchanged, unchanged)
         self._layers, self._by_layer = [], {}
         self._input_value = self._output_value = Value((), False, self._input_value.dtype)
         self._memory = Memory()

@@ -15,7 +15,8 @@ class StaleWeightError(RuntimeError):
 
 
 class CachedWeight(Generic[Copy]):
-    """The result of ``transform(weight, out)``, made again when the weight's version or memory has changed.
+    """The result of ``transform(weight, out)``, made again when the weight's version or memory has changed,
+    or the number of threads, with which results are rounded elsewhere.
 
     ``transform`` gets the last result as ``out`` (None the first time), to be filled again, and returns it.
     It is given to every :meth:`get` and not kept: a kernel that it belongs to could not be freed at once.
@@ -25,7 +26,7 @@ class CachedWeight(Generic[Copy]):
 
     def __init__(self) -> None:
         self._result: Copy | None = None
-        self._made_from: tuple[int, int] | None = None
+        self._made_from: tuple[int, int, int] | None = None
         self.checked = False
         self._lock = threading.Lock()
 
@@ -34,7 +35,7 @@ class CachedWeight(Generic[Copy]):
             return self._get(weight, transform)
 
     def _get(self, weight: Tensor, transform: Callable[[Tensor, Copy | None], Copy]) -> Copy:
-        source = (weight._version, weight.data_ptr())
+        source = (weight._version, weight.data_ptr(), torch.get_num_threads())
         if self._result is None or source != self._made_from:
             self._result = transform(weight, self._result)
             self._made_from = source

@@ -1,6 +1,7 @@
 """The three phases: together a full backward, apart nothing of each other's work."""
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,8 +11,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from nets import registry
+from nets.engine import compile
 from nets.modules.torch7 import Concat, View
-from nets.phases import AutogradPhases
+from nets.phases import AutogradPhases, Phases
 
 
 class Residual(nn.Module):
@@ -238,6 +240,86 @@ def test_each_phase_computes_its_own_gradients_only() -> None:
     # The threshold of the ReLU belongs to the input gradient.
     assert any("threshold_backward" in name for name, _ in grad_input.operators)
     assert not any("threshold_backward" in name for name, _ in grad_parameters.operators)
+
+
+FREEZABLE: dict[str, Callable[[], nn.Sequential]] = {
+    "linear": lambda: nn.Sequential(nn.Linear(6, 6), nn.Linear(6, 3)),
+    "convolution": lambda: nn.Sequential(nn.Conv1d(4, 4, 3), nn.Conv1d(4, 2, 3)),
+    "other module": lambda: nn.Sequential(nn.PReLU(4), nn.LayerNorm(6)),
+    "hook on a parameter": lambda: nn.Sequential(nn.Linear(6, 6), _hooked(nn.Linear(6, 3))),
+}
+
+
+def _hooked(module: nn.Linear) -> nn.Linear:
+    module.weight.register_hook(lambda gradient: None)
+    return module
+
+
+@pytest.mark.parametrize("name", FREEZABLE)
+@pytest.mark.parametrize("phases_of", [AutogradPhases, lambda net: compile(net, (2, 4, 6), "mm")])
+def test_parameters_are_frozen_later(name: str, phases_of: Callable[[nn.Module], Phases]) -> None:
+    net = FREEZABLE[name]()
+    if name == "hook on a parameter" and phases_of is not AutogradPhases:
+        pytest.skip("not the engine's")
+    input = torch.randn(2, 4, 6)
+    phases = phases_of(net)
+    for frozen in ((), (net[1].weight,), (net[1].weight, net[1].bias), tuple(net.parameters())):
+        for parameter in frozen:
+            parameter.requires_grad_(False)
+        for parameter in net.parameters():
+            parameter.grad = None
+        output = phases.updateOutput(input)
+        phases.updateGradInput(input, output)
+        phases.accGradParameters(input, output)
+        for parameter in net.parameters():
+            assert (parameter.grad is None) == (not parameter.requires_grad)
+    phases.close()
+
+
+@pytest.mark.parametrize("phases_of", [AutogradPhases, lambda net: compile(net, (2, 4, 6), "mm")])
+def test_a_layer_that_was_frozen_is_not_left_out_silently(
+    phases_of: Callable[[nn.Module], Phases],
+) -> None:
+    net = nn.Sequential(nn.Linear(6, 6).requires_grad_(False), nn.Linear(6, 3))
+    input = torch.randn(2, 4, 6)
+    phases = phases_of(net)
+    net[0].weight.requires_grad_()
+    output = phases.updateOutput(input)
+    phases.updateGradInput(input, output)
+    with pytest.raises(RuntimeError, match=r"0\.weight: frozen .* prepare them again"):
+        phases.accGradParameters(input, output)
+    phases.close()
+
+
+def test_a_frozen_weight_beside_a_trained_bias_gets_no_gradient() -> None:
+    """oneDNN computes the two together."""
+    net = nn.Conv2d(8, 16, 3)
+    net.weight.requires_grad_(False)
+    input = torch.randn(4, 8, 16, 16)
+    with AutogradPhases(net) as phases:
+        output = phases.updateOutput(input)
+        phases.updateGradInput(input, output)
+        phases.accGradParameters(input, output)
+    assert net.weight.grad is None and net.bias is not None and net.bias.grad is not None
+
+
+@pytest.mark.parametrize("engine", [False, True])
+def test_a_group_norm_of_channels_last_images(engine: bool) -> None:
+    """PyTorch crashes when it is asked for its parameters' gradients alone."""
+    net = nn.Sequential(nn.Conv2d(3, 4, 3), nn.GroupNorm(2, 4)).double()
+    net = net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    net[0].weight.data = net[0].weight.data.contiguous()
+    input = torch.randn(2, 3, 8, 8, dtype=torch.float64).to(memory_format=torch.channels_last)
+    output, _, wanted = full_backward(net, input)
+    for parameter in net.parameters():
+        parameter.grad = None
+    phases: Phases = compile(net, tuple(input.shape), "mm") if engine else AutogradPhases(net)
+    phases.updateOutput(input)
+    phases.updateGradInput(input, output)
+    phases.accGradParameters(input, output)
+    for parameter, gradient in zip(net.parameters(), wanted, strict=True):
+        torch.testing.assert_close(parameter.grad, gradient)
+    phases.close()
 
 
 def test_phases_in_the_wrong_order_are_refused() -> None:

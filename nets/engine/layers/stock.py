@@ -11,6 +11,7 @@ from nets.engine.layers.layer import Layer, gradient_of
 from nets.engine.memory import Memory
 from nets.engine.trace import Operation, Slot, map_leaves
 from nets.engine.values import Value
+from nets.graph import parameter_gradients
 from nets.phases import WEIGHT_GRADIENT
 
 
@@ -31,7 +32,7 @@ class StockLayer(Layer):
         self._leaves: list[Tensor] = []
         self._result = torch.empty(0)
         self._has_hook = bool(operation.hook)
-        self._of_parameters: Sequence[Tensor | None] = ()  # their gradients, where there is a hook
+        self._of_parameters: dict[Parameter, Tensor | None] = {}  # their gradients, where there is a hook
         if self._has_hook:
             self.fallback = f"PyTorch's autograd, because of a {operation.hook}"
 
@@ -42,13 +43,11 @@ class StockLayer(Layer):
     def parameters(self) -> list[Parameter]:
         return self._operation.parameters
 
-    @property
-    def _trainable(self) -> list[Parameter]:
-        return [parameter for parameter in self.parameters() if parameter.requires_grad]
-
     def forward(self) -> None:
         operation = self._operation
-        self._leaves = [value.data.detach().requires_grad_() for value in self.inputs]
+        # With counts of changes of their own: other values that share the memory of one (parts of a
+        # concatenation) are written after it.
+        self._leaves = [value.data.data.requires_grad_() for value in self.inputs]
         by_index = dict(zip(operation.inputs, self._leaves, strict=True))
         with torch.enable_grad():
 
@@ -64,19 +63,23 @@ class StockLayer(Layer):
         self._result = result
         self.output.data.copy_(result.detach())
 
-    def _gradients(self, wanted: Sequence[Tensor]) -> Sequence[Tensor | None]:
-        if not self._result.requires_grad:
-            return [None] * len(wanted)
-        with torch.enable_grad():
-            found: Sequence[Tensor | None] = torch.autograd.grad(
-                self._result, wanted, self.output.grad, retain_graph=True, allow_unused=True
-            )
-        return found
+    def _grad_output(self) -> Tensor:
+        """Returns the output's gradient in the layout of the result: PyTorch's batch normalisation, which is
+        in others, too, computes wrong numbers from different layouts."""
+        given, result = self.output.grad, self._result
+        return given if given.stride() == result.stride() else torch.empty_like(result).copy_(given)
 
     def input_gradient(self) -> None:
+        trained = [parameter for parameter in self.parameters() if parameter.requires_grad]
+        wanted = [*self._leaves, *(trained if self._has_hook else [])]
+        found: Sequence[Tensor | None] = [None] * len(wanted)
+        if self._result.requires_grad:
+            with torch.enable_grad():
+                found = torch.autograd.grad(
+                    self._result, wanted, self._grad_output(), retain_graph=True, allow_unused=True
+                )
         inputs = len(self._leaves)
-        found = self._gradients([*self._leaves, *(self._trainable if self._has_hook else [])])
-        self._of_parameters = found[inputs:]
+        self._of_parameters = dict(zip(trained, found[inputs:], strict=False))
         for target, gradient in zip(self.grad_inputs, found[:inputs], strict=True):
             if gradient is None:
                 target.zero_()
@@ -84,10 +87,15 @@ class StockLayer(Layer):
                 target.copy_(gradient)
 
     def weight_gradient(self) -> None:
-        trainable = self._trainable
-        found = self._of_parameters if self._has_hook else self._gradients(trainable)
-        for parameter, gradient in zip(trainable, found, strict=True):
-            if gradient is not None:
+        if not self._result.requires_grad:
+            return
+        of_parameters = self._of_parameters
+        if not self._has_hook:
+            parameters = self.parameters()
+            found = parameter_gradients([self._result], [self._grad_output()], parameters, self._leaves)
+            of_parameters = dict(zip(parameters, found, strict=True))
+        for parameter, gradient in of_parameters.items():
+            if gradient is not None and parameter.requires_grad:
                 gradient_of(parameter, self._memory).add_(gradient)
 
     def algorithm(self, phase: str) -> str:

@@ -42,8 +42,9 @@ class WeightedLayer(FoldingLayer):
 
     @classmethod
     def recognises(cls, operation: Operation, inputs: Sequence[Value], output: Value) -> bool:
-        is_convolution = inputs[0].is_image and _convolution(operation) is not None
-        return is_convolution or _linear(operation) is not None
+        if inputs[0].is_image:  # channels last: their last dimension is not what Linear takes
+            return _convolution(operation) is not None
+        return _linear(operation) is not None
 
     @classmethod
     def takes_norm(cls, operation: Operation) -> bool:

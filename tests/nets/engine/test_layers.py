@@ -100,3 +100,35 @@ def test_a_bias_that_lies_apart_in_memory(groups: int, backend: str) -> None:
     layer = nn.Conv2d(4, 4, 3, padding=1, groups=groups).double()
     layer.bias = nn.Parameter(torch.randn(8, dtype=torch.float64)[::2])
     check(nn.Sequential(layer, nn.ReLU()), (2, 4, 6, 6), backend)
+
+
+def test_linear_of_images_takes_their_last_dimension() -> None:
+    for channels, shape in ((8, (2, 3, 6, 8)), (4, (3, 6, 8)), (8, (3, 1, 8))):
+        check(nn.Sequential(nn.Conv2d(3, channels, 3, padding=1), nn.Linear(8, 5)), shape, "mm")
+
+
+class Grows(nn.Module):
+    """Joins its input with what it makes of it."""
+
+    def __init__(self, *parts: nn.Module) -> None:
+        super().__init__()
+        self.parts = nn.Sequential(*parts)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.cat((x, self.parts(x)), -3)
+
+
+@pytest.mark.parametrize("backend", ["mm", "direct", "fft"])
+def test_pytorchs_operators_read_what_lies_beside_what_is_written_later(backend: str) -> None:
+    """PyTorch counts the changes of both together."""
+    for kernel in (1, 3):
+        last = nn.Conv2d(4, 4, kernel, padding=kernel // 2)
+        joined = Grows(nn.Conv2d(4, 4, 3, padding=2, dilation=2), last)
+        check(nn.Sequential(nn.Conv2d(3, 4, 1), joined, nn.Conv2d(8, 2, 1)), (2, 3, 8, 8), backend)
+
+
+def test_pytorchs_operators_get_gradients_in_the_layout_of_their_results() -> None:
+    """Of one image PyTorch's normalisation computes wrong numbers from different layouts."""
+    for backend in ("mm", "stock"):
+        inside = (nn.Conv2d(3, 4, 3), nn.InstanceNorm2d(4), nn.Conv2d(4, 2, 3))
+        check(nn.Sequential(*inside), (1, 3, 9, 8), backend)

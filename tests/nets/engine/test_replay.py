@@ -270,6 +270,38 @@ def test_statistics_written_by_pytorch_are_seen() -> None:
             assert largest_error(inference.updateOutput(x), module(x)) < 1e-10
 
 
+@needs_compiler
+def test_the_number_of_threads_may_change() -> None:
+    """What is recorded must not write to memory that another phase has exchanged for some of more threads."""
+    phases = compile(trained(), (5, 3, 90, 90), "mm")
+    norm = next(layer for layer in phases._layers if layer.kind == "BatchNorm2d")
+    x = torch.randn(5, 3, 90, 90, dtype=torch.float64)
+    with threads(1):
+        for _ in range(3):
+            phases.updateOutput(x)
+        assert phases._phases.forward.recorded is not None
+        before = norm._kernel._room.data_ptr()  # type: ignore[attr-defined]
+    with threads(3):
+        phases.updateGradInput(x, phases._output_value.data)
+        assert norm._kernel._room.data_ptr() != before  # type: ignore[attr-defined]
+    with threads(1):
+        phases.updateOutput(x)
+        assert phases._phases.forward.recorded is None
+
+
+def test_weights_are_compared_when_the_number_of_threads_has_changed() -> None:
+    """They are rounded elsewhere."""
+    module = nn.Sequential(nn.Conv2d(16, 32, 7, padding=3))
+    x = torch.randn(2, 16, 24, 24)
+    with threads(1):
+        phases = compile(module, tuple(x.shape), "fft", check_weights=True)
+        exact = module(x).detach()
+        phases.updateOutput(x)
+    for count in (2, 3, 1):
+        with threads(count):
+            assert largest_error(phases.updateOutput(x), exact) < 1e-4
+
+
 def test_scratch_memory_that_another_phase_exchanges() -> None:
     """The first updateGradInput needs more of it, after updateOutput has been recorded."""
     module = nn.Sequential(nn.Conv2d(3, 5, 3), nn.Conv2d(5, 40, 3, 2)).double()
