@@ -4,6 +4,8 @@ PyTorch's operators read all their tensors in the memory format of the first tha
 one with a dimension of size 1 may do by its strides alone. They get contiguous tensors.
 """
 
+import math
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -96,12 +98,27 @@ def batch_normalization_gradients(
 
 def _normalize(x: Tensor, p: float, eps: float) -> Tensor:
     """Rows divided by (sum |x|^p + eps)^(1/p); p infinite: by max |x| + eps."""
-    if p == float("inf"):
+    if p == math.inf:
         return x / (x.abs().amax(-1, keepdim=True) + eps)
     return x / (x.abs().pow(p).sum(-1, keepdim=True) + eps).pow(1 / p)
 
 
-normalize, normalize_gradient = layer_kernels(_normalize)
+def _normalize_gradient(x: Tensor, grad_output: Tensor, p: float, eps: float) -> Tensor:
+    """As in Torch7 the first of equal maxima has the whole slope, and eps keeps powers below 2 from infinite
+    slopes at 0."""
+    size = x.abs()
+    along = (x * grad_output).sum(-1, keepdim=True)
+    if p == math.inf:
+        place = size.argmax(-1, keepdim=True)
+        norm = size.gather(-1, place) + eps
+        slope = torch.zeros_like(x).scatter_(-1, place, x.gather(-1, place) / norm)
+        return (norm * grad_output - along * slope) / norm.square()
+    powers = size.pow(p).sum(-1, keepdim=True) + eps
+    slope = x if p == 2 else x * (size + eps if p < 2 else size).pow(p - 2)
+    return (powers * grad_output - along * slope) / (powers * powers.pow(1 / p))
+
+
+normalize, normalize_gradient = layer_kernels(_normalize, _normalize_gradient)
 
 
 def _sums_of_planes(x: Tensor, before: int, after: int) -> Tensor:

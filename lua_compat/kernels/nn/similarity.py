@@ -130,13 +130,15 @@ def _cosine_distance(a: Tensor, b: Tensor) -> Tensor:
 def _pairwise_distance_gradients(
     a: Tensor, b: Tensor, grad_output: Tensor, p: float
 ) -> tuple[Tensor, Tensor]:
-    """As in Torch7 a distance counts as 1e-6 more, so that equal rows do no harm."""
+    """As in Torch7 a distance counts as 1e-6 more, so that equal rows do no harm, and below 2 the slope of a
+    power is taken for that of a square."""
     difference = a - b
     if p == 1:
         slope = torch.where(difference >= 0, 1.0, -1.0).to(a.dtype)
     else:
         length = torch.linalg.vector_norm(difference, p, dim=-1, keepdim=True) + 1e-6
-        slope = difference * difference.abs().pow(p - 2) * length.pow(1 - p)
+        powers = difference * difference.abs().pow(p - 2) if p > 2 else difference
+        slope = powers * length.pow(1 - p)
     result = slope * grad_output.reshape(*a.shape[:-1], 1)
     return result, -result
 

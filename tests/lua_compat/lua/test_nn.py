@@ -330,6 +330,43 @@ def test_the_slope_of_a_distance_at_0_is_drawn_as_torch7_draws_it(tmp_path: Path
     )
 
 
+def test_slopes_of_norms_at_0_and_at_equal_maxima_are_torch7s(tmp_path: Path) -> None:
+    run_lua(
+        tmp_path,
+        """
+        require 'nn'
+        local function check(g, ...)
+           for i, wanted in ipairs{ ... } do
+              local found = ('%.12g'):format(g:view(-1)[i])
+              assert(found == wanted, found)
+           end
+        end
+        local a, b = torch.Tensor{ { 0.5, 0, -2, 1 } }, torch.Tensor{ { 1, 0, 2, 0.25 } }
+        local function distance(p)
+           local module = nn.PairwiseDistance(p)
+           module:forward{ a, b }
+           return module:backward({ a, b }, torch.Tensor{ 2 })[1]
+        end
+        check(distance(0.5), '-3.5731323249', '0', '-28.5850585992', '5.35969848736')
+        check(distance(1.5), '-0.480695107134', '0', '-3.84556085707', '0.721042660701')
+        check(distance(3), '-0.0310732233817', '0', '-1.98868629643', '0.0699147526088')
+
+        local function normalized(p, x, g)
+           local module = nn.Normalize(p)
+           module:forward(x)
+           return module:backward(x, g)
+        end
+        local x, g = torch.Tensor{ { 0.5, 0, -2, 1e-9 } }, torch.Tensor{ { 1, 2, 3, 4 } }
+        check(normalized(0.5, x, g), '1.03699397229', '0.444431193926', '0.259257603135', '15792.8282571')
+        check(normalized(1, x, g), '1.27999999823', '0.799999999648', '0.32000000093', '2.39999999801')
+        check(normalized(1.5, x, g), '1.02720188742', '0.924481699115', '0.256800472862', '1.84898748825')
+        local tied, slopes = torch.Tensor{ { 2, -2, 1, 2 } }, torch.Tensor{ { 1, 2, 3, 4 } }
+        local wanted = torch.Tensor{ { -1.75, 1, 1.5, 2 } }
+        assert((normalized(math.huge, tied, slopes) - wanted):abs():max() < 1e-9)
+        """,
+    )
+
+
 def test_the_bounds_of_drawn_slopes_are_numbers_of_the_type(tmp_path: Path) -> None:
     run_lua(
         tmp_path,

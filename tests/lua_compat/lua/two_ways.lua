@@ -553,7 +553,8 @@ local function rows_compared(T)
    if random(1, 8) == 1 then a:select(2, random(1, columns)):fill(({ 0 / 0, 1 / 0, 0 })[random(1, 3)]) end
    if random(1, 4) == 1 then a, b, rows = a[1], b[1], 1 end
    local signs, margin, average = torch.randn(rows):sign():type(T), torch.uniform(-1, 1), random(1, 2) == 1
-   for _, row in ipairs{ { 'DotProduct' }, { 'CosineDistance' }, { 'PairwiseDistance', 2 }, { 'PairwiseDistance', 1 }, { 'PairwiseDistance', 3 } } do
+   for _, row in ipairs{ { 'DotProduct' }, { 'CosineDistance' }, { 'PairwiseDistance', 2 }, { 'PairwiseDistance', 1 }, { 'PairwiseDistance', 3 },
+      { 'PairwiseDistance', 1.5 } } do
       both_ways(('%s %s'):format(T, row[1]), function()
          local module = nn[row[1] ](row[2]):type(T)
          local y = module:forward({ a, b })

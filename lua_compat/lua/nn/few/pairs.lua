@@ -6,7 +6,7 @@ local kernels = require 'torch.kernels'
 local numbers = require 'nn.few.numbers'
 
 local count, is_contiguous, same_size, resize, resize_as = memory.count, memory.is_contiguous, memory.same_size, memory.resize, memory.resize_as
-local sqrt, max, abs, min = math.sqrt, math.max, math.abs, math.min
+local sqrt, max, abs = math.sqrt, math.max, math.abs
 local of, seen = numbers.of, numbers.seen
 local in_lua = kernels.in_lua
 
@@ -177,9 +177,6 @@ function in_lua.normalize(out, x, power, eps)
    return is_contiguous(out) and numbers.write(out, p, 1)
 end
 
--- The sign of a number other than zero, whose sign is 0: without a branch
-local function sign_of(x) return max(-1, min(1, x * 1e308 * 1e308)) end
-
 function in_lua.normalize_gradient(gradient, x, grad_output, power, eps)
    if power ~= 1 and power ~= 2 or gradient.T ~= x.T or not is_apart(gradient, x, grad_output) then return false end
    local p, g = both(x, grad_output, of)
@@ -193,7 +190,7 @@ function in_lua.normalize_gradient(gradient, x, grad_output, power, eps)
       if power == 2 then
          for k = at, at + columns - 1 do p[k] = g[k] / divisor - along * p[k] end
       else
-         for k = at, at + columns - 1 do p[k] = g[k] / divisor - along * sign_of(p[k]) end
+         for k = at, at + columns - 1 do p[k] = g[k] / divisor - along * (p[k] / (abs(p[k]) + eps)) end -- 0 at 0
       end
    end
    resize_as(gradient, x)
