@@ -39,6 +39,23 @@ local function cycle()
 end
 collection.cycle = cycle
 
+-- Runs a cycle in one go, or what is left of one that has begun.
+local function run_cycle()
+   collectgarbage('step', math.ceil(collectgarbage('count')))
+end
+
+-- Finds all that is dead. A full collection of Lua's first ends the cycle that may have begun, by going through everything, and
+-- then through everything in a cycle of its own. A cycle alone is enough where none has begun since one ended here: where none
+-- has ended since either, and less is in use than makes Lua begin one, which is twice as much as the last has left or more.
+local RESTS_BELOW = 1.5                 -- times what the last has left
+local rests_in, rests_below = 0, 0      -- the number of the cycle that ended here; KB
+
+local function find_dead()
+   collectgarbage('setpause', pause) -- a script may have asked for less
+   if cycle() == rests_in and collectgarbage('count') < rests_below then run_cycle() else collectgarbage() end
+   rests_in, rests_below = cycle(), RESTS_BELOW * collectgarbage('count')
+end
+
 -- Handles to be released. They stay valid until `release` is called: not while the arguments of a kernel are gathered.
 local RELEASE_AT = 256 -- handles; and no more at a time, as arguments of one call
 local dead, ndead = {}, 0
@@ -146,7 +163,7 @@ local RECORD_BYTES = 1024
 local since_collection, in_use, limit = 0, 0, COLLECT_AT
 
 local function collect()
-   collectgarbage()
+   find_dead()
    release()
    if freed > COLLECT_AT / 4 then python.trim_heap() end
    in_use, freed = in_use - freed, 0
@@ -156,13 +173,16 @@ end
 
 -- For scripts: a full collection finds all memory that is dead, and gives it back at once.
 function collection.collectgarbage(option, ...)
-   if option ~= nil and option ~= 'collect' then return collectgarbage(option, ...) end
+   if option ~= nil and option ~= 'collect' then
+      if option ~= 'count' then rests_in = 0 end -- a cycle may begin, or be made to begin sooner
+      return collectgarbage(option, ...)
+   end
    collect()
    return 0
 end
 
 -- Lua's collector sees nothing of that memory either: a cycle runs for every 8 MB of it, or for as much as a third of what was alive
--- after the last, or twice as much as Lua itself has, all of which a cycle goes through. It runs in one go: one that is begun is gone on
+-- after the last, or four times as much as Lua itself has, all of which a cycle goes through. It runs in one go: one that is begun is gone on
 -- with by Lua whenever it allocates something, is soon over, and finds little.
 local CYCLE_AT = 8 * 2 ^ 20
 local since_cycle, known_cycle, alive = 0, 0, 0
@@ -174,11 +194,11 @@ local function begin_count()
    alive = held
 end
 
-local function run_cycle()
-   local lua = collectgarbage('count')
-   if since_cycle < math.max(CYCLE_AT, alive / 3, 2 * 1024 * lua) then return end
-   collectgarbage('step', math.ceil(lua))
+local function run_cycle_of_tensors()
+   if since_cycle < math.max(CYCLE_AT, alive / 3, 4 * 1024 * collectgarbage('count')) then return end
+   run_cycle()
    begin_count()
+   since_collection = 0
 end
 
 -- Called where memory is about to be allocated.
@@ -191,7 +211,7 @@ function collection.account(of_memory)
       collect()
       if not running then collectgarbage('stop') end -- a collection starts the collector again, which the script has stopped
    elseif since_cycle > CYCLE_AT and collectgarbage('isrunning') then
-      run_cycle()
+      run_cycle_of_tensors()
    end
    search()
    release_pieces()

@@ -143,14 +143,30 @@ def test_lua_collects_no_more_often_than_tensor_memory_needs_it(capfd: pytest.Ca
         for i = 1, 200000 do kept[i] = { i } end
         collectgarbage()
         arm()
-        for i = 1, 4000 do
-            torch.Tensor(2 ^ 13) -- together 256 MB, six times twice as much as Lua has
+        for i = 1, 8000 do
+            torch.Tensor(2 ^ 13) -- together 512 MB, six times four times as much as Lua has
             for k = 1, 150 do garbage[k] = { i } end
         end
         print(cycles)
     """
     assert Runtime().run_string(code) == 0
     assert 3 <= int(capfd.readouterr().out) <= 8
+
+
+def test_a_full_collection_finds_all_that_is_dead_wherever_lua_is_in_a_cycle() -> None:
+    code = """
+        local pauses, weak = { 0, 100, 400 }, setmetatable({}, { __mode = 'v' })
+        for i = 1, 60 do
+            local kept = {}
+            for k = 1, 100 do kept[k] = { k } weak[k] = kept[k] end
+            collectgarbage('setpause', pauses[i % #pauses + 1])
+            for _ = 1, 20 * i do collectgarbage('step') end -- so much of a cycle is over
+            kept = nil
+            collectgarbage()
+            assert(next(weak) == nil, i)
+        end
+    """
+    assert Runtime().run_string(code) == 0
 
 
 def test_a_collector_that_the_script_has_stopped_stays_so() -> None:
