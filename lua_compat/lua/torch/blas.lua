@@ -103,16 +103,16 @@ local function matrix_vector(routine, s, s_step, beta, alpha, p, rows, row, colu
    routine.gemv(by_columns and 'n' or 't', m, n, routine.alpha, p, lda, x, ldb, routine.beta, s, ldc)
 end
 
+-- Whether one thread computes so many multiplications.
+local function is_for_one_thread(work) return work <= MOST_ALONE or library.computes_alone() end
+
 -- The same of two matrices, as BLAS sees them
 local function matrix_matrix(routine, s, s_row, beta, alpha, p, a_kind, a_step, q, b_kind, b_step, rows, inner, columns)
    -- row by row is column by column of the transposed product
    m[0], n[0], k[0], lda[0], ldb[0], ldc[0] = columns, rows, inner, b_step, a_step, s_row
    routine.alpha[0], routine.beta[0] = alpha, beta
    local gemm = routine.gemm
-   if routine.gemm_alone and (routine.is_double or b_kind == 'n')
-      and (rows * inner * columns <= MOST_ALONE or library.computes_alone()) then
-      gemm = routine.gemm_alone
-   end
+   if routine.gemm_alone and (routine.is_double or b_kind == 'n') and is_for_one_thread(rows * inner * columns) then gemm = routine.gemm_alone end
    gemm(b_kind, a_kind, m, n, k, routine.alpha, q, lda, p, ldb, routine.beta, s, ldc)
 end
 
@@ -362,22 +362,26 @@ local matrices, one_group = whole(), whole()
 one_group[0] = 1
 
 -- r = beta * t + alpha * the product of each matrix in the batch a and that in b, or of all of them, where r is a matrix, the sum;
--- false as above. PyTorch calls the same routine; of a matrix and a column it asks for that of a matrix and a vector.
+-- false as above. PyTorch calls the same routine; of a matrix and a column it asks for that of a matrix and a vector. Where numpy's BLAS
+-- is the faster one it computes each matrix, from wherever it lies, of those that are small whether PyTorch is loaded or not.
 function blas.batched_product(r, beta, t, alpha, a, b)
    local T = r.T
    if not blas.enabled or not T.real or a.T ~= T or b.T ~= T then return false end
    local count_of_matrices, rows, inner, columns = a[1], a[3], a[5], b[5]
    if not is_enough(count_of_matrices * rows * inner * columns) or not library.counts_threads() then return false end
-   if count_of_matrices > MOST_MATRICES or is_large(rows * inner) or is_large(inner * columns) or is_large(rows * columns) then return false end
+   local elements = max(rows * inner, inner * columns, rows * columns) -- of the largest matrix
+   if count_of_matrices > MOST_MATRICES or is_large(elements) then return false end
    find()
    local routine = routines[T.host.name]
    if not (routine and routine.batch) then return false end
+   local alone = r.nd == 3 and elements <= MOST and is_for_one_thread(count_of_matrices * rows * inner * columns) and routine.gemm_alone
    local adds_up, size = r.nd == 2, T.size
    local r_step, r_row, r_column = r[2], r[4], r[6]
    if adds_up then r_step, r_row, r_column = 0, r[2], r[4] end
    local a_kind, a_row = seen_in_batch(a)
    local b_kind, b_row = seen_in_batch(b)
-   if not a_kind or not b_kind or not all_aligned(a, a[2], of_factor) or not all_aligned(b, b[2], of_factor) then return false end
+   if not a_kind or not b_kind then return false end
+   if not (alone or all_aligned(a, a[2], of_factor) and all_aligned(b, b[2], of_factor)) then return false end
    local of_columns = columns == 1 and rows > 1
    if adds_up and (of_columns and b[4] ~= 1 or rows == 1 and a[6] ~= 1) then return false end
    if of_columns then
@@ -386,7 +390,7 @@ function blas.batched_product(r, beta, t, alpha, a, b)
       return false
    end
    local bytes = rows * columns * size
-   local in_place = all_aligned(r, r_step, routine.is_double and of_factor or of_float_result)
+   local in_place = alone or all_aligned(r, r_step, routine.is_double and of_factor or of_float_result)
    if not (in_place or of_columns or r_row == columns or rows == 1) then return false end
    if t ~= r and beta ~= 0 and not begin_with(r, t) then return false end
    local target, target_step = ffi.cast(byte_pointer, r.S.p + r.off), r_step * size
@@ -413,10 +417,11 @@ function blas.batched_product(r, beta, t, alpha, a, b)
       m[0], n[0], k[0], lda[0], ldb[0], ldc[0] = columns, rows, inner, b_row, a_row, s_row
       a_kind, b_kind, p, q, p_step, q_step = b_kind, a_kind, q, p, q_step, p_step
    end
-   if adds_up then
+   if adds_up or alone then
+      local gemm = alone or routine.gemm
       for i = 0, count_of_matrices - 1 do
-         routine.gemm(a_kind, b_kind, m, n, k, routine.alpha, p + i * p_step, lda, q + i * q_step, ldb, routine.beta, s, ldc)
-         routine.beta[0] = 1
+         gemm(a_kind, b_kind, m, n, k, routine.alpha, p + i * p_step, lda, q + i * q_step, ldb, routine.beta, s + i * s_step, ldc)
+         if adds_up then routine.beta[0] = 1 end
       end
    else
       matrices[0] = count_of_matrices

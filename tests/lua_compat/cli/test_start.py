@@ -107,8 +107,17 @@ x:maskedCopy(mask, x:clone())
 assert(x:maskedSelect(mask):size(1) == mask:sum() and images:max() > images:min())
 """
 
+BATCHES = """
+-- matrices of 1,200 bytes, from an address that is no multiple of 16 on
+local words = torch.FloatTensor(4801):uniform():narrow(1, 2, 4800):view(16, 6, 50)
+local weights = torch.bmm(words, torch.FloatTensor(16, 50, 1):uniform())
+local sums = torch.bmm(weights:transpose(2, 3), words)
+weights:baddbmm(words, sums:transpose(2, 3))
+assert(torch.bmm(words:transpose(2, 3), weights):size(2) == 50)
+"""
 
-@pytest.mark.parametrize("script", [SMALL, SELECTED])
+
+@pytest.mark.parametrize("script", [SMALL, SELECTED, BATCHES])
 def test_a_script_of_small_tensors_never_loads_pytorch(script: str) -> None:
     assert loaded("-e", script) == []
 

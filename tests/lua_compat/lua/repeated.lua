@@ -16,7 +16,7 @@ local function results()
          add('mv ' .. name, a * v, torch.addmv(0.3, v, 0.7, a, w), torch.ger(v, w), torch.addr(0.3, c, 0.7, v, w))
          local x, y = random(n * n * n), random(n * n * n)
          add('dot ' .. name, x:dot(y), v:dot(w))
-         add('bmm ' .. name, torch.bmm(random(n, n, n), random(n, n, n)))
+         add('bmm ' .. name, torch.bmm(random(n, n, n), random(n, n, n)), torch.bmm(random(n, n, 9 * n), random(n, 9 * n, 1)))
          local m = random(3 * n, 5 * n)
          add('along ' .. name, m:sum(1), m:sum(2), m:mean(1), m:prod(2), m:norm(2, 1), (m:max(1)), (m:min(2)))
          for _, layer in ipairs{ nn.SoftMax(), nn.LogSoftMax(), nn.SoftMin() } do
