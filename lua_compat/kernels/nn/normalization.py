@@ -103,19 +103,19 @@ def _normalize(x: Tensor, p: float, eps: float) -> Tensor:
     return x / (x.abs().pow(p).sum(-1, keepdim=True) + eps).pow(1 / p)
 
 
-def _normalize_gradient(x: Tensor, grad_output: Tensor, p: float, eps: float) -> Tensor:
-    """As in Torch7 the first of equal maxima has the whole slope, and eps keeps powers below 2 from infinite
-    slopes at 0."""
+def _normalize_gradient(x: Tensor, grad: Tensor, p: float, eps: float) -> Tensor:
+    """p infinite: only the first of the largest has a slope; as in Torch7 eps keeps powers below 0 finite."""
+    products = (x * grad).sum(-1, keepdim=True)
     size = x.abs()
-    along = (x * grad_output).sum(-1, keepdim=True)
-    if p == math.inf:
+    if p == float("inf"):
         place = size.argmax(-1, keepdim=True)
-        norm = size.gather(-1, place) + eps
-        slope = torch.zeros_like(x).scatter_(-1, place, x.gather(-1, place) / norm)
-        return (norm * grad_output - along * slope) / norm.square()
+        length = size.gather(-1, place) + eps
+        of_largest = products / length.square() * (x.gather(-1, place) / length)
+        return (grad / length).scatter_add(-1, place, -of_largest)
     powers = size.pow(p).sum(-1, keepdim=True) + eps
-    slope = x if p == 2 else x * (size + eps if p < 2 else size).pow(p - 2)
-    return (powers * grad_output - along * slope) / (powers * powers.pow(1 / p))
+    length = powers.pow(1 / p)
+    slopes = x * ((size + eps) if p < 2 else size).pow(p - 2)
+    return grad / length - products / (powers * length) * slopes
 
 
 normalize, normalize_gradient = layer_kernels(_normalize, _normalize_gradient)

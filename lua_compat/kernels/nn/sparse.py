@@ -60,7 +60,7 @@ def sparse_linear_grad_parameters(
 
 
 def sparse_linear_columns(columns: Out, table: Tensor, weight: Tensor) -> None:
-    """Computes the columns of weight (from 1) that the input touches."""
+    """Computes the columns of weight (from 1) that the input touches, each once, in any order."""
     _, places, _ = _entries(table, weight.shape[1])
     used = torch.unique(places) + 1
     columns.resize_(used.shape)

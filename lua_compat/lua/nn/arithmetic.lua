@@ -103,10 +103,17 @@ local function matched(parameter, t)
    return parameter:view(1, -1), t:contiguous():view(t:size(1), -1)
 end
 
--- values summed over the dimensions in which the parameter has size 1 only.
-local function summed(values, parameter)
+-- The sums of values over the dimensions in which the parameter has size 1 only: in a tensor of self's, which stays for the next call.
+local function summed(self, values, parameter)
    for d = 1, parameter:dim() do
-      if parameter:size(d) == 1 and values:size(d) ~= 1 then values = values:sum(d) end
+      if parameter:size(d) == 1 and values:size(d) ~= 1 then
+         if values == self._sum then
+            values = values:sum(d)
+         else
+            self._sum = self._sum or values.new()
+            values = self._sum:sum(values, d)
+         end
+      end
    end
    return values
 end
@@ -128,7 +135,12 @@ local function elementwise(name, parameter_name, gradient_name)
    -- gradient += scale * values, values of the input's shape
    function class:accumulate(values, scale)
       local gradient, viewed = matched(self[gradient_name], values)
-      gradient:add(scale, summed(viewed, gradient))
+      gradient:add(scale, summed(self, viewed, gradient))
+   end
+
+   function class:clearState()
+      nn.utils.clear(self, '_repeat', '_sum')
+      return Module.clearState(self)
    end
    return class
 end
@@ -167,7 +179,13 @@ function CMul:updateGradInput(input, gradOutput)
 end
 
 function CMul:accGradParameters(input, gradOutput, scale)
-   self:accumulate(torch.cmul(input, gradOutput), scale or 1)
+   scale = scale or 1
+   if self.weight:nElement() == gradOutput:nElement() then
+      self.gradWeight:addcmul(scale, input, gradOutput)
+   else
+      self._repeat = (self._repeat or input.new()):cmul(input, gradOutput)
+      self:accumulate(self._repeat, scale)
+   end
 end
 
 -- Constants

@@ -274,7 +274,7 @@ local function volume_fields(self, nInputPlane, nOutputPlane, kT, kW, kH, dT, dW
 end
 local function weight_sizes(self) return self.nOutputPlane, self.nInputPlane, self.kT, self.kH, self.kW end
 
-layer.with_parameters{ name = 'VolumetricConvolution', bias_is_optional = true, f = 'convolution', init = volume_fields,
+layer.with_parameters{ name = 'VolumetricConvolution', bias_is_optional = true, keeps_windows = true, f = 'convolution', init = volume_fields,
    weight = weight_sizes, bias = output_planes, fan_in = volume, text = function(self) return volume_text(self) end,
    arguments = function(self) return 'plain', self.dT, self.dW, self.dH, triple(self, PAD) end }
 

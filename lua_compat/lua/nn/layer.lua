@@ -6,6 +6,7 @@
 --    text   function(self): what is printed after the type name
 local math = require('th.own').math
 local kernel = require('torch.kernels').of_tensors
+local kept = require 'nn.few.kept'
 local Module = torch.getmetatable('nn.Module')
 
 local layer = {}
@@ -68,7 +69,7 @@ function layer.pair(row)
 end
 
 -- A layer with a weight, and a bias unless row.bias is nil; with bias_is_optional it has the method noBias. weight(self), bias(self): sizes; fan_in(self): the default
--- initialization is uniform within 1 / sqrt of it. takes_target: the input may be { tensor, target }, where the target's
+-- initialization is uniform within 1 / sqrt of it. keeps_windows: those of the forward pass may be kept for the gradients (nn/few/kept.lua). takes_target: the input may be { tensor, target }, where the target's
 -- sizes count (arguments sees the table) and its gradient is zero.
 function layer.with_parameters(row)
    local class = class_of(row)
@@ -104,6 +105,7 @@ function layer.with_parameters(row)
    end
 
    function class:updateOutput(input)
+      if row.keeps_windows then kept.announce(self) end
       forward(self.output, tensor_of(input), self.weight, self.bias, arguments(self, input))
       return self.output
    end
@@ -120,6 +122,7 @@ function layer.with_parameters(row)
       return self.gradInput
    end
    function class:accGradParameters(input, gradOutput, scale)
+      if row.keeps_windows then kept.announce(self) end
       grad_parameters(self.gradWeight, self.gradBias, tensor_of(input), gradOutput, self.weight, self.bias, scale or 1,
          arguments(self, input))
    end

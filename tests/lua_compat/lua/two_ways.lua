@@ -567,10 +567,10 @@ local function rows_compared(T)
       return criterion:forward({ a, b }, signs), unpack(criterion:backward({ a, b }, signs))
    end)
    both_ways(T .. ' distances', function() return a:dist(b), a:dist(b, 1), a:norm(1), a:norm(0), a:norm(3) end)
-   local power = ({ 1, 2, 3, 1 / 0 })[random(1, 4)]
+   local power, rounded = ({ 0.5, 1, 1.5, 2, 3, 4, 1 / 0 })[random(1, 7)], random(1, 3) == 1 and torch.mul(a, 2):round() or a
    both_ways(T .. ' Normalize', function()
       local module = nn.Normalize(power):type(T)
-      return module:forward(a), module:updateGradInput(a, b)
+      return module:forward(rounded), module:updateGradInput(rounded, b)
    end)
    local planes = random(1, 3) == 1 and columns or 0
    both_ways(T .. ' PReLU', function()
@@ -767,14 +767,21 @@ end
 local function inputs_that_change(T)
    local kw, kh, dw, dh, pw, ph = random(1, 4), random(1, 4), random(1, 2), random(1, 2), random(0, 2), random(0, 2)
    local batch, height, width, change, seeded = random(1, 5), random(4, 9), random(4, 9), random(1, 7), torch.random(1000)
-   local x, z = torch.randn(batch, 3, height, width):type(T), torch.randn(batch, 3, height, width):type(T)
-   both_ways(('%s inputs that change: %d'):format(T, change), function()
+   local kt, dt, pt = random(1, 2), random(1, 2), random(0, 1)
+   local of_volumes = random(1, 2) == 1
+   local sizes = torch.LongStorage(of_volumes and { batch, 3, random(2, 4), height, width } or { batch, 3, height, width })
+   local x, z = torch.randn(sizes):type(T), torch.randn(sizes):type(T)
+   local function new_module()
+      if of_volumes then return nn.VolumetricConvolution(3, 4, kt, kw, kh, dt, dw, dh, pt, pw, ph):type(T) end
+      return nn.SpatialConvolution(3, 4, kw, kh, dw, dh, pw, ph):type(T)
+   end
+   both_ways(('%s %d inputs that change: %d'):format(T, #sizes, change), function()
       torch.manualSeed(seeded)
-      local module = nn.SpatialConvolution(3, 4, kw, kh, dw, dh, pw, ph):type(T)
+      local module = new_module()
       local a, b = x:clone(), z:clone()
       if change == 6 then module:evaluate() end
       local gradient = module:forward(a):clone():normal()
-      if change == 1 then a[random(1, batch)][random(1, 3)][random(1, height)][random(1, width)] = 7 end
+      if change == 1 then a:view(-1)[random(1, a:nElement())] = 7 end
       if change == 2 then a:copy(b) end
       if change == 3 then a = b end
       if change == 4 then module:forward(a:narrow(1, 1, 1)) end
@@ -782,7 +789,7 @@ local function inputs_that_change(T)
          module.padW, module.padH, module.dW = module.padW + 1, module.padH + 1, 3
          gradient = module:forward(b):clone():normal()
       end
-      if change == 7 then nn.SpatialConvolution(3, 4, kw, kh, dw, dh, pw, ph):type(T):forward(b) end
+      if change == 7 then new_module():forward(b) end
       module:zeroGradParameters()
       module:accGradParameters(a, gradient, 0.5)
       module:accGradParameters(b, gradient)
@@ -860,6 +867,15 @@ local function volumes(T)
    end
    layer('SpatialAveragePooling', torch.randn(pictures:size()):type(T), kw, kh, dw, dh)
    layer('SpatialAveragePooling', torch.randn(2, 3, random(9, 12), random(9, 12)):type(T), random(8, 9), random(1, 9), random(1, 3), random(1, 3))
+   local around, below, with_border, seeded = random(0, 2), random(0, 2), random(1, 2) == 1, torch.random(1000)
+   for _, of_images in ipairs{ torch.randn(pictures:size()):type(T), pictures } do
+      three_phases(('%s SpatialAveragePooling with a border of %d x %d'):format(T, around, below), function()
+         torch.manualSeed(seeded)
+         local module = nn.SpatialAveragePooling(random(2, 5), random(2, 5), dw, dh, around, below):type(T)
+         if by_ceil then module:ceil() end
+         return with_border and module or module:setCountExcludePad()
+      end, of_images)
+   end
    layer('VolumetricAveragePooling', torch.randn(volume:size()):type(T), kt, kw, kh, dt, dw, dh)
    layer('VolumetricReplicationPadding', torch.randn(volume:size()):type(T), 1, pt, pw, 1, 0, 1)
    layer('SpatialSubSampling', torch.randn(pictures:size()):type(T), inputs, kw, kh, dw, dh)
@@ -1385,6 +1401,36 @@ local function listed_inputs(T)
    local one, all = entries(n), torch.randn(batch, n, 2):type(T)
    all:select(3, 1):random(inputs)
    both_ways(T .. ' listed inputs', function() return layer:forward(examples):clone(), layer:forward(one):clone(), layer:forward(all):clone() end)
+   local start = layer.weight:clone()
+   for _, input in ipairs{ examples, one, all } do
+      both_ways(T .. ' gradients of listed inputs', function()
+         layer.weight:copy(start)
+         layer.bias:fill(1)
+         layer:zeroGradParameters()
+         local gradient = torch.randn(layer:forward(input):size()):type(T)
+         if random(1, 3) == 1 and gradient:dim() == 2 then gradient = gradient:t():clone():t() end
+         for times = 1, random(1, 2) do layer:accGradParameters(input, gradient, 0.5 * times) end
+         local of_weight, of_bias = layer.gradWeight:clone(), layer.gradBias:clone()
+         layer:updateParameters(0.1)
+         layer:zeroGradParameters()
+         return of_weight, of_bias, layer.weight:clone(), layer.bias:clone(), layer.gradWeight:clone()
+      end)
+   end
+end
+
+local function bilinear(T)
+   local rows, first, second, outputs, seeded = random(1, 9), random(1, 8), random(1, 8), random(1, 5), torch.random(1000)
+   local a, b, slopes = matrix(T, rows, first), matrix(T, random(1, 20) == 1 and rows + 1 or rows, second), matrix(T, rows, outputs)
+   if random(1, 9) == 1 then a[random(1, rows)][1] = ({ 0 / 0, 1 / 0 })[random(1, 2)] end
+   local has_bias = random(1, 2) == 1
+   both_ways(T .. ' Bilinear', function()
+      torch.manualSeed(seeded)
+      local module = nn.Bilinear(first, second, outputs, has_bias):type(T)
+      local y, of_inputs = module:forward({ a, b }), module:updateGradInput({ a, b }, slopes)
+      for _, gradient in ipairs(select(2, module:parameters())) do gradient:fill(0.25) end
+      module:accGradParameters({ a, b }, slopes, 0.5)
+      return y, of_inputs[1], of_inputs[2], module.gradWeight, module.gradBias
+   end)
 end
 
 local function divided(T)
@@ -1404,6 +1450,7 @@ for _ = 1, rounds do
       if FLOATING[T] then
          divided(T)
          listed_inputs(T)
+         bilinear(T)
       else
          whole_numbers_bounded(T)
       end

@@ -54,19 +54,6 @@ local function add_column(p, to, width, q, from, wide, rows, get)
    for k = 0, rows - 1 do p[to + k * width] = get(p, to + k * width) + get(q, from + k * wide) end
 end
 
--- Copies the rows of planes, `bytes` each: from row to row so many bytes further there and here, and from plane to plane so many more.
-local copying_of = lengths.of([[
-   local copy = ...
-   return function(to, from, planes, rows, to_row, to_plane, from_row, from_plane, bytes)
-      local k, a, b = 0, 0, 0
-      for _ = 1, planes * rows do
-         copy(to + a, from + b, BYTES)
-         k, a, b = k + 1, a + to_row, b + from_row
-         if k == rows then k, a, b = 0, a + to_plane, b + from_plane end
-      end
-   end
-]], 'nn.few.borders')
-
 local function pad(kind, out, x, l, r, t, b, further)
    if not prepare(kind, x, l, r, t, b, further) then return false end
    local T = x.T
@@ -75,7 +62,7 @@ local function pad(kind, out, x, l, r, t, b, further)
    local high, wide, size = height + t + b, width + l + r, T.size
    if not begin(out, x, high, wide) then return false end
    local p, q, row, padded = bytes_at(out), bytes_at(x), width * size, wide * size
-   local source, plane_bytes, copying = sources[kind], high * padded, copying_of(row)
+   local source, plane_bytes, copying = sources[kind], high * padded, lengths.rows_of_planes(row)
    if not source then fill(p, planes * plane_bytes) end
    local first = p + l * size -- what is not in the border's columns
    copying(first + t * padded, q, planes, height, padded, (t + b) * padded, row, 0, row)

@@ -337,10 +337,11 @@ local function set_layer(weight, kind, a, b, c, d, e, f, h, i, j, more)
 end
 
 function in_lua.convolution(out, x, weight, bias, kind, ...)
+   local layer = kept.take()
    local at, ah, aw = set_layer(weight, kind, ...)
    if not at then return false end
    if kind == 'transposed' then return transposed_output(out, in_one_piece(x), weight, bias, at, ah, aw) end
-   return plain_output(out, in_one_piece(x), weight, bias)
+   return plain_output(out, in_one_piece(x), weight, bias, layer)
 end
 function in_lua.convolution_grad_input(grad, x, grad_output, weight, bias, kind, ...)
    local at, ah, aw = set_layer(weight, kind, ...)
@@ -349,11 +350,12 @@ function in_lua.convolution_grad_input(grad, x, grad_output, weight, bias, kind,
    return plain_grad_input(grad, x, in_one_piece(grad_output), weight)
 end
 function in_lua.convolution_grad_parameters(grad_weight, grad_bias, x, grad_output, weight, bias, scale, kind, ...)
+   local layer = kept.take()
    local at, ah, aw = set_layer(weight, kind, ...)
    if not at or not memory.same_size(weight, grad_weight) then return false end
    x, grad_output = in_one_piece(x), in_one_piece(grad_output)
    if kind == 'transposed' then return transposed_grad_parameters(grad_weight, grad_bias, x, grad_output, at, ah, aw, scale) end
-   return plain_grad_weight(grad_weight, grad_bias, x, grad_output, scale)
+   return plain_grad_weight(grad_weight, grad_bias, x, grad_output, scale, layer)
 end
 
 return convolution

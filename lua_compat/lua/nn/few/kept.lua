@@ -13,10 +13,15 @@ local MOST = 2 ^ 22 -- bytes of all windows of a layer
 
 local of_layer = setmetatable({}, { __mode = 'k' })
 
+-- What the windows depend on, beside the input.
+local FIELDS = { 'size', 'images', 'planes', 'time', 'height', 'width', 'kt', 'kh', 'kw', 'dt', 'dh', 'dw', 'pt', 'ph', 'pw', 'lt', 'lh', 'lw' }
+
 local function has_geometry(found)
-   return found.size == g.size and found.images == g.images and found.planes == g.planes and found.height == g.height
-      and found.width == g.width and found.kh == g.kh and found.kw == g.kw and found.dh == g.dh and found.dw == g.dw
-      and found.ph == g.ph and found.pw == g.pw
+   for k = 1, #FIELDS do
+      local field = FIELDS[k]
+      if found[field] ~= g[field] then return false end
+   end
+   return true
 end
 
 local function bytes_of_input() return g.images * g.planes * g.pixels * g.size end
@@ -31,8 +36,10 @@ function kept.begin(layer, x)
       found = { room = new_rooms() }
       of_layer[layer] = found
    end
-   found.size, found.images, found.planes, found.height, found.width = g.size, g.images, g.planes, g.height, g.width
-   found.kh, found.kw, found.dh, found.dw, found.ph, found.pw = g.kh, g.kw, g.dh, g.dw, g.ph, g.pw
+   for k = 1, #FIELDS do
+      local field = FIELDS[k]
+      found[field] = g[field]
+   end
    found.columns, found.input = found.room('columns', bytes), found.room('input', bytes_of_input())
    copy(found.input, x, bytes_of_input())
    found.is_filled = false

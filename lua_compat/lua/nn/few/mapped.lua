@@ -1,4 +1,4 @@
--- Convolutions by a table of connections and sums over windows, of small images, computed here, as nn/few.lua says: as plain ones
+-- Convolutions by a table of connections, of small images, computed here, as nn/few.lua says: as plain ones
 -- (nn/few/convolution.lua) whose weights are zero where nothing is connected.
 local ffi = require 'ffi'
 local memory = require 'torch.memory'
@@ -93,58 +93,5 @@ function in_lua.mapped_convolution_grad_parameters(grad_weight, grad_bias, x, gr
    local taps = weight[3] * weight[5]
    local to, from, bytes = bytes_at(grad_weight), bytes_at(dense), taps * weight.T.size
    for k = 0, weight[1] - 1 do blas.add(routine, taps, from + places[k] * bytes, to + k * bytes) end
-   return true
-end
-
--- Sums over windows: every plane is connected with itself, by one number.
-local MOST_PLANES = 16
-
--- A parameter as one number for each plane: in files of old versions it has three dimensions, of which the first elements count.
-local function by_plane(t, planes)
-   if t.nd == 1 then return t end
-   return { planes, 1, 0, 0, T = t.T, S = t.S, off = t.off, nd = 1 }
-end
-
-local function is_parameter(t, T, planes) return plain(t, T) and t[1] == planes end
-
--- read: what the other planes' zeros are multiplied with, so that it must be finite
-local function diagonal(read, x, weight, bias, kw, kh, is_filled)
-   local T, planes = weight.T, weight[1]
-   if not blas.reads_plainly(read, true) then return nil end
-   if few.LIMIT == 0 or planes > MOST_PLANES or not is_parameter(weight, T, planes) or not is_parameter(bias, T, planes) then return nil end
-   if not (kw >= 1 and kw % 1 == 0 and kh >= 1 and kh % 1 == 0) or planes * planes * kh * kw > MOST then return nil end
-   if x.nd ~= 3 and x.nd ~= 4 or x[2 * x.nd - 5] ~= planes or x.T ~= T or not T.real then return nil end
-   local routine, taps = blas.of_rows(T), kh * kw
-   if not routine then return nil end
-   local dense = dense_weight(T, planes, planes, kh, kw)
-   if is_filled then
-      local p, q, get = dense.S.p + dense.off, weight.S.p + weight.off, T.get
-      for plane = 0, planes - 1 do
-         local first, value = plane * (planes + 1) * taps, get(q, plane)
-         for k = first, first + taps - 1 do p[k] = value end
-      end
-   end
-   return dense, by_plane(bias, planes), routine
-end
-
-function in_lua.spatial_subsampling(out, x, weight, bias, kw, kh, dw, dh)
-   local dense, biases = diagonal(x, x, weight, bias, kw, kh, true)
-   return dense and in_lua.convolution(out, x, dense, biases, 'plain', dw, dh, 0, 0) or false
-end
-
-function in_lua.spatial_subsampling_grad_input(grad, x, grad_output, weight, bias, kw, kh, dw, dh)
-   local dense, biases = diagonal(grad_output, x, weight, bias, kw, kh, true)
-   return dense and in_lua.convolution_grad_input(grad, x, grad_output, dense, biases, 'plain', dw, dh, 0, 0) or false
-end
-
-function in_lua.spatial_subsampling_grad_parameters(grad_weight, grad_bias, x, grad_output, weight, bias, scale, kw, kh, dw, dh)
-   local dense, biases, routine = diagonal(x, x, weight, bias, kw, kh)
-   if not dense then return false end
-   local T, planes, taps = weight.T, weight[1], kh * kw
-   if not is_parameter(grad_weight, T, planes) or not is_parameter(grad_bias, T, planes) then return false end
-   if not in_lua.convolution_grad_parameters(dense, by_plane(grad_bias, planes), x, grad_output, dense, biases, scale, 'plain', dw, dh, 0, 0) then
-      return false
-   end
-   blas.add_sums(routine, bytes_at(grad_weight), 1, bytes_at(dense), planes, (planes + 1) * taps, taps, 1, rooms.ones(T, taps))
    return true
 end

@@ -6,7 +6,7 @@ local kernels = require 'torch.kernels'
 local numbers = require 'nn.few.numbers'
 
 local count, is_contiguous, same_size, resize, resize_as = memory.count, memory.is_contiguous, memory.same_size, memory.resize, memory.resize_as
-local sqrt, max, abs = math.sqrt, math.max, math.abs
+local sqrt, max, abs, huge = math.sqrt, math.max, math.abs, math.huge
 local of, seen = numbers.of, numbers.seen
 local in_lua = kernels.in_lua
 
@@ -155,42 +155,77 @@ function in_lua.cosine_embedding_gradients(grad_a, grad_b, a, b, y, margin, aver
    return write_both(grad_a, grad_b, a, p, q)
 end
 
--- Rows divided by (the sum of their elements' powers, which are 1 or 2, + eps) ^ (1 / power)
+-- Rows divided by (the sum of the powers of their elements' sizes + eps) ^ (1 / power), or where that is infinite by the largest size + eps.
+
+-- a ^ power: C's function takes ten times as long as a product.
+local function raised(a, power)
+   if power == 1 then return a end
+   if power == 2 then return a * a end
+   if power == 3 then return a * a * a end
+   if power == 0 then return 1 end
+   if power == -1 then return 1 / a end
+   return a ^ power
+end
+
 local function sum_of_powers(p, at, n, power)
    if power == 2 then return dot(p, p, at, n) end
-   local sum = 0
-   for k = at, at + n - 1 do sum = sum + abs(p[k]) end
+   local sum, last = 0, at + n - 1
+   if power == huge then
+      for k = at, last do sum = max(sum, abs(p[k])) end
+   else
+      for k = at, last do sum = sum + raised(abs(p[k]), power) end
+   end
    return sum
 end
 
+-- What such a sum, eps added, is the power of: the row's length
+local function root_of(sum, power)
+   if power == 1 or power == huge then return sum end
+   return power == 2 and sqrt(sum) or sum ^ (1 / power)
+end
+
 function in_lua.normalize(out, x, power, eps)
-   if power ~= 1 and power ~= 2 or out.T ~= x.T or x.nd < 1 or x.nd > 2 or not is_apart(out, x) then return false end
+   if not (power > 0) or out.T ~= x.T or x.nd < 1 or x.nd > 2 or not is_apart(out, x) then return false end
    local p = of('first', x)
    if not p then return false end
    local rows, columns = rows_and_columns(x)
    for i = 0, rows - 1 do
-      local sum = sum_of_powers(p, i * columns, columns, power) + eps
-      local divisor = power == 2 and sqrt(sum) or sum
+      local divisor = root_of(sum_of_powers(p, i * columns, columns, power) + eps, power)
       for k = i * columns, (i + 1) * columns - 1 do p[k] = p[k] / divisor end
    end
    resize_as(out, x)
    return is_contiguous(out) and numbers.write(out, p, 1)
 end
 
+-- Only the first of the largest has a slope.
+local function slopes_by_largest(p, g, at, n, largest, divisor, along)
+   local place = at
+   while abs(p[place]) ~= largest do place = place + 1 end
+   local slope = along * p[place] / divisor
+   for k = at, at + n - 1 do p[k] = g[k] / divisor end
+   p[place] = p[place] - slope
+end
+
+-- Below a power of 2 eps is added as in Torch7, so that nothing is divided by 0.
+local function slopes_by_power(p, g, at, n, power, divisor, along, eps)
+   local more = power < 2 and eps or 0
+   for k = at, at + n - 1 do p[k] = g[k] / divisor - along * p[k] * raised(abs(p[k]) + more, power - 2) end
+end
+
 function in_lua.normalize_gradient(gradient, x, grad_output, power, eps)
-   if power ~= 1 and power ~= 2 or gradient.T ~= x.T or not is_apart(gradient, x, grad_output) then return false end
+   if not (power > 0) or gradient.T ~= x.T or not is_apart(gradient, x, grad_output) then return false end
    local p, g = both(x, grad_output, of)
    if not g then return false end
    local rows, columns = rows_and_columns(x)
    for i = 0, rows - 1 do
       local at = i * columns
-      local sum = sum_of_powers(p, at, columns, power) + eps
-      local divisor = power == 2 and sqrt(sum) or sum
-      local along = dot(p, g, at, columns) / (sum * divisor)
-      if power == 2 then
-         for k = at, at + columns - 1 do p[k] = g[k] / divisor - along * p[k] end
+      local sum = sum_of_powers(p, at, columns, power)
+      local divisor = root_of(sum + eps, power)
+      local along = dot(p, g, at, columns) / ((sum + eps) * divisor)
+      if power == huge then
+         slopes_by_largest(p, g, at, columns, sum, divisor, along)
       else
-         for k = at, at + columns - 1 do p[k] = g[k] / divisor - along * (p[k] / (abs(p[k]) + eps)) end -- 0 at 0
+         slopes_by_power(p, g, at, columns, power, divisor, along, eps)
       end
    end
    resize_as(gradient, x)
