@@ -1,8 +1,9 @@
--- Soft maxima over the planes of few images, as nn/few.lua says: planes x height x width, or a batch of them. Each pixel has a place in a room,
--- and one loop goes through all planes of an image: LuaJIT enters a loop anew for each plane.
+-- Soft maxima over the planes of few images, as nn/few.lua says: planes x height x width, or a batch of them. Each pixel has a place in a room.
 local math = require('th.own').math
+local ffi = require 'ffi'
 local memory = require 'torch.memory'
 local few = require 'torch.few'
+local compiled = require 'torch.compiled'
 local is_apart = require('torch.apart').is_apart
 local numbers = require 'nn.few.numbers'
 
@@ -29,50 +30,70 @@ local function sizes_of(x)
    return pixels, x[2 * nd - 5] * pixels, count(x)
 end
 
+-- A function(first, last, pixels, s, p, q, u, factor) that does something with all elements k of an image's planes, of which each is that of a
+-- pixel j: one loop for all planes where these are small, because LuaJIT enters a loop anew for each, else four pixels at a time.
+local LOOP = [[
+   local max = ...
+   return function(first, last, pixels, s, p, q, u, factor)
+      if pixels < FEWEST then
+         local j = 0
+         for k = first, last do
+            ONE
+            j = j + 1
+            if j == pixels then j = 0 end
+         end
+         return
+      end
+      local whole = pixels - pixels % 4
+      for plane = first, last, pixels do
+         for j = 0, whole - 4, 4 do
+            local k = plane + j
+            FOUR
+         end
+         for j = whole, pixels - 1 do
+            local k = plane + j
+            ONE
+         end
+      end
+   end
+]]
+local FEWEST = 32 -- pixels
+local function for_planes(target, expression)
+   local text = ('EACH(%s) = EACH(%s)'):format(target, expression):gsub('%[([jk])%]', '[%1 + @]')
+   local parts = { FEWEST = FEWEST, ONE = compiled.written_out(text, 1), FOUR = compiled.written_out(text, 4) }
+   return compiled.from_text(LOOP:gsub('%u%u%u+', parts), 'nn.few.soft_planes')(max)
+end
+
+local find_greatest, subtract_greatest = for_planes('s[j]', 'max(s[j], factor * q[k])'), for_planes('p[k]', 'factor * q[k] - s[j]')
+local add_up, add_up_products = for_planes('s[j]', 's[j] + q[k]'), for_planes('s[j]', 's[j] + q[k] * u[k]')
+local subtract, scale = for_planes('p[k]', 'p[k] - s[j]'), for_planes('p[k]', 'q[k] * s[j]')
+local subtract_share, subtract_sum = for_planes('p[k]', 'u[k] - q[k] * s[j]'), for_planes('p[k]', 'factor * q[k] * (u[k] - s[j])')
+
+local function set_to_zero(s, pixels) ffi.fill(s, 8 * pixels) end
+
 function soft_planes.forward(out, x, factor, of_logarithms)
    if not fit(out, x, x) then return false end
    local pixels, of_image, n = sizes_of(x)
-   local p, q, e, of_pixels = first_element(out), first_element(x), room('exponentials', n), room('pixels', pixels)
+   local p, q, e, s = first_element(out), first_element(x), room('exponentials', n), room('pixels', pixels)
    for first = 0, n - 1, of_image do
-      local j, stop = 0, first + of_image - 1
-      for k = first, first + pixels - 1 do of_pixels[k - first] = factor * q[k] end
-      for k = first, stop do
-         of_pixels[j] = max(of_pixels[j], factor * q[k])
-         j = j + 1
-         if j == pixels then j = 0 end
-      end
-      for k = first, stop do
-         e[k] = factor * q[k] - of_pixels[j]
-         j = j + 1
-         if j == pixels then j = 0 end
-      end
+      for k = 0, pixels - 1 do s[k] = factor * q[first + k] end
+      find_greatest(first, first + of_image - 1, pixels, s, nil, q, nil, factor)
+      subtract_greatest(first, first + of_image - 1, pixels, s, e, q, nil, factor)
    end
    if of_logarithms then
       for k = 0, n - 1 do p[k] = e[k] end
    end
    exponentiate(e, n)
    for first = 0, n - 1, of_image do
-      local j, stop = 0, first + of_image - 1
-      for k = 0, pixels - 1 do of_pixels[k] = 0 end
-      for k = first, stop do
-         of_pixels[j] = of_pixels[j] + e[k]
-         j = j + 1
-         if j == pixels then j = 0 end
-      end
+      local last = first + of_image - 1
+      set_to_zero(s, pixels)
+      add_up(first, last, pixels, s, nil, e)
       if of_logarithms then
-         take_logarithms(of_pixels, pixels)
-         for k = first, stop do
-            p[k] = p[k] - of_pixels[j]
-            j = j + 1
-            if j == pixels then j = 0 end
-         end
+         take_logarithms(s, pixels)
+         subtract(first, last, pixels, s, p)
       else
-         for k = 0, pixels - 1 do of_pixels[k] = 1 / of_pixels[k] end
-         for k = first, stop do
-            p[k] = e[k] * of_pixels[j]
-            j = j + 1
-            if j == pixels then j = 0 end
-         end
+         for k = 0, pixels - 1 do s[k] = 1 / s[k] end
+         scale(first, last, pixels, s, p, e)
       end
    end
    return true
@@ -82,36 +103,20 @@ end
 function soft_planes.gradient(gradient, y, grad_output, factor, of_logarithms)
    if not fit(gradient, y, grad_output) then return false end
    local pixels, of_image, n = sizes_of(y)
-   local p, q, u, e, of_pixels = first_element(gradient), first_element(y), first_element(grad_output), room('exponentials', n), room('pixels', pixels)
+   local p, q, u, e, s = first_element(gradient), first_element(y), first_element(grad_output), room('exponentials', n), room('pixels', pixels)
    if of_logarithms then
       for k = 0, n - 1 do e[k] = q[k] end
       exponentiate(e, n)
    end
    for first = 0, n - 1, of_image do
-      local j, stop = 0, first + of_image - 1
-      for k = 0, pixels - 1 do of_pixels[k] = 0 end
+      local last = first + of_image - 1
+      set_to_zero(s, pixels)
       if of_logarithms then
-         for k = first, stop do
-            of_pixels[j] = of_pixels[j] + u[k]
-            j = j + 1
-            if j == pixels then j = 0 end
-         end
-         for k = first, stop do
-            p[k] = u[k] - e[k] * of_pixels[j]
-            j = j + 1
-            if j == pixels then j = 0 end
-         end
+         add_up(first, last, pixels, s, nil, u)
+         subtract_share(first, last, pixels, s, p, e, u)
       else
-         for k = first, stop do
-            of_pixels[j] = of_pixels[j] + u[k] * q[k]
-            j = j + 1
-            if j == pixels then j = 0 end
-         end
-         for k = first, stop do
-            p[k] = factor * q[k] * (u[k] - of_pixels[j])
-            j = j + 1
-            if j == pixels then j = 0 end
-         end
+         add_up_products(first, last, pixels, s, nil, q, u)
+         subtract_sum(first, last, pixels, s, p, q, u, factor)
       end
    end
    return true
