@@ -18,7 +18,7 @@ local soft_planes = require 'nn.few.soft_planes'
 
 local count, is_contiguous, same_size, resize_as, first_element = memory.count, memory.is_contiguous, memory.same_size, memory.resize_as, memory.first_element
 local is_apart, last_offset = apart.is_apart, apart.last_offset
-local tonumber, place, exp, log, abs, sqrt, max, reads_plainly = tonumber, few.place, math.exp, math.log, math.abs, math.sqrt, math.max, blas.reads_plainly
+local tobit, tonumber, place, exp, log, abs, sqrt, max, reads_plainly = bit.tobit, tonumber, few.place, math.exp, math.log, math.abs, math.sqrt, math.max, blas.reads_plainly
 
 local MOST = 8 -- times few.LIMIT elements: several operators of PyTorch stand against one loop
 
@@ -125,9 +125,18 @@ local function weight_of(weights, class) return weights and weights.T.get(weight
 -- where that is for Python.
 local function weights_for_pixels(total, x, target, weights)
    local T, all = x.T, x[1] * x[3] * x[5]
-   if not few.small(x, all) or x[4] ~= x[5] * x[6] or total.T ~= T or total.nd ~= 1 or total[1] ~= 1 then return nil end
+   if not T.real or all > MOST * few.LIMIT or x[4] ~= x[5] * x[6] or total.T ~= T or total.nd ~= 1 or total[1] ~= 1 then return nil end
    if target.nd ~= 3 or count(target) ~= all or target.T.host ~= types.Long or not target.T.here or not is_contiguous(target) then return nil end
    return numbers.weights(weights, T, x[7])
+end
+
+-- What loops over pixels need: pointers to the halves of their classes, of which the lower comes first (LuaJIT computes with 32 bits as they are), the
+-- class that is ignored or 0, the last, and how far each class's numbers lie behind the first's.
+local function halves_and_offsets(target, classes, ignored, step)
+   local offsets = ffi.cast('int32_t *', room('offsets', 4 * (classes + 1)))
+   for class = 1, classes do offsets[class] = (class - 1) * step end
+   local is_class = ignored and ignored >= 1 and ignored <= classes and ignored % 1 == 0
+   return ffi.cast('int32_t *', first_element(target)), tobit(is_class and ignored or 0), tobit(classes), offsets
 end
 
 -- The classes are read once: where one is wrong, the rest is for Python, and the error.
@@ -136,17 +145,21 @@ local function class_nll_of_pixels(total, x, target, weights, average, ignored)
    if not of_classes then return false end
    local T, images, pixels, classes = x.T, x[1], x[3] * x[5], x[7]
    local get, p, places = T.get, first_element(x), first_element(target)
-   local pixel, column, k, sum, weight = x[6], x[8], 0, 0, 0
+   local halves, skipped, last, offsets = halves_and_offsets(target, classes, ignored, x[8])
+   local pixel, sum, weight = tobit(x[6]), 0, 0
    for image = 0, images - 1 do
-      local at = image * x[2]
-      for _ = 1, pixels do
-         local class = tonumber(places[k])
-         if class ~= ignored then
-            if not (class >= 1 and class <= classes) then return false end
-            local factor = of_classes[class - 1]
-            sum, weight = sum - factor * get(p, at + (class - 1) * column), weight + factor
+      local at = tobit(image * x[2])
+      for k = 2 * image * pixels, 2 * (image + 1) * pixels - 2, 2 do
+         local class = halves[k]
+         if halves[k + 1] == 0 and class >= 1 and class <= last then
+            if class ~= skipped then
+               local factor = of_classes[class - 1]
+               sum, weight = sum - factor * get(p, tobit(at + offsets[class])), weight + factor
+            end
+         elseif tonumber(places[k / 2]) ~= ignored then
+            return false
          end
-         at, k = at + pixel, k + 1
+         at = tobit(at + pixel)
       end
    end
    total.T.set(total.S.p, total.off, weight)
@@ -185,17 +198,19 @@ local function class_nll_gradient_of_pixels(gradient, x, target, weights, total,
    ffi.fill(p, n * x.T.size)
    local weight = total.T.get(total.S.p, total.off)
    if not (weight > 0) then return true end
-   local k = 0
+   local halves, skipped, last, offsets = halves_and_offsets(target, classes, ignored, of_class)
    for class = 0, classes - 1 do slopes[class] = -slopes[class] / (average and weight or 1) end
+   step = tobit(step)
    for image = 0, images - 1 do
-      local at = image * gradient[2]
-      for _ = 1, pixels do
-         local class = tonumber(places[k])
-         if class ~= ignored then
-            if not (class >= 1 and class <= classes) then return false end
-            set(p, at + (class - 1) * of_class, slopes[class - 1])
+      local at = tobit(image * gradient[2])
+      for k = 2 * image * pixels, 2 * (image + 1) * pixels - 2, 2 do
+         local class = halves[k]
+         if halves[k + 1] == 0 and class >= 1 and class <= last then
+            if class ~= skipped then set(p, tobit(at + offsets[class]), slopes[class - 1]) end
+         elseif tonumber(places[k / 2]) ~= ignored then
+            return false
          end
-         at, k = at + step, k + 1
+         at = tobit(at + step)
       end
    end
    return true

@@ -905,11 +905,13 @@ local function losses_of_many(T)
    local classes = random(2, 5)
    local scores = torch.randn(a, classes, c, d):type(T)
    local target = whole_numbers(a, c, d):random(classes)
-   if random(1, 5) == 1 then target:view(-1)[random(1, target:nElement())] = ({ 0, classes + 1 })[random(1, 2)] end
+   if random(1, 5) == 1 then target:view(-1)[random(1, target:nElement())] = ({ 0, classes + 1, 2 ^ 32 + 1, -2 ^ 40 })[random(1, 4)] end
    local weights = random(1, 2) == 1 and torch.rand(classes):type(T) or nil
    if random(1, 4) == 1 then scores = scores:transpose(3, 4):clone():transpose(3, 4) end
+   local ignored = random(1, 2) == 1 and random(-1, classes + 2) or nil
+   if ignored and random(1, 2) == 1 then target:view(-1)[random(1, target:nElement())] = ignored end
    both_ways(T .. ' SpatialClassNLLCriterion', function()
-      local criterion = nn.SpatialClassNLLCriterion(weights, random(1, 2) == 1):type(T)
+      local criterion = nn.SpatialClassNLLCriterion(weights, random(1, 2) == 1, ignored):type(T)
       return criterion:forward(scores, target), criterion.total_weight_tensor, criterion:backward(scores, target)
    end)
 end
