@@ -1,5 +1,6 @@
 -- Maxima and means of as many windows as given, which cover an image, of few elements, as nn/few.lua says.
 local math = require('th.own').math
+local ffi = require 'ffi'
 local types = require 'torch.types'
 local memory = require 'torch.memory'
 local is_apart = require('torch.apart').is_apart
@@ -16,7 +17,7 @@ local MOST = 2 ^ 16 -- elements of the images; PyTorch finds these maxima one wi
 
 -- A room with where each of n windows of a dimension starts, and where it ends: behind its last element.
 local function windows(name, size, n, place)
-   local p = room(name, 2 * n)
+   local p = ffi.cast('int32_t *', room(name, n))
    for k = 0, n - 1 do p[2 * k], p[2 * k + 1] = floor(place(k, n, size)), ceil(place(k + 1, n, size)) end
    return p
 end
@@ -117,7 +118,15 @@ function in_lua.adaptive_max_pooling_grad_input(gradient, x, grad_output, indice
    return write(gradient, x, p)
 end
 
+-- The rows and columns of windows that are all equal; nil of others: these are averaged as other layers' windows are.
+local function equal_windows(x, n, m)
+   local height, width = images(x, n, m)
+   if height and height % n == 0 and width % m == 0 then return height / n, width / m end
+end
+
 function in_lua.adaptive_average_pooling(out, x, n, m)
+   local kh, kw = equal_windows(x, n, m)
+   if kh and in_lua.spatial_average_pooling(out, x, kw, kh, kw, kh, 0, 0) then return true end
    if out.T ~= x.T or not is_apart(out, x) then return false end
    local height, width, planes = images(x, n, m)
    local p = height and numbers.seen('first', x, MOST)
@@ -141,6 +150,8 @@ function in_lua.adaptive_average_pooling(out, x, n, m)
 end
 
 function in_lua.adaptive_average_pooling_gradient(gradient, x, grad_output, n, m)
+   local kh, kw = equal_windows(x, n, m)
+   if kh and in_lua.spatial_average_pooling_grad_input(gradient, x, grad_output, kw, kh, kw, kh, 0, 0) then return true end
    local height, width, planes = images(x, n, m)
    if not height or not fit(gradient, x, grad_output) or grad_output[2 * x.nd - 3] ~= n or grad_output[2 * x.nd - 1] ~= m then return false end
    local g = numbers.of('first', grad_output, MOST)
