@@ -1,7 +1,7 @@
 -- Sorting rows of numbers that are all different: then there is only one order, however it is found. Torch7's quicksort
 -- (ordering.lua) jumps to and fro, for which LuaJIT pays three times what C does. Here each number goes to the bucket of its part of
 -- the row's range, as many buckets as numbers; what shares one is put in order by insertion. Rows with equal numbers, with NaNs or
--- infinite ones, or of which too many share buckets are left to the quicksort. Of some places in a row's order only the numbers in their
+-- infinite ones, or of which too many share buckets are left to the quicksort, whole numbers of a small range to repeated.lua. Of some places in a row's order only the numbers in their
 -- buckets are put in order, and only these must differ.
 local math = require('th.own').math
 local ffi = require 'ffi'
@@ -9,6 +9,7 @@ local types = require 'torch.types'
 local compiled = require 'torch.compiled'
 local memory = require 'torch.memory'
 local rows_of = require 'torch.rows'
+local repeated = require 'torch.repeated'
 
 local min, max, floor = math.min, math.max, math.floor
 
@@ -18,7 +19,7 @@ local FEWEST = 12       -- numbers of a row; fewer are as fast by insertion alon
 local TOGETHER = 2 ^ 13 -- numbers of rows that go through the loops together: each loop is entered once for all of them
 
 local SOURCE = [[
-   local min, max, tobit, bor, arshift = ...
+   local min, max, floor, tobit, bor, arshift = ...
    local MOST_EXACT = 2 ^ 53 -- whole numbers beyond are no doubles
    local CROWDED = 4 -- a number that comes to a bucket is a step for each that is there
 
@@ -26,28 +27,33 @@ local SOURCE = [[
    local function may_differ(scale, n) return scale <= 1 and (scale > 1 / 2 or scale * n < 4) end
 
    -- v: the numbers of `rows` rows of n, one after the other, times `sign`, from q, where they lie `step` apart; lows, scales: what a
-   -- number's bucket in its row follows from; a scale of 0: the row is not for buckets.
-   local function gather(v, lows, scales, q, get, starts, step, rows, n, sign)
-      local row, k, at, low, high, check = 0, 0, starts[0], 1 / 0, -1 / 0, 0
+   -- number's bucket in its row follows from; a scale of 0: the row is not for buckets. whole: 1 for those of these that are whole numbers of a
+   -- range less than `widest`, else 0. Gives how many rows are for buckets, and how many are whole.
+   local function gather(v, lows, scales, whole, q, get, starts, step, rows, n, sign, widest)
+      local row, k, at, low, high, check, odd, for_buckets, of_whole = 0, 0, starts[0], 1 / 0, -1 / 0, 0, 0, 0, 0
       step = tobit(step)
       for i = 0, rows * n - 1 do
          local x = sign * get(q, at)
          v[i] = x
          low, high, check = min(low, x), max(high, x), check + x * 0
+         ODD
          k, at = k + 1, at + step
          if k == n then
-            local scale = (n - 1) / (high - low)
-            if check == 0 and scale > 0 and scale < 1 / 0
-               and (not IS_WHOLE or low > -MOST_EXACT and high < MOST_EXACT and may_differ(scale, n)) then
-               lows[row], scales[row] = low, scale
+            local scale, are_exact = (n - 1) / (high - low), low > -MOST_EXACT and high < MOST_EXACT
+            whole[row] = 0
+            if high - low < widest and check == 0 and odd == 0 and are_exact then
+               lows[row], scales[row], whole[row], of_whole = low, 0, 1, of_whole + 1
+            elseif check == 0 and scale > 0 and scale < 1 / 0 and (not IS_WHOLE or are_exact and may_differ(scale, n)) then
+               lows[row], scales[row], for_buckets = low, scale, for_buckets + 1
             else
                lows[row], scales[row] = 0, 0
                for other = i - n + 1, i do v[other] = 0 end -- so that they have buckets
             end
             row, k = row + 1, 0
-            at, low, high, check = starts[row], 1 / 0, -1 / 0, 0
+            at, low, high, check, odd = starts[row], 1 / 0, -1 / 0, 0, 0
          end
       end
+      return for_buckets, of_whole
    end
 
    -- place: the bucket of each number, counted through all rows; ends: how many each bucket has. A row with crowded ones gets a
@@ -204,7 +210,7 @@ local SOURCE = [[
 ]]
 
 local of_type = compiled.for_each(types, function(T)
-   return compiled.from_text(SOURCE:gsub('IS_WHOLE', tostring(T.whole)), 'torch.buckets')(min, max, bit.tobit, bit.bor, bit.arshift)
+   return compiled.from_text(SOURCE:gsub('IS_WHOLE', tostring(T.whole)):gsub('ODD', T.whole and '' or 'odd = odd + (x - floor(x))'), 'torch.buckets')(min, max, floor, bit.tobit, bit.bor, bit.arshift)
 end)
 
 local numbers, words = rows_of.array(ffi.typeof 'double'), rows_of.array(ffi.typeof 'int32_t')
@@ -218,13 +224,18 @@ end
 -- Of up to so many places in a row's order only these are found.
 local MOST_CHOSEN = 64
 
--- The rows of t from `done` on, as many as given, as below: rows with a scale of 0 are left.
-local function order_rows(r, l, t, d, sign, first, some, all_differ, t_starts, r_starts, l_starts, rows, scales)
+-- The rows of t, as many as given, as below: rows with a scale of 0 are left, but for those that are whole.
+local function order_rows(r, l, t, d, sign, first, some, all_differ, is_sort, t_starts, r_starts, l_starts, rows, scales, whole)
    local T, n = t.T, t[2 * d - 1]
    local loops, size = of_type(T), rows * n
    local v, w, lows, place, ends, p = numbers('v', size), numbers('w', size), numbers('lows', rows + 1), words('place', size),
       words('ends', size), words('p', size)
-   loops.gather(v, lows, scales, t.S.p, T.get, t_starts, t[2 * d], rows, n, sign)
+   local widest = is_sort and n <= repeated.MOST and repeated.WIDTH * n or 0
+   local for_buckets, of_whole = loops.gather(v, lows, scales, whole, t.S.p, T.get, t_starts, t[2 * d], rows, n, sign, widest)
+   if of_whole > 0 then
+      repeated.sort(T, r.S.p, r_starts, r[2 * d], l.S.p, l_starts, l[2 * d], v, lows, whole, rows, n, sign)
+   end
+   if for_buckets == 0 then return end
    ffi.fill(ends, 4 * rows * n)
    loops.count(place, ends, v, lows, scales, rows, n)
    if not all_differ and some <= MOST_CHOSEN and 4 * some <= n then
@@ -240,18 +251,20 @@ local function order_rows(r, l, t, d, sign, first, some, all_differ, t_starts, r
 end
 
 -- r = `some` elements of each row of t along dimension d, from the place `first` (from 0) on in the row's order, l = their positions;
--- t is r or shares no memory with it. all_differ: only in rows in which all numbers do. t_starts, r_starts, l_starts: the offsets of the
--- rows (rows.lua). otherwise(r, l, t, d, offset in t, in r, in l, some, order, a, b, c): called for each row that is not for buckets.
-function buckets.order(r, l, t, d, descending, first, some, all_differ, t_starts, r_starts, l_starts, otherwise, order, a, b, c)
+-- t is r or shares no memory with it. all_differ: only in rows in which all numbers do; is_sort: or that are whole numbers of a small range.
+-- t_starts, r_starts, l_starts: the offsets of the rows (rows.lua). otherwise(r, l, t, d, offset in t, in r, in l, some, order, a, b, c): called for each row that is not for buckets.
+function buckets.order(r, l, t, d, descending, first, some, all_differ, is_sort, t_starts, r_starts, l_starts, otherwise, order, a, b, c)
    local n, sign = t[2 * d - 1], descending and -1 or 1
    local all = memory.count(t) / n
    local together = min(all, max(1, floor(TOGETHER / n)))
-   local scales = numbers('scales', together + 1)
+   local scales, whole = numbers('scales', together + 1), words('whole', together + 1)
    for done = 0, all - 1, together do
       local rows = min(together, all - done)
-      order_rows(r, l, t, d, sign, first, some, all_differ, t_starts + done, r_starts + done, l_starts + done, rows, scales)
+      order_rows(r, l, t, d, sign, first, some, all_differ, is_sort, t_starts + done, r_starts + done, l_starts + done, rows, scales, whole)
       for row = done, done + rows - 1 do
-         if scales[row - done] == 0 then otherwise(r, l, t, d, t_starts[row], r_starts[row], l_starts[row], some, order, a, b, c) end
+         if scales[row - done] == 0 and whole[row - done] == 0 then
+            otherwise(r, l, t, d, t_starts[row], r_starts[row], l_starts[row], some, order, a, b, c)
+         end
       end
    end
 end

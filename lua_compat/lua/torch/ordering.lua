@@ -156,16 +156,6 @@ local function each_row(r, l, t, d, count, order, a, b, c)
    for row = 0, n - 1 do order_row(r, l, t, d, t_starts[row], r_starts[row], l_starts[row], count, order, a, b, c) end
 end
 
--- The same where the results are `count` elements of the sorted rows, from the place `first` (from 0) on. Rows that share memory
--- are ordered in turn. all_differ: that holds only for rows in which all numbers do.
-local function sorted_rows(r, l, t, d, falling, first, count, all_differ, order, a, b, c)
-   if not buckets.fit(t, d) or kind(r) or kind(l) or t ~= r and not is_apart(t, r, l) then
-      return each_row(r, l, t, d, count, order, a, b, c)
-   end
-   local _, t_starts, r_starts, l_starts = starts_of(r, l, t, d)
-   buckets.order(r, l, t, d, falling, first, count, all_differ, t_starts, r_starts, l_starts, order_row, order, a, b, c)
-end
-
 local function ascending(algorithm, v, p, n)
    algorithm.ascending.sort(v, p, n)
    return 0
@@ -173,6 +163,16 @@ end
 local function descending(algorithm, v, p, n)
    algorithm.descending.sort(v, p, n)
    return 0
+end
+
+-- The same where the results are `count` elements of the sorted rows, from the place `first` (from 0) on. Rows that share memory
+-- are ordered in turn. all_differ: that holds only for rows in which all numbers do.
+local function sorted_rows(r, l, t, d, falling, first, count, all_differ, order, a, b, c)
+   if not buckets.fit(t, d) or kind(r) or kind(l) or t ~= r and not is_apart(t, r, l) then
+      return each_row(r, l, t, d, count, order, a, b, c)
+   end
+   local _, t_starts, r_starts, l_starts = starts_of(r, l, t, d)
+   buckets.order(r, l, t, d, falling, first, count, all_differ, order == ascending or order == descending, t_starts, r_starts, l_starts, order_row, order, a, b, c)
 end
 
 -- What follows gives r, the elements, and l, their positions, of each row of t along dimension d.

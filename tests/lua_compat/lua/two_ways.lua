@@ -1420,6 +1420,22 @@ local function listed_inputs(T)
    end
 end
 
+-- Rows of whole numbers, many of them equal, in the order of numbers that are not whole: Torch7's quicksort compares them alone.
+local function equal_numbers(T)
+   local n, falling = random(1, 300), random(1, 2) == 1
+   local t = matrix(T, random(1, 5), n):random(random(1, n))
+   if T ~= BYTE and random(1, 2) == 1 then t:add(-random(1, n)) end
+   if FLOATING[T] and random(1, 4) == 1 then t[1][random(1, n)] = ({ 1 / 0, -1 / 0, 0.5, 2 ^ 60 })[random(1, 4)] end
+   text = ('%s, %d equal numbers, seed %d'):format(T, n, seed)
+   for d = 1, 2 do
+      local values, places = t:sort(d, falling)
+      local others, of_others = t:type(DOUBLE):mul(0.3):sort(d, falling)
+      check(places, of_others)
+      check(values:type(DOUBLE):mul(0.3), others)
+      check(t:gather(d, places), values)
+   end
+end
+
 local function bilinear(T)
    local rows, first, second, outputs, seeded = random(1, 9), random(1, 8), random(1, 8), random(1, 5), torch.random(1000)
    local a, b, slopes = matrix(T, rows, first), matrix(T, random(1, 20) == 1 and rows + 1 or rows, second), matrix(T, rows, outputs)
@@ -1447,6 +1463,7 @@ torch.manualSeed(seed)
 for _ = 1, rounds do
    for _, T in ipairs{ DOUBLE, FLOAT, LONG, INT, BYTE } do
       as_other_types(T)
+      equal_numbers(T)
       bernoulli_draws(T)
       cross_products(T)
       if FLOATING[T] then
