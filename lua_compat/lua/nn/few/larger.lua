@@ -1,4 +1,4 @@
--- Larger images and volumes of few elements, computed here, as nn/few.lua says: products with a matrix for each axis. Where further axes
+-- Larger images and volumes of few elements, computed here, as nn/few.lua says: elements of images repeated, or products with a matrix for each axis. Where further axes
 -- follow, it moves their elements together, so that each axis is one product however the elements lie. Zeros of the matrices are
 -- multiplied, too: what is not finite is Python's.
 local math = require('th.own').math
@@ -9,6 +9,7 @@ local few = require 'torch.few'
 local blas = require 'torch.blas'
 local kernels = require 'torch.kernels'
 local rooms = require 'nn.few.rooms'
+local window_sums = require 'nn.few.window_sums'
 local is_apart = require('torch.apart').is_apart
 
 local select, floor, min = select, math.floor, math.min
@@ -144,7 +145,37 @@ local function enlarge_gradient(kind, grad, x, grad_output, ...)
    return true
 end
 
+-- Images of which each element becomes a window: p, the windows' elements, become q's, or p the sums of the windows of q, rounded to the type at each
+-- step, as Torch7's.
+local repeat_elements = window_sums.loop{ EACH = 'local s = READ(q, k) ALL(p[AT] = s)' }
+local add_up = window_sums.loop{ EACH = 'local s = 0 ALL(s = cast(s + READ(q, AT))) p[k] = s' }
+
+-- Whether the images t, of height x width, have a window for each element of x.
+local function set_windows(t, x, height, width)
+   local nd = x.nd
+   if nd ~= 3 and nd ~= 4 then return false end
+   local kh, kw = height / x[2 * nd - 3], width / x[2 * nd - 1]
+   return window_sums.set(t, kw, kh, kw, kh, 0, 0, false, MOST)
+end
+
+local function repeated(out, x, height, width, depth)
+   if depth or out.T ~= x.T or x.nd ~= 3 and x.nd ~= 4 or not (height >= 1 and width >= 1) or memory.count(x) * height * width == 0 then return false end
+   x = rooms.in_one_piece(x)
+   if not memory.is_contiguous(x) or not is_apart(out, x) or not rooms.begin(out, x, height, width) then return false end
+   return set_windows(out, x, height, width) and window_sums.run(repeat_elements, x, nil, memory.first_element(out), memory.first_element(x))
+end
+
+local function summed(grad, x, grad_output, height, width, depth)
+   local nd = x.nd
+   if depth or grad.T ~= x.T or grad_output.T ~= x.T or nd ~= 3 and nd ~= 4 or grad_output.nd ~= nd then return false end
+   if grad_output[2 * nd - 3] ~= height or grad_output[2 * nd - 1] ~= width or not set_windows(grad_output, x, height, width) then return false end
+   grad_output = rooms.in_one_piece(grad_output)
+   if not window_sums.are_results(x, grad_output) or not memory.is_contiguous(grad_output) or not is_apart(grad, grad_output) then return false end
+   memory.resize_as(grad, x)
+   return memory.is_contiguous(grad) and window_sums.run(add_up, grad_output, nil, memory.first_element(grad), memory.first_element(grad_output))
+end
+
 function in_lua.upsample_linear(...) return enlarge('linear', ...) end
 function in_lua.upsample_linear_gradient(...) return enlarge_gradient('linear', ...) end
-function in_lua.upsample_nearest(...) return enlarge('nearest', ...) end
-function in_lua.upsample_nearest_gradient(...) return enlarge_gradient('nearest', ...) end
+function in_lua.upsample_nearest(...) return repeated(...) or enlarge('nearest', ...) end
+function in_lua.upsample_nearest_gradient(...) return summed(...) or enlarge_gradient('nearest', ...) end

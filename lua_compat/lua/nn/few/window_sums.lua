@@ -87,15 +87,15 @@ end
 local g = {}
 window_sums.geometry = g
 
--- Sets it to windows of x; whether they are for LuaJIT. by_ceil: their number is rounded up
-function window_sums.set(x, kw, kh, dw, dh, pw, ph, by_ceil)
+-- Sets it to windows of x; whether they are for LuaJIT. by_ceil: their number is rounded up; most: elements, if not as many as above
+function window_sums.set(x, kw, kh, dw, dh, pw, ph, by_ceil, most)
    local nd, T = x.nd, x.T
    if nd ~= 3 and nd ~= 4 or not T.here or T.host ~= types.Float and T.host ~= types.Double or few.LIMIT == 0 then return false end
    if not numbers.are_whole(kw, kh, dw, dh, pw, ph) or kw < 1 or kh < 1 or dw < 1 or dh < 1 then return false end
    local height, width = x[2 * nd - 3], x[2 * nd - 1]
    if pw < 0 or ph < 0 or 2 * pw > kw or 2 * ph > kh then return false end
    local high, wide, all = height + 2 * ph, width + 2 * pw, count(x) / (height * width)
-   if all * high * wide > MOST or kh > high or kw > wide then return false end
+   if all * high * wide > (most or MOST) or kh > high or kw > wide then return false end
    local rows, columns = (high - kh) / dh, (wide - kw) / dw
    if by_ceil and (rows % 1 ~= 0 or columns % 1 ~= 0) then return false end
    g.all, g.planes, g.height, g.width, g.high, g.wide, g.rows, g.columns = all, x[2 * nd - 5], height, width, high, wide, floor(rows) + 1, floor(columns) + 1
