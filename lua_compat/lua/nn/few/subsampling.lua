@@ -8,12 +8,13 @@ local window_sums = require 'nn.few.window_sums'
 local first_element, is_contiguous, in_one_piece = memory.first_element, memory.is_contiguous, rooms.in_one_piece
 local g = window_sums.geometry
 
--- a, b: weights and biases, or their gradients. What is summed up is rounded to the type at each step, as Torch7's.
+-- a, b: weights and biases, or their gradients. What is summed up for an element is rounded to the type at each step, as Torch7's; for a
+-- parameter, of many elements, it is not: each step would wait for the rounding.
 local forward = window_sums.loop{ FIRST = 'x, y = get(a, c), get(b, c)',
    EACH = 'local s = 0 ALL(s = cast(s + READ(q, AT))) p[k] = y + cast(x * s)' }
 local backward = window_sums.loop{ FIRST = 'x = get(a, c)', EACH = 'local s = cast(READ(q, k) * x) ALL(p[AT] = READ(p, AT) + s)' }
 local accumulate = window_sums.loop{ FIRST = 'x, y = 0, 0',
-   EACH = 'local s = READ(u, k) ALL(x = cast(x + cast(s * READ(q, AT)))) y = cast(y + s)',
+   EACH = 'local s = READ(u, k) ALL(x = x + s * READ(q, AT)) y = y + s',
    LAST = 'a[c], b[c] = get(a, c) + cast(v * x), get(b, c) + cast(v * y)' }
 
 -- Whether a parameter, or its gradient, has a number for each plane; in files of old versions it has three dimensions, of which the first
