@@ -10,6 +10,7 @@ local overlapping = require 'torch.overlapping'
 local along = require 'torch.few_along'
 local places = require 'torch.few_places'
 local masks = require 'torch.few_masks'
+local nonzero = require 'torch.nonzero'
 local pointwise = require 'torch.pointwise'
 local offsets = require('torch.elements').offsets
 local python = require('th.python').functions
@@ -370,6 +371,7 @@ define('scatter', {
 }, on_device)
 
 define('nonzero', { 'l T', function(l, t)
+   if nonzero.find(l, t) then return end
    local n = t.nd > 0 and python.count_nonzero(handle(t)) or 0
    resize(l, 2, { n, t.nd })
    if n > 0 then python.nonzero(handle(l), handle(t)) end
