@@ -107,7 +107,7 @@ def _normalize_gradient(x: Tensor, grad: Tensor, p: float, eps: float) -> Tensor
     """p infinite: only the first of the largest has a slope; as in Torch7 eps keeps powers below 0 finite."""
     products = (x * grad).sum(-1, keepdim=True)
     size = x.abs()
-    if p == float("inf"):
+    if p == math.inf:
         place = size.argmax(-1, keepdim=True)
         length = size.gather(-1, place) + eps
         of_largest = products / length.square() * (x.gather(-1, place) / length)
