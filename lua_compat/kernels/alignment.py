@@ -74,6 +74,8 @@ def _add(out: Tensor, a: Tensor, b: Tensor, beta: float, t: Tensor | None, alpha
 
 
 def _times_vector(out: Tensor, a: Tensor, b: Tensor, beta: float, t: Tensor | None, alpha: float) -> None:
+    if openblas.multiply_vector(out, a, b, 0 if t is None else beta, alpha, t):
+        return
     b = aligned(b)
     if not _is_good_result(out):
         result = torch.empty(out.shape, dtype=out.dtype)

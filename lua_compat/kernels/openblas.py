@@ -1,9 +1,10 @@
 """Products of matrices by the BLAS inside numpy, on processors where it is faster than PyTorch's.
 
 PyTorch's library holds Intel's BLAS, which computes on AMD's processors with half of their width; numpy's
-OpenBLAS takes half to three quarters of its time there for doubles. For floats it is the faster one unless
-the second factor is a transposed matrix. It is given one thread here: larger products are PyTorch's where
-that may use several. LuaJIT calls the same routines (lua/torch/blas.lua), for the same bits.
+OpenBLAS takes half to three quarters of its time there for doubles, and for a matrix times a vector. For
+matrices of floats it is the faster one unless the second factor is transposed. It is given one thread here:
+larger products are PyTorch's where that may use several. LuaJIT calls the same routines
+(lua/torch/blas.lua), for the same bits.
 """
 
 import ctypes
@@ -26,6 +27,9 @@ SANDBOXED = __all__
 # Multiplications of a product that one thread computes, however many there are: a fifth of a millisecond.
 # LuaJIT has the same bound.
 MOST_ALONE = 1 << 22
+
+# The types in the names of its routines, by the bytes of a number.
+_LETTERS = {4: "s", 8: "d"}
 
 # What the names of its routines begin with; they end with 64_: whole numbers have 64 bits.
 _PREFIXES = ("scipy_", "")
@@ -55,35 +59,85 @@ def multiply(
     """Computes ``out = beta * t + alpha * a @ b`` of matrices in main memory and returns True; False, with
     nothing done, where that is for PyTorch: other types and layouts, large products on several threads.
     ``t``: ``out``, if it is not given."""
-    bits = 8 * out.element_size()
-    if bits < 32 or not out.is_floating_point() or not a.dtype == b.dtype == out.dtype:
-        return False
     (rows, inner), columns = a.shape, b.shape[1]
-    if rows * inner * columns > MOST_ALONE and not computes_alone():
-        return False
+    gemm = _routine_for("gemm", rows * inner * columns, out, a, b)
     of_a = _seen(rows, a.stride(0), inner, a.stride(1))
     of_b = _seen(inner, b.stride(0), columns, b.stride(1))
-    if not of_a or not of_b or out.numel() == 0:
+    if gemm is None or not of_a or not of_b:
         return False
-    in_place = beta == 0 or t is None or (t.data_ptr() == out.data_ptr() and t.stride() == out.stride())
-    if in_place and (out.stride(1) != 1 or out.stride(0) < columns):
+    if out.dtype.itemsize == 4 and of_b[0] == b"t":
         return False
-    if bits == 32 and of_b[0] == b"t":
+    result = _begun(out, beta, t)
+    if result.stride(1) != 1 or result.stride(0) < columns:
         return False
-    gemm = _gemm("d" if bits == 64 else "s")
-    if gemm is None:
-        return False
-    result = out if in_place or t is None else t.new_empty(t.shape).copy_(t)
-    number = ctypes.c_double if bits == 64 else ctypes.c_float
     # row by row is column by column of the transposed product
-    sizes = map(ctypes.c_int64, (columns, rows, inner, of_b[1], of_a[1], result.stride(0)))
-    m, n, k, b_step, a_step, step = map(ctypes.byref, sizes)
-    numbers = map(ctypes.byref, map(number, (alpha, beta)))
-    p, q, r = (ctypes.c_void_p(one.data_ptr()) for one in (b, a, result))
-    gemm(of_b[0], of_a[0], m, n, k, next(numbers), p, b_step, q, a_step, next(numbers), r, step)
+    m, n, k, b_step, a_step, step = _sizes(columns, rows, inner, of_b[1], of_a[1], result.stride(0))
+    factor, of_t = _numbers(out, alpha, beta)
+    p, q, r = _places(a, b, result)
+    gemm(of_b[0], of_a[0], m, n, k, factor, q, b_step, p, a_step, of_t, r, step)
+    return _finish(out, result)
+
+
+def multiply_vector(
+    out: "Tensor", a: "Tensor", b: "Tensor", beta: float, alpha: float, t: "Tensor | None" = None
+) -> bool:
+    """Computes the same of a matrix ``a`` and a vector ``b``."""
+    rows, inner = a.shape
+    gemv = _routine_for("gemv", rows * inner, out, a, b)
+    if a.stride(0) == 1 and a.stride(1) >= rows:
+        kind, m, n, a_step = b"n", rows, inner, a.stride(1)
+    elif a.stride(1) == 1 and a.stride(0) >= inner:
+        kind, m, n, a_step = b"t", inner, rows, a.stride(0)
+    else:
+        return False
+    if gemv is None or b.stride(0) < 1:
+        return False
+    result = _begun(out, beta, t)
+    if result.stride(0) < 1:
+        return False
+    if beta == 0:
+        result.zero_()  # some versions multiply a NaN by zero
+    m_rows, n_columns, step, b_step, out_step = _sizes(m, n, a_step, b.stride(0), result.stride(0))
+    factor, of_t = _numbers(out, alpha, beta)
+    p, q, r = _places(a, b, result)
+    gemv(kind, m_rows, n_columns, factor, p, step, q, b_step, of_t, r, out_step)
+    return _finish(out, result)
+
+
+def _routine_for(name: str, work: int, out: "Tensor", *factors: "Tensor") -> Any:
+    """Returns the routine for so many multiplications of ``out``'s type; None: they are PyTorch's."""
+    letter = _LETTERS.get(out.dtype.itemsize) if out.is_floating_point() else None
+    if letter is None or any(t.dtype != out.dtype for t in factors):
+        return None
+    if work == 0 or (work > MOST_ALONE and not computes_alone()):
+        return None
+    return _routine(letter + name)
+
+
+def _begun(out: "Tensor", beta: float, t: "Tensor | None") -> "Tensor":
+    """Returns ``out`` if it is ``t``, or that does not count; otherwise a copy of ``t``."""
+    if beta == 0 or t is None or (t.data_ptr() == out.data_ptr() and t.stride() == out.stride()):
+        return out
+    return t.new_empty(t.shape).copy_(t)
+
+
+def _finish(out: "Tensor", result: "Tensor") -> bool:
     if result is not out:
         out.copy_(result)
     return True
+
+
+def _sizes(*sizes: int) -> list[Any]:
+    return [ctypes.byref(ctypes.c_int64(size)) for size in sizes]
+
+
+def _numbers(out: "Tensor", *numbers: float) -> list[Any]:
+    number = ctypes.c_double if out.dtype.itemsize == 8 else ctypes.c_float
+    return [ctypes.byref(number(value)) for value in numbers]
+
+
+def _places(*tensors: "Tensor") -> list[ctypes.c_void_p]:
+    return [ctypes.c_void_p(t.data_ptr()) for t in tensors]
 
 
 def _seen(rows: int, row: int, columns: int, column: int) -> tuple[bytes, int] | None:
@@ -121,6 +175,7 @@ def _load() -> tuple[str, str, ctypes.CDLL] | None:
 
 
 @cache
-def _gemm(letter: str) -> Any:
+def _routine(name: str) -> Any:
+    """Returns BLAS's routine of a name; None where there is none."""
     loaded = _load()
-    return loaded and getattr(loaded[2], f"{loaded[1]}{letter}gemm_64_")
+    return getattr(loaded[2], f"{loaded[1]}{name}_64_", None) if loaded else None

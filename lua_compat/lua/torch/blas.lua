@@ -55,7 +55,8 @@ local function find()
       if gemm and gemv then
          routines[name] = { gemm = gemm, gemv = gemv, alpha = ffi.new(ctype .. '[1]'), beta = ffi.new(ctype .. '[1]'),
             axpy = library.routine(letter .. 'axpy_', AXPY, ctype), scal = library.routine(letter .. 'scal_', SCAL, ctype), copy = library.routine(letter .. 'copy_', COPY, ctype),
-            result = ffi.new(ctype .. '[1]'), gemm_alone = library.product(letter, GEMM, ctype), is_double = letter == 'd',
+            result = ffi.new(ctype .. '[1]'), gemm_alone = library.product(letter .. 'gemm', GEMM, ctype),
+            gemv_alone = library.product(letter .. 'gemv', GEMV, ctype), is_double = letter == 'd',
             batch = library.routine(letter .. 'gemm_batch_', GEMM_BATCH, ctype) }
       end
    end
@@ -93,18 +94,30 @@ local function begin_with(r, t)
    return not may_overlap(r, t) and few.copy(r, t, count(r))
 end
 
--- s = beta * s + alpha * the product of a matrix, of which rows lie `row` and columns `column` apart, and a vector. by_rows:
--- also where a single row could be taken for columns of one number each, which is slow.
-local function matrix_vector(routine, s, s_step, beta, alpha, p, rows, row, columns, column, x, x_step, by_rows)
-   local by_columns = row == 1 and column >= rows and not by_rows
+-- Whether one thread computes so many multiplications.
+local function is_for_one_thread(work) return work <= MOST_ALONE or library.computes_alone() end
+
+-- The routine for the product of a matrix of so many elements and a vector: numpy's takes them from any address.
+local function gemv_alone(routine, elements) return routine.gemv_alone and is_for_one_thread(elements) and routine.gemv_alone end
+
+-- s = beta * s + alpha * the product of a matrix, of which rows lie `row` and columns `column` apart, and a vector.
+local function matrix_vector(routine, s, s_step, beta, alpha, p, rows, row, columns, column, x, x_step)
+   local by_columns = row == 1 and column >= rows
    if by_columns then m[0], n[0], lda[0] = rows, columns, column else m[0], n[0], lda[0] = columns, rows, row end
    ldb[0], ldc[0] = x_step, s_step
    routine.alpha[0], routine.beta[0] = alpha, beta
-   routine.gemv(by_columns and 'n' or 't', m, n, routine.alpha, p, lda, x, ldb, routine.beta, s, ldc)
+   local gemv = gemv_alone(routine, rows * columns) or routine.gemv
+   gemv(by_columns and 'n' or 't', m, n, routine.alpha, p, lda, x, ldb, routine.beta, s, ldc)
 end
 
--- Whether one thread computes so many multiplications.
-local function is_for_one_thread(work) return work <= MOST_ALONE or library.computes_alone() end
+-- The n numbers at s, s_step apart, become zeros: some versions of numpy's routine multiply a NaN by zero.
+local function clear(T, s, s_step, n_numbers)
+   if s_step == 1 then
+      ffi.fill(s, n_numbers * T.size)
+   else
+      for i = 0, n_numbers - 1 do T.set(s, i * s_step, 0) end
+   end
+end
 
 -- The same of two matrices, as BLAS sees them
 local function matrix_matrix(routine, s, s_row, beta, alpha, p, a_kind, a_step, q, b_kind, b_step, rows, inner, columns)
@@ -152,9 +165,11 @@ function blas.add(routine, n_numbers, x, y, alpha)
    routine.axpy(n, routine.alpha, x, lda, y, lda)
 end
 
--- The sum of the products of the n numbers at x and at y, of type T.
+-- The sum of the products of the n numbers at x and at y, of type T: the product of a matrix of one row.
 local function dot(routine, T, n_numbers, x, y)
-   matrix_vector(routine, routine.result, 1, 0, 1, x, 1, n_numbers, n_numbers, 1, y, 1, true)
+   m[0], n[0], lda[0], ldb[0], ldc[0] = n_numbers, 1, n_numbers, 1, 1
+   routine.alpha[0], routine.beta[0] = 1, 0
+   routine.gemv('t', m, n, routine.alpha, x, lda, y, ldb, routine.beta, routine.result, ldc)
    return T.get(routine.result, 0)
 end
 blas.dot_of = dot
@@ -293,12 +308,14 @@ function blas.product(r, beta, t, alpha, a, b)
       end
    end
    if not a_kind or not b_kind then return false end
-   local in_place = aligned(r.S.p + r.off, routine.is_double and of_factor or of_float_result)
+   local of_vector = times_vector or from_row
+   local alone = of_vector and gemv_alone(routine, work)
+   local in_place = alone or aligned(r.S.p + r.off, routine.is_double and of_factor or of_float_result)
    local in_rows = not in_place and not is_contiguous(r) -- as far apart in the room
-   if in_rows and (times_vector or from_row or is_large(rows * r[2])) then return false end
+   if in_rows and (of_vector or is_large(rows * r[2])) then return false end
    -- a matrix that a vector is multiplied with is only copied where its rows lie one after the other
-   local p = times_vector and a_kind == 't' and a.S.p + a.off or readable(a, 'a')
-   local q = from_row and b_kind == 'n' and b.S.p + b.off or readable(b, 'b')
+   local p = (alone or times_vector and a_kind == 't') and a.S.p + a.off or readable(a, 'a')
+   local q = (alone or from_row and b_kind == 'n') and b.S.p + b.off or readable(b, 'b')
    if not p or not q then return false end
    if t ~= r and beta ~= 0 and not begin_with(r, t) then return false end
    local s, bytes = r.S.p + r.off, (in_rows and last_offset(r) - r.off + 1 or rows * columns) * T.size
@@ -307,6 +324,7 @@ function blas.product(r, beta, t, alpha, a, b)
       s = ffi.cast(T.pointer, room('r', bytes))
       if beta ~= 0 then ffi.copy(s, target, bytes) end
    end
+   if alone and beta == 0 then clear(T, s, times_vector and r[2] or r[4], rows * columns) end
    if times_vector then
       matrix_vector(routine, s, r[2], beta, alpha, p, rows, a[2], inner, a[4], q, b[2])
    elseif from_row then

@@ -28,11 +28,11 @@ function library.routine(name, declaration, real)
    return routine_of(loaded, name, declaration, real)
 end
 
--- Numpy's product of matrices, where that library is the faster one on this processor; nil elsewhere. letter: that of the type
--- in BLAS's names. It computes with one thread.
-function library.product(letter, declaration, real)
+-- Numpy's routine for products, where that library is the faster one on this processor; nil elsewhere. name: BLAS's. It computes
+-- with one thread.
+function library.product(name, declaration, real)
    local path, prefix = python.product_library()
-   return routine_of(open(path), prefix .. letter .. 'gemm_64_', declaration, real)
+   return routine_of(open(path), prefix .. name .. '_64_', declaration, real)
 end
 
 -- Loading the library takes as long as much work in LuaJIT: work that is in place without it is first done there. (Steps as

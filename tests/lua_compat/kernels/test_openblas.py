@@ -1,5 +1,6 @@
 """Products by the BLAS inside numpy: what PyTorch computes, and only where that is not for PyTorch."""
 
+import functools
 import os
 
 import pytest
@@ -43,6 +44,48 @@ def test_what_was_in_the_result_does_not_count() -> None:
     assert torch.equal(out, torch.full_like(out, 3))
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("sizes", [(1, 1), (5, 1), (1, 9), (50, 64), (130, 700)])
+def test_products_with_a_vector_are_those_of_pytorch(
+    sizes: tuple[int, int], transposed: bool, dtype: torch.dtype
+) -> None:
+    torch.manual_seed(1)
+    rows, inner = sizes
+    a = made(rows, inner, transposed, dtype)
+    assert_close = functools.partial(torch.testing.assert_close, rtol=1e-4, atol=1e-4)
+    for apart in (1, 2):
+        b, out = torch.randn(inner, apart, dtype=dtype)[:, 0], torch.randn(rows, apart, dtype=dtype)[:, 0]
+        t = torch.randn(rows, dtype=dtype)
+        for beta, alpha in ((0.0, 1.0), (1.0, -2.0), (0.5, 0.25)):
+            expected = beta * t + alpha * (a @ b)
+            assert openblas.multiply_vector(out, a, b, beta, alpha, t)
+            assert_close(out, expected)
+            expected = beta * out + alpha * (a @ b)
+            assert openblas.multiply_vector(out, a, b, beta, alpha)
+            assert_close(out, expected)
+        out.fill_(float("nan"))
+        assert openblas.multiply_vector(out, a, b, 0, 1)
+        assert_close(out, a @ b)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_products_with_a_vector_do_not_depend_on_where_it_lies(transposed: bool, dtype: torch.dtype) -> None:
+    torch.manual_seed(1)
+    results = []
+    for first in range(4):
+        memory = torch.zeros(3, 40 * 50 + 4, dtype=dtype)
+        numbers = torch.arange(40 * 50, dtype=dtype).sin()
+        a, b, out = (row[first : first + len(numbers)] for row in memory)
+        a.copy_(numbers)
+        b[:50] = numbers[:50].cos()
+        matrix = a.view(50, 40).t() if transposed else a.view(40, 50)
+        assert openblas.multiply_vector(out[:40], matrix, b[:50], 0, 1)
+        results.append(out[:40].clone())
+    assert all(torch.equal(results[0], result) for result in results)
+
+
 def test_floats_are_for_pytorch_where_the_second_factor_is_transposed() -> None:
     a, b = torch.randn(6, 7), torch.randn(7, 8)
     out = torch.empty(6, 8)
@@ -60,6 +103,9 @@ def test_other_types_layouts_and_large_products_on_threads_are_for_pytorch(
     apart = torch.randn(4, 8, dtype=torch.float64)[:, ::2]
     assert not openblas.multiply(apart.clone(memory_format=torch.contiguous_format), apart, a[:, :4], 0, 1)
     assert not openblas.multiply(apart, a[:, :4], a[:, 4:], 0, 1)
+    assert not openblas.multiply_vector(whole[0], whole, whole[1], 0, 1)
+    assert not openblas.multiply_vector(a[:, 0].clone(), apart, a[0, :4], 0, 1)
+    assert not openblas.multiply_vector(torch.empty(4).double(), a[:, :0], a[0, :0], 0, 1)
     large = torch.randn(200, 200, dtype=torch.float64)
     for threads, computed in ((1, True), (2, False)):
         monkeypatch.setattr(torch, "get_num_threads", lambda threads=threads: threads)

@@ -247,10 +247,12 @@ end
 local cpuinfo = io.open('/proc/cpuinfo')
 local BLAS_IS_STEADY = cpuinfo ~= nil and cpuinfo:read('*a'):find('GenuineIntel') ~= nil
 if cpuinfo then cpuinfo:close() end
+-- Numpy's does so everywhere, where it is asked.
+local IS_STEADY_FOR_VECTORS = BLAS_IS_STEADY or require('th.python').functions.product_library() ~= ''
 
 -- The same of tensors that BLAS computes.
-local function same_bits_by_blas(what, f)
-   if BLAS_IS_STEADY then same_bits(what, f) else both_ways(what, function() return unpack(f()) end) end
+local function same_bits_by_blas(what, f, is_steady)
+   if BLAS_IS_STEADY or is_steady then same_bits(what, f) else both_ways(what, function() return unpack(f()) end) end
 end
 
 local function larger_products(T) -- of more than 512 multiplications also where one is a vector: fewer are LuaJIT's
@@ -280,7 +282,7 @@ local function larger_products(T) -- of more than 512 multiplications also where
    same_bits_by_blas(T .. ' matrix and vector', function()
       return { a * x, y:clone():addmv(beta, alpha, a, x), torch.addmv(beta, y, alpha, a, x), row * b, a * column, b:t() * x,
          t:clone():select(1, 1):addmv(alpha, b:t(), x) }
-   end)
+   end, IS_STEADY_FOR_VECTORS)
 end
 
 -- Batches of matrices that are each BLAS's, in one piece, transposed, beside one another, all the same, and at any address.
