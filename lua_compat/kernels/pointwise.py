@@ -11,7 +11,7 @@ __all__ = [
     "add_scalar", "add_scaled", "addcdiv", "addcmul", "atan2", "bitand", "bitor", "bitxor", "cbitand",
     "cbitor", "cbitxor", "cdiv", "cfmod", "clamp", "clshift", "cmax", "cmax_value", "cmin", "cmin_value",
     "cmul", "compare", "compare_value", "copy", "cpow", "cremainder", "crshift", "div", "equal", "fill",
-    "fmod", "half_bits", "half_values", "lerp", "log1p", "lshift", "mul", "pow", "remainder", "rshift",
+    "fmod", "half_bits", "half_values", "lerp", "lshift", "mul", "pow", "remainder", "rshift",
     "scalar_pow", "unary",
 ]  # fmt: skip
 SANDBOXED = __all__
@@ -303,10 +303,6 @@ def compare_value(out: Tensor, t: Tensor, value: Number, name: str) -> None:
 
 def equal(t: Tensor, s: Tensor) -> bool:
     return torch.equal(t, s)
-
-
-def log1p(value: float) -> float:
-    return math.log1p(value) if value > -1 else (math.nan if value < -1 else -math.inf)
 
 
 def half_bits(value: float) -> int:

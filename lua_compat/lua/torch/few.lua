@@ -14,10 +14,33 @@ local library = require 'torch.library'
 local count, is_contiguous, same_size = memory.count, memory.is_contiguous, memory.same_size
 local may_overlap, first_element = apart.may_overlap, memory.first_element
 
-ffi.cdef 'double fmod(double, double)'
-local fmod = ffi.C.fmod -- LuaJIT does not compile its own
-
 local few = {}
+
+-- C's functions: that of which LuaJIT does not compile its own, that which it may make products of, and one that it lacks. (A script may
+-- declare them, too.)
+ffi.cdef [[
+   double th_fmod(double, double) __asm__("fmod");
+   double th_pow(double, double) __asm__("pow");
+   double th_log1p(double) __asm__("log1p");
+]]
+few.log1p = ffi.C.th_log1p
+
+-- What expressions may call, by name.
+local called = { fmod = ffi.C.th_fmod, pow = ffi.C.th_pow, log1p = few.log1p, tonumber = tonumber }
+for _, name in ipairs{ 'tobit', 'band', 'bor', 'bxor', 'lshift', 'rshift' } do called[name] = bit[name] end
+for _, name in ipairs{ 'abs', 'min', 'max', 'sqrt', 'floor', 'ceil', 'exp', 'log', 'sin', 'cos', 'tan', 'asin', 'acos', 'atan', 'atan2', 'sinh', 'cosh',
+   'tanh' } do
+   called[name] = math[name]
+end
+
+-- Lua code that makes local variables of those which other code calls.
+local function calls_of(code)
+   local lines = {}
+   for name in pairs(called) do
+      if code:find('%f[%w]' .. name .. '%(') then lines[#lines + 1] = ('local %s = called.%s'):format(name, name) end
+   end
+   return table.concat(lines, '\n')
+end
 
 -- As many elements cost about as much in Python as here.
 few.LIMIT = 2048
@@ -236,8 +259,8 @@ local function rounded(text, T)
 end
 
 local LOOPS = [[
-   local first_element, in_rows, are_turned, together, scatter, have_own_memory, few, plan_all, is_contiguous, turns, steps1, steps2, steps3, cast, tobit, abs, min, max, sqrt, floor, ceil, exp, log, sin, cos,
-      tanh, fmod, band, bor, bxor, lshift, rshift = ...
+   local called, cast, first_element, in_rows, are_turned, together, scatter, have_own_memory, few, plan_all, is_contiguous, turns, steps1, steps2, steps3 = ...
+   CALLS
    return function(r, t, s, v, n, read_x, read_y, result, may_be_many, in_one_piece)
       local p, q, u = first_element(r), first_element(t), first_element(s)
       if is_contiguous(r) and (t == r or is_contiguous(t)) and (s == t or is_contiguous(s)) or WRITES and are_turned(r, t, s) then
@@ -289,13 +312,12 @@ local function loops(body, keys)
    body = body:gsub('%f[%w]X%f[%W]', 'read_x(q, b)'):gsub('%f[%w]Y%f[%W]', 'read_y(u, c)')
    local writes = body:find('%f[%w]p%f[%W]') ~= nil
    local parts = { BODY = body, READS = tostring(body:find('read_[xy]%(p') ~= nil), WRITES = tostring(writes),
-      OWN_MEMORY = writes and 'have_own_memory()' or 'true', BRANCHES = tostring(body:find ' and ' ~= nil), ROWS = ROWS }
+      CALLS = calls_of(body), OWN_MEMORY = writes and 'have_own_memory()' or 'true', BRANCHES = tostring(body:find ' and ' ~= nil), ROWS = ROWS }
    local text = LOOPS:gsub('%u[%u_]+%u', parts)
    local loops_of = compiled.for_each(keys, function(key)
       local T = types[key % 16]
-      return compiled.from_text(rounded(text, T), 'torch.few')(first_element, in_rows, are_turned, together, scatter, have_own_memory, few, plan_all, is_contiguous,
-         turns, steps1, steps2, steps3, T.cast, bit.tobit, math.abs, math.min, math.max, math.sqrt, math.floor, math.ceil, math.exp, math.log, math.sin,
-         math.cos, math.tanh, fmod, bit.band, bit.bor, bit.bxor, bit.lshift, bit.rshift)
+      return compiled.from_text(rounded(text, T), 'torch.few')(called, T.cast, first_element, in_rows, are_turned, together, scatter, have_own_memory,
+         few, plan_all, is_contiguous, turns, steps1, steps2, steps3)
    end)
    return function(r, t, s, ...) return loops_of(key_of(r.T, t.T, s.T))(r, t, s, ...) end
 end
@@ -309,7 +331,8 @@ few.read_whole = read_whole
 -- expression's function(p, q, u, n, v, w), for each size on its own: traces are for one type of memory.
 local FEWEST_PLAIN = 512 -- elements; to find fewer finite costs as much as it saves
 local PLAIN = [[
-   local cast, tobit, abs, sqrt, floor, ceil, min, max, fmod, tonumber = ...
+   local called, cast = ...
+   CALLS
    return function(p, q, u, n, v, w)
       for i = 0, n - 4, 4 do
          FOUR
@@ -339,8 +362,9 @@ local function plain_loops(expression, codes)
    return compiled.for_each(codes, function(code)
       local T = types[code]
       local read, of_type = T.whole and 'tonumber' or '', rounded(expression, T)
-      local parts = { FOUR = plain_elements(of_type, 4, read), ONE = plain_elements(of_type, 1, read) }
-      return compiled.from_text(PLAIN:gsub('%u%u%u+', parts), 'torch.few')(T.cast, bit.tobit, math.abs, math.sqrt, math.floor, math.ceil, math.min, math.max, fmod, tonumber)
+      local one = plain_elements(of_type, 1, read)
+      local parts = { FOUR = plain_elements(of_type, 4, read), ONE = one, CALLS = calls_of(one) }
+      return compiled.from_text(PLAIN:gsub('%u%u%u+', parts), 'torch.few')(called, T.cast)
    end)
 end
 
@@ -500,7 +524,7 @@ local function function_of_blocks(name, r, t, n)
    return true
 end
 
-for _, name in ipairs{ 'exp', 'log', 'sin', 'cos', 'tanh' } do
+for _, name in ipairs{ 'exp', 'log', 'log1p', 'sin', 'cos', 'tan', 'asin', 'acos', 'atan', 'sinh', 'cosh', 'tanh' } do
    local compute = few.pointwise(name .. '(X)', false, 'LIMIT_OF_FUNCTIONS')
    few.functions[name] = function(r, t, _, _, n)
       return compute(r, t, t, nil, n) or function_of_blocks(name, r, t, n)

@@ -326,7 +326,6 @@ for name, lines in pairs{ ['and'] = { 794, 1075 }, ['or'] = { 817, 1100 }, xor =
    define_bits('bit' .. name, 'R t n', with_scalar, 'v', lines[1])
    define_bits('cbit' .. name, 'R t T', with_tensor, 'Y', lines[2])
 end
-define('cpow', { 'R t T', with_tensor('cpow') })
 define('cremainder', { 'R t T', with_tensor('cremainder', in_lua 'X - Y * floor(ROUND(X / Y))') })
 local function clamp_in_python(r, t, _, low, high) python.clamp(handle(r), handle(t), low, high) end
 local CLAMPED = 'X < v and v or X > w and w or X'
@@ -382,7 +381,7 @@ end
 -- Functions of one element
 
 -- Those for which Lua's result is the same to the last bit
-local exact = { abs = 'abs(X)', sqrt = 'sqrt(X)', floor = 'floor(X)', ceil = 'ceil(X)', neg = '-X', reciprocal = '1 / X',
+local exact = { abs = 'abs(X)', sqrt = 'sqrt(X)', rsqrt = '1 / ROUND(sqrt(X))', floor = 'floor(X)', ceil = 'ceil(X)', neg = '-X', reciprocal = '1 / X',
    trunc = 'X >= 0 and floor(X) or ceil(X)', sign = 'X > 0 and 1 or X < 0 and -1 or 0',
    -- (the whole part, and 1 more where the rest, twice, is not less; large numbers are whole)
    round = 'X > 0 and X < 1e300 and floor(X) + floor(2 * (X - floor(X))) or X < 0 and X > -1e300 and ceil(X) + ceil(2 * (X - ceil(X))) or X',
@@ -395,7 +394,15 @@ local without_branches = {
    round = '(floor(abs(X)) + floor(2 * (abs(X) - floor(abs(X))))) * ' .. SIGN,
 }
 
-local function exactly(kernel) return in_lua(exact[kernel], false, without_branches[kernel]) end
+-- And of whole numbers
+local exact_of_whole = { abs = 'X < 0 and -X or X', sign = 'X > 0 and 1 or X < 0 and -1 or 0' }
+local whole_without_branches = { abs = 'abs(X)', sign = 'max(-1, min(1, X))' }
+
+local function exactly(kernel)
+   local of_real = in_lua(exact[kernel], false, without_branches[kernel])
+   local of_whole = in_lua(exact_of_whole[kernel], true, whole_without_branches[kernel])
+   return function(r, t, s, v, n) return (r.T.whole and of_whole or of_real)(r, t, s, v, n) end
+end
 
 local function unary(kernel)
    local compute = few.functions[kernel] or exactly(kernel)
@@ -413,7 +420,7 @@ local scalar_functions = {
    frac = function(x) return x - (x >= 0 and math.floor(x) or math.ceil(x)) end,
    rsqrt = function(x) return 1 / math.sqrt(x) end,
    sigmoid = function(x) return 1 / (1 + math.exp(-x)) end,
-   log1p = function(x) return python.log1p(x) end,
+   log1p = few.log1p,
 }
 for _, name in ipairs{ 'log', 'log1p', 'exp', 'cos', 'acos', 'cosh', 'sin', 'asin', 'sinh', 'tan', 'atan', 'tanh',
    'sqrt', 'round', 'ceil', 'floor', 'trunc', 'abs', 'frac', 'rsqrt', 'sigmoid' } do
@@ -441,7 +448,9 @@ local function lerp(r, t, s, v)
 end
 define('lerp', { 'R t T n', lerp, 's s s', function(a, b, v) return a + v * (b - a) end }, overloads.floating,
    { 'R t T n', lerp })
-local arcs = with_tensor('atan2', nil, { 'r_', 'tx', 'ty' })
+-- Functions of two numbers; where there are few, C's.
+local function of_two(expression) return few.pointwise(expression, false, 'LIMIT_OF_FUNCTIONS') end
+local arcs = with_tensor('atan2', of_two 'atan2(X, Y)', { 'r_', 'tx', 'ty' })
 define('atan2', { 'R t T', arcs, 's s', math.atan2 }, overloads.floating, { 'R t T', arcs })
 
 -- The powers that are products, quotients and roots
@@ -450,13 +459,16 @@ for exponent, expression in pairs{ [2] = 'X * X', [0.5] = 'sqrt(X)', [-1] = '1 /
    powers[exponent] = with_scalar('pow', expression)
 end
 powers[3] = with_scalar('pow', in_lua 'ROUND(X * X) * X')
-local pow_in_python = with_scalar('pow')
-local function pow_scalar(r, t, v) return (powers[v] or pow_in_python)(r, t, v) end
+local any_power = with_scalar('pow', of_two 'pow(X, v)')
+local function pow_scalar(r, t, v) return (powers[v] or any_power)(r, t, v) end
+local power_of_scalar = of_two 'pow(v, X)'
 local function scalar_pow_in_python(r, t, _, v) python.scalar_pow(handle(r), v, handle(t)) end
 local function scalar_pow(r, v, t)
    resize_as(r, t)
-   if count(t) > 0 then write(scalar_pow_in_python, r, t, nil, v) end
+   local n = count(t)
+   if n > 0 and not power_of_scalar(r, t, t, v, n) then write(scalar_pow_in_python, r, shaped_like(r, t), nil, v) end
 end
+define('cpow', { 'R t T', with_tensor('cpow', of_two 'pow(X, Y)') })
 define('pow', { 'R t n', pow_scalar, 'R n t', scalar_pow, 's s', math.pow }, overloads.floating,
    { 'R t n', pow_scalar, 'R n t', scalar_pow })
 

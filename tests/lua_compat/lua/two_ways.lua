@@ -370,7 +370,7 @@ local function functions_of_many(T)
    local rows, columns = random(2, 30), random(70, 300)
    local x = matrix(T, rows, columns):mul(3)
    if random(1, 4) == 1 then x[rows][columns] = ({ 0 / 0, 1 / 0, -1 / 0, 0, -0, 1e-310 })[random(1, 6)] end
-   for _, name in ipairs{ 'exp', 'log', 'sin', 'cos', 'tanh' } do
+   for _, name in ipairs{ 'exp', 'log', 'sin', 'cos', 'tan', 'asin', 'acos', 'atan', 'tanh' } do
       same_bits(('%s %s of many'):format(T, name), function()
          local y, z, part = matrix(T, rows, columns), x:clone(), x:clone():narrow(2, 3, 40)
          y[name](y, x)
@@ -1118,15 +1118,23 @@ local function element_by_element(T)
             t:clone():bitxor(t, v), t:clone():cbitand(t, s), t:clone():cbitor(t, s), t:clone():cbitxor(t, s)
       end)
    end
+   if T ~= 'torch.ByteTensor' and T ~= 'torch.CudaByteTensor' then
+      both_ways(T .. ' absolutes', function() return t:clone():abs(), torch.abs(s) end)
+   end
+   both_ways(T .. ' signs', function() return t:clone():sign(), torch.sign(s) end)
    both_ways(T .. ' sequences', function()
       local r = torch.Tensor():type(T)
       return r.range(r, 2, 20, v):clone(), r.eye(r, v, 4):clone(), torch.eye(3):type(T)
    end)
    if floating then
-      for _, name in ipairs{ 'exp', 'log', 'sin', 'cos', 'tanh', 'sigmoid', 'sqrt', 'abs', 'floor', 'ceil', 'neg', 'cinv', 'round', 'trunc', 'frac', 'sign' } do
+      for _, name in ipairs{ 'exp', 'log', 'log1p', 'sin', 'cos', 'tan', 'asin', 'acos', 'atan', 'sinh', 'cosh', 'tanh', 'sigmoid', 'sqrt', 'rsqrt', 'abs',
+          'floor', 'ceil', 'neg', 'cinv', 'round', 'trunc', 'frac', 'sign' } do
          both_ways(('%s %s'):format(T, name), function() return t:clone()[name](t:clone()) end)
       end
       both_ways(T .. ' pow', function() return torch.pow(t, 2), torch.pow(t, v), torch.pow(t, 0.5), torch.pow(t, -1), torch.pow(t, 3) end)
+      both_ways(T .. ' powers', function()
+         return torch.pow(t, 1.7), torch.pow(v, t), torch.cpow(t, s), torch.atan2(t, s), t:clone():cpow(t), t:clone():atan2(s, t)
+      end)
       both_ways(T .. ' remainders', function()
          return torch.remainder(t, v), torch.remainder(t, -0.3), t % v, torch.cremainder(t, s), torch.lerp(t, s, 0.3), t:clone():cremainder(t, s)
       end)
