@@ -21,8 +21,9 @@ local along = {}
 
 local function read(p, i) return p[i] end
 
--- As many elements cost about as much in Python as here: one by one, and several rows at a time.
-local MOST, MOST_IN_ROWS = 8192, 32768
+-- As many elements cost about as much in Python as here: one by one, and several rows at a time; and what PyTorch first makes doubles
+-- of, or goes through several times.
+local MOST, MOST_IN_ROWS, MOST_IN_STEPS = 8192, 32768, 2 ^ 20
 
 -- A tensor as outer x n x inner elements, n of them along dimension d: the numbers of the other two, and the steps in all
 -- three. nil where two loops cannot follow the dimensions on one side of d.
@@ -164,7 +165,8 @@ local function loops(parts, start, go_on, finish, reading)
    }, reading or as_number, start, go_on, finish)
    return function(r, l, t, d)
       local T, elements = t.T, count(t)
-      if elements > MOST_IN_ROWS or not (T.real or reading and T.whole) or few.LIMIT == 0 or not is_apart(r, t) then return false end
+      local most = not l and T.real and T.size < 8 and MOST_IN_STEPS or MOST_IN_ROWS
+      if elements > most or not (T.real or reading and T.whole) or few.LIMIT == 0 or not is_apart(r, t) then return false end
       local plain
       if T.real then plain = reads_plainly(t, elements > MOST) else plain = reading == as_c_does or are_numbers(t) end
       if plain and by_rows(T)(r, t, d) then return not l or places_of(T)(r, l, t, d) end
@@ -310,8 +312,9 @@ for name, finish in pairs{ var = 'result', std = 'sqrt(cast(result))' } do
    local run = compiled.from_text(VARIANCES:gsub('FINISH', finish), 'torch.few')(outer_and_inner, first_element, sqrt)
    local four_rows = compiled.from_text(VARIANCES_OF_FOUR, 'torch.few')(outer_and_inner, first_element, finishing[name])
    along[name] = function(r, _, t, d, biased)
-      if not t.T.real or few.LIMIT == 0 or count(t) > MOST or not is_apart(r, t) then return false end
-      return reads_plainly(t) and four_rows(r, t, d, biased) or run(r, t, d, biased)
+      local elements = count(t)
+      if not t.T.real or few.LIMIT == 0 or elements > MOST_IN_STEPS or not is_apart(r, t) then return false end
+      return reads_plainly(t, elements > MOST) and four_rows(r, t, d, biased) or elements <= MOST and run(r, t, d, biased)
    end
 end
 
@@ -354,17 +357,21 @@ for name, row in pairs{ cumsum = { '0', '+', zero, add }, cumprod = { '1', '*', 
    along[name] = function(r, _, t, d)
       local T, n = t.T, count(t)
       if not (T.real or T.whole) or few.LIMIT == 0 or not is_apart(r, t) then return false end
-      if n > MOST and not library.saves_pytorch(n) then return false end
+      local are_few = n <= MOST or library.saves_pytorch(n)
+      if not are_few and n > MOST_IN_ROWS then return false end
       if (T.whole or reads_plainly(t)) and same_steps(r, t) and by_rows(T)(r, t, d) then return true end
-      if T.real then return run(r, t, d) end
+      if T.real then return are_few and run(r, t, d) end
       local in_order = is_contiguous(r) and few.contiguous(t, 1, n)
       return in_order and same_steps(r, in_order) and by_rows(T)(r, in_order, d)
    end
 end
 
--- Whether the indices, Longs, are few, or as many as PyTorch is not to be loaded for, and elements of t can be moved here.
+-- Whether the indices, Longs, are few, or as many as PyTorch is not to be loaded for, and elements of t can be moved here. (PyTorch first takes
+-- 1 from each, and looks at all: those of a matrix in one piece are faster here.)
+local MOST_IN_ONE_PIECE = 16 -- times few.LIMIT
 local function few_indices(t, index)
-   return index.T.host == types.Long and few.LIMIT > 0 and (t.T.real or t.T.whole) and few.fits_for_now(count(index))
+   local n, times = count(index), index.nd <= 2 and is_contiguous(index) and MOST_IN_ONE_PIECE or 1
+   return index.T.host == types.Long and (t.T.real or t.T.whole) and few.LIMIT > 0 and (n <= times * few.LIMIT or few.fits_for_now(n))
 end
 
 -- Whether n indices, read as their halves, are of 1 to last.
@@ -611,8 +618,8 @@ function along.select(r, t, d, index)
       end
       return true
    end
-   if t.nd ~= 2 or not few.small(r, elements) then return false end
-   local get, rows, columns, row, column = T.get, r[1], r[3], t[2], t[4]
+   if t.nd ~= 2 or elements > few.LIMIT or not (T.real or T.whole) then return false end
+   local get, rows, columns, row, column = T.real and T.get or read, r[1], r[3], t[2], t[4]
    for i = 0, rows - 1 do
       for j = 0, columns - 1 do
          local at = place(places, (d == 1 and i or j) * place_step, last) - 1

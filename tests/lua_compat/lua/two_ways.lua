@@ -1066,6 +1066,25 @@ local function of_many(T)
    both_ways(T .. ' repeatTensor', function() return t:repeatTensor(times), torch.Tensor():type(T):repeatTensor(t, times) end)
 end
 
+-- Along a dimension of a matrix that LuaJIT goes through several rows at a time, and by many indices.
+local function rows_of_many(T)
+   local rows, columns = random(60, 400), random(60, 140)
+   local t = matrix(T, rows, columns):add(3)
+   for d = 1, 2 do
+      local indices = whole_numbers(rows, columns):random(t:size(d))
+      both_ways(T .. ' rows of many', function()
+         local sums = { t:sum(d), t:cumsum(d):narrow(d, t:size(d) - 1, 2) }
+         if FLOATING[T] then
+            for _, name in ipairs{ 'mean', 'std', 'var' } do sums[#sums + 1] = t[name](t, d) end
+            sums[#sums + 1] = t:norm(2, d)
+            sums[#sums + 1] = t:norm(1, d)
+         end
+         return unpack(sums)
+      end)
+      same_bits(T .. ' many indices', function() return { t:gather(d, indices), t:index(d, indices:select(3 - d, 1)) } end)
+   end
+end
+
 local function element_by_element(T)
    local floating = FLOATING[T]
    local t = sample(T, random(1, 4))
@@ -1509,6 +1528,7 @@ for _ = 1, rounds do
       functions_of_many(TYPES[k])
       parts_of_many(TYPES[k])
       of_many(TYPES[k])
+      rows_of_many(TYPES[k])
       criterions(TYPES[k])
       lookup(TYPES[k])
       soft_maxima(TYPES[k])
