@@ -130,38 +130,51 @@ local function weights_for_pixels(total, x, target, weights)
    return numbers.weights(weights, T, x[7])
 end
 
--- What loops over pixels need: pointers to the halves of their classes, of which the lower comes first (LuaJIT computes with 32 bits as they are), the
--- class that is ignored or 0, the last, and how far each class's numbers lie behind the first's.
-local function halves_and_offsets(target, classes, ignored, step)
-   local offsets = ffi.cast('int32_t *', room('offsets', 4 * (classes + 1)))
+-- A loop over the pixels of images, of whose classes, but for the one that is ignored, EACH is done with the element of p `at` the pixel and its
+-- class, and the class's `factor`. Gives what EACH has left in `sum` and `weight`. The classes are read once: nil where one is wrong, the rest is
+-- for Python then, and the error.
+local PIXELS = [[
+   local tobit, tonumber = ...
+   return function(access, p, image_step, step, images, pixels, places, halves, skipped, last, offsets, factors, ignored)
+      local sum, weight = 0, 0
+      step = tobit(step)
+      for image = 0, images - 1 do
+         local first = tobit(image * image_step)
+         for k = 2 * image * pixels, 2 * (image + 1) * pixels - 2, 2 do
+            local class = halves[k]
+            if halves[k + 1] == 0 and class >= 1 and class <= last then
+               if class ~= skipped then
+                  local at, factor = tobit(first + offsets[class]), factors[class - 1]
+                  EACH
+               end
+            elseif tonumber(places[k / 2]) ~= ignored then
+               return nil
+            end
+            first = tobit(first + step)
+         end
+      end
+      return sum, weight
+   end
+]]
+local function of_pixels(each) return compiled.from_text(PIXELS:gsub('EACH', each), 'nn.few')(tobit, tonumber) end
+local add_up_pixels = of_pixels 'sum, weight = sum - factor * access(p, at), weight + factor'
+local set_pixels = of_pixels 'access(p, at, factor)'
+
+-- Runs one over t's elements, whose sizes are those of the log probabilities. factors: of the classes
+local function over_pixels(run, access, t, target, factors, ignored)
+   local classes, step, places = t[7], t[8], first_element(target)
+   local offsets = ffi.cast('int32_t *', room('offsets', 4 * (classes + 1))) -- of each class's elements from the first's
    for class = 1, classes do offsets[class] = (class - 1) * step end
    local is_class = ignored and ignored >= 1 and ignored <= classes and ignored % 1 == 0
-   return ffi.cast('int32_t *', first_element(target)), tobit(is_class and ignored or 0), tobit(classes), offsets
+   local halves = ffi.cast('int32_t *', places) -- the lower comes first; LuaJIT computes with 32 bits as they are
+   return run(access, first_element(t), t[2], t[6], t[1], t[3] * t[5], places, halves, tobit(is_class and ignored or 0), tobit(classes), offsets, factors, ignored)
 end
 
--- The classes are read once: where one is wrong, the rest is for Python, and the error.
 local function class_nll_of_pixels(total, x, target, weights, average, ignored)
    local of_classes = weights_for_pixels(total, x, target, weights)
    if not of_classes then return false end
-   local T, images, pixels, classes = x.T, x[1], x[3] * x[5], x[7]
-   local get, p, places = T.get, first_element(x), first_element(target)
-   local halves, skipped, last, offsets = halves_and_offsets(target, classes, ignored, x[8])
-   local pixel, sum, weight = tobit(x[6]), 0, 0
-   for image = 0, images - 1 do
-      local at = tobit(image * x[2])
-      for k = 2 * image * pixels, 2 * (image + 1) * pixels - 2, 2 do
-         local class = halves[k]
-         if halves[k + 1] == 0 and class >= 1 and class <= last then
-            if class ~= skipped then
-               local factor = of_classes[class - 1]
-               sum, weight = sum - factor * get(p, tobit(at + offsets[class])), weight + factor
-            end
-         elseif tonumber(places[k / 2]) ~= ignored then
-            return false
-         end
-         at = tobit(at + pixel)
-      end
-   end
+   local sum, weight = over_pixels(add_up_pixels, x.T.get, x, target, of_classes, ignored)
+   if not sum then return false end
    total.T.set(total.S.p, total.off, weight)
    if weight == 0 then return true, 0 end
    return true, average and sum / weight or sum
@@ -191,29 +204,13 @@ local function class_nll_gradient_of_pixels(gradient, x, target, weights, total,
    local slopes = weights_for_pixels(total, x, target, weights)
    if not slopes or gradient.T ~= x.T or not is_apart(gradient, x, total, weights) or not is_apart(gradient, target) then return false end
    resize_as(gradient, x)
-   local images, pixels, classes, n = x[1], x[3] * x[5], x[7], count(x)
-   local step, of_class = gradient[6], gradient[8]
-   if gradient[4] ~= gradient[5] * step or last_offset(gradient) - gradient.off ~= n - 1 then return false end
-   local p, set, places = first_element(gradient), x.T.set, first_element(target)
-   ffi.fill(p, n * x.T.size)
+   local classes, n = x[7], count(x)
+   if gradient[4] ~= gradient[5] * gradient[6] or last_offset(gradient) - gradient.off ~= n - 1 then return false end
+   ffi.fill(first_element(gradient), n * x.T.size)
    local weight = total.T.get(total.S.p, total.off)
    if not (weight > 0) then return true end
-   local halves, skipped, last, offsets = halves_and_offsets(target, classes, ignored, of_class)
    for class = 0, classes - 1 do slopes[class] = -slopes[class] / (average and weight or 1) end
-   step = tobit(step)
-   for image = 0, images - 1 do
-      local at = tobit(image * gradient[2])
-      for k = 2 * image * pixels, 2 * (image + 1) * pixels - 2, 2 do
-         local class = halves[k]
-         if halves[k + 1] == 0 and class >= 1 and class <= last then
-            if class ~= skipped then set(p, tobit(at + offsets[class]), slopes[class - 1]) end
-         elseif tonumber(places[k / 2]) ~= ignored then
-            return false
-         end
-         at = tobit(at + step)
-      end
-   end
-   return true
+   return over_pixels(set_pixels, x.T.set, gradient, target, slopes, ignored) ~= nil
 end
 
 local function class_nll_gradient(gradient, x, target, weights, total, average, ignored)

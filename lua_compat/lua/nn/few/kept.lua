@@ -2,6 +2,7 @@
 -- are used only where the layer's input still has the same bits: a copy of it is kept, too.
 local ffi = require 'ffi'
 local new_rooms = require 'torch.room'
+local fields = require 'nn.few.fields'
 local g = require('nn.few.windows').geometry
 
 ffi.cdef 'int th_memcmp(const void *a, const void *b, size_t n) __asm__("memcmp");'
@@ -14,15 +15,8 @@ local MOST = 2 ^ 22 -- bytes of all windows of a layer
 local of_layer = setmetatable({}, { __mode = 'k' })
 
 -- What the windows depend on, beside the input.
-local FIELDS = { 'size', 'images', 'planes', 'time', 'height', 'width', 'kt', 'kh', 'kw', 'dt', 'dh', 'dw', 'pt', 'ph', 'pw', 'lt', 'lh', 'lw' }
-
-local function has_geometry(found)
-   for k = 1, #FIELDS do
-      local field = FIELDS[k]
-      if found[field] ~= g[field] then return false end
-   end
-   return true
-end
+local has_same_windows, take_geometry = fields{ 'size', 'images', 'planes', 'time', 'height', 'width', 'kt', 'kh', 'kw', 'dt', 'dh', 'dw', 'pt',
+   'ph', 'pw', 'lt', 'lh', 'lw' }
 
 local function bytes_of_input() return g.images * g.planes * g.pixels * g.size end
 
@@ -36,10 +30,7 @@ function kept.begin(layer, x)
       found = { room = new_rooms() }
       of_layer[layer] = found
    end
-   for k = 1, #FIELDS do
-      local field = FIELDS[k]
-      found[field] = g[field]
-   end
+   take_geometry(found, g)
    found.columns, found.input = found.room('columns', bytes), found.room('input', bytes_of_input())
    copy(found.input, x, bytes_of_input())
    found.is_filled = false
@@ -49,7 +40,7 @@ end
 -- The windows of a layer's input at x, if they are kept: a record with `columns`, in which is_filled is true.
 function kept.find(layer, x)
    local found = of_layer[layer]
-   if not found or not has_geometry(found) or C.th_memcmp(found.input, x, bytes_of_input()) ~= 0 then return nil end
+   if not found or not has_same_windows(found, g) or C.th_memcmp(found.input, x, bytes_of_input()) ~= 0 then return nil end
    return found
 end
 

@@ -12,6 +12,7 @@ local blas = require 'torch.blas'
 local compiled = require 'torch.compiled'
 local rooms = require 'nn.few.rooms'
 local lengths = require 'nn.few.lengths'
+local fields = require 'nn.few.fields'
 
 local floor, max, copy, fill, cast, room = math.floor, math.max, ffi.copy, ffi.fill, ffi.cast, rooms.room
 
@@ -81,17 +82,10 @@ end
 -- a laid-out plane, -1 for what no window sees. Kept while the geometry stays.
 local layout = { places = ffi.new('int32_t[?]', 1), room = 1 }
 
-local function is_known()
-   local l = layout
-   return l.time == g.time and l.height == g.height and l.width == g.width and l.phase_frames == g.phase_frames
-      and l.phase_rows == g.phase_rows and l.phase_columns == g.phase_columns and l.dt == g.dt and l.dh == g.dh and l.dw == g.dw
-      and l.pt == g.pt and l.ph == g.ph and l.pw == g.pw
-end
-
-local FIELDS = { 'time', 'height', 'width', 'phase_frames', 'phase_rows', 'phase_columns', 'dt', 'dh', 'dw', 'pt', 'ph', 'pw' }
+local lies_so, take_layout = fields{ 'time', 'height', 'width', 'phase_frames', 'phase_rows', 'phase_columns', 'dt', 'dh', 'dw', 'pt', 'ph', 'pw' }
 
 local function find_layout()
-   if is_known() then return end
+   if lies_so(layout, g) then return end
    local time, height, width = g.time, g.height, g.dw == 1 and 1 or g.width
    local dt, dh, dw, pt, ph, pw = g.dt, g.dh, g.dw, g.pt, g.ph, g.pw
    local phase_frames, phase_rows, phase_columns = g.phase_frames, g.phase_rows, g.phase_columns
@@ -109,7 +103,7 @@ local function find_layout()
       if x == width then x, y = 0, y + 1 end
       if y == height then y, z = 0, z + 1 end
    end
-   for _, field in ipairs(FIELDS) do layout[field] = g[field] end
+   take_layout(layout, g)
 end
 
 -- Two functions of a text that moves numbers between two places, there and back, by what stands for MOVE in each.
