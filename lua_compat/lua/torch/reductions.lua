@@ -90,12 +90,17 @@ end
 local add_up_squares = few.reduction('local x = X result = result + x * x', false, 'FLOATS')
 local add_up_absolutes, count_others = few.reduction('result = result + abs(X)'), few.reduction('if X ~= 0 then result = result + 1 end')
 local norm_of_many = of_all('norm_all', 0)
+-- A power that sums of powers are the root of; Torch7's results for others are Python's.
+local function is_power(p) return p ~= 0 and p - p == 0 end
+local add_up_powers = few.reduction('result = result + abs(X) ^ v')
 local function norm_all(t, p)
    if p == 2 then
       local squares = add_up_squares(t, t, 0) or t.nd > 0 and blas.sum(t, true)
       return squares and math.sqrt(squares) or norm_of_many(t, p)
    end
-   return (p == 1 and add_up_absolutes(t, t, 0) or p == 0 and count_others(t, t, 0)) or norm_of_many(t, p)
+   if p == 1 or p == 0 then return (p == 1 and add_up_absolutes or count_others)(t, t, 0) or norm_of_many(t, p) end
+   local powers = is_power(p) and add_up_powers(t, t, 0, p)
+   return powers and powers ^ (1 / p) or norm_of_many(t, p)
 end
 local function norm_along(r, t, p, d)
    if not (p == 2 and along.length(r, nil, t, d) or p == 1 and along.absolutes(r, nil, t, d)) then python.norm(handle(r), handle(t), d, p) end
@@ -119,11 +124,14 @@ define('renorm', { 'R t n i n', function(r, t, p, d, maximum)
    into(r, renorm_in_python, t, p, d, maximum)
 end }, floating)
 local add_up_squared_differences = few.reduction('local z = X - Y result = result + z * z')
-local add_up_differences = few.reduction('result = result + abs(X - Y)')
+local add_up_differences, add_up_powers_of_differences = few.reduction('result = result + abs(X - Y)'), few.reduction('result = result + abs(X - Y) ^ v')
 define('dist', { 'T T n=2', function(a, b, p)
    pointwise.check_pair(a, b, 'tensor', 'src')
-   local of_few = p == 2 and add_up_squared_differences(a, b, 0) or p == 1 and add_up_differences(a, b, 0)
-   if of_few then return p == 2 and math.sqrt(of_few) or of_few end
+   local of_few
+   if p == 2 then of_few = add_up_squared_differences(a, b, 0)
+   elseif p == 1 then of_few = add_up_differences(a, b, 0)
+   else of_few = is_power(p) and add_up_powers_of_differences(a, b, 0, p) end
+   if of_few then return p == 2 and math.sqrt(of_few) or p == 1 and of_few or of_few ^ (1 / p) end
    b = shaped_like(a, b)
    return python.dist(handle(a), handle(b), p)
 end }, floating)

@@ -117,7 +117,24 @@ assert(torch.bmm(words:transpose(2, 3), weights):size(2) == 50)
 """
 
 
-@pytest.mark.parametrize("script", [SMALL, SELECTED, BATCHES])
+LAYERS = """
+require 'nn'
+local function run(layer, ...)
+    for _, T in ipairs{ 'torch.DoubleTensor', 'torch.FloatTensor' } do
+        local input = torch.rand(...):add(0.1):type(T)
+        layer:type(T)
+        layer:backward(input, layer:forward(input))
+    end
+end
+run(nn.SpatialAveragePooling(5, 5), 2, 3, 9, 9)
+run(nn.SpatialAveragePooling(3, 3, 2, 2):ceil(), 2, 3, 6, 6)
+run(nn.VolumetricAveragePooling(2, 3, 2, 1, 2, 1), 2, 2, 4, 5, 6)
+local x, y = torch.rand(4, 8), torch.rand(4, 8)
+assert(x:norm(3) > 0 and x:dist(y, 2.5) > 0)
+"""
+
+
+@pytest.mark.parametrize("script", [SMALL, SELECTED, BATCHES, LAYERS])
 def test_a_script_of_small_tensors_never_loads_pytorch(script: str) -> None:
     assert loaded("-e", script) == []
 

@@ -148,7 +148,7 @@ end
 -- Images of which each element becomes a window: p, the windows' elements, become q's, or p the sums of the windows of q, rounded to the type at each
 -- step, as Torch7's.
 local repeat_elements = window_sums.loop{ EACH = 'local s = READ(q, k) ALL(p[AT] = s)' }
-local add_up = window_sums.loop{ EACH = 'local s = 0 ALL(s = cast(s + READ(q, AT))) p[k] = s' }
+local add_up = window_sums.sums 'EACH(p[k + @]) = EACH(s@)'
 
 -- Whether the images t, of height x width, have a window for each element of x.
 local function set_windows(t, x, height, width)

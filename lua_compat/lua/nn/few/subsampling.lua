@@ -10,9 +10,8 @@ local g = window_sums.geometry
 
 -- a, b: weights and biases, or their gradients. What is summed up for an element is rounded to the type at each step, as Torch7's; for a
 -- parameter, of many elements, it is not: each step would wait for the rounding.
-local forward = window_sums.loop{ FIRST = 'x, y = get(a, c), get(b, c)',
-   EACH = 'local s = 0 ALL(s = cast(s + READ(q, AT))) p[k] = y + cast(x * s)' }
-local backward = window_sums.loop{ FIRST = 'x = get(a, c)', EACH = 'local s = cast(READ(q, k) * x) ALL(p[AT] = READ(p, AT) + s)' }
+local forward = window_sums.sums 'EACH(p[k + @]) = EACH(get(b, channels[k + @]) + cast(get(a, channels[k + @]) * s@))'
+local backward = window_sums.loop{ EACH = 'local s = cast(READ(q, k) * get(a, channels[k])) ALL(p[AT] = READ(p, AT) + s)' }
 local accumulate = window_sums.loop{ FIRST = 'x, y = 0, 0',
    EACH = 'local s = READ(u, k) ALL(x = x + s * READ(q, AT)) y = y + s',
    LAST = 'a[c], b[c] = get(a, c) + cast(v * x), get(b, c) + cast(v * y)' }
