@@ -1,15 +1,17 @@
 -- Gradients of max-pooling and unpooling, for few elements, computed here, as nn/few.lua says.
 local math = require('th.own').math
+local ffi = require 'ffi'
 local types = require 'torch.types'
 local memory = require 'torch.memory'
 local is_apart = require('torch.apart').is_apart
 local few = require 'torch.few'
 local blas = require 'torch.blas'
 local kernels = require 'torch.kernels'
+local compiled = require 'torch.compiled'
 local rooms = require 'nn.few.rooms'
 
-local count, is_contiguous, same_size, resize_as = memory.count, memory.is_contiguous, memory.same_size, memory.resize_as
-local floor, ceil, tonumber, place = math.floor, math.ceil, tonumber, few.place
+local count, is_contiguous, same_size, resize_as, first_element = memory.count, memory.is_contiguous, memory.same_size, memory.resize_as, memory.first_element
+local floor, ceil, tonumber, place, cast, halves = math.floor, math.ceil, tonumber, few.place, ffi.cast, ffi.typeof 'int32_t *'
 
 local MOST = 16 -- times few.LIMIT elements: a new gradient and places cost PyTorch several operators
 
@@ -35,33 +37,32 @@ local function begin(gradient, x)
 end
 
 -- Adds n gradients at q to the pixels at p that they belong to. All windows of all planes are one loop: LuaJIT enters one anew each
--- time, which costs as much as many windows. False for a place outside: Python begins anew, and raises the error.
-local function add_plainly(p, q, places, n, windows, pixels)
-   local first, left = -1, windows
-   for k = 0, n - 1 do
-      if left == 0 then first, left = first + pixels, windows end
-      left = left - 1
-      local at = tonumber(places[k])
-      if not (at >= 1 and at <= pixels) then return false end
-      at = first + at
-      p[at] = p[at] + q[k]
-   end
-   return true
-end
-
--- The same of numbers that are not all finite.
-local function add_one_by_one(p, q, places, n, windows, pixels, get)
-   for plane = 0, n / windows - 1 do
-      local first = plane * pixels - 1
-      for k = plane * windows, (plane + 1) * windows - 1 do
-         local at = tonumber(places[k])
-         if not (at >= 1 and at <= pixels) then return false end
-         at = first + at
-         p[at] = get(p, at) + get(q, k)
+-- time, which costs as much as many windows; no branch is taken at the end of a plane, which would be what it compiles the loop for if it happened to
+-- begin there. Places are read as their halves. False for one outside: Python begins anew, and raises the error.
+local ADD = [[
+   local band, bor, bnot, arshift, tobit, get = ...
+   return function(p, q, halves, n, windows, pixels)
+      local j, first = 0, tobit(-1)
+      windows, pixels = tobit(windows), tobit(pixels)
+      for k = 0, n - 1 do
+         local at = halves[k + k]
+         if bor(arshift(at - 1, 31), arshift(pixels - at, 31), halves[k + k + 1]) ~= 0 then return false end
+         at = tobit(first + at)
+         p[at] = READ(p, at) + READ(q, k)
+         j = tobit(j + 1)
+         local in_plane = arshift(tobit(j - windows), 31) -- -1 or 0
+         j, first = band(j, in_plane), tobit(first + band(pixels, bnot(in_plane)))
       end
+      return true
    end
-   return true
+]]
+-- For each type on its own: traces are for one type of memory. add_plainly: of finite numbers, which may be read as they are
+local function adding(read)
+   return compiled.for_each(types.codes_of_reals, function(code)
+      return compiled.from_text(ADD:gsub('READ(%b())', read), 'nn.few_pooled')(bit.band, bit.bor, bit.bnot, bit.arshift, bit.tobit, types[code].get)
+   end)
 end
+local add_plainly, add_one_by_one = adding(function(place) return (place:gsub('%((%l), (.*)%)', '%1[%2]')) end), adding 'get%1'
 
 -- Whether the gradients are as many as planes of `axes` dimensions have, which then lie in x and in grad_output alike.
 local function has_planes(gradient, x, grad_output, indices, axes)
@@ -77,11 +78,9 @@ end
 local function add_to_planes(gradient, x, grad_output, indices, axes)
    local pixels, windows, n, nd = 1, 1, count(grad_output), x.nd
    for d = nd - axes + 1, nd do pixels, windows = pixels * x[2 * d - 1], windows * grad_output[2 * d - 1] end
-   local q, places, get = grad_output.S.p + grad_output.off, indices.S.p + indices.off, x.T.get
    if not begin(gradient, x) then return false end
-   local p = gradient.S.p + gradient.off
    local add = blas.reads_plainly(grad_output) and add_plainly or add_one_by_one
-   return add(p, q, places, n, windows, pixels, get)
+   return add(x.T.host.code)(first_element(gradient), first_element(grad_output), cast(halves, first_element(indices)), n, windows, pixels)
 end
 
 local function of_images(gradient, x, grad_output, indices, kw, kh, dw, dh, pw, ph, by_ceil, lw, lh)

@@ -126,6 +126,34 @@ def test_no_words_of_pytorch_for_sizes_that_do_not_fit(tmp_path: Path) -> None:
     run_lua(tmp_path, code)
 
 
+def test_adaptive_averages_are_rounded_at_each_step(tmp_path: Path) -> None:
+    """Sums of floats are floats, and divided by the window's width first, as Torch7's."""
+    code = """
+        require 'nn'
+        torch.manualSeed(1)
+        local cell = torch.FloatTensor(1)
+        local function rounded(number)
+           cell[1] = number
+           return cell[1]
+        end
+        local x = torch.randn(5, 7, 9):float()
+        local y = nn.SpatialAdaptiveAveragePooling(4, 3):float():forward(x)
+        for plane = 1, 5 do
+           for i = 0, 2 do
+              for j = 0, 3 do
+                 local top, bottom = math.floor(i * 7 / 3), math.ceil((i + 1) * 7 / 3)
+                 local left, right, sum = math.floor(j * 9 / 4), math.ceil((j + 1) * 9 / 4), 0
+                 for row = top + 1, bottom do
+                    for column = left + 1, right do sum = rounded(sum + x[plane][row][column]) end
+                 end
+                 assert(y[plane][i + 1][j + 1] == rounded(rounded(sum / (right - left)) / (bottom - top)))
+              end
+           end
+        end
+    """
+    run_lua(tmp_path, code)
+
+
 def test_places_of_maxima(tmp_path: Path) -> None:
     """indices lie in LongTensors, whatever the module's type; those of adaptive pooling in their windows."""
     code = """
