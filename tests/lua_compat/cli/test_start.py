@@ -129,8 +129,13 @@ end
 run(nn.SpatialAveragePooling(5, 5), 2, 3, 9, 9)
 run(nn.SpatialAveragePooling(3, 3, 2, 2):ceil(), 2, 3, 6, 6)
 run(nn.VolumetricAveragePooling(2, 3, 2, 1, 2, 1), 2, 2, 4, 5, 6)
+run(nn.SpatialCrossMapLRN(3), 2, 5, 4, 4)
+run(nn.VolumetricReplicationPadding(1, 2, 0, 1, 1, 1), 2, 2, 3, 4, 5)
+run(nn.Power(2.5), 4, 8)
 local x, y = torch.rand(4, 8), torch.rand(4, 8)
 assert(x:norm(3) > 0 and x:dist(y, 2.5) > 0)
+local pair = nn.PairwiseDistance(3)
+pair:backward({ x, y }, pair:forward{ x, y })
 """
 
 

@@ -501,7 +501,7 @@ local function transfers(T)
       { 'ReLU' }, { 'LeakyReLU', random(-1, 2) * 0.3 }, { 'Threshold', random(-1, 1), random(0, 1) }, { 'Sigmoid' }, { 'Tanh' }, { 'Square' },
       { 'Abs' }, { 'Sqrt' }, { 'Exp' }, { 'Log' }, { 'TanhShrink' }, { 'SoftSign' }, { 'LogSigmoid' }, { 'SoftPlus', random(1, 2) },
       { 'HardShrink', random(0, 2) * 0.5 }, { 'SoftShrink', random(-1, 2) * 0.5 }, { 'ELU', random(1, 3) * 0.5 }, { 'ReLU6' },
-      { 'HardTanh', -random(0, 2), random(1, 2) }, { 'HardTanh', 0, 1 / 0 }, { 'Power', 2 }, { 'Power', 3 },
+      { 'HardTanh', -random(0, 2), random(1, 2) }, { 'HardTanh', 0, 1 / 0 }, { 'Power', 2 }, { 'Power', 3 }, { 'Power', 2.5 }, { 'Power', ({ -1, -0.5, 0.5, 1.5 })[random(1, 4)] },
    }
    local EXACT = 6 -- so many have one result at a NaN; in the gradients of others, PyTorch's depends on where it lies
    for k, row in ipairs(made) do
@@ -595,6 +595,12 @@ local function rows_compared(T)
    local rows_of_windows, columns_of_windows = random(1, 7), random(1, 4)
    local pictures = images(T, random(1, 3), 3, random(4, 30))
    if random(1, 3) == 1 then pictures = pictures:clone():mul(2):round() end
+   local neighbours, beta = random(1, 5), random(1, 2) == 1 and 0.75 or torch.uniform(0.1, 2)
+   both_ways(T .. ' SpatialCrossMapLRN', function()
+      local module = nn.SpatialCrossMapLRN(neighbours, 0.1, beta):type(T)
+      local y = module:forward(pictures)
+      return y, module:updateGradInput(pictures, torch.randn(y:size()):type(T))
+   end)
    for _, name in ipairs{ 'SpatialAdaptiveMaxPooling', 'SpatialAdaptiveAveragePooling' } do
       both_ways(('%s %s'):format(T, name), function()
          local module = nn[name](columns_of_windows, rows_of_windows):type(T)

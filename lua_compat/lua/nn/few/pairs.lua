@@ -24,6 +24,22 @@ local function both(a, b, numbers_of)
    return p, p and numbers_of('second', b)
 end
 
+-- a ^ power: C's function takes ten times as long as a product.
+local function raised(a, power)
+   if power == 1 then return a end
+   if power == 2 then return a * a end
+   if power == 3 then return a * a * a end
+   if power == 0 then return 1 end
+   if power == -1 then return 1 / a end
+   return a ^ power
+end
+
+-- What a sum of powers is the power of
+local function root_of(sum, power)
+   if power == 1 or power == huge then return sum end
+   return power == 2 and sqrt(sum) or sum ^ (1 / power)
+end
+
 -- Products of n neighbouring elements, added up.
 local function dot(p, q, at, n)
    local sum = 0
@@ -44,6 +60,11 @@ local function length(p, q, at, n)
       sum = sum + z * z
    end
    return sqrt(sum)
+end
+local function length_of_power(p, q, at, n, power)
+   local sum = 0
+   for k = at, at + n - 1 do sum = sum + raised(abs(p[k] - q[k]), power) end
+   return root_of(sum, power)
 end
 local function distance(p, q, at, n)
    local sum = 0
@@ -70,6 +91,15 @@ local function slope_of_length(p, q, at, n, g)
       p[k], q[k] = z, -z
    end
 end
+-- Below 2 the slope of a power is taken for that of a square, as in Torch7.
+local function slope_of_power(p, q, at, n, g, power)
+   local factor, further = g * raised(length_of_power(p, q, at, n, power) + 1e-6, 1 - power), max(power - 2, 0)
+   for k = at, at + n - 1 do
+      local z = p[k] - q[k]
+      z = z * raised(abs(z), further) * factor
+      p[k], q[k] = z, -z
+   end
+end
 local function slope_of_distance(p, q, at, n, g)
    for k = at, at + n - 1 do
       local z = p[k] >= q[k] and g or -g
@@ -78,14 +108,14 @@ local function slope_of_distance(p, q, at, n, g)
 end
 
 -- out = value of each row
-local function values(out, a, b, f)
+local function values(out, a, b, f, power)
    if out.T ~= a.T or not is_apart(out, a, b) then return false end
    local p, q = both(a, b, seen)
    if not q then return false end
    local rows, columns = rows_and_columns(a)
    if out.nd ~= 1 or out[1] ~= rows then resize(out, 1, { rows }) end
    local r, step = out.S.p + out.off, out[2]
-   for i = 0, rows - 1 do r[i * step] = f(p, q, i * columns, columns) end
+   for i = 0, rows - 1 do r[i * step] = f(p, q, i * columns, columns, power) end
    return true
 end
 
@@ -100,13 +130,13 @@ local function may_write(grad_a, grad_b, a, b, y)
    return grad_a.T == a.T and grad_b.T == a.T and is_apart(grad_a, a, b, y) and is_apart(grad_b, a, b, y) and is_apart(grad_a, grad_b)
 end
 
-local function slopes(grad_a, grad_b, a, b, gradient, f)
+local function slopes(grad_a, grad_b, a, b, gradient, f, power)
    local rows, columns = rows_and_columns(a)
    if gradient.T ~= a.T or count(gradient) ~= rows or not may_write(grad_a, grad_b, a, b, gradient) then return false end
    local p, q = both(a, b, of)
    local g = q and of('gradient', gradient)
    if not g then return false end
-   for i = 0, rows - 1 do f(p, q, i * columns, columns, g[i]) end
+   for i = 0, rows - 1 do f(p, q, i * columns, columns, g[i], power) end
    return write_both(grad_a, grad_b, a, p, q)
 end
 
@@ -116,11 +146,12 @@ for _, name in ipairs{ 'dot_product', 'cosine_distance' } do
    in_lua[name .. '_gradients'] = function(grad_a, grad_b, a, b, gradient) return slopes(grad_a, grad_b, a, b, gradient, f_slope) end
 end
 
+local function is_power(p) return p > 0 and p < huge end
 function in_lua.pairwise_distance(out, a, b, p)
-   return (p == 2 or p == 1) and values(out, a, b, p == 2 and length or distance)
+   return is_power(p) and values(out, a, b, p == 2 and length or p == 1 and distance or length_of_power, p)
 end
 function in_lua.pairwise_distance_gradients(grad_a, grad_b, a, b, gradient, p)
-   return (p == 2 or p == 1) and slopes(grad_a, grad_b, a, b, gradient, p == 2 and slope_of_length or slope_of_distance)
+   return is_power(p) and slopes(grad_a, grad_b, a, b, gradient, p == 2 and slope_of_length or p == 1 and slope_of_distance or slope_of_power, p)
 end
 
 -- A pair's loss: 1 - the cosine where y is 1, else what it exceeds margin by, at least 0
@@ -157,16 +188,6 @@ end
 
 -- Rows divided by (the sum of the powers of their elements' sizes + eps) ^ (1 / power), or where that is infinite by the largest size + eps.
 
--- a ^ power: C's function takes ten times as long as a product.
-local function raised(a, power)
-   if power == 1 then return a end
-   if power == 2 then return a * a end
-   if power == 3 then return a * a * a end
-   if power == 0 then return 1 end
-   if power == -1 then return 1 / a end
-   return a ^ power
-end
-
 local function sum_of_powers(p, at, n, power)
    if power == 2 then return dot(p, p, at, n) end
    local sum, last = 0, at + n - 1
@@ -176,12 +197,6 @@ local function sum_of_powers(p, at, n, power)
       for k = at, last do sum = sum + raised(abs(p[k]), power) end
    end
    return sum
-end
-
--- What such a sum, eps added, is the power of: the row's length
-local function root_of(sum, power)
-   if power == 1 or power == huge then return sum end
-   return power == 2 and sqrt(sum) or sum ^ (1 / power)
 end
 
 function in_lua.normalize(out, x, power, eps)

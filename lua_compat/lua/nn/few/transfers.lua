@@ -48,8 +48,10 @@ end
 local soft_shrink = of('X > v and X - v or X < -v and X + v or X ~= X and X or 0', 'max(X - v, 0) + min(X + v, 0)')
 
 local squared, of_square = of 'X * X', of '2 * Y * X'
--- Powers that are products
-local powers, of_powers = { [2] = squared, [3] = of 'X * X * X' }, { [2] = of_square, [3] = of 'v * Y * (X * X)' }
+-- Powers; and those that are products and roots, which are faster, and of infinity and -0 others than C's
+local power, of_power = few.pointwise('X ^ v', false, 1), few.pointwise('v * Y * X ^ (v - 1)', false, 1)
+local powers = { [2] = squared, [3] = of 'X * X * X', [0.5] = of 'sqrt(X)', [-0.5] = of '1 / sqrt(X)' }
+local of_powers = { [2] = of_square, [3] = of 'v * Y * (X * X)', [1.5] = of 'v * Y * sqrt(X)', [0.5] = of 'v * Y * (1 / sqrt(X))' }
 
 local with_threshold = of 'X <= v and w or X'
 
@@ -59,7 +61,7 @@ local forward = {
    hard_shrink = of('X >= -v and X <= v and 0 or X', ('X * %s + 0'):format(gate 'abs(X) - v')),
    soft_shrink = function(r, t, s, v, n) return v >= 0 and soft_shrink(r, t, s, v, n) end,
    elu = elu, leaky_relu = rectifiers.leaky, hard_tanh = clamp('v', 'w'), relu6 = clamp('0', '6'),
-   power = function(r, t, s, v, n) return powers[v] and powers[v](r, t, s, v, n) end,
+   power = function(r, t, s, v, n) return (powers[v] or power)(r, t, s, v, n) end,
    threshold = function(r, t, s, v, n, w) return (w == 0 and rectifiers.threshold or with_threshold)(r, t, s, v, n, w) end,
 }
 
@@ -70,7 +72,7 @@ local backward = {
    log_sigmoid = after(functions.exp, 'Y / (1 + X)'), hard_shrink = outside, soft_shrink = outside,
    elu = of('X <= 0 and Y * (X + v) or Y', (('Y * (GATE + (1 - GATE) * (X + v))'):gsub('GATE', gate 'X'))),
    leaky_relu = rectifiers.leaky, hard_tanh = within('v', 'w'), relu6 = within('0', '6'), threshold = rectifiers.threshold,
-   power = function(r, t, s, v, n) return of_powers[v] and of_powers[v](r, t, s, v, n) end,
+   power = function(r, t, s, v, n) return (of_powers[v] or of_power)(r, t, s, v, n) end,
 }
 
 for name, f in pairs(logistic.forward) do forward[name] = f end
