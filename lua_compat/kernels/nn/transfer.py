@@ -46,10 +46,6 @@ _FUNCTIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
         lambda out, x: torch.tanh(x, out=out),
         lambda out, y, g: _aten.tanh_backward.grad_input(g, y, grad_input=out),
     ),
-    "tanh_shrink": (
-        lambda out, x: torch.sub(x, torch.tanh(x), out=out),
-        lambda out, x, g: torch.mul(g, torch.tanh(x).square_(), out=out),
-    ),
     "soft_sign": (
         lambda out, x: torch.div(x, x.abs().add_(1), out=out),
         lambda out, x, g: torch.div(g, x.abs().add_(1).square_(), out=out),

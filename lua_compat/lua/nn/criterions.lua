@@ -195,11 +195,27 @@ loss('MultiMarginCriterion', 'multi_margin', function(self, p, weights, margin)
    self.weights = one_dimensional(weights)
 end, function(self) return self.p, self.margin end, number_or_tensor)
 loss('MultiLabelMarginCriterion', 'multi_label_margin', function(self) self.isTarget = torch.Tensor() end)
-loss('MultiLabelSoftMarginCriterion', 'multi_label_soft_margin', function(self, weights, sizeAverage)
+local MultiLabelSoftMargin = loss('MultiLabelSoftMarginCriterion', 'multi_label_soft_margin', function(self, weights, sizeAverage)
    self.sizeAverage = sizeAverage == nil or sizeAverage
    self.weights = one_dimensional(weights)
    self.sigmoid = nn.Sigmoid()
 end)
+local soft_margins = MultiLabelSoftMargin.updateOutput
+function MultiLabelSoftMargin:updateOutput(input, target)
+   self.sigmoid:updateOutput(input)
+   return soft_margins(self, input, target)
+end
+-- The sigmoid is that of the forward pass, as under Torch7.
+function MultiLabelSoftMargin:updateGradInput(input, target)
+   self.gradInput:add(self.sigmoid.output, -1, target)
+   local weights = self.weights
+   if weights then
+      for _ = 2, input:dim() do weights = nn.utils.addSingletonDimension(weights, 1) end
+      self.gradInput:cmul(weights:expandAs(self.gradInput))
+   end
+   if self.sizeAverage then self.gradInput:div(input:nElement()) end
+   return self.gradInput
+end
 
 -- The sum of the absolute values of the input
 local L1Cost = torch.class('nn.L1Cost', 'nn.Criterion')

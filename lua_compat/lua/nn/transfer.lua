@@ -68,7 +68,6 @@ for _, row in ipairs{
    { name = 'Square', f = 'square' },
    { name = 'Sqrt', f = 'sqrt', of_output = true, init = function(self) self.eps = 0 end },
    { name = 'Tanh', f = 'tanh', of_output = true },
-   { name = 'TanhShrink', f = 'tanh_shrink', init = function(self) self.tanh = nn.Tanh() end },
    { name = 'SoftSign', f = 'soft_sign' },
    { name = 'LogSigmoid', f = 'log_sigmoid' },
    { name = 'SoftPlus', f = 'soft_plus', parameters = { { 'beta', 1 } },
@@ -105,6 +104,17 @@ for _, row in ipairs{
 -- f(x) = max(x, 0)
 local ReLU, Threshold = torch.class('nn.ReLU', 'nn.Threshold')
 function ReLU:__init(inplace) Threshold.__init(self, 0, 0, inplace) end
+
+-- f(x) = x - tanh(x); the gradient is that of the tanh of the forward pass, as under Torch7
+local TanhShrink = torch.class('nn.TanhShrink', 'nn.Module')
+function TanhShrink:__init()
+   Module.__init(self)
+   self.tanh = nn.Tanh()
+end
+function TanhShrink:updateOutput(input) return self.output:add(input, -1, self.tanh:updateOutput(input)) end
+function TanhShrink:updateGradInput(input, gradOutput)
+   return self.gradInput:add(gradOutput, -1, self.tanh:updateGradInput(input, gradOutput))
+end
 
 local Clamp, HardTanh = torch.class('nn.Clamp', 'nn.HardTanh')
 function Clamp:__init(low, high) HardTanh.__init(self, low, high) end

@@ -126,6 +126,26 @@ def test_no_words_of_pytorch_for_sizes_that_do_not_fit(tmp_path: Path) -> None:
     run_lua(tmp_path, code)
 
 
+def test_gradients_that_use_values_of_the_forward_pass(tmp_path: Path) -> None:
+    """As under Torch7: an input that has changed since does not matter."""
+    code = """
+        require 'nn'
+        torch.manualSeed(1)
+        local x, g = torch.randn(2, 3):mul(3), torch.randn(2, 3)
+        local shrink = nn.TanhShrink()
+        shrink:forward(x)
+        local slope = torch.add(g, -1, torch.cmul(g, torch.tanh(x):pow(2):mul(-1):add(1)))
+        assert(shrink:updateGradInput(x * 2, g):equal(slope))
+        local weights, y = torch.rand(3), torch.randn(2, 3):gt(0):double()
+        local loss = nn.MultiLabelSoftMarginCriterion(weights)
+        loss:forward(x, y)
+        local expected = (torch.sigmoid(x) - y):cmul(weights:view(1, 3):expand(2, 3)) / 6
+        assert((loss:updateGradInput(x * 2, y) - expected):abs():max() < 1e-15)
+        assert(not pcall(nn.TanhShrink().updateGradInput, nn.TanhShrink(), x, g))
+    """
+    run_lua(tmp_path, code)
+
+
 def test_adaptive_averages_are_rounded_at_each_step(tmp_path: Path) -> None:
     """Sums of floats are floats, and divided by the window's width first, as Torch7's."""
     code = """

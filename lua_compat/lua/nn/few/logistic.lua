@@ -91,19 +91,16 @@ function logistic.soft_margin(x, y, average)
    return true, average and loss / n or loss
 end
 
--- A gradient of a loss: of z and w, which read(x, y) gives, factor * slope(1 / (1 + exp(-z)), w), weighted.
-local function loss_gradient(r, x, y, weights, average, read, slope, factor)
-   if r.T ~= x.T or not is_apart(r, x, y, weights) then return false end
-   local z, w = read(x, y)
+function logistic.soft_margin_gradient(r, x, y, average)
+   if r.T ~= x.T or not is_apart(r, x, y) then return false end
+   local z, w = disagreements(x, y)
    if not w then return false end
    local n = count(x)
    squash(z, n)
-   slope(z, w, n)
-   if not weigh(z, n, x, weights) then return false end
+   times(z, w, n)
    resize_as(r, x)
-   return is_contiguous(r) and write(r, z, average and factor / n or factor)
+   return is_contiguous(r) and write(r, z, average and -1 / n or -1)
 end
-function logistic.soft_margin_gradient(r, x, y, average) return loss_gradient(r, x, y, nil, average, disagreements, times, -1) end
 
 -- The loss of log(1 + exp(x)) - x * y
 function logistic.multi_label_soft_margin(x, y, weights, average)
@@ -117,13 +114,6 @@ function logistic.multi_label_soft_margin(x, y, weights, average)
    local loss = sum(z, n)
    return true, average and loss / n or loss
 end
-local function minus(z, w, n)
-   for k = 0, n - 1 do z[k] = z[k] - w[k] end
-end
-function logistic.multi_label_soft_margin_gradient(r, x, y, weights, average)
-   return loss_gradient(r, x, y, weights, average, both, minus, 1)
-end
-
 -- Of probabilities
 local EPSILON = 1e-12 -- keeps the logarithms finite
 function kernels.in_lua.binary_cross_entropy(x, y, weights, average)

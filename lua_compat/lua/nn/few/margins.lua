@@ -44,9 +44,6 @@ local gradients_of_classes = { multi_margin = classes.multi_margin_gradient, mul
 function kernels.in_lua.loss_gradient(gradient, x, target, weights, name, average, margin, ...)
    local of_classes = gradients_of_classes[name]
    if of_classes then return of_classes(gradient, x, target, weights, average, margin, ...) end
-   if name == 'multi_label_soft_margin' then
-      return logistic.multi_label_soft_margin_gradient(gradient, x, target, weights, average)
-   end
    local slope = slopes[name]
    if not slope or gradient.T ~= x.T or not are_plain(x, target, weights) or not is_apart(gradient, x, target) then return false end
    resize_as(gradient, x)

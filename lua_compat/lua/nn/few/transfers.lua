@@ -57,7 +57,7 @@ local with_threshold = of 'X <= v and w or X'
 
 local forward = {
    abs = of 'abs(X)', square = squared, sqrt = of 'sqrt(X)', sigmoid = functions.sigmoid, tanh = functions.tanh, exp = functions.exp,
-   log = functions.log, tanh_shrink = after(functions.tanh, 'Y - X'), soft_sign = of 'X / (1 + abs(X))',
+   log = functions.log, soft_sign = of 'X / (1 + abs(X))',
    hard_shrink = of('X >= -v and X <= v and 0 or X', ('X * %s + 0'):format(gate 'abs(X) - v')),
    soft_shrink = function(r, t, s, v, n) return v >= 0 and soft_shrink(r, t, s, v, n) end,
    elu = elu, leaky_relu = rectifiers.leaky, hard_tanh = clamp('v', 'w'), relu6 = clamp('0', '6'),
@@ -68,7 +68,7 @@ local forward = {
 local backward = {
    abs = of('X >= 0 and Y or -Y', ('Y * (1 - 2 * %s)'):format(gate '-X')),
    square = of_square, sqrt = of 'X == 0 and 0 or 0.5 * Y / X', sigmoid = of 'Y * ((1 - X) * X)', tanh = of 'Y * (1 - X * X)',
-   exp = of 'Y * X', log = of 'Y / X', tanh_shrink = after(functions.tanh, 'Y * (X * X)'), soft_sign = of 'Y / ((1 + abs(X)) * (1 + abs(X)))',
+   exp = of 'Y * X', log = of 'Y / X', soft_sign = of 'Y / ((1 + abs(X)) * (1 + abs(X)))',
    log_sigmoid = after(functions.exp, 'Y / (1 + X)'), hard_shrink = outside, soft_shrink = outside,
    elu = of('X <= 0 and Y * (X + v) or Y', (('Y * (GATE + (1 - GATE) * (X + v))'):gsub('GATE', gate 'X'))),
    leaky_relu = rectifiers.leaky, hard_tanh = within('v', 'w'), relu6 = within('0', '6'), threshold = rectifiers.threshold,
