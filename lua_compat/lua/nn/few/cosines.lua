@@ -1,6 +1,8 @@
 -- Cosines of the angles between few rows and the rows of a weight, as nn/few.lua says.
 local math = require('th.own').math
 local memory = require 'torch.memory'
+local types = require 'torch.types'
+local blas = require 'torch.blas'
 local is_apart = require('torch.apart').is_apart
 local in_lua = require('torch.kernels').in_lua
 local numbers = require 'nn.few.numbers'
@@ -11,40 +13,36 @@ local sqrt, room, seen = math.sqrt, numbers.room, numbers.seen
 local MOST = 2 ^ 17   -- products
 local EPSILON = 1e-12 -- so that no length is zero
 
--- The product of the n numbers from p[i] and from q[j] on. (Four sums do not wait for each other.)
-local function dot(p, i, q, j, n)
+-- The product of the n numbers from p[at] on with themselves. (Four sums do not wait for each other.)
+local function square(p, at, n)
    local s0, s1, s2, s3 = 0, 0, 0, 0
-   for k = 0, n - 4, 4 do
-      s0, s1 = s0 + p[i + k] * q[j + k], s1 + p[i + k + 1] * q[j + k + 1]
-      s2, s3 = s2 + p[i + k + 2] * q[j + k + 2], s3 + p[i + k + 3] * q[j + k + 3]
-   end
-   for k = n - n % 4, n - 1 do s0 = s0 + p[i + k] * q[j + k] end
+   for k = at, at + n - 4, 4 do s0, s1, s2, s3 = s0 + p[k] * p[k], s1 + p[k + 1] * p[k + 1], s2 + p[k + 2] * p[k + 2], s3 + p[k + 3] * p[k + 3] end
+   for k = at + n - n % 4, at + n - 1 do s0 = s0 + p[k] * p[k] end
    return s0 + s1 + s2 + s3
 end
 
 -- A room with the lengths of rows of n numbers.
 local function lengths(name, p, rows, n)
    local found = room(name, rows)
-   for i = 0, rows - 1 do found[i] = sqrt(dot(p, i * n, p, i * n, n)) + EPSILON end
+   for i = 0, rows - 1 do found[i] = sqrt(square(p, i * n, n)) + EPSILON end
    return found
 end
 
 -- What a layer computes with: rows of the input and of the weight (outputs), their numbers p and w, inputs of each, their lengths, and the cosines of
--- all pairs; nil where that is for Python.
+-- all pairs, of products by the BLAS; nil where that is for Python.
 local function begin(x, weight)
    if weight.nd ~= 2 or weight.T ~= x.T or x.nd ~= 1 and x.nd ~= 2 or x[2 * x.nd - 1] ~= weight[3] then return nil end
    local outputs, n = weight[1], weight[3]
    local rows = count(x) / n
-   if rows * n * outputs > MOST then return nil end
-   local p = seen('first', x)
+   local routine = rows * n * outputs <= MOST and blas.of_rows(types.Double)
+   local p = routine and seen('first', x)
    local w = p and seen('weight', weight)
    if not w then return nil end
-   local t = { rows = rows, outputs = outputs, n = n, p = p, w = w, of_rows = lengths('of_rows', p, rows, n), of_weight = lengths('of_weight', w, outputs, n) }
+   local t = { routine = routine, rows = rows, outputs = outputs, n = n, p = p, w = w, of_rows = lengths('of_rows', p, rows, n), of_weight = lengths('of_weight', w, outputs, n) }
    t.cosines = room('cosines', rows * outputs)
+   blas.multiply(routine, t.cosines, outputs, 0, 1, p, 'n', n, w, 't', n, rows, n, outputs)
    for i = 0, rows - 1 do
-      for j = 0, outputs - 1 do
-         t.cosines[i * outputs + j] = dot(p, i * n, w, j * n, n) / t.of_weight[j] / t.of_rows[i]
-      end
+      for k = i * outputs, (i + 1) * outputs - 1 do t.cosines[k] = t.cosines[k] / t.of_weight[k - i * outputs] / t.of_rows[i] end
    end
    return t
 end
@@ -56,23 +54,22 @@ function in_lua.cosine(out, x, weight)
    return is_contiguous(out) and numbers.write(out, t.cosines, 1)
 end
 
--- p[at + k] becomes a * p[at + k] + b * q[from + k], of n.
-local function combine(p, at, a, q, from, b, n)
-   for k = 0, n - 1 do p[at + k] = a * p[at + k] + b * q[from + k] end
-end
-
 -- sums, of n numbers for each of `rows` rows, of which y has the numbers and of_y the lengths, become the gradients of the cosines with respect to these:
 -- g[i * g_row + j * g_other] counts for row i and row j of the others, z.
-local function gradients(sums, rows, y, of_y, others, z, of_z, n, g, cosines, g_row, g_other, factor)
+local function gradients(routine, sums, rows, y, of_y, others, z, of_z, n, g, cosines, g_row, g_other, factor)
+   local slopes, along = room('slopes', rows * others), room('along', rows)
    for i = 0, rows - 1 do
-      local at, along = i * n, 0
-      for k = at, at + n - 1 do sums[k] = 0 end
+      local sum = 0
       for j = 0, others - 1 do
-         local one = g[i * g_row + j * g_other]
-         along = along + one * cosines[i * g_row + j * g_other]
-         combine(sums, at, 1, z, j * n, factor * one / of_z[j], n)
+         local at = i * g_row + j * g_other
+         sum, slopes[i * others + j] = sum + g[at] * cosines[at], factor * g[at] / of_z[j]
       end
-      combine(sums, at, 1 / of_y[i], y, at, -along / (of_y[i] * of_y[i]), n)
+      along[i] = -sum / (of_y[i] * of_y[i])
+   end
+   blas.multiply(routine, sums, n, 0, 1, slopes, 'n', others, z, 'n', n, rows, others, n)
+   for i = 0, rows - 1 do
+      local a, b = 1 / of_y[i], along[i]
+      for k = i * n, (i + 1) * n - 1 do sums[k] = a * sums[k] + b * y[k] end
    end
 end
 
@@ -88,7 +85,7 @@ function in_lua.cosine_grad_input(gradient, x, grad_output, weight)
    resize_as(gradient, x)
    if not is_contiguous(gradient) then return false end
    local sums = room('sums', t.rows * t.n)
-   gradients(sums, t.rows, t.p, t.of_rows, t.outputs, t.w, t.of_weight, t.n, g, t.cosines, t.outputs, 1, 1)
+   gradients(t.routine, sums, t.rows, t.p, t.of_rows, t.outputs, t.w, t.of_weight, t.n, g, t.cosines, t.outputs, 1, 1)
    return numbers.write(gradient, sums, 1)
 end
 
@@ -98,7 +95,7 @@ function in_lua.cosine_grad_weight(grad_weight, x, grad_output, weight, scale)
    local g = t and gradients_of(t, x, grad_output)
    if not g or not numbers.takes(grad_weight, weight, x, grad_output) then return false end
    local sums = room('sums', t.outputs * t.n)
-   gradients(sums, t.outputs, t.w, t.of_weight, t.rows, t.p, t.of_rows, t.n, g, t.cosines, 1, t.outputs, x.nd == 1 and scale or 1)
+   gradients(t.routine, sums, t.outputs, t.w, t.of_weight, t.rows, t.p, t.of_rows, t.n, g, t.cosines, 1, t.outputs, x.nd == 1 and scale or 1)
    numbers.add_to(grad_weight, sums, 1)
    return true
 end
