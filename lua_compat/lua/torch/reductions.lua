@@ -8,6 +8,7 @@ local overloads = require 'torch.overloads'
 local few = require 'torch.few'
 local blas = require 'torch.blas'
 local along = require 'torch.few_along'
+local norms = require 'torch.few_norms'
 local matrices = require 'torch.few_matrices'
 local masks = require 'torch.few_masks'
 local ordering = require 'torch.ordering'
@@ -103,7 +104,8 @@ local function norm_all(t, p)
    return powers and powers ^ (1 / p) or norm_of_many(t, p)
 end
 local function norm_along(r, t, p, d)
-   if not (p == 2 and along.length(r, nil, t, d) or p == 1 and along.absolutes(r, nil, t, d)) then python.norm(handle(r), handle(t), d, p) end
+   if p == 2 and along.length(r, nil, t, d) or p == 1 and along.absolutes(r, nil, t, d) then return end
+   if not norms.along(r, t, p, d) then python.norm(handle(r), handle(t), d, p) end
 end
 define('norm', {
    'T n=2', norm_all,
@@ -113,7 +115,9 @@ define('norm', {
       into(r, norm_along, t, p, d)
    end,
 }, floating)
-local function renorm_in_python(r, t, p, d, maximum) python.renorm(handle(r), handle(t), p, d, maximum) end
+local function renorm_into(r, t, p, d, maximum)
+   if not norms.renorm(r, t, p, d, maximum) then python.renorm(handle(r), handle(t), p, d, maximum) end
+end
 define('renorm', { 'R t n i n', function(r, t, p, d, maximum)
    if not (d >= 1 and d <= t.nd) then errors.argument(3, ('invalid dimension %d'):format(d), 'THTensorMath.c') end
    if p <= 0 then errors.argument(2, 'non-positive-norm not supported', 'THTensorMath.c') end
@@ -121,7 +125,7 @@ define('renorm', { 'R t n i n', function(r, t, p, d, maximum)
       errors.argument(1, ('need at least 2 dimensions, got %d dimensions'):format(t.nd), 'THTensorMath.c')
    end
    resize_as(r, t)
-   into(r, renorm_in_python, t, p, d, maximum)
+   into(r, renorm_into, t, p, d, maximum)
 end }, floating)
 local add_up_squared_differences = few.reduction('local z = X - Y result = result + z * z')
 local add_up_differences, add_up_powers_of_differences = few.reduction('result = result + abs(X - Y)'), few.reduction('result = result + abs(X - Y) ^ v')

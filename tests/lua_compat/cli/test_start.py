@@ -133,7 +133,7 @@ run(nn.SpatialCrossMapLRN(3), 2, 5, 4, 4)
 run(nn.VolumetricReplicationPadding(1, 2, 0, 1, 1, 1), 2, 2, 3, 4, 5)
 run(nn.Power(2.5), 4, 8)
 local x, y = torch.rand(4, 8), torch.rand(4, 8)
-assert(x:norm(3) > 0 and x:dist(y, 2.5) > 0)
+assert(x:norm(3) > 0 and x:dist(y, 2.5) > 0 and x:norm(3, 2):size(2) == 1 and x:renorm(2, 1, 9):size(2) == 8)
 local pair = nn.PairwiseDistance(3)
 pair:backward({ x, y }, pair:forward{ x, y })
 """

@@ -86,7 +86,7 @@ local function along_a_dimension(T, t, d)
    for _, name in ipairs{ 'sum', 'prod', 'max', 'min', 'mean' } do
       if name ~= 'mean' or FLOATING[T] then
          both_ways(('%s %s %d'):format(T, name, d), function() return torch[name](t, d) end)
-         if name == 'mean' then both_ways(T .. ' norm', function() return t:norm(2, d), t:norm(1, d) end) end
+         if name == 'mean' then both_ways(T .. ' norm', function() return t:norm(2, d), t:norm(1, d), t:norm(0, d), t:norm(2.5, d) end) end
          both_ways('given results', function()
             local r, l = torch.Tensor(3):type(T), whole_numbers(2, 2)
             if name == 'max' or name == 'min' then return torch[name](r, l, t, d) end
@@ -95,6 +95,10 @@ local function along_a_dimension(T, t, d)
       end
    end
    if FLOATING[T] then
+      if t:dim() > 1 then
+         local p, most = ({ 1, 2, 3, 0.5 })[random(1, 4)], torch.uniform(0.1, 9)
+         both_ways(T .. ' renorm', function() return torch.renorm(t, p, d, most), t:clone():renorm(p, d, most), t:norm(p), t:dist(t + 1, p) end)
+      end
       local biased = random(1, 2) == 1
       both_ways(T .. ' variances and running sums', function()
          local part = torch.randn(t:size()):type(T):transpose(1, t:dim())
