@@ -134,8 +134,8 @@ end
 -- class, and the class's `factor`. Gives what EACH has left in `sum` and `weight`. The classes are read once: nil where one is wrong, the rest is
 -- for Python then, and the error.
 local PIXELS = [[
-   local tobit, tonumber = ...
-   return function(access, p, image_step, step, images, pixels, places, halves, skipped, last, offsets, factors, ignored)
+   local tobit, tonumber, get, set = ...
+   return function(p, image_step, step, images, pixels, places, halves, skipped, last, offsets, factors, ignored)
       local sum, weight = 0, 0
       step = tobit(step)
       for image = 0, images - 1 do
@@ -156,24 +156,29 @@ local PIXELS = [[
       return sum, weight
    end
 ]]
-local function of_pixels(each) return compiled.from_text(PIXELS:gsub('EACH', each), 'nn.few')(tobit, tonumber) end
-local add_up_pixels = of_pixels 'sum, weight = sum - factor * access(p, at), weight + factor'
-local set_pixels = of_pixels 'access(p, at, factor)'
+local function of_pixels(each) -- for each type on its own: traces are for one type of memory
+   return compiled.for_each(types.codes_of_reals, function(code)
+      return compiled.from_text(PIXELS:gsub('EACH', each), 'nn.few')(tobit, tonumber, types[code].get, types[code].set)
+   end)
+end
+local add_up_pixels = of_pixels 'sum, weight = sum - factor * get(p, at), weight + factor'
+local set_pixels = of_pixels 'set(p, at, factor)'
 
 -- Runs one over t's elements, whose sizes are those of the log probabilities. factors: of the classes
-local function over_pixels(run, access, t, target, factors, ignored)
+local function over_pixels(run_for, t, target, factors, ignored)
    local classes, step, places = t[7], t[8], first_element(target)
    local offsets = ffi.cast('int32_t *', room('offsets', 4 * (classes + 1))) -- of each class's elements from the first's
    for class = 1, classes do offsets[class] = (class - 1) * step end
    local is_class = ignored and ignored >= 1 and ignored <= classes and ignored % 1 == 0
    local halves = ffi.cast('int32_t *', places) -- the lower comes first; LuaJIT computes with 32 bits as they are
-   return run(access, first_element(t), t[2], t[6], t[1], t[3] * t[5], places, halves, tobit(is_class and ignored or 0), tobit(classes), offsets, factors, ignored)
+   local run = run_for(t.T.host.code)
+   return run(first_element(t), t[2], t[6], t[1], t[3] * t[5], places, halves, tobit(is_class and ignored or 0), tobit(classes), offsets, factors, ignored)
 end
 
 local function class_nll_of_pixels(total, x, target, weights, average, ignored)
    local of_classes = weights_for_pixels(total, x, target, weights)
    if not of_classes then return false end
-   local sum, weight = over_pixels(add_up_pixels, x.T.get, x, target, of_classes, ignored)
+   local sum, weight = over_pixels(add_up_pixels, x, target, of_classes, ignored)
    if not sum then return false end
    total.T.set(total.S.p, total.off, weight)
    if weight == 0 then return true, 0 end
@@ -210,7 +215,7 @@ local function class_nll_gradient_of_pixels(gradient, x, target, weights, total,
    local weight = total.T.get(total.S.p, total.off)
    if not (weight > 0) then return true end
    for class = 0, classes - 1 do slopes[class] = -slopes[class] / (average and weight or 1) end
-   return over_pixels(set_pixels, x.T.set, gradient, target, slopes, ignored) ~= nil
+   return over_pixels(set_pixels, gradient, target, slopes, ignored) ~= nil
 end
 
 local function class_nll_gradient(gradient, x, target, weights, total, average, ignored)
