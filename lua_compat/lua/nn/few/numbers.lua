@@ -1,5 +1,5 @@
 -- The elements of few as doubles in rooms of their own, and functions of them: losses and layers that read each element several times,
--- or need exp and log on the way, compute with these. One loop for each purpose serves all types.
+-- or need exp and log on the way, compute with these. One loop for each purpose serves all types; only what reads and writes elements has one for each.
 local math = require('th.own').math
 local ffi = require 'ffi'
 local types = require 'torch.types'
@@ -7,6 +7,7 @@ local vectors = require 'torch.vectors'
 local memory = require 'torch.memory'
 local is_apart = require('torch.apart').is_apart
 local few = require 'torch.few'
+local compiled = require 'torch.compiled'
 local new_room = require 'torch.room'
 local rooms = require 'nn.few.rooms'
 
@@ -28,6 +29,24 @@ function numbers.are_whole(...)
    return true
 end
 
+-- The n elements at q to the doubles at p: gives 0 where all are finite; back, times a factor; and added to those that are there.
+local function by_type(text)
+   return compiled.for_each(types.codes_of_reals, function(code) return compiled.from_text(text, 'nn.few.numbers')(types[code].get) end)
+end
+local take = by_type [[
+   local get = ...
+   return function(p, q, n)
+      local odd = 0
+      for k = 0, n - 1 do
+         local x = get(q, k)
+         p[k], odd = x, odd + x * 0
+      end
+      return odd
+   end
+]]
+local give = by_type 'return function(q, p, n, factor) for k = 0, n - 1 do q[k] = p[k] * factor end end'
+local add = by_type 'local get = ... return function(q, p, n, factor) for k = 0, n - 1 do q[k] = get(q, k) + factor * p[k] end end'
+
 -- Room for n doubles, by name.
 function numbers.room(name, n) return cast(doubles, room(name, 8 * n)) end
 
@@ -36,12 +55,8 @@ function numbers.of(name, t, most)
    local n = count(t)
    if not t.T.real or n == 0 or n > (most or numbers.MOST) or few.LIMIT == 0 then return nil end
    t = rooms.in_one_piece(t)
-   local p, q, get, odd = numbers.room(name, n), t.S.p + t.off, t.T.get, 0
-   for k = 0, n - 1 do
-      local x = get(q, k)
-      p[k], odd = x, odd + x * 0
-   end
-   if odd == 0 then return p end
+   local p = numbers.room(name, n)
+   if take(t.T.host.code)(p, memory.first_element(t), n) == 0 then return p end
 end
 
 -- The same for what only reads: doubles are taken where they lie.
@@ -72,8 +87,7 @@ end
 
 -- Adds factor times the numbers at p to t, in one piece.
 function numbers.add_to(t, p, factor)
-   local r, get = memory.first_element(t), t.T.get
-   for k = 0, count(t) - 1 do r[k] = get(r, k) + factor * p[k] end
+   add(t.T.host.code)(memory.first_element(t), p, count(t), factor)
 end
 
 local function apply(name, f)
@@ -124,9 +138,8 @@ end
 
 -- Gives r, of as many elements in one piece, the numbers at p times a factor.
 function numbers.write(r, p, factor)
-   local q = r.S.p + r.off
-   if q == p then return true end
-   for k = 0, count(r) - 1 do q[k] = p[k] * factor end
+   local q = memory.first_element(r)
+   if q ~= p then give(r.T.host.code)(q, p, count(r), factor) end
    return true
 end
 
