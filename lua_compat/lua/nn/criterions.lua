@@ -195,7 +195,8 @@ loss('MultiMarginCriterion', 'multi_margin', function(self, p, weights, margin)
    self.weights = one_dimensional(weights)
 end, function(self) return self.p, self.margin end, number_or_tensor)
 loss('MultiLabelMarginCriterion', 'multi_label_margin', function(self) self.isTarget = torch.Tensor() end)
-local MultiLabelSoftMargin = loss('MultiLabelSoftMarginCriterion', 'multi_label_soft_margin', function(self, weights, sizeAverage)
+local MultiLabelSoftMargin = loss('MultiLabelSoftMarginCriterion', 'multi_label_soft_margin',
+   function(self, weights, sizeAverage)
    self.sizeAverage = sizeAverage == nil or sizeAverage
    self.weights = one_dimensional(weights)
    self.sigmoid = nn.Sigmoid()

@@ -130,12 +130,13 @@ local function weights_for_pixels(total, x, target, weights)
    return numbers.weights(weights, T, x[7])
 end
 
--- A loop over the pixels of images, of whose classes, but for the one that is ignored, EACH is done with the element of p `at` the pixel and its
--- class, and the class's `factor`. Gives what EACH has left in `sum` and `weight`. The classes are read once: nil where one is wrong, the rest is
--- for Python then, and the error.
+-- A loop over the pixels of images, of whose classes, but for the one that is ignored, EACH is done with the
+-- element of p `at` the pixel and its class, and the class's `factor`. Gives what EACH has left in `sum` and
+-- `weight`. The classes are read once: nil where one is wrong, the rest is for Python then, and the error.
 local PIXELS = [[
    local tobit, tonumber, get, set = ...
-   return function(p, image_step, step, images, pixels, places, halves, skipped, last, offsets, factors, ignored)
+   return function(p, image_step, step, images, pixels, places, halves, skipped, last, offsets, factors,
+      ignored)
       local sum, weight = 0, 0
       step = tobit(step)
       for image = 0, images - 1 do
@@ -158,7 +159,8 @@ local PIXELS = [[
 ]]
 local function of_pixels(each) -- for each type on its own: traces are for one type of memory
    return compiled.for_each(types.codes_of_reals, function(code)
-      return compiled.from_text(PIXELS:gsub('EACH', each), 'nn.few')(tobit, tonumber, types[code].get, types[code].set)
+      return compiled.from_text(PIXELS:gsub('EACH', each), 'nn.few')(tobit, tonumber, types[code].get,
+         types[code].set)
    end)
 end
 local add_up_pixels = of_pixels 'sum, weight = sum - factor * get(p, at), weight + factor'
@@ -167,12 +169,15 @@ local set_pixels = of_pixels 'set(p, at, factor)'
 -- Runs one over t's elements, whose sizes are those of the log probabilities. factors: of the classes
 local function over_pixels(run_for, t, target, factors, ignored)
    local classes, step, places = t[7], t[8], first_element(target)
-   local offsets = ffi.cast('int32_t *', room('offsets', 4 * (classes + 1))) -- of each class's elements from the first's
+   -- of each class's elements from the first's
+   local offsets = ffi.cast('int32_t *', room('offsets', 4 * (classes + 1)))
    for class = 1, classes do offsets[class] = (class - 1) * step end
    local is_class = ignored and ignored >= 1 and ignored <= classes and ignored % 1 == 0
-   local halves = ffi.cast('int32_t *', places) -- the lower comes first; LuaJIT computes with 32 bits as they are
+   -- the lower comes first; LuaJIT computes with 32 bits as they are
+   local halves = ffi.cast('int32_t *', places)
    local run = run_for(t.T.host.code)
-   return run(first_element(t), t[2], t[6], t[1], t[3] * t[5], places, halves, tobit(is_class and ignored or 0), tobit(classes), offsets, factors, ignored)
+   return run(first_element(t), t[2], t[6], t[1], t[3] * t[5], places, halves,
+      tobit(is_class and ignored or 0), tobit(classes), offsets, factors, ignored)
 end
 
 local function class_nll_of_pixels(total, x, target, weights, average, ignored)
@@ -210,7 +215,9 @@ local function class_nll_gradient_of_pixels(gradient, x, target, weights, total,
    if not slopes or gradient.T ~= x.T or not is_apart(gradient, x, total, weights) or not is_apart(gradient, target) then return false end
    resize_as(gradient, x)
    local classes, n = x[7], count(x)
-   if gradient[4] ~= gradient[5] * gradient[6] or last_offset(gradient) - gradient.off ~= n - 1 then return false end
+   if gradient[4] ~= gradient[5] * gradient[6] or last_offset(gradient) - gradient.off ~= n - 1 then
+      return false
+   end
    ffi.fill(first_element(gradient), n * x.T.size)
    local weight = total.T.get(total.S.p, total.off)
    if not (weight > 0) then return true end

@@ -10,8 +10,10 @@ local kernels = require 'torch.kernels'
 local compiled = require 'torch.compiled'
 local rooms = require 'nn.few.rooms'
 
-local count, is_contiguous, same_size, resize_as, first_element = memory.count, memory.is_contiguous, memory.same_size, memory.resize_as, memory.first_element
-local floor, ceil, tonumber, place, cast, halves = math.floor, math.ceil, tonumber, few.place, ffi.cast, ffi.typeof 'int32_t *'
+local count, is_contiguous, same_size, resize_as, first_element =
+   memory.count, memory.is_contiguous, memory.same_size, memory.resize_as, memory.first_element
+local floor, ceil, tonumber, place, cast, halves = math.floor, math.ceil, tonumber, few.place, ffi.cast,
+   ffi.typeof 'int32_t *'
 
 local MOST = 16 -- times few.LIMIT elements: a new gradient and places cost PyTorch several operators
 
@@ -37,8 +39,9 @@ local function begin(gradient, x)
 end
 
 -- Adds n gradients at q to the pixels at p that they belong to. All windows of all planes are one loop: LuaJIT enters one anew each
--- time, which costs as much as many windows; no branch is taken at the end of a plane, which would be what it compiles the loop for if it happened to
--- begin there. Places are read as their halves. False for one outside: Python begins anew, and raises the error.
+-- time, which costs as much as many windows; no branch is taken at the end of a plane, which would be what it
+-- compiles the loop for if it happened to begin there. Places are read as their halves. False for one
+-- outside: Python begins anew, and raises the error.
 local ADD = [[
    local band, bor, bnot, arshift, tobit, get = ...
    return function(p, q, halves, n, windows, pixels)
@@ -56,13 +59,16 @@ local ADD = [[
       return true
    end
 ]]
--- For each type on its own: traces are for one type of memory. add_plainly: of finite numbers, which may be read as they are
-local function adding(read)
+-- For each type on its own: traces are for one type of memory. add_plainly: of finite numbers, which may be
+-- read as they are
+local function adding(plain)
    return compiled.for_each(types.codes_of_reals, function(code)
-      return compiled.from_text(ADD:gsub('READ(%b())', read), 'nn.few_pooled')(bit.band, bit.bor, bit.bnot, bit.arshift, bit.tobit, types[code].get)
+      local text = compiled.reading(ADD, plain)
+      return compiled.from_text(text, 'nn.few_pooled')(bit.band, bit.bor, bit.bnot, bit.arshift, bit.tobit,
+         types[code].get)
    end)
 end
-local add_plainly, add_one_by_one = adding(function(place) return (place:gsub('%((%l), (.*)%)', '%1[%2]')) end), adding 'get%1'
+local add_plainly, add_one_by_one = adding(true), adding(false)
 
 -- Whether the gradients are as many as planes of `axes` dimensions have, which then lie in x and in grad_output alike.
 local function has_planes(gradient, x, grad_output, indices, axes)
@@ -80,7 +86,8 @@ local function add_to_planes(gradient, x, grad_output, indices, axes)
    for d = nd - axes + 1, nd do pixels, windows = pixels * x[2 * d - 1], windows * grad_output[2 * d - 1] end
    if not begin(gradient, x) then return false end
    local add = blas.reads_plainly(grad_output) and add_plainly or add_one_by_one
-   return add(x.T.host.code)(first_element(gradient), first_element(grad_output), cast(halves, first_element(indices)), n, windows, pixels)
+   return add(x.T.host.code)(first_element(gradient), first_element(grad_output),
+      cast(halves, first_element(indices)), n, windows, pixels)
 end
 
 local function of_images(gradient, x, grad_output, indices, kw, kh, dw, dh, pw, ph, by_ceil, lw, lh)

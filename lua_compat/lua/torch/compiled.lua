@@ -27,6 +27,14 @@ function compiled.written_out(text, times)
    end))
 end
 
+-- A text in which READ(pointer, place) is an element: as it is (plain), or through `get`, where it may be a NaN.
+function compiled.reading(text, plain)
+   return (text:gsub('READ(%b())', function(given)
+      local pointer, place = given:match('^%((%l), (.*)%)$')
+      return (plain and '%s[%s]' or 'get(%s, %s)'):format(pointer, place)
+   end))
+end
+
 -- A function of a key that gives what `make` makes of it, which is kept. keys: a list of all there are.
 function compiled.for_each(keys, make)
    local made = {}

@@ -1,5 +1,5 @@
--- Norms of few elements along a dimension, and slices scaled to a norm, computed here, as torch/few.lua says: sums of powers in the order of the
--- elements, as Torch7's.
+-- Norms of few elements along a dimension, and slices scaled to a norm, computed here, as torch/few.lua says:
+-- sums of powers in the order of the elements, as Torch7's.
 local math = require('th.own').math
 local ffi = require 'ffi'
 local types = require 'torch.types'
@@ -18,7 +18,8 @@ local norms = {}
 local TERMS = { [0] = '(x ~= 0 and 1 or 0)', 'abs(x)', 'x * x' }
 local FURTHER = 3 -- their place in the list of kinds
 
--- sums, which begin as zeros, of the elements at q, outer x n x inner of them: of each n along the dimension, or of all but these (of_slices).
+-- sums, which begin as zeros, of the elements at q, outer x n x inner of them: of each n along the dimension,
+-- or of all but these (of_slices).
 local SUMS = [[
    local get, abs = ...
    return function(sums, q, outer, n, inner, t_outer, step, t_inner, of_slices, v)
@@ -43,17 +44,21 @@ local sums_of = compiled.for_each(keys, function(key)
    return compiled.from_text(text, 'torch.few_norms')(types[math.floor(key / 4)].get, math.abs)
 end)
 
--- A room with the norms of t, along dimension d or of its slices there, and how many they are; nil where that is for Python.
+-- A room with the norms of t, along dimension d or of its slices there, and how many they are; nil where that
+-- is for Python.
 local function find(t, p, d, of_slices)
    local T, elements = t.T, count(t)
-   if not T.real or not T.here or elements == 0 or not few.small(t, elements) or p - p ~= 0 then return nil end
+   if not T.real or not T.here or elements == 0 or not few.small(t, elements) or p - p ~= 0 then
+      return nil
+   end
    local outer, inner, t_outer, step, t_inner = outer_and_inner(t, d)
    if not outer then return nil end
    local n = t[2 * d - 1]
    local found = of_slices and n or outer * inner
    local sums = ffi.cast('double *', room('sums', 8 * found))
    ffi.fill(sums, 8 * found)
-   sums_of(4 * T.host.code + (TERMS[p] and p or FURTHER))(sums, first_element(t), outer, n, inner, t_outer, step, t_inner, of_slices, p)
+   sums_of(4 * T.host.code + (TERMS[p] and p or FURTHER))(sums, first_element(t), outer, n, inner, t_outer,
+      step, t_inner, of_slices, p)
    if p ~= 0 and p ~= 1 then
       for k = 0, found - 1 do sums[k] = p == 2 and math.sqrt(sums[k]) or sums[k] ^ (1 / p) end
    end
@@ -70,7 +75,8 @@ function norms.along(r, t, p, d)
    return true
 end
 
--- r, which has the sizes of t, = t with those slices along d of which the p-norm is above `maximum` scaled to it. r may be t.
+-- r, which has the sizes of t, = t with those slices along d of which the p-norm is above `maximum` scaled to
+-- it. r may be t.
 local SCALE = [[
    local get, cast = ...
    return function(p, q, sums, maximum, outer, n, inner, r_outer, r_step, r_inner, t_outer, step, t_inner)
@@ -97,7 +103,8 @@ function norms.renorm(r, t, p, d, maximum)
    if not sums or not outers then return false end
    local outer, inner, t_outer, step, t_inner = outer_and_inner(t, d)
    if outers ~= outer or inners ~= inner then return false end
-   scale_of(t.T.host.code)(first_element(r), first_element(t), sums, maximum, outer, n, inner, r_outer, r_step, r_inner, t_outer, step, t_inner)
+   scale_of(t.T.host.code)(first_element(r), first_element(t), sums, maximum, outer, n, inner, r_outer,
+      r_step, r_inner, t_outer, step, t_inner)
    return true
 end
 

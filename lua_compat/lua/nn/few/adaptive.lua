@@ -1,5 +1,6 @@
--- Maxima and means of as many windows as given, which cover an image, of few elements, as nn/few.lua says. The elements of all windows of an image are
--- one list of places; each window is one loop over its part, for four planes together.
+-- Maxima and means of as many windows as given, which cover an image, of few elements, as nn/few.lua says.
+-- The elements of all windows of an image are one list of places; each window is one loop over its part, for
+-- four planes together.
 local math = require('th.own').math
 local ffi = require 'ffi'
 local types = require 'torch.types'
@@ -12,19 +13,22 @@ local kernels = require 'torch.kernels'
 local rooms = require 'nn.few.rooms'
 local fields = require 'nn.few.fields'
 
-local count, is_contiguous, resize, resize_as, first_element = memory.count, memory.is_contiguous, memory.resize, memory.resize_as, memory.first_element
+local count, is_contiguous, resize, resize_as, first_element =
+   memory.count, memory.is_contiguous, memory.resize, memory.resize_as, memory.first_element
 local floor, ceil, max, tonumber = math.floor, math.ceil, math.max, tonumber
 local in_lua = kernels.in_lua
 
 local MOST = 2 ^ 16 -- elements of the images; PyTorch finds these maxima one window after the other
 
--- Where window k of n of a dimension starts or ends, before rounding. Of maxima Torch7 divides and multiplies in single precision.
+-- Where window k of n of a dimension starts or ends, before rounding. Of maxima Torch7 divides and multiplies
+-- in single precision.
 local single = types.Float.cast
 local function place_of_maximum(k, n, size) return single(single(k / n) * size) end
 local function place_of_mean(k, n, size) return k * size / n end
 
--- The windows at hand, kept while the sizes of images, windows and the way of rounding (`place`) stay: window w of `windows` has the elements starts[w]
--- to starts[w + 1] - 1, which are `places` after the first of a plane, in row `rows` and column `columns` of their window, from 1; heights and widths: of windows.
+-- The windows at hand, kept while the sizes of images, windows and the way of rounding (`place`) stay: window
+-- w of `windows` has the elements starts[w] to starts[w + 1] - 1, which are `places` after the first of a
+-- plane, in row `rows` and column `columns` of their window, from 1; heights and widths: of windows.
 local function array(n) return ffi.new('int32_t[?]', n) end
 local known = {}
 local are_same, take = fields{ 'height', 'width', 'n', 'm', 'place' }
@@ -54,7 +58,9 @@ end
 -- Those of images of x; and how many planes there are. Nil where that is for Python.
 local function windows_of(x, n, m, place)
    local nd = x.nd
-   if nd ~= 3 and nd ~= 4 or few.LIMIT == 0 or not x.T.real or n % 1 ~= 0 or m % 1 ~= 0 or n < 1 or m < 1 then return nil end
+   if nd ~= 3 and nd ~= 4 or few.LIMIT == 0 or not x.T.real or n % 1 ~= 0 or m % 1 ~= 0 or n < 1 or m < 1 then
+      return nil
+   end
    local height, width = x[2 * nd - 3], x[2 * nd - 1]
    if n > height or m > width or height > 2 ^ 15 or width > 2 ^ 15 or count(x) > MOST then return nil end
    local wanted = { height = height, width = width, n = n, m = m, place = place }
@@ -65,12 +71,14 @@ local function windows_of(x, n, m, place)
    return known, count(x) / (height * width)
 end
 
--- A function for each type (traces are for one type of memory) of a text that is done for each window of each plane, four planes, or one, together: of plane
--- @ the first element is q[first@], and its result k@. READ(pointer, place) is an element that may be NaN.
+-- A function for each type (traces are for one type of memory) of a text that is done for each window of each
+-- plane, four planes, or one, together: of plane @ the first element is q[first@], and its result k@.
+-- READ(pointer, place) is an element that may be NaN.
 local LOOPS = [[
    local get, cast, max = ...
    return function(p, q, planes, pixels, g, of_rows, of_columns)
-      local windows, starts, places, rows, columns, heights, widths = g.windows, g.starts, g.places, g.rows, g.columns, g.heights, g.widths
+      local windows, starts, places, rows, columns, heights, widths =
+         g.windows, g.starts, g.places, g.rows, g.columns, g.heights, g.widths
       for w = 0, windows - 1 do
          local from, to, height, width, plane = starts[w], starts[w + 1] - 1, heights[w], widths[w], 0
          while plane <= planes - 4 do
@@ -94,8 +102,7 @@ local function over_windows(body, is_plain)
             return table.concat(all, '\n')
          end), together)
       end)
-      text = text:gsub('READ(%b())', is_plain and function(place) return (place:gsub('%((%l), (.*)%)', '%1[%2]')) end or 'get%1')
-      return compiled.from_text(text, 'nn.few.adaptive')(types[code].get, types[code].cast, max)
+      return compiled.from_text(compiled.reading(text, is_plain), 'nn.few.adaptive')(types[code].get, types[code].cast, max)
    end)
 end
 
@@ -139,11 +146,14 @@ function in_lua.adaptive_max_pooling(out, indices, x, n, m)
    local g, planes = windows_of(x, n, m, place_of_maximum)
    if not g then return false end
    x = rooms.in_one_piece(x)
-   if not is_contiguous(x) or not blas.reads_plainly(x, true) or not rooms.begin(out, x, n, m) then return false end
+   if not is_contiguous(x) or not blas.reads_plainly(x, true) or not rooms.begin(out, x, n, m) then
+      return false
+   end
    resize(indices, sizes_of_both(out))
    if not is_contiguous(indices) then return false end
    local of_rows = first_element(indices)
-   find_maxima(x.T.host.code)(first_element(out), first_element(x), planes, g.height * g.width, g, of_rows, of_rows + count(out))
+   find_maxima(x.T.host.code)(first_element(out), first_element(x), planes, g.height * g.width, g, of_rows,
+      of_rows + count(out))
    return true
 end
 
@@ -162,11 +172,13 @@ local function begin(gradient, x)
    return is_contiguous(gradient) and few.zero(gradient, count(gradient))
 end
 
--- The gradients at q go to where each maximum was; false for a place outside: Python begins anew, and raises the error.
+-- The gradients at q go to where each maximum was; false for a place outside: Python begins anew, and raises
+-- the error.
 local ADD = [[
    local band, bnot, arshift, tobit, tonumber, get = ...
    return function(p, q, planes, pixels, g, of_rows, of_columns)
-      local starts, places, windows, width, w, first = g.starts, g.places, tobit(g.windows), g.width, 0, tobit(0)
+      local starts, places, windows, width, w, first = g.starts, g.places, tobit(g.windows), g.width, 0,
+         tobit(0)
       pixels = tobit(pixels)
       for k = 0, planes * windows - 1 do
          local at = places[starts[w] ] + (tonumber(of_rows[k]) - 1) * width + tonumber(of_columns[k]) - 1
@@ -181,7 +193,8 @@ local ADD = [[
    end
 ]]
 local add_for = compiled.for_each(types.codes_of_reals, function(code)
-   return compiled.from_text(ADD, 'nn.few.adaptive')(bit.band, bit.bnot, bit.arshift, bit.tobit, tonumber, types[code].get)
+   return compiled.from_text(ADD, 'nn.few.adaptive')(bit.band, bit.bnot, bit.arshift, bit.tobit, tonumber,
+      types[code].get)
 end)
 
 function in_lua.adaptive_max_pooling_grad_input(gradient, x, grad_output, indices)
@@ -196,7 +209,8 @@ function in_lua.adaptive_max_pooling_grad_input(gradient, x, grad_output, indice
    grad_output = rooms.in_one_piece(grad_output)
    if not is_contiguous(grad_output) or not begin(gradient, x) then return false end
    local of_rows = first_element(indices)
-   return add_for(x.T.host.code)(first_element(gradient), first_element(grad_output), planes, g.height * g.width, g, of_rows, of_rows + count(grad_output))
+   return add_for(x.T.host.code)(first_element(gradient), first_element(grad_output), planes,
+      g.height * g.width, g, of_rows, of_rows + count(grad_output))
 end
 
 function in_lua.adaptive_average_pooling(out, x, n, m)
@@ -213,7 +227,10 @@ end
 function in_lua.adaptive_average_pooling_gradient(gradient, x, grad_output, n, m)
    local nd = x.nd
    local g, planes = windows_of(x, n, m, place_of_mean)
-   if not g or not fit(gradient, x, grad_output) or grad_output[2 * nd - 3] ~= n or grad_output[2 * nd - 1] ~= m then return false end
+   if not g or not fit(gradient, x, grad_output) or grad_output[2 * nd - 3] ~= n
+      or grad_output[2 * nd - 1] ~= m then
+      return false
+   end
    grad_output = rooms.in_one_piece(grad_output)
    if not is_contiguous(grad_output) or not begin(gradient, x) then return false end
    local run = few.reads_plainly(grad_output, grad_output) and distribute_plainly or distribute

@@ -1,4 +1,5 @@
--- Borders of small images and volumes, computed here, as nn/few.lua says: rows are copied as blocks of bytes, also those of a border, which are
+-- Borders of small images and volumes, computed here, as nn/few.lua says: rows are copied as blocks of bytes,
+-- also those of a border, which are
 -- there already, then the columns of a border one by one. Loops go through all planes: LuaJIT enters each anew.
 local math = require('th.own').math
 local ffi = require 'ffi'
@@ -23,7 +24,8 @@ local sources = {
    replication = function(at, n) return max(0, min(at, n - 1)) end,
 }
 
--- Planes, frames, height and width of images, which have one frame, or with `further` of volumes; nil for what they are not.
+-- Planes, frames, height and width of images, which have one frame, or with `further` of volumes; nil for
+-- what they are not.
 local function sizes(t, further)
    local nd = t.nd
    if further then
@@ -38,15 +40,17 @@ end
 
 local function is_border(n, most) return n >= 0 and n % 1 == 0 and n < most end
 
--- Whether Lua computes a border (l, r, t, b; of a volume, whose border is a replication, also `front` and `back`) of images of that size, and the
--- routines for its gradient.
+-- Whether Lua computes a border (l, r, t, b; of a volume, whose border is a replication, also `front` and
+-- `back`) of images of that size, and the routines for its gradient.
 local function prepare(kind, x, l, r, t, b, front, back)
    local planes, frames, height, width = sizes(x, front)
    if not planes or few.LIMIT == 0 or not x.T.real or front and kind ~= 'replication' then return nil end
    local wide, high = kind == 'reflection' and width or huge, kind == 'reflection' and height or huge
    if not (is_border(l, wide) and is_border(r, wide) and is_border(t, high) and is_border(b, high)) then return nil end
    if front and not (is_border(front, huge) and is_border(back, huge)) then return nil end
-   if planes * (frames + (front or 0) + (back or 0)) * (height + t + b) * (width + l + r) > MOST then return nil end
+   if planes * (frames + (front or 0) + (back or 0)) * (height + t + b) * (width + l + r) > MOST then
+      return nil
+   end
    return blas.of_rows(x.T)
 end
 
@@ -110,8 +114,11 @@ local function add_planes(kind, T, routine, p, q, planes, height, width, l, r, t
    local size, high, wide = T.size, height + t + b, width + l + r
    local row, padded, source = width * size, wide * size, sources[kind]
    local copying = lengths.rows_of_planes(row)
-   if not source then return copying(p, q + t * padded + l * size, planes, height, row, 0, padded, (t + b) * padded, row) end
-   local narrow = room('narrow', planes * high * row) -- without the border's columns, which are added to the others
+   if not source then
+      return copying(p, q + t * padded + l * size, planes, height, row, 0, padded, (t + b) * padded, row)
+   end
+   -- without the border's columns, which are added to the others
+   local narrow = room('narrow', planes * high * row)
    copying(narrow, q + l * size, planes, high, row, 0, padded, 0, row)
    local sums, gradients = cast(T.pointer, narrow), cast(T.pointer, q)
    for c = 0, l - 1 do add_column(sums, source(c - l, width), width, gradients, c, wide, planes * high, T.get) end
@@ -124,7 +131,8 @@ local function add_planes(kind, T, routine, p, q, planes, height, width, l, r, t
    end
 end
 
--- The frames of n planes at q, of which those of a border are added to the first and the last of the others: in a room.
+-- The frames of n planes at q, of which those of a border are added to the first and the last of the others:
+-- in a room.
 local function add_frames(routine, q, n, elements, size, frames, front, back)
    local frame, deep = elements * size, frames + front + back
    local sums = room('frames', n * frames * frame)
@@ -132,7 +140,8 @@ local function add_frames(routine, q, n, elements, size, frames, front, back)
       local to, from = sums + plane * frames * frame, q + plane * deep * frame
       copy(to, from + front * frame, frames * frame)
       for z = 0, front - 1 do blas.add(routine, elements, from + z * frame, to) end
-      for z = front + frames, deep - 1 do blas.add(routine, elements, from + z * frame, to + (frames - 1) * frame) end
+      local last = to + (frames - 1) * frame
+      for z = front + frames, deep - 1 do blas.add(routine, elements, from + z * frame, last) end
    end
    return sums
 end
@@ -141,10 +150,14 @@ local function pad_gradient(kind, grad, x, grad_output, l, r, t, b, front, back)
    local routine = prepare(kind, x, l, r, t, b, front, back)
    if not routine then return false end
    local T = x.T
-   if not plain(grad_output, T) or grad.T ~= T or not is_apart(grad, x, grad_output) or grad_output.nd ~= x.nd then return false end
+   if not plain(grad_output, T) or grad.T ~= T or not is_apart(grad, x, grad_output)
+      or grad_output.nd ~= x.nd then
+      return false
+   end
    local planes, frames, height, width = sizes(x, front)
    local others, deep, high, wide = sizes(grad_output, front)
-   if others ~= planes or deep ~= frames + (front or 0) + (back or 0) or high ~= height + t + b or wide ~= width + l + r or x[1] ~= grad_output[1] then
+   if others ~= planes or deep ~= frames + (front or 0) + (back or 0) or high ~= height + t + b
+      or wide ~= width + l + r or x[1] ~= grad_output[1] then
       return false
    end
    local q

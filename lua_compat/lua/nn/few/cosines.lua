@@ -16,7 +16,10 @@ local EPSILON = 1e-12 -- so that no length is zero
 -- The product of the n numbers from p[at] on with themselves. (Four sums do not wait for each other.)
 local function square(p, at, n)
    local s0, s1, s2, s3 = 0, 0, 0, 0
-   for k = at, at + n - 4, 4 do s0, s1, s2, s3 = s0 + p[k] * p[k], s1 + p[k + 1] * p[k + 1], s2 + p[k + 2] * p[k + 2], s3 + p[k + 3] * p[k + 3] end
+   for k = at, at + n - 4, 4 do
+      s0, s1 = s0 + p[k] * p[k], s1 + p[k + 1] * p[k + 1]
+      s2, s3 = s2 + p[k + 2] * p[k + 2], s3 + p[k + 3] * p[k + 3]
+   end
    for k = at + n - n % 4, at + n - 1 do s0 = s0 + p[k] * p[k] end
    return s0 + s1 + s2 + s3
 end
@@ -38,11 +41,15 @@ local function begin(x, weight)
    local p = routine and seen('first', x)
    local w = p and seen('weight', weight)
    if not w then return nil end
-   local t = { routine = routine, rows = rows, outputs = outputs, n = n, p = p, w = w, of_rows = lengths('of_rows', p, rows, n), of_weight = lengths('of_weight', w, outputs, n) }
+   local t = { routine = routine, rows = rows, outputs = outputs, n = n, p = p, w = w,
+      of_rows = lengths('of_rows', p, rows, n), of_weight = lengths('of_weight', w, outputs, n) }
    t.cosines = room('cosines', rows * outputs)
    blas.multiply(routine, t.cosines, outputs, 0, 1, p, 'n', n, w, 't', n, rows, n, outputs)
    for i = 0, rows - 1 do
-      for k = i * outputs, (i + 1) * outputs - 1 do t.cosines[k] = t.cosines[k] / t.of_weight[k - i * outputs] / t.of_rows[i] end
+      for j = 0, outputs - 1 do
+         local k = i * outputs + j
+         t.cosines[k] = t.cosines[k] / t.of_weight[j] / t.of_rows[i]
+      end
    end
    return t
 end
@@ -85,7 +92,8 @@ function in_lua.cosine_grad_input(gradient, x, grad_output, weight)
    resize_as(gradient, x)
    if not is_contiguous(gradient) then return false end
    local sums = room('sums', t.rows * t.n)
-   gradients(t.routine, sums, t.rows, t.p, t.of_rows, t.outputs, t.w, t.of_weight, t.n, g, t.cosines, t.outputs, 1, 1)
+   gradients(t.routine, sums, t.rows, t.p, t.of_rows, t.outputs, t.w, t.of_weight, t.n, g, t.cosines,
+      t.outputs, 1, 1)
    return numbers.write(gradient, sums, 1)
 end
 
@@ -95,7 +103,8 @@ function in_lua.cosine_grad_weight(grad_weight, x, grad_output, weight, scale)
    local g = t and gradients_of(t, x, grad_output)
    if not g or not numbers.takes(grad_weight, weight, x, grad_output) then return false end
    local sums = room('sums', t.outputs * t.n)
-   gradients(t.routine, sums, t.outputs, t.w, t.of_weight, t.rows, t.p, t.of_rows, t.n, g, t.cosines, 1, t.outputs, x.nd == 1 and scale or 1)
+   gradients(t.routine, sums, t.outputs, t.w, t.of_weight, t.rows, t.p, t.of_rows, t.n, g, t.cosines, 1,
+      t.outputs, x.nd == 1 and scale or 1)
    numbers.add_to(grad_weight, sums, 1)
    return true
 end

@@ -1,11 +1,13 @@
--- Normalization over neighbouring planes of images of few elements, computed here, as nn/few.lua says, of numbers all of which are finite.
+-- Normalization over neighbouring planes of images of few elements, computed here, as nn/few.lua says, of
+-- numbers all of which are finite.
 local math = require('th.own').math
 local memory = require 'torch.memory'
 local is_apart = require('torch.apart').is_apart
 local kernels = require 'torch.kernels'
 local numbers = require 'nn.few.numbers'
 
-local count, is_contiguous, resize_as, same_size = memory.count, memory.is_contiguous, memory.resize_as, memory.same_size
+local count, is_contiguous, resize_as, same_size = memory.count, memory.is_contiguous, memory.resize_as,
+   memory.same_size
 local floor, max, sqrt, in_lua = math.floor, math.max, math.sqrt, kernels.in_lua
 
 -- Elements of an image and of a plane; nil of what are no images.
@@ -16,8 +18,8 @@ local function sizes(x)
    return x[2 * nd - 5] * pixels, pixels
 end
 
--- s = the sums of q over the planes from `before` ones before each to `after` ones behind it, of n elements: planes lie one after the other, so the
--- neighbours of all planes of an image are one loop.
+-- s = the sums of q over the planes from `before` ones before each to `after` ones behind it, of n elements:
+-- planes lie one after the other, so the neighbours of all planes of an image are one loop.
 local function add_neighbours(s, q, n, image, pixels, before, after)
    for k = 0, n - 1 do s[k] = 0 end
    for first = 0, n - 1, image do
@@ -49,7 +51,8 @@ local function factors(x, size, alpha, beta, more)
    if not image or not (size >= 1) or size % 1 ~= 0 then return nil end
    local p, n = numbers.of('first', x), count(x)
    if not p then return nil end
-   local squares, sums, powers = numbers.room('squares', n), numbers.room('sums', n), numbers.room('powers', n)
+   local squares, sums, powers = numbers.room('squares', n), numbers.room('sums', n),
+      numbers.room('powers', n)
    for k = 0, n - 1 do squares[k] = p[k] * p[k] end
    add_neighbours(sums, squares, n, image, pixels, floor(size / 2), floor((size - 1) / 2))
    for k = 0, n - 1 do sums[k] = more + alpha / size * sums[k] end
@@ -67,7 +70,10 @@ function in_lua.cross_map_lrn(out, x, size, alpha, beta, more)
 end
 
 function in_lua.cross_map_lrn_gradient(gradient, x, grad_output, size, alpha, beta, more)
-   if gradient.T ~= x.T or grad_output.T ~= x.T or not same_size(x, grad_output) or not is_apart(gradient, x, grad_output) then return false end
+   if gradient.T ~= x.T or grad_output.T ~= x.T or not same_size(x, grad_output)
+      or not is_apart(gradient, x, grad_output) then
+      return false
+   end
    local p, powers, sums = factors(x, size, alpha, beta, more)
    local g = p and numbers.of('second', grad_output)
    if not g then return false end

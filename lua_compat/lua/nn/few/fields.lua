@@ -1,8 +1,9 @@
--- Fields that two records have in common, by name, compared and copied in straight lines: LuaJIT enters a loop anew each time, and finds a
--- field whose name it knows faster.
+-- Fields that two records have in common, by name, compared and copied in straight lines: LuaJIT enters a
+-- loop anew each time, and finds a field whose name it knows faster.
 local compiled = require 'torch.compiled'
 
--- Two functions for a list of names: one gives whether two records have the same values there, the other gives the first those of the second.
+-- Two functions for a list of names: one gives whether two records have the same values there, the other
+-- gives the first those of the second.
 return function(names)
    local compared, copied = {}, {}
    for k, name in ipairs(names) do

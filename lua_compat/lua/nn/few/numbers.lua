@@ -1,5 +1,6 @@
 -- The elements of few as doubles in rooms of their own, and functions of them: losses and layers that read each element several times,
--- or need exp and log on the way, compute with these. One loop for each purpose serves all types; only what reads and writes elements has one for each.
+-- or need exp and log on the way, compute with these. One loop for each purpose serves all types; only what
+-- reads and writes elements has one for each.
 local math = require('th.own').math
 local ffi = require 'ffi'
 local types = require 'torch.types'
@@ -29,9 +30,12 @@ function numbers.are_whole(...)
    return true
 end
 
--- The n elements at q to the doubles at p: gives 0 where all are finite; back, times a factor; and added to those that are there.
+-- The n elements at q to the doubles at p: gives 0 where all are finite; back, times a factor; and added to
+-- those that are there.
 local function by_type(text)
-   return compiled.for_each(types.codes_of_reals, function(code) return compiled.from_text(text, 'nn.few.numbers')(types[code].get) end)
+   return compiled.for_each(types.codes_of_reals, function(code)
+      return compiled.from_text(text, 'nn.few.numbers')(types[code].get)
+   end)
 end
 local take = by_type [[
    local get = ...

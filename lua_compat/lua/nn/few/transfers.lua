@@ -51,7 +51,8 @@ local squared, of_square = of 'X * X', of '2 * Y * X'
 -- Powers; and those that are products and roots, which are faster, and of infinity and -0 others than C's
 local power, of_power = few.pointwise('X ^ v', false, 1), few.pointwise('v * Y * X ^ (v - 1)', false, 1)
 local powers = { [2] = squared, [3] = of 'X * X * X', [0.5] = of 'sqrt(X)', [-0.5] = of '1 / sqrt(X)' }
-local of_powers = { [2] = of_square, [3] = of 'v * Y * (X * X)', [1.5] = of 'v * Y * sqrt(X)', [0.5] = of 'v * Y * (1 / sqrt(X))' }
+local of_powers = { [2] = of_square, [3] = of 'v * Y * (X * X)', [1.5] = of 'v * Y * sqrt(X)',
+   [0.5] = of 'v * Y * (1 / sqrt(X))' }
 
 local with_threshold = of 'X <= v and w or X'
 

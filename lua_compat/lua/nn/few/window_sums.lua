@@ -1,5 +1,5 @@
--- Loops over windows of few images or volumes, for layers that sum up their elements: one loop for all windows of all planes. A window's
--- elements lie at fixed distances from its first.
+-- Loops over windows of few images or volumes, for layers that sum up their elements: one loop for all
+-- windows of all planes. A window's elements lie at fixed distances from its first.
 local math = require('th.own').math
 local ffi = require 'ffi'
 local types = require 'torch.types'
@@ -17,10 +17,12 @@ local floor, max = math.floor, math.max
 local window_sums = {}
 
 local MOST = 2 ^ 14     -- elements of the images, with their borders
-local MOST_WRITTEN = 16 -- elements of windows that are written out: LuaJIT would enter a loop anew for each window
+-- elements of windows that are written out: LuaJIT would enter a loop anew for each window
+local MOST_WRITTEN = 16
 
--- p, q, u, a, b: pointers, v: a number, for what the parts of a text do, for window k, which begins at begins[k] and is of plane channels[k] of its
--- image: EACH one by one, FIRST before the windows of each plane, LAST after them.
+-- p, q, u, a, b: pointers, v: a number, for what the parts of a text do, for window k, which begins at
+-- begins[k] and is of plane channels[k] of its image: EACH one by one, FIRST before the windows of each
+-- plane, LAST after them.
 local LOOP = [[
    local get, cast = ...
    return function(p, q, u, a, b, v, n, begins, offsets, taps, channels, windows)
@@ -43,8 +45,8 @@ local BEHIND = [[
    end
 ]]
 
--- Windows of which s becomes the sum, rounded to the type at each step, as Torch7's, and then DONE is done; four of them together, whose sums do
--- not wait for each other. In DONE the window is @.
+-- Windows of which s becomes the sum, rounded to the type at each step, as Torch7's, and then DONE is done;
+-- four of them together, whose sums do not wait for each other. In DONE the window is @.
 local SUMS = [[
    local get, cast = ...
    return function(p, q, u, a, b, v, n, begins, offsets, taps, channels)
@@ -59,20 +61,23 @@ local GROUP = [[
    DONE
 ]]
 
--- A text in which ALL(...) is for all elements of a window: written out for so many, or in a loop for more (nil). READ(pointer, place) is an element that
--- may be NaN.
+-- A text in which ALL(...) is for all elements of a window: written out for so many, or in a loop for more
+-- (nil). READ(pointer, place) is an element that may be NaN.
 local function for_elements(text, taps)
    text = text:gsub('ALL(%b())', function(of_element)
-      of_element = of_element:sub(2, -2)
-      if not taps then return ('for tap = 0, taps - 1 do local offset = offsets[tap] %s end'):format((of_element:gsub('OFFSET', 'offset'))) end
+      of_element = of_element:sub(2, -2):gsub('OFFSET', 'offset')
+      if not taps then return ('for tap = 0, taps - 1 do local offset = offsets[tap] %s end'):format(of_element) end
       local lines = {}
-      for tap = 0, taps - 1 do lines[tap + 1] = ('do local offset = offsets[%d] %s end'):format(tap, (of_element:gsub('OFFSET', 'offset'))) end
+      for tap = 0, taps - 1 do
+         lines[tap + 1] = ('do local offset = offsets[%d] %s end'):format(tap, of_element)
+      end
       return table.concat(lines, ' ')
    end)
    return text
 end
 
--- A function(T, taps, plain) that gives a loop for each type, number of elements (0: more) and way of reading on its own. plain: no element is
+-- A function(T, taps, plain) that gives a loop for each type, number of elements (0: more) and way of reading
+-- on its own. plain: no element is
 -- infinite or NaN.
 local function loops_of(text)
    local keys = {}
@@ -82,19 +87,19 @@ local function loops_of(text)
    local made = compiled.for_each(keys, function(key)
       local T, taps, plain = types[floor(key / 100)], floor(key % 100 / 2), key % 2 == 1
       local of_size = for_elements(text, taps > 0 and taps)
-      of_size = of_size:gsub('READ(%b())', function(given)
-         local pointer, place = given:match('^%((%l), (.*)%)$')
-         return plain and ('%s[%s]'):format(pointer, place) or ('get(%s, %s)'):format(pointer, place)
-      end)
-      return compiled.from_text(of_size, 'nn.few.window_sums')(T.get, T.cast)
+      return compiled.from_text(compiled.reading(of_size, plain), 'nn.few.window_sums')(T.get, T.cast)
    end)
-   return function(T, taps, plain) return made(100 * T.host.code + 2 * (taps <= MOST_WRITTEN and taps or 0) + (plain and 1 or 0)) end
+   return function(T, taps, plain)
+      return made(100 * T.host.code + 2 * (taps <= MOST_WRITTEN and taps or 0) + (plain and 1 or 0))
+   end
 end
 
--- A loop of windows one by one: parts are FIRST, EACH and LAST, in which ALL(...) is for all elements, of which one is at AT.
+-- A loop of windows one by one: parts are FIRST, EACH and LAST, in which ALL(...) is for all elements, of
+-- which one is at AT.
 function window_sums.loop(parts)
    local text = LOOP:gsub('BEHIND', (parts.FIRST or parts.LAST) and BEHIND or '')
-   text = text:gsub('%f[%w]%u%u%u%u+%f[%W]', { FIRST = parts.FIRST or '', LAST = parts.LAST or '', EACH = parts.EACH })
+   local written = { FIRST = parts.FIRST or '', LAST = parts.LAST or '', EACH = parts.EACH }
+   text = text:gsub('%f[%w]%u%u%u%u+%f[%W]', written)
    return loops_of((text:gsub('%f[%w]AT%f[%W]', 'at + OFFSET')))
 end
 
@@ -111,7 +116,8 @@ end
 local g = {}
 window_sums.geometry = g
 
--- How many windows there are along an axis, and as far as they and the axis with its border reach; nil where that is for Python.
+-- How many windows there are along an axis, and as far as they and the axis with its border reach; nil where
+-- that is for Python.
 local function along(size, span, step, border, by_ceil)
    if span < 1 or step < 1 or border < 0 or 2 * border > span or span > size + 2 * border then return nil end
    local n = (size + 2 * border - span) / step
@@ -132,17 +138,22 @@ local function set(x, kw, kh, dw, dh, pw, ph, by_ceil, most)
    local height, width = x[2 * nd - 3], x[2 * nd - 1]
    local rows, high = along(height, kh, dh, ph, by_ceil)
    local columns, wide = along(width, kw, dw, pw, by_ceil)
-   if not (rows and columns) or not T.here or T.host ~= types.Float and T.host ~= types.Double or few.LIMIT == 0 then return false end
+   if not (rows and columns) or not T.here or T.host ~= types.Float and T.host ~= types.Double
+      or few.LIMIT == 0 then
+      return false
+   end
    local all = count(x) / (g.time * height * width)
    if all * g.time * high * wide > (most or MOST) then return false end
-   g.all, g.planes, g.height, g.width, g.high, g.wide, g.rows, g.columns = all, x[g.axis], height, width, high, wide, rows, columns
+   g.all, g.planes, g.height, g.width, g.high, g.wide, g.rows, g.columns =
+      all, x[g.axis], height, width, high, wide, rows, columns
    g.kh, g.kw, g.dh, g.dw, g.ph, g.pw = kh, kw, dh, dw, ph, pw
    g.windows, g.taps = g.frames * rows * columns, g.kt * kh * kw
    g.n = all * g.windows
    return true
 end
 
--- Sets it to windows of x; whether they are for LuaJIT. by_ceil: their number is rounded up; most: elements, if not as many as above
+-- Sets it to windows of x; whether they are for LuaJIT. by_ceil: their number is rounded up; most: elements,
+-- if not as many as above
 function window_sums.set(x, kw, kh, dw, dh, pw, ph, by_ceil, most)
    local nd = x.nd
    if nd ~= 3 and nd ~= 4 or not numbers.are_whole(kw, kh, dw, dh, pw, ph) then return false end
@@ -166,19 +177,24 @@ end
 -- Whether t has the sizes of x with the windows' frames, rows and columns for its own.
 function window_sums.are_results(t, x)
    local nd, axis = x.nd, g.axis
-   if t.T ~= x.T or t.nd ~= nd or t[2 * nd - 1] ~= g.columns or t[2 * nd - 3] ~= g.rows or axis == 2 * nd - 7 and t[2 * nd - 5] ~= g.frames then return false end
+   if t.T ~= x.T or t.nd ~= nd or t[2 * nd - 1] ~= g.columns or t[2 * nd - 3] ~= g.rows or axis == 2 * nd - 7
+      and t[2 * nd - 5] ~= g.frames then
+      return false
+   end
    for d = 1, axis, 2 do
       if t[d] ~= x[d] then return false end
    end
    return true
 end
 
--- Where each window begins in the planes with their borders, which plane of its image it is of, and how far its elements are from the first: kept while
--- the geometry stays.
+-- Where each window begins in the planes with their borders, which plane of its image it is of, and how far
+-- its elements are from the first: kept while the geometry stays.
 local function of_whole_numbers(n) return ffi.new('int32_t[?]', n) end
-local begins, channels, offsets, room_for_windows, room_for_taps = of_whole_numbers(1), of_whole_numbers(1), of_whole_numbers(1), 1, 1
+local begins, channels, offsets, room_for_windows, room_for_taps =
+   of_whole_numbers(1), of_whole_numbers(1), of_whole_numbers(1), 1, 1
 local known = {}
-local lie_so, take_geometry = fields{ 'all', 'planes', 'time', 'high', 'wide', 'frames', 'rows', 'columns', 'kt', 'kh', 'kw', 'dt', 'dh', 'dw' }
+local lie_so, take_geometry = fields{ 'all', 'planes', 'time', 'high', 'wide', 'frames', 'rows', 'columns',
+   'kt', 'kh', 'kw', 'dt', 'dh', 'dw' }
 
 local function find_offsets()
    if g.taps > room_for_taps then offsets, room_for_taps = of_whole_numbers(g.taps), g.taps end
@@ -194,7 +210,9 @@ end
 local function find_places()
    if lie_so(known, g) then return end
    take_geometry(known, g)
-   if g.n > room_for_windows then begins, channels, room_for_windows = of_whole_numbers(g.n), of_whole_numbers(g.n), g.n end
+   if g.n > room_for_windows then
+      begins, channels, room_for_windows = of_whole_numbers(g.n), of_whole_numbers(g.n), g.n
+   end
    local plane, frame, row, column = 0, 0, 0, 0
    for k = 0, g.n - 1 do
       begins[k] = ((plane * g.time + frame * g.dt) * g.high + row * g.dh) * g.wide + column * g.dw
