@@ -7,17 +7,24 @@ or -m MODULE, then the program's), "folder" and "environment", and carries four 
 stdin, stdout and stderr, and one on which its process id and later its exit code (negative: the signal that
 ended it) are written, each in a line. Programs run side by side. This file imports nothing of the project:
 each program loads the project's modules itself, under its own settings. It ends when the socket is closed.
+
+The end of a program takes down what is its own; what it shares with this process is left as it is.
 """
 
+import atexit
 import contextlib
+import ctypes
 import gc
 import importlib
 import json
 import os
 import runpy
+import selectors
 import signal
 import socket
 import sys
+import weakref
+from types import ModuleType
 from typing import Any
 
 # What takes long to import and does not depend on how a program is started.
@@ -29,6 +36,8 @@ _PRELOADED = (
     "torch._dynamo",
     "torch.fx.experimental.symbolic_shapes",
 )
+# What Python's end treats on its own.
+_PYTHONS_OWN = ("__main__", "builtins", "sys")
 _LARGEST_MESSAGE = 1 << 20
 
 
@@ -36,42 +45,80 @@ def main() -> None:
     """Serves until the socket is closed; in a fork, becomes the program."""
     server = socket.socket(fileno=int(sys.argv[1]))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal ends the tests, and those this
+    _preload()
+    if sys.dont_write_bytecode and "XDG_CACHE_HOME" in os.environ:
+        # The checkout stays clean, and yet not every program compiles the project's modules anew.
+        sys.dont_write_bytecode = False
+        sys.pycache_prefix = os.path.join(os.environ["XDG_CACHE_HOME"], "bytecode")
+    gc.freeze()  # so that collections in forks leave the shared pages alone
+    waiting = selectors.DefaultSelector()
+    waiting.register(server, selectors.EVENT_READ)
+    while True:
+        for key, _ in waiting.select():
+            if key.fileobj is not server:
+                waiting.unregister(key.fileobj)
+                _report(*key.data)
+                continue
+            message, descriptors, _, _ = socket.recv_fds(server, _LARGEST_MESSAGE, 4)
+            if not message:
+                return
+            *streams, reply = descriptors
+            program = os.fork()
+            if program == 0:
+                os.close(reply)
+                _close_all(waiting)
+                _become(json.loads(message), *streams)
+                return
+            for descriptor in streams:
+                os.close(descriptor)
+            os.write(reply, b"%d\n" % program)
+            end = os.pidfd_open(program)
+            waiting.register(end, selectors.EVENT_READ, (program, end, reply))
+
+
+def _preload() -> None:
+    """Imports what programs share, and lets it outlive them: to take it down copies the pages it is in, which
+    takes more time than most programs."""
+    shared: dict[str, ModuleType] = {}
+    atexit.register(_forget, shared)  # before those of the modules: the first registered is the last to run
     for name in _PRELOADED:
         importlib.import_module(name)
-    gc.freeze()  # so that collections in forks leave the shared pages alone
-    while True:
-        message, descriptors, _, _ = socket.recv_fds(server, _LARGEST_MESSAGE, 4)
-        _reap()
-        if not message:
-            return
-        if os.fork() == 0:
-            server.close()
-            _keep(json.loads(message), *descriptors)
-            return
-        for descriptor in descriptors:
-            os.close(descriptor)
+    shared.update((name, module) for name, module in sys.modules.items() if name not in _PYTHONS_OWN)
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(shared))
+    for finalizer in weakref.finalize._registry:  # type: ignore[attr-defined]
+        finalizer.atexit = False
+    libc = ctypes.CDLL(None)
+    # The last registered is the first to run: C flushes its files, and what libraries have to do is left out.
+    libc.on_exit(libc._exit, None)
+    libc.on_exit(libc.fcloseall, None)
 
 
-def _reap() -> None:
-    """Forgets the keepers that have ended; their time counts as this process's, and so as the tests'."""
-    with contextlib.suppress(ChildProcessError):
-        while os.waitpid(-1, os.WNOHANG) != (0, 0):
-            pass
+def _forget(shared: dict[str, ModuleType]) -> None:
+    """Python empties the modules that it finds in sys.modules at its end."""
+    for name, module in shared.items():
+        if sys.modules.get(name) is module:
+            del sys.modules[name]
 
 
-def _keep(request: dict[str, Any], stdin: int, stdout: int, stderr: int, reply: int) -> None:
-    """Runs the program in a fork of this fork, which waits for it: the program returns from here."""
-    program = os.fork()
-    if program == 0:
-        os.close(reply)
-        _become(request, stdin, stdout, stderr)
-        return
-    os.write(reply, b"%d\n" % program)
-    for descriptor in (0, 1, 2, stdin, stdout, stderr):
-        os.close(descriptor)  # whoever reads the program's output waits for its end only
+def _close_all(waiting: selectors.BaseSelector) -> None:
+    """Closes what a fork has of this process's connections."""
+    for key in list(waiting.get_map().values()):
+        if key.data is None:
+            key.fileobj.close()
+        else:
+            _, end, reply = key.data
+            os.close(end)
+            os.close(reply)
+    waiting.close()
+
+
+def _report(program: int, end: int, reply: int) -> None:
+    """Writes the exit code of a program that has ended."""
     _, status = os.waitpid(program, 0)
-    os.write(reply, b"%d\n" % os.waitstatus_to_exitcode(status))
-    os._exit(0)
+    with contextlib.suppress(BrokenPipeError):  # nobody waits for it any more
+        os.write(reply, b"%d\n" % os.waitstatus_to_exitcode(status))
+    os.close(end)
+    os.close(reply)
 
 
 def _become(request: dict[str, Any], stdin: int, stdout: int, stderr: int) -> None:
