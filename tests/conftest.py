@@ -1,5 +1,6 @@
 """What every test starts with."""
 
+import gc
 import os
 from collections.abc import Iterator
 
@@ -16,6 +17,17 @@ def pytest_configure() -> None:
     default OpenMP's go on for milliseconds, and the engine's tests take five times as long."""
     if "PYTEST_XDIST_WORKER" in os.environ:
         os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Tests and what they import stay to the end: Python's collector need not look at them again and again."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(scope="session", autouse=True)
