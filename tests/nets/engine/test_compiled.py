@@ -1,6 +1,7 @@
 """Code that the machine's C compiler makes for the CPU engine: that it is right; what happens without it."""
 
 import _ctypes
+import ctypes
 import os
 import shutil
 import subprocess
@@ -29,6 +30,7 @@ from nets.engine.kernels.tiles import TileGrid
 from nets.engine.kernels.winograd import winograd
 from nets.engine.memory import Memory
 from nets.engine.shapes import ConvolutionShape
+from nets.engine.user_cache import replace_whole, user_cache
 from nets.phases import WEIGHT_GRADIENT
 from tests.helpers.engine_conditions import NO_COMPILER, c_compiler, needs_compiler, threads
 
@@ -89,7 +91,22 @@ def test_a_library_is_kept_and_made_again_when_it_is_gone_or_damaged(cache: Path
     assert answer(1) == 1
 
 
-slow_case = partial(pytest.param, marks=pytest.mark.slow)  # everything is compiled anew in each
+@pytest.fixture
+def made_once() -> Iterator[None]:
+    """What the tests' shared cache has is taken from there, and what is made is left there, too."""
+    shared, make = user_cache() / "compiled", library._make
+
+    def taken(source: str, command: tuple[str, ...], kept: Path) -> ctypes.CDLL:
+        made = shared / kept.name
+        found = library._load(made) or make(source, command, made)
+        replace_whole(kept, made.read_bytes())
+        return found
+
+    with patch.object(library, "_make", taken):
+        yield
+
+
+slow_case = partial(pytest.param, marks=pytest.mark.slow)  # much is compiled that no other test needs
 
 
 @needs_compiler
@@ -106,7 +123,7 @@ slow_case = partial(pytest.param, marks=pytest.mark.slow)  # everything is compi
     ],
 )
 def test_what_is_compiled_ahead_is_all_that_a_plan_needs(
-    cache: Path, forgetful: None, layers: tuple[nn.Module, ...], backend: str
+    made_once: None, cache: Path, forgetful: None, layers: tuple[nn.Module, ...], backend: str
 ) -> None:
     module = nn.Sequential(*layers)
     for thread in ahead.start(module.to("meta"), backend, torch.float32, (2, 16, 14, 14)):
