@@ -1,5 +1,8 @@
 """Torch7's convolutions of plain tensors (torch.conv2 and the like; nn has its own)."""
 
+from collections.abc import Callable
+from functools import partial
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -21,10 +24,14 @@ def correlate(out: Out, x: Tensor, kernel: Tensor, dims: int, full: bool, flippe
     spatial = tuple(range(-dims, 0))
     if flipped:
         kernel = kernel.flip(spatial)
-    convolve = F.conv2d if dims == 2 else F.conv3d
-    padding = tuple(n - 1 for n in kernel.shape[-dims:]) if full else (0,) * dims
+    size = kernel.shape[-dims:]
+    padding = tuple(n - 1 for n in size) if full else (0,) * dims
     work = aligned(x if x.dtype.is_floating_point else x.double())
     weight = aligned(kernel.to(work.dtype))
+    convolve: Callable[..., Tensor] = F.conv2d if dims == 2 else F.conv3d
+    if full and not bool(weight.isfinite().all()):
+        # A border of zeros would be multiplied by what is infinite: only what lies on x counts.
+        convolve = partial(_where_they_overlap, dims)
     if x.dim() == dims:
         result = convolve(work[None, None], weight[None, None], padding=padding)[0, 0]
     elif kernel.dim() == dims + 1:
@@ -35,3 +42,10 @@ def correlate(out: Out, x: Tensor, kernel: Tensor, dims: int, full: bool, flippe
         result = convolve(work[None], weight, padding=padding)[0]
     out.resize_(result.shape)
     out.copy_(result if x.dtype.is_floating_point else torch.round(result))
+
+
+def _where_they_overlap(dims: int, x: Tensor, weight: Tensor, padding: tuple[int, ...]) -> Tensor:
+    """Correlates with a border of ``padding`` around x, adding up, for each element of x, what it gives."""
+    spread = torch.ops.aten.slow_conv_transpose2d if dims == 2 else torch.ops.aten.slow_conv_transpose3d
+    turned = weight.flip(tuple(range(-dims, 0))).transpose(0, 1).contiguous()
+    return spread(x, turned, [n + 1 for n in padding])

@@ -103,6 +103,8 @@ def norm_all(t: Tensor, p: float) -> float:
 
 
 def _norm(pieces: Iterable[Tensor], p: float) -> float:
+    if math.isnan(p):
+        return math.nan
     norms = [torch.linalg.vector_norm(piece, p).item() for piece in pieces]
     if len(norms) == 1:
         return norms[0]
@@ -194,8 +196,8 @@ def _variances(t: Tensor, dim: int, biased: bool) -> Tensor:
 
 
 def norm(out: Tensor, t: Tensor, dimension: int, p: float) -> None:
-    if math.isinf(p):
-        out.fill_(1)
+    if not math.isfinite(p):
+        out.fill_(1 if math.isinf(p) else math.nan)
         return
     dim = dimension - 1
     _along(out, t, dim, lambda part: torch.linalg.vector_norm(part.double(), p, dim=dim, keepdim=True))

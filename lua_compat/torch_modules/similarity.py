@@ -1,5 +1,7 @@
 """Vectors compared with stored ones, or with each other."""
 
+import math
+
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -74,4 +76,5 @@ class PairwiseDistance(Torch7Module):
 
     def forward(self, input: list[Tensor]) -> Tensor:
         a, b = map(_rows, input)
-        return (a - b).abs().pow(self.norm).sum(1).pow(1 / self.norm)
+        root = 1 / self.norm if self.norm else math.inf
+        return (a - b).abs().pow(self.norm).sum(1).pow(root)

@@ -1,5 +1,7 @@
 """Vectors compared with stored ones or with each other. Inputs: vectors or batches of them."""
 
+import math
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -127,6 +129,14 @@ def _cosine_distance(a: Tensor, b: Tensor) -> Tensor:
     return ((a * b).sum(-1) / squares.sqrt()).reshape(-1)
 
 
+def _norms(rows: Tensor, p: float) -> Tensor:
+    """Computes the roots of the sums of powers, also where p is 0 or not finite (vector_norm has other norms
+    there)."""
+    if p and math.isfinite(p):
+        return torch.linalg.vector_norm(rows, p, dim=-1)
+    return rows.abs().pow(p).sum(-1).pow(1 / p if p else math.inf)
+
+
 def _pairwise_distance_gradients(
     a: Tensor, b: Tensor, grad_output: Tensor, p: float
 ) -> tuple[Tensor, Tensor]:
@@ -136,15 +146,15 @@ def _pairwise_distance_gradients(
     if p == 1:
         slope = torch.where(difference >= 0, 1.0, -1.0).to(a.dtype)
     else:
-        length = torch.linalg.vector_norm(difference, p, dim=-1, keepdim=True) + 1e-6
+        length = _norms(difference, p).unsqueeze(-1) + 1e-6
         powers = difference * difference.abs().pow(p - 2) if p > 2 else difference
         slope = powers * length.pow(1 - p)
     result = slope * grad_output.reshape(*a.shape[:-1], 1)
-    return result, -result
+    return result, 0 - result
 
 
 dot_product, dot_product_gradients = pair_kernels(lambda a, b: (a * b).sum(-1).reshape(-1))
 cosine_distance, cosine_distance_gradients = pair_kernels(_cosine_distance)
 pairwise_distance, pairwise_distance_gradients = pair_kernels(
-    lambda a, b, p: torch.linalg.vector_norm(a - b, p, dim=-1).reshape(-1), _pairwise_distance_gradients
+    lambda a, b, p: _norms(a - b, p).reshape(-1), _pairwise_distance_gradients
 )

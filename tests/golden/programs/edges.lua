@@ -109,3 +109,28 @@ all(function(Tensor)
       print(nans(module:updateGradInput(x, gradient)), row(module.gradInput[1]:ge(1e30):double():sum(1)))
    end
 end)
+
+print '# norms that are none'
+all(function(Tensor)
+   local x, y = Tensor{ { 3, -1, 0 }, { 2, 2, 4 } }, Tensor{ { 1, -1, 5 }, { 2, 0, 0 } }
+   for _, p in ipairs{ 0, inf, -inf, nan, -2 } do
+      local layer = nn.PairwiseDistance(p):type(torch.type(x))
+      print(p ~= p and 'nan' or p, row(layer:forward{ x, y }), row(layer:forward{ x[1], y[1] }), row(Tensor{ torch.dist(x, y, p), torch.norm(x, p) }))
+      local a, b = unpack(layer:backward({ x[1], y[1] }, Tensor{ 1 }))
+      print(row(a), row(b), 1 / b[2])
+      print(row(layer:forward{ x:narrow(2, 2, 1), y:narrow(2, 2, 1) }))
+   end
+end)
+
+print '# full convolutions with what is not finite'
+all(function(Tensor)
+   for _, odd in ipairs{ inf, -inf, nan } do
+      local x, k = Tensor{ { 1, 2, 0 }, { 3, -1, 4 } }, Tensor{ { 1, odd }, { 2, 3 } }
+      for _, way in ipairs{ 'conv', 'xcorr' } do
+         print(row(torch[way .. 2](x, k, 'F')), row(torch[way .. 2](x, k, 'V')))
+         local many, kernels = torch.cat(x:view(1, 2, 3), x:view(1, 2, 3), 1), torch.cat(k:view(1, 2, 2), k:view(1, 2, 2):clone():fill(1), 1)
+         print(row(torch[way .. 2](many, kernels, 'F')), row(torch[way .. 2](many, torch.cat(kernels, kernels, 1):view(2, 2, 2, 2), 'F')))
+         print(row(torch[way .. 3](x:view(1, 2, 3), k:view(1, 2, 2), 'F')))
+      end
+   end
+end)

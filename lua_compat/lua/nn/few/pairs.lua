@@ -88,7 +88,7 @@ local function slope_of_length(p, q, at, n, g)
    local factor = g / (length(p, q, at, n) + 1e-6)
    for k = at, at + n - 1 do
       local z = (p[k] - q[k]) * factor
-      p[k], q[k] = z, -z
+      p[k], q[k] = z, 0 - z
    end
 end
 -- Below 2 the slope of a power is taken for that of a square, as in Torch7.
@@ -103,7 +103,7 @@ end
 local function slope_of_distance(p, q, at, n, g)
    for k = at, at + n - 1 do
       local z = p[k] >= q[k] and g or -g
-      p[k], q[k] = z, -z
+      p[k], q[k] = z, 0 - z
    end
 end
 
