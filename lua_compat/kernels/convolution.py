@@ -26,9 +26,14 @@ def correlate(out: Out, x: Tensor, kernel: Tensor, dims: int, full: bool, flippe
         kernel = kernel.flip(spatial)
     size = kernel.shape[-dims:]
     padding = tuple(n - 1 for n in size) if full else (0,) * dims
-    work = aligned(x if x.dtype.is_floating_point else x.double())
-    weight = aligned(kernel.to(work.dtype))
     convolve: Callable[..., Tensor] = F.conv2d if dims == 2 else F.conv3d
+    work, weight = x, kernel
+    if not x.dtype.is_floating_point:
+        exact = _has_exact_sums(x, kernel)
+        work, weight = (x.double(), kernel.double()) if exact else (x.long(), kernel.long())
+        if not exact:
+            convolve = partial(_in_64_bits, dims)
+    work, weight = aligned(work), aligned(weight)
     if full and not bool(weight.isfinite().all()):
         # A border of zeros would be multiplied by what is infinite: only what lies on x counts.
         convolve = partial(_where_they_overlap, dims)
@@ -41,7 +46,26 @@ def correlate(out: Out, x: Tensor, kernel: Tensor, dims: int, full: bool, flippe
     else:
         result = convolve(work[None], weight, padding=padding)[0]
     out.resize_(result.shape)
-    out.copy_(result if x.dtype.is_floating_point else torch.round(result))
+    if not x.dtype.is_floating_point and result.dtype.is_floating_point:
+        result = torch.round(result).long()  # of which narrower types keep the last bits
+    out.copy_(result)
+
+
+def _has_exact_sums(x: Tensor, kernel: Tensor) -> bool:
+    """Says whether doubles hold the sums of products of whole numbers, with some bits to spare."""
+    largest = [int(t.abs().max()) if t.min() != torch.iinfo(t.dtype).min else 2**63 for t in (x, kernel)]
+    return largest[0] * largest[1] * kernel.numel() < 2**48
+
+
+def _in_64_bits(dims: int, x: Tensor, weight: Tensor, padding: tuple[int, ...]) -> Tensor:
+    """Correlates whole numbers; sums keep the last 64 bits, as Torch7's do."""
+    windows = F.pad(x[0], [n for size in reversed(padding) for n in (size, size)])
+    for dim in range(1, dims + 1):
+        windows = windows.unfold(dim, weight.shape[dim + 1], 1)
+    inner = list(range(dims))
+    return torch.tensordot(
+        weight, windows, ([1, *(n + 2 for n in inner)], [0, *(n + 1 + dims for n in inner)])
+    )[None]
 
 
 def _where_they_overlap(dims: int, x: Tensor, weight: Tensor, padding: tuple[int, ...]) -> Tensor:

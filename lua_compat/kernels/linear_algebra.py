@@ -104,7 +104,7 @@ def gesv(solution: Out, factors: Out, b: Tensor, a: Tensor) -> None:
     """Returns the solution of a x = b, and a's LU factors in one matrix."""
     lu, pivots, info = torch.linalg.lu_factor_ex(a)
     if info.item() > 0:
-        raise ValueError(f"Lapack Error gesv : U({info.item()},{info.item()}) is zero, singular U.")
+        raise ValueError(f"Lapack Error in gesv : U({info.item()},{info.item()}) is zero, singular U.")
     _write(solution, torch.linalg.lu_solve(lu, pivots, _columns(b)))
     _write(factors, lu)
 
@@ -128,10 +128,18 @@ def gels(solution: Out, factors: Out, b: Tensor, a: Tensor) -> None:
     _write(factors, packed)
 
 
+def _first_zero(a: Tensor) -> int:
+    """Says where on the diagonal the first zero is, from 1; 0: nowhere."""
+    zeros = (a.diagonal() == 0).nonzero()
+    return int(zeros[0]) + 1 if len(zeros) else 0
+
+
 def trtrs(solution: Out, matrix: Out, b: Tensor, a: Tensor, uplo: str, trans: str, diag: str) -> None:
     """Solves a x = b for a triangular a; ``trans`` 'T': transposed; ``diag`` 'U': with ones on it."""
     upper = uplo == "U"
     triangle = a.triu() if upper else a.tril()
+    if diag != "U" and (zero := _first_zero(a)):
+        raise ValueError(f"Lapack Error in trtrs : A({zero},{zero}) is zero, singular A")
     _write(matrix, a)
     if trans == "T":
         triangle, upper = triangle.T, not upper
@@ -204,11 +212,13 @@ def potrs(out: Out, b: Tensor, factor: Tensor, uplo: str) -> None:
 
 def potri(out: Out, factor: Tensor, uplo: str) -> None:
     """Computes the inverse of a, given its Cholesky factor."""
+    if zero := _first_zero(factor):
+        raise ValueError(f"Lapack Error potri : A({zero},{zero}) is 0, A cannot be factorized")
     _write(out, torch.cholesky_inverse(factor, upper=uplo == "U"))
 
 
 def pstrf(out: Out, pivots: Out, a: Tensor, uplo: str, tolerance: float) -> None:
-    """Factorises a positive semi-definite matrix with complete pivoting (Cholesky); ``pivots`` count from 1.
+    """Factorises a positive definite matrix with complete pivoting (Cholesky); ``pivots`` count from 1.
 
     ``tolerance`` < 0: n * epsilon * the largest diagonal element.
     """
@@ -218,12 +228,10 @@ def pstrf(out: Out, pivots: Out, a: Tensor, uplo: str, tolerance: float) -> None
         tolerance = n * torch.finfo(a.dtype).eps * work.diagonal().max().item()
     order = torch.arange(n, device=a.device)
     factor = torch.zeros_like(work)
-    rank = n
     for k in range(n):
         p = k + int(work.diagonal()[k:].argmax())
-        if work[p, p] <= tolerance:
-            rank = k
-            break
+        if not work[p, p] > tolerance:
+            raise ValueError("Lapack Error pstrf : matrix is rank deficient or not positive semidefinite")
         if p != k:
             swapped = torch.arange(n, device=a.device)
             swapped[k], swapped[p] = p, k
@@ -232,7 +240,6 @@ def pstrf(out: Out, pivots: Out, a: Tensor, uplo: str, tolerance: float) -> None
         factor[k, k] = work[k, k].sqrt()
         factor[k + 1 :, k] = work[k + 1 :, k] / factor[k, k]
         work[k + 1 :, k + 1 :] -= torch.outer(factor[k + 1 :, k], factor[k + 1 :, k])
-    factor[:, rank:] = 0
     _write(out, factor.T if uplo == "U" else factor)
     _write(pivots, (order + 1).int())
 

@@ -208,6 +208,11 @@ def renorm(out: Tensor, t: Tensor, p: float, dimension: int, maximum: float) -> 
     if math.isinf(p):
         torch.mul(t, 1 if maximum >= 1 else maximum / (1 + _RENORM_EPSILON), out=out)
         return
+    if maximum < 0:  # every norm is larger; torch.renorm refuses it
+        others = [dim for dim in range(t.dim()) if dim != dimension - 1]
+        norms = torch.linalg.vector_norm(t, p, dim=others, keepdim=True)
+        torch.mul(t, maximum / (norms + _RENORM_EPSILON), out=out)
+        return
     torch.renorm(t, p, dimension - 1, maximum, out=out)
 
 

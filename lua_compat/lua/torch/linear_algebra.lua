@@ -35,6 +35,10 @@ local function mismatched_outer(t, a, b)
       'THTensorMath.c:1418')
 end
 
+local function mismatched_vector(t, m)
+   errors.raise(('size mismatch, t: %s, mat: %s'):format(size_text(t), size_text(m)), 'THTensorMath.c:1204')
+end
+
 -- (Without loops, which LuaJIT does not compile as a part of what calls them.)
 local function has_size(t, nd, n1, n2, n3)
    return t.nd == nd and t[1] == n1 and (nd < 2 or t[3] == n2) and (nd < 3 or t[5] == n3)
@@ -89,7 +93,7 @@ local function product(name, fit, letters, wrong_size)
 end
 product('mv', fit_mv, 'T2 T1', function(r, m)
    if r.nd ~= 1 then errors.raise(('vector expected, got t: %dD'):format(r.nd), 'THTensorMath.c:1199') end
-   errors.raise(('size mismatch, t: %s, mat: %s'):format(size_text(r), size_text(m)), 'THTensorMath.c:1204')
+   mismatched_vector(r, m)
 end)
 product('mm', fit_mm, 'T2 T2', function(r, a, b)
    if r.nd ~= 2 then errors.raise(('matrix expected, got %dD tensor for t'):format(r.nd), 'THTensorMath.c:1297') end
@@ -126,6 +130,8 @@ local function sum_with_product(name, fit)
    return function(r, beta, t, alpha, a, b)
       if not has_size(t, fit(a, b)) then
          if name == 'addr' then mismatched_outer(t, a, b) end
+         if a.nd == 3 then errors.argument(1, 'output tensor of incorrect size', 'THTensorMath.c') end
+         if b.nd == 1 then mismatched_vector(t, a) end
          mismatched_sum(t, a, b, 'THTensorMath.c')
       end
       a, b = beside(r, a), beside(r, b)

@@ -271,7 +271,7 @@ end
 -- f, whose last argument divides
 local function dividing(f)
    return function(r, t, v)
-      if v == 0 and r.T.integer then errors.raise('division by zero') end
+      if v == 0 and r.T.integer and count(t) > 0 then errors.raise('division by zero') end
       return f(r, t, v)
    end
 end

@@ -179,8 +179,9 @@ local function distribution(name, value, parameters, for_types, check)
       return draw(g, ...)
    end
    local function fill_all(r, g, ...)
+      if count(r) == 0 then return end
       check(...)
-      if count(r) > 0 then into(r, fill, g, ...) end
+      into(r, fill, g, ...)
    end
    local draw_words, fill_words = parameters:gsub('%f[%w]n', 'd'), parameters
    local fills = { 'o G ' .. fill_words, fill_all }
@@ -214,7 +215,7 @@ end
 local function readable(r) return r.T.here and r or in_a_row(r) end
 
 local function fill_each(r, g, p)
-   if count(r) ~= count(p) then errors.raise('inconsistent tensor size', 'THTensorRandom.c') end
+   pointwise.check_pair(r, p, 'self', 'p', 'THTensorRandom.c')
    if r.nd == 0 then return end
    p = readable(p)
    local drawn = memory.temporary(drawn_here(r.T) and r.T or types.Double)
@@ -233,8 +234,9 @@ local fill_bernoulli = filled('min(1, max(0, a - word(g)))')
 local function words_that_give_one(p) return math.floor(p * 2 ^ 32) + 1 end
 local bernoulli_fills = {
    'o G d=0.5', function(r, g, p)
+      if count(r) == 0 then return end
       check_probability(p)
-      if count(r) > 0 then into(r, fill_bernoulli, g, words_that_give_one(p)) end
+      into(r, fill_bernoulli, g, words_that_give_one(p))
    end,
    'o G F', fill_each,
    'o G D', fill_each,
@@ -318,6 +320,7 @@ define('randperm', { 'R G m', function(r, g, n)
 end })
 
 local function multinomial(l, g, weights, n, replacement)
+   if weights.nd == 0 then errors.argument(2, 'dimension 1 out of range of 0D tensor', 'THTensor.c:23') end
    local rows, categories = weights[1], weights[3]
    if weights.nd == 1 then rows, categories = 1, weights[1] end
    if n <= 0 then errors.argument(2, 'cannot sample n_sample < 0 samples', 'THTensorRandom.c:239') end

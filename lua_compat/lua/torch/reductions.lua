@@ -273,7 +273,7 @@ local function count_bins(kernel)
 end
 local histogram, histograms = count_bins 'histc', count_bins 'bhistc'
 define('histc', { 'r T m=100 d=0 d=0', function(r, t, bins, low, high)
-   if t.nd == 0 then errors.argument(1, 'tensor must have one dimension', 'THTensorMath.c:558') end
+   if t.nd == 0 and low == high then errors.argument(1, 'tensor must have one dimension', 'THTensorMath.c:558') end
    resize(r, 1, { bins })
    histogram(r, t, low, high)
 end }, floating)

@@ -134,3 +134,43 @@ all(function(Tensor)
       end
    end
 end)
+
+print '# whole numbers that wrap around in convolutions'
+for _, name in ipairs{ 'Byte', 'Char', 'Short', 'Int', 'Long' } do
+   local most = ({ Byte = 200, Char = 100, Short = 30000, Int = 2 ^ 31 - 2, Long = 2 ^ 53 })[name]
+   local function of(t) return t:type(('torch.%sTensor'):format(name)) end
+   local x, k = of(torch.Tensor{ { most, most - 1, 3 }, { 5, most, 1 } }), of(torch.Tensor{ { most, 2 }, { 3, most - 4 } })
+   local function digits(t) return table.concat(t:contiguous():view(-1):long():apply(function(y) return y % 1000003 end):totable(), ' ') end
+   print(name, digits(torch.conv2(x, k, 'F')), digits(torch.xcorr2(x, k)), digits(torch.conv3(x:view(1, 2, 3), k:view(1, 2, 2), 'F')))
+   print(digits(torch.xcorr2(torch.cat(x, x, 1):view(2, 2, 3), torch.cat({ k, k, k, k }, 1):view(2, 2, 2, 2))))
+end
+
+print '# refused'
+local function refused(f, ...)
+   local ok, text = pcall(f, ...)
+   print(ok or text:gsub('\n.*', ''):gsub('%s*%(?at %S+$', ''):gsub("to '%S+'", 'to'))
+end
+local zero, one = torch.zeros(2, 2), torch.Tensor{ { 1, 2 }, { 2, 4 } }
+refused(torch.trtrs, zero, torch.Tensor{ { 1, 0 }, { 5, 0 } })
+refused(torch.trtrs, zero, torch.Tensor{ { 1, 0 }, { 5, 0 } }, 'U', 'N', 'U')
+refused(torch.potri, torch.Tensor{ { 1, 0 }, { 0, 0 } })
+refused(torch.pstrf, one)
+refused(torch.gesv, zero, one)
+refused(torch.addbmm, zero, torch.ones(2, 3, 2), torch.ones(2, 2, 2))
+refused(torch.baddbmm, torch.ones(2, 2, 2), torch.ones(2, 3, 2), torch.ones(2, 2, 2))
+refused(torch.addmv, torch.ones(2), torch.ones(3, 2), torch.ones(2))
+refused(zero.bernoulli, zero, torch.ones(3))
+refused(torch.multinomial, torch.Tensor(), 1)
+for _, planes in ipairs{ { { 2, 2 }, { 3, 3 } }, { { 2, 2, 2 }, { 2, 3, 3 } }, { { 2, 2, 2 }, { 1, 2, 3, 3 } }, { { 2, 3, 3 }, { 1, 1, 2, 2 } }, { { 2, 3, 3 }, { 1, 2, 2 } } } do
+   refused(torch.conv2, torch.ones(unpack(planes[1])), torch.ones(unpack(planes[2])))
+end
+
+print '# of nothing'
+local none = torch.Tensor()
+print(none:bernoulli(2):nElement(), none:geometric(7):nElement(), none:logNormal(0, -1):nElement(), none:normal(0, -1):nElement(), torch.IntTensor():div(0):nElement())
+print(row(torch.histc(none, 2, -1, 1)))
+
+print '# norms below a negative one'
+all(function(Tensor)
+   for _, p in ipairs{ 1, 2, 3 } do print(row(torch.renorm(Tensor{ { 3, -4 }, { 0, 0.5 } }, p, 1, -2)), row(torch.renorm(Tensor{ { 3, -4 }, { 0, 0.5 } }, p, 2, -0.5))) end
+end)
