@@ -221,7 +221,7 @@ layer.with_parameters{ name = 'SpatialSubSampling', f = 'spatial_subsampling',
 
 -- Sequences
 
-layer.with_parameters{ name = 'TemporalConvolution', f = 'temporal_convolution',
+local TemporalConvolution = layer.with_parameters{ name = 'TemporalConvolution', f = 'temporal_convolution',
    init = function(self, inputFrameSize, outputFrameSize, kW, dW)
       layer.fields(self, { 'inputFrameSize', 'outputFrameSize', 'kW', 'dW' }, inputFrameSize, outputFrameSize, kW,
          dW or 1)
@@ -230,6 +230,7 @@ layer.with_parameters{ name = 'TemporalConvolution', f = 'temporal_convolution',
    bias = function(self) return self.outputFrameSize end,
    fan_in = function(self) return self.kW * self.inputFrameSize end,
    arguments = function(self) return self.kW, self.dW end }
+TemporalConvolution.sharedAccUpdateGradParameters = TemporalConvolution.defaultAccUpdateGradParameters
 
 layer.with_parameters{ name = 'TemporalSubSampling', f = 'temporal_subsampling',
    init = function(self, inputFrameSize, kW, dW)

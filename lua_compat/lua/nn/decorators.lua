@@ -76,7 +76,7 @@ function Bottle:updateGradInput(input, gradOutput)
       self.gradInput = nil
       return nil
    end
-   return self.gradInput:set(gradient:viewAs(input))
+   return self.gradInput:set(input:dim() > self.nInputDim and gradient:viewAs(input) or gradient)
 end
 function Bottle:accGradParameters(input, gradOutput, scale)
    local inner_input, inner_gradient = bottled(self, input, gradOutput)

@@ -69,7 +69,7 @@ function layer.pair(row)
 end
 
 -- A layer with a weight, and a bias unless row.bias is nil; with bias_is_optional it has the method noBias. weight(self), bias(self): sizes; fan_in(self): the default
--- initialization is uniform within 1 / sqrt of it. keeps_windows: those of the forward pass may be kept for the gradients (nn/few/kept.lua). takes_target: the input may be { tensor, target }, where the target's
+-- initialization is uniform within 1 / sqrt of it; start: what the weights are at first, instead, and reset leaves them alone. keeps_windows: those of the forward pass may be kept for the gradients (nn/few/kept.lua). takes_target: the input may be { tensor, target }, where the target's
 -- sizes count (arguments sees the table) and its gradient is zero.
 function layer.with_parameters(row)
    local class = class_of(row)
@@ -88,13 +88,15 @@ function layer.with_parameters(row)
          self.bias = torch.Tensor(row.bias(self))
          self.gradBias = torch.Tensor(row.bias(self))
       end
-      self:reset()
+      if row.start then self.weight:fill(row.start) else self:reset() end
    end
 
-   function class:reset(stdv)
-      stdv = stdv and stdv * math.sqrt(3) or 1 / math.sqrt(row.fan_in(self))
-      self.weight:uniform(-stdv, stdv)
-      if self.bias then self.bias:uniform(-stdv, stdv) end
+   if not row.start then
+      function class:reset(stdv)
+         stdv = stdv and stdv * math.sqrt(3) or 1 / math.sqrt(row.fan_in(self))
+         self.weight:uniform(-stdv, stdv)
+         if self.bias then self.bias:uniform(-stdv, stdv) end
+      end
    end
 
    if row.bias_is_optional then

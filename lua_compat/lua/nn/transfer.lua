@@ -138,10 +138,9 @@ layer.plain{ name = 'GatedLinearUnit', f = 'gated_linear_unit', init = function(
    arguments = function(self, input) return self.dim or input:dim() end }
 
 -- f(x) = x for x > 0, else weight * x
-local PReLU = layer.with_parameters{ name = 'PReLU', f = 'prelu',
+layer.with_parameters{ name = 'PReLU', f = 'prelu', start = 0.25,
    init = function(self, planes) self.nOutputPlane = planes or 0 end,
    weight = function(self) return math.max(self.nOutputPlane, 1) end }
-function PReLU:reset() self.weight:fill(0.25) end
 
 -- f(x) = x for x > 0, else x times a number drawn between lower and upper (their mean when evaluating)
 local RReLU = torch.class('nn.RReLU', 'nn.Module')

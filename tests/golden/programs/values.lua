@@ -185,3 +185,22 @@ distance:zeroGradParameters()
 distance:forward(input)
 distance.output:mul(2) -- by a layer in its place
 print(('%.5f %.5f %.5f %.5f'):format(unpack(distance:backward(input, torch.ones(2, 1)):view(-1):totable())), ('%.5f %.5f'):format(unpack(distance.gradWeight:view(-1):totable())))
+
+print '-- what reset leaves alone, and what is updated where parameters are shared'
+local slope = nn.PReLU()
+slope.weight:fill(0.5)
+slope:reset()
+print(slope.weight[1], nn.Sequential():add(slope):reset(), slope.weight[1])
+local sequence = nn.TemporalConvolution(1, 1, 1)
+sequence.weight:fill(2)
+sequence.bias:fill(1)
+sequence:share(sequence:clone(), 'weight', 'bias')
+sequence:zeroGradParameters()
+sequence:forward(torch.ones(2, 1))
+sequence:backwardUpdate(torch.ones(2, 1), torch.ones(2, 1), 0.25)
+print(sequence.shared, sequence.weight[1][1], sequence.bias[1], sequence.gradWeight[1][1], sequence.gradBias[1])
+
+print '-- a bottle of as many dimensions as it takes, with a gradient that lies apart'
+local bottle, apart = nn.Bottle(nn.Identity()), torch.range(1, 6):view(3, 2):t()
+bottle:forward(torch.ones(2, 3))
+print(row(bottle:backward(torch.ones(2, 3), apart):reshape(6)), bottle.gradInput:stride(1))
