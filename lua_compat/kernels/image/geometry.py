@@ -439,6 +439,7 @@ def image_warp(
     (``offset``) that far from its own. ``mode``: simple, bilinear, bicubic or lanczos. Positions outside of
     src are moved to its border, or (``pad_outside``) give the value ``pad``."""
     pixels = pixels_of(src)
+    pad = torch.tensor(pad, dtype=torch.float64).to(src.dtype).item()
     _, height, width = pixels.shape
     flow = field.detach().to(torch.float32, copy=True).numpy()
 

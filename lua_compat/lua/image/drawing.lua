@@ -84,7 +84,7 @@ function image.minmax(args)
       max = out:max()
    end
    if max ~= 0 then out:div(max) end
-   if saturate then out:clamp(0, 1) end
+   if saturate then out:clamp(0, torch.type(out) == 'torch.ByteTensor' and 255 or 1) end
    return out
 end
 

@@ -150,28 +150,27 @@ local function warp(name, dst, src, field, mode, offset, clamp, pad)
    return back(dst)
 end
 
--- [destination,] source, field, ...: the field is a tensor as well.
-local function with_field(name, forms, ...)
+-- [destination,] source, field, ...: the field is a tensor as well. fifth: what comes after the mode where that ends the arguments.
+local function with_field(name, forms, fifth, ...)
+   local first, second, third = ...
+   if first and not torch.isTensor(third) then return with_field(name, forms, fifth, false, ...) end
    local list, n = { ... }, select('#', ...)
-   if not torch.isTensor(list[3]) then
-      table.insert(list, 1, false)
-      n = n + 1
-   end
-   if not torch.isTensor(list[2]) or not torch.isTensor(list[3]) or n > 7 then arguments.wrong(name, forms) end
-   return list[1] or nil, unpack(list, 2, n)
+   if not torch.isTensor(second) or not torch.isTensor(third) or n > 7 then arguments.wrong(name, forms) end
+   if n < 5 then list[5] = fifth end
+   return first or nil, unpack(list, 2, 7)
 end
 
 -- [destination,] source, field (2 x H x W: y, x) [, mode [, offset [, clamp mode [, pad value]]]]
 function image.warp(...)
    local dst, src, field, mode, offset, clamp, pad = with_field('image.warp',
-      '[destination,] source, field [, mode [, offset mode [, clamp mode [, pad value]]]]', ...)
-   return warp('image.warp', dst, src, field, mode, offset == nil or offset ~= false, clamp, pad)
+      '[destination,] source, field [, mode [, offset mode [, clamp mode [, pad value]]]]', true, ...)
+   return warp('image.warp', dst, src, field, mode, offset and true or false, clamp, pad)
 end
 
 -- [destination,] source, matrix (2 x 2, of y, x) [, mode [, translation (y, x) [, clamp mode [, pad value]]]]
 function image.affinetransform(...)
    local dst, src, matrix, mode, translation, clamp, pad = with_field('image.affinetransform',
-      '[destination,] source, matrix [, mode [, translation [, clamp mode [, pad value]]]]', ...)
+      '[destination,] source, matrix [, mode [, translation [, clamp mode [, pad value]]]]', nil, ...)
    local width, height = size_of(src)
    -- (y, x) of each pixel relative to the centre, negated
    local down = torch.linspace(1, -1, height):mul((height - 1) / 2)

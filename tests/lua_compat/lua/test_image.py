@@ -313,3 +313,22 @@ def test_results_do_not_depend_on_the_pieces(
 
     for whole, *pieces in zip(results(1 << 30), results(1), results(300), strict=True):
         assert all(torch.equal(whole, piece) for piece in pieces)
+
+
+def test_a_nil_for_the_offset_and_bytes_outside_are_as_in_torch7(tmp_path: Path) -> None:
+    """Real Torch7's numbers: a nil says that the field holds positions, a byte's padding is cut, bytes are not
+    limited to 1."""
+    run_lua(
+        tmp_path,
+        """
+        local function row(t) return table.concat(t:view(-1):totable(), ' ') end
+        local x, field = torch.range(1, 4):view(2, 2), torch.Tensor(2, 2, 2):fill(0.5)
+        assert(row(image.warp(x, field, 'bilinear', nil, 'clamp')) == '2.5 2.5 2.5 2.5')
+        assert(row(image.warp(x, field, 'bilinear')) == '2.5 3 3.5 4')
+        local far = field:byte():fill(5)
+        assert(row(image.warp(x:byte(), far, 'simple', true, 'pad', 7.9)) == '7 7 7 7')
+        assert(row(image.warp(x:byte(), far, 'bicubic', true, 'pad', 0.5)) == '0 0 0 0')
+        local bytes = image.minmax{ tensor = x:byte(), min = 1, max = 2, saturate = true, inplace = true }
+        assert(row(bytes) == '0 1 2 3')
+        """,
+    )
