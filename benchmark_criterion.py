@@ -3,7 +3,12 @@
 
 import sys
 
-from convnet_benchmarks.commands.criterion import command
-
 if __name__ == "__main__":
-    sys.exit(command(sys.argv[1:]))
+    try:
+        from convnet_benchmarks.commands.criterion import command
+
+        code = command(sys.argv[1:])
+    except KeyboardInterrupt:  # while the command was still being loaded
+        print("benchmark_criterion.py: interrupted", file=sys.stderr)
+        code = 130
+    sys.exit(code)

@@ -8,5 +8,6 @@ import sys
 from pathlib import Path
 
 _ours = Path(__path__[0]).resolve()
-_others = (Path(entry).resolve() / "nets" for entry in sys.path)
-__path__ += [str(folder) for folder in _others if folder != _ours and folder.is_dir()]
+# (An entry without one is not made absolute, which raises where the working folder has been deleted.)
+_others = (Path(entry).resolve() / "nets" for entry in sys.path if Path(entry, "nets").is_dir())
+__path__ += [str(folder) for folder in _others if folder != _ours]

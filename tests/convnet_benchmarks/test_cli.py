@@ -125,6 +125,44 @@ def test_a_deleted_working_folder_is_one_line(tmp_path: Path) -> None:
     assert "the working folder has been deleted" in done.stderr and done.stderr.count("\n") == 1
 
 
+def test_nets_without_a_working_folder(tmp_path: Path) -> None:
+    """An editable install adds an entry to Python's path that is relative."""
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    code = (
+        f"import os, sys; os.chdir({str(gone)!r}); os.rmdir({str(gone)!r}); sys.path.append('x'); import nets"
+    )
+    done = run_python("-c", code)
+    assert done.returncode == 0, done.stderr
+
+
+LOADED_WHILE_INTERRUPTED = """
+import runpy, sys
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == sys.argv[1]:
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupting())
+started = sys.argv[2]
+run = runpy.run_path if started.endswith(".py") else runpy.run_module
+run(started, run_name="__main__")
+"""
+
+
+@pytest.mark.parametrize(
+    ("started", "loaded", "program"),
+    [
+        ("benchmark.py", "convnet_benchmarks.commands.benchmark", "benchmark.py"),
+        ("benchmark_criterion.py", "convnet_benchmarks.commands.criterion", "benchmark_criterion.py"),
+        ("convnet_benchmarks", "convnet_benchmarks.cli", "convnet-benchmarks"),
+        ("lua_compat", "lua_compat.cli.th", "th"),
+    ],
+)
+def test_ctrl_c_while_a_command_is_being_loaded_is_one_line(started: str, loaded: str, program: str) -> None:
+    done = run_python("-c", LOADED_WHILE_INTERRUPTED, loaded, started)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", f"{program}: interrupted\n")
+
+
 def test_text_that_the_locale_cannot_write_is_escaped(tmp_path: Path) -> None:
     t7.save(str(tmp_path / "name.t7"), {"name": "Zürich"})
     plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}

@@ -316,7 +316,7 @@ def test_results_do_not_depend_on_the_pieces(
 
 
 def test_a_nil_for_the_offset_and_bytes_outside_are_as_in_torch7(tmp_path: Path) -> None:
-    """Real Torch7's numbers: a nil says that the field holds positions, a byte's padding is cut, bytes are not
+    """Real Torch7's numbers: a nil: the field holds positions; a byte's padding is cut; bytes are not
     limited to 1."""
     run_lua(
         tmp_path,
