@@ -1,5 +1,6 @@
 """Checks of sizes, in the words of Torch7's layers."""
 
+import math
 from collections.abc import Sequence
 
 from torch import Tensor
@@ -28,12 +29,15 @@ def check_size(x: Tensor, name: str, dims: int, axis: int, size: int) -> None:
 
 
 def check_output(inputs: Sequence[int], outputs: Sequence[int], separator: str = "x") -> None:
-    """Raises ValueError unless there is an output; the sizes are planes, then height and width."""
-    if min(outputs) >= 1:
+    """Raises ValueError unless there is an output that a tensor can be; the sizes are planes, then height and
+    width."""
+    fits = min(outputs) >= 1
+    if fits and math.prod(outputs) <= 2**53:
         return
     given, calculated = (separator.join(map(str, sizes)) for sizes in (inputs, outputs))
+    size = "large" if fits else "small"
     raise ValueError(
-        f"Given input size: ({given}). Calculated output size: ({calculated}). Output size is too small"
+        f"Given input size: ({given}). Calculated output size: ({calculated}). Output size is too {size}"
     )
 
 

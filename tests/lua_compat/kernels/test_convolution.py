@@ -168,6 +168,8 @@ def test_sizes_that_do_not_fit_are_named() -> None:
     weight, out = torch.zeros(4, 3 * 5 * 5), torch.empty(0)
     with pytest.raises(ValueError, match=r"Calculated output size: \(4 x 0 x 2\). Output size is too small"):
         convolve(Workspace(), out, torch.zeros(3, 4, 6), weight, None, 5, 5, 1, 1, 0, 0)
+    with pytest.raises(ValueError, match=r"\(4 x \d{19} x \d{19}\). Output size is too large"):
+        convolve(Workspace(), out, torch.zeros(3, 4, 6), weight, None, 5, 5, 1, 1, 2**61, 2**61)
     with pytest.raises(ValueError, match=r"input.size\[0\] == 3"):
         convolve(Workspace(), out, torch.zeros(2, 9, 9), weight, None, 5, 5, 1, 1, 0, 0)
     gradient = all_kernels()["spatial_convolution_grad_input"]
