@@ -88,8 +88,12 @@ function encode_value(value, settings, depth)
    error(('Cannot serialise %s: type not supported'):format(torch.typename(value) or kind), 0)
 end
 
+-- What lua-cjson's errors call what a text goes on with.
+local TOKENS = { [''] = 'T_END', ['{'] = 'T_OBJ_BEGIN', ['}'] = 'T_OBJ_END', ['['] = 'T_ARR_BEGIN', [']'] = 'T_ARR_END', [','] = 'T_COMMA',
+   [':'] = 'T_COLON', ['"'] = 'T_STRING', ['true'] = 'T_BOOLEAN', ['false'] = 'T_BOOLEAN', null = 'T_NULL' }
 local function expected(what, text, at)
-   local found = at > #text and 'T_END' or 'invalid token'
+   local found = TOKENS[text:match('^%a+', at) or text:sub(at, at)]
+   found = found or text:find('^%-?%d', at) and 'T_NUMBER' or 'invalid token'
    error(('Expected %s but found %s at character %d'):format(what, found, at), 0)
 end
 
@@ -180,7 +184,8 @@ function decode_value(text, at, settings, depth)
    end
    local word = text:match('^%a+', at)
    if word and words[word] ~= nil then return words[word], at + #word end
-   local literal = text:match('^%-?%d+%.?%d*[eE]?[+-]?%d*', at)
+   local literal = settings.decode_invalid_numbers and text:match('^%-?0[xX]%x+', at)
+      or text:match('^%-?%d+%.?%d*[eE]?[+-]?%d*', at)
    local number = literal and tonumber(literal)
    if number and (settings.decode_invalid_numbers or not literal:find('^%-?0%d')) then return number, at + #literal end
    local sign, name = text:match('^(%-?)(%a+)', at)

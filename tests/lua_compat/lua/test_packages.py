@@ -514,3 +514,22 @@ def test_colours_are_for_terminals(tmp_path: Path) -> None:
     assert os.read(reader, 1000) == b"\x1b[0;31ma\x1b[0m\x1b[44m1\x1b[0m\x1b[4mb\x1b[0m\r\n"
     os.close(reader)
     os.close(terminal)
+
+
+def test_cjson_reads_hexadecimal_numbers_and_names_what_it_finds(tmp_path: Path) -> None:
+    """As lua-cjson does."""
+    run_lua(
+        tmp_path,
+        """
+        local cjson = require 'cjson'
+        assert(cjson.decode('[-0x1F]')[1] == -31)
+        for text, found in pairs{
+           ['{}}'] = 'the end but found T_OBJ_END at character 3', ['[,]'] = 'value but found T_COMMA',
+           ['["a" true]'] = 'end but found T_BOOLEAN', ['{1:2}'] = 'string but found T_NUMBER',
+           ['['] = 'found T_END',
+        } do
+           local ok, message = pcall(cjson.decode, text)
+           assert(not ok and message:find(found, 1, true), message)
+        end
+        """,
+    )
