@@ -3,12 +3,8 @@
 
 import sys
 
-if __name__ == "__main__":
-    try:
-        from convnet_benchmarks.commands.criterion import command
+from nets.ctrl_c import start
 
-        code = command(sys.argv[1:])
-    except KeyboardInterrupt:  # while the command was still being loaded
-        print("benchmark_criterion.py: interrupted", file=sys.stderr)
-        code = 130
-    sys.exit(code)
+if __name__ == "__main__":
+    module = "convnet_benchmarks.commands.criterion"
+    sys.exit(start("benchmark_criterion.py", module, "command", sys.argv[1:]))

@@ -2,16 +2,12 @@
 
 import sys
 
+from nets.ctrl_c import start
+
 
 def main() -> int:
-    """Runs the command and returns its exit code; a Ctrl-C while it is being loaded gives no traceback."""
-    try:
-        from convnet_benchmarks.cli import main as convnet_benchmarks
-
-        return convnet_benchmarks()
-    except KeyboardInterrupt:
-        print("convnet-benchmarks: interrupted", file=sys.stderr)
-        return 130
+    """Runs the command; returns its exit code."""
+    return start("convnet-benchmarks", "convnet_benchmarks.cli", "main")
 
 
 if __name__ == "__main__":

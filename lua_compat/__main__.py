@@ -2,16 +2,12 @@
 
 import sys
 
+from nets.ctrl_c import start
+
 
 def main() -> int:
-    """Runs ``th`` and returns its exit code; a Ctrl-C while it is still being loaded gives no traceback."""
-    try:
-        from lua_compat.cli.th import main as th
-
-        return th()
-    except KeyboardInterrupt:
-        print("th: interrupted", file=sys.stderr)
-        return 130
+    """Runs the command; returns its exit code."""
+    return start("th", "lua_compat.cli.th", "main")
 
 
 if __name__ == "__main__":

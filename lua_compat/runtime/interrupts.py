@@ -9,7 +9,7 @@ import types
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-INTERRUPTED = 130  # the exit code
+from nets.ctrl_c import INTERRUPTED, AfterLoading
 
 # How long a Ctrl-C may take to reach Python before something is done about it from outside of Lua.
 _GRACE_SECONDS = 0.5
@@ -48,6 +48,7 @@ class Interrupts:
 
     def __init__(self) -> None:
         self.stopper: LoopStopper | None = None
+        self._after_loading = AfterLoading()
         self._reader, self._writer = os.pipe()
         os.set_blocking(self._writer, False)
         self._lock = threading.Lock()
@@ -64,8 +65,11 @@ class Interrupts:
         """Ends ``watch``."""
         os.close(self._writer)
 
-    def _arrived(self, _number: int, _frame: types.FrameType | None) -> None:
+    def _arrived(self, _number: int, frame: types.FrameType | None) -> None:
         """Raises KeyboardInterrupt: Python's handler, called once Lua has come back to Python."""
+        if self._after_loading.puts_off(frame):
+            self._handled.set()
+            return
         with self._lock:
             self._handled.set()
             if self._stopped and self.stopper is not None:
