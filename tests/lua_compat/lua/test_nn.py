@@ -367,6 +367,44 @@ def test_slopes_of_norms_at_0_and_at_equal_maxima_are_torch7s(tmp_path: Path) ->
     )
 
 
+def test_equal_elements_have_slopes_without_a_sign(tmp_path: Path) -> None:
+    run_lua(
+        tmp_path,
+        """
+        require 'nn'
+        for _, p in ipairs{ 2, 3, 2.5 } do
+           local module, pair = nn.PairwiseDistance(p), { torch.Tensor{ 1, 2 }, torch.Tensor{ 1, 3 } }
+           module:forward(pair)
+           local slopes = module:backward(pair, torch.ones(1))
+           assert(1 / slopes[1][1] == math.huge and 1 / slopes[2][1] == math.huge, p)
+        end
+        """,
+    )
+
+
+def test_normalization_over_planes_squares_floats_as_floats(tmp_path: Path) -> None:
+    run_lua(
+        tmp_path,
+        """
+        require 'nn'
+        local layer = nn.SpatialCrossMapLRN(3, 1, 0.75, 1):float()
+        assert(layer:forward(torch.FloatTensor(2, 1, 1):fill(1e30)):abs():max() == 0)
+        """,
+    )
+
+
+def test_normalization_over_more_planes_than_there_are_takes_no_longer(tmp_path: Path) -> None:
+    run_lua(
+        tmp_path,
+        """
+        require 'nn'
+        local layer, x = nn.SpatialCrossMapLRN(2 ^ 40 + 1, 2 ^ 40 + 1, 0.5, 1), torch.ones(3, 2, 2)
+        assert((layer:forward(x) - 0.5):abs():max() < 1e-9)
+        assert((layer:backward(x, x) - 0.125):abs():max() < 1e-9)
+        """,
+    )
+
+
 def test_the_bounds_of_drawn_slopes_are_numbers_of_the_type(tmp_path: Path) -> None:
     run_lua(
         tmp_path,

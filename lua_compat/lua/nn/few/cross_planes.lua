@@ -8,7 +8,9 @@ local numbers = require 'nn.few.numbers'
 
 local count, is_contiguous, resize_as, same_size = memory.count, memory.is_contiguous, memory.resize_as,
    memory.same_size
-local floor, max, sqrt, in_lua = math.floor, math.max, math.sqrt, kernels.in_lua
+local floor, max, min, sqrt, in_lua = math.floor, math.max, math.min, math.sqrt, kernels.in_lua
+
+local LARGEST_FLOAT = (2 - 2 ^ -23) * 2 ^ 127
 
 -- Elements of an image and of a plane; nil of what are no images.
 local function sizes(x)
@@ -21,6 +23,8 @@ end
 -- s = the sums of q over the planes from `before` ones before each to `after` ones behind it, of n elements:
 -- planes lie one after the other, so the neighbours of all planes of an image are one loop.
 local function add_neighbours(s, q, n, image, pixels, before, after)
+   local others = image / pixels - 1
+   before, after = min(before, others), min(after, others)
    for k = 0, n - 1 do s[k] = 0 end
    for first = 0, n - 1, image do
       for plane = -before, after do
@@ -53,7 +57,12 @@ local function factors(x, size, alpha, beta, more)
    if not p then return nil end
    local squares, sums, powers = numbers.room('squares', n), numbers.room('sums', n),
       numbers.room('powers', n)
-   for k = 0, n - 1 do squares[k] = p[k] * p[k] end
+   local total = 0
+   for k = 0, n - 1 do
+      squares[k] = p[k] * p[k]
+      total = total + squares[k]
+   end
+   if total > LARGEST_FLOAT and x.T.size < 8 then return nil end -- infinite as floats, which Torch7 adds up
    add_neighbours(sums, squares, n, image, pixels, floor(size / 2), floor((size - 1) / 2))
    for k = 0, n - 1 do sums[k] = more + alpha / size * sums[k] end
    take_powers(powers, sums, n, beta)

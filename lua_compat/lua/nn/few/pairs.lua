@@ -97,7 +97,7 @@ local function slope_of_power(p, q, at, n, g, power)
    for k = at, at + n - 1 do
       local z = p[k] - q[k]
       z = z * raised(abs(z), further) * factor
-      p[k], q[k] = z, -z
+      p[k], q[k] = z, 0 - z
    end
 end
 local function slope_of_distance(p, q, at, n, g)
