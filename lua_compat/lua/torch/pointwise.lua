@@ -453,9 +453,10 @@ local function of_two(expression) return few.pointwise(expression, false, 'LIMIT
 local arcs = with_tensor('atan2', of_two 'atan2(X, Y)', { 'r_', 'tx', 'ty' })
 define('atan2', { 'R t T', arcs, 's s', math.atan2 }, overloads.floating, { 'R t T', arcs })
 
--- The powers that are products, quotients and roots
+-- The powers that are products, quotients and roots: others in the last bit, and for infinity and -0, than C's
 local powers = {}
-for exponent, expression in pairs{ [2] = 'X * X', [0.5] = 'sqrt(X)', [-1] = '1 / X' } do
+for exponent, expression in pairs{ [2] = 'X * X', [0.5] = 'sqrt(X)', [-0.5] = '1 / ROUND(sqrt(X))', [-1] = '1 / X',
+   [-2] = '1 / ROUND(X * X)' } do
    powers[exponent] = with_scalar('pow', expression)
 end
 powers[3] = with_scalar('pow', in_lua 'ROUND(X * X) * X')

@@ -24,6 +24,24 @@ for _, n in ipairs{ 1, 600, 3000 } do
    end
 end
 
+-- Powers that are roots and quotients are so of infinity, zeros and last bits, too.
+for _, n in ipairs{ 4, 600, 3000 } do
+   for T, wanted in pairs{
+      ['torch.DoubleTensor'] = { [-0.5] = 3.1622776601683791, [-2] = 99.999999999999986 },
+      ['torch.FloatTensor'] = { [-0.5] = 3.1622776985168457, [-2] = 99.999992370605469 },
+   } do
+      local t = torch.Tensor(n):fill(0.1)
+      t[1], t[2], t[3] = -math.huge, -0.0, math.huge
+      t = t:type(T)
+      local r = torch.pow(t, -0.5)
+      check('root of -inf', r[1], 0 / 0)
+      check('root of -0', r[2], -math.huge)
+      check('root of inf', r[3], 0)
+      check('root', r[n], wanted[-0.5])
+      check('square', torch.pow(t, -2)[n], wanted[-2])
+   end
+end
+
 -- Bytes are multiplied as C's int is. (300,000 are not computed in Lua.)
 for _, n in ipairs{ 1, 3000, 300000 } do
    local r = torch.ByteTensor(n):fill(5):addcdiv(249, torch.ByteTensor(n):fill(200), torch.ByteTensor(n):fill(7))
