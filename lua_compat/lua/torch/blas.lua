@@ -46,20 +46,21 @@ local routines -- by the name of the type, found when the first product is made
 local of_factor, of_float_result
 local function find()
    if routines then return end
-   routines = {}
+   local found = {}
    of_factor, of_float_result = python.blas_alignments()
    for name, row in pairs{ Double = { 'd', 'double' }, Float = { 's', 'float' } } do
       local letter, ctype = unpack(row)
       local gemm = library.routine(letter .. 'gemm_', GEMM, ctype)
       local gemv = library.routine(letter .. 'gemv_', GEMV, ctype)
       if gemm and gemv then
-         routines[name] = { gemm = gemm, gemv = gemv, alpha = ffi.new(ctype .. '[1]'), beta = ffi.new(ctype .. '[1]'),
+         found[name] = { gemm = gemm, gemv = gemv, alpha = ffi.new(ctype .. '[1]'), beta = ffi.new(ctype .. '[1]'),
             axpy = library.routine(letter .. 'axpy_', AXPY, ctype), scal = library.routine(letter .. 'scal_', SCAL, ctype), copy = library.routine(letter .. 'copy_', COPY, ctype),
             result = ffi.new(ctype .. '[1]'), gemm_alone = library.product(letter .. 'gemm', GEMM, ctype),
             gemv_alone = library.product(letter .. 'gemv', GEMV, ctype), is_double = letter == 'd',
             batch = library.routine(letter .. 'gemm_batch_', GEMM_BATCH, ctype) }
       end
    end
+   routines = found
 end
 compiled.on_first_use(find)
 
@@ -165,6 +166,18 @@ function blas.add(routine, n_numbers, x, y, alpha)
    routine.axpy(n, routine.alpha, x, lda, y, lda)
 end
 
+-- As many ones of type T. (They are kept once all are there: Ctrl-C may come before.)
+blas.MOST_ONES = 2 ^ 12
+local ones = {}
+function blas.ones(T)
+   if not ones[T] then
+      local numbers = T.array(blas.MOST_ONES)
+      for i = 0, blas.MOST_ONES - 1 do numbers[i] = 1 end
+      ones[T] = numbers
+   end
+   return ones[T]
+end
+
 -- The sum of the products of the n numbers at x and at y, of type T: the product of a matrix of one row.
 local function dot(routine, T, n_numbers, x, y)
    m[0], n[0], lda[0], ldb[0], ldc[0] = n_numbers, 1, n_numbers, 1, 1
@@ -185,17 +198,12 @@ end
 -- The sum of the elements of t, which are many doubles, or of their squares: of parts, which are added up. nil where that is for
 -- Python.
 local PART = 512
-local ones = {}
 function blas.sum(t, of_squares)
    local T = t.T
    if few.LIMIT == 0 or not T.real or T.size < 8 or not is_contiguous(t) then return nil end
    local routine = blas.of_rows(T)
    if not routine then return nil end
-   if not ones[T] then
-      ones[T] = T.array(PART)
-      for i = 0, PART - 1 do ones[T][i] = 1 end
-   end
-   local p, left, sum, factors = t.S.p + t.off, count(t), 0, ones[T]
+   local p, left, sum, factors = t.S.p + t.off, count(t), 0, blas.ones(T)
    while left > 0 do
       local length = left < PART and left or PART
       sum = sum + dot(routine, T, length, p, of_squares and p or factors)

@@ -19,7 +19,10 @@ local function add_up(p, get, first, step, n)
 end
 
 local function make_room(n)
-   if room < n then buffer, room = ffi.new('double[?]', n), n end
+   if room < n then
+      buffer = ffi.new('double[?]', n)
+      room = n
+   end
 end
 
 -- The first of n places (from 0) whose cumulative probability is not below a draw.

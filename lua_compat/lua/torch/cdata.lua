@@ -51,7 +51,8 @@ end
 local function fill_tensor(r)
    local kept, nd = r[0].c, r.nd
    if nd > kept.room then
-      kept.room, kept.sizes, kept.strides = nd, ffi.new('long[?]', nd), ffi.new('long[?]', nd)
+      kept.sizes, kept.strides = ffi.new('long[?]', nd), ffi.new('long[?]', nd)
+      kept.room = nd
    end
    for d = 1, nd do kept.sizes[d - 1], kept.strides[d - 1] = r[2 * d - 1], r[2 * d] end
    local c = kept.structure

@@ -24,7 +24,7 @@ local TAKEN = { getrf = 'vvvvvv', getrs = 'cvvvvvvvv', potrf = 'cvvvv', potrs = 
 local found -- by the name of the type; false where the library lacks one
 local function find()
    if found then return end
-   found = {}
+   local all = {}
    for name, row in pairs{ Double = { 'd', 'double' }, Float = { 's', 'float' } } do
       local letter, ctype = unpack(row)
       local routines = {}
@@ -36,8 +36,9 @@ local function find()
             break
          end
       end
-      found[name] = routines
+      all[name] = routines
    end
+   found = all
 end
 compiled.on_first_use(find)
 

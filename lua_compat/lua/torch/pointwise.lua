@@ -91,7 +91,7 @@ end
 -- factor is 1 or -1.
 local FEWEST_BY_BLAS = 256 -- elements
 local MOST_ADDED = 2 ^ 16  -- for more, several threads are faster
-local MOST_SCALED = 2 ^ 12 -- in a room
+local MOST_SCALED = blas.MOST_ONES -- in a room
 
 -- The routines for r and t, and perhaps s, of n elements, where they are for BLAS; r then holds what t does. Few elements are so
 -- only where the library is worth loading.
@@ -126,17 +126,11 @@ local function add_by_blas(r, t, v, s, n)
 end
 
 -- r = t + v
-local ones = {}
 local function add_number_by_blas(r, t, v, n)
    if n > MOST_SCALED or v == 0 or r.T.size < 8 and r.T.cast(v) ~= v then return false end
    local routine = begin_by_blas(r, t, nil, n)
    if not routine then return false end
-   local T = r.T
-   if not ones[T] then
-      ones[T] = T.array(MOST_SCALED)
-      for i = 0, MOST_SCALED - 1 do ones[T][i] = 1 end
-   end
-   blas.add(routine, n, ones[T], first_element(r), v)
+   blas.add(routine, n, blas.ones(r.T), first_element(r), v)
    return true
 end
 

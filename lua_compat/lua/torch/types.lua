@@ -58,8 +58,9 @@ local cast = {
 local half_values -- float of each of the 65536 bit patterns, made when the first half is read
 local function read_half(p, i)
    if not half_values then
-      half_values = ffi.new('float[65536]')
-      python.half_values(tonumber(ffi.cast('intptr_t', half_values)))
+      local values = ffi.new('float[65536]')
+      python.half_values(tonumber(ffi.cast('intptr_t', values)))
+      half_values = values
    end
    return read_float(half_values, p[i])
 end

@@ -14,14 +14,15 @@ local NAMES = { exp = 'Exp', log = 'Ln', sin = 'Sin', cos = 'Cos', tan = 'Tan', 
 
 local routines -- by type and function, found when the first is called
 local function find()
-   routines = { Double = {}, Float = {} }
+   local found = { Double = {}, Float = {} }
    for name, row in pairs{ Double = { 'vmd', 'double' }, Float = { 'vms', 'float' } } do
       local prefix, ctype = unpack(row)
       for f, ending in pairs(NAMES) do
          local routine = library.routine(prefix .. ending, DECLARATION, ctype)
-         routines[name][f] = routine and function(p, q, n) routine(n, q, p, MODE) end
+         found[name][f] = routine and function(p, q, n) routine(n, q, p, MODE) end
       end
    end
+   routines = found
 end
 compiled.on_first_use(function()
    if not routines then find() end

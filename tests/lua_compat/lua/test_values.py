@@ -32,6 +32,13 @@ def test_modules_train_on_after_clear_state(capfd: pytest.CaptureFixture[str]) -
     assert capfd.readouterr().out.splitlines() == ["164 compared"]
 
 
+def test_calls_that_are_ended_in_the_middle_leave_nothing_half_done(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    assert run(HERE / "interrupted.lua") == 0
+    assert int(capfd.readouterr().out) > 300
+
+
 def test_results_and_indices_may_share_memory_with_what_is_read() -> None:
     assert run(HERE / "shared_results.lua") == 0
 

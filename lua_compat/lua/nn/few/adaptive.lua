@@ -31,21 +31,22 @@ local function place_of_mean(k, n, size) return k * size / n end
 -- plane, in row `rows` and column `columns` of their window, from 1; heights and widths: of windows.
 local function array(n) return ffi.new('int32_t[?]', n) end
 local known = {}
-local are_same, take = fields{ 'height', 'width', 'n', 'm', 'place' }
+local are_same, take, forget = fields{ 'height', 'width', 'n', 'm', 'place' }
 
-local function lay_out(g)
-   local windows, elements = g.n * g.m, (g.height + 2 * g.n) * (g.width + 2 * g.m)
+local function lay_out(g, wanted)
+   local height, width, n, m, place = wanted.height, wanted.width, wanted.n, wanted.m, wanted.place
+   local windows, elements = n * m, (height + 2 * n) * (width + 2 * m)
    g.windows, g.starts, g.heights, g.widths = windows, array(windows + 1), array(windows), array(windows)
    g.places, g.rows, g.columns = array(elements), array(elements), array(elements)
    local w, k = 0, 0
-   for i = 0, g.n - 1 do
-      local top, bottom = floor(g.place(i, g.n, g.height)), ceil(g.place(i + 1, g.n, g.height))
-      for j = 0, g.m - 1 do
-         local left, right = floor(g.place(j, g.m, g.width)), ceil(g.place(j + 1, g.m, g.width))
+   for i = 0, n - 1 do
+      local top, bottom = floor(place(i, n, height)), ceil(place(i + 1, n, height))
+      for j = 0, m - 1 do
+         local left, right = floor(place(j, m, width)), ceil(place(j + 1, m, width))
          g.starts[w], g.heights[w], g.widths[w] = k, bottom - top, right - left
          for y = top, bottom - 1 do
             for x = left, right - 1 do
-               g.places[k], g.rows[k], g.columns[k] = y * g.width + x, y - top + 1, x - left + 1
+               g.places[k], g.rows[k], g.columns[k] = y * width + x, y - top + 1, x - left + 1
                k = k + 1
             end
          end
@@ -65,8 +66,9 @@ local function windows_of(x, n, m, place)
    if n > height or m > width or height > 2 ^ 15 or width > 2 ^ 15 or count(x) > MOST then return nil end
    local wanted = { height = height, width = width, n = n, m = m, place = place }
    if not are_same(known, wanted) then
+      forget(known)
+      lay_out(known, wanted)
       take(known, wanted)
-      lay_out(known)
    end
    return known, count(x) / (height * width)
 end

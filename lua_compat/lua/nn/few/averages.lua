@@ -21,14 +21,16 @@ local distribute = window_sums.loop{ EACH = 'local s = cast(READ(q, k) / a[k]) A
 -- The elements of each window that count, those of the border among them or not: kept while the geometry
 -- stays.
 local divisors, room_for_divisors, known = ffi.new('int32_t[?]', 1), 1, {}
-local count_alike, take_counts = fields{ 'all', 'time', 'height', 'width', 'frames', 'rows', 'columns', 'kt',
-   'kh', 'kw', 'dt', 'dh', 'dw', 'ph', 'pw' }
+local count_alike, take_counts, forget_counts = fields{ 'all', 'time', 'height', 'width', 'frames', 'rows',
+   'columns', 'kt', 'kh', 'kw', 'dt', 'dh', 'dw', 'ph', 'pw' }
 local function find_divisors(with_border)
    with_border = with_border or g.ph == 0 and g.pw == 0
    if known.with_border == with_border and count_alike(known, g) then return divisors end
-   take_counts(known, g)
-   known.with_border = with_border
-   if g.n > room_for_divisors then divisors, room_for_divisors = ffi.new('int32_t[?]', g.n), g.n end
+   forget_counts(known)
+   if g.n > room_for_divisors then
+      divisors = ffi.new('int32_t[?]', g.n)
+      room_for_divisors = g.n
+   end
    local above, before = with_border and 0 or g.ph, with_border and 0 or g.pw
    local bottom, right = g.height + 2 * g.ph - above, g.width + 2 * g.pw - before
    local row, column = 0, 0
@@ -40,6 +42,8 @@ local function find_divisors(with_border)
       if column == g.columns then column, row = 0, row + 1 end
       if row == g.rows then row = 0 end
    end
+   known.with_border = with_border
+   take_counts(known, g)
    return divisors
 end
 

@@ -2,14 +2,17 @@
 -- loop anew each time, and finds a field whose name it knows faster.
 local compiled = require 'torch.compiled'
 
--- Two functions for a list of names: one gives whether two records have the same values there, the other
--- gives the first those of the second.
+-- Three functions for a list of names: whether two records have the same values there; what gives the first
+-- those of the second; and what makes a record have none's. What is kept for a record is found after the third
+-- is called and before the second is, which gives it the first field last: Ctrl-C, or a lack of memory, may
+-- come while only a part is there.
 return function(names)
    local compared, copied = {}, {}
    for k, name in ipairs(names) do
       compared[k] = ('a.%s == b.%s'):format(name, name)
-      copied[k] = ('a.%s = b.%s'):format(name, name)
+      copied[#names + 1 - k] = ('a.%s = b.%s'):format(name, name)
    end
-   return compiled.from_text(('return function(a, b) return %s end, function(a, b) %s end'):format(table.concat(compared, ' and '),
-      table.concat(copied, ' ')), 'nn.few.fields')()
+   local text = 'return function(a, b) return %s end, function(a, b) %s end, function(a) a.%s = nil end'
+   return compiled.from_text(text:format(table.concat(compared, ' and '), table.concat(copied, ' '), names[1]),
+      'nn.few.fields')()
 end

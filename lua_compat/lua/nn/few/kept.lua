@@ -15,8 +15,8 @@ local MOST = 2 ^ 22 -- bytes of all windows of a layer
 local of_layer = setmetatable({}, { __mode = 'k' })
 
 -- What the windows depend on, beside the input.
-local has_same_windows, take_geometry = fields{ 'size', 'images', 'planes', 'time', 'height', 'width', 'kt', 'kh', 'kw', 'dt', 'dh', 'dw', 'pt',
-   'ph', 'pw', 'lt', 'lh', 'lw' }
+local has_same_windows, take_geometry, forget_geometry = fields{ 'size', 'images', 'planes', 'time', 'height',
+   'width', 'kt', 'kh', 'kw', 'dt', 'dh', 'dw', 'pt', 'ph', 'pw', 'lt', 'lh', 'lw' }
 
 local function bytes_of_input() return g.images * g.planes * g.pixels * g.size end
 
@@ -30,10 +30,11 @@ function kept.begin(layer, x)
       found = { room = new_rooms() }
       of_layer[layer] = found
    end
-   take_geometry(found, g)
+   found.is_filled = false
+   forget_geometry(found)
    found.columns, found.input = found.room('columns', bytes), found.room('input', bytes_of_input())
    copy(found.input, x, bytes_of_input())
-   found.is_filled = false
+   take_geometry(found, g)
    return found
 end
 

@@ -97,13 +97,15 @@ function kernels.in_lua.sparse_linear_grad_parameters(grad_weight, grad_bias, li
    return true
 end
 
--- One byte for each column: 1 while it is among those found, 0 between calls.
+-- One byte for each column: 1 while it is among those found, 0 between calls but for one that Ctrl-C ended.
 local MOST_COLUMNS = 2 ^ 22
-local marks, room_for_marks = ffi.new('uint8_t[?]', 1), 1
+local marks, room_for_marks, are_marked = ffi.new('uint8_t[?]', 1), 1, false
 
 -- Writes the columns with entries that are not zero to p, each once; how many these are.
 local function find_columns(p, q, get, groups, n, group, step, number, listed)
    local found = 0
+   if are_marked then ffi.fill(marks, room_for_marks) end
+   are_marked = true
    for g = 0, groups - 1 do
       for k = 0, n - 1 do
          local at = g * group + k * step + listed * number
@@ -117,6 +119,7 @@ local function find_columns(p, q, get, groups, n, group, step, number, listed)
       end
    end
    for k = 0, found - 1 do marks[tonumber(p[k]) - 1] = 0 end
+   are_marked = false
    return found
 end
 
@@ -129,7 +132,10 @@ function kernels.in_lua.sparse_linear_columns(columns, list, weight)
    if not are_there(q, get, groups, n, group, step, number, listed, math.huge, of_weight) then return false end
    memory.resize(columns, 1, { entries })
    if not memory.is_contiguous(columns) then return false end
-   if of_weight > room_for_marks then marks, room_for_marks = ffi.new('uint8_t[?]', of_weight), of_weight end
+   if of_weight > room_for_marks then
+      marks = ffi.new('uint8_t[?]', of_weight)
+      room_for_marks = of_weight
+   end
    local found = find_columns(first_element(columns), q, get, groups, n, group, step, number, listed)
    memory.resize(columns, 1, { found })
    return true

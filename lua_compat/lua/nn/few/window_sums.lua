@@ -193,11 +193,14 @@ local function of_whole_numbers(n) return ffi.new('int32_t[?]', n) end
 local begins, channels, offsets, room_for_windows, room_for_taps =
    of_whole_numbers(1), of_whole_numbers(1), of_whole_numbers(1), 1, 1
 local known = {}
-local lie_so, take_geometry = fields{ 'all', 'planes', 'time', 'high', 'wide', 'frames', 'rows', 'columns',
+local lie_so, take_geometry, forget_geometry = fields{ 'all', 'planes', 'time', 'high', 'wide', 'frames', 'rows', 'columns',
    'kt', 'kh', 'kw', 'dt', 'dh', 'dw' }
 
 local function find_offsets()
-   if g.taps > room_for_taps then offsets, room_for_taps = of_whole_numbers(g.taps), g.taps end
+   if g.taps > room_for_taps then
+      offsets = of_whole_numbers(g.taps)
+      room_for_taps = g.taps
+   end
    local z, y, x = 0, 0, 0
    for tap = 0, g.taps - 1 do
       offsets[tap] = (z * g.high + y) * g.wide + x
@@ -209,9 +212,10 @@ end
 
 local function find_places()
    if lie_so(known, g) then return end
-   take_geometry(known, g)
+   forget_geometry(known)
    if g.n > room_for_windows then
-      begins, channels, room_for_windows = of_whole_numbers(g.n), of_whole_numbers(g.n), g.n
+      begins, channels = of_whole_numbers(g.n), of_whole_numbers(g.n)
+      room_for_windows = g.n
    end
    local plane, frame, row, column = 0, 0, 0, 0
    for k = 0, g.n - 1 do
@@ -223,6 +227,7 @@ local function find_places()
       if frame == g.frames then frame, plane = 0, plane + 1 end
    end
    find_offsets()
+   take_geometry(known, g)
 end
 
 local function has_border() return g.high > g.height or g.wide > g.width end

@@ -82,16 +82,21 @@ end
 -- a laid-out plane, -1 for what no window sees. Kept while the geometry stays.
 local layout = { places = ffi.new('int32_t[?]', 1), room = 1 }
 
-local lies_so, take_layout = fields{ 'time', 'height', 'width', 'phase_frames', 'phase_rows', 'phase_columns', 'dt', 'dh', 'dw', 'pt', 'ph', 'pw' }
+local lies_so, take_layout, forget_layout = fields{ 'time', 'height', 'width', 'phase_frames', 'phase_rows',
+   'phase_columns', 'dt', 'dh', 'dw', 'pt', 'ph', 'pw' }
 
 local function find_layout()
    if lies_so(layout, g) then return end
+   forget_layout(layout)
    local time, height, width = g.time, g.height, g.dw == 1 and 1 or g.width
    local dt, dh, dw, pt, ph, pw = g.dt, g.dh, g.dw, g.pt, g.ph, g.pw
    local phase_frames, phase_rows, phase_columns = g.phase_frames, g.phase_rows, g.phase_columns
    local high, wide = g.high, g.wide
    local phase, units = g.deep * high * wide, time * height * width
-   if layout.room < units then layout.places, layout.room = ffi.new('int32_t[?]', units), units end
+   if layout.room < units then
+      layout.places = ffi.new('int32_t[?]', units)
+      layout.room = units
+   end
    layout.units = units
    local places, x, y, z = layout.places, 0, 0, 0
    for k = 0, units - 1 do
@@ -192,7 +197,8 @@ local function find_rows(n)
    if g.gapless then frames, rows, row = 1, 1, g.windows * size end
    local units = count * frames * rows
    if units > room_for_rows then
-      froms, tos, room_for_rows = ffi.new('int32_t[?]', units), ffi.new('int32_t[?]', units), units
+      froms, tos = ffi.new('int32_t[?]', units), ffi.new('int32_t[?]', units)
+      room_for_rows = units
    end
    local k, f, r, from, to = 0, 0, 0, taps[0], 0
    for unit = 0, units - 1 do
