@@ -7,6 +7,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from lua_compat.kernels.arrays import array_of
+
 __all__ = [
     "add_scalar", "add_scaled", "addcdiv", "addcmul", "atan2", "bitand", "bitor", "bitxor", "cbitand",
     "cbitor", "cbitxor", "cdiv", "cfmod", "clamp", "clshift", "cmax", "cmax_value", "cmin", "cmin_value",
@@ -137,7 +139,7 @@ def cfmod(out: Tensor, t: Tensor, s: Tensor) -> None:
     found = torch.fmod(t, s)
     if not bool(found.isfinite().all()):
         with np.errstate(invalid="ignore"):
-            exact = np.fmod(t.double().numpy(force=True), s.double().numpy(force=True))
+            exact = np.fmod(array_of(t.cpu().double()), array_of(s.cpu().double()))
         found = torch.from_numpy(np.asarray(exact)).to(t)
     out.copy_(found)
 
@@ -266,7 +268,7 @@ def square_root(out: Tensor, t: Tensor) -> None:
     on_cpu = t.device.type == out.device.type == "cpu" and t.shape == out.shape
     if on_cpu and t.dtype == out.dtype in (torch.float32, torch.float64):
         with np.errstate(invalid="ignore"):
-            np.sqrt(t.numpy(), out=out.numpy())
+            np.sqrt(array_of(t), out=array_of(out))
     else:
         torch.sqrt(t, out=out)
 

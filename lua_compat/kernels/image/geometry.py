@@ -11,6 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from lua_compat.kernels.arrays import array_of
+
 __all__ = [
     "image_flip", "image_polar", "image_rotate", "image_rotate_bilinear", "image_scale_bicubic",
     "image_scale_bilinear", "image_scale_simple", "image_translate", "image_warp",
@@ -28,7 +30,7 @@ def pixels_of(t: Tensor) -> np.ndarray:
 def _channels_first(t: Tensor) -> np.ndarray:
     """Returns the pixels of ``pixels_of`` in the tensor's own memory, where they have that type."""
     working = torch.float64 if t.dtype == torch.float64 else torch.float32
-    array = t.detach().to(working).numpy()
+    array = array_of(t.detach().to(working))
     return array if array.ndim == 3 else array[None]
 
 

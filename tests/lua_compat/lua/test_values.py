@@ -39,6 +39,10 @@ def test_calls_that_are_ended_in_the_middle_leave_nothing_half_done(
     assert int(capfd.readouterr().out) > 300
 
 
+def test_tensors_that_kernels_have_read_or_written_may_grow() -> None:
+    assert run(HERE / "grown.lua") == 0
+
+
 def test_results_and_indices_may_share_memory_with_what_is_read() -> None:
     assert run(HERE / "shared_results.lua") == 0
 
