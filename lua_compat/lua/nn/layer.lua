@@ -68,9 +68,12 @@ function layer.pair(row)
    return class
 end
 
--- A layer with a weight, and a bias unless row.bias is nil; with bias_is_optional it has the method noBias. weight(self), bias(self): sizes; fan_in(self): the default
--- initialization is uniform within 1 / sqrt of it; start: what the weights are at first, instead, and reset leaves them alone. keeps_windows: those of the forward pass may be kept for the gradients (nn/few/kept.lua). takes_target: the input may be { tensor, target }, where the target's
--- sizes count (arguments sees the table) and its gradient is zero.
+-- A layer with a weight, and a bias unless row.bias is nil; with bias_is_optional it has the method
+-- noBias. weight(self), bias(self): sizes; fan_in(self): the default initialization is uniform within 1 /
+-- sqrt of it; start: what the weights are at first, instead, and reset leaves them alone. keeps_windows:
+-- those of the forward pass may be kept for the gradients (nn/few/kept.lua). takes_target: the input may
+-- be { tensor, target }, where the target's sizes count (arguments sees the table) and its gradient is
+-- zero.
 function layer.with_parameters(row)
    local class = class_of(row)
    local arguments = row.arguments or none

@@ -40,8 +40,6 @@ local function outer_and_inner(t, d)
    local n = t[2 * d - 1]
    return count(t) / (inner * n), inner, n * inner, inner, 1
 end
-
-
 along.outer_and_inner = outer_and_inner
 
 -- r = the results over each row of t along d: `result` begins as START, BODY goes on with x at index k (from 0), and WRITE leaves

@@ -375,10 +375,13 @@ end
 -- Functions of one element
 
 -- Those for which Lua's result is the same to the last bit
-local exact = { abs = 'abs(X)', sqrt = 'sqrt(X)', rsqrt = '1 / ROUND(sqrt(X))', floor = 'floor(X)', ceil = 'ceil(X)', neg = '-X', reciprocal = '1 / X',
+local exact = {
+   abs = 'abs(X)', sqrt = 'sqrt(X)', rsqrt = '1 / ROUND(sqrt(X))', floor = 'floor(X)', ceil = 'ceil(X)', neg = '-X',
+   reciprocal = '1 / X',
    trunc = 'X >= 0 and floor(X) or ceil(X)', sign = 'X > 0 and 1 or X < 0 and -1 or 0',
    -- (the whole part, and 1 more where the rest, twice, is not less; large numbers are whole)
-   round = 'X > 0 and X < 1e300 and floor(X) + floor(2 * (X - floor(X))) or X < 0 and X > -1e300 and ceil(X) + ceil(2 * (X - ceil(X))) or X',
+   round = 'X > 0 and X < 1e300 and floor(X) + floor(2 * (X - floor(X))) '
+      .. 'or X < 0 and X > -1e300 and ceil(X) + ceil(2 * (X - ceil(X))) or X',
    frac = 'X - (X >= 0 and floor(X) or ceil(X))',
 }
 -- The same of finite numbers, without branches.

@@ -127,15 +127,17 @@ define('renorm', { 'R t n i n', function(r, t, p, d, maximum)
    resize_as(r, t)
    into(r, renorm_into, t, p, d, maximum)
 end }, floating)
-local add_up_squared_differences = few.reduction('local z = X - Y result = result + z * z')
-local add_up_differences, add_up_powers_of_differences = few.reduction('result = result + abs(X - Y)'), few.reduction('result = result + abs(X - Y) ^ v')
+-- By the norm; of others the powers
+local differences = {
+   few.reduction('result = result + abs(X - Y)'),
+   few.reduction('local z = X - Y result = result + z * z'),
+}
+local powers_of_differences = few.reduction('result = result + abs(X - Y) ^ v')
 define('dist', { 'T T n=2', function(a, b, p)
    pointwise.check_pair(a, b, 'tensor', 'src')
-   local of_few
-   if p == 2 then of_few = add_up_squared_differences(a, b, 0)
-   elseif p == 1 then of_few = add_up_differences(a, b, 0)
-   else of_few = is_power(p) and add_up_powers_of_differences(a, b, 0, p) end
-   if of_few then return p == 2 and math.sqrt(of_few) or p == 1 and of_few or of_few ^ (1 / p) end
+   local add_up = differences[p] or is_power(p) and powers_of_differences
+   local sum = add_up and add_up(a, b, 0, p)
+   if sum then return p == 1 and sum or p == 2 and math.sqrt(sum) or sum ^ (1 / p) end
    b = shaped_like(a, b)
    return python.dist(handle(a), handle(b), p)
 end }, floating)

@@ -147,11 +147,13 @@ for _, name in ipairs{ 'dot_product', 'cosine_distance' } do
 end
 
 local function is_power(p) return p > 0 and p < huge end
+-- Those of the norms 1 and 2, which need no powers
+local distances, slopes_of_distances = { distance, length }, { slope_of_distance, slope_of_length }
 function in_lua.pairwise_distance(out, a, b, p)
-   return is_power(p) and values(out, a, b, p == 2 and length or p == 1 and distance or length_of_power, p)
+   return is_power(p) and values(out, a, b, distances[p] or length_of_power, p)
 end
 function in_lua.pairwise_distance_gradients(grad_a, grad_b, a, b, gradient, p)
-   return is_power(p) and slopes(grad_a, grad_b, a, b, gradient, p == 2 and slope_of_length or p == 1 and slope_of_distance or slope_of_power, p)
+   return is_power(p) and slopes(grad_a, grad_b, a, b, gradient, slopes_of_distances[p] or slope_of_power, p)
 end
 
 -- A pair's loss: 1 - the cosine where y is 1, else what it exceeds margin by, at least 0
