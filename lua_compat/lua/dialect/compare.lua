@@ -1,8 +1,9 @@
 -- Comparisons as Torch7's LuaJIT has them. Where types differ or only one operand has the metamethod, LuaJIT without
 -- the option raises an error; with it, the first operand's metamethod is called, or else the second's. a <= b without
 -- __le is not (b < a), for which it has exchanged the operands: an error names their types in that order.
--- Called with the table of dialect/operand.lua and the function of dialect/method.lua. Returns the functions that stand for < <= > >= in a text that
--- dialect/comparisons.lua has changed, by their numbers, and one that puts the types in an error of LuaJIT's in order.
+-- Called with the table of dialect/operand.lua and the function of dialect/method.lua. Returns the functions that stand
+-- for < <= > >= in a text that dialect/comparisons.lua has changed, by their numbers, and one that puts the types in an
+-- error of LuaJIT's in order.
 local operand, call_method = ...
 local type, error, pcall, rawget, loadstring, tonumber = type, error, pcall, rawget, loadstring, tonumber
 local find, format, gsub, match, sub = string.find, string.format, string.gsub, string.match, string.sub

@@ -2,8 +2,9 @@
 -- false^x for #x, and booleans have a metatable here whose __pow is the length of its second operand. LuaJIT inlines
 -- that in compiled code; a table without a metatable then costs no more than a plain #.
 -- false^ with one of a few tiny numbers gives a function that compares (dialect/compare.lua).
--- Called with the table of dialect/operand.lua, the function of dialect/method.lua, and those that compare by their numbers. All calls are tail calls, so that the code with the # is what an
--- error, a traceback or a metamethod sees above itself.
+-- Called with the table of dialect/operand.lua, the function of dialect/method.lua, and those that compare by their
+-- numbers. All calls are tail calls, so that the code with the # is what an error, a traceback or a metamethod sees
+-- above itself.
 local operand, call_method, comparisons = ...
 
 local type, error, rawget, rawset, pcall, tonumber = type, error, rawget, rawset, pcall, tonumber

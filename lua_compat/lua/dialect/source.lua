@@ -303,8 +303,9 @@ local function line_ends(text, from, to)
    end
 end
 
--- The text with the calls whose ( begins one of the given lines (a set) in one line with what they call: twice, with the ( a line higher and with what precedes it lower. Neither has all lines right, but together
--- they tell them (dialect/lines.lua). nil where the text cannot be read.
+-- The text with the calls whose ( begins one of the given lines (a set) in one line with what they call: twice, with
+-- the ( a line higher and with what precedes it lower. Neither has all lines right, but together they tell them
+-- (dialect/lines.lua). nil where the text cannot be read.
 function source.joined(text, lines)
    local kinds, starts, ends, words = tokens_of(text)
    if not kinds then return nil end

@@ -150,7 +150,8 @@ local function warp(name, dst, src, field, mode, offset, clamp, pad)
    return back(dst)
 end
 
--- [destination,] source, field, ...: the field is a tensor as well. fifth: what comes after the mode where that ends the arguments.
+-- [destination,] source, field, ...: the field is a tensor as well. fifth: what comes after the mode where that ends
+-- the arguments.
 local function with_field(name, forms, fifth, ...)
    local first, second, third = ...
    if first and not torch.isTensor(third) then return with_field(name, forms, fifth, false, ...) end

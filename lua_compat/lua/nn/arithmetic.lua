@@ -103,7 +103,8 @@ local function matched(parameter, t)
    return parameter:view(1, -1), t:contiguous():view(t:size(1), -1)
 end
 
--- The sums of values over the dimensions in which the parameter has size 1 only: in a tensor of self's, which stays for the next call.
+-- The sums of values over the dimensions in which the parameter has size 1 only: in a tensor of self's, which stays for
+-- the next call.
 local function summed(self, values, parameter)
    for d = 1, parameter:dim() do
       if parameter:size(d) == 1 and values:size(d) ~= 1 then

@@ -199,8 +199,8 @@ local function copied(old, new)
 end
 local function added(old, new) return old and old:add(new) or new:clone() end
 
--- Each branch's part of gradOutput, asked for in order: functions of the container, gradOutput, the branch's number, the branch, and where
--- its part begins, that also give where the next one does.
+-- Each branch's part of gradOutput, asked for in order: functions of the container, gradOutput, the branch's number,
+-- the branch, and where its part begins, that also give where the next one does.
 local function entry(_, gradOutput, i) return gradOutput[i] end
 local function slice(self, gradOutput, _, module, first)
    local n = module.output:size(self.dimension)

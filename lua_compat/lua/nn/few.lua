@@ -121,8 +121,8 @@ end
 
 local function weight_of(weights, class) return weights and weights.T.get(weights.S.p, weights.off + (class - 1) * weights[2]) or 1 end
 
--- Of log probabilities of the pixels of images, images x height x width x classes, in whatever order they lie, what each class counts; nil
--- where that is for Python.
+-- Of log probabilities of the pixels of images, images x height x width x classes, in whatever order they lie, what
+-- each class counts; nil where that is for Python.
 local function weights_for_pixels(total, x, target, weights)
    local T, all = x.T, x[1] * x[3] * x[5]
    if not T.real or all > MOST * few.LIMIT or x[4] ~= x[5] * x[6] or total.T ~= T or total.nd ~= 1 or total[1] ~= 1 then return nil end
@@ -258,7 +258,8 @@ local differentiate = { -- v: what each element counts
    kl_divergence = few.pointwise('Y > 0 and v * -Y or 0', false, MOST, 'v * -max(Y, 0) + 0'),
 }
 
--- Sum of the squared differences of n doubles, in parts that the processor's cache holds: PyTorch would make two tensors of as many.
+-- Sum of the squared differences of n doubles, in parts that the processor's cache holds: PyTorch would make two
+-- tensors of as many.
 -- The rows of the target may lie apart. Nil where that is for Python.
 local PART = 4096 -- elements
 local differences -- room for a part of them
@@ -410,7 +411,8 @@ local function soft_rows(p, q, rows, classes, factor, of_logarithms)
    return true
 end
 
--- The gradients p from the gradients at u and what is at q, in the same way. TERM(k): what is summed for each number; RESULT(k, sum).
+-- The gradients p from the gradients at u and what is at q, in the same way. TERM(k): what is summed for each number;
+-- RESULT(k, sum).
 local SOFT_GRADIENTS = [[
    return function(p, q, u, rows, classes, factor)
       local whole, last = rows - rows % 4, rows * classes - 1

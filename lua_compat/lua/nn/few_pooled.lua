@@ -38,10 +38,10 @@ local function begin(gradient, x)
    return few.zero(gradient, count(gradient))
 end
 
--- Adds n gradients at q to the pixels at p that they belong to. All windows of all planes are one loop: LuaJIT enters one anew each
--- time, which costs as much as many windows; no branch is taken at the end of a plane, which would be what it
--- compiles the loop for if it happened to begin there. Places are read as their halves. False for one
--- outside: Python begins anew, and raises the error.
+-- Adds n gradients at q to the pixels at p that they belong to. All windows of all planes are one loop: LuaJIT enters
+-- one anew each time, which costs as much as many windows; no branch is taken at the end of a plane, which would be
+-- what it compiles the loop for if it happened to begin there. Places are read as their halves. False for one outside:
+-- Python begins anew, and raises the error.
 local ADD = [[
    local band, bor, bnot, arshift, tobit, get = ...
    return function(p, q, halves, n, windows, pixels)

@@ -156,8 +156,8 @@ local function input_of(data)
    return input
 end
 
--- Calls evaluate(node, value) for all nodes; nngraph.setDebug knows which one is running. (Functions made anew for each call would end
--- LuaJIT's traces.)
+-- Calls evaluate(node, value) for all nodes; nngraph.setDebug knows which one is running. (Functions made anew for each
+-- call would end LuaJIT's traces.)
 local function run(self, nodes, evaluate, value)
    for _, node in ipairs(nodes) do
       running.node_of[self] = node

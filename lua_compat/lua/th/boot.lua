@@ -13,7 +13,8 @@ local PYTHON_OBJECT = metatable_of(python.none)
 jit.opt.start('maxtrace=20000', 'maxmcode=40960')
 
 -- Python's functions. They are looked for when they are first called: some load PyTorch, which takes more than a second.
--- shared.names: of all of them, in the sandbox; shared.pytorch: whether PyTorch is loaded; what Lua computes itself, it then leaves to PyTorch where that is faster.
+-- shared.names: of all of them, in the sandbox; shared.pytorch: whether PyTorch is loaded; what Lua computes itself, it
+-- then leaves to PyTorch where that is faster.
 local shared = { pytorch = pytorch_is_loaded }
 local as_function, rawset = python.as_function, rawset
 find = as_function(find)
@@ -73,8 +74,8 @@ local function finish_handled(ok, ...)
    return ok, ...
 end
 
--- A handler that is given readable errors, and what it is made from, as long as something else keeps that: one that is used again and
--- again is made once. (A function made anew for each call would end LuaJIT's traces.)
+-- A handler that is given readable errors, and what it is made from, as long as something else keeps that: one that is
+-- used again and again is made once. (A function made anew for each call would end LuaJIT's traces.)
 local last = setmetatable({}, { __mode = 'v' })
 local function readable_handler(handler)
    local function of_readable(problem)

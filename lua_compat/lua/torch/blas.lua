@@ -27,8 +27,8 @@ local GEMM_BATCH = GEMM:sub(1, -2) .. ', const void *groups, const void *matrice
 local AXPY = 'void %s(const void *n, const REAL *alpha, const void *x, const void *incx, void *y, const void *incy)'
 local SCAL = 'void %s(const void *n, const REAL *alpha, void *x, const void *incx)'
 local COPY = 'void %s(const void *n, const void *x, const void *incx, void *y, const void *incy)'
--- Larger products go through Python, whose way costs nothing beside them; before PyTorch is loaded, those do of which kernels/alignment.py
--- copies no factor.
+-- Larger products go through Python, whose way costs nothing beside them; before PyTorch is loaded, those do of which
+-- kernels/alignment.py copies no factor.
 local MOST, MOST_WITHOUT_PYTORCH = 2 ^ 16, 2 ^ 19 -- elements of a matrix
 local function is_large(elements) return elements > (shared.pytorch and MOST or MOST_WITHOUT_PYTORCH) end
 local MOST_ALONE = 2 ^ 22 -- multiplications that one thread computes in any case, as kernels/openblas.py
@@ -77,8 +77,8 @@ end
 local byte_pointer = ffi.typeof('char *')
 local function aligned(p, multiple) return address_of(p) % multiple == 0 end
 
--- Where the elements of a matrix or vector are to be read: in their place if it is aligned, or copied to a room; nil where they lie so
--- far apart that a copy is for Python.
+-- Where the elements of a matrix or vector are to be read: in their place if it is aligned, or copied to a room; nil
+-- where they lie so far apart that a copy is for Python.
 local function readable(t, name)
    local p = t.S.p + t.off
    if aligned(p, of_factor) then return p end
@@ -143,7 +143,8 @@ end
 -- a_row apart; b alike.
 blas.multiply = matrix_matrix
 
--- y (of `rows` numbers) = y + alpha * the sums of the rows of a matrix, as matrix_vector sees it; ones: as many as it has columns.
+-- y (of `rows` numbers) = y + alpha * the sums of the rows of a matrix, as matrix_vector sees it; ones: as many as it
+-- has columns.
 function blas.add_sums(routine, y, alpha, p, rows, row, columns, column, ones)
    matrix_vector(routine, y, 1, 1, alpha, p, rows, row, columns, column, ones, 1)
 end
@@ -234,8 +235,8 @@ function blas.reads_plainly(t, or_python)
    return routine and blas.all_finite(routine, t.T, extent, t.S.p + t.off)
 end
 
--- Whether none of the products of the n numbers of type T at p and at q is infinite or not a number, so that none of them is; false, too,
--- where finding that out is not worth it.
+-- Whether none of the products of the n numbers of type T at p and at q is infinite or not a number, so that none of
+-- them is; false, too, where finding that out is not worth it.
 function few.are_finite(T, count_of_numbers, p, q)
    local routine = library.is_worth(count_of_numbers) and blas.of_rows(T)
    if not routine then return false end
@@ -283,7 +284,8 @@ end
 local function vector(t, d) return { t[2 * d - 1], t[2 * d], T = t.T, S = t.S, off = t.off, nd = 1 } end
 
 -- r = beta * t + alpha * a * b, of matrices, a matrix and a vector, or two vectors (the outer product), that have fitting
--- sizes; the factors have no memory in common with r. Gives false, with nothing done, where that is for Python: many elements, other types and layouts.
+-- sizes; the factors have no memory in common with r. Gives false, with nothing done, where that is for Python: many
+-- elements, other types and layouts.
 function blas.product(r, beta, t, alpha, a, b)
    local T = r.T
    if not blas.enabled or not T.real or a.T ~= T or b.T ~= T or a.nd > 2 or b.nd > 2 then return false end
@@ -348,7 +350,8 @@ function blas.product(r, beta, t, alpha, a, b)
    return true
 end
 
--- How the routine sees the transposed matrices of a batch. (What lies between rows or columns of which there is one does not count.)
+-- How the routine sees the transposed matrices of a batch. (What lies between rows or columns of which there is one
+-- does not count.)
 local function seen_in_batch(t)
    local rows, row, columns, column = t[3], t[4], t[5], t[6]
    if rows == 1 then row = column == 1 and columns or 1 end
@@ -387,9 +390,11 @@ end
 local matrices, one_group = whole(), whole()
 one_group[0] = 1
 
--- r = beta * t + alpha * the product of each matrix in the batch a and that in b, or of all of them, where r is a matrix, the sum;
--- false as above. PyTorch calls the same routine; of a matrix and a column it asks for that of a matrix and a vector. Where numpy's BLAS
--- is the faster one it computes each matrix, from wherever it lies, of those that are small whether PyTorch is loaded or not.
+-- r = beta * t + alpha * the product of each matrix in the batch a and that in b, or of all of them, where r is a
+-- matrix, the sum;
+-- false as above. PyTorch calls the same routine; of a matrix and a column it asks for that of a matrix and a vector.
+-- Where numpy's BLAS is the faster one it computes each matrix, from wherever it lies, of those that are small whether
+-- PyTorch is loaded or not.
 function blas.batched_product(r, beta, t, alpha, a, b)
    local T = r.T
    if not blas.enabled or not T.real or a.T ~= T or b.T ~= T then return false end

@@ -19,8 +19,8 @@ local SLAB = 2 ^ 20
 
 -- The blocks of a size class, by number: their addresses, the records of the storages that have them (false: none). free:
 -- the numbers of those that no storage has, found after the cycle `searched`. handles: what Python has for blocks as
--- storages, by address; nil: for none. (A number is nothing that the collector goes through; pointers to blocks that wait to be used
--- again, tens of thousands, were most of what a cycle cost.)
+-- storages, by address; nil: for none. (A number is nothing that the collector goes through; pointers to blocks that
+-- wait to be used again, tens of thousands, were most of what a cycle cost.)
 local function list_of(class)
    return { class = class, n = 0, addresses = {}, holders = setmetatable({}, { __mode = 'v' }), free = {}, nfree = 0, searched = 0 }
 end

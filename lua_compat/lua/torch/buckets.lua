@@ -1,8 +1,9 @@
 -- Sorting rows of numbers that are all different: then there is only one order, however it is found. Torch7's quicksort
--- (ordering.lua) jumps to and fro, for which LuaJIT pays three times what C does. Here each number goes to the bucket of its part of
--- the row's range, as many buckets as numbers; what shares one is put in order by insertion. Rows with equal numbers, with NaNs or
--- infinite ones, or of which too many share buckets are left to the quicksort, whole numbers of a small range to repeated.lua. Of some places in a row's order only the numbers in their
--- buckets are put in order, and only these must differ.
+-- (ordering.lua) jumps to and fro, for which LuaJIT pays three times what C does. Here each number goes to the bucket
+-- of its part of the row's range, as many buckets as numbers; what shares one is put in order by insertion. Rows with
+-- equal numbers, with NaNs or infinite ones, or of which too many share buckets are left to the quicksort, whole
+-- numbers of a small range to repeated.lua. Of some places in a row's order only the numbers in their buckets are put
+-- in order, and only these must differ.
 local math = require('th.own').math
 local ffi = require 'ffi'
 local types = require 'torch.types'
@@ -26,9 +27,10 @@ local SOURCE = [[
    -- Whether n whole numbers, so many to each that their range has, can be all different, and are so where they are random.
    local function may_differ(scale, n) return scale <= 1 and (scale > 1 / 2 or scale * n < 4) end
 
-   -- v: the numbers of `rows` rows of n, one after the other, times `sign`, from q, where they lie `step` apart; lows, scales: what a
-   -- number's bucket in its row follows from; a scale of 0: the row is not for buckets. whole: 1 for those of these that are whole numbers of a
-   -- range less than `widest`, else 0. Gives how many rows are for buckets, and how many are whole.
+   -- v: the numbers of `rows` rows of n, one after the other, times `sign`, from q, where they lie `step` apart; lows,
+   -- scales: what a number's bucket in its row follows from; a scale of 0: the row is not for buckets. whole: 1 for
+   -- those of these that are whole numbers of a range less than `widest`, else 0. Gives how many rows are for buckets,
+   -- and how many are whole.
    local function gather(v, lows, scales, whole, q, get, starts, step, rows, n, sign, widest)
       local row, k, at, low, high, check, odd, for_buckets, of_whole = 0, 0, starts[0], 1 / 0, -1 / 0, 0, 0, 0, 0
       step = tobit(step)
@@ -115,8 +117,8 @@ local SOURCE = [[
       end
    end
 
-   -- Writes `some` numbers of each row, from its place `first` on, and their positions to where r's and l's rows start; rows with a
-   -- scale of 0 stay as they are.
+   -- Writes `some` numbers of each row, from its place `first` on, and their positions to where r's and l's rows start;
+   -- rows with a scale of 0 stay as they are.
    local function write(r, set, r_starts, r_step, l, l_starts, l_step, w, p, scales, rows, n, first, some, sign)
       local row, k, to, at, from, is_sorted = 0, 0, r_starts[0], l_starts[0], tobit(first), scales[0] > 0
       r_step, l_step = tobit(r_step), tobit(l_step)
@@ -133,8 +135,8 @@ local SOURCE = [[
       end
    end
 
-   -- The first and the last of the buckets that have each row's places `first` to `last`, and what the buckets before hold: three numbers
-   -- for each row.
+   -- The first and the last of the buckets that have each row's places `first` to `last`, and what the buckets before
+   -- hold: three numbers for each row.
    local function bound(bounds, ends, scales, rows, n, first, last)
       for row = 0, rows - 1 do
          local at, b, sum = 3 * row, row * n, 0
@@ -149,8 +151,8 @@ local SOURCE = [[
       end
    end
 
-   -- w, p: the numbers in these buckets and their positions from 1, those of each row one after the other; counts: how many of this row
-   -- and those before it. There is no branch on what is random.
+   -- w, p: the numbers in these buckets and their positions from 1, those of each row one after the other; counts: how
+   -- many of this row and those before it. There is no branch on what is random.
    local function collect(w, p, counts, v, place, bounds, rows, n)
       local row, k, m, low, high = 0, 0, 0, bounds[0], bounds[1]
       for i = 0, rows * n - 1 do
@@ -177,8 +179,8 @@ local SOURCE = [[
       end
    end
 
-   -- Writes `some` numbers of each row from `first` on, as below, of what was collected. Rows in which one of them is there twice, or
-   -- that have more than MOST_COLLECTED, get a scale of 0.
+   -- Writes `some` numbers of each row from `first` on, as below, of what was collected. Rows in which one of them is
+   -- there twice, or that have more than MOST_COLLECTED, get a scale of 0.
    local MOST_COLLECTED = 128
    local function choose(r, set, r_starts, r_step, l, l_starts, l_step, w, p, counts, bounds, scales, rows, first, some, sign)
       local start = 0
@@ -250,9 +252,12 @@ local function order_rows(r, l, t, d, sign, first, some, all_differ, is_sort, t_
    end
 end
 
--- r = `some` elements of each row of t along dimension d, from the place `first` (from 0) on in the row's order, l = their positions;
--- t is r or shares no memory with it. all_differ: only in rows in which all numbers do; is_sort: or that are whole numbers of a small range.
--- t_starts, r_starts, l_starts: the offsets of the rows (rows.lua). otherwise(r, l, t, d, offset in t, in r, in l, some, order, a, b, c): called for each row that is not for buckets.
+-- r = `some` elements of each row of t along dimension d, from the place `first` (from 0) on in the row's order, l =
+-- their positions;
+-- t is r or shares no memory with it. all_differ: only in rows in which all numbers do; is_sort: or that are whole
+-- numbers of a small range.
+-- t_starts, r_starts, l_starts: the offsets of the rows (rows.lua). otherwise(r, l, t, d, offset in t, in r, in l,
+-- some, order, a, b, c): called for each row that is not for buckets.
 function buckets.order(r, l, t, d, descending, first, some, all_differ, is_sort, t_starts, r_starts, l_starts, otherwise, order, a, b, c)
    local n, sign = t[2 * d - 1], descending and -1 or 1
    local all = memory.count(t) / n

@@ -31,7 +31,8 @@ typedef struct TH%sTensor {
 local element = { Byte = 'unsigned char', Char = 'char', Short = 'short', Int = 'int', Long = 'long', Half = 'THHalf',
    Float = 'float', Double = 'double' }
 
--- A storage's structure is in its record's field c, a tensor's in that of what stands for it outside: the objects that keep its memory, and pointers to fill in.
+-- A storage's structure is in its record's field c, a tensor's in that of what stands for it outside: the objects that
+-- keep its memory, and pointers to fill in.
 
 local function fill_storage(S)
    local c = S.c.structure

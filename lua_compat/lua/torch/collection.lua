@@ -181,9 +181,9 @@ function collection.collectgarbage(option, ...)
    return 0
 end
 
--- Lua's collector sees nothing of that memory either: a cycle runs for every 8 MB of it, or for as much as a third of what was alive
--- after the last, or four times as much as Lua itself has, all of which a cycle goes through. It runs in one go: one that is begun is gone on
--- with by Lua whenever it allocates something, is soon over, and finds little.
+-- Lua's collector sees nothing of that memory either: a cycle runs for every 8 MB of it, or for as much as a third of
+-- what was alive after the last, or four times as much as Lua itself has, all of which a cycle goes through. It runs in
+-- one go: one that is begun is gone on with by Lua whenever it allocates something, is soon over, and finds little.
 local CYCLE_AT = 8 * 2 ^ 20
 local since_cycle, known_cycle, alive = 0, 0, 0
 

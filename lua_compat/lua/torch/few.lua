@@ -16,8 +16,8 @@ local may_overlap, first_element = apart.may_overlap, memory.first_element
 
 local few = {}
 
--- C's functions: that of which LuaJIT does not compile its own, that which it may make products of, and one that it lacks. (A script may
--- declare them, too.)
+-- C's functions: that of which LuaJIT does not compile its own, that which it may make products of, and one that it
+-- lacks. (A script may declare them, too.)
 ffi.cdef [[
    double th_fmod(double, double) __asm__("fmod");
    double th_pow(double, double) __asm__("pow");
@@ -104,8 +104,9 @@ local function plan_all(r, t, s, n)
    return p and q and u and plan(p, q, u)
 end
 
--- Rows of neighbouring elements that lie apart are put one after the other first: LuaJIT enters a loop anew for each row, which costs more
--- than copying it. So are elements that do not lie in rows, for what is computed without branches then. Rooms for that, by type and tensor.
+-- Rows of neighbouring elements that lie apart are put one after the other first: LuaJIT enters a loop anew for each
+-- row, which costs more than copying it. So are elements that do not lie in rows, for what is computed without branches
+-- then. Rooms for that, by type and tensor.
 local BLOCK = 8 -- elements of a row; fewer are as fast one by one
 local ROWS = 8192 -- elements; so many new views cost about as much in Python as here
 local rooms = {}
@@ -118,8 +119,8 @@ local function room(T, which)
    return rooms[key].pointer
 end
 
--- The elements of p = those of q, by the turns of three loops and the steps of both, four rows at a time. By size: elements are seen as whole
--- numbers, so that NaNs keep their bits.
+-- The elements of p = those of q, by the turns of three loops and the steps of both, four rows at a time. By size:
+-- elements are seen as whole numbers, so that NaNs keep their bits.
 local MOVE = [[
    return function(p, q, n1, n2, n3, a1, a2, a3, b1, b2, b3)
       for i3 = 0, n3 - 1 do
@@ -166,8 +167,8 @@ local function move(T, p, q, a1, a2, a3, b1, b2, b3)
    move_of[size](ffi.cast(pointer, p), ffi.cast(pointer, q), n1, n2, n3, a1, a2, a3, b1, b2, b3)
 end
 
--- The elements of a tensor that `plan` has gone through, one after the other: where they are if they lie so already, or in a room,
--- copied if they will be read.
+-- The elements of a tensor that `plan` has gone through, one after the other: where they are if they lie so already, or
+-- in a room, copied if they will be read.
 local function together(T, which, p, steps, is_read)
    local n1, n2, s1, s2, s3 = turns[1], turns[2], steps[1], steps[2], steps[3]
    if s1 == 1 and (n2 == 1 or s2 == n1) and (turns[3] == 1 or s3 == n1 * n2) then return p end
@@ -182,8 +183,9 @@ local function scatter(T, moved, p)
    move(T, p, moved, steps1[1], steps1[2], steps1[3], 1, n1, n1 * turns[2])
 end
 
--- The n elements of t in their order, which will only be read, one after the other: a pointer to them where they are, or in a room (1, 2 or 3),
--- where they stay until the next are put there. nil where that is for what computes otherwise.
+-- The n elements of t in their order, which will only be read, one after the other: a pointer to them where they are,
+-- or in a room (1, 2 or 3), where they stay until the next are put there. nil where that is for what computes
+-- otherwise.
 function few.in_one_piece(t, which, n)
    if is_contiguous(t) then return first_element(t) end
    if n > ROWS or few.LIMIT == 0 or not t.T.here or not plan(t, t, t) then return nil end
@@ -216,8 +218,8 @@ function few.put_back(r, moved)
    scatter(r.T, moved, first_element(r))
 end
 
--- Whether all three, of as many elements, are matrices that lie in memory in one piece and in the same way, column after column: what is
--- computed element by element may go through them so, too.
+-- Whether all three, of as many elements, are matrices that lie in memory in one piece and in the same way, column
+-- after column: what is computed element by element may go through them so, too.
 local function is_turned(r) return r.nd == 2 and r[2] == 1 and r[4] == r[1] end
 local function are_turned(r, t, s)
    return is_turned(r) and (t == r or is_turned(t) and t[1] == r[1]) and (s == t or is_turned(s) and s[1] == r[1])
@@ -250,8 +252,8 @@ for _, code in ipairs(types.codes_of_numbers) do
 end
 add_key('copied', types.Half, types.Half, types.Half)
 
--- LuaJIT computes in double precision. An expression's ROUND(...) is rounded as C rounds each step of what it computes with floats; what is
--- written is in any case.
+-- LuaJIT computes in double precision. An expression's ROUND(...) is rounded as C rounds each step of what it computes
+-- with floats; what is written is in any case.
 local function rounded(text, T)
    local found
    repeat text, found = text:gsub('ROUND(%b())', T.real and T.size < 8 and 'cast%1' or '%1') until found == 0
@@ -305,8 +307,9 @@ local LOOPS = [[
 ]]
 
 -- A function(r, t, s, v, n, read_x, read_y, result, may_be_many) of records with n elements each: runs `body` for each element,
--- which is p[a] of r, X of t and Y of s; v and w: numbers. Gives whether it could, and result. may_be_many: also where elements of
--- more than LIMIT lie apart. in_one_piece: nil, or what may compute the same of elements that lie one after the other, and gives whether it has.
+-- which is p[a] of r, X of t and Y of s; v and w: numbers. Gives whether it could, and result. may_be_many: also where
+-- elements of more than LIMIT lie apart. in_one_piece: nil, or what may compute the same of elements that lie one after
+-- the other, and gives whether it has.
 -- For each key of types on its own: traces are for one type of memory, and where others come along LuaJIT soon gives up.
 local function loops(body, keys)
    body = body:gsub('%f[%w]X%f[%W]', 'read_x(q, b)'):gsub('%f[%w]Y%f[%W]', 'read_y(u, c)')
@@ -343,8 +346,9 @@ local PLAIN = [[
    end
 ]]
 
--- What computes an expression of elements that lie next to each other, as many as given, from p[i] on; read: how they are read. All are read before any is
--- computed: each is then in a register of its own, and none waits for another (a root does, where it is written over another).
+-- What computes an expression of elements that lie next to each other, as many as given, from p[i] on; read: how they
+-- are read. All are read before any is computed: each is then in a register of its own, and none waits for another (a
+-- root does, where it is written over another).
 local function plain_elements(expression, n, read)
    local lines, targets, values = {}, {}, {}
    for k = 0, n - 1 do
@@ -368,16 +372,17 @@ local function plain_loops(expression, codes)
    end)
 end
 
--- Whether the n numbers of type T at p and those at q, which may be the same, are known to be finite; the same of all elements of two
--- tensors of as many, in one piece, or of one given twice (torch/blas.lua, which needs this file, has both).
+-- Whether the n numbers of type T at p and those at q, which may be the same, are known to be finite; the same of all
+-- elements of two tensors of as many, in one piece, or of one given twice (torch/blas.lua, which needs this file, has
+-- both).
 function few.are_finite() return false end
 function few.reads_plainly() return false end
 
 -- expression of X, Y, the numbers v and w and P, what r holds -> function(r, t, s, v, n, w): the elements of r become it, in
 -- the order they lie in memory or that of their indices. Gives false, with nothing done, where that is for Python.
--- for_whole: also for whole numbers; most: how often LIMIT real numbers may be (2), or 'LIMIT_OF_FUNCTIONS', or 'SAME_BITS' (2, and more
--- before PyTorch is loaded, which gives the same bits); plain: what is the same of finite elements, and one of those or of v and w where they
--- are whole numbers, without branches.
+-- for_whole: also for whole numbers; most: how often LIMIT real numbers may be (2), or 'LIMIT_OF_FUNCTIONS', or
+-- 'SAME_BITS' (2, and more before PyTorch is loaded, which gives the same bits); plain: what is the same of finite
+-- elements, and one of those or of v and w where they are whole numbers, without branches.
 function few.pointwise(expression, for_whole, most, plain)
    local times = tonumber(most) or 2
    local for_functions, same_bits = most == 'LIMIT_OF_FUNCTIONS', most == 'SAME_BITS'
@@ -413,8 +418,8 @@ end
 -- more: function(r, t, t, nil, n) for each name, as few.pointwise makes them.
 few.functions = {}
 
--- Text that is 1 where an expression of finite numbers is above zero, else 0: without a branch, which a processor guesses where it is
--- as good as random.
+-- Text that is 1 where an expression of finite numbers is above zero, else 0: without a branch, which a processor
+-- guesses where it is as good as random.
 function few.gate(expression) return ('min(1, max(0, (%s) * 1e308 * 1e308))'):format(expression) end
 
 -- condition of X, Y and the number v -> function(r, t, s, v, n): the elements of r become 1 where it holds, else 0.
@@ -452,8 +457,9 @@ function few.fill_where(r, m, v, n)
 end
 
 -- statement that updates `result` from X and Y, and perhaps v -> function(t, s, start, v): the result over all elements, or nil.
--- for_whole: also for whole numbers, or 'IN_64_BITS', where these are computed with as C does; for_many: also for many real numbers, either
--- 'FLOATS', which Torch7, too, adds up as doubles, in their order, 'REALS', which are, too, or 'SAME_BITS': before PyTorch is loaded, which gives the same.
+-- for_whole: also for whole numbers, or 'IN_64_BITS', where these are computed with as C does; for_many: also for many
+-- real numbers, either 'FLOATS', which Torch7, too, adds up as doubles, in their order, 'REALS', which are, too, or
+-- 'SAME_BITS': before PyTorch is loaded, which gives the same.
 local MOST_IN_ORDER = 2 ^ 20
 function few.reduction(statement, for_whole, for_many)
    local run = loops(statement, keys_of.computed)

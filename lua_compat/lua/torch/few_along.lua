@@ -21,8 +21,8 @@ local along = {}
 
 local function read(p, i) return p[i] end
 
--- As many elements cost about as much in Python as here: one by one, and several rows at a time; and what PyTorch first makes doubles
--- of, or goes through several times.
+-- As many elements cost about as much in Python as here: one by one, and several rows at a time; and what PyTorch first
+-- makes doubles of, or goes through several times.
 local MOST, MOST_IN_ROWS, MOST_IN_STEPS = 8192, 32768, 2 ^ 20
 
 -- A tensor as outer x n x inner elements, n of them along dimension d: the numbers of the other two, and the steps in all
@@ -67,8 +67,9 @@ local LOOPS = [[
    end
 ]]
 
--- The same for elements that may be read as they are, eight or four rows at a time: their sums do not wait for each other, and LuaJIT enters
--- fewer loops. BEGIN, GO_ON with the elements at `at` and FINISH are for each row, of which @ is the number; READ(place) is an element.
+-- The same for elements that may be read as they are, eight or four rows at a time: their sums do not wait for each
+-- other, and LuaJIT enters fewer loops. BEGIN, GO_ON with the elements at `at` and FINISH are for each row, of which @
+-- is the number; READ(place) is an element.
 local SEVERAL_ROWS = [[
    local outer_and_inner, first_element, tonumber, start, go_on, finish = ...
    return function(r, t, d)
@@ -122,7 +123,8 @@ local function are_numbers(t)
    return bound and bound < EXACT
 end
 
--- Once r holds the extrema: l = the positions of the first elements that equal them, which r becomes (zeros have signs). By type, as above.
+-- Once r holds the extrema: l = the positions of the first elements that equal them, which r becomes (zeros have
+-- signs). By type, as above.
 local PLACES = [[
    local outer_and_inner, first_element, find = ...
    return function(r, l, t, d)
@@ -228,8 +230,8 @@ for name, relation in pairs{ max = '<=', min = '>=' } do
    along[name] = function(r, l, t, d) return is_contiguous(r) and is_contiguous(l) and run(r, l, t, d) end
 end
 
--- r = the variances of t's rows along d, or their roots: from the sums and the sums of squares, as the kernel. biased: divided by n
--- instead of n - 1. Function(r, nil, t, d, biased).
+-- r = the variances of t's rows along d, or their roots: from the sums and the sums of squares, as the kernel. biased:
+-- divided by n instead of n - 1. Function(r, nil, t, d, biased).
 local VARIANCES = [[
    local outer_and_inner, first_element, sqrt = ...
    return function(r, t, d, biased)
@@ -364,8 +366,8 @@ for name, row in pairs{ cumsum = { '0', '+', zero, add }, cumprod = { '1', '*', 
    end
 end
 
--- Whether the indices, Longs, are few, or as many as PyTorch is not to be loaded for, and elements of t can be moved here. (PyTorch first takes
--- 1 from each, and looks at all: those of a matrix in one piece are faster here.)
+-- Whether the indices, Longs, are few, or as many as PyTorch is not to be loaded for, and elements of t can be moved
+-- here. (PyTorch first takes 1 from each, and looks at all: those of a matrix in one piece are faster here.)
 local MOST_IN_ONE_PIECE = 16 -- times few.LIMIT
 local function few_indices(t, index)
    local n, times = count(index), index.nd <= 2 and is_contiguous(index) and MOST_IN_ONE_PIECE or 1
@@ -386,16 +388,16 @@ local function in_range(halves, n, last)
    return signs >= 0 and high == 0
 end
 
--- How far apart the elements of t, a vector or matrix, are along dimension d; how far they go on from one index to the next, and behind each
--- `columns` of them.
+-- How far apart the elements of t, a vector or matrix, are along dimension d; how far they go on from one index to the
+-- next, and behind each `columns` of them.
 local function steps_along(t, d, columns)
    if t.nd == 1 then return t[2], 0, 0 end
    if d == 2 then return t[4], 0, t[2] end
    return t[2], t[4], -columns * t[4]
 end
 
--- How the loops over indices, outer x n x inner of them along dimension d, go through a tensor: as outer_and_inner has it; nil also
--- where the dimensions that it folds have other sizes.
+-- How the loops over indices, outer x n x inner of them along dimension d, go through a tensor: as outer_and_inner has
+-- it; nil also where the dimensions that it folds have other sizes.
 local function beside(t, d, outer, inner)
    local outers, inners, outer_step, step, inner_step = outer_and_inner(t, d)
    if not outers or t.nd > 2 and (outers ~= outer or inners ~= inner) then return nil end
@@ -405,12 +407,14 @@ end
 local cells = few.cells
 local function cells_of(t) return ffi.cast(cells[t.T.size], first_element(t)) end
 
--- Functions for elements of each size, seen as whole numbers (NaNs keep their bits); traces are for one size. In the first two no branch is taken
--- at the end of a row, all sums are of 32 bits, and indices are read as their halves; the other two take any layout.
+-- Functions for elements of each size, seen as whole numbers (NaNs keep their bits); traces are for one size. In the
+-- first two no branch is taken at the end of a row, all sums are of 32 bits, and indices are read as their halves; the
+-- other two take any layout.
 local INDEXED = [[
    local band, bor, bnot, arshift, tobit, first_element, cells_of, outer_and_inner, beside, place = ...
-   -- The elements of p, in the order that n indices lie in, = those of q at them, `q_column` apart; from one index to the next q goes on by
-   -- `step`, behind each `columns` of them by `jump` more. Gives whether all indices were of 1 to last.
+   -- The elements of p, in the order that n indices lie in, = those of q at them, `q_column` apart; from one index to
+   -- the next q goes on by `step`, behind each `columns` of them by `jump` more. Gives whether all indices were of 1 to
+   -- last.
    local function gather(p, q, halves, n, columns, last, q_column, step, jump)
       columns, last, q_column, step, jump = tobit(columns), tobit(last), tobit(q_column), tobit(step), tobit(jump)
       local j, base = 0, tobit(-q_column)
@@ -425,7 +429,8 @@ local INDEXED = [[
       end
       return true
    end
-   -- The elements of p, `p_column` apart, at n indices = those of q, in the order that the indices lie in; both go on as q does above.
+   -- The elements of p, `p_column` apart, at n indices = those of q, in the order that the indices lie in; both go on
+   -- as q does above.
    local function scatter(p, q, halves, n, columns, last, p_column, step, jump, q_step, q_jump)
       columns, last, p_column, step, jump, q_step, q_jump = tobit(columns), tobit(last), tobit(p_column), tobit(step), tobit(jump), tobit(q_step), tobit(q_jump)
       local j, base, from = 0, tobit(-p_column), 0
@@ -503,7 +508,8 @@ local INDEXED = [[
       end
       return true
    end
-   -- Whether the elements of r at the indices (which are in range) of dimension d could become those of t, or if there is none that of q.
+   -- Whether the elements of r at the indices (which are in range) of dimension d could become those of t, or if there
+   -- is none that of q.
    local function scatter_apart(r, t, q, d, index)
       local outer, inner, i_outer, i_step, i_inner = outer_and_inner(index, d)
       if not outer then return false end
@@ -561,7 +567,8 @@ end
 
 local number_cell = ffi.new 'int64_t[1]'
 
--- Where the elements lie that are scattered into r: those of t, or if there is none a number of r's type. Nil where that is for Python.
+-- Where the elements lie that are scattered into r: those of t, or if there is none a number of r's type. Nil where
+-- that is for Python.
 local function scattered(r, index, t, number)
    local T = r.T
    if t and t.T ~= T or not few_indices(r, index) or not is_apart(r, index, t) then return nil end
@@ -571,8 +578,8 @@ local function scattered(r, index, t, number)
    return q
 end
 
--- The elements of r at the indices of dimension d become those of t, or the number: function(r, d, index, t, number). False also where an
--- index is out of range.
+-- The elements of r at the indices of dimension d become those of t, or the number: function(r, d, index, t, number).
+-- False also where an index is out of range.
 function along.scatter(r, d, index, t, number)
    local q, at, n = scattered(r, index, t, number), halves_of(r, index)
    if not (q and at) or t and last_offset(t) >= MOST_OFFSET then return false end

@@ -1,6 +1,7 @@
--- Correlations and convolutions of few numbers (torch.conv2, xcorr2, conv3, xcorr3), as the kernel has them. A plane or volume is laid into a
--- room, with a border of zeros where only parts of the kernel lie on it. The window that begins at element i has its others at fixed
--- distances from it, so the result is a sum of the room's elements, shifted, for all i in one loop; what is no window is left out.
+-- Correlations and convolutions of few numbers (torch.conv2, xcorr2, conv3, xcorr3), as the kernel has them. A plane or
+-- volume is laid into a room, with a border of zeros where only parts of the kernel lie on it. The window that begins
+-- at element i has its others at fixed distances from it, so the result is a sum of the room's elements, shifted, for
+-- all i in one loop; what is no window is left out.
 local ffi = require 'ffi'
 local memory = require 'torch.memory'
 local few = require 'torch.few'
@@ -44,7 +45,8 @@ local function in_one_piece(t)
    return few.copy(new, t, count(t)) and new
 end
 
--- out = the correlations of x, one plane, or planes that are paired with those of k, or of which each has one in each of k's sets.
+-- out = the correlations of x, one plane, or planes that are paired with those of k, or of which each has one in each
+-- of k's sets.
 function in_lua.correlate(out, x, k, dims, full, flipped)
    local T = x.T
    if not T.real or k.T ~= T or out.T ~= T or few.LIMIT == 0 or count(x) > MOST or count(k) > MOST or not is_apart(out, x, k) then return false end

@@ -1,6 +1,6 @@
 -- Masks of few bytes looked at four at a time, and elements written where they are ones. Which are ones is as good as
--- random, so no loop has a branch: elements are bits that a mask keeps or lets go. Each gives nil or false, with nothing done, where
--- that is for what computes otherwise.
+-- random, so no loop has a branch: elements are bits that a mask keeps or lets go. Each gives nil or false, with
+-- nothing done, where that is for what computes otherwise.
 local ffi = require 'ffi'
 local types = require 'torch.types'
 local memory = require 'torch.memory'
@@ -56,8 +56,9 @@ function masks.any(mask)
    if any then return any ~= 0 end
 end
 
--- list: the places of the ones among n bytes that are ones and zeros; gives how many there are. Another thread may write to the bytes
--- meanwhile: what is none of both counts as its last bit. Sums of 32 bits: a processor adds them up four times as fast as doubles.
+-- list: the places of the ones among n bytes that are ones and zeros; gives how many there are. Another thread may
+-- write to the bytes meanwhile: what is none of both counts as its last bit. Sums of 32 bits: a processor adds them up
+-- four times as fast as doubles.
 local function list_ones(list, p, n)
    local k = 0
    for i = 0, n - 4, 4 do
@@ -87,8 +88,8 @@ function masks.places(mask)
    return list, list_ones(list, p, n)
 end
 
--- Functions for elements of each size, seen as whole numbers (NaNs keep their bits); traces are for one size. p = v where the mask has a
--- one.
+-- Functions for elements of each size, seen as whole numbers (NaNs keep their bits); traces are for one size. p = v
+-- where the mask has a one.
 local FILL = [[
    local band, bor = ...
    return function(p, mask, n, v)

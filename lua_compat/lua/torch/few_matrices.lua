@@ -76,8 +76,8 @@ end
 function matrices.tril(r, t, k) return triangle(r, t, k, true) end
 function matrices.triu(r, t, k) return triangle(r, t, k, false) end
 
--- p[0] to p[m - 1], which lie next to each other, = gain * the squared distances of n finite elements from q on to each of as many rows of n from u
--- on, four rows at a time: their sums do not wait for each other.
+-- p[0] to p[m - 1], which lie next to each other, = gain * the squared distances of n finite elements from q on to each
+-- of as many rows of n from u on, four rows at a time: their sums do not wait for each other.
 local function distances(p, m, q, u, n, gain)
    for i = 0, m - 4, 4 do
       local at, sum1, sum2, sum3, sum4 = i * n, 0, 0, 0, 0
@@ -119,7 +119,8 @@ local function range(p, n)
    return low, high
 end
 
--- p[0] to [bins - 1] = how many of n finite elements from q on lie in each of as many equal parts of low to high; others do not count.
+-- p[0] to [bins - 1] = how many of n finite elements from q on lie in each of as many equal parts of low to high;
+-- others do not count.
 -- (In the precision of the elements.)
 local function count_bins(p, bins, q, n, low, high, cast)
    for k = 0, bins - 1 do p[k] = 0 end
@@ -133,8 +134,8 @@ local function count_bins(p, bins, q, n, low, high, cast)
    end
 end
 
--- Each row of r, or r as a vector, = how many elements of t's row (or of t) lie in each of its bins; low and high: their range, where
--- these are equal that of all.
+-- Each row of r, or r as a vector, = how many elements of t's row (or of t) lie in each of its bins; low and high:
+-- their range, where these are equal that of all.
 local MOST_COUNTED = 2 ^ 15 -- elements
 function matrices.histogram(r, t, low, high)
    local T, n, rows = t.T, count(t), r.nd == 2 and r[1] or 1

@@ -15,8 +15,8 @@ local function read(p, i) return p[i] end
 -- How many elements an index has in each of n slices.
 local function of_slices(r, d, n) return n * count(r) / r[2 * d - 1] end
 
--- The dimensions beside d of r, of which elements are written at the indices: outer, inner, and the steps in each and along d. One
--- that has more elements than 1 is the inner one. nil where two loops cannot follow them.
+-- The dimensions beside d of r, of which elements are written at the indices: outer, inner, and the steps in each and
+-- along d. One that has more elements than 1 is the inner one. nil where two loops cannot follow them.
 local function around(r, d)
    local outer, inner, outer_step, step, inner_step = outer_and_inner(r, d)
    if inner == 1 then return 1, outer, 0, step, outer_step end

@@ -1,5 +1,5 @@
--- The first place in a row of a number that is there: found by C's searches, which look at several at a time. That for wide characters, of
--- four bytes, finds numbers of as many and halves of larger ones.
+-- The first place in a row of a number that is there: found by C's searches, which look at several at a time. That for
+-- wide characters, of four bytes, finds numbers of as many and halves of larger ones.
 local ffi = require 'ffi'
 local C, band, rshift, cast = ffi.C, bit.band, bit.rshift, ffi.cast
 
@@ -12,8 +12,8 @@ local first_places = {}
 
 local bytes, words = ffi.typeof 'const uint8_t *', ffi.typeof 'const int32_t *'
 
--- What follows gives the place, from 0, of the number `to` at p in the n numbers from q[at] on. What is not there, because another thread has
--- changed it meanwhile, is at the end.
+-- What follows gives the place, from 0, of the number `to` at p in the n numbers from q[at] on. What is not there,
+-- because another thread has changed it meanwhile, is at the end.
 
 local function of_byte(p, to, q, at, n)
    local row = cast(bytes, q) + at

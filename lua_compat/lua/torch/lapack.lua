@@ -1,6 +1,7 @@
--- LAPACK's functions of small matrices: the routines that the kernels call, too, by PyTorch, with the same arguments, without the way through
--- Python, which takes ten times as long. Matrices lie column by column there. Each gives false, with nothing done, where that is for
--- Python: large matrices, numbers that are not finite, and whatever the routine refuses, for the error.
+-- LAPACK's functions of small matrices: the routines that the kernels call, too, by PyTorch, with the same arguments,
+-- without the way through Python, which takes ten times as long. Matrices lie column by column there. Each gives false,
+-- with nothing done, where that is for Python: large matrices, numbers that are not finite, and whatever the routine
+-- refuses, for the error.
 local math = require('th.own').math
 local ffi = require 'ffi'
 local memory = require 'torch.memory'
@@ -52,7 +53,8 @@ local function routines_for(a, b)
    return found[T.host.name] or nil
 end
 
--- Numbers for routines to read. Whole numbers have 32 bits for the library, perhaps 64 for another: the first half of such a one is the other.
+-- Numbers for routines to read. Whole numbers have 32 bits for the library, perhaps 64 for another: the first half of
+-- such a one is the other.
 local wholes = {}
 for k = 1, 6 do wholes[k] = ffi.new('int64_t[1]') end
 local function whole(k, value)
@@ -82,8 +84,8 @@ local function columns_of(t, name)
    return p, rows, columns
 end
 
--- r = a matrix at p, of which rows lie `row` and columns `column` apart. As the kernels leave it: column by column, unless r has the sizes and
--- is not in one piece; by_rows: as r is, or row by row.
+-- r = a matrix at p, of which rows lie `row` and columns `column` apart. As the kernels leave it: column by column,
+-- unless r has the sizes and is not in one piece; by_rows: as r is, or row by row.
 local function write(r, p, rows, columns, row, column, by_rows)
    if r.nd ~= 2 or r[1] ~= rows or r[3] ~= columns or not by_rows and is_contiguous(r) then
       resize(r, 2, { rows, columns }, not by_rows and { 1, rows } or nil)

@@ -1,5 +1,5 @@
--- Routines of the libraries inside PyTorch and numpy, called by LuaJIT's FFI without the way through Python. Where the library does not
--- export them (macOS, ARM), what they compute goes through Python.
+-- Routines of the libraries inside PyTorch and numpy, called by LuaJIT's FFI without the way through Python. Where the
+-- library does not export them (macOS, ARM), what they compute goes through Python.
 local math = require('th.own').math
 local ffi = require 'ffi'
 local shared = require 'th.python'
@@ -48,8 +48,9 @@ function library.is_worth(work)
    return spent > WORTH_LOADING
 end
 
--- Loading PyTorch takes as long as a thousand million steps of a loop. As long as it is not loaded, work that would go there is done in
--- LuaJIT, up to half as many: whether so many more are among them. (For what has the same bits in both, as above.)
+-- Loading PyTorch takes as long as a thousand million steps of a loop. As long as it is not loaded, work that would go
+-- there is done in LuaJIT, up to half as many: whether so many more are among them. (For what has the same bits in
+-- both, as above.)
 local MOST_INSTEAD = 2 ^ 29
 local instead = 0
 function library.saves_pytorch(steps)

@@ -1,5 +1,5 @@
--- Where few elements are not zero, computed here. Which are is as good as random: the list is made without a branch for each element, from
--- the bits that it has.
+-- Where few elements are not zero, computed here. Which are is as good as random: the list is made without a branch for
+-- each element, from the bits that it has.
 local ffi = require 'ffi'
 local types = require 'torch.types'
 local memory = require 'torch.memory'
@@ -14,7 +14,8 @@ local nonzero = {}
 
 local MOST = 2 ^ 15 -- elements
 
--- By type: how the memory is seen, and bits of which some are ones where an element is not zero. (A zero of real numbers may have a sign.)
+-- By type: how the memory is seen, and bits of which some are ones where an element is not zero. (A zero of real
+-- numbers may have a sign.)
 local BITS = {
    Byte = { 'uint8_t *', 'q[i]' }, Char = { 'int8_t *', 'q[i]' }, Short = { 'int16_t *', 'q[i]' }, Int = { 'int32_t *', 'q[i]' },
    Long = { 'int32_t *', 'bor(q[2 * i], q[2 * i + 1])' }, Float = { 'int32_t *', 'lshift(q[i], 1)' },

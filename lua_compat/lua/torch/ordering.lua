@@ -118,9 +118,10 @@ local function as_doubles(source, step, n)
    return are_exact and v or nil
 end
 
--- Orders one row of t along dimension d, of n elements from the offset `from` on: order(algorithms, v, p, n, ...) is called with the
--- row, which is copied to v, and its positions from 1 in p. What it gives, the place of the first of the results in v, is where the
--- `count` elements of a row of r (values) and l (positions), from `to` and `at` on, are taken from.
+-- Orders one row of t along dimension d, of n elements from the offset `from` on: order(algorithms, v, p, n, ...) is
+-- called with the row, which is copied to v, and its positions from 1 in p. What it gives, the place of the first of
+-- the results in v, is where the `count` elements of a row of r (values) and l (positions), from `to` and `at` on, are
+-- taken from.
 local function order_row(r, l, t, d, from, to, at, count, order, a, b, c)
    local T, n, step = t.T, t[2 * d - 1], t[2 * d]
    local compared, p, source = T, words('p', n), t.S.p + from

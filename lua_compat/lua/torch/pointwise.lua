@@ -66,7 +66,8 @@ function pointwise.check_pair(a, b, name_of_a, name_of_b, where)
    end
 end
 
--- Text that is the whole part of a finite number, with its sign where that is 0 (of two zeros min and max give the second), without a branch.
+-- Text that is the whole part of a finite number, with its sign where that is 0 (of two zeros min and max give the
+-- second), without a branch.
 local function truncated(x) return ('max(floor(%s), min(0, ceil(%s)))'):format(x, x) end
 
 -- Computations: a kernel, and perhaps the same as an expression of the elements (torch/few.lua).
@@ -289,8 +290,8 @@ for _, name in ipairs{ 'fmod', 'mod' } do
    define('c' .. name, { 'R t T', rest_of_each })
 end
 
--- The bits of whole numbers. Shifts are counted as processors do: by the last 5 bits, for numbers of 64 bits 6. To the right go the bits of a
--- number, not its sign.
+-- The bits of whole numbers. Shifts are counted as processors do: by the last 5 bits, for numbers of 64 bits 6. To the
+-- right go the bits of a number, not its sign.
 local function of_bits(expression)
    local compute = few.pointwise(expression, true)
    return function(r, t, s, v, n, w) return r.T.whole and compute(r, t, s, v, n, w) end

@@ -1,10 +1,11 @@
--- Sorting rows of whole numbers of which many are equal: the order of equal ones is the one in which Torch7's quicksort (ordering.lua)
--- leaves them.
+-- Sorting rows of whole numbers of which many are equal: the order of equal ones is the one in which Torch7's quicksort
+-- (ordering.lua) leaves them.
 --
--- A number and its position are one of 32 bits here, the number's distance from the least above the position: an exchange moves both. Which
--- exchanges a pivot leads to follows from two lists, of the elements that are not below it and of those that are not above, which are
--- made without a branch for each element: a processor cannot guess which way those go. The quicksort's last step, insertion, leaves equal
--- numbers in the order in which they are then: here each goes to the next place of its number.
+-- A number and its position are one of 32 bits here, the number's distance from the least above the position: an
+-- exchange moves both. Which exchanges a pivot leads to follows from two lists, of the elements that are not below it
+-- and of those that are not above, which are made without a branch for each element: a processor cannot guess which way
+-- those go. The quicksort's last step, insertion, leaves equal numbers in the order in which they are then: here each
+-- goes to the next place of its number.
 local math = require('th.own').math
 local ffi = require 'ffi'
 local types = require 'torch.types'
@@ -29,8 +30,8 @@ local above, below -- the lists
 local function exchange(c, a, b) c[a], c[b] = c[b], c[a] end
 local function is_less(x, y) return arshift(x, BITS) < arshift(y, BITS) end
 
--- The places from `first` to `last` of what is not below the pivot, which is at least `low`, and of what is not above, at most `high`: how
--- many of each.
+-- The places from `first` to `last` of what is not below the pivot, which is at least `low`, and of what is not above,
+-- at most `high`: how many of each.
 local function list(c, first, last, low, high)
    local not_below, not_above = tobit(0), tobit(0)
    for i = first, last do
@@ -101,7 +102,8 @@ local function split_to_small(c, first, last)
    end
 end
 
--- c: the numbers at v of `rows` rows of n, as distances from the least of each row, above their places; of rows that are not among `whole` zeros.
+-- c: the numbers at v of `rows` rows of n, as distances from the least of each row, above their places; of rows that
+-- are not among `whole` zeros.
 local function pack(c, v, lows, whole, rows, n)
    local row, k, low, is_whole = 0, 0, lows[0], whole[0] == 1
    for i = 0, rows * n - 1 do
@@ -133,8 +135,8 @@ local function find_places(places, c, rows, n, width)
    end
 end
 
--- For each type on its own, whose traces are for one type of memory: writes the numbers of rows that are among `whole`, times `sign`, and
--- their positions to where r's and l's rows start.
+-- For each type on its own, whose traces are for one type of memory: writes the numbers of rows that are among `whole`,
+-- times `sign`, and their positions to where r's and l's rows start.
 local WRITE = [[
    local tobit, arshift, band, set, BITS, MASK = ...
    return function(r, r_starts, r_step, l, l_starts, l_step, c, places, v, whole, rows, n, width, sign)
@@ -161,8 +163,8 @@ local write_for = compiled.for_each(types, function(T)
    return compiled.from_text(WRITE, 'torch.repeated')(tobit, arshift, band, T.set, BITS, MASK)
 end)
 
--- Sorts those of `rows` rows of n numbers at v of which `whole` is 1: all are whole, and less than WIDTH * n above the least, in lows. T: r's
--- type; sign: what v's numbers were multiplied with.
+-- Sorts those of `rows` rows of n numbers at v of which `whole` is 1: all are whole, and less than WIDTH * n above the
+-- least, in lows. T: r's type; sign: what v's numbers were multiplied with.
 function repeated.sort(T, r, r_starts, r_step, l, l_starts, l_step, v, lows, whole, rows, n, sign)
    local width = repeated.WIDTH * n
    local c, places = words('packed', rows * n), words('places', rows * (width + 1))

@@ -1,5 +1,5 @@
--- The rows of tensors along a dimension, and memory for what is computed with them. No iterators: a closure for each call would end
--- LuaJIT's traces.
+-- The rows of tensors along a dimension, and memory for what is computed with them. No iterators: a closure for each
+-- call would end LuaJIT's traces.
 local ffi = require 'ffi'
 local memory = require 'torch.memory'
 local offsets = require('torch.elements').offsets

@@ -1,5 +1,5 @@
--- Whether two tensors have the same elements, which are brought into one piece if they lie apart: C compares memory faster than a loop does. The first elements are
--- compared one by one: tensors that differ mostly differ there.
+-- Whether two tensors have the same elements, which are brought into one piece if they lie apart: C compares memory
+-- faster than a loop does. The first elements are compared one by one: tensors that differ mostly differ there.
 local ffi = require 'ffi'
 local memory = require 'torch.memory'
 local few = require 'torch.few'

@@ -1,5 +1,6 @@
--- Comparisons without branches, which a processor guesses where what is compared is as good as random: the sign of a difference is looked
--- at. Of real numbers, which are finite, it is written to a cell and read as bits; whole ones are subtracted in 64 bits.
+-- Comparisons without branches, which a processor guesses where what is compared is as good as random: the sign of a
+-- difference is looked at. Of real numbers, which are finite, it is written to a cell and read as bits; whole ones are
+-- subtracted in 64 bits.
 local ffi = require 'ffi'
 local compiled = require 'torch.compiled'
 local types = require 'torch.types'
@@ -11,9 +12,9 @@ local signs = {}
 local HALVES = ffi.abi 'le' and 'low, high' or 'high, low'
 local Cell = ffi.typeof(('union { double difference; struct { int32_t %s; }; }'):format(HALVES))
 
--- How two numbers A and B, the @th of those compared together, are subtracted (STEP), and 1 or 0 from that: whether A is LESS; whether they
--- are DIFFERENT. (A difference of real numbers that are not equal is not 0; that of negative zero and 0 may be negative zero, which + 0 is
--- not. One of 64 bits that does not fit has the other sign.)
+-- How two numbers A and B, the @th of those compared together, are subtracted (STEP), and 1 or 0 from that: whether A
+-- is LESS; whether they are DIFFERENT. (A difference of real numbers that are not equal is not 0; that of negative zero
+-- and 0 may be negative zero, which + 0 is not. One of 64 bits that does not fit has the other sign.)
 local REAL = {
    STEP = 'c@.difference = A - B + 0',
    LESS = 'rshift(c@.high, 31)', DIFFERENT = 'rshift(bor(c@.low, c@.high, 0 - bor(c@.low, c@.high)), 31)',
@@ -62,8 +63,9 @@ local function of_elements(relation, other, count, T)
    return table.concat(lines, '\n')
 end
 
--- relation: <, >, ...; other: Y or v. A function(code) that gives one, for elements of that type, (p, q, u, n, v): the n bytes at p become 1 where
--- X, an element at q, and what it is compared with, v (of 64 bits, for whole numbers) or an element at u, are so, else 0.
+-- relation: <, >, ...; other: Y or v. A function(code) that gives one, for elements of that type, (p, q, u, n, v): the
+-- n bytes at p become 1 where X, an element at q, and what it is compared with, v (of 64 bits, for whole numbers) or an
+-- element at u, are so, else 0.
 function signs.comparison(relation, other)
    return compiled.for_each(types.codes_of_numbers, function(code)
       local T = types[code]

@@ -1,9 +1,10 @@
--- Rows of a kernel over numbers that lie in one piece, for many windows at once: the window that begins at element i has its others right behind it.
+-- Rows of a kernel over numbers that lie in one piece, for many windows at once: the window that begins at element i
+-- has its others right behind it.
 
 local taps = {}
 
--- sums = sums + the numbers from p on, n of them, times one, two or three of the weights from w[at] on, each a step from the last: three at a time
--- read and write the sums once.
+-- sums = sums + the numbers from p on, n of them, times one, two or three of the weights from w[at] on, each a step
+-- from the last: three at a time read and write the sums once.
 local function add_one(sums, p, n, w, at)
    local a = w[at]
    for i = 0, n - 1 do sums[i] = sums[i] + a * p[i] end
@@ -27,7 +28,8 @@ function taps.add(sums, p, n, w, at, step, weights)
    if weights - k == 2 then add_two(sums, p + k, n, w, at + k * step, step) elseif weights - k == 1 then add_one(sums, p + k, n, w, at + k * step) end
 end
 
--- r[at], and on to as many as there are weights in a row, become larger by the product of the n numbers at g and those from p on, from p + 1 on, and so on.
+-- r[at], and on to as many as there are weights in a row, become larger by the product of the n numbers at g and those
+-- from p on, from p + 1 on, and so on.
 local function multiply_one(r, at, g, p, n)
    local a = 0
    for i = 0, n - 1 do a = a + g[i] * p[i] end

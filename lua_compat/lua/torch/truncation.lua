@@ -1,5 +1,6 @@
--- Real numbers as whole ones, and whole ones of 64 bits as floats, where every processor's way of converting them gives the same: the
--- first bits of all are looked at before, instead of each number (torch/types.lua has what becomes of others).
+-- Real numbers as whole ones, and whole ones of 64 bits as floats, where every processor's way of converting them gives
+-- the same: the first bits of all are looked at before, instead of each number (torch/types.lua has what becomes of
+-- others).
 local math = require('th.own').math
 local ffi = require 'ffi'
 local types = require 'torch.types'
@@ -28,8 +29,9 @@ local LOOPS = [[
    return { fit = fit, convert = convert }
 ]]
 
--- What is compared of the word with a number's sign, and from which value on a number is too large. For real ones the bits of 2^31, or
--- of 2^63 (NaNs and infinite ones have higher ones), for whole ones those of 2^53: up to there they are doubles.
+-- What is compared of the word with a number's sign, and from which value on a number is too large. For real ones the
+-- bits of 2^31, or of 2^63 (NaNs and infinite ones have higher ones), for whole ones those of 2^53: up to there they
+-- are doubles.
 local function of_real(w) return ('band(%s, 0x7fffffff)'):format(w:sub(2, -2)) end
 local function of_whole(w) return ('bxor(%s, arshift(%s, 31))'):format(w:sub(2, -2), w:sub(2, -2)) end
 local BOUNDS = {

@@ -1,7 +1,9 @@
--- Products of two batches of few rows with a weight for each pair of their elements, as nn/few.lua says: a' W_k b for each output k.
+-- Products of two batches of few rows with a weight for each pair of their elements, as nn/few.lua says: a' W_k b for
+-- each output k.
 --
--- W is seen as a matrix with a row for each output and element of the first input, and a column for each element of the second. The rest
--- are products with it, of the BLAS, and with the elements of the first input. What is not finite is Python's.
+-- W is seen as a matrix with a row for each output and element of the first input, and a column for each element of the
+-- second. The rest are products with it, of the BLAS, and with the elements of the first input. What is not finite is
+-- Python's.
 local ffi = require 'ffi'
 local memory = require 'torch.memory'
 local few = require 'torch.few'

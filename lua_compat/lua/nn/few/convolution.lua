@@ -73,8 +73,8 @@ local function covers()
 end
 local function is_pointwise() return g.taps == 1 and g.in_place end
 
--- The windows of n images of x after `first`, as rows. place: where those of all images lie (nn/few/kept.lua), if not in a room that
--- others use, too.
+-- The windows of n images of x after `first`, as rows. place: where those of all images lie (nn/few/kept.lua), if not
+-- in a room that others use, too.
 local function unfold(x, first, n, place)
    local size = g.size
    local columns = place and place.columns + first * g.length * g.windows * size or room('columns', n * g.length * g.windows * size)
@@ -244,7 +244,8 @@ local function plain_grad_weight(grad_weight, grad_bias, x, grad_output, scale, 
    return true
 end
 
--- Those of a transposed one: the results are images that a plain one would see. weight: planes of x x planes of the result x kernel;
+-- Those of a transposed one: the results are images that a plain one would see. weight: planes of x x planes of the
+-- result x kernel;
 -- at, ah, aw: what is added at the end
 local function grown(size, span, step, border, more) return (size - 1) * step - 2 * border + span + more end
 local function grown_of(frames, rows, columns, at, ah, aw)

@@ -31,8 +31,8 @@ local function lengths(name, p, rows, n)
    return found
 end
 
--- What a layer computes with: rows of the input and of the weight (outputs), their numbers p and w, inputs of each, their lengths, and the cosines of
--- all pairs, of products by the BLAS; nil where that is for Python.
+-- What a layer computes with: rows of the input and of the weight (outputs), their numbers p and w, inputs of each,
+-- their lengths, and the cosines of all pairs, of products by the BLAS; nil where that is for Python.
 local function begin(x, weight)
    if weight.nd ~= 2 or weight.T ~= x.T or x.nd ~= 1 and x.nd ~= 2 or x[2 * x.nd - 1] ~= weight[3] then return nil end
    local outputs, n = weight[1], weight[3]
@@ -61,7 +61,8 @@ function in_lua.cosine(out, x, weight)
    return is_contiguous(out) and numbers.write(out, t.cosines, 1)
 end
 
--- sums, of n numbers for each of `rows` rows, of which y has the numbers and of_y the lengths, become the gradients of the cosines with respect to these:
+-- sums, of n numbers for each of `rows` rows, of which y has the numbers and of_y the lengths, become the gradients of
+-- the cosines with respect to these:
 -- g[i * g_row + j * g_other] counts for row i and row j of the others, z.
 local function gradients(routine, sums, rows, y, of_y, others, z, of_z, n, g, cosines, g_row, g_other, factor)
    local slopes, along = room('slopes', rows * others), room('along', rows)

@@ -12,9 +12,9 @@ local sqrt, in_lua, room, seen = math.sqrt, kernels.in_lua, numbers.room, number
 
 local MOST = 2 ^ 17 -- differences
 
--- A function(p, from, w, inputs, outputs, s, r, c, u) of the row at p[from] and the columns of w, four or one at a time: BEGIN, GO_ON with x, an
--- input, and FINISH are for the columns j + @, of which w[k + @] is x's, and c[k + @] what the difference is multiplied by. s: a number for each
--- column.
+-- A function(p, from, w, inputs, outputs, s, r, c, u) of the row at p[from] and the columns of w, four or one at a
+-- time: BEGIN, GO_ON with x, an input, and FINISH are for the columns j + @, of which w[k + @] is x's, and c[k + @]
+-- what the difference is multiplied by. s: a number for each column.
 local COLUMNS = [[
    local add = ...
    return function(p, from, w, inputs, outputs, s, r, c, u)
@@ -49,8 +49,8 @@ local function of_columns(parts)
    return compiled.from_text(COLUMNS:gsub('GROUPS', table.concat(groups)), 'nn.few.distances')(add)
 end
 
--- s becomes the squared distances; r becomes what it is and more: the differences times s, for each input, and for each element of w; u those
--- of the elements of c.
+-- s becomes the squared distances; r becomes what it is and more: the differences times s, for each input, and for each
+-- element of w; u those of the elements of c.
 local function begin_with_slopes(go_on) return of_columns{ BEGIN = 'local EACH(a@) = EACH(s[j + @])', GO_ON = go_on, FINISH = '' } end
 local function measuring(difference)
    return of_columns{
@@ -68,7 +68,8 @@ local add_for_scaled_weights = begin_with_slopes [[
    EACH(r[k + @]) = EACH(r[k + @] + y@ * c[k + @])
    EACH(u[k + @]) = EACH(u[k + @] + y@ * (x - w[k + @]))]]
 
--- Rows, inputs and outputs, and the numbers of x, of the weight and of the scales, which may be nil; nil where that is for Python.
+-- Rows, inputs and outputs, and the numbers of x, of the weight and of the scales, which may be nil; nil where that is
+-- for Python.
 local function begin(x, weight, scales)
    if weight.nd ~= 2 or weight.T ~= x.T or x.nd ~= 1 and x.nd ~= 2 or x[2 * x.nd - 1] ~= weight[1] then return nil end
    if scales and not (scales.T == x.T and memory.same_size(scales, weight)) then return nil end

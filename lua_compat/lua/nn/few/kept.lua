@@ -1,5 +1,5 @@
--- The windows that a layer's last forward pass laid out, for the gradients of its weight, as Torch7 keeps them in `finput`. Here they
--- are used only where the layer's input still has the same bits: a copy of it is kept, too.
+-- The windows that a layer's last forward pass laid out, for the gradients of its weight, as Torch7 keeps them in
+-- `finput`. Here they are used only where the layer's input still has the same bits: a copy of it is kept, too.
 local ffi = require 'ffi'
 local new_rooms = require 'torch.room'
 local fields = require 'nn.few.fields'
@@ -20,8 +20,8 @@ local has_same_windows, take_geometry, forget_geometry = fields{ 'size', 'images
 
 local function bytes_of_input() return g.images * g.planes * g.pixels * g.size end
 
--- Where the windows of a layer's input at x, whose geometry is set, are to be laid out: a record with the pointer `columns`; nil for
--- those that are not kept. They are taken as they are for the layer's gradients, afterwards.
+-- Where the windows of a layer's input at x, whose geometry is set, are to be laid out: a record with the pointer
+-- `columns`; nil for those that are not kept. They are taken as they are for the layer's gradients, afterwards.
 function kept.begin(layer, x)
    local bytes = g.images * g.length * g.windows * g.size
    if bytes > MOST then return nil end

@@ -1,6 +1,6 @@
--- Linear layers of sparse inputs that are given as keys and values, computed here, as nn/few.lua says, however many keys there are: a row
--- of the weight for each, added to another, is too little work for a call of Python's operators to be faster. With weights as wide as the
--- outputs, without decay; others are Python's.
+-- Linear layers of sparse inputs that are given as keys and values, computed here, as nn/few.lua says, however many
+-- keys there are: a row of the weight for each, added to another, is too little work for a call of Python's operators
+-- to be faster. With weights as wide as the outputs, without decay; others are Python's.
 local ffi = require 'ffi'
 local memory = require 'torch.memory'
 local few = require 'torch.few'
@@ -52,7 +52,8 @@ end
 -- Adds factor times the `columns` numbers at `from` to those at `to`.
 local function add_row(T, columns, from, to, factor) blas.add(blas.of_rows(T), columns, from, to, factor) end
 
--- Fewer columns are written out for each number of them: LuaJIT enters a loop over columns anew for each row. In the text EACH(...)
+-- Fewer columns are written out for each number of them: LuaJIT enters a loop over columns anew for each row. In the
+-- text EACH(...)
 -- is what is between the brackets, once for each column, with @ for the column.
 local function written_out(text)
    local function of_columns(columns)
@@ -171,8 +172,8 @@ local add_few = written_out [[
    end
 ]]
 
--- Adds factor times the rows at q, one after the other (step: their width), or one row for all (0), to those of n keys at p; times
--- their values at u, where there are any.
+-- Adds factor times the rows at q, one after the other (step: their width), or one row for all (0), to those of n keys
+-- at p; times their values at u, where there are any.
 local function add_rows(T, p, q, step, u, keys, offset, n, columns, factor)
    local get = T.get
    if columns < WIDE then return add_few(columns)(get, p, q, step, u, keys, offset, n, factor) end

@@ -1,6 +1,6 @@
--- Larger images and volumes of few elements, computed here, as nn/few.lua says: elements of images repeated, or products with a matrix for each axis. Where further axes
--- follow, it moves their elements together, so that each axis is one product however the elements lie. Zeros of the matrices are
--- multiplied, too: what is not finite is Python's.
+-- Larger images and volumes of few elements, computed here, as nn/few.lua says: elements of images repeated, or
+-- products with a matrix for each axis. Where further axes follow, it moves their elements together, so that each axis
+-- is one product however the elements lie. Zeros of the matrices are multiplied, too: what is not finite is Python's.
 local math = require('th.own').math
 local ffi = require 'ffi'
 local types = require 'torch.types'
@@ -40,7 +40,8 @@ function fill.linear(M, n, size, T)
    end
 end
 
--- The matrix of an axis of n elements that become `size`, each `rest` elements together: (size * rest) x (n * rest). Kept by type.
+-- The matrix of an axis of n elements that become `size`, each `rest` elements together: (size * rest) x (n * rest).
+-- Kept by type.
 local kept, number_kept = {}, 0
 
 local function matrix(kind, T, n, size, rest)
@@ -145,8 +146,8 @@ local function enlarge_gradient(kind, grad, x, grad_output, ...)
    return true
 end
 
--- Images of which each element becomes a window: p, the windows' elements, become q's, or p the sums of the windows of q, rounded to the type at each
--- step, as Torch7's.
+-- Images of which each element becomes a window: p, the windows' elements, become q's, or p the sums of the windows of
+-- q, rounded to the type at each step, as Torch7's.
 local repeat_elements = window_sums.loop{ EACH = 'local s = READ(q, k) ALL(p[AT] = s)' }
 local add_up = window_sums.sums 'EACH(p[k + @]) = EACH(s@)'
 

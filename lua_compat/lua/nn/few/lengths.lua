@@ -6,8 +6,8 @@ local lengths = {}
 
 local MOST_CONSTANT = 128 -- bytes
 
--- A function(bytes) that gives the function of a text for rows of so many bytes, a multiple of 4; BYTES in the text stands for this
--- number, or for the variable `bytes`, and copy, its argument, is ffi.copy.
+-- A function(bytes) that gives the function of a text for rows of so many bytes, a multiple of 4; BYTES in the text
+-- stands for this number, or for the variable `bytes`, and copy, its argument, is ffi.copy.
 function lengths.of(text, name)
    local made = {}
    local function make(bytes)
@@ -21,8 +21,9 @@ function lengths.of(text, name)
    return make
 end
 
--- lengths.rows_of_planes(bytes) gives what copies the rows of planes, `bytes` each: from row to row so many bytes further there and here, and
--- from plane to plane so many more. All rows of all planes are one loop: LuaJIT enters one anew each time.
+-- lengths.rows_of_planes(bytes) gives what copies the rows of planes, `bytes` each: from row to row so many bytes
+-- further there and here, and from plane to plane so many more. All rows of all planes are one loop: LuaJIT enters one
+-- anew each time.
 lengths.rows_of_planes = lengths.of([[
    local copy = ...
    return function(to, from, planes, rows, to_row, to_plane, from_row, from_plane, bytes)

@@ -46,8 +46,8 @@ local function dense_weight(T, first, second, kh, kw)
    return dense
 end
 
--- How many planes of x, of which so many are connected at least, go to a convolution whose weights are for LuaJIT; nil where there
--- are none.
+-- How many planes of x, of which so many are connected at least, go to a convolution whose weights are for LuaJIT; nil
+-- where there are none.
 local function planes_of(x, inputs, weight, bias)
    local T, planes = weight.T, x[2 * x.nd - 5]
    if few.LIMIT == 0 or not inputs or x.nd ~= 3 and x.nd ~= 4 or planes < inputs or not T.real or not plain(weight, T) then return nil end

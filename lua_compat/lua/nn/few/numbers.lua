@@ -1,6 +1,6 @@
--- The elements of few as doubles in rooms of their own, and functions of them: losses and layers that read each element several times,
--- or need exp and log on the way, compute with these. One loop for each purpose serves all types; only what
--- reads and writes elements has one for each.
+-- The elements of few as doubles in rooms of their own, and functions of them: losses and layers that read each element
+-- several times, or need exp and log on the way, compute with these. One loop for each purpose serves all types; only
+-- what reads and writes elements has one for each.
 local math = require('th.own').math
 local ffi = require 'ffi'
 local types = require 'torch.types'
@@ -54,7 +54,8 @@ local add = by_type 'local get = ... return function(q, p, n, factor) for k = 0,
 -- Room for n doubles, by name.
 function numbers.room(name, n) return cast(doubles, room(name, 8 * n)) end
 
--- A room with the elements of t, of real numbers; nil where these are none or too many (more than MOST or as given), or not all finite.
+-- A room with the elements of t, of real numbers; nil where these are none or too many (more than MOST or as given), or
+-- not all finite.
 function numbers.of(name, t, most)
    local n = count(t)
    if not t.T.real or n == 0 or n > (most or numbers.MOST) or few.LIMIT == 0 then return nil end

@@ -17,7 +17,8 @@ local function rows_and_columns(x)
    return 1, x[1]
 end
 
--- Two batches of rows, or two rows, as numbers, read by `numbers_of` (numbers.of where they are written over); nil where that is for Python.
+-- Two batches of rows, or two rows, as numbers, read by `numbers_of` (numbers.of where they are written over); nil
+-- where that is for Python.
 local function both(a, b, numbers_of)
    if a.T ~= b.T or a.nd < 1 or a.nd > 2 or not same_size(a, b) then return nil end
    local p = numbers_of('first', a)
@@ -188,7 +189,8 @@ function in_lua.cosine_embedding_gradients(grad_a, grad_b, a, b, y, margin, aver
    return write_both(grad_a, grad_b, a, p, q)
 end
 
--- Rows divided by (the sum of the powers of their elements' sizes + eps) ^ (1 / power), or where that is infinite by the largest size + eps.
+-- Rows divided by (the sum of the powers of their elements' sizes + eps) ^ (1 / power), or where that is infinite by
+-- the largest size + eps.
 
 local function sum_of_powers(p, at, n, power)
    if power == 2 then return dot(p, p, at, n) end

@@ -1,9 +1,9 @@
--- Convolutions of each plane of few elements by itself, as nn/few.lua says: of images and of sequences' features, and sums over windows of
--- these, which are convolutions with equal weights.
+-- Convolutions of each plane of few elements by itself, as nn/few.lua says: of images and of sequences' features, and
+-- sums over windows of these, which are convolutions with equal weights.
 --
--- A plane is laid into a room with its border. The window that begins at element i has its others at fixed distances from it, so a
--- convolution is a sum of the room's elements, shifted, for all i in one loop; that windows lie steps apart, or would reach over the
--- border, shows when the results are picked.
+-- A plane is laid into a room with its border. The window that begins at element i has its others at fixed distances
+-- from it, so a convolution is a sum of the room's elements, shifted, for all i in one loop; that windows lie steps
+-- apart, or would reach over the border, shows when the results are picked.
 local math = require('th.own').math
 local ffi = require 'ffi'
 local memory = require 'torch.memory'
@@ -19,8 +19,9 @@ local in_lua = kernels.in_lua
 
 local MOST, MOST_ELEMENTS = 2 ^ 19, 2 ^ 16 -- multiplications, and elements of an input or a result
 
--- What a layer does to an input. Numbers of samples, planes and results of each plane; height and width, of the borders, the windows
--- and their steps; the steps from one to the next in the input (of_), the output (to_), the weight (w_) and the bias (b_).
+-- What a layer does to an input. Numbers of samples, planes and results of each plane; height and width, of the
+-- borders, the windows and their steps; the steps from one to the next in the input (of_), the output (to_), the weight
+-- (w_) and the bias (b_).
 local function job(t)
    t.rows = floor((t.height + 2 * t.ph - t.kh) / t.dh) + 1
    t.columns = floor((t.width + 2 * t.pw - t.kw) / t.dw) + 1

@@ -1,5 +1,5 @@
--- PReLU of few elements, as nn/few.lua says: elements that are not above zero are multiplied by a weight, the only one or that of their
--- plane. (Planes are the second dimension, or a vector's only one.)
+-- PReLU of few elements, as nn/few.lua says: elements that are not above zero are multiplied by a weight, the only one
+-- or that of their plane. (Planes are the second dimension, or a vector's only one.)
 local math = require('th.own').math
 local memory = require 'torch.memory'
 local is_apart = require('torch.apart').is_apart

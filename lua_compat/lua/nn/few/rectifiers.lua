@@ -79,8 +79,9 @@ function rectifiers.leaky(r, t, s, v, n)
    return true
 end
 
--- r = 1 where x, of as many elements, is above 0 (or a NaN), else a number drawn from `lowest` on within a range: one draw for each such element, in
--- their order. Both lie in one piece, and may have any number of elements: Torch7's generator is here.
+-- r = 1 where x, of as many elements, is above 0 (or a NaN), else a number drawn from `lowest` on within a range: one
+-- draw for each such element, in their order. Both lie in one piece, and may have any number of elements: Torch7's
+-- generator is here.
 function rectifiers.draw_slopes(r, x, g, lowest, range)
    local n = count(x)
    if n == 0 then return end

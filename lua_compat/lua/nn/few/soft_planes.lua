@@ -1,4 +1,5 @@
--- Soft maxima over the planes of few images, as nn/few.lua says: planes x height x width, or a batch of them. Each pixel has a place in a room.
+-- Soft maxima over the planes of few images, as nn/few.lua says: planes x height x width, or a batch of them. Each
+-- pixel has a place in a room.
 local math = require('th.own').math
 local ffi = require 'ffi'
 local memory = require 'torch.memory'
@@ -30,8 +31,9 @@ local function sizes_of(x)
    return pixels, x[2 * nd - 5] * pixels, count(x)
 end
 
--- A function(first, last, pixels, s, p, q, u, factor) that does something with all elements k of an image's planes, of which each is that of a
--- pixel j: one loop for all planes where these are small, because LuaJIT enters a loop anew for each, else four pixels at a time.
+-- A function(first, last, pixels, s, p, q, u, factor) that does something with all elements k of an image's planes, of
+-- which each is that of a pixel j: one loop for all planes where these are small, because LuaJIT enters a loop anew for
+-- each, else four pixels at a time.
 local LOOP = [[
    local max = ...
    return function(first, last, pixels, s, p, q, u, factor)

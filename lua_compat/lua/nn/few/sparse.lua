@@ -11,8 +11,8 @@ local first_element = memory.first_element
 
 local MOST = 4 -- times few.LIMIT products
 
--- The dimensions of a list of entries: how many rows it has and in how many groups, the steps of both and of the three numbers of an entry,
--- of which the first, the row of the batch, is missing where groups are the rows.
+-- The dimensions of a list of entries: how many rows it has and in how many groups, the steps of both and of the three
+-- numbers of an entry, of which the first, the row of the batch, is missing where groups are the rows.
 local function layout(list, batch)
    if list.nd == 2 and list[3] == 3 then return 1, list[1], 0, list[2], list[4], 1 end
    if list.nd == 3 and list[5] == 2 and list[1] == batch then return list[1], list[3], list[2], list[4], list[6], 0 end

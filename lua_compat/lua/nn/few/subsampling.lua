@@ -8,16 +8,16 @@ local window_sums = require 'nn.few.window_sums'
 local first_element, is_contiguous, in_one_piece = memory.first_element, memory.is_contiguous, rooms.in_one_piece
 local g = window_sums.geometry
 
--- a, b: weights and biases, or their gradients. What is summed up for an element is rounded to the type at each step, as Torch7's; for a
--- parameter, of many elements, it is not: each step would wait for the rounding.
+-- a, b: weights and biases, or their gradients. What is summed up for an element is rounded to the type at each step,
+-- as Torch7's; for a parameter, of many elements, it is not: each step would wait for the rounding.
 local forward = window_sums.sums 'EACH(p[k + @]) = EACH(get(b, channels[k + @]) + cast(get(a, channels[k + @]) * s@))'
 local backward = window_sums.loop{ EACH = 'local s = cast(READ(q, k) * get(a, channels[k])) ALL(p[AT] = READ(p, AT) + s)' }
 local accumulate = window_sums.loop{ FIRST = 'x, y = 0, 0',
    EACH = 'local s = READ(u, k) ALL(x = x + s * READ(q, AT)) y = y + s',
    LAST = 'a[c], b[c] = get(a, c) + cast(v * x), get(b, c) + cast(v * y)' }
 
--- Whether a parameter, or its gradient, has a number for each plane; in files of old versions it has three dimensions, of which the first
--- elements count.
+-- Whether a parameter, or its gradient, has a number for each plane; in files of old versions it has three dimensions,
+-- of which the first elements count.
 local function is_by_plane(t) return rooms.plain(t, t.T) and t[1] == g.planes end
 
 local function set(x, weight, bias, kw, kh, dw, dh)

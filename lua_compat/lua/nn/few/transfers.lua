@@ -1,5 +1,5 @@
--- Transfer functions and their gradients for few elements, as nn/few.lua says. Those of which Lua's result is the same but for the
--- last bit.
+-- Transfer functions and their gradients for few elements, as nn/few.lua says. Those of which Lua's result is the same
+-- but for the last bit.
 local memory = require 'torch.memory'
 local is_apart = require('torch.apart').is_apart
 local few = require 'torch.few'
@@ -29,7 +29,8 @@ local function within(low, high)
 end
 local outside = of('(X > v or X < -v) and Y or 0', ('Y * %s + 0'):format(gate 'abs(X) - v'))
 
--- f of the elements of x, then `further` of those (X) and s (Y): function as above. Where r has memory of these, that is for Python.
+-- f of the elements of x, then `further` of those (X) and s (Y): function as above. Where r has memory of these, that
+-- is for Python.
 local function after(f, further)
    further = of(further)
    return function(r, x, s, _, n)

@@ -1,10 +1,11 @@
 -- The windows of a convolution over images or volumes in memory, as rows for the BLAS.
 --
--- An image is planes x height x width; of a volume, its planes are time x height x width, and all is the same along time. With its border it is laid out in phases first: with steps of 2, the even and the odd
--- rows, and of each the even and the odd columns, are small planes of their own. Then the pixels that one element of the
--- kernel meets are neighbours, from window to window, in one of these planes, but for some at the end of each row: one block
--- of bytes to add, for gradients of images, where a loop over windows would take each row by itself. What lies between the
--- rows of windows is there in these products, too, where it is zero; elsewhere rows of windows are copied one by one, so that
+-- An image is planes x height x width; of a volume, its planes are time x height x width, and all is the same along
+-- time. With its border it is laid out in phases first: with steps of 2, the even and the odd rows, and of each the
+-- even and the odd columns, are small planes of their own. Then the pixels that one element of the kernel meets are
+-- neighbours, from window to window, in one of these planes, but for some at the end of each row: one block of bytes to
+-- add, for gradients of images, where a loop over windows would take each row by itself. What lies between the rows of
+-- windows is there in these products, too, where it is zero; elsewhere rows of windows are copied one by one, so that
 -- products have nothing to do for it.
 local math = require('th.own').math
 local ffi = require 'ffi'
@@ -78,8 +79,8 @@ function windows.set(size, images, planes, time, height, width, frames, rows, co
    return true
 end
 
--- Where each row of a plane goes (its first pixel, with steps of 1 from column to column), or each pixel: elements from the start of
--- a laid-out plane, -1 for what no window sees. Kept while the geometry stays.
+-- Where each row of a plane goes (its first pixel, with steps of 1 from column to column), or each pixel: elements from
+-- the start of a laid-out plane, -1 for what no window sees. Kept while the geometry stays.
 local layout = { places = ffi.new('int32_t[?]', 1), room = 1 }
 
 local lies_so, take_layout, forget_layout = fields{ 'time', 'height', 'width', 'phase_frames', 'phase_rows',
@@ -231,7 +232,8 @@ local copying_of = lengths.of([[
    end
 ]], 'nn.few.windows')
 
--- What the windows of n images at p see: g.length rows of n * g.windows numbers at `columns`, those of one image after those of another.
+-- What the windows of n images at p see: g.length rows of n * g.windows numbers at `columns`, those of one image after
+-- those of another.
 function windows.unfold(p, n, columns)
    local phases, units, row = laid_out(p, n), find_rows(n)
    local of_image = g.windows * g.size
@@ -283,8 +285,8 @@ function windows.begin(p, count, n, start, several)
    end
 end
 
--- Rows of windows, which lie one after the other in results, to `spread`, where they begin `wide` bytes apart, with `gap_of_frame` more
--- between frames; all of n planes, one loop as above.
+-- Rows of windows, which lie one after the other in results, to `spread`, where they begin `wide` bytes apart, with
+-- `gap_of_frame` more between frames; all of n planes, one loop as above.
 local spread_rows = compiled.from_text([[
    local copy = ...
    return function(spread, results, n, row, wide, frames, rows, gap_of_frame, behind)
@@ -300,8 +302,8 @@ local spread_rows = compiled.from_text([[
    end
 ]], 'nn.few.windows')(copy)
 
--- n images of results at p, each `planes` x frames x rows x columns, as g.run numbers for each plane, zero between the rows; those of
--- one image after those of another.
+-- n images of results at p, each `planes` x frames x rows x columns, as g.run numbers for each plane, zero between the
+-- rows; those of one image after those of another.
 function windows.spread(p, planes, n)
    if n == 1 and g.gapless then return p end
    local size = g.size
@@ -318,8 +320,8 @@ function windows.spread(p, planes, n)
    return spread
 end
 
--- The g.windows results of each plane of n images, `planes` each, at `results`, to those of the same plane of the next image, at `mixed`,
--- and back.
+-- The g.windows results of each plane of n images, `planes` each, at `results`, to those of the same plane of the next
+-- image, at `mixed`, and back.
 local mix, part = both_ways([[
    return function(mixed, results, planes, n, bytes)
       local i, c, at = 0, 0, 0
