@@ -5,7 +5,9 @@ local python = require('th.python').functions
 local kernel = require('torch.kernels').of_tensors
 local gather = require 'th.elementwise'
 
+-- ``ffi``: the functions of the compiled library, which torch-cephes also calls by this name; here they are the same
 cephes = { nan = 0 / 0 }
+cephes.ffi = setmetatable({}, { __index = function(_, name) return cephes[name] end })
 
 pcall(ffi.cdef, 'typedef struct { double r; double i; } cmplx;')
 

@@ -6,7 +6,8 @@ local TEXT = 34    -- columns beside the bar
 local KEPT = 100   -- calls from which the time of a step is estimated
 
 local width
-local bar -- nil between two bars: timer, filled part, and the recorded calls and times
+local bar        -- nil between two bars: timer, and the recorded calls and times
+local shown = -1 -- how much of the last bar was filled
 
 local function draw(filled, length)
    local marks = {}
@@ -15,17 +16,20 @@ local function draw(filled, length)
    io.write(' [', table.concat(marks), '] ', (' '):rep(room), ('\b'):rep(room))
 end
 
--- Shows that `current` of `goal` steps are done; a bar is finished when it is full.
+-- Shows that `current` of `goal` steps are done. A bar is finished when it is full; saying so once more draws no other
+-- one, which begins when there is less to show.
 function xlua.progress(current, goal)
    width = width or math.min(python.terminal_columns(), WIDEST)
    local length = math.max(1, width - TEXT)
    local filled = math.floor(current * length / goal)
-   if bar then
+   if bar or (shown >= 0 and filled >= shown) then
       io.write('\r')
+      if not bar then return end
    else
       local timer = torch.Timer()
       bar = { timer = timer, calls = { current }, times = { timer:time().real } }
    end
+   shown = filled
    draw(filled, length)
 
    local elapsed = bar.timer:time().real
@@ -40,8 +44,8 @@ function xlua.progress(current, goal)
    local text = (filled < length and ' ETA: ' .. left or ' Tot: ' .. xlua.formatTime(elapsed))
       .. ' | Step: ' .. xlua.formatTime(step)
    -- back to the middle of the bar for the count
-   io.write(text, ('\b'):rep(5 + #text + math.floor(length / 2)), (' %g/%g '):format(current, goal))
-   if filled >= length then
+   io.write(text, ('\b'):rep(5 + #text + math.floor(length / 2)), ' ', current, '/', goal, ' ')
+   if filled == length then
       bar = nil
       io.write('\n')
    end

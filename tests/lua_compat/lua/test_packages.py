@@ -287,6 +287,18 @@ def test_progress_bar(tmp_path: Path) -> None:
     assert "[" + "=" * 45 + ">]" in printed
 
 
+def test_a_full_progress_bar_is_drawn_once(tmp_path: Path) -> None:
+    """Scripts often say after their loop that all is done; counts are written like any number."""
+    script = tmp_path / "progress.lua"
+    script.write_text(
+        "xlua.progress(2345678, 2345678) xlua.progress(2345678, 2345678) io.write('#')\n"
+        "xlua.progress(1, 2) xlua.progress(3, 2) xlua.progress(2, 2) xlua.progress(2, 2)"
+    )
+    first, second = run_th(script, environment={"COLUMNS": "80"}).stdout.split("#")
+    assert (first.count("["), first.count(" 2345678/2345678 ")) == (1, 1)
+    assert second.count("[") == 3  # more than all does not end a bar
+
+
 def test_modules_in_plain_lua_are_found(tmp_path: Path) -> None:
     """In LUA_PATH, and where LuaRocks puts them for a user; ours come first."""
     rocks = tmp_path / "home" / ".luarocks" / "share" / "lua" / "5.1"
