@@ -13,20 +13,22 @@ local in_lua = {}
 
 local relay -- relaid for each resized tensor in turn: result, layout, layout...
 
-local function relay_rest(outs, k, nd, ...)
+-- Gives whether all of them, and those before (fit), lie within their memory.
+local function relay_rest(outs, k, fit, nd, ...)
    local out = outs[k]
-   if not out then return end
-   if nd == -1 then return relay_rest(outs, k + 1, ...) end
-   memory.relaid(out, nd, ...)
-   return relay_rest(outs, k + 1, select(2 * nd + 3, ...))
+   if not out then return fit end
+   if nd == -1 then return relay_rest(outs, k + 1, fit, ...) end
+   fit = memory.relaid(out, nd, ...) and fit
+   return relay_rest(outs, k + 1, fit, select(2 * nd + 3, ...))
 end
 
 -- A kernel with resized tensors returns nothing or one result when all stayed as they were. One that raised an error when
 -- it had resized some returns FAILED.
 local FAILED = '\0failed'
 function relay(outs, result, ...)
-   if select('#', ...) > 0 then relay_rest(outs, 1, ...) end
+   local fit = select('#', ...) == 0 or relay_rest(outs, 1, true, ...)
    if result == FAILED then shared.functions.raise_kept() end
+   if not fit then error('a kernel left a tensor that reaches outside its memory', 0) end
    return result
 end
 

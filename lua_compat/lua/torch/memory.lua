@@ -555,7 +555,8 @@ function memory.storage_handle(S)
    return h
 end
 
--- A kernel resized the tensor: takes over its new layout, in the form that lua_compat/runtime/bridge.py passes it.
+-- A kernel resized the tensor: takes over its new layout, in the form that lua_compat/runtime/bridge.py passes it. Gives
+-- whether it lies within its memory, which may have moved in any case; without elements if not.
 function memory.relaid(r, nd, address, count, ...)
    r.nd = nd
    local last = r.off + 1 -- elements the storage must have
@@ -565,11 +566,8 @@ function memory.relaid(r, nd, address, count, ...)
       if size == 0 then r.nd = 0 end -- Torch7 has no dimensions of size 0
       last = last + (size - 1) * stride
    end
-   if r.nd > 0 and last + (r.S and r.S.base or 0) > count then
-      drop_handle(r)
-      r.nd = 0
-      error('a kernel left a tensor that reaches outside its memory', 0)
-   end
+   local is_outside = r.nd > 0 and last + (r.S and r.S.base or 0) > count
+   if is_outside then r.nd = 0 end
    if not r.S and count > 0 then r.S = { [0] = false, T = r.T, n = 0, capacity = 0 } end
    local S = r.S
    if S and not S[0] and count > 0 then
@@ -581,6 +579,8 @@ function memory.relaid(r, nd, address, count, ...)
       moved_in_python(root(S), address, count)
    end
    view_changed(r)
+   if is_outside then drop_handle(r) end
+   return not is_outside
 end
 
 -- A pointer to a tensor's first element. (A sum is a new pointer, which LuaJIT makes before each loop and the collector goes

@@ -31,3 +31,16 @@ for _, class in ipairs{ 'torch.DoubleTensor', 'torch.FloatTensor' } do
       assert(picture:size(3) == 400)
    end
 end
+
+-- A result that begins behind its storage's elements is an error; the storage, whose memory the kernel has moved, is the same for both sides.
+do
+   local storage, result, layer = torch.FloatStorage(2), torch.FloatTensor(), nn.SpatialSoftMax()
+   result:set(storage, 5, 0, 3)
+   layer.gradInput = result
+   local x = torch.rand(3, 1, 3, 9)
+   layer:forward(x)
+   pcall(layer.backward, layer, x, x)
+   storage[1] = 7
+   require('torch.few').LIMIT = 0 -- Python reads
+   assert(torch.add(torch.FloatTensor(storage, 1, 1, 1), 1)[1] == 8)
+end
