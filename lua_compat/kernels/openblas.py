@@ -84,23 +84,20 @@ def multiply_vector(
     """Computes the same of a matrix ``a`` and a vector ``b``."""
     rows, inner = a.shape
     gemv = _routine_for("gemv", rows * inner, out, a, b)
-    if a.stride(0) == 1 and a.stride(1) >= rows:
-        kind, m, n, a_step = b"n", rows, inner, a.stride(1)
-    elif a.stride(1) == 1 and a.stride(0) >= inner:
-        kind, m, n, a_step = b"t", inner, rows, a.stride(0)
-    else:
-        return False
-    if gemv is None or b.stride(0) < 1:
+    transposed = _seen(inner, a.stride(1), rows, a.stride(0))
+    if gemv is None or not transposed or b.stride(0) < 1:
         return False
     result = _begun(out, beta, t)
     if result.stride(0) < 1:
         return False
     if beta == 0:
         result.zero_()  # some versions multiply a NaN by zero
-    m_rows, n_columns, step, b_step, out_step = _sizes(m, n, a_step, b.stride(0), result.stride(0))
+    kind, a_step = transposed
+    sizes = (rows, inner) if kind == b"n" else (inner, rows)
+    m, n, step, b_step, out_step = _sizes(*sizes, a_step, b.stride(0), result.stride(0))
     factor, of_t = _numbers(out, alpha, beta)
     p, q, r = _places(a, b, result)
-    gemv(kind, m_rows, n_columns, factor, p, step, q, b_step, of_t, r, out_step)
+    gemv(kind, m, n, factor, p, step, q, b_step, of_t, r, out_step)
     return _finish(out, result)
 
 

@@ -101,13 +101,13 @@ local function is_for_one_thread(work) return work <= MOST_ALONE or library.comp
 -- The routine for the product of a matrix of so many elements and a vector: numpy's takes them from any address.
 local function gemv_alone(routine, elements) return routine.gemv_alone and is_for_one_thread(elements) and routine.gemv_alone end
 
--- s = beta * s + alpha * the product of a matrix, of which rows lie `row` and columns `column` apart, and a vector.
-local function matrix_vector(routine, s, s_step, beta, alpha, p, rows, row, columns, column, x, x_step)
+-- s = beta * s + alpha * the product, by `gemv`, of a matrix, of which rows lie `row` and columns `column` apart, and a
+-- vector.
+local function matrix_vector(routine, gemv, s, s_step, beta, alpha, p, rows, row, columns, column, x, x_step)
    local by_columns = row == 1 and column >= rows
    if by_columns then m[0], n[0], lda[0] = rows, columns, column else m[0], n[0], lda[0] = columns, rows, row end
    ldb[0], ldc[0] = x_step, s_step
    routine.alpha[0], routine.beta[0] = alpha, beta
-   local gemv = gemv_alone(routine, rows * columns) or routine.gemv
    gemv(by_columns and 'n' or 't', m, n, routine.alpha, p, lda, x, ldb, routine.beta, s, ldc)
 end
 
@@ -146,7 +146,8 @@ blas.multiply = matrix_matrix
 -- y (of `rows` numbers) = y + alpha * the sums of the rows of a matrix, as matrix_vector sees it; ones: as many as it
 -- has columns.
 function blas.add_sums(routine, y, alpha, p, rows, row, columns, column, ones)
-   matrix_vector(routine, y, 1, 1, alpha, p, rows, row, columns, column, ones, 1)
+   local gemv = gemv_alone(routine, rows * columns) or routine.gemv
+   matrix_vector(routine, gemv, y, 1, 1, alpha, p, rows, row, columns, column, ones, 1)
 end
 
 -- The n numbers at y, y_step apart, become those at x.
@@ -336,9 +337,9 @@ function blas.product(r, beta, t, alpha, a, b)
    end
    if alone and beta == 0 then clear(T, s, times_vector and r[2] or r[4], rows * columns) end
    if times_vector then
-      matrix_vector(routine, s, r[2], beta, alpha, p, rows, a[2], inner, a[4], q, b[2])
+      matrix_vector(routine, alone or routine.gemv, s, r[2], beta, alpha, p, rows, a[2], inner, a[4], q, b[2])
    elseif from_row then
-      matrix_vector(routine, s, r[4], beta, alpha, q, columns, column, inner, b[2], p, a[4])
+      matrix_vector(routine, alone or routine.gemv, s, r[4], beta, alpha, q, columns, column, inner, b[2], p, a[4])
    else
       matrix_matrix(routine, s, r[2], beta, alpha, p, a_kind, a_step, q, b_kind, b_step, rows, inner, columns)
    end

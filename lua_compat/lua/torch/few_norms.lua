@@ -14,6 +14,14 @@ local count, first_element, is_contiguous = memory.count, memory.first_element, 
 
 local norms = {}
 
+-- The p-norm of numbers of which the sizes to the power of p add up to `sum`; of norm 0 their count, of an infinite one
+-- the largest.
+function norms.of_sum(sum, p)
+   if p == 1 or p == 0 or p == math.huge then return sum end
+   return p == 2 and math.sqrt(sum) or sum ^ (1 / p)
+end
+local of_sum = norms.of_sum
+
 -- What is added up for x, by the norm; others are the powers.
 local TERMS = { [0] = '(x ~= 0 and 1 or 0)', 'abs(x)', 'x * x' }
 local FURTHER = 3 -- their place in the list of kinds
@@ -59,9 +67,7 @@ local function find(t, p, d, of_slices)
    ffi.fill(sums, 8 * found)
    sums_of(4 * T.host.code + (TERMS[p] and p or FURTHER))(sums, first_element(t), outer, n, inner, t_outer,
       step, t_inner, of_slices, p)
-   if p ~= 0 and p ~= 1 then
-      for k = 0, found - 1 do sums[k] = p == 2 and math.sqrt(sums[k]) or sums[k] ^ (1 / p) end
-   end
+   for k = 0, found - 1 do sums[k] = of_sum(sums[k], p) end
    return sums, found
 end
 

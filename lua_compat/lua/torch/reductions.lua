@@ -101,7 +101,7 @@ local function norm_all(t, p)
    end
    if p == 1 or p == 0 then return (p == 1 and add_up_absolutes or count_others)(t, t, 0) or norm_of_many(t, p) end
    local powers = is_power(p) and add_up_powers(t, t, 0, p)
-   return powers and powers ^ (1 / p) or norm_of_many(t, p)
+   return powers and norms.of_sum(powers, p) or norm_of_many(t, p)
 end
 local function norm_along(r, t, p, d)
    if p == 2 and along.length(r, nil, t, d) or p == 1 and along.absolutes(r, nil, t, d) then return end
@@ -137,7 +137,7 @@ define('dist', { 'T T n=2', function(a, b, p)
    pointwise.check_pair(a, b, 'tensor', 'src')
    local add_up = differences[p] or is_power(p) and powers_of_differences
    local sum = add_up and add_up(a, b, 0, p)
-   if sum then return p == 1 and sum or p == 2 and math.sqrt(sum) or sum ^ (1 / p) end
+   if sum then return norms.of_sum(sum, p) end
    b = shaped_like(a, b)
    return python.dist(handle(a), handle(b), p)
 end }, floating)

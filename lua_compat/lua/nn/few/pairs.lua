@@ -4,6 +4,7 @@ local memory = require 'torch.memory'
 local is_apart = require('torch.apart').is_apart
 local kernels = require 'torch.kernels'
 local numbers = require 'nn.few.numbers'
+local of_sum = require('torch.few_norms').of_sum
 
 local count, is_contiguous, same_size, resize, resize_as = memory.count, memory.is_contiguous, memory.same_size, memory.resize, memory.resize_as
 local sqrt, max, abs, huge = math.sqrt, math.max, math.abs, math.huge
@@ -35,12 +36,6 @@ local function raised(a, power)
    return a ^ power
 end
 
--- What a sum of powers is the power of
-local function root_of(sum, power)
-   if power == 1 or power == huge then return sum end
-   return power == 2 and sqrt(sum) or sum ^ (1 / power)
-end
-
 -- Products of n neighbouring elements, added up.
 local function dot(p, q, at, n)
    local sum = 0
@@ -65,7 +60,7 @@ end
 local function length_of_power(p, q, at, n, power)
    local sum = 0
    for k = at, at + n - 1 do sum = sum + raised(abs(p[k] - q[k]), power) end
-   return root_of(sum, power)
+   return of_sum(sum, power)
 end
 local function distance(p, q, at, n)
    local sum = 0
@@ -209,7 +204,7 @@ function in_lua.normalize(out, x, power, eps)
    if not p then return false end
    local rows, columns = rows_and_columns(x)
    for i = 0, rows - 1 do
-      local divisor = root_of(sum_of_powers(p, i * columns, columns, power) + eps, power)
+      local divisor = of_sum(sum_of_powers(p, i * columns, columns, power) + eps, power)
       for k = i * columns, (i + 1) * columns - 1 do p[k] = p[k] / divisor end
    end
    resize_as(out, x)
@@ -239,7 +234,7 @@ function in_lua.normalize_gradient(gradient, x, grad_output, power, eps)
    for i = 0, rows - 1 do
       local at = i * columns
       local sum = sum_of_powers(p, at, columns, power)
-      local divisor = root_of(sum + eps, power)
+      local divisor = of_sum(sum + eps, power)
       local along = dot(p, g, at, columns) / ((sum + eps) * divisor)
       if power == huge then
          slopes_by_largest(p, g, at, columns, sum, divisor, along)

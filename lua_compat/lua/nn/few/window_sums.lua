@@ -77,8 +77,7 @@ local function for_elements(text, taps)
 end
 
 -- A function(T, taps, plain) that gives a loop for each type, number of elements (0: more) and way of reading
--- on its own. plain: no element is
--- infinite or NaN.
+-- on its own. plain: no element is infinite or NaN.
 local function loops_of(text)
    local keys = {}
    for _, code in ipairs{ types.Float.code, types.Double.code } do
