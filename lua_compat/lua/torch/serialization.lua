@@ -5,6 +5,7 @@ local memory = require 'torch.memory'
 local class = require 'torch.class'
 local files = require 'torch.files'
 local tensors = require 'torch.tensor'
+local named_functions = require 'torch.named_functions'
 
 local File, read_bytes, write_bytes = files.methods, files.read_bytes, files.write_bytes
 local why_no_functions = files.why_no_functions
@@ -66,7 +67,7 @@ function File:isWritableObject(object)
    elseif kind == 'number' then return NUMBER
    elseif kind == 'string' then return STRING
    elseif kind == 'boolean' then return BOOLEAN
-   elseif kind == 'function' and pcall(string.dump, object) then return FUNCTION end
+   elseif kind == 'function' and not named_functions.is_of_c(object) and pcall(string.dump, object) then return FUNCTION end
 end
 
 local function method_of(object, name)
@@ -93,6 +94,7 @@ end
 local function same(object) return object end
 
 local function write_function(self, session, f, hook)
+   f = named_functions.written(f)
    local upvalues = {}
    for i = 1, math.huge do
       local name, value = debug.getupvalue(f, i)
