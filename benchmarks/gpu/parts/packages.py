@@ -1,9 +1,10 @@
-"""Part 4: the suites of cutorch, cunn and cudnn from their own files, memory, several processes."""
+"""Part 4: the suites of cutorch, cunn and cudnn from their own files, memory, several processes, programs."""
 
 from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.gpu.step import PYTHON, Setting, Step, check
+from benchmarks.gpu.training.programs import PROGRAMS
 
 _LUA = Path(__file__).resolve().parents[1] / "checks"
 # The file with a package's tests, in its checkout; checks/suite.lua knows how to start them.
@@ -31,6 +32,7 @@ def steps(setting: Setting) -> list[Step]:
         check("out_of_memory", setting),
         check("nccl", setting, seconds=60.0),
         *suites,
+        _programs(setting),
     ]
 
 
@@ -44,3 +46,13 @@ def _suite(package: str, file: Path) -> Step:
         str(file),
     )
     return Step(f"{package}'s own tests", (PYTHON, "-m", *words), 150.0, (file,))
+
+
+def _programs(setting: Setting) -> Step:
+    """Returns the step that trains with old programs; those whose checkouts are missing are left out."""
+    step = check("programs", setting, seconds=125.0)
+    needs = (setting.checkouts / PROGRAMS[0].folder,)
+    variables = setting.sized({}, {"FAKE_GPU_MIB": "2048"})
+    return replace(
+        step, command=(*step.command, "--checkouts", str(setting.checkouts)), needs=needs, variables=variables
+    )
