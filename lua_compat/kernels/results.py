@@ -7,6 +7,10 @@ from torch import Tensor
 # The annotation of a result that the kernel gives its size itself.
 Out = Annotated[Tensor, "resized by the kernel"]
 
+# The annotation of a number that Torch7 gives to a function of torch: a text that reads as a number is one.
+# (A float is one that Torch7 gives to THNN: LuaJIT converts it to C's double, and refuses texts.)
+Scalar = Annotated[float, "or a text"]
+
 
 def write(out: Tensor, result: Tensor, like: Tensor | None = None) -> None:
     """Makes ``out`` equal ``result``, without its batch dimension of one if ``like`` has a dimension less."""

@@ -7,7 +7,8 @@ a plain function of tensors and numbers; its annotations say which arguments arr
 - ``Out``: a handle of a tensor that the kernel may resize (``resize_``). When it did, Lua is told the new
   shape and where the storage now lies.
 - ``Workspace``: not an argument for Lua: the Lua state's own is passed.
-- anything else (numbers, strings, booleans) arrives as it is.
+- ``int``, ``float``, ``Scalar``, ``bool``, ``str``: Lua makes these of what a script gave
+  (lua/torch/kernels.lua).
 """
 
 import functools
@@ -21,12 +22,20 @@ import torch
 from torch import Tensor
 
 from lua_compat.kernels.element_types import DTYPES, HOST_TYPES, TYPE_NAMES, dtype_of
-from lua_compat.kernels.results import Out
+from lua_compat.kernels.results import Out, Scalar
 from lua_compat.kernels.strings import from_lua
 from lua_compat.kernels.workspace import Workspace
 from lua_compat.runtime.slabs import Slabs
 
 _UNCHANGED = -1
+_LETTERS = {
+    frozenset({int}): "i",
+    frozenset({float}): "d",
+    frozenset({int, float}): "d",
+    frozenset({bool}): "b",
+    frozenset({str}): "s",
+}
+_MORE = {"i": "#", "d": "+", "s": "$"}
 FAILED = "\0failed"  # in place of a kernel's result
 
 
@@ -128,7 +137,7 @@ class Handles:
 def _is_tensor(annotation: Any) -> bool:
     if typing.get_origin(annotation) in (typing.Union, types.UnionType):
         return Tensor in typing.get_args(annotation)
-    return annotation is Tensor
+    return annotation is Tensor or annotation == Out
 
 
 def _lua_parameters(kernel: Callable[..., Any]) -> list[inspect.Parameter]:
@@ -160,18 +169,27 @@ def _compiled(source: str) -> types.CodeType:
 
 
 def kernel_signature(kernel: Callable[..., Any]) -> str:
-    """Returns one letter per argument: t tensor, o resized tensor, x anything else; at the end
-    ``*``: more tensors, ``+``: more of anything else. A workspace, the first argument, is not among them."""
-    letters = []
-    for parameter in _lua_parameters(kernel):
-        annotation = parameter.annotation
-        if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
-            letters.append("*" if _is_tensor(annotation) else "+")
-        elif annotation == Out:
-            letters.append("o")
-        else:
-            letters.append("t" if _is_tensor(annotation) else "x")
-    return "".join(letters)
+    """Returns one letter per argument.
+
+    t: tensor, o: resized tensor, i: whole number, d: number, n: number or a text of one, b: boolean,
+    s: string; I, D, S: the same, may be left out. At the end ``*``: more tensors, ``#``: more whole numbers,
+    ``+``: more numbers, ``$``: more strings. A workspace, the first argument, is not among them.
+    """
+    return "".join(_letter(parameter) for parameter in _lua_parameters(kernel))
+
+
+def _letter(parameter: inspect.Parameter) -> str:
+    is_last = parameter.kind is inspect.Parameter.VAR_POSITIONAL
+    if _is_tensor(parameter.annotation):
+        return "*" if is_last else "o" if parameter.annotation == Out else "t"
+    if parameter.annotation == Scalar:
+        return "n"
+    kinds = set(typing.get_args(parameter.annotation)) or {parameter.annotation}
+    letter = _LETTERS[frozenset(kinds - {types.NoneType})]
+    if is_last:
+        return _MORE[letter]
+    is_optional = parameter.default is not inspect.Parameter.empty or types.NoneType in kinds
+    return letter.upper() if is_optional and letter != "b" else letter
 
 
 def _state(tensor: Tensor) -> tuple[torch.Size, tuple[int, ...], int]:
@@ -248,7 +266,7 @@ def for_lua(kernel: Callable[..., Any], handles: Handles, name: str = "kernel") 
     looked_up = {"t": "tensors[{}]", "o": "tensors[{}]"}
     passed = [looked_up.get(letter, "{}").format(n) for n, letter in zip(names, signature, strict=True)]
     parameters = list(names)
-    if signature.endswith(("*", "+")):
+    if signature.endswith(("*", *_MORE.values())):
         parameters[-1] = "*" + names[-1]
         passed[-1] = f"*[tensors[h] for h in {names[-1]}]" if signature.endswith("*") else "*" + names[-1]
     outs = [name for name, letter in zip(names, signature, strict=True) if letter == "o"]

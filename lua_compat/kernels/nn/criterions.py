@@ -1,7 +1,6 @@
 """Losses and their gradients with respect to the input, for nn's criterions."""
 
 from collections.abc import Callable
-from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -9,7 +8,7 @@ from torch import Tensor
 
 from lua_compat.kernels.nn.layers import gradients, rounded
 from lua_compat.kernels.nn.sizes import argument_error
-from lua_compat.kernels.results import Out
+from lua_compat.kernels.results import Out, Scalar
 
 __all__ = [
     "binary_cross_entropy", "binary_cross_entropy_gradient", "class_nll", "class_nll_gradient",
@@ -179,13 +178,15 @@ _DIFFERENTIATED: dict[str, Callable[..., Tensor]] = {
 }
 
 
-def loss(x: Tensor, target: Tensor, weights: Tensor | None, name: str, average: bool, *numbers: Any) -> float:
+def loss(
+    x: Tensor, target: Tensor, weights: Tensor | None, name: str, average: bool, *numbers: float
+) -> float:
     numbers = rounded(numbers, x)
     return _DIFFERENTIATED[name](x, target.to(x.dtype), weights, average, *numbers).item()
 
 
 def loss_gradient(
-    grad: Out, x: Tensor, target: Tensor, weights: Tensor | None, name: str, average: bool, *numbers: Any
+    grad: Out, x: Tensor, target: Tensor, weights: Tensor | None, name: str, average: bool, *numbers: float
 ) -> None:
     f = _DIFFERENTIATED[name]
     numbers = rounded(numbers, x)
@@ -204,14 +205,14 @@ def _cosine_embedding(a: Tensor, b: Tensor, y: Tensor, margin: float, average: b
     return values.mean() if average else values.sum()
 
 
-def cosine_embedding(a: Tensor, b: Tensor, y: Tensor, margin: float, average: bool) -> float:
+def cosine_embedding(a: Tensor, b: Tensor, y: Tensor, margin: Scalar, average: bool) -> float:
     """Returns 1 - the cosine of the rows where y is 1, and how far the cosine exceeds margin where y is
     -1."""
     return _cosine_embedding(a, b, y, margin, average).item()
 
 
 def cosine_embedding_gradients(
-    grad_a: Out, grad_b: Out, a: Tensor, b: Tensor, y: Tensor, margin: float, average: bool
+    grad_a: Out, grad_b: Out, a: Tensor, b: Tensor, y: Tensor, margin: Scalar, average: bool
 ) -> None:
     one = a.new_ones(())
     results = gradients(lambda s, t, z: _cosine_embedding(s, t, z, margin, average), [a, b, y], [0, 1], one)

@@ -1,5 +1,6 @@
 """Makes the kernels of a layer from plain functions; autograd gives the gradients that are not given."""
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -42,16 +43,19 @@ def batched(f: Callable[..., Tensor], x: Tensor, dims: int) -> Tensor:
     return f(x.unsqueeze(0)).squeeze(0) if x.dim() == dims else f(x)
 
 
-def whole(*numbers: float) -> tuple[int, ...]:
-    """Returns Lua's numbers as ints."""
-    return tuple(int(n) for n in numbers)
-
-
 def rounded(numbers: tuple[Any, ...], x: Tensor) -> tuple[Any, ...]:
     """Returns a layer's numbers as x's type has them, in which Torch7 compares and computes with them."""
     if x.dtype == torch.float64 or not x.dtype.is_floating_point:
         return numbers
     return tuple(torch.tensor(n, dtype=x.dtype).item() if isinstance(n, float) else n for n in numbers)
+
+
+def _taking_numbers_of(f: Callable[..., Tensor], tensors: int, kernel: Kernel) -> Kernel:
+    """Gives a kernel, in place of ``*numbers``, the parameters that f has after its tensors."""
+    *own, _ = inspect.signature(kernel).parameters.values()
+    numbers = list(inspect.signature(f).parameters.values())[tensors:]
+    kernel.__dict__["__signature__"] = inspect.Signature([*own, *numbers])
+    return kernel
 
 
 def layer_kernels(
@@ -72,7 +76,7 @@ def layer_kernels(
         (result,) = gradients(lambda t: f(t, *numbers), [x], [0], grad_output)
         write(grad, result)
 
-    return output, output_gradient
+    return _taking_numbers_of(f, 1, output), _taking_numbers_of(f, 1, output_gradient)
 
 
 def pair_kernels(
@@ -94,7 +98,7 @@ def pair_kernels(
         write(grad_a, of_a)
         write(grad_b, of_b)
 
-    return output, output_gradients
+    return _taking_numbers_of(f, 2, output), _taking_numbers_of(f, 2, output_gradients)
 
 
 def parametric_kernels(
@@ -144,4 +148,8 @@ def parametric_kernels(
         if grad_bias is not None and of_bias is not None:
             grad_bias.add_(of_bias, alpha=scale)
 
-    return output, input_gradient, parameter_gradients
+    return (
+        _taking_numbers_of(f, 3, output),
+        _taking_numbers_of(f, 3, input_gradient),
+        _taking_numbers_of(f, 3, parameter_gradients),
+    )

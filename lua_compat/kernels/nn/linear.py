@@ -17,12 +17,12 @@ def lookup_renorm(weight: Tensor, index: Tensor, maximum: float, p: float) -> No
 
 
 def lookup_grad_weight(
-    grad_weight: Tensor, index: Tensor, grad_output: Tensor, padding: float, scale: float, by_frequency: bool
+    grad_weight: Tensor, index: Tensor, grad_output: Tensor, padding: int, scale: float, by_frequency: bool
 ) -> None:
     """Adds scale * grad_output to the rows of the indices, from 1; not for the index ``padding``;
     ``by_frequency``: divided by how often the index occurs."""
     rows = grad_output.reshape(-1, grad_weight.shape[1])
-    kept = index != int(padding)
+    kept = index != padding
     check_indices(index[kept], len(grad_weight), "index of a row")
     places, values = index[kept] - 1, rows[kept]
     if by_frequency:

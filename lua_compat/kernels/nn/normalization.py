@@ -12,7 +12,7 @@ from torch import Tensor
 
 from lua_compat.kernels.nn.layers import batched, layer_kernels
 from lua_compat.kernels.nn.sizes import check_same_shape, sizes_text
-from lua_compat.kernels.results import Out
+from lua_compat.kernels.results import Out, Scalar
 
 __all__ = [
     "batch_normalization", "batch_normalization_gradients", "cross_map_lrn", "cross_map_lrn_gradient",
@@ -96,14 +96,14 @@ def batch_normalization_gradients(
         grad_bias.add_(biases, alpha=scale)
 
 
-def _normalize(x: Tensor, p: float, eps: float) -> Tensor:
+def _normalize(x: Tensor, p: Scalar, eps: Scalar) -> Tensor:
     """Rows divided by (sum |x|^p + eps)^(1/p); p infinite: by max |x| + eps."""
     if p == math.inf:
         return x / (x.abs().amax(-1, keepdim=True) + eps)
     return x / (x.abs().pow(p).sum(-1, keepdim=True) + eps).pow(1 / p)
 
 
-def _normalize_gradient(x: Tensor, grad: Tensor, p: float, eps: float) -> Tensor:
+def _normalize_gradient(x: Tensor, grad: Tensor, p: Scalar, eps: Scalar) -> Tensor:
     """p infinite: only the first of the largest has a slope; as in Torch7 eps keeps powers below 0 finite."""
     products = (x * grad).sum(-1, keepdim=True)
     size = x.abs()
@@ -132,17 +132,17 @@ def _single(x: Tensor) -> Tensor:
     return x.float() if x.dtype == torch.float16 else x
 
 
-def _cross_map_lrn(x: Tensor, size: float, alpha: float, beta: float, k: float) -> Tensor:
-    return batched(lambda images: F.local_response_norm(images, int(size), alpha, beta, k), _single(x), 3).to(
+def _cross_map_lrn(x: Tensor, size: int, alpha: float, beta: float, k: float) -> Tensor:
+    return batched(lambda images: F.local_response_norm(images, size, alpha, beta, k), _single(x), 3).to(
         x.dtype
     )
 
 
 def _cross_map_lrn_gradient(
-    x: Tensor, grad: Tensor, size: float, alpha: float, beta: float, k: float
+    x: Tensor, grad: Tensor, size: int, alpha: float, beta: float, k: float
 ) -> Tensor:
     """x is multiplied by s^-beta, where s is k + alpha times the mean of the squares in a window."""
-    before, after = int(size) // 2, (int(size) - 1) // 2
+    before, after = size // 2, (size - 1) // 2
     images, grads = (_single(t if t.dim() == 4 else t.unsqueeze(0)) for t in (x, grad))
     s = k + alpha / size * _sums_of_planes(images.square(), before, after)
     power = s.pow(-beta)

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from lua_compat.kernels.nn.layers import batched, layer_kernels, whole
+from lua_compat.kernels.nn.layers import batched, layer_kernels
 from lua_compat.kernels.nn.sizes import check_size
 
 __all__ = [
@@ -19,11 +19,10 @@ _aten = torch.ops.aten
 
 
 def _pad(mode: str) -> Callable[..., Tensor]:
-    def padded(x: Tensor, *sides: float) -> Tensor:
-        widths = whole(*sides)
+    def padded(x: Tensor, *sides: int) -> Tensor:
         if mode == "constant":
-            return F.pad(x, widths)
-        return batched(lambda b: F.pad(b, widths, mode=mode), x, len(widths) // 2 + 1)
+            return F.pad(x, sides)
+        return batched(lambda b: F.pad(b, sides, mode=mode), x, len(sides) // 2 + 1)
 
     return padded
 
@@ -45,18 +44,17 @@ def _check_planes(x: Tensor, grad: Tensor, axes: int) -> None:
 def _padding_gradient(plane: Callable[..., Tensor], volume: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """PyTorch's own backward of a padding of images, or of volumes."""
 
-    def gradient(x: Tensor, grad: Tensor, *sides: float) -> Tensor:
-        widths = whole(*sides)
+    def gradient(x: Tensor, grad: Tensor, *sides: int) -> Tensor:
         _check_planes(x, grad, len(sides) // 2)
         if plane is _aten.reflection_pad2d_backward:
-            _check_reflection(x, widths)
-        return (plane if len(sides) == 4 else volume)(grad, x, widths)
+            _check_reflection(x, sides)
+        return (plane if len(sides) == 4 else volume)(grad, x, sides)
 
     return gradient
 
 
 zero_padding, zero_padding_gradient = layer_kernels(
-    _pad("constant"), lambda x, grad, *sides: F.pad(grad, [-n for n in whole(*sides)])
+    _pad("constant"), lambda x, grad, *sides: F.pad(grad, [-n for n in sides])
 )
 reflection_padding, reflection_padding_gradient = layer_kernels(
     _pad("reflect"), _padding_gradient(_aten.reflection_pad2d_backward, _aten.reflection_pad3d_backward)

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lua_compat.kernels.indices import check_indices, check_shape
-from lua_compat.kernels.nn.layers import layer_kernels, whole
+from lua_compat.kernels.nn.layers import layer_kernels
 from lua_compat.kernels.nn.sizes import argument_error, check_gradient, check_output, check_size, sizes_text
 from lua_compat.kernels.nn.windows import (
     lowest,
@@ -232,10 +232,10 @@ def _adaptive_maxima(images: Tensor, rows: int, columns: int) -> tuple[Tensor, T
     return values, flat
 
 
-def adaptive_max_pooling(out: Out, indices: Out, x: Tensor, h: float, w: float) -> None:
+def adaptive_max_pooling(out: Out, indices: Out, x: Tensor, h: int, w: int) -> None:
     """Finds maxima of h x w windows that cover the image, and where they were in their windows: ``indices``
     is 2 x the shape of the output, rows, then columns, from 1."""
-    images, (rows, columns) = _batch(x, 2), whole(h, w)
+    images, (rows, columns) = _batch(x, 2), (h, w)
     values, flat = _adaptive_maxima(images, rows, columns)
     height, width = images.shape[-2:]
     top, left = (_adaptive_windows(*pair)[0].to(flat) for pair in ((height, rows), (width, columns)))
@@ -260,51 +260,53 @@ def adaptive_max_pooling_grad_input(grad: Out, x: Tensor, grad_output: Tensor, i
     write(grad, result.view(images.shape), x)
 
 
-adaptive_average_pooling, adaptive_average_pooling_gradient = layer_kernels(
-    lambda x, h, w: F.adaptive_avg_pool2d(x, (int(h), int(w)))
-)
+def _adaptive_average_pooling(x: Tensor, h: int, w: int) -> Tensor:
+    return F.adaptive_avg_pool2d(x, (h, w))
+
+
+adaptive_average_pooling, adaptive_average_pooling_gradient = layer_kernels(_adaptive_average_pooling)
 
 
 # Sequences and features
 
 
-def temporal_max_pooling(out: Out, indices: Out, x: Tensor, kw: float, dw: float) -> None:
+def temporal_max_pooling(out: Out, indices: Out, x: Tensor, kw: int, dw: int) -> None:
     """Finds maxima of windows of frames, and where they were in their windows, from 0."""
     if x.dim() not in (2, 3):
         raise argument_error(2, f"2D or 3D (batch mode) tensor expected for input, but got: {sizes_text(x)}")
     if x.shape[-2] < kw:
         raise argument_error(
-            2, f"input sequence smaller than kernel size. Got: {x.shape[-2]}, Expected: {int(kw)}"
+            2, f"input sequence smaller than kernel size. Got: {x.shape[-2]}, Expected: {kw}"
         )
-    values, places = x.unfold(-2, int(kw), int(dw)).max(-1)
+    values, places = x.unfold(-2, kw, dw).max(-1)
     write(out, values)
     write(indices, places)
 
 
 def temporal_max_pooling_grad_input(
-    grad: Out, x: Tensor, grad_output: Tensor, indices: Tensor, kw: float, dw: float
+    grad: Out, x: Tensor, grad_output: Tensor, indices: Tensor, kw: int, dw: int
 ) -> None:
     check_gradient(grad_output, indices.shape)
-    check_indices(indices, int(kw), "index of a maximum", 0)
-    first = torch.arange(indices.shape[-2], device=x.device).unsqueeze(-1) * int(dw)
+    check_indices(indices, kw, "index of a maximum", 0)
+    first = torch.arange(indices.shape[-2], device=x.device).unsqueeze(-1) * dw
     check_size(x, "input", x.dim(), x.dim() - 1, indices.shape[-1])
     write(grad, torch.zeros_like(x).scatter_add_(-2, indices + first, grad_output))
 
 
-def _feature_lp_pooling(x: Tensor, width: float, step: float, power: float, axis: float) -> Tensor:
+def _feature_lp_pooling(x: Tensor, width: int, step: int, power: float, axis: int) -> Tensor:
     """(sum x^power)^(1/power) over windows of features."""
-    return x.unfold(int(axis), int(width), int(step)).pow(power).sum(-1).pow(1 / power)
+    return x.unfold(axis, width, step).pow(power).sum(-1).pow(1 / power)
 
 
 def _feature_lp_pooling_gradient(
-    x: Tensor, grad: Tensor, width: float, step: float, power: float, axis: float
+    x: Tensor, grad: Tensor, width: int, step: int, power: float, axis: int
 ) -> Tensor:
     """None where the result is 0."""
-    windows = x.unfold(int(axis), int(width), int(step))
+    windows = x.unfold(axis, width, step)
     y = windows.pow(power).sum(-1, keepdim=True).pow(1 / power)
     check_shape(grad, windows.shape[:-1], "gradOutput")
     slopes = torch.where(y == 0, 0.0, (windows / y).pow(power - 1))
-    return _aten.unfold_backward(slopes * grad.unsqueeze(-1), x.shape, int(axis), int(width), int(step))
+    return _aten.unfold_backward(slopes * grad.unsqueeze(-1), x.shape, axis, width, step)
 
 
 feature_lp_pooling, feature_lp_pooling_gradient = layer_kernels(
@@ -315,19 +317,19 @@ feature_lp_pooling, feature_lp_pooling_gradient = layer_kernels(
 # Volumes
 
 
-def _averaged_volume(numbers: tuple[float, ...]) -> tuple[list[int], list[int], list[int], bool, bool]:
+def _averaged_volume(numbers: tuple[int, ...]) -> tuple[list[int], list[int], list[int], bool, bool]:
     """Returns what PyTorch's operator wants: kernel, steps, paddings, whether the last window may lie over
     the end, whether the padding counts. ``numbers``: kernel and steps, as time, width, height; perhaps the
     rest, the last two as 0 or 1."""
-    kt, kw, kh, dt, dw, dh, pt, pw, ph, ceil, with_padding = (*whole(*numbers), 0, 0, 0, 0, 1)[:11]
+    kt, kw, kh, dt, dw, dh, pt, pw, ph, ceil, with_padding = (*numbers, 0, 0, 0, 0, 1)[:11]
     return [kt, kh, kw], [dt, dh, dw], [pt, ph, pw], bool(ceil), bool(with_padding)
 
 
-def _volumetric_average_pooling(x: Tensor, *numbers: float) -> Tensor:
+def _volumetric_average_pooling(x: Tensor, *numbers: int) -> Tensor:
     return F.avg_pool3d(x, *_averaged_volume(numbers))
 
 
-def _volumetric_average_pooling_gradient(x: Tensor, grad: Tensor, *numbers: float) -> Tensor:
+def _volumetric_average_pooling_gradient(x: Tensor, grad: Tensor, *numbers: int) -> Tensor:
     _check_batch(x, grad, 3)
     return _aten.avg_pool3d_backward(grad, x, *_averaged_volume(numbers), None)
 
@@ -337,13 +339,12 @@ volumetric_average_pooling, volumetric_average_pooling_gradient = layer_kernels(
 )
 
 
-def _volume(numbers: tuple[float, ...]) -> list[list[int]]:
+def _volume(numbers: tuple[int, ...]) -> list[list[int]]:
     """Kernel, steps, paddings, dilations: time, width and height each, as time, height, width."""
-    n = whole(*numbers)
-    return [[n[i], n[i + 2], n[i + 1]] for i in (0, 3, 6, 9)]
+    return [[numbers[i], numbers[i + 2], numbers[i + 1]] for i in (0, 3, 6, 9)]
 
 
-def volumetric_max_pooling(out: Out, indices: Out, x: Tensor, ceil: bool, *numbers: float) -> None:
+def volumetric_max_pooling(out: Out, indices: Out, x: Tensor, ceil: bool, *numbers: int) -> None:
     """Finds maxima, and where they were. ``numbers``: kernel, steps, paddings and dilations."""
     volumes = _batch(x, 3)
     kernel, steps, pads, dilations = _volume(numbers)
@@ -358,13 +359,13 @@ def volumetric_max_pooling(out: Out, indices: Out, x: Tensor, ceil: bool, *numbe
     write(indices, with_outside(places + 1, outside, 0), x)
 
 
-def _outside(x: Tensor, ceil: bool, numbers: tuple[float, ...]) -> list[int]:
+def _outside(x: Tensor, ceil: bool, numbers: tuple[int, ...]) -> list[int]:
     kernel, steps, padding, dilation = _volume(numbers)
     return windows_outside(x.shape[-3:], kernel, steps, padding, ceil, dilation)
 
 
 def volumetric_max_pooling_grad_input(
-    grad: Out, x: Tensor, grad_output: Tensor, indices: Tensor, ceil: bool, *numbers: float
+    grad: Out, x: Tensor, grad_output: Tensor, indices: Tensor, ceil: bool, *numbers: int
 ) -> None:
     outside = _outside(x, ceil, numbers)
     grad_output, indices = without_outside(grad_output, outside), without_outside(indices, outside)
@@ -378,14 +379,14 @@ def volumetric_max_pooling_grad_input(
 # Images and volumes shrunk by a factor that need not be whole
 
 
-def fractional_max_pooling(out: Out, indices: Out, x: Tensor, samples: Tensor, *numbers: float) -> None:
+def fractional_max_pooling(out: Out, indices: Out, x: Tensor, samples: Tensor, *numbers: int) -> None:
     """Finds maxima of windows at random places, and where they were.
 
     ``numbers``: the sizes of the output, then of the windows, one per dimension of the image or volume.
     ``samples``: batch x planes x dimensions, uniform in [0, 1), for the last dimension of the image first.
     """
     axes = len(numbers) // 2
-    sizes, kernel = whole(*numbers[:axes]), whole(*numbers[axes:])
+    sizes, kernel = numbers[:axes], numbers[axes:]
     batch = _batch(x, axes)
     for size, width, room in zip(sizes, kernel, batch.shape[2:], strict=True):
         if size + width - 1 >= room:
@@ -404,11 +405,11 @@ def fractional_max_pooling(out: Out, indices: Out, x: Tensor, samples: Tensor, *
 def fractional_max_pooling_grad_input(
     grad: Out, x: Tensor, grad_output: Tensor, indices: Tensor, axes: int
 ) -> None:
-    _check_places(x, grad_output, indices, int(axes))
-    batch = _batch(x, int(axes))
+    _check_places(x, grad_output, indices, axes)
+    batch = _batch(x, axes)
     result = x.new_zeros(batch.shape).flatten(2)
-    places = _batch(indices, int(axes)).flatten(2) - 1
-    result.scatter_add_(2, places, _batch(grad_output, int(axes)).flatten(2))
+    places = _batch(indices, axes).flatten(2) - 1
+    result.scatter_add_(2, places, _batch(grad_output, axes).flatten(2))
     write(grad, result.view(batch.shape), x)
 
 
@@ -420,10 +421,10 @@ def _check_same(x: Tensor, indices: Tensor) -> None:
         raise ValueError(f"input and indices differ in size: {tuple(x.shape)} and {tuple(indices.shape)}")
 
 
-def max_unpooling(out: Out, x: Tensor, indices: Tensor, *sizes: float) -> None:
+def max_unpooling(out: Out, x: Tensor, indices: Tensor, *sizes: int) -> None:
     """Puts maxima back in their places; ``sizes``: those of the output's last dimensions."""
     _check_same(x, indices)
-    shape = whole(*sizes)
+    shape = sizes
     batch, places = _batch(x, len(shape)), _batch(indices, len(shape)).flatten(2) - 1
     result = x.new_zeros(*batch.shape[:2], *shape)
     low, high = (int(end) for end in torch.aminmax(places))
@@ -434,11 +435,9 @@ def max_unpooling(out: Out, x: Tensor, indices: Tensor, *sizes: float) -> None:
     write(out, result, x)
 
 
-def max_unpooling_grad_input(
-    grad: Out, x: Tensor, grad_output: Tensor, indices: Tensor, *sizes: float
-) -> None:
+def max_unpooling_grad_input(grad: Out, x: Tensor, grad_output: Tensor, indices: Tensor, *sizes: int) -> None:
     _check_same(x, indices)
-    shape = whole(*sizes)
+    shape = sizes
     if tuple(grad_output.shape[-len(shape) :]) != shape:
         expected, got = ("x".join(map(str, s)) for s in (shape, grad_output.shape[-len(shape) :]))
         raise ValueError(f"Inconsistent gradOutput size. output: {expected}, gradOutput: {got}")

@@ -51,7 +51,7 @@ def recurrent_parameters(
     mode: str, features: int, hidden: int, layers: int, directions: int, skip: bool
 ) -> int:
     """Returns how many numbers the vector has."""
-    shapes = _shapes(mode, int(features), int(hidden), int(layers), int(directions), skip)
+    shapes = _shapes(mode, features, hidden, layers, directions, skip)
     return sum(torch.Size(shape).numel() for shape in shapes)
 
 

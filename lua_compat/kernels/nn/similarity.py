@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lua_compat.kernels.nn.layers import pair_kernels
-from lua_compat.kernels.results import Out, write
+from lua_compat.kernels.results import Out, Scalar, write
 
 __all__ = [
     "bilinear", "bilinear_grad_inputs", "bilinear_grad_parameters", "cosine", "cosine_distance",
@@ -34,7 +34,7 @@ def bilinear_grad_inputs(
 
 
 def bilinear_grad_parameters(
-    grad_weight: Tensor, grad_bias: Tensor | None, a: Tensor, b: Tensor, grad_output: Tensor, scale: float
+    grad_weight: Tensor, grad_bias: Tensor | None, a: Tensor, b: Tensor, grad_output: Tensor, scale: Scalar
 ) -> None:
     """Adds the gradients to grad_weight and, times scale, to grad_bias."""
     grad_weight.add_(torch.einsum("nk,ni,nj->kij", grad_output, a, b))
@@ -62,7 +62,7 @@ def cosine_grad_input(grad: Out, x: Tensor, grad_output: Tensor, weight: Tensor)
 
 
 def cosine_grad_weight(
-    grad_weight: Tensor, x: Tensor, grad_output: Tensor, weight: Tensor, scale: float
+    grad_weight: Tensor, x: Tensor, grad_output: Tensor, weight: Tensor, scale: Scalar
 ) -> None:
     """Adds the gradient. As in Torch7, scale counts only for a vector x, and there for the first term."""
     factor = scale if x.dim() == 1 else 1.0
@@ -100,7 +100,7 @@ def euclidean_grad_parameters(
     slopes: Tensor,
     weight: Tensor,
     scales: Tensor | None,
-    scale: float,
+    scale: Scalar,
 ) -> None:
     """Adds scale times the gradients to grad_weight and grad_scales; as in Torch7, those of grad_scales are
     not multiplied where x is a vector."""
@@ -137,6 +137,10 @@ def _norms(rows: Tensor, p: float) -> Tensor:
     return rows.abs().pow(p).sum(-1).pow(1 / p if p else math.inf)
 
 
+def _pairwise_distance(a: Tensor, b: Tensor, p: Scalar) -> Tensor:
+    return _norms(a - b, p).reshape(-1)
+
+
 def _pairwise_distance_gradients(
     a: Tensor, b: Tensor, grad_output: Tensor, p: float
 ) -> tuple[Tensor, Tensor]:
@@ -156,5 +160,5 @@ def _pairwise_distance_gradients(
 dot_product, dot_product_gradients = pair_kernels(lambda a, b: (a * b).sum(-1).reshape(-1))
 cosine_distance, cosine_distance_gradients = pair_kernels(_cosine_distance)
 pairwise_distance, pairwise_distance_gradients = pair_kernels(
-    lambda a, b, p: _norms(a - b, p).reshape(-1), _pairwise_distance_gradients
+    _pairwise_distance, _pairwise_distance_gradients
 )

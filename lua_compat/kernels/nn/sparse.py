@@ -36,8 +36,8 @@ def _entries(table: Tensor, columns: int, batch: int | None = None) -> tuple[Ten
 
 def sparse_linear(out: Out, table: Tensor, batch: int, weight: Tensor, bias: Tensor) -> None:
     """Computes out (batch x outputs) = weight * input + bias, for an input whose entries ``table`` lists."""
-    rows, places, values = _entries(table, weight.shape[1], int(batch))
-    out.resize_(int(batch), weight.shape[0])
+    rows, places, values = _entries(table, weight.shape[1], batch)
+    out.resize_(batch, weight.shape[0])
     out.copy_(bias.expand_as(out))
     out.index_add_(0, rows, weight[:, places].t() * values.unsqueeze(1))
 
@@ -107,8 +107,8 @@ def _normalized(weight: Tensor, rows: Tensor, values: Tensor, train: bool) -> Te
 
 def _rows_of_keys(keys: Tensor, offset: int, weight: Tensor) -> Tensor:
     """The rows of weight, from 0, that keys mean."""
-    check_indices(keys, len(weight), "key", first=-int(offset))
-    return keys + int(offset)
+    check_indices(keys, len(weight), "key", first=-offset)
+    return keys + offset
 
 
 def _batch_rows(sizes: Tensor, count: int) -> Tensor:

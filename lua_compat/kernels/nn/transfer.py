@@ -109,13 +109,13 @@ def _compute(
     out.copy_(result)
 
 
-def transfer(out: Out, x: Tensor, name: str, *parameters: Any) -> None:
+def transfer(out: Out, x: Tensor, name: str, *parameters: float) -> None:
     """Computes out = name(x, parameters...); out may be x."""
     out.resize_(x.shape)
     _compute(out, _FUNCTIONS[name][0], (x,), rounded(parameters, x))
 
 
-def transfer_gradient(grad: Out, x: Tensor, grad_output: Tensor, name: str, *parameters: Any) -> None:
+def transfer_gradient(grad: Out, x: Tensor, grad_output: Tensor, name: str, *parameters: float) -> None:
     """Computes the gradient with respect to the input; ``x`` is the input or the output; grad may be
     grad_output."""
     grad.resize_(x.shape)
@@ -195,8 +195,8 @@ prelu, prelu_grad_input, prelu_grad_parameters = parametric_kernels(
 )
 
 
-def _gated_linear_unit(x: Tensor, dimension: float) -> Tensor:
-    axis = int(dimension) - 1
+def _gated_linear_unit(x: Tensor, dimension: int) -> Tensor:
+    axis = dimension - 1
     if x.shape[axis] % 2:
         raise argument_error(2, f"Halving dimension must be even. Dim {axis + 1} is size {x.shape[axis]}")
     return F.glu(x, axis)
@@ -204,5 +204,5 @@ def _gated_linear_unit(x: Tensor, dimension: float) -> Tensor:
 
 gated_linear_unit, gated_linear_unit_gradient = layer_kernels(
     _gated_linear_unit,
-    lambda x, grad, dimension: _aten.glu_backward(grad, x, int(dimension) - 1),
+    lambda x, grad, dimension: _aten.glu_backward(grad, x, dimension - 1),
 )

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from lua_compat.kernels.nn.layers import batched, layer_kernels, whole
+from lua_compat.kernels.nn.layers import batched, layer_kernels
 
 __all__ = [
     "pixel_shuffle", "pixel_shuffle_gradient", "upsample_linear", "upsample_linear_gradient",
@@ -56,32 +56,33 @@ def _multiplied(x: Tensor, matrices: list[Tensor], sizes: tuple[int, ...]) -> Te
     return x
 
 
-def _upsample_linear(x: Tensor, *sizes: float) -> Tensor:
+def _upsample_linear(x: Tensor, *sizes: int) -> Tensor:
     """To ``sizes``, those of the last dimensions."""
-    outer = whole(*sizes)
-    return _multiplied(x, _interpolation(tuple(x.shape[-len(sizes) :]), outer, x.dtype, x.device), outer)
+    return _multiplied(x, _interpolation(tuple(x.shape[-len(sizes) :]), sizes, x.dtype, x.device), sizes)
 
 
-def _upsample_linear_gradient(x: Tensor, grad: Tensor, *sizes: float) -> Tensor:
+def _upsample_linear_gradient(x: Tensor, grad: Tensor, *sizes: int) -> Tensor:
     inner = tuple(x.shape[-len(sizes) :])
-    return _multiplied(grad, [m.T for m in _interpolation(inner, whole(*sizes), x.dtype, x.device)], inner)
+    return _multiplied(grad, [m.T for m in _interpolation(inner, sizes, x.dtype, x.device)], inner)
 
 
-def _upsample_nearest_gradient(x: Tensor, grad: Tensor, *sizes: float) -> Tensor:
+def _upsample_nearest(x: Tensor, *sizes: int) -> Tensor:
+    return batched(lambda b: F.interpolate(b, size=sizes, mode="nearest"), x, len(sizes) + 1)
+
+
+def _upsample_nearest_gradient(x: Tensor, grad: Tensor, *sizes: int) -> Tensor:
     """For ``sizes`` that are multiples of the input's: the sums of the blocks that they became."""
-    blocks = [int(size) // n for size, n in zip(sizes, x.shape[-len(sizes) :], strict=True)]
+    blocks = [size // n for size, n in zip(sizes, x.shape[-len(sizes) :], strict=True)]
     pool = F.avg_pool2d if len(sizes) == 2 else F.avg_pool3d
     return pool(grad, blocks, divisor_override=1)
 
 
-upsample_nearest, upsample_nearest_gradient = layer_kernels(
-    lambda x, *sizes: batched(
-        lambda b: F.interpolate(b, size=whole(*sizes), mode="nearest"), x, len(sizes) + 1
-    ),
-    _upsample_nearest_gradient,
-)
+def _pixel_shuffle(x: Tensor, factor: int) -> Tensor:
+    return F.pixel_shuffle(x, factor)
+
+
+upsample_nearest, upsample_nearest_gradient = layer_kernels(_upsample_nearest, _upsample_nearest_gradient)
 upsample_linear, upsample_linear_gradient = layer_kernels(_upsample_linear, _upsample_linear_gradient)
 pixel_shuffle, pixel_shuffle_gradient = layer_kernels(
-    lambda x, factor: F.pixel_shuffle(x, int(factor)),
-    lambda x, grad, factor: F.pixel_unshuffle(grad, int(factor)),
+    _pixel_shuffle, lambda x, grad, factor: F.pixel_unshuffle(grad, factor)
 )

@@ -11,10 +11,9 @@ __all__ = ["ctc", "sample_anew", "sample_anew_gradient"]
 SANDBOXED = __all__
 
 
-def _sample_anew(x: Tensor, height: float, width: float) -> Tensor:
+def _sample_anew(x: Tensor, height: int, width: int) -> Tensor:
     """Bilinear, with the corners of both images in the same places."""
-    size = (int(height), int(width))
-    return batched(lambda t: F.interpolate(t, size, mode="bilinear", align_corners=True), x, 3)
+    return batched(lambda t: F.interpolate(t, (height, width), mode="bilinear", align_corners=True), x, 3)
 
 
 sample_anew, sample_anew_gradient = layer_kernels(_sample_anew)

@@ -115,7 +115,7 @@ local function of_sequences(gradient, x, grad_output, indices, span, step)
    if (nd ~= 2 and nd ~= 3) or grad_output.nd ~= nd or not plain(gradient, x, grad_output, indices) then return false end
    local frames, features, windows = x[2 * nd - 3], x[2 * nd - 1], grad_output[2 * nd - 3]
    if grad_output[2 * nd - 1] ~= features or (windows - 1) * step + span > frames then return false end
-   if span % 1 ~= 0 or step % 1 ~= 0 or nd == 3 and x[1] ~= grad_output[1] then return false end
+   if span < 1 or step < 1 or nd == 3 and x[1] ~= grad_output[1] then return false end
    local n = count(grad_output)
    local q, places, get = grad_output.S.p + grad_output.off, indices.S.p + indices.off, x.T.get
    for k = 0, n - 1 do

@@ -8,6 +8,7 @@ local kernel = require('torch.kernels').of_tensors
 local layer = require 'nn.layer'
 local overloads = require 'torch.overloads'
 local rectifiers = require 'nn.few.rectifiers'
+local number = require('torch.arguments').number
 local records = require('torch.memory').records
 
 local Module = torch.getmetatable('nn.Module')
@@ -153,14 +154,16 @@ function RReLU:__init(lower, upper, inplace)
    self.inplace = inplace or false
 end
 function RReLU:updateOutput(input)
-   self.noise:resizeAs(input)
-   local cast = records[self.noise].T.cast -- the bounds are numbers of the type
-   local lower, upper = cast(self.lower), cast(self.upper)
-   if self.train then
-      if not self.noise:isContiguous() then self.noise = self.noise:clone() end
-      rectifiers.draw_slopes(records[self.noise], records[input:contiguous()], overloads.default_generator(), lower, upper - lower)
+   local lower, upper, train, noise = number(self.lower), number(self.upper), self.train, self.noise:resizeAs(input)
+   if train then
+      if not noise:isContiguous() then
+         noise = noise:clone()
+         self.noise = noise
+      end
+      rectifiers.draw_slopes(records[noise], records[input:contiguous()], overloads.default_generator(), lower, upper)
    else
-      kernel.transfer_gradient(self.noise, input, self.noise:fill(1), 'leaky_relu', cast(lower + upper) / 2)
+      local cast = records[noise].T.cast -- the bounds are numbers of the type
+      kernel.transfer_gradient(noise, input, noise:fill(1), 'leaky_relu', cast(cast(lower) + cast(upper)) / 2)
    end
    if self.inplace then return self.output:set(input:cmul(self.noise)) end
    return self.output:cmul(input, self.noise)

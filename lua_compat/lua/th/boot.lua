@@ -4,6 +4,7 @@
 local find, pytorch_is_loaded, folder, script_arguments = ...
 
 local raw_pcall, raw_xpcall, raw_resume = xpcall, xpcall, coroutine.resume -- raw_pcall has a handler, too
+local raw_wrap, running, setmetatable = coroutine.wrap, coroutine.running, setmetatable
 local type, error, tostring = type, error, tostring
 local metatable_of = debug.getmetatable
 local PYTHON_OBJECT = metatable_of(python.none)
@@ -64,7 +65,39 @@ local function finish_resumed(thread, ok, ...)
    return failed(in_its_words((...), nil, thread))
 end
 
-function coroutine.resume(thread, ...) return finish_resumed(thread, raw_resume(thread, ...)) end
+-- LuaJIT needs some of C's stack for each coroutine that is resumed within another, and does not see its end. within: how
+-- many others each of them runs in.
+local MOST_WITHIN = 5000
+local within = setmetatable({}, { __mode = 'k' })
+local function depth()
+   local outer = running()
+   return (outer and within[outer] or 0) + 1
+end
+
+function coroutine.resume(thread, ...)
+   if type(thread) == 'thread' then
+      local here = depth()
+      if here > MOST_WITHIN then return false, 'C stack overflow' end
+      within[thread] = here
+   end
+   return finish_resumed(thread, raw_resume(thread, ...))
+end
+
+function coroutine.wrap(f)
+   if type(f) ~= 'function' then return raw_wrap(f) end
+   local thread, here
+   local resume = raw_wrap(function(...)
+      thread = running()
+      within[thread] = here
+      return f(...)
+   end)
+   return function(...)
+      here = depth()
+      if here > MOST_WITHIN then error('C stack overflow', 2) end
+      if thread then within[thread] = here end
+      return resume(...)
+   end
+end
 
 local function finish_handled(ok, ...)
    if not ok then

@@ -75,6 +75,23 @@ function protection.hide_metatables()
       if not HIDDEN[name] then methods[name] = method end
    end
    of_files.__index = methods
+   local names, type_of_file = { [io.stdin] = 'stdin', [io.stdout] = 'stdout', [io.stderr] = 'stderr' }, io.type
+   function of_files.__tostring(file) -- not where it lies in memory
+      return ('file (%s)'):format(type_of_file(file) == 'file' and names[file] or 'closed')
+   end
+end
+
+-- torch.pointer for scripts: a number for each object, which is not its address. original: refuses what has none
+function protection.pointer_for(original)
+   local numbers, last = setmetatable({}, { __mode = 'k' }), 0
+   return function(object)
+      original(object)
+      if not numbers[object] then
+         last = last + 1
+         numbers[object] = last
+      end
+      return numbers[object]
+   end
 end
 
 -- A class whose constructor refuses.
@@ -85,10 +102,9 @@ function protection.without_constructor(name, refused)
 end
 
 -- Strings: our code finds Lua's own functions whatever a script does; other names are looked up where scripts add them.
+-- Operators a script adds none: a text would no longer be refused, or read, where a number is meant.
 local OWN = { 'byte', 'char', 'find', 'format', 'gmatch', 'gsub', 'len', 'lower', 'match', 'rep', 'reverse', 'sub',
    'upper' }
-local OPERATORS = { __add = true, __sub = true, __mul = true, __div = true, __mod = true, __pow = true, __unm = true,
-   __call = true }
 
 -- The function getmetatable for scripts; library: their table string.
 function protection.getmetatable_for(library)
@@ -101,8 +117,7 @@ function protection.getmetatable_for(library)
    local lookup = library
    local strings = setmetatable({}, {
       __index = function(_, key)
-         if key == '__index' then return lookup end
-         return OPERATORS[key] and of_strings[key] or nil
+         return key == '__index' and lookup or nil
       end,
       __newindex = function(_, key, value)
          if key == '__index' and type(value) == 'table' then
@@ -114,8 +129,6 @@ function protection.getmetatable_for(library)
                if f ~= nil then return f end
                return value(text, name)
             end
-         elseif OPERATORS[key] then
-            of_strings[key] = value
          else
             protection.refuse('the field ' .. tostring(key) .. ' of strings')
          end

@@ -121,6 +121,7 @@ for _, name in ipairs{ 'torch.DiskFile', 'torch.PipeFile' } do protection.withou
 protection.hide_metatables()
 keep('torch.CmdLine.', class.getmetatable('torch.CmdLine'), allowed.cmdline)
 keep('torch.', torch, allowed.torch)
+torch.pointer = protection.pointer_for(torch.pointer)
 function torch.getmetatable(name) return shown(class.getmetatable(name)) end
 function torch.newmetatable(name, parent, constructor, destructor, factory, module)
    if destructor ~= nil then refuse('the destructor of a class') end

@@ -54,7 +54,11 @@ end
 
 -- Makes everything; from then on no text of ours is compiled.
 function compiled.make_all()
-   for k = 1, #waiting do waiting[k]() end
+   local k = 1
+   while waiting[k] do -- one may add others
+      waiting[k]()
+      k = k + 1
+   end
    waiting, all_made = {}, true
 end
 

@@ -79,6 +79,8 @@ ATTEMPTS: dict[str, tuple[str, str]] = {
         "",
     ),
     "operators of strings": ("getmetatable('').__tostring = 1", "__tostring of strings"),
+    "arithmetic of strings": ("getmetatable('').__mul = function() return 1 end", "__mul of strings"),
+    "calls of strings": ("getmetatable('').__call = function() return 1 end", "__call of strings"),
     "torch.serialize": (
         "local real = torch.serialize torch.serialize = function() return 'mine' end\n"
         "local text = torch.serialize(1) torch.serialize = real return text ~= 'mine'",
@@ -359,7 +361,7 @@ ATTEMPTS: dict[str, tuple[str, str]] = {
     ),
     "a tensor in place of a kernel's number": (
         "local m, x = nn.SoftPlus(), torch.ones(3) m.beta = torch.HalfTensor(3) m:updateGradInput(x, x)",
-        "number expected, got torch.HalfTensor",
+        "cannot convert 'userdata' to 'double'",
     ),
     "a kernel that finds no memory for its result": (
         "local m = nn.SpatialConvolutionMM(1, 2, 4, 4, 1, 1, 1) m.padW = 2^32 + 1\n"
@@ -374,6 +376,29 @@ ATTEMPTS: dict[str, tuple[str, str]] = {
         "index",
     ),
     "a dimension of zero": ("torch.ones(3):index(0, torch.LongTensor{ 1 })", "out of bounds"),
+    "a layer's number with metamethods": (
+        "local m, x = nn.TemporalMaxPooling(2, 1), torch.randn(6, 4) local y = m:forward(x)\n"
+        "local function some() return -100 end\n"
+        "m.dW = setmetatable({}, { __mul = some, __mod = some, __add = some }) m:backward(x, y)",
+        "cannot convert 'table' to 'int'",
+    ),
+    "a layer's number of 64 bits": (
+        "local m, x = nn.TemporalMaxPooling(2, 1), torch.randn(5, 4) local y = m:forward(x)\n"
+        "m.dW = 0xAAAAAAAAAAAAAAABULL m:backward(x, y)",
+        "cannot convert 'cdata' to 'int'",
+    ),
+    "a layer's number that calls back": (
+        "local m, x = nn.SpatialCrossMapLRN(3), torch.rand(3, 6, 6)\n"
+        "m.k = setmetatable({}, { __add = function() collectgarbage() return 1 end }) m:forward(x)",
+        "cannot convert 'table' to 'double'",
+    ),
+    "noise that is smaller than the input": (
+        "local m, x, real = nn.RReLU(), torch.ones(100), torch.ones(1)\n"
+        "m.noise = { resizeAs = function() return real end } m:forward(x)",
+        "noise of the type and sizes",
+    ),
+    "an address by torch.pointer": ("return torch.pointer({}) > 2 ^ 20", ""),
+    "an address of a file": ("return tostring(io.stdout):find('0x')", ""),
     "a kernel of functions": ("nn.SpatialMaxPooling(print, {}):forward(torch.rand(1, 4, 4))", ""),
     # Lua itself
     "an oversized pattern": ("return (('a'):rep(3e5)):find(('a?'):rep(3e5) .. 'b')", "pattern too complex"),

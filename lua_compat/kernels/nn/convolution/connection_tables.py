@@ -74,7 +74,7 @@ def mapped_convolution(
     """Convolves; ``full``: at every position where image and kernel overlap, dw and dh apart in the output;
     otherwise those where the kernel lies within the image, dw and dh apart in the input."""
     filters = _filters(weight, table, len(bias))
-    inputs, steps = filters.shape[1], (int(dh), int(dw))
+    inputs, steps = filters.shape[1], (dh, dw)
     _check(x, inputs, weight, full)
     used = x.narrow(-3, 0, inputs)
     if not _is_finite(used):
@@ -90,7 +90,7 @@ def mapped_convolution(
 def _output_sizes(x: Tensor, filters: Tensor, dw: int, dh: int, full: bool) -> tuple[int, ...]:
     """Returns the sizes of the output; filters: output x input x kh x kw."""
     sizes = []
-    for size, kernel, step in zip(x.shape[-2:], filters.shape[-2:], (int(dh), int(dw)), strict=True):
+    for size, kernel, step in zip(x.shape[-2:], filters.shape[-2:], (dh, dw), strict=True):
         sizes.append((size - 1) * step + kernel if full else (size - kernel) // step + 1)
     return (*x.shape[:-3], filters.shape[0], *sizes)
 
@@ -104,7 +104,7 @@ def _gradients(
     if full:
         filters = filters.transpose(0, 1)
     result: tuple[Tensor, ...] = torch.ops.aten.convolution_backward.default(
-        _batch(grad_output), used, filters, [grad_output.shape[-3]], [int(dh), int(dw)], [0, 0], [1, 1],
+        _batch(grad_output), used, filters, [grad_output.shape[-3]], [dh, dw], [0, 0], [1, 1],
         full, [0, 0], 1, mask,
     )  # fmt: skip
     return result
@@ -125,7 +125,7 @@ def mapped_convolution_grad_input(
     if not _is_finite(grad_output):
         check_gradient(grad_output, _output_sizes(x, filters, dw, dh, full))
         target, source = (table.long() - 1).unbind(1)
-        batch, steps = _batch(grad_output), (int(dh), int(dw))
+        batch, steps = _batch(grad_output), (dh, dw)
         found = _by_connection(batch, weight, (source, target), filters.shape[1], steps, not full)
         left = [here - there for here, there in zip(x.shape[-2:], found.shape[-2:], strict=True)]
         found = F.pad(found, (0, left[1], 0, left[0]))  # what no window covers

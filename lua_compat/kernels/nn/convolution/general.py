@@ -4,7 +4,6 @@ An image is planes x height x width, a volume planes x time x height x width; a 
 in front, and so have its results. Numbers come in the order of nn's modules: (time,) width, height.
 """
 
-import ctypes
 from math import prod
 from typing import Any
 
@@ -18,13 +17,13 @@ __all__ = ["convolution", "convolution_grad_input", "convolution_grad_parameters
 SANDBOXED = __all__
 
 
-def _by_dimension(numbers: tuple[float, ...]) -> list[int]:
-    """(time,) width, height -> (time,) height, width, as C ints: larger ones end PyTorch's kernels."""
-    *first, width, height = (ctypes.c_int(int(n)).value for n in numbers)
+def _by_dimension(numbers: tuple[int, ...]) -> list[int]:
+    """(time,) width, height -> (time,) height, width."""
+    *first, width, height = numbers
     return [*first, height, width]
 
 
-def _geometry(axes: int, kind: str, numbers: tuple[float, ...]) -> tuple[Any, ...]:
+def _geometry(axes: int, kind: str, numbers: tuple[int, ...]) -> tuple[Any, ...]:
     """Steps, paddings, dilations, transposed, output paddings, groups: what PyTorch's operator wants."""
     steps, pads = _by_dimension(numbers[:axes]), _by_dimension(numbers[axes : 2 * axes])
     last = _by_dimension(numbers[2 * axes : 3 * axes]) if len(numbers) > 2 * axes else None
@@ -38,7 +37,7 @@ def _batched(x: Tensor, weight: Tensor) -> Tensor:
     return x if x.dim() == weight.dim() else x.unsqueeze(0)
 
 
-def _is_product(weight: Tensor, kind: str, numbers: tuple[float, ...]) -> bool:
+def _is_product(weight: Tensor, kind: str, numbers: tuple[int, ...]) -> bool:
     """Tells Torch7's VolumetricConvolution, which leaves it to the matrix product to find wrong planes."""
     return kind == "plain" and weight.dim() == 5 and len(numbers) == 6
 
@@ -71,7 +70,7 @@ def _check_input(x: Tensor, weight: Tensor, geometry: tuple[Any, ...], is_produc
     return [*x.shape[: x.dim() - dims + 1], outputs, *sizes]
 
 
-def convolution(out: Out, x: Tensor, weight: Tensor, bias: Tensor | None, kind: str, *numbers: float) -> None:
+def convolution(out: Out, x: Tensor, weight: Tensor, bias: Tensor | None, kind: str, *numbers: int) -> None:
     """Convolves; ``kind``: "plain" (weight: output x input x kernel) or "transposed" (input x output x
     kernel). ``numbers``: steps, paddings, and for "plain" perhaps dilations, for "transposed" perhaps rows to
     add at the end, and dilations."""
@@ -81,7 +80,7 @@ def convolution(out: Out, x: Tensor, weight: Tensor, bias: Tensor | None, kind: 
 
 
 def _gradients(
-    x: Tensor, grad_output: Tensor, weight: Tensor, kind: str, numbers: tuple[float, ...], mask: list[bool]
+    x: Tensor, grad_output: Tensor, weight: Tensor, kind: str, numbers: tuple[int, ...], mask: list[bool]
 ) -> tuple[Tensor, ...]:
     geometry = _geometry(weight.dim() - 2, kind, numbers)
     sizes = _check_input(x, weight, geometry, _is_product(weight, kind, numbers))
@@ -96,7 +95,7 @@ def _gradients(
 
 
 def convolution_grad_input(
-    grad: Out, x: Tensor, grad_output: Tensor, weight: Tensor, bias: Tensor | None, kind: str, *numbers: float
+    grad: Out, x: Tensor, grad_output: Tensor, weight: Tensor, bias: Tensor | None, kind: str, *numbers: int
 ) -> None:
     write(grad, _gradients(x, grad_output, weight, kind, numbers, [True, False, False])[0], x)
 
@@ -110,7 +109,7 @@ def convolution_grad_parameters(
     bias: Tensor | None,
     scale: float,
     kind: str,
-    *numbers: float,
+    *numbers: int,
 ) -> None:
     """Adds scale times the gradients to grad_weight and grad_bias."""
     mask = [False, True, grad_bias is not None]

@@ -17,10 +17,10 @@ def _local_convolution(
 ) -> Tensor:
     """A convolution whose weight (rows x columns x output x input x kh x kw in this order, whatever its
     sizes) differs from place to place."""
-    padded = F.pad(x, (int(pw), int(pw), int(ph), int(ph)))
-    windows = padded.unfold(-2, int(kh), int(dh)).unfold(-2, int(kw), int(dw))
+    padded = F.pad(x, (pw, pw, ph, ph))
+    windows = padded.unfold(-2, kh, dh).unfold(-2, kw, dw)
     inputs, rows, columns = windows.shape[-5:-2]
-    filters = weight.reshape(rows, columns, -1, inputs, int(kh), int(kw))
+    filters = weight.reshape(rows, columns, -1, inputs, kh, kw)
     result = torch.einsum("...iyxhw,yxoihw->...oyx", windows, filters)
     return result if bias is None else result + bias.reshape(-1, rows, columns)
 

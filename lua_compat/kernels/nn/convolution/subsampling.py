@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from lua_compat.kernels.nn.layers import parametric_kernels, whole
+from lua_compat.kernels.nn.layers import parametric_kernels
 from lua_compat.kernels.nn.sizes import argument_error, check_gradient, sizes_text
 
 __all__ = [
@@ -31,7 +31,7 @@ def _in_place_of(parameter: Tensor, gradient: Tensor) -> Tensor:
 
 def _check_gradient(x: Tensor, grad: Tensor, kw: int, kh: int, dw: int, dh: int) -> None:
     """Raises ValueError unless a gradient has the sizes of the output: PyTorch does not look at the batch."""
-    rows, columns = (int(x.shape[-2]) - int(kh)) // int(dh) + 1, (int(x.shape[-1]) - int(kw)) // int(dw) + 1
+    rows, columns = (int(x.shape[-2]) - kh) // dh + 1, (int(x.shape[-1]) - kw) // dw + 1
     check_gradient(grad, (*x.shape[:-2], rows, columns))
 
 
@@ -44,7 +44,7 @@ def _spatial_subsampling(
         raise argument_error(2, "invalid number of input planes")
     if x.shape[-2] < kh or x.shape[-1] < kw:
         raise argument_error(2, "input image smaller than kernel size")
-    sums = F.avg_pool2d(x, whole(kh, kw), whole(dh, dw), divisor_override=1)
+    sums = F.avg_pool2d(x, (kh, kw), (dh, dw), divisor_override=1)
     return sums * _by_plane(weight, x) + _by_plane(bias, x)
 
 
@@ -53,7 +53,7 @@ def _spatial_subsampling_grad_input(
 ) -> Tensor:
     _check_gradient(x, grad, kw, kh, dw, dh)
     scaled = grad * _by_plane(weight, x)
-    kernel, steps = whole(kh, kw), whole(dh, dw)
+    kernel, steps = (kh, kw), (dh, dw)
     result: Tensor = _aten.avg_pool2d_backward(scaled, x, kernel, steps, [0, 0], False, True, 1)
     return result
 
@@ -62,22 +62,20 @@ def _spatial_subsampling_grad_parameters(
     x: Tensor, grad: Tensor, weight: Tensor, bias: Tensor, kw: int, kh: int, dw: int, dh: int
 ) -> tuple[Tensor, Tensor]:
     _check_gradient(x, grad, kw, kh, dw, dh)
-    sums = F.avg_pool2d(x, whole(kh, kw), whole(dh, dw), divisor_override=1)
+    sums = F.avg_pool2d(x, (kh, kw), (dh, dw), divisor_override=1)
     but_planes = [d for d in range(x.dim()) if d != x.dim() - 3]
     of_weight, of_bias = (grad * sums).sum(but_planes), grad.sum(but_planes)
     return _in_place_of(weight, of_weight), _in_place_of(bias, of_bias)
 
 
-def _temporal_subsampling(x: Tensor, weight: Tensor, bias: Tensor, kw: float, dw: float) -> Tensor:
+def _temporal_subsampling(x: Tensor, weight: Tensor, bias: Tensor, kw: int, dw: int) -> Tensor:
     if x.dim() != 2:
         raise argument_error(2, f"2D or 3D (batch mode) tensor expected for input, but got: {sizes_text(x)}")
     if x.shape[1] != weight.numel():
         raise argument_error(2, f"invalid input frame size.  Got: {x.shape[1]}, Expected: {weight.numel()}")
     if x.shape[0] < kw:
-        raise argument_error(
-            2, f"input sequence smaller than kernel size.  Got {x.shape[0]}, Expected: {int(kw)}"
-        )
-    return x.unfold(-2, int(kw), int(dw)).sum(-1) * weight + bias
+        raise argument_error(2, f"input sequence smaller than kernel size.  Got {x.shape[0]}, Expected: {kw}")
+    return x.unfold(-2, kw, dw).sum(-1) * weight + bias
 
 
 spatial_subsampling, spatial_subsampling_grad_input, spatial_subsampling_grad_parameters = parametric_kernels(

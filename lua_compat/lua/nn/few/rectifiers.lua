@@ -79,13 +79,16 @@ function rectifiers.leaky(r, t, s, v, n)
    return true
 end
 
--- r = 1 where x, of as many elements, is above 0 (or a NaN), else a number drawn from `lowest` on within a range: one
--- draw for each such element, in their order. Both lie in one piece, and may have any number of elements: Torch7's
--- generator is here.
-function rectifiers.draw_slopes(r, x, g, lowest, range)
+-- r = 1 where x is above 0 (or a NaN), else a number drawn between two bounds: one draw for each such element, in their
+-- order. Both lie in one piece, and may have any number of elements: Torch7's generator is here.
+function rectifiers.draw_slopes(r, x, g, lower, upper)
    local n = count(x)
+   if r.T ~= x.T or count(r) ~= n or not (is_contiguous(r) and is_contiguous(x)) then
+      error('nn.RReLU: noise of the type and sizes of the input expected', 0)
+   end
    if n == 0 then return end
-   local p, q, get, set = first_element(r), first_element(x), x.T.get, r.T.set
+   local p, q, get, set, lowest = first_element(r), first_element(x), x.T.get, r.T.set, r.T.cast(lower)
+   local range = r.T.cast(upper) - lowest
    for k = 0, n - 1 do set(p, k, get(q, k) <= 0 and unit(g) * range + lowest or 1) end
 end
 

@@ -1,0 +1,51 @@
+-- Numbers, booleans and texts that a script gave, as plain ones of Lua: a table with metamethods, a 64-bit integer or a
+-- text never gets to where memory is computed. As LuaJIT converts what Torch7 gives to C (THNN), or torch's functions do.
+local type, tonumber, tostring, error = type, tonumber, tostring, error
+local tobit = bit.tobit
+
+local arguments = {}
+
+-- What LuaJIT makes of a value for one of C's numbers: a boolean is 1 or 0; nil of what is none.
+local function of_c(value)
+   local kind = type(value)
+   if kind == 'number' then return value end
+   if kind == 'boolean' then return value and 1 or 0 end
+   return kind == 'cdata' and tonumber(value) or nil
+end
+
+local function refuse(value, ctype)
+   local what = type(value) == 'number' and tostring(value) or ("'%s'"):format(type(value))
+   error(("cannot convert %s to '%s'"):format(what, ctype), 0)
+end
+
+-- A number
+function arguments.number(value) return of_c(value) or refuse(value, 'double') end
+
+-- A whole number that C's int can hold, a fraction left out. (Of a larger one C would take any other.)
+function arguments.whole(value)
+   local n = of_c(value) or refuse(value, 'int')
+   n = n - n % 1 + ((n < 0 and n % 1 ~= 0) and 1 or 0)
+   if tobit(n) ~= n then refuse(value, 'int') end
+   return tobit(n)
+end
+
+-- A number, or a text that reads as one.
+function arguments.scalar(value)
+   local kind = type(value)
+   local n = (kind == 'number' or kind == 'string') and tonumber(value)
+   if not n then error(('number expected, got %s'):format(kind), 0) end
+   return n
+end
+
+-- A boolean; nil is false, and of the numbers 0 is.
+function arguments.flag(value)
+   if type(value) == 'nil' then return false end
+   return (of_c(value) or refuse(value, 'bool')) ~= 0
+end
+
+function arguments.text(value)
+   if type(value) ~= 'string' then error(('string expected, got %s'):format(type(value)), 0) end
+   return value
+end
+
+return arguments

@@ -1,0 +1,173 @@
+"""What a script gives a kernel becomes plain numbers, booleans and texts before Lua or Python computes."""
+
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lua_compat import t7
+from lua_compat.kernels import all_kernels
+from lua_compat.runtime.bridge import kernel_signature
+from lua_compat.runtime.state import Runtime
+from tests.helpers.commands import run_lua
+
+
+def values(code: str) -> list[Any]:
+    result = Runtime("test.lua").run_for_result(code, "=test")[1]
+    assert result is not None
+    found = t7.load(io.BytesIO(result))
+    assert isinstance(found, t7.LuaTable)
+    return [found[k] for k in range(1, int(found["n"]) + 1)]
+
+
+def test_signatures_in_lua_are_those_of_the_kernels() -> None:
+    kept, computed = values(
+        """
+        require 'nn'
+        local computed, kept = {}, require('torch.signatures')
+        for name in pairs(require('torch.kernels').in_lua) do computed[#computed + 1] = name end
+        return kept, computed
+        """
+    )
+    kernels = all_kernels()
+    assert dict(kept) == {name: kernel_signature(kernels[name]) for name in computed.array()}
+
+
+def test_every_kernel_has_a_signature() -> None:
+    for name, kernel in all_kernels().items():
+        assert set(kernel_signature(kernel)) <= set("toidnbsIDS*#+$"), name
+
+
+# What LuaJIT's FFI makes of a value for C: so Torch7's nn gives THNN its fields.
+CONVERTED = [
+    ("whole(2.7)", 2), ("whole(-2.7)", -2), ("whole(-0.5)", 0), ("whole(2LL)", 2), ("whole(-3LL)", -3),
+    ("whole(true)", 1), ("whole(false)", 0), ("whole(2147483647)", 2**31 - 1),
+    ("whole(-2147483648)", -(2**31)),
+    ("number(2LL)", 2), ("number(true)", 1), ("number(0.1)", 0.1), ("number(1/0)", float("inf")),
+    ("flag(nil)", False), ("flag(0)", False), ("flag(2.5)", True), ("flag(0LL)", False),
+    ("flag(0/0)", True),
+    ("scalar('0x10')", 16), ("scalar('2')", 2), ("text('2')", "2"),
+]  # fmt: skip
+
+
+def test_values_are_converted_as_for_c() -> None:
+    calls = ", ".join(f"a.{call}" for call, _ in CONVERTED)
+    assert values(f"local a = require 'torch.arguments' return {calls}") == [value for _, value in CONVERTED]
+
+
+REFUSED = {
+    "whole('2')": "cannot convert 'string' to 'int'",
+    "whole(nil)": "cannot convert 'nil' to 'int'",
+    "whole(number_like)": "cannot convert 'table' to 'int'",
+    "whole(torch.ones(1))": "cannot convert 'userdata' to 'int'",
+    "whole(0/0)": "cannot convert nan to 'int'",
+    "whole(1/0)": "cannot convert inf to 'int'",
+    "whole(2147483648)": "cannot convert 2147483648 to 'int'",
+    "whole(0xAAAAAAAAAAAAAAABULL)": "cannot convert 'cdata' to 'int'",
+    "whole(require('ffi').new('int[2]'))": "cannot convert 'cdata' to 'int'",
+    "number('2')": "cannot convert 'string' to 'double'",
+    "number(number_like)": "cannot convert 'table' to 'double'",
+    "flag('x')": "cannot convert 'string' to 'bool'",
+    "scalar(2LL)": "number expected, got cdata",
+    "scalar('x')": "number expected, got string",
+    "scalar(true)": "number expected, got boolean",
+    "text(2)": "string expected, got number",
+}
+
+
+@pytest.mark.parametrize("call", REFUSED)
+def test_what_is_no_number_is_refused(call: str) -> None:
+    code = f"""
+        local function never() error('a metamethod was called') end
+        local number_like = setmetatable({{}}, {{ __add = never, __sub = never, __mul = never, __div = never,
+           __mod = never, __unm = never, __lt = never, __le = never, __tostring = never, __index = never }})
+        return pcall(function() return require('torch.arguments').{call} end)
+    """
+    assert values(code) == [False, REFUSED[call]]
+
+
+def test_a_table_in_place_of_a_tensor_is_refused(tmp_path: Path) -> None:
+    run_lua(
+        tmp_path,
+        """
+        require 'nn'
+        local fake = { nd = 1, 100, 1, off = 0, T = {}, S = { p = 0, n = 100 } }
+        for _, value in ipairs{ fake, torch.LongStorage(2), 5, 'x', torch.Generator() } do
+           local m = nn.Tanh()
+           m.output = value
+           local ok, problem = pcall(m.forward, m, torch.ones(3))
+           assert(not ok and problem:find('tensor expected, got'), problem)
+        end
+        """,
+    )
+
+
+# By Torch7: a layer's field, what is put there, and what it computes or says.
+FIELDS = """
+    { nn.SpatialMaxPooling(2, 2), 'kW', 2LL, 9 }, { nn.SpatialMaxPooling(2, 2), 'kW', 2.7, 9 },
+    { nn.SpatialMaxPooling(2, 2), 'kW', '2', "cannot convert 'string' to 'int'" },
+    { nn.SpatialMaxPooling(2, 2), 'ceil_mode', 0, 9 },
+    { nn.SpatialMaxPooling(2, 2), 'ceil_mode', 'x', "cannot convert 'string' to 'bool'" },
+    { nn.SpatialMaxPooling(2, 2), 'kW', nil, "cannot convert 'nil' to 'int'" },
+    { nn.Normalize(2), 'p', '2', 3 }, { nn.Normalize(2), 'p', 2LL, 'expected' },
+    { nn.SpatialCrossMapLRN(1, 0), 'alpha', '1', "cannot convert 'string' to 'double'" },
+    { nn.SpatialCrossMapLRN(1, 0), 'alpha', false, 36 },
+    { nn.RReLU(), 'lower', '0.1', "cannot convert 'string' to 'double'" }, { nn.RReLU(), 'lower', 0LL, 36 },
+"""
+
+
+def test_fields_are_what_torch7_makes_of_them(tmp_path: Path) -> None:
+    run_lua(
+        tmp_path,
+        f"""
+        require 'nn'
+        for k, row in ipairs{{ {FIELDS} }} do
+           local module, name, value, expected = row[1], row[2], row[3], row[4]
+           local x = torch.ones(1, 6, 6)
+           if name == 'p' then x = torch.ones(3, 4):div(4) end
+           module[name] = value
+           local ok, result = pcall(function() return module:forward(x):sum() end)
+           if name == 'p' and ok then result = result / 2 end
+           local text = k .. ' ' .. tostring(result)
+           if type(expected) == 'number' then assert(ok and math.abs(result - expected) < 1e-9, text)
+           else assert(not ok and result:find(expected, 1, true), text) end
+        end
+        """,
+    )
+
+
+def test_a_step_backwards_is_refused(tmp_path: Path) -> None:
+    run_lua(
+        tmp_path,
+        """
+        require 'nn'
+        for _, step in ipairs{ -1, -2 ^ 31 } do
+           local m, x = nn.TemporalMaxPooling(2, 2), torch.rand(4, 6, 4)
+           local y = m:forward(x):clone()
+           m.dW = step
+           assert(not pcall(m.updateGradInput, m, x, y))
+        end
+        """,
+    )
+
+
+def test_coroutines_within_coroutines_come_to_an_end(tmp_path: Path) -> None:
+    run_lua(
+        tmp_path,
+        """
+        local function wrapped(n) return coroutine.wrap(function() return wrapped(n + 1) end)() end
+        local ok, problem = pcall(wrapped, 1)
+        assert(not ok and problem:find('C stack overflow'), problem)
+        local deepest, last
+        local function resumed(n)
+           deepest = n
+           local results = { coroutine.resume(coroutine.create(function() return resumed(n + 1) end)) }
+           if not results[1] then last = results[2] end
+        end
+        resumed(1)
+        assert(deepest > 1000 and last == 'C stack overflow', last)
+        local numbers = coroutine.wrap(function() for k = 1, 20000 do coroutine.yield(k) end end)
+        for k = 1, 20000 do assert(numbers() == k) end
+        """,
+    )
