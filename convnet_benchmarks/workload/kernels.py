@@ -100,11 +100,22 @@ def open_kernels(
 
 
 def laid_out(backend: Backend, module: "nn.Module", input: "Tensor") -> "Tensor":
-    """Gives ``module`` the memory layout of ``backend``, and returns ``input`` in it."""
+    """Gives ``module`` the memory layout of ``backend``, and returns ``input`` in it.
+
+    Raises UnsupportedError where PyTorch cannot run the module in that layout.
+    """
     if not backend.channels_last:
         return input
     import torch
 
+    from nets.channels_last import unsafe_convolution
+
+    unsafe = unsafe_convolution(module) if input.device.type == "cpu" else ""
+    if unsafe:
+        raise UnsupportedError(
+            f"channels-last: PyTorch may crash in the convolution {unsafe}, which has a stride and a padding "
+            "of more than half its window; accepted for it: backend stock"
+        )
     layout = torch.channels_last
     module.to(memory_format=layout)  # type: ignore[call-overload]
     return input.contiguous(memory_format=layout) if input.dim() == 4 else input

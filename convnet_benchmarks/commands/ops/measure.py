@@ -5,10 +5,11 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.options.nets import build_net, find_devices, find_net, one_line_errors
 from convnet_benchmarks.timing.conditions import watched
 from convnet_benchmarks.timing.loops import Clock, Watch, device_clock, run_loop, warm_up, watched_loop
-from convnet_benchmarks.workload.backends import BACKENDS, Backend
+from convnet_benchmarks.workload.backends import BACKENDS, Backend, UnsupportedError
 from convnet_benchmarks.workload.inputs import sample_batch, to_device
 from convnet_benchmarks.workload.kernels import framework_switches, laid_out, open_kernels
 from convnet_benchmarks.workload.ran import ran_on
@@ -33,7 +34,10 @@ def run(request: dict[str, Any]) -> list[dict[str, Any]]:
         torch.set_num_threads(request["threads"])
     backend = BACKENDS[request["backend"]]
     with framework_switches(backend):
-        return _measured(request, backend)
+        try:
+            return _measured(request, backend)
+        except UnsupportedError as error:
+            raise UserError(f"option --backend {error}") from None
 
 
 def _measured(request: dict[str, Any], backend: Backend) -> list[dict[str, Any]]:

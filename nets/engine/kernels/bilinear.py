@@ -189,7 +189,7 @@ class BilinearConvolution(Kernel):
             self._products(rows, matrices.transpose(1, 2), into)
             return
         for row, matrix, target in zip(rows, matrices, into, strict=True):
-            target.copy_(onednn.linear(row, matrix, None, False))
+            target.copy_(onednn.linear(row, matrix, None))
 
     def _products(self, a: Tensor, b: Tensor, into: Tensor, add: bool = False) -> None:
         """Fills (R, n, m) with, or adds to it, (R, n, k) times (R, k, m)."""

@@ -7,6 +7,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from nets.channels_last import may_step_over
+from nets.engine.kernels.onednn import place
+
 aten = torch.ops.aten
 
 
@@ -41,16 +44,22 @@ class OperatorDepthwise:
 
     def __init__(self, geometry: DepthwiseGeometry) -> None:
         self._geometry = geometry
+        across = (
+            sizes[1] for sizes in (geometry.kernel, geometry.stride, geometry.padding, geometry.dilation)
+        )
+        self._contiguous = may_step_over(*across)
+
+    def _images(self, images: Tensor) -> Tensor:
+        """Shows images (N, H, W, C) as PyTorch takes them, in a layout in which it can run them."""
+        found = images.permute(0, 3, 1, 2)
+        return found.contiguous() if self._contiguous else found
 
     def forward(self, x: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool) -> None:
         g = self._geometry
         found = F.conv2d(
-            x.permute(0, 3, 1, 2), weight, bias, g.stride, g.padding, g.dilation, groups=weight.shape[0]
-        ).permute(0, 2, 3, 1)
-        if relu:
-            torch.clamp_min(found, 0, out=out)
-        else:
-            out.copy_(found)
+            self._images(x), weight, bias, g.stride, g.padding, g.dilation, groups=weight.shape[0]
+        )
+        place(found.permute(0, 2, 3, 1), relu, out)
 
     def input_gradient(self, grad_out: Tensor, weight: Tensor, grad_in: Tensor) -> None:
         # PyTorch asks for an input, and looks at its shape alone.
@@ -69,8 +78,8 @@ class OperatorDepthwise:
     ) -> tuple[Tensor, ...]:
         g = self._geometry
         found: tuple[Tensor, ...] = aten.convolution_backward(
-            grad_out.permute(0, 3, 1, 2),
-            x.permute(0, 3, 1, 2),
+            self._images(grad_out),
+            self._images(x),
             weight,
             None,
             g.stride,

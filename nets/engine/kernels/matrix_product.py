@@ -39,7 +39,7 @@ class MatrixProduct(Kernel):
         self, rows: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool, add: bool = False
     ) -> None:
         if self.library == "onednn":
-            out.copy_(onednn.linear(rows, weight, bias, relu))
+            onednn.place(onednn.linear(rows, weight, bias), relu, out)
         elif self.library in _COMPILED:
             _COMPILED[self.library].mm(rows, weight.t(), out, add, bias, relu)
         else:
@@ -67,7 +67,7 @@ class MatrixProduct(Kernel):
     def input_gradient_somewhere(self, grad_out: Tensor, weight: Tensor, room: Tensor) -> Tensor:
         """Returns the same in ``room``, or in fresh memory where the library gives it so."""
         if self.library == "onednn":
-            return onednn.linear(grad_out, weight.t(), None, False)
+            return onednn.linear(grad_out, weight.t(), None)
         self.input_gradient(grad_out, weight, room)
         return room
 
@@ -77,7 +77,7 @@ class MatrixProduct(Kernel):
         elif self.library == "onednn":
             by_output = grad_out.t().contiguous()
             for outs in onednn.parts_to_add(grad_weight):
-                grad_weight[outs].add_(onednn.linear(by_output[outs], rows.t(), None, False))
+                grad_weight[outs].add_(onednn.linear(by_output[outs], rows.t(), None))
         elif self.library in _COMPILED:
             _COMPILED[self.library].mm(grad_out.t(), rows, grad_weight, add=True)
         else:

@@ -31,6 +31,14 @@ def has_packed_weights(dtype: torch.dtype) -> bool:
     return _available(dtype) and hasattr(torch.ops.mkldnn, "_reorder_convolution_weight")
 
 
+def place(found: Tensor, relu: bool, out: Tensor) -> None:
+    """Copies a result to ``out``, with ``relu`` through a ReLU: oneDNN's own turns NaN into 0."""
+    if relu:
+        torch.clamp_min(found, 0, out=out)
+    else:
+        out.copy_(found)
+
+
 def _at_once(limit: int, item_bytes: int) -> int:
     """Returns how many images or rows of so many bytes a fresh result of ``limit`` bytes has: at least
     one."""
@@ -55,10 +63,7 @@ class DirectConvolution(Kernel):
             found = F.conv2d(
                 x[images].permute(0, 3, 1, 2), weight, bias, self.shape.stride, self.shape.padding
             ).permute(0, 2, 3, 1)
-            if relu:
-                torch.clamp_min(found, 0, out=out[images])
-            else:
-                out[images].copy_(found)
+            place(found, relu, out[images])
 
     def _backward(
         self, grad_out: Tensor, x: Tensor, weight: Tensor, wanted: list[bool]
@@ -143,16 +148,15 @@ class PackedDirectConvolution(Kernel):
         them to zeros takes less time than copying them."""
         source, target = x.permute(0, 3, 1, 2), out.permute(0, 3, 1, 2)
         arguments = (source, packed, bias, padding, self.shape.stride, (1, 1), 1)
-        if self.shape.dtype == torch.float32:
+        # The sum of two bfloat16 numbers would be rounded twice.
+        if add or (self.shape.dtype == torch.float32 and not relu):
             if not add:
                 out.zero_()
-            torch.ops.mkldnn._convolution_pointwise_(
-                target, *arguments, "add", 1.0, "relu" if relu else None, [], None
-            )
-        else:  # the sum of two bfloat16 numbers would be rounded twice
-            target.copy_(
-                torch.ops.mkldnn._convolution_pointwise(*arguments, "relu" if relu else "none", [], "")
-            )
+            torch.ops.mkldnn._convolution_pointwise_(target, *arguments, "add", 1.0, None, [], None)
+            if relu:
+                target.clamp_min_(0)
+        else:
+            place(torch.ops.mkldnn._convolution_pointwise(*arguments, "none", [], ""), relu, target)
 
     def forward(
         self, x: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor, relu: bool, add: bool = False
@@ -173,13 +177,12 @@ def has_linear(dtype: torch.dtype) -> bool:
     return _available(dtype) and hasattr(torch.ops.mkldnn, "_linear_pointwise")
 
 
-def linear(rows: Tensor, matrix: Tensor, bias: Tensor | None, relu: bool) -> Tensor:
-    """Computes rows (m, k) @ matrix (n, k) transposed + bias (n), with ReLU where asked; a fresh (m, n)
-    tensor.
+def linear(rows: Tensor, matrix: Tensor, bias: Tensor | None) -> Tensor:
+    """Computes rows (m, k) @ matrix (n, k) transposed + bias (n); a fresh (m, n) tensor.
 
     ``matrix`` may come from :func:`pack`.
     """
-    return torch.ops.mkldnn._linear_pointwise(rows, matrix, bias, "relu" if relu else "none", [], "")
+    return torch.ops.mkldnn._linear_pointwise(rows, matrix, bias, "none", [], "")
 
 
 def has_packed_linear(dtype: torch.dtype) -> bool:

@@ -4,19 +4,32 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch import Tensor
+import torch.nn.functional as F
+from torch import Tensor, nn
 from torch.nn import Parameter
 
+from nets.channels_last import may_step_over, unsafe_convolution
 from nets.engine.layers.layer import Layer, gradient_of
 from nets.engine.memory import Memory
 from nets.engine.trace import Operation, Slot, map_leaves
 from nets.engine.values import Value
 from nets.graph import parameter_gradients
+from nets.pair import pair
 from nets.phases import WEIGHT_GRADIENT
+
+_CONVOLUTIONS: dict[Any, tuple[str, ...]] = {
+    **dict.fromkeys((F.conv2d, torch.conv2d), ("stride", "padding", "dilation")),
+    **dict.fromkeys(
+        (F.conv_transpose2d, torch.conv_transpose2d),
+        ("stride", "padding", "output_padding", "groups", "dilation"),
+    ),
+}
 
 
 class StockLayer(Layer):
     """Any operation, on a small autograd graph of its own.
+
+    It gets images as they are, channels last, but for those that PyTorch could not run so.
 
     Where there is a hook, updateGradInput computes the parameters' gradients as well, as a full backward
     does: the hook runs once, and on the gradients that it would get there.
@@ -32,6 +45,7 @@ class StockLayer(Layer):
         self._leaves: list[Tensor] = []
         self._result = torch.empty(0)
         self._has_hook = bool(operation.hook)
+        self._contiguous = _wants_contiguous(operation)
         self._of_parameters: dict[Parameter, Tensor | None] = {}  # their gradients, where there is a hook
         if self._has_hook:
             self.fallback = f"PyTorch's autograd, because of a {operation.hook}"
@@ -47,7 +61,10 @@ class StockLayer(Layer):
         operation = self._operation
         # With counts of changes of their own: other values that share the memory of one (parts of a
         # concatenation) are written after it.
-        self._leaves = [value.data.data.requires_grad_() for value in self.inputs]
+        images = [value.data.data for value in self.inputs]
+        if self._contiguous:
+            images = [one.contiguous() for one in images]
+        self._leaves = [one.requires_grad_() for one in images]
         by_index = dict(zip(operation.inputs, self._leaves, strict=True))
         with torch.enable_grad():
 
@@ -100,3 +117,20 @@ class StockLayer(Layer):
 
     def algorithm(self, phase: str) -> str:
         return "stock" if phase != WEIGHT_GRADIENT or self.has_parameters else ""
+
+
+def _wants_contiguous(operation: Operation) -> bool:
+    """Returns whether it may be, or contain, a convolution that is not safe channels last."""
+    call: Any = operation.call
+    if isinstance(call, nn.Module):
+        # What a module of one's own does, which is here for a hook or an untraceable part, nobody knows.
+        own = not type(call).__module__.startswith("torch.nn.")
+        return own or bool(unsafe_convolution(call))
+    if call not in _CONVOLUTIONS:
+        return False
+    given = operation.arguments("input", "weight", "bias", *_CONVOLUTIONS[call])
+    weight, padding = given["weight"], given.get("padding", 0)
+    if isinstance(weight, Slot) or isinstance(padding, str):
+        return isinstance(weight, Slot)
+    sizes = (weight.shape[2:], given.get("stride", 1), padding, given.get("dilation", 1))
+    return may_step_over(*(pair(size)[1] for size in sizes))

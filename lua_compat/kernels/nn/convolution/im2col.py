@@ -188,7 +188,7 @@ class Planar(Im2col):
             filled = self._columns(x, piece, columns, padded)
             grad = self._gradient(grad_out, piece, result)
             if self.library == "onednn":
-                grad_weight.add_(onednn.linear(grad, filled, None, False))
+                grad_weight.add_(onednn.linear(grad, filled, None))
             else:
                 grad_weight.addmm_(grad, filled.t())
 
