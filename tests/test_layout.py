@@ -141,6 +141,8 @@ def test_no_large_folder() -> None:
     counts = files_per_folder(*PACKAGES, "tests", "benchmarks")
     assert not [folder for folder, count in counts.items() if count > MOST_FILES]
     assert files_per_folder("convnet_benchmarks")["convnet_benchmarks"] <= MOST_FILES_AT_THE_ROOT
+    lua = Counter(path.parent for path in (ROOT / "lua_compat" / "lua").rglob("*.lua"))
+    assert lua and not [folder for folder, count in lua.items() if count > MOST_FILES]
 
 
 @pytest.mark.parametrize("package", PACKAGES)

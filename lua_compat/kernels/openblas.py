@@ -4,7 +4,7 @@ PyTorch's library holds Intel's BLAS, which computes on AMD's processors with ha
 OpenBLAS takes half to three quarters of its time there for doubles, and for a matrix times a vector. For
 matrices of floats it is the faster one unless the second factor is transposed. It is given one thread here:
 larger products are PyTorch's where that may use several. LuaJIT calls the same routines
-(lua/torch/blas.lua), for the same bits.
+(lua/torch/luajit/blas.lua), for the same bits.
 """
 
 import ctypes

@@ -8,7 +8,7 @@ a plain function of tensors and numbers; its annotations say which arguments arr
   shape and where the storage now lies.
 - ``Workspace``: not an argument for Lua: the Lua state's own is passed.
 - ``int``, ``float``, ``Scalar``, ``bool``, ``str``: Lua makes these of what a script gave
-  (lua/torch/kernels.lua).
+  (lua/torch/core/kernels.lua).
 """
 
 import functools

@@ -6,7 +6,7 @@ import mmap
 from operator import itemgetter
 
 # What the system gives anew it clears first, page by page: as much of what was given back is kept as a full
-# collection of a script's garbage finds (lua_compat/lua/torch/collection.lua).
+# collection of a script's garbage finds (lua_compat/lua/torch/core/collection.lua).
 MOST_SPARE = 128 << 20
 
 

@@ -19,8 +19,8 @@ local real = torch.class
 function torch.class(name, ...)
    local file, level = nil, 2
    while debug.getinfo(level, 'S') do
-      local found = debug.getinfo(level, 'S').source:match('lua/nn/([%w_]+)%.lua$')
-      if found and found ~= 'init' and found ~= 'layer' then file = found end
+      local found = debug.getinfo(level, 'S').source:match('lua/nn/([%w_]+)/?[%w_]*%.lua$')
+      if found and found ~= 'init' and found ~= 'shared' then file = found end
       level = level + 1
    end
    print(name .. ' ' .. file)
@@ -95,7 +95,8 @@ def kernels_used(file: Path) -> set[str]:
 
 
 def test_every_kernel_lies_in_the_family_that_calls_it() -> None:
-    users = {file.stem: kernels_used(file) for file in (LUA_FOLDER / "nn").glob("*.lua")}
+    users = {file.parent.name: kernels_used(file) for file in (LUA_FOLDER / "nn").glob("*/init.lua")}
+    users |= {file.stem: kernels_used(file) for file in (LUA_FOLDER / "nn").glob("*.lua")}
     package = "lua_compat.kernels.nn"
     checked = set()
     for module in modules_of(package):
@@ -119,5 +120,21 @@ def test_no_family_has_a_name_that_lua_does_not_know(package: str) -> None:
         if module is base or (package == "lua_compat.kernels.nn" and not hasattr(module, "__all__")):
             continue  # what families have in common
         family = family_of(module.__name__, package)
-        place = ELSEWHERE.get(family, f"nn/{family}.lua")
+        place = ELSEWHERE.get(family, f"nn/{family}/init.lua")
         assert (LUA_FOLDER / place).is_file(), f"{package}: {family}"
+
+
+def test_what_luajit_computes_lies_in_the_family_of_its_kernel() -> None:
+    package = "lua_compat.kernels.nn"
+    families = {
+        name: family_of(module.__name__, package)
+        for module in modules_of(package)
+        for name in getattr(module, "__all__", ())
+    }
+    checked = set()
+    for file in (LUA_FOLDER / "nn").glob("*/luajit/*.lua"):
+        for name in re.findall(r"\bin_lua\.(\w+)", file.read_text(encoding="utf-8")):
+            if name in families:
+                assert families[name] == file.parent.parent.name, f"{name} in {file}"
+                checked.add(name)
+    assert len(checked) > 60

@@ -27,7 +27,7 @@ _DISTRIBUTIONS = {
     "ld": "binomial",
     "lll": "hypergeometric",
 }
-# Torch7's generator as torch.getRNGState gives it in bytes (lua_compat/lua/torch/generator.lua).
+# Torch7's generator as torch.getRNGState gives it in bytes (lua_compat/lua/torch/tensor/generator.lua).
 _STATE = np.dtype(
     [
         ("seed", "<i8"), ("left", "<i4"), ("seeded", "<i4"), ("next", "<u8"), ("words", "<u8", 624),

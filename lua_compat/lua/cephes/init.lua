@@ -2,7 +2,7 @@
 require 'torch'
 local ffi = require 'ffi'
 local python = require('th.python').functions
-local kernel = require('torch.kernels').of_tensors
+local kernel = require('torch.core.kernels').of_tensors
 local gather = require 'th.elementwise'
 
 -- ``ffi``: the functions of the compiled library, which torch-cephes also calls by this name; here they are the same

@@ -4,7 +4,7 @@
 -- Input is time x batch x features, batch x time x features with batchFirst, or what packPaddedSequence returns.
 -- hiddenInput, cellInput (nil: zero) and gradHiddenOutput, gradCellOutput are given by the script; hiddenOutput,
 -- cellOutput, gradHiddenInput, gradCellInput are found there after a pass.
-local kernel = require('torch.kernels').of_tensors
+local kernel = require('torch.core.kernels').of_tensors
 local python = require('th.python').functions
 
 local RNN, parent = torch.class('cudnn.RNN', 'nn.Module')

@@ -1,9 +1,9 @@
 -- The package cutorch: CUDA's tensor types, devices and streams, on PyTorch's CUDA (lua_compat/runtime/cuda.py), or
 -- with th --cpu-as-cuda on the CPU. Devices and user streams count from 1; stream 0 is the default one.
 require 'torch'
-local types = require 'torch.types'
+local types = require 'torch.core.types'
 local python = require('th.python').functions
-local kernel = require('torch.kernels').of_tensors
+local kernel = require('torch.core.kernels').of_tensors
 
 local problem = python.cuda_why_not()
 if problem ~= '' then error(problem, 0) end

@@ -3,7 +3,7 @@
 require 'image'
 local cjson = require 'cjson'
 local python = require('th.python').functions
-local kernel = require('torch.kernels').of_tensors
+local kernel = require('torch.core.kernels').of_tensors
 
 local display = { url = 'http://localhost:8000/events', page = 'display.html' }
 

@@ -5,8 +5,8 @@ require 'fbnn'
 if not pcall(require, 'cunn') then
    package.loaded.cutorch, package.loaded.cunn = nil, nil -- Lua remembers that they failed
 end
-local kernel = require('torch.kernels').of_tensors
-local whole_numbers = require 'nn.whole_numbers'
+local kernel = require('torch.core.kernels').of_tensors
+local whole_numbers = require 'nn.shared.whole_numbers'
 
 -- The k largest of each column, in the order of time. Input: (batch x) time x features. k_dynamic: at least this part of
 -- the times.

@@ -3,7 +3,7 @@
 require 'torch'
 local ffi = require 'ffi'
 local python = require('th.python').functions
-local kernel = require('torch.kernels').of_tensors
+local kernel = require('torch.core.kernels').of_tensors
 
 local NAME = 'magick.Image'
 local MOST = 65535

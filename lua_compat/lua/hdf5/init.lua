@@ -1,9 +1,9 @@
 -- The package hdf5 (torch-hdf5): tables of tensors in HDF5 files.
 require 'torch'
-local types = require 'torch.types'
-local memory = require 'torch.memory'
+local types = require 'torch.core.types'
+local memory = require 'torch.core.memory'
 local python = require('th.python').functions
-local blocks = require 'torch.blocks'
+local blocks = require 'torch.core.blocks'
 
 hdf5 = hdf5 or {}
 

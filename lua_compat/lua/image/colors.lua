@@ -1,6 +1,6 @@
 -- Color spaces and color maps.
 local arguments = require 'image.arguments'
-local kernel = require('torch.kernels').of_tensors
+local kernel = require('torch.core.kernels').of_tensors
 
 local function convert(name, kernel_name)
    image[name] = function(...)

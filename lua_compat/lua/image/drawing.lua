@@ -1,5 +1,5 @@
 -- Text and rectangles, ranges of values, many images as one.
-local kernel = require('torch.kernels').of_tensors
+local kernel = require('torch.core.kernels').of_tensors
 
 -- Colors are given from 0 to 255.
 local function in_units(img, color)

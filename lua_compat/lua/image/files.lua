@@ -1,7 +1,7 @@
 -- Loading and saving: PNG and JPEG (by Pillow), PPM and PGM.
 local arguments = require 'image.arguments'
 local paths = require 'paths'
-local kernel = require('torch.kernels').of_tensors
+local kernel = require('torch.core.kernels').of_tensors
 local python = require('th.python').functions
 
 local constructors = { byte = 'torch.ByteTensor', float = 'torch.FloatTensor', double = 'torch.DoubleTensor' }

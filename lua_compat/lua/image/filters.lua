@@ -1,6 +1,6 @@
 -- Kernels, convolution, and filters made of them.
 local arguments = require 'image.arguments'
-local kernel = require('torch.kernels').of_tensors
+local kernel = require('torch.core.kernels').of_tensors
 
 local function number(name, help, default)
    return { arg = name, type = 'number', help = help, default = default }

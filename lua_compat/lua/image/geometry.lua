@@ -1,6 +1,6 @@
 -- Cropping, scaling, turning, warping.
 local arguments = require 'image.arguments'
-local kernel = require('torch.kernels').of_tensors
+local kernel = require('torch.core.kernels').of_tensors
 
 local function whole(number) return number >= 0 and math.floor(number) or math.ceil(number) end
 

@@ -1,7 +1,7 @@
 -- The package inn (imagine-nn): pooling of regions and at random, spatial pyramids, and the names that older models use.
 -- Its pooling runs on tensors of any device.
 require 'nn'
-local kernel = require('torch.kernels').of_tensors
+local kernel = require('torch.core.kernels').of_tensors
 
 inn = inn or {}
 

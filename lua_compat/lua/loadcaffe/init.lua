@@ -3,7 +3,7 @@
 -- maximum becomes a layer, and a new file's ends the net.
 require 'nn'
 local cjson = require 'cjson'
-local kernel = require('torch.kernels').of_tensors
+local kernel = require('torch.core.kernels').of_tensors
 
 loadcaffe = {}
 

@@ -1,5 +1,5 @@
 -- Criterions: of several inputs, of distributions, of trees, and of sequences without alignment (CTC).
-local kernel = require('torch.kernels').of_tensors
+local kernel = require('torch.core.kernels').of_tensors
 local Criterion = torch.getmetatable('nn.Criterion')
 
 -- A weighted sum of criterions, one for each input; targets in a table, or one for all.

@@ -1,5 +1,5 @@
 -- Modules of images: sampling anew, repeating pixels, padding.
-local kernel = require('torch.kernels').of_tensors
+local kernel = require('torch.core.kernels').of_tensors
 local Module = torch.getmetatable('nn.Module')
 
 -- Bilinear samples between the corners of an image: rwidth, rheight times its size, or owidth x oheight.

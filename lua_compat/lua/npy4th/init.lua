@@ -1,7 +1,7 @@
 -- The package npy4th: numpy's files as tensors, and tensors as numpy's files.
 require 'torch'
 local python = require('th.python').functions
-local kernel = require('torch.kernels').of_tensors
+local kernel = require('torch.core.kernels').of_tensors
 
 local npy4th = {}
 

@@ -1,9 +1,9 @@
 -- The package randomkit (torch-randomkit): random numbers of many distributions, drawn by numpy from Torch's generator.
 require 'torch'
 local python = require('th.python').functions
-local kernel = require('torch.kernels').of_tensors
+local kernel = require('torch.core.kernels').of_tensors
 local gather = require 'th.elementwise'
-local overloads = require 'torch.overloads'
+local overloads = require 'torch.tensor.overloads'
 
 randomkit = {}
 

@@ -1,6 +1,6 @@
 -- Convolution of signals with strides.
 require 'torch'
-local kernel = require('torch.kernels').of_tensors
+local kernel = require('torch.core.kernels').of_tensors
 
 local convolution = {}
 

@@ -1,5 +1,5 @@
 -- Fourier and cosine transforms, as FFTW computes them, by PyTorch.
-local kernel = require('torch.kernels').of_tensors
+local kernel = require('torch.core.kernels').of_tensors
 
 local fft = {}
 

@@ -1,6 +1,6 @@
 -- The package stn: spatial transformers. Images and grids have their depth last (batch x height x width x depth).
 require 'nn'
-local kernel = require('torch.kernels').of_tensors
+local kernel = require('torch.core.kernels').of_tensors
 
 local function as_batch(t, dimensions)
    if t:dim() == dimensions then return t end

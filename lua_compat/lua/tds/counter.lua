@@ -1,7 +1,7 @@
 -- Counters that several threads of a script can count with. Returns their metatable, and a function that makes one.
-local kernel = require('torch.kernels').of_tensors
-local class = require 'torch.class'
-local serialization = require 'torch.serialization'
+local kernel = require('torch.core.kernels').of_tensors
+local class = require 'torch.core.class'
+local serialization = require 'torch.io.serialization'
 
 local prototype = newproxy(true)
 local metatable = debug.getmetatable(prototype)

@@ -258,9 +258,9 @@ function actions.flush() io.stdout:flush() end
 function actions.collect()
    collectgarbage()
    collectgarbage() -- the second finds what finalisers of the script have kept
-   if package.loaded['torch.memory'] then
-      require('torch.blocks').release_spares()
-      require('torch.collection').release()
+   if package.loaded['torch.core.memory'] then
+      require('torch.core.blocks').release_spares()
+      require('torch.core.collection').release()
    end
 end
 

@@ -5,9 +5,9 @@
 -- strides...; to Python goes its handle.
 -- Every action returns an error as text, or nil and its results.
 local ffi = require 'ffi'
-local memory = require 'torch.memory'
-local last_offset = require('torch.apart').last_offset
-local types = require 'torch.types'
+local memory = require 'torch.core.memory'
+local last_offset = require('torch.core.overlap').last_offset
+local types = require 'torch.core.types'
 
 local records = memory.records
 local objects, count = {}, 0

@@ -1,6 +1,6 @@
 -- What an untrusted script may see of metatables. With the metatable of a userdata it could give our tensors another
 -- finaliser, and with that of strings change what our own code calls as s:format(); it gets stand-ins for both.
-local class = require 'torch.class'
+local class = require 'torch.core.class'
 
 local metatable_of, type, next = debug.getmetatable, type, next
 local rawget, rawset, setmetatable, getmetatable, error = rawget, rawset, setmetatable, getmetatable, error

@@ -8,8 +8,8 @@
 local packages, sources = ...
 local allowed = require 'th.allowed'
 local protection = require 'th.protection'
-local class = require 'torch.class'
-local compiled = require 'torch.compiled'
+local class = require 'torch.core.class'
+local compiled = require 'torch.core.templates'
 
 local real_require, loaded = require, package.loaded
 local real_loadstring, real_getmetatable = loadstring, getmetatable

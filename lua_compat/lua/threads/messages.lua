@@ -1,8 +1,8 @@
 -- Serialized objects in the queues that all threads of a script share. Each is a CharStorage whose memory is handed
 -- over, not copied.
-local types = require 'torch.types'
-local memory = require 'torch.memory'
-local storage = require 'torch.storage'
+local types = require 'torch.core.types'
+local memory = require 'torch.core.memory'
+local storage = require 'torch.tensor.storage'
 local python = require('th.python').functions
 
 local messages = {}

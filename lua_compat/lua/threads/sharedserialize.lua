@@ -1,7 +1,7 @@
 -- Like threads.serialize, except that the elements of tensors and storages are the same memory in both Lua states. Such
 -- a storage can no longer grow, in either of them. What save returns can be loaded once.
-local memory = require 'torch.memory'
-local serialization = require 'torch.serialization'
+local memory = require 'torch.core.memory'
+local serialization = require 'torch.io.serialization'
 local python = require('th.python').functions
 require 'tds' -- its objects can be sent to a thread that did not load it
 

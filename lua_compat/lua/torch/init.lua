@@ -1,32 +1,32 @@
 -- Torch7's package torch. The parts, in the order in which they build on one another:
 torch = torch or {}
 
-local class = require 'torch.class'
+local class = require 'torch.core.class'
 for _, name in ipairs{ 'typename', 'newmetatable', 'getmetatable', 'setmetatable', 'factory', 'getconstructortable',
    'metatype', 'version', 'class', 'isTypeOf', 'pointer', 'isequal' } do
    torch[name] = class[name]
 end
 
-local types = require 'torch.types'
-collectgarbage = require('torch.collection').collectgarbage
-require 'torch.storage'
-local tensors = require 'torch.tensor'
-require 'torch.indexing'
-require 'torch.elements'
-local overloads = require 'torch.overloads'
-require 'torch.pointwise'
-require 'torch.reductions'
-require 'torch.construction'
-require 'torch.selection'
-require 'torch.linear_algebra'
-require 'torch.lapack'
-require 'torch.convolution'
-require 'torch.few_correlations'
-require('torch.random').install(torch)
-require 'torch.conversion'
-require 'torch.print'
-require 'torch.utilities'
-require 'torch.cdata'
+local types = require 'torch.core.types'
+collectgarbage = require('torch.core.collection').collectgarbage
+require 'torch.tensor.storage'
+local tensors = require 'torch.tensor.tensor'
+require 'torch.operations.indexing'
+require 'torch.operations.elements'
+local overloads = require 'torch.tensor.overloads'
+require 'torch.operations.pointwise'
+require 'torch.operations.reductions'
+require 'torch.operations.construction'
+require 'torch.operations.selection'
+require 'torch.operations.linear_algebra'
+require 'torch.luajit.lapack'
+require 'torch.operations.convolution'
+require 'torch.luajit.correlations'
+require('torch.operations.random').install(torch)
+require 'torch.operations.conversion'
+require 'torch.io.print'
+require 'torch.io.utilities'
+require 'torch.tensor.cdata'
 
 -- Functions that find out which type of tensor they are about.
 for name, f in pairs(overloads.dispatchers) do torch[name] = f end
@@ -34,7 +34,7 @@ for _, name in ipairs{ 'expand', 'expandAs', 'view', 'viewAs', 'split', 'chunk',
    torch[name] = tensors.methods[name]
 end
 torch.squeeze = tensors.squeeze
-torch.repeatTensor = require('torch.construction').repeat_tensor
+torch.repeatTensor = require('torch.operations.construction').repeat_tensor
 
 -- torch.Tensor and torch.Storage are those of the default type.
 local type_of_metatable = {}
@@ -59,11 +59,11 @@ function torch.setdefaulttensortype(name)
 end
 torch.setdefaulttensortype('torch.DoubleTensor')
 
-require 'torch.serialization'
-require 'torch.files'
-require 'torch.cmdline'
-require 'torch.timer'
-require 'torch.tester'
+require 'torch.io.serialization'
+require 'torch.io.files'
+require 'torch.io.cmdline'
+require 'torch.core.timer'
+require 'torch.io.tester'
 
 -- CUDA's types come into sight with the package cutorch.
 for code = 1, types.count do

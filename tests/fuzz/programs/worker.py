@@ -55,7 +55,7 @@ class Programs:
 
         torch.set_num_threads(1)
         self._state = Runtime("program.lua", sandboxed=True, same_order=True)
-        self._state.run_string("require('torch.blocks').use_none()")
+        self._state.run_string("require('torch.core.blocks').use_none()")
         names = self._values(_NAMES)[1]
         source = f"local NAMES = '{names}' " + _SOURCE.read_text(encoding="utf-8")
         self._state.lock_down(PACKAGES, {"programs": source})

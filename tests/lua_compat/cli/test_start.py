@@ -145,7 +145,7 @@ def test_a_script_of_small_tensors_never_loads_pytorch(script: str) -> None:
 
 
 THREADS = """
-local library = require 'torch.library'
+local library = require 'torch.core.library'
 local has_blas = library.routine('MKL_Set_Num_Threads_Local', 'int %s(int n)')
 torch.setnumthreads(1)
 local a = torch.ones(30, 40)

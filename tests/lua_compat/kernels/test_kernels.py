@@ -11,7 +11,7 @@ from lua_compat.runtime.errors import LuaError
 from lua_compat.runtime.state import Runtime
 
 CALL = """
-local kernels = require('torch.kernels').of_tensors
+local kernels = require('torch.core.kernels').of_tensors
 local ok, problem = pcall(kernels.NAME)
 print(ok and 'it ran' or problem)
 """

@@ -1,6 +1,6 @@
 -- Element by element: last bits of floats, small whole numbers as C computes with them, and the same results in whatever layout the operands
 -- lie. Numbers were recorded from Torch7.
-local few = require 'torch.few'
+local few = require 'torch.luajit.elementwise'
 
 local function check(what, found, wanted)
    assert(found == wanted or found ~= found and wanted ~= wanted, ('%s: %.17g instead of %.17g'):format(what, found, wanted))

@@ -1,7 +1,7 @@
 -- Layers of which a call was ended in the middle, as Ctrl-C ends it, compute what they did before: what is kept from one call
 -- to the next is kept once all of it is there. Prints how many calls were ended.
 require 'nn'
-local few = require 'torch.few'
+local few = require 'torch.luajit.elementwise'
 jit.off() -- hooks are called by what is interpreted
 
 local LAYERS = {

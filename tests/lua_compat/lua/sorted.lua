@@ -1,7 +1,7 @@
 -- Rows that are sorted by buckets have the order that Torch7's quicksort gives them: sort, median, kthvalue, topk and mode of random
 -- rows compared with what they are where no row is for buckets. Arguments: seed, rounds. Prints how many results were compared.
 require 'torch'
-local buckets, records = require 'torch.buckets', require('torch.memory').records
+local buckets, records = require 'torch.luajit.sorting.buckets', require('torch.core.memory').records
 local ffi = require 'ffi'
 torch.manualSeed(tonumber(arg[1]))
 

@@ -115,8 +115,8 @@ def _functions_as_bytes(value: object) -> object:
     return "a function" if isinstance(value, t7.LuaFunction) else value
 
 
-# What few elements are computed with (lua/torch/few.lua) against what many are, on views of all kinds: the
-# few lie in the corner of a tensor of many.
+# What few elements are computed with (lua/torch/luajit/elementwise.lua) against what many are, on views of
+# all kinds: the few lie in the corner of a tensor of many.
 FEW_AND_MANY = """
 local function views(T)
    torch.manualSeed(5)

@@ -5,7 +5,7 @@
 require 'nn'
 local prefix = arg[3] == 'cuda' and 'Cuda' or ''
 if prefix ~= '' then require 'cunn' end
-local few, blas, vectors, library = require 'torch.few', require 'torch.blas', require 'torch.vectors', require 'torch.library'
+local few, blas, vectors, library = require 'torch.luajit.elementwise', require 'torch.luajit.blas', require 'torch.luajit.vectors', require 'torch.core.library'
 local LIMIT, LIMIT_OF_FUNCTIONS = few.LIMIT, few.LIMIT_OF_FUNCTIONS
 local seed, rounds = tonumber(arg[1]), tonumber(arg[2])
 

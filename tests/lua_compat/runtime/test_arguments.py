@@ -25,8 +25,8 @@ def test_signatures_in_lua_are_those_of_the_kernels() -> None:
     kept, computed = values(
         """
         require 'nn'
-        local computed, kept = {}, require('torch.signatures')
-        for name in pairs(require('torch.kernels').in_lua) do computed[#computed + 1] = name end
+        local computed, kept = {}, require('torch.core.signatures')
+        for name in pairs(require('torch.core.kernels').in_lua) do computed[#computed + 1] = name end
         return kept, computed
         """
     )
@@ -53,7 +53,7 @@ CONVERTED = [
 
 def test_values_are_converted_as_for_c() -> None:
     calls = ", ".join(f"a.{call}" for call, _ in CONVERTED)
-    assert values(f"local a = require 'torch.arguments' return {calls}") == [value for _, value in CONVERTED]
+    assert values(f"local a = require 'torch.core.arguments' return {calls}") == [value for _, value in CONVERTED]
 
 
 REFUSED = {
@@ -82,7 +82,7 @@ def test_what_is_no_number_is_refused(call: str) -> None:
         local function never() error('a metamethod was called') end
         local number_like = setmetatable({{}}, {{ __add = never, __sub = never, __mul = never, __div = never,
            __mod = never, __unm = never, __lt = never, __le = never, __tostring = never, __index = never }})
-        return pcall(function() return require('torch.arguments').{call} end)
+        return pcall(function() return require('torch.core.arguments').{call} end)
     """
     assert values(code) == [False, REFUSED[call]]
 

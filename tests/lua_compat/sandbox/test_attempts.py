@@ -91,8 +91,8 @@ ATTEMPTS: dict[str, tuple[str, str]] = {
         "",
     ),
     "package.loaded": (
-        "package.loaded['torch.memory'] = {} return require('torch.tensor').new ~= nil",
-        "torch.tensor",
+        "package.loaded['torch.core.memory'] = {} return require('torch.tensor.tensor').new ~= nil",
+        "torch.tensor.tensor",
     ),
     # metatables and finalisers
     "a finaliser by rawset": (

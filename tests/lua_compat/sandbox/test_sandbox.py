@@ -220,7 +220,7 @@ FORBIDDEN = {
     "os.remove('x')": "os.remove",
     "require('ffi')": "ffi",
     "require('./script')": "./script",
-    "require('torch.memory')": "torch.memory",
+    "require('torch.core.memory')": "torch.core.memory",
     "require('th.python')": "th.python",
     "package.loadlib('x', 'y')": "package.loadlib",
     "debug.getinfo(1)": "debug.getinfo",

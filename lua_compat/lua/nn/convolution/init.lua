@@ -1,0 +1,431 @@
+-- Convolutions of images (batch x) planes x height x width, of volumes (with time before height) and of sequences
+-- (batch x) frames x features.
+for _, part in ipairs{ 'products', 'temporal', 'depthwise', 'local', 'connection_tables', 'subsampling' } do require('nn.convolution.luajit.' .. part) end
+local math = require('th.own').math
+local kernel = require('torch.core.kernels').of_tensors
+local layer = require 'nn.shared.layer'
+local volumes = require 'nn.shared.volumes'
+local kept = require 'nn.convolution.luajit.kept_windows'
+local Module = torch.getmetatable('nn.Module')
+local KERNEL, STEP, PAD, ADJUST, DILATION = volumes.KERNEL, volumes.STEP, volumes.PAD, volumes.ADJUST, volumes.DILATION
+local dilations, triple, any = volumes.dilations, volumes.triple, volumes.any
+
+-- Images
+
+-- What nn.SpatialConvolution and nn.SpatialConvolutionMM share; weight_sizes(self): the shape of the weight.
+local function define_dense(name, weight_sizes)
+   local class = torch.class(name, 'nn.Module')
+
+   function class:__init(nInputPlane, nOutputPlane, kW, kH, dW, dH, padW, padH)
+      Module.__init(self)
+      self.nInputPlane, self.nOutputPlane = nInputPlane, nOutputPlane
+      self.kW, self.kH = kW, kH
+      self.dW, self.dH = dW or 1, dH or 1
+      self.padW = padW or 0
+      self.padH = padH or self.padW
+      self.weight = torch.Tensor(weight_sizes(self))
+      self.bias = torch.Tensor(nOutputPlane)
+      self.gradWeight = torch.Tensor(weight_sizes(self))
+      self.gradBias = torch.Tensor(nOutputPlane)
+      self:reset()
+   end
+
+   function class:noBias()
+      self.bias, self.gradBias = nil, nil
+      return self
+   end
+
+   function class:reset(stdv)
+      stdv = stdv and stdv * math.sqrt(3) or 1 / math.sqrt(self.kW * self.kH * self.nInputPlane)
+      self.weight:uniform(-stdv, stdv)
+      if self.bias then self.bias:uniform(-stdv, stdv) end
+   end
+
+   -- Modules saved long ago have one padding for both directions.
+   local function upgrade(self)
+      if self.padding then self.padW, self.padH, self.padding = self.padding, self.padding, nil end
+      self.padW, self.padH = self.padW or 0, self.padH or 0
+   end
+
+   function class:updateOutput(input)
+      upgrade(self)
+      kept.announce(self)
+      kernel.spatial_convolution(self.output, input, self.weight, self.bias, self.kW, self.kH, self.dW, self.dH,
+         self.padW, self.padH)
+      return self.output
+   end
+
+   function class:updateGradInput(input, gradOutput)
+      if not self.gradInput then return end
+      upgrade(self)
+      kernel.spatial_convolution_grad_input(self.gradInput, input, gradOutput, self.weight, self.kW, self.kH,
+         self.dW, self.dH, self.padW, self.padH)
+      return self.gradInput
+   end
+
+   function class:accGradParameters(input, gradOutput, scale)
+      upgrade(self)
+      assert((self.bias == nil) == (self.gradBias == nil))
+      kept.announce(self)
+      kernel.spatial_convolution_grad_weight(self.gradWeight, self.gradBias, input, gradOutput, self.kW, self.kH,
+         self.dW, self.dH, self.padW, self.padH, scale or 1)
+   end
+
+   function class:type(name_of_type, cache)
+      self.finput = self.finput and torch.Tensor()
+      self.fgradInput = self.fgradInput and torch.Tensor()
+      return Module.type(self, name_of_type, cache)
+   end
+
+   function class:clearState()
+      nn.utils.clear(self, 'finput', 'fgradInput', '_input', '_gradOutput')
+      return Module.clearState(self)
+   end
+
+   function class:__tostring__()
+      local text = ('%s(%d -> %d, %dx%d'):format(torch.type(self), self.nInputPlane, self.nOutputPlane, self.kW,
+         self.kH)
+      local padded = self.padW ~= 0 or self.padH ~= 0
+      if self.dW ~= 1 or self.dH ~= 1 or padded then text = text .. (', %d,%d'):format(self.dW, self.dH) end
+      if padded then text = text .. ', ' .. self.padW .. ',' .. self.padH end
+      return text .. (self.bias and ')' or ') without bias')
+   end
+end
+
+define_dense('nn.SpatialConvolution', function(self) return self.nOutputPlane, self.nInputPlane, self.kH, self.kW end)
+define_dense('nn.SpatialConvolutionMM', function(self) return self.nOutputPlane, self.nInputPlane * self.kH * self.kW end)
+
+local function image_fields(self, nInputPlane, nOutputPlane, kW, kH, dW, dH, padW, padH)
+   layer.fields(self, { 'nInputPlane', 'nOutputPlane', 'kW', 'kH', 'dW', 'dH', 'padW', 'padH' }, nInputPlane,
+      nOutputPlane, kW, kH, dW or 1, dH or 1, padW or 0, padH or padW or 0)
+end
+local function image_values(self) return self.kW, self.kH, self.dW, self.dH, self.padW, self.padH end
+local function fan_in(self) return self.kW * self.kH * self.nInputPlane end
+local function output_planes(self) return self.nOutputPlane end
+
+local function image_text(extra)
+   return function(self)
+      local text = ('(%d -> %d, %dx%d'):format(self.nInputPlane, self.nOutputPlane, self.kW, self.kH)
+      local padded = self.padW ~= 0 or self.padH ~= 0
+      if self.dW ~= 1 or self.dH ~= 1 or padded then text = text .. (', %d,%d'):format(self.dW, self.dH) end
+      if padded then text = text .. ', ' .. self.padW .. ',' .. self.padH end
+      return text .. (extra and extra(self) or '') .. (self.bias and ')' or ') without bias')
+   end
+end
+
+layer.with_parameters{ name = 'SpatialDilatedConvolution', parent = 'nn.SpatialConvolution', f = 'convolution',
+   init = function(self, nInputPlane, nOutputPlane, kW, kH, dW, dH, padW, padH, dilationW, dilationH)
+      image_fields(self, nInputPlane, nOutputPlane, kW, kH, dW, dH, padW, padH)
+      self.dilationW, self.dilationH = dilationW or 1, dilationH or 1
+   end,
+   weight = function(self) return self.nOutputPlane, self.nInputPlane, self.kH, self.kW end,
+   bias = output_planes, fan_in = fan_in,
+   arguments = function(self)
+      return 'plain', self.dW, self.dH, self.padW, self.padH, self.dilationW, self.dilationH
+   end,
+   text = image_text(function(self) return ', ' .. self.dilationW .. ',' .. self.dilationH end) }
+
+local DepthWise = layer.with_parameters{ name = 'SpatialDepthWiseConvolution', bias_is_optional = true, f = 'depthwise_convolution',
+   init = image_fields,
+   weight = function(self) return self.nOutputPlane, self.nInputPlane * self.kH * self.kW end,
+   bias = function(self) return self.nOutputPlane, self.nInputPlane end,
+   fan_in = fan_in, arguments = image_values, text = image_text() }
+
+-- From the first use on, its parameters are seen as output x input x height x width.
+local depthwise_output = DepthWise.updateOutput
+function DepthWise:updateOutput(input)
+   if self.weight:dim() == 2 then
+      for _, name in ipairs{ 'weight', 'gradWeight' } do
+         self[name]:resize(self.nOutputPlane, self.nInputPlane, self.kH, self.kW)
+      end
+   end
+   return depthwise_output(self, input)
+end
+
+-- The adjustment (adjW, adjH) that a target's sizes require, for an input { image, target }
+local function image_adjustment(self, input)
+   if torch.isTensor(input) then return self.adjW or 0, self.adjH or 0 end
+   local target = input[2]
+   local height, width = target:size(target:dim() - 1), target:size(target:dim())
+   return (width + 2 * self.padW - self.kW) % self.dW, (height + 2 * self.padH - self.kH) % self.dH
+end
+
+layer.with_parameters{ name = 'SpatialFullConvolution', bias_is_optional = true, f = 'convolution', takes_target = true,
+   init = function(self, nInputPlane, nOutputPlane, kW, kH, dW, dH, padW, padH, adjW, adjH)
+      image_fields(self, nInputPlane, nOutputPlane, kW, kH, dW, dH, padW, padH or 0)
+      self.adjW, self.adjH = adjW or 0, adjH or 0
+      self.ones = torch.Tensor()
+      if self.adjW > self.dW - 1 or self.adjH > self.dH - 1 then
+         error('adjW and adjH must be smaller than self.dW - 1 and self.dH - 1 respectively', 3)
+      end
+   end,
+   weight = function(self) return self.nInputPlane, self.nOutputPlane, self.kH, self.kW end,
+   bias = output_planes, fan_in = fan_in,
+   arguments = function(self, input)
+      return 'transposed', self.dW, self.dH, self.padW, self.padH, image_adjustment(self, input)
+   end,
+   text = image_text(function(self)
+      return (self.adjW ~= 0 or self.adjH ~= 0) and ', ' .. self.adjW .. ',' .. self.adjH or ''
+   end) }
+
+local Local = layer.with_parameters{ name = 'SpatialConvolutionLocal', f = 'local_convolution',
+   init = function(self, nInputPlane, nOutputPlane, iW, iH, kW, kH, dW, dH, padW, padH)
+      image_fields(self, nInputPlane, nOutputPlane, kW, kH, dW, dH, padW, padH)
+      self.iW, self.iH = iW, iH
+      self.oW = math.floor((2 * self.padW + iW - kW) / self.dW) + 1
+      self.oH = math.floor((2 * self.padH + iH - kH) / self.dH) + 1
+      assert(self.oW >= 1 and self.oH >= 1, 'illegal configuration: output width or height less than 1')
+   end,
+   weight = function(self) return self.oH, self.oW, self.nOutputPlane, self.nInputPlane, self.kH, self.kW end,
+   bias = function(self) return self.nOutputPlane, self.oH, self.oW end,
+   fan_in = fan_in,
+   arguments = image_values,
+   text = function(self)
+      local text = ('(%d -> %d, %dx%d, %dx%d'):format(self.nInputPlane, self.nOutputPlane, self.iW, self.iH, self.kW,
+         self.kH)
+      local padded = self.padW ~= 0 or self.padH ~= 0
+      if self.dW ~= 1 or self.dH ~= 1 or padded then text = text .. (', %d,%d'):format(self.dW, self.dH) end
+      if padded then text = text .. ', ' .. self.padW .. ',' .. self.padH end
+      return text .. ')'
+   end }
+
+-- Raises unless t (what: input or output) is planes x height x width, perhaps of a batch.
+local function check_local(t, what, ...)
+   local dims = t:dim()
+   if dims ~= 3 and dims ~= 4 then error('3D or 4D(batch mode) tensor expected', 3) end
+   for i = 1, 3 do
+      if t:size(dims - 3 + i) ~= select(i, ...) then
+         error(('Given %s size: (%s) inconsistent with expected %s size: (%s%dx%dx%d).'):format(what,
+            table.concat(t:size():totable(), 'x'), what, dims == 4 and 'batchsize x' or '', ...), 3)
+      end
+   end
+end
+local forward, gradient = Local.updateOutput, Local.updateGradInput
+function Local:updateOutput(input)
+   check_local(input, 'input', self.nInputPlane, self.iH, self.iW)
+   return forward(self, input)
+end
+function Local:updateGradInput(input, gradOutput)
+   check_local(input, 'input', self.nInputPlane, self.iH, self.iW)
+   if gradOutput:dim() ~= input:dim() then error('inconsistent dimension between output and input.') end
+   check_local(gradOutput, 'output', self.nOutputPlane, self.oH, self.oW)
+   return gradient(self, input, gradOutput)
+end
+
+layer.with_parameters{ name = 'SpatialSubSampling', f = 'spatial_subsampling',
+   init = function(self, nInputPlane, kW, kH, dW, dH)
+      layer.fields(self, { 'nInputPlane', 'kW', 'kH', 'dW', 'dH' }, nInputPlane, kW, kH, dW or 1, dH or 1)
+   end,
+   weight = function(self) return self.nInputPlane end, bias = function(self) return self.nInputPlane end,
+   fan_in = function(self) return self.kW * self.kH end,
+   arguments = function(self) return self.kW, self.kH, self.dW, self.dH end }
+
+-- Sequences
+
+local TemporalConvolution = layer.with_parameters{ name = 'TemporalConvolution', f = 'temporal_convolution',
+   init = function(self, inputFrameSize, outputFrameSize, kW, dW)
+      layer.fields(self, { 'inputFrameSize', 'outputFrameSize', 'kW', 'dW' }, inputFrameSize, outputFrameSize, kW,
+         dW or 1)
+   end,
+   weight = function(self) return self.outputFrameSize, self.inputFrameSize * self.kW end,
+   bias = function(self) return self.outputFrameSize end,
+   fan_in = function(self) return self.kW * self.inputFrameSize end,
+   arguments = function(self) return self.kW, self.dW end }
+TemporalConvolution.sharedAccUpdateGradParameters = TemporalConvolution.defaultAccUpdateGradParameters
+
+layer.with_parameters{ name = 'TemporalSubSampling', f = 'temporal_subsampling',
+   init = function(self, inputFrameSize, kW, dW)
+      layer.fields(self, { 'inputFrameSize', 'kW', 'dW' }, inputFrameSize, kW, dW or 1)
+   end,
+   weight = function(self) return self.inputFrameSize end, bias = function(self) return self.inputFrameSize end,
+   fan_in = function(self) return self.kW end,
+   arguments = function(self) return self.kW, self.dW end }
+
+layer.with_parameters{ name = 'TemporalRowConvolution', bias_is_optional = true, f = 'temporal_row_convolution',
+   init = function(self, inputFrameSize, kW, dW, featFirst)
+      layer.fields(self, { 'inputFrameSize', 'kW', 'dW', 'featFirst' }, inputFrameSize, kW, dW or 1,
+         featFirst and true or false)
+   end,
+   weight = function(self) return self.inputFrameSize, 1, self.kW end,
+   bias = function(self) return self.inputFrameSize end,
+   fan_in = function(self) return self.kW * self.inputFrameSize end,
+   arguments = function(self) return self.dW, self.featFirst end,
+   text = function(self)
+      return ('(%d, %d%s)'):format(self.inputFrameSize, self.kW, self.dW ~= 1 and ', ' .. self.dW or '')
+         .. (self.bias and '' or ' without bias')
+   end }
+
+-- Volumes
+
+local function volume_text(self)
+   local text = ('(%d -> %d, %dx%dx%d'):format(self.nInputPlane, self.nOutputPlane, triple(self, KERNEL))
+   if any(self, STEP, 1) or any(self, PAD, 0) then text = text .. (', %d,%d,%d'):format(triple(self, STEP)) end
+   if any(self, PAD, 0) then text = text .. (', %s,%s,%s'):format(triple(self, PAD)) end
+   if self.adjT and any(self, ADJUST, 0) then text = text .. (', %s,%s,%s'):format(triple(self, ADJUST)) end
+   return text .. ')'
+end
+local function volume(self) return self.kT * self.kW * self.kH * self.nInputPlane end
+
+local function volume_fields(self, nInputPlane, nOutputPlane, kT, kW, kH, dT, dW, dH, padT, padW, padH)
+   self.nInputPlane, self.nOutputPlane = nInputPlane, nOutputPlane
+   layer.fields(self, KERNEL, kT, kW, kH)
+   layer.fields(self, STEP, dT or 1, dW or 1, dH or 1)
+   padT = padT or 0
+   padW = padW or padT
+   layer.fields(self, PAD, padT, padW, padH or padW)
+end
+local function weight_sizes(self) return self.nOutputPlane, self.nInputPlane, self.kT, self.kH, self.kW end
+
+layer.with_parameters{ name = 'VolumetricConvolution', bias_is_optional = true, keeps_windows = true, f = 'convolution', init = volume_fields,
+   weight = weight_sizes, bias = output_planes, fan_in = volume, text = function(self) return volume_text(self) end,
+   arguments = function(self) return 'plain', self.dT, self.dW, self.dH, triple(self, PAD) end }
+
+local Dilated = layer.with_parameters{ name = 'VolumetricDilatedConvolution', parent = 'nn.VolumetricConvolution',
+   f = 'convolution', weight = weight_sizes, bias = output_planes, fan_in = volume,
+   init = function(self, ...)
+      volume_fields(self, ...)
+      layer.fields(self, DILATION, dilations(select(12, ...)))
+   end,
+   arguments = function(self)
+      local dT, dW, dH = triple(self, STEP)
+      local padT, padW, padH = triple(self, PAD)
+      return 'plain', dT, dW, dH, padT, padW, padH, triple(self, DILATION)
+   end }
+function Dilated:__tostring__()
+   return ('%s%s, %d,%d,%d)%s'):format(torch.type(self), volume_text(self):sub(1, -2), self.dilationT, self.dilationW,
+      self.dilationH, self.bias and '' or ' without bias')
+end
+
+-- The adjustment (adjT, adjW, adjH) that a target's sizes require, for an input { volume, target }
+local function volume_adjustment(self, input)
+   if torch.isTensor(input) then return triple(self, ADJUST) end
+   local target, rest = input[2], {}
+   for i, axis in ipairs{ 'T', 'H', 'W' } do
+      rest[axis] = (target:size(target:dim() - 3 + i) + 2 * self['pad' .. axis] - self['k' .. axis]) % self['d' .. axis]
+   end
+   return rest.T, rest.W, rest.H
+end
+
+layer.with_parameters{ name = 'VolumetricFullConvolution', bias_is_optional = true, f = 'convolution', takes_target = true,
+   init = function(self, nInputPlane, nOutputPlane, kT, kW, kH, dT, dW, dH, padT, padW, padH, adjT, adjW, adjH)
+      self.nInputPlane, self.nOutputPlane = nInputPlane, nOutputPlane
+      layer.fields(self, KERNEL, kT, kW, kH)
+      layer.fields(self, STEP, dT or 1, dW or 1, dH or 1)
+      layer.fields(self, PAD, padT or 0, padW or 0, padH or 0)
+      layer.fields(self, ADJUST, adjT or 0, adjW or 0, adjH or 0)
+      layer.fields(self, { 'ones', 'finput', 'fgradInput' }, torch.Tensor(), torch.Tensor(), torch.Tensor())
+      if self.adjW > self.dW - 1 or self.adjH > self.dH - 1 or self.adjT > self.dT - 1 then
+         error('adjW, adjH and adjT must be smaller than self.dW - 1, self.dH - 1 and self.dT - 1 respectively', 3)
+      end
+   end,
+   weight = function(self) return self.nInputPlane, self.nOutputPlane, self.kT, self.kH, self.kW end,
+   bias = output_planes, fan_in = volume, text = function(self) return volume_text(self) end,
+   arguments = function(self, input)
+      return 'transposed', self.dT, self.dW, self.dH, self.padT, self.padW, self.padH, volume_adjustment(self, input)
+   end }
+
+-- nn.tables: which input plane goes to which output plane, as connections x (input, output); convolutions with them.
+
+nn.tables = nn.tables or {}
+
+-- Every input plane to every output plane
+function nn.tables.full(nin, nout)
+   local t = torch.Tensor(nin * nout, 2)
+   for o = 1, nout do
+      for i = 1, nin do
+         local row = t[(o - 1) * nin + i]
+         row[1], row[2] = i, o
+      end
+   end
+   return t
+end
+
+function nn.tables.oneToOne(nfeat)
+   local planes = torch.range(1, nfeat):view(-1, 1)
+   return torch.cat(planes, planes, 2)
+end
+
+-- Each output plane from nto input planes: consecutive ones of a random order, a new one when they are used up
+function nn.tables.random(nin, nout, nto)
+   local t = torch.Tensor(nto * nout, 2)
+   local order = torch.randperm(nin)
+   local chunks, used = math.floor(nin / nto), 0
+   for o = 1, nout do
+      local rows = t:narrow(1, (o - 1) * nto + 1, nto)
+      rows:select(2, 1):copy(order:narrow(1, used * nto + 1, nto))
+      rows:select(2, 2):fill(o)
+      used = used + 1
+      if used == chunks then
+         order:copy(torch.randperm(nin))
+         used = 0
+      end
+   end
+   return t
+end
+
+-- full: wherever image and kernel overlap
+local function define_mapped(name, full)
+   local class = torch.class('nn.' .. name, 'nn.Module')
+
+   function class:__init(conMatrix, kW, kH, dW, dH)
+      Module.__init(self)
+      self.kW, self.kH, self.dW, self.dH = kW, kH, dW or 1, dH or 1
+      self.connTable = conMatrix
+      self.nInputPlane, self.nOutputPlane = conMatrix:select(2, 1):max(), conMatrix:select(2, 2):max()
+      for _, field in ipairs{ 'weight', 'gradWeight' } do self[field] = torch.Tensor(conMatrix:size(1), kH, kW) end
+      for _, field in ipairs{ 'bias', 'gradBias' } do self[field] = torch.Tensor(self.nOutputPlane) end
+      self:reset()
+   end
+
+   -- By default each output plane within 1 / sqrt of how many elements it is made of
+   function class:reset(stdv)
+      if stdv then
+         stdv = stdv * math.sqrt(3)
+         self.weight:uniform(-stdv, stdv)
+         self.bias:uniform(-stdv, stdv)
+         return
+      end
+      local outputs, inputs_of = self.connTable:select(2, 2):totable(), {}
+      for _, o in ipairs(outputs) do inputs_of[o] = (inputs_of[o] or 0) + 1 end
+      local function spread(o) return 1 / math.sqrt(self.kW * self.kH * (inputs_of[o] or 0)) end
+      for k, o in ipairs(outputs) do self.weight:select(1, k):uniform(-spread(o), spread(o)) end
+      for o = 1, self.nOutputPlane do self.bias[o] = torch.uniform(-spread(o), spread(o)) end
+   end
+
+   function class:updateOutput(input)
+      kernel.mapped_convolution(self.output, input, self.weight, self.bias, self.connTable, self.dW, self.dH, full)
+      return self.output
+   end
+   function class:updateGradInput(input, gradOutput)
+      kernel.mapped_convolution_grad_input(self.gradInput, input, gradOutput, self.weight, self.bias, self.connTable,
+         self.dW, self.dH, full)
+      return self.gradInput
+   end
+   function class:accGradParameters(input, gradOutput, scale)
+      kernel.mapped_convolution_grad_parameters(self.gradWeight, self.gradBias, input, gradOutput, self.weight,
+         self.bias, self.connTable, self.dW, self.dH, full, scale or 1)
+   end
+   return class
+end
+
+local Map = define_mapped('SpatialConvolutionMap', false)
+function Map:decayParameters(decay)
+   self.weight:add(-decay, self.weight)
+   self.bias:add(-decay, self.bias)
+end
+
+define_mapped('SpatialFullConvolutionMap', true)
+
+-- What files of versions that had no such fields mean: the classes have it, and so their objects.
+for _, name in ipairs{ 'SpatialConvolution', 'SpatialDilatedConvolution', 'SpatialConvolutionLocal',
+   'SpatialFullConvolution', 'SpatialDepthWiseConvolution', 'SpatialSubSampling', 'SpatialConvolutionMap',
+   'SpatialFullConvolutionMap', 'TemporalConvolution', 'TemporalSubSampling', 'TemporalRowConvolution',
+   'VolumetricConvolution', 'VolumetricDilatedConvolution', 'VolumetricFullConvolution' } do
+   local class = nn[name]
+   for _, axis in ipairs{ 'T', 'W', 'H' } do
+      class['d' .. axis], class['pad' .. axis], class['dilation' .. axis] = 1, 0, 1
+   end
+end
+for _, name in ipairs{ 'SpatialFullConvolution', 'VolumetricFullConvolution' } do
+   for _, axis in ipairs{ 'T', 'W', 'H' } do nn[name]['adj' .. axis] = 0 end
+end

@@ -1,0 +1,61 @@
+-- The windows that a layer's last forward pass laid out, for the gradients of its weight, as Torch7 keeps them in
+-- `finput`. Here they are used only where the layer's input still has the same bits: a copy of it is kept, too.
+local ffi = require 'ffi'
+local new_rooms = require 'torch.core.scratch'
+local fields = require 'nn.shared.luajit.geometry_key'
+local g = require('nn.convolution.luajit.windows').geometry
+
+ffi.cdef 'int th_memcmp(const void *a, const void *b, size_t n) __asm__("memcmp");'
+local C, copy = ffi.C, ffi.copy
+
+local kept = {}
+
+local MOST = 2 ^ 22 -- bytes of all windows of a layer
+
+local of_layer = setmetatable({}, { __mode = 'k' })
+
+-- What the windows depend on, beside the input.
+local has_same_windows, take_geometry, forget_geometry = fields{ 'size', 'images', 'planes', 'time', 'height',
+   'width', 'kt', 'kh', 'kw', 'dt', 'dh', 'dw', 'pt', 'ph', 'pw', 'lt', 'lh', 'lw' }
+
+local function bytes_of_input() return g.images * g.planes * g.pixels * g.size end
+
+-- Where the windows of a layer's input at x, whose geometry is set, are to be laid out: a record with the pointer
+-- `columns`; nil for those that are not kept. They are taken as they are for the layer's gradients, afterwards.
+function kept.begin(layer, x)
+   local bytes = g.images * g.length * g.windows * g.size
+   if bytes > MOST then return nil end
+   local found = of_layer[layer]
+   if not found then
+      found = { room = new_rooms() }
+      of_layer[layer] = found
+   end
+   found.is_filled = false
+   forget_geometry(found)
+   found.columns, found.input = found.room('columns', bytes), found.room('input', bytes_of_input())
+   copy(found.input, x, bytes_of_input())
+   take_geometry(found, g)
+   return found
+end
+
+-- The windows of a layer's input at x, if they are kept: a record with `columns`, in which is_filled is true.
+function kept.find(layer, x)
+   local found = of_layer[layer]
+   if not found or not has_same_windows(found, g) or C.th_memcmp(found.input, x, bytes_of_input()) ~= 0 then return nil end
+   return found
+end
+
+-- The layer that the next convolution is computed for.
+local current
+
+-- Says which that is: one that learns.
+function kept.announce(layer) current = layer.train ~= false and layer or nil end
+
+-- Gives it, once.
+function kept.take()
+   local layer = current
+   current = nil
+   return layer
+end
+
+return kept

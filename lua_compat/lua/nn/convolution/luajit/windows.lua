@@ -1,0 +1,353 @@
+-- The windows of a convolution over images or volumes in memory, as rows for the BLAS.
+--
+-- An image is planes x height x width; of a volume, its planes are time x height x width, and all is the same along
+-- time. With its border it is laid out in phases first: with steps of 2, the even and the odd rows, and of each the
+-- even and the odd columns, are small planes of their own. Then the pixels that one element of the kernel meets are
+-- neighbours, from window to window, in one of these planes, but for some at the end of each row: one block of bytes to
+-- add, for gradients of images, where a loop over windows would take each row by itself. What lies between the rows of
+-- windows is there in these products, too, where it is zero; elsewhere rows of windows are copied one by one, so that
+-- products have nothing to do for it.
+local math = require('th.own').math
+local ffi = require 'ffi'
+local blas = require 'torch.luajit.blas'
+local compiled = require 'torch.core.templates'
+local rooms = require 'nn.shared.luajit.scratch'
+local lengths = require 'nn.shared.luajit.copy_rows'
+local fields = require 'nn.shared.luajit.geometry_key'
+
+local floor, max, copy, fill, cast, room = math.floor, math.max, ffi.copy, ffi.fill, ffi.cast, rooms.room
+
+local windows = {}
+
+-- The geometry of the convolution at hand: there is one at a time. Those of an image have a time of one, and one frame.
+--    kt, kh, kw: the kernel; dt, dh, dw: steps; pt, ph, pw: border; lt, lh, lw: dilation
+--    images, planes, time, height, width; frames, rows, columns: of windows
+--    pixels: of a plane; windows: of one, too
+--    phase_frames, phase_rows, phase_columns: how many phases are in use; deep, high, wide: sizes of one
+--    plane, image: elements of what is laid out; run: elements from the first window to the last
+--    in_place: an image is laid out as it lies; gapless: so are the windows of one
+local g = {}
+windows.geometry = g
+
+local MOST_TAPS = 1024
+local taps = ffi.new('int32_t[?]', MOST_TAPS) -- bytes from the start of a plane to the pixel that each meets first
+
+-- Sets what the layer says, or what there is of an image.
+function windows.set_kernel(kt, kh, kw) g.kt, g.kh, g.kw = kt, kh, kw end
+function windows.set_steps(dt, dh, dw) g.dt, g.dh, g.dw = dt, dh, dw end
+function windows.set_border(pt, ph, pw) g.pt, g.ph, g.pw = pt, ph, pw end
+function windows.set_dilation(lt, lh, lw) g.lt, g.lh, g.lw = lt, lh, lw end
+
+-- Fills `taps`; phase: elements of one. (LuaJIT compiles no loop that begins with many more variables.)
+local function find_taps(phase)
+   local c, i, j = 0, 0, 0
+   for k = 0, g.taps - 1 do
+      local z, y, x = c * g.lt, i * g.lh, j * g.lw
+      local which = ((z % g.dt) * g.phase_rows + y % g.dh) * g.phase_columns + x % g.dw
+      taps[k] = (which * phase + (floor(z / g.dt) * g.high + floor(y / g.dh)) * g.wide + floor(x / g.dw)) * g.size
+      j = j + 1
+      if j == g.kw then i, j = i + 1, 0 end
+      if i == g.kh then c, i = c + 1, 0 end
+   end
+end
+
+-- How many phases are in use along one axis.
+local function phases_of(span, step, dilation) return (dilation > 1 or span > step) and step or span end
+
+-- Sets what follows from the sizes.
+local function find_phases()
+   g.pixels, g.windows, g.taps = g.time * g.height * g.width, g.frames * g.rows * g.columns, g.kt * g.kh * g.kw
+   g.length = g.planes * g.taps
+   g.phase_frames, g.phase_rows, g.phase_columns = phases_of(g.kt, g.dt, g.lt), phases_of(g.kh, g.dh, g.lh), phases_of(g.kw, g.dw, g.lw)
+   g.deep = floor((g.time + 2 * g.pt - 1) / g.dt) + 1
+   g.high, g.wide = floor((g.height + 2 * g.ph - 1) / g.dh) + 1, floor((g.width + 2 * g.pw - 1) / g.dw) + 1
+   local phase = g.deep * g.high * g.wide
+   g.plane = g.phase_frames * g.phase_rows * g.phase_columns * phase
+   g.image = g.planes * g.plane
+   g.run = ((g.frames - 1) * g.high + g.rows - 1) * g.wide + g.columns
+   g.in_place = g.dt == 1 and g.dh == 1 and g.dw == 1 and g.pt == 0 and g.ph == 0 and g.pw == 0
+   g.gapless = g.wide == g.columns and (g.frames == 1 or g.high == g.rows)
+   return phase
+end
+
+-- Sets the rest; false where it is for Python. size: bytes of an element
+function windows.set(size, images, planes, time, height, width, frames, rows, columns)
+   if g.kt * g.kh * g.kw > MOST_TAPS then return false end
+   g.size, g.images, g.planes, g.time, g.height, g.width = size, images, planes, time, height, width
+   g.frames, g.rows, g.columns = frames, rows, columns
+   find_taps(find_phases())
+   return true
+end
+
+-- Where each row of a plane goes (its first pixel, with steps of 1 from column to column), or each pixel: elements from
+-- the start of a laid-out plane, -1 for what no window sees. Kept while the geometry stays.
+local layout = { places = ffi.new('int32_t[?]', 1), room = 1 }
+
+local lies_so, take_layout, forget_layout = fields{ 'time', 'height', 'width', 'phase_frames', 'phase_rows',
+   'phase_columns', 'dt', 'dh', 'dw', 'pt', 'ph', 'pw' }
+
+local function find_layout()
+   if lies_so(layout, g) then return end
+   forget_layout(layout)
+   local time, height, width = g.time, g.height, g.dw == 1 and 1 or g.width
+   local dt, dh, dw, pt, ph, pw = g.dt, g.dh, g.dw, g.pt, g.ph, g.pw
+   local phase_frames, phase_rows, phase_columns = g.phase_frames, g.phase_rows, g.phase_columns
+   local high, wide = g.high, g.wide
+   local phase, units = g.deep * high * wide, time * height * width
+   if layout.room < units then
+      layout.places = ffi.new('int32_t[?]', units)
+      layout.room = units
+   end
+   layout.units = units
+   local places, x, y, z = layout.places, 0, 0, 0
+   for k = 0, units - 1 do
+      local frame, row, column = floor((z + pt) / dt), floor((y + ph) / dh), floor((x + pw) / dw)
+      local a, b, c = z + pt - frame * dt, y + ph - row * dh, x + pw - column * dw
+      places[k] = a < phase_frames and b < phase_rows and c < phase_columns
+         and ((a * phase_rows + b) * phase_columns + c) * phase + (frame * high + row) * wide + column or -1
+      x = x + 1
+      if x == width then x, y = 0, y + 1 end
+      if y == height then y, z = 0, z + 1 end
+   end
+   take_layout(layout, g)
+end
+
+-- Two functions of a text that moves numbers between two places, there and back, by what stands for MOVE in each.
+local function both_ways(text, there, back)
+   local function way(move) return compiled.from_text('local copy = ...\n' .. text:gsub('MOVE', move), 'nn.convolution.luajit.windows')(copy) end
+   return way(there), way(back)
+end
+
+-- n planes between `image`, as they lie, and `phases`, laid out. LuaJIT enters a loop anew each time: all planes are one loop.
+-- (Pointers that a loop changes are objects: offsets are not.)
+local rows_inward, rows_outward = both_ways([[
+   return function(phases, image, n, units, places, plane, bytes, size)
+      local k, base, at = 0, 0, 0
+      for _ = 1, n * units do
+         local place = places[k]
+         if place >= 0 then MOVE end
+         at, k = at + bytes, k + 1
+         if k == units then k, base = 0, base + plane end
+      end
+   end
+]], 'copy(phases + (base + place * size), image + at, bytes)', 'copy(image + at, phases + (base + place * size), bytes)')
+
+-- The same of pixels, as whole numbers of their size (LuaJIT takes some NaNs for something else).
+local PIXELS = [[
+   return function(phases, image, n, units, places, plane)
+      local k, base = 0, 0
+      for i = 0, n * units - 1 do
+         local place = places[k]
+         if place >= 0 then MOVE end
+         k = k + 1
+         if k == units then k, base = 0, base + plane end
+      end
+   end
+]]
+-- rows of n numbers at p: each its number of `start`, of which there are `several` in turn.
+local FILL = [[
+   return function(p, start, rows, n, several)
+      local k, left = 0, n
+      for i = 0, rows * n - 1 do
+         p[i] = start[k]
+         left = left - 1
+         if left == 0 then
+            k, left = k + 1, n
+            if k == several then k = 0 end
+         end
+      end
+   end
+]]
+local inward, outward, filling, pointers = {}, {}, {}, { [4] = ffi.typeof('int32_t *'), [8] = ffi.typeof('int64_t *') }
+local function make(size) -- traces of their own for each size
+   if inward[size] then return end
+   inward[size], outward[size] = both_ways(PIXELS, 'phases[base + place] = image[i]', 'image[i] = phases[base + place]')
+   filling[size] = compiled.from_text(FILL, 'nn.convolution.luajit.windows')()
+end
+compiled.on_first_use(function()
+   for size in pairs(pointers) do make(size) end
+end)
+
+-- The n images at p, those pixels that are in use, to their phases (is_inward), or back.
+local function move(phases, p, n, is_inward)
+   find_layout()
+   local size, units, places = g.size, layout.units, layout.places
+   if g.dw == 1 then
+      return (is_inward and rows_inward or rows_outward)(phases, p, n * g.planes, units, places, g.plane * size, g.width * size, size)
+   end
+   make(size)
+   local pointer = pointers[size]
+   return (is_inward and inward or outward)[size](cast(pointer, phases), cast(pointer, p), n * g.planes, units, places, g.plane)
+end
+
+-- n images at p, laid out: where they lie.
+local function laid_out(p, n)
+   if g.in_place then return p end
+   local bytes = n * g.image * g.size
+   local phases = room('phases', bytes)
+   fill(phases, bytes)
+   move(phases, p, n, true)
+   return phases
+end
+
+-- Where the rows of windows of each element of the kernel are in a laid-out plane, and where they go: bytes.
+local froms, tos, room_for_rows = nil, nil, 0
+local function find_rows(n)
+   local size, count, row_of_tap = g.size, g.taps, n * g.windows * g.size
+   local frames, rows, row, wide, deep = g.frames, g.rows, g.columns * size, g.wide * size, g.high * g.wide * size
+   if g.gapless then frames, rows, row = 1, 1, g.windows * size end
+   local units = count * frames * rows
+   if units > room_for_rows then
+      froms, tos = ffi.new('int32_t[?]', units), ffi.new('int32_t[?]', units)
+      room_for_rows = units
+   end
+   local k, f, r, from, to = 0, 0, 0, taps[0], 0
+   for unit = 0, units - 1 do
+      froms[unit], tos[unit] = from + f * deep + r * wide, to + (f * rows + r) * row
+      r = r + 1
+      if r == rows then r, f = 0, f + 1 end
+      if f == frames then
+         k, f = k + 1, 0
+         if k < count then from, to = taps[k], to + row_of_tap end
+      end
+   end
+   return units, row
+end
+
+local copying_of = lengths.of([[
+   local copy = ...
+   return function(columns, phases, images, planes, units, froms, tos, plane, to_plane, to_image, bytes)
+      local k, c, from, to, first = 0, 0, 0, 0, 0
+      for _ = 1, images * planes * units do
+         copy(columns + (to + tos[k]), phases + (from + froms[k]), BYTES)
+         k = k + 1
+         if k == units then
+            k, c, from, to = 0, c + 1, from + plane, to + to_plane
+            if c == planes then
+               c, first = 0, first + to_image
+               to = first
+            end
+         end
+      end
+   end
+]], 'nn.convolution.luajit.windows')
+
+-- What the windows of n images at p see: g.length rows of n * g.windows numbers at `columns`, those of one image after
+-- those of another.
+function windows.unfold(p, n, columns)
+   local phases, units, row = laid_out(p, n), find_rows(n)
+   local of_image = g.windows * g.size
+   copying_of(row)(columns, phases, n, g.planes, units, froms, tos, g.plane * g.size, g.taps * n * of_image, of_image, row)
+end
+
+-- The sums of such rows in each pixel: the n images at p become them, plus in each plane its number of `start`, if given.
+function windows.fold(routine, columns, p, n, start)
+   local size, run, count, plane = g.size, g.run, g.taps, g.plane * g.size
+   local bytes, row = run * size, n * run * size
+   local partial = g.phase_frames < g.dt or g.phase_rows < g.dh or g.phase_columns < g.dw
+   local phases = p
+   if partial or g.in_place then windows.begin(p, n * g.planes, g.pixels, start, g.planes) end
+   if not g.in_place then
+      phases = room('phases', n * g.image * size)
+      windows.begin(phases, n * g.planes, g.plane, start, g.planes)
+   end
+   local to, k = 0, 0
+   for i = 0, n - 1 do
+      local from = i * bytes
+      for _ = 1, g.length do
+         blas.add(routine, run, columns + from, phases + (to + taps[k]))
+         from, k = from + row, k + 1
+         if k == count then k, to = 0, to + plane end
+      end
+   end
+   if not g.in_place then move(phases, p, n, false) end
+end
+
+local MOST_FILLED = 64 -- numbers of a row; more are copied, twice as many each time
+
+-- count rows of n numbers at p: each its number of `start`, of which there are `several` in turn, or zero.
+function windows.begin(p, count, n, start, several)
+   local size = g.size
+   if not start then return fill(p, count * n * size) end
+   if n <= MOST_FILLED then
+      make(size)
+      return filling[size](cast(pointers[size], p), cast(pointers[size], start), count, n, several)
+   end
+   local bytes = n * size
+   for k = 0, count - 1 do
+      local row, done = p + k * bytes, size
+      copy(row, start + (k % several) * size, size)
+      while done < bytes do
+         local more = done < bytes - done and done or bytes - done
+         copy(row + done, row, more)
+         done = done + more
+      end
+   end
+end
+
+-- Rows of windows, which lie one after the other in results, to `spread`, where they begin `wide` bytes apart, with
+-- `gap_of_frame` more between frames; all of n planes, one loop as above.
+local spread_rows = compiled.from_text([[
+   local copy = ...
+   return function(spread, results, n, row, wide, frames, rows, gap_of_frame, behind)
+      local r, f, to, from = 0, 0, 0, 0
+      for _ = 1, n * frames * rows do
+         copy(spread + to, results + from, row)
+         to, from, r = to + wide, from + row, r + 1
+         if r == rows then
+            to, r, f = to + gap_of_frame, 0, f + 1
+            if f == frames then to, f = to + behind, 0 end
+         end
+      end
+   end
+]], 'nn.convolution.luajit.windows')(copy)
+
+-- n images of results at p, each `planes` x frames x rows x columns, as g.run numbers for each plane, zero between the
+-- rows; those of one image after those of another.
+function windows.spread(p, planes, n)
+   if n == 1 and g.gapless then return p end
+   local size = g.size
+   local row, wide, bytes = g.columns * size, g.wide * size, g.run * size
+   local frames, rows, gap_of_frame = g.frames, g.rows, (g.high - g.rows) * wide
+   local spread = room('spread', planes * n * bytes)
+   if g.gapless then
+      row, wide, frames, rows, gap_of_frame = bytes, bytes, 1, 1, 0
+   else
+      fill(spread, planes * n * bytes)
+   end
+   local behind = n * bytes - frames * (rows * wide + gap_of_frame) -- to the next plane
+   for i = 0, n - 1 do spread_rows(spread + i * bytes, p + i * planes * g.windows * size, planes, row, wide, frames, rows, gap_of_frame, behind) end
+   return spread
+end
+
+-- The g.windows results of each plane of n images, `planes` each, at `results`, to those of the same plane of the next
+-- image, at `mixed`, and back.
+local mix, part = both_ways([[
+   return function(mixed, results, planes, n, bytes)
+      local i, c, at = 0, 0, 0
+      for _ = 1, n * planes do
+         MOVE
+         at, c = at + bytes, c + 1
+         if c == planes then c, i = 0, i + 1 end
+      end
+   end
+]], 'copy(mixed + (c * n + i) * bytes, results + at, bytes)', 'copy(results + at, mixed + (c * n + i) * bytes, bytes)')
+
+-- n images of results at p, so that those of a plane are one row: where they lie.
+function windows.mixed(p, planes, n)
+   if n == 1 then return p end
+   local bytes = g.windows * g.size
+   local mixed = room('spread', planes * n * bytes)
+   mix(mixed, p, planes, n, bytes)
+   return mixed
+end
+
+-- The other way round: n images of results at p from such rows.
+function windows.part(mixed, p, planes, n) part(mixed, p, planes, n, g.windows * g.size) end
+
+local LEAST = 256 -- numbers of a row: products of fewer are slow
+
+-- How many images to take at once, of which each has so many numbers in a row.
+function windows.at_once(numbers) return max(1, floor(LEAST / numbers)) end
+
+return windows

@@ -1,0 +1,43 @@
+-- Losses of the cosines of pairs of rows.
+local max = require('th.own').math.max
+local count = require('torch.core.memory').count
+local in_lua = require('torch.core.kernels').in_lua
+local numbers = require 'nn.shared.luajit.as_doubles'
+local pairs_of_rows = require 'nn.similarity.luajit.pairs'
+
+local of, seen = numbers.of, numbers.seen
+local both, rows_and_columns = pairs_of_rows.both, pairs_of_rows.rows_and_columns
+local may_write, write_both = pairs_of_rows.may_write, pairs_of_rows.write_both
+local cosine, cosine_slope = pairs_of_rows.cosine, pairs_of_rows.cosine_slope
+
+-- A pair's loss: 1 - the cosine where y is 1, else what it exceeds margin by, at least 0
+local function embedding_loss(of_pair, y, margin)
+   if y == 1 then return 1 - of_pair end
+   return max(0, of_pair - margin)
+end
+
+function in_lua.cosine_embedding(a, b, y, margin, average)
+   local rows, columns = rows_and_columns(a)
+   local p, q = both(a, b, seen)
+   local sign = q and count(y) == rows and of('gradient', y)
+   if not sign then return false end
+   local sum = 0
+   for i = 0, rows - 1 do
+      sum = sum + embedding_loss(cosine(p, q, i * columns, columns), sign[i], margin)
+   end
+   return true, average and sum / rows or sum
+end
+function in_lua.cosine_embedding_gradients(grad_a, grad_b, a, b, y, margin, average)
+   if not may_write(grad_a, grad_b, a, b, y) then return false end
+   local rows, columns = rows_and_columns(a)
+   local p, q = both(a, b, of)
+   local sign = q and count(y) == rows and of('gradient', y)
+   if not sign then return false end
+   local each = average and 1 / rows or 1
+   for i = 0, rows - 1 do
+      local at, g = i * columns, sign[i] == 1 and -each or each
+      if embedding_loss(cosine(p, q, at, columns), sign[i], margin) <= 0 then g = 0 end -- no loss, no slope
+      cosine_slope(p, q, at, columns, g)
+   end
+   return write_both(grad_a, grad_b, a, p, q)
+end

@@ -1,0 +1,98 @@
+-- Losses that compare elements one by one.
+local ffi = require 'ffi'
+local types = require 'torch.core.types'
+local memory = require 'torch.core.memory'
+local overlap = require 'torch.core.overlap'
+local few = require 'torch.luajit.elementwise'
+local kernels = require 'torch.core.kernels'
+local blas = require 'torch.luajit.blas'
+local logistic = require 'nn.criterions.luajit.logistic'
+
+local count, is_contiguous = memory.count, memory.is_contiguous
+local same_size, resize_as, is_apart = memory.same_size, memory.resize_as, overlap.is_apart
+
+local MOST = 8 -- times few.LIMIT elements: several operators of PyTorch stand against one loop
+
+
+local add_up = {
+   mse = few.reduction('local z = X - Y result = result + z * z'),
+   absolute = few.reduction('result = result + abs(X - Y)'),
+   smooth_l1 = few.reduction('local z = abs(X - Y) local y = min(z, 1) result = result + y * (z - y / 2)'),
+   kl_divergence = few.reduction('local y = Y if y > 0 then result = result + y * (log(y) - X) end'),
+}
+local differentiate = { -- v: what each element counts
+   mse = few.pointwise('2 * v * (X - Y)', false, MOST),
+   absolute = few.pointwise('X >= Y and v or -v', false, MOST, ('v * (1 - 2 * %s)'):format(few.gate 'Y - X')),
+   smooth_l1 = few.pointwise('X - Y < -1 and -v or X - Y > 1 and v or v * (X - Y)', false, MOST, 'v * min(1, max(-1, X - Y))'),
+   kl_divergence = few.pointwise('Y > 0 and v * -Y or 0', false, MOST, 'v * -max(Y, 0) + 0'),
+}
+
+-- Sum of the squared differences of n doubles, in parts that the processor's cache holds: PyTorch would make two
+-- tensors of as many.
+-- The rows of the target may lie apart. Nil where that is for Python.
+local PART = 4096 -- elements
+local differences -- room for a part of them
+
+local function part_of_distance(routine, T, q, n)
+   blas.add(routine, n, q, differences, -1)
+   return blas.dot_of(routine, T, n, differences, differences)
+end
+
+local function squared_distance(x, target)
+   local T, nd, n = x.T, x.nd, count(x)
+   if few.LIMIT == 0 or T.host ~= types.Double or not is_contiguous(x) then return nil end
+   local row, a, b, c, a_step, b_step, c_step = n, 1, 1, 1, 0, 0, 0
+   if not is_contiguous(target) then
+      if nd < 2 or nd > 4 or target[2 * nd] ~= 1 then return nil end
+      row, c, c_step = target[2 * nd - 1], target[2 * nd - 3], target[2 * nd - 2]
+      if nd > 2 then b, b_step = target[2 * nd - 5], target[2 * nd - 4] end
+      if nd > 3 then a, a_step = target[2 * nd - 7], target[2 * nd - 6] end
+      if row < 8 or row > PART then return nil end
+   end
+   local routine = blas.of_rows(T)
+   if not routine then return nil end
+   differences = differences or ffi.new('double[?]', PART)
+   local p, q, sum = target.S.p + target.off, x.S.p + x.off, 0
+   if row == n then
+      for first = 0, n - 1, PART do
+         local many = n - first < PART and n - first or PART
+         ffi.copy(differences, p + first, many * 8)
+         sum = sum + part_of_distance(routine, T, q + first, many)
+      end
+      return sum
+   end
+   local bytes, filled, first, i, j, at = row * 8, 0, 0, 0, 0, 0
+   for _ = 1, a * b * c do
+      if filled + row > PART then
+         sum = sum + part_of_distance(routine, T, q + first, filled)
+         first, filled = first + filled, 0
+      end
+      ffi.copy(differences + filled, p + at, bytes)
+      filled, i, at = filled + row, i + 1, at + c_step
+      if i == c then i, j, at = 0, j + 1, at + b_step - c * c_step end
+      if j == b then j, at = 0, at + a_step - b * b_step end
+   end
+   return sum + part_of_distance(routine, T, q + first, filled)
+end
+
+local function elementwise_loss(x, target, name, average)
+   if name == 'soft_margin' then return logistic.soft_margin(x, target, average) end
+   local f = add_up[name]
+   if not f or x.T ~= target.T or not same_size(x, target) then return false end
+   local sum
+   if name == 'mse' and not few.small(x, count(x)) then sum = squared_distance(x, target) else sum = f(x, target, 0) end
+   if not sum then return false end
+   return true, average and sum / count(x) or sum
+end
+
+local function elementwise_loss_gradient(gradient, x, target, name, average)
+   if name == 'soft_margin' then return logistic.soft_margin_gradient(gradient, x, target, average) end
+   local f, n = differentiate[name], count(x)
+   if not f or gradient.T ~= x.T or not x.T.real or n == 0 or n > MOST * few.LIMIT or not same_size(x, target) then return false end
+   if not is_apart(gradient, x, target) then return false end
+   resize_as(gradient, x)
+   return f(gradient, x, target, average and 1 / n or 1, n)
+end
+
+local in_lua = kernels.in_lua
+in_lua.elementwise_loss, in_lua.elementwise_loss_gradient = elementwise_loss, elementwise_loss_gradient

@@ -1,0 +1,133 @@
+-- Functions and losses of few elements that are made of log(1 + exp(x)) and its slope.
+local math = require('th.own').math
+local memory = require 'torch.core.memory'
+local is_apart = require('torch.core.overlap').is_apart
+local kernels = require 'torch.core.kernels'
+local numbers = require 'nn.shared.luajit.as_doubles'
+
+local count, same_size, resize_as, is_contiguous, max = memory.count, memory.same_size, memory.resize_as, memory.is_contiguous, math.max
+local of, soften, squash, sum, write = numbers.of, numbers.soften, numbers.squash, numbers.sum, numbers.write
+
+local LINEAR = 20 -- from there on log(1 + exp(x)) counts as x
+
+local logistic = { forward = {}, backward = {} }
+
+-- Two tensors of one type, of as many elements, as numbers.
+local function both(x, y)
+   if x.T ~= y.T or count(x) ~= count(y) then return nil end
+   local p = of('first', x)
+   return p, p and of('second', y)
+end
+
+local function scale(p, n, factor)
+   if factor ~= 1 then
+      for k = 0, n - 1 do p[k] = p[k] * factor end
+   end
+end
+
+-- Multiplies the n numbers at p, a value for each element of x, by weights: nil, or one for each element or for each of the last
+-- dimension. Gives whether it could.
+function logistic.weigh(p, n, x, weights)
+   if not weights then return true end
+   local columns = x[2 * x.nd - 1]
+   if weights.T ~= x.T or not (same_size(weights, x) or weights.nd == 1 and weights[1] == columns) then return false end
+   local w, j, last = of('weights', weights), 0, count(weights) - 1
+   if not w then return false end
+   for k = 0, n - 1 do
+      p[k] = p[k] * w[j]
+      j = j < last and j + 1 or 0
+   end
+   return true
+end
+
+local weigh = logistic.weigh
+
+-- Transfer functions, as nn/transfer/luajit/elementwise.lua calls them: r has x's sizes.
+function logistic.forward.soft_plus(r, x, _, beta, n)
+   local z = is_contiguous(r) and of('first', x)
+   if not z then return false end
+   scale(z, n, beta)
+   soften(z, n, LINEAR)
+   return write(r, z, 1 / beta)
+end
+function logistic.forward.log_sigmoid(r, x, _, _, n)
+   local z = is_contiguous(r) and of('first', x)
+   if not z then return false end
+   scale(z, n, -1)
+   soften(z, n, LINEAR)
+   return write(r, z, -1)
+end
+
+local function times(z, g, n)
+   for k = 0, n - 1 do z[k] = z[k] * g[k] end
+end
+function logistic.backward.soft_plus(r, x, gradient, beta, n)
+   if not is_contiguous(r) then return false end
+   local z, g = both(x, gradient)
+   if not g then return false end
+   scale(z, n, beta)
+   local linear = numbers.room('linear', n)
+   for k = 0, n - 1 do linear[k] = z[k] > LINEAR and 1 or 0 end
+   squash(z, n)
+   for k = 0, n - 1 do z[k] = max(z[k], linear[k]) * g[k] end
+   return write(r, z, 1)
+end
+
+-- z = -x * y
+local function disagreements(x, y)
+   local z, w = both(x, y)
+   if not w then return nil end
+   for k = 0, count(x) - 1 do z[k] = -z[k] * w[k] end
+   return z, w
+end
+
+-- log(1 + exp(-x * y))
+function logistic.soft_margin(x, y, average)
+   local z, w = disagreements(x, y)
+   if not w then return false end
+   local n = count(x)
+   soften(z, n, LINEAR)
+   local loss = sum(z, n)
+   return true, average and loss / n or loss
+end
+
+function logistic.soft_margin_gradient(r, x, y, average)
+   if r.T ~= x.T or not is_apart(r, x, y) then return false end
+   local z, w = disagreements(x, y)
+   if not w then return false end
+   local n = count(x)
+   squash(z, n)
+   times(z, w, n)
+   resize_as(r, x)
+   return is_contiguous(r) and write(r, z, average and -1 / n or -1)
+end
+
+-- The loss of log(1 + exp(x)) - x * y
+function logistic.multi_label_soft_margin(x, y, weights, average)
+   local z, w = both(x, y)
+   if not w then return false end
+   local n = count(x)
+   for k = 0, n - 1 do w[k] = z[k] * w[k] end
+   soften(z, n, math.huge)
+   for k = 0, n - 1 do z[k] = z[k] - w[k] end
+   if not weigh(z, n, x, weights) then return false end
+   local loss = sum(z, n)
+   return true, average and loss / n or loss
+end
+-- Of probabilities
+local EPSILON = 1e-12 -- keeps the logarithms finite
+function kernels.in_lua.binary_cross_entropy(x, y, weights, average)
+   local z, w = both(x, y)
+   if not w then return false end
+   local n = count(x)
+   local complement = numbers.room('third', n)
+   for k = 0, n - 1 do z[k], complement[k] = z[k] + EPSILON, 1 - z[k] + EPSILON end
+   numbers.take_logarithms(z, n)
+   numbers.take_logarithms(complement, n)
+   for k = 0, n - 1 do z[k] = -(z[k] * w[k] + complement[k] * (1 - w[k])) end
+   if not weigh(z, n, x, weights) then return false end
+   local loss = sum(z, n)
+   return true, average and loss / n or loss
+end
+
+return logistic

@@ -1,0 +1,98 @@
+-- Normalization over neighbouring planes of images of few elements, computed here, of
+-- numbers all of which are finite.
+local math = require('th.own').math
+local memory = require 'torch.core.memory'
+local is_apart = require('torch.core.overlap').is_apart
+local kernels = require 'torch.core.kernels'
+local numbers = require 'nn.shared.luajit.as_doubles'
+
+local count, is_contiguous, resize_as, same_size = memory.count, memory.is_contiguous, memory.resize_as,
+   memory.same_size
+local floor, max, min, sqrt, in_lua = math.floor, math.max, math.min, math.sqrt, kernels.in_lua
+
+local LARGEST_FLOAT = (2 - 2 ^ -23) * 2 ^ 127
+
+-- Elements of an image and of a plane; nil of what are no images.
+local function sizes(x)
+   local nd = x.nd
+   if nd ~= 3 and nd ~= 4 then return nil end
+   local pixels = x[2 * nd - 3] * x[2 * nd - 1]
+   return x[2 * nd - 5] * pixels, pixels
+end
+
+-- s = the sums of q over the planes from `before` ones before each to `after` ones behind it, of n elements:
+-- planes lie one after the other, so the neighbours of all planes of an image are one loop.
+local function add_neighbours(s, q, n, image, pixels, before, after)
+   local others = image / pixels - 1
+   before, after = min(before, others), min(after, others)
+   for k = 0, n - 1 do s[k] = 0 end
+   for first = 0, n - 1, image do
+      for plane = -before, after do
+         local shift = plane * pixels
+         for k = first + max(0, -shift), first + image - 1 - max(0, shift) do s[k] = s[k] + q[k + shift] end
+      end
+   end
+end
+
+-- r = s ^ -beta
+local function take_powers(r, s, n, beta)
+   if beta == 0.75 then -- as a rule: roots are faster than exp and log
+      for k = 0, n - 1 do
+         local root = sqrt(s[k])
+         r[k] = 1 / (root * sqrt(root))
+      end
+      return
+   end
+   for k = 0, n - 1 do r[k] = s[k] end
+   numbers.take_logarithms(r, n)
+   for k = 0, n - 1 do r[k] = -beta * r[k] end
+   numbers.exponentiate(r, n)
+end
+
+-- The numbers of x, what each is multiplied with, and what that is a power of; nil where that is for Python.
+local function factors(x, size, alpha, beta, more)
+   local image, pixels = sizes(x)
+   if not image or not (size >= 1) or size % 1 ~= 0 then return nil end
+   local p, n = numbers.of('first', x), count(x)
+   if not p then return nil end
+   local squares, sums, powers = numbers.room('squares', n), numbers.room('sums', n),
+      numbers.room('powers', n)
+   local total = 0
+   for k = 0, n - 1 do
+      squares[k] = p[k] * p[k]
+      total = total + squares[k]
+   end
+   if total > LARGEST_FLOAT and x.T.size < 8 then return nil end -- infinite as floats, which Torch7 adds up
+   add_neighbours(sums, squares, n, image, pixels, floor(size / 2), floor((size - 1) / 2))
+   for k = 0, n - 1 do sums[k] = more + alpha / size * sums[k] end
+   take_powers(powers, sums, n, beta)
+   return p, powers, sums
+end
+
+function in_lua.cross_map_lrn(out, x, size, alpha, beta, more)
+   if out.T ~= x.T or not is_apart(out, x) then return false end
+   local p, powers = factors(x, size, alpha, beta, more)
+   if not p then return false end
+   for k = 0, count(x) - 1 do p[k] = p[k] * powers[k] end
+   resize_as(out, x)
+   return is_contiguous(out) and numbers.write(out, p, 1)
+end
+
+function in_lua.cross_map_lrn_gradient(gradient, x, grad_output, size, alpha, beta, more)
+   if gradient.T ~= x.T or grad_output.T ~= x.T or not same_size(x, grad_output)
+      or not is_apart(gradient, x, grad_output) then
+      return false
+   end
+   local p, powers, sums = factors(x, size, alpha, beta, more)
+   local g = p and numbers.of('second', grad_output)
+   if not g then return false end
+   local n, image, pixels = count(x), sizes(x)
+   local products = numbers.room('squares', n)
+   for k = 0, n - 1 do products[k] = g[k] * p[k] * powers[k] / sums[k] end
+   -- each plane is in the neighbourhoods of those that it has on its other side
+   add_neighbours(sums, products, n, image, pixels, floor((size - 1) / 2), floor(size / 2))
+   local factor = 2 * alpha * beta / size
+   for k = 0, n - 1 do p[k] = g[k] * powers[k] - factor * p[k] * sums[k] end
+   resize_as(gradient, x)
+   return is_contiguous(gradient) and numbers.write(gradient, p, 1)
+end

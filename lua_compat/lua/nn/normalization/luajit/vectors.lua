@@ -1,0 +1,75 @@
+-- Rows of few elements divided by their norms.
+local math = require('th.own').math
+local memory = require 'torch.core.memory'
+local is_apart = require('torch.core.overlap').is_apart
+local in_lua = require('torch.core.kernels').in_lua
+local numbers = require 'nn.shared.luajit.as_doubles'
+local of_sum = require('torch.luajit.norms').of_sum
+local pairs_of_rows = require 'nn.similarity.luajit.pairs'
+
+local is_contiguous, resize_as = memory.is_contiguous, memory.resize_as
+local max, abs, huge = math.max, math.abs, math.huge
+local of, both, rows_and_columns = numbers.of, pairs_of_rows.both, pairs_of_rows.rows_and_columns
+local raised, dot = pairs_of_rows.raised, pairs_of_rows.dot
+
+-- Rows divided by (the sum of the powers of their elements' sizes + eps) ^ (1 / power), or where that is infinite by
+-- the largest size + eps.
+
+local function sum_of_powers(p, at, n, power)
+   if power == 2 then return dot(p, p, at, n) end
+   local sum, last = 0, at + n - 1
+   if power == huge then
+      for k = at, last do sum = max(sum, abs(p[k])) end
+   else
+      for k = at, last do sum = sum + raised(abs(p[k]), power) end
+   end
+   return sum
+end
+
+function in_lua.normalize(out, x, power, eps)
+   if not (power > 0) or out.T ~= x.T or x.nd < 1 or x.nd > 2 or not is_apart(out, x) then return false end
+   local p = of('first', x)
+   if not p then return false end
+   local rows, columns = rows_and_columns(x)
+   for i = 0, rows - 1 do
+      local divisor = of_sum(sum_of_powers(p, i * columns, columns, power) + eps, power)
+      for k = i * columns, (i + 1) * columns - 1 do p[k] = p[k] / divisor end
+   end
+   resize_as(out, x)
+   return is_contiguous(out) and numbers.write(out, p, 1)
+end
+
+-- Only the first of the largest has a slope.
+local function slopes_by_largest(p, g, at, n, largest, divisor, along)
+   local place = at
+   while abs(p[place]) ~= largest do place = place + 1 end
+   local slope = along * p[place] / divisor
+   for k = at, at + n - 1 do p[k] = g[k] / divisor end
+   p[place] = p[place] - slope
+end
+
+-- Below a power of 2 eps is added as in Torch7, so that nothing is divided by 0.
+local function slopes_by_power(p, g, at, n, power, divisor, along, eps)
+   local more = power < 2 and eps or 0
+   for k = at, at + n - 1 do p[k] = g[k] / divisor - along * p[k] * raised(abs(p[k]) + more, power - 2) end
+end
+
+function in_lua.normalize_gradient(gradient, x, grad_output, power, eps)
+   if not (power > 0) or gradient.T ~= x.T or not is_apart(gradient, x, grad_output) then return false end
+   local p, g = both(x, grad_output, of)
+   if not g then return false end
+   local rows, columns = rows_and_columns(x)
+   for i = 0, rows - 1 do
+      local at = i * columns
+      local sum = sum_of_powers(p, at, columns, power)
+      local divisor = of_sum(sum + eps, power)
+      local along = dot(p, g, at, columns) / ((sum + eps) * divisor)
+      if power == huge then
+         slopes_by_largest(p, g, at, columns, sum, divisor, along)
+      else
+         slopes_by_power(p, g, at, columns, power, divisor, along, eps)
+      end
+   end
+   resize_as(gradient, x)
+   return is_contiguous(gradient) and numbers.write(gradient, p, 1)
+end

@@ -1,0 +1,62 @@
+-- A border around images and volumes, and values before or after those of a dimension.
+require 'nn.padding.luajit.padding'
+local math = require('th.own').math
+local layer = require 'nn.shared.layer'
+local Module = torch.getmetatable('nn.Module')
+
+local function sides(self, l, r, t, b)
+   self.pad_l, self.pad_r, self.pad_t, self.pad_b = l, r or l, t or l, b or l
+end
+local function side_values(self) return self.pad_l, self.pad_r, self.pad_t, self.pad_b end
+local function sides_text(self) return ('(l=%d, r=%d, t=%d, b=%d)'):format(side_values(self)) end
+for name, f in pairs{ SpatialZeroPadding = 'zero_padding', SpatialReflectionPadding = 'reflection_padding',
+   SpatialReplicationPadding = 'replication_padding' } do
+   layer.plain{ name = name, f = f, init = sides, arguments = side_values, text = sides_text }
+end
+
+layer.plain{ name = 'VolumetricReplicationPadding', f = 'replication_padding',
+   init = function(self, left, right, top, bottom, front, back)
+      layer.fields(self, { 'pleft', 'pright', 'ptop', 'pbottom', 'pfront', 'pback' }, left, right or left, top or left,
+         bottom or left, front or left, back or left)
+   end,
+   arguments = function(self) return self.pleft, self.pright, self.ptop, self.pbottom, self.pfront, self.pback end,
+   text = function(self)
+      return ('(left=%d, right=%d, top=%d, bottom=%d, front=%d, back=%d)'):format(self.pleft, self.pright, self.ptop,
+         self.pbottom, self.pfront, self.pback)
+   end }
+
+-- pad values (negative: in front) along a dimension
+local Padding = torch.class('nn.Padding', 'nn.Module')
+function Padding:__init(dim, pad, nInputDim, value, index)
+   Module.__init(self)
+   self.value = value or 0
+   self.index = index or 1
+   self.dim, self.pad, self.nInputDim = dim, pad, nInputDim
+   self.outputSize = torch.LongStorage()
+end
+-- The parts of a padded tensor that hold the input.
+local function parts(self, input, padded)
+   local d = self.dim
+   if self.nInputDim and input:dim() ~= self.nInputDim then d = d + 1 end
+   local n, pad = input:size(d), math.abs(self.pad)
+   local index = self.pad > 0 and n - self.index + 2 or self.index -- the padding stands before this index
+   local list = {}
+   if index > 1 then list[1] = { input:narrow(d, 1, index - 1), padded and padded:narrow(d, 1, index - 1) } end
+   if index <= n then
+      list[#list + 1] = { input:narrow(d, index, n - index + 1), padded and padded:narrow(d, index + pad, n - index + 1) }
+   end
+   return list, d, pad
+end
+function Padding:updateOutput(input)
+   local _, d, pad = parts(self, input)
+   self.outputSize = input:size()
+   self.outputSize[d] = self.outputSize[d] + pad
+   self.output:resize(self.outputSize):fill(self.value)
+   for _, pair in ipairs(parts(self, input, self.output)) do pair[2]:copy(pair[1]) end
+   return self.output
+end
+function Padding:updateGradInput(input, gradOutput)
+   self.gradInput:resizeAs(input)
+   for _, pair in ipairs(parts(self, self.gradInput, gradOutput)) do pair[1]:copy(pair[2]) end
+   return self.gradInput
+end

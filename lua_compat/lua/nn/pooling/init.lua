@@ -1,0 +1,429 @@
+-- Pooling of images (batch x) planes x height x width, of volumes (with time before height), of sequences (batch x)
+-- frames x features, and of features; and its inverse.
+for _, part in ipairs{ 'maxima', 'averages', 'adaptive', 'fractional', 'temporal', 'gradients' } do require('nn.pooling.luajit.' .. part) end
+local math = require('th.own').math
+local kernel = require('torch.core.kernels').of_tensors
+local layer = require 'nn.shared.layer'
+local volumes = require 'nn.shared.volumes'
+local whole_numbers = require 'nn.shared.whole_numbers'
+local Module = torch.getmetatable('nn.Module')
+local KERNEL, STEP, PAD, DILATION = volumes.KERNEL, volumes.STEP, volumes.PAD, volumes.DILATION
+local dilations, triple, any = volumes.dilations, volumes.triple, volumes.any
+
+-- Of a class whose modules keep the places of maxima in `indices`: kernel f, and arguments(self) after its tensors
+local function keeps_places(class, f, arguments)
+   local forward, gradient = kernel[f], kernel[f .. '_grad_input']
+
+   function class:updateOutput(input)
+      self.indices = whole_numbers.beside(input, self.indices)
+      forward(self.output, self.indices, input, arguments(self))
+      return self.output
+   end
+
+   function class:updateGradInput(input, gradOutput)
+      if not self.gradInput then return end
+      gradient(self.gradInput, input, gradOutput, self.indices, arguments(self))
+      return self.gradInput
+   end
+
+   function class:empty() self:clearState() end
+
+   function class:clearState()
+      if self.indices then self.indices:set() end
+      return Module.clearState(self)
+   end
+end
+
+-- Images
+
+-- kW, kH, dW, dH, padW, padH as fields; ceil() and floor() choose how output sizes are rounded.
+local function define(name)
+   local class = torch.class(name, 'nn.Module')
+
+   function class:__init(kW, kH, dW, dH, padW, padH)
+      Module.__init(self)
+      self.kW, self.kH = kW, kH
+      self.dW, self.dH = dW or self.default_step or kW, dH or self.default_step or kH
+      self.padW, self.padH = padW or 0, padH or 0
+      self.ceil_mode = false
+   end
+
+   function class:ceil()
+      self.ceil_mode = true
+      return self
+   end
+   function class:floor()
+      self.ceil_mode = false
+      return self
+   end
+
+   function class:__tostring__()
+      local text = ('%s(%dx%d, %d,%d'):format(torch.type(self), self.kW, self.kH, self.dW, self.dH)
+      if self.padW ~= 0 or self.padH ~= 0 then text = text .. ', ' .. self.padW .. ',' .. self.padH end
+      return text .. ')'
+   end
+   return class
+end
+
+local function window(self)
+   local step = self.default_step
+   return self.kW, self.kH, self.dW or step or self.kW, self.dH or step or self.kH, self.padW or 0, self.padH or 0
+end
+
+local Max = define('nn.SpatialMaxPooling')
+local init = Max.__init
+
+function Max:__init(...)
+   init(self, ...)
+   self.indices = torch.LongTensor()
+end
+
+local function max_window(self)
+   local kW, kH, dW, dH, padW, padH = window(self)
+   return kW, kH, dW, dH, padW, padH, self.ceil_mode or false, self.dilationW or 1, self.dilationH or 1
+end
+keeps_places(Max, 'spatial_max_pooling', max_window)
+
+local pooled = Max.updateOutput
+function Max:updateOutput(input)
+   self.iheight, self.iwidth = input:size(input:dim() - 1), input:size(input:dim())
+   return pooled(self, input)
+end
+
+local Average = define('nn.SpatialAveragePooling')
+Average.default_step = 1
+local init_average = Average.__init
+
+function Average:__init(...)
+   init_average(self, ...)
+   self.count_include_pad = true
+   self.divide = true
+end
+
+function Average:setCountIncludePad()
+   self.count_include_pad = true
+   return self
+end
+function Average:setCountExcludePad()
+   self.count_include_pad = false
+   return self
+end
+
+-- Sums in place of means, if divide is false.
+local function averaging(self)
+   local kW, kH, dW, dH, padW, padH = window(self)
+   return kW, kH, dW, dH, padW, padH, self.ceil_mode or false, self.count_include_pad ~= false
+end
+
+function Average:updateOutput(input)
+   kernel.spatial_average_pooling(self.output, input, averaging(self))
+   if self.divide == false then self.output:mul(self.kW * self.kH) end
+   return self.output
+end
+
+function Average:updateGradInput(input, gradOutput)
+   kernel.spatial_average_pooling_grad_input(self.gradInput, input, gradOutput, averaging(self))
+   if self.divide == false then self.gradInput:mul(self.kW * self.kH) end
+   return self.gradInput
+end
+
+local Dilated = torch.class('nn.SpatialDilatedMaxPooling', 'nn.SpatialMaxPooling')
+function Dilated:__init(kW, kH, dW, dH, padW, padH, dilationW, dilationH)
+   Max.__init(self, kW, kH, dW, dH, padW, padH)
+   self.dilationW, self.dilationH = dilationW or 1, dilationH or 1
+end
+function Dilated:__tostring__()
+   return ('%s, %s,%s)'):format(Max.__tostring__(self):sub(1, -2), self.dilationW, self.dilationH)
+end
+
+local function output_size(self, w, h) self.W, self.H = w, h end
+local AdaptiveMax = layer.plain{ name = 'SpatialAdaptiveMaxPooling', init = output_size }
+keeps_places(AdaptiveMax, 'adaptive_max_pooling', function(self) return self.H, self.W end)
+local AdaptiveAverage = layer.plain{ name = 'SpatialAdaptiveAveragePooling', f = 'adaptive_average_pooling',
+   init = output_size, arguments = function(self) return self.H, self.W end }
+function AdaptiveAverage:empty() self:clearState() end
+
+-- (sum of |x|^p)^(1/p) over each window
+local LPPooling, Sequential = torch.class('nn.SpatialLPPooling', 'nn.Sequential')
+function LPPooling:__init(_, pnorm, kW, kH, dW, dH)
+   Sequential.__init(self)
+   self.kW, self.kH, self.dW, self.dH = kW, kH, dW or kW, dH or kH
+   self:add(pnorm == 2 and nn.Square() or nn.Power(pnorm))
+   self:add(nn.SpatialAveragePooling(kW, kH, self.dW, self.dH))
+   self:add(nn.MulConstant(kW * kH))
+   self:add(pnorm == 2 and nn.Sqrt() or nn.Power(1 / pnorm))
+end
+for _, name in ipairs{ 'reset', 'accGradParameters', 'accUpdateGradParameters', 'zeroGradParameters',
+   'updateParameters' } do
+   LPPooling[name] = function() end
+end
+
+-- (sum of x^power)^(1 / power) over windows of features
+layer.plain{ name = 'FeatureLPPooling', f = 'feature_lp_pooling',
+   init = function(self, width, stride, power, batch_mode)
+      if width < 2 or width > 16 then error('width must be within 2 to 16', 3) end
+      if stride < 1 or stride > 4 then error('stride must be within 1 to 4', 3) end
+      self.width, self.stride, self.power, self.batch_mode = width, stride, power, batch_mode
+   end,
+   arguments = function(self) return self.width, self.stride, self.power, self.batch_mode and 1 or 0 end,
+   text = function(self)
+      return ('(w%d s%d power %d batch %d'):format(self.width, self.stride, self.power, self.batch_mode and 1 or 0)
+   end }
+
+-- Sequences
+
+local TemporalMax = layer.plain{ name = 'TemporalMaxPooling',
+   init = function(self, kW, dW) self.kW, self.dW = kW, dW or kW end }
+keeps_places(TemporalMax, 'temporal_max_pooling', function(self) return self.kW, self.dW end)
+
+-- The k largest values of each feature in their order; k: the larger of minK and factor times the number of frames
+local KMax = torch.class('nn.TemporalDynamicKMaxPooling', 'nn.Module')
+function KMax:__init(minK, factor)
+   Module.__init(self)
+   self.minK, self.factor = minK, factor or 0
+end
+function KMax:updateOutput(input)
+   local d = input:dim() - 1
+   assert(d == 1 or d == 2, 'Only 2D or 3D(batch mode) accepted')
+   local frames = input:size(d)
+   local k = math.max(self.minK, math.ceil(self.factor * frames))
+   assert(frames >= self.minK, ('Input sequence length (%s) too small for desired k value (%s)'):format(frames, k))
+   local _, order = input:sort(d, true)
+   self.indices = order:narrow(d, 1, k):sort(d)
+   self.output = input:gather(d, self.indices)
+   return self.output
+end
+function KMax:updateGradInput(input, gradOutput)
+   if not self.gradInput then return end
+   return self.gradInput:resizeAs(input):zero():scatter(input:dim() - 1, self.indices, gradOutput)
+end
+function KMax:clearState()
+   nn.utils.clear(self, 'indices')
+   return Module.clearState(self)
+end
+
+-- Volumes
+
+local function windows(self, kT, kW, kH, dT, dW, dH)
+   layer.fields(self, KERNEL, kT, kW, kH)
+   layer.fields(self, STEP, dT or kT, dW or kW, dH or kH)
+end
+local function volume_text(self)
+   local text = ('(%dx%dx%d, %d,%d,%d'):format(self.kT, self.kW, self.kH, triple(self, STEP))
+   if self.padT and any(self, PAD, 0) then text = text .. (', %s,%s,%s'):format(triple(self, PAD)) end
+   return text
+end
+
+local VolumetricAverage = layer.plain{ name = 'VolumetricAveragePooling', f = 'volumetric_average_pooling', init = windows,
+   arguments = function(self)
+      local kT, kW, kH = triple(self, KERNEL)
+      return kT, kW, kH, triple(self, STEP)
+   end,
+   text = function(self) return volume_text(self) .. ')' end }
+function VolumetricAverage:empty() return self:clearState() end
+
+local VolumetricMax = torch.class('nn.VolumetricMaxPooling', 'nn.Module')
+VolumetricMax.__version = 2
+
+function VolumetricMax:__init(kT, kW, kH, dT, dW, dH, padT, padW, padH)
+   Module.__init(self)
+   windows(self, kT, kW, kH, dT, dW, dH)
+   layer.fields(self, PAD, padT or 0, padW or 0, padH or 0)
+   self.ceil_mode = false
+   self.indices = torch.LongTensor()
+end
+
+VolumetricMax.padT, VolumetricMax.padW, VolumetricMax.padH = 0, 0, 0 -- files of before version 2 have none
+function VolumetricMax:ceil()
+   self.ceil_mode = true
+   return self
+end
+function VolumetricMax:floor()
+   self.ceil_mode = false
+   return self
+end
+
+-- How output sizes are rounded; kernel, steps, paddings and dilations
+local function volume_window(self)
+   local dilationT, dilationW, dilationH = dilations(triple(self, DILATION))
+   return self.ceil_mode or false, self.kT, self.kW, self.kH, self.dT, self.dW, self.dH, self.padT, self.padW, self.padH,
+      dilationT, dilationW, dilationH
+end
+
+function VolumetricMax:updateOutput(input)
+   local dims = input:dim()
+   self.itime, self.iheight, self.iwidth = input:size(dims - 2), input:size(dims - 1), input:size(dims)
+   self.indices = whole_numbers.beside(input, self.indices)
+   kernel.volumetric_max_pooling(self.output, self.indices, input, volume_window(self))
+   return self.output
+end
+
+function VolumetricMax:updateGradInput(input, gradOutput)
+   kernel.volumetric_max_pooling_grad_input(self.gradInput, input, gradOutput, self.indices, volume_window(self))
+   return self.gradInput
+end
+
+function VolumetricMax:empty() self:clearState() end
+
+function VolumetricMax:clearState()
+   if self.indices then self.indices:set() end
+   return Module.clearState(self)
+end
+
+-- Before version 2 there was no ceil_mode.
+function VolumetricMax:read(file, version)
+   Module.read(self, file)
+   if version < 2 then self.ceil_mode = false end
+end
+
+function VolumetricMax:__tostring__() return torch.type(self) .. volume_text(self) .. ')' end
+
+local VolumetricDilated = torch.class('nn.VolumetricDilatedMaxPooling', 'nn.VolumetricMaxPooling')
+function VolumetricDilated:__init(...)
+   VolumetricMax.__init(self, ...)
+   layer.fields(self, DILATION, dilations(select(10, ...)))
+end
+function VolumetricDilated:__tostring__()
+   return ('%s%s, %d,%d,%d)'):format(torch.type(self), volume_text(self), triple(self, DILATION))
+end
+
+-- Max pooling of windows at random places, to sizes that need not divide the input's
+
+local function values(self, prefix, axes)
+   local list = {}
+   for i = #axes, 1, -1 do list[#list + 1] = self[prefix .. axes[i]] end
+   return list
+end
+
+-- axes: as the constructor names them, the input's last dimension first
+local function define_fractional(name, axes)
+   local class = torch.class('nn.' .. name, 'nn.Module')
+   local count = #axes
+
+   -- window sizes, then output sizes (at least 1) or factors (below 1)
+   function class:__init(...)
+      Module.__init(self)
+      local exact = true
+      for i = 1, count do exact = exact and select(count + i, ...) >= 1 end
+      for i, axis in ipairs(axes) do
+         local window, size = select(i, ...), (select(count + i, ...))
+         assert(window >= 2)
+         self['poolSize' .. axis] = window
+         if exact then
+            self['out' .. axis] = size
+         else
+            assert(size > 0 and size < 1)
+            self['ratio' .. axis] = size
+         end
+      end
+      self.newRandomPool = false
+   end
+
+   function class:getBufferSize_(input)
+      local dims = input:dim()
+      if dims ~= count + 1 and dims ~= count + 2 then
+         error(('input must be dim %d or %d'):format(count + 1, count + 2))
+      end
+      local first = dims - count
+      return torch.LongStorage{ first == 2 and input:size(1) or 1, input:size(first), count }
+   end
+
+   function class:initSampleBuffer_(input)
+      local size = self:getBufferSize_(input)
+      local samples = self.randomSamples
+      local fits = samples and samples:size(1) == size[1] and samples:size(2) == size[2]
+      if not fits or not self.newRandomPool then
+         self.randomSamples = (samples or input.new()):resize(size):uniform()
+      end
+   end
+
+   function class:getOutputSizes_(input)
+      local sizes = {}
+      for i, axis in ipairs(axes) do
+         local ratio = self['ratio' .. axis]
+         sizes[i] = ratio and math.floor(input:size(input:dim() + 1 - i) * ratio) or self['out' .. axis]
+         assert(sizes[i] > 0, 'reduction ratio or input size too small')
+      end
+      return unpack(sizes)
+   end
+
+   -- Whether the positions stay the same from now on.
+   function class:fixPoolingRegions(fixed)
+      self.newRandomPool = fixed == nil or fixed
+      return self
+   end
+
+   function class:updateOutput(input)
+      self.indices = whole_numbers.beside(input, self.indices)
+      self:initSampleBuffer_(input)
+      local numbers = { self:getOutputSizes_(input) }
+      for i = 1, math.floor(count / 2) do numbers[i], numbers[count + 1 - i] = numbers[count + 1 - i], numbers[i] end
+      for _, window in ipairs(values(self, 'poolSize', axes)) do numbers[#numbers + 1] = window end
+      kernel.fractional_max_pooling(self.output, self.indices, input, self.randomSamples, unpack(numbers))
+      return self.output
+   end
+
+   function class:updateGradInput(input, gradOutput)
+      assert(self.randomSamples, 'must call updateOutput/forward first')
+      kernel.fractional_max_pooling_grad_input(self.gradInput, input, gradOutput, self.indices, count)
+      return self.gradInput
+   end
+
+   function class:empty() self:clearState() end
+   function class:clearState()
+      self.indices, self.randomSamples = nil, nil
+      return Module.clearState(self)
+   end
+
+   function class:__tostring__()
+      local sizes, windows = {}, {}
+      for i, axis in ipairs(axes) do
+         sizes[i] = ('%d'):format(self['out' .. axis] or self['ratio' .. axis])
+         windows[i] = ('%d'):format(self['poolSize' .. axis])
+      end
+      return ('%s(%s, %s)'):format(torch.type(self), table.concat(sizes, 'x'), table.concat(windows, ','))
+   end
+end
+define_fractional('SpatialFractionalMaxPooling', { 'W', 'H' })
+define_fractional('VolumetricFractionalMaxPooling', { 'T', 'W', 'H' })
+
+-- The inverse of max pooling: each element goes back to where a pooling module found it; all others are zero.
+
+for pooling_name, axes in pairs{ SpatialMaxPooling = { H = 'height', W = 'width' },
+   VolumetricMaxPooling = { T = 'time', H = 'height', W = 'width' } } do
+   local class = torch.class('nn.' .. pooling_name:gsub('Pooling$', 'Unpooling'), 'nn.Module')
+
+   function class:__init(poolingModule)
+      Module.__init(self)
+      assert(torch.type(poolingModule) == 'nn.' .. pooling_name, ('Argument must be a nn.%s module'):format(pooling_name))
+      for axis in pairs(axes) do
+         assert(poolingModule['k' .. axis] == poolingModule['d' .. axis],
+            "The size of pooling module's kernel must be equal to its stride")
+      end
+      self.pooling = poolingModule
+   end
+
+   -- What is known of the last pooling
+   function class:setParams()
+      self.indices = self.pooling.indices
+      for _, axis in pairs(axes) do self['o' .. axis] = self.pooling['i' .. axis] end
+   end
+
+   local function sizes(self)
+      if self.otime then return self.otime, self.oheight, self.owidth end
+      return self.oheight, self.owidth
+   end
+   function class:updateOutput(input)
+      self:setParams()
+      kernel.max_unpooling(self.output, input, self.indices, sizes(self))
+      return self.output
+   end
+   function class:updateGradInput(input, gradOutput)
+      self:setParams()
+      kernel.max_unpooling_grad_input(self.gradInput, input, gradOutput, self.indices, sizes(self))
+      return self.gradInput
+   end
+
+   function class:empty() self:clearState() end
+   function class:__tostring__() return torch.type(self) .. ' associated to ' .. tostring(self.pooling) end
+end

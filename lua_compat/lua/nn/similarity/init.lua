@@ -1,0 +1,304 @@
+-- Vectors compared with stored ones, or with each other.
+for _, part in ipairs{ 'euclidean', 'cosine', 'bilinear', 'pairs' } do require('nn.similarity.luajit.' .. part) end
+local math = require('th.own').math
+local kernel = require('torch.core.kernels').of_tensors
+local layer = require 'nn.shared.layer'
+local whole_numbers = require 'nn.shared.whole_numbers'
+local Module = torch.getmetatable('nn.Module')
+
+local function spread(stdv, count) return stdv and stdv * math.sqrt(3) or 1 / math.sqrt(count) end
+
+local function check_dims(input)
+   if input:dim() ~= 1 and input:dim() ~= 2 then error('input must be vector or matrix', 3) end
+end
+
+-- accUpdateGradParameters of modules whose gradients do not all know a scale
+local GRADIENTS = { gradWeight = 'weight', gradBias = 'bias', gradDiagCov = 'diagCov' }
+local function update_after(self, input, gradOutput, rate)
+   local kept = {}
+   for name in pairs(GRADIENTS) do
+      kept[name] = self[name]
+      self[name] = kept[name] and kept[name].new():resizeAs(kept[name]):zero()
+   end
+   self:accGradParameters(input, gradOutput, 1)
+   for name, parameter in pairs(GRADIENTS) do
+      if kept[name] then self[parameter]:add(-rate, self[name]) end
+      self[name] = kept[name]
+   end
+end
+
+-- Of two inputs, batches of vectors: x1' W_k x2 + b_k for each output k
+local Bilinear = torch.class('nn.Bilinear', 'nn.Module')
+Bilinear.accUpdateGradParameters = update_after
+
+local function is_size(x) return type(x) == 'number' and x == math.floor(x) and x > 0 end
+
+function Bilinear:__init(inputSize1, inputSize2, outputSize, bias)
+   assert(is_size(inputSize1) and is_size(inputSize2) and is_size(outputSize),
+      'inputSize1 and inputSize2 and outputSize should be positive integer numbers')
+   Module.__init(self)
+   self.weight = torch.Tensor(outputSize, inputSize1, inputSize2)
+   self.gradWeight = torch.Tensor(outputSize, inputSize1, inputSize2)
+   if bias ~= false then self.bias, self.gradBias = torch.Tensor(outputSize), torch.Tensor(outputSize) end
+   self.gradInput = { torch.Tensor(), torch.Tensor() }
+   self:reset()
+end
+
+function Bilinear:reset(stdv)
+   assert(stdv == nil or (type(stdv) == 'number' and stdv > 0), 'standard deviation should be a positive number')
+   stdv = spread(stdv, self.weight:size(2))
+   self.weight:uniform(-stdv, stdv)
+   if self.bias then self.bias:uniform(-stdv, stdv) end
+   return self
+end
+
+local function check_inputs(self, input, gradOutput)
+   assert(torch.type(input) == 'table' and #input == 2, 'input should be a table containing two data Tensors')
+   local first, second = unpack(input)
+   assert(first:dim() == 2 and second:dim() == 2, 'input Tensors should be two-dimensional')
+   assert(first:size(1) == second:size(1), 'input Tensors should have the same number of rows (instances)')
+   assert(first:size(2) == self.weight:size(2), 'dimensionality of first input is erroneous')
+   assert(second:size(2) == self.weight:size(3), 'dimensionality of second input is erroneous')
+   if gradOutput then
+      assert(first:size(1) == gradOutput:size(1), 'number of rows in gradOutput does not match input')
+      assert(gradOutput:size(2) == self.weight:size(1),
+         'number of columns in gradOutput does not output size of layer')
+   end
+   return first, second
+end
+
+function Bilinear:updateOutput(input)
+   local first, second = check_inputs(self, input)
+   kernel.bilinear(self.output, first, second, self.weight, self.bias)
+   return self.output
+end
+
+function Bilinear:updateGradInput(input, gradOutput)
+   if not self.gradInput then return end
+   local first, second = check_inputs(self, input, gradOutput)
+   for i = 1, 2 do self.gradInput[i] = self.gradInput[i] or input[i].new() end
+   kernel.bilinear_grad_inputs(self.gradInput[1], self.gradInput[2], first, second, gradOutput, self.weight)
+   return self.gradInput
+end
+
+function Bilinear:accGradParameters(input, gradOutput, scale)
+   local first, second = check_inputs(self, input, gradOutput)
+   scale = scale or 1
+   assert(type(scale) == 'number' and scale >= 0)
+   -- As in Torch7, scale counts for the bias alone.
+   kernel.bilinear_grad_parameters(self.gradWeight, self.gradBias, first, second, gradOutput, scale)
+end
+
+Bilinear.sharedAccUpdateGradParameters = Module.defaultAccUpdateGradParameters
+
+function Bilinear:__tostring__()
+   return ('%s(%dx%d -> %d) %s'):format(torch.type(self), self.weight:size(2), self.weight:size(3),
+      self.weight:size(1), self.bias == nil and ' without bias' or '')
+end
+
+-- The cosine of the angle between the input and each row of the weight
+local Cosine = torch.class('nn.Cosine', 'nn.Module')
+Cosine.accUpdateGradParameters = update_after
+
+function Cosine:__init(inputSize, outputSize)
+   Module.__init(self)
+   self.weight = torch.Tensor(outputSize, inputSize)
+   self.gradWeight = torch.Tensor(outputSize, inputSize)
+   self:reset()
+end
+function Cosine:reset(stdv)
+   stdv = spread(stdv, self.weight:size(1))
+   self.weight:uniform(-stdv, stdv)
+end
+function Cosine:updateOutput(input)
+   check_dims(input)
+   local outputs, inputs = self.weight:size(1), self.weight:size(2)
+   if input:size(input:dim()) ~= inputs then
+      local batch = input:dim() == 2 and input:size(1)
+      error(batch and ('size mismatch, m1: [%d x %d], m2: [%d x %d]'):format(batch, input:size(2), inputs, outputs)
+         or ('size mismatch, [%d x %d], [%d]'):format(outputs, inputs, input:size(1)))
+   end
+   kernel.cosine(self.output, input, self.weight)
+   return self.output
+end
+function Cosine:updateGradInput(input, gradOutput)
+   if not self.gradInput then return end
+   if not gradOutput:isSameSizeAs(self.output) then gradOutput = gradOutput:expandAs(self.output) end
+   kernel.cosine_grad_input(self.gradInput, input, gradOutput, self.weight)
+   return self.gradInput
+end
+function Cosine:accGradParameters(input, gradOutput, scale)
+   if not gradOutput:isSameSizeAs(self.output) then torch.cmul(gradOutput, self.output) end -- an error
+   kernel.cosine_grad_weight(self.gradWeight, input, gradOutput, self.weight, scale or 1)
+end
+
+-- The distance of the input to each column of the weight
+local Euclidean = torch.class('nn.Euclidean', 'nn.Module')
+
+function Euclidean:__init(inputSize, outputSize)
+   Module.__init(self)
+   self.weight = torch.Tensor(inputSize, outputSize)
+   self.gradWeight = torch.Tensor(inputSize, outputSize)
+   self.gradInput:resize(inputSize)
+   self.output:resize(outputSize)
+   self.fastBackward = true
+   self:reset()
+end
+function Euclidean:reset(stdv)
+   stdv = spread(stdv, self.weight:size(1))
+   self.weight:uniform(-stdv, stdv)
+end
+
+-- Torch7 views the input as batch x inputSize x 1: the error says what does not fit.
+local function check_input(self, input)
+   local size = self.weight:size(1)
+   if input:dim() ~= 1 and input:dim() ~= 2 then error('1D or 2D input expected', 3) end
+   if input:size(input:dim()) == size then return end
+   local view = input:isContiguous() and input.view or input.reshape
+   if input:dim() == 1 then return view(input, size, 1) end
+   return view(input, input:size(1), size, 1)
+end
+-- The gradients of the distances, which are the output, divided by these; 1e-7 keeps them from zero.
+local function slopes(self, gradOutput) return torch.cdiv(gradOutput, torch.add(self.output, 1e-7)):viewAs(self.output) end
+
+function Euclidean:updateOutput(input)
+   check_input(self, input)
+   kernel.euclidean(self.output, input, self.weight, self.diagCov)
+   return self.output
+end
+function Euclidean:updateGradInput(input, gradOutput)
+   if not self.gradInput then return end
+   kernel.euclidean_grad_input(self.gradInput, input, slopes(self, gradOutput), self.weight, self.diagCov)
+   return self.gradInput
+end
+function Euclidean:accGradParameters(input, gradOutput, scale)
+   kernel.euclidean_grad_parameters(self.gradWeight, self.gradDiagCov, input, slopes(self, gradOutput), self.weight,
+      self.diagCov, scale or 1)
+end
+
+-- The same, the differences multiplied by a column of diagCov
+local Weighted = torch.class('nn.WeightedEuclidean', 'nn.Module')
+Weighted.accUpdateGradParameters = update_after
+
+function Weighted:__init(inputSize, outputSize)
+   Module.__init(self)
+   for _, name in ipairs{ 'weight', 'gradWeight', 'diagCov', 'gradDiagCov' } do
+      self[name] = torch.Tensor(inputSize, outputSize)
+   end
+   self:reset()
+end
+function Weighted:reset(stdv)
+   Euclidean.reset(self, stdv)
+   self.diagCov:fill(1)
+end
+for _, method in ipairs{ 'updateOutput', 'updateGradInput', 'accGradParameters' } do
+   Weighted[method] = Euclidean[method]
+end
+function Weighted:parameters() return { self.weight, self.diagCov }, { self.gradWeight, self.gradDiagCov } end
+-- The nearest of k centres, which move towards the inputs nearest to them
+local Kmeans = torch.class('nn.Kmeans', 'nn.Module')
+
+function Kmeans:__init(k, dim, scale)
+   Module.__init(self)
+   assert(k > 0, 'Clusters cannot be 0 or negative.')
+   assert(dim > 0, 'Dimensionality cannot be 0 or negative.')
+   self.k, self.dim, self.scale = k, dim, scale
+   self.weight = torch.Tensor(k, dim)
+   self.gradWeight = torch.Tensor(k, dim)
+   self.clusterSampleCount = torch.Tensor(k)
+   self.loss = 0 -- squared distances to the nearest centres, summed
+   self:reset()
+end
+
+function Kmeans:reset(stdev)
+   stdev = stdev or 1
+   self.weight:uniform(-stdev, stdev)
+end
+
+local function check_samples(self, input)
+   assert(input:dim() == 2, 'Incorrect input dimensionality. Expecting 2D.')
+   assert(input:size(2) == self.dim, "Dimensionality of input and weight don't match.")
+   return input:size(1)
+end
+
+-- Centres from random samples
+function Kmeans:initRandom(input)
+   local samples = check_samples(self, input)
+   assert(samples >= self.k, 'Need atleast k samples for initialization.')
+   local indices = torch.zeros(self.k):random(1, samples)
+   for i = 1, self.k do self.weight[i]:copy(input[indices[i]]) end
+end
+
+-- Centres far from each other: each from the (1 - p) of the samples that are farthest from those before
+function Kmeans:initKmeansPlus(input, p)
+   self.p = p or self.p or 0.95
+   assert(self.p >= 0 and self.p <= 1, 'P value should be between 0-1.')
+   local samples = check_samples(self, input)
+   local candidates = math.max(math.ceil((1 - self.p) * samples), 1)
+   self.weight[1]:copy(input[torch.random(samples)])
+   local distances = self.weight.new(samples):fill(math.huge)
+   for k = 2, self.k do
+      local squares = torch.add(input, -1, self.weight:narrow(1, k - 1, 1):expandAs(input)):pow(2):sum(2):view(-1)
+      distances:cmin(squares)
+      local _, order = distances:sort(true)
+      self.weight[k]:copy(input[order[torch.random(candidates)]])
+   end
+end
+
+function Kmeans:updateOutput(input)
+   check_samples(self, input)
+   assert(input:isContiguous(), 'Input is not contiguous.')
+   self._minScore = self._minScore or self.weight.new()
+   self._minIndx = whole_numbers.beside(input, self._minIndx)
+   kernel.nearest(self._minScore, self._minIndx, input, self.weight)
+   self.loss = self._minScore:sum()
+   return self.output:resize(input:size(1)):copy(self._minIndx)
+end
+
+function Kmeans:updateGradInput(input) return self.gradInput:resize(input:size()):zero() end
+
+-- Minus the mean of the differences of a centre's samples to it
+function Kmeans:accGradParameters(input, _, scale)
+   scale = self.scale or scale or 1
+   assert(scale > 0, 'Scale has to be positive.')
+   local nearest = self._minIndx
+   self.clusterSampleCount:zero():indexAdd(1, nearest, input.new(input:size(1)):fill(1))
+   local differences = torch.add(self.weight:index(1, nearest), -1, input):mul(scale)
+   local sums = self.gradWeight.new():resizeAs(self.gradWeight):zero()
+   sums:indexAdd(1, nearest, differences)
+   local counts = torch.add(self.clusterSampleCount, 1e-7) -- not zero
+   self.gradWeight:add(sums:cdiv(counts:view(self.k, 1):expandAs(sums)))
+end
+
+function Kmeans:clearState()
+   self._minScore, self._minIndx = nil, nil
+   return Module.clearState(self)
+end
+function Kmeans:type(name, cache)
+   if name then self:clearState() end
+   return Module.type(self, name, cache)
+end
+
+-- Two inputs compared row by row
+layer.pair{ name = 'DotProduct', f = 'dot_product' }
+layer.pair{ name = 'CosineDistance', f = 'cosine_distance' }
+local PairwiseDistance = layer.pair{ name = 'PairwiseDistance', f = 'pairwise_distance',
+   init = function(self, p)
+      self.norm = p or 2
+      self.gradInput, self.diff = {}, torch.Tensor()
+   end,
+   arguments = function(self) return self.norm end }
+local pairwise_gradients = PairwiseDistance.updateGradInput
+
+-- The slope of an absolute value at 0 is drawn: either side.
+function PairwiseDistance:updateGradInput(input, gradOutput)
+   local first, second = unpack(pairwise_gradients(self, input, gradOutput))
+   local equal = self.norm == 1 and torch.eq(input[1], input[2])
+   if equal and equal:any() then
+      equal, first, second = equal:view(-1), first:view(-1), second:view(-1)
+      for i = 1, equal:size(1) do
+         if equal[i] == 1 and torch.random(2) == 1 then first[i], second[i] = -first[i], -second[i] end
+      end
+   end
+   return self.gradInput
+end

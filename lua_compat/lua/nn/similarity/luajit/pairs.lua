@@ -1,0 +1,158 @@
+-- Rows of few elements compared with each other.
+local math = require('th.own').math
+local memory = require 'torch.core.memory'
+local is_apart = require('torch.core.overlap').is_apart
+local kernels = require 'torch.core.kernels'
+local numbers = require 'nn.shared.luajit.as_doubles'
+local of_sum = require('torch.luajit.norms').of_sum
+
+local count, is_contiguous, same_size, resize, resize_as = memory.count, memory.is_contiguous, memory.same_size, memory.resize, memory.resize_as
+local sqrt, max, abs, huge = math.sqrt, math.max, math.abs, math.huge
+local of, seen = numbers.of, numbers.seen
+local in_lua = kernels.in_lua
+
+local EPSILON = 1e-12 -- so that no squared length is zero
+
+local function rows_and_columns(x)
+   if x.nd == 2 then return x[1], x[3] end
+   return 1, x[1]
+end
+
+-- Two batches of rows, or two rows, as numbers, read by `numbers_of` (numbers.of where they are written over); nil
+-- where that is for Python.
+local function both(a, b, numbers_of)
+   if a.T ~= b.T or a.nd < 1 or a.nd > 2 or not same_size(a, b) then return nil end
+   local p = numbers_of('first', a)
+   return p, p and numbers_of('second', b)
+end
+
+-- a ^ power: C's function takes ten times as long as a product.
+local function raised(a, power)
+   if power == 1 then return a end
+   if power == 2 then return a * a end
+   if power == 3 then return a * a * a end
+   if power == 0 then return 1 end
+   if power == -1 then return 1 / a end
+   return a ^ power
+end
+
+-- Products of n neighbouring elements, added up.
+local function dot(p, q, at, n)
+   local sum = 0
+   for k = at, at + n - 1 do sum = sum + p[k] * q[k] end
+   return sum
+end
+
+-- Functions of a pair's rows: value(p, q, at, columns)
+local value = {}
+value.dot_product = dot
+function value.cosine_distance(p, q, at, n)
+   return dot(p, q, at, n) / sqrt((dot(p, p, at, n) + EPSILON) * (dot(q, q, at, n) + EPSILON))
+end
+local function length(p, q, at, n)
+   local sum = 0
+   for k = at, at + n - 1 do
+      local z = p[k] - q[k]
+      sum = sum + z * z
+   end
+   return sqrt(sum)
+end
+local function length_of_power(p, q, at, n, power)
+   local sum = 0
+   for k = at, at + n - 1 do sum = sum + raised(abs(p[k] - q[k]), power) end
+   return of_sum(sum, power)
+end
+local function distance(p, q, at, n)
+   local sum = 0
+   for k = at, at + n - 1 do sum = sum + abs(p[k] - q[k]) end
+   return sum
+end
+
+-- Their gradients, which p and q become, times g.
+local slope = {}
+function slope.dot_product(p, q, at, n, g)
+   for k = at, at + n - 1 do p[k], q[k] = g * q[k], g * p[k] end
+end
+function slope.cosine_distance(p, q, at, n, g)
+   local first, second = dot(p, p, at, n) + EPSILON, dot(q, q, at, n) + EPSILON
+   local inverse = 1 / sqrt(first * second)
+   local cosine = dot(p, q, at, n) * inverse
+   local across, along_first, along_second = g * inverse, g * cosine / first, g * cosine / second
+   for k = at, at + n - 1 do p[k], q[k] = across * q[k] - along_first * p[k], across * p[k] - along_second * q[k] end
+end
+local function slope_of_length(p, q, at, n, g)
+   local factor = g / (length(p, q, at, n) + 1e-6)
+   for k = at, at + n - 1 do
+      local z = (p[k] - q[k]) * factor
+      p[k], q[k] = z, 0 - z
+   end
+end
+-- Below 2 the slope of a power is taken for that of a square, as in Torch7.
+local function slope_of_power(p, q, at, n, g, power)
+   local factor, further = g * raised(length_of_power(p, q, at, n, power) + 1e-6, 1 - power), max(power - 2, 0)
+   for k = at, at + n - 1 do
+      local z = p[k] - q[k]
+      z = z * raised(abs(z), further) * factor
+      p[k], q[k] = z, 0 - z
+   end
+end
+local function slope_of_distance(p, q, at, n, g)
+   for k = at, at + n - 1 do
+      local z = p[k] >= q[k] and g or -g
+      p[k], q[k] = z, 0 - z
+   end
+end
+
+-- out = value of each row
+local function values(out, a, b, f, power)
+   if out.T ~= a.T or not is_apart(out, a, b) then return false end
+   local p, q = both(a, b, seen)
+   if not q then return false end
+   local rows, columns = rows_and_columns(a)
+   if out.nd ~= 1 or out[1] ~= rows then resize(out, 1, { rows }) end
+   local r, step = out.S.p + out.off, out[2]
+   for i = 0, rows - 1 do r[i * step] = f(p, q, i * columns, columns, power) end
+   return true
+end
+
+-- Gives the gradients what was computed in place of the inputs.
+local function write_both(grad_a, grad_b, a, p, q)
+   resize_as(grad_a, a)
+   resize_as(grad_b, a)
+   return is_contiguous(grad_a) and is_contiguous(grad_b) and numbers.write(grad_a, p, 1) and numbers.write(grad_b, q, 1)
+end
+
+local function may_write(grad_a, grad_b, a, b, y)
+   return grad_a.T == a.T and grad_b.T == a.T and is_apart(grad_a, a, b, y) and is_apart(grad_b, a, b, y) and is_apart(grad_a, grad_b)
+end
+
+local function slopes(grad_a, grad_b, a, b, gradient, f, power)
+   local rows, columns = rows_and_columns(a)
+   if gradient.T ~= a.T or count(gradient) ~= rows or not may_write(grad_a, grad_b, a, b, gradient) then return false end
+   local p, q = both(a, b, of)
+   local g = q and of('gradient', gradient)
+   if not g then return false end
+   for i = 0, rows - 1 do f(p, q, i * columns, columns, g[i], power) end
+   return write_both(grad_a, grad_b, a, p, q)
+end
+
+for _, name in ipairs{ 'dot_product', 'cosine_distance' } do
+   local f, f_slope = value[name], slope[name]
+   in_lua[name] = function(out, a, b) return values(out, a, b, f) end
+   in_lua[name .. '_gradients'] = function(grad_a, grad_b, a, b, gradient) return slopes(grad_a, grad_b, a, b, gradient, f_slope) end
+end
+
+local function is_power(p) return p > 0 and p < huge end
+-- Those of the norms 1 and 2, which need no powers
+local distances, slopes_of_distances = { distance, length }, { slope_of_distance, slope_of_length }
+function in_lua.pairwise_distance(out, a, b, p)
+   return is_power(p) and values(out, a, b, distances[p] or length_of_power, p)
+end
+function in_lua.pairwise_distance_gradients(grad_a, grad_b, a, b, gradient, p)
+   return is_power(p) and slopes(grad_a, grad_b, a, b, gradient, slopes_of_distances[p] or slope_of_power, p)
+end
+
+return {
+   both = both, rows_and_columns = rows_and_columns, raised = raised, dot = dot, may_write = may_write, write_both = write_both,
+   cosine = value.cosine_distance, cosine_slope = slope.cosine_distance
+}

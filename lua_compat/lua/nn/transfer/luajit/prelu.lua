@@ -1,0 +1,105 @@
+-- PReLU of few elements: elements that are not above zero are multiplied by a weight, the only one
+-- or that of their plane. (Planes are the second dimension, or a vector's only one.)
+local math = require('th.own').math
+local memory = require 'torch.core.memory'
+local is_apart = require('torch.core.overlap').is_apart
+local few = require 'torch.luajit.elementwise'
+local kernels = require 'torch.core.kernels'
+local numbers = require 'nn.shared.luajit.as_doubles'
+local leaky = require('nn.transfer.luajit.rectifiers').leaky
+
+local count, is_contiguous, same_size, resize_as, max, min = memory.count, memory.is_contiguous, memory.same_size, memory.resize_as, math.max, math.min
+local of, seen, room, place_for = numbers.of, numbers.seen, numbers.room, numbers.place_for
+local in_lua = kernels.in_lua
+
+-- The weights beside the elements of one sample: a room; and how many samples and elements there are in each.
+local function beside(x, weight)
+   local T, nd, n = x.T, x.nd, count(x)
+   if weight.T ~= T or nd < 1 or n == 0 or n > numbers.MOST or not is_contiguous(weight) then return nil end
+   local planes, w = nd == 1 and x[1] or x[3], of('weights', weight)
+   local given = count(weight)
+   if not w or given ~= 1 and given ~= planes then return nil end
+   local samples = nd == 1 and 1 or x[1]
+   local elements = n / samples
+   local inner, each = elements / planes, room('weights_of_elements', elements)
+   for j = 0, planes - 1 do
+      local one = w[given == 1 and 0 or j]
+      for k = j * inner, (j + 1) * inner - 1 do each[k] = one end
+   end
+   return each, samples, elements
+end
+
+-- With one weight: r = s where x is above zero, else times it.
+local function with_one_weight(r, x, s, weight)
+   local T, n = x.T, count(x)
+   if weight.T ~= T or not T.real or count(weight) ~= 1 or n == 0 or n > numbers.MOST or few.LIMIT == 0 or not same_size(x, s) then return false end
+   resize_as(r, x)
+   return leaky(r, x, s, T.get(weight.S.p, weight.off), n)
+end
+
+function in_lua.prelu(out, x, weight)
+   if out.T ~= x.T or not is_apart(out, x, weight) then return false end
+   if with_one_weight(out, x, x, weight) then return true end
+   local each, samples, elements = beside(x, weight)
+   local p = each and seen('first', x)
+   if not p then return false end
+   resize_as(out, x)
+   if not is_contiguous(out) then return false end
+   local r = place_for(out)
+   for first = 0, (samples - 1) * elements, elements do
+      local result, of_sample = r + first, p + first
+      for k = 0, elements - 1 do result[k] = max(of_sample[k], 0) + each[k] * min(of_sample[k], 0) end
+   end
+   return numbers.write(out, r, 1)
+end
+
+-- 1 for a number above zero, else 0
+local function gate(x) return min(1, max(0, x * 1e308 * 1e308)) end
+
+-- The input and the gradient as numbers
+local function with_gradient(x, grad_output)
+   if grad_output.T ~= x.T or not same_size(x, grad_output) then return nil end
+   local p = seen('first', x)
+   return p, p and seen('second', grad_output)
+end
+
+function in_lua.prelu_grad_input(gradient, x, grad_output, weight)
+   if gradient.T ~= x.T or not is_apart(gradient, x, grad_output, weight) then return false end
+   if grad_output.T == x.T and with_one_weight(gradient, x, grad_output, weight) then return true end
+   local each, samples, elements = beside(x, weight)
+   if not each then return false end
+   local p, g = with_gradient(x, grad_output)
+   if not g then return false end
+   resize_as(gradient, x)
+   if not is_contiguous(gradient) then return false end
+   local r = place_for(gradient)
+   for first = 0, (samples - 1) * elements, elements do
+      local result, of_sample, of_gradient = r + first, p + first, g + first
+      for k = 0, elements - 1 do
+         local above = gate(of_sample[k])
+         result[k] = of_gradient[k] * (above + (1 - above) * each[k])
+      end
+   end
+   return numbers.write(gradient, r, 1)
+end
+
+function in_lua.prelu_grad_parameters(grad_weight, _, x, grad_output, weight, _, scale)
+   if grad_weight.T ~= x.T or not same_size(grad_weight, weight) or not is_contiguous(grad_weight) then return false end
+   local each, samples, elements = beside(x, weight)
+   if not each or not is_apart(grad_weight, x, grad_output) then return false end
+   local p, g = with_gradient(x, grad_output)
+   if not g then return false end
+   for k = 0, elements - 1 do each[k] = 0 end
+   for first = 0, (samples - 1) * elements, elements do
+      local of_sample, of_gradient = p + first, g + first
+      for k = 0, elements - 1 do each[k] = each[k] + of_gradient[k] * min(of_sample[k], 0) end
+   end
+   local given, r, get = count(weight), grad_weight.S.p + grad_weight.off, x.T.get
+   local of_one = elements / given
+   for j = 0, given - 1 do
+      local sum = 0
+      for k = j * of_one, (j + 1) * of_one - 1 do sum = sum + each[k] end
+      r[j] = get(r, j) + scale * sum
+   end
+   return true
+end

@@ -1,0 +1,127 @@
+-- Soft maxima over the planes of few images: planes x height x width, or a batch of them. Each
+-- pixel has a place in a room.
+local math = require('th.own').math
+local ffi = require 'ffi'
+local memory = require 'torch.core.memory'
+local few = require 'torch.luajit.elementwise'
+local compiled = require 'torch.core.templates'
+local is_apart = require('torch.core.overlap').is_apart
+local numbers = require 'nn.shared.luajit.as_doubles'
+
+local count, is_contiguous, first_element, same_size, resize_as = memory.count, memory.is_contiguous, memory.first_element, memory.same_size, memory.resize_as
+local max, exponentiate, take_logarithms, room, reads_plainly = math.max, numbers.exponentiate, numbers.take_logarithms, numbers.room, few.reads_plainly
+
+local soft_planes = {}
+
+local MOST = 2 ^ 13 -- elements
+
+-- Whether r may be computed from x and y, finite numbers in one piece.
+local function fit(r, x, y)
+   local nd = x.nd
+   if (nd ~= 3 and nd ~= 4) or not x.T.real or r.T ~= x.T or y.T ~= x.T or few.LIMIT == 0 or count(x) > MOST then return false end
+   if not (is_contiguous(x) and (x == y or same_size(x, y) and is_contiguous(y)) and is_apart(r, x, y) and reads_plainly(x, y)) then return false end
+   resize_as(r, x)
+   return is_contiguous(r)
+end
+
+-- The pixels of an image, and the elements of an image and of all.
+local function sizes_of(x)
+   local nd = x.nd
+   local pixels = x[2 * nd - 3] * x[2 * nd - 1]
+   return pixels, x[2 * nd - 5] * pixels, count(x)
+end
+
+-- A function(first, last, pixels, s, p, q, u, factor) that does something with all elements k of an image's planes, of
+-- which each is that of a pixel j: one loop for all planes where these are small, because LuaJIT enters a loop anew for
+-- each, else four pixels at a time.
+local LOOP = [[
+   local max = ...
+   return function(first, last, pixels, s, p, q, u, factor)
+      if pixels < FEWEST then
+         local j = 0
+         for k = first, last do
+            ONE
+            j = j + 1
+            if j == pixels then j = 0 end
+         end
+         return
+      end
+      local whole = pixels - pixels % 4
+      for plane = first, last, pixels do
+         for j = 0, whole - 4, 4 do
+            local k = plane + j
+            FOUR
+         end
+         for j = whole, pixels - 1 do
+            local k = plane + j
+            ONE
+         end
+      end
+   end
+]]
+local FEWEST = 32 -- pixels
+local function for_planes(target, expression)
+   local text = ('EACH(%s) = EACH(%s)'):format(target, expression):gsub('%[([jk])%]', '[%1 + @]')
+   local parts = { FEWEST = FEWEST, ONE = compiled.written_out(text, 1), FOUR = compiled.written_out(text, 4) }
+   return compiled.from_text(LOOP:gsub('%u%u%u+', parts), 'nn.transfer.luajit.softmax_of_images')(max)
+end
+
+local find_greatest, subtract_greatest = for_planes('s[j]', 'max(s[j], factor * q[k])'), for_planes('p[k]', 'factor * q[k] - s[j]')
+local add_up, add_up_products = for_planes('s[j]', 's[j] + q[k]'), for_planes('s[j]', 's[j] + q[k] * u[k]')
+local subtract, scale = for_planes('p[k]', 'p[k] - s[j]'), for_planes('p[k]', 'q[k] * s[j]')
+local subtract_share, subtract_sum = for_planes('p[k]', 'u[k] - q[k] * s[j]'), for_planes('p[k]', 'factor * q[k] * (u[k] - s[j])')
+
+local function set_to_zero(s, pixels) ffi.fill(s, 8 * pixels) end
+
+function soft_planes.forward(out, x, factor, of_logarithms)
+   if not fit(out, x, x) then return false end
+   local pixels, of_image, n = sizes_of(x)
+   local p, q, e, s = first_element(out), first_element(x), room('exponentials', n), room('pixels', pixels)
+   for first = 0, n - 1, of_image do
+      for k = 0, pixels - 1 do s[k] = factor * q[first + k] end
+      find_greatest(first, first + of_image - 1, pixels, s, nil, q, nil, factor)
+      subtract_greatest(first, first + of_image - 1, pixels, s, e, q, nil, factor)
+   end
+   if of_logarithms then
+      for k = 0, n - 1 do p[k] = e[k] end
+   end
+   exponentiate(e, n)
+   for first = 0, n - 1, of_image do
+      local last = first + of_image - 1
+      set_to_zero(s, pixels)
+      add_up(first, last, pixels, s, nil, e)
+      if of_logarithms then
+         take_logarithms(s, pixels)
+         subtract(first, last, pixels, s, p)
+      else
+         for k = 0, pixels - 1 do s[k] = 1 / s[k] end
+         scale(first, last, pixels, s, p, e)
+      end
+   end
+   return true
+end
+
+-- From the output y.
+function soft_planes.gradient(gradient, y, grad_output, factor, of_logarithms)
+   if not fit(gradient, y, grad_output) then return false end
+   local pixels, of_image, n = sizes_of(y)
+   local p, q, u, e, s = first_element(gradient), first_element(y), first_element(grad_output), room('exponentials', n), room('pixels', pixels)
+   if of_logarithms then
+      for k = 0, n - 1 do e[k] = q[k] end
+      exponentiate(e, n)
+   end
+   for first = 0, n - 1, of_image do
+      local last = first + of_image - 1
+      set_to_zero(s, pixels)
+      if of_logarithms then
+         add_up(first, last, pixels, s, nil, u)
+         subtract_share(first, last, pixels, s, p, e, u)
+      else
+         add_up_products(first, last, pixels, s, nil, q, u)
+         subtract_sum(first, last, pixels, s, p, q, u, factor)
+      end
+   end
+   return true
+end
+
+return soft_planes

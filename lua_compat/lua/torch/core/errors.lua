@@ -1,0 +1,100 @@
+-- Errors in Torch7's wording, with the position and the names that Lua gives errors of functions written in C.
+local type, tonumber, tostring, error, getinfo = type, tonumber, tostring, error, debug.getinfo
+local calls = require 'torch.core.calls'
+local errors = {}
+
+errors.described = type -- class.typename, once there are classes
+
+local OURS = getinfo(1, 'S').source:match('^(.*/)core/[^/]*$') -- the folder of what Torch7 has in C
+local CONSTRUCTORS = OURS .. 'core/class.lua'
+
+local function is_ours(source) return source:sub(1, #OURS) == OURS or source:find('^=torch[.:]') ~= nil end
+
+-- How the script calls the function that raises: the position of the call, the name, whether it is a method, the
+-- function with the call; and whether an operator is.
+-- Torch7 comes to torch.add and its like (whose chunks are called so in overloads.lua), to constructors and to what
+-- stands behind operators by another function in C: of these Lua knows nothing.
+local function call_of_script()
+   local level, source = 1, OURS
+   while true do
+      local frame = getinfo(level + 1, 'Slf')
+      if not frame or not is_ours(frame.source) then
+         local call = getinfo(level, 'n')
+         local is_operator = call.namewhat == 'metamethod'
+         if source:find('^=torch%.') or source == CONSTRUCTORS or is_operator then return '', nil, nil, nil, is_operator end
+         local known = frame and frame.currentline > 0
+         local position = known and ('%s:%d: '):format(frame.short_src, frame.currentline) or ''
+         return position, call.name, call.namewhat == 'method', frame
+      end
+      level, source = level + 1, frame.source
+   end
+end
+
+-- Whether the script gave an argument that is nil: by the bytecode of the calls of that name in that line, which must
+-- all have it.
+local function was_given(index)
+   local _, name, _, frame, is_operator = call_of_script()
+   if is_operator then return true end
+   if not (name and frame and frame.func and frame.currentline > 0) then return false end
+   local fewest = calls.fewest_arguments(frame.func, frame.currentline, name)
+   return fewest ~= nil and fewest >= index
+end
+
+-- index: counts a method's object as 1. where: the place in Torch7's C sources that scripts may have seen in the
+-- message, or nil
+function errors.argument(index, message, where)
+   if where then message = message .. ' at ' .. where end
+   local position, name, method = call_of_script()
+   if method then index = index - 1 end
+   if index == 0 then error(("%scalling '%s' on bad self (%s)"):format(position, name, message), 0) end
+   error(("%sbad argument #%d to '%s' (%s)"):format(position, index, name or '?', message), 0)
+end
+
+-- An argument of another type than expected: a number, a function... ('got table', of Torch's objects 'userdata', of one
+-- that is missing 'no value').
+function errors.wrong_type(index, expected, value)
+   local got = type(value)
+   if value == nil then got = was_given(index) and 'nil' or 'no value' end
+   errors.argument(index, ('%s expected, got %s'):format(expected, got))
+end
+
+-- An argument that is no object of a class. Of one without a class Torch7 names the type whose number is the argument's.
+local TYPES = { 'boolean', 'userdata', 'number', 'string', 'table', 'function', 'userdata', 'thread' }
+function errors.wrong_class(index, expected, value)
+   local name = errors.described(value)
+   if name == type(value) then name = TYPES[index] or 'no value' end
+   errors.argument(index, ('%s expected, got %s'):format(expected, name))
+end
+
+function errors.raise(message, where)
+   if where then message = message .. ' at ' .. where end
+   error(call_of_script() .. message, 0)
+end
+
+-- Every number that becomes a size, a stride, an offset or an index of memory passes one of these two. Numbers of Lua are
+-- exact up to 2^53; NaN and the infinities leave NaN as a remainder.
+local MOST = 2 ^ 53
+errors.MOST = MOST
+
+-- value as a whole number, a fraction left out.
+function errors.whole(value, position)
+   local number = tonumber(value)
+   if not number then
+      errors.wrong_type(position, 'number', value)
+   end
+   local whole = number >= 0 and number - number % 1 or -(-number - -number % 1)
+   if not (whole >= -MOST and whole <= MOST) then
+      errors.argument(position, ('a whole number between -2^53 and 2^53 expected, got %s'):format(tostring(number)))
+   end
+   return whole
+end
+
+-- Raises unless value is a whole number already, from least on: what is computed from checked numbers.
+function errors.check_whole(value, least, what)
+   if type(value) ~= 'number' or value % 1 ~= 0 or value < least or value > MOST then
+      error(('%s: a whole number from %s to 2^53 expected, got %s'):format(what, least == -MOST and '-2^53' or least,
+         type(value) == 'number' and tostring(value) or type(value)), 0)
+   end
+end
+
+return errors

@@ -1,0 +1,159 @@
+-- Python's kernels, called with tensors: what the arguments are follows from each kernel's signature
+-- (lua_compat/runtime/bridge.py). kernels.of_records[name] takes records, kernels.of_tensors[name] takes userdata; nil stands
+-- for a tensor that is left out. Tensors that the kernel resized are brought up to date.
+--
+-- Whichever of the two computes, it gets what the kernel's signature says: tensors, and plain numbers, booleans and texts
+-- (torch/arguments.lua). They are looked at once, here; no function of a script runs from then until the kernel has ended.
+local memory = require 'torch.core.memory'
+local arguments = require 'torch.core.arguments'
+local signatures = require 'torch.core.signatures'
+local compiled = require 'torch.core.templates'
+local class = require 'torch.core.class'
+local shared = require 'th.python'
+
+local select, type, error, tobit, max = select, type, error, bit.tobit, math.max
+local functions, records = shared.functions, memory.records
+
+-- Kernels that Lua computes itself where that is faster: functions of the same arguments, tensors as records, that give
+-- whether they did, and the result (nn/few.lua).
+local in_lua = {}
+
+local relay -- relaid for each resized tensor in turn: result, layout, layout...
+
+-- Gives whether all of them, and those before (fit), lie within their memory.
+local function relay_rest(outs, k, fit, nd, ...)
+   local out = outs[k]
+   if not out then return fit end
+   if nd == -1 then return relay_rest(outs, k + 1, fit, ...) end
+   fit = memory.relaid(out, nd, ...) and fit
+   return relay_rest(outs, k + 1, fit, select(2 * nd + 3, ...))
+end
+
+-- A kernel with resized tensors returns nothing or one result when all stayed as they were. One that raised an error when
+-- it had resized some returns FAILED.
+local FAILED = '\0failed'
+function relay(outs, result, ...)
+   local fit = select('#', ...) == 0 or relay_rest(outs, 1, true, ...)
+   if result == FAILED then functions.raise_kept() end
+   if not fit then error('a kernel left a tensor that reaches outside its memory', 0) end
+   return result
+end
+
+local function refuse_tensor(value)
+   if value then error(('tensor expected, got %s'):format(class.typename(value) or type(value)), 0) end
+end
+
+-- By the letter of an argument: whether a value is not yet what the kernel takes, and what makes it that.
+local CHECKS = {
+   i = "type(A) ~= 'number' or tobit(A) ~= A", d = "type(A) ~= 'number'", n = "type(A) ~= 'number'", b = "type(A) ~= 'boolean'",
+   s = "type(A) ~= 'string'",
+}
+local CONVERT = { i = 'whole', d = 'number', n = 'scalar', b = 'flag', s = 'text' }
+local MORE = { ['#'] = 'i', ['+'] = 'd', ['$'] = 's' }
+
+local function check_of(letter, name)
+   local kind = letter:lower()
+   local condition = CHECKS[kind]:gsub('A', name)
+   if kind ~= letter then condition = ("type(%s) ~= 'nil' and (%s)"):format(name, condition) end
+   return ('   if %s then %s = arguments.%s(%s) end'):format(condition, name, CONVERT[kind], name)
+end
+
+local function converted(convert, n, first, ...)
+   if n > 0 then return convert(first), converted(convert, n - 1, ...) end
+end
+
+local USED = 'functions, records, memory, arguments, type, select, tobit, refuse_tensor, relay, in_lua, converted, handles'
+
+-- The function for arguments of these letters. trusted: tensors are given as records
+local function from_letters(name, letters, trusted)
+   local parameters, lines, passed, given, outs = {}, {}, {}, {}, {}
+   for k = 1, #letters do
+      local letter, a, r = letters:sub(k, k), 'a' .. k, 'r' .. k
+      parameters[k] = a
+      if letter == '*' then
+         parameters[k], passed[k] = '...', 'handles(...)'
+      elseif MORE[letter] then
+         parameters[k], passed[k] = '...', ("converted(arguments.%s, select('#', ...), ...)"):format(CONVERT[MORE[letter]])
+      elseif letter == 'o' or letter == 't' then
+         if trusted then
+            lines[#lines + 1] = ('   local %s = %s'):format(r, a)
+         else
+            lines[#lines + 1] = ('   local %s = records[%s]'):format(r, a)
+            lines[#lines + 1] = ('   if not (%s and %s.nd) then %s = refuse_tensor(%s) end'):format(r, r, r, a)
+         end
+         given[k] = r
+         passed[k] = ('%s and memory.%s(%s) or 0'):format(r, letter == 'o' and 'resizable_handle' or 'handle', r)
+         if letter == 'o' then outs[#outs + 1] = r end
+      else
+         lines[#lines + 1] = check_of(letter, a)
+         given[k], passed[k] = a, a
+      end
+   end
+   local call = ('functions[%q](%s)'):format(name, table.concat(passed, ', '))
+   if #outs > 0 then call = ('relay({ %s }, %s)'):format(table.concat(outs, ', '), call) end
+   if in_lua[name] then
+      lines[#lines + 1] = ('   local done, result = in_lua(%s)\n   if done then return result end'):format(table.concat(given, ', '))
+   end
+   local source = ('local %s = ...\nreturn function(%s)\n%s\n   return %s\nend'):format(USED, table.concat(parameters, ', '),
+      table.concat(lines, '\n'), call)
+   local function handles(first, ...)
+      if first == nil then return end
+      local r = trusted and first or records[first]
+      if not (r and r.nd) then refuse_tensor(first) end
+      return memory.handle(r), handles(...)
+   end
+   return compiled.from_text(source, 'kernel ' .. name)(functions, records, memory, arguments, type, select, tobit,
+      refuse_tensor, relay, in_lua[name], converted, handles)
+end
+
+local MOST_MORE = 16
+
+-- One that Lua computes has a function for each number of further arguments: LuaJIT gives up a recursion.
+local function build(name, trusted)
+   local letters = signatures[name] or functions.signature(name)
+   local more = in_lua[name] and MORE[letters:sub(-1)]
+   if not more then return from_letters(name, letters, trusted) end
+   local fixed, of_more = #letters - 1, {}
+   local function make(n)
+      if n > MOST_MORE then error(('%s: at most %d arguments'):format(name, fixed + MOST_MORE), 0) end
+      of_more[n] = from_letters(name, letters:sub(1, -2) .. more:rep(n), trusted)
+      return of_more[n]
+   end
+   compiled.on_first_use(function()
+      for n = 0, MOST_MORE do make(n) end
+   end)
+   return function(...)
+      local n = max(0, select('#', ...) - fixed)
+      return (of_more[n] or make(n))(...)
+   end
+end
+
+-- A kernel's function is built when it is first called. Gives a function that does so, and one that has it built.
+local function way_to(name, trusted)
+   local built
+   local function make()
+      built = build(name, trusted)
+      return built
+   end
+   return function(...) return (built or make())(...) end, make
+end
+
+local function on_demand(trusted)
+   local make = {}
+   local adaptors = setmetatable({}, { __index = function(self, name)
+      self[name], make[name] = way_to(name, trusted)
+      return self[name]
+   end })
+   compiled.on_first_use(function()
+      for _, name in ipairs(shared.names) do
+         if functions.signature(name) and adaptors[name] then make[name]() end
+      end
+   end)
+   return adaptors
+end
+
+return {
+   of_records = on_demand(true),
+   of_tensors = on_demand(false),
+   in_lua = in_lua,
+}

@@ -1,0 +1,467 @@
+-- Products of a matrix and a matrix or a vector by the BLAS that the kernels call, too, PyTorch's or numpy's: the same
+-- routine of the same library with the same arguments, so the same bits.
+local math = require('th.own').math
+local ffi = require 'ffi'
+local memory = require 'torch.core.memory'
+local apart = require 'torch.core.overlap'
+local address_of = require('torch.core.blocks').address_of
+local few = require 'torch.luajit.elementwise'
+local compiled = require 'torch.core.templates'
+local library = require 'torch.core.library'
+local shared = require 'th.python'
+local python = shared.functions
+local room = require 'torch.core.scratch'()
+
+local max, ceil = math.max, math.ceil
+local count, is_contiguous, may_overlap, last_offset = memory.count, memory.is_contiguous, apart.may_overlap, apart.last_offset
+
+-- enabled: tests turn it off
+local blas = { enabled = true }
+
+-- Whole numbers have 32 bits for PyTorch's library and 64 for numpy's: the first half of such a one is the other.
+local GEMM = [[void %s(const char *transa, const char *transb, const void *m, const void *n, const void *k, const REAL *alpha,
+   const void *a, const void *lda, const void *b, const void *ldb, const REAL *beta, void *c, const void *ldc)]]
+local GEMV = [[void %s(const char *trans, const void *m, const void *n, const REAL *alpha, const void *a, const void *lda,
+   const void *x, const void *incx, const REAL *beta, void *y, const void *incy)]]
+local GEMM_BATCH = GEMM:sub(1, -2) .. ', const void *groups, const void *matrices)'
+local AXPY = 'void %s(const void *n, const REAL *alpha, const void *x, const void *incx, void *y, const void *incy)'
+local SCAL = 'void %s(const void *n, const REAL *alpha, void *x, const void *incx)'
+local COPY = 'void %s(const void *n, const void *x, const void *incx, void *y, const void *incy)'
+-- Larger products go through Python, whose way costs nothing beside them; before PyTorch is loaded, those do of which
+-- kernels/alignment.py copies no factor.
+local MOST, MOST_WITHOUT_PYTORCH = 2 ^ 16, 2 ^ 19 -- elements of a matrix
+local function is_large(elements) return elements > (shared.pytorch and MOST or MOST_WITHOUT_PYTORCH) end
+local MOST_ALONE = 2 ^ 22 -- multiplications that one thread computes in any case, as kernels/openblas.py
+-- Up to so many multiplications LuaJIT computes: small scripts do not have to wait for the library. The size alone decides, so
+-- that equal products have equal bits, whatever came before.
+local FEWEST = 2 ^ 9
+
+-- Whether so many multiplications are BLAS's.
+local function is_enough(work) return work > FEWEST or few.LIMIT == 0 end
+blas.is_enough = is_enough
+
+local routines -- by the name of the type, found when the first product is made
+-- What addresses of factors and of results of floats must be multiples of: others give other bits. Such matrices are copied,
+-- as kernels/alignment.py does.
+local of_factor, of_float_result
+local function find()
+   if routines then return end
+   local found = {}
+   of_factor, of_float_result = python.blas_alignments()
+   for name, row in pairs{ Double = { 'd', 'double' }, Float = { 's', 'float' } } do
+      local letter, ctype = unpack(row)
+      local gemm = library.routine(letter .. 'gemm_', GEMM, ctype)
+      local gemv = library.routine(letter .. 'gemv_', GEMV, ctype)
+      if gemm and gemv then
+         found[name] = { gemm = gemm, gemv = gemv, alpha = ffi.new(ctype .. '[1]'), beta = ffi.new(ctype .. '[1]'),
+            axpy = library.routine(letter .. 'axpy_', AXPY, ctype), scal = library.routine(letter .. 'scal_', SCAL, ctype), copy = library.routine(letter .. 'copy_', COPY, ctype),
+            result = ffi.new(ctype .. '[1]'), gemm_alone = library.product(letter .. 'gemm', GEMM, ctype),
+            gemv_alone = library.product(letter .. 'gemv', GEMV, ctype), is_double = letter == 'd',
+            batch = library.routine(letter .. 'gemm_batch_', GEMM_BATCH, ctype) }
+      end
+   end
+   routines = found
+end
+compiled.on_first_use(find)
+
+local function whole() return ffi.new('int64_t[1]') end
+local m, n, k, lda, ldb, ldc = whole(), whole(), whole(), whole(), whole(), whole()
+
+-- How the routine, for which columns lie one after the other, sees the transposed matrix: 'n' or 't', and the step to the
+-- next column; nil where elements lie apart in both directions.
+local function seen(rows, row, columns, column)
+   if column == 1 and row >= columns then return 'n', row end
+   if row == 1 and column >= rows then return 't', column end
+end
+
+local byte_pointer = ffi.typeof('char *')
+local function aligned(p, multiple) return address_of(p) % multiple == 0 end
+
+-- Where the elements of a matrix or vector are to be read: in their place if it is aligned, or copied to a room; nil
+-- where they lie so far apart that a copy is for Python.
+local function readable(t, name)
+   local p = t.S.p + t.off
+   if aligned(p, of_factor) then return p end
+   local extent = last_offset(t) - t.off + 1
+   if extent > 2 * count(t) then return nil end
+   local size = t.T.size
+   local q = ffi.cast(t.T.pointer, room(name, extent * size))
+   ffi.copy(q, p, extent * size)
+   return q
+end
+
+-- Makes r what t holds; whether it could.
+local function begin_with(r, t)
+   return not may_overlap(r, t) and few.copy(r, t, count(r))
+end
+
+-- Whether one thread computes so many multiplications.
+local function is_for_one_thread(work) return work <= MOST_ALONE or library.computes_alone() end
+
+-- The routine for the product of a matrix of so many elements and a vector: numpy's takes them from any address.
+local function gemv_alone(routine, elements) return routine.gemv_alone and is_for_one_thread(elements) and routine.gemv_alone end
+
+-- s = beta * s + alpha * the product, by `gemv`, of a matrix, of which rows lie `row` and columns `column` apart, and a
+-- vector.
+local function matrix_vector(routine, gemv, s, s_step, beta, alpha, p, rows, row, columns, column, x, x_step)
+   local by_columns = row == 1 and column >= rows
+   if by_columns then m[0], n[0], lda[0] = rows, columns, column else m[0], n[0], lda[0] = columns, rows, row end
+   ldb[0], ldc[0] = x_step, s_step
+   routine.alpha[0], routine.beta[0] = alpha, beta
+   gemv(by_columns and 'n' or 't', m, n, routine.alpha, p, lda, x, ldb, routine.beta, s, ldc)
+end
+
+-- The n numbers at s, s_step apart, become zeros: some versions of numpy's routine multiply a NaN by zero.
+local function clear(T, s, s_step, n_numbers)
+   if s_step == 1 then
+      ffi.fill(s, n_numbers * T.size)
+   else
+      for i = 0, n_numbers - 1 do T.set(s, i * s_step, 0) end
+   end
+end
+
+-- The same of two matrices, as BLAS sees them
+local function matrix_matrix(routine, s, s_row, beta, alpha, p, a_kind, a_step, q, b_kind, b_step, rows, inner, columns)
+   -- row by row is column by column of the transposed product
+   m[0], n[0], k[0], lda[0], ldb[0], ldc[0] = columns, rows, inner, b_step, a_step, s_row
+   routine.alpha[0], routine.beta[0] = alpha, beta
+   local gemm = routine.gemm
+   if routine.gemm_alone and (routine.is_double or b_kind == 'n') and is_for_one_thread(rows * inner * columns) then gemm = routine.gemm_alone end
+   gemm(b_kind, a_kind, m, n, k, routine.alpha, q, lda, p, ldb, routine.beta, s, ldc)
+end
+
+-- The routines for rows of numbers of a type that lie in memory anywhere, at pointers of any type; nil where there are none.
+function blas.of_rows(T)
+   if not blas.enabled or not T.real or not library.counts_threads() then return nil end
+   find()
+   local routine = routines[T.host.name]
+   return routine and routine.axpy and routine.copy and routine.scal and routine
+end
+
+-- (routine, c, c_row, beta, alpha, a, a_kind, a_row, b, b_kind, b_row, rows, inner, columns): c, rows x columns, of which rows
+-- lie c_row apart, = beta * c + alpha * a * b; a_kind: 'n', a is rows x inner, or 't', it is the transpose; its own rows lie
+-- a_row apart; b alike.
+blas.multiply = matrix_matrix
+
+-- y (of `rows` numbers) = y + alpha * the sums of the rows of a matrix, as matrix_vector sees it; ones: as many as it
+-- has columns.
+function blas.add_sums(routine, y, alpha, p, rows, row, columns, column, ones)
+   local gemv = gemv_alone(routine, rows * columns) or routine.gemv
+   matrix_vector(routine, gemv, y, 1, 1, alpha, p, rows, row, columns, column, ones, 1)
+end
+
+-- The n numbers at y, y_step apart, become those at x.
+function blas.copy(routine, n_numbers, x, x_step, y, y_step)
+   n[0], lda[0], ldb[0] = n_numbers, x_step, y_step
+   routine.copy(n, x, lda, y, ldb)
+end
+
+-- Multiplies the n numbers at x by alpha, which is not 0.
+function blas.scale(routine, n_numbers, x, alpha)
+   n[0], lda[0], routine.alpha[0] = n_numbers, 1, alpha
+   routine.scal(n, routine.alpha, x, lda)
+end
+
+-- Adds alpha (nil: 1) times the n numbers at x to those at y.
+function blas.add(routine, n_numbers, x, y, alpha)
+   n[0], lda[0], routine.alpha[0] = n_numbers, 1, alpha or 1
+   routine.axpy(n, routine.alpha, x, lda, y, lda)
+end
+
+-- As many ones of type T. (They are kept once all are there: Ctrl-C may come before.)
+blas.MOST_ONES = 2 ^ 12
+local ones = {}
+function blas.ones(T)
+   if not ones[T] then
+      local numbers = T.array(blas.MOST_ONES)
+      for i = 0, blas.MOST_ONES - 1 do numbers[i] = 1 end
+      ones[T] = numbers
+   end
+   return ones[T]
+end
+
+-- The sum of the products of the n numbers at x and at y, of type T: the product of a matrix of one row.
+local function dot(routine, T, n_numbers, x, y)
+   m[0], n[0], lda[0], ldb[0], ldc[0] = n_numbers, 1, n_numbers, 1, 1
+   routine.alpha[0], routine.beta[0] = 1, 0
+   routine.gemv('t', m, n, routine.alpha, x, lda, y, ldb, routine.beta, routine.result, ldc)
+   return T.get(routine.result, 0)
+end
+blas.dot_of = dot
+
+-- The same of the elements of tensors, of as many; nil where that is not for BLAS.
+function blas.dot(a, b)
+   local T, n = a.T, count(a)
+   if b.T ~= T or n > MOST or not (is_contiguous(a) and is_contiguous(b)) or not is_enough(n) then return nil end
+   local routine = blas.of_rows(T)
+   return routine and dot(routine, T, n, a.S.p + a.off, b.S.p + b.off)
+end
+
+-- The sum of the elements of t, which are many doubles, or of their squares: of parts, which are added up. nil where that is for
+-- Python.
+local PART = 512
+function blas.sum(t, of_squares)
+   local T = t.T
+   if few.LIMIT == 0 or not T.real or T.size < 8 or not is_contiguous(t) then return nil end
+   local routine = blas.of_rows(T)
+   if not routine then return nil end
+   local p, left, sum, factors = t.S.p + t.off, count(t), 0, blas.ones(T)
+   while left > 0 do
+      local length = left < PART and left or PART
+      sum = sum + dot(routine, T, length, p, of_squares and p or factors)
+      p, left = p + length, left - length
+   end
+   return sum
+end
+
+-- Whether none of the n numbers at x, of type T, is infinite or not a number; false, too, where some are as large as the root
+-- of the largest: their squares are added up.
+function blas.all_finite(routine, T, count_of_numbers, x)
+   local sum = dot(routine, T, count_of_numbers, x, x)
+   return sum - sum == 0
+end
+
+-- Whether all elements of a tensor are finite, so that LuaJIT may read them without looking for NaNs of other bits than its own;
+-- false, too, where finding that out is not worth it. or_python: what else computes is Python, which is slower to load.
+function blas.reads_plainly(t, or_python)
+   local n, nd = count(t), t.nd
+   local extent = n -- elements from the first to the last
+   if not is_contiguous(t) then
+      if nd > 2 then return false end
+      extent = 1 + (t[1] - 1) * t[2] + (nd == 2 and (t[3] - 1) * t[4] or 0)
+      if extent > 2 * n then return false end
+   end
+   if not or_python and not library.is_worth(n) then return false end
+   local routine = blas.of_rows(t.T)
+   return routine and blas.all_finite(routine, t.T, extent, t.S.p + t.off)
+end
+
+-- Whether none of the products of the n numbers of type T at p and at q is infinite or not a number, so that none of
+-- them is; false, too, where finding that out is not worth it.
+function few.are_finite(T, count_of_numbers, p, q)
+   local routine = library.is_worth(count_of_numbers) and blas.of_rows(T)
+   if not routine then return false end
+   local sum = dot(routine, T, count_of_numbers, p, q)
+   return sum - sum == 0
+end
+
+-- The same of the elements of two tensors of as many, in one piece, or of one given twice.
+function few.reads_plainly(t, s)
+   if s == t or s.T ~= t.T then return blas.reads_plainly(t) and (s == t or blas.reads_plainly(s)) end
+   return few.are_finite(t.T, count(t), t.S.p + t.off, s.S.p + s.off)
+end
+
+-- r = beta * t + alpha * the outer product of the vectors a and b, row by row. Gives false, with nothing done, where that is for
+-- Python. (A row that is multiplied by zero is left out: none of b's numbers may be infinite then.)
+local MOST_ROWS = 1024
+local function outer_product(r, beta, t, alpha, a, b)
+   local T, rows, columns, row, column = r.T, a[1], b[1], r[2], r[4]
+   if column ~= 1 then
+      if row ~= 1 then return false end
+      a, b, rows, columns, row = b, a, columns, rows, column
+   end
+   if beta ~= 0 and beta ~= 1 or rows > 1 and row < columns or rows > MOST_ROWS or is_large(rows * columns) or b[2] < 1 then return false end
+   local routine = routines[T.host.name]
+   if not (routine and routine.axpy) then return false end
+   local get, factors, step, other = T.get, a.S.p + a.off, a[2], b.S.p + b.off
+   for i = 0, rows - 1 do
+      if alpha * get(factors, i * step) == 0 then
+         if b[2] == 1 and columns > 1 and blas.all_finite(routine, T, columns, other) then break end
+         return false
+      end
+   end
+   if t ~= r and beta ~= 0 and not begin_with(r, t) then return false end
+   n[0], m[0], k[0] = columns, b[2], 1
+   local p, axpy, factor, bytes = r.S.p + r.off, routine.axpy, routine.alpha, columns * T.size
+   for i = 0, rows - 1 do
+      if beta == 0 then ffi.fill(p + i * row, bytes) end
+      factor[0] = alpha * get(factors, i * step)
+      axpy(n, factor, other, m, p + i * row, k)
+   end
+   return true
+end
+
+-- A matrix of one column (d 1) or one row (d 2) as a vector.
+local function vector(t, d) return { t[2 * d - 1], t[2 * d], T = t.T, S = t.S, off = t.off, nd = 1 } end
+
+-- r = beta * t + alpha * a * b, of matrices, a matrix and a vector, or two vectors (the outer product), that have fitting
+-- sizes; the factors have no memory in common with r. Gives false, with nothing done, where that is for Python: many
+-- elements, other types and layouts.
+function blas.product(r, beta, t, alpha, a, b)
+   local T = r.T
+   if not blas.enabled or not T.real or a.T ~= T or b.T ~= T or a.nd > 2 or b.nd > 2 then return false end
+   local work = count(a) * (b.nd == 2 and b[3] or a.nd == 1 and b[1] or 1)
+   if not is_enough(work) or not library.counts_threads() then return false end
+   find()
+   if a.nd == 1 then return outer_product(r, beta, t, alpha, a, b) end
+   local rows, inner, columns, column = a[1], a[3], 1, 1
+   if b.nd == 2 then columns, column = b[3], b[4] end
+   if inner == 1 and (beta ~= 0 or alpha ~= 1) then
+      return alpha == 1 and rows > 1 and columns > 1 and outer_product(r, beta, t, alpha, vector(a, 1), vector(b, 2))
+   end
+   if is_large(rows * inner) or is_large(inner * columns) or is_large(rows * columns) then return false end
+   local routine = routines[T.host.name]
+   if not routine then return false end
+   -- As kernels/alignment.py: a single column or row is a vector.
+   local times_vector, from_row = columns == 1 and (b.nd == 1 or rows > 1), b.nd == 2 and rows == 1
+   local a_kind, a_step = seen(rows, a[2], inner, a[4])
+   local b_kind, b_step = 'n', b[2]
+   if times_vector then
+      if rows == 1 or b_step < 1 or r[2] < 1 then return false end
+   else
+      b_kind, b_step = seen(inner, b[2], columns, column)
+      if r.nd ~= 2 then return false end
+      if from_row then
+         if columns == 1 or a[4] < 1 or r[4] < 1 then return false end
+         a_kind = 'n'
+      elseif r[4] ~= 1 or r[2] < columns then
+         return false
+      end
+   end
+   if not a_kind or not b_kind then return false end
+   local of_vector = times_vector or from_row
+   local alone = of_vector and gemv_alone(routine, work)
+   local in_place = alone or aligned(r.S.p + r.off, routine.is_double and of_factor or of_float_result)
+   local in_rows = not in_place and not is_contiguous(r) -- as far apart in the room
+   if in_rows and (of_vector or is_large(rows * r[2])) then return false end
+   -- a matrix that a vector is multiplied with is only copied where its rows lie one after the other
+   local p = (alone or times_vector and a_kind == 't') and a.S.p + a.off or readable(a, 'a')
+   local q = (alone or from_row and b_kind == 'n') and b.S.p + b.off or readable(b, 'b')
+   if not p or not q then return false end
+   if t ~= r and beta ~= 0 and not begin_with(r, t) then return false end
+   local s, bytes = r.S.p + r.off, (in_rows and last_offset(r) - r.off + 1 or rows * columns) * T.size
+   local target = s
+   if not in_place then
+      s = ffi.cast(T.pointer, room('r', bytes))
+      if beta ~= 0 then ffi.copy(s, target, bytes) end
+   end
+   if alone and beta == 0 then clear(T, s, times_vector and r[2] or r[4], rows * columns) end
+   if times_vector then
+      matrix_vector(routine, alone or routine.gemv, s, r[2], beta, alpha, p, rows, a[2], inner, a[4], q, b[2])
+   elseif from_row then
+      matrix_vector(routine, alone or routine.gemv, s, r[4], beta, alpha, q, columns, column, inner, b[2], p, a[4])
+   else
+      matrix_matrix(routine, s, r[2], beta, alpha, p, a_kind, a_step, q, b_kind, b_step, rows, inner, columns)
+   end
+   if in_rows then
+      for i = 0, rows - 1 do ffi.copy(target + i * r[2], s + i * r[2], columns * T.size) end
+   elseif not in_place then
+      ffi.copy(target, s, bytes)
+   end
+   return true
+end
+
+-- How the routine sees the transposed matrices of a batch. (What lies between rows or columns of which there is one
+-- does not count.)
+local function seen_in_batch(t)
+   local rows, row, columns, column = t[3], t[4], t[5], t[6]
+   if rows == 1 then row = column == 1 and columns or 1 end
+   if columns == 1 then row, column = max(row, 1), 1 end
+   return seen(rows, row, columns, column)
+end
+
+-- Whether the matrices of a batch, `step` elements apart, all lie at multiples of so many bytes.
+local function all_aligned(t, step, multiple)
+   return aligned(t.S.p + t.off, multiple) and (step * t.T.size) % multiple == 0
+end
+
+local LINE = 64 -- bytes: no address of a matrix need be a multiple of more
+
+-- n matrices of `bytes` each at p, p_step bytes apart, become those at q.
+local function copy_matrices(p, p_step, q, q_step, n, bytes)
+   for i = 0, n - 1 do ffi.copy(p + i * p_step, q + i * q_step, bytes) end
+end
+
+-- Pointers to matrices, as many as MOST_MATRICES, for each of the three batches of a product.
+local MOST_MATRICES = 2 ^ 10
+local function new_pointers() return ffi.new('int64_t[?]', MOST_MATRICES) end
+local a_pointers, b_pointers, r_pointers = new_pointers(), new_pointers(), new_pointers()
+local function point(n, p, p_step, q, q_step, s, s_step)
+   p, q, s = address_of(p), address_of(q), address_of(s)
+   for i = 0, n - 1 do a_pointers[i], b_pointers[i], r_pointers[i] = p + i * p_step, q + i * q_step, s + i * s_step end
+end
+
+-- n vectors at q, of which the numbers lie `apart`, one after the other in a room.
+local function vectors_in_one_piece(routine, q, q_step, apart, n_vectors, length, size)
+   local p, bytes = room('b', n_vectors * length * size), length * size
+   for i = 0, n_vectors - 1 do blas.copy(routine, length, q + i * q_step, apart, p + i * bytes, 1) end
+   return p
+end
+
+local matrices, one_group = whole(), whole()
+one_group[0] = 1
+
+-- r = beta * t + alpha * the product of each matrix in the batch a and that in b, or of all of them, where r is a
+-- matrix, the sum;
+-- false as above. PyTorch calls the same routine; of a matrix and a column it asks for that of a matrix and a vector.
+-- Where numpy's BLAS is the faster one it computes each matrix, from wherever it lies, of those that are small whether
+-- PyTorch is loaded or not.
+function blas.batched_product(r, beta, t, alpha, a, b)
+   local T = r.T
+   if not blas.enabled or not T.real or a.T ~= T or b.T ~= T then return false end
+   local count_of_matrices, rows, inner, columns = a[1], a[3], a[5], b[5]
+   if not is_enough(count_of_matrices * rows * inner * columns) or not library.counts_threads() then return false end
+   local elements = max(rows * inner, inner * columns, rows * columns) -- of the largest matrix
+   if count_of_matrices > MOST_MATRICES or is_large(elements) then return false end
+   find()
+   local routine = routines[T.host.name]
+   if not (routine and routine.batch) then return false end
+   local alone = r.nd == 3 and elements <= MOST and is_for_one_thread(count_of_matrices * rows * inner * columns) and routine.gemm_alone
+   local adds_up, size = r.nd == 2, T.size
+   local r_step, r_row, r_column = r[2], r[4], r[6]
+   if adds_up then r_step, r_row, r_column = 0, r[2], r[4] end
+   local a_kind, a_row = seen_in_batch(a)
+   local b_kind, b_row = seen_in_batch(b)
+   if not a_kind or not b_kind then return false end
+   if not (alone or all_aligned(a, a[2], of_factor) and all_aligned(b, b[2], of_factor)) then return false end
+   local of_columns = columns == 1 and rows > 1
+   if adds_up and (of_columns and b[4] ~= 1 or rows == 1 and a[6] ~= 1) then return false end
+   if of_columns then
+      if r_row ~= 1 then return false end
+   elseif r_column ~= 1 or r_row < columns and rows > 1 then
+      return false
+   end
+   local bytes = rows * columns * size
+   local in_place = alone or all_aligned(r, r_step, routine.is_double and of_factor or of_float_result)
+   if not (in_place or of_columns or r_row == columns or rows == 1) then return false end
+   if t ~= r and beta ~= 0 and not begin_with(r, t) then return false end
+   local target, target_step = ffi.cast(byte_pointer, r.S.p + r.off), r_step * size
+   local s, s_step, s_row, kept = target, target_step, max(r_row, columns), adds_up and 1 or count_of_matrices
+   if not in_place then
+      s_step = adds_up and 0 or ceil(bytes / LINE) * LINE
+      s, s_row = room('r', adds_up and bytes or s_step * count_of_matrices), columns
+      if beta ~= 0 then copy_matrices(s, s_step, target, target_step, kept, bytes) end
+   end
+   local p, q, p_step, q_step = ffi.cast(byte_pointer, a.S.p + a.off), ffi.cast(byte_pointer, b.S.p + b.off), a[2] * size, b[2] * size
+   if of_columns and b[4] ~= 1 then
+      q, q_step = vectors_in_one_piece(routine, q, q_step, b[4], count_of_matrices, inner, size), inner * size
+   elseif rows == 1 and a[6] ~= 1 then
+      p, p_step = vectors_in_one_piece(routine, p, p_step, a[6], count_of_matrices, inner, size), inner * size
+      a_kind, a_row = 'n', inner
+   end
+   routine.alpha[0], routine.beta[0] = alpha, beta
+   if of_columns then
+      -- column by column, as they lie
+      m[0], n[0], k[0], lda[0], ldb[0], ldc[0] = rows, 1, inner, a_row, inner, rows
+      a_kind, b_kind = a_kind == 'n' and 't' or 'n', 'n'
+   else
+      -- row by row is column by column of the transposed product
+      m[0], n[0], k[0], lda[0], ldb[0], ldc[0] = columns, rows, inner, b_row, a_row, s_row
+      a_kind, b_kind, p, q, p_step, q_step = b_kind, a_kind, q, p, q_step, p_step
+   end
+   if adds_up or alone then
+      local gemm = alone or routine.gemm
+      for i = 0, count_of_matrices - 1 do
+         gemm(a_kind, b_kind, m, n, k, routine.alpha, p + i * p_step, lda, q + i * q_step, ldb, routine.beta, s + i * s_step, ldc)
+         if adds_up then routine.beta[0] = 1 end
+      end
+   else
+      matrices[0] = count_of_matrices
+      point(count_of_matrices, p, p_step, q, q_step, s, s_step)
+      routine.batch(a_kind, b_kind, m, n, k, routine.alpha, a_pointers, lda, b_pointers, ldb, routine.beta, r_pointers, ldc, one_group, matrices)
+   end
+   if not in_place then copy_matrices(target, target_step, s, s_step, kept, bytes) end
+   return true
+end
+
+return blas

@@ -1,0 +1,96 @@
+-- Correlations and convolutions of few numbers (torch.conv2, xcorr2, conv3, xcorr3), as the kernel has them. A plane or
+-- volume is laid into a room, with a border of zeros where only parts of the kernel lie on it. The window that begins
+-- at element i has its others at fixed distances from it, so the result is a sum of the room's elements, shifted, for
+-- all i in one loop; what is no window is left out.
+local ffi = require 'ffi'
+local memory = require 'torch.core.memory'
+local few = require 'torch.luajit.elementwise'
+local blas = require 'torch.luajit.blas'
+local taps = require 'torch.luajit.kernel_rows'
+local is_apart = require('torch.core.overlap').is_apart
+local in_lua = require('torch.core.kernels').in_lua
+local room = require 'torch.core.scratch'()
+
+local count, is_contiguous, first_element, resize = memory.count, memory.is_contiguous, memory.first_element, memory.resize
+
+local MOST = 2 ^ 17 -- multiplications
+
+local doubles = ffi.typeof 'double *'
+local function numbers(name, n) return ffi.cast(doubles, room(name, 8 * n)) end
+
+-- depth x height x width numbers from q on, in a room with a border around each dimension.
+local function laid(q, depth, height, width, before_depth, before_height, before_width, high, wide, all)
+   local p = numbers('laid', all)
+   ffi.fill(p, 8 * all)
+   local y, z, to = 0, 0, (before_depth * high + before_height) * wide + before_width
+   local x = 0
+   for k = 0, depth * height * width - 1 do
+      p[to] = q[k]
+      x, to = x + 1, to + 1
+      if x == width then
+         x, y, to = 0, y + 1, to + wide - width
+         if y == height then y, z, to = 0, z + 1, to + (high - height) * wide end
+      end
+   end
+   return p
+end
+
+local function sizes_at_end(t, dims) return dims == 3 and t[2 * t.nd - 5] or 1, t[2 * t.nd - 3], t[2 * t.nd - 1] end
+
+-- The tensor itself, or a copy of few elements in one piece; false where that is for Python.
+local function in_one_piece(t)
+   if is_contiguous(t) then return t end
+   local new = memory.temporary(t.T)
+   memory.resize_as(new, t)
+   return few.copy(new, t, count(t)) and new
+end
+
+-- out = the correlations of x, one plane, or planes that are paired with those of k, or of which each has one in each
+-- of k's sets.
+function in_lua.correlate(out, x, k, dims, full, flipped)
+   local T = x.T
+   if not T.real or k.T ~= T or out.T ~= T or few.LIMIT == 0 or count(x) > MOST or count(k) > MOST or not is_apart(out, x, k) then return false end
+   x, k = in_one_piece(x), in_one_piece(k)
+   if not (x and k) then return false end
+   local depth, height, width = sizes_at_end(x, dims)
+   local deep, tall, broad = sizes_at_end(k, dims) -- the kernel
+   local before_depth, before_height, before_width = 0, 0, 0
+   if full then before_depth, before_height, before_width = deep - 1, tall - 1, broad - 1 end
+   local high, wide = height + 2 * before_height, width + 2 * before_width
+   local layers, rows, columns = depth + 2 * before_depth - deep + 1, high - tall + 1, wide - broad + 1
+   local planes, sets = x.nd > dims and x[1] or 1, k.nd > dims + 1 and k[1] or 1
+   local starts = ((layers - 1) * high + rows - 1) * wide + columns -- from the first window's to the last's
+   local all, of_plane, of_kernel = (depth + 2 * before_depth) * high * wide, depth * height * width, deep * tall * broad
+   if planes * sets * of_kernel * starts > MOST or all > MOST or not (blas.reads_plainly(x, true) and blas.reads_plainly(k, true)) then return false end
+   local paired = k.nd == dims + 1
+   local results = paired and planes or sets
+   local sizes = dims == 3 and { layers, rows, columns } or { rows, columns }
+   if x.nd > dims then table.insert(sizes, 1, results) end
+   resize(out, #sizes, sizes)
+   if not is_contiguous(out) then return false end
+   local p, q, w, sums, to = first_element(out), first_element(x), first_element(k), numbers('sums', starts), 0
+   for result = 0, results - 1 do
+      ffi.fill(sums, 8 * starts)
+      for plane = paired and result or 0, paired and result or planes - 1 do
+         local from = laid(q + plane * of_plane, depth, height, width, before_depth, before_height, before_width, high, wide, all)
+         local first = (paired and result or result * planes + plane) * of_kernel
+         local at, step = flipped and first + of_kernel - 1 or first, flipped and -1 or 1
+         for kz = 0, deep - 1 do
+            for ky = 0, tall - 1 do
+               taps.add(sums, from + (kz * high + ky) * wide, starts, w, at, step, broad)
+               at = at + broad * step
+            end
+         end
+      end
+      local column, row, at = 0, 0, 0
+      for _ = 1, layers * rows * columns do
+         p[to] = sums[at]
+         to, at, column = to + 1, at + 1, column + 1
+         if column == columns then
+            column, row, at = 0, row + 1, at + wide - columns
+            if row == rows then row, at = 0, at + (high - rows) * wide end
+         end
+      end
+   end
+   return true
+end

@@ -1,0 +1,707 @@
+-- Tensors of few elements, computed here: a call of Python and the views made for it cost as much as thousands of
+-- additions. A tensor may lie in memory in any way that three loops can follow.
+local math = require('th.own').math
+local ffi = require 'ffi'
+local memory = require 'torch.core.memory'
+local apart = require 'torch.core.overlap'
+local compiled = require 'torch.core.templates'
+local signs = require 'torch.luajit.branchless_comparisons'
+local truncation = require 'torch.luajit.truncation'
+local types = require 'torch.core.types'
+local vectors = require 'torch.luajit.vectors'
+local library = require 'torch.core.library'
+
+local count, is_contiguous, same_size = memory.count, memory.is_contiguous, memory.same_size
+local may_overlap, first_element = apart.may_overlap, memory.first_element
+
+local few = {}
+
+-- C's functions: that of which LuaJIT does not compile its own, that which it may make products of, and one that it
+-- lacks. (A script may declare them, too.)
+ffi.cdef [[
+   double th_fmod(double, double) __asm__("fmod");
+   double th_pow(double, double) __asm__("pow");
+   double th_log1p(double) __asm__("log1p");
+]]
+few.log1p = ffi.C.th_log1p
+
+-- What expressions may call, by name.
+local called = { fmod = ffi.C.th_fmod, pow = ffi.C.th_pow, log1p = few.log1p, tonumber = tonumber }
+for _, name in ipairs{ 'tobit', 'band', 'bor', 'bxor', 'lshift', 'rshift' } do called[name] = bit[name] end
+for _, name in ipairs{ 'abs', 'min', 'max', 'sqrt', 'floor', 'ceil', 'exp', 'log', 'sin', 'cos', 'tan', 'asin', 'acos', 'atan', 'atan2', 'sinh', 'cosh',
+   'tanh' } do
+   called[name] = math[name]
+end
+
+-- Lua code that makes local variables of those which other code calls.
+local function calls_of(code)
+   local lines = {}
+   for name in pairs(called) do
+      if code:find('%f[%w]' .. name .. '%(') then lines[#lines + 1] = ('local %s = called.%s'):format(name, name) end
+   end
+   return table.concat(lines, '\n')
+end
+
+-- As many elements cost about as much in Python as here.
+few.LIMIT = 2048
+
+-- Functions such as exp cost Lua ten times as much as an addition; PyTorch has them for several elements at once.
+few.LIMIT_OF_FUNCTIONS = 128
+
+-- Whether n elements are few, or as many as PyTorch, which is not loaded yet, is not to be loaded for.
+local function fits_for_now(n) return n <= few.LIMIT or few.LIMIT > 0 and library.saves_pytorch(n) end
+few.fits_for_now = fits_for_now
+
+-- Whether the n elements of r are few, and numbers that Lua computes with as Torch7 does.
+local function small(r, n) return n <= few.LIMIT and r.T.real end
+few.small = small
+
+-- Whether they are few whole numbers.
+local function small_whole(r, n) return n <= few.LIMIT and r.T.whole end
+
+-- The loops that go through tensors of the same sizes together, the innermost first: turns, and for each tensor the
+-- steps between its elements. Neighbouring dimensions that lie in memory like one become one.
+local turns, steps1, steps2, steps3 = { 1, 1, 1 }, { 0, 0, 0 }, { 0, 0, 0 }, { 0, 0, 0 }
+
+local function plan(r, t, s) -- whether three loops are enough
+   local k = 0
+   for d = 2 * r.nd - 1, 1, -2 do
+      local n = r[d]
+      if n ~= 1 then
+         local a, b, c = r[d + 1], t[d + 1], s[d + 1]
+         local inner = k > 0 and turns[k]
+         if inner and a == steps1[k] * inner and b == steps2[k] * inner and c == steps3[k] * inner then
+            turns[k] = inner * n
+         else
+            k = k + 1
+            if k > 3 then return false end
+            turns[k], steps1[k], steps2[k], steps3[k] = n, a, b, c
+         end
+      end
+   end
+   for rest = k + 1, 3 do turns[rest], steps1[rest], steps2[rest], steps3[rest] = 1, 0, 0, 0 end
+   return true
+end
+
+-- A contiguous tensor seen with the sizes of another of as many elements.
+local function reshaped(t, like)
+   local view, stride = { T = t.T, S = t.S, off = t.off, nd = like.nd }, 1
+   for d = 2 * like.nd - 1, 1, -2 do
+      view[d], view[d + 1] = like[d], stride
+      stride = stride * like[d]
+   end
+   return view
+end
+
+local function as_like(x, like) return same_size(x, like) and x or is_contiguous(x) and reshaped(x, like) end
+
+-- The same for tensors of n elements each, of which those that have other sizes are contiguous.
+local function plan_all(r, t, s, n)
+   if same_size(r, t) and same_size(r, s) then return plan(r, t, s) end
+   if count(t) ~= n or count(s) ~= n then return false end
+   local like = not is_contiguous(r) and r or not is_contiguous(t) and t or s
+   local p, q, u = as_like(r, like), as_like(t, like), as_like(s, like)
+   return p and q and u and plan(p, q, u)
+end
+
+-- Rows of neighbouring elements that lie apart are put one after the other first: LuaJIT enters a loop anew for each
+-- row, which costs more than copying it. So are elements that do not lie in rows, for what is computed without branches
+-- then. Rooms for that, by type and tensor.
+local BLOCK = 8 -- elements of a row; fewer are as fast one by one
+local ROWS = 8192 -- elements; so many new views cost about as much in Python as here
+local rooms = {}
+local function room(T, which)
+   local key = 4 * T.code + which
+   if not rooms[key] then
+      local array = ffi.new(T.array, ROWS)
+      rooms[key] = { pointer = ffi.cast(T.pointer, array), array = array }
+   end
+   return rooms[key].pointer
+end
+
+-- The elements of p = those of q, by the turns of three loops and the steps of both, four rows at a time. By size:
+-- elements are seen as whole numbers, so that NaNs keep their bits.
+local MOVE = [[
+   return function(p, q, n1, n2, n3, a1, a2, a3, b1, b2, b3)
+      for i3 = 0, n3 - 1 do
+         local p1, q1, left = p + i3 * a3, q + i3 * b3, n2
+         while left >= 4 do
+            local p2, q2 = p1 + a2, q1 + b2
+            local p3, q3 = p2 + a2, q2 + b2
+            local p4, q4 = p3 + a2, q3 + b2
+            local to, from = 0, 0
+            for _ = 1, n1 do
+               p1[to], p2[to], p3[to], p4[to] = q1[from], q2[from], q3[from], q4[from]
+               to, from = to + a1, from + b1
+            end
+            p1, q1, left = p4 + a2, q4 + b2, left - 4
+         end
+         for _ = 1, left do
+            local to, from = 0, 0
+            for _ = 1, n1 do
+               p1[to] = q1[from]
+               to, from = to + a1, from + b1
+            end
+            p1, q1 = p1 + a2, q1 + b2
+         end
+      end
+   end
+]]
+local cells, move_of = {}, {}
+few.cells = cells
+for size, name in pairs{ [1] = 'uint8_t', [2] = 'int16_t', [4] = 'int32_t', [8] = 'int64_t' } do
+   cells[size], move_of[size] = ffi.typeof(name .. ' *'), compiled.from_text(MOVE, 'torch.luajit.elementwise')()
+end
+
+-- The loops that `plan` has made, with the first two in the order that has the longer one inside.
+local function move(T, p, q, a1, a2, a3, b1, b2, b3)
+   local n1, n2, n3, size = turns[1], turns[2], turns[3], T.size
+   if a1 == 1 and b1 == 1 and n1 >= BLOCK then
+      for i3 = 0, n3 - 1 do
+         for i2 = 0, n2 - 1 do ffi.copy(p + (i3 * a3 + i2 * a2), q + (i3 * b3 + i2 * b2), n1 * size) end
+      end
+      return
+   end
+   if n1 < n2 then n1, a1, b1, n2, a2, b2 = n2, a2, b2, n1, a1, b1 end
+   local pointer = cells[size]
+   move_of[size](ffi.cast(pointer, p), ffi.cast(pointer, q), n1, n2, n3, a1, a2, a3, b1, b2, b3)
+end
+
+-- The elements of a tensor that `plan` has gone through, one after the other: where they are if they lie so already, or
+-- in a room, copied if they will be read.
+local function together(T, which, p, steps, is_read)
+   local n1, n2, s1, s2, s3 = turns[1], turns[2], steps[1], steps[2], steps[3]
+   if s1 == 1 and (n2 == 1 or s2 == n1) and (turns[3] == 1 or s3 == n1 * n2) then return p end
+   local moved = room(T, which)
+   if is_read then move(T, moved, p, 1, n1, n1 * n2, s1, s2, s3) end
+   return moved
+end
+
+-- Writes them back to where they are.
+local function scatter(T, moved, p)
+   local n1 = turns[1]
+   move(T, p, moved, steps1[1], steps1[2], steps1[3], 1, n1, n1 * turns[2])
+end
+
+-- The n elements of t in their order, which will only be read, one after the other: a pointer to them where they are,
+-- or in a room (1, 2 or 3), where they stay until the next are put there. nil where that is for what computes
+-- otherwise.
+function few.in_one_piece(t, which, n)
+   if is_contiguous(t) then return first_element(t) end
+   if n > ROWS or few.LIMIT == 0 or not t.T.here or not plan(t, t, t) then return nil end
+   return together(t.T, which, first_element(t), steps1, true)
+end
+
+-- Whether each of r's elements has memory of its own: each loop steps over all that lies along those with smaller steps.
+local function reach(loop, other) -- of what lies along another loop, if that is inside this one
+   local step = steps1[other]
+   return step <= steps1[loop] and (turns[other] - 1) * step or 0
+end
+local function is_outside(loop, other, third) return turns[loop] == 1 or steps1[loop] > reach(loop, other) + reach(loop, third) end
+local function have_own_memory() return is_outside(1, 2, 3) and is_outside(2, 1, 3) and is_outside(3, 1, 2) end
+
+-- Whether all three lie in rows.
+local function in_rows() return turns[1] >= BLOCK and steps1[1] == 1 and steps2[1] == 1 and steps3[1] == 1 end
+
+-- The same of elements that will be written: also whether they have to be put back.
+function few.to_be_written(r, which, n)
+   if is_contiguous(r) then return first_element(r), false end
+   if n > ROWS or few.LIMIT == 0 or not r.T.here or not (plan(r, r, r) and have_own_memory()) then return nil end
+   local p = first_element(r)
+   local moved = together(r.T, which, p, steps1, true)
+   return moved, moved ~= p
+end
+
+-- Puts them back from there.
+function few.put_back(r, moved)
+   plan(r, r, r)
+   scatter(r.T, moved, first_element(r))
+end
+
+-- Whether all three, of as many elements, are matrices that lie in memory in one piece and in the same way, column
+-- after column: what is computed element by element may go through them so, too.
+local function is_turned(r) return r.nd == 2 and r[2] == 1 and r[4] == r[1] end
+local function are_turned(r, t, s)
+   return is_turned(r) and (t == r or is_turned(t) and t[1] == r[1]) and (s == t or is_turned(s) and s[1] == r[1])
+end
+few.are_turned = are_turned
+
+-- Whether t's elements lie one after the other, in whatever order.
+function few.is_dense(t) return is_contiguous(t) or is_turned(t) end
+
+-- t, or a record for what follows of its n elements in their order, in a room; nil as above.
+function few.contiguous(t, which, n)
+   if is_contiguous(t) then return t end
+   local p = few.in_one_piece(t, which, n)
+   return p and reshaped({ T = t.T, S = { p = p }, off = 0 }, t)
+end
+
+-- Codes of up to three types in main memory, as one number.
+local function key_of(R, T, S) return R.host.code + 16 * T.host.code + 256 * S.host.code end
+
+-- The lists of all that there are, by what loops are for: numbers of one type, comparisons, masks, copies.
+local keys_of = { computed = {}, compared = {}, masked = {}, copied = {} }
+local function add_key(of, R, T, S) table.insert(keys_of[of], key_of(R, T, S)) end
+for _, code in ipairs(types.codes_of_numbers) do
+   local T = types[code]
+   add_key('computed', T, T, T)
+   add_key('compared', T, T, T)
+   if T ~= types.Byte then add_key('compared', types.Byte, T, T) end
+   add_key('masked', T, types.Byte, types.Byte)
+   for _, other in ipairs(types.codes_of_numbers) do add_key('copied', T, types[other], types[other]) end
+end
+add_key('copied', types.Half, types.Half, types.Half)
+
+-- LuaJIT computes in double precision. An expression's ROUND(...) is rounded as C rounds each step of what it computes
+-- with floats; what is written is in any case.
+local function rounded(text, T)
+   local found
+   repeat text, found = text:gsub('ROUND(%b())', T.real and T.size < 8 and 'cast%1' or '%1') until found == 0
+   return text
+end
+
+local LOOPS = [[
+   local called, cast, first_element, in_rows, are_turned, together, scatter, have_own_memory, few, plan_all, is_contiguous, turns, steps1, steps2, steps3 = ...
+   CALLS
+   return function(r, t, s, v, n, read_x, read_y, result, may_be_many, in_one_piece)
+      local p, q, u = first_element(r), first_element(t), first_element(s)
+      if is_contiguous(r) and (t == r or is_contiguous(t)) and (s == t or is_contiguous(s)) or WRITES and are_turned(r, t, s) then
+         if in_one_piece and in_one_piece(t.T, p, q, u, n, v, result) then return true, result end
+         for i = 0, n - 1 do
+            local a, b, c = i, i, i
+            BODY
+         end
+         return true, result
+      end
+      if not plan_all(r, t, s, n) then return false end
+      if n <= ROWS and (in_rows() or BRANCHES and in_one_piece) and OWN_MEMORY then
+         local to = p
+         q = together(t.T, 2, q, steps2, true)
+         u = s == t and q or together(s.T, 3, u, steps3, true)
+         p = together(r.T, 1, p, steps1, READS)
+         if not (in_one_piece and in_one_piece(t.T, p, q, u, n, v, result)) then
+            for i = 0, n - 1 do
+               local a, b, c = i, i, i
+               BODY
+            end
+         end
+         if WRITES and p ~= to then scatter(r.T, p, to) end
+         return true, result
+      end
+      if n > few.LIMIT and not may_be_many then return false end
+      local n1, n2, n3 = turns[1], turns[2], turns[3]
+      local a1, a2, a3 = steps1[1], steps1[2], steps1[3]
+      local b1, b2, b3 = steps2[1], steps2[2], steps2[3]
+      local c1, c2, c3 = steps3[1], steps3[2], steps3[3]
+      for i3 = 0, n3 - 1 do
+         for i2 = 0, n2 - 1 do
+            local a, b, c = i3 * a3 + i2 * a2, i3 * b3 + i2 * b2, i3 * c3 + i2 * c2
+            for _ = 1, n1 do
+               BODY
+               a, b, c = a + a1, b + b1, c + c1
+            end
+         end
+      end
+      return true, result
+   end
+]]
+
+-- A function(r, t, s, v, n, read_x, read_y, result, may_be_many) of records with n elements each: runs `body` for each element,
+-- which is p[a] of r, X of t and Y of s; v and w: numbers. Gives whether it could, and result. may_be_many: also where
+-- elements of more than LIMIT lie apart. in_one_piece: nil, or what may compute the same of elements that lie one after
+-- the other, and gives whether it has.
+-- For each key of types on its own: traces are for one type of memory, and where others come along LuaJIT soon gives up.
+local function loops(body, keys)
+   body = body:gsub('%f[%w]X%f[%W]', 'read_x(q, b)'):gsub('%f[%w]Y%f[%W]', 'read_y(u, c)')
+   local writes = body:find('%f[%w]p%f[%W]') ~= nil
+   local parts = { BODY = body, READS = tostring(body:find('read_[xy]%(p') ~= nil), WRITES = tostring(writes),
+      CALLS = calls_of(body), OWN_MEMORY = writes and 'have_own_memory()' or 'true', BRANCHES = tostring(body:find ' and ' ~= nil), ROWS = ROWS }
+   local text = LOOPS:gsub('%u[%u_]+%u', parts)
+   local loops_of = compiled.for_each(keys, function(key)
+      local T = types[key % 16]
+      return compiled.from_text(rounded(text, T), 'torch.luajit.elementwise')(called, T.cast, first_element, in_rows, are_turned, together, scatter, have_own_memory,
+         few, plan_all, is_contiguous, turns, steps1, steps2, steps3)
+   end)
+   return function(r, t, s, ...) return loops_of(key_of(r.T, t.T, s.T))(r, t, s, ...) end
+end
+
+-- Whole numbers are computed with as C does: in 64 bits, of which as many as there is room for are kept.
+local function read_whole(p, i) return p[i] + 0LL end
+local function whole(v) return v and v + 0LL end
+few.read_whole = read_whole
+
+-- The same loop over tensors in one piece whose elements are all finite, which may be read as they are: four at a time. An
+-- expression's function(p, q, u, n, v, w), for each size on its own: traces are for one type of memory.
+local FEWEST_PLAIN = 512 -- elements; to find fewer finite costs as much as it saves
+local PLAIN = [[
+   local called, cast = ...
+   CALLS
+   return function(p, q, u, n, v, w)
+      for i = 0, n - 4, 4 do
+         FOUR
+      end
+      for i = n - n % 4, n - 1 do
+         ONE
+      end
+   end
+]]
+
+-- What computes an expression of elements that lie next to each other, as many as given, from p[i] on; read: how they
+-- are read. All are read before any is computed: each is then in a register of its own, and none waits for another (a
+-- root does, where it is written over another).
+local function plain_elements(expression, n, read)
+   local lines, targets, values = {}, {}, {}
+   for k = 0, n - 1 do
+      targets[k + 1] = ('p[i + %d]'):format(k)
+      values[k + 1] = expression:gsub('%f[%w][XYP]%f[%W]', { X = 'x' .. k, Y = 'y' .. k, P = 'r' .. k })
+      for name, place in pairs{ X = 'x%d = READ(q[i + %d])', Y = 'y%d = READ(u[i + %d])', P = 'r%d = READ(p[i + %d])' } do
+         if expression:find('%f[%w]' .. name .. '%f[%W]') then lines[#lines + 1] = 'local ' .. place:gsub('READ', read):format(k, k) end
+      end
+   end
+   lines[#lines + 1] = table.concat(targets, ', ') .. ' = ' .. table.concat(values, ', ')
+   return table.concat(lines, '\n')
+end
+
+local function plain_loops(expression, codes)
+   return compiled.for_each(codes, function(code)
+      local T = types[code]
+      local read, of_type = T.whole and 'tonumber' or '', rounded(expression, T)
+      local one = plain_elements(of_type, 1, read)
+      local parts = { FOUR = plain_elements(of_type, 4, read), ONE = one, CALLS = calls_of(one) }
+      return compiled.from_text(PLAIN:gsub('%u%u%u+', parts), 'torch.luajit.elementwise')(called, T.cast)
+   end)
+end
+
+-- Whether the n numbers of type T at p and those at q, which may be the same, are known to be finite; the same of all
+-- elements of two tensors of as many, in one piece, or of one given twice (torch/blas.lua, which needs this file, has
+-- both).
+function few.are_finite() return false end
+function few.reads_plainly() return false end
+
+-- expression of X, Y, the numbers v and w and P, what r holds -> function(r, t, s, v, n, w): the elements of r become it, in
+-- the order they lie in memory or that of their indices. Gives false, with nothing done, where that is for Python.
+-- for_whole: also for whole numbers; most: how often LIMIT real numbers may be (2), or 'LIMIT_OF_FUNCTIONS', or
+-- 'SAME_BITS' (2, and more before PyTorch is loaded, which gives the same bits); plain: what is the same of finite
+-- elements, and one of those or of v and w where they are whole numbers, without branches.
+function few.pointwise(expression, for_whole, most, plain)
+   local times = tonumber(most) or 2
+   local for_functions, same_bits = most == 'LIMIT_OF_FUNCTIONS', most == 'SAME_BITS'
+   local reads_t, reads_s = expression:find('%f[%w]X%f[%W]') ~= nil, expression:find('%f[%w]Y%f[%W]') ~= nil
+   local reads_r = expression:find('%f[%w]P%f[%W]') ~= nil
+   local loops_of = (reads_t or reads_s) and not for_functions and plain_loops(plain or expression, for_whole and plain and types.codes_of_numbers or types.codes_of_reals)
+   expression = expression:gsub('%f[%w]w%f[%W]', 'result'):gsub('%f[%w]P%f[%W]', 'read_x(p, a)')
+   local run = loops('p[a] = ' .. expression, keys_of.computed)
+   local function compute_plainly(T, p, q, u, n, v, w)
+      if not few.are_finite(T, n, reads_t and q or u, reads_s and u or q) then return false end
+      if reads_r and not few.are_finite(T, n, p, p) then return false end
+      loops_of(T.host.code)(p, q, u, n, v, w)
+      return true
+   end
+   local function compute_whole_plainly(T, p, q, u, n, v, w)
+      if not (truncation.are_doubles(T, q, n) and (u == q or truncation.are_doubles(T, u, n))) then return false end
+      loops_of(T.host.code)(p, q, u, n, tonumber(v), tonumber(w))
+      return true
+   end
+   return function(r, t, s, v, n, w)
+      if t.T ~= r.T or s.T ~= r.T or may_overlap(r, t) or may_overlap(r, s) then return false end
+      if r.T.real then
+         local fits = n <= (for_functions and few.LIMIT_OF_FUNCTIONS or times * few.LIMIT) or same_bits and fits_for_now(n)
+         local in_parts = not for_functions and few.LIMIT > 0 and n <= ROWS and not is_contiguous(r)
+         return (fits or in_parts) and run(r, t, s, v, n, t.T.get, s.T.get, w, same_bits and fits, loops_of and n >= FEWEST_PLAIN and compute_plainly)
+      end
+      if not (for_whole and r.T.whole and fits_for_now(n)) then return false end
+      return run(r, t, s, whole(v), n, read_whole, read_whole, whole(w), true, plain and compute_whole_plainly)
+   end
+end
+
+-- Functions that are C's, as Torch7's are, for very few elements (PyTorch's may differ in the last bit), and PyTorch's for
+-- more: function(r, t, t, nil, n) for each name, as few.pointwise makes them.
+few.functions = {}
+
+-- Text that is 1 where an expression of finite numbers is above zero, else 0: without a branch, which a processor
+-- guesses where it is as good as random.
+function few.gate(expression) return ('min(1, max(0, (%s) * 1e308 * 1e308))'):format(expression) end
+
+-- condition of X, Y and the number v -> function(r, t, s, v, n): the elements of r become 1 where it holds, else 0.
+function few.comparison(condition)
+   local run = loops(('p[a] = (%s) and 1 or 0'):format(condition), keys_of.compared)
+   local loops_of = signs.comparison(condition:match('^X ([<>=~]+) ([Yv])$'))
+   local function compare_plainly(T, p, q, u, n, v)
+      if T.real and not few.are_finite(T, n, q, u) then return false end
+      local written = n <= ROWS and room(types.Byte, 1) or p -- new memory is slow to write byte by byte
+      loops_of(T.host.code)(written, q, u, n, v)
+      if written ~= p then ffi.copy(p, written, n) end
+      return true
+   end
+   return function(r, t, s, v, n)
+      local R, T = r.T, t.T
+      if s.T ~= T or not (T.real or T.whole) or not (R == T or R.host == types.Byte and R.here) then return false end
+      if may_overlap(r, t) or may_overlap(r, s) or not fits_for_now(n) then return false end
+      local get = T.get
+      if T.whole then
+         get, v = read_whole, whole(v)
+      elseif n < FEWEST_PLAIN or v and v - v ~= 0 then
+         return run(r, t, s, v, n, get, get, nil, true)
+      end
+      return run(r, t, s, v, n, get, get, nil, true, R.host == types.Byte and compare_plainly)
+   end
+end
+
+-- Makes the elements of r the number v where those of the mask m, bytes of as many elements, are not 0; false as above.
+local fill = loops('p[a] = X ~= 0 and v or read_y(p, a)', keys_of.masked)
+local function read_byte(p, i) return p[i] end
+function few.fill_where(r, m, v, n)
+   if m.T.host ~= types.Byte or not m.T.here or may_overlap(r, m) then return false end
+   if small(r, n) then return fill(r, m, m, v, n, read_byte, r.T.get) end
+   return small_whole(r, n) and fill(r, m, m, whole(v), n, read_byte, read_whole)
+end
+
+-- statement that updates `result` from X and Y, and perhaps v -> function(t, s, start, v): the result over all elements, or nil.
+-- for_whole: also for whole numbers, or 'IN_64_BITS', where these are computed with as C does; for_many: also for many
+-- real numbers, either 'FLOATS', which Torch7, too, adds up as doubles, in their order, 'REALS', which are, too, or
+-- 'SAME_BITS': before PyTorch is loaded, which gives the same.
+local MOST_IN_ORDER = 2 ^ 20
+function few.reduction(statement, for_whole, for_many)
+   local run = loops(statement, keys_of.computed)
+   local same_bits, in_64_bits = for_many == 'SAME_BITS', for_whole == 'IN_64_BITS'
+   local largest = for_many == 'FLOATS' and 4 or for_many == 'REALS' and 8 or 0 -- bytes of an element
+   local function is_for_lua(T, t, n)
+      return small(t, n) or (for_whole and T.whole or same_bits and T.real) and fits_for_now(n)
+         or T.real and T.size <= largest and n <= MOST_IN_ORDER and few.LIMIT > 0
+   end
+   return function(t, s, start, v)
+      local n, T = count(t), t.T
+      if n == 0 or s.T ~= T or count(s) ~= n then return nil end
+      if not is_for_lua(T, t, n) then return nil end
+      if in_64_bits and T.whole then
+         local done, result = run(t, t, s, v, n, read_whole, read_whole, whole(start), same_bits)
+         return done and tonumber(result) or nil
+      end
+      local done, result = run(t, t, s, v, n, T.get, s.T.get, start, same_bits)
+      if done then return result end
+   end
+end
+
+local function read(p, i) return p[i] end
+
+-- The loops as copies of blocks of bytes, for tensors of one type that have such blocks.
+local COPIED_AT_ONCE = 2 ^ 18 -- bytes; from there on several threads are faster
+
+-- Whether r and t, of the same sizes, are `turns` of blocks of turns[1] neighbouring elements that are worth it.
+local function in_blocks(r, t)
+   if not (same_size(r, t) and plan(r, t, t)) then return false end
+   local n2, n3 = turns[2], turns[3]
+   return steps1[1] == 1 and steps2[1] == 1 and turns[1] >= BLOCK and n2 * n3 <= few.LIMIT
+end
+
+local function copy_blocks(r, t, n)
+   local size = r.T.size
+   if n * size > COPIED_AT_ONCE and not fits_for_now(n) then return false end
+   local p, q = r.S.p + r.off, t.S.p + t.off
+   if is_contiguous(r) and is_contiguous(t) then
+      ffi.copy(p, q, n * size)
+      return true
+   end
+   if not in_blocks(r, t) then return false end
+   local block, n2, n3 = turns[1], turns[2], turns[3]
+   local a2, a3, b2, b3 = steps1[2], steps1[3], steps2[2], steps2[3]
+   for i3 = 0, n3 - 1 do
+      for i2 = 0, n2 - 1 do ffi.copy(p + (i3 * a3 + i2 * a2), q + (i3 * b3 + i2 * b2), block * size) end
+   end
+   return true
+end
+
+-- r = a function of each of the n elements of t, as torch/vectors.lua has it, where there are many; false as above.
+local function function_of_blocks(name, r, t, n)
+   if n <= few.LIMIT_OF_FUNCTIONS or r.T ~= t.T or may_overlap(r, t) then return false end
+   local f = vectors.routine(r.T, name, n)
+   if not f then return false end
+   local p, q = r.S.p + r.off, t.S.p + t.off
+   if is_contiguous(r) and is_contiguous(t) then
+      f(p, q, n)
+      return true
+   end
+   if not in_blocks(r, t) then return false end
+   local block, n2, n3 = turns[1], turns[2], turns[3]
+   local a2, a3, b2, b3 = steps1[2], steps1[3], steps2[2], steps2[3]
+   for i3 = 0, n3 - 1 do
+      for i2 = 0, n2 - 1 do f(p + (i3 * a3 + i2 * a2), q + (i3 * b3 + i2 * b2), block) end
+   end
+   return true
+end
+
+for _, name in ipairs{ 'exp', 'log', 'log1p', 'sin', 'cos', 'tan', 'asin', 'acos', 'atan', 'sinh', 'cosh', 'tanh' } do
+   local compute = few.pointwise(name .. '(X)', false, 'LIMIT_OF_FUNCTIONS')
+   few.functions[name] = function(r, t, _, _, n)
+      return compute(r, t, t, nil, n) or function_of_blocks(name, r, t, n)
+   end
+end
+
+-- 1 / (1 + exp(-X)) in three steps, for r that has each element for itself.
+local TIMES = 8 -- LIMIT: as many as torch/vectors.lua has
+local negative, of_exponential = few.pointwise('-X', false, TIMES), few.pointwise('1 / (1 + X)', false, TIMES)
+local function sigmoid_of_many(r, t, n)
+   if few.LIMIT_OF_FUNCTIONS == 0 or r.T ~= t.T or not vectors.routine(r.T, 'exp', n) then return false end
+   if not is_contiguous(r) then
+      if not in_blocks(r, r) then return false end
+      local block, n2, a2, n3, a3 = turns[1], turns[2], steps1[2], turns[3], steps1[3]
+      if not ((n2 == 1 or a2 >= block) and (n3 == 1 or a3 >= a2 * n2)) then return false end
+   end
+   return negative(r, t, t, nil, n) and function_of_blocks('exp', r, r, n) and of_exponential(r, r, r, nil, n)
+end
+
+local sigmoid = few.pointwise('1 / (1 + exp(-X))', false, 'LIMIT_OF_FUNCTIONS')
+function few.functions.sigmoid(r, t, _, _, n) return sigmoid(r, t, t, nil, n) or sigmoid_of_many(r, t, n) end
+
+-- Makes the n elements of r those of t; false, with nothing done, where that is for Python.
+local copy_loops, set_loops = loops('p[a] = X', keys_of.copied), loops('result(p, a, X)', keys_of.copied)
+
+function few.copy(r, t, n)
+   local R, T = r.T, t.T
+   if not (R.here and T.here) or may_overlap(r, t) then return false end
+   if not same_size(r, t) then
+      local r_contiguous, t_contiguous = is_contiguous(r), is_contiguous(t)
+      if t_contiguous and not r_contiguous then t = reshaped(t, r)
+      elseif r_contiguous and not t_contiguous then r = reshaped(r, t) end
+   end
+   if R.host == T.host and copy_blocks(r, t, n) then return true end
+   if not fits_for_now(n) then return false end
+   if R.host == T.host then
+      if same_size(r, t) and plan(r, t, t) and have_own_memory() then
+         move(R, first_element(r), first_element(t), steps1[1], steps1[2], steps1[3], steps2[1], steps2[2], steps2[3])
+         return true
+      end
+      return copy_loops(r, t, t, nil, n, R.real and T.get or read, nil, nil, true)
+   end
+   if R.whole and T.whole then return copy_loops(r, t, t, nil, n, read, nil, nil, true) end
+   -- Whole numbers of 64 bits as float would be rounded twice.
+   if R.real and (T.real or T.whole and not (T.size == 8 and R.size == 4)) then
+      return copy_loops(r, t, t, nil, n, T.get, nil, nil, true)
+   end
+   if is_contiguous(r) and is_contiguous(t) and truncation.convert(R, T, first_element(r), first_element(t), n) then return true end
+   if R.whole and T.real then
+      return set_loops(r, t, t, nil, n, T.get, nil, R.set, true)
+   end
+   return false
+end
+
+-- Makes all elements of r zero; false as above.
+function few.zero(r, n)
+   local bytes = n * r.T.size
+   if not r.T.here or not is_contiguous(r) or bytes > COPIED_AT_ONCE and not fits_for_now(n) then return false end
+   ffi.fill(r.S.p + r.off, bytes)
+   return true
+end
+
+-- Makes the n elements from p on a value: what is written once is copied, twice as much each time.
+local function fill_in_one_piece(p, v, n, size)
+   local done = n < BLOCK and n or BLOCK
+   for i = 0, done - 1 do p[i] = v end
+   while done < n do
+      local more = done < n - done and done or n - done
+      ffi.copy(p + done, p, more * size)
+      done = done + more
+   end
+end
+
+-- The same of a tensor that lies in rows.
+local function fill_rows(r, v)
+   if not (plan(r, r, r) and in_rows() and turns[1] <= ROWS and turns[2] * turns[3] <= few.LIMIT) then return false end
+   local T, n1 = r.T, turns[1]
+   local row = room(T, 1)
+   fill_in_one_piece(row, v, n1, T.size)
+   move(T, first_element(r), row, 1, steps1[2], steps1[3], 1, 0, 0)
+   return true
+end
+
+-- Makes all elements of r a value; false as above.
+local fill_loops = few.pointwise('v', true, 'SAME_BITS')
+function few.fill(r, v, n)
+   local T = r.T
+   if n > BLOCK and (T.real or T.whole) and (n * T.size <= COPIED_AT_ONCE or fits_for_now(n)) then
+      if is_contiguous(r) then
+         fill_in_one_piece(first_element(r), v, n, T.size)
+         return true
+      end
+      if few.LIMIT > 0 and fill_rows(r, v) then return true end
+   end
+   return fill_loops(r, r, r, v, n)
+end
+
+-- The index p[k], which was found to be one of 1 (or `first`) to last before: the memory that is written may be its own.
+function few.place(p, k, last, first)
+   local at = tonumber(p[k])
+   if at >= (first or 1) and at <= last then return at end
+   error('an index that lies where a result is written became invalid', 0)
+end
+
+-- The steps of a matrix from row to row and from column to column; a vector is a column.
+local function steps(m)
+   if m.nd == 2 then return m[2], m[4] end
+   return m[2], 0
+end
+
+-- Short rows are added up without a loop: LuaJIT enters one anew each time, which costs as much as ten products.
+local function sum_of_products(get, q, at, step, u, other, other_step, n)
+   local sum = 0
+   if n > 4 then
+      for _ = 1, n do
+         sum = sum + get(q, at) * get(u, other)
+         at, other = at + step, other + other_step
+      end
+      return sum
+   end
+   sum = sum + get(q, at) * get(u, other)
+   if n > 1 then sum = sum + get(q, at + step) * get(u, other + other_step) end
+   if n > 2 then sum = sum + get(q, at + 2 * step) * get(u, other + 2 * other_step) end
+   if n > 3 then sum = sum + get(q, at + 3 * step) * get(u, other + 3 * other_step) end
+   return sum
+end
+
+-- r = beta * t + alpha * the product of a and b: matrix and matrix, matrix and vector, or two vectors (the outer one).
+-- t may be r; with beta 0 what it holds does not count. Gives false, with nothing done, where that is for Python.
+function few.product(r, beta, t, alpha, a, b)
+   local outer = a.nd == 1
+   local rows, inner = a[1], outer and 1 or a[3]
+   local columns = outer and b[1] or b.nd == 2 and b[3] or 1
+   if rows * inner * columns > few.LIMIT or not (r.T.real or r.T.whole) then return false end
+   local r1, r2 = steps(r)
+   local t1, t2 = steps(t)
+   local a1, a2 = steps(a)
+   local b1, b2 = steps(b)
+   if outer then b1, b2 = 0, b1 end
+   local get = r.T.get
+   if r.T.whole then get, alpha, beta = read_whole, whole(alpha), whole(beta) end
+   local p, s, q, u = r.S.p + r.off, t.S.p + t.off, a.S.p + a.off, b.S.p + b.off
+   local i, j = 0, 0
+   for _ = 1, rows * columns do
+      -- BLAS does not look at factors that are multiplied by zero
+      local sum = (alpha ~= 0 or outer) and alpha * sum_of_products(get, q, i * a1, a2, u, j * b2, b1, inner) or 0
+      if beta ~= 0 then sum = sum + beta * get(s, i * t1 + j * t2) end
+      p[i * r1 + j * r2] = sum
+      j = j + 1
+      if j == columns then i, j = i + 1, 0 end
+   end
+   return true
+end
+
+-- The same of each matrix in batches, where that is worth it (blas.batched_product is for more): Python's way is dear, but its
+-- arithmetic is cheaper.
+local WORK = 2 ^ 11 -- multiplications that cost about as much as the way; an element of the result costs four
+
+local function first_matrix(batch)
+   return { batch[3], batch[4], batch[5], batch[6], T = batch.T, S = batch.S, off = batch.off, nd = 2 }
+end
+
+function few.batched_product(r, beta, t, alpha, a, b)
+   local n, rows, inner, columns = a[1], a[3], a[5], b[5]
+   if n * rows * columns * (inner + 4) > WORK or rows * inner * columns > few.LIMIT or not (r.T.real or r.T.whole) then return false end
+   local p, s, q, u = first_matrix(r), first_matrix(t), first_matrix(a), first_matrix(b)
+   for _ = 1, n do
+      few.product(p, beta, s, alpha, q, u)
+      p.off, s.off, q.off, u.off = p.off + r[2], s.off + t[2], q.off + a[2], u.off + b[2]
+   end
+   return true
+end
+
+return few

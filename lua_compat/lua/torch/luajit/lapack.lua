@@ -1,0 +1,264 @@
+-- LAPACK's functions of small matrices: the routines that the kernels call, too, by PyTorch, with the same arguments,
+-- without the way through Python, which takes ten times as long. Matrices lie column by column there. Each gives false,
+-- with nothing done, where that is for Python: large matrices, numbers that are not finite, and whatever the routine
+-- refuses, for the error.
+local math = require('th.own').math
+local ffi = require 'ffi'
+local memory = require 'torch.core.memory'
+local blas = require 'torch.luajit.blas'
+local few = require 'torch.luajit.elementwise'
+local library = require 'torch.core.library'
+local compiled = require 'torch.core.templates'
+local kind = require('torch.tensor.overlapping').kind
+local in_lua = require('torch.core.kernels').in_lua
+local room = require 'torch.core.scratch'()
+
+local min, max = math.min, math.max
+local count, is_contiguous, first_element, resize = memory.count, memory.is_contiguous, memory.first_element, memory.resize
+
+local MOST = 2 ^ 14 -- elements of a matrix; beside the arithmetic of larger ones the way does not count
+
+-- What the routines take: c, a letter, and v, a pointer.
+local TAKEN = { getrf = 'vvvvvv', getrs = 'cvvvvvvvv', potrf = 'cvvvv', potrs = 'cvvvvvvv', potri = 'cvvvv', syevd = 'ccvvvvvvvvv',
+   gesdd = 'cvvvvvvvvvvvvv', geqrf = 'vvvvvvvv', orgqr = 'vvvvvvvvv' }
+
+local found -- by the name of the type; false where the library lacks one
+local function find()
+   if found then return end
+   local all = {}
+   for name, row in pairs{ Double = { 'd', 'double' }, Float = { 's', 'float' } } do
+      local letter, ctype = unpack(row)
+      local routines = {}
+      for routine, taken in pairs(TAKEN) do
+         local declaration = 'void %s(' .. taken:gsub('.', { c = 'const char *, ', v = 'const void *, ' }):sub(1, -3) .. ')'
+         routines[routine] = routines and library.routine(letter .. routine .. '_', declaration, ctype)
+         if not routines[routine] then
+            routines = false
+            break
+         end
+      end
+      all[name] = routines
+   end
+   found = all
+end
+compiled.on_first_use(find)
+
+-- The routines for matrices (records), nil where that is for Python.
+local function routines_for(a, b)
+   local T = a.T
+   if not blas.enabled or few.LIMIT == 0 or not T.real or a.nd ~= 2 or count(a) > MOST then return nil end
+   if b and (b.T ~= T or b.nd > 2 or count(b) > MOST or not blas.reads_plainly(b, true)) then return nil end
+   if not blas.reads_plainly(a, true) or not library.counts_threads() then return nil end
+   find()
+   return found[T.host.name] or nil
+end
+
+-- Numbers for routines to read. Whole numbers have 32 bits for the library, perhaps 64 for another: the first half of
+-- such a one is the other.
+local wholes = {}
+for k = 1, 6 do wholes[k] = ffi.new('int64_t[1]') end
+local function whole(k, value)
+   wholes[k][0] = value
+   return wholes[k]
+end
+local info = ffi.new('int32_t[2]')
+
+local function numbers(T, name, n) return ffi.cast(T.pointer, room(name, max(n, 1) * T.size)) end
+local function indices(name, n) return room(name, 8 * max(n, 1)) end
+
+-- A copy of a matrix, or of a vector as a column, column by column.
+local function columns_of(t, name)
+   local rows, columns, row, column = t[1], 1, t[2], 0
+   if t.nd == 2 then columns, column = t[3], t[4] end
+   local p, q = numbers(t.T, name, rows * columns), first_element(t)
+   if row == 1 and (columns == 1 or column == rows) then
+      ffi.copy(p, q, rows * columns * t.T.size)
+      return p, rows, columns
+   end
+   local i, j = 0, 0
+   for k = 0, rows * columns - 1 do
+      p[k] = q[i * row + j * column]
+      i = i + 1
+      if i == rows then i, j = 0, j + 1 end
+   end
+   return p, rows, columns
+end
+
+-- r = a matrix at p, of which rows lie `row` and columns `column` apart. As the kernels leave it: column by column,
+-- unless r has the sizes and is not in one piece; by_rows: as r is, or row by row.
+local function write(r, p, rows, columns, row, column, by_rows)
+   if r.nd ~= 2 or r[1] ~= rows or r[3] ~= columns or not by_rows and is_contiguous(r) then
+      resize(r, 2, { rows, columns }, not by_rows and { 1, rows } or nil)
+   end
+   local q, r_row, r_column, i, j = first_element(r), r[2], r[4], 0, 0
+   if row == 1 and r_row == 1 and r_column == column and column == rows then
+      ffi.copy(q, p, rows * columns * r.T.size)
+      return
+   end
+   for _ = 1, rows * columns do
+      q[i * r_row + j * r_column] = p[i * row + j * column]
+      i = i + 1
+      if i == rows then i, j = 0, j + 1 end
+   end
+end
+
+local function write_vector(r, p, n)
+   resize(r, 1, { n })
+   local q, step = first_element(r), r[2]
+   for i = 0, n - 1 do q[i * step] = p[i] end
+end
+
+local function are_plain(r, s, t) return not (kind(r) or s and kind(s) or t and kind(t)) end
+
+-- Zeros above the diagonal of n x n numbers at p of `size` bytes each, column by column, or below it.
+local function clear_triangle(p, n, size, below)
+   for j = 0, n - 1 do
+      if below then ffi.fill(p + (j * n + j + 1), (n - j - 1) * size) else ffi.fill(p + j * n, j * size) end
+   end
+end
+
+-- A routine's room for work, after it has told how many numbers that is.
+local query = { Double = ffi.new 'double[1]', Float = ffi.new 'float[1]' }
+local function room_for_work(T, k)
+   local n = query[T.host.name][0]
+   return numbers(T, 'work', n), whole(k, n)
+end
+
+function in_lua.gesv(solution, factors, b, a)
+   local routines = are_plain(solution, factors) and routines_for(a, b)
+   if not routines then return false end
+   local lu, n = columns_of(a, 'a')
+   local x, _, sides = columns_of(b, 'b')
+   local order, pivots = whole(1, n), indices('pivots', n)
+   routines.getrf(order, order, lu, order, pivots, info)
+   if info[0] ~= 0 then return false end
+   routines.getrs('N', order, whole(2, sides), lu, order, pivots, x, order, info)
+   write(solution, x, n, sides, 1, n)
+   write(factors, lu, n, n, 1, n)
+   return true
+end
+
+function in_lua.inverse(r, a)
+   local routines = are_plain(r) and routines_for(a)
+   if not routines then return false end
+   local lu, n = columns_of(a, 'a')
+   local x, order, pivots = numbers(a.T, 'b', n * n), whole(1, n), indices('pivots', n)
+   routines.getrf(order, order, lu, order, pivots, info)
+   if info[0] ~= 0 then return false end
+   ffi.fill(x, n * n * a.T.size)
+   for i = 0, n - 1 do x[i * (n + 1)] = 1 end
+   routines.getrs('N', order, order, lu, order, pivots, x, order, info)
+   write(r, x, n, n, 1, n)
+   return true
+end
+
+function in_lua.potrf(r, a, uplo)
+   local routines = are_plain(r) and routines_for(a)
+   if not routines then return false end
+   local factor, n = columns_of(a, 'a')
+   local order = whole(1, n)
+   routines.potrf(uplo, order, factor, order, info)
+   if info[0] ~= 0 then return false end
+   clear_triangle(factor, n, a.T.size, uplo == 'U')
+   write(r, factor, n, n, 1, n)
+   return true
+end
+
+function in_lua.potrs(r, b, a, uplo)
+   local routines = are_plain(r) and a[1] == b[1] and routines_for(a, b)
+   if not routines then return false end
+   local factor, n = columns_of(a, 'a')
+   local x, _, sides = columns_of(b, 'b')
+   local order = whole(1, n)
+   routines.potrs(uplo, order, whole(2, sides), factor, order, x, order, info)
+   if info[0] ~= 0 then return false end
+   write(r, x, n, sides, 1, n)
+   return true
+end
+
+function in_lua.potri(r, a, uplo)
+   local routines = are_plain(r) and routines_for(a)
+   if not routines then return false end
+   local p, n = columns_of(a, 'a')
+   local order = whole(1, n)
+   routines.potri(uplo, order, p, order, info)
+   if info[0] ~= 0 then return false end
+   for j = 0, n - 1 do
+      for i = 0, j - 1 do
+         if uplo == 'U' then p[i * n + j] = p[j * n + i] else p[j * n + i] = p[i * n + j] end
+      end
+   end
+   write(r, p, n, n, 1, n)
+   return true
+end
+
+function in_lua.symeig(values, vectors, a, job, uplo)
+   local routines = are_plain(values, vectors) and routines_for(a)
+   if not routines then return false end
+   local T, p, n = a.T, columns_of(a, 'a')
+   local order, found_values = whole(1, n), numbers(T, 'values', n)
+   local asked, count_of_whole = query[T.host.name], ffi.new('int32_t[2]')
+   routines.syevd(job, uplo, order, p, order, found_values, asked, whole(2, -1), count_of_whole, whole(3, -1), info)
+   local work, size = room_for_work(T, 2)
+   routines.syevd(job, uplo, order, p, order, found_values, work, size, indices('whole work', count_of_whole[0]), whole(3, count_of_whole[0]), info)
+   if info[0] ~= 0 then return false end
+   if job ~= 'V' then ffi.fill(p, n * n * T.size) end
+   write_vector(values, found_values, n)
+   write(vectors, p, n, n, 1, n)
+   return true
+end
+
+function in_lua.svd(u, s, v, a, job)
+   local routines = are_plain(u, s, v) and routines_for(a)
+   if not routines then return false end
+   local T, p, rows, columns = a.T, columns_of(a, 'a')
+   local fewer = min(rows, columns)
+   local left_columns, right_rows = job == 'A' and rows or fewer, job == 'A' and columns or fewer
+   local values, left, right = numbers(T, 'values', fewer), numbers(T, 'left', rows * left_columns), numbers(T, 'right', right_rows * columns)
+   local m, n, right_step, whole_work = whole(1, rows), whole(2, columns), whole(3, right_rows), indices('whole work', 8 * fewer)
+   routines.gesdd(job, m, n, p, m, values, left, m, right, right_step, query[T.host.name], whole(4, -1), whole_work, info)
+   local work, size = room_for_work(T, 4)
+   routines.gesdd(job, m, n, p, m, values, left, m, right, right_step, work, size, whole_work, info)
+   if info[0] ~= 0 then return false end
+   write(u, left, rows, left_columns, 1, rows)
+   write_vector(s, values, fewer)
+   write(v, right, columns, right_rows, right_rows, 1)
+   return true
+end
+
+-- The packed QR of a: its place, its scales, and its sizes.
+local function factorize(routines, a)
+   local T, p, rows, columns = a.T, columns_of(a, 'a')
+   local scales, m, n = numbers(T, 'scales', min(rows, columns)), whole(1, rows), whole(2, columns)
+   routines.geqrf(m, n, p, m, scales, query[T.host.name], whole(3, -1), info)
+   local work, size = room_for_work(T, 3)
+   routines.geqrf(m, n, p, m, scales, work, size, info)
+   return p, scales, rows, columns
+end
+
+function in_lua.geqrf(packed, tau, a)
+   local routines = are_plain(packed, tau) and routines_for(a)
+   if not routines then return false end
+   local p, scales, rows, columns = factorize(routines, a)
+   write(packed, p, rows, columns, 1, rows)
+   write_vector(tau, scales, min(rows, columns))
+   return true
+end
+
+function in_lua.qr(q, r, a)
+   local routines = are_plain(q, r) and routines_for(a)
+   if not routines then return false end
+   local T, p, scales, rows, columns = a.T, factorize(routines, a)
+   local fewer = min(rows, columns)
+   local triangle = numbers(T, 'triangle', fewer * columns)
+   for j = 0, columns - 1 do
+      for i = 0, fewer - 1 do triangle[j * fewer + i] = i <= j and p[j * rows + i] or 0 end
+   end
+   local m, k = whole(1, rows), whole(2, fewer)
+   routines.orgqr(m, k, k, p, m, scales, query[T.host.name], whole(3, -1), info)
+   local work, size = room_for_work(T, 3)
+   routines.orgqr(m, k, k, p, m, scales, work, size, info)
+   write(q, p, rows, fewer, 1, rows)
+   write(r, triangle, fewer, columns, 1, fewer, true)
+   return true
+end

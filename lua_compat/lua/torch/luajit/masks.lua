@@ -1,0 +1,163 @@
+-- Masks of few bytes looked at four at a time, and elements written where they are ones. Which are ones is as good as
+-- random, so no loop has a branch: elements are bits that a mask keeps or lets go. Each gives nil or false, with
+-- nothing done, where that is for what computes otherwise.
+local ffi = require 'ffi'
+local types = require 'torch.core.types'
+local memory = require 'torch.core.memory'
+local is_apart = require('torch.core.overlap').is_apart
+local few = require 'torch.luajit.elementwise'
+local compiled = require 'torch.core.templates'
+local room = require 'torch.core.scratch'()
+
+local count, is_contiguous, first_element = memory.count, memory.is_contiguous, memory.first_element
+local in_one_piece, to_be_written, put_back, is_dense, are_turned = few.in_one_piece, few.to_be_written, few.put_back, few.is_dense, few.are_turned
+local band, bor, tobit, cast = bit.band, bit.bor, bit.tobit, ffi.cast
+
+local masks = {}
+
+local MOST = 2 ^ 15 -- elements
+local words = ffi.typeof 'int32_t *'
+
+-- Whether n elements are few, or as many as PyTorch is not to be loaded for.
+local function are_few(n) return few.LIMIT > 0 and (n <= MOST or few.fits_for_now(n)) end
+
+-- The bits that any four of n bytes have, and those that all have.
+local function bits_of(p, n)
+   local any, all, q = 0, -1, cast(words, p)
+   for k = 0, (n - n % 4) / 4 - 1 do any, all = bor(any, q[k]), band(all, q[k]) end
+   for k = n - n % 4, n - 1 do
+      local four = p[k] * 0x01010101
+      any, all = bor(any, four), band(all, four)
+   end
+   return any, all
+end
+
+-- The bits of a mask, nil where it is not for this, and whether all its bytes are ones and zeros.
+local function looked_at(mask)
+   local n = count(mask)
+   if mask.T.host ~= types.Byte or not mask.T.here or n == 0 or not are_few(n) then return nil end
+   local p = is_dense(mask) and first_element(mask) or in_one_piece(mask, 1, n)
+   if not p then return nil end
+   local any, all = bits_of(p, n)
+   return any, all, band(any, 0xfefefefe) == 0
+end
+
+-- Whether all bytes are ones and zeros; whether all, or any, are not zeros.
+function masks.are_valid(mask)
+   local _, _, valid = looked_at(mask)
+   return valid
+end
+function masks.all(mask)
+   local any, all, valid = looked_at(mask)
+   if any and valid then return all == 0x01010101 end
+end
+function masks.any(mask)
+   local any = looked_at(mask)
+   if any then return any ~= 0 end
+end
+
+-- list: the places of the ones among n bytes that are ones and zeros; gives how many there are. Another thread may
+-- write to the bytes meanwhile: what is none of both counts as its last bit. Sums of 32 bits: a processor adds them up
+-- four times as fast as doubles.
+local function list_ones(list, p, n)
+   local k = 0
+   for i = 0, n - 4, 4 do
+      list[k] = i
+      k = tobit(k + band(p[i], 1))
+      list[k] = i + 1
+      k = tobit(k + band(p[i + 1], 1))
+      list[k] = i + 2
+      k = tobit(k + band(p[i + 2], 1))
+      list[k] = i + 3
+      k = tobit(k + band(p[i + 3], 1))
+   end
+   for i = n - n % 4, n - 1 do
+      list[k] = i
+      k = tobit(k + band(p[i], 1))
+   end
+   return k
+end
+
+-- The places (from 0) of the ones of a valid mask, until the next are asked for, and how many there are.
+function masks.places(mask)
+   local n = count(mask)
+   if mask.T.host ~= types.Byte or not mask.T.here or n == 0 or not are_few(n) then return nil end
+   local p = in_one_piece(mask, 1, n)
+   if not p then return nil end
+   local list = cast(words, room('places', 4 * n))
+   return list, list_ones(list, p, n)
+end
+
+-- Functions for elements of each size, seen as whole numbers (NaNs keep their bits); traces are for one size. p = v
+-- where the mask has a one.
+local FILL = [[
+   local band, bor = ...
+   return function(p, mask, n, v)
+      for i = 0, n - 1 do
+         local one = mask[i] + ZERO
+         p[i] = bor(band(p[i], one - 1), band(v, -one))
+      end
+   end
+]]
+-- p = q's elements at the places; p's elements at the places = q's.
+local MOVE = [=[
+   return function(p, q, places, n)
+      for k = 0, n - 1 do p[k] = q[places[k]] end
+   end, function(p, q, places, n)
+      for k = 0, n - 1 do p[places[k]] = q[k] end
+   end
+]=]
+local cells, select_cells, copy_cells, fill, value_of = {}, {}, {}, {}, {}
+for size, ctype in pairs{ [1] = 'uint8_t', [2] = 'int16_t', [4] = 'int32_t', [8] = 'int64_t' } do
+   cells[size] = ffi.typeof(ctype .. ' *')
+   select_cells[size], copy_cells[size] = compiled.from_text(MOVE, 'torch.luajit.masks')()
+   value_of[size] = ffi.new(ctype .. '[1]')
+   fill[size] = compiled.from_text(FILL:gsub('ZERO', size == 8 and '0LL' or '0'), 'torch.luajit.masks')(band, bor)
+end
+
+-- r's elements, where the mask of as many zeros and ones has ones, become a number of its type.
+function masks.fill(r, mask, number)
+   local T, n = r.T, count(r)
+   local size = T.size
+   if not (T.here and n > 0 and are_few(n) and mask.T.host == types.Byte and is_apart(r, mask)) or not (T.real or T.whole) then return false end
+   local ones, p, moved = first_element(mask), first_element(r), false
+   if not are_turned(r, mask, mask) then
+      ones = in_one_piece(mask, 2, n)
+      if not ones then return false end
+      p, moved = to_be_written(r, 1, n)
+      if not p then return false end
+   end
+   local cell = value_of[size]
+   cast(T.pointer, cell)[0] = number
+   fill[size](cast(cells[size], p), ones, n, cell[0])
+   if moved then put_back(r, p) end
+   return true
+end
+
+-- Whether elements are moved between r and s, which share no memory.
+local function lie_apart(r, s) return s.T == r.T and r.T.here and is_apart(r, s) end
+
+-- r, of n elements in one piece, = the elements of s at n places.
+function masks.select(r, s, places, n)
+   if not (lie_apart(r, s) and is_contiguous(r)) then return false end
+   local q = in_one_piece(s, 2, count(s))
+   if not q then return false end
+   local pointer = cells[r.T.size]
+   select_cells[r.T.size](cast(pointer, first_element(r)), cast(pointer, q), places, n)
+   return true
+end
+
+-- r's elements at n places become the first of s, which has as many.
+function masks.copy(r, s, places, n)
+   if not lie_apart(r, s) then return false end
+   local q = in_one_piece(s, 2, count(s))
+   if not q then return false end
+   local p, moved = to_be_written(r, 1, count(r))
+   if not p then return false end
+   local pointer = cells[r.T.size]
+   copy_cells[r.T.size](cast(pointer, p), cast(pointer, q), places, n)
+   if moved then put_back(r, p) end
+   return true
+end
+
+return masks

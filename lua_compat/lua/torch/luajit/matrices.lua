@@ -1,0 +1,153 @@
+-- Diagonals and triangles of small matrices, computed here: what the results are, the kernels say. Each gives false, with nothing
+-- done, where that is for Python.
+local math = require('th.own').math
+local ffi = require 'ffi'
+local memory = require 'torch.core.memory'
+local apart = require 'torch.core.overlap'
+local few = require 'torch.luajit.elementwise'
+
+local count, is_contiguous, first_element = memory.count, memory.is_contiguous, memory.first_element
+local in_one_piece, is_apart, min, max, floor = few.in_one_piece, apart.is_apart, math.min, math.max, math.floor
+
+local matrices = {}
+
+local function read(p, i) return p[i] end
+
+-- How elements that are only moved are read.
+local function reader(T) return T.real and T.get or read end
+
+-- n elements from q + from on, `step` apart, become those from p + to on, `other` apart.
+local function move(p, to, other, q, from, step, n, get)
+   for _ = 1, n do
+      p[to] = get(q, from)
+      to, from = to + other, from + step
+   end
+end
+
+-- The first element of the k-th diagonal, above the main one where k is positive.
+local function start_of_diagonal(k, row, column) return k >= 0 and k * column or -k * row end
+
+-- r = the k-th diagonal of the matrix t, or a matrix with the vector t there; r has its sizes already.
+function matrices.diagonal(r, t, k)
+   local T, n = t.T, count(r)
+   if r.T ~= T or not T.here or n > few.LIMIT * 4 or few.LIMIT == 0 or not is_apart(r, t) then return false end
+   if t.nd == 2 then
+      move(first_element(r), 0, r[2], first_element(t), start_of_diagonal(k, t[2], t[4]), t[2] + t[4], r[1], reader(T))
+      return true
+   end
+   if not few.zero(r, n) then return false end
+   move(first_element(r), start_of_diagonal(k, r[2], r[4]), r[2] + r[4], first_element(t), 0, t[2], t[1], reader(T))
+   return true
+end
+
+-- The sum of the main diagonal; nil where that is for Python.
+function matrices.trace(t)
+   local T, n = t.T, min(t[1], t[3])
+   if n > few.LIMIT or few.LIMIT == 0 or not (T.real or T.whole) then return nil end
+   local p, get, step, sum = first_element(t), T.get, t[2] + t[4], 0
+   if T.whole then get, sum = few.read_whole, 0LL end
+   local at = 0
+   for _ = 1, n do sum, at = sum + get(p, at), at + step end
+   return tonumber(sum)
+end
+
+-- r = t below and on its k-th diagonal, or above and on it, else zero. A row is two blocks of bytes.
+local MOST = 2 ^ 14 -- elements
+local function triangle(r, t, k, below)
+   local T, n = t.T, count(t)
+   if r.T ~= T or not T.here or n > MOST or few.LIMIT == 0 or not is_contiguous(r) then return false end
+   if r ~= t and not is_apart(r, t) then return false end
+   local p, q, size, columns = first_element(r), in_one_piece(t, 1, n), T.size, t[3]
+   if not q then return false end
+   for i = 0, t[1] - 1 do
+      -- the first column that is not of the first block
+      local column, at = max(0, min(columns, below and i + k + 1 or i + k)), i * columns
+      local first, second = column * size, (columns - column) * size
+      if below then
+         if r ~= t then ffi.copy(p + at, q + at, first) end
+         ffi.fill(p + (at + column), second)
+      else
+         ffi.fill(p + at, first)
+         if r ~= t then ffi.copy(p + (at + column), q + (at + column), second) end
+      end
+   end
+   return true
+end
+function matrices.tril(r, t, k) return triangle(r, t, k, true) end
+function matrices.triu(r, t, k) return triangle(r, t, k, false) end
+
+-- p[0] to p[m - 1], which lie next to each other, = gain * the squared distances of n finite elements from q on to each
+-- of as many rows of n from u on, four rows at a time: their sums do not wait for each other.
+local function distances(p, m, q, u, n, gain)
+   for i = 0, m - 4, 4 do
+      local at, sum1, sum2, sum3, sum4 = i * n, 0, 0, 0, 0
+      local second, third, fourth = at + n, at + 2 * n, at + 3 * n
+      for k = 0, n - 1 do
+         local x = q[k]
+         local a, b, c, d = x - u[at + k], x - u[second + k], x - u[third + k], x - u[fourth + k]
+         sum1, sum2, sum3, sum4 = sum1 + a * a, sum2 + b * b, sum3 + c * c, sum4 + d * d
+      end
+      p[i], p[i + 1], p[i + 2], p[i + 3] = gain * sum1, gain * sum2, gain * sum3, gain * sum4
+   end
+   for i = m - m % 4, m - 1 do
+      local at, sum = i * n, 0
+      for k = 0, n - 1 do
+         local x = q[k] - u[at + k]
+         sum = sum + x * x
+      end
+      p[i] = gain * sum
+   end
+end
+
+-- r = gain * the squared distances between the rows of a and those of b, whatever dimensions these have.
+local MOST_DIFFERENCES = 2 ^ 18
+function matrices.squared_distances(r, a, b, gain)
+   local T, rows, others = r.T, a[1], b[1]
+   local n = count(a) / rows
+   if not T.real or few.LIMIT == 0 or rows * count(b) > MOST_DIFFERENCES then return false end
+   if not (is_contiguous(r) and is_apart(r, a, b)) then return false end
+   local p, q, u = first_element(r), in_one_piece(a, 1, count(a)), in_one_piece(b, 2, count(b))
+   if not (q and u and few.are_finite(T, count(a), q, q) and few.are_finite(T, count(b), u, u)) then return false end
+   for i = 0, rows - 1 do distances(p + i * others, others, q + i * n, u, n, gain) end
+   return true
+end
+
+-- The least and the greatest of n finite elements.
+local function range(p, n)
+   local low, high = p[0], p[0]
+   for k = 1, n - 1 do low, high = min(low, p[k]), max(high, p[k]) end
+   return low, high
+end
+
+-- p[0] to [bins - 1] = how many of n finite elements from q on lie in each of as many equal parts of low to high;
+-- others do not count.
+-- (In the precision of the elements.)
+local function count_bins(p, bins, q, n, low, high, cast)
+   for k = 0, bins - 1 do p[k] = 0 end
+   local width, last = cast(high - low), bins - 1
+   for k = 0, n - 1 do
+      local x = q[k]
+      if x >= low and x <= high then
+         local bin = min(last, floor(cast(cast(cast(x - low) / width) * bins)))
+         p[bin] = p[bin] + 1
+      end
+   end
+end
+
+-- Each row of r, or r as a vector, = how many elements of t's row (or of t) lie in each of its bins; low and high:
+-- their range, where these are equal that of all.
+local MOST_COUNTED = 2 ^ 15 -- elements
+function matrices.histogram(r, t, low, high)
+   local T, n, rows = t.T, count(t), r.nd == 2 and r[1] or 1
+   if r.T ~= T or not T.real or n == 0 or n > MOST_COUNTED or few.LIMIT == 0 then return false end
+   if not (is_contiguous(r) and is_apart(r, t)) then return false end
+   local p, q, bins, columns = first_element(r), in_one_piece(t, 1, n), r[2 * r.nd - 1], n / rows
+   if not (q and few.are_finite(T, n, q, q)) then return false end
+   if low == high then low, high = range(q, n) end
+   if low == high then low, high = T.cast(low - 1), T.cast(high + 1) end
+   if not (low < high) then return false end
+   for i = 0, rows - 1 do count_bins(p + i * bins, bins, q + i * columns, columns, low, high, T.cast) end
+   return true
+end
+
+return matrices

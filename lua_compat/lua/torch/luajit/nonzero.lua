@@ -1,0 +1,87 @@
+-- Where few elements are not zero, computed here. Which are is as good as random: the list is made without a branch for
+-- each element, from the bits that it has.
+local ffi = require 'ffi'
+local types = require 'torch.core.types'
+local memory = require 'torch.core.memory'
+local is_apart = require('torch.core.overlap').is_apart
+local few = require 'torch.luajit.elementwise'
+local compiled = require 'torch.core.templates'
+local room = require 'torch.core.scratch'()
+
+local count, cast = memory.count, ffi.cast
+
+local nonzero = {}
+
+local MOST = 2 ^ 15 -- elements
+
+-- By type: how the memory is seen, and bits of which some are ones where an element is not zero. (A zero of real
+-- numbers may have a sign.)
+local BITS = {
+   Byte = { 'uint8_t *', 'q[i]' }, Char = { 'int8_t *', 'q[i]' }, Short = { 'int16_t *', 'q[i]' }, Int = { 'int32_t *', 'q[i]' },
+   Long = { 'int32_t *', 'bor(q[2 * i], q[2 * i + 1])' }, Float = { 'int32_t *', 'lshift(q[i], 1)' },
+   Double = { 'int32_t *', 'bor(q[2 * i], lshift(q[2 * i + 1], 1))' },
+}
+local names = {}
+for name in pairs(BITS) do names[#names + 1] = name end
+
+-- list: the places, from 0, of those of n elements at p that are not zero; gives how many there are.
+local LIST = [[
+   local bor, lshift, rshift, tobit, cast, pointer = ...
+   return function(list, p, n)
+      local q, k = cast(pointer, p), tobit(0)
+      for i = 0, n - 1 do
+         local bits = ELEMENT
+         list[k] = i
+         k = tobit(k + rshift(bor(bits, tobit(-bits)), 31))
+      end
+      return k
+   end
+]]
+local list_of = compiled.for_each(names, function(name)
+   local pointer, element = unpack(BITS[name])
+   return compiled.from_text(LIST:gsub('ELEMENT', element), 'torch.luajit.nonzero')(bit.bor, bit.lshift, bit.rshift, bit.tobit, cast, ffi.typeof(pointer))
+end)
+
+-- The positions, from 1, of the elements at n places: in a vector, in a matrix of so many columns, or in what else t is.
+local function write_one(p, list, n)
+   for k = 0, n - 1 do p[k] = list[k] + 1 end
+end
+local function write_two(p, list, n, columns)
+   for k = 0, n - 1 do
+      local place = list[k]
+      local column = place % columns
+      p[2 * k], p[2 * k + 1] = (place - column) / columns + 1, column + 1
+   end
+end
+local function write_all(p, list, n, t)
+   local nd = t.nd
+   for k = 0, n - 1 do
+      local place = list[k]
+      for d = nd, 1, -1 do
+         local size = t[2 * d - 1]
+         local position = place % size
+         p[nd * k + d - 1], place = position + 1, (place - position) / size
+      end
+   end
+end
+
+-- l = a row for each element of t that is not zero, its positions; false, with nothing done, where that is for Python.
+function nonzero.find(l, t)
+   local n, name = count(t), t.T.host.name
+   if t.nd == 0 or few.LIMIT == 0 or not t.T.here or not (n <= MOST or few.fits_for_now(n)) or not BITS[name] then return false end
+   if l.T.host ~= types.Long or not l.T.here or not is_apart(l, t) then return false end
+   local q = few.in_one_piece(t, 1, n)
+   if not q then return false end
+   local list = cast('int32_t *', room('list', 4 * (n + 1)))
+   local found = list_of(name)(list, q, n)
+   memory.resize(l, 2, { found, t.nd })
+   if found == 0 then return true end
+   if not memory.is_contiguous(l) then return false end
+   local p = memory.first_element(l)
+   if t.nd == 1 then write_one(p, list, found)
+   elseif t.nd == 2 then write_two(p, list, found, t[3])
+   else write_all(p, list, found, t) end
+   return true
+end
+
+return nonzero

@@ -1,0 +1,117 @@
+-- Norms of few elements along a dimension, and slices scaled to a norm, computed here, as torch/few.lua says:
+-- sums of powers in the order of the elements, as Torch7's.
+local math = require('th.own').math
+local ffi = require 'ffi'
+local types = require 'torch.core.types'
+local memory = require 'torch.core.memory'
+local few = require 'torch.luajit.elementwise'
+local compiled = require 'torch.core.templates'
+local outer_and_inner = require('torch.luajit.along_a_dimension').outer_and_inner
+local is_apart = require('torch.core.overlap').is_apart
+local room = require 'torch.core.scratch'()
+
+local count, first_element, is_contiguous = memory.count, memory.first_element, memory.is_contiguous
+
+local norms = {}
+
+-- The p-norm of numbers of which the sizes to the power of p add up to `sum`; of norm 0 their count, of an infinite one
+-- the largest.
+function norms.of_sum(sum, p)
+   if p == 1 or p == 0 or p == math.huge then return sum end
+   return p == 2 and math.sqrt(sum) or sum ^ (1 / p)
+end
+local of_sum = norms.of_sum
+
+-- What is added up for x, by the norm; others are the powers.
+local TERMS = { [0] = '(x ~= 0 and 1 or 0)', 'abs(x)', 'x * x' }
+local FURTHER = 3 -- their place in the list of kinds
+
+-- sums, which begin as zeros, of the elements at q, outer x n x inner of them: of each n along the dimension,
+-- or of all but these (of_slices).
+local SUMS = [[
+   local get, abs = ...
+   return function(sums, q, outer, n, inner, t_outer, step, t_inner, of_slices, v)
+      for o = 0, outer - 1 do
+         for k = 0, n - 1 do
+            local from, to, next = o * t_outer + k * step, of_slices and k or o * inner, of_slices and 0 or 1
+            for _ = 1, inner do
+               local x = get(q, from)
+               sums[to] = sums[to] + TERM
+               from, to = from + t_inner, to + next
+            end
+         end
+      end
+   end
+]]
+local keys = {}
+for _, code in ipairs(types.codes_of_reals) do
+   for kind = 0, FURTHER do keys[#keys + 1] = 4 * code + kind end
+end
+local sums_of = compiled.for_each(keys, function(key)
+   local text = SUMS:gsub('TERM', TERMS[key % 4] or 'abs(x) ^ v')
+   return compiled.from_text(text, 'torch.luajit.norms')(types[math.floor(key / 4)].get, math.abs)
+end)
+
+-- A room with the norms of t, along dimension d or of its slices there, and how many they are; nil where that
+-- is for Python.
+local function find(t, p, d, of_slices)
+   local T, elements = t.T, count(t)
+   if not T.real or not T.here or elements == 0 or not few.small(t, elements) or p - p ~= 0 then
+      return nil
+   end
+   local outer, inner, t_outer, step, t_inner = outer_and_inner(t, d)
+   if not outer then return nil end
+   local n = t[2 * d - 1]
+   local found = of_slices and n or outer * inner
+   local sums = ffi.cast('double *', room('sums', 8 * found))
+   ffi.fill(sums, 8 * found)
+   sums_of(4 * T.host.code + (TERMS[p] and p or FURTHER))(sums, first_element(t), outer, n, inner, t_outer,
+      step, t_inner, of_slices, p)
+   for k = 0, found - 1 do sums[k] = of_sum(sums[k], p) end
+   return sums, found
+end
+
+-- r, which has the sizes of t but 1 along d, = the p-norms of t along d; false where that is for Python.
+function norms.along(r, t, p, d)
+   if not is_contiguous(r) or not is_apart(r, t) then return false end
+   local sums, n = find(t, p, d)
+   if not sums then return false end
+   local to = first_element(r)
+   for k = 0, n - 1 do to[k] = sums[k] end
+   return true
+end
+
+-- r, which has the sizes of t, = t with those slices along d of which the p-norm is above `maximum` scaled to
+-- it. r may be t.
+local SCALE = [[
+   local get, cast = ...
+   return function(p, q, sums, maximum, outer, n, inner, r_outer, r_step, r_inner, t_outer, step, t_inner)
+      for k = 0, n - 1 do
+         local factor = sums[k] > maximum and cast(maximum / (sums[k] + 1e-7)) or 1
+         for o = 0, outer - 1 do
+            local to, from = o * r_outer + k * r_step, o * t_outer + k * step
+            for _ = 1, inner do
+               p[to] = get(q, from) * factor
+               to, from = to + r_inner, from + t_inner
+            end
+         end
+      end
+   end
+]]
+local scale_of = compiled.for_each(types.codes_of_reals, function(code)
+   return compiled.from_text(SCALE, 'torch.luajit.norms')(types[code].get, types[code].cast)
+end)
+
+function norms.renorm(r, t, p, d, maximum)
+   if not is_apart(r, t) and not (r == t and is_contiguous(r)) then return false end
+   local sums, n = find(t, p, d, true)
+   local outers, inners, r_outer, r_step, r_inner = outer_and_inner(r, d)
+   if not sums or not outers then return false end
+   local outer, inner, t_outer, step, t_inner = outer_and_inner(t, d)
+   if outers ~= outer or inners ~= inner then return false end
+   scale_of(t.T.host.code)(first_element(r), first_element(t), sums, maximum, outer, n, inner, r_outer,
+      r_step, r_inner, t_outer, step, t_inner)
+   return true
+end
+
+return norms

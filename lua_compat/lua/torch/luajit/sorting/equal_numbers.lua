@@ -1,0 +1,180 @@
+-- Sorting rows of whole numbers of which many are equal: the order of equal ones is the one in which Torch7's quicksort
+-- (ordering.lua) leaves them.
+--
+-- A number and its position are one of 32 bits here, the number's distance from the least above the position: an
+-- exchange moves both. Which exchanges a pivot leads to follows from two lists, of the elements that are not below it
+-- and of those that are not above, which are made without a branch for each element: a processor cannot guess which way
+-- those go. The quicksort's last step, insertion, leaves equal numbers in the order in which they are then: here each
+-- goes to the next place of its number.
+local math = require('th.own').math
+local ffi = require 'ffi'
+local types = require 'torch.core.types'
+local compiled = require 'torch.core.templates'
+local rows_of = require 'torch.luajit.row_offsets'
+
+local min, max = math.min, math.max
+local tobit, arshift, lshift, rshift, band = bit.tobit, bit.arshift, bit.lshift, bit.rshift, bit.band
+
+local repeated = {}
+
+local BITS = 15 -- of a position
+local MASK = 2 ^ BITS - 1
+local SMALL = 10 -- parts of at most so many elements the quicksort leaves to the insertion
+repeated.MOST = 2 ^ 14 -- numbers of a row
+repeated.WIDTH = 2 -- the range of their values is less than so many times as many
+
+local words = rows_of.array(ffi.typeof 'int32_t')
+local waiting = ffi.new('int32_t[?]', 2 * 64) -- parts that are still to be split, the first and the last of each
+local above, below -- the lists
+
+local function exchange(c, a, b) c[a], c[b] = c[b], c[a] end
+local function is_less(x, y) return arshift(x, BITS) < arshift(y, BITS) end
+
+-- The places from `first` to `last` of what is not below the pivot, which is at least `low`, and of what is not above,
+-- at most `high`: how many of each.
+local function list(c, first, last, low, high)
+   local not_below, not_above = tobit(0), tobit(0)
+   for i = first, last do
+      local x = c[i]
+      above[not_below], below[not_above] = i, i
+      not_below = tobit(not_below + 1 + arshift(tobit(x - low), 31)) -- the sign of a difference: 0 or -1
+      not_above = tobit(not_above + 1 + arshift(tobit(high - x), 31))
+   end
+   return not_below, not_above
+end
+
+-- Exchanges the next of the one list, from the start, with the next of the other, from the end, until they meet: how many.
+local function exchange_pairs(c, not_below, not_above)
+   local k, most = 0, min(not_below, not_above)
+   while k < most do
+      local up, down = above[k], below[not_above - 1 - k]
+      if down < up then break end
+      c[up], c[down] = c[down], c[up]
+      k = k + 1
+   end
+   return k
+end
+
+-- Puts a pivot in its place; gives this place, and where the part after it begins.
+local function split(c, first, last)
+   local second = first + 1
+   exchange(c, rshift(first + last, 1), second)
+   if is_less(c[last], c[second]) then exchange(c, second, last) end
+   if is_less(c[last], c[first]) then exchange(c, first, last) end
+   if is_less(c[first], c[second]) then exchange(c, first, second) end
+   local low = lshift(arshift(c[first], BITS), BITS)
+   local not_below, not_above = list(c, second + 1, last - 1, low, low + MASK)
+   local pairs_exchanged = exchange_pairs(c, not_below, not_above)
+   local up = pairs_exchanged < not_below and above[pairs_exchanged] or last
+   local down = pairs_exchanged < not_above and below[not_above - 1 - pairs_exchanged] or second
+   if pairs_exchanged > 0 then
+      -- The search stops at what has been exchanged, too: at the last pair, or, if that was one element, at the one before.
+      local before, behind = above[pairs_exchanged - 1], below[not_above - pairs_exchanged]
+      if before == behind then
+         before = pairs_exchanged > 1 and above[pairs_exchanged - 2] or second
+         behind = pairs_exchanged > 1 and below[not_above - pairs_exchanged + 1] or last
+      end
+      up, down = min(up, behind), max(down, before)
+   end
+   exchange(c, first, down)
+   return down, up
+end
+
+-- Splits a row from `first` to `last` into parts that are small; of two parts the larger one waits, so that few do.
+local function split_to_small(c, first, last)
+   if last - first <= SMALL then return end
+   local count = 0
+   while true do
+      while last - first >= SMALL do
+         local place, after = split(c, first, last)
+         if place - first < last - after then
+            waiting[count], waiting[count + 1] = after, last
+            last = place - 1
+         else
+            waiting[count], waiting[count + 1] = first, place - 1
+            first = after
+         end
+         count = count + 2
+      end
+      if count == 0 then break end
+      count = count - 2
+      first, last = waiting[count], waiting[count + 1]
+   end
+end
+
+-- c: the numbers at v of `rows` rows of n, as distances from the least of each row, above their places; of rows that
+-- are not among `whole` zeros.
+local function pack(c, v, lows, whole, rows, n)
+   local row, k, low, is_whole = 0, 0, lows[0], whole[0] == 1
+   for i = 0, rows * n - 1 do
+      c[i] = is_whole and lshift(v[i] - low, BITS) + k or 0
+      k = k + 1
+      if k == n then
+         row, k = row + 1, 0
+         low, is_whole = lows[row], whole[row] == 1
+      end
+   end
+end
+
+-- places: where the numbers of each distance, less than `width`, begin in their row, once all are counted in front of them.
+local function find_places(places, c, rows, n, width)
+   ffi.fill(places, 4 * rows * (width + 1))
+   local k, first = 0, 1
+   for i = 0, rows * n - 1 do
+      local number = first + arshift(c[i], BITS)
+      places[number] = places[number] + 1
+      k = k + 1
+      if k == n then k, first = 0, first + width + 1 end
+   end
+   local sum
+   k, sum = 0, 0
+   for i = 0, rows * (width + 1) - 1 do
+      sum = sum + places[i]
+      places[i], k = sum, k + 1
+      if k > width then k, sum = 0, 0 end
+   end
+end
+
+-- For each type on its own, whose traces are for one type of memory: writes the numbers of rows that are among `whole`,
+-- times `sign`, and their positions to where r's and l's rows start.
+local WRITE = [[
+   local tobit, arshift, band, set, BITS, MASK = ...
+   return function(r, r_starts, r_step, l, l_starts, l_step, c, places, v, whole, rows, n, width, sign)
+      local row, k, first, of_row, r_start, l_start, is_whole = 0, 0, 0, 0, r_starts[0], l_starts[0], whole[0] == 1
+      r_step, l_step = tobit(r_step), tobit(l_step)
+      for i = 0, rows * n - 1 do
+         if is_whole then
+            local x = c[i]
+            local number, place = of_row + arshift(x, BITS), band(x, MASK)
+            local to = places[number]
+            places[number] = to + 1
+            set(r, tobit(r_start + to * r_step), sign * v[first + place])
+            l[tobit(l_start + to * l_step)] = place + 1
+         end
+         k = k + 1
+         if k == n then
+            row, k, first, of_row = row + 1, 0, first + n, of_row + width + 1
+            r_start, l_start, is_whole = r_starts[row], l_starts[row], whole[row] == 1
+         end
+      end
+   end
+]]
+local write_for = compiled.for_each(types, function(T)
+   return compiled.from_text(WRITE, 'torch.luajit.sorting.equal_numbers')(tobit, arshift, band, T.set, BITS, MASK)
+end)
+
+-- Sorts those of `rows` rows of n numbers at v of which `whole` is 1: all are whole, and less than WIDTH * n above the
+-- least, in lows. T: r's type; sign: what v's numbers were multiplied with.
+function repeated.sort(T, r, r_starts, r_step, l, l_starts, l_step, v, lows, whole, rows, n, sign)
+   local width = repeated.WIDTH * n
+   local c, places = words('packed', rows * n), words('places', rows * (width + 1))
+   above, below = words('above', n + 1), words('below', n + 1)
+   pack(c, v, lows, whole, rows, n)
+   for row = 0, rows - 1 do
+      if whole[row] == 1 then split_to_small(c, row * n, row * n + n - 1) end
+   end
+   find_places(places, c, rows, n, width)
+   write_for(T)(r, r_starts, r_step, l, l_starts, l_step, c, places, v, whole, rows, n, width, sign)
+end
+
+return repeated

@@ -1,0 +1,228 @@
+-- The order of the elements of a row, as Torch7 finds it: by sorting or by looking for one place.
+--
+-- Which of several equal elements comes first is part of the result: scripts make batches from such positions. Torch7's
+-- quicksort decides it, so here is one that makes the same exchanges: the pivot is the median of the first, middle and
+-- last element, and parts of at most ten elements are left to one insertion sort from the end. A selection goes on with
+-- the part that has the wanted place. A NaN is neither smaller nor greater than anything.
+local ffi = require 'ffi'
+local types = require 'torch.core.types'
+local memory = require 'torch.core.memory'
+local compiled = require 'torch.core.templates'
+local rows = require 'torch.luajit.row_offsets'
+local buckets = require 'torch.luajit.sorting.buckets'
+local kind = require('torch.tensor.overlapping').kind
+local is_apart = require('torch.core.overlap').is_apart
+
+local ordering = {}
+
+-- v: values, p: their positions, n: how many. PRECEDES is < or >.
+local SOURCE = [[
+   local middle = ...
+   local SMALL = 10
+
+   local function exchange(v, p, a, b)
+      local value, position = v[a], p[a]
+      v[a], p[a] = v[b], p[b]
+      v[b], p[b] = value, position
+   end
+
+   -- Puts a pivot in its place; gives this place, and where the part after it begins.
+   local function split(v, p, n, first, last)
+      local second = first + 1
+      exchange(v, p, middle(first + last, 1), second)
+      if v[last] PRECEDES v[second] then exchange(v, p, second, last) end
+      if v[last] PRECEDES v[first] then exchange(v, p, first, last) end
+      if v[first] PRECEDES v[second] then exchange(v, p, first, second) end
+      local pivot, up, down = v[first], second, last
+      while true do
+         -- that the ends are reached happens only where there are NaNs
+         repeat up = up + 1 until up >= n - 1 or not (v[up] PRECEDES pivot)
+         repeat down = down - 1 until down <= 0 or not (pivot PRECEDES v[down])
+         if down < up then break end
+         exchange(v, p, up, down)
+      end
+      exchange(v, p, first, down)
+      return down, up
+   end
+
+   local function split_to_small(v, p, n, first, last)
+      while last - first >= SMALL do
+         local place, after = split(v, p, n, first, last)
+         if place - first < last - after then
+            split_to_small(v, p, n, first, place - 1)
+            first = after
+         else
+            split_to_small(v, p, n, after, last)
+            last = place - 1
+         end
+      end
+   end
+
+   local function insert_from_end(v, p, n)
+      for i = n - 2, 0, -1 do
+         local value = v[i]
+         if v[i + 1] PRECEDES value then
+            local position, k = p[i], i + 1
+            repeat
+               v[k - 1], p[k - 1] = v[k], p[k]
+               k = k + 1
+            until k >= n or not (v[k] PRECEDES value)
+            v[k - 1], p[k - 1] = value, position
+         end
+      end
+   end
+
+   local function sort(v, p, n)
+      if n - 1 > SMALL then split_to_small(v, p, n, 0, n - 1) end
+      insert_from_end(v, p, n)
+   end
+
+   -- Brings the element that belongs at a place (from 0) there, and before it those that precede it.
+   local function select(v, p, n, wanted)
+      local first, last = 0, n - 1
+      while last > first do
+         if last == first + 1 then
+            if v[last] PRECEDES v[first] then exchange(v, p, first, last) end
+            return
+         end
+         local place, after = split(v, p, n, first, last)
+         if place <= wanted then first = after end
+         if place >= wanted then last = place - 1 end
+      end
+   end
+
+   return { sort = sort, select = select }
+]]
+
+-- Compiled for each type on its own: traces are for one type of memory.
+local function algorithms(relation)
+   return compiled.from_text(SOURCE:gsub('PRECEDES', relation), 'torch.luajit.sorting.quicksort')(bit.rshift)
+end
+local of_type = compiled.for_each(types, function() return { ascending = algorithms '<', descending = algorithms '>' } end)
+
+local function read(p, i) return p[i] end
+
+local words, doubles = rows.array(ffi.typeof 'int32_t'), rows.array(ffi.typeof 'double')
+local arrays = {}
+for code = 1, types.count do arrays[types[code]] = rows.array(types[code].element) end
+
+-- n whole numbers of 64 bits, `step` apart, as doubles, which LuaJIT compares in less time; nil where some are none.
+local MOST_EXACT = 2LL ^ 53
+local function as_doubles(source, step, n)
+   local v, are_exact = doubles('doubles', n), true
+   for i = 0, n - 1 do
+      local x = source[i * step]
+      if x > MOST_EXACT or x < -MOST_EXACT then are_exact = false end
+      v[i] = tonumber(x)
+   end
+   return are_exact and v or nil
+end
+
+-- Orders one row of t along dimension d, of n elements from the offset `from` on: order(algorithms, v, p, n, ...) is
+-- called with the row, which is copied to v, and its positions from 1 in p. What it gives, the place of the first of
+-- the results in v, is where the `count` elements of a row of r (values) and l (positions), from `to` and `at` on, are
+-- taken from.
+local function order_row(r, l, t, d, from, to, at, count, order, a, b, c)
+   local T, n, step = t.T, t[2 * d - 1], t[2 * d]
+   local compared, p, source = T, words('p', n), t.S.p + from
+   local v = T.whole and T.size == 8 and as_doubles(source, step, n)
+   if v then
+      compared = types.Double
+   else
+      v = arrays[T]('v', n)
+      if step == 1 then
+         ffi.copy(v, source, n * T.size)
+         T.tidy(v, 0, n - 1)
+      else
+         local get = T.floating and T.get or read
+         for i = 0, n - 1 do v[i] = get(source, i * step) end
+      end
+   end
+   for i = 0, n - 1 do p[i] = i + 1 end
+   local first = order(of_type(compared), v, p, n, a, b, c)
+   local values, positions, r_step, l_step = r.S.p + to, l.S.p + at, r[2 * d], l[2 * d]
+   for i = 0, count - 1 do
+      values[i * r_step], positions[i * l_step] = v[first + i], p[first + i]
+   end
+end
+
+local function starts_of(r, l, t, d)
+   local n = memory.count(t) / t[2 * d - 1]
+   return n, rows.starts('t', t, d, n), rows.starts('r', r, d, n), rows.starts('l', l, d, n)
+end
+
+-- The same for all rows; the rows of r and l lie along the same dimension.
+local function each_row(r, l, t, d, count, order, a, b, c)
+   local n, t_starts, r_starts, l_starts = starts_of(r, l, t, d)
+   for row = 0, n - 1 do order_row(r, l, t, d, t_starts[row], r_starts[row], l_starts[row], count, order, a, b, c) end
+end
+
+local function ascending(algorithm, v, p, n)
+   algorithm.ascending.sort(v, p, n)
+   return 0
+end
+local function descending(algorithm, v, p, n)
+   algorithm.descending.sort(v, p, n)
+   return 0
+end
+
+-- The same where the results are `count` elements of the sorted rows, from the place `first` (from 0) on. Rows that share memory
+-- are ordered in turn. all_differ: that holds only for rows in which all numbers do.
+local function sorted_rows(r, l, t, d, falling, first, count, all_differ, order, a, b, c)
+   if not buckets.fit(t, d) or kind(r) or kind(l) or t ~= r and not is_apart(t, r, l) then
+      return each_row(r, l, t, d, count, order, a, b, c)
+   end
+   local _, t_starts, r_starts, l_starts = starts_of(r, l, t, d)
+   buckets.order(r, l, t, d, falling, first, count, all_differ, order == ascending or order == descending, t_starts, r_starts, l_starts, order_row, order, a, b, c)
+end
+
+-- What follows gives r, the elements, and l, their positions, of each row of t along dimension d.
+
+function ordering.sort(r, l, t, d, falling)
+   sorted_rows(r, l, t, d, falling, 0, t[2 * d - 1], true, falling and descending or ascending)
+end
+
+local function select_kth(algorithm, v, p, n, k)
+   algorithm.ascending.select(v, p, n, k - 1)
+   return k - 1
+end
+
+-- The element that has k - 1 before it.
+function ordering.kthvalue(r, l, t, d, k) sorted_rows(r, l, t, d, false, k - 1, 1, false, select_kth, k) end
+
+-- Of the sorted smallest all but the last are put in order: it is the largest anyway.
+local function select_top(algorithm, v, p, n, k, largest, sorted)
+   if not largest then
+      algorithm.ascending.select(v, p, n, k - 1)
+      if sorted then algorithm.ascending.sort(v, p, k - 1) end
+      return 0
+   end
+   local rest = n - k
+   if rest > 0 then algorithm.ascending.select(v, p, n, rest - 1) end
+   if sorted then algorithm.descending.sort(v + rest, p + rest, k) end
+   return rest
+end
+
+-- The k smallest or largest
+function ordering.topk(r, l, t, d, k, largest, sorted)
+   if sorted then return sorted_rows(r, l, t, d, largest, 0, k, false, select_top, k, largest, sorted) end
+   each_row(r, l, t, d, k, select_top, k, largest, sorted)
+end
+
+local function find_most_frequent(algorithm, v, p, n)
+   algorithm.ascending.sort(v, p, n)
+   local place, most, run = 0, 0, 0
+   for i = 0, n - 1 do
+      run = run + 1
+      if i == n - 1 or v[i] ~= v[i + 1] then
+         if run > most then place, most = i, run end
+         run = 0
+      end
+   end
+   return place
+end
+
+-- The most frequent element, the smallest of several, at the end of its run in the sorted row: the first where all differ.
+function ordering.mode(r, l, t, d) sorted_rows(r, l, t, d, false, 0, 1, true, find_most_frequent) end
+
+return ordering

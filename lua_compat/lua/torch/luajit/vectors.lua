@@ -1,0 +1,38 @@
+-- Functions such as exp of many elements, by the vector library that PyTorch itself calls for them: the same bits.
+local compiled = require 'torch.core.templates'
+local library = require 'torch.core.library'
+
+-- enabled: tests turn it off
+local vectors = { enabled = true }
+
+-- From so many elements on PyTorch's threads are faster.
+vectors.MOST = 2 ^ 14
+
+local DECLARATION = 'void %s(int64_t n, const REAL *x, REAL *y, int64_t mode)'
+local MODE = 0x140102LL -- as PyTorch calls them: full precision, denormal numbers, no errors
+local NAMES = { exp = 'Exp', log = 'Ln', sin = 'Sin', cos = 'Cos', tan = 'Tan', asin = 'Asin', acos = 'Acos', atan = 'Atan', tanh = 'Tanh' }
+
+local routines -- by type and function, found when the first is called
+local function find()
+   local found = { Double = {}, Float = {} }
+   for name, row in pairs{ Double = { 'vmd', 'double' }, Float = { 'vms', 'float' } } do
+      local prefix, ctype = unpack(row)
+      for f, ending in pairs(NAMES) do
+         local routine = library.routine(prefix .. ending, DECLARATION, ctype)
+         found[name][f] = routine and function(p, q, n) routine(n, q, p, MODE) end
+      end
+   end
+   routines = found
+end
+compiled.on_first_use(function()
+   if not routines then find() end
+end)
+
+-- A function(p, q, n) that writes f of the n elements from q to p, which may be the same; nil where Python computes it.
+function vectors.routine(T, f, n)
+   if not vectors.enabled or n > vectors.MOST or not T.real or not library.counts_threads() then return nil end
+   if not routines then find() end
+   return routines[T.host.name][f]
+end
+
+return vectors

@@ -1,0 +1,54 @@
+-- From one element type to another.
+local types = require 'torch.core.types'
+local memory = require 'torch.core.memory'
+local class = require 'torch.core.class'
+local tensors = require 'torch.tensor.tensor'
+local pointwise = require 'torch.operations.pointwise'
+
+local records = memory.records
+
+local methods = {}
+
+-- The type's name (nil of what has none), or the tensor as another type (itself if it is one already).
+function methods:type(name)
+   if not name then return (class.typename(self)) end
+   local r = tensors.check(self, 1)
+   if name == r.T.tensor then return self end
+   local mt = class.getmetatable(name)
+   local converted = mt.new()
+   local c = records[converted]
+   if r.nd > 0 then
+      if c and c.nd then
+         memory.resize_as(c, r)
+         pointwise.copy(c, r)
+      else
+         converted:resize(self:size()):copy(self)
+      end
+   end
+   return converted
+end
+
+function methods:typeAs(tensor) return self:type(tensor:type()) end
+
+function methods:real() return self:type(torch.getdefaulttensortype()) end
+
+for name, type_name in pairs{ byte = 'Byte', char = 'Char', short = 'Short', int = 'Int', long = 'Long', half = 'Half',
+   float = 'Float', double = 'Double' } do
+   local wanted = types[type_name].tensor
+   methods[name] = function(self) return self:type(wanted) end
+end
+
+if types.Cuda then
+   for name, type_name in pairs{ cuda = 'Cuda', cudaByte = 'CudaByte', cudaChar = 'CudaChar', cudaShort = 'CudaShort',
+      cudaInt = 'CudaInt', cudaLong = 'CudaLong', cudaHalf = 'CudaHalf', cudaDouble = 'CudaDouble' } do
+      local wanted = types[type_name].tensor
+      methods[name] = function(self) return self:type(wanted) end
+   end
+end
+
+function methods:isTensor() return true end
+
+for code = 1, types.count do
+   local mt = types[code].tensor_metatable
+   for name, method in pairs(methods) do mt[name] = method end
+end

@@ -1,0 +1,153 @@
+-- Going through the elements in Lua: apply, map, map2, totable; and small copies and fills without Python.
+local ffi = require 'ffi'
+local types = require 'torch.core.types'
+local memory = require 'torch.core.memory'
+local errors = require 'torch.core.errors'
+local tensors = require 'torch.tensor.tensor'
+
+local records = memory.records
+local count, is_contiguous, copy_view = memory.count, memory.is_contiguous, memory.copy_view
+local check = tensors.check
+local type, tonumber = type, tonumber
+
+local elements = {}
+
+-- An iterator over the offsets of r's elements in row-major order, for tensors that are not contiguous.
+local function offsets(r)
+   local nd = r.nd
+   local index, off, n = {}, r.off, count(r)
+   for d = 1, nd do index[d] = 0 end
+   local last = 2 * nd
+   return function()
+      if n == 0 then return nil end
+      n = n - 1
+      local current = off
+      local d = nd
+      off = off + r[last]
+      index[nd] = index[nd] + 1
+      while d > 1 and index[d] == r[2 * d - 1] do
+         off = off - index[d] * r[2 * d]
+         index[d] = 0
+         d = d - 1
+         index[d] = index[d] + 1
+         off = off + r[2 * d]
+      end
+      return current
+   end
+end
+elements.offsets = offsets
+
+local function result_of(value)
+   local number = tonumber(value)
+   if not number then errors.raise('given function should return a number or nil', 'Tensor.c:1178') end
+   return number
+end
+
+local function function_argument(f)
+   if type(f) ~= 'function' and not (debug.getmetatable(f) or {}).__call then
+      errors.raise(("attempt to call local 'func' (a %s value)"):format(type(f)))
+   end
+end
+
+local function tensor_argument(object, position, T)
+   if not (records[object] and records[object].nd) then errors.argument(position, 'tensor expected') end
+   return check(object, position, T)
+end
+
+local function read(p, i) return p[i] end
+
+-- The callbacks may resize or release anything: the elements are those of the view at the start, kept in a record of its
+-- own, and pointers are fetched anew for each element.
+local function install(T)
+   local mt = T.tensor_metatable
+   local get, set, tidy = T.get, T.set, T.tidy
+   local get_tidy = T.real and read or get
+
+   function mt:apply(f)
+      local r = copy_view(check(self, 1, T))
+      function_argument(f)
+      if r.nd == 0 then return self end
+      local S = r.S
+      if is_contiguous(r) then
+         local first, last = r.off, r.off + count(r) - 1
+         tidy(S.p, first, last)
+         for i = first, last do
+            local value = f(get_tidy(S.p, i))
+            if value ~= nil then set(S.p, i, type(value) == 'number' and value or result_of(value)) end
+         end
+      else
+         for i in offsets(r) do
+            local value = f(get(S.p, i))
+            if value ~= nil then set(S.p, i, result_of(value)) end
+         end
+      end
+      return self
+   end
+
+   local function same_count(r, other)
+      if count(r) ~= count(other) then errors.raise('inconsistent tensor size') end
+   end
+
+   function mt:map(source, f)
+      local r, s = copy_view(check(self, 1, T)), copy_view(tensor_argument(source, 2, T))
+      function_argument(f)
+      same_count(r, s)
+      if r.nd == 0 then return self end
+      local S, Q = r.S, s.S
+      if is_contiguous(r) and is_contiguous(s) then
+         local shift, first, last = s.off - r.off, r.off, r.off + count(r) - 1
+         tidy(S.p, first, last)
+         tidy(Q.p, first + shift, last + shift)
+         for i = first, last do
+            local value = f(get_tidy(S.p, i), get_tidy(Q.p, i + shift))
+            if value ~= nil then set(S.p, i, type(value) == 'number' and value or result_of(value)) end
+         end
+      else
+         local next_source = offsets(s)
+         for i in offsets(r) do
+            local value = f(get(S.p, i), get(Q.p, next_source()))
+            if value ~= nil then set(S.p, i, result_of(value)) end
+         end
+      end
+      return self
+   end
+
+   function mt:map2(source1, source2, f)
+      local r, s, t = check(self, 1, T), tensor_argument(source1, 2, T), tensor_argument(source2, 3, T)
+      r, s, t = copy_view(r), copy_view(s), copy_view(t)
+      function_argument(f)
+      same_count(r, s)
+      same_count(r, t)
+      if r.nd == 0 then return self end
+      local next1, next2 = offsets(s), offsets(t)
+      for i in offsets(r) do
+         local value = f(get(r.S.p, i), get(s.S.p, next1()), get(t.S.p, next2()))
+         if value ~= nil then set(r.S.p, i, result_of(value)) end
+      end
+      return self
+   end
+
+   local function level(r, d, off)
+      local list = {}
+      local size, stride = r[2 * d - 1], r[2 * d]
+      if d == r.nd then
+         local p = r.S.p
+         for i = 1, size do list[i] = get(p, off + (i - 1) * stride) end
+      else
+         for i = 1, size do list[i] = level(r, d + 1, off + (i - 1) * stride) end
+      end
+      return list
+   end
+
+   function mt:totable()
+      local r = check(self, 1)
+      if r.nd == 0 then return {} end
+      return level(r, 1, r.off)
+   end
+
+   if T == types.Half then mt.apply, mt.map, mt.map2 = nil, nil, nil end
+end
+
+for code = 1, types.count do install(types[code]) end
+
+return elements

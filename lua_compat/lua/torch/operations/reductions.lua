@@ -1,0 +1,289 @@
+-- Sums, extrema, sorting: over all elements or along a dimension, which keeps size 1.
+local math = require('th.own').math
+local types = require 'torch.core.types'
+local memory = require 'torch.core.memory'
+local errors = require 'torch.core.errors'
+local tensors = require 'torch.tensor.tensor'
+local overloads = require 'torch.tensor.overloads'
+local few = require 'torch.luajit.elementwise'
+local blas = require 'torch.luajit.blas'
+local along = require 'torch.luajit.along_a_dimension'
+local norms = require 'torch.luajit.norms'
+local matrices = require 'torch.luajit.matrices'
+local masks = require 'torch.luajit.masks'
+local ordering = require 'torch.luajit.sorting.quicksort'
+local is_apart = require('torch.core.overlap').is_apart
+local pointwise = require 'torch.operations.pointwise'
+local python = require('th.python').functions
+
+local shaped_like, copy, into = pointwise.shaped_like, pointwise.copy, pointwise.into
+local handle, resize, resize_plain, resize_as, count = memory.handle, memory.resize, memory.resize_plain, memory.resize_as, memory.count
+local define, floating = overloads.define, overloads.floating
+
+local function check_dimension(t, d, what, where, position)
+   if not (d >= 1 and d <= t.nd) then errors.argument(position or 2, what:format(d), where) end
+end
+
+-- Gives r the sizes of t with n elements in dimension d.
+local function resize_along(r, t, d, n)
+   local nd = t.nd
+   if nd == 2 and resize_plain(r, 2, d == 1 and n or t[1], d == 2 and n or t[3]) then return end
+   if nd == 1 and resize_plain(r, 1, n, 1) then return end
+   local sizes = tensors.sizes_of(t)
+   sizes[d] = n
+   resize(r, nd, sizes)
+end
+
+local function reduction(kernel, what, where, position)
+   local in_lua = along[kernel]
+   local function compute(r, t, d, option)
+      if in_lua and in_lua(r, nil, t, d, option) then return end
+      if option == nil then python[kernel](handle(r), handle(t), d) else python[kernel](handle(r), handle(t), d, option) end
+   end
+   return function(r, t, d, option)
+      check_dimension(t, d, what or 'dimension %d out of range', where, position)
+      resize_along(r, t, d, 1)
+      into(r, compute, t, d, option)
+   end
+end
+
+local function of_all(kernel, empty, what)
+   return function(t, ...)
+      if t.nd == 0 then
+         if empty == nil then errors.argument(1, what or 'tensor must have one dimension', 'THTensorMath.c:576') end
+         return empty
+      end
+      return python[kernel](handle(t), ...)
+   end
+end
+
+-- Few elements, and floats, are added up in their order, as Torch7 does, many doubles in BLAS's.
+local add_up = few.reduction('result = result + X', 'IN_64_BITS', 'FLOATS')
+local sum_of_many = of_all('sum_all', 0)
+local function add_up_all(t) return add_up(t, t, 0) or t.nd > 0 and blas.sum(t) end
+local function sum_all(t) return add_up_all(t) or sum_of_many(t) end
+
+define('sum', { 'T', sum_all, 'r T i', reduction('sum', nil, 'THTensorMath.c:1713') })
+local multiply_all, product_of_many = few.reduction('result = result * X', 'IN_64_BITS', 'REALS'), of_all('prod_all', 1)
+define('prod', { 'T', function(t) return multiply_all(t, t, 1) or product_of_many(t) end, 'r T i', reduction('prod', nil, 'THTensorMath.c:1798') })
+local mean_of_many = of_all('mean_all', nil, 'empty Tensor')
+local function mean_all(t)
+   local sum = add_up_all(t)
+   return sum and sum / count(t) or mean_of_many(t)
+end
+define('mean', { 'T', mean_all, 'r T i', reduction('mean', 'invalid dimension %d', 'THTensorMath.c:2964') },
+   floating)
+local add_up_distances = few.reduction('local z = X - v result = result + z * z')
+for _, name in ipairs{ 'std', 'var' } do
+   local of_many = of_all(name .. '_all', nil, 'empty Tensor')
+   local function of_few(t, biased)
+      local n, sum = count(t), add_up(t, t, 0)
+      local squares = sum and add_up_distances(t, t, 0, sum / n)
+      if not squares then return of_many(t, biased) end
+      local variance = squares / (biased and n or n > 1 and n - 1 or 0 / 0)
+      return name == 'std' and math.sqrt(variance) or variance
+   end
+   define(name, {
+      'T B=false', of_few,
+      'r T i B=false', reduction(name, 'invalid dimension %d', 'THTensorMath.c:2972', 3),
+   }, floating)
+end
+local add_up_squares = few.reduction('local x = X result = result + x * x', false, 'FLOATS')
+local add_up_absolutes, count_others = few.reduction('result = result + abs(X)'), few.reduction('if X ~= 0 then result = result + 1 end')
+local norm_of_many = of_all('norm_all', 0)
+-- A power that sums of powers are the root of; Torch7's results for others are Python's.
+local function is_power(p) return p ~= 0 and p - p == 0 end
+local add_up_powers = few.reduction('result = result + abs(X) ^ v')
+local function norm_all(t, p)
+   if p == 2 then
+      local squares = add_up_squares(t, t, 0) or t.nd > 0 and blas.sum(t, true)
+      return squares and math.sqrt(squares) or norm_of_many(t, p)
+   end
+   if p == 1 or p == 0 then return (p == 1 and add_up_absolutes or count_others)(t, t, 0) or norm_of_many(t, p) end
+   local powers = is_power(p) and add_up_powers(t, t, 0, p)
+   return powers and norms.of_sum(powers, p) or norm_of_many(t, p)
+end
+local function norm_along(r, t, p, d)
+   if p == 2 and along.length(r, nil, t, d) or p == 1 and along.absolutes(r, nil, t, d) then return end
+   if not norms.along(r, t, p, d) then python.norm(handle(r), handle(t), d, p) end
+end
+define('norm', {
+   'T n=2', norm_all,
+   'r T n i', function(r, t, p, d)
+      check_dimension(t, d, 'invalid dimension %d', 'THTensorMath.c:3083', 3)
+      resize_along(r, t, d, 1)
+      into(r, norm_along, t, p, d)
+   end,
+}, floating)
+local function renorm_into(r, t, p, d, maximum)
+   if not norms.renorm(r, t, p, d, maximum) then python.renorm(handle(r), handle(t), p, d, maximum) end
+end
+define('renorm', { 'R t n i n', function(r, t, p, d, maximum)
+   if not (d >= 1 and d <= t.nd) then errors.argument(3, ('invalid dimension %d'):format(d), 'THTensorMath.c') end
+   if p <= 0 then errors.argument(2, 'non-positive-norm not supported', 'THTensorMath.c') end
+   if t.nd < 2 then
+      errors.argument(1, ('need at least 2 dimensions, got %d dimensions'):format(t.nd), 'THTensorMath.c')
+   end
+   resize_as(r, t)
+   into(r, renorm_into, t, p, d, maximum)
+end }, floating)
+-- By the norm; of others the powers
+local differences = {
+   few.reduction('result = result + abs(X - Y)'),
+   few.reduction('local z = X - Y result = result + z * z'),
+}
+local powers_of_differences = few.reduction('result = result + abs(X - Y) ^ v')
+define('dist', { 'T T n=2', function(a, b, p)
+   pointwise.check_pair(a, b, 'tensor', 'src')
+   local add_up = differences[p] or is_power(p) and powers_of_differences
+   local sum = add_up and add_up(a, b, 0, p)
+   if sum then return norms.of_sum(sum, p) end
+   b = shaped_like(a, b)
+   return python.dist(handle(a), handle(b), p)
+end }, floating)
+-- Of CUDA's types every one has them.
+local truth_types = { types.Byte }
+for code = 1, types.count do
+   if types[code].device then truth_types[#truth_types + 1] = types[code] end
+end
+local count_zeros = few.reduction('if X == 0 then result = result + 1 end', true)
+define('all', { 'T', function(t)
+   if t.nd == 0 then errors.argument(1, 'empty Tensor', 'THTensorMath.c') end
+   local all = masks.all(t)
+   if all ~= nil then return all end
+   local zeros = count_zeros(t, t, 0)
+   if zeros then return zeros == 0 end
+   return python.all_nonzero(handle(t))
+end }, truth_types)
+define('any', { 'T', function(t)
+   if t.nd == 0 then errors.argument(1, 'empty Tensor', 'THTensorMath.c') end
+   local any = masks.any(t)
+   if any ~= nil then return any end
+   local zeros = count_zeros(t, t, 0)
+   if zeros then return zeros < count(t) end
+   return python.any_nonzero(handle(t))
+end }, truth_types)
+define('numel', { 'T', count })
+define('trace', { 'T', function(t)
+   if t.nd ~= 2 then errors.argument(1, 'expected a matrix', 'THTensorMath.c') end
+   return matrices.trace(t) or python.trace(handle(t))
+end })
+
+for _, name in ipairs{ 'cumsum', 'cumprod' } do
+   local in_lua = along[name]
+   local function in_python(r, t, d)
+      if not in_lua(r, nil, t, d) then python[name](handle(r), handle(t), d) end
+   end
+   define(name, { 'r T i=1', function(r, t, d)
+      check_dimension(t, d, 'dimension %d out of range', 'THTensorMath.c:1855')
+      resize_as(r, t)
+      into(r, in_python, t, d)
+   end })
+end
+
+-- Values and their positions along a dimension
+local function with_positions(kernel, what, where)
+   local in_lua = along[kernel]
+   local function compute(r, l, t, d)
+      if not in_lua(r, l, t, d) then python[kernel](handle(r), handle(l), handle(t), d) end
+   end
+   return function(r, l, t, d)
+      d = d or t.nd
+      check_dimension(t, d, what, where)
+      resize_along(r, t, d, 1)
+      resize_as(l, r)
+      into(r, compute, l, t, d)
+   end
+end
+
+for name, row in pairs{ max = { '>', -math.huge }, min = { '<', math.huge } } do
+   local relation, start = unpack(row)
+   local extreme = few.reduction(('local x = X if x %s result or x ~= x then result = x end'):format(relation), true, 'SAME_BITS')
+   local of_many = of_all(name .. '_all', nil, (name == 'std' or name == 'var') and 'empty Tensor' or nil)
+   local of_plain = along[name .. '_of_all']
+   define(name, {
+      'T', function(t) return of_plain(t) or extreme(t, t, start) or of_many(t) end,
+      'r l T i', with_positions(name, 'dimension %d out of range', 'THTensorMath.c:1555'),
+   })
+end
+-- What the order of a row gives: with Torch7's algorithm, on a device with its kernel.
+local function by_order(name)
+   local compute = ordering[name]
+   return function(r, l, t, d, count, k, largest, sorted)
+      if t == r or t == l then t = pointwise.copy_of(t) end -- a result's sizes change before the elements are read
+      resize_along(r, t, d, count)
+      resize_as(l, r)
+      if t.T.device then
+         if sorted ~= nil then
+            python[name](handle(r), handle(l), handle(t), d, k, largest, sorted)
+         elseif k then
+            python[name](handle(r), handle(l), handle(t), d, k)
+         else
+            python[name](handle(r), handle(l), handle(t), d)
+         end
+      else
+         compute(r, l, t, d, k, largest, sorted)
+      end
+   end
+end
+local mode, kthvalue, topk = by_order 'mode', by_order 'kthvalue', by_order 'topk'
+
+define('mode', { 'r l T i=nil', function(r, l, t, d)
+   d = d or t.nd
+   check_dimension(t, d, 'dimension out of range', 'THTensorMath.c:2434', 3)
+   mode(r, l, t, d, 1)
+end })
+define('median', { 'r l T i=nil', function(r, l, t, d)
+   d = d or t.nd
+   check_dimension(t, d, 'dimension out of range', 'THTensorMath.c:2547', 3)
+   kthvalue(r, l, t, d, 1, math.floor((t[2 * d - 1] + 1) / 2))
+end })
+define('kthvalue', { 'r l T m i=nil', function(r, l, t, k, d)
+   d = d or t.nd
+   check_dimension(t, d, 'dimension out of range', 'THTensorMath.c:2504', 3)
+   if not (k > 0 and k <= t[2 * d - 1]) then errors.argument(2, 'selected index out of range', 'THTensorMath.c:2505') end
+   kthvalue(r, l, t, d, 1, k)
+end })
+define('sort', { 'r l T i=nil B=false', function(r, l, t, d, descending)
+   d = d or t.nd
+   check_dimension(t, d, 'invalid dimension %d', 'THTensorMath.c:2290')
+   resize_as(r, t)
+   resize_as(l, t)
+   if t.T.device then
+      python.sort(handle(r), handle(l), handle(t), d, descending)
+   else
+      if not is_apart(r, t) then
+         copy(r, t) -- so that a result that shares its elements holds what Torch7 sorts
+         t = r
+      end
+      ordering.sort(r, l, t, d, descending)
+   end
+end })
+define('topk', { 'r l T m=1 i=nil B=false B=false', function(r, l, t, k, d, largest, sorted)
+   d = d or t.nd
+   check_dimension(t, d, 'dim not in range', 'THTensorMath.c:2567', 3)
+   if not (k > 0 and k <= t[2 * d - 1]) then errors.argument(2, 'k not in range for dimension', 'THTensorMath.c:2570') end
+   topk(r, l, t, d, k, k, largest, sorted)
+end })
+
+local function count_bins(kernel)
+   local function in_python(r, t, low, high) python[kernel](handle(r), handle(t), low, high) end
+   return function(r, t, low, high)
+      low, high = t.T.cast(low), t.T.cast(high)
+      if r.nd > 0 and not matrices.histogram(r, t, low, high) then into(r, in_python, t, low, high) end
+   end
+end
+local histogram, histograms = count_bins 'histc', count_bins 'bhistc'
+define('histc', { 'r T m=100 d=0 d=0', function(r, t, bins, low, high)
+   if t.nd == 0 and low == high then errors.argument(1, 'tensor must have one dimension', 'THTensorMath.c:558') end
+   resize(r, 1, { bins })
+   histogram(r, t, low, high)
+end }, floating)
+define('bhistc', { 'r T m=100 d=0 d=0', function(r, t, bins, low, high)
+   if t.nd ~= 2 then
+      local text = t.nd > 2 and 'invalid dimension %d, the input must be a 2d tensor' or 'invalid dimension %d'
+      errors.argument(2, text:format(t.nd > 2 and t.nd or 2), 'THTensorMath.c:3281')
+   end
+   resize(r, 2, { t[1], bins })
+   histograms(r, t, low, high)
+end }, floating)

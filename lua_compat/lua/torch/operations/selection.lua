@@ -1,0 +1,378 @@
+-- Elements selected by their indices or by a mask.
+local types = require 'torch.core.types'
+local memory = require 'torch.core.memory'
+local is_apart = require('torch.core.overlap').is_apart
+local few = require 'torch.luajit.elementwise'
+local errors = require 'torch.core.errors'
+local tensors = require 'torch.tensor.tensor'
+local overloads = require 'torch.tensor.overloads'
+local overlapping = require 'torch.tensor.overlapping'
+local along = require 'torch.luajit.along_a_dimension'
+local places = require 'torch.luajit.indexed_writes'
+local masks = require 'torch.luajit.masks'
+local nonzero = require 'torch.luajit.nonzero'
+local pointwise = require 'torch.operations.pointwise'
+local offsets = require('torch.operations.elements').offsets
+local python = require('th.python').functions
+
+local shaped_like, into, copy_of = pointwise.shaped_like, pointwise.into, pointwise.copy_of
+local records = memory.records
+local handle, resize, count = memory.handle, memory.resize, memory.count
+local define = overloads.define
+local check, integer = tensors.check, tensors.integer
+
+local function check_index(index, source, d, where)
+   if index.nd ~= 1 then errors.argument(3, 'Index is supposed to be a vector', where) end
+   if d < 1 or d > source.nd then
+      errors.argument(4, ('Indexing dim %d is out of bounds of tensor'):format(d), where)
+   end
+   if source.nd == 0 then errors.argument(2, 'Source tensor is empty', where) end
+end
+
+local count_outside = few.reduction('if not (X >= 1 and X <= v) then result = result + 1 end', true)
+-- Whether any of the indices is none of 1 to size.
+local function out_of_range(index, size)
+   if index.nd == 0 then return false end
+   local outside = count_outside(index, index, 0, size)
+   if outside then return outside > 0 end
+   return python.out_of_range(handle(index), size)
+end
+
+local function check_range(index, size, where)
+   if out_of_range(index, size) then errors.raise('index out of range', where) end
+end
+
+-- Where elements are written Torch7 finds out when it selects a slice, or sets an element of a vector.
+local function check_places(index, r, d)
+   if out_of_range(index, r[2 * d - 1]) then
+      errors.argument(r.nd > 1 and 3 or 2, 'out of range', 'THTensor.c:458')
+   end
+end
+
+-- Indices as a tensor of the type that the kernels want.
+local function as_long(index, Long)
+   if index.T == Long then return index end
+   local copy = memory.temporary(Long)
+   memory.resize_as(copy, index)
+   if index.nd > 0 then pointwise.copy(copy, index) end
+   return copy
+end
+
+-- What r and other tensors have at one index of dimension d.
+local function slice(r, d, index)
+   local view = memory.temporary_view(r)
+   view.off = r.off + (index - 1) * r[2 * d]
+   view[2 * d - 1] = 1
+   return view
+end
+
+-- write(slice of r at each index in turn, place of the index): for an r of which elements share memory.
+local function each_slice(r, d, index, write)
+   local get, place = index.T.get, 0
+   index = copy_of(index) -- which has been checked: what is written may lie in the same memory
+   for at in offsets(index) do
+      place = place + 1
+      write(slice(r, d, tonumber(get(index.S.p, at))), place)
+   end
+end
+
+local function select_indices(r, s, d, index)
+   if not along.select(r, s, d, index) then python.index_select(handle(r), handle(s), d, handle(index)) end
+end
+local function select_masked(r, s, mask) python.masked_select(handle(r), handle(s), handle(mask)) end
+local function fill_masked_in_python(r, mask, _, number) python.masked_fill(handle(r), handle(mask), number) end
+local count_wrong = few.reduction('if X > 1 then result = result + 1 end', true)
+local count_ones = few.reduction('result = result + X', true)
+-- How many ones a mask has, and their places where those are for LuaJIT.
+local function ones(mask)
+   local listed, n = masks.places(mask)
+   return n or tonumber(count_ones(mask, mask, 0) or python.sum_all(handle(mask))), listed
+end
+local function gather_in_python(r, t, d, index) python.gather(handle(r), handle(t), d, handle(index)) end
+local function is_repeated(r) return overlapping.kind(r) ~= nil end
+
+local function install(T)
+   local mt = T.tensor_metatable
+   local Long, Byte = types.beside(T, 'Long'), types.beside(T, 'Byte')
+
+   local function wrong_arguments(text)
+      text = text:gsub('TENSOR', T.tensor):gsub('torch.LongTensor', Long.tensor):gsub('torch.ByteTensor', Byte.tensor)
+      errors.raise(text .. ' expected')
+   end
+
+   -- For tensors on a device, indices in main memory or of the tensor's own type are accepted, too: scripts used to
+   -- pass them.
+   local function check_long(index, position)
+      local i = records[index]
+      if not (T.device and i and i.nd and (i.T == types.Long or i.T == T)) then
+         return check(index, position, Long)
+      end
+      if i.T.size == 1 then errors.raise('indices in a ByteTensor or CharTensor are not allowed') end
+      return as_long(i, Long)
+   end
+
+   -- [result,] source, dimension, index
+   function mt.index(...)
+      local n = select('#', ...)
+      local result, source, d, index = ...
+      if n == 3 then
+         source, d, index = result, source, d
+         result = memory.new_tensor(T)
+      elseif n ~= 4 then
+         wrong_arguments('TENSOR, number, torch.LongTensor | TENSOR, TENSOR, number, torch.LongTensor')
+      end
+      local r, s = check(result, 1, T), check(source, n - 2, T)
+      d = integer(d, n - 1)
+      local i = check_long(index, n)
+      check_index(i, s, d, 'THTensorMath.c:252')
+      check_range(i, s[2 * d - 1], 'THTensorMath.c:277')
+      local sizes = tensors.sizes_of(s)
+      sizes[d] = count(i)
+      if not is_apart(r, s) then s = copy_of(s) end
+      resize(r, s.nd, sizes)
+      if count(r) > 0 then into(r, select_indices, s, d, i) end
+      if n == 4 then return index end -- so it is in Torch7
+      return result
+   end
+
+   local function write_by_index(name, kernel, in_lua, write)
+      mt[name] = function(self, ...)
+         if select('#', ...) ~= 3 then wrong_arguments('TENSOR, number, torch.LongTensor, TENSOR') end
+         local d, index, source = ...
+         local r = check(self, 1, T)
+         d = integer(d, 2)
+         local i, s = check_long(index, 3), check(source, 4, T)
+         check_index(i, s, d, 'THTensorMath.c:316')
+         if count(i) ~= s[2 * d - 1] then
+            errors.argument(4, 'Number of indices should be equal to source:size(dim)', 'THTensorMath.c:318')
+         end
+         check_places(i, r, d)
+         if overlapping.kind(r) then
+            each_slice(r, d, i, function(q, place) write(q, slice(s, d, place)) end)
+         elseif not in_lua(r, d, i, s) then
+            python[kernel](handle(r), d, handle(i), handle(s))
+         end
+         return source -- not self, as in Torch7
+      end
+   end
+   write_by_index('indexCopy', 'index_copy', places.copy, pointwise.copy)
+   write_by_index('indexAdd', 'index_add', places.add, function(q, s) pointwise.add_scaled(q, q, 1, s) end)
+
+   local function number_argument(value, position)
+      return T.cast(tonumber(value) or errors.wrong_type(position, 'number', value))
+   end
+
+   function mt:indexFill(...)
+      if select('#', ...) ~= 3 then wrong_arguments('TENSOR, number, torch.LongTensor, number') end
+      local d, index, value = ...
+      local r = check(self, 1, T)
+      d = integer(d, 2)
+      local i, number = check_long(index, 3), number_argument(value, 4)
+      check_index(i, r, d, 'THTensorMath.c:389')
+      check_places(i, r, d)
+      if overlapping.kind(r) then
+         each_slice(r, d, i, function(q) pointwise.fill(q, number) end)
+      elseif not places.fill(r, d, i, number) then
+         python.index_fill(handle(r), d, handle(i), number)
+      end
+      return value -- not self, as in Torch7
+   end
+
+   local function check_mask(mask)
+      if masks.are_valid(mask) then return end
+      local wrong = count_wrong(mask, mask, 0)
+      if wrong and wrong > 0 or not wrong and python.out_of_mask(handle(mask)) then
+         errors.raise('Mask tensor can take 0 and 1 values only', 'THTensorMath.c')
+      end
+   end
+
+   -- The mask with the sizes of r.
+   local function mask_for(r, mask, what)
+      pointwise.check_pair(r, mask, what, 'mask')
+      check_mask(mask)
+      return shaped_like(r, mask)
+   end
+
+   -- [result,] source, mask
+   function mt.maskedSelect(...)
+      local n = select('#', ...)
+      local result, source, mask = ...
+      if n == 2 then
+         source, mask = result, source
+         result = memory.new_tensor(T)
+      elseif n ~= 3 then
+         wrong_arguments('TENSOR, torch.ByteTensor | TENSOR, TENSOR, torch.ByteTensor')
+      end
+      local r, s, m = check(result, 1, T), check(source, n - 1, T), check(mask, n, Byte)
+      if s.nd == 0 then return result end
+      m = mask_for(s, m, 'src')
+      local total, listed = ones(m)
+      resize(r, 1, { total })
+      if total > 0 and not (listed and is_apart(r, m) and masks.select(r, s, listed, total)) then into(r, select_masked, s, m) end
+      if n == 3 then return mask end -- so it is in Torch7
+      return result
+   end
+
+   function mt:maskedFill(...)
+      if select('#', ...) ~= 2 then wrong_arguments('TENSOR, torch.ByteTensor, number') end
+      local mask, value = ...
+      local r, m, number = check(self, 1, T), check(mask, 2, Byte), number_argument(value, 3)
+      if r.nd > 0 then
+         m = mask_for(r, m, 'tensor')
+         if not masks.fill(r, m, number) and not few.fill_where(r, m, number, count(r)) then overlapping.write(fill_masked_in_python, r, m, nil, number) end
+      end
+      return value -- not self, as in Torch7
+   end
+
+   function mt:maskedCopy(...)
+      if select('#', ...) ~= 2 then wrong_arguments('TENSOR, torch.ByteTensor, TENSOR') end
+      local mask, source = ...
+      local r, m, s = check(self, 1, T), check(mask, 2, Byte), check(source, 3, T)
+      if count(r) ~= count(m) then
+         errors.raise('Number of elements of destination tensor != Number of elements in mask', 'THTensorMath.c:143')
+      end
+      if r.nd == 0 then return self end
+      m = mask_for(r, m, 'tensor')
+      local total, listed = ones(m)
+      if total > count(s) then
+         errors.raise('Number of elements of src < number of ones in mask', 'THTensorMath.c:159')
+      end
+      if total == 0 or listed and is_apart(r, m) and masks.copy(r, s, listed, total) then return self end
+      if overlapping.kind(r) then
+         local next_place, next_source = offsets(m), offsets(s)
+         for at in offsets(r) do
+            if Byte.get(m.S.p, next_place()) ~= 0 then r.S.p[at] = s.S.p[next_source()] end
+         end
+      else
+         python.masked_copy(handle(r), handle(m), handle(s))
+      end
+      return self
+   end
+end
+
+for _, T in ipairs(overloads.all_but_half) do install(T) end
+
+local function check_not_above(t, d, position)
+   if d > t.nd then errors.argument(position, 'Index dimension is out of bounds', 'THTensorMath.c') end
+end
+local function check_not_below(t, d)
+   if d < 1 then errors.argument(2, ('dimension %d out of range of %dD tensor'):format(d, t.nd), 'THTensor.c:23') end
+end
+
+-- In other dimensions than d an index has the sizes of what it goes along with; on a device it may have smaller ones.
+-- first, second: the tensors that the message names; second is nil where the source is a number.
+local function check_size(k, index, whole, d, first, second)
+   local size, other = index[2 * k - 1], whole[2 * k - 1]
+   if size > other or size < other and not whole.T.device then
+      local source = second and (', src %s'):format(pointwise.size_text(second)) or ''
+      errors.raise(('Expected tensor %s%s and index %s to have the same size in dimension %d'):format(
+         pointwise.size_text(first), source, pointwise.size_text(index), d - 1), 'THTensorMath.c')
+   end
+end
+local function check_sizes(index, whole, d, first, second)
+   local nd = index.nd
+   if nd >= 1 and d ~= 1 then check_size(1, index, whole, d, first, second) end
+   if nd >= 2 and d ~= 2 then check_size(2, index, whole, d, first, second) end
+   for k = 3, nd do -- so far without a loop, which would end a trace
+      if k ~= d then check_size(k, index, whole, d, first, second) end
+   end
+end
+
+local function gather(r, t, d, index)
+   memory.resize_as(r, index)
+   if index.nd ~= t.nd then
+      errors.argument(2, 'Input tensor must have same dimensions as output tensor', 'THTensorMath.c:427')
+   end
+   check_not_above(t, d, 3)
+   check_not_below(t, d)
+   check_sizes(index, t, d, r, t)
+   if not is_repeated(r) and along.gather(r, t, d, index) then return end
+   if out_of_range(index, t[2 * d - 1]) then errors.raise('Invalid index in gather', 'THTensorMath.c:456') end
+   into(r, gather_in_python, t, d, index)
+end
+
+-- Into an r of which elements share memory, row by row and one by one.
+local function scatter_in_turn(r, d, index, source, adding)
+   index = copy_of(index)
+   local rows, index_rows = memory.copy_view(r), memory.copy_view(index)
+   rows[2 * d - 1], index_rows[2 * d - 1] = 1, 1
+   local number = type(source) ~= 'table' and source
+   local next_index, next_source = offsets(index_rows), nil
+   if not number then
+      local source_rows = memory.copy_view(source)
+      source_rows[2 * d - 1] = 1
+      next_source = offsets(source_rows)
+   end
+   local get, set = r.T.get, r.T.set
+   for at in offsets(rows) do
+      local from, values = next_index(), next_source and next_source()
+      for k = 0, index[2 * d - 1] - 1 do
+         local place = at + (index.T.get(index.S.p, from + k * index[2 * d]) - 1) * r[2 * d]
+         local value = number or get(source.S.p, values + k * source[2 * d])
+         set(r.S.p, place, adding and get(r.S.p, place) + value or value)
+      end
+   end
+end
+
+local function scatter(kernel)
+   return function(r, d, index, source)
+      check_not_above(r, d, 2)
+      if index.nd ~= r.nd then
+         errors.argument(3, 'Index tensor must have same dimensions as output tensor', 'THTensorMath.c:453')
+      end
+      local tensor = type(source) == 'table'
+      if tensor and source.nd ~= r.nd then
+         errors.argument(4, 'Input tensor must have same dimensions as output tensor', 'THTensorMath.c:455')
+      end
+      check_not_below(r, d)
+      check_sizes(index, r, d, r, tensor and source or nil)
+      if tensor then
+         check_sizes(index, source, d, r, source)
+         if source[2 * d - 1] < index[2 * d - 1] then
+            errors.argument(4, ('%d values in dimension %d expected, one for each index, got %d'):format(
+               index[2 * d - 1], d, source[2 * d - 1]))
+         end
+      end
+      local here = kernel ~= 'scatter_add' and not is_repeated(r)
+      local t, number = tensor and source or nil, not tensor and source or nil
+      if here and along.scatter(r, d, index, t, number) then return end
+      if out_of_range(index, r[2 * d - 1]) then
+         errors.raise('Invalid index in scatter', 'THTensorMath.c:482')
+      end
+      if here and along.scatter_apart(r, d, index, t, number) then return end
+      if overlapping.kind(r) then
+         scatter_in_turn(r, d, index, source, kernel == 'scatter_add')
+      else
+         python[kernel](handle(r), d, handle(index), tensor and handle(source) or source)
+      end
+   end
+end
+local scatter_tensor, scatter_number = scatter('scatter'), scatter('scatter_fill')
+
+define('gather', { 'r T i L', gather })
+define('scatter', { 'o i L T', scatter_tensor, 'o i L n', scatter_number })
+define('scatterAdd', { 'o i L T', scatter('scatter_add') })
+
+-- On a device the indices may be of the tensor's own type.
+local on_device = {}
+for _, T in ipairs(overloads.all_but_half) do
+   if T.device then on_device[#on_device + 1] = T end
+end
+local function long_beside(index) return as_long(index, types.beside(index.T, 'Long')) end
+
+define('gather', { 'r T i L', gather, 'r T i T', function(r, t, d, index)
+   gather(r, t, d, long_beside(index))
+end }, on_device)
+define('scatter', {
+   'o i L T', scatter_tensor,
+   'o i T T', function(r, d, index, source) scatter_tensor(r, d, long_beside(index), source) end,
+   'o i L n', scatter_number,
+   'o i T n', function(r, d, index, value) scatter_number(r, d, long_beside(index), value) end,
+}, on_device)
+
+define('nonzero', { 'l T', function(l, t)
+   if nonzero.find(l, t) then return end
+   local n = t.nd > 0 and python.count_nonzero(handle(t)) or 0
+   resize(l, 2, { n, t.nd })
+   if n > 0 then python.nonzero(handle(l), handle(t)) end
+end })

@@ -1,0 +1,90 @@
+-- Writing to tensors of which several elements share memory: expanded ones (x:expand(3, 4):mul(2) multiplies each
+-- element of x three times), and those that unfold or a storage's strides made. Torch7 writes element by element, row
+-- after row; PyTorch refuses. Here such a tensor is written in parts of which each has its memory for itself.
+local memory = require 'torch.core.memory'
+
+local is_contiguous = memory.is_contiguous
+local overlapping = {}
+
+-- The first dimension that has several indices for the same memory; nil if there is none.
+local function repeated_dimension(r)
+   for d = 1, r.nd do
+      if r[2 * d] == 0 and r[2 * d - 1] > 1 then return d end
+   end
+end
+
+-- Whether no stride steps over all that lies along the smaller ones. (May be so of tensors without overlap, too.)
+local function interleaved(r)
+   local dimensions = {}
+   for d = 1, r.nd do
+      if r[2 * d - 1] > 1 then dimensions[#dimensions + 1] = d end
+   end
+   table.sort(dimensions, function(a, b) return r[2 * a] < r[2 * b] end)
+   local reach = 0 -- from the first element to the last along the dimensions so far
+   for _, d in ipairs(dimensions) do
+      if r[2 * d] <= reach then return true end
+      reach = reach + (r[2 * d - 1] - 1) * r[2 * d]
+   end
+   return false
+end
+
+-- The same as below of vectors and matrices, most of what is asked for, without a table.
+local function kind_of_matrix(size, step, other, other_step)
+   if step == 0 and size > 1 or other_step == 0 and other > 1 then return 'repeated' end
+   if size == 1 or other == 1 then return nil end
+   if step > other_step then size, step, other_step = other, other_step, step end
+   return other_step <= (size - 1) * step and 'interleaved' or nil
+end
+
+-- 'repeated': some dimensions have stride 0; 'interleaved': elements may share memory in other ways; nil: none do.
+function overlapping.kind(r)
+   if is_contiguous(r) then return nil end
+   if r.nd == 2 then return kind_of_matrix(r[1], r[2], r[3], r[4]) end
+   if r.nd == 1 then return kind_of_matrix(r[1], r[2], 1, 1) end
+   if repeated_dimension(r) then return 'repeated' end
+   return interleaved(r) and 'interleaved' or nil
+end
+local kind = overlapping.kind
+
+local function part(r, d, index)
+   local view = memory.temporary_view(r)
+   view.off = r.off + index * r[2 * d]
+   view[2 * d - 1] = 1
+   return view
+end
+
+local function in_parts(write, r, t, s, v, w)
+   local d = repeated_dimension(r)
+   if not d then
+      if not interleaved(r) then return write(r, t, s, v, w) end
+      d = 1 -- row after row
+      while r[2 * d - 1] == 1 do d = d + 1 end
+   end
+   for index = 0, r[2 * d - 1] - 1 do
+      local q = part(r, d, index)
+      local function beside(other) return other == r and q or other and part(other, d, index) end
+      in_parts(write, q, beside(t), beside(s), v, w)
+   end
+end
+
+-- What follows is on the way of almost every operation. A closure made there would end LuaJIT's traces, so a function
+-- that writes gets its values as arguments, of which there are so many as any has: traces do not begin where `...` stands.
+
+-- write(r, t, s, v, w), which writes to r, for records of the same sizes (or nil); t and s may be r itself.
+function overlapping.write(write, r, t, s, v, w)
+   if kind(r) then return in_parts(write, r, t, s, v, w) end
+   return write(r, t, s, v, w)
+end
+
+-- write(q, a, b...) for a q with memory of its own that holds what r holds; then r becomes q, of several values for the
+-- same memory the last.
+function overlapping.through_copy(write, copy, r, a, b, c, d, e, f)
+   if not kind(r) then return write(r, a, b, c, d, e, f) end
+   local q = memory.temporary(r.T)
+   memory.resize_as(q, r)
+   copy(q, r)
+   write(q, a, b, c, d, e, f)
+   copy(r, q)
+end
+
+return overlapping

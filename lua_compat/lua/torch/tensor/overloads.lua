@@ -1,0 +1,445 @@
+-- Torch7's overloaded functions: torch.add(t, 1), torch.add(r, t, 2, u), t:add(u)...
+--
+-- A function is declared by the argument lists it takes, each with what computes it:
+--    define('add', { 'R t n', add_scalar, 'R t n=1 T', add_scaled })
+-- An argument is one word:
+--    R  result: created if absent in torch.name(...); the object itself in t:name(...)
+--    t  source: first tensor of torch.name(...); in t:name(...) absent means the result itself
+--    r  result: created if absent, in both forms          o  result that must be given
+--    N, M  result that is always created; an error's text shows no variant with N, and one of its own with M
+--    l, b, j  a LongTensor, ByteTensor, IntTensor result: created if absent
+--    Q, J  a LongTensor, IntTensor result that must be given    K  an IntTensor result that is always created
+--    T  a tensor of the type; T2: of 2 dimensions         L, D, F  a LongTensor, DoubleTensor, FloatTensor
+--    A  a table of tensors
+--    n  a number of the element type   d  any number   s  any number, called one of the element type
+--    a  any number, of a whole type a whole one   m  a whole number   k  a whole number, called int
+--    i  a dimension                    B  a boolean
+--    c:UL  a string that starts with U or L               G  a random generator, absent: the default one
+-- word=default makes it optional; default nil is for the computing function to fill in.
+-- What computes gets the records of tensors (torch/memory.lua), the numbers, the booleans. The results, if there
+-- are any, are what the function returns; otherwise what computes returns.
+local math = require('th.own').math
+local types = require 'torch.core.types'
+local memory = require 'torch.core.memory'
+local class = require 'torch.core.class'
+local errors = require 'torch.core.errors'
+local compiled = require 'torch.core.templates'
+
+local records = memory.records
+local floor, ceil = math.floor, math.ceil
+local overloads = {}
+
+local GENERATOR_TAG = 8
+overloads.GENERATOR_TAG = GENERATOR_TAG
+
+local kinds = { ['nil'] = 0, number = 1, boolean = 2, string = 3, table = 4, ['function'] = 5, userdata = 6,
+   cdata = 7, thread = 9 }
+
+local new_result = { R = 'T', r = 'T', N = 'T', M = 'T', l = 'Long', b = 'Byte', j = 'Int', K = 'Int' }
+local is_result = { R = true, N = true, M = true, r = true, o = true, l = true, b = true, j = true, Q = true, J = true,
+   K = true }
+local always_created = { N = true, M = true, K = true }
+local always_optional = { r = true, l = true, b = true, j = true, G = true }
+local type_of_letter = { L = 'Long', l = 'Long', Q = 'Long', b = 'Byte', j = 'Int', J = 'Int', K = 'Int', D = 'Double',
+   F = 'Float' }
+local tag_of_letter = { n = 1, d = 1, s = 1, a = 1, m = 1, k = 1, i = 1, B = 2, c = 3, A = 4, G = GENERATOR_TAG }
+
+local function parse(list)
+   local parameters = {}
+   for word in list:gmatch('%S+') do
+      local p = {}
+      p.letter, p.detail = word:match('^(%a):?([^=]*)')
+      local default = word:match('=(.*)$')
+      p.optional = default ~= nil or always_optional[p.letter] or false
+      p.default = default or 'nil'
+      parameters[#parameters + 1] = p
+   end
+   return parameters
+end
+
+local function tag(p, T)
+   local of = type_of_letter[p.letter]
+   return tag_of_letter[p.letter] or (of and types.beside(T, of) or T).tensor_tag
+end
+
+local function optional(p, method)
+   if p.letter == 'R' then return not method end
+   if p.letter == 't' then return method end
+   return p.optional
+end
+
+-- Every way to leave out optional arguments, fewest arguments first.
+local function choices(parameters, method)
+   local all = { {} }
+   for index, p in ipairs(parameters) do
+      local longer = {}
+      for _, given in ipairs(always_created[p.letter] and {} or all) do
+         if optional(p, method) then longer[#longer + 1] = given end
+         local with = { unpack(given) }
+         with[#with + 1] = index
+         longer[#longer + 1] = with
+      end
+      if not always_created[p.letter] then all = longer end
+   end
+   table.sort(all, function(a, b)
+      if #a ~= #b then return #a < #b end
+      for i = 1, #a do
+         if a[i] ~= b[i] then return a[i] < b[i] end
+      end
+      return false
+   end)
+   return all
+end
+
+local function condition(p, T, k)
+   if p.detail ~= '' then
+      if p.letter == 'c' then return ('starts(a%d, %q)'):format(k, p.detail) end
+      return ('r%d.nd == %s'):format(k, p.detail)
+   end
+   if p.letter == 'A' then return ('#a%d > 0'):format(k) end
+end
+
+-- The Lua of one way to call: "if key == ... then ... end".
+local function branch(parameters, given, T, variant)
+   local key, conditions, place = 0, {}, {}
+   for k, index in ipairs(given) do
+      local p = parameters[index]
+      key = key + tag(p, T) * 64 ^ (k - 1)
+      place[index] = k
+      conditions[#conditions + 1] = condition(p, T, k)
+   end
+   local test = ('key == %.0f and count == %d'):format(key, #given) -- a nil at the end is an argument, too
+   if #conditions > 0 then test = test .. ' and ' .. table.concat(conditions, ' and ') end
+   local lines = { ('   if %s then'):format(test) }
+   local passed, results = {}, {}
+   local first_result
+   for index, p in ipairs(parameters) do
+      local k = place[index]
+      local letter = p.letter
+      local value
+      if is_result[letter] then
+         if k then
+            value, results[#results + 1] = 'r' .. k, 'a' .. k
+         else
+            local of = new_result[letter] == 'T' and 'T' or 'types.' .. types.beside(T, new_result[letter]).name
+            lines[#lines + 1] = ('      local u%d, q%d = new(%s)'):format(index, index, of)
+            value, results[#results + 1] = 'q' .. index, 'u' .. index
+         end
+         first_result = first_result or value
+      elseif letter == 't' then
+         value = k and 'r' .. k or first_result
+      elseif not k then
+         value = letter == 'G' and 'default_generator()' or p.default
+      elseif letter == 'T' or letter == 'L' or letter == 'D' or letter == 'F' or letter == 'G' then
+         value = 'r' .. k
+      elseif letter == 'n' and not T.name:match('Double$') then
+         value = ('cast(a%d)'):format(k)
+      elseif letter == 'm' or letter == 'k' or letter == 'i' or letter == 'a' and T.integer then
+         value = ('whole(a%d)'):format(k)
+      elseif letter == 'c' then
+         value = ('a%d:sub(1, 1)'):format(k)
+      else
+         value = 'a' .. k
+      end
+      passed[#passed + 1] = value
+   end
+   local call = ('compute%d(%s)'):format(variant, table.concat(passed, ', '))
+   if #results > 0 then
+      lines[#lines + 1] = '      ' .. call
+      lines[#lines + 1] = '      return ' .. table.concat(results, ', ')
+   else
+      lines[#lines + 1] = ('      return (%s)'):format(call) -- no tail call: the chunk's name tells errors.lua who calls
+   end
+   lines[#lines + 1] = '   end'
+   return key, test, table.concat(lines, '\n')
+end
+
+local c_names = { Byte = 'unsigned char', Char = 'char', Short = 'short', Int = 'int', Long = 'long', Half = 'half', Float = 'float',
+   Double = 'double' }
+
+local function described(p, T, method)
+   local letter = p.letter
+   local of = type_of_letter[letter]
+   local text
+   if letter == 'n' or letter == 's' then text = c_names[T.host.name]
+   elseif letter == 'd' then text = 'double'
+   elseif letter == 'a' then text = T.integer and 'long' or 'double'
+   elseif letter == 'm' then text = 'long'
+   elseif letter == 'k' then text = 'int'
+   elseif letter == 'i' then text = 'index'
+   elseif letter == 'B' then text = 'boolean'
+   elseif letter == 'G' then text = 'Generator'
+   elseif letter == 'A' then text = ('{%sTensor+}'):format(T.name)
+   elseif letter == 'c' then text = '(' .. p.detail:gsub('.', '%0|'):sub(1, -2) .. ')'
+   else
+      text = (of and types.beside(T, of) or T).name .. 'Tensor'
+      if p.detail ~= '' then text = text .. '~' .. p.detail .. 'D' end
+   end
+   if is_result[letter] then text = '*' .. text .. '*' end
+   if optional(p, method) then text = '[' .. text .. ']' end
+   return text
+end
+
+-- A value's type as errors of overloaded functions call it: a text that reads as a number is one.
+local function type_of_argument(value)
+   local name = class.typename(value)
+   if name then return (name:gsub('^torch%.', '')) end
+   local kind = type(value)
+   if kind == 'string' and tonumber(value) then return 'number' end
+   return (kind == 'function' or kind == 'thread' or kind == 'cdata') and '???' or kind
+end
+
+-- Raises the error of arguments that fit none of the ways to call; ``expected``: those.
+function overloads.refuse(expected, method, ...)
+   local got = {}
+   for i = 1, select('#', ...) do got[i] = type_of_argument((select(i, ...))) end
+   local given = #got > 0 and table.concat(got, ' ') .. ' ' or 'no arguments provided'
+   local text = ('invalid arguments: %s\nexpected arguments: %s'):format(given, expected)
+   if method then errors.raise(text) end
+   error(text, 0)
+end
+
+-- The same for a function that makes a result if none is given: the result, told with a `*`, is optional in `usage`, while a
+-- method has its own.
+function overloads.refuse_result(usage, method, ...)
+   overloads.refuse(method and usage or usage:gsub('%*%S*', '[%0]', 1), method, ...)
+end
+
+local function usage_error(variants, T, method, ...)
+   local expected = {}
+   local makes_results = false -- 'N': what the variant before takes, where results need not be given
+   for _, variant in ipairs(variants) do makes_results = makes_results or variant.parameters[1].letter == 'N' end
+   for _, variant in ipairs(variants) do
+      local words = {}
+      for _, p in ipairs(variant.parameters) do
+         local word = described(p, T, method)
+         if not always_created[p.letter] then
+            words[#words + 1] = p.letter == 'o' and makes_results and '[' .. word .. ']' or word
+         end
+      end
+      if variant.parameters[1].letter ~= 'N' then expected[#expected + 1] = table.concat(words, ' ') end
+   end
+   overloads.refuse(table.concat(expected, ' | '), method, ...)
+end
+
+-- The arguments with texts that read as numbers as such; nil if there are none.
+local function with_numbers(...)
+   local arguments, found = { ... }, false
+   for i = 1, select('#', ...) do
+      local number = type(arguments[i]) == 'string' and tonumber(arguments[i])
+      if number then arguments[i], found = number, true end
+   end
+   return found and arguments
+end
+
+local function starts(text, letters) return letters:find(text:sub(1, 1), 1, true) and text ~= '' end
+
+local function whole(value) return value >= 0 and floor(value) or ceil(value) end
+
+-- The function for one type, as torch.name(...) or as a method; ``shown``: the variants in the text of an error.
+local function build(name, variants, T, method, shown)
+   local most, seen, branches = 0, {}, {}
+   for v, variant in ipairs(variants) do
+      for _, given in ipairs(choices(variant.parameters, method)) do
+         local _, test, code = branch(variant.parameters, given, T, v)
+         most = math.max(most, #given)
+         if not seen[test] then
+            seen[test] = true
+            branches[#branches + 1] = code
+         end
+      end
+   end
+   local arguments, computes, found, keys = {}, {}, {}, {}
+   for k = 1, most do
+      arguments[k] = 'a' .. k
+      found[k] = ('   local r%d = records[a%d]'):format(k, k)
+      keys[k] = ('(r%d and tag_of(r%d) or kinds[type(a%d)]) * %.0f'):format(k, k, k, 64 ^ (k - 1))
+   end
+   for v = 1, #variants do computes[v] = 'compute' .. v end
+   local list = table.concat(arguments, ', ')
+   local source = table.concat({
+      'local records, tag_of, kinds, new, types, T, cast, whole, starts, default_generator, usage, type, select = ...',
+      ('local %s = select(14, ...)'):format(table.concat(computes, ', ')),
+      'return function(...)',
+      ('   local %s = ...'):format(list),
+      "   local count = select('#', ...)",
+      table.concat(found, '\n'),
+      ('   local key = %s'):format(table.concat(keys, ' + ')),
+      table.concat(branches, '\n'),
+      '   return usage(...)',
+      'end',
+   }, '\n')
+   local implementations = {}
+   for v, variant in ipairs(variants) do implementations[v] = variant.compute end
+   local f
+   local function usage(...)
+      local arguments = with_numbers(...)
+      if arguments then return f(unpack(arguments, 1, select('#', ...))) end
+      return usage_error(shown, T, method, ...)
+   end
+   f = compiled.from_text(source, (method and 'torch:' or 'torch.') .. name)(records, memory.tag, kinds, memory.new_tensor, types, T,
+      T.cast, whole, starts, overloads.default_generator, usage, type, select, unpack(implementations))
+   return f
+end
+
+local function read_variants(declaration)
+   local variants = {}
+   for i = 1, #declaration, 2 do
+      variants[#variants + 1] = { parameters = parse(declaration[i]), compute = declaration[i + 1] }
+   end
+   return variants
+end
+
+-- Whether a variant takes numbers alone.
+local function of_numbers(variant)
+   for _, p in ipairs(variant.parameters) do
+      if not ('ndsamkBG'):find(p.letter, 1, true) then return false end
+   end
+   return true
+end
+
+-- The variants that an error of a method shows: with those of the function that take numbers alone, in their place.
+local function shown_of_method(function_variants, method_variants)
+   local shown = {}
+   local first = of_numbers(function_variants[1])
+   for place = 1, 2 do
+      if place == 2 then
+         for _, variant in ipairs(method_variants) do shown[#shown + 1] = variant end
+      end
+      for _, variant in ipairs((place == 1) == first and function_variants or {}) do
+         if of_numbers(variant) then shown[#shown + 1] = variant end
+      end
+   end
+   return shown
+end
+
+-- Functions that are built when they are first called. There are thousands, which Lua's collector goes through whenever a script
+-- asks for that: each is one closure over its number, what `build` wants lies in lists, and declarations stay texts until then.
+-- methods: the declaration of a method, false for a function of torch.
+local built, names, of_types, declarations, methods = {}, {}, {}, {}, {}
+
+local function make(k)
+   local of_function, T = read_variants(declarations[k]), of_types[k]
+   if not methods[k] then
+      built[k] = build(names[k], of_function, T, false, of_function)
+   elseif methods[k] == declarations[k] then
+      built[k] = build(names[k], of_function, T, true, of_function)
+   else
+      local of_method = read_variants(methods[k])
+      built[k] = build(names[k], of_method, T, true, shown_of_method(of_function, of_method))
+   end
+   return built[k]
+end
+
+local function lazily(name, T, declaration, of_method)
+   local k = #names + 1
+   built[k], names[k], of_types[k], declarations[k], methods[k] = false, name, T, declaration, of_method
+   return function(...)
+      local f = built[k] or make(k)
+      return f(...)
+   end
+end
+
+-- No tail call: the chunk's name tells errors.lua who calls.
+local PLAIN = [[
+   local f, T = ...
+   local function results(...) return ... end
+   return function(...) return results(f(T, ...)) end
+]]
+
+-- The functions torch.name(...) of a type, made when they are first looked up. declared: by name, what `define` or
+-- `define_plain` was given.
+local function functions_of(T, declared)
+   return setmetatable({}, { __index = function(self, name)
+      local declaration = declared[name]
+      if type(declaration) == 'function' then
+         self[name] = compiled.from_text(PLAIN, 'torch.' .. name)(declaration, T)
+      elseif declaration then
+         self[name] = lazily(name, T, declaration, false)
+      end
+      return rawget(self, name)
+   end })
+end
+
+local all_but_half, floating = {}, {}
+for code = 1, types.count do
+   local T = types[code]
+   T.declared = {}
+   T.functions = functions_of(T, T.declared)
+   if T.name ~= 'Half' then all_but_half[#all_but_half + 1] = T end
+   if T.floating then floating[#floating + 1] = T end
+end
+overloads.all_but_half, overloads.floating = all_but_half, floating
+
+local function declare(T, name, declaration) T.declared[name], T.functions[name] = declaration, nil end
+
+compiled.on_first_use(function()
+   for code = 1, types.count do
+      local T = types[code]
+      for name in pairs(T.declared) do assert(T.functions[name]) end
+   end
+   for k = 1, #names do
+      if not built[k] then make(k) end
+   end
+end)
+
+-- The type a call torch.name(...) is about, as Torch7 finds it: the first or second argument, the first tensor of a
+-- table, a type's name at the end (taken away), the default type.
+local function type_of_call(default, first, second, ...)
+   local r = records[first]
+   if r and r.nd then return r.T end
+   r = records[second]
+   if r and r.nd then return r.T end
+   if type(first) == 'table' then
+      r = records[first[1]]
+      if r and r.nd then return r.T end
+   end
+   local n = select('#', ...)
+   local last
+   if n > 0 then last = select(n, ...) elseif second ~= nil then last = second else last = first end
+   if type(last) == 'string' then
+      local name = last:match('^torch%.(%a+)Tensor$')
+      if name and types[name] then return types[name], true end
+   end
+   return default
+end
+
+local function without_last(...)
+   local arguments, n = { ... }, select('#', ...)
+   return unpack(arguments, 1, n - 1)
+end
+
+local dispatchers = {}
+overloads.dispatchers = dispatchers -- the functions for the table torch
+
+local function dispatcher(name)
+   return function(...)
+      local T, named = type_of_call(overloads.default_type(), ...)
+      local f = T.functions[name]
+      if not f then error(('%s does not implement the torch.%s() function'):format(T.tensor, name), 2) end
+      if named then return f(without_last(...)) end
+      return f(...)
+   end
+end
+
+-- A function written by hand for each type: f(T, ...). method: that of t:name(...), by default the same.
+function overloads.define_plain(name, f, for_types, method)
+   for _, T in ipairs(for_types or all_but_half) do
+      local of_object = method or f
+      local function of_type(...) return of_object(T, ...) end
+      declare(T, name, f)
+      T.tensor_metatable[name] = of_type
+   end
+   dispatchers[name] = dispatchers[name] or dispatcher(name)
+end
+
+-- functions: the variants of torch.name(...); methods: those of t:name(...), by default the same; false: none.
+function overloads.define(name, functions, for_types, methods)
+   for _, T in ipairs(for_types or all_but_half) do
+      declare(T, name, functions)
+      if methods ~= false then T.tensor_metatable[name] = lazily(name, T, functions, methods or functions) end
+   end
+   dispatchers[name] = dispatchers[name] or dispatcher(name)
+end
+
+return overloads
