@@ -53,7 +53,8 @@ CONVERTED = [
 
 def test_values_are_converted_as_for_c() -> None:
     calls = ", ".join(f"a.{call}" for call, _ in CONVERTED)
-    assert values(f"local a = require 'torch.core.arguments' return {calls}") == [value for _, value in CONVERTED]
+    state = "local a = require 'torch.core.arguments'"
+    assert values(f"{state} return {calls}") == [value for _, value in CONVERTED]
 
 
 REFUSED = {
