@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from lua_compat.cli.prompt import run_prompt
+from lua_compat.runtime.cuda import ANY_DEVICE
 from lua_compat.runtime.errors import LuaError
 from lua_compat.runtime.hash_seed import CannotFixOrder, restart_with_fixed_addresses
 from lua_compat.runtime.interrupts import INTERRUPTED, Interrupts, interruptible
@@ -34,6 +35,8 @@ Runs a Lua script written for Torch7, on PyTorch; without a script, an interacti
   -g, --globals      say where a global is created, or read before it exists
   -gg, --gglobals    make that an error
   --cpu-as-cuda      run a CUDA script on the CPU: cutorch, cunn, cudnn and ccn2 are there, without a GPU
+  --gpus D=G,...     use GPU G where SCRIPT names device D, such as 8=1
+  --gpu G            use GPU G whatever device SCRIPT names
   --trust-functions  torch.load makes functions, which are code, from every file; without this only from files
                        in the folder of SCRIPT or the working folder, or written by SCRIPT
   --same-order       pairs goes through string keys in the same order in every run (Linux), and random numbers
@@ -67,6 +70,7 @@ class Command:
         self.interactive = False
         self.globals: str | None = None  # None, 'watch' or 'strict'
         self.cpu_as_cuda = False
+        self.gpus: dict[int, int] = {}  # by the device that the script names
         self.same_order = False
         self.trust_functions = False
         self.sandbox = False
@@ -100,6 +104,9 @@ def parse(argv: Sequence[str]) -> Command:
             command.globals = "strict"
         elif word == "--cpu-as-cuda":
             command.cpu_as_cuda = True
+        elif word.partition("=")[0] in ("--gpu", "--gpus"):
+            option, value = _option_value(word, words)
+            command.gpus |= _gpus(option, value)
         elif word == "--trust-functions":
             command.trust_functions = True
         elif word == "--same-order":
@@ -109,9 +116,7 @@ def parse(argv: Sequence[str]) -> Command:
                 raise UsageError(f"option {word}: --sandbox or --sandbox=weaker")
             command.sandbox, command.weaker = True, word == "--sandbox=weaker"
         elif word.partition("=")[0] in _LIMITS:
-            option, equals, value = word.partition("=")
-            if not equals:
-                value = words.pop(0) if words else ""
+            option, value = _option_value(word, words)
             command.limits[_LIMITS[option]] = _positive(option, value)
         elif word.startswith("-") and word != "-":
             raise UsageError(
@@ -130,6 +135,24 @@ def _meant(word: str) -> str:
     options = re.findall(r"(?<=[ ,(])--?[a-z-]+", USAGE)
     close = difflib.get_close_matches(word.partition("=")[0], options, n=1, cutoff=0.7)
     return f" (did you mean {close[0]}?)" if close else ""
+
+
+def _option_value(word: str, words: list[str]) -> tuple[str, str]:
+    """Returns an option and its value: what follows a '=', or the next of the words, which is removed."""
+    option, equals, value = word.partition("=")
+    return option, value if equals else words.pop(0) if words else ""
+
+
+def _gpus(option: str, text: str) -> dict[int, int]:
+    """Returns the GPU for each device: 'G' of --gpu, 'D=G,...' of --gpus. All count from 1."""
+    pairs = [f"{ANY_DEVICE}={text}"] if option == "--gpu" else text.split(",")
+    found = [re.fullmatch(r"(\d{1,3})=([1-9]\d{0,2})", pair) for pair in pairs]
+    if not all(found) or (option == "--gpus" and any(pair.startswith("0") for pair in pairs)):
+        accepted = "a GPU's number, from 1"
+        if option == "--gpus":
+            accepted = "devices and GPUs, both from 1, such as 8=1,7=2"
+        raise UsageError(f"option {option} needs {accepted}, not '{text}'")
+    return {int(pair[1]): int(pair[2]) for pair in found if pair is not None}
 
 
 def _positive(option: str, text: str) -> float:
@@ -152,13 +175,16 @@ def _check(command: Command) -> None:
             or command.interactive
             or command.globals
             or command.cpu_as_cuda
+            or command.gpus
             or command.same_order
             or command.trust_functions
         ):
             raise UsageError(
                 "--sandbox runs one script: give its path, and none of -l, -e, -i, -g, --cpu-as-cuda,"
-                " --same-order, --trust-functions"
+                " --gpus, --same-order, --trust-functions"
             )
+    elif command.cpu_as_cuda and command.gpus:
+        raise UsageError("--cpu-as-cuda puts the CPU in place of every device: omit --gpus and --gpu")
     elif command.limits:
         raise UsageError("--memory, --time and --output are limits of --sandbox: give that, too")
 
@@ -270,6 +296,7 @@ def _execute(command: Command, crew: Crew, interrupts: Interrupts) -> int:
         program,
         command.arguments,
         cpu_as_cuda=command.cpu_as_cuda,
+        gpus=command.gpus,
         same_order=command.same_order,
         crew=crew,
         trusted=TrustedFiles(program, command.trust_functions),

@@ -1,7 +1,6 @@
 """Element by element: arithmetic, functions of one element, comparisons, copies."""
 
 import ctypes
-import math
 
 import numpy as np
 import torch
@@ -149,9 +148,9 @@ def cremainder(out: Tensor, t: Tensor, s: Tensor) -> None:
     if not t.dtype.is_floating_point:
         torch.remainder(t, s, out=out)
         return
-    # The quotient in the tensor's precision, what follows in double, as C's floor makes it.
-    result = t.double() - s.double() * torch.floor(t / s).double()
-    out.copy_(result.masked_fill_(s == 0, math.nan))
+    # The quotient in the tensor's precision, what follows in double, as C's floor makes it. By zero it is
+    # infinite or NaN, and zero times it is NaN.
+    out.copy_(t.double() - s.double() * torch.floor(t / s).double())
 
 
 def cbitand(out: Tensor, t: Tensor, s: Tensor) -> None:

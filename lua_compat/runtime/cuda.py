@@ -7,7 +7,7 @@
 import ctypes
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import count
 from typing import Any
 
@@ -29,15 +29,20 @@ PROPERTIES = (
 
 _HOST_TO_DEVICE, _DEVICE_TO_HOST = 1, 2
 
+# Stands for every device that a mapping of devices to GPUs does not name.
+ANY_DEVICE = 0
+
 
 class Cuda:
     """The functions of ``functions()`` for one Lua state. Errors are RuntimeError with cutorch's sense.
 
-    ``notes``: whether stderr is told that the CPU stands in.
+    ``notes``: whether stderr is told that the CPU stands in. ``gpus``: the machine's GPU for a device that
+    the script names (``th --gpus``).
     """
 
-    def __init__(self, place: str | None, notes: bool = True) -> None:
+    def __init__(self, place: str | None, notes: bool = True, gpus: Mapping[int, int] | None = None) -> None:
         self._place = place
+        self._gpus = gpus or {}
         self._notes = notes and place == "cpu"
         self._gpu: Any = None  # torch.cuda, where there is one
         if place == "cuda":
@@ -132,15 +137,18 @@ class Cuda:
             self._gpu.set_stream(self._stream_of(self._stream))
 
     def _checked(self, index: float | None) -> int:
-        number = self._device if index is None else int(index)
+        named = self._device if index is None else int(index)
+        number = self._gpus.get(named, self._gpus.get(ANY_DEVICE, named))
         if self._place == "cpu" and number >= 1:  # a script may name the GPU of the machine it was written on
             if number not in self._stood_in:
                 self._stood_in.add(number)
                 if self._notes:
                     print(f"th: --cpu-as-cuda: the CPU stands in for device {number}, too", file=sys.stderr)
         elif not 1 <= number <= self.device_count():
+            another = f"; to use GPU 1 instead, run the script with: th --gpus {named}=1 (or --gpu 1)"
             raise RuntimeError(
                 f"cuda runtime error: device {number} is not one of 1 to {self.device_count()}"
+                f"{another if named >= 1 else ''}"
             )
         return number
 

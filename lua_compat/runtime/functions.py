@@ -5,7 +5,7 @@ than a second, and many a script computes everything in Lua.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -34,7 +34,7 @@ class Functions:
     """The functions of one Lua state. They lead to nothing that leads back: Python frees them at once.
 
     ``first_seed``: what generators of random numbers begin with; None: with another number each time.
-    ``notes``: whether stderr is told that the CPU stands in for a GPU.
+    ``notes``: whether stderr is told that the CPU stands in for a GPU. ``gpus``: as in ``Runtime``.
     ``sandboxed``: all but those named as harmless refuse. ``crew``, ``new_state``: the threads of the script,
     and what makes the state of one more; ``in_thread``: this is the state of one. ``trusted``: the files
     whose functions the script may load.
@@ -42,7 +42,7 @@ class Functions:
 
     def __init__(
         self, side: PyTorch, crew: Crew, new_state: NewState, trusted: TrustedFiles, *,
-        first_seed: int | None, sandboxed: bool, in_thread: bool, notes: bool,
+        first_seed: int | None, sandboxed: bool, in_thread: bool, notes: bool, gpus: Mapping[int, int] | None,
     ) -> None:  # fmt: skip
         self._pytorch, self._sandboxed, self._notes = side, sandboxed, notes
         self._artist = crew.artist
@@ -57,7 +57,7 @@ class Functions:
             "has_cuda": lambda: side.place is not None,
             "cuda_in_main_memory": lambda: side.in_main_memory,
             "set_num_threads": side.set_num_threads,
-            **Cuda(side.place, notes).functions(),
+            **Cuda(side.place, notes, gpus).functions(),
             "note_written": trusted.note_written,
             "why_no_functions": trusted.why_not,
             **self._for_threads,

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
@@ -37,7 +37,8 @@ class Runtime:
     """One Lua state. ``program`` and ``args`` are what Lua sees as ``arg[0]`` and ``arg[1...]``.
 
     ``cpu_as_cuda``: CUDA's packages and types are there, on the CPU, as stderr is told if there are
-    ``notes``; otherwise where PyTorch has CUDA.
+    ``notes``; otherwise where PyTorch has CUDA. ``gpus``: the machine's GPU for a device that the script
+    names, as in ``runtime/cuda.py``.
     ``same_order``: string keys are ordered, and random numbers begin, as in every other such state
     (runtime/hash_seed.py).
     ``sandboxed``: of Python's functions only those can be called that are named as harmless.
@@ -55,6 +56,7 @@ class Runtime:
         sandboxed: bool = False,
         cpu_as_cuda: bool = False,
         notes: bool = True,
+        gpus: Mapping[int, int] | None = None,
         same_order: bool = False,
         crew: Crew | None = None,
         in_thread: bool = False,
@@ -77,6 +79,7 @@ class Runtime:
             Runtime,
             program,
             cpu_as_cuda=cpu_as_cuda,
+            gpus=gpus,
             same_order=same_order,
             crew=crew,
             in_thread=True,
@@ -97,6 +100,7 @@ class Runtime:
             sandboxed=sandboxed,
             in_thread=in_thread,
             notes=notes,
+            gpus=gpus,
         )
         boot = (LUA_FOLDER / "th" / "boot.lua").read_text(encoding="utf-8")
         table = self._lua.table_from

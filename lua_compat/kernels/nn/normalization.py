@@ -31,6 +31,11 @@ def _check_planes(x: Tensor, *of_planes: Tensor | None) -> None:
             raise ValueError(f"batch normalization: {planes} numbers expected, got {sizes_text(each)}")
 
 
+def _statistics(t: Tensor | None) -> Tensor | None:
+    """Numbers of planes as CUDA's kernels take them beside halves: in single precision."""
+    return t if t is None else _single(t)
+
+
 def batch_normalization(
     out: Out,
     x: Tensor,
@@ -47,14 +52,18 @@ def batch_normalization(
     """Normalizes; ``train``: by the batch, whose mean and 1 / standard deviation go to save_mean and
     save_std, and moves the running statistics; otherwise by the running statistics."""
     _check_planes(x, weight, bias, running_mean, running_var)
+    moved = _single(running_mean), _single(running_var)
     result, mean, inverse_std = _aten.native_batch_norm(
-        x.contiguous(), weight, bias, running_mean, running_var, train, momentum, eps
+        x.contiguous(), _statistics(weight), _statistics(bias), *moved, train, momentum, eps
     )
     out.resize_(x.shape)
     out.copy_(result)
     if train:
         save_mean.copy_(mean)
         save_std.copy_(inverse_std)
+        if moved[0] is not running_mean:
+            running_mean.copy_(moved[0])
+            running_var.copy_(moved[1])
 
 
 def batch_normalization_gradients(
@@ -76,17 +85,11 @@ def batch_normalization_gradients(
     check_same_shape(x, grad_output)
     _check_planes(x, weight, running_mean, running_var, save_mean, save_std)
     mask = [grad_input is not None, grad_weight is not None, grad_bias is not None]
+    # CUDA's kernel takes the batch's statistics where there are any, also where it is told not to.
+    of_batch = [one if train else one.new_empty(0) for one in (save_mean, save_std)]
+    statistics = [_statistics(one) for one in (weight, running_mean, running_var, *of_batch)]
     inputs, weights, biases = _aten.native_batch_norm_backward(
-        grad_output.contiguous(),
-        x.contiguous(),
-        weight,
-        running_mean,
-        running_var,
-        save_mean,
-        save_std,
-        train,
-        eps,
-        mask,
+        grad_output.contiguous(), x.contiguous(), *statistics, train, eps, mask
     )
     if grad_input is not None:
         grad_input.copy_(inputs)

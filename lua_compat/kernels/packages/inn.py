@@ -89,7 +89,7 @@ def pool_regions_gradient(
     _check_places(indices, _NOTHING, area)
     _check_places(regions[:, 0], 1, len(images) + 1)
     of_image = (regions[:, 0].long() - 1).view(-1, 1, 1, 1) * planes * area
-    of_plane = torch.arange(planes).view(1, -1, 1, 1) * area
+    of_plane = torch.arange(planes, device=indices.device).view(1, -1, 1, 1) * area
     found = indices >= 0
     places = (of_image + of_plane + indices.long())[found]
     grad.resize_(images.shape).zero_()
@@ -121,8 +121,8 @@ def stochastic_choice(
     place = (sums >= limit).to(torch.uint8).argmax(3, keepdim=True)
     out.resize_(shape).copy_(pieces.gather(3, place).view(shape))
     place = place.view(shape)
-    top = torch.arange(rows).view(-1, 1) * sizes[3] + place // sizes[0]
-    left = torch.arange(columns) * sizes[2] + place % sizes[0]
+    top = torch.arange(rows, device=x.device).view(-1, 1) * sizes[3] + place // sizes[0]
+    left = torch.arange(columns, device=x.device) * sizes[2] + place % sizes[0]
     indices.resize_(shape).copy_(top * x.shape[3] + left)
 
 

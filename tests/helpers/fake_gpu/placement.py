@@ -19,6 +19,18 @@ _aten = torch.ops.aten
 # Operators whose tensors may lie on several devices.
 _MIXING = {_aten.copy_, _aten._to_copy}
 _INDEXING = {_aten.index, _aten.index_put, _aten.index_put_, _aten._index_put_impl_}  # by indices on the CPU
+# Operators that take a number of the CPU (a tensor without dimensions) beside tensors of the GPU: those of
+# two tensors element by element, and by its place the argument that is only a number.
+_OF_TWO = {
+    *(_aten.add, _aten.add_, _aten.sub, _aten.sub_, _aten.rsub, _aten.mul, _aten.mul_, _aten.div, _aten.div_),
+    *(_aten.true_divide, _aten.floor_divide, _aten.remainder, _aten.remainder_, _aten.fmod, _aten.fmod_),
+    *(_aten.eq, _aten.ne, _aten.lt, _aten.le, _aten.gt, _aten.ge, _aten.atan2, _aten.atan2_, _aten.pow),
+    *(_aten.pow_, _aten.maximum, _aten.minimum, _aten.fmax, _aten.fmin, _aten.copysign, _aten.hypot),
+    *(_aten.xlogy, _aten.logical_and, _aten.logical_or, _aten.logical_xor, _aten.bitwise_and),
+    *(_aten.bitwise_or, _aten.bitwise_xor, _aten.bitwise_left_shift, _aten.bitwise_right_shift),
+    *(_aten.sigmoid_backward, _aten.tanh_backward),
+}
+_NUMBER_AT = {_aten.fill: 1, _aten.fill_: 1, _aten.masked_fill: 2, _aten.masked_fill_: 2}
 
 
 def _tensors(values: Any) -> Iterator[Tensor]:
@@ -111,15 +123,13 @@ class _Operators(TorchDispatchMode):
         tensors = list(_tensors((args, kwargs)))
         there = [one in self._placement for one in tensors]
         packet = func.overloadpacket
-        if any(there) and packet not in _MIXING:
-            elsewhere = [one for one, on in zip(tensors, there, strict=True) if not on and one.dim() > 0]
-            if packet in _INDEXING and there[0]:
-                elsewhere = []
-            if elsewhere:
-                raise RuntimeError(
-                    f"Expected all tensors to be on the same device, but found cuda:0 and cpu ({func}: "
-                    f"{[tuple(one.shape) for one in tensors]}, {there})"
-                )
+        if any(there) and not self._may_mix(packet, args, kwargs):
+            raise RuntimeError(
+                f"Expected all tensors to be on the same device, but found cuda:0 and cpu ({func}: "
+                f"{[tuple(one.shape) for one in tensors]}, {there})"
+            )
+        if any(there) and packet == _aten.native_batch_norm_backward:
+            _check_statistics(*args)
         result = _run(func, args, kwargs, any(there))
         if self._placement.recorded is not None:
             self._placement.recorded.append((func, args, kwargs, result))
@@ -127,6 +137,43 @@ class _Operators(TorchDispatchMode):
             if not self._placement.known(made):
                 self._placement.put(made, any(there) if packet not in _MIXING else there[0])
         return result
+
+    def _may_mix(self, packet: Any, args: Any, kwargs: Any) -> bool:
+        """Returns whether CUDA takes these tensors, some of which are on the GPU."""
+        if packet in _MIXING:
+            return True
+        written = {"out", *(name for name in kwargs if name.startswith("out"))}
+        inputs = list(args)
+        if packet in _OF_TWO:
+            in_place = packet.__name__.endswith("_")
+            inputs[in_place:] = [one for one in inputs[in_place:] if not self._is_host_number(one)]
+        elif packet == _aten.where:
+            inputs[1:] = [one for one in inputs[1:] if not self._is_host_number(one)]
+        elif packet in _INDEXING and isinstance(args[0], Tensor) and args[0] in self._placement:
+            inputs = [one for one in (args[0], *args[2:]) if not self._is_host_number(one)]
+        elif packet in _NUMBER_AT and len(inputs) > _NUMBER_AT[packet]:
+            del inputs[_NUMBER_AT[packet]]
+        outputs = [kwargs[name] for name in written if name in kwargs]
+        others = [value for name, value in kwargs.items() if name not in written]
+        return all(one in self._placement for one in _tensors((inputs, outputs, others)))
+
+    def _is_host_number(self, value: Any) -> bool:
+        return isinstance(value, Tensor) and value.dim() == 0 and value not in self._placement
+
+
+def _check_statistics(
+    grad: Tensor, input: Tensor, weight: Any, mean: Any, var: Any, save_mean: Tensor, save_std: Tensor,
+    train: bool, *_: Any,
+) -> None:  # fmt: skip
+    """Raises RuntimeError for what CUDA's kernel refuses, and for what it computes otherwise than the CPU's:
+    it takes the statistics that are given, also where those of the batch are not asked for.
+    """
+    wanted = torch.float32 if input.dtype in (torch.float16, torch.bfloat16) else input.dtype
+    for one in (save_mean, save_std):
+        if one.numel() and one.dtype != wanted:
+            raise RuntimeError(f"expected scalar type {wanted} but found {one.dtype}")
+    if not train and save_mean.numel():
+        raise RuntimeError("CUDA normalizes by the statistics of the batch where they are given")
 
 
 class _Functions(TorchFunctionMode):

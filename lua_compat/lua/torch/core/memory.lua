@@ -25,6 +25,7 @@ local types = require 'torch.core.types'
 local errors = require 'torch.core.errors'
 local blocks = require 'torch.core.blocks'
 local collection = require 'torch.core.collection'
+local device_pointers = require 'torch.core.device_pointers'
 local shared = require 'th.python'
 local python = shared.functions
 
@@ -513,11 +514,13 @@ local function root(S)
    return S
 end
 
--- The address of a storage's memory, for a script, which may keep it.
-function memory.pointer(S)
+-- A pointer to the element at an offset, for a script, which may keep it.
+function memory.pointer(S, offset)
    if S.blocks then S.pointed = true end
    if S.parent then root(S).pointed = true end
-   return S.p
+   local pointer = S.p + offset
+   if S.T.here then return pointer end
+   return device_pointers.new(S.T, tonumber(cast('intptr_t', pointer)))
 end
 
 -- Makes a storage ready for use by other Lua states, too: its memory stays where it is until the last of them drops it.

@@ -2,6 +2,7 @@
 local math = require('th.own').math
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
+local device_pointers = require 'torch.core.device_pointers'
 local class = require 'torch.core.class'
 local library = require 'torch.core.library'
 local shared = require 'th.python'
@@ -37,7 +38,7 @@ end
 function torch.data(object, asnumber)
    if not object then return nil end
    local pointer = object:data()
-   return asnumber and ffi.cast('intptr_t', pointer) or pointer
+   return asnumber and (device_pointers.address(pointer) or ffi.cast('intptr_t', pointer)) or pointer
 end
 
 -- Tables that go with an object and are kept as long as it is.

@@ -99,8 +99,11 @@ function Storage:totable()
    return result
 end
 
--- A pointer to the first element, as LuaJIT's FFI has it.
-function Storage:data() return memory.pointer(check(self, 1)) end
+-- A pointer to the first element, as LuaJIT's FFI has it; nil before there is memory.
+function Storage:data()
+   local S = check(self, 1)
+   return S.p and memory.pointer(S, 0)
+end
 
 -- The bytes of a Char or Byte storage as a string, or the other way round.
 local function string_of(self, text)

@@ -231,7 +231,7 @@ end
 function Tensor:data()
    local r = check(self, 1)
    local S = r.S
-   if S and S.p then return memory.pointer(S) + r.off end
+   if S and S.p then return memory.pointer(S, r.off) end
 end
 
 -- Changing a tensor's view

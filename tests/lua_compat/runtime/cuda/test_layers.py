@@ -244,3 +244,30 @@ def test_cudnn_s_functions_give_what_its_layers_give(runtime: Runtime) -> None:
            near(out, y) near(back, layer:backward(x, g))
         end
     """)
+
+
+def test_layers_of_other_packages_run_where_their_tensors_lie(runtime: Runtime) -> None:
+    runtime.run_string("""
+        require 'inn' require 'stn'
+        torch.manualSeed(1)
+        local images = torch.rand(2, 3, 8, 8)
+        local function both(layer, input)
+           local results = {}
+           for i, kind in ipairs{ 'torch.DoubleTensor', 'torch.CudaTensor' } do
+              torch.manualSeed(2)
+              local x = nn.utils.recursiveType(input, kind)
+              local made = layer():type(kind)
+              local output = made:forward(x)
+              local gradients = made:backward(x, output)
+              gradients = torch.type(gradients) == 'table' and gradients[1] or gradients
+              results[i] = torch.cat(output:double():view(-1), gradients:double():view(-1), 1)
+           end
+           assert((results[1] - results[2]):abs():max() < 1e-5)
+        end
+        local regions = torch.Tensor{ { 1, 1, 1, 4, 4 }, { 2, 2, 3, 8, 7 } }
+        both(function() return inn.ROIPooling(3, 2) end, { images, regions })
+        both(function() return inn.SpatialStochasticPooling(2, 2, 2, 2) end, images)
+        both(function() return inn.SpatialSameResponseNormalization(3, 2, 0.5) end, images)
+        both(function() return nn.BilinearSamplerBHWD() end,
+           { images:transpose(2, 4):contiguous(), torch.rand(2, 4, 4, 2):mul(2):add(-1) })
+    """)

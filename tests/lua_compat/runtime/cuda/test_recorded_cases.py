@@ -60,7 +60,7 @@ end
     tuple(map(int, torch.__version__.split(".")[:2])) < (2, 11),
     reason="older PyTorch lacks more kernels for half, and makes tensors that the stand-in GPU cannot see",
 )
-@pytest.mark.parametrize(("element", "tolerance"), [("Cuda", "3e-5"), ("CudaHalf", "math.huge")])
+@pytest.mark.parametrize(("element", "tolerance"), [("Cuda", "1e-4"), ("CudaHalf", "math.huge")])
 def test_nn_s_cases_run_where_their_tensors_lie(
     runtime: Runtime, capfd: pytest.CaptureFixture[str], element: str, tolerance: str
 ) -> None:
@@ -97,7 +97,7 @@ def test_a_net_in_half_precision_is_near_the_same_in_single(runtime: Runtime) ->
 def test_tensor_expressions_run_where_their_tensors_lie(
     runtime: Runtime, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Those that fail do so on the host, too."""
+    """Those that fail do so on the host, too; but only there has Lua the memory that torch.data points to."""
     code = """
         for _, expression in ipairs((function() CASES end)()) do
            local e = setmetatable({}, { __index = _G })
@@ -117,4 +117,6 @@ def test_tensor_expressions_run_where_their_tensors_lie(
     """
     cases = (GOLDEN / "cases_tensor.lua").read_text(encoding="utf-8")
     lines = printed(runtime, capfd, code.replace("CASES", cases)).splitlines()
-    assert len(lines) == 17 and not [line for line in lines if "device" in line], lines
+    refused = [line for line in lines if line.startswith("torch.data")]
+    assert len(lines) - len(refused) == 17 and not [line for line in lines if "device" in line], lines
+    assert len(refused) == 1 and "cannot reach by a pointer" in refused[0]

@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from lua_compat import t7
-from lua_compat.runtime.cuda import Cuda
+from lua_compat.cli import th
+from lua_compat.runtime.cuda import ANY_DEVICE, Cuda
 from lua_compat.runtime.state import Runtime
 from tests.helpers.commands import run_th
 from tests.lua_compat.runtime.cuda.checks import close, printed
@@ -168,6 +169,81 @@ def test_streams_are_of_every_device_and_keep_their_number(monkeypatch: pytest.M
         "on 0:user", "device 1", "on 1:user", "0:default waits for 1:user", "0:default waits for 0:user",
         "on 1:default", "device 0", "on 0:default",
     ]  # fmt: skip
+
+
+def test_a_device_that_is_not_there_may_be_another_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    used: list[int] = []
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    monkeypatch.setattr(torch.cuda, "set_device", used.append)
+    monkeypatch.setattr(torch.cuda, "set_stream", lambda stream: None)
+    monkeypatch.setattr(torch.cuda, "default_stream", lambda device: None)
+    with pytest.raises(RuntimeError, match=r"device 8 is not one of 1 to 1; .*th --gpus 8=1 \(or --gpu 1"):
+        Cuda("cuda").set_device(8)
+    for gpus in ({8: 1}, {ANY_DEVICE: 1}):
+        cuda = Cuda("cuda", gpus=gpus)
+        cuda.set_device(8)
+        assert cuda.functions()["get_device"]() == 1
+    assert used == [0, 0]
+    with pytest.raises(RuntimeError, match="device 7 is not"):
+        Cuda("cuda", gpus={8: 1}).set_device(7)
+
+
+@pytest.mark.parametrize(
+    ("words", "gpus"),
+    [
+        (["--gpus", "8=1,7=2"], {8: 1, 7: 2}),
+        (["--gpus=8=1"], {8: 1}),
+        (["--gpu", "2"], {ANY_DEVICE: 2}),
+        (["--gpu=2", "--gpus", "1=1"], {ANY_DEVICE: 2, 1: 1}),
+    ],
+)
+def test_gpus_on_the_command_line(words: list[str], gpus: dict[int, int]) -> None:
+    assert th.parse([*words, "-e", "x"]).gpus == gpus
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["--gpus", "8"], "--gpus needs devices and GPUs, both from 1, such as 8=1,7=2, not '8'"),
+        (["--gpus", "0=1"], "not '0=1'"),
+        (["--gpus="], "not ''"),
+        (["--gpu", "0"], "--gpu needs a GPU's number, from 1, not '0'"),
+        (["--gpu", "1", "--cpu-as-cuda"], "omit --gpus"),
+    ],
+)
+def test_gpus_that_cannot_be_understood(words: list[str], problem: str) -> None:
+    with pytest.raises(th.UsageError, match=problem):
+        th.parse([*words, "-e", "x"])
+
+
+def test_a_pointer_to_a_gpu_s_memory_is_only_compared(
+    runtime: Runtime, capfd: pytest.CaptureFixture[str]
+) -> None:
+    said = printed(
+        runtime,
+        capfd,
+        """
+        local t = torch.CudaTensor{ 1, 2 }
+        print(pcall(function() return torch.data(t)[0] end))
+        print(pcall(function() t:storage():data()[0] = 1 end))
+        print(t:data() == t:data(), t:data() == t:narrow(1, 2, 1):data(), t:data() ~= nil)
+        print(torch.data(t:narrow(1, 2, 1), true) - torch.data(t, true))
+        print(tostring(t:data()):match('^cdata<float %*>') ~= nil, t[1], torch.CudaTensor():data() == nil)
+        """,
+    )
+    read, written, *others = said.splitlines()
+    for line in (read, written):
+        assert line.startswith("false") and "use t[i], or copy them with t:float()" in line
+    assert others == ["true\tfalse\ttrue", "4LL", "true\t1\ttrue"]
+
+
+def test_a_number_of_the_host_is_taken_by_the_device(runtime: Runtime) -> None:
+    runtime.run_string("""
+        local found = torch.remainder(torch.CudaTensor{ 1, -2, 7 }, 0.75)
+        assert(found:float():equal(torch.FloatTensor{ 0.25, 0.25, 0.25 }))
+        local of_zero = torch.remainder(torch.CudaTensor{ 1, 0, -math.huge }, 0)
+        for _, x in ipairs(of_zero:totable()) do assert(x ~= x) end
+    """)
 
 
 def test_thnns_functions_take_tensors_of_the_device(runtime: Runtime) -> None:
