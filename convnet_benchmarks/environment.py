@@ -181,8 +181,21 @@ def _gpu(device: "torch.device") -> dict[str, Any] | None:
         "tf32_matmul": torch.backends.cuda.matmul.allow_tf32,
         "tf32_cudnn": torch.backends.cudnn.allow_tf32,
         "cudnn_benchmark": torch.backends.cudnn.benchmark,
+        "cudnn_benchmark_limit": torch.backends.cudnn.benchmark_limit,
+        "fp32_precision": _fp32_precision(),
         "state": dict(zip(_GPU_QUERY.split(","), state.split(", "), strict=False)) if state else None,
     }
+
+
+def _fp32_precision() -> dict[str, str]:
+    """Returns the switches that PyTorch has beside allow_tf32 from 2.9 on; nothing before."""
+    import torch
+
+    cuda, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
+    places = {"all": torch.backends, "matmul": cuda, "cudnn": cudnn}
+    places |= {f"cudnn.{name}": getattr(cudnn, name, None) for name in ("conv", "rnn")}
+    found = {name: getattr(place, "fp32_precision", None) for name, place in places.items()}
+    return {name: precision for name, precision in found.items() if isinstance(precision, str)}
 
 
 def _revision() -> str | None:

@@ -7,7 +7,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks.gpu.parts import PARTS
+from benchmarks.gpu.parts import ALL, PARTS, SECONDS
 from benchmarks.gpu.runner import run_part
 from benchmarks.gpu.step import Setting, Step
 
@@ -24,7 +24,7 @@ def main() -> int:
     options = _parser().parse_args()
     unknown = [part for part in options.parts if part not in PARTS]
     if unknown:
-        sys.exit(f"benchmarks/gpu: no part {unknown[0]}; accepted: {', '.join(map(str, PARTS))}")
+        sys.exit(f"benchmarks/gpu: no part {unknown[0]}; accepted: {', '.join(PARTS)}")
     if options.rehearse:
         os.environ["PYTHONPATH"] = os.pathsep.join(
             filter(None, (str(_FAKE_GPU), os.environ.get("PYTHONPATH")))
@@ -40,12 +40,15 @@ def main() -> int:
     out = options.out.resolve()
     if options.rehearse:  # apart: a run on the GPU would take its steps for done
         out /= "rehearsal"
-    passed = [run_part(part, _steps(part, setting), out, options.seconds) for part in options.parts or PARTS]
+    passed = [
+        run_part(part, _steps(part, setting), out, options.seconds or SECONDS.get(part, _SECONDS))
+        for part in options.parts or ALL
+    ]
     print((out / "summary.txt").read_text(encoding="utf-8"), end="")
     return 0 if all(passed) else 1
 
 
-def _steps(part: int, setting: Setting) -> list[Step]:
+def _steps(part: str, setting: Setting) -> list[Step]:
     steps = PARTS[part](setting)
     if setting.rehearsal:
         steps = [replace(step, seconds=_REHEARSAL_SLOWER * step.seconds) for step in steps]
@@ -59,7 +62,12 @@ def _parser() -> argparse.ArgumentParser:
         "Results are kept in OUT as they come; the same command goes on where the last one was cut off.",
     )
     parser.add_argument("out", type=Path, metavar="OUT", help="the folder for journals, logs and the summary")
-    parser.add_argument("parts", type=int, nargs="*", metavar="PART", help="1, 2, 3 or 4 [all]")
+    parser.add_argument(
+        "parts",
+        nargs="*",
+        metavar="PART",
+        help=f"{', '.join(PARTS)} [{' '.join(ALL)}]; first takes the most telling steps",
+    )
     parser.add_argument(
         "--checkouts",
         type=Path,
@@ -68,7 +76,10 @@ def _parser() -> argparse.ArgumentParser:
         help="checkouts of Torch7's scripts and packages, named as docs/gpu.md says [.checkouts]",
     )
     parser.add_argument(
-        "--seconds", type=float, default=_SECONDS, metavar="S", help=f"for each part [{_SECONDS:g}]"
+        "--seconds",
+        type=float,
+        metavar="S",
+        help=f"for each part [{_SECONDS:g}; first: {SECONDS['first']:g}]",
     )
     parser.add_argument(
         "--rehearse",

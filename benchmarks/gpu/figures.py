@@ -12,7 +12,7 @@ from convnet_benchmarks.results.load import load
 
 SCHEMA = "convnet-benchmarks/gpu/figures/1"
 # What the checks' results hold besides the machine's description.
-CHECKS = ("agreement", "plain_loop", "peaks", "training", "out_of_memory", "nccl")
+CHECKS = ("agreement", "plain_loop", "peaks", "training", "autotuning", "out_of_memory", "nccl")
 
 
 def collect(out: Path) -> dict[str, Any]:
@@ -30,7 +30,10 @@ def collect(out: Path) -> dict[str, Any]:
     for record in results:
         found = record["result"]
         if isinstance(found, dict) and "kind" not in found:
-            checks |= {name: found[name] for name in CHECKS if name in found}
+            for name in CHECKS:  # a check of float32 and one of float64 give the same kind of figures
+                checks[name] = {**checks.get(name, {}), **found.get(name, {})}
+            for step, line in found.get("lines", {}).items():
+                figures += [{"step": step, **figure} for figure in _measured(line, machine)]
         else:
             figures += [{"step": record["step"], **figure} for figure in _measured(found, machine)]
     kept = ("part", "step", "status", "reason", "seconds")
@@ -42,7 +45,7 @@ def collect(out: Path) -> dict[str, Any]:
         "microseconds": machine["result"]["microseconds"],
         "steps": [{name: record[name] for name in kept} for record in records],
         "figures": figures,
-        "checks": checks,
+        "checks": {name: found for name, found in checks.items() if found},
     }
 
 

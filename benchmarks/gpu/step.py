@@ -18,7 +18,7 @@ class Step:
     """``name`` is unique in its part. ``seconds``: after which it is ended.
 
     ``needs``: files of the user's that it works on; where one is missing the step is skipped.
-    ``variables``: of the environment.
+    ``variables``: of the environment. ``alone``: False where it measures no time; then it runs beside others.
     """
 
     name: str
@@ -26,6 +26,7 @@ class Step:
     seconds: float = 120.0
     needs: tuple[Path, ...] = ()
     variables: dict[str, str] = field(default_factory=dict)
+    alone: bool = True
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,8 @@ def script(name: str, *arguments: Any, seconds: float = 120.0, title: str = "") 
     return Step(title or f"{name} {shown}".strip(), (PYTHON, *start, *words), seconds)
 
 
-def check(name: str, setting: Setting, *, seconds: float = 120.0) -> Step:
+def check(name: str, setting: Setting, *arguments: str, seconds: float = 120.0, alone: bool = True) -> Step:
     """Returns the step that runs a module of checks/."""
-    words = (PYTHON, "-m", f"benchmarks.gpu.checks.{name}", RESULT)
-    return Step(name.replace("_", " "), (*words, *setting.sized((), ("--small",))), seconds)
+    words = (PYTHON, "-m", f"benchmarks.gpu.checks.{name}", RESULT, *arguments)
+    title = " ".join((name.replace("_", " "), *arguments))
+    return Step(title, (*words, *setting.sized((), ("--small",))), seconds, alone=alone)

@@ -18,13 +18,18 @@ if TYPE_CHECKING:
     from nets.engine import Report
 
 
+_WORTH_TELLING = 0.5  # seconds
+
+
 @dataclass(frozen=True)
 class Result:
     """The outcome of a run, complete or not.
 
     ``status``: complete, interrupted, out of memory or failed. ``lines``: the legacy figures in milliseconds
     per sample; ``loops``: what they came from. ``convolutions``: the kernels that PyTorch selected, with how
-    many convolutions each ran. ``scaling``: what several processes compared with one, None for one process.
+    many convolutions each ran. ``first_pass``: its seconds, and how many it took longer than the next, which
+    finds its kernels loaded and chosen. ``scaling``: what several processes compared with one, None for one
+    process.
     """
 
     kind: str
@@ -37,6 +42,7 @@ class Result:
     backend: Backend
     engine: "Report | None"
     convolutions: Mapping[str, int]
+    first_pass: Mapping[str, float]
     processes: Processes
     scaling: dict[str, Any] | None
     notes: tuple[str, ...]
@@ -63,6 +69,7 @@ class Result:
                 "engine": self.engine.as_dict() if self.engine else None,
                 "convolutions": dict(self.convolutions),
             },
+            "first_pass": dict(self.first_pass),
             "processes": dataclasses.asdict(self.processes),
             "scaling": self.scaling,
             "notes": list(self.notes),
@@ -82,6 +89,12 @@ class Result:
             f"{', cold cache' if ran.cold_cache else ''}",
             f"backend {self.backend.name}: {self.backend.description}{self._kernels()}",
         ]
+        longer = self.first_pass.get("longer_than_the_next", 0.0)
+        if self.engine is None and longer >= _WORTH_TELLING:
+            lines.append(
+                f"the first pass took {longer:.1f} s longer than the next: kernels were loaded and chosen; "
+                "no figure but :dry-run(): has that in it"
+            )
         if self.engine is not None and self.options.backend is not None:
             lines += self.engine.lines()
         elif self.engine is not None and self.engine.compiled.startswith("no "):

@@ -38,6 +38,7 @@ class LegacyRun:
     lines: dict[str, float] = field(default_factory=dict)
     loops: dict[str, Loop] = field(default_factory=dict)
     kernels: dict[str, int] = field(default_factory=dict)
+    first_pass: dict[str, float] = field(default_factory=dict)
     scaling: dict[str, Any] | None = None
     printed: list[tuple[str, float | None]] = field(default_factory=list)
     engine: "Report | None" = None  # with the layers' parts of the machine's roof
@@ -125,6 +126,7 @@ class LegacyRun:
         work()
         self.clock.synchronise()
         seconds = self.processes.largest(time.perf_counter() - start)
+        self.first_pass = {"seconds": seconds}
         return seconds * 1e3 / self.samples_per_pass
 
     def settle(self, work: Callable[[], object]) -> None:
@@ -134,6 +136,7 @@ class LegacyRun:
         self.progress.start("warm-up", preparing=True)
         with recorded_kernels(self.workload.module) as kernels:
             first = run_loop(work, 1, self.clock)
+        self.first_pass["longer_than_the_next"] = self.first_pass["seconds"] - first.seconds
         self.kernels = dict(kernels)
         if self.processes.world_size > 1:  # every process must do the same number of passes
             work()
@@ -161,6 +164,7 @@ class LegacyRun:
             backend=workload.backend,
             engine=self.engine or self.opened.engine,
             convolutions=self.kernels,
+            first_pass=self.first_pass,
             processes=self.processes,
             scaling=self.scaling,
             notes=tuple(self.notes),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from convnet_benchmarks import environment, output
+from convnet_benchmarks import output
 from convnet_benchmarks.errors import OutOfDeviceMemoryError, UserError
 from convnet_benchmarks.legacy import backends
 from convnet_benchmarks.legacy.figures import as_csv, statistics_table
@@ -22,7 +22,7 @@ from convnet_benchmarks.progress import Progress
 from convnet_benchmarks.timing.loops import device_clock
 from convnet_benchmarks.workload.author_errors import author_error
 from convnet_benchmarks.workload.backends import UnsupportedError
-from convnet_benchmarks.workload.kernels import Opened, open_kernels
+from convnet_benchmarks.workload.kernels import Opened, environment_of, open_kernels
 from convnet_benchmarks.workload.memory import is_out_of_memory
 
 Outputs = Mapping[str, output.OutputFile]
@@ -77,7 +77,7 @@ def run_once(script: Script, request: dict[str, Any]) -> dict[str, Any]:
 
     def keep(run: LegacyRun, status: str) -> None:
         result = run.result(status)
-        document = result.as_dict(environment.collect(run.workload.device))
+        document = result.as_dict(environment_of(run.workload.device, run.workload.backend))
         answers.append({"printed": run.printed, "document": document, "said": result.summary_lines()})
 
     _run(script, options, keep)
@@ -192,7 +192,7 @@ def opened_for(workload: Workload, options: LegacyOptions, progress: Progress) -
 def _report_run(outputs: Outputs, run: LegacyRun, status: str) -> None:
     run.progress.clear()
     result = run.result(status)
-    found = environment.collect(run.workload.device) if "json" in outputs else {}
+    found = environment_of(run.workload.device, run.workload.backend) if "json" in outputs else {}
     _report(outputs, result.as_dict(found), result.summary_lines())
 
 

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from convnet_benchmarks import environment
 from convnet_benchmarks.workload.backends import Backend, UnsupportedError
 from convnet_benchmarks.workload.runtimes import open_runtime
+from nets.cudnn import MOST_TRIED
 
 if TYPE_CHECKING:
     import torch
@@ -92,6 +94,8 @@ def open_kernels(
                 yield Opened(infer, runs, phases.report(), timed_engine=phases.timed_report)
             return
     input = laid_out(backend, module, input)
+    if input.is_cuda and training:
+        _start_autograd(input.device)
     with framework_switches(backend):
         if training:
             yield from _on_autograd(backend, module, input, note)
@@ -145,6 +149,16 @@ def _on_autograd(backend: Backend, module: "nn.Module", input: "Tensor", note: s
         raise UnsupportedError(f"{what} joins the phases of training; it is measured in inference only")
     with AutogradPhases(module) as phases:
         yield Opened(lambda: phases.updateOutput(input), phases, note=note)
+
+
+def _start_autograd(device: "torch.device") -> None:
+    """Lets PyTorch's thread for backward passes meet the GPU in a small operation.
+
+    Where its first is a matrix product, PyTorch warns that the thread has no CUDA context.
+    """
+    import torch
+
+    torch.ones(1, device=device, requires_grad=True).add(1).backward()
 
 
 def _inference(backend: Backend, module: "nn.Module", input: "Tensor") -> Opened:
@@ -204,12 +218,20 @@ def framework_switches(backend: Backend) -> Iterator[None]:
     try:
         with (
             torch.backends.nnpack.flags(enabled=backend.nnpack),
-            torch.backends.cudnn.flags(cudnn, benchmark=cudnn, deterministic=False, allow_tf32=tf32),
+            torch.backends.cudnn.flags(
+                cudnn, benchmark=cudnn, benchmark_limit=MOST_TRIED, deterministic=False, allow_tf32=tf32
+            ),
         ):
             yield
     finally:
         torch.backends.mkldnn.set_flags(mkldnn_before)
         matmul.allow_tf32 = tf32_before
+
+
+def environment_of(device: "torch.device", backend: Backend) -> dict[str, Any]:
+    """Returns ``environment.collect`` of ``device``, with PyTorch's switches as ``backend`` has them."""
+    with framework_switches(backend):
+        return environment.collect(device)
 
 
 @contextlib.contextmanager

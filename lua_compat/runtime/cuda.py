@@ -12,6 +12,7 @@ from itertools import count
 from typing import Any
 
 from lua_compat.runtime.cuda_presence import built_for_gpus, why_no_cuda
+from nets.cudnn import MOST_TRIED
 
 # PyTorch is imported where a GPU is asked: a script that the CPU stands in for may never need it.
 
@@ -268,3 +269,4 @@ class Cuda:
             import torch
 
             torch.backends.cudnn.benchmark = bool(on)
+            torch.backends.cudnn.benchmark_limit = MOST_TRIED

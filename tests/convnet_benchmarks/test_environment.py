@@ -1,11 +1,15 @@
 """The recorded environment: plain JSON, with what this machine can say."""
 
 import json
+from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 from convnet_benchmarks import environment
+from convnet_benchmarks.workload.backends import GPU_SWITCHES
+from convnet_benchmarks.workload.kernels import environment_of
 
 
 def test_it_is_json_and_names_what_matters() -> None:
@@ -24,6 +28,22 @@ def test_variables_that_change_allocation_and_threads_are_kept(monkeypatch: pyte
     variables = environment.collect(torch.device("cpu"))["variables"]
     assert variables["OMP_NUM_THREADS"] == "3"
     assert "HOME_SWEET_HOME" not in variables
+
+
+@pytest.mark.parametrize(("switch", "tf32"), [("cudnn", False), ("cudnn", True), ("mm", False)])
+def test_a_gpu_s_switches_are_those_of_the_run(
+    monkeypatch: pytest.MonkeyPatch, switch: str, tf32: bool
+) -> None:
+    about = {"name": "a GPU", "total_memory": 1, "multi_processor_count": 1, "major": 9, "minor": 0}
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: SimpleNamespace(**about))
+    monkeypatch.setattr(environment, "gpu_uuid", lambda device: None)
+    before = torch.backends.cudnn.benchmark, torch.backends.cudnn.allow_tf32
+    found = environment_of(torch.device("cuda", 0), replace(GPU_SWITCHES[switch], tf32=tf32))["gpu"]
+    assert found["tf32_cudnn"] == found["tf32_matmul"] == tf32
+    assert found["cudnn_benchmark"] == (switch == "cudnn")
+    if hasattr(torch.backends.cudnn, "conv"):
+        assert (found["fp32_precision"]["cudnn.conv"] == "tf32") == tf32
+    assert before == (torch.backends.cudnn.benchmark, torch.backends.cudnn.allow_tf32)
 
 
 def test_denormals_are_seen() -> None:

@@ -2,6 +2,7 @@
 
 import statistics
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -12,8 +13,8 @@ from convnet_benchmarks import environment
 _TRIALS = 200
 
 
-def measure(small: bool) -> dict[str, Any]:
-    """Returns the environment, and microseconds to issue an operation, to wait for it, and between events."""
+def measure(small: bool) -> Iterator[dict[str, Any]]:
+    """Yields the environment, and microseconds to issue an operation, to wait for it, and between events."""
     device = torch.device("cuda", 0)
     torch.cuda.set_device(device)
     x = torch.ones(16, device=device)
@@ -30,7 +31,7 @@ def measure(small: bool) -> dict[str, Any]:
         torch.cuda.synchronize()
         waited.append((time.perf_counter() - start) * 1e6)
         between.append(marks[0].elapsed_time(marks[1]) * 1e3)
-    return {
+    yield {
         "device": torch.cuda.get_device_name(device),
         "environment": environment.collect(device),
         "microseconds": {

@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -11,8 +12,8 @@ from benchmarks.gpu.checks.command import run
 from nets import registry
 
 
-def measure(small: bool) -> dict[str, Any]:
-    """Returns milliseconds for the exchange of a net's gradients."""
+def measure(small: bool) -> Iterator[dict[str, Any]]:
+    """Yields milliseconds for the exchange of a net's gradients."""
     os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29517", "RANK": "0", "WORLD_SIZE": "1"}
     torch.cuda.set_device(0)
     distributed.init_process_group("nccl")
@@ -32,7 +33,7 @@ def measure(small: bool) -> dict[str, Any]:
         missed.append("the sum over one process is not its own value")
     distributed.barrier()
     distributed.destroy_process_group()
-    return {"nccl": {"net": name, "ms": min(seconds) * 1e3}, "missed": missed}
+    yield {"nccl": {"net": name, "ms": min(seconds) * 1e3}, "missed": missed}
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 """The card's own peaks in float32, TF32 and bfloat16, and the share of them that training reaches."""
 
+import copy
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -23,23 +25,27 @@ _SETTLING = Settling(fewest_passes=5, least_seconds=0.2, most_seconds=3.0)
 _PASSES_OF_OPERATIONS = 3
 
 
-def measure(small: bool) -> dict[str, Any]:
-    """Returns each format's roofs, and for each net the time of a training pass, TFLOP/s and the share."""
+def measure(small: bool) -> Iterator[dict[str, Any]]:
+    """Yields each format's roofs, and for each net the time of a training pass, TFLOP/s and the share."""
     device = torch.device("cuda", 0)
     clock = device_clock(device)
     peaks: dict[str, Any] = {}
     shares: dict[str, Any] = {}
+    told: list[str] = []
     for name, (dtype_name, tf32) in _FORMATS.items():
         backend, dtype = replace(GPU_SWITCHES["cudnn"], tf32=tf32), getattr(torch, dtype_name)
         with framework_switches(backend):
             roofs = measure_roofs(device, dtype, clock)
         peaks[name] = {"TFLOP/s": roofs.gflops / 1e3, "of": roofs.fastest, "GB/s": roofs.gbytes}
+        told.append(f"{name}: {peaks[name]['TFLOP/s']:.0f} TFLOP/s, {roofs.gbytes:.0f} GB/s")
+    yield {"peaks": peaks, "training": shares, "told": told}
     for net_name, batch in (_SMALL if small else _NETS).items():
         net = registry.NETS[net_name]
         drawn = sample_batch(net, batch, 1)
+        made = registry.build(net, 1)
         for name, (dtype_name, tf32) in _FORMATS.items():
             backend, dtype = replace(GPU_SWITCHES["cudnn"], tf32=tf32), getattr(torch, dtype_name)
-            module, input = registry.build(net, 1).to(device, dtype), to_device(drawn, device, dtype)
+            module, input = copy.deepcopy(made).to(device, dtype), to_device(drawn, device, dtype)
             count = count_forward(registry.on_meta(net), torch.empty(drawn.shape, device="meta"))
             operations = _PASSES_OF_OPERATIONS * sum(layer.formula.total for layer in count.layers)
             with open_kernels(backend, module, input, training=True) as opened:
@@ -60,7 +66,11 @@ def measure(small: bool) -> dict[str, Any]:
                 "TFLOP/s": rate,
                 "share of peak": rate / peaks[name]["TFLOP/s"],
             }
-    return {"peaks": peaks, "training": shares}
+            told.append(
+                f"{net_name}, batch {batch}, {name}: {summary.median:.2f} ms, {rate:.1f} TFLOP/s, "
+                f"{rate / peaks[name]['TFLOP/s']:.0%} of the peak"
+            )
+            yield {"peaks": peaks, "training": shares, "told": told}
 
 
 if __name__ == "__main__":

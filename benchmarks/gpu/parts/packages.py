@@ -9,6 +9,8 @@ from benchmarks.gpu.training.programs import PROGRAMS
 _LUA = Path(__file__).resolve().parents[1] / "checks"
 # The file with a package's tests, in its checkout; checks/suite.lua knows how to start them.
 SUITES = {"cutorch": "test/test.lua", "cunn": "test.lua", "cudnn": "test/test.lua"}
+# Each suite's tests are shared out among so many processes, which run side by side.
+_SHARES = {"cutorch": 4, "cunn": 3, "cudnn": 2}
 
 
 def steps(setting: Setting) -> list[Step]:
@@ -20,23 +22,29 @@ def steps(setting: Setting) -> list[Step]:
             ("memory of th on the device, and running out of it", "memory.lua"),
         )
     ]
-    # In a rehearsal the suites need more than the others: they fill tensors of a gigabyte.
-    memory = setting.sized({}, {"FAKE_GPU_MIB": "16384"})
-    suites = [
-        replace(_suite(package, setting.checkouts / package / file), variables=memory)
-        for package, file in SUITES.items()
-    ]
     return [
         check("machine", setting),
         *scripts,
         check("out_of_memory", setting),
         check("nccl", setting, seconds=60.0),
-        *suites,
-        _programs(setting),
+        *suites(setting),
+        programs(setting),
     ]
 
 
-def _suite(package: str, file: Path) -> Step:
+def suites(setting: Setting) -> list[Step]:
+    """Returns the suites of the packages, share by share."""
+    # In a rehearsal they need more memory than the others: they fill tensors of a gigabyte.
+    memory = setting.sized({}, {"FAKE_GPU_MIB": "16384"})
+    return [
+        replace(_suite(package, setting.checkouts / package / file, share), variables=memory)
+        for package, file in SUITES.items()
+        for share in range(1, _SHARES[package] + 1)
+    ]
+
+
+def _suite(package: str, file: Path, share: int) -> Step:
+    shares = _SHARES[package]
     words = (
         "benchmarks.gpu.in_folder",
         str(file.parent),
@@ -44,11 +52,14 @@ def _suite(package: str, file: Path) -> Step:
         str(_LUA / "suite.lua"),
         package,
         str(file),
+        str(share),
+        str(shares),
     )
-    return Step(f"{package}'s own tests", (PYTHON, "-m", *words), 150.0, (file,))
+    title = f"{package}'s own tests, share {share} of {shares}"
+    return Step(title, (PYTHON, "-m", *words), 150.0, (file,), alone=False)
 
 
-def _programs(setting: Setting) -> Step:
+def programs(setting: Setting) -> Step:
     """Returns the step that trains with old programs; those whose checkouts are missing are left out."""
     step = check("programs", setting, seconds=125.0)
     needs = (setting.checkouts / PROGRAMS[0].folder,)

@@ -15,7 +15,7 @@ from tests.helpers.places import ROOT
 DEVICE = "NVIDIA H200"
 
 
-def record(part: int, step: str, result: Any, status: str = "ok", reason: str = "") -> dict[str, Any]:
+def record(part: str, step: str, result: Any, status: str = "ok", reason: str = "") -> dict[str, Any]:
     time = "2027-01-02T03:04:05+00:00"
     return {
         **{"part": part, "step": step, "command": [], "status": status, "reason": reason, "seconds": 1.0},
@@ -40,11 +40,11 @@ def out(tmp_path: Path) -> Path:
         "microseconds": {"to issue one operation": 5.0},
     }
     training = {"alexnet_owt, batch 128, TF32": {"ms": 9.0, "TFLOP/s": 200.0, "share of peak": 0.5}}
-    journal.append(tmp_path, record(1, "machine", machine))
-    journal.append(tmp_path, record(2, "benchmark.py --cuda --cudnn", on(DEVICE)))
-    journal.append(tmp_path, record(2, "benchmark.py", on("a CPU")))
-    journal.append(tmp_path, record(3, "peaks", {"training": training}))
-    journal.append(tmp_path, record(4, "nccl", None, "failed", "exit code 1: no nccl"))
+    journal.append(tmp_path, record("1", "machine", machine))
+    journal.append(tmp_path, record("2", "benchmark.py --cuda --cudnn", on(DEVICE)))
+    journal.append(tmp_path, record("2", "benchmark.py", on("a CPU")))
+    journal.append(tmp_path, record("3", "peaks", {"training": training}))
+    journal.append(tmp_path, record("4", "nccl", None, "failed", "exit code 1: no nccl"))
     return tmp_path
 
 
@@ -65,11 +65,11 @@ def test_figures_are_those_of_the_gpu(out: Path) -> None:
 
 
 def test_journals_without_a_machine_are_refused(tmp_path: Path) -> None:
-    journal.append(tmp_path, record(2, "benchmark.py", None, "failed"))
+    journal.append(tmp_path, record("2", "benchmark.py", None, "failed"))
     with pytest.raises(UserError, match="run part 1"):
         figures.collect(tmp_path)
     with pytest.raises(UserError, match="accepted"):
-        figures.read(journal.journal_file(tmp_path, 2))
+        figures.read(journal.journal_file(tmp_path, "2"))
 
 
 def test_what_is_published(out: Path, tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -185,8 +185,11 @@ def test_stock_is_pytorchs_autograd(tmp_path: Path) -> None:
     path = tmp_path / "r.json"
     done = run_python("benchmark.py", "-iter", "1", *SMALL, "--backend", "stock", "--json", str(path))
     assert done.returncode == 0, done.stderr
-    backend = json.loads(path.read_text())["backend"]
+    result = json.loads(path.read_text())
+    backend, first = result["backend"], result["first_pass"]
     assert backend["engine"] is None and sum(backend["convolutions"].values()) == 26
+    assert first["seconds"] * 1e3 == pytest.approx(result["lines"][":dry-run():"])  # of one sample
+    assert first["longer_than_the_next"] < first["seconds"]
 
 
 def test_a_format_the_engine_has_not_is_run_by_autograd_and_said() -> None:

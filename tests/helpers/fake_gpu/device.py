@@ -8,6 +8,7 @@ import atexit
 import contextlib
 import ctypes
 import os
+import threading
 import time
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -220,6 +221,7 @@ def install() -> None:
     _fake_library()
     _fake_convolution_choice(placement)
     _fake_nccl(distributed)
+    _fake_in_threads(placement)
     _KEPT.enter_context(fake_cuda(placement))
     atexit.register(_KEPT.close)
 
@@ -243,6 +245,17 @@ def _fake_convolution_choice(placement: Placement) -> None:
         return "ConvBackend.Cudnn" if torch.backends.cudnn.enabled else "ConvBackend.Slow2d"
 
     torch._C._select_conv_backend = select
+
+
+def _fake_in_threads(placement: Placement) -> None:
+    """Lets threads have the GPU, too: they begin without the modes of the one that started them."""
+    own = threading.Thread.run
+
+    def run(thread: threading.Thread) -> None:
+        with fake_cuda(placement):
+            own(thread)
+
+    threading.Thread.run = run  # type: ignore[assignment, method-assign]
 
 
 def _fake_nccl(distributed: Any) -> None:

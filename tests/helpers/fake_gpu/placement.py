@@ -28,8 +28,10 @@ _OF_TWO = {
     *(_aten.pow_, _aten.maximum, _aten.minimum, _aten.fmax, _aten.fmin, _aten.copysign, _aten.hypot),
     *(_aten.xlogy, _aten.logical_and, _aten.logical_or, _aten.logical_xor, _aten.bitwise_and),
     *(_aten.bitwise_or, _aten.bitwise_xor, _aten.bitwise_left_shift, _aten.bitwise_right_shift),
-    *(_aten.sigmoid_backward, _aten.tanh_backward),
+    *(_aten.__lshift__, _aten.__rshift__, _aten.sigmoid_backward, _aten.tanh_backward),
 }
+_NORMALIZING = {_aten.native_batch_norm, _aten.native_batch_norm_backward}
+_HALVES = (torch.float16, torch.bfloat16)
 _NUMBER_AT = {_aten.fill: 1, _aten.fill_: 1, _aten.masked_fill: 2, _aten.masked_fill_: 2}
 
 
@@ -128,9 +130,10 @@ class _Operators(TorchDispatchMode):
                 f"Expected all tensors to be on the same device, but found cuda:0 and cpu ({func}: "
                 f"{[tuple(one.shape) for one in tensors]}, {there})"
             )
-        if any(there) and packet == _aten.native_batch_norm_backward:
-            _check_statistics(*args)
-        result = _run(func, args, kwargs, any(there))
+        if any(there) and packet in _NORMALIZING:
+            result = _normalized(packet, func, args)
+        else:
+            result = _run(func, args, kwargs, any(there))
         if self._placement.recorded is not None:
             self._placement.recorded.append((func, args, kwargs, result))
         for made in _tensors(result):
@@ -161,6 +164,24 @@ class _Operators(TorchDispatchMode):
         return isinstance(value, Tensor) and value.dim() == 0 and value not in self._placement
 
 
+def _normalized(packet: Any, func: Any, args: Any) -> Any:
+    """Returns what CUDA's batch normalization gives: of halves, statistics in single precision."""
+    if packet == _aten.native_batch_norm_backward:
+        _check_statistics(*args)
+    if args[0].dtype not in _HALVES:
+        return func(*args)
+    single = [one.float() if isinstance(one, Tensor) else one for one in args]
+    results = func(*single)
+    if packet == _aten.native_batch_norm:
+        for running, moved in zip(args[3:5], single[3:5], strict=True):
+            if running is not None:
+                running.copy_(moved)
+        return results[0].to(args[0].dtype), *results[1:]
+    like = args[0] if args[2] is None else args[2]
+    types = (args[0].dtype, like.dtype, like.dtype)
+    return tuple(one if one is None else one.to(of) for one, of in zip(results, types, strict=True))
+
+
 def _check_statistics(
     grad: Tensor, input: Tensor, weight: Any, mean: Any, var: Any, save_mean: Tensor, save_std: Tensor,
     train: bool, *_: Any,
@@ -168,7 +189,7 @@ def _check_statistics(
     """Raises RuntimeError for what CUDA's kernel refuses, and for what it computes otherwise than the CPU's:
     it takes the statistics that are given, also where those of the batch are not asked for.
     """
-    wanted = torch.float32 if input.dtype in (torch.float16, torch.bfloat16) else input.dtype
+    wanted = torch.float32 if input.dtype in _HALVES else input.dtype
     for one in (save_mean, save_std):
         if one.numel() and one.dtype != wanted:
             raise RuntimeError(f"expected scalar type {wanted} but found {one.dtype}")
