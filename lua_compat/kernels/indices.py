@@ -4,19 +4,23 @@ import torch
 from torch import Tensor
 
 
-def check_indices(indices: Tensor, count: int, what: str, first: int = 1) -> None:
-    """Raises ValueError unless every index is a whole number from ``first`` on, one of ``count``.
+def check_indices(indices: Tensor, count: int, what: str, first: int = 1, none: int | None = None) -> bool:
+    """Raises ValueError unless every index is a whole number from ``first`` on, one of ``count``, or
+    ``none``, which comes right before them; returns whether there is such a one.
 
     indices: of any shape, of a type of whole numbers; ``what`` names them in the message.
     """
     if indices.dtype.is_floating_point or indices.dtype.is_complex or indices.dtype == torch.bool:
         raise ValueError(f"{what}: whole numbers expected, got a tensor of {str(indices.dtype)[6:]}")
     if indices.numel() == 0:
-        return
+        return False
     low, high = (int(end) for end in torch.aminmax(indices))
+    if low == none and high < first + count:
+        return True
     if low < first or high >= first + count:
         bad = low if low < first else high
         raise ValueError(f"{what}: {bad} is not one of {first} to {first + count - 1}")
+    return False
 
 
 def check_shape(t: Tensor, shape: tuple[int, ...] | torch.Size, what: str) -> None:

@@ -73,7 +73,8 @@ def class_nll_gradient(
 
 
 def _soft_margin_gradient(x: Tensor, y: Tensor) -> Tensor:
-    return -y * torch.sigmoid(-x * y)
+    z = torch.exp(-x * y)  # infinite far on the wrong side, where the slope is a NaN, as in Torch7
+    return -y * z / (1 + z)
 
 
 _LOSSES = {
@@ -83,7 +84,7 @@ _LOSSES = {
         lambda x, y: F.smooth_l1_loss(x, y, reduction="none"),
         lambda x, y: (x - y).clamp(-1, 1),
     ),
-    "soft_margin": (lambda x, y: F.softplus(-x * y), _soft_margin_gradient),
+    "soft_margin": (lambda x, y: torch.log(1 + torch.exp((-x * y).double())), _soft_margin_gradient),
     "kl_divergence": (
         lambda x, y: torch.where(y > 0, y * (torch.log(y) - x), 0.0),
         lambda x, y: torch.where(y > 0, -y, 0.0),
@@ -115,6 +116,10 @@ def _per_element(weights: Tensor | None, x: Tensor) -> Tensor | float:
 
 def binary_cross_entropy(x: Tensor, target: Tensor, weights: Tensor | None, average: bool) -> float:
     """Returns the loss of probabilities x and targets between 0 and 1; ``weights``: one per column."""
+    wrong = x[~((x >= 0) & (x <= 1))]
+    if wrong.numel():
+        what = f"input value should be between 0~1, but got {wrong[0].item():f}"
+        raise ValueError(f"Assertion `x >= 0. && x <= 1.' failed. {what}")
     y = target.reshape(x.shape)
     logs = torch.log(x + _BCE_EPSILON) * y + torch.log(1 - x + _BCE_EPSILON) * (1 - y)
     values = -(logs * _per_element(weights, x)).double()
@@ -131,13 +136,14 @@ def binary_cross_entropy_gradient(
 
 
 def _margin(x: Tensor, y: Tensor, weights: None, average: bool, margin: float) -> Tensor:
-    values = (margin - x * y).relu()  # whose slope at 0 is 0
+    z = margin - x * y
+    values = torch.where(z > 0, z, 0.0)
     return values.mean() if average else values.sum()
 
 
 def _hinge_embedding(x: Tensor, y: Tensor, weights: None, average: bool, margin: float) -> Tensor:
     y = y.reshape(x.shape)
-    values = torch.where(y == -1, 0.0, x) + torch.where(y == 1, 0.0, (margin - x).clamp(min=0))
+    values = torch.where(y == -1, 0.0, x) + torch.where((y == 1) | (x > margin), 0.0, margin - x)
     return values.mean() if average else values.sum()
 
 

@@ -55,12 +55,30 @@ def _check_batch(x: Tensor, grad_output: Tensor, axes: int) -> None:
     check_gradient(grad_output, (*x.shape[:-axes], *grad_output.shape[-axes:]))
 
 
-def _check_places(x: Tensor, grad_output: Tensor, indices: Tensor, axes: int) -> None:
-    """Raises ValueError unless each gradient has a place in its plane of ``x``."""
+def _with_places(x: Tensor, grad_output: Tensor, indices: Tensor, axes: int) -> tuple[Tensor, Tensor]:
+    """Returns the gradients and their places in their planes of ``x``; those of place 0, which have none, as
+    zeros.
+
+    Raises ValueError for other places outside.
+    """
     planes = _batch(x, axes)
     check_gradient(grad_output, (*x.shape[:-axes], *indices.shape[-axes:]))
     check_shape(indices, grad_output.shape, "indices of the pooling")
-    check_indices(indices, math.prod(planes.shape[2:]), "index of a maximum")
+    if check_indices(indices, math.prod(planes.shape[2:]), "index of a maximum", none=0):
+        nowhere = indices == 0
+        return grad_output.masked_fill(nowhere, 0), indices.masked_fill(nowhere, 1)
+    return grad_output, indices
+
+
+def _found_none(maxima: Tensor) -> bool:
+    """Whether the maximum of a window may be a NaN or none, both of which Torch7 passes over."""
+    return not maxima.is_cuda and maxima.numel() > 0 and not bool(maxima.min() > lowest(maxima.dtype))
+
+
+def _compared(x: Tensor) -> Tensor:
+    """Returns ``x`` with what is not greater than Torch7's first maximum as that: NaN, -infinity."""
+    low = lowest(x.dtype)
+    return torch.nan_to_num(x, nan=low, posinf=math.inf, neginf=low)
 
 
 # Images
@@ -94,18 +112,38 @@ def spatial_max_pooling(
     lw: int = 1,
     lh: int = 1,
 ) -> None:
-    """Finds maxima, and where they were: from 1, within each plane of the input."""
+    """Finds maxima, and where they were: from 1, within each plane of the input, 0 where there is none."""
+    window = [kh, kw], [dh, dw], [ph, pw], [lh, lw], ceil
+    _spatial_maxima(workspace, out, indices, x, *window)
+    if _found_none(out):
+        _spatial_maxima(workspace, out, indices, _compared(x), *window)
+        indices.masked_fill_(out <= lowest(out.dtype), 0)
+
+
+def _spatial_maxima(
+    workspace: Workspace,
+    out: Tensor,
+    indices: Tensor,
+    x: Tensor,
+    kernel: list[int],
+    steps: list[int],
+    pads: list[int],
+    dilations: list[int],
+    ceil: bool,
+) -> None:
     images = _batch(x, 2)
     batch, planes, height, width = images.shape
-    window = [kh, kw], [dh, dw], [ph, pw], [lh, lw], ceil
-    outside = windows_outside((height, width), (kh, kw), (dh, dw), (ph, pw), ceil, (lh, lw))
+    window = kernel, steps, pads, dilations, ceil
+    outside = windows_outside((height, width), kernel, steps, pads, ceil, dilations)
     if any(outside):
         maxima, at = _aten.max_pool2d_with_indices(images, *window)
         write(out, with_outside(maxima, outside, lowest(x.dtype)), x)
         write(indices, with_outside(at + 1, outside, 0), x)
         return
-    rows = _pooled(height, lh * (kh - 1) + 1, dh, ph, ceil)
-    columns = _pooled(width, lw * (kw - 1) + 1, dw, pw, ceil)
+    rows, columns = (
+        _pooled(size, dilation * (width - 1) + 1, step, pad, ceil)
+        for size, width, step, pad, dilation in zip(images.shape[2:], *window[:4], strict=True)
+    )
     check_output((planes, height, width), (planes, rows, columns))
     for result in (out, indices):
         result.resize_((batch, planes, rows, columns)[4 - x.dim() :])
@@ -151,7 +189,7 @@ def spatial_max_pooling_grad_input(
     outside = windows_outside(x.shape[-2:], (kh, kw), (dh, dw), (ph, pw), ceil, (lh, lw))
     check_gradient(grad_output, indices.shape)
     grad_output, indices = without_outside(grad_output, outside), without_outside(indices, outside)
-    _check_places(x, grad_output, indices, 2)
+    grad_output, indices = _with_places(x, grad_output, indices, 2)
     grad.resize_(x.shape)
     _aten.max_pool2d_with_indices_backward.grad_input(
         grad_output, x, [kh, kw], [dh, dw], [ph, pw], [lh, lw], ceil, indices - 1, grad_input=grad
@@ -234,15 +272,23 @@ def _adaptive_maxima(images: Tensor, rows: int, columns: int) -> tuple[Tensor, T
 
 def adaptive_max_pooling(out: Out, indices: Out, x: Tensor, h: int, w: int) -> None:
     """Finds maxima of h x w windows that cover the image, and where they were in their windows: ``indices``
-    is 2 x the shape of the output, rows, then columns, from 1."""
+    is 2 x the shape of the output, rows, then columns, from 1; 0 where there is none."""
     images, (rows, columns) = _batch(x, 2), (h, w)
     values, flat = _adaptive_maxima(images, rows, columns)
+    none = None
+    if _found_none(values):
+        values, flat = _adaptive_maxima(_compared(images), rows, columns)
+        low = torch.finfo(torch.float32).min  # the first maximum of this layer, in all types
+        none = values <= low
+        values = values.masked_fill(none, low)
     height, width = images.shape[-2:]
     top, left = (_adaptive_windows(*pair)[0].to(flat) for pair in ((height, rows), (width, columns)))
     write(out, values, x)
     indices.resize_((2, *out.shape))
     indices[0] = (flat // width - top.unsqueeze(1) + 1).view(out.shape)
     indices[1] = (flat % width - left + 1).view(out.shape)
+    if none is not None:
+        indices.masked_fill_(none.view(out.shape), 0)
 
 
 def adaptive_max_pooling_grad_input(grad: Out, x: Tensor, grad_output: Tensor, indices: Tensor) -> None:
@@ -254,6 +300,8 @@ def adaptive_max_pooling_grad_input(grad: Out, x: Tensor, grad_output: Tensor, i
     top, left = (_adaptive_windows(*pair)[0].to(indices) for pair in ((height, rows), (width, columns)))
     row, column = indices.view(2, *gradients.shape) - 1
     flat = (row + top.unsqueeze(1)) * width + column + left
+    nowhere = (row == -1) & (column == -1)
+    flat, gradients = flat.masked_fill(nowhere, 0), gradients.masked_fill(nowhere, 0)
     check_indices(flat, height * width, "index of a maximum", 0)
     result = images.new_zeros(images.shape).flatten(2)
     result.scatter_add_(2, flat.flatten(2), gradients.flatten(2))
@@ -271,7 +319,7 @@ adaptive_average_pooling, adaptive_average_pooling_gradient = layer_kernels(_ada
 
 
 def temporal_max_pooling(out: Out, indices: Out, x: Tensor, kw: int, dw: int) -> None:
-    """Finds maxima of windows of frames, and where they were in their windows, from 0."""
+    """Finds maxima of windows of frames, and where they were in their windows, from 0; -1: there is none."""
     if x.dim() not in (2, 3):
         raise argument_error(2, f"2D or 3D (batch mode) tensor expected for input, but got: {sizes_text(x)}")
     if x.shape[-2] < kw:
@@ -279,6 +327,9 @@ def temporal_max_pooling(out: Out, indices: Out, x: Tensor, kw: int, dw: int) ->
             2, f"input sequence smaller than kernel size. Got: {x.shape[-2]}, Expected: {kw}"
         )
     values, places = x.unfold(-2, kw, dw).max(-1)
+    if _found_none(values):
+        values, places = _compared(x).unfold(-2, kw, dw).max(-1)
+        places = places.masked_fill(values <= lowest(x.dtype), -1)
     write(out, values)
     write(indices, places)
 
@@ -287,7 +338,9 @@ def temporal_max_pooling_grad_input(
     grad: Out, x: Tensor, grad_output: Tensor, indices: Tensor, kw: int, dw: int
 ) -> None:
     check_gradient(grad_output, indices.shape)
-    check_indices(indices, kw, "index of a maximum", 0)
+    if check_indices(indices, kw, "index of a maximum", 0, none=-1):
+        nowhere = indices == -1
+        grad_output, indices = grad_output.masked_fill(nowhere, 0), indices.masked_fill(nowhere, 0)
     first = torch.arange(indices.shape[-2], device=x.device).unsqueeze(-1) * dw
     check_size(x, "input", x.dim(), x.dim() - 1, indices.shape[-1])
     write(grad, torch.zeros_like(x).scatter_add_(-2, indices + first, grad_output))
@@ -353,10 +406,14 @@ def volumetric_max_pooling(out: Out, indices: Out, x: Tensor, ceil: bool, *numbe
         for size, width, step, pad, dilation in zip(x.shape[-3:], kernel, steps, pads, dilations, strict=True)
     ]
     check_output(volumes.shape[1:], (volumes.shape[1], *sizes))
-    values, places = _aten.max_pool3d_with_indices.default(_batch(x, 3), *_volume(numbers), ceil)
+    values, places = _aten.max_pool3d_with_indices.default(volumes, *_volume(numbers), ceil)
+    places += 1
+    if _found_none(values):
+        values, places = _aten.max_pool3d_with_indices.default(_compared(volumes), *_volume(numbers), ceil)
+        places = (places + 1).masked_fill(values <= lowest(x.dtype), 0)
     outside = _outside(x, ceil, numbers)
     write(out, with_outside(values, outside, lowest(x.dtype)), x)
-    write(indices, with_outside(places + 1, outside, 0), x)
+    write(indices, with_outside(places, outside, 0), x)
 
 
 def _outside(x: Tensor, ceil: bool, numbers: tuple[int, ...]) -> list[int]:
@@ -369,7 +426,7 @@ def volumetric_max_pooling_grad_input(
 ) -> None:
     outside = _outside(x, ceil, numbers)
     grad_output, indices = without_outside(grad_output, outside), without_outside(indices, outside)
-    _check_places(x, grad_output, indices, 3)
+    grad_output, indices = _with_places(x, grad_output, indices, 3)
     result = _aten.max_pool3d_with_indices_backward(
         _batch(grad_output, 3), _batch(x, 3), *_volume(numbers), ceil, _batch(indices, 3) - 1
     )
@@ -394,10 +451,14 @@ def fractional_max_pooling(out: Out, indices: Out, x: Tensor, samples: Tensor, *
     check_shape(samples, (*batch.shape[:2], axes), "random samples")
     if not bool(((samples >= 0) & (samples <= 1)).all()):  # NaN is neither
         raise ValueError("random samples: numbers from 0 to 1 expected")
-    if axes == 2:
-        values, flat = _aten.fractional_max_pool2d(batch, kernel, sizes, samples)
-    else:  # PyTorch takes the samples for a volume's dimensions in their order
-        values, flat = _aten.fractional_max_pool3d(batch, kernel, sizes, samples.flip(-1))
+    pool = _aten.fractional_max_pool2d if axes == 2 else _aten.fractional_max_pool3d
+    if axes == 3:  # PyTorch takes the samples for a volume's dimensions in their order
+        samples = samples.flip(-1)
+    values, flat = pool(batch, kernel, sizes, samples)
+    if _found_none(values):
+        values, flat = pool(_compared(batch), kernel, sizes, samples)
+        if _found_none(values):
+            raise ValueError("Assertion `maxVal != -THInf' failed. ")
     write(out, values, x)
     write(indices, flat + 1, x)
 
@@ -405,7 +466,7 @@ def fractional_max_pooling(out: Out, indices: Out, x: Tensor, samples: Tensor, *
 def fractional_max_pooling_grad_input(
     grad: Out, x: Tensor, grad_output: Tensor, indices: Tensor, axes: int
 ) -> None:
-    _check_places(x, grad_output, indices, axes)
+    grad_output, indices = _with_places(x, grad_output, indices, axes)
     batch = _batch(x, axes)
     result = x.new_zeros(batch.shape).flatten(2)
     places = _batch(indices, axes).flatten(2) - 1

@@ -30,8 +30,9 @@ def _interpolation(
     return [matrix.to(device) for matrix in each]
 
 
-def _interpolation_matrix(n: int, size: int, dtype: torch.dtype) -> Tensor:
-    """Returns the matrix (size x n) that interpolates n points linearly at ``size`` points, ends on ends.
+def _neighbours(n: int, size: int, dtype: torch.dtype) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
+    """Returns the points before and behind each of ``size`` places among n points, ends on ends, each with
+    what it counts.
 
     Torch7 works the places out in single precision, whatever the type of the tensor.
     """
@@ -39,10 +40,14 @@ def _interpolation_matrix(n: int, size: int, dtype: torch.dtype) -> Tensor:
     places = step * torch.arange(size, dtype=torch.float32)
     lower = places.long().clamp(max=n - 1)
     fraction = (places - lower).to(dtype)
+    return (lower, 1 - fraction), ((lower + 1).clamp(max=n - 1), fraction)
+
+
+def _interpolation_matrix(n: int, size: int, dtype: torch.dtype) -> Tensor:
+    """Returns the matrix (size x n) that interpolates n points linearly at ``size`` points."""
     matrix = torch.zeros(size, n, dtype=dtype)
-    rows = torch.arange(size)
-    matrix[rows, lower] += 1 - fraction
-    matrix[rows, (lower + 1).clamp(max=n - 1)] += fraction
+    for points, weights in _neighbours(n, size, dtype):
+        matrix[torch.arange(size), points] += weights
     return matrix
 
 
@@ -56,13 +61,32 @@ def _multiplied(x: Tensor, matrices: list[Tensor], sizes: tuple[int, ...]) -> Te
     return x
 
 
+def _spreads(x: Tensor) -> bool:
+    """Whether a matrix product may spread an element that is not finite over all others."""
+    return not x.is_cuda and not math.isfinite(x.sum().item())
+
+
 def _upsample_linear(x: Tensor, *sizes: int) -> Tensor:
     """To ``sizes``, those of the last dimensions."""
+    if _spreads(x):
+        for axis, size in zip(range(-1, -len(sizes) - 1, -1), reversed(sizes), strict=True):
+            (lower, before), (upper, behind) = _neighbours(x.shape[axis], size, x.dtype)
+            lines = x.transpose(axis, -1)
+            x = (lines[..., lower] * before + lines[..., upper] * behind).transpose(axis, -1)
+        return x
     return _multiplied(x, _interpolation(tuple(x.shape[-len(sizes) :]), sizes, x.dtype, x.device), sizes)
 
 
 def _upsample_linear_gradient(x: Tensor, grad: Tensor, *sizes: int) -> Tensor:
     inner = tuple(x.shape[-len(sizes) :])
+    if _spreads(grad):
+        for axis, n in zip(range(-len(inner), 0), inner, strict=True):
+            lines = grad.transpose(axis, -1)
+            sums = lines.new_zeros(*lines.shape[:-1], n)
+            for points, weights in _neighbours(n, lines.shape[-1], grad.dtype):
+                sums.index_add_(-1, points, lines * weights)
+            grad = sums.transpose(axis, -1)
+        return grad
     return _multiplied(grad, [m.T for m in _interpolation(inner, sizes, x.dtype, x.device)], inner)
 
 

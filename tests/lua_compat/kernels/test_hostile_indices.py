@@ -260,8 +260,22 @@ def test_an_index_within_is_taken(case: str) -> None:
 def test_an_index_outside_is_an_error(case: str) -> None:
     kernel, arguments = CASES[case]
     for hostile in HOSTILE:
+        if hostile == 0 and case in MAXIMA:
+            continue
         with pytest.raises((ValueError, IndexError, RuntimeError)):
             KERNELS[kernel](*arguments(hostile))
+
+
+MAXIMA = [f"{what} pooling" for what in ("spatial", "volumetric", "fractional", "temporal")]
+
+
+@pytest.mark.parametrize("case", MAXIMA)
+def test_a_window_without_a_maximum_passes_no_gradient_on(case: str) -> None:
+    kernel, arguments = CASES[case]
+    gradient, x, grad_output, *rest = arguments(0)
+    KERNELS[kernel](gradient, x, grad_output + 1, *rest)
+    assert gradient.shape == x.shape
+    assert gradient.sum() == grad_output.numel() - 1
 
 
 @pytest.mark.parametrize("number", [float("nan"), -1.0, 1e18, 2.0])

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from lua_compat import run
+from tests.helpers.commands import run_lua
 from tests.helpers.places import GOLDEN
 
 HERE = Path(__file__).parent
@@ -75,3 +76,88 @@ def test_a_large_sort_is_one_and_its_positions_belong_to_it(tmp_path: Path) -> N
     script = tmp_path / "sorted.lua"
     script.write_text(SORTED)
     assert run(script) == 0
+
+
+# What Torch7 gives for NaN, infinity, -infinity, 0.25 and -3: the output, and the gradient from 2.
+NOT_NUMBERS = """
+local nan, inf = 0 / 0, 1 / 0
+local transfers = {
+   ['ReLU()'] = { { 0, inf, 0, 0.25, 0 }, { 0, 2, 0, 2, 0 } },
+   ['ReLU(true)'] = { { nan, inf, 0, 0.25, 0 }, { 2, 2, 0, 2, 0 } },
+   ['Threshold(0.1,7)'] = { { 7, inf, 7, 0.25, 7 }, { 0, 2, 0, 2, 0 } },
+   ['Threshold(0.1,0.05,true)'] = { { nan, inf, 0.05, 0.25, 0.05 }, { 2, 2, 0, 2, 0 } },
+   ['ReLU6()'] = { { 6, 6, 0, 0.25, 0 }, { 2, 0, 0, 2, 0 } },
+   ['ReLU6(true)'] = { { nan, 6, 0, 0.25, 0 }, { 2, 0, 0, 2, 0 } },
+   ['HardTanh()'] = { { 1, 1, -1, 0.25, -1 }, { 2, 0, 0, 2, 0 } },
+   ['HardTanh(-1,1,true)'] = { { nan, 1, -1, 0.25, -1 }, { 2, 0, 0, 2, 0 } },
+   ['Clamp(-1,1)'] = { { 1, 1, -1, 0.25, -1 }, { 2, 0, 0, 2, 0 } },
+   ['HardShrink()'] = { { 0, inf, -inf, 0, -3 }, { 0, 2, 2, 0, 2 } },
+   ['SoftShrink()'] = { { 0, inf, -inf, 0, -2.5 }, { 0, 2, 2, 0, 2 } },
+   ['LeakyReLU(0.2)'] = { { nan, inf, -inf, 0.25, -0.6 }, { 0.4, 2, 0.4, 2, 0.4 } },
+   ['LeakyReLU(0.2,true)'] = { { nan, inf, -inf, 0.25, -0.6 }, { 2, 2, 0.4, 2, 0.4 } },
+   ['LogSigmoid()'] = { { nan, 0, nan, -0.5759394, -3.048587 }, { nan, 0, nan, 0.875647, 1.905148 } },
+}
+local least_float = -3.4028234663852886e38
+local least = { ['torch.DoubleTensor'] = -1.7976931348623157e308, ['torch.FloatTensor'] = least_float }
+
+local function check(name, values, wanted)
+   values = values:double():contiguous():view(-1)
+   for i = 1, values:nElement() do
+      local v, w = values[i], wanted[(i - 1) % #wanted + 1]
+      if not (v ~= v and w ~= w or v == w or math.abs(v - w) < 1e-6) then
+         error(('%s, %d: %g, not %g'):format(name, i, v, w))
+      end
+   end
+end
+
+for type, low in pairs(least) do
+   for _, rows in ipairs{ 1, 30, 4000 } do
+      for name, wanted in pairs(transfers) do
+         local m = loadstring('return nn.' .. name)():type(type)
+         local x = torch.Tensor{ { nan, inf, -inf, 0.25, -3 } }:expand(rows, 5):clone():type(type)
+         check(name, m:forward(x), wanted[1])
+         check(name .. ' backward', m:backward(x, x:clone():fill(2)), wanted[2])
+      end
+   end
+   -- a vector is limited once more, as if it were not in place
+   check('vector', nn.HardTanh(-1, 1, true):type(type):forward(torch.Tensor{ nan, 3 }:type(type)), { 1, 1 })
+   local sides = torch.Tensor{ { { nan, 1, 2, nan, nan, nan, -inf, nan, 3, -inf, nan, 5 } } }:type(type)
+   local maxima, slopes = { 1, 2, low, low, 3, 5 }, { 0, 2, 2, 0, 0, 0, 0, 0, 2, 0, 0, 2 }
+   for _, rows in ipairs{ 1, 300 } do
+      local x = sides:expand(rows, 1, 12):contiguous()
+      local function pooled(m, shape, result)
+         m:type(type)
+         local input = x:view(unpack(shape))
+         local name = torch.type(m)
+         check(name, m:forward(input), result or maxima)
+         check(name .. ' backward', m:backward(input, m.output:clone():fill(2)), slopes)
+      end
+      pooled(nn.SpatialMaxPooling(2, 1), { rows, 1, 1, 12 })
+      pooled(nn.SpatialMaxPooling(1, 2), { rows, 1, 12, 1 })
+      pooled(nn.SpatialAdaptiveMaxPooling(6, 1), { rows, 1, 1, 12 }, { 1, 2, least_float, least_float, 3, 5 })
+      pooled(nn.VolumetricMaxPooling(1, 2, 1), { rows, 1, 1, 1, 12 })
+      pooled(nn.TemporalMaxPooling(2, 2), { rows, 12, 1 })
+   end
+   for _, n in ipairs{ 2, 9000 } do
+      local x, y = torch.Tensor{ nan, 0.5 }:repeatTensor(n / 2):type(type), torch.ones(n):type(type)
+      local margin = nn.MarginCriterion():type(type)
+      assert(margin:forward(x, y) == 0.25)
+      check('MarginCriterion', margin:backward(x, y), { 0, -1 / n })
+      local ok, problem = pcall(nn.BCECriterion().forward, nn.BCECriterion():type(type), x, y)
+      assert(not ok and problem:find('input value should be between 0~1, but got %-?nan'), problem)
+      -- of a NaN among its neighbours
+      local image = torch.zeros(1, 1, 8, n):type(type)
+      image[1][1][4][1] = nan
+      local up = nn.SpatialUpSamplingBilinear(2):type(type)
+      local larger = up:forward(image)
+      assert(larger:ne(larger):sum() == 12)
+      local maximum = nn.CMaxTable():type(type)
+      maximum:forward{ y, y * 2 }
+      check('CMaxTable', maximum:backward({ y, y * 2 }, x)[1], { 0 })
+   end
+end
+"""
+
+
+def test_what_is_not_a_number_is_compared_as_in_torch7(tmp_path: Path) -> None:
+    run_lua(tmp_path, f"require 'nn'\n{NOT_NUMBERS}")

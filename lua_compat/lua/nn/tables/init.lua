@@ -351,7 +351,7 @@ for name, row in pairs{ CMaxTable = { 'gt', 'maxIdx', 'maxVals', 'gradMaxVals' }
    end
    function class:updateGradInput(input, gradOutput)
       for i = 1, #input do
-         gradient_entry(self, input, i):copy(gradOutput):cmul(torch.eq(self[index], i):typeAs(gradOutput))
+         gradient_entry(self, input, i):copy(gradOutput):maskedFill(torch.ne(self[index], i), 0)
       end
       return drop_rest(self, input)
    end

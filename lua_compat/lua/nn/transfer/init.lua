@@ -1,6 +1,7 @@
 -- Transfer functions: a function of each element. A row of the table below is a module:
 --    name, the kernel's function, its parameters as { field, default } in the constructor's order, and:
 --    inplace: whether the constructor ends with an in-place flag
+--    f_in_place(self, input): the kernel's function in place, where Torch7's does otherwise with a NaN
 --    of_output: whether the derivative is computed from the output
 --    init: more fields that Torch7's module has
 for _, part in ipairs{ 'elementwise', 'prelu', 'gated_linear', 'softmax' } do require('nn.transfer.luajit.' .. part) end
@@ -42,16 +43,18 @@ local function define(row)
       if row.check then row.check(self) end
    end
 
+   local function f(self, input) return self.inplace and row.f_in_place and row.f_in_place(input) or row.f end
+
    function class:updateOutput(input)
       if row.check then row.check(self) end
       if self.inplace then self.output:set(input) end
-      kernel.transfer(self.output, input, row.f, values(self, parameters))
+      kernel.transfer(self.output, input, f(self, input), values(self, parameters))
       return self.output
    end
 
    function class:updateGradInput(input, gradOutput)
       if self.inplace then self.gradInput:set(gradOutput) end
-      kernel.transfer_gradient(self.gradInput, row.of_output and self.output or input, gradOutput, row.f,
+      kernel.transfer_gradient(self.gradInput, row.of_output and self.output or input, gradOutput, f(self, input),
          values(self, parameters))
       return self.gradInput
    end
@@ -60,6 +63,14 @@ local function define(row)
       function class:__tostring__() return torch.type(self) .. row.text:format(values(self, parameters)) end
    end
    return class
+end
+
+-- In place a NaN stays, except that Torch7 then limits a vector, and what lies apart, once more as if it were not in place.
+local function in_place(name)
+   return function() return name end
+end
+local function limited_in_place(name)
+   return function(input) return input:dim() > 1 and input:isContiguous() and name or nil end
 end
 
 for _, row in ipairs{
@@ -79,15 +90,18 @@ for _, row in ipairs{
    { name = 'ELU', f = 'elu', parameters = { { 'alpha', 1 } }, inplace = true, of_output = true,
       text = ' (alpha:%f)' },
    { name = 'LeakyReLU', f = 'leaky_relu', parameters = { { 'negval', 1 / 100 } }, inplace = true, text = '(%g)',
+      f_in_place = in_place 'leaky_relu_in_place',
       init = function(self)
          -- a flag in the slope's place is an in-place flag that Torch7 drops
          if type(self.negval) == 'boolean' then self.negval = 1 / 100 end
          if self.negval < 0 then self.inplace = false end
       end },
    { name = 'HardTanh', f = 'hard_tanh', parameters = { { 'min_val', -1 }, { 'max_val', 1 } }, inplace = true,
+      f_in_place = limited_in_place 'hard_tanh_in_place',
       check = function(self) assert(self.max_val > self.min_val, 'max_value must be larger than min_value') end },
-   { name = 'ReLU6', f = 'relu6', inplace = true },
+   { name = 'ReLU6', f = 'relu6', inplace = true, f_in_place = limited_in_place 'relu6_in_place' },
    { name = 'Threshold', f = 'threshold', parameters = { { 'threshold', 1e-6 }, { 'val', 0 } }, inplace = true,
+      f_in_place = in_place 'threshold_in_place',
       check = function(self)
          if type(self.threshold) ~= 'number' or type(self.val) ~= 'number' then
             error('nn.Threshold(threshold, value)', 3)

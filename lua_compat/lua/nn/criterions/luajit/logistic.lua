@@ -5,7 +5,7 @@ local is_apart = require('torch.core.overlap').is_apart
 local kernels = require 'torch.core.kernels'
 local numbers = require 'nn.shared.luajit.as_doubles'
 
-local count, same_size, resize_as, is_contiguous, max = memory.count, memory.same_size, memory.resize_as, memory.is_contiguous, math.max
+local count, same_size, resize_as, is_contiguous, max, min = memory.count, memory.same_size, memory.resize_as, memory.is_contiguous, math.max, math.min
 local of, soften, squash, sum, write = numbers.of, numbers.soften, numbers.squash, numbers.sum, numbers.write
 
 local LINEAR = 20 -- from there on log(1 + exp(x)) counts as x
@@ -55,6 +55,9 @@ function logistic.forward.log_sigmoid(r, x, _, _, n)
    if not z then return false end
    scale(z, n, -1)
    soften(z, n, LINEAR)
+   for k = 0, n - 1 do
+      if z[k] == math.huge then z[k] = 0 / 0 end -- Torch7 subtracts infinity from itself there
+   end
    return write(r, z, -1)
 end
 
@@ -73,18 +76,23 @@ function logistic.backward.soft_plus(r, x, gradient, beta, n)
    return write(r, z, 1)
 end
 
--- z = -x * y
+-- z = -x * y; nil where exp(z) may be infinite, for which there is Python
+local FAR = 88 -- in single precision
 local function disagreements(x, y)
    local z, w = both(x, y)
    if not w then return nil end
-   for k = 0, count(x) - 1 do z[k] = -z[k] * w[k] end
-   return z, w
+   local greatest = 0
+   for k = 0, count(x) - 1 do
+      z[k] = -z[k] * w[k]
+      greatest = max(greatest, z[k])
+   end
+   return greatest < FAR and z or nil, w
 end
 
 -- log(1 + exp(-x * y))
 function logistic.soft_margin(x, y, average)
    local z, w = disagreements(x, y)
-   if not w then return false end
+   if not z then return false end
    local n = count(x)
    soften(z, n, LINEAR)
    local loss = sum(z, n)
@@ -94,7 +102,7 @@ end
 function logistic.soft_margin_gradient(r, x, y, average)
    if r.T ~= x.T or not is_apart(r, x, y) then return false end
    local z, w = disagreements(x, y)
-   if not w then return false end
+   if not z then return false end
    local n = count(x)
    squash(z, n)
    times(z, w, n)
@@ -114,14 +122,19 @@ function logistic.multi_label_soft_margin(x, y, weights, average)
    local loss = sum(z, n)
    return true, average and loss / n or loss
 end
--- Of probabilities
+-- Of probabilities; others are an error, and Python's.
 local EPSILON = 1e-12 -- keeps the logarithms finite
 function kernels.in_lua.binary_cross_entropy(x, y, weights, average)
    local z, w = both(x, y)
    if not w then return false end
    local n = count(x)
    local complement = numbers.room('third', n)
-   for k = 0, n - 1 do z[k], complement[k] = z[k] + EPSILON, 1 - z[k] + EPSILON end
+   local lowest, highest = 0, 1
+   for k = 0, n - 1 do
+      lowest, highest = min(lowest, z[k]), max(highest, z[k])
+      z[k], complement[k] = z[k] + EPSILON, 1 - z[k] + EPSILON
+   end
+   if not (lowest == 0 and highest == 1) then return false end
    numbers.take_logarithms(z, n)
    numbers.take_logarithms(complement, n)
    for k = 0, n - 1 do z[k] = -(z[k] * w[k] + complement[k] * (1 - w[k])) end

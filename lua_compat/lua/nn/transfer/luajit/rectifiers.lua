@@ -39,9 +39,11 @@ local IN_FOURS = [[
 ]]
 local function in_fours(compute) return compiled.from_text(IN_FOURS, 'nn.transfer.luajit.rectifiers')(compute) end
 
--- p = u where q is above zero, else 0, for n elements.
-local choose = in_fours(function(p, u, q, k) p[k] = band(u[k], bnot(not_above(q[k]))) end)
-local choose_long = in_fours(function(p, u, q, k) p[k] = band(u[k], bnot(long_not_above(q[k]))) end)
+-- p = u where q is above zero, else 0, for n elements; and the same, but p = u for a NaN, too.
+local choose = in_fours(function(p, u, q, k) p[k] = band(u[k], bnot(not_positive(q[k]))) end)
+local choose_long = in_fours(function(p, u, q, k) p[k] = band(u[k], bnot(long_not_positive(q[k]))) end)
+local choose_in_place = in_fours(function(p, u, q, k) p[k] = band(u[k], bnot(not_above(q[k]))) end)
+local choose_long_in_place = in_fours(function(p, u, q, k) p[k] = band(u[k], bnot(long_not_above(q[k]))) end)
 
 -- p = u where q is above zero, else (for a NaN, too) slope * u.
 local factors = ffi.new('double[2]', 1)
@@ -56,18 +58,22 @@ end
 
 local function pointers(r, t, s) return r.S.p + r.off, t.S.p + t.off, s.S.p + s.off end
 
--- Functions as those of few.pointwise: r = s where t is above v, else 0.
-local threshold = few.pointwise('X <= v and 0 or Y')
-function rectifiers.threshold(r, t, s, v, n)
-   if v ~= 0 or not in_order(r, t, s) then return threshold(r, t, s, v, n) end
-   local p, q, u = pointers(r, t, s)
-   if r.T.size == 4 then
-      choose(cast(words, p), cast(words, u), cast(words, q), n)
-   else
-      choose_long(cast(long_words, p), cast(long_words, u), cast(long_words, q), n)
+-- Functions as those of few.pointwise: r = s where `expression` has Y, else 0; for v = 0 in fours, with bits.
+local function thresholds(expression, in_words, in_long_words)
+   local of_any = few.pointwise(expression)
+   return function(r, t, s, v, n)
+      if v ~= 0 or not in_order(r, t, s) then return of_any(r, t, s, v, n) end
+      local p, q, u = pointers(r, t, s)
+      if r.T.size == 4 then
+         in_words(cast(words, p), cast(words, u), cast(words, q), n)
+      else
+         in_long_words(cast(long_words, p), cast(long_words, u), cast(long_words, q), n)
+      end
+      return true
    end
-   return true
 end
+rectifiers.threshold = thresholds('X > v and Y or 0', choose, choose_long)
+rectifiers.threshold_in_place = thresholds('X <= v and 0 or Y', choose_in_place, choose_long_in_place)
 
 -- r = s where t is above 0, else v * s.
 local leaky = few.pointwise('(X > 0 and 1 or v) * Y')
