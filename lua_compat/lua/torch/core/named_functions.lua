@@ -4,10 +4,10 @@ local class = require 'torch.core.class'
 
 local getinfo, next, type, rawequal, loadstring = debug.getinfo, next, type, rawequal, loadstring
 
-local FOLDER = getinfo(1, 'S').source:match('^(.*/)torch/named_functions%.lua$')
+local FOLDER = getinfo(1, 'S').source:match('^(.*/)torch/core/named_functions%.lua$')
 
 -- Folders and files of ours with functions that are C in Torch7, which no file can hold.
-local STANDS_FOR_C = { ['th/'] = true, ['dialect/'] = true, ['torch/overloads.lua'] = true }
+local STANDS_FOR_C = { ['th/'] = true, ['dialect/'] = true, ['torch/tensor/overloads.lua'] = true }
 
 local function place_of(f)
    local source = getinfo(f, 'S').source
