@@ -395,5 +395,7 @@ def _extend(dataset: DataSet, array: np.ndarray) -> None:
         raise HDF5Error(f"{dataset._place} was written without chunking and cannot grow")
     if array.ndim != len(old) or array.shape[1:] != old[1:]:
         raise HDF5Error(f"{dataset._place}: sizes {array.shape} cannot be appended to sizes {old}")
-    stored.resize(old[0] + array.shape[0], axis=0)
-    stored[old[0] :] = array
+    with _reading(dataset._place):  # the last row: HDF5 crashes where it writes beside what it cannot read
+        stored[max(old[0] - 1, 0) :]
+        stored.resize(old[0] + array.shape[0], axis=0)
+        stored[old[0] :] = array

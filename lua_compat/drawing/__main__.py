@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from lua_compat.beside.messages import read_message
 from lua_compat.drawing.figures import draw_figure
-from lua_compat.drawing.messages import read_message
 from lua_compat.drawing.waiting import Waiting
 
 

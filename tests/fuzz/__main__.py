@@ -22,7 +22,8 @@ from tests.fuzz.counts import Counts
 if TYPE_CHECKING:
     from tests.fuzz.targets import Target
 
-NAMES = ("t7", "hdf5", "points", "results", "logs", "tuning", "caffe", "channel")
+NAMES = ("t7", "hdf5", "points", "results", "logs", "tuning", "caffe", "matlab", "lmdb", "image",
+         "magick", "npy", "trees", "channel")  # fmt: skip
 
 _SMALLEST_OF = (1, 2, 4, 4, 4, 8, 8, 8)
 _BETWEEN_COUNTS = 5.0  # seconds

@@ -24,6 +24,7 @@ from lua_compat.sandbox import STOPPED, Limits, Outcome
 from lua_compat.sandbox.result import read_outcome
 from nets.engine.choice.effort import QUICK
 from nets.engine.choice.tuning import VERSION, Tuner, machine_key
+from tests.fuzz import package_files
 from tests.fuzz.mutation import mutated
 from tests.helpers import caffe_files, made_results
 from tests.helpers.places import DATA, GOLDEN
@@ -223,6 +224,11 @@ def _target(seeds: Callable[[], list[bytes]], run: Callable[[bytes], str], *modu
     return Target(seeds, run, _plain(seeds), modules)
 
 
+def _of_package(read: Callable[[package_files.Make, bytes], str]) -> Callable[[bytes], str]:
+    return partial(read, _file)
+
+
+_APART = "lua_compat.kernels.packages"
 _RESULTS = ("convnet_benchmarks.results", "convnet_benchmarks.points", "convnet_benchmarks.legacy.logs")
 
 TARGETS = {
@@ -233,5 +239,21 @@ TARGETS = {
     "logs": _target(_log_seeds, partial(_read_results, "case.log"), *_RESULTS),
     "tuning": _target(_tuning_seeds, _read_tuning, "nets.engine.choice.tuning"),
     "caffe": _target(_caffe_seeds, _read_caffe, "lua_compat.kernels.packages.caffe"),
+    "matlab": _target(package_files.matlab_seeds, _of_package(package_files.read_matlab), _APART),
+    "lmdb": _target(lambda: package_files.lmdb_seeds(_file), _of_package(package_files.read_lmdb), _APART),
+    "image": _target(
+        package_files.image_seeds, _of_package(package_files.read_image), "lua_compat.kernels.image"
+    ),
+    "magick": _target(
+        package_files.picture_seeds,
+        _of_package(package_files.read_picture),
+        "lua_compat.kernels.packages.magick",
+    ),
+    "npy": _target(package_files.npy_seeds, _of_package(package_files.read_npy), "lua_compat.numpy_files"),
+    "trees": _target(
+        package_files.tree_seeds,
+        _of_package(package_files.read_tree),
+        "convnet_benchmarks.commands.crosscheck",
+    ),
     "channel": _target(_channel_seeds, _read_channel, "lua_compat.sandbox.result", "lua_compat.t7"),
 }

@@ -6,7 +6,8 @@ from tests.fuzz.__main__ import NAMES, blind
 from tests.fuzz.targets import TARGETS
 
 CASES = {"t7": 500, "hdf5": 200, "points": 400, "results": 400, "logs": 400, "tuning": 400, "caffe": 200,
-         "channel": 1000}  # fmt: skip
+         "matlab": 12, "lmdb": 10, "image": 300, "magick": 300, "npy": 400,
+         "trees": 100, "channel": 1000}  # fmt: skip
 
 
 def test_the_command_knows_every_target() -> None:

@@ -5,9 +5,6 @@ Raises UserError for a file that is broken or holds what its kind of file should
 
 import json
 import sys
-import tokenize
-import zipfile
-import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +15,7 @@ from convnet_benchmarks.commands.crosscheck.exact_numbers import exact_type
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.workload.pt_files import load_pt
 from convnet_benchmarks.workload.torch7_models import is_t7_file, load_t7
+from lua_compat.numpy_files import NumpyFileError, load_numpy
 
 _LONGEST_REASON = 120
 
@@ -33,22 +31,9 @@ def _read_hdf5(path: str) -> Any:
 
 def _read_numpy(path: str) -> Any:
     try:
-        with open(path, "rb") as file:  # numpy forgets to close a broken one
-            loaded = np.load(file, allow_pickle=False)
-            if isinstance(loaded, np.ndarray):
-                return loaded
-            return {name: loaded[name] for name in loaded.files}
-    except _numpy_errors() as error:
+        return load_numpy(path)
+    except (NumpyFileError, OSError) as error:
         raise UserError(f"{path}: not a numpy file of plain arrays ({_in_short(error)})") from None
-
-
-def _numpy_errors() -> tuple[type[Exception], ...]:
-    """Returns what numpy.load raises for a file that is broken, encrypted, or claims to be larger than
-    memory.
-    """
-
-    of_arrays = (ValueError, OSError, EOFError, OverflowError, MemoryError, tokenize.TokenError)
-    return (*of_arrays, zipfile.BadZipFile, zlib.error, RuntimeError)
 
 
 def _in_short(error: BaseException) -> str:

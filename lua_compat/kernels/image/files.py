@@ -7,7 +7,10 @@ a uint8 ``out`` gets the higher byte of 16 bits. What is written is uint8.
 import io
 import re
 import types
+import warnings
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import BinaryIO
 
 import numpy as np
@@ -26,7 +29,8 @@ __all__ = [
 SANDBOXED = ["image_compress", "image_decompress"]
 
 _PNG = b"\x89PNG\r\n\x1a\n"
-_JPEG = b"\xff\xd8\xff"
+_LONGEST_WORD = 10  # of a number in a PPM
+_LARGEST_COMPRESSION = 1100  # deflate shrinks at most about 1032 times
 
 
 def pillow() -> types.ModuleType:
@@ -38,6 +42,23 @@ def pillow() -> types.ModuleType:
             "image: PNG, JPEG and text need Pillow: pip install 'convnet-benchmarks[image]' (or pillow)"
         ) from None
     return PIL.Image
+
+
+@contextmanager
+def reading(what: str) -> Iterator[None]:
+    """Turns what Pillow raises for a damaged file, in a dozen classes, into ValueError, and keeps its
+    warnings back."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            yield
+        except pillow().UnidentifiedImageError:  # whose text names an object of Python's
+            raise ValueError(f"{what}: it is another kind of file, or damaged") from None
+        except Exception as error:
+            if isinstance(error, OSError) and error.errno:  # the disk's, not the file's
+                raise
+            said = str(error).partition("\n")[0] or type(error).__name__
+            raise ValueError(f"{what}: {said[:200]}") from None
 
 
 def _bytes_of(t: Tensor) -> bytes:
@@ -61,15 +82,12 @@ def _decode(out: Tensor, data: bytes) -> int:
     if png and (wide := png_16_bits(data)) is not None:
         _store(out, wide, 65535)
         return 65535
-    try:
-        with image.open(io.BytesIO(data), formats=["PNG", "JPEG"]) as opened:
-            kept = {"P": "RGB", "PA": "RGB", "1": "L", "LA": "LA", "I": "I", "I;16": "I;16"}
-            mode = kept.get(opened.mode, opened.mode)
-            largest = 65535 if mode.startswith("I") else 255
-            pixels = np.array(opened.convert(mode) if mode != opened.mode else opened)
-    except (OSError, SyntaxError, ValueError) as error:
-        what = "[read_png] Error during init_io" if png else "image: cannot be read as PNG or JPEG"
-        raise ValueError(f"{what}: {error}") from None
+    what = "[read_png] Error during init_io" if png else "image: cannot be read as PNG or JPEG"
+    with reading(what), image.open(io.BytesIO(data), formats=["PNG", "JPEG"]) as opened:
+        kept = {"P": "RGB", "PA": "RGB", "1": "L", "LA": "LA", "I": "I", "I;16": "I;16"}
+        mode = kept.get(opened.mode, opened.mode)
+        largest = 65535 if mode.startswith("I") else 255
+        pixels = np.array(opened.convert(mode) if mode != opened.mode else opened)
     _store(out, pixels.astype(np.uint16) if largest > 255 else pixels, largest)
     return largest
 
@@ -97,11 +115,14 @@ def png_16_bits(data: bytes) -> np.ndarray | None:
         at += 12 + length
     pixel = 2 * channels
     row_bytes = pixel * width
+    count = (row_bytes + 1) * height
+    if count > _LARGEST_COMPRESSION * len(packed):
+        raise ValueError("[read_png_file] Error during read_image: not enough data")
     try:
-        raw = zlib.decompressobj().decompress(packed, (row_bytes + 1) * height)
+        raw = zlib.decompressobj().decompress(packed, count)
     except zlib.error as error:
         raise ValueError(f"[read_png_file] Error during read_image: {error}") from None
-    if len(raw) < (row_bytes + 1) * height:
+    if len(raw) < count:
         raise ValueError("[read_png_file] Error during read_image: not enough data")
     rows, above = [], bytes(row_bytes)
     for y in range(height):
@@ -149,7 +170,11 @@ def image_file_size(path: str) -> tuple[int, int, int]:
         if start[:1] == b"P":
             kind, width, height, _ = _ppm_header(file)
             return (3 if kind in b"36" else 1), height, width
-        with pillow().open(file, formats=["PNG", "JPEG"]) as opened:
+        image = pillow()
+        with (
+            reading("image: cannot be read as PNG or JPEG"),
+            image.open(file, formats=["PNG", "JPEG"]) as opened,
+        ):
             return len(opened.getbands()), opened.height, opened.width
 
 
@@ -229,7 +254,7 @@ def image_read_ppm(out: Out, path: str) -> int:
         raise ValueError(f"corrupted file: {largest} as the largest value")
     if kind in b"23":
         words = data.split(maxsplit=count)[:count]
-        if len(words) < count or not all(word.isdigit() for word in words):
+        if len(words) < count or not all(word.isdigit() and len(word) < _LONGEST_WORD for word in words):
             raise ValueError("corrupted file or read error")
         pixels = (255 * np.array(words, np.int64) // largest).astype(np.uint8)
         largest = 255

@@ -1,140 +1,106 @@
-"""Databases of the Lua package lmdb, by the library lmdb. Text is Lua's bytes; failures are LMDB's
-own texts."""
+"""Databases of the Lua package lmdb: each environment is opened by a process of its own, as the library
+lmdb ends the process that meets a damaged one."""
 
-import os
 from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
-from lua_compat.kernels.packages.extras import extra
-from lua_compat.kernels.strings import from_lua, to_lua
+from lua_compat.beside.library import Ended, Library
+from lua_compat.kernels.packages.extras import check_extra
 
 
-def _library() -> Any:
-    return extra("lmdb", "lmdb", "lmdb")
+@dataclass
+class _Environment:
+    """An environment's path, as it was given, and the process that has it open."""
+
+    path: str
+    library: Library = field(
+        default_factory=partial(Library, "lua_compat.kernels.packages.apart.lmdb_databases")
+    )
+    end: str | None = None  # how the process has ended
+
+    def call(self, name: str, *values: Any) -> Any:
+        """Calls a function in the process; its errors name the path."""
+        if self.end is None:
+            try:
+                return self.library.call(name, *values)
+            except Ended as end:
+                self.end = str(end)
+            except KeyboardInterrupt:
+                self.end = "Ctrl-C"
+                raise
+            except ValueError as error:
+                raise ValueError(f"lmdb: {self.path}: {error}") from None
+        raise ValueError(f"lmdb: {self.path}: the database is damaged (LMDB: {self.end})")
 
 
 class Databases:
     """Environments, transactions and cursors of one Lua state, by number."""
 
     def __init__(self) -> None:
-        self._held: dict[int, Any] = {}
+        self._held: dict[int, _Environment] = {}  # the environment that each number belongs to
         self._made = 0
 
     def kernels(self) -> dict[str, Callable[..., Any]]:
         """Returns the kernels by name. They reach files: none is for untrusted scripts."""
+        passed_on = ("stat", "stale", "get", "put", "move", "cursor_put", "delete")
         found = (
-            self.lmdb_open, self.lmdb_begin, self.lmdb_end, self.lmdb_stat, self.lmdb_stale, self.lmdb_get,
-            self.lmdb_put, self.lmdb_cursor, self.lmdb_move, self.lmdb_item, self.lmdb_cursor_put,
-            self.lmdb_delete, self.lmdb_close,
-        )  # fmt: skip
-        return {kernel.__name__: kernel for kernel in found}
+            self.lmdb_open,
+            self.lmdb_begin,
+            self.lmdb_end,
+            self.lmdb_cursor,
+            self.lmdb_close_cursor,
+            self.lmdb_close,
+        )
+        return {
+            **{f"lmdb_{name}": partial(self._call, name) for name in passed_on},
+            **{kernel.__name__: kernel for kernel in found},
+        }
 
-    def _add(self, made: Any) -> int:
-        self._made += 1
-        self._held[self._made] = made
-        return self._made
-
-    def _of(self, number: int) -> Any:
+    def _of(self, number: int) -> _Environment:
         if number not in self._held:
             raise ValueError("lmdb: it is closed")
         return self._held[number]
 
-    def _try(self, call: Callable[[], Any]) -> tuple[Any, str | None]:
-        """Returns what ``call`` does, and LMDB's text if that failed."""
-        try:
-            return call(), None
-        except _library().Error as error:
-            return None, to_lua(str(error))
+    def _call(self, name: str, number: int, *values: Any) -> Any:
+        """Calls a function of an environment, a transaction or a cursor."""
+        return self._of(number).call(name, number, *values)
 
-    def lmdb_open(
-        self, path: str, map_size: float, flags: str, mode: float, databases: float, readers: float
-    ) -> tuple[int | None, str | None]:
+    def _make(self, environment: _Environment, name: str, *values: Any) -> tuple[int | None, str | None]:
+        """Returns the number of what ``name`` makes, and what went wrong."""
+        number = self._made = self._made + 1
+        problem = environment.call(name, number, *values)
+        if problem is None:
+            self._held[number] = environment
+        return (number, None) if problem is None else (None, problem)
+
+    def lmdb_open(self, path: str, *settings: Any) -> tuple[int | None, str | None]:
         """Opens the environment in a folder (made if it is not there), or in a file: NOSUBDIR."""
-        path, given = from_lua(path), set(flags.split())
-        subdir = "NOSUBDIR" not in given
-        os.makedirs(path if subdir else os.path.dirname(path) or ".", exist_ok=True)
-
-        def opened() -> int:
-            return self._add(
-                _library().open(
-                    path, int(map_size), subdir=subdir, readonly="RDONLY" in given,
-                    metasync="NOMETASYNC" not in given, sync="NOSYNC" not in given,
-                    map_async="MAPASYNC" in given, writemap="WRITEMAP" in given, lock="NOLOCK" not in given,
-                    mode=int(mode), max_dbs=int(databases), max_readers=int(readers),
-                )
-            )  # fmt: skip
-
-        return self._try(opened)
+        check_extra("lmdb", "lmdb", "lmdb")
+        return self._make(_Environment(path), "open", path, *settings)
 
     def lmdb_begin(self, environment: int, write: bool, parent: int) -> tuple[int | None, str | None]:
         """Starts a transaction, within another if ``parent`` is not 0."""
-        outer = self._of(parent) if parent else None
-        return self._try(lambda: self._add(self._of(environment).begin(write=write, parent=outer)))
+        return self._make(self._of(environment), "begin", environment, write, parent)
 
     def lmdb_end(self, transaction: int, keep: bool) -> str | None:
         """Ends a transaction: what it changed is kept or not. Returns what went wrong."""
-        held = self._held.pop(transaction, None)
-        if held is None:
-            return None
-        return self._try(held.commit if keep else held.abort)[1]
-
-    def lmdb_stat(self, environment: int) -> tuple[int, ...]:
-        """Returns the size of a page, depth, pages of branches, of leaves, of long values, entries."""
-        found = self._of(environment).stat()
-        names = "psize", "depth", "branch_pages", "leaf_pages", "overflow_pages", "entries"
-        return tuple(found[name] for name in names)
-
-    def lmdb_stale(self, environment: int) -> int:
-        """Returns how many readers that have ended were forgotten."""
-        found: int = self._of(environment).reader_check()
-        return found
-
-    def lmdb_get(self, transaction: int, key: str) -> str | None:
-        value = self._of(transaction).get(key.encode("latin-1"))
-        return None if value is None else bytes(value).decode("latin-1")
-
-    def lmdb_put(
-        self, transaction: int, key: str, value: str, overwrite: bool, append: bool
-    ) -> tuple[bool, str | None]:
-        """Returns whether a value was stored (False: there is one, and it stays), and what went wrong."""
-        held = self._of(transaction)
-        stored, problem = self._try(
-            lambda: held.put(
-                key.encode("latin-1"), value.encode("latin-1"), overwrite=overwrite, append=append
-            )
-        )
-        return bool(stored), problem
+        environment = self._held.pop(transaction, None)
+        problem: str | None = environment.call("end", transaction, keep) if environment else None
+        return problem
 
     def lmdb_cursor(self, transaction: int) -> tuple[int | None, str | None]:
-        return self._try(lambda: self._add(self._of(transaction).cursor()))
+        return self._make(self._of(transaction), "cursor", transaction)
 
-    def lmdb_move(self, cursor: int, how: str, key: str) -> bool:
-        """Moves a cursor (first, last, next, prev, set_key, set_range); returns whether there is an entry."""
-        held = self._of(cursor)
-        found: bool = (
-            getattr(held, how)(key.encode("latin-1")) if how.startswith("set") else getattr(held, how)()
-        )
-        return found
-
-    def lmdb_item(self, cursor: int) -> tuple[str, str] | None:
-        """Returns the key and the value where a cursor is; None: nowhere."""
-        key, value = self._of(cursor).item()
-        return (bytes(key).decode("latin-1"), bytes(value).decode("latin-1")) if key else None
-
-    def lmdb_cursor_put(self, cursor: int, key: str, value: str, overwrite: bool) -> tuple[bool, str | None]:
-        held = self._of(cursor)
-        stored, problem = self._try(
-            lambda: held.put(key.encode("latin-1"), value.encode("latin-1"), overwrite=overwrite)
-        )
-        return bool(stored), problem
-
-    def lmdb_delete(self, cursor: int) -> bool:
-        """Removes the entry where a cursor is; returns whether there was one."""
-        found: bool = self._of(cursor).delete()
-        return found
+    def lmdb_close_cursor(self, number: int) -> None:
+        environment = self._held.pop(number, None)
+        if environment is not None:
+            environment.call("close", number)
 
     def lmdb_close(self, number: int) -> None:
-        """Closes an environment or a cursor."""
-        held = self._held.pop(number, None)
-        if held is not None:
-            held.close()
+        """Closes an environment, with its transactions and cursors; ends its process."""
+        environment = self._held.get(number)
+        if environment is not None:
+            self._held = {held: its for held, its in self._held.items() if its is not environment}
+            environment.library.close()

@@ -1,7 +1,6 @@
 """numpy's files for the Lua package npy4th: .npy and .npz, without pickled objects."""
 
 import os
-import zipfile
 
 import numpy as np
 import torch
@@ -10,6 +9,7 @@ from torch import Tensor
 from lua_compat.kernels.arrays import array_of
 from lua_compat.kernels.results import Out
 from lua_compat.kernels.strings import from_lua, to_lua
+from lua_compat.numpy_files import NumpyFileError, load_numpy, names_in_npz
 
 __all__ = ["npy_kind", "npy_names", "npy_read", "npy_write"]
 
@@ -27,12 +27,10 @@ _WIDER = {"float16": np.float32, "uint16": np.int32, "uint32": np.int64, "uint64
 def _load(path: str, name: str) -> np.ndarray:
     path = from_lua(path)
     try:
-        with open(path, "rb") as file:
-            loaded = np.load(file, allow_pickle=False)
-            array = loaded if isinstance(loaded, np.ndarray) else loaded[from_lua(name)]
-    except (ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
-        said = str(error).partition("\n")[0]
-        raise ValueError(to_lua(f"npy4th: {path} cannot be read: {said}")) from None
+        array = load_numpy(path, from_lua(name))
+    except NumpyFileError as error:
+        raise ValueError(to_lua(f"npy4th: {path} cannot be read: {error}")) from None
+    assert isinstance(array, np.ndarray)
     if array.dtype.name not in _KINDS or array.ndim > _MOST_DIMENSIONS:
         raise ValueError(to_lua(f"npy4th: {path} holds {array.dtype.name}, which Torch7 has no tensors of"))
     return array
@@ -40,12 +38,10 @@ def _load(path: str, name: str) -> np.ndarray:
 
 def npy_names(path: str) -> str:
     """Returns the names in a .npz, each ended by a zero byte."""
-    path = from_lua(path)
     try:
-        with np.load(path, allow_pickle=False) as loaded:
-            return "".join(to_lua(name) + "\0" for name in loaded.files)
-    except (ValueError, EOFError, AttributeError, TypeError, zipfile.BadZipFile):
-        raise ValueError(to_lua(f"npy4th: {path} is not a .npz")) from None
+        return "".join(to_lua(name) + "\0" for name in names_in_npz(from_lua(path)))
+    except NumpyFileError:
+        raise ValueError(f"npy4th: {path} is not a .npz") from None
 
 
 def npy_kind(path: str, name: str) -> str:

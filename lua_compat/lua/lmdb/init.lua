@@ -103,12 +103,10 @@ function calls.mdb_txn_abort(transaction) return status(python.lmdb_end(transact
 function calls.mdb_cursor_get(cursor, key, data, how)
    local move = MOVES[tonumber(how)]
    if not move then return C.MDB_BAD_TXN, 'MDB_INCOMPATIBLE: Operation and DB incompatible' end
-   if move ~= 'current' then
-      if not python.lmdb_move(cursor, move, move:find('^set') and text_of(key) or '') then return C.MDB_NOTFOUND end
-   end
-   local found_key, found = python.lmdb_item(cursor)
-   if found_key == nil then return C.MDB_NOTFOUND end
-   if key and not move:find('^set_key') then point(key, found_key) end
+   local sets = move:find('^set')
+   local is_there, found_key, found = python.lmdb_move(cursor, move, sets and text_of(key) or '', (key or data) and true or false)
+   if not is_there then return C.MDB_NOTFOUND end
+   if key and move ~= 'set_key' then point(key, found_key) end
    if data then point(data, found) end
    return C.MDB_SUCCESS
 end
@@ -286,7 +284,7 @@ function Cursor:last() return self:move(C.MDB_LAST) end
 
 function Cursor:close()
    if self.mdb_cursor then
-      python.lmdb_close(self.mdb_cursor[0])
+      python.lmdb_close_cursor(self.mdb_cursor[0])
       self.mdb_cursor = nil
    end
    self.mdb_key, self.mdb_data = nil, nil

@@ -9,7 +9,7 @@ import numpy as np
 from torch import Tensor
 
 from lua_compat.kernels.arrays import array_of
-from lua_compat.kernels.image.files import pillow, png_16_bits
+from lua_compat.kernels.image.files import pillow, png_16_bits, reading
 from lua_compat.kernels.packages.extras import extra
 from lua_compat.kernels.packages.magick.quanta import MOST, give
 from lua_compat.kernels.results import Out
@@ -65,23 +65,15 @@ def magick_read(out: Out, source: str, is_path: bool, columns: float, rows: floa
     """
     data = _bytes_at(source, is_path)
     image = pillow()
-    try:
-        with image.open(io.BytesIO(data)) as picture:
-            if columns and picture.format == "JPEG":
-                picture.draft(None, (int(columns), int(rows or columns)))
-            wide = png_16_bits(data) if data.startswith(_PNG) else None
-            pixels = _wide(wide) if wide is not None else _pixels(picture)
-            info, mode, kind = picture.info, picture.mode, picture.format
-            iptc = (
-                (info.get("photoshop") or {}).get(0x0404, b"")
-                if isinstance(info.get("photoshop"), dict)
-                else b""
-            )
-    except (OSError, SyntaxError, ValueError, image.DecompressionBombError) as error:
-        where = from_lua(source) if is_path else "the bytes given"
-        raise ValueError(
-            to_lua(f"magick.Image: error loading image: {where}: {str(error).splitlines()[0]}")
-        ) from None
+    what = f"magick.Image: error loading image: {source if is_path else 'the bytes given'}"
+    with reading(what), image.open(io.BytesIO(data)) as picture:
+        if columns and picture.format == "JPEG":
+            picture.draft(None, (int(columns), int(rows or columns)))
+        wide = png_16_bits(data) if data.startswith(_PNG) else None
+        pixels = _wide(wide) if wide is not None else _pixels(picture)
+        info, mode, kind = picture.info, picture.mode, picture.format
+        photoshop = info.get("photoshop")
+        iptc = photoshop.get(0x0404, b"") if isinstance(photoshop, dict) else b""
     give(out, pixels)
     alpha = bool(mode in ("RGBA", "LA", "PA") or "transparency" in info)
     bits = 16 if wide is not None or mode.startswith("I") else 8

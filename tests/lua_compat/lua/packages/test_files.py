@@ -127,7 +127,7 @@ def test_matlabs_files(tmp_path: Path) -> None:
         {
             "m": np.arange(6.0).reshape(2, 3), "f": np.ones((2, 2, 2), np.float32),
             "u": np.array([[300]], np.uint16), "s": "text", "cells": cells,
-            "struct": {"a": np.array([[4]]), "inner": {"b": "deep"}},
+            "struct": {"a": np.array([[4]]), "inner": {"b": "deep"}, "bare": {}}, "bare": {},
         },
     )  # fmt: skip
     (tmp_path / "broken.mat").write_bytes((tmp_path / "in.mat").read_bytes()[:400])
@@ -141,6 +141,7 @@ def test_matlabs_files(tmp_path: Path) -> None:
         assert(all.m:type() == 'torch.DoubleTensor' and all.m[2][1] == 3 and all.m:size(2) == 3)
         assert(all.f:type() == 'torch.FloatTensor' and all.f:dim() == 3 and all.u[1][1] == 300)
         assert(all.s:type() == 'torch.CharTensor' and all.s:size(2) == 4 and all.s[1][1] == ('t'):byte())
+        assert(next(all.bare) == nil and next(all.struct.bare) == nil) -- structures without fields
         assert(all.cells[1][1][2] == 2 and all.struct.a[1][1] == 4)
         matio.use_lua_strings = true
         assert(matio.load(path, 's') == 'text' and matio.load(path, { 'cells' }).cells[2] == 'two')

@@ -1,4 +1,4 @@
-"""Messages of a script to the process that draws: a line of JSON, then bytes, whose lengths it has."""
+"""Messages to a process beside this one, and from it: a line of JSON, then bytes, whose lengths it has."""
 
 import json
 from collections.abc import Sequence

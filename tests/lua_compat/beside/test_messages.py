@@ -1,8 +1,8 @@
-"""Messages to the process that draws: whole ones arrive as they were, of others nothing."""
+"""Messages to a process beside this one: whole ones arrive as they were, of others nothing."""
 
 import io
 
-from lua_compat.drawing.messages import packed, read_message
+from lua_compat.beside.messages import packed, read_message
 
 
 def test_messages_arrive_as_they_were() -> None:
