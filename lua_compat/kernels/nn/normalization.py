@@ -135,17 +135,17 @@ def _single(x: Tensor) -> Tensor:
     return x.float() if x.dtype == torch.float16 else x
 
 
-def _cross_map_lrn(x: Tensor, size: int, alpha: float, beta: float, k: float) -> Tensor:
-    return batched(lambda images: F.local_response_norm(images, size, alpha, beta, k), _single(x), 3).to(
+def _cross_map_lrn(x: Tensor, size: Scalar, alpha: Scalar, beta: Scalar, k: Scalar) -> Tensor:
+    return batched(lambda images: F.local_response_norm(images, int(size), alpha, beta, k), _single(x), 3).to(
         x.dtype
     )
 
 
 def _cross_map_lrn_gradient(
-    x: Tensor, grad: Tensor, size: int, alpha: float, beta: float, k: float
+    x: Tensor, grad: Tensor, size: Scalar, alpha: Scalar, beta: Scalar, k: Scalar
 ) -> Tensor:
     """x is multiplied by s^-beta, where s is k + alpha times the mean of the squares in a window."""
-    before, after = size // 2, (size - 1) // 2
+    before, after = int(size) // 2, (int(size) - 1) // 2
     images, grads = (_single(t if t.dim() == 4 else t.unsqueeze(0)) for t in (x, grad))
     s = k + alpha / size * _sums_of_planes(images.square(), before, after)
     power = s.pow(-beta)

@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lua_compat.kernels.nn.layers import batched, layer_kernels
+from lua_compat.kernels.results import Scalar
 
 __all__ = [
     "pixel_shuffle", "pixel_shuffle_gradient", "upsample_linear", "upsample_linear_gradient",
@@ -101,12 +102,12 @@ def _upsample_nearest_gradient(x: Tensor, grad: Tensor, *sizes: int) -> Tensor:
     return pool(grad, blocks, divisor_override=1)
 
 
-def _pixel_shuffle(x: Tensor, factor: int) -> Tensor:
-    return F.pixel_shuffle(x, factor)
+def _pixel_shuffle(x: Tensor, factor: Scalar) -> Tensor:
+    return F.pixel_shuffle(x, int(factor))
 
 
 upsample_nearest, upsample_nearest_gradient = layer_kernels(_upsample_nearest, _upsample_nearest_gradient)
 upsample_linear, upsample_linear_gradient = layer_kernels(_upsample_linear, _upsample_linear_gradient)
 pixel_shuffle, pixel_shuffle_gradient = layer_kernels(
-    _pixel_shuffle, lambda x, grad, factor: F.pixel_unshuffle(grad, factor)
+    _pixel_shuffle, lambda x, grad, factor: F.pixel_unshuffle(grad, int(factor))
 )

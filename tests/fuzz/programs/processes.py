@@ -49,12 +49,11 @@ def conditions() -> str:
     return " or ".join(name for name, _ in _watchers()) or "nothing watches over memory"
 
 
-def _environment(first: int) -> dict[str, str]:
-    """Most processes have guard pages, every fourth the checks of the C library: not both work at once."""
+def environment(turn: int) -> dict[str, str]:
+    """Most turns have guard pages, every fourth the checks of the C library: not both work at once."""
     given = {**os.environ, "OMP_NUM_THREADS": "1", "MALLOC_PERTURB_": "165"}
     if watchers := _watchers():
-        turn = 3 if first // _PER_PROCESS % 4 == 3 else 0
-        name, library = watchers[min(turn, len(watchers) - 1)]
+        name, library = watchers[min(3 if turn % 4 == 3 else 0, len(watchers) - 1)]
         given["LD_PRELOAD"] = str(library)
         given["MALLOC_CHECK_"] = "3" if name == "MALLOC_CHECK_" else "0"
     return given
@@ -73,7 +72,7 @@ def _run_in_one_process(first: int, count: int, *more: str) -> Iterator[dict[str
     command = [*module, str(first), str(count), str(_MEGABYTES), *more]
     with tempfile.TemporaryFile() as errors:
         worker = subprocess.Popen(
-            command, cwd=ROOT, env=_environment(first), stdout=subprocess.PIPE, stderr=errors
+            command, cwd=ROOT, env=environment(first // _PER_PROCESS), stdout=subprocess.PIPE, stderr=errors
         )
         assert worker.stdout is not None
         with worker:

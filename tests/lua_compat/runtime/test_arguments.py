@@ -112,8 +112,15 @@ FIELDS = """
     { nn.SpatialMaxPooling(2, 2), 'ceil_mode', 'x', "cannot convert 'string' to 'bool'" },
     { nn.SpatialMaxPooling(2, 2), 'kW', nil, "cannot convert 'nil' to 'int'" },
     { nn.Normalize(2), 'p', '2', 3 }, { nn.Normalize(2), 'p', 2LL, 'expected' },
-    { nn.SpatialCrossMapLRN(1, 0), 'alpha', '1', "cannot convert 'string' to 'double'" },
-    { nn.SpatialCrossMapLRN(1, 0), 'alpha', false, 36 },
+    { nn.SpatialCrossMapLRN(1, 0), 'alpha', '0', 36 },
+    { nn.SpatialCrossMapLRN(1, 0), 'alpha', false, 'expected' },
+    { nn.Power(2), 'pow', '3', 36 }, { nn.Power(2), 'pow', 2LL, 'expected' },
+    { nn.SoftShrink(), 'lambda', false, 36 }, { nn.SoftShrink(), 'lambda', true, 0 },
+    { nn.SoftShrink(), 'lambda', '0', "cannot convert 'string' to 'double'" },
+    { nn.SpatialAveragePooling(6, 6, 1, 1, 1, 1), 'count_include_pad', 0, 9 },
+    { nn.SpatialAveragePooling(6, 6, 1, 1, 1, 1), 'count_include_pad', 1, 256 / 36 },
+    { nn.Tanh(), 'inplace', 'x', "cannot convert 'string' to 'bool'" },
+    { nn.RReLU(), 'train', 'x', "cannot convert 'string' to 'bool'" },
     { nn.RReLU(), 'lower', '0.1', "cannot convert 'string' to 'double'" }, { nn.RReLU(), 'lower', 0LL, 36 },
 """
 

@@ -112,7 +112,9 @@ end
 -- Sums in place of means, if divide is false.
 local function averaging(self)
    local kW, kH, dW, dH, padW, padH = window(self)
-   return kW, kH, dW, dH, padW, padH, self.ceil_mode or false, self.count_include_pad ~= false
+   local with_border = self.count_include_pad
+   if type(with_border) == 'nil' then with_border = true end
+   return kW, kH, dW, dH, padW, padH, self.ceil_mode or false, with_border
 end
 
 function Average:updateOutput(input)

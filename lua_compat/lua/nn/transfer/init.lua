@@ -1,5 +1,6 @@
 -- Transfer functions: a function of each element. A row of the table below is a module:
---    name, the kernel's function, its parameters as { field, default } in the constructor's order, and:
+--    name, the kernel's function, its parameters as { field, default } in the constructor's order (convert: what makes a
+--    number of a field that Torch7 gives to a function of torch, not to THNN), and:
 --    inplace: whether the constructor ends with an in-place flag
 --    f_in_place(self, input): the kernel's function in place, where Torch7's does otherwise with a NaN
 --    of_output: whether the derivative is computed from the output
@@ -10,8 +11,9 @@ local kernel = require('torch.core.kernels').of_tensors
 local layer = require 'nn.shared.layer'
 local overloads = require 'torch.tensor.overloads'
 local rectifiers = require 'nn.transfer.luajit.rectifiers'
-local number = require('torch.core.arguments').number
+local arguments = require 'torch.core.arguments'
 local records = require('torch.core.memory').records
+local number, flag, scalar = arguments.number, arguments.flag, arguments.scalar
 
 local Module = torch.getmetatable('nn.Module')
 
@@ -23,7 +25,12 @@ end
 -- f's values of a module's parameter fields.
 local function values(self, parameters)
    local list = {}
-   for i, parameter in ipairs(parameters) do list[i] = self[parameter[1]] or parameter[2] end
+   for i, parameter in ipairs(parameters) do
+      local value = self[parameter[1]]
+      if type(value) == 'nil' then value = parameter[2] end
+      if parameter.convert then value = parameter.convert(value) end
+      list[i] = value
+   end
    return unpack(list, 1, #parameters)
 end
 
@@ -43,18 +50,25 @@ local function define(row)
       if row.check then row.check(self) end
    end
 
-   local function f(self, input) return self.inplace and row.f_in_place and row.f_in_place(input) or row.f end
+   local function is_in_place(self)
+      local inplace = self.inplace
+      return inplace and flag(inplace)
+   end
+
+   local function f(inplace, input) return inplace and row.f_in_place and row.f_in_place(input) or row.f end
 
    function class:updateOutput(input)
       if row.check then row.check(self) end
-      if self.inplace then self.output:set(input) end
-      kernel.transfer(self.output, input, f(self, input), values(self, parameters))
+      local inplace = is_in_place(self)
+      if inplace then self.output:set(input) end
+      kernel.transfer(self.output, input, f(inplace, input), values(self, parameters))
       return self.output
    end
 
    function class:updateGradInput(input, gradOutput)
-      if self.inplace then self.gradInput:set(gradOutput) end
-      kernel.transfer_gradient(self.gradInput, row.of_output and self.output or input, gradOutput, f(self, input),
+      local inplace = is_in_place(self)
+      if inplace then self.gradInput:set(gradOutput) end
+      kernel.transfer_gradient(self.gradInput, row.of_output and self.output or input, gradOutput, f(inplace, input),
          values(self, parameters))
       return self.gradInput
    end
@@ -98,7 +112,7 @@ for _, row in ipairs{
       end },
    { name = 'HardTanh', f = 'hard_tanh', parameters = { { 'min_val', -1 }, { 'max_val', 1 } }, inplace = true,
       f_in_place = limited_in_place 'hard_tanh_in_place',
-      check = function(self) assert(self.max_val > self.min_val, 'max_value must be larger than min_value') end },
+      init = function(self) assert(self.max_val > self.min_val, 'max_value must be larger than min_value') end },
    { name = 'ReLU6', f = 'relu6', inplace = true, f_in_place = limited_in_place 'relu6_in_place' },
    { name = 'Threshold', f = 'threshold', parameters = { { 'threshold', 1e-6 }, { 'val', 0 } }, inplace = true,
       f_in_place = in_place 'threshold_in_place',
@@ -111,7 +125,7 @@ for _, row in ipairs{
                self.threshold), 3)
          end
       end },
-   { name = 'Power', f = 'power', parameters = { { 'pow' } },
+   { name = 'Power', f = 'power', parameters = { { 'pow', convert = scalar } },
       check = function(self)
          if not self.pow then error('nn.Power(power)', 3) end
       end },
@@ -169,7 +183,7 @@ function RReLU:__init(lower, upper, inplace)
    self.inplace = inplace or false
 end
 function RReLU:updateOutput(input)
-   local lower, upper, train, noise = number(self.lower), number(self.upper), self.train, self.noise:resizeAs(input)
+   local lower, upper, train, noise = number(self.lower), number(self.upper), flag(self.train), self.noise:resizeAs(input)
    if train then
       if not noise:isContiguous() then
          noise = noise:clone()

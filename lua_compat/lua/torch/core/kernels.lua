@@ -3,7 +3,7 @@
 -- for a tensor that is left out. Tensors that the kernel resized are brought up to date.
 --
 -- Whichever of the two computes, it gets what the kernel's signature says: tensors, and plain numbers, booleans and texts
--- (torch/arguments.lua). They are looked at once, here; no function of a script runs from then until the kernel has ended.
+-- (torch/core/arguments.lua). They are looked at once, here; no function of a script runs from then until the kernel has ended.
 local memory = require 'torch.core.memory'
 local arguments = require 'torch.core.arguments'
 local signatures = require 'torch.core.signatures'
