@@ -46,6 +46,7 @@ class PyTorch:
             from lua_compat.runtime.bridge import Handles
 
         self.meet()
+        self.slabs.keep_no_spares()
         if self._own_process:
             keep_freed_memory(MOST_SPARE)
         return Handles(self.slabs, self.place)

@@ -18,6 +18,12 @@ class Slabs:
         self._shared: set[int] = set()  # the addresses of pieces that a tensor may be on
         self._spare: list[tuple[int, mmap.mmap]] = []  # given back, the oldest first
         self._spare_bytes = 0
+        self._most_spare = MOST_SPARE
+
+    def keep_no_spares(self) -> None:
+        """Has what is given back return to the system from now on: only small pieces are still requested."""
+        self._most_spare = 0
+        self._forget(self._spare_bytes)
 
     def request(self, size: int) -> int:
         """Requests ``size`` bytes; returns their address. Raises MemoryError."""
@@ -45,7 +51,7 @@ class Slabs:
             return
         self._spare.append(piece)
         self._spare_bytes += len(piece[1])
-        self._forget(self._spare_bytes - MOST_SPARE)
+        self._forget(self._spare_bytes - self._most_spare)
 
     def _forget(self, size: int) -> None:
         """Gives the oldest spare pieces back to the system, until they are ``size`` bytes."""

@@ -2,13 +2,14 @@
 -- outside Lua's memory, which was limited; here they live in it. Each is a userdata, so that # and pairs treat it as
 -- one object; its contents are kept in a separate table.
 local class = require 'torch.core.class'
+local attached = require 'torch.core.attached'
 
 local tds = {}
 
 local SHOWN = 20 -- elements that tostring shows
 
 -- A hash: values by key, and their number n. A vector: values by index, and its length n; nil counts as a value.
-local contents = setmetatable({}, { __mode = 'k' })
+local contents, attach_contents = attached.kind()
 
 local function check_element(value)
    local kind = type(value)
@@ -35,7 +36,7 @@ local function kind_of_object(name)
    local metatable = debug.getmetatable(prototype)
    local function empty()
       local object = newproxy(prototype)
-      contents[object] = { n = 0, values = {} }
+      attach_contents(object, { n = 0, values = {} })
       return object
    end
    class.metatype(name, metatable)

@@ -20,7 +20,7 @@ end
 """
 
 
-def _growth_mb(body: str) -> float:
+def _growth_mb(body: str, *, fresh: bool = False) -> float:
     """Runs Lua code in a process of its own; by how many MB its resident memory grew, at its largest."""
     code = f"""{RESIDENT}
         local start, most = resident_mb(), 0
@@ -28,7 +28,7 @@ def _growth_mb(body: str) -> float:
         {body}
         note() print(most)
     """
-    result = run_th("-e", code)
+    result = run_th("-e", code, fresh=fresh)
     assert result.returncode == 0, result.stderr
     return float(result.stdout)
 
@@ -55,6 +55,58 @@ def test_small_temporaries_stay_bounded() -> None:
 
 def test_large_temporaries_stay_bounded() -> None:
     assert _growth_mb(LARGE.format(count=2_000)) < 300
+
+
+# What a round of a loop makes: 4 MB, or more.
+ROUNDS = """
+    copies = function() local u = t:clone() end,
+    expressions = function() local u = (t + 1) * 2 end,
+    other_types = function() local u = t:double() end,
+    several_results = function() local u, places = torch.sort(t:narrow(1, 1, 2 ^ 16):view(1024, 64), 2) end,
+    what_is_read = function() local u = torch.deserializeFromStorage(bytes) end,
+    files_left_open = function()
+        local file = torch.MemoryFile():binary()
+        file:writeObject(t)
+    end,
+    files_that_hold_themselves = function()
+        local file = torch.MemoryFile():binary()
+        file:writeObject(t)
+        torch.setenv(file, { file, t:clone() })
+    end,
+    hashes_that_hold_themselves = function()
+        local hash = tds.Hash()
+        hash.itself, hash.tensor = hash, t:clone()
+    end,
+    coroutines = function()
+        coroutine.wrap(function() local u = t:clone() coroutine.yield() end)()
+    end,
+    sizes = function() local u = torch.FloatTensor(torch.random(2 ^ 17, 2 ^ 21)):fill(1) end,
+"""
+WITH_PYTORCH = """
+    results_of_kernels = function() local u = torch.cumsum(t, 1) end,
+    nets = function() local u = net:clone() end,
+    results_of_layers = function() local u = nn.SpatialMaxPooling(2, 2):float():forward(image) end,
+"""
+
+
+@pytest.mark.parametrize("more", ["", WITH_PYTORCH], ids=["without PyTorch", "with PyTorch"])
+def test_no_loop_makes_the_peak_grow_round_after_round(more: str) -> None:
+    """What is dead is at most 96 MB, in each of the loops and in all of them together."""
+    code = f"""
+        require 'nn' local tds = require 'tds'
+        {"torch.eig(torch.eye(3))" if more else ""}
+        local t = torch.FloatTensor(2 ^ 20):fill(1)
+        local image, bytes = t:view(1, 2, 2 ^ 9, 2 ^ 10), torch.serializeToStorage(t)
+        local net = nn.Sequential():add(nn.Linear(700, 700)):add(nn.Linear(700, 700)):float()
+        net:getParameters()
+        start = resident_mb()
+        local rounds = {{ {ROUNDS} {more} }}
+        for name, round in pairs(rounds) do
+            for i = 1, 60 do round() note() end
+            assert(most < 280, name)
+        end
+    """
+    assert _growth_mb(code, fresh=True) < 280
 
 
 @pytest.mark.slow

@@ -1,10 +1,14 @@
 """Memory that Lua takes from Python: pieces that were given back are used again, but not under a tensor."""
 
+import mmap
 import random
+import sys
+from pathlib import Path
 
+import pytest
 import torch
 
-from lua_compat.runtime.slabs import Slabs
+from lua_compat.runtime.slabs import MOST_SPARE, Slabs
 
 
 def test_a_piece_is_used_again_by_one_of_its_size() -> None:
@@ -40,3 +44,20 @@ def test_pieces_in_use_are_never_given_twice() -> None:
             address = slabs.request(size)
             assert all(address + size <= a or a + s <= address for a, s in used.items())
             used[address] = size
+
+
+def _mapped_bytes() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[0]) * mmap.PAGESIZE
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="mapped memory is read from /proc")
+def test_no_spares_are_kept_where_none_will_be_wanted() -> None:
+    slabs, size = Slabs(), MOST_SPARE // 4
+    before = _mapped_bytes()
+    pieces = [slabs.request(size) for _ in range(4)]
+    slabs.release(pieces.pop())
+    assert _mapped_bytes() - before > 3.5 * size  # nothing else of that size comes or goes
+    slabs.keep_no_spares()
+    for address in pieces:
+        slabs.release(address)
+    assert _mapped_bytes() - before < 0.5 * size

@@ -51,7 +51,8 @@ function blocks.use_none() largest_block = -1 end
 
 local function cut(list)
    local class = list.class
-   collection.account(class)
+   collection.make_room(class)
+   collection.note_block(class)
    if slab_used + class > SLAB then slab_address, slab_used = python.slab(SLAB), 0 end
    local number = list.n + 1
    list.n, list.addresses[number] = number, slab_address + slab_used

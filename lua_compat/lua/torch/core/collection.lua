@@ -39,22 +39,50 @@ local function cycle()
 end
 collection.cycle = cycle
 
--- Runs a cycle in one go, or what is left of one that has begun.
-local function run_cycle()
-   collectgarbage('step', math.ceil(collectgarbage('count')))
-end
-
--- Finds all that is dead. A full collection of Lua's first ends the cycle that may have begun, by going through everything, and
--- then through everything in a cycle of its own. A cycle alone is enough where none has begun since one ended here: where none
--- has ended since either, and less is in use than makes Lua begin one, which is twice as much as the last has left or more.
+-- A cycle that begins where none has begun since one ended here finds all that is dead: where none has ended since either, and
+-- less is in use than makes Lua begin one, which is twice as much as the last has left or more.
 local RESTS_BELOW = 1.5                 -- times what the last has left
 local rests_in, rests_below = 0, 0      -- the number of the cycle that ended here; KB
 
-local function find_dead()
+local function is_at_rest() return cycle() == rests_in and collectgarbage('count') < rests_below end
+
+local function end_at_rest() rests_in, rests_below = cycle(), RESTS_BELOW * collectgarbage('count') end
+
+-- Runs a cycle in one go, or what is left of one that has begun. Gives whether it has found all that is dead.
+local function run_cycle()
+   local whole = is_at_rest()
    collectgarbage('setpause', pause) -- a script may have asked for less
-   if cycle() == rests_in and collectgarbage('count') < rests_below then run_cycle() else collectgarbage() end
-   rests_in, rests_below = cycle(), RESTS_BELOW * collectgarbage('count')
+   collectgarbage('step', math.ceil(collectgarbage('count')))
+   end_at_rest()
+   return whole
 end
+
+-- Finds all that is dead. A full collection of Lua's first ends the cycle that may have begun, by going through everything, and
+-- then through everything in a cycle of its own.
+local function find_dead()
+   if is_at_rest() then
+      run_cycle()
+   else
+      collectgarbage('setpause', pause)
+      collectgarbage()
+      end_at_rest()
+   end
+end
+
+-- The account: the bytes of memory outside Lua are counted here and nowhere else.
+--   held         of tensors and storages, dead ones among them, whose memory has not been given back
+--   own          as much of it as no file and no other Lua state has, too, after the last cycle
+--   unreleased   as much of it as was found dead
+-- After `make_room(n)`, held + n is at most `limit`: what was in use when all dead memory was last given back, plus half of
+-- what was own then, or 96 MB if that is more. So the dead are at most that half or 96 MB, plus what has died of what was
+-- in use then. What a cycle finds dead is given back by the next `make_room`.
+local held, own, unreleased = 0, 0, 0
+
+local LEAST_ROOM = 96 * 2 ^ 20
+local limit = LEAST_ROOM
+
+-- What was allocated since the last cycle, or found to be in use.
+local since_cycle = 0
 
 -- Handles to be released. They stay valid until `release` is called: not while the arguments of a kernel are gathered.
 local RELEASE_AT = 256 -- handles; and no more at a time, as arguments of one call
@@ -74,23 +102,27 @@ local handles, bytes, pieces, slots = {}, {}, {}, 0
 local free, nfree = {}, 0
 local searched = 0                    -- the cycle after which the slots were last gone through
 local dead_pieces, ndead_pieces = {}, 0
-local freed = 0                       -- bytes of storages that are gone
-local held = 0                        -- bytes of those that are not, or are not yet found to be
+local in_blocks = 0                   -- bytes of all blocks, which are never given back
 
+-- Takes what is dead, or own, from the slots.
 local function search()
    if searched == cycle() then return end
    searched = cycle()
+   own = in_blocks
    for slot = 1, slots do
-      if holders[slot] == nil then
+      local holder = holders[slot]
+      if holder == nil then
          holders[slot] = false
          if handles[slot] then note_dead(handles[slot]) end
          if pieces[slot] then
             ndead_pieces = ndead_pieces + 1
             dead_pieces[ndead_pieces] = pieces[slot]
          end
-         freed, held, bytes[slot] = freed + bytes[slot], held - bytes[slot], 0
+         unreleased, bytes[slot] = unreleased + bytes[slot], 0
          nfree = nfree + 1
          free[nfree] = slot
+      elseif bytes[slot] > 0 and not holder.fixed then
+         own = own + bytes[slot]
       end
    end
 end
@@ -105,11 +137,12 @@ function collection.watch(r, handle, of_memory, address)
          slot, nfree = free[nfree], nfree - 1
       else
          slot = slots + 1
-         slots = slot
+         slots, bytes[slot] = slot, 0
       end
       holders[slot], r.slot = r, slot
    end
-   held = held + of_memory - (bytes[slot] or 0)
+   local more = of_memory - bytes[slot]
+   held, since_cycle = held + more, since_cycle + math.max(more, 0)
    handles[slot], bytes[slot], pieces[slot] = handle or false, of_memory, address or false
 end
 
@@ -123,105 +156,94 @@ function collection.drop(r)
    end
 end
 
--- Notes that a piece of memory is no longer used.
+-- Notes that a piece of memory, whose storage is watched with another by now, is no longer used.
 function collection.note_dead_piece(address, of_memory)
    ndead_pieces = ndead_pieces + 1
    dead_pieces[ndead_pieces] = address
-   freed = freed + of_memory
+   held, unreleased = held + of_memory, unreleased + of_memory
 end
 
--- Gives back the pieces that are no longer used.
-local function release_pieces()
+-- Notes that a block of so many bytes was cut.
+function collection.note_block(of_memory)
+   in_blocks = in_blocks + of_memory
+   held, own, since_cycle = held + of_memory, own + of_memory, since_cycle + of_memory
+end
+
+-- What Python's allocator keeps of freed memory is looked at when so much was given back since it last was.
+local TRIM_AT = LEAST_ROOM / 4
+local since_trim = 0
+
+-- Gives back what was found dead.
+local function release()
+   search()
    while ndead_pieces > 0 do
       python.release_slab(dead_pieces[ndead_pieces])
       ndead_pieces = ndead_pieces - 1
    end
-end
-
--- Releases what was found dead.
-local function release()
-   search()
-   release_pieces()
    while ndead > 0 do
       local first = math.max(ndead - RELEASE_AT, 0) + 1
       python.release(unpack(dead, first, ndead))
       ndead = first - 1
    end
+   held, since_trim, unreleased = held - unreleased, since_trim + unreleased, 0
 end
 collection.release = release
 
--- The same where enough has come together.
-local function release_many()
-   if ndead >= RELEASE_AT then release() end
-end
-collection.release_many = release_many
+-- Lua sees nothing of that memory: a cycle runs for every 8 MB of it, or for as much as a third of what is own, or four
+-- times as much as Lua itself has, all of which a cycle goes through. It runs in one go: one that is begun is gone on with
+-- by Lua whenever it allocates something, is soon over, and finds little.
+local CYCLE_AT = 8 * 2 ^ 20
+local cycle_at = CYCLE_AT
+local known_cycle = 0
 
--- Lua does not see tensor memory: a full collection runs when as much was allocated since the last one as is in use, but not
--- before 96 MB. A record stands for about 1 KB of its own.
-local COLLECT_AT = 96 * 2 ^ 20
-local RECORD_BYTES = 1024
-local since_collection, in_use, limit = 0, 0, COLLECT_AT
-
-local function collect()
-   find_dead()
+-- Called where there has been a cycle; whole: it has found all that is dead, and so many bytes will be allocated.
+local function end_cycle(whole, of_memory)
    release()
-   if freed > COLLECT_AT / 4 then python.trim_heap() end
-   in_use, freed = in_use - freed, 0
-   since_collection = 0
-   limit = math.max(COLLECT_AT, in_use / 2)
+   known_cycle, since_cycle = cycle(), 0
+   cycle_at = math.max(CYCLE_AT, own / 3, 4 * 1024 * collectgarbage('count'))
+   if whole then limit = held + of_memory + math.max(LEAST_ROOM, own / 2) end
 end
 
--- For scripts: a full collection finds all memory that is dead, and gives it back at once.
+-- Gives back all that is dead, at once.
+local function collect(of_memory)
+   find_dead()
+   end_cycle(true, of_memory)
+   if since_trim > TRIM_AT then
+      since_trim = 0
+      python.trim_heap()
+   end
+end
+
+-- For scripts.
 function collection.collectgarbage(option, ...)
    if option ~= nil and option ~= 'collect' then
       if option ~= 'count' then rests_in = 0 end -- a cycle may begin, or be made to begin sooner
       return collectgarbage(option, ...)
    end
-   collect()
+   collect(0)
    return 0
 end
 
--- Lua's collector sees nothing of that memory either: a cycle runs for every 8 MB of it, or for as much as a third of
--- what was alive after the last, or four times as much as Lua itself has, all of which a cycle goes through. It runs in
--- one go: one that is begun is gone on with by Lua whenever it allocates something, is soon over, and finds little.
-local CYCLE_AT = 8 * 2 ^ 20
-local since_cycle, known_cycle, alive = 0, 0, 0
-
--- Called when there has been a cycle.
-local function begin_count()
-   known_cycle, since_cycle = cycle(), 0
-   search()
-   alive = held
-end
-
-local function run_cycle_of_tensors()
-   if since_cycle < math.max(CYCLE_AT, alive / 3, 4 * 1024 * collectgarbage('count')) then return end
-   run_cycle()
-   begin_count()
-   since_collection = 0
-end
-
--- Called where memory is about to be allocated.
-function collection.account(of_memory)
-   in_use = in_use + of_memory
-   if known_cycle ~= cycle() then begin_count() end
-   since_collection, since_cycle = since_collection + of_memory + RECORD_BYTES, since_cycle + of_memory
-   if since_collection > limit then
+-- Called where so many bytes are about to be allocated.
+local function make_room(of_memory)
+   if known_cycle ~= cycle() then end_cycle(false) end
+   if held + of_memory > limit then
       local running = collectgarbage('isrunning')
-      collect()
+      collect(of_memory)
       if not running then collectgarbage('stop') end -- a collection starts the collector again, which the script has stopped
-   elseif since_cycle > CYCLE_AT and collectgarbage('isrunning') then
-      run_cycle_of_tensors()
+   elseif since_cycle > cycle_at then
+      if collectgarbage('isrunning') then end_cycle(run_cycle(), of_memory) else since_cycle = 0 end
    end
-   search()
-   release_pieces()
-   release_many()
+   if ndead >= RELEASE_AT then release() end
+end
+collection.make_room = make_room
+
+-- Called where a tensor is made without memory: a kernel may give it some, and while it does no collection may run.
+function collection.make_room_for_kernels()
+   if ndead >= RELEASE_AT or since_cycle > cycle_at then make_room(0) end
 end
 
--- Called where so much memory has become part of what is in use in another way (less than 0: is not).
-function collection.note_use(of_memory) in_use = in_use + of_memory end
-
--- Called where memory has been allocated while no collection may run.
-function collection.note_allocated(of_memory) since_cycle = since_cycle + of_memory end
+-- For tests: the bytes that are counted, the limit, and how many of them are in blocks.
+function collection.account() return held, limit, in_blocks end
 
 return collection

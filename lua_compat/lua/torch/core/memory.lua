@@ -37,8 +37,8 @@ local check_whole, MOST = errors.check_whole, errors.MOST
 local records = setmetatable({}, { __mode = 'kv' })
 local memory = { records = records }
 
-local account, watch, drop, note_dead, release_many = collection.account, collection.watch, collection.drop, collection.note_dead,
-   collection.release_many
+local make_room, watch, drop, note_dead, make_room_for_kernels = collection.make_room, collection.watch, collection.drop,
+   collection.note_dead, collection.make_room_for_kernels
 local few_bytes, block_storage, address_of, capacity_of = blocks.fit, blocks.storage, blocks.address_of, blocks.capacity
 memory.capacity = capacity_of
 
@@ -116,7 +116,7 @@ end
 local function storage_record(T, n)
    check_whole(n, 0, 'size of a storage')
    if n > 0 and few_bytes(T, n) then return block_storage(T, n) end
-   account(n * T.size)
+   make_room(n * T.size)
    local S = { [0] = false, T = T, n = n, capacity = n }
    if n > 0 then
       local address
@@ -156,9 +156,9 @@ end
 
 -- A file as a storage; removed: the file goes with the storage.
 function memory.map_storage(T, filename, shared, n, removed)
+   make_room(0) -- how much the file has is not known yet
    local handle, address, count = python.storage_map(T.code, filename, shared, n)
    local S = { [0] = handle, T = T, n = count, capacity = count, fixed = true }
-   collection.note_use(count * T.size)
    S.p = cast(T.pointer, address)
    watch_storage(S)
    if removed then S.removal = ffi.gc(ffi.new('char[1]'), function() remove(filename) end) end
@@ -167,11 +167,11 @@ end
 
 -- Gives a storage without memory the memory of another Lua state's storage.
 function memory.adopt(S, handle, address, base, n)
+   make_room(n * S.T.size)
    S[0], S.base, S.n, S.capacity, S.blocks = handle, base, n, n, nil
    S.fixed, S.shared = true, true
    S.p = cast(S.T.pointer, address) + base
    watch_storage(S)
-   account(n * S.T.size)
 end
 
 -- Called when a record that has a C structure (torch/cdata.lua) has changed.
@@ -189,7 +189,6 @@ end
 
 -- The memory of a storage now lies at p and holds `capacity` elements.
 local function moved(S, p, capacity)
-   collection.note_use((capacity - capacity_of(S)) * S.T.size)
    S.p, S.capacity = p, capacity
    if not in_block(S) then watch_storage(S) elseif S.slot then watch(S, nil, 0) end
    if S.c then storage_changed(S) end
@@ -219,18 +218,15 @@ local function leave_block(S, n, for_python)
    local T, from, old, held = S.T, S.p, capacity_of(S), S.blocks == piece and S[0]
    local in_piece = S.blocks == piece
    local p, address
-   local capacity, new_bytes = n, n * T.size
+   local capacity = n
    S.capacity = old -- that of the list's blocks no longer
    if few_bytes(T, n) and not for_python then
       p, capacity = blocks.give(S, n)
-      new_bytes = 0 -- blocks count when they are cut
    else
       S.blocks, S[0], address = request(T, n, for_python)
       p = cast(T.pointer, address)
-      if for_python then collection.note_allocated(new_bytes) end
    end
    ffi.copy(p, from, old * T.size) -- views may reach beyond S.n
-   collection.note_use(new_bytes - (capacity - old) * T.size)
    moved(S, p, capacity)
    if in_piece then
       collection.note_dead_piece(address_of(from), old * T.size)
@@ -246,7 +242,7 @@ function memory.resize_storage(S, n)
       if S.parent or S.fixed then
          error('Trying to resize storage that is not resizable' .. (S.shared and ': threads share it' or ''), 0)
       end
-      local grown = (n - capacity) * S.T.size
+      make_room((n - capacity) * S.T.size)
       if S.blocks then
          leave_block(S, n)
       elseif S[0] then
@@ -257,8 +253,6 @@ function memory.resize_storage(S, n)
          S.blocks, S[0], address = request(S.T, n)
          moved(S, cast(S.T.pointer, address), n)
       end
-      account(grown)
-      collection.note_use(-grown) -- moved has counted it
    end
    -- A smaller storage keeps its memory: views may still reach there.
    S.n = n
@@ -273,7 +267,7 @@ function memory.temporary(T) return empty_record(T, TEMPORARY) end
 
 function memory.new_tensor(T)
    local r = empty_record(T, false)
-   release_many()
+   make_room_for_kernels()
    return push_tensor(T, r), r
 end
 
@@ -342,7 +336,7 @@ local function allocate(r, nd, sizes, count)
       r.S = storage_record(T, count)
       return
    end
-   account(count * T.size)
+   make_room(count * T.size)
    local view, handle, address
    if nd == 1 then view, handle, address = python.new(T.code, sizes[1])
    elseif nd == 2 then view, handle, address = python.new(T.code, sizes[1], sizes[2])

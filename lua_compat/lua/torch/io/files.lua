@@ -4,6 +4,7 @@
 local math = require('th.own').math
 local ffi = require 'ffi'
 local types = require 'torch.core.types'
+local attached = require 'torch.core.attached'
 local memory = require 'torch.core.memory'
 local class = require 'torch.core.class'
 local errors = require 'torch.core.errors'
@@ -34,7 +35,7 @@ long long strtoll(const char *text, char **rest, int base);
 local C = ffi.C
 local SEEK_SET, SEEK_END, UNBUFFERED = 0, 2, 2
 
-local states = setmetatable({}, { __mode = 'k' })
+local states, attach_state = attached.kind()
 
 -- Streams
 
@@ -444,7 +445,7 @@ end
 local function new_file(proto, state)
    local ud = newproxy(proto)
    state.spacing = true
-   states[ud] = state
+   attach_state(ud, state)
    return ud
 end
 

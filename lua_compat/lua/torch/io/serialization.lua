@@ -36,8 +36,7 @@ local function session_of(self)
    return session
 end
 
--- A closed file drops those objects at once: as the value of a dead key they would survive one more collection, and
--- what they hold another one.
+-- A closed file drops those objects at once.
 local close = File.close
 function File:close()
    close(self)

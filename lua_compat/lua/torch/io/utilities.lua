@@ -1,6 +1,7 @@
 -- Other functions of torch: queries about objects, threads, clocks, including files.
 local math = require('th.own').math
 local ffi = require 'ffi'
+local attached = require 'torch.core.attached'
 local memory = require 'torch.core.memory'
 local device_pointers = require 'torch.core.device_pointers'
 local class = require 'torch.core.class'
@@ -44,11 +45,14 @@ end
 -- Tables that go with an object and are kept as long as it is.
 local environments = setmetatable({}, { __mode = 'k' })
 function torch.setenv(object, environment)
-   if type(object) == 'function' then setfenv(object, environment) else environments[object] = environment end
+   if type(object) == 'function' then return setfenv(object, environment) end
+   local own = attached.find(object)
+   if own then own.environment = environment else environments[object] = environment end
 end
 function torch.getenv(object)
    if type(object) == 'function' then return getfenv(object) end
-   return environments[object] or {}
+   local own = attached.find(object)
+   return own and own.environment or environments[object] or {}
 end
 
 function torch.setnumthreads(n)
