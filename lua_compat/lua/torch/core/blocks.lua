@@ -1,6 +1,7 @@
 -- Memory of small storages: requesting it from Python costs ten times as much as everything else about a small tensor.
 -- Python gives slabs, which are cut here into blocks. A block is used again by another storage of its type and size class
--- when the storage that had it is gone: its record is then missing in a weak table.
+-- when the storage that had it is gone: its record is then missing in a weak table. A slab of which all blocks are free may go
+-- to another class.
 local math = require('th.own').math
 local ffi = require 'ffi'
 local types = require 'torch.core.types'
@@ -20,10 +21,16 @@ local SLAB = 2 ^ 20
 -- The blocks of a size class, by number: their addresses, the records of the storages that have them (false: none). free:
 -- the numbers of those that no storage has, found after the cycle `searched`. handles: what Python has for blocks as
 -- storages, by address; nil: for none. (A number is nothing that the collector goes through; pointers to blocks that
--- wait to be used again, tens of thousands, were most of what a cycle cost.)
+-- wait to be used again, tens of thousands, were most of what a cycle cost.) The blocks of the k-th slab have the numbers
+-- (k-1) * per_slab + 1 to k * per_slab. slabs: their addresses (false: gone). gone: the k of these. next, last: the
+-- numbers still to be cut of the newest slab, of which the next lies at `address`.
 local function list_of(class)
-   return { class = class, n = 0, addresses = {}, holders = setmetatable({}, { __mode = 'v' }), free = {}, nfree = 0, searched = 0 }
+   return {
+      class = class, per_slab = math.floor(SLAB / class), n = 0, addresses = {}, holders = setmetatable({}, { __mode = 'v' }),
+      free = {}, nfree = 0, searched = 0, slabs = {}, gone = {}, next = 1, last = 0, address = 0,
+   }
 end
+local all_lists = {}
 
 -- The lists by the type's code, then by the multiples of STEP that are asked for; false until one is wanted.
 local lists = {}
@@ -36,11 +43,14 @@ local function make_list(code, steps)
    local multiple = 1
    while ceil(steps / multiple) > 2 * STEPS_PER_OCTAVE do multiple = 2 * multiple end
    local largest = ceil(steps / multiple) * multiple -- of the class
-   lists[code][largest] = lists[code][largest] or list_of(largest * STEP)
-   lists[code][steps] = lists[code][largest]
-   return lists[code][steps]
+   local list = lists[code][largest]
+   if not list then
+      list = list_of(largest * STEP)
+      lists[code][largest], all_lists[#all_lists + 1] = list, list
+   end
+   lists[code][steps] = list
+   return list
 end
-local slab_address, slab_used = nil, SLAB -- the current one
 
 -- Whether n elements fit a block.
 local largest_block = LARGEST
@@ -49,20 +59,9 @@ function blocks.fit(T, n) return n * T.size <= largest_block and T.here end
 -- Requests every storage's memory from Python: for tests, which put each between guard pages.
 function blocks.use_none() largest_block = -1 end
 
-local function cut(list)
-   local class = list.class
-   collection.make_room(class)
-   collection.note_block(class)
-   if slab_used + class > SLAB then slab_address, slab_used = python.slab(SLAB), 0 end
-   local number = list.n + 1
-   list.n, list.addresses[number] = number, slab_address + slab_used
-   slab_used = slab_used + class
-   return number
-end
-
 local function search(list)
    list.searched = cycle()
-   local holders, free, n = list.holders, list.free, 0
+   local holders, free, n = list.holders, list.free, list.nfree
    for number = 1, list.n do
       if holders[number] == nil then
          holders[number] = false
@@ -71,6 +70,80 @@ local function search(list)
       end
    end
    list.nfree = n
+end
+
+-- Slabs that no list has any more.
+local spare, nspare = {}, 0
+
+-- Takes a list's slabs of which all blocks are free.
+local function take_free_slabs(list)
+   search(list)
+   local free, per_slab = list.free, list.per_slab
+   if list.nfree < per_slab then return end
+   local count, left = {}, 0
+   for i = 1, list.nfree do
+      local k = ceil(free[i] / per_slab)
+      count[k] = (count[k] or 0) + 1
+   end
+   for i = 1, list.nfree do
+      local number = free[i]
+      if count[ceil(number / per_slab)] < per_slab then
+         left = left + 1
+         free[left] = number
+      elseif list.handles then
+         local address = list.addresses[number]
+         if list.handles[address] then collection.note_dead(list.handles[address]) end
+         list.handles[address] = nil
+      end
+   end
+   list.nfree = left
+   for k, free_blocks in pairs(count) do
+      if free_blocks == per_slab then
+         nspare = nspare + 1
+         spare[nspare], list.slabs[k] = list.slabs[k], false
+         list.gone[#list.gone + 1] = k
+      end
+   end
+end
+
+-- Finds the slabs that are free, once after each cycle.
+local reclaimed = 0
+local function reclaim()
+   if reclaimed == cycle() then return end
+   reclaimed = cycle()
+   for _, list in ipairs(all_lists) do take_free_slabs(list) end
+end
+
+collection.on_shortage(function()
+   reclaim()
+   while nspare > 0 do
+      python.release_slab(spare[nspare])
+      nspare = nspare - 1
+      collection.note_slab(-SLAB)
+   end
+end)
+
+local function take_slab(list)
+   collection.make_room(SLAB)
+   if nspare == 0 then reclaim() end
+   local address
+   if nspare > 0 then
+      address, nspare = spare[nspare], nspare - 1
+   else
+      address = python.slab(SLAB)
+      collection.note_slab(SLAB)
+   end
+   local k = table.remove(list.gone) or #list.slabs + 1
+   list.slabs[k], list.address = address, address
+   list.next, list.last = (k - 1) * list.per_slab + 1, k * list.per_slab
+end
+
+local function cut(list)
+   if list.next > list.last then take_slab(list) end
+   local number = list.next
+   list.addresses[number], list.address = list.address, list.address + list.class
+   list.next, list.n = number + 1, math.max(list.n, number)
+   return number
 end
 
 -- A block for n elements of type T: its list and its number there.

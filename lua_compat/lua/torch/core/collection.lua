@@ -71,7 +71,7 @@ end
 
 -- The account: the bytes of memory outside Lua are counted here and nowhere else.
 --   held         of tensors and storages, dead ones among them, whose memory has not been given back
---   own          as much of it as no file and no other Lua state has, too, after the last cycle
+--   own          as much of it as is in no block, and no file or other Lua state has, too, after the last cycle
 --   unreleased   as much of it as was found dead
 -- After `make_room(n)`, held + n is at most `limit`: what was in use when all dead memory was last given back, plus half of
 -- what was own then, or 96 MB if that is more. So the dead are at most that half or 96 MB, plus what has died of what was
@@ -102,13 +102,13 @@ local handles, bytes, pieces, slots = {}, {}, {}, 0
 local free, nfree = {}, 0
 local searched = 0                    -- the cycle after which the slots were last gone through
 local dead_pieces, ndead_pieces = {}, 0
-local in_blocks = 0                   -- bytes of all blocks, which are never given back
+local in_blocks = 0                   -- bytes of the slabs of which blocks are cut
 
 -- Takes what is dead, or own, from the slots.
 local function search()
    if searched == cycle() then return end
    searched = cycle()
-   own = in_blocks
+   own = 0
    for slot = 1, slots do
       local holder = holders[slot]
       if holder == nil then
@@ -163,11 +163,15 @@ function collection.note_dead_piece(address, of_memory)
    held, unreleased = held + of_memory, unreleased + of_memory
 end
 
--- Notes that a block of so many bytes was cut.
-function collection.note_block(of_memory)
+-- Notes that a slab of so many bytes was taken for blocks (less than 0: given back).
+function collection.note_slab(of_memory)
    in_blocks = in_blocks + of_memory
-   held, own, since_cycle = held + of_memory, own + of_memory, since_cycle + of_memory
+   held, since_cycle = held + of_memory, since_cycle + math.max(of_memory, 0)
 end
+
+-- Gives back slabs that no block of is in use: torch/blocks.lua's.
+local give_back_slabs
+function collection.on_shortage(f) give_back_slabs = f end
 
 -- What Python's allocator keeps of freed memory is looked at when so much was given back since it last was.
 local TRIM_AT = LEAST_ROOM / 4
@@ -204,9 +208,10 @@ local function end_cycle(whole, of_memory)
    if whole then limit = held + of_memory + math.max(LEAST_ROOM, own / 2) end
 end
 
--- Gives back all that is dead, at once.
-local function collect(of_memory)
+-- Gives back all that is dead, at once; `shortage`: free slabs, too.
+local function collect(of_memory, shortage)
    find_dead()
+   if shortage then give_back_slabs() end
    end_cycle(true, of_memory)
    if since_trim > TRIM_AT then
       since_trim = 0
@@ -229,7 +234,7 @@ local function make_room(of_memory)
    if known_cycle ~= cycle() then end_cycle(false) end
    if held + of_memory > limit then
       local running = collectgarbage('isrunning')
-      collect(of_memory)
+      collect(of_memory, true)
       if not running then collectgarbage('stop') end -- a collection starts the collector again, which the script has stopped
    elseif since_cycle > cycle_at then
       if collectgarbage('isrunning') then end_cycle(run_cycle(), of_memory) else since_cycle = 0 end
@@ -243,7 +248,7 @@ function collection.make_room_for_kernels()
    if ndead >= RELEASE_AT or since_cycle > cycle_at then make_room(0) end
 end
 
--- For tests: the bytes that are counted, the limit, and how many of them are in blocks.
+-- For tests: the bytes that are counted, the limit, and how many of them are in slabs.
 function collection.account() return held, limit, in_blocks end
 
 return collection
