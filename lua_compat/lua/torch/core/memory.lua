@@ -10,7 +10,7 @@
 --     [0]   its handle in Python, or false; dropped when the view changes
 --     era   that of the storage when the handle was made
 --     c     its C structure (torch/cdata.lua)
---     slot  of the handle (torch/collection.lua)
+--     slot  of the handle (torch/core/collection.lua)
 --   or [0] is TEMPORARY: the record is one function's, without userdata; its handles are released with the next allocation.
 -- A storage's record: T, p (pointer to the first element), n (elements), [0] (handle in Python, made when one is
 -- first wanted; false without), blocks (the list that its memory goes back to; nil for memory of PyTorch's), capacity (nil: that

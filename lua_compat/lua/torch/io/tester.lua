@@ -316,7 +316,7 @@ function Tester:_run(tests)
          break
       end
       -- Torch7 collects garbage here. A collection goes through all compiled traces, too, which a suite has many of;
-      -- the memory of tensors is accounted for where it is allocated (torch/collection.lua).
+      -- the memory of tensors is accounted for where it is allocated (torch/core/collection.lua).
    end
 end
 
