@@ -3,8 +3,11 @@
     python -m benchmarks.lua_memory [--torch7 COMMAND] [--rounds 3]
 
 Each script tells the largest resident memory of its process, as Linux has it; the output is a table of
-medians in MB. PyTorch, which some of them need, takes about 200 MB.
+medians in MB. Loops tell it after their 50th round, too (in brackets). PyTorch, which some of them need,
+takes about 200 MB.
 """
+
+import argparse
 
 from benchmarks.lua_in_turns import medians, options
 
@@ -44,10 +47,79 @@ SCRIPTS = {
         for i = 1, 1e6 do local row = (a + b)[2] end
     """,
 }
-PEAK = """
-    for line in io.lines('/proc/self/status') do
-        local kb = line:match('^VmHWM:%s+(%d+)')
-        if kb then print('peak\\t' .. kb / 1024) end
+# By name: what a loop begins with, and what each of its rounds does; nothing that a round makes is kept.
+LOOPS = {
+    "copies of 32 MB": ("local t = torch.FloatTensor(8e6):fill(1)", "local u = t:clone()"),
+    "copies of 100 KB": (
+        "local t = torch.FloatTensor(25000):fill(1)",
+        "for k = 1, 300 do local u = t:clone() end",
+    ),
+    "expressions of 32 MB": ("local t = torch.FloatTensor(8e6):fill(1)", "local u = (t + 1) * 2"),
+    "copies of 4 MB after torch.svd": (
+        "torch.svd(torch.randn(3, 3)) local t = torch.FloatTensor(1e6):fill(1)",
+        "for k = 1, 5 do local u = t:clone() end",
+    ),
+    "sizes up to 16 MB": ("", "local u = torch.FloatTensor(torch.random(1, 4e6)):fill(1)"),
+    "small tensors of ever other sizes": (
+        "",
+        "for k = 1, 500 do local u = torch.Tensor(round * 10):fill(1) end",
+    ),
+    "conversions": ("local t = torch.FloatTensor(2e6):fill(1)", "local u = t:double():int():byte():float()"),
+    "cumulative sums": ("local t = torch.FloatTensor(1000, 1000):fill(1)", "local u = torch.cumsum(t, 1)"),
+    "image.load": (
+        """require 'image' local picture = os.tmpname() .. '.png'
+        image.save(picture, image.scale(torch.rand(3, 50, 50), 1000, 1000))""",
+        "local u = image.load(picture)",
+    ),
+    "torch.deserialize of 16 MB": (
+        """local list = {} for k = 1, 8 do list[k] = torch.FloatTensor(700, 700):fill(k) end
+        local text = torch.serialize(list)""",
+        "local u = torch.deserialize(text)",
+    ),
+    "torch.save and torch.load of 16 MB": (
+        "local t, file = torch.FloatTensor(4e6):fill(1), os.tmpname()",
+        "torch.save(file, t) local u = torch.load(file)",
+    ),
+    "memory files left open": ("local t = torch.rand(5e5)", "torch.MemoryFile():binary():writeObject(t)"),
+    "clones of a flattened net": (
+        """require 'nn' local net = nn.Sequential() for k = 1, 20 do net:add(nn.Linear(700, 700)) end
+        net:float():getParameters()""",
+        "local u = net:clone()",
+    ),
+    "new convolutions": (
+        "require 'nn' local x = torch.rand(8, 3, 48, 48)",
+        """local layer = nn.SpatialConvolutionMM(3, 16, 5, 5)
+        layer:backward(x, layer:forward(x))""",
+    ),
+    "other batch sizes": (
+        "require 'nn' local layer = nn.SpatialConvolutionMM(3, 16, 5, 5)",
+        "local x = torch.rand(torch.random(1, 16), 3, 48, 48) layer:backward(x, layer:forward(x))",
+    ),
+    "coroutines": (
+        "local t = torch.FloatTensor(1e6):fill(1)",
+        "coroutine.wrap(function() local u = t:clone() coroutine.yield() end)()",
+    ),
+    "two threads": (
+        "local pool = require('threads').Threads(2)",
+        """pool:addjob(function() return torch.FloatTensor(1e6):fill(1) end, function(t) end)
+        pool:synchronize()""",
+    ),
+}
+ROUNDS = 150
+IN_ROUNDS = """
+    {begin}
+    local function one(round) {body} end
+    for round = 1, {rounds} do
+        one(round)
+        if round == 50 then report('early') end
+    end
+"""
+REPORT = """
+    local function report(name)
+        for line in io.lines('/proc/self/status') do
+            local kb = line:match('^VmHWM:%s+(%d+)')
+            if kb then print(name .. '\\t' .. kb / 1024) end
+        end
     end
 """
 
@@ -55,10 +127,19 @@ PEAK = """
 def main() -> None:
     chosen = options(__doc__, rounds=3)
     for name, script in SCRIPTS.items():
-        # In a function: the end of a script is no end of its locals.
-        found = medians(f"(function() {script} end)() {PEAK}", chosen.torch7, chosen.rounds)
-        columns = [f"{program} {costs['peak']:6.0f}" for program, costs in found.items()]
-        print(f"{name:34}{'   '.join(columns)}", flush=True)
+        _show(name, script, chosen)
+    for name, (begin, body) in LOOPS.items():
+        _show(name, IN_ROUNDS.format(begin=begin, body=body, rounds=ROUNDS), chosen)
+
+
+def _show(name: str, script: str, chosen: argparse.Namespace) -> None:
+    # In a function: the end of a script is no end of its locals.
+    code = f"{REPORT} (function() {script} end)() report('peak')"
+    columns = []
+    for program, peaks in medians(code, chosen.torch7, chosen.rounds).items():
+        early = f" ({peaks['early']:.0f})" if "early" in peaks else ""
+        columns.append(f"{program} {peaks['peak']:6.0f}{early}")
+    print(f"{name:36}{'   '.join(columns)}", flush=True)
 
 
 if __name__ == "__main__":

@@ -99,3 +99,39 @@ def test_pieces_are_counted_until_pytorch_is_loaded_and_after() -> None:
     result = run_th("-e", STEPS + code, fresh=True)
     assert result.returncode == 0, result.stderr
     assert int(result.stdout) < 1 << 20
+
+
+def test_what_goes_with_an_object_goes_when_it_does() -> None:
+    """In the collection that finds the object dead, and not in the next one."""
+    code = """
+        require 'nn' local tds = require 'tds'
+        local image = torch.rand(3, 32, 32)
+        local makers = {
+            function()
+                local layer = nn.SpatialConvolutionMM(3, 8, 5, 5)
+                layer:backward(image, layer:forward(image))
+                return layer
+            end,
+            function()
+                local file = torch.MemoryFile()
+                torch.setenv(file, { file, ('x'):rep(2 ^ 20) })
+                return file
+            end,
+            function()
+                local hash = tds.Hash()
+                hash[1], hash[2] = hash, ('x'):rep(2 ^ 20)
+                return hash
+            end,
+        }
+        for _, make in ipairs(makers) do
+            make()
+            collectgarbage() collectgarbage()
+            local object = make()
+            collectgarbage() collectgarbage()
+            local before = collectgarbage 'count'
+            object = nil
+            collectgarbage()
+            assert(before - collectgarbage 'count' > 400, before - collectgarbage 'count')
+        end
+    """
+    assert Runtime().run_string(code) == 0

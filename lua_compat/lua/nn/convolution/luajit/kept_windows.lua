@@ -1,18 +1,21 @@
 -- The windows that a layer's last forward pass laid out, for the gradients of its weight, as Torch7 keeps them in
 -- `finput`. Here they are used only where the layer's input still has the same bits: a copy of it is kept, too.
 local ffi = require 'ffi'
+local memory = require 'torch.core.memory'
 local new_rooms = require 'torch.core.scratch'
 local fields = require 'nn.shared.luajit.geometry_key'
 local g = require('nn.convolution.luajit.windows').geometry
 
 ffi.cdef 'int th_memcmp(const void *a, const void *b, size_t n) __asm__("memcmp");'
-local C, copy = ffi.C, ffi.copy
+local C, copy, rawget, records = ffi.C, ffi.copy, rawget, memory.records
 
 local kept = {}
 
 local MOST = 2 ^ 22 -- bytes of all windows of a layer
 
-local of_layer = setmetatable({}, { __mode = 'k' })
+-- They live as long as the layer's weight does: with what stands for that outside Lua. (As values of weak keys they would
+-- outlive the layer by a cycle of the collector.)
+local of_layer = setmetatable({}, { __mode = 'kv' })
 
 -- What the windows depend on, beside the input.
 local has_same_windows, take_geometry, forget_geometry = fields{ 'size', 'images', 'planes', 'time', 'height',
@@ -27,8 +30,10 @@ function kept.begin(layer, x)
    if bytes > MOST then return nil end
    local found = of_layer[layer]
    if not found then
+      local weight = records[rawget(layer, 'weight')]
+      if not weight then return nil end
       found = { room = new_rooms() }
-      of_layer[layer] = found
+      of_layer[layer], memory.outside(weight).windows = found, found
    end
    found.is_filled = false
    forget_geometry(found)
