@@ -3,6 +3,8 @@
 import torch
 from torch import Tensor
 
+from lua_compat.kernels.results import read
+
 
 def check_indices(indices: Tensor, count: int, what: str, first: int = 1, none: int | None = None) -> bool:
     """Raises ValueError unless every index is a whole number from ``first`` on, one of ``count``, or
@@ -14,7 +16,7 @@ def check_indices(indices: Tensor, count: int, what: str, first: int = 1, none: 
         raise ValueError(f"{what}: whole numbers expected, got a tensor of {str(indices.dtype)[6:]}")
     if indices.numel() == 0:
         return False
-    low, high = (int(end) for end in torch.aminmax(indices))
+    low, high = map(int, read(*torch.aminmax(indices)))
     if low == none and high < first + count:
         return True
     if low < first or high >= first + count:

@@ -114,10 +114,11 @@ def _norm(pieces: Iterable[Tensor], p: float) -> float:
 
 def _of_first_zero(extreme: Tensor, t: Tensor) -> float:
     """Returns an extreme of t as a number; a zero, of which there may be both, with the sign of the first."""
-    if extreme.item() == 0 and t.dtype.is_floating_point:
+    number = extreme.item()
+    if number == 0 and t.dtype.is_floating_point:
         first = int((t == 0).flatten().byte().argmax())
         return t.flatten()[first].item()
-    return extreme.item()
+    return number
 
 
 def max_all(t: Tensor) -> float:

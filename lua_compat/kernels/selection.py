@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from lua_compat.kernels.indices import check_indices
+from lua_compat.kernels.results import read
 
 __all__ = [
     "count_nonzero", "gather", "index_add", "index_copy", "index_fill", "index_select", "masked_copy",
@@ -17,13 +18,14 @@ def out_of_range(index: Tensor, size: int) -> bool:
     """Returns whether any index is not one of 1 to size."""
     if index.numel() == 0:
         return False
-    low, high = torch.aminmax(index)
-    return low.item() < 1 or high.item() > size
+    low, high = read(*torch.aminmax(index))
+    return low < 1 or high > size
 
 
 def out_of_mask(mask: Tensor) -> bool:
-    """Returns whether a mask holds anything but zeros and ones."""
-    return mask.max().item() > 1
+    """Returns whether a mask holds anything but zeros and ones; on a device everything else is taken for one,
+    as cutorch does: looking would wait for it."""
+    return not mask.is_cuda and mask.max().item() > 1
 
 
 def index_select(out: Tensor, t: Tensor, dimension: int, index: Tensor) -> None:

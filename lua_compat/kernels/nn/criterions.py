@@ -8,7 +8,7 @@ from torch import Tensor
 
 from lua_compat.kernels.nn.layers import gradients, rounded
 from lua_compat.kernels.nn.sizes import argument_error
-from lua_compat.kernels.results import Out, Scalar
+from lua_compat.kernels.results import Out, Scalar, read
 
 __all__ = [
     "binary_cross_entropy", "binary_cross_entropy_gradient", "class_nll", "class_nll_gradient",
@@ -18,6 +18,8 @@ __all__ = [
 SANDBOXED = __all__
 
 _MEAN, _SUM = 1, 2
+_NOT_COUNTED = -100
+_WRONG_CLASS = "Assertion `cur_target >= 0 && cur_target < n_classes' failed. "
 _aten = torch.ops.aten
 
 
@@ -27,26 +29,48 @@ def _classes(x: Tensor, target: Tensor, ignored: int) -> Tensor:
     if low < 1 or high > x.shape[-1]:  # ignored ones, or wrong ones
         wrong = target[(target != ignored) & ((target < 1) | (target > x.shape[-1]))]
         if wrong.numel():
-            raise ValueError("Assertion `cur_target >= 0 && cur_target < n_classes' failed. ")
+            raise ValueError(_WRONG_CLASS)
     return target - 1
 
 
+def _classes_on_device(x: Tensor, target: Tensor, ignored: int) -> Tensor:
+    """Classes from 0, without reading them: those that do not count, and wrong ones, are _NOT_COUNTED."""
+    classes = target - 1
+    inside = classes.clamp(0, x.shape[-1] - 1) == classes
+    if 1 <= ignored <= x.shape[-1]:
+        inside &= target != ignored
+    return torch.where(inside, classes, _NOT_COUNTED)
+
+
 def class_nll(
-    total_weight: Out, x: Tensor, target: Tensor, weights: Tensor | None, average: bool, ignored: int
-) -> float:
+    total_weight: Tensor, x: Tensor, target: Tensor, weights: Tensor | None, average: bool, ignored: int
+) -> tuple[float, float]:
     """Returns -x[target], weighted, summed over the batch or (``average``) divided by the sum of the weights,
-    which total_weight gets."""
+    and that sum, which total_weight, of one element, gets."""
     batch = x.reshape(-1, x.shape[-1])
-    classes = _classes(batch, target.reshape(-1), ignored)
-    counted = classes != ignored - 1
-    if not counted.all():  # the same sum as without the rows that do not count
-        batch, classes = batch[counted], classes[counted]
-    loss, total = _aten.nll_loss_forward(batch, classes, weights, _MEAN if average else _SUM, ignored - 1)
-    if not average:
-        total = (batch.new_ones(batch.shape[1]) if weights is None else weights)[classes].sum()
-    total_weight.resize_(1)
+    reduction = _MEAN if average else _SUM
+    wrong: tuple[Tensor, ...] = ()
+    if x.is_cuda:
+        labels = target.reshape(-1)
+        classes = _classes_on_device(batch, labels, ignored)
+        counted = classes != _NOT_COUNTED
+        wrong = (((labels != ignored) > counted).any().to(x.dtype),)
+        loss, total = _aten.nll_loss_forward(batch, classes, weights, reduction, _NOT_COUNTED)
+        if not average:
+            total = counted.sum() if weights is None else weights[classes.clamp_(min=0)].mul_(counted).sum()
+    else:
+        classes = _classes(batch, target.reshape(-1), ignored)
+        counted = classes != ignored - 1
+        if not counted.all():  # the same sum as without the rows that do not count
+            batch, classes = batch[counted], classes[counted]
+        loss, total = _aten.nll_loss_forward(batch, classes, weights, reduction, ignored - 1)
+        if not average:
+            total = (batch.new_ones(batch.shape[1]) if weights is None else weights)[classes].sum()
     total_weight.copy_(total)
-    return loss.item() if total.item() != 0 else 0.0  # all was ignored
+    sum_of_losses, sum_of_weights, *is_wrong = read(loss, total.to(x.dtype), *wrong)
+    if any(is_wrong):
+        raise ValueError(_WRONG_CLASS)
+    return sum_of_losses if sum_of_weights != 0 else 0.0, sum_of_weights  # 0: all was ignored
 
 
 def class_nll_gradient(
@@ -58,18 +82,24 @@ def class_nll_gradient(
     average: bool,
     ignored: int,
 ) -> None:
+    """Computes the gradient; on a device a wrong class does not count, as the loss has told of it."""
     batch = x.reshape(-1, x.shape[-1])
-    classes = _classes(batch, target.reshape(-1), ignored)
-    reduction = _MEAN if average else _SUM
-    one = x.new_ones(())
-    result = _aten.nll_loss_backward(
-        one, batch, classes, weights, reduction, ignored - 1, total_weight.to(x.dtype).reshape(())
-    )
-    grad.resize_(x.shape)
-    if not total_weight.item() > 0:
-        grad.zero_()
+    labels, on_device = target.reshape(-1), x.is_cuda
+    if on_device:
+        classes, not_counted = _classes_on_device(batch, labels, ignored), _NOT_COUNTED
     else:
-        grad.copy_(result.reshape(x.shape))
+        classes, not_counted = _classes(batch, labels, ignored), ignored - 1
+    reduction = _MEAN if average else _SUM
+    total = total_weight.to(x.dtype).reshape(())
+    result = _aten.nll_loss_backward(x.new_ones(()), batch, classes, weights, reduction, not_counted, total)
+    grad.resize_(x.shape)
+    if on_device:
+        if weights is not None:  # without them the total is 0 only where no row counts
+            result = torch.where(total > 0, result, 0)
+    elif not total.item() > 0:
+        grad.zero_()
+        return
+    grad.copy_(result.reshape(x.shape))
 
 
 def _soft_margin_gradient(x: Tensor, y: Tensor) -> Tensor:

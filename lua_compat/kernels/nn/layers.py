@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -47,7 +48,12 @@ def rounded(numbers: tuple[Any, ...], x: Tensor) -> tuple[Any, ...]:
     """Returns a layer's numbers as x's type has them, in which Torch7 compares and computes with them."""
     if x.dtype == torch.float64 or not x.dtype.is_floating_point:
         return numbers
-    return tuple(torch.tensor(n, dtype=x.dtype).item() if isinstance(n, float) else n for n in numbers)
+    return tuple(_rounded(n, x.dtype) if isinstance(n, float) else n for n in numbers)
+
+
+@lru_cache(256)
+def _rounded(number: float, dtype: torch.dtype) -> float:
+    return torch.tensor(number, dtype=dtype).item()
 
 
 def _taking_numbers_of(f: Callable[..., Tensor], tensors: int, kernel: Kernel) -> Kernel:

@@ -55,19 +55,32 @@ def _check_batch(x: Tensor, grad_output: Tensor, axes: int) -> None:
     check_gradient(grad_output, (*x.shape[:-axes], *grad_output.shape[-axes:]))
 
 
-def _with_places(x: Tensor, grad_output: Tensor, indices: Tensor, axes: int) -> tuple[Tensor, Tensor]:
-    """Returns the gradients and their places in their planes of ``x``; those of place 0, which have none, as
-    zeros.
-
-    Raises ValueError for other places outside.
-    """
+def _at_places(x: Tensor, grad_output: Tensor, indices: Tensor, axes: int) -> tuple[Tensor, Tensor]:
+    """Returns the gradients and their places in their planes of ``x``, as ``_with_places`` does."""
     planes = _batch(x, axes)
     check_gradient(grad_output, (*x.shape[:-axes], *indices.shape[-axes:]))
     check_shape(indices, grad_output.shape, "indices of the pooling")
-    if check_indices(indices, math.prod(planes.shape[2:]), "index of a maximum", none=0):
-        nowhere = indices == 0
-        return grad_output.masked_fill(nowhere, 0), indices.masked_fill(nowhere, 1)
-    return grad_output, indices
+    return _with_places(grad_output, indices, math.prod(planes.shape[2:]), 1)
+
+
+def _with_places(gradients: Tensor, places: Tensor, count: int, first: int) -> tuple[Tensor, Tensor]:
+    """Returns gradients and their places; gradients at the place before the first, which have none, as zeros.
+
+    Raises ValueError for other places outside. On a device, where looking at them would wait for it, those
+    have none, either.
+    """
+    if places.is_cuda:
+        return _inside(gradients, places, count, first)
+    if check_indices(places, count, "index of a maximum", first, none=first - 1):
+        nowhere = places == first - 1
+        return gradients.masked_fill(nowhere, 0), places.masked_fill(nowhere, first)
+    return gradients, places
+
+
+def _inside(gradients: Tensor, places: Tensor, count: int, first: int) -> tuple[Tensor, Tensor]:
+    """Returns gradients and places inside; gradients at places that were outside are zeros."""
+    inside = places.clamp(first, first + count - 1)
+    return gradients.masked_fill(inside != places, 0), inside
 
 
 def _found_none(maxima: Tensor) -> bool:
@@ -189,7 +202,7 @@ def spatial_max_pooling_grad_input(
     outside = windows_outside(x.shape[-2:], (kh, kw), (dh, dw), (ph, pw), ceil, (lh, lw))
     check_gradient(grad_output, indices.shape)
     grad_output, indices = without_outside(grad_output, outside), without_outside(indices, outside)
-    grad_output, indices = _with_places(x, grad_output, indices, 2)
+    grad_output, indices = _at_places(x, grad_output, indices, 2)
     grad.resize_(x.shape)
     _aten.max_pool2d_with_indices_backward.grad_input(
         grad_output, x, [kh, kw], [dh, dw], [ph, pw], [lh, lw], ceil, indices - 1, grad_input=grad
@@ -302,7 +315,10 @@ def adaptive_max_pooling_grad_input(grad: Out, x: Tensor, grad_output: Tensor, i
     flat = (row + top.unsqueeze(1)) * width + column + left
     nowhere = (row == -1) & (column == -1)
     flat, gradients = flat.masked_fill(nowhere, 0), gradients.masked_fill(nowhere, 0)
-    check_indices(flat, height * width, "index of a maximum", 0)
+    if flat.is_cuda:
+        gradients, flat = _inside(gradients, flat, height * width, 0)
+    else:
+        check_indices(flat, height * width, "index of a maximum", 0)
     result = images.new_zeros(images.shape).flatten(2)
     result.scatter_add_(2, flat.flatten(2), gradients.flatten(2))
     write(grad, result.view(images.shape), x)
@@ -338,9 +354,7 @@ def temporal_max_pooling_grad_input(
     grad: Out, x: Tensor, grad_output: Tensor, indices: Tensor, kw: int, dw: int
 ) -> None:
     check_gradient(grad_output, indices.shape)
-    if check_indices(indices, kw, "index of a maximum", 0, none=-1):
-        nowhere = indices == -1
-        grad_output, indices = grad_output.masked_fill(nowhere, 0), indices.masked_fill(nowhere, 0)
+    grad_output, indices = _with_places(grad_output, indices, kw, 0)
     first = torch.arange(indices.shape[-2], device=x.device).unsqueeze(-1) * dw
     check_size(x, "input", x.dim(), x.dim() - 1, indices.shape[-1])
     write(grad, torch.zeros_like(x).scatter_add_(-2, indices + first, grad_output))
@@ -426,7 +440,7 @@ def volumetric_max_pooling_grad_input(
 ) -> None:
     outside = _outside(x, ceil, numbers)
     grad_output, indices = without_outside(grad_output, outside), without_outside(indices, outside)
-    grad_output, indices = _with_places(x, grad_output, indices, 3)
+    grad_output, indices = _at_places(x, grad_output, indices, 3)
     result = _aten.max_pool3d_with_indices_backward(
         _batch(grad_output, 3), _batch(x, 3), *_volume(numbers), ceil, _batch(indices, 3) - 1
     )
@@ -466,7 +480,7 @@ def fractional_max_pooling(out: Out, indices: Out, x: Tensor, samples: Tensor, *
 def fractional_max_pooling_grad_input(
     grad: Out, x: Tensor, grad_output: Tensor, indices: Tensor, axes: int
 ) -> None:
-    grad_output, indices = _with_places(x, grad_output, indices, axes)
+    grad_output, indices = _at_places(x, grad_output, indices, axes)
     batch = _batch(x, axes)
     result = x.new_zeros(batch.shape).flatten(2)
     places = _batch(indices, axes).flatten(2) - 1

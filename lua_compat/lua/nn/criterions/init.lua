@@ -50,10 +50,11 @@ local function classes_of_rows(self, input, target)
 end
 
 local function nll_output(self, input, classes)
-   self.output = kernel.class_nll(self.total_weight_tensor, input, classes, self.weights, self.sizeAverage,
+   local loss, total = kernel.class_nll(self.total_weight_tensor:resize(1), input, classes, self.weights, self.sizeAverage,
       self.ignoreIndex or -100)
-   self.output_tensor:resize(1):fill(self.output)
-   return self.output, self.total_weight_tensor[1]
+   self.output = loss
+   self.output_tensor:resize(1):fill(loss)
+   return loss, total or self.total_weight_tensor[1]
 end
 
 local function nll_gradient(self, gradient, input, classes)

@@ -12,7 +12,7 @@ return {
    bilinear_grad_parameters = 'tttttn',
    binary_cross_entropy = 'tttb',
    binary_cross_entropy_gradient = 'otttb',
-   class_nll = 'otttbi',
+   class_nll = 'ttttbi',
    class_nll_gradient = 'ottttbi',
    class_softmax = 'ots',
    class_softmax_gradient = 'otts',
