@@ -81,7 +81,7 @@ function cephes.frexp(x, exponent)
    return mantissa
 end
 
-function cephes.sincos(x, s, c, flag)
+function cephes.sincos(x, s, c)
    s[0], c[0] = cephes.sindg(x), cephes.cosdg(x)
    return 0
 end

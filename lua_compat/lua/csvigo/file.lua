@@ -84,7 +84,7 @@ local function on_demand(lines, separator)
       __tostring = function()
          if #lines < 3 * SHOWN then return table.concat(lines, '\n') .. '\n' end
          local text = { table.concat(lines, '\n', 1, SHOWN) }
-         for i = 1, SHOWN do text[#text + 1] = '.. .. .. .. .. .. .. .. .. ' end
+         for _ = 1, SHOWN do text[#text + 1] = '.. .. .. .. .. .. .. .. .. ' end
          text[#text + 1] = table.concat(lines, '\n', #lines - SHOWN, #lines)
          return table.concat(text, '\n') .. '\n'
       end,

@@ -2,7 +2,7 @@
 -- a call's ( stands too high, and so does the call; in the second what is called stands too low, a call within it
 -- perhaps too high. Of a call the lower line is right, of all else the first text's. Both are bytecode as string.dump
 -- gives it, the same but for the lines.
-local byte, concat, dump, loadstring, sub = string.byte, table.concat, string.dump, loadstring, string.sub
+local byte, concat, loadstring, sub = string.byte, table.concat, loadstring, string.sub
 local band = bit.band
 local funcbc = require('jit.util').funcbc
 

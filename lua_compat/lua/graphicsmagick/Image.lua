@@ -2,7 +2,6 @@
 -- numbers from 0 to 65535. Methods change it and return it; without arguments size, depth and the like say what it has.
 require 'torch'
 local ffi = require 'ffi'
-local python = require('th.python').functions
 local kernel = require('torch.core.kernels').of_tensors
 
 local NAME = 'magick.Image'

@@ -1,6 +1,5 @@
 -- Loading and saving: PNG and JPEG (by Pillow), PPM and PGM.
 local arguments = require 'image.arguments'
-local paths = require 'paths'
 local kernel = require('torch.core.kernels').of_tensors
 local python = require('th.python').functions
 

@@ -25,8 +25,8 @@ end
 torch.class('inn.SpatialCrossResponseNormalization', 'nn.SpatialCrossMapLRN')
 
 -- x / (1 + alpha * the mean of the squares around it)^beta, within each plane
-class('SpatialSameResponseNormalization', 'nn.Sequential', function(SameResponse, parent)
-   parent = nn.Sequential
+class('SpatialSameResponseNormalization', 'nn.Sequential', function(SameResponse)
+   local parent = nn.Sequential
    function SameResponse:__init(size, alpha, beta)
       parent.__init(self)
       self.size, self.alpha, self.beta = size or 3, alpha or 5e-5, beta or 0.75

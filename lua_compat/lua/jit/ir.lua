@@ -13,7 +13,7 @@ local function type_name(code) return TYPES[band(code, 31) + 1] or '?' end
 
 local GUARD, PHI = 128, 64 -- flags beside the type
 local REFERENCE, LITERAL, CONSTANT = 0, 1, 2 -- what an operand is, by an instruction's mode
-local FRAME, CONTINUATION, NOT_RESTORED = 0x10000, 0x20000, 0x40000 -- flags of a snapshot's entry
+local FRAME, CONTINUATION = 0x10000, 0x20000 -- flags of a snapshot's entry
 local BIAS = 0x8000 -- of references
 local MOST_CHARACTERS, BYTES_A_LINE = 20, 16
 

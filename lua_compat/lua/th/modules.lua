@@ -4,7 +4,6 @@
 -- A tensor comes from Python as: type code, handle, address and elements of its memory, offset, dimensions, sizes...,
 -- strides...; to Python goes its handle.
 -- Every action returns an error as text, or nil and its results.
-local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
 local last_offset = require('torch.core.overlap').last_offset
 local types = require 'torch.core.types'

@@ -23,7 +23,7 @@ function methods:resize(count)
    rawset(self, 'count', count)
 end
 
-local function check(self, place, most)
+local function check(place, most)
    if type(place) ~= 'number' or place < 1 or place > most then error('index out of range', 3) end
    return place - 1
 end
@@ -32,14 +32,14 @@ local Vector = {
    __len = function(self) return rawget(self, 'count') end,
    __index = function(self, place)
       if methods[place] then return methods[place] end
-      local value = rawget(self, 'data')[check(self, place, rawget(self, 'count'))]
+      local value = rawget(self, 'data')[check(place, rawget(self, 'count'))]
       local index = rawget(self, 'index')
       if index then return index(value) end
       return value
    end,
    __newindex = function(self, place, value)
       local count = rawget(self, 'count')
-      check(self, place, count + 1)
+      check(place, count + 1)
       if place > count then methods.resize(self, place) end
       local newindex = rawget(self, 'newindex')
       if newindex then value = newindex(value) end
@@ -84,14 +84,14 @@ local Strings = {
    __len = function(self) return #rawget(self, 'vec') end,
    __newindex = function(self, place, value)
       local vec = rawget(self, 'vec')
-      check(self, place, #vec + 1)
+      check(place, #vec + 1)
       if place > #vec then vec:insert(value) else vec[place] = value end
    end,
 }
 Strings.__index = function(self, place)
    local vec = rawget(self, 'vec')
    if place == 'resize' then return function(_, count) vec:resize(count) end end
-   return vec[check(self, place, #vec) + 1]
+   return vec[check(place, #vec) + 1]
 end
 function Strings.__ipairs(self) return ipairs(rawget(self, 'vec')) end
 

@@ -328,7 +328,7 @@ local function corners_of(self, target)
       self._target:resize(self.nClasses):copy(self.simplex[target])
    elseif torch.isTensor(target) then
       assert(target:dim() == 1, '1D tensors only!')
-      local _ = self.simplex[target:min()], self.simplex[target:max()] -- an error that says so where there is no class
+      local _, _ = self.simplex[target:min()], self.simplex[target:max()] -- an error that says so where there is no class
       self._target:index(self.simplex, 1, whole_numbers.beside(self.simplex, target))
    end
    return self._target

@@ -2,10 +2,9 @@
 local math = require('th.own').math
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
-local python = require('th.python').functions
 
 local records = memory.records
-local floor, ceil, abs, log10, huge = math.floor, math.ceil, math.abs, math.log10, math.huge
+local floor, ceil, abs, log10 = math.floor, math.ceil, math.abs, math.log10
 
 local WIDTH = 80
 
@@ -49,7 +48,7 @@ end
 -- A width that is not a number (all is NaN or infinite) cannot be a format.
 local function usable(format) return tonumber(format:match('^%%([%-%w]*)') and format:match('^%%(%d+)')) and format or '%f' end
 
-local function lines_of(values, indent)
+local function lines_of(values)
    local format, scale = number_format(values)
    format = usable(format)
    local text = {}

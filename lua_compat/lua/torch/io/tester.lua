@@ -293,8 +293,8 @@ function Tester:_run(tests)
             test()
             ok, passed = true, before == #self.errors
          else
-            local result
-            ok, result, passed = self:_pcall(test)
+            local _
+            ok, _, passed = self:_pcall(test)
          end
          if self._tearDown then self._tearDown(name) end
       end

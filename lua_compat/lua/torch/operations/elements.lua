@@ -1,5 +1,4 @@
 -- Going through the elements in Lua: apply, map, map2, totable; and small copies and fills without Python.
-local ffi = require 'ffi'
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
 local errors = require 'torch.core.errors'

@@ -1,7 +1,6 @@
 -- t[i], t[{...}], t[mask], and assignment through each of them.
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
-local class = require 'torch.core.class'
 local errors = require 'torch.core.errors'
 local tensors = require 'torch.tensor.tensor'
 local pointwise = require 'torch.operations.pointwise'

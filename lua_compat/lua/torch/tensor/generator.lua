@@ -107,7 +107,6 @@ function generator.between(g, low, high) return word(g) % (high + 1 - low) + low
 local layout = ffi.typeof([[struct {
    int64_t seed; int32_t left, seeded; uint64_t next; uint64_t words[624]; double x, y, rho; int32_t waiting, unused;
 }]])
-local layout_pointer = ffi.typeof('$*', layout)
 generator.STATE_BYTES = ffi.sizeof(layout)
 
 -- Writes the state to that many bytes.

@@ -91,7 +91,7 @@ local function choices(parameters, method)
    return all
 end
 
-local function condition(p, T, k)
+local function condition(p, k)
    if p.detail ~= '' then
       if p.letter == 'c' then return ('starts(a%d, %q)'):format(k, p.detail) end
       return ('r%d.nd == %s'):format(k, p.detail)
@@ -106,7 +106,7 @@ local function branch(parameters, given, T, variant)
       local p = parameters[index]
       key = key + tag(p, T) * 64 ^ (k - 1)
       place[index] = k
-      conditions[#conditions + 1] = condition(p, T, k)
+      conditions[#conditions + 1] = condition(p, k)
    end
    local test = ('key == %.0f and count == %d'):format(key, #given) -- a nil at the end is an argument, too
    if #conditions > 0 then test = test .. ' and ' .. table.concat(conditions, ' and ') end

@@ -7,7 +7,7 @@ local errors = require 'torch.core.errors'
 local python = require('th.python').functions
 
 local records = memory.records
-local type, floor = type, math.floor
+local type = type
 
 local Storage = {}
 

@@ -344,13 +344,13 @@ function in_lua.convolution(out, x, weight, bias, kind, ...)
    if kind == 'transposed' then return transposed_output(out, in_one_piece(x), weight, bias, at, ah, aw) end
    return plain_output(out, in_one_piece(x), weight, bias, layer)
 end
-function in_lua.convolution_grad_input(grad, x, grad_output, weight, bias, kind, ...)
+function in_lua.convolution_grad_input(grad, x, grad_output, weight, _, kind, ...)
    local at, ah, aw = set_layer(weight, kind, ...)
    if not at then return false end
    if kind == 'transposed' then return transposed_grad_input(grad, x, in_one_piece(grad_output), weight, at, ah, aw) end
    return plain_grad_input(grad, x, in_one_piece(grad_output), weight)
 end
-function in_lua.convolution_grad_parameters(grad_weight, grad_bias, x, grad_output, weight, bias, scale, kind, ...)
+function in_lua.convolution_grad_parameters(grad_weight, grad_bias, x, grad_output, weight, _, scale, kind, ...)
    local layer = kept.take()
    local at, ah, aw = set_layer(weight, kind, ...)
    if not at or not memory.same_size(weight, grad_weight) then return false end

@@ -110,7 +110,7 @@ local function take_all(e, listed, own, first, columns)
    return n
 end
 
-function classes.multi_label_margin(x, target, weights, average)
+function classes.multi_label_margin(x, target, _, average)
    local e, listed, rows, columns, own = with_lists(x, target)
    if not e then return false end
    local sum = 0
@@ -124,7 +124,7 @@ function classes.multi_label_margin(x, target, weights, average)
    return true, average and sum / columns / rows or sum / columns
 end
 
-function classes.multi_label_margin_gradient(r, x, target, weights, average)
+function classes.multi_label_margin_gradient(r, x, target, _, average)
    if r.T ~= x.T or not is_apart(r, x, target) then return false end
    local e, listed, rows, columns, own = with_lists(x, target)
    if not e then return false end

@@ -3,7 +3,6 @@
 -- there already, then the columns of a border one by one. Loops go through all planes: LuaJIT enters each anew.
 local math = require('th.own').math
 local ffi = require 'ffi'
-local memory = require 'torch.core.memory'
 local apart = require 'torch.core.overlap'
 local few = require 'torch.luajit.elementwise'
 local blas = require 'torch.luajit.blas'
@@ -11,7 +10,6 @@ local kernels = require 'torch.core.kernels'
 local rooms = require 'nn.shared.luajit.scratch'
 local lengths = require 'nn.shared.luajit.copy_rows'
 
-local count = memory.count
 local min, max, huge, copy, fill, cast = math.min, math.max, math.huge, ffi.copy, ffi.fill, ffi.cast
 local room, plain, is_apart, bytes_at = rooms.room, rooms.plain, apart.is_apart, rooms.bytes_at
 local begin = rooms.begin

@@ -117,7 +117,7 @@ end
 function in_lua.euclidean_grad_parameters(grad_weight, grad_scales, x, slopes, weight, scales, scale)
    local rows, inputs, outputs, p, w, c = begin(x, weight, scales)
    if not rows or slopes.T ~= x.T or count(slopes) ~= rows * outputs or not numbers.takes(grad_weight, weight, x, slopes) then return false end
-   if not scales ~= not grad_scales then return false end
+   if (not scales) ~= (not grad_scales) then return false end
    if scales and not (numbers.takes(grad_scales, scales, x, slopes) and is_apart(grad_scales, grad_weight, weight) and is_apart(grad_weight, scales)) then return false end
    local s = seen('slopes', slopes)
    if not s then return false end
