@@ -1,6 +1,7 @@
 -- The Lua that th runs: LuaJIT, with the globals that Torch7's packages make.
 std = 'luajit'
 max_line_length = 120
+max_string_line_length = false -- a line that ends inside a text
 self = false -- methods keep Torch7's signatures
 ignore = {
    '311', '331', -- a value that is set to nil or passed over

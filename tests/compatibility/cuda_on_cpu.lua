@@ -1,5 +1,5 @@
--- Runs a script under a Torch7 without a GPU: th cuda_on_cpu.lua SCRIPT ARGUMENTS... CUDA's packages are names for float
--- tensors and nn's layers, as with our th --cpu-as-cuda, so that both can be compared.
+-- Runs a script under a Torch7 without a GPU: th cuda_on_cpu.lua SCRIPT ARGUMENTS... CUDA's packages are names for
+-- float tensors and nn's layers, as with our th --cpu-as-cuda, so that both can be compared.
 local float = torch.FloatTensor
 
 local function as_float(t) return t:float() end
@@ -13,7 +13,9 @@ for _, kind in ipairs{ 'Byte', 'Char', 'Short', 'Int', 'Long', 'Float', 'Double'
    rawset(metatable, 'cudaByte', function(t) return t:byte() end)
    local plain = metatable.type
    rawset(metatable, 'type', function(t, name, ...)
-      if type(name) == 'string' then name = name:gsub('^torch%.CudaTensor$', 'torch.FloatTensor'):gsub('^torch%.Cuda(%a+Tensor)$', 'torch.%1') end
+      if type(name) == 'string' then
+         name = name:gsub('^torch%.CudaTensor$', 'torch.FloatTensor'):gsub('^torch%.Cuda(%a+Tensor)$', 'torch.%1')
+      end
       return plain(t, name, ...)
    end)
 end

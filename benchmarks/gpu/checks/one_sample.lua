@@ -1,4 +1,5 @@
--- th one_sample.lua SCRIPT: a script that takes no options, with batches of one sample and loops of one step. For rehearsals.
+-- th one_sample.lua SCRIPT: a script that takes no options, with batches of one sample and loops of one step. For
+-- rehearsals.
 require 'torch'
 local randn = torch.randn
 function torch.randn(size, ...)

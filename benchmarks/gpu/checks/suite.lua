@@ -1,5 +1,5 @@
--- th suite.lua PACKAGE FILE [SHARE OF]: the tests of cutorch, cunn or cudnn, from their own file; of OF shares (by name)
--- only one.
+-- th suite.lua PACKAGE FILE [SHARE OF]: the tests of cutorch, cunn or cudnn, from their own file; of OF shares (by
+-- name) only one.
 require 'torch'
 local package, file, share, shares = arg[1], arg[2], tonumber(arg[3]) or 1, tonumber(arg[4]) or 1
 local Tester = torch.getmetatable('torch.Tester')

@@ -1,5 +1,5 @@
--- th made_data.lua SCRIPT ARGUMENTS...: a program with made data in place of what its loader reads, whose evaluations of
--- the loss are counted (benchmarks/gpu/training/meter.py). Random numbers begin with one seed.
+-- th made_data.lua SCRIPT ARGUMENTS...: a program with made data in place of what its loader reads, whose evaluations
+-- of the loss are counted (benchmarks/gpu/training/meter.py). Random numbers begin with one seed.
 require 'torch'
 require 'nn'
 require 'optim'
@@ -56,7 +56,9 @@ function trainLoader:size() return 1e6 end
 function testLoader:size() return 1e6 end
 local images, labels
 function trainLoader:sample(count)
-   if not images then images, labels = pictures('FloatTensor', count, opt.fineSize or opt.imageCrop or 224, opt.nClasses or 10) end
+   if not images then
+      images, labels = pictures('FloatTensor', count, opt.fineSize or opt.imageCrop or 224, opt.nClasses or 10)
+   end
    if opt.fineSize then return images:clamp(-1, 1) end
    return images, labels
 end

@@ -1,4 +1,5 @@
--- The package cephes (torch-cephes): special functions of numbers and, element by element, of tensors, by scipy.special.
+-- The package cephes (torch-cephes): special functions of numbers and, element by element, of tensors, by
+-- scipy.special.
 require 'torch'
 local ffi = require 'ffi'
 local python = require('th.python').functions
@@ -13,7 +14,8 @@ pcall(ffi.cdef, 'typedef struct { double r; double i; } cmplx;')
 
 function cephes.new_cmplx(re, im) return ffi.new('cmplx', { re, im }) end
 
-local LEVELS = { off = 'off', [0] = 'off', err = 'error', error = 'error', warn = 'warning', warning = 'warning', 'error', 'warning' }
+local LEVELS = { off = 'off', [0] = 'off', err = 'error', error = 'error', warn = 'warning', warning = 'warning',
+   'error', 'warning' }
 local level = 'off'
 
 -- Whether what a function complains of is ignored ('off'), raised ('error') or printed ('warning').
@@ -86,8 +88,8 @@ function cephes.sincos(x, s, c)
    return 0
 end
 
--- Polynomials with the coefficients in an array of C: from the highest power (polevl; p1evl: its leading 1 left out), from
--- the lowest (poleva), of Chebyshev polynomials from the highest (chbevl).
+-- Polynomials with the coefficients in an array of C: from the highest power (polevl; p1evl: its leading 1 left out),
+-- from the lowest (poleva), of Chebyshev polynomials from the highest (chbevl).
 function cephes.polevl(x, coefficients, degree)
    local value = 0
    for place = 0, degree do value = value * x + coefficients[place] end

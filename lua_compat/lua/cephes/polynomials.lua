@@ -87,8 +87,8 @@ function cephes.polsbt(a, a_degree, b, b_degree, c)
    store(values, c, a_degree * b_degree)
 end
 
--- The coefficients of the inverse of the series y, which begins with x, up to the power n: each makes y(x(t)) = t in one
--- power more.
+-- The coefficients of the inverse of the series y, which begins with x, up to the power n: each makes y(x(t)) = t in
+-- one power more.
 function cephes.revers(y, x, n)
    local series, values = coefficients(y, n), {}
    for power = 0, math.max(n, most) do values[power] = 0 end

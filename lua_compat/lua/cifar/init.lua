@@ -1,5 +1,5 @@
--- The package cifar: the files of CIFAR-10 and CIFAR-100 in their binary form, which the user has, as bytes: N x 3 x 32 x 32,
--- with labels from 0. They are looked for in the folder of CIFAR_FOLDER and in the usual ones.
+-- The package cifar: the files of CIFAR-10 and CIFAR-100 in their binary form, which the user has, as bytes: N x 3 x 32
+-- x 32, with labels from 0. They are looked for in the folder of CIFAR_FOLDER and in the usual ones.
 local datasets = require 'th.datasets'
 require 'torch'
 
@@ -35,7 +35,8 @@ local function read(names, labels)
 end
 
 function cifar.traindataset()
-   return read({ 'data_batch_1.bin', 'data_batch_2.bin', 'data_batch_3.bin', 'data_batch_4.bin', 'data_batch_5.bin' }, 1)
+   return read({ 'data_batch_1.bin', 'data_batch_2.bin', 'data_batch_3.bin', 'data_batch_4.bin', 'data_batch_5.bin' },
+      1)
 end
 function cifar.testdataset() return read({ 'test_batch.bin' }, 1) end
 -- CIFAR-100: `label` is the fine one, `coarse` that of its group.

@@ -89,7 +89,8 @@ function encode_value(value, settings, depth)
 end
 
 -- What lua-cjson's errors call what a text goes on with.
-local TOKENS = { [''] = 'T_END', ['{'] = 'T_OBJ_BEGIN', ['}'] = 'T_OBJ_END', ['['] = 'T_ARR_BEGIN', [']'] = 'T_ARR_END', [','] = 'T_COMMA',
+local TOKENS = { [''] = 'T_END', ['{'] = 'T_OBJ_BEGIN', ['}'] = 'T_OBJ_END', ['['] = 'T_ARR_BEGIN', [']'] = 'T_ARR_END',
+   [','] = 'T_COMMA',
    [':'] = 'T_COLON', ['"'] = 'T_STRING', ['true'] = 'T_BOOLEAN', ['false'] = 'T_BOOLEAN', null = 'T_NULL' }
 local function expected(what, text, at)
    local found = TOKENS[text:match('^%a+', at) or text:sub(at, at)]

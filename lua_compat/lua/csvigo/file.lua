@@ -1,5 +1,5 @@
--- csvigo.File: the rows of a CSV file, one after the other or all. A value that holds the separator or a quote stands in
--- quotes, a quote in it twice. A space as separator means any number of spaces.
+-- csvigo.File: the rows of a CSV file, one after the other or all. A value that holds the separator or a quote stands
+-- in quotes, a quote in it twice. A space as separator means any number of spaces.
 local File = torch.class('csvigo.File')
 
 function File:__init(path, mode, separator, nan_as_missing)

@@ -1,5 +1,5 @@
--- The package csvigo: CSV files as lists of rows (raw), as columns by name (tidy), as a function that selects rows (query),
--- or read on demand (large).
+-- The package csvigo: CSV files as lists of rows (raw), as columns by name (tidy), as a function that selects rows
+-- (query), or read on demand (large).
 require 'torch'
 require 'dok'
 
@@ -51,7 +51,8 @@ local function places_of(column)
    return places
 end
 
-local USAGE = "query('vars'): the names; query() or query('all'): everything; query('union', {a = {1, 2}, b = 3}): the rows "
+local USAGE =
+   "query('vars'): the names; query() or query('all'): everything; query('union', {a = {1, 2}, b = 3}): the rows "
    .. "with a = 1 or a = 2 or b = 3; query('inter', ...): those with one of the values of each"
 
 local function query_of(columns)
@@ -100,7 +101,8 @@ end
 
 function csvigo.load(...)
    local args, path, separator, mode, header, verbose, skip, column_order = dok.unpack({ ... }, 'csvigo.load',
-      'Load a CSV file: raw: a list of rows; tidy: columns by name; query: a function that selects rows; large: a list of '
+      'Load a CSV file: raw: a list of rows; tidy: columns by name; query: a function that selects '
+      .. 'rows; large: a list of '
       .. 'rows that are decoded when they are read',
       { arg = 'path', type = 'string', help = 'path to file', req = true },
       { arg = 'separator', type = 'string', help = 'separator (one character)', default = ',' },
@@ -154,7 +156,8 @@ end
 
 function csvigo.save(...)
    local args, path, data, separator, mode, header, verbose = dok.unpack({ ... }, 'csvigo.save',
-      'Save a table as a CSV file: raw: a list of rows; tidy: columns by name; query: what csvigo.load gives in that mode',
+      'Save a table as a CSV file: raw: a list of rows; tidy: columns by name; query: what '
+      .. 'csvigo.load gives in that mode',
       { arg = 'path', type = 'string', help = 'path to file', req = true },
       { arg = 'data', type = 'table', help = 'table to save as a CSV file', req = true },
       { arg = 'separator', type = 'string', help = 'separator (one character)', default = ',' },

@@ -1,4 +1,5 @@
--- cudnn.functional: cuDNN's operations as functions that keep nothing; the caller allocates their results. The handle is
+-- cudnn.functional: cuDNN's operations as functions that keep nothing; the caller allocates their results. The handle
+-- is
 -- ignored: PyTorch has its own.
 local nn = require 'nn'
 
@@ -53,12 +54,14 @@ function functional.Convolution2D_updateOutput(_, input, weight, output, strideH
    output:copy(result)
 end
 
-function functional.Convolution2D_updateGradInput(_, input, weight, _, gradOutput, gradInput, strideH, strideW, padH, padW)
+function functional.Convolution2D_updateGradInput(_, input, weight, _, gradOutput, gradInput, strideH, strideW, padH,
+   padW)
    local layer = convolution(input, weight, strideH, strideW, padH, padW)
    with_batch(gradInput):copy(layer:updateGradInput(with_batch(input), with_batch(gradOutput)))
 end
 
-function functional.Convolution2D_accGradParameters(_, input, gradWeight, gradOutput, strideH, strideW, padH, padW, scale,
+function functional.Convolution2D_accGradParameters(_, input, gradWeight, gradOutput, strideH, strideW, padH, padW,
+   scale,
                                                     alpha)
    local layer = convolution(input, gradWeight, strideH, strideW, padH, padW)
    layer.gradWeight = gradWeight:mul(alpha or 1)
@@ -98,7 +101,9 @@ end
 
 for name, mode in pairs{ MaxPooling2D = 'CUDNN_POOLING_MAX', AveragePooling2D = 'CUDNN_POOLING_AVERAGE' } do
    functional[name .. '_updateOutput'] = function(handle, ...) functional.Pooling_updateOutput(handle, mode, ...) end
-   functional[name .. '_updateGradInput'] = function(handle, ...) functional.Pooling_updateGradInput(handle, mode, ...) end
+   functional[name .. '_updateGradInput'] = function(handle, ...)
+      functional.Pooling_updateGradInput(handle, mode, ...)
+   end
 end
 
 -- Activations; the softmax of a sample is over all its elements.

@@ -150,7 +150,8 @@ end
 -- A tensor of sequences with time first, and the numbers of packed sequences.
 local function sequences(self, input)
    check(not skips(self) or self.inputSize == self.hiddenSize,
-      ('CUDNN_SKIP_INPUT: the input must be as wide as the state, %d, and is %d'):format(self.hiddenSize, self.inputSize))
+      ('CUDNN_SKIP_INPUT: the input must be as wide as the state, %d, and is %d'):format(self.hiddenSize,
+         self.inputSize))
    self.inputPacked = type(input) == 'table'
    local x, batches = input, {}
    if self.inputPacked then

@@ -1,6 +1,6 @@
 -- Tensors of which cutorch chooses the memory: pinned, or "managed", which is a FloatTensor's and a CudaTensor's at
--- once. PyTorch's copies need no pinned memory, so that is ordinary memory. Managed memory PyTorch has not: on a GPU it is
--- an error; on the CPU (th --cpu-as-cuda) both tensors have the same elements, as they should.
+-- once. PyTorch's copies need no pinned memory, so that is ordinary memory. Managed memory PyTorch has not: on a GPU it
+-- is an error; on the CPU (th --cpu-as-cuda) both tensors have the same elements, as they should.
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
 local address_of = require('torch.core.blocks').address_of

@@ -81,7 +81,9 @@ end
 function cutorch.synchronize() python.device_synchronize(false) end
 function cutorch._sleep(cycles) python.device_sleep(cycles) end
 function cutorch.synchronizeAll() python.device_synchronize(true) end
-function cutorch.deviceReset() error('cutorch.deviceReset is not available: it would free the memory of every tensor', 2) end
+function cutorch.deviceReset()
+   error('cutorch.deviceReset is not available: it would free the memory of every tensor', 2)
+end
 function cutorch.getRuntimeVersion() return (python.cuda_versions()) end
 cutorch.getDriverVersion = cutorch.getRuntimeVersion
 function cutorch.hasHalfInstructions() return cutorch.getDeviceProperties().major >= 6 end

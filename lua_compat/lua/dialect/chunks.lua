@@ -81,7 +81,8 @@ function load(text, name, mode, environment)
       return compile(all, name or '=(load)', mode, environment)
    end
    if type(text) == 'number' then text = tostring(text) end
-   if type(text) ~= 'string' or (name ~= nil and type(name) ~= 'string') or (mode ~= nil and type(mode) ~= 'string') then
+   if type(text) ~= 'string' or (name ~= nil and type(name) ~= 'string')
+      or (mode ~= nil and type(mode) ~= 'string') then
       return plain_load(text, name, mode, environment)
    end
    return compile(text, name or text, mode, environment)

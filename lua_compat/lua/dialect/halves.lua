@@ -1,6 +1,6 @@
 -- Numbers as text: where a number lies halfway between two numbers of the wanted digits, Torch7's LuaJIT writes the one
--- further from zero (0.125 as %.2f: 0.13), today's the even one (0.12). Numbers joined with .., and those given to io.write,
--- are written as LuaJIT writes them.
+-- further from zero (0.125 as %.2f: 0.13), today's the even one (0.12). Numbers joined with .., and those given to
+-- io.write, are written as LuaJIT writes them.
 local type, tonumber, select, unpack = type, tonumber, select, unpack
 local abs, floor, fmod, log10, huge = math.abs, math.floor, math.fmod, math.log10, math.huge
 local gmatch, gsub, match, sub, plain_format = string.gmatch, string.gsub, string.match, string.sub, string.format
@@ -18,16 +18,16 @@ local function exponent(a)
    return e
 end
 
--- Whether a positive number lies halfway between two numbers with so many places behind the point (negative: before it).
--- Such a number ends with the digit 5 one place later: it is an odd number of times 2^-(places + 1).
+-- Whether a positive number lies halfway between two numbers with so many places behind the point (negative: before
+-- it). Such a number ends with the digit 5 one place later: it is an odd number of times 2^-(places + 1).
 local function is_half(a, places)
    if places >= 0 then return a * 2 ^ (places + 1) % 2 == 1 end
    local unit = 10 ^ -places
    return fmod(a, unit) == unit / 2
 end
 
--- v as `conversion` writes it in Torch7, where LuaJIT writes it otherwise; else nil. Of digits, the conversion writes so many
--- behind the point or, if significant, in all.
+-- v as `conversion` writes it in Torch7, where LuaJIT writes it otherwise; else nil. Of digits, the conversion writes
+-- so many behind the point or, if significant, in all.
 local function written(v, conversion, digits, significant)
    local a = abs(v)
    if not (a > 0 and a < huge) then return nil end
@@ -55,7 +55,8 @@ local function conversions_of(text)
          if kind == 'f' or kind == 'F' then one.digits = digits
          elseif kind == 'e' or kind == 'E' then one.digits, one.significant = digits + 1, true
          elseif kind == 'g' or kind == 'G' then one.digits, one.significant = digits > 0 and digits or 1, true
-         elseif kind == 's' then one.digits, one.significant, one.conversion, one.text = 14, true, '%.14g', conversion end
+         elseif kind == 's' then one.digits, one.significant, one.conversion, one.text = 14, true, '%.14g',
+            conversion end
          if one.digits then found[#found + 1] = one end
       end
    end

@@ -24,7 +24,8 @@ local function opcodes()
       global = code('local a = b', 1),
       field = code('local a = ... local b = a.x', 2),
       upvalue = band(funcbc(inner, 1), 0xff),
-      jump = code('local a = ... if a then a = nil end', 3), short = code('local a = 1', 1), number = code('local a = 1.5', 1), text = code('local a = ""', 1),
+      jump = code('local a = ... if a then a = nil end', 3), short = code('local a = 1', 1),
+         number = code('local a = 1.5', 1), text = code('local a = ""', 1),
    }
 end
 

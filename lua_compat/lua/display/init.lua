@@ -93,7 +93,8 @@ local function finite(value)
    return value
 end
 
--- Lines over the first column of a tensor or of a table of rows. opts: labels (a name for each column), title, xlabel...
+-- Lines over the first column of a tensor or of a table of rows. opts: labels (a name for each column), title,
+-- xlabel...
 function display.plot(data, opts)
    local options, rows = {}, {}
    for key, value in pairs(opts or {}) do options[key] = value end
@@ -122,7 +123,8 @@ function display.audio(data, opts)
    local bytes, kind = torch.ByteTensor(), 'wav'
    if torch.isTensor(data) then
       if data:dim() ~= 2 then
-         print('Warning: audio tensor has to be 2D Tensor of NSamples x NChannels. Other tensor shapes are not supported')
+         print('Warning: audio tensor has to be 2D Tensor of NSamples x NChannels. '
+            .. 'Other tensor shapes are not supported')
          return
       end
       kernel.wave_of(bytes, data:double():contiguous(), opts.rate or 44100)

@@ -8,8 +8,8 @@ end
 local kernel = require('torch.core.kernels').of_tensors
 local whole_numbers = require 'nn.shared.whole_numbers'
 
--- The k largest of each column, in the order of time. Input: (batch x) time x features. k_dynamic: at least this part of
--- the times.
+-- The k largest of each column, in the order of time. Input: (batch x) time x features. k_dynamic: at least this part
+-- of the times.
 local KMax, parent = torch.class('nn.TemporalKMaxPooling', 'nn.Module')
 
 function KMax:__init(k, k_dynamic)

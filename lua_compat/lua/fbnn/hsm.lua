@@ -1,5 +1,5 @@
--- nn.HSM: the negative log likelihood of classes that lie in clusters, as a criterion with parameters: one soft maximum over
--- the clusters, one over the classes of the target's cluster (Goodman 2001).
+-- nn.HSM: the negative log likelihood of classes that lie in clusters, as a criterion with parameters: one soft maximum
+-- over the clusters, one over the classes of the target's cluster (Goodman 2001).
 require 'nn'
 
 local HSM, parent = torch.class('nn.HSM', 'nn.Criterion')

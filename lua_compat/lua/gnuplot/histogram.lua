@@ -46,8 +46,8 @@ local function show(h)
    return table.concat(lines, '\n')
 end
 
--- counts(tensor, bins = 72, min, max): entry i has the centre of a bin (val) and how many fall into it (nb); raw: just the
--- tensor of these.
+-- counts(tensor, bins = 72, min, max): entry i has the centre of a bin (val) and how many fall into it (nb); raw: just
+-- the tensor of these.
 function histogram.counts(tensor, bins, low, high, raw)
    if not tensor then error('usage: gnuplot.histc (tensor [, nBins] [, min] [, max]', 2) end
    bins, low, high = bins or 72, low or tensor:min(), high or tensor:max()

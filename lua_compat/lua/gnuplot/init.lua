@@ -55,7 +55,8 @@ local function refresh(figure)
       draw(figure, figure.path, figure.kind, SIZES[figure.kind])
    elseif not told then
       told = true
-      io.stderr:write('gnuplot: there is no window to plot in: figures are seen in files (gnuplot.pngfigure, figprint)\n')
+      io.stderr:write('gnuplot: there is no window to plot in: figures are seen in files '
+         .. '(gnuplot.pngfigure, figprint)\n')
    end
 end
 
@@ -188,7 +189,8 @@ function gnuplot.movelegend(horizontal, vertical)
    set(function(settings) settings.legend = { horizontal, vertical } end)
 end
 
--- 'auto', 'image' or 'equal' (units of one length), 'fill' (a square), or { left, right, bottom, top }; '' leaves a bound.
+-- 'auto', 'image' or 'equal' (units of one length), 'fill' (a square), or { left, right, bottom, top }; '' leaves a
+-- bound.
 function gnuplot.axis(axis)
    if type(axis) == 'table' and #axis ~= 4 then
       print('axis should have 4 componets {xmin,xmax,ymin,ymax}')

@@ -1,5 +1,6 @@
--- A picture: pixels are height x width x 4 (red, green, blue, alpha; a CMYK picture has cyan, magenta, yellow, black), whole
--- numbers from 0 to 65535. Methods change it and return it; without arguments size, depth and the like say what it has.
+-- A picture: pixels are height x width x 4 (red, green, blue, alpha; a CMYK picture has cyan, magenta, yellow, black),
+-- whole numbers from 0 to 65535. Methods change it and return it; without arguments size, depth and the like say what
+-- it has.
 require 'torch'
 local ffi = require 'ffi'
 local kernel = require('torch.core.kernels').of_tensors
@@ -101,7 +102,9 @@ function Image:save(path, quality)
 end
 
 function Image:toString(quality)
-   if self.state.format == 'XC' then fail 'toString, toBlob: no format: call format(FORMAT) before, such as JPEG or PNG' end
+   if self.state.format == 'XC' then
+      fail 'toString, toBlob: no format: call format(FORMAT) before, such as JPEG or PNG'
+   end
    self.state.quality = quality or self.state.quality
    return encode(self, self.state.format, self.state.quality or QUALITY.memory)
 end
@@ -136,8 +139,12 @@ local function planes_of(self, letters)
    local planes = {}
    for letter in letters:gmatch '.' do
       local plane = PLANES[letter]
-      if not plane and letter ~= 'I' then fail(('no color %s: there are R, G, B, A, C, M, Y, K and I'):format(letter)) end
-      if letter:find '[CMYK]' and not inks then fail(('%s is of CMYK, and the picture is %s'):format(letter, self.state.space)) end
+      if not plane and letter ~= 'I' then
+         fail(('no color %s: there are R, G, B, A, C, M, Y, K and I'):format(letter))
+      end
+      if letter:find '[CMYK]' and not inks then
+         fail(('%s is of CMYK, and the picture is %s'):format(letter, self.state.space))
+      end
       planes[#planes + 1] = plane or 'I'
    end
    return planes
@@ -233,7 +240,9 @@ local INTERLACED = { Undefined = true, No = true, Line = true, Plane = true, Par
 
 function Image:interlace(scheme)
    scheme = scheme or 'Undefined'
-   if not INTERLACED[scheme] then fail(('no interlacing %s: Undefined, No, Line, Plane or Partition'):format(scheme)) end
+   if not INTERLACED[scheme] then
+      fail(('no interlacing %s: Undefined, No, Line, Plane or Partition'):format(scheme))
+   end
    self.state.interlace = scheme
    return self
 end
@@ -244,7 +253,8 @@ function Image:samplingFactors(factors)
    return self
 end
 
-local SPACE_NAMES = { [0] = 'Undefined', 'RGB', 'GRAY', 'Transparent', 'OHTA', 'XYZ', 'YCC', 'YIQ', 'YPbPr', 'YUV', 'CMYK', 'sRGB',
+local SPACE_NAMES = { [0] = 'Undefined', 'RGB', 'GRAY', 'Transparent', 'OHTA', 'XYZ', 'YCC', 'YIQ', 'YPbPr', 'YUV',
+   'CMYK', 'sRGB',
    'HSL', 'HWB', 'LAB', 'CineonLogRGB', 'Rec601Luma', 'Rec601YCbCr', 'Rec709Luma', 'Rec709YCbCr' }
 
 function Image:colorspaces() return SPACE_NAMES end
@@ -312,7 +322,8 @@ end
 
 function Image:info()
    local width, height = self:size()
-   return ('Image: %s\n  Format: %s\n  Geometry: %dx%d\n  Type: %s\n  Depth: %d bits\n  Colorspace: %s\n'):format(self.path,
+   local text = 'Image: %s\n  Format: %s\n  Geometry: %dx%d\n  Type: %s\n  Depth: %d bits\n  Colorspace: %s\n'
+   return text:format(self.path,
       self.state.format, width, height, self:type(), self.state.bits, self.state.space)
 end
 
@@ -333,7 +344,8 @@ function Image:size(width, height, filter, blur)
          width, height = box * columns / rows, box
       end
    end
-   return change(self, 'magick_resize', math.floor(width), math.floor(height), filter or 'Undefined', blur or 1, self.state.matte)
+   return change(self, 'magick_resize', math.floor(width), math.floor(height), filter or 'Undefined', blur or 1,
+      self.state.matte)
 end
 
 local function take(self, pixels)
@@ -375,7 +387,9 @@ function Image:crop(w, h, x, y)
    local pixels = pixels_of(self)
    local left, top = math.max(0, x or 0), math.max(0, y or 0)
    local right, bottom = math.min(pixels:size(2), (x or 0) + w), math.min(pixels:size(1), (y or 0) + h)
-   if right <= left or bottom <= top then fail(('crop(%g, %g, %g, %g) has nothing of the picture'):format(w, h, x or 0, y or 0)) end
+   if right <= left or bottom <= top then
+      fail(('crop(%g, %g, %g, %g) has nothing of the picture'):format(w, h, x or 0, y or 0))
+   end
    return take(self, pixels:narrow(1, top + 1, bottom - top):narrow(2, left + 1, right - left))
 end
 
@@ -403,7 +417,8 @@ function Image:negate() return map_colors(self, function(values) return values:m
 local CHANNELS = { All = { 1, 3 }, Red = { 1, 1 }, Green = { 2, 2 }, Blue = { 3, 3 } }
 
 function Image:gammaCorrection(gamma, channel)
-   local planes = CHANNELS[channel or 'All'] or fail(('no channel %s: All, Red, Green or Blue'):format(tostring(channel)))
+   local planes = CHANNELS[channel or 'All']
+      or fail(('no channel %s: All, Red, Green or Blue'):format(tostring(channel)))
    return map_colors(self, function(values)
       return values:div(MOST):pow(1 / gamma):mul(MOST):floor()
    end, unpack(planes))

@@ -1,4 +1,5 @@
--- gm.convert{ input =, output =, size =, rotate =, vflip =, hflip =, quality =, verbose = }: one picture file from another.
+-- gm.convert{ input =, output =, size =, rotate =, vflip =, hflip =, quality =, verbose = }: one picture file from
+-- another.
 require 'dok'
 local Image = require 'graphicsmagick.Image'
 

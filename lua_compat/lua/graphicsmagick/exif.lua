@@ -26,5 +26,6 @@ return function(exif)
       return date, place(exif.GPSLongitudeRef:upper():sub(1, 1) .. longitude,
          (exif.GPSLatitudeRef or 'N'):upper():sub(1, 1) .. latitude)
    end
-   return date, place((longitude < 0 and 'W' or 'E') .. math.abs(longitude), (latitude < 0 and 'S' or 'N') .. math.abs(latitude))
+   return date, place((longitude < 0 and 'W' or 'E') .. math.abs(longitude), (latitude < 0 and 'S' or 'N')
+      .. math.abs(latitude))
 end

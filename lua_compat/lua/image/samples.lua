@@ -1,5 +1,5 @@
--- Pictures to try things on. Those of Torch7's package are taken if it is installed; otherwise the functions give others of
--- the same sizes, made here: hills under the sun in color for lena, rings in grey for fabio.
+-- Pictures to try things on. Those of Torch7's package are taken if it is installed; otherwise the functions give
+-- others of the same sizes, made here: hills under the sun in color for lena, rings in grey for fabio.
 local paths = require 'paths'
 
 local function installed(file, depth)

@@ -1,5 +1,5 @@
--- The package inn (imagine-nn): pooling of regions and at random, spatial pyramids, and the names that older models use.
--- Its pooling runs on tensors of any device.
+-- The package inn (imagine-nn): pooling of regions and at random, spatial pyramids, and the names that older models
+-- use. Its pooling runs on tensors of any device.
 require 'nn'
 local kernel = require('torch.core.kernels').of_tensors
 
@@ -149,7 +149,8 @@ class('SpatialStochasticPooling', 'nn.SpatialMaxPooling', function(Stochastic)
       local images = as_batch(input)
       local kW, kH, dW, dH = self.kW, self.kH, self.dW, self.dH
       self.indices = torch.isTypeOf(self.indices, 'torch.LongTensor') and input.new() or self.indices
-      self.indices:resize(images:size(1), images:size(2), output_size(images, kH, dH, 3), output_size(images, kW, dW, 4))
+      self.indices:resize(images:size(1), images:size(2), output_size(images, kH, dH, 3),
+         output_size(images, kW, dW, 4))
       self.indices:uniform(0, 1)
       if self.train then
          kernel.stochastic_choice(self.output, self.indices, images, self.indices:clone(), kW, kH, dW, dH)

@@ -1,8 +1,8 @@
 -- jit.dump: what LuaJIT's compiler does, trace by trace. on(options, name of a file): letters of
 --   t the start and end of each trace, b the bytecode that is recorded, i the compiler's instructions, s with their
 --   snapshots, m the machine code in hexadecimal (there is no disassembler), x each exit taken from a trace;
--- tbim by default; + or - before letters changes the default. T, H, A, X and r, LuaJIT's colors and registers, are taken and
--- change nothing.
+-- tbim by default; + or - before letters changes the default. T, H, A, X and r, LuaJIT's colors and registers, are
+-- taken and change nothing.
 local bc, ir = require 'jit.bc', require 'jit.ir'
 local util = require 'jit.util'
 local attach, open = jit.attach, io.open
@@ -22,7 +22,8 @@ local function parsed(options)
    end
    for letter in rest:gmatch('.') do
       if not KNOWN:find(letter, 1, true) then
-         error(("jit.dump: unknown option '%s': letters of %s are known, with + or - before them"):format(letter, KNOWN), 3)
+         error(("jit.dump: unknown option '%s': letters of %s are known, with + or - before them"):format(letter,
+            KNOWN), 3)
       end
       letters[letter] = sign ~= '-' or nil
    end
@@ -50,7 +51,9 @@ local function on_trace(what, trace, f, place, other, detail)
    elseif what == 'stop' then
       output:write(format('---- TRACE %d stop %s\n\n', trace, link_of(trace)))
    elseif what == 'abort' then
-      if type(other) == 'number' then other = format('reason %d%s', other, detail ~= nil and format(' (%s)', tostring(detail)) or '') end
+      if type(other) == 'number' then
+         other = format('reason %d%s', other, detail ~= nil and format(' (%s)', tostring(detail)) or '')
+      end
       output:write(format('---- TRACE %d abort %s -- %s\n\n', trace, ir.place_of(f, place), other))
    elseif what == 'flush' then
       output:write('---- TRACE flush\n\n')
@@ -58,8 +61,8 @@ local function on_trace(what, trace, f, place, other, detail)
    output:flush()
 end
 
--- One instruction as it is recorded, a comparison with its jump; functions that are called stand one step further to the
--- right for each level.
+-- One instruction as it is recorded, a comparison with its jump; functions that are called stand one step further to
+-- the right for each level.
 local function on_record(_, f, place, depth)
    local dots = (' .'):rep(depth)
    if place >= 0 then
@@ -70,8 +73,8 @@ local function on_record(_, f, place, depth)
    end
 end
 
--- LuaJIT calls this in the midst of leaving compiled code: a function in Lua that is compiled itself, as string.format is,
--- must not be called here.
+-- LuaJIT calls this in the midst of leaving compiled code: a function in Lua that is compiled itself, as string.format
+-- is, must not be called here.
 local function on_exit(trace, exit) output:write('---- TRACE ' .. trace .. ' exit ' .. exit .. '\n') end
 
 function dump.off()

@@ -6,7 +6,8 @@ local concat, format = table.concat, string.format
 local ir = {}
 
 local TYPES = {}
-for name in ('nil fal tru lud str p32 thr pro fun p64 cdt tab udt flt num i8 u8 i16 u16 int u32 i64 u64 sfp'):gmatch('%S+') do
+local KINDS = 'nil fal tru lud str p32 thr pro fun p64 cdt tab udt flt num i8 u8 i16 u16 int u32 i64 u64 sfp'
+for name in KINDS:gmatch('%S+') do
    TYPES[#TYPES + 1] = name
 end
 local function type_name(code) return TYPES[band(code, 31) + 1] or '?' end
@@ -35,7 +36,9 @@ literals.FREF = literals.FLOAD
 function literals.FPMATH(which) return vmdef.irfpm[which] or '#' .. which end
 function literals.BUFHDR(mode) return ({ [0] = 'RESET', 'APPEND', 'WRITE' })[mode] end
 function literals.TOSTR(mode) return ({ [0] = 'INT', 'NUM', 'CHAR' })[mode] end
-function literals.TMPREF(mode) return ({ [0] = '', 'IN', 'OUT', 'INOUT', 'OUT2', 'INOUT2', 'OUTOUT2', 'INOUTOUT2' })[mode] end
+function literals.TMPREF(mode)
+   return ({ [0] = '', 'IN', 'OUT', 'INOUT', 'OUT2', 'INOUT2', 'OUTOUT2', 'INOUTOUT2' })[mode]
+end
 function literals.CONV(mode)
    local text = type_name(shift(mode, 5)) .. '.' .. type_name(mode)
    if band(mode, 0x800) ~= 0 then text = text .. ' sext' end
@@ -125,7 +128,11 @@ function ir.snapshot(trace, number)
          at = at + 1
          local index = band(entry, 0xffff) - BIAS
          local text = reference(trace, index)
-         if band(entry, CONTINUATION) ~= 0 then text = 'contpc' elseif band(entry, FRAME) ~= 0 then text = text .. '|' end
+         if band(entry, CONTINUATION) ~= 0 then
+            text = 'contpc'
+         elseif band(entry, FRAME) ~= 0 then
+            text = text .. '|'
+         end
          entries[#entries + 1] = text
       else
          entries[#entries + 1] = '----'
@@ -159,7 +166,8 @@ function ir.line(trace, number)
       end
    end
    if first_kind == CONSTANT then operands[1] = constant(trace, number) end
-   return format('%04d %s%s %s %s %s\n', number, band(kinds, GUARD) ~= 0 and '>' or ' ', band(kinds, PHI) ~= 0 and '+' or ' ',
+   return format('%04d %s%s %s %s %s\n', number, band(kinds, GUARD) ~= 0 and '>' or ' ', band(kinds, PHI) ~= 0 and '+'
+      or ' ',
       type_name(kinds), name, concat(operands, '  '))
 end
 
@@ -187,9 +195,11 @@ function ir.write_machine_code(output, trace)
    if not code then return end
    output:write(format('---- TRACE %d mcode %d\n', trace, #code))
    for from = 1, #code, BYTES_A_LINE do
-      local bytes = code:sub(from, from + BYTES_A_LINE - 1):gsub('.', function(byte) return format(' %02x', byte:byte()) end)
+      local bytes = code:sub(from, from + BYTES_A_LINE - 1):gsub('.',
+         function(byte) return format(' %02x', byte:byte()) end)
       local loops = loop > 0 and from - 1 <= loop and loop < from - 1 + BYTES_A_LINE
-      output:write(format('%x %s%s\n', address + from - 1, bytes, loops and format('  ; loop at %x', address + loop) or ''))
+      output:write(format('%x %s%s\n', address + from - 1, bytes, loops and format('  ; loop at %x', address + loop)
+         or ''))
    end
 end
 

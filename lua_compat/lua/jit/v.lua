@@ -1,5 +1,5 @@
--- jit.v: one line for each trace that LuaJIT compiles or gives up, in LuaJIT's own form. Why it gave one up is a number:
--- the words for it belong to LuaJIT's build (jit.vmdef's traceerr).
+-- jit.v: one line for each trace that LuaJIT compiles or gives up, in LuaJIT's own form. Why it gave one up is a
+-- number: the words for it belong to LuaJIT's build (jit.vmdef's traceerr).
 local util = require 'jit.util'
 local place_of = require('jit.ir').place_of
 

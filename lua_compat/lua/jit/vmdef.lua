@@ -1,6 +1,6 @@
 -- jit.vmdef: the names of LuaJIT 2.1's bytecode instructions (bcnames) and of the compiler's (irnames) in the order of
--- their codes, six characters for each; by their numbers the functions of FPMATH (irfpm) and the fields of FLOAD and FREF
--- (irfield). What one build of LuaJIT numbers for itself (traceerr, ffnames, ircall) is left out.
+-- their codes, six characters for each; by their numbers the functions of FPMATH (irfpm) and the fields of FLOAD and
+-- FREF (irfield). What one build of LuaJIT numbers for itself (traceerr, ffnames, ircall) is left out.
 local bytecode = [[
 ISLT ISGE ISLE ISGT ISEQV ISNEV ISEQS ISNES ISEQN ISNEN ISEQP ISNEP ISTC ISFC IST ISF ISTYPE ISNUM
 MOV NOT UNM LEN ADDVN SUBVN MULVN DIVVN MODVN ADDNV SUBNV MULNV DIVNV MODNV ADDVV SUBVV MULVV DIVVV MODVV POW CAT

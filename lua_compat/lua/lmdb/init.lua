@@ -1,6 +1,6 @@
--- The package lmdb (lmdb.torch): values, by torch.serialize, in the databases of LMDB, by Python's lmdb. The fields mdb_env,
--- mdb_txn, mdb_dbi and mdb_cursor hold numbers where the original has pointers, so that scripts can pass them to
--- lmdb.errcheck.
+-- The package lmdb (lmdb.torch): values, by torch.serialize, in the databases of LMDB, by Python's lmdb. The fields
+-- mdb_env, mdb_txn, mdb_dbi and mdb_cursor hold numbers where the original has pointers, so that scripts can pass them
+-- to lmdb.errcheck.
 require 'torch'
 require 'xlua'
 local ffi = require 'ffi'
@@ -18,16 +18,19 @@ lmdb.C = {
 
 -- Ways to move a cursor, in the order of LMDB's numbers; false: those that only databases with several values of a key
 -- have, which this package cannot make.
-local MOVES = { [0] = 'first', false, false, false, 'current', false, 'last', false, 'next', false, false, 'next', 'prev', false,
+local MOVES = { [0] = 'first', false, false, false, 'current', false, 'last', false, 'next', false, false, 'next',
+   'prev', false,
    'prev', 'set_key', 'set_key', 'set_range' }
-for number, name in pairs{ [0] = 'FIRST', [4] = 'GET_CURRENT', [6] = 'LAST', [8] = 'NEXT', [11] = 'NEXT_NODUP', [12] = 'PREV',
+for number, name in pairs{ [0] = 'FIRST', [4] = 'GET_CURRENT', [6] = 'LAST', [8] = 'NEXT', [11] = 'NEXT_NODUP',
+   [12] = 'PREV',
    [14] = 'PREV_NODUP', [15] = 'SET', [16] = 'SET_KEY', [17] = 'SET_RANGE' } do
    lmdb.C['MDB_' .. name] = number
 end
 local C = lmdb.C
 
 local TEXTS = { [C.MDB_KEYEXIST] = 'MDB_KEYEXIST: Key/data pair already exists',
-   [C.MDB_NOTFOUND] = 'MDB_NOTFOUND: No matching key/data pair found', [C.MDB_BAD_TXN] = 'MDB_BAD_TXN: Transaction must abort, has a child, or is invalid' }
+   [C.MDB_NOTFOUND] = 'MDB_NOTFOUND: No matching key/data pair found',
+      [C.MDB_BAD_TXN] = 'MDB_BAD_TXN: Transaction must abort, has a child, or is invalid' }
 
 pcall(ffi.cdef, 'typedef struct { size_t mv_size; void *mv_data; } MDB_val;')
 
@@ -104,7 +107,8 @@ function calls.mdb_cursor_get(cursor, key, data, how)
    local move = MOVES[tonumber(how)]
    if not move then return C.MDB_BAD_TXN, 'MDB_INCOMPATIBLE: Operation and DB incompatible' end
    local sets = move:find('^set')
-   local is_there, found_key, found = python.lmdb_move(cursor, move, sets and text_of(key) or '', (key or data) and true or false)
+   local is_there, found_key, found = python.lmdb_move(cursor, move, sets and text_of(key) or '', (key or data)
+      and true or false)
    if not is_there then return C.MDB_NOTFOUND end
    if key and move ~= 'set_key' then point(key, found_key) end
    if data then point(data, found) end
@@ -112,7 +116,8 @@ function calls.mdb_cursor_get(cursor, key, data, how)
 end
 
 function calls.mdb_cursor_put(cursor, key, data, flags)
-   local stored, problem = python.lmdb_cursor_put(cursor, text_of(key), text_of(data), not has(flags, C.MDB_NOOVERWRITE))
+   local stored, problem = python.lmdb_cursor_put(cursor, text_of(key), text_of(data),
+      not has(flags, C.MDB_NOOVERWRITE))
    if problem then return status(problem) end
    return stored and C.MDB_SUCCESS or C.MDB_KEYEXIST
 end
@@ -131,7 +136,8 @@ end
 
 local Env = torch.class('lmdb.env')
 
-local OPTIONS = { NOSUBDIR = 'boolean', NOMETASYNC = 'boolean', RDONLY = 'boolean', WRITEMAP = 'boolean', MAPASYNC = 'boolean',
+local OPTIONS = { NOSUBDIR = 'boolean', NOMETASYNC = 'boolean', RDONLY = 'boolean', WRITEMAP = 'boolean',
+   MAPASYNC = 'boolean',
    NOSYNC = 'boolean', NOTLS = 'boolean', NOLOCK = 'boolean', Path = 'string', Name = 'string', MapSize = 'number',
    Mode = 'number', MaxDBs = 'number', MaxReaders = 'number' }
 local DEFAULTS = { MapSize = 2 ^ 40, Mode = 664, MaxDBs = 1, MaxReaders = 3, Name = 'Data' }
@@ -140,7 +146,9 @@ local MODE_BASE = 8
 -- env{ Path = folder, MapSize = bytes, RDONLY = true... } or env(Path).
 function Env:__init(given)
    if type(given) == 'string' then given = { Path = given } end
-   if type(given) ~= 'table' or type(given.Path) ~= 'string' then error('lmdb.env: the argument Path is required', 3) end
+   if type(given) ~= 'table' or type(given.Path) ~= 'string' then
+      error('lmdb.env: the argument Path is required', 3)
+   end
    local flags = {}
    for name, value in pairs(given) do
       if not OPTIONS[name] then error(('lmdb.env: no argument %s'):format(tostring(name)), 3) end
@@ -169,7 +177,8 @@ function Env:reader_check() return python.lmdb_stale(self.mdb_env[0]) end
 
 function Env:stat()
    local size, depth, branches, leaves, long, entries = python.lmdb_stat(self.mdb_env[0])
-   return { psize = size, depth = depth, branch_pages = branches, leaf_pages = leaves, overflow_pages = long, entries = entries }
+   return { psize = size, depth = depth, branch_pages = branches, leaf_pages = leaves, overflow_pages = long,
+      entries = entries }
 end
 
 function Env:close()

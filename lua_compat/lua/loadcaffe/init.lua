@@ -23,7 +23,8 @@ function make.Convolution(layer, package)
    local sizes = { layer.inputs, layer.outputs, layer.kW, layer.kH, layer.dW, layer.dH, layer.padW, layer.padH }
    if layer.groups > 1 then
       if package ~= cudnn then
-         error(("loadcaffe: layer '%s' has %d groups, which nn's convolution does not have: use the backend cudnn"):format(
+         error(("loadcaffe: layer '%s' has %d groups, which nn's convolution does not have: "
+            .. 'use the backend cudnn'):format(
             layer.name, layer.groups), 0)
       end
       sizes[#sizes + 1] = layer.groups

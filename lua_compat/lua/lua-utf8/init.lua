@@ -139,8 +139,8 @@ function utf8.remove(bytes, first, last)
    return concat(all, '', 1, first - 1) .. concat(all, '', last + 1)
 end
 
--- The place and code point of a character: the number-th of the text (charpos(bytes, number); negative: from its end), or
--- the number-th behind the one at a place (charpos(bytes, place, number)).
+-- The place and code point of a character: the number-th of the text (charpos(bytes, number); negative: from its end),
+-- or the number-th behind the one at a place (charpos(bytes, place, number)).
 function utf8.charpos(bytes, place, number)
    if number then return utf8.next(bytes, place or 1, number) end
    number = place or 0

@@ -11,7 +11,8 @@ local patterns = {}
 local UNFINISHED = false -- what stands for the end of a capture that has none yet
 
 local function code_of(character) return byte(character) end
-local ESCAPE, ANY, OPEN, CLOSE, SET, SET_END = code_of '%', code_of '.', code_of '(', code_of ')', code_of '[', code_of ']'
+local ESCAPE, ANY, OPEN, CLOSE, SET, SET_END = code_of '%', code_of '.', code_of '(', code_of ')', code_of '[',
+   code_of ']'
 local NOT, END, TO, STAR, PLUS, MAYBE = code_of '^', code_of '$', code_of '-', code_of '*', code_of '+', code_of '?'
 local BALANCE, FRONTIER, ZERO, NINE = code_of 'b', code_of 'f', code_of '0', code_of '9'
 local CLASSES = {}
@@ -164,7 +165,8 @@ function links.ends(follows)
    end
 end
 
-local SUFFIXES = { [MAYBE] = { links.maybe }, [STAR] = { links.most, 0 }, [PLUS] = { links.most, 1 }, [TO] = { links.fewest } }
+local SUFFIXES = { [MAYBE] = { links.maybe }, [STAR] = { links.most, 0 }, [PLUS] = { links.most, 1 },
+   [TO] = { links.fewest } }
 
 -- The links of a pattern as a list of { link, arguments... }, the number of its captures, and what is wrong with it
 -- where the list ends.
@@ -242,7 +244,8 @@ local function accept(_, i) return i end
 
 
 -- The chain of a pattern, how many captures it has, whether it holds at the start only (``anchors``: whether ^ means
--- that), and whether a capture does not end, which is an error where its captures are wanted; nil where it is not UTF-8.
+-- that), and whether a capture does not end, which is an error where its captures are wanted; nil where it is not
+-- UTF-8.
 function patterns.compile(bytes, anchors)
    local pattern = text.codes(bytes)
    if not pattern then return nil end

@@ -1,5 +1,5 @@
--- The package matio: MATLAB's files, by scipy. Structures and cell arrays become tables; text becomes CharTensors, or, with
--- matio.use_lua_strings, strings.
+-- The package matio: MATLAB's files, by scipy. Structures and cell arrays become tables; text becomes CharTensors, or,
+-- with matio.use_lua_strings, strings.
 require 'torch'
 local python = require('th.python').functions
 

@@ -6,8 +6,8 @@ local mnist = {}
 
 local PLACES = { os.getenv('MNIST_FOLDER') or 'data', 'data', 'mnist', 'data/mnist', '.' }
 
--- A tensor in the format of the files: 8 for bytes and the number of dimensions in the last two bytes of a word, the sizes,
--- the elements.
+-- A tensor in the format of the files: 8 for bytes and the number of dimensions in the last two bytes of a word, the
+-- sizes, the elements.
 local function read(name)
    local path = datasets.find('mnist', name, PLACES, 'it (unpacked)')
    local file = torch.DiskFile(path):bigEndianEncoding():binary()

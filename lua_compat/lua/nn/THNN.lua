@@ -1,7 +1,8 @@
--- Torch7's library THNN by the names of its functions, over nn's own modules: input.THNN.Tanh_updateOutput(input:cdata(),
+-- Torch7's library THNN by the names of its functions, over nn's own modules:
+-- input.THNN.Tanh_updateOutput(input:cdata(),
 -- output:cdata()). Packages call it for layers of theirs; nn itself does not.
--- Each call makes a module without a constructor, gives it the arguments as fields, and calls its method; what no module
--- of nn computes so is in nn/layers_by_arguments.lua.
+-- Each call makes a module without a constructor, gives it the arguments as fields, and calls its method; what no
+-- module of nn computes so is in nn/layers_by_arguments.lua.
 local cdata = require 'torch.tensor.cdata'
 
 local THNN = { kernels = {} }
@@ -21,7 +22,8 @@ local layers = {
    TemporalConvolution = { 'weight bias kW dW inputFrameSize outputFrameSize', 'weight kW dW', 'kW dW' },
    TemporalMaxPooling = 'indices kW dW',
    TemporalSubSampling = { 'weight bias kW dW inputFrameSize', 'weight kW dW', 'kW dW' },
-   TemporalRowConvolution = { 'weight bias _ _ kW dW _ featFirst', 'weight _ _ kW dW _ featFirst', '_ _ kW dW _ featFirst' },
+   TemporalRowConvolution = { 'weight bias _ _ kW dW _ featFirst', 'weight _ _ kW dW _ featFirst',
+      '_ _ kW dW _ featFirst' },
    SpatialAdaptiveMaxPooling = { 'indices W H', 'indices' }, SpatialAdaptiveAveragePooling = { 'W H', '' },
    SpatialAveragePooling = 'kW kH dW dH padW padH ceil_mode count_include_pad',
    SpatialMaxPooling = 'indices kW kH dW dH padW padH ceil_mode',
@@ -52,9 +54,11 @@ for name, row in pairs{
    SpatialDilatedConvolution = { '_ _', '_', '_ _', 'kW kH dW dH padW padH dilationW dilationH' },
    VolumetricConvolutionMM = { '_', '_ _', '_', 'kT kW kH dT dW dH padT padW padH' },
    VolumetricFullConvolution = { '_ _', '_ _', '_ _', 'dT dW dH padT padW padH adjT adjW adjH' },
-   VolumetricDilatedConvolution = { '_ _', '_', '_ _', 'kT kW kH dT dW dH padT padW padH dilationT dilationW dilationH' },
+   VolumetricDilatedConvolution =
+      { '_ _', '_', '_ _', 'kT kW kH dT dW dH padT padW padH dilationT dilationW dilationH' },
 } do
-   layers[name] = { 'weight bias ' .. row[1] .. ' ' .. row[4], 'weight ' .. row[2] .. ' ' .. row[4], row[3] .. ' ' .. row[4] }
+   layers[name] = { 'weight bias ' .. row[1] .. ' ' .. row[4], 'weight ' .. row[2] .. ' ' .. row[4], row[3] .. ' '
+      .. row[4] }
 end
 
 -- What the functions of a criterion take after (input, target, output) and (input, target, gradInput)
@@ -68,10 +72,12 @@ local criterions = {
 
 -- Functions in an order of their own: all names, the module's method
 local others = {
-   PReLU_accGradParameters = { 'PReLU', 'accGradParameters', 'input gradOutput _ weight gradWeight _ _ nOutputPlane scale' },
+   PReLU_accGradParameters = { 'PReLU', 'accGradParameters',
+      'input gradOutput _ weight gradWeight _ _ nOutputPlane scale' },
    BatchNormalization_updateOutput = { 'BatchNormalization', 'updateOutput',
       'input output weight bias running_mean running_var save_mean save_std train momentum eps' },
-   BatchNormalization_backward = { 'BatchNormalization', 'backward', 'input gradOutput gradInput gradWeight gradBias weight '
+   BatchNormalization_backward = { 'BatchNormalization', 'backward',
+      'input gradOutput gradInput gradWeight gradBias weight '
       .. 'running_mean running_var save_mean save_std train scale eps' },
    LookupTable_accGradParameters = { 'LookupTable', 'accGradParameters',
       'input gradOutput gradWeight _ _ _ shouldScaleGradByFreq paddingValue scale' },
@@ -87,7 +93,8 @@ local others = {
    FeatureLPPooling_updateOutput = { 'FeatureLPPooling', 'updateOutput', 'input output power width stride batch_mode' },
    FeatureLPPooling_updateGradInput = { 'FeatureLPPooling', 'updateGradInput',
       'gradOutput input output gradInput power width stride batch_mode' },
-   SpatialUpSamplingBilinear_updateOutput = { 'SpatialUpSamplingBilinear', 'updateOutput', 'input output oheight owidth' },
+   SpatialUpSamplingBilinear_updateOutput = { 'SpatialUpSamplingBilinear', 'updateOutput',
+      'input output oheight owidth' },
    SpatialUpSamplingBilinear_updateGradInput = { 'SpatialUpSamplingBilinear', 'updateGradInput',
       'gradOutput gradInput batch planes iheight iwidth oheight owidth' },
 }

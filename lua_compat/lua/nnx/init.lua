@@ -1,4 +1,5 @@
--- The package nnx: those of its modules that applications use. The others (foveas, graphs, LabelMe's data...) are not here.
+-- The package nnx: those of its modules that applications use. The others (foveas, graphs, LabelMe's data...) are not
+-- here.
 require 'nn'
 require 'xlua'
 

@@ -1,11 +1,11 @@
--- nn.SoftMaxTree: a soft maximum over classes that are the leaves of a tree. Input { rows of numbers, IntTensor of leaves };
--- the output is the logarithm of the probability of each row's leaf: the sum, over the path to the root, of that of each
--- child among its parent's.
+-- nn.SoftMaxTree: a soft maximum over classes that are the leaves of a tree. Input { rows of numbers, IntTensor of
+-- leaves }; the output is the logarithm of the probability of each row's leaf: the sum, over the path to the root, of
+-- that of each child among its parent's.
 local Module = torch.getmetatable('nn.Module')
 local Tree = torch.class('nn.SoftMaxTree', 'nn.Module')
 
--- hierarchy: parent -> tensor of its children. accUpdate: the parameters have no gradients of their own. static: parameters
--- are listed by node.
+-- hierarchy: parent -> tensor of its children. accUpdate: the parameters have no gradients of their own. static:
+-- parameters are listed by node.
 function Tree:__init(inputSize, hierarchy, rootId, accUpdate, static, verbose)
    Module.__init(self)
    assert(type(hierarchy) == 'table', 'Expecting table at arg 2')
@@ -143,7 +143,8 @@ function Tree:parameters()
       if self.static then weight_key, bias_key = parent, parent + self.maxParentId end
       parameters[weight_key], parameters[bias_key] = of_node(self, parent, 'weight'), of_node(self, parent, 'bias')
       if not self.accUpdate then
-         gradients[weight_key], gradients[bias_key] = of_node(self, parent, 'gradWeight'), of_node(self, parent, 'gradBias')
+         gradients[weight_key], gradients[bias_key] = of_node(self, parent, 'gradWeight'),
+            of_node(self, parent, 'gradBias')
       end
    end
    return parameters, gradients, {}, self.nChildNode * 2

@@ -119,7 +119,8 @@ function paths.dofile(file, depth)
    return dofile(here and paths.concat(paths.dirname(here), file) or file)
 end
 
--- Torch7's loads a C library from package.cpath under a name of its own; ours of such names are packages like all others.
+-- Torch7's loads a C library from package.cpath under a name of its own; ours of such names are packages like all
+-- others.
 function paths.require(name) return require(name) end
 
 function paths.findprogram(...)

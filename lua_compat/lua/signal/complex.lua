@@ -33,8 +33,10 @@ end
 -- A product of numbers, or of equally many numbers, one by one.
 local function multiply(a, b)
    local result = a:clone()
-   complex.real(result):copy(torch.cmul(complex.real(a), complex.real(b)) - torch.cmul(complex.imag(a), complex.imag(b)))
-   complex.imag(result):copy(torch.cmul(complex.real(a), complex.imag(b)) + torch.cmul(complex.imag(a), complex.real(b)))
+   complex.real(result):copy(torch.cmul(complex.real(a), complex.real(b)) - torch.cmul(complex.imag(a),
+      complex.imag(b)))
+   complex.imag(result):copy(torch.cmul(complex.real(a), complex.imag(b))
+      + torch.cmul(complex.imag(a), complex.real(b)))
    return result
 end
 
@@ -77,7 +79,9 @@ end
 
 -- The diagonal of a matrix, or the matrix with a diagonal.
 function complex.diag(t)
-   if t:dim() ~= 2 and t:dim() ~= 3 then error('Input has to be 2D Tensor of size Nx2 or 3D Tensor of size NxMx2', 2) end
+   if t:dim() ~= 2 and t:dim() ~= 3 then
+      error('Input has to be 2D Tensor of size Nx2 or 3D Tensor of size NxMx2', 2)
+   end
    check(t, t:dim(), 'Input has to be 2D Tensor of size Nx2 or 3D Tensor of size NxMx2')
    local real, imaginary = torch.diag(complex.real(t)), torch.diag(complex.imag(t))
    local size = real:size():totable()
@@ -88,8 +92,8 @@ function complex.diag(t)
    return result
 end
 
--- The coefficients of the polynomial with these roots, or whose roots are a matrix's eigenvalues; real, where the roots are
--- real or come in pairs.
+-- The coefficients of the polynomial with these roots, or whose roots are a matrix's eigenvalues; real, where the roots
+-- are real or come in pairs.
 function complex.poly(t)
    local roots
    if t:dim() == 2 and t:size(1) == t:size(2) then

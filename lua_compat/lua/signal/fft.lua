@@ -25,7 +25,8 @@ local function complex(t, dims, batch)
    end
    if t:dim() == whole + 1 and t:size(whole + 1) == 2 then return t end
    local size = batch and 'BxN' or SIZES[dims]
-   error(('Input has to be %dD Tensor of size %s (real) or %dD Tensor of size %sx2 (complex)'):format(whole, size, whole + 1,
+   error(('Input has to be %dD Tensor of size %s (real) or %dD Tensor of size %sx2 (complex)'):format(whole, size,
+      whole + 1,
       size), 3)
 end
 

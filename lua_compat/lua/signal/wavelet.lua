@@ -13,7 +13,8 @@ end
 
 function wavelet.daubechies1d() error('implementation not finished', 2) end
 
--- The coefficients of each level, in a table, and what is left of the signal, which is filled up with zeros to a power of 2.
+-- The coefficients of each level, in a table, and what is left of the signal, which is filled up with zeros to a power
+-- of 2.
 function wavelet.dwt1d(t, scaling, wave, most_levels)
    local levels = math.ceil(math.log(t:size(1)) / math.log(2) - 1e-9)
    local rest = t.new(2 ^ levels):zero()

@@ -12,7 +12,8 @@ local function send(request, body)
    local address = request.url or ('http://%s%s%s'):format(request.host, request.port and ':' .. request.port or '',
       request.path or request.uri or '/')
    local method = request.method or (body and 'POST' or 'GET')
-   return python.http_request(method, address, cjson.encode(headers), body or '', request.redirect ~= false, http.TIMEOUT)
+   return python.http_request(method, address, cjson.encode(headers), body or '', request.redirect ~= false,
+      http.TIMEOUT)
 end
 
 -- request(url [, body]): the body, the code, the headers, the line of the status; request{ url =, method =, headers =,

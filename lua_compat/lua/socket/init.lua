@@ -94,7 +94,9 @@ function Tcp:close()
    return 1
 end
 
-function Tcp:__tostring() return ('tcp{%s}: %s'):format(self.place and 'server' or 'client', self.number or 'closed') end
+function Tcp:__tostring()
+   return ('tcp{%s}: %s'):format(self.place and 'server' or 'client', self.number or 'closed')
+end
 
 function socket.connect(host, port)
    local made = socket.tcp()

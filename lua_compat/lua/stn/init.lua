@@ -66,7 +66,8 @@ end
 
 function Grid:updateOutput(matrices)
    local batch = as_batch(matrices, 3)
-   assert(batch:dim() == 3 and batch:size(2) == 2 and batch:size(3) == 3, 'please input affine transform matrices (bx2x3)')
+   assert(batch:dim() == 3 and batch:size(2) == 2 and batch:size(3) == 3,
+      'please input affine transform matrices (bx2x3)')
    local grid = torch.bmm(places(self, batch:size(1)), batch:transpose(2, 3))
    self.output = grid:view(batch:size(1), self.height, self.width, 2)
    if matrices:dim() == 2 then self.output = self.output[1] end
@@ -81,8 +82,8 @@ function Grid:updateGradInput(matrices, gradGrid)
    return self.gradInput
 end
 
--- Parameters (angle, factor, y and x of a shift: those that are used) to 2 x 3 matrices: R(angle) (factor p + shift); without
--- any, six parameters are the matrix.
+-- Parameters (angle, factor, y and x of a shift: those that are used) to 2 x 3 matrices: R(angle) (factor p + shift);
+-- without any, six parameters are the matrix.
 local Matrix = torch.class('nn.AffineTransformMatrixGenerator', 'nn.Module')
 
 function Matrix:__init(useRotation, useScale, useTranslation)

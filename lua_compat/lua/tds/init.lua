@@ -13,7 +13,9 @@ local contents, attach_contents = attached.kind()
 
 local function check_element(value)
    local kind = type(value)
-   if kind == 'number' or kind == 'string' or kind == 'boolean' or contents[value] or torch.isTensor(value) then return end
+   if kind == 'number' or kind == 'string' or kind == 'boolean' or contents[value] or torch.isTensor(value) then
+      return
+   end
    error(('unsupported key/value type <%s> (set)'):format(torch.typename(value) or kind), 3)
 end
 
@@ -46,7 +48,8 @@ local function kind_of_object(name)
 end
 
 local function constructor(metatable, new)
-   return setmetatable({}, { __index = metatable, __newindex = metatable, __call = function(_, ...) return new(...) end })
+   return setmetatable({}, { __index = metatable, __newindex = metatable,
+      __call = function(_, ...) return new(...) end })
 end
 
 -- A line that begins with start and a value, whose further lines are indented.

@@ -9,13 +9,14 @@ local type, error, tostring = type, error, tostring
 local metatable_of = debug.getmetatable
 local PYTHON_OBJECT = metatable_of(python.none)
 
--- What LuaJIT compiles stays: by default it forgets everything when 1000 traces, or half a megabyte, have come together, and
--- a script that trains a net of many kinds of layers has more than twice as many. (Memory is taken as it is needed.)
+-- What LuaJIT compiles stays: by default it forgets everything when 1000 traces, or half a megabyte, have come
+-- together, and a script that trains a net of many kinds of layers has more than twice as many. (Memory is taken as it
+-- is needed.)
 jit.opt.start('maxtrace=20000', 'maxmcode=40960')
 
--- Python's functions. They are looked for when they are first called: some load PyTorch, which takes more than a second.
--- shared.names: of all of them, in the sandbox; shared.pytorch: whether PyTorch is loaded; what Lua computes itself, it
--- then leaves to PyTorch where that is faster.
+-- Python's functions. They are looked for when they are first called: some load PyTorch, which takes more than a
+-- second. shared.names: of all of them, in the sandbox; shared.pytorch: whether PyTorch is loaded; what Lua computes
+-- itself, it then leaves to PyTorch where that is faster.
 local shared = { pytorch = pytorch_is_loaded }
 local as_function, rawset = python.as_function, rawset
 find = as_function(find)
@@ -65,8 +66,8 @@ local function finish_resumed(thread, ok, ...)
    return failed(in_its_words((...), nil, thread))
 end
 
--- LuaJIT needs some of C's stack for each coroutine that is resumed within another, and does not see its end. within: how
--- many others each of them runs in.
+-- LuaJIT needs some of C's stack for each coroutine that is resumed within another, and does not see its end. within:
+-- how many others each of them runs in.
 local MOST_WITHIN = 5000
 local within = setmetatable({}, { __mode = 'k' })
 local function depth()

@@ -1,6 +1,6 @@
--- The arguments of functions that compute element by element (cephes, randomkit): numbers or tensors of as many elements,
--- after a tensor for the results, which may be absent. Returns the tensor for the results, the parameters as contiguous
--- DoubleTensors, how many results there are, and whether all of them were numbers.
+-- The arguments of functions that compute element by element (cephes, randomkit): numbers or tensors of as many
+-- elements, after a tensor for the results, which may be absent. Returns the tensor for the results, the parameters as
+-- contiguous DoubleTensors, how many results there are, and whether all of them were numbers.
 return function(package, name, count, ...)
    local given = select('#', ...)
    for place = 1, given do
@@ -9,7 +9,8 @@ return function(package, name, count, ...)
       end
    end
    if given ~= count and given ~= count + 1 then
-      error(('CHKPARAMS: need %d arguments and optionally, one result tensor, instead got %d arguments'):format(count, given), 4)
+      error(('CHKPARAMS: need %d arguments and optionally, one result tensor, instead got %d arguments'):format(count,
+         given), 4)
    end
    local parameters, result = { ... }, nil
    if given == count + 1 then
@@ -27,7 +28,9 @@ return function(package, name, count, ...)
       else
          error(('Invalid type %s for parameter %d.'):format(type(parameter), place), 4)
       end
-      if elements ~= 1 and size ~= 1 and elements ~= size then error('Incoherent number of elements for parameters', 4) end
+      if elements ~= 1 and size ~= 1 and elements ~= size then
+         error('Incoherent number of elements for parameters', 4)
+      end
       size = math.max(size, elements)
    end
    if result and size ~= 1 and size ~= result:nElement() then

@@ -24,7 +24,8 @@ end
 
 for name, repository in pairs{
    autobw = 'bshillingford/autobw.torch', autograd = 'twitter/torch-autograd', classic = 'deepmind/classic',
-   dataset = 'twitter/torch-dataset', iterm = 'szagoruyko/iterm.torch', decisiontree = 'twitter/torch-decisiontree', distlearn = 'twitter/torch-distlearn',
+   dataset = 'twitter/torch-dataset', iterm = 'szagoruyko/iterm.torch', decisiontree = 'twitter/torch-decisiontree',
+      distlearn = 'twitter/torch-distlearn',
    nnf = 'fmassa/object-detection.torch', rnnlib = 'facebookresearch/torch-rnnlib', torchx = 'nicholas-leonard/torchx',
    wordembedding = 'rotmanmi/word2vec.torch',
 } do
@@ -34,7 +35,8 @@ end
 
 local WINDOWS = 'it opens windows, which th has not got: save pictures with image.save, or look at them in a browser '
    .. "with require 'display'"
-for name in ('qt qtcore qtgui qtide qtsvg qtuiloader qttorch qtwidget qtdisplay camera gfx imgui sdl2 nanovg'):gmatch('%S+') do
+local OF_QT = 'qt qtcore qtgui qtide qtsvg qtuiloader qttorch qtwidget qtdisplay camera gfx imgui sdl2 nanovg'
+for name in OF_QT:gmatch('%S+') do
    refused[name] = WINDOWS
 end
 refused.camera = 'th reads no camera: write the frames to files (ffmpeg does) and load them with image.load'
@@ -59,7 +61,7 @@ for name, instead in pairs{
    sqlite3 = 'csvigo or hdf5',
    videograph = 'image.load of frames that ffmpeg has written',
 } do
-   refused[name] = ('it is made of C code, which th cannot load, and nothing of ours stands in for it; use %s'):format(instead)
+   refused[name] = 'it is made of C code, which th cannot load, and nothing of ours stands in for it; use ' .. instead
 end
 
 return { plain = plain, refused = refused }

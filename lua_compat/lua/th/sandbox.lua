@@ -99,7 +99,9 @@ end
 -- Leaves in a table what ``names`` has; whatever else it holds is refused. Fields that begin with __ belong to classes.
 local function keep(name, t, names)
    for key in pairs(t) do
-      if not names[key] and not (type(key) == 'string' and key:find('^__')) then rawset(t, key, refused(name .. key)) end
+      if not names[key] and not (type(key) == 'string' and key:find('^__')) then
+         rawset(t, key, refused(name .. key))
+      end
    end
 end
 

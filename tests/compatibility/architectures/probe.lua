@@ -18,7 +18,8 @@ local out, build = arg[1], arg[2]
 
 local function same(self) return self end
 local of_nn = setmetatable({ version = 5000, benchmark = false, fastest = false }, { __index = nn })
-for name, stand_in in pairs{ cudnn = of_nn, cunn = nn, fbcunn = nn, cutorch = { setDevice = same, getDeviceCount = function() return 1 end } } do
+for name, stand_in in pairs{ cudnn = of_nn, cunn = nn, fbcunn = nn,
+   cutorch = { setDevice = same, getDeviceCount = function() return 1 end } } do
    package.loaded[name] = stand_in
    _G[name] = stand_in
 end
@@ -62,7 +63,8 @@ end
 -- Makes nets whose layers are all divided by `factor` in width.
 function narrow(factor)
    local function narrower(n) return type(n) == 'number' and n >= 2 * factor and n % factor == 0 and n / factor or n end
-   for name, count in pairs{ SpatialConvolution = 2, SpatialConvolutionMM = 2, SpatialBatchNormalization = 1, Linear = 2,
+   for name, count in pairs{ SpatialConvolution = 2, SpatialConvolutionMM = 2, SpatialBatchNormalization = 1,
+      Linear = 2,
       BatchNormalization = 1, View = 1, Reshape = 1, VolumetricConvolution = 2 } do
       local class = nn[name]
       local init = class.__init

@@ -1,8 +1,9 @@
--- Puts what is no number, or no sensible one, into each field of nn's modules and criterions that is a number or boolean or
--- is looked for in vain, into the scale of the gradients, and into each argument of torch's functions. Whatever that raises
--- is caught; no function of a script may run while a kernel does, and the process must live.
--- CASES: tests/golden/cases_nn.lua. Leaves the globals last_case and run(case, values), which puts `values` of the hostile
--- values in each place; it gives how many runs were made, how many raised, and the kernels in which a function ran.
+-- Puts what is no number, or no sensible one, into each field of nn's modules and criterions that is a number or
+-- boolean or is looked for in vain, into the scale of the gradients, and into each argument of torch's functions.
+-- Whatever that raises is caught; no function of a script may run while a kernel does, and the process must live.
+-- CASES: tests/golden/cases_nn.lua. Leaves the globals last_case and run(case, values), which puts `values` of the
+-- hostile values in each place; it gives how many runs were made, how many raised, and the kernels in which a function
+-- ran.
 require 'nn'
 local kernels = require 'torch.core.kernels'
 
@@ -32,12 +33,16 @@ end
 local function number_like(value)
    local metatable = { __index = answer(value), __len = answer(value), __tostring = answer('x'), __call = answer(value),
       __lt = answer(true), __le = answer(true), __eq = answer(true), __concat = answer('x') }
-   for _, operation in ipairs{ 'add', 'sub', 'mul', 'div', 'mod', 'pow', 'unm' } do metatable['__' .. operation] = answer(value) end
+   for _, operation in ipairs{ 'add', 'sub', 'mul', 'div', 'mod', 'pow', 'unm' } do
+      metatable['__' .. operation] = answer(value)
+   end
    return setmetatable({}, metatable)
 end
 
-local HOSTILE = { number_like(2), number_like(-100), number_like(2 ^ 40), '2', 'x', '', {}, math.abs, torch.ones(2), torch.LongStorage(2),
-   2LL, -1LL, 0xAAAAAAAAAAAAAAABULL, 1i, true, false, 0 / 0, 1 / 0, -1 / 0, 2 ^ 31 - 1, 2 ^ 31, -2 ^ 31, 2 ^ 32 + 1, 2 ^ 53, 2 ^ 63,
+local HOSTILE = { number_like(2), number_like(-100), number_like(2 ^ 40), '2', 'x', '', {}, math.abs, torch.ones(2),
+   torch.LongStorage(2),
+   2LL, -1LL, 0xAAAAAAAAAAAAAAABULL, 1i, true, false, 0 / 0, 1 / 0, -1 / 0, 2 ^ 31 - 1, 2 ^ 31, -2 ^ 31, 2 ^ 32 + 1,
+      2 ^ 53, 2 ^ 63,
    1e300, -1, 0, 2.7, -0.5, 1e-300, 40, 1000 }
 
 local function map(x, f)
@@ -50,17 +55,23 @@ end
 
 -- Layers that the recorded cases lack.
 for _, case in ipairs{
-   { 'nn.VolumetricConvolution(2, 3, 2, 2, 2)', { { 2, 4, 4, 4 } } }, { 'nn.VolumetricFullConvolution(2, 3, 2, 2, 2)', { { 2, 4, 4, 4 } } },
+   { 'nn.VolumetricConvolution(2, 3, 2, 2, 2)', { { 2, 4, 4, 4 } } },
+      { 'nn.VolumetricFullConvolution(2, 3, 2, 2, 2)', { { 2, 4, 4, 4 } } },
    { 'nn.VolumetricDilatedConvolution(2, 3, 2, 2, 2, 1, 1, 1, 0, 0, 0, 2, 2, 2)', { { 2, 4, 4, 4 } } },
-   { 'nn.VolumetricMaxPooling(2, 2, 2)', { { 2, 4, 4, 4 } } }, { 'nn.VolumetricAveragePooling(2, 2, 2)', { { 2, 4, 4, 4 } } },
+   { 'nn.VolumetricMaxPooling(2, 2, 2)', { { 2, 4, 4, 4 } } },
+      { 'nn.VolumetricAveragePooling(2, 2, 2)', { { 2, 4, 4, 4 } } },
    { 'nn.VolumetricDilatedMaxPooling(2, 2, 2, 1, 1, 1, 0, 0, 0, 2, 2, 2)', { { 2, 4, 4, 4 } } },
-   { 'nn.VolumetricReplicationPadding(1, 1, 1, 1, 1, 1)', { { 2, 4, 4, 4 } } }, { 'nn.VolumetricBatchNormalization(2)', { { 3, 2, 4, 4, 4 } } },
-   { 'nn.SpatialFractionalMaxPooling(2, 2, 2, 2)', { { 2, 5, 5 } } }, { 'nn.SpatialFullConvolutionMap(nn.tables.random(3, 4, 2), 3, 3)', { { 3, 6, 6 } } },
+   { 'nn.VolumetricReplicationPadding(1, 1, 1, 1, 1, 1)', { { 2, 4, 4, 4 } } },
+      { 'nn.VolumetricBatchNormalization(2)', { { 3, 2, 4, 4, 4 } } },
+   { 'nn.SpatialFractionalMaxPooling(2, 2, 2, 2)', { { 2, 5, 5 } } },
+      { 'nn.SpatialFullConvolutionMap(nn.tables.random(3, 4, 2), 3, 3)', { { 3, 6, 6 } } },
    { 'nn.TemporalDynamicKMaxPooling(2)', { { 6, 4 } } }, { 'nn.FeatureLPPooling(2, 2, 2)', { { 3, 8 } } },
-   { 'nn.Sequential():add(nn.SpatialMaxPooling(2, 2)):add(nn.SpatialDropout())', { { 2, 6, 6 } } }, { 'nn.WeightedEuclidean(5, 3)', { { 5 } } },
+   { 'nn.Sequential():add(nn.SpatialMaxPooling(2, 2)):add(nn.SpatialDropout())', { { 2, 6, 6 } } },
+      { 'nn.WeightedEuclidean(5, 3)', { { 5 } } },
    { 'nn.SparseLinear(10, 3)', { input = '{ torch.Tensor{ { 1, 0.5 }, { 7, 2 } }, torch.Tensor{ { 3, 1 } } }' } },
    { 'nn.IndexLinear(10, 3)', { input = '{ torch.LongTensor{ 1, 2, 7 }, torch.rand(3), torch.LongTensor{ 1, 2 } }' } },
-   { 'nn.SpatialMaxUnpooling(POOLING)', { { 2, 3, 3 } } }, { 'nn.LookupTable(10, 4, 2, 1)', { input = 'torch.LongTensor{ 1, 2, 9 }' } },
+   { 'nn.SpatialMaxUnpooling(POOLING)', { { 2, 3, 3 } } },
+      { 'nn.LookupTable(10, 4, 2, 1)', { input = 'torch.LongTensor{ 1, 2, 9 }' } },
    { 'nn.MultiMarginCriterion(2, torch.rand(5), 0.5)', { { 4, 5 } }, { target = 'torch.Tensor{ 1, 3, 5, 2 }' } },
 } do CASES[#CASES + 1] = case end
 POOLING = nn.SpatialMaxPooling(2, 2)
@@ -165,12 +176,16 @@ local allowed, methods = require 'th.allowed', {}
 for kind, class in pairs{ tensor = 'torch.DoubleTensor', storage = 'torch.DoubleStorage' } do
    for name in pairs(allowed[kind]) do
       local f = torch.getmetatable(class)[name]
-      if type(f) == 'function' and not (name == 'retain' or name == 'free') then methods[#methods + 1] = kind .. ':' .. name end
+      if type(f) == 'function' and not (name == 'retain' or name == 'free') then
+         methods[#methods + 1] = kind .. ':' .. name
+      end
    end
 end
 table.sort(methods)
-local LISTS = { { 1 }, { 1, 1 }, { 2, 1, 2 }, { 't' }, { 't', 1 }, { 1, 't' }, { 't', 't' }, { 1, 't', 't' }, { 1, 'index' }, { 1, 'index', 't' },
-   { 1, 'index', 1 }, { 'sizes' }, { 'sizes', 'sizes' }, { 't', 'sizes' }, { 'storage', 1, 'sizes', 'sizes' }, { 'storage', 1, 2, 2 }, { 'mask' }, { 'mask', 1 },
+local LISTS = { { 1 }, { 1, 1 }, { 2, 1, 2 }, { 't' }, { 't', 1 }, { 1, 't' }, { 't', 't' }, { 1, 't', 't' },
+   { 1, 'index' }, { 1, 'index', 't' },
+   { 1, 'index', 1 }, { 'sizes' }, { 'sizes', 'sizes' }, { 't', 'sizes' }, { 'storage', 1, 'sizes', 'sizes' },
+      { 'storage', 1, 2, 2 }, { 'mask' }, { 'mask', 1 },
    { 'mask', 't' }, { 'f' }, { 't', 'f' } }
 local function of_word(word)
    if word == 't' then return torch.rand(3, 3) end
@@ -203,7 +218,11 @@ last_case = #CASES + #methods
 
 function run(case, values)
    runs, raised = 0, 0
-   if case <= #CASES then run_case(CASES[case], values, 7 * case) else run_method(methods[case - #CASES], values, 7 * case) end
+   if case <= #CASES then
+      run_case(CASES[case], values, 7 * case)
+   else
+      run_method(methods[case - #CASES], values, 7 * case)
+   end
    local names = {}
    for name in pairs(disturbed) do names[#names + 1] = name end
    table.sort(names)

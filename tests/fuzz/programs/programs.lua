@@ -1,7 +1,7 @@
--- Small random programs of a hostile script: a handful of calls of tensors, storages and nn's modules, with numbers, views
--- and indices that nobody sensible would pass. Whatever they raise is caught; the process must live.
--- Leaves the globals run(first, count), which gives how many calls were made and how many raised, and show(first, count),
--- which writes each call to stderr before it is made.
+-- Small random programs of a hostile script: a handful of calls of tensors, storages and nn's modules, with numbers,
+-- views and indices that nobody sensible would pass. Whatever they raise is caught; the process must live. Leaves the
+-- globals run(first, count), which gives how many calls were made and how many raised, and show(first, count), which
+-- writes each call to stderr before it is made.
 
 local pcall, pairs, ipairs, type, select, unpack, tostring = pcall, pairs, ipairs, type, select, unpack, tostring
 local floor, concat = math.floor, table.concat
@@ -16,11 +16,15 @@ local function chance(percent) return draw(100) <= percent end
 local function one_of(list) return list[draw(#list)] end
 
 local NaN = 0 / 0
-local HOSTILE = { 0, -1, -2, 0.5, 1.5, -0.5, 6, 7, 9, 17, 127, 128, 255, 2 ^ 15, -2 ^ 15, 2 ^ 31 - 1, 2 ^ 31, -2 ^ 31, 2 ^ 32,
-   2 ^ 32 + 1, 2 ^ 40, -2 ^ 40, 2 ^ 53, 2 ^ 53 - 1, -2 ^ 53, 2 ^ 60, 2 ^ 61, 2 ^ 62, -2 ^ 62, 2 ^ 63, -2 ^ 63, 2 ^ 64, 1e19,
+local HOSTILE = { 0, -1, -2, 0.5, 1.5, -0.5, 6, 7, 9, 17, 127, 128, 255, 2 ^ 15, -2 ^ 15, 2 ^ 31 - 1, 2 ^ 31, -2 ^ 31,
+   2 ^ 32,
+   2 ^ 32 + 1, 2 ^ 40, -2 ^ 40, 2 ^ 53, 2 ^ 53 - 1, -2 ^ 53, 2 ^ 60, 2 ^ 61, 2 ^ 62, -2 ^ 62, 2 ^ 63, -2 ^ 63, 2 ^ 64,
+      1e19,
    1e300, -1e300, 1e-300, 1 / 0, -1 / 0, NaN, NaN }
-local WORDS = { '2', '1e3', '0x10', 'nan', '', ' 3 ', 'inf', 'U', 'L', 'N', 'V', 'S', '-1', 'torch.ByteTensor', '%s', '\0' }
-local ELEMENTS = { 'Double', 'Double', 'Double', 'Float', 'Float', 'Long', 'Long', 'Int', 'Short', 'Byte', 'Byte', 'Char', 'Half' }
+local WORDS = { '2', '1e3', '0x10', 'nan', '', ' 3 ', 'inf', 'U', 'L', 'N', 'V', 'S', '-1', 'torch.ByteTensor', '%s',
+   '\0' }
+local ELEMENTS = { 'Double', 'Double', 'Double', 'Float', 'Float', 'Long', 'Long', 'Int', 'Short', 'Byte', 'Byte',
+   'Char', 'Half' }
 
 local function number()
    if chance(70) then return draw(6) - 1 end
@@ -87,7 +91,9 @@ function described(value)
    if type(value) == 'table' then
       local words = {}
       for name, part in pairs(value) do
-         if type(part) ~= 'table' and type(part) ~= 'function' then words[#words + 1] = tostring(name) .. '=' .. described(part) end
+         if type(part) ~= 'table' and type(part) ~= 'function' then
+            words[#words + 1] = tostring(name) .. '=' .. described(part)
+         end
       end
       return '{' .. concat(words, ' ') .. '}'
    end
@@ -164,7 +170,8 @@ end
 -- Numbers that are no Lua numbers, and tables that are made up as one looks at them.
 local function oddity()
    if chance(50) then return one_of{ 1LL, -1LL, 2ULL, -1ULL, 9223372036854775807LL, 1i } end
-   return setmetatable({}, { __index = function() return number() end, __len = number, __lt = function() return chance(50) end,
+   return setmetatable({}, { __index = function() return number() end, __len = number,
+      __lt = function() return chance(50) end,
       __tostring = function() return one_of(WORDS) end, __add = number, __sub = number, __call = number })
 end
 
@@ -277,8 +284,8 @@ local function layer()
    end
 end
 
--- Layers of windows, borders, sequences and statistics, and products of matrices: most of them fit what they get, so that their
--- loops over memory run, on odd sizes and layouts.
+-- Layers of windows, borders, sequences and statistics, and products of matrices: most of them fit what they get, so
+-- that their loops over memory run, on odd sizes and layouts.
 
 local function extent() return chance(85) and draw(9) or one_of{ 1, 15, 16, 17, 31, 33 } end
 local function planes() return chance(80) and draw(4) or one_of{ 8, 15, 16, 17, 32 } end
@@ -323,8 +330,8 @@ end
 
 local function windows(n, more) return joined({ settings(n, 4) }, { steps(n) }, more or { pads(n) }) end
 
--- By name: a function of the number of input planes that gives the arguments, and how many dimensions follow the planes.
--- Sequences have their planes last.
+-- By name: a function of the number of input planes that gives the arguments, and how many dimensions follow the
+-- planes. Sequences have their planes last.
 local FITTING = {
    SpatialConvolution = { function(n) return joined({ n, planes() }, windows(2)) end, 2 },
    SpatialConvolutionMM = { function(n) return joined({ n, planes() }, windows(2)) end, 2 },
@@ -409,7 +416,11 @@ local function product()
    if PRODUCTS[name] == 3 then x, y, out = { b, n, k }, { b, k, m }, name == 'addbmm' and out or { b, n, m } end
    local list = { laid_out(x, kind), laid_out(y, kind) }
    if name:find('add') then table.insert(list, 1, laid_out(out, kind)) end
-   if chance(40) then table.insert(list, 1, laid_out(out, kind)) elseif chance(10) then table.insert(list, 1, one_of(list)) end
+   if chance(40) then
+      table.insert(list, 1, laid_out(out, kind))
+   elseif chance(10) then
+      table.insert(list, 1, one_of(list))
+   end
    if chance(5) then list[draw(#list)] = argument() end
    keep(try('torch.' .. name, torch[name], unpack(list)))
 end
@@ -420,13 +431,15 @@ local function bytes()
    if type(whole) ~= 'string' then return end
    for _ = 1, draw(3) do
       local at = draw(#whole)
-      local put = chance(60) and ('\0\1\2\4\8\127\128\255'):sub(draw(8), -1):sub(1, draw(4)) or ('%c'):format(draw(256) - 1)
+      local put = chance(60) and ('\0\1\2\4\8\127\128\255'):sub(draw(8), -1):sub(1, draw(4))
+         or ('%c'):format(draw(256) - 1)
       whole = whole:sub(1, at - 1) .. put .. whole:sub(at + (chance(80) and #put or 0))
    end
    keep(try('torch.deserialize', torch.deserialize, whole))
 end
 
-local STEPS = { method, method, method, of_torch, of_torch, of_storage, place, place, set, bytes, layer, layer, layer, fitting_layer,
+local STEPS = { method, method, method, of_torch, of_torch, of_storage, place, place, set, bytes, layer, layer, layer,
+   fitting_layer,
    fitting_layer, product }
 
 local function program(at)

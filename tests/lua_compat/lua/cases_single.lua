@@ -36,11 +36,17 @@ add("nn.RReLU()", {4,3,1,5}) add("nn.ELU()", {4,3,1,5}, {1,3,1,5}) add("nn.Gated
 add("nn.SpatialSubSampling(3,1,1)", {4,3,1,5}, {1,3,1,5}) add("nn.SpatialLPPooling(3,2,1,1)", {3,1,5})
 add("nn.PixelShuffle(2)", {2,4,1,3}, {1,4,3,1}, {1,8,1,1})
 add("nn.Linear(5,3)", {1,5}, {2,5}) add("nn.Linear(1,3)", {4,1}, {1,1}) add("nn.Linear(5,1)", {4,5}, {1,5})
-add("nn.TemporalConvolution(4,3,1,1)", {2,1,4}, {1,6,4}, {1,1,4}, {1,4}) add("nn.TemporalConvolution(1,3,2,1)", {2,3,1}, {3,1})
-add("nn.TemporalMaxPooling(1,1)", {2,1,4}, {1,6,4}) add("nn.TemporalSubSampling(4,1,1)", {1,4}, {6,4}) add("nn.TemporalRowConvolution(4,1,1)", {2,1,4}, {1,6,4})
-add("nn.VolumetricConvolution(2,3,1,1,1)", {2,2,1,1,3}, {1,2,1,4,1}) add("nn.VolumetricConvolution(1,3,1,2,2)", {2,1,1,3,3}, {1,1,2,3,3}) add("nn.VolumetricFullConvolution(2,3,1,1,1)", {2,2,1,1,3}, {1,2,1,4,1})
-add("nn.VolumetricMaxPooling(1,1,2)", {2,2,1,4,1}, {1,2,1,4,1}, {2,1,4,1}) add("nn.VolumetricAveragePooling(1,1,2)", {2,2,1,4,1}, {1,2,1,4,1}) add("nn.VolumetricReplicationPadding(1,1,1,0,0,1)", {2,2,1,1,3})
-add("nn.LayerNormalization(5)", {1,5}, {6,5}) add("nn.Normalize(2)", {1,5}, {4,1}) add("nn.SpatialConvolutionLocal(3,4,5,1,1,1)", {2,3,1,5}, {1,3,1,5})
-add("nn.Max(2)", {1,5}, {4,1}) add("nn.Min(1)", {1,5}, {4,1}) add("nn.Sum(2)", {1,5}, {4,1,2}) add("nn.Cosine(5,3)", {1,5}) add("nn.Euclidean(5,3)", {1,5}) add("nn.WeightedEuclidean(5,3)", {1,5})
+add("nn.TemporalConvolution(4,3,1,1)", {2,1,4}, {1,6,4}, {1,1,4}, {1,4}) add("nn.TemporalConvolution(1,3,2,1)", {2,3,1},
+   {3,1})
+add("nn.TemporalMaxPooling(1,1)", {2,1,4}, {1,6,4}) add("nn.TemporalSubSampling(4,1,1)", {1,4},
+   {6,4}) add("nn.TemporalRowConvolution(4,1,1)", {2,1,4}, {1,6,4})
+add("nn.VolumetricConvolution(2,3,1,1,1)", {2,2,1,1,3}, {1,2,1,4,1}) add("nn.VolumetricConvolution(1,3,1,2,2)",
+   {2,1,1,3,3}, {1,1,2,3,3}) add("nn.VolumetricFullConvolution(2,3,1,1,1)", {2,2,1,1,3}, {1,2,1,4,1})
+add("nn.VolumetricMaxPooling(1,1,2)", {2,2,1,4,1}, {1,2,1,4,1}, {2,1,4,1}) add("nn.VolumetricAveragePooling(1,1,2)",
+   {2,2,1,4,1}, {1,2,1,4,1}) add("nn.VolumetricReplicationPadding(1,1,1,0,0,1)", {2,2,1,1,3})
+add("nn.LayerNormalization(5)", {1,5}, {6,5}) add("nn.Normalize(2)", {1,5},
+   {4,1}) add("nn.SpatialConvolutionLocal(3,4,5,1,1,1)", {2,3,1,5}, {1,3,1,5})
+add("nn.Max(2)", {1,5}, {4,1}) add("nn.Min(1)", {1,5}, {4,1}) add("nn.Sum(2)", {1,5}, {4,1,2}) add("nn.Cosine(5,3)",
+   {1,5}) add("nn.Euclidean(5,3)", {1,5}) add("nn.WeightedEuclidean(5,3)", {1,5})
 add("nn.SpatialContrastiveNormalization(1)", {1,5,5}) add("nn.SpatialDropout(0.4)", {2,3,1,4}, {1,3,4,1})
 return cases

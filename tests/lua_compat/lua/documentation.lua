@@ -1,6 +1,6 @@
 -- Runs the code blocks of a page, one after the other in the same globals, as a reader would type them.
--- usage: th documentation.lua FOLDER COUNT; FOLDER/N.lua is a block. Prints a line "BLOCK N", then what block N prints and
--- the globals that it set.
+-- usage: th documentation.lua FOLDER COUNT; FOLDER/N.lua is a block. Prints a line "BLOCK N", then what block N prints
+-- and the globals that it set.
 for _, package in ipairs{ 'nn', 'optim', 'image', 'nngraph' } do require(package) end
 local folder, count = arg[1], tonumber(arg[2])
 

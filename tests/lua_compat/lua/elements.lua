@@ -1,9 +1,10 @@
--- Element by element: last bits of floats, small whole numbers as C computes with them, and the same results in whatever layout the operands
--- lie. Numbers were recorded from Torch7.
+-- Element by element: last bits of floats, small whole numbers as C computes with them, and the same results in
+-- whatever layout the operands lie. Numbers were recorded from Torch7.
 local few = require 'torch.luajit.elementwise'
 
 local function check(what, found, wanted)
-   assert(found == wanted or found ~= found and wanted ~= wanted, ('%s: %.17g instead of %.17g'):format(what, found, wanted))
+   assert(found == wanted or found ~= found and wanted ~= wanted,
+      ('%s: %.17g instead of %.17g'):format(what, found, wanted))
 end
 
 -- Of floats each step is rounded.
@@ -49,7 +50,8 @@ for _, n in ipairs{ 1, 3000, 300000 } do
    r = torch.IntTensor(n):fill(1):addcdiv(3, torch.IntTensor(n):fill(2 ^ 30), torch.IntTensor(n):fill(-7))
    check('addcdiv of ints', r[n], 153391690)
 end
-local ok, problem = pcall(function() return torch.IntTensor(9):addcdiv(1, torch.IntTensor(9):fill(1), torch.IntTensor(9):zero()) end)
+local ok, problem = pcall(function() return torch.IntTensor(9):addcdiv(1, torch.IntTensor(9):fill(1),
+   torch.IntTensor(9):zero()) end)
 assert(not ok and tostring(problem):find 'zero', problem)
 
 -- Sums and products of whole numbers have 64 bits.
@@ -63,7 +65,8 @@ for _, n in ipairs{ 3, 2000 } do
    for _, T in ipairs{ 'torch.FloatTensor', 'torch.DoubleTensor' } do
       local t = torch.Tensor(n):fill(-0.25):type(T)
       assert(1 / t:clone():trunc()[n] == -math.huge and t:clone():frac()[n] == -0.25)
-      assert(1 / t:fill(-0.0):trunc()[1] == -math.huge and t:fill(2.75):trunc()[n] == 2 and t:fill(-2.75):frac()[n] == -0.75)
+      assert(1 / t:fill(-0.0):trunc()[1] == -math.huge and t:fill(2.75):trunc()[n] == 2
+         and t:fill(-2.75):frac()[n] == -0.75)
    end
 end
 
@@ -112,7 +115,8 @@ for _, limit in ipairs{ few.LIMIT, 0 } do
          local x, m = lay_out(t), lay_out(mask)
          same(what .. ' selected', x[m], t[mask])
          for _, given in ipairs{ m, mask } do
-            for kind, change in pairs{ fill = function(r) r[given] = 3 end, copy = function(r) r:maskedCopy(given, values) end } do
+            for kind, change in pairs{ fill = function(r) r[given] = 3 end,
+               copy = function(r) r:maskedCopy(given, values) end } do
                local r, whole = lay_out(t)
                local before, wanted = whole:clone():double():sum() - t:double():sum(), t:clone()
                change(r)

@@ -32,7 +32,8 @@ for _, class in ipairs{ 'torch.DoubleTensor', 'torch.FloatTensor' } do
    end
 end
 
--- A result that begins behind its storage's elements is an error; the storage, whose memory the kernel has moved, is the same for both sides.
+-- A result that begins behind its storage's elements is an error; the storage, whose memory the kernel has moved, is
+-- the same for both sides.
 do
    local storage, result, layer = torch.FloatStorage(2), torch.FloatTensor(), nn.SpatialSoftMax()
    result:set(storage, 5, 0, 3)

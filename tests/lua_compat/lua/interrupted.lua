@@ -1,5 +1,5 @@
--- Layers of which a call was ended in the middle, as Ctrl-C ends it, compute what they did before: what is kept from one call
--- to the next is kept once all of it is there. Prints how many calls were ended.
+-- Layers of which a call was ended in the middle, as Ctrl-C ends it, compute what they did before: what is kept from
+-- one call to the next is kept once all of it is there. Prints how many calls were ended.
 require 'nn'
 local few = require 'torch.luajit.elementwise'
 jit.off() -- hooks are called by what is interpreted
@@ -30,7 +30,8 @@ end
 local calls = 0
 
 -- Ones, which sums of many are products with, are made when the first are added up.
-for _, f in ipairs{ function() return torch.ones(3000):sum() end, function() return torch.zeros(3000):add(1):mean() * 3000 end } do
+for _, f in ipairs{ function() return torch.ones(3000):sum() end,
+   function() return torch.zeros(3000):add(1):mean() * 3000 end } do
    local instructions = 100
    repeat
       local ended = ended_after(instructions, f)

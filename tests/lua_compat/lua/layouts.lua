@@ -1,5 +1,6 @@
 -- Every nn module computes the same however its input and gradOutput lie in memory.
--- usage: th layouts.lua CASES.lua [N]   (a list of { constructor, input shapes, options }, as tests/golden/cases_nn.lua)
+-- usage: th layouts.lua CASES.lua [N]   (a list of { constructor, input shapes, options }, as
+-- tests/golden/cases_nn.lua)
 -- N: only every N-th of the comparisons.
 -- Prints a line for each case that differs from the same on contiguous copies, then how many were compared.
 require 'nn'

@@ -1,18 +1,20 @@
--- Operations on tensors that overlap in memory: on one storage, and on a storage and one that views it, they give what they
--- give on copies. Prints what differs, and how many results were compared.
+-- Operations on tensors that overlap in memory: on one storage, and on a storage and one that views it, they give what
+-- they give on copies. Prints what differs, and how many results were compared.
 require 'nn'
 
 local FIRST = 3 -- where the view begins in its base, from 1
 local WAYS = { 'copies', 'one storage', 'the result on the base', 'the result on the view', 'views of both' }
 
--- Tensors of a case, of which the first is written to: each with the index of its first element in the base and its sizes.
+-- Tensors of a case, of which the first is written to: each with the index of its first element in the base and its
+-- sizes.
 local function tensors(way, name, layout)
    torch.manualSeed(1)
    local base, class = torch.rand(400):type('torch.' .. name .. 'Tensor'):storage(), torch[name .. 'Storage']
    local found = {}
    for k, place in ipairs(layout) do
       local storage, offset = base, place[1]
-      if way == 'views of both' or way == 'the result on the base' and k > 1 or way == 'the result on the view' and k == 1 then
+      if way == 'views of both' or way == 'the result on the base' and k > 1 or way == 'the result on the view'
+         and k == 1 then
          storage, offset = class(base, FIRST, 390), offset - FIRST + 1
       end
       found[k] = torch[name .. 'Tensor'](storage, offset, torch.LongStorage(place[2]))
@@ -44,7 +46,8 @@ for title, at in pairs{ forwards = { 8, 5 }, backwards = { 5, 8 }, same = { 5, 5
       compare(case .. ' of rows ' .. title, pair(8, 10), run)
    end
    pairwise('copy', function(r, t) r:copy(t) end)
-   pairwise('copy of a transpose', function(r, t) if r:dim() == 2 then r:narrow(2, 1, 8):copy(t:narrow(2, 1, 8):t()) end end)
+   pairwise('copy of a transpose', function(r, t) if r:dim() == 2 then r:narrow(2, 1,
+      8):copy(t:narrow(2, 1, 8):t()) end end)
    pairwise('cmul', function(r, t) r:cmul(t) end)
    pairwise('cmul of two', function(r, t) r:cmul(t, t) end)
    pairwise('add', function(r, t) r:add(t) end)
@@ -53,12 +56,16 @@ for title, at in pairs{ forwards = { 8, 5 }, backwards = { 5, 8 }, same = { 5, 5
    pairwise('sum', function(r, t) if r:dim() == 2 then torch.sum(r:narrow(2, 1, 1), t, 2) end end)
    pairwise('index', function(r, t) r:index(t, 1, torch.range(r:size(1), 1, -1):long()) end)
    pairwise('cat', function(r, t) torch.cat(r:narrow(1, 1, 6), t:narrow(1, 1, 2), t:narrow(1, 3, 4), 1) end)
-   compare('add of many ' .. title, { { at[1], { 300 } }, { at[2] == 105 and 8 or at[2], { 300 } } }, function(r, t) r:add(t) end)
+   compare('add of many ' .. title, { { at[1], { 300 } }, { at[2] == 105 and 8 or at[2], { 300 } } },
+      function(r, t) r:add(t) end)
    compare('mm ' .. title, { { at[1], { 6, 6 } }, { at[2], { 6, 6 } } }, function(r, t) r:mm(t, t) end)
    compare('large mm ' .. title, { { at[1], { 13, 13 } }, { at[2], { 13, 13 } } }, function(r, t) r:mm(t, t) end)
-   compare('addmm ' .. title, { { at[1], { 6, 6 } }, { at[2], { 6, 6 } } }, function(r, t) torch.addmm(r, 1, t, 1, t, t) end)
-   compare('mv ' .. title, { { at[1], { 6 } }, { at[2], { 6, 6 } }, { at[2] + 3, { 6 } } }, function(r, m, v) r:mv(m, v) end)
-   compare('ger ' .. title, { { at[1], { 6, 6 } }, { at[2], { 6 } }, { at[2] + 3, { 6 } } }, function(r, v, w) r:ger(v, w) end)
+   compare('addmm ' .. title, { { at[1], { 6, 6 } }, { at[2], { 6, 6 } } },
+      function(r, t) torch.addmm(r, 1, t, 1, t, t) end)
+   compare('mv ' .. title, { { at[1], { 6 } }, { at[2], { 6, 6 } }, { at[2] + 3, { 6 } } },
+      function(r, m, v) r:mv(m, v) end)
+   compare('ger ' .. title, { { at[1], { 6, 6 } }, { at[2], { 6 } }, { at[2] + 3, { 6 } } },
+      function(r, v, w) r:ger(v, w) end)
 
    -- layers whose result lies where their input does
    local function layer(case, sizes, module, result)

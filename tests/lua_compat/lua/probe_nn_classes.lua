@@ -18,7 +18,8 @@ for _, name in ipairs(names) do
       if type(value) == 'function' and not key:find('^__[a-z]+$') and key ~= 'new' then methods[#methods + 1] = key end
    end
    table.sort(methods)
-   say('class %s parent %s version %s', name, parent and parent.__typename or '-', tostring(rawget(metatable, '__version')))
+   say('class %s parent %s version %s', name, parent and parent.__typename or '-',
+      tostring(rawget(metatable, '__version')))
    say('   methods %s', table.concat(methods, ' '))
 end
 

@@ -5,7 +5,9 @@ local function results()
    torch.manualSeed(3)
    local found = {}
    local function add(name, ...)
-      for _, t in ipairs{ ... } do found[#found + 1] = { name, type(t) == 'number' and torch.Tensor{ t } or t:clone() } end
+      for _, t in ipairs{ ... } do
+         found[#found + 1] = { name, type(t) == 'number' and torch.Tensor{ t } or t:clone() }
+      end
    end
    for _, class in ipairs{ 'torch.DoubleTensor', 'torch.FloatTensor' } do
       local function random(...) return torch.randn(...):type(class) end
@@ -16,7 +18,8 @@ local function results()
          add('mv ' .. name, a * v, torch.addmv(0.3, v, 0.7, a, w), torch.ger(v, w), torch.addr(0.3, c, 0.7, v, w))
          local x, y = random(n * n * n), random(n * n * n)
          add('dot ' .. name, x:dot(y), v:dot(w))
-         add('bmm ' .. name, torch.bmm(random(n, n, n), random(n, n, n)), torch.bmm(random(n, n, 9 * n), random(n, 9 * n, 1)))
+         add('bmm ' .. name, torch.bmm(random(n, n, n), random(n, n, n)),
+            torch.bmm(random(n, n, 9 * n), random(n, 9 * n, 1)))
          local m = random(3 * n, 5 * n)
          add('along ' .. name, m:sum(1), m:sum(2), m:mean(1), m:prod(2), m:norm(2, 1), (m:max(1)), (m:min(2)))
          for _, layer in ipairs{ nn.SoftMax(), nn.LogSoftMax(), nn.SoftMin() } do
@@ -37,7 +40,8 @@ local function results()
 end
 
 local first = results()
-for _, load in ipairs{ function() return torch.ones(40, 40) * torch.ones(40, 40) end, function() return torch.inverse(torch.eye(3)) end } do
+for _, load in ipairs{ function() return torch.ones(40, 40) * torch.ones(40, 40) end,
+   function() return torch.inverse(torch.eye(3)) end } do
    load()
    for k, result in ipairs(results()) do
       local name, t = unpack(result)

@@ -1,5 +1,6 @@
--- Rows that are sorted by buckets have the order that Torch7's quicksort gives them: sort, median, kthvalue, topk and mode of random
--- rows compared with what they are where no row is for buckets. Arguments: seed, rounds. Prints how many results were compared.
+-- Rows that are sorted by buckets have the order that Torch7's quicksort gives them: sort, median, kthvalue, topk and
+-- mode of random rows compared with what they are where no row is for buckets. Arguments: seed, rounds. Prints how many
+-- results were compared.
 require 'torch'
 local buckets, records = require 'torch.luajit.sorting.buckets', require('torch.core.memory').records
 local ffi = require 'ffi'
@@ -50,7 +51,8 @@ local fit, compared, in_buckets = buckets.fit, 0, 0
 for _ = 1, tonumber(arg[2]) do
    local t, d = rows()
    local compute = computation(t:size(d))
-   local other = t.new():set(t:storage().new(t:storage():size()):copy(t:storage()), t:storageOffset(), t:size(), t:stride())
+   local other = t.new():set(t:storage().new(t:storage():size()):copy(t:storage()), t:storageOffset(), t:size(),
+      t:stride())
    if fit(records[t], d) then in_buckets = in_buckets + 1 end
    local values, positions = compute(t, d)
    buckets.fit = function() return false end

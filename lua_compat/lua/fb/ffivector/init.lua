@@ -1,5 +1,5 @@
--- The module fb.ffivector (of fblualib): vectors of C's numbers, of strings, or of any type that ffi knows, that do not burden
--- Lua's memory. Assigning to the place behind the last makes a vector longer.
+-- The module fb.ffivector (of fblualib): vectors of C's numbers, of strings, or of any type that ffi knows, that do not
+-- burden Lua's memory. Assigning to the place behind the last makes a vector longer.
 local ffi = require 'ffi'
 local tds = require 'tds'
 
@@ -54,8 +54,8 @@ local Vector = {
    end,
 }
 
--- new(ctype [, capacity [, index [, newindex]]]): index makes what is read from an element, newindex an element from what
--- is assigned.
+-- new(ctype [, capacity [, index [, newindex]]]): index makes what is read from an element, newindex an element from
+-- what is assigned.
 function ffivector.new(ctype, capacity, index, newindex)
    local array = ffi.typeof('$[?]', ffi.typeof(ctype))
    local made = setmetatable({ count = 0, room = 0, index = index, newindex = newindex, size = ffi.sizeof(ctype),

@@ -297,7 +297,9 @@ function MV:__init(trans)
    self.gradInput = { torch.Tensor(), torch.Tensor() }
 end
 
-local function as_column(v) return v:contiguous():view(v:size(1), v:dim() == 2 and v:size(2) or 1, v:dim() == 2 and 1 or nil) end
+local function as_column(v)
+   return v:contiguous():view(v:size(1), v:dim() == 2 and v:size(2) or 1, v:dim() == 2 and 1 or nil)
+end
 
 function MV:updateOutput(input)
    assert(#input == 2, 'input must be a pair of minibatch matrices')

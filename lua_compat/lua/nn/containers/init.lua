@@ -23,7 +23,8 @@ local function with_traceback(problem)
    if problem:find(TRACEBACK_WARNING, 1, true) then
       return problem:sub((problem:find('\n') or 0) + 1) -- an inner container's, without its position
    end
-   return problem .. '\n' .. debug.traceback('stack traceback:', 2):gsub('^[^\n]*\n', '', 1) .. '\n\n' .. TRACEBACK_WARNING
+   return problem .. '\n' .. debug.traceback('stack traceback:', 2):gsub('^[^\n]*\n', '', 1) .. '\n\n'
+      .. TRACEBACK_WARNING
 end
 
 -- module[method](module, ...), an error with the place of the module in this container in front.
@@ -272,7 +273,9 @@ function Concat:backward(input, gradOutput, scale)
    return sum_of_branches(self, 'backward', input, slice, gradOutput, scale or 1)
 end
 for _, method in ipairs{ 'accGradParameters', 'accUpdateGradParameters' } do
-   Concat[method] = function(self, input, gradOutput, scale) each_branch(self, method, input, slice, gradOutput, scale) end
+   Concat[method] = function(self, input, gradOutput, scale)
+      each_branch(self, method, input, slice, gradOutput, scale)
+   end
 end
 Concat.__tostring__ = branches_text
 
@@ -298,7 +301,9 @@ function ConcatTable:backward(input, gradOutput, scale)
    return sum_of_branches(self, 'backward', input, entry, gradOutput, scale or 1)
 end
 for _, method in ipairs{ 'accGradParameters', 'accUpdateGradParameters' } do
-   ConcatTable[method] = function(self, input, gradOutput, scale) each_branch(self, method, input, entry, gradOutput, scale) end
+   ConcatTable[method] = function(self, input, gradOutput, scale)
+      each_branch(self, method, input, entry, gradOutput, scale)
+   end
 end
 ConcatTable.__tostring__ = branches_text
 
@@ -438,7 +443,9 @@ function DepthConcat:backward(input, gradOutput)
    return sum_of_branches(self, 'backward', input, window, gradOutput)
 end
 for _, method in ipairs{ 'accGradParameters', 'accUpdateGradParameters' } do
-   DepthConcat[method] = function(self, input, gradOutput, scale) each_branch(self, method, input, window, gradOutput, scale) end
+   DepthConcat[method] = function(self, input, gradOutput, scale)
+      each_branch(self, method, input, window, gradOutput, scale)
+   end
 end
 
 -- One module applied to every entry of a table; its copies share its parameters

@@ -182,7 +182,8 @@ local function new_dimension(self, input)
 end
 function Replicate:updateOutput(input)
    self.dim = self.dim or 1
-   assert(self.dim <= input:dim() + 1, ('Not enough input dimensions to replicate along dimension %d.'):format(self.dim))
+   assert(self.dim <= input:dim() + 1,
+      ('Not enough input dimensions to replicate along dimension %d.'):format(self.dim))
    local d = new_dimension(self, input)
    local one = nn.utils.addSingletonDimension(input, d)
    local sizes = one:size()

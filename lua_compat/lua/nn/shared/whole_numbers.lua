@@ -6,6 +6,8 @@ function whole_numbers.type_beside(neighbour)
 end
 
 -- t as whole numbers on the device of neighbour: t itself if it already is that, a new tensor if t is nil.
-function whole_numbers.beside(neighbour, t) return (t or torch.LongTensor()):type(whole_numbers.type_beside(neighbour)) end
+function whole_numbers.beside(neighbour, t)
+   return (t or torch.LongTensor()):type(whole_numbers.type_beside(neighbour))
+end
 
 return whole_numbers

@@ -1,5 +1,6 @@
 -- Numbers, booleans and texts that a script gave, as plain ones of Lua: a table with metamethods, a 64-bit integer or a
--- text never gets to where memory is computed. As LuaJIT converts what Torch7 gives to C (THNN), or torch's functions do.
+-- text never gets to where memory is computed. As LuaJIT converts what Torch7 gives to C (THNN), or torch's functions
+-- do.
 local type, tonumber, tostring, error = type, tonumber, tostring, error
 local tobit = bit.tobit
 

@@ -1,6 +1,7 @@
 -- Tables that go with userdata and live as long as these: each is the environment of its userdata. If it were only the
 -- value of a weak key, it would outlive the key by a cycle of the collector, with all that it holds, and a script that
--- makes one after another would use more memory after each cycle. Where it leads back to the key, neither would ever go.
+-- makes one after another would use more memory after each cycle. Where it leads back to the key, neither would ever
+-- go.
 local setfenv = debug.setfenv
 
 local attached = {}

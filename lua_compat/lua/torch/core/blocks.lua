@@ -1,7 +1,7 @@
 -- Memory of small storages: requesting it from Python costs ten times as much as everything else about a small tensor.
--- Python gives slabs, which are cut here into blocks. A block is used again by another storage of its type and size class
--- when the storage that had it is gone: its record is then missing in a weak table. A slab of which all blocks are free may go
--- to another class.
+-- Python gives slabs, which are cut here into blocks. A block is used again by another storage of its type and size
+-- class when the storage that had it is gone: its record is then missing in a weak table. A slab of which all blocks
+-- are free may go to another class.
 local math = require('th.own').math
 local ffi = require 'ffi'
 local types = require 'torch.core.types'
@@ -18,15 +18,16 @@ local STEP = 64             -- size classes are multiples of it,
 local STEPS_PER_OCTAVE = 4  -- and so many between a power of two and the next
 local SLAB = 2 ^ 20
 
--- The blocks of a size class, by number: their addresses, the records of the storages that have them (false: none). free:
--- the numbers of those that no storage has, found after the cycle `searched`. handles: what Python has for blocks as
--- storages, by address; nil: for none. (A number is nothing that the collector goes through; pointers to blocks that
--- wait to be used again, tens of thousands, were most of what a cycle cost.) The blocks of the k-th slab have the numbers
--- (k-1) * per_slab + 1 to k * per_slab. slabs: their addresses (false: gone). gone: the k of these. next, last: the
--- numbers still to be cut of the newest slab, of which the next lies at `address`.
+-- The blocks of a size class, by number: their addresses, the records of the storages that have them (false: none).
+-- free: the numbers of those that no storage has, found after the cycle `searched`. handles: what Python has for blocks
+-- as storages, by address; nil: for none. (A number is nothing that the collector goes through; pointers to blocks that
+-- wait to be used again, tens of thousands, were most of what a cycle cost.) The blocks of the k-th slab have the
+-- numbers (k-1) * per_slab + 1 to k * per_slab. slabs: their addresses (false: gone). gone: the k of these. next, last:
+-- the numbers still to be cut of the newest slab, of which the next lies at `address`.
 local function list_of(class)
    return {
-      class = class, per_slab = math.floor(SLAB / class), n = 0, addresses = {}, holders = setmetatable({}, { __mode = 'v' }),
+      class = class, per_slab = math.floor(SLAB / class), n = 0, addresses = {},
+         holders = setmetatable({}, { __mode = 'v' }),
       free = {}, nfree = 0, searched = 0, slabs = {}, gone = {}, next = 1, last = 0, address = 0,
    }
 end
@@ -164,7 +165,8 @@ blocks.address_of = address_of
 function blocks.storage(T, n)
    local list, number = find(T, n)
    local address = list.addresses[number]
-   local S = { [0] = list.handles and list.handles[address] or false, T = T, n = n, p = cast(T.pointer, address), blocks = list }
+   local S = { [0] = list.handles and list.handles[address] or false, T = T, n = n, p = cast(T.pointer, address),
+      blocks = list }
    list.holders[number] = S
    return S
 end
@@ -172,7 +174,8 @@ end
 -- The elements that a storage has room for.
 function blocks.capacity(S) return S.capacity or S.blocks.class / S.T.size end
 
--- Gives a storage a block for n elements, which fit: S.blocks, S[0]. Returns its pointer and the elements it has room for.
+-- Gives a storage a block for n elements, which fit: S.blocks, S[0]. Returns its pointer and the elements it has room
+-- for.
 function blocks.give(S, n)
    local list, number = find(S.T, n)
    local address = list.addresses[number]

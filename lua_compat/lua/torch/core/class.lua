@@ -48,8 +48,9 @@ local function value_from(mt, key)
    end
 end
 
--- Looking up obj[key] for an object of a class: the hook __index__, then the class and its parents. No loop goes through the
--- first three: LuaJIT does not compile one as a part of what calls it, and so gave up every function that calls methods.
+-- Looking up obj[key] for an object of a class: the hook __index__, then the class and its parents. No loop goes
+-- through the first three: LuaJIT does not compile one as a part of what calls it, and so gave up every function that
+-- calls methods.
 local function class_index(self, key)
    if key == '__gc' then return nil end -- for the collector only: called by a script, it would free memory in use
    local own = getmetatable(self)

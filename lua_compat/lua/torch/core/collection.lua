@@ -1,7 +1,8 @@
 -- What becomes of the memory and the handles of dead tensors and storages, and when Lua's collector runs.
 --
--- Nothing here is a finaliser: each would be a call out of the middle of the collector, and ends whatever LuaJIT is about to
--- compile. Records are in weak tables instead, and what is missing there after a cycle of the collector is dead.
+-- Nothing here is a finaliser: each would be a call out of the middle of the collector, and ends whatever LuaJIT is
+-- about to compile. Records are in weak tables instead, and what is missing there after a cycle of the collector is
+-- dead.
 local math = require('th.own').math
 local shared = require 'th.python'
 local python = shared.functions
@@ -10,8 +11,9 @@ local setmetatable = setmetatable
 
 local collection = {}
 
--- Lua's own collector, after whose cycles a dead tensor's memory is used again. It begins one when there is `pause` percent of
--- what the last has left: as Lua's own twice as much, and at least 3 MB more, because a cycle goes through all of it.
+-- Lua's own collector, after whose cycles a dead tensor's memory is used again. It begins one when there is `pause`
+-- percent of what the last has left: as Lua's own twice as much, and at least 3 MB more, because a cycle goes through
+-- all of it.
 local collectgarbage = collectgarbage
 local LEAST_GARBAGE = 3 * 2 ^ 10 -- KB
 local MOST_PAUSE = 350
@@ -39,8 +41,8 @@ local function cycle()
 end
 collection.cycle = cycle
 
--- A cycle that begins where none has begun since one ended here finds all that is dead: where none has ended since either, and
--- less is in use than makes Lua begin one, which is twice as much as the last has left or more.
+-- A cycle that begins where none has begun since one ended here finds all that is dead: where none has ended since
+-- either, and less is in use than makes Lua begin one, which is twice as much as the last has left or more.
 local RESTS_BELOW = 1.5                 -- times what the last has left
 local rests_in, rests_below = 0, 0      -- the number of the cycle that ended here; KB
 
@@ -57,8 +59,8 @@ local function run_cycle()
    return whole
 end
 
--- Finds all that is dead. A full collection of Lua's first ends the cycle that may have begun, by going through everything, and
--- then through everything in a cycle of its own.
+-- Finds all that is dead. A full collection of Lua's first ends the cycle that may have begun, by going through
+-- everything, and then through everything in a cycle of its own.
 local function find_dead()
    if is_at_rest() then
       run_cycle()
@@ -73,9 +75,9 @@ end
 --   held         of tensors and storages, dead ones among them, whose memory has not been given back
 --   own          as much of it as is in no block, and no file or other Lua state has, too, after the last cycle
 --   unreleased   as much of it as was found dead
--- After `make_room(n)`, held + n is at most `limit`: what was in use when all dead memory was last given back, plus half of
--- what was own then, or 96 MB if that is more. So the dead are at most that half or 96 MB, plus what has died of what was
--- in use then. What a cycle finds dead is given back by the next `make_room`.
+-- After `make_room(n)`, held + n is at most `limit`: what was in use when all dead memory was last given back, plus
+-- half of what was own then, or 96 MB if that is more. So the dead are at most that half or 96 MB, plus what has died
+-- of what was in use then. What a cycle finds dead is given back by the next `make_room`.
 local held, own, unreleased = 0, 0, 0
 
 local LEAST_ROOM = 96 * 2 ^ 20
@@ -94,9 +96,9 @@ local function note_dead(handle)
 end
 collection.note_dead = note_dead
 
--- Tables that stand for something outside Lua, of which [0] is the handle in Python or false, have a slot: r.slot. By slots: the
--- tables (false: the slot is free), what goes with them: their handles, the bytes of their memory, and the address of memory
--- that Python gave as a piece.
+-- Tables that stand for something outside Lua, of which [0] is the handle in Python or false, have a slot: r.slot. By
+-- slots: the tables (false: the slot is free), what goes with them: their handles, the bytes of their memory, and the
+-- address of memory that Python gave as a piece.
 local holders = setmetatable({}, { __mode = 'v' })
 local handles, bytes, pieces, slots = {}, {}, {}, 0
 local free, nfree = {}, 0
@@ -127,8 +129,8 @@ local function search()
    end
 end
 
--- Has such a table's handle, or none, released when the table is gone, together with so many bytes of memory; they are a
--- piece that lies at an address, or Python's own (nil).
+-- Has such a table's handle, or none, released when the table is gone, together with so many bytes of memory; they are
+-- a piece that lies at an address, or Python's own (nil).
 function collection.watch(r, handle, of_memory, address)
    local slot = r.slot
    if not slot then
@@ -194,8 +196,8 @@ end
 collection.release = release
 
 -- Lua sees nothing of that memory: a cycle runs for every 8 MB of it, or for as much as a third of what is own, or four
--- times as much as Lua itself has, all of which a cycle goes through. It runs in one go: one that is begun is gone on with
--- by Lua whenever it allocates something, is soon over, and finds little.
+-- times as much as Lua itself has, all of which a cycle goes through. It runs in one go: one that is begun is gone on
+-- with by Lua whenever it allocates something, is soon over, and finds little.
 local CYCLE_AT = 8 * 2 ^ 20
 local cycle_at = CYCLE_AT
 local known_cycle = 0
@@ -235,7 +237,8 @@ local function make_room(of_memory)
    if held + of_memory > limit then
       local running = collectgarbage('isrunning')
       collect(of_memory, true)
-      if not running then collectgarbage('stop') end -- a collection starts the collector again, which the script has stopped
+      -- a collection starts the collector again, which the script has stopped
+      if not running then collectgarbage('stop') end
    elseif since_cycle > cycle_at then
       if collectgarbage('isrunning') then end_cycle(run_cycle(), of_memory) else since_cycle = 0 end
    end

@@ -21,7 +21,9 @@ local function call_of_script()
       if not frame or not is_ours(frame.source) then
          local call = getinfo(level, 'n')
          local is_operator = call.namewhat == 'metamethod'
-         if source:find('^=torch%.') or source == CONSTRUCTORS or is_operator then return '', nil, nil, nil, is_operator end
+         if source:find('^=torch%.') or source == CONSTRUCTORS or is_operator then
+            return '', nil, nil, nil, is_operator
+         end
          local known = frame and frame.currentline > 0
          local position = known and ('%s:%d: '):format(frame.short_src, frame.currentline) or ''
          return position, call.name, call.namewhat == 'method', frame
@@ -50,15 +52,16 @@ function errors.argument(index, message, where)
    error(("%sbad argument #%d to '%s' (%s)"):format(position, index, name or '?', message), 0)
 end
 
--- An argument of another type than expected: a number, a function... ('got table', of Torch's objects 'userdata', of one
--- that is missing 'no value').
+-- An argument of another type than expected: a number, a function... ('got table', of Torch's objects 'userdata', of
+-- one that is missing 'no value').
 function errors.wrong_type(index, expected, value)
    local got = type(value)
    if value == nil then got = was_given(index) and 'nil' or 'no value' end
    errors.argument(index, ('%s expected, got %s'):format(expected, got))
 end
 
--- An argument that is no object of a class. Of one without a class Torch7 names the type whose number is the argument's.
+-- An argument that is no object of a class. Of one without a class Torch7 names the type whose number is the
+-- argument's.
 local TYPES = { 'boolean', 'userdata', 'number', 'string', 'table', 'function', 'userdata', 'thread' }
 function errors.wrong_class(index, expected, value)
    local name = errors.described(value)
@@ -71,8 +74,8 @@ function errors.raise(message, where)
    error(call_of_script() .. message, 0)
 end
 
--- Every number that becomes a size, a stride, an offset or an index of memory passes one of these two. Numbers of Lua are
--- exact up to 2^53; NaN and the infinities leave NaN as a remainder.
+-- Every number that becomes a size, a stride, an offset or an index of memory passes one of these two. Numbers of Lua
+-- are exact up to 2^53; NaN and the infinities leave NaN as a remainder.
 local MOST = 2 ^ 53
 errors.MOST = MOST
 

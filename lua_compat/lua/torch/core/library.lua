@@ -21,27 +21,27 @@ end
 
 local loaded -- false: there is none
 
--- The routine of a name; nil where there is none. declaration: what it takes and gives, with %s for its name, which scripts
--- may declare, too, and REAL for the C type of the elements.
+-- The routine of a name; nil where there is none. declaration: what it takes and gives, with %s for its name, which
+-- scripts may declare, too, and REAL for the C type of the elements.
 function library.routine(name, declaration, real)
    if loaded == nil then loaded = open(python.blas_library()) end
    return routine_of(loaded, name, declaration, real)
 end
 
--- Numpy's routine for products, where that library is the faster one on this processor; nil elsewhere. name: BLAS's. It computes
--- with one thread.
+-- Numpy's routine for products, where that library is the faster one on this processor; nil elsewhere. name: BLAS's. It
+-- computes with one thread.
 function library.product(name, declaration, real)
    local path, prefix = python.product_library()
    return routine_of(open(path), prefix .. name .. '_64_', declaration, real)
 end
 
--- Loading the library takes as long as much work in LuaJIT: work that is in place without it is first done there. (Steps as
--- long as a multiplication; a call counts for itself.)
+-- Loading the library takes as long as much work in LuaJIT: work that is in place without it is first done there.
+-- (Steps as long as a multiplication; a call counts for itself.)
 local WORTH_LOADING, OF_CALL = 2 ^ 25, 64
 local spent = 0
 
--- Whether the library is worth loading for so much more work, or is loaded already. That depends on what came before: it is only
--- for what has the same bits in LuaJIT.
+-- Whether the library is worth loading for so much more work, or is loaded already. That depends on what came before:
+-- it is only for what has the same bits in LuaJIT.
 function library.is_worth(work)
    if loaded or shared.pytorch then return true end
    spent = spent + work + OF_CALL
@@ -59,8 +59,8 @@ function library.saves_pytorch(steps)
    return true
 end
 
--- How many threads the routines are limited to in this thread: as many as the script has asked for, which PyTorch, once it is
--- loaded, sees to itself (nil).
+-- How many threads the routines are limited to in this thread: as many as the script has asked for, which PyTorch, once
+-- it is loaded, sees to itself (nil).
 local limit
 local set_threads -- the routine that limits them; false: there is none
 

@@ -1,4 +1,5 @@
--- Records of tensors and storages, and the memory they stand for. What becomes of it when they are gone: collection.lua.
+-- Records of tensors and storages, and the memory they stand for. What becomes of it when they are gone:
+-- collection.lua.
 --
 -- A tensor or storage is a userdata; records[userdata] says what it is, and the userdata's environment table keeps that
 -- alive: what is dead goes in one cycle of the collector. No userdata has a finaliser. A tensor's record:
@@ -6,20 +7,21 @@
 --   S     the record of its storage, shared by all its views: when memory moves, S.p is the one place that changes
 --   off   offset of its first element, from 0
 --   nd    dimensions; size and stride of dimension d (from 1) are at [2*d-1] and [2*d]
---   [0]   what stands for the same view elsewhere, made when that is first wanted: a table, or false while there is none:
+-- [0]   what stands for the same view elsewhere, made when that is first wanted: a table, or false while there is none:
 --     [0]   its handle in Python, or false; dropped when the view changes
 --     era   that of the storage when the handle was made
 --     c     its C structure (torch/cdata.lua)
 --     slot  of the handle (torch/core/collection.lua)
---   or [0] is TEMPORARY: the record is one function's, without userdata; its handles are released with the next allocation.
--- A storage's record: T, p (pointer to the first element), n (elements), [0] (handle in Python, made when one is
--- first wanted; false without), blocks (the list that its memory goes back to; nil for memory of PyTorch's), capacity (nil: that
--- of the list's blocks), base (elements before p[0] in Python's storage, of a storage that views another; nil: none), era (how
--- often it has got other memory that Python sees as another storage; nil: never), fixed (it cannot grow: it is a file's memory,
--- or, shared, that of another Lua state, too), ud (its userdata, made when a script asks for it), c and slot.
+-- or [0] is TEMPORARY: the record is one function's, without userdata; its handles are released with the next
+-- allocation. A storage's record: T, p (pointer to the first element), n (elements), [0] (handle in Python, made when
+-- one is first wanted; false without), blocks (the list that its memory goes back to; nil for memory of PyTorch's),
+-- capacity (nil: that of the list's blocks), base (elements before p[0] in Python's storage, of a storage that views
+-- another; nil: none), era (how often it has got other memory that Python sees as another storage; nil: never), fixed
+-- (it cannot grow: it is a file's memory, or, shared, that of another Lua state, too), ud (its userdata, made when a
+-- script asks for it), c and slot.
 --
--- A new tensor's two tables have as few fields as they can: four, which LuaJIT gives half the room of five. The collector goes
--- through them, and what has other fields than others is compiled anew.
+-- A new tensor's two tables have as few fields as they can: four, which LuaJIT gives half the room of five. The
+-- collector goes through them, and what has other fields than others is compiled anew.
 local ffi = require 'ffi'
 local types = require 'torch.core.types'
 local errors = require 'torch.core.errors'
@@ -37,15 +39,16 @@ local check_whole, MOST = errors.check_whole, errors.MOST
 local records = setmetatable({}, { __mode = 'kv' })
 local memory = { records = records }
 
-local make_room, watch, drop, note_dead, make_room_for_kernels = collection.make_room, collection.watch, collection.drop,
+local make_room, watch, drop, note_dead, make_room_for_kernels = collection.make_room, collection.watch,
+   collection.drop,
    collection.note_dead, collection.make_room_for_kernels
 local few_bytes, block_storage, address_of, capacity_of = blocks.fit, blocks.storage, blocks.address_of, blocks.capacity
 memory.capacity = capacity_of
 
 local TEMPORARY = true
 
--- S.blocks of a storage whose memory is a piece of its own. Until PyTorch is loaded, that of large ones is; such a piece is
--- not used again. (PyTorch's memory is better then: kernels can resize it.)
+-- S.blocks of a storage whose memory is a piece of its own. Until PyTorch is loaded, that of large ones is; such a
+-- piece is not used again. (PyTorch's memory is better then: kernels can resize it.)
 local piece = {}
 
 -- Whether a storage's memory is a block, which stays when the storage goes.
@@ -212,8 +215,8 @@ local function forget(S)
    end
 end
 
--- Gives a storage on a block or piece room for n elements, contents kept, in a larger block or, where there is none or one
--- must not be, in memory that Python requests and can resize. (A block is free again when the storage is gone.)
+-- Gives a storage on a block or piece room for n elements, contents kept, in a larger block or, where there is none or
+-- one must not be, in memory that Python requests and can resize. (A block is free again when the storage is gone.)
 local function leave_block(S, n, for_python)
    local T, from, old, held = S.T, S.p, capacity_of(S), S.blocks == piece and S[0]
    local in_piece = S.blocks == piece
@@ -347,8 +350,8 @@ local function allocate(r, nd, sizes, count)
    if r[0] == TEMPORARY then note_dead(view) else hold(r, view) end
 end
 
--- The sizes of a tensor in one place: whole numbers, and elements that can be counted. Returns the element after the last
--- one, from the tensor's first, and whether the elements lie one after the other.
+-- The sizes of a tensor in one place: whole numbers, and elements that can be counted. Returns the element after the
+-- last one, from the tensor's first, and whether the elements lie one after the other.
 local function extent(nd, sizes, strides)
    local last, contiguous, count, dense = 1, 1, 1, true
    for d = nd, 1, -1 do
@@ -378,8 +381,8 @@ local function lay_out(r, nd, sizes, strides)
    r.nd = nd
 end
 
--- Resizing to a contiguous vector (columns 1) or matrix, as below but without loops: LuaJIT does not compile a loop over
--- dimensions as a part of what calls it. False, with nothing done, for sizes of 0.
+-- Resizing to a contiguous vector (columns 1) or matrix, as below but without loops: LuaJIT does not compile a loop
+-- over dimensions as a part of what calls it. False, with nothing done, for sizes of 0.
 local function resize_plain(r, nd, rows, columns)
    if not (rows > 0 and columns > 0) then return false end
    if r.nd == nd and r[1] == rows and (nd == 1 or r[3] == columns) then return true end
@@ -552,8 +555,8 @@ function memory.storage_handle(S)
    return h
 end
 
--- A kernel resized the tensor: takes over its new layout, in the form that lua_compat/runtime/bridge.py passes it. Gives
--- whether it lies within its memory, which may have moved in any case; without elements if not.
+-- A kernel resized the tensor: takes over its new layout, in the form that lua_compat/runtime/bridge.py passes it.
+-- Gives whether it lies within its memory, which may have moved in any case; without elements if not.
 function memory.relaid(r, nd, address, count, ...)
    r.nd = nd
    local last = r.off + 1 -- elements the storage must have
@@ -580,8 +583,8 @@ function memory.relaid(r, nd, address, count, ...)
    return not is_outside
 end
 
--- A pointer to a tensor's first element. (A sum is a new pointer, which LuaJIT makes before each loop and the collector goes
--- through.)
+-- A pointer to a tensor's first element. (A sum is a new pointer, which LuaJIT makes before each loop and the collector
+-- goes through.)
 function memory.first_element(r)
    local off = r.off
    if off == 0 then return r.S.p end

@@ -57,7 +57,8 @@ function named_functions.written(f)
    if not names then return f end
    local path = ''
    for i = 1, #names do path = path .. ('[%q]'):format(names[i]) end
-   return loadstring(BY_NAME:format(package_name, package_name, path), '=' .. package_name .. '.' .. table.concat(names, '.'))
+   return loadstring(BY_NAME:format(package_name, package_name, path), '=' .. package_name .. '.'
+      .. table.concat(names, '.'))
 end
 
 return named_functions

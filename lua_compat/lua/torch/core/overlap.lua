@@ -1,5 +1,5 @@
--- Whether tensors lie apart in memory. A storage may view another, or be another Lua state's, too: two records of storages may
--- stand for the same memory.
+-- Whether tensors lie apart in memory. A storage may view another, or be another Lua state's, too: two records of
+-- storages may stand for the same memory.
 local memory = require 'torch.core.memory'
 local address_of = require('torch.core.blocks').address_of
 
@@ -21,7 +21,8 @@ local function share(S, other)
    if not (S and other) or not (S.parent or other.parent or S.fixed and other.fixed) then return false end
    if not (S.p and other.p) then return false end
    local first, first_of_other = address_of(S.p), address_of(other.p)
-   return first < first_of_other + memory.capacity(other) * other.T.size and first_of_other < first + memory.capacity(S) * S.T.size
+   return first < first_of_other + memory.capacity(other) * other.T.size
+      and first_of_other < first + memory.capacity(S) * S.T.size
 end
 
 -- The addresses of a tensor's first element and behind its last.

@@ -1,8 +1,9 @@
--- Functions of ours that are written out as Lua text for each signature, type or relation, because that is fast. Most are
--- made when they are first called: there are thousands. In the sandbox all of them are made before the script's first
--- line, and nothing of ours is compiled after it.
+-- Functions of ours that are written out as Lua text for each signature, type or relation, because that is fast. Most
+-- are made when they are first called: there are thousands. In the sandbox all of them are made before the script's
+-- first line, and nothing of ours is compiled after it.
 local error, assert, ipairs = error, assert, ipairs
--- The sandbox gives scripts another loadstring, whose functions have the script's globals: this is not for our own text.
+-- The sandbox gives scripts another loadstring, whose functions have the script's globals: this is not for our own
+-- text.
 local loadstring = loadstring
 
 local compiled = {}

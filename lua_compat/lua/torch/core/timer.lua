@@ -44,4 +44,6 @@ end
 
 function Timer:time() return since(states[self]) end
 
-function Timer:__tostring__() return ('torch.Timer [status: %s]'):format(states[self].running and 'running' or 'stopped') end
+function Timer:__tostring__()
+   return ('torch.Timer [status: %s]'):format(states[self].running and 'running' or 'stopped')
+end

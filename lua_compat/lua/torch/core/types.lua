@@ -112,7 +112,8 @@ types.Float.get, types.Double.get = read_float, read_double
 types.Float.tidy, types.Double.tidy = tidy_with(read_float), tidy_with(read_double)
 
 -- CUDA's types, in a state that has CUDA. On a GPU, elements are read and written one at a time through Python, because
--- their pointers do not point to memory that Lua may touch. Where the CPU stands in, they are main memory like any other.
+-- their pointers do not point to memory that Lua may touch. Where the CPU stands in, they are main memory like any
+-- other.
 local hosts = { 'Byte', 'Char', 'Short', 'Int', 'Long', 'Half', 'Float', 'Double' }
 local function add_device_types(here)
    for position, host_name in ipairs(hosts) do
@@ -122,7 +123,8 @@ local function add_device_types(here)
       local function address(p, i) return tonumber(ffi.cast('intptr_t', p)) + i * size end
       local T = {
          name = name, code = code, tensor = 'torch.' .. name .. 'Tensor', storage = 'torch.' .. name .. 'Storage',
-         size = size, floating = not host.integer, integer = host.integer, element = host.element, pointer = host.pointer, array = host.array, cast = host.cast,
+         size = size, floating = not host.integer, integer = host.integer, element = host.element,
+            pointer = host.pointer, array = host.array, cast = host.cast,
          get = here and host.get or function(p, i) return python.device_read(code, address(p, i)) end,
          set = here and host.set
             or function(p, i, v) python.device_write(code, address(p, i), host.integer and host.cast(v) or v) end,

@@ -46,7 +46,9 @@ local function number_format(values)
 end
 
 -- A width that is not a number (all is NaN or infinite) cannot be a format.
-local function usable(format) return tonumber(format:match('^%%([%-%w]*)') and format:match('^%%(%d+)')) and format or '%f' end
+local function usable(format)
+   return tonumber(format:match('^%%([%-%w]*)') and format:match('^%%(%d+)')) and format or '%f'
+end
 
 local function lines_of(values)
    local format, scale = number_format(values)

@@ -157,7 +157,8 @@ Tester.assertTableEq, Tester.assertTableNe = of_tables(Tester.eq), of_tables(Tes
 function Tester:assertErrorObj(f, accepted, ...)
    local message = message_of(...)
    local ok, problem = pcall(f)
-   return self:_assert_sub(not ok and accepted(problem), ('%sERROR violation: err=%s'):format(message, tostring(problem)))
+   return self:_assert_sub(not ok and accepted(problem),
+      ('%sERROR violation: err=%s'):format(message, tostring(problem)))
 end
 
 function Tester:assertError(f, ...)

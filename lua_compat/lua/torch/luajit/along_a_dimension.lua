@@ -1,5 +1,5 @@
--- Few elements along a dimension, computed here: sums and extrema of each row, and rows selected by their indices. Each of
--- these gives false, with nothing done, where it is for Python; what the results are, the kernels say.
+-- Few elements along a dimension, computed here: sums and extrema of each row, and rows selected by their indices. Each
+-- of these gives false, with nothing done, where it is for Python; what the results are, the kernels say.
 local math = require('th.own').math
 local ffi = require 'ffi'
 local types = require 'torch.core.types'
@@ -11,7 +11,8 @@ local compiled = require 'torch.core.templates'
 local library = require 'torch.core.library'
 local first_places = require 'torch.luajit.find_first'
 
-local count, is_contiguous, is_apart, first_element = memory.count, memory.is_contiguous, apart.is_apart, memory.first_element
+local count, is_contiguous, is_apart, first_element = memory.count, memory.is_contiguous, apart.is_apart,
+   memory.first_element
 local copy, tonumber, reads_plainly, last_offset = ffi.copy, tonumber, blas.reads_plainly, apart.last_offset
 local band, bor, bnot, arshift, tobit = bit.band, bit.bor, bit.bnot, bit.arshift, bit.tobit
 
@@ -25,8 +26,8 @@ local function read(p, i) return p[i] end
 -- makes doubles of, or goes through several times.
 local MOST, MOST_IN_ROWS, MOST_IN_STEPS = 8192, 32768, 2 ^ 20
 
--- A tensor as outer x n x inner elements, n of them along dimension d: the numbers of the other two, and the steps in all
--- three. nil where two loops cannot follow the dimensions on one side of d.
+-- A tensor as outer x n x inner elements, n of them along dimension d: the numbers of the other two, and the steps in
+-- all three. nil where two loops cannot follow the dimensions on one side of d.
 local function outer_and_inner(t, d)
    local nd = t.nd
    if nd == 1 then return 1, 1, 0, t[2], 0 end
@@ -42,8 +43,8 @@ local function outer_and_inner(t, d)
 end
 along.outer_and_inner = outer_and_inner
 
--- r = the results over each row of t along d: `result` begins as START, BODY goes on with x at index k (from 0), and WRITE leaves
--- it at p[to].
+-- r = the results over each row of t along d: `result` begins as START, BODY goes on with x at index k (from 0), and
+-- WRITE leaves it at p[to].
 local LOOPS = [[
    local outer_and_inner, first_element, sqrt = ...
    return function(r, l, t, d)
@@ -107,10 +108,12 @@ local function several_rows(parts, reading, ...)
    return compiled.for_each(types, function(T)
       local groups = {}
       for k, rows in ipairs{ 8, 4, 1 } do
-         local text = GROUP:gsub('%f[%w]%u%u[%u_]*%f[%W]', parts):gsub('READ(%b())', function(place) return reading(T):format(place:sub(2, -2)) end)
+         local text = GROUP:gsub('%f[%w]%u%u[%u_]*%f[%W]', parts):gsub('READ(%b())',
+            function(place) return reading(T):format(place:sub(2, -2)) end)
          groups[k] = compiled.written_out(text:gsub('COUNT', rows), rows)
       end
-      return compiled.from_text(SEVERAL_ROWS:gsub('GROUPS', table.concat(groups)), 'torch.luajit.along_a_dimension')(outer_and_inner, first_element, tonumber, unpack(functions))
+      return compiled.from_text(SEVERAL_ROWS:gsub('GROUPS', table.concat(groups)),
+         'torch.luajit.along_a_dimension')(outer_and_inner, first_element, tonumber, unpack(functions))
    end)
 end
 
@@ -138,7 +141,10 @@ local PLACES = [[
             k = find(p, to, q, at, n) + 1
          else
             while k <= n - 3 do
-               if q[at] == extreme or q[at + step] == extreme or q[at + 2 * step] == extreme or q[at + 3 * step] == extreme then break end
+               if q[at] == extreme or q[at + step] == extreme or q[at + 2 * step] == extreme
+                  or q[at + 3 * step] == extreme then
+                  break
+               end
                at, k = at + 4 * step, k + 4
             end
             while k < n and q[at] ~= extreme do at, k = at + step, k + 1 end
@@ -152,12 +158,14 @@ local PLACES = [[
    end
 ]]
 local places_of = compiled.for_each(types, function(T)
-   return compiled.from_text(PLACES, 'torch.luajit.along_a_dimension')(outer_and_inner, first_element, first_places.search(T))
+   return compiled.from_text(PLACES, 'torch.luajit.along_a_dimension')(outer_and_inner, first_element,
+      first_places.search(T))
 end)
 
 -- Functions(r, l, t, d) that do so; l is nil where there are no positions. reading: of the elements, for several rows.
 local function loops(parts, start, go_on, finish, reading)
-   local one_by_one = compiled.from_text(LOOPS:gsub('%f[%w]%u%u%u%u+%f[%W]', parts), 'torch.luajit.along_a_dimension')(outer_and_inner, first_element, math.sqrt)
+   local one_by_one = compiled.from_text(LOOPS:gsub('%f[%w]%u%u%u%u+%f[%W]', parts),
+      'torch.luajit.along_a_dimension')(outer_and_inner, first_element, math.sqrt)
    local by_rows = several_rows({
       BEGIN = 'local EACH(a@) = EACH(start(READ(from + @ * row)))',
       GO_ON = 'EACH(a@) = EACH(go_on(a@, READ(at + @ * row)))',
@@ -166,7 +174,9 @@ local function loops(parts, start, go_on, finish, reading)
    return function(r, l, t, d)
       local T, elements = t.T, count(t)
       local most = not l and T.real and T.size < 8 and MOST_IN_STEPS or MOST_IN_ROWS
-      if elements > most or not (T.real or reading and T.whole) or few.LIMIT == 0 or not is_apart(r, t) then return false end
+      if elements > most or not (T.real or reading and T.whole) or few.LIMIT == 0 or not is_apart(r, t) then
+         return false
+      end
       local plain
       if T.real then plain = reads_plainly(t, elements > MOST) else plain = reading == as_c_does or are_numbers(t) end
       if plain and by_rows(T)(r, t, d) then return not l or places_of(T)(r, l, t, d) end
@@ -174,8 +184,8 @@ local function loops(parts, start, go_on, finish, reading)
    end
 end
 
--- Functions(t, n) of n neighbouring elements, at least four, that may be read as they are: the largest or smallest, of which
--- zeros are of any sign.
+-- Functions(t, n) of n neighbouring elements, at least four, that may be read as they are: the largest or smallest, of
+-- which zeros are of any sign.
 local ALL = [[
    local first_element, go_on = ...
    return function(t, n)
@@ -193,7 +203,10 @@ for name, go_on in pairs{ max_of_all = math.max, min_of_all = math.min } do
    local compute = compiled.from_text(ALL, 'torch.luajit.along_a_dimension')(first_element, go_on)
    along[name] = function(t)
       local n = count(t)
-      if n < FEWEST_OF_ALL or not t.T.real or not few.is_dense(t) or not few.fits_for_now(n) or not reads_plainly(t) then return nil end
+      if n < FEWEST_OF_ALL or not t.T.real or not few.is_dense(t) or not few.fits_for_now(n)
+         or not reads_plainly(t) then
+         return nil
+      end
       local extreme = compute(t, n)
       return extreme ~= 0 and extreme or nil
    end
@@ -207,7 +220,8 @@ local function multiply(a, x) return a * x end
 
 -- r = the sums, products, means of t along d: function(r, nil, t, d).
 along.sum = loops({ START = '0', BODY = 'result = result + x', WRITE = 'p[to] = result' }, zero, add, itself, as_c_does)
-along.prod = loops({ START = '1', BODY = 'result = result * x', WRITE = 'p[to] = result' }, one, multiply, itself, as_c_does)
+along.prod = loops({ START = '1', BODY = 'result = result * x', WRITE = 'p[to] = result' }, one, multiply, itself,
+   as_c_does)
 along.mean = loops({ START = '0', BODY = 'result = result + x', WRITE = 'p[to] = result / n' },
    zero, add, function(a, n) return a / n end)
 
@@ -309,12 +323,15 @@ local finishing = {
 }
 
 for name, finish in pairs{ var = 'result', std = 'sqrt(cast(result))' } do
-   local run = compiled.from_text(VARIANCES:gsub('FINISH', finish), 'torch.luajit.along_a_dimension')(outer_and_inner, first_element, sqrt)
-   local four_rows = compiled.from_text(VARIANCES_OF_FOUR, 'torch.luajit.along_a_dimension')(outer_and_inner, first_element, finishing[name])
+   local run = compiled.from_text(VARIANCES:gsub('FINISH', finish), 'torch.luajit.along_a_dimension')(outer_and_inner,
+      first_element, sqrt)
+   local four_rows = compiled.from_text(VARIANCES_OF_FOUR, 'torch.luajit.along_a_dimension')(outer_and_inner,
+      first_element, finishing[name])
    along[name] = function(r, _, t, d, biased)
       local elements = count(t)
       if not t.T.real or few.LIMIT == 0 or elements > MOST_IN_STEPS or not is_apart(r, t) then return false end
-      return reads_plainly(t, elements > MOST) and four_rows(r, t, d, biased) or elements <= MOST and run(r, t, d, biased)
+      return reads_plainly(t, elements > MOST) and four_rows(r, t, d, biased) or elements <= MOST
+         and run(r, t, d, biased)
    end
 end
 
@@ -326,7 +343,8 @@ local function same_steps(r, t)
    return true
 end
 
--- r, of t's sizes, = the sums or products of the elements of each row along d up to each of them: function(r, nil, t, d).
+-- r, of t's sizes, = the sums or products of the elements of each row along d up to each of them: function(r, nil, t,
+-- d).
 local RUNNING = [[
    local outer_and_inner, first_element = ...
    return function(r, t, d)
@@ -348,7 +366,8 @@ local RUNNING = [[
 ]]
 for name, row in pairs{ cumsum = { '0', '+', zero, add }, cumprod = { '1', '*', one, multiply } } do
    local start, operator, start_of_rows, go_on = unpack(row)
-   local run = compiled.from_text(RUNNING:gsub('%u%u%u+', { START = start, OPERATOR = operator }), 'torch.luajit.along_a_dimension')(outer_and_inner, first_element)
+   local run = compiled.from_text(RUNNING:gsub('%u%u%u+', { START = start, OPERATOR = operator }),
+      'torch.luajit.along_a_dimension')(outer_and_inner, first_element)
    local by_rows = several_rows({
       BEGIN = 'local EACH(a@) = EACH(start(READ(from + @ * row)))',
       GO_ON = 'EACH(a@) = EACH(go_on(a@, READ(at + @ * row))) EACH(p[at + @ * row]) = EACH(a@)',
@@ -371,7 +390,8 @@ end
 local MOST_IN_ONE_PIECE = 16 -- times few.LIMIT
 local function few_indices(t, index)
    local n, times = count(index), index.nd <= 2 and is_contiguous(index) and MOST_IN_ONE_PIECE or 1
-   return index.T.host == types.Long and (t.T.real or t.T.whole) and few.LIMIT > 0 and (n <= times * few.LIMIT or few.fits_for_now(n))
+   return index.T.host == types.Long and (t.T.real or t.T.whole) and few.LIMIT > 0
+      and (n <= times * few.LIMIT or few.fits_for_now(n))
 end
 
 -- Whether n indices, read as their halves, are of 1 to last.
@@ -432,7 +452,8 @@ local INDEXED = [[
    -- The elements of p, `p_column` apart, at n indices = those of q, in the order that the indices lie in; both go on
    -- as q does above.
    local function scatter(p, q, halves, n, columns, last, p_column, step, jump, q_step, q_jump)
-      columns, last, p_column, step, jump, q_step, q_jump = tobit(columns), tobit(last), tobit(p_column), tobit(step), tobit(jump), tobit(q_step), tobit(q_jump)
+      columns, last, p_column, step, jump, q_step, q_jump = tobit(columns), tobit(last), tobit(p_column), tobit(step),
+         tobit(jump), tobit(q_step), tobit(q_jump)
       local j, base, from = 0, tobit(-p_column), 0
       for k = 0, n - 1 do
          local at = halves[k + k]
@@ -445,7 +466,8 @@ local INDEXED = [[
       end
       return true
    end
-   -- The same of longer rows, `columns` of n indices each: there are loops for the rows, and four indices are looked at together.
+   -- The same of longer rows, `columns` of n indices each: there are loops for the rows, and four indices are looked at
+   -- together.
    local function gather_rows(p, q, halves, n, columns, last, q_column, step, jump)
       local row = step * columns + jump
       for i = 0, n / columns - 1 do
@@ -453,7 +475,8 @@ local INDEXED = [[
          for _ = 1, columns - 3, 4 do
             LOAD_FOUR
             if OUTSIDE then return false end
-            p[k], p[k + 1], p[k + 2], p[k + 3] = q[base + a0 * q_column], q[base + step + a1 * q_column], q[base + 2 * step + a2 * q_column], q[base + 3 * step + a3 * q_column]
+            p[k], p[k + 1], p[k + 2], p[k + 3] = q[base + a0 * q_column], q[base + step + a1 * q_column],
+               q[base + 2 * step + a2 * q_column], q[base + 3 * step + a3 * q_column]
             base, k = base + 4 * step, k + 4
          end
          for _ = 1, columns % 4 do
@@ -528,34 +551,40 @@ local INDEXED = [[
       end
       return true
    end
-   return { gather = gather, scatter = scatter, gather_rows = gather_rows, scatter_rows = scatter_rows, gather_apart = gather_apart, scatter_apart = scatter_apart }
+   return { gather = gather, scatter = scatter, gather_rows = gather_rows, scatter_rows = scatter_rows,
+      gather_apart = gather_apart, scatter_apart = scatter_apart }
 ]]
 
 -- Reads so many indices from the k-th on, and what is true where any of them is none of 1 to last.
 local function looked_at(count)
    return compiled.written_out('local EACH(a@) = EACH(halves[k + k + 2 * @])', count),
-      compiled.written_out('bor(EACH(a@ - 1), EACH(last - a@)) < 0 or bor(EACH(halves[k + k + 1 + 2 * @]), 0) ~= 0', count)
+      compiled.written_out('bor(EACH(a@ - 1), EACH(last - a@)) < 0 or bor(EACH(halves[k + k + 1 + 2 * @]), 0) ~= 0',
+         count)
 end
 local load_four, outside_four = looked_at(4)
 local load_one, outside_one = looked_at(1)
-local INDEXED_ROWS = INDEXED:gsub('LOAD_FOUR(%s+if )OUTSIDE', function(between) return load_four .. between .. outside_four end)
+local INDEXED_ROWS = INDEXED:gsub('LOAD_FOUR(%s+if )OUTSIDE',
+   function(between) return load_four .. between .. outside_four end)
    :gsub('LOAD_ONE(%s+if )OUTSIDE', function(between) return load_one .. between .. outside_one end)
 
 local LONG_ROW = 16 -- indices
 
 local indexed = {}
 for size in pairs(cells) do
-   indexed[size] = compiled.from_text(INDEXED_ROWS, 'torch.luajit.along_a_dimension')(band, bor, bnot, arshift, tobit, first_element, cells_of, outer_and_inner, beside, place)
+   indexed[size] = compiled.from_text(INDEXED_ROWS, 'torch.luajit.along_a_dimension')(band, bor, bnot, arshift, tobit,
+      first_element, cells_of, outer_and_inner, beside, place)
 end
 
--- The halves of indices in one piece, and how many there are, of elements of t, a vector or matrix; nil where they are no such.
+-- The halves of indices in one piece, and how many there are, of elements of t, a vector or matrix; nil where they are
+-- no such.
 local halves, MOST_OFFSET = ffi.typeof 'int32_t *', 2 ^ 30
 local function halves_of(t, index)
    if index.nd > 2 or not is_contiguous(index) or last_offset(t) >= MOST_OFFSET or not ffi.abi 'le' then return nil end
    return ffi.cast(halves, first_element(index)), count(index)
 end
 
--- r = the elements of t at the indices of dimension d: function(r, t, d, index). False also where an index is out of range.
+-- r = the elements of t at the indices of dimension d: function(r, t, d, index). False also where an index is out of
+-- range.
 function along.gather(r, t, d, index)
    if t.T ~= r.T or not few_indices(t, index) or not is_apart(r, t, index) then return false end
    local moves, at, n = indexed[t.T.size], halves_of(t, index)
@@ -609,7 +638,10 @@ local COPIED_AT_ONCE = 2 ^ 16 -- bytes
 local BLOCK = 64 -- bytes; fewer are faster one by one
 function along.select(r, t, d, index)
    local T, n = r.T, index[1]
-   if not T.here or index.T.host ~= types.Long or few.LIMIT == 0 or not is_contiguous(r) or not is_apart(r, t, index) then return false end
+   if not T.here or index.T.host ~= types.Long or few.LIMIT == 0 or not is_contiguous(r)
+      or not is_apart(r, t, index) then
+      return false
+   end
    local elements = count(r)
    if (n > few.LIMIT or elements * T.size > COPIED_AT_ONCE) and not few.fits_for_now(elements) then return false end
    local places, place_step = first_element(index), index[2]
@@ -618,7 +650,8 @@ function along.select(r, t, d, index)
    if is_contiguous(t) and (d == 1 or inner * T.size >= BLOCK) then
       for o = 0, outer - 1 do
          for k = 0, n - 1 do
-            copy(p + (o * n + k) * inner, q + (o * last + place(places, k * place_step, last) - 1) * inner, inner * T.size)
+            copy(p + (o * n + k) * inner, q + (o * last + place(places, k * place_step, last) - 1) * inner,
+               inner * T.size)
          end
       end
       return true

@@ -13,15 +13,18 @@ local python = shared.functions
 local room = require 'torch.core.scratch'()
 
 local max, ceil = math.max, math.ceil
-local count, is_contiguous, may_overlap, last_offset = memory.count, memory.is_contiguous, apart.may_overlap, apart.last_offset
+local count, is_contiguous, may_overlap, last_offset = memory.count, memory.is_contiguous, apart.may_overlap,
+   apart.last_offset
 
 -- enabled: tests turn it off
 local blas = { enabled = true }
 
 -- Whole numbers have 32 bits for PyTorch's library and 64 for numpy's: the first half of such a one is the other.
-local GEMM = [[void %s(const char *transa, const char *transb, const void *m, const void *n, const void *k, const REAL *alpha,
+local GEMM = [[void %s(const char *transa, const char *transb, const void *m, const void *n, const void *k,
+   const REAL *alpha,
    const void *a, const void *lda, const void *b, const void *ldb, const REAL *beta, void *c, const void *ldc)]]
-local GEMV = [[void %s(const char *trans, const void *m, const void *n, const REAL *alpha, const void *a, const void *lda,
+local GEMV = [[void %s(const char *trans, const void *m, const void *n, const REAL *alpha, const void *a,
+   const void *lda,
    const void *x, const void *incx, const REAL *beta, void *y, const void *incy)]]
 local GEMM_BATCH = GEMM:sub(1, -2) .. ', const void *groups, const void *matrices)'
 local AXPY = 'void %s(const void *n, const REAL *alpha, const void *x, const void *incx, void *y, const void *incy)'
@@ -32,8 +35,8 @@ local COPY = 'void %s(const void *n, const void *x, const void *incx, void *y, c
 local MOST, MOST_WITHOUT_PYTORCH = 2 ^ 16, 2 ^ 19 -- elements of a matrix
 local function is_large(elements) return elements > (shared.pytorch and MOST or MOST_WITHOUT_PYTORCH) end
 local MOST_ALONE = 2 ^ 22 -- multiplications that one thread computes in any case, as kernels/openblas.py
--- Up to so many multiplications LuaJIT computes: small scripts do not have to wait for the library. The size alone decides, so
--- that equal products have equal bits, whatever came before.
+-- Up to so many multiplications LuaJIT computes: small scripts do not have to wait for the library. The size alone
+-- decides, so that equal products have equal bits, whatever came before.
 local FEWEST = 2 ^ 9
 
 -- Whether so many multiplications are BLAS's.
@@ -41,8 +44,8 @@ local function is_enough(work) return work > FEWEST or few.LIMIT == 0 end
 blas.is_enough = is_enough
 
 local routines -- by the name of the type, found when the first product is made
--- What addresses of factors and of results of floats must be multiples of: others give other bits. Such matrices are copied,
--- as kernels/alignment.py does.
+-- What addresses of factors and of results of floats must be multiples of: others give other bits. Such matrices are
+-- copied, as kernels/alignment.py does.
 local of_factor, of_float_result
 local function find()
    if routines then return end
@@ -54,7 +57,9 @@ local function find()
       local gemv = library.routine(letter .. 'gemv_', GEMV, ctype)
       if gemm and gemv then
          found[name] = { gemm = gemm, gemv = gemv, alpha = ffi.new(ctype .. '[1]'), beta = ffi.new(ctype .. '[1]'),
-            axpy = library.routine(letter .. 'axpy_', AXPY, ctype), scal = library.routine(letter .. 'scal_', SCAL, ctype), copy = library.routine(letter .. 'copy_', COPY, ctype),
+            axpy = library.routine(letter .. 'axpy_', AXPY, ctype),
+               scal = library.routine(letter .. 'scal_', SCAL, ctype),
+                  copy = library.routine(letter .. 'copy_', COPY, ctype),
             result = ffi.new(ctype .. '[1]'), gemm_alone = library.product(letter .. 'gemm', GEMM, ctype),
             gemv_alone = library.product(letter .. 'gemv', GEMV, ctype), is_double = letter == 'd',
             batch = library.routine(letter .. 'gemm_batch_', GEMM_BATCH, ctype) }
@@ -67,8 +72,8 @@ compiled.on_first_use(find)
 local function whole() return ffi.new('int64_t[1]') end
 local m, n, k, lda, ldb, ldc = whole(), whole(), whole(), whole(), whole(), whole()
 
--- How the routine, for which columns lie one after the other, sees the transposed matrix: 'n' or 't', and the step to the
--- next column; nil where elements lie apart in both directions.
+-- How the routine, for which columns lie one after the other, sees the transposed matrix: 'n' or 't', and the step to
+-- the next column; nil where elements lie apart in both directions.
 local function seen(rows, row, columns, column)
    if column == 1 and row >= columns then return 'n', row end
    if row == 1 and column >= rows then return 't', column end
@@ -99,7 +104,9 @@ end
 local function is_for_one_thread(work) return work <= MOST_ALONE or library.computes_alone() end
 
 -- The routine for the product of a matrix of so many elements and a vector: numpy's takes them from any address.
-local function gemv_alone(routine, elements) return routine.gemv_alone and is_for_one_thread(elements) and routine.gemv_alone end
+local function gemv_alone(routine, elements)
+   return routine.gemv_alone and is_for_one_thread(elements) and routine.gemv_alone
+end
 
 -- s = beta * s + alpha * the product, by `gemv`, of a matrix, of which rows lie `row` and columns `column` apart, and a
 -- vector.
@@ -126,11 +133,14 @@ local function matrix_matrix(routine, s, s_row, beta, alpha, p, a_kind, a_step, 
    m[0], n[0], k[0], lda[0], ldb[0], ldc[0] = columns, rows, inner, b_step, a_step, s_row
    routine.alpha[0], routine.beta[0] = alpha, beta
    local gemm = routine.gemm
-   if routine.gemm_alone and (routine.is_double or b_kind == 'n') and is_for_one_thread(rows * inner * columns) then gemm = routine.gemm_alone end
+   if routine.gemm_alone and (routine.is_double or b_kind == 'n') and is_for_one_thread(rows * inner * columns) then
+      gemm = routine.gemm_alone
+   end
    gemm(b_kind, a_kind, m, n, k, routine.alpha, q, lda, p, ldb, routine.beta, s, ldc)
 end
 
--- The routines for rows of numbers of a type that lie in memory anywhere, at pointers of any type; nil where there are none.
+-- The routines for rows of numbers of a type that lie in memory anywhere, at pointers of any type; nil where there are
+-- none.
 function blas.of_rows(T)
    if not blas.enabled or not T.real or not library.counts_threads() then return nil end
    find()
@@ -138,9 +148,9 @@ function blas.of_rows(T)
    return routine and routine.axpy and routine.copy and routine.scal and routine
 end
 
--- (routine, c, c_row, beta, alpha, a, a_kind, a_row, b, b_kind, b_row, rows, inner, columns): c, rows x columns, of which rows
--- lie c_row apart, = beta * c + alpha * a * b; a_kind: 'n', a is rows x inner, or 't', it is the transpose; its own rows lie
--- a_row apart; b alike.
+-- (routine, c, c_row, beta, alpha, a, a_kind, a_row, b, b_kind, b_row, rows, inner, columns): c, rows x columns, of
+-- which rows lie c_row apart, = beta * c + alpha * a * b; a_kind: 'n', a is rows x inner, or 't', it is the transpose;
+-- its own rows lie a_row apart; b alike.
 blas.multiply = matrix_matrix
 
 -- y (of `rows` numbers) = y + alpha * the sums of the rows of a matrix, as matrix_vector sees it; ones: as many as it
@@ -197,8 +207,8 @@ function blas.dot(a, b)
    return routine and dot(routine, T, n, a.S.p + a.off, b.S.p + b.off)
 end
 
--- The sum of the elements of t, which are many doubles, or of their squares: of parts, which are added up. nil where that is for
--- Python.
+-- The sum of the elements of t, which are many doubles, or of their squares: of parts, which are added up. nil where
+-- that is for Python.
 local PART = 512
 function blas.sum(t, of_squares)
    local T = t.T
@@ -214,15 +224,16 @@ function blas.sum(t, of_squares)
    return sum
 end
 
--- Whether none of the n numbers at x, of type T, is infinite or not a number; false, too, where some are as large as the root
--- of the largest: their squares are added up.
+-- Whether none of the n numbers at x, of type T, is infinite or not a number; false, too, where some are as large as
+-- the root of the largest: their squares are added up.
 function blas.all_finite(routine, T, count_of_numbers, x)
    local sum = dot(routine, T, count_of_numbers, x, x)
    return sum - sum == 0
 end
 
--- Whether all elements of a tensor are finite, so that LuaJIT may read them without looking for NaNs of other bits than its own;
--- false, too, where finding that out is not worth it. or_python: what else computes is Python, which is slower to load.
+-- Whether all elements of a tensor are finite, so that LuaJIT may read them without looking for NaNs of other bits than
+-- its own; false, too, where finding that out is not worth it. or_python: what else computes is Python, which is slower
+-- to load.
 function blas.reads_plainly(t, or_python)
    local n, nd = count(t), t.nd
    local extent = n -- elements from the first to the last
@@ -251,8 +262,8 @@ function few.reads_plainly(t, s)
    return few.are_finite(t.T, count(t), t.S.p + t.off, s.S.p + s.off)
 end
 
--- r = beta * t + alpha * the outer product of the vectors a and b, row by row. Gives false, with nothing done, where that is for
--- Python. (A row that is multiplied by zero is left out: none of b's numbers may be infinite then.)
+-- r = beta * t + alpha * the outer product of the vectors a and b, row by row. Gives false, with nothing done, where
+-- that is for Python. (A row that is multiplied by zero is left out: none of b's numbers may be infinite then.)
 local MOST_ROWS = 1024
 local function outer_product(r, beta, t, alpha, a, b)
    local T, rows, columns, row, column = r.T, a[1], b[1], r[2], r[4]
@@ -260,7 +271,10 @@ local function outer_product(r, beta, t, alpha, a, b)
       if row ~= 1 then return false end
       a, b, rows, columns, row = b, a, columns, rows, column
    end
-   if beta ~= 0 and beta ~= 1 or rows > 1 and row < columns or rows > MOST_ROWS or is_large(rows * columns) or b[2] < 1 then return false end
+   if beta ~= 0 and beta ~= 1 or rows > 1 and row < columns or rows > MOST_ROWS or is_large(rows * columns)
+      or b[2] < 1 then
+      return false
+   end
    local routine = routines[T.host.name]
    if not (routine and routine.axpy) then return false end
    local get, factors, step, other = T.get, a.S.p + a.off, a[2], b.S.p + b.off
@@ -284,9 +298,9 @@ end
 -- A matrix of one column (d 1) or one row (d 2) as a vector.
 local function vector(t, d) return { t[2 * d - 1], t[2 * d], T = t.T, S = t.S, off = t.off, nd = 1 } end
 
--- r = beta * t + alpha * a * b, of matrices, a matrix and a vector, or two vectors (the outer product), that have fitting
--- sizes; the factors have no memory in common with r. Gives false, with nothing done, where that is for Python: many
--- elements, other types and layouts.
+-- r = beta * t + alpha * a * b, of matrices, a matrix and a vector, or two vectors (the outer product), that have
+-- fitting sizes; the factors have no memory in common with r. Gives false, with nothing done, where that is for Python:
+-- many elements, other types and layouts.
 function blas.product(r, beta, t, alpha, a, b)
    local T = r.T
    if not blas.enabled or not T.real or a.T ~= T or b.T ~= T or a.nd > 2 or b.nd > 2 then return false end
@@ -406,7 +420,8 @@ function blas.batched_product(r, beta, t, alpha, a, b)
    find()
    local routine = routines[T.host.name]
    if not (routine and routine.batch) then return false end
-   local alone = r.nd == 3 and elements <= MOST and is_for_one_thread(count_of_matrices * rows * inner * columns) and routine.gemm_alone
+   local alone = r.nd == 3 and elements <= MOST and is_for_one_thread(count_of_matrices * rows * inner * columns)
+      and routine.gemm_alone
    local adds_up, size = r.nd == 2, T.size
    local r_step, r_row, r_column = r[2], r[4], r[6]
    if adds_up then r_step, r_row, r_column = 0, r[2], r[4] end
@@ -432,7 +447,8 @@ function blas.batched_product(r, beta, t, alpha, a, b)
       s, s_row = room('r', adds_up and bytes or s_step * count_of_matrices), columns
       if beta ~= 0 then copy_matrices(s, s_step, target, target_step, kept, bytes) end
    end
-   local p, q, p_step, q_step = ffi.cast(byte_pointer, a.S.p + a.off), ffi.cast(byte_pointer, b.S.p + b.off), a[2] * size, b[2] * size
+   local p, q, p_step, q_step = ffi.cast(byte_pointer, a.S.p + a.off), ffi.cast(byte_pointer, b.S.p + b.off),
+      a[2] * size, b[2] * size
    if of_columns and b[4] ~= 1 then
       q, q_step = vectors_in_one_piece(routine, q, q_step, b[4], count_of_matrices, inner, size), inner * size
    elseif rows == 1 and a[6] ~= 1 then
@@ -452,13 +468,15 @@ function blas.batched_product(r, beta, t, alpha, a, b)
    if adds_up or alone then
       local gemm = alone or routine.gemm
       for i = 0, count_of_matrices - 1 do
-         gemm(a_kind, b_kind, m, n, k, routine.alpha, p + i * p_step, lda, q + i * q_step, ldb, routine.beta, s + i * s_step, ldc)
+         gemm(a_kind, b_kind, m, n, k, routine.alpha, p + i * p_step, lda, q + i * q_step, ldb, routine.beta,
+            s + i * s_step, ldc)
          if adds_up then routine.beta[0] = 1 end
       end
    else
       matrices[0] = count_of_matrices
       point(count_of_matrices, p, p_step, q, q_step, s, s_step)
-      routine.batch(a_kind, b_kind, m, n, k, routine.alpha, a_pointers, lda, b_pointers, ldb, routine.beta, r_pointers, ldc, one_group, matrices)
+      routine.batch(a_kind, b_kind, m, n, k, routine.alpha, a_pointers, lda, b_pointers, ldb, routine.beta, r_pointers,
+         ldc, one_group, matrices)
    end
    if not in_place then copy_matrices(target, target_step, s, s_step, kept, bytes) end
    return true

@@ -70,7 +70,8 @@ function signs.comparison(relation, other)
    return compiled.for_each(types.codes_of_numbers, function(code)
       local T = types[code]
       local parts = { FOUR = of_elements(relation, other, 4, T), ONE = of_elements(relation, other, 1, T) }
-      return compiled.from_text(SOURCE:gsub('%u%u%u+', parts), 'torch.luajit.branchless_comparisons')(rshift, band, bor, bxor, Cell(), Cell(), Cell(), Cell())
+      return compiled.from_text(SOURCE:gsub('%u%u%u+', parts), 'torch.luajit.branchless_comparisons')(rshift, band, bor,
+         bxor, Cell(), Cell(), Cell(), Cell())
    end)
 end
 

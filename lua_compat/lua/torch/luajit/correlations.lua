@@ -11,7 +11,8 @@ local is_apart = require('torch.core.overlap').is_apart
 local in_lua = require('torch.core.kernels').in_lua
 local room = require 'torch.core.scratch'()
 
-local count, is_contiguous, first_element, resize = memory.count, memory.is_contiguous, memory.first_element, memory.resize
+local count, is_contiguous, first_element, resize = memory.count, memory.is_contiguous, memory.first_element,
+   memory.resize
 
 local MOST = 2 ^ 17 -- multiplications
 
@@ -49,7 +50,10 @@ end
 -- of k's sets.
 function in_lua.correlate(out, x, k, dims, full, flipped)
    local T = x.T
-   if not T.real or k.T ~= T or out.T ~= T or few.LIMIT == 0 or count(x) > MOST or count(k) > MOST or not is_apart(out, x, k) then return false end
+   if not T.real or k.T ~= T or out.T ~= T or few.LIMIT == 0 or count(x) > MOST or count(k) > MOST
+      or not is_apart(out, x, k) then
+      return false
+   end
    x, k = in_one_piece(x), in_one_piece(k)
    if not (x and k) then return false end
    local depth, height, width = sizes_at_end(x, dims)
@@ -60,8 +64,12 @@ function in_lua.correlate(out, x, k, dims, full, flipped)
    local layers, rows, columns = depth + 2 * before_depth - deep + 1, high - tall + 1, wide - broad + 1
    local planes, sets = x.nd > dims and x[1] or 1, k.nd > dims + 1 and k[1] or 1
    local starts = ((layers - 1) * high + rows - 1) * wide + columns -- from the first window's to the last's
-   local all, of_plane, of_kernel = (depth + 2 * before_depth) * high * wide, depth * height * width, deep * tall * broad
-   if planes * sets * of_kernel * starts > MOST or all > MOST or not (blas.reads_plainly(x, true) and blas.reads_plainly(k, true)) then return false end
+   local all, of_plane, of_kernel = (depth + 2 * before_depth) * high * wide, depth * height * width,
+      deep * tall * broad
+   if planes * sets * of_kernel * starts > MOST or all > MOST
+      or not (blas.reads_plainly(x, true) and blas.reads_plainly(k, true)) then
+      return false
+   end
    local paired = k.nd == dims + 1
    local results = paired and planes or sets
    local sizes = dims == 3 and { layers, rows, columns } or { rows, columns }
@@ -72,7 +80,8 @@ function in_lua.correlate(out, x, k, dims, full, flipped)
    for result = 0, results - 1 do
       ffi.fill(sums, 8 * starts)
       for plane = paired and result or 0, paired and result or planes - 1 do
-         local from = laid(q + plane * of_plane, depth, height, width, before_depth, before_height, before_width, high, wide, all)
+         local from = laid(q + plane * of_plane, depth, height, width, before_depth, before_height, before_width, high,
+            wide, all)
          local first = (paired and result or result * planes + plane) * of_kernel
          local at, step = flipped and first + of_kernel - 1 or first, flipped and -1 or 1
          for kz = 0, deep - 1 do

@@ -16,7 +16,9 @@ local function as_it_is(v) return v end
 -- r, of the sizes of a and b, becomes their cross products along d; false, with nothing done, where that is for Python.
 function triples.cross(r, a, b, d)
    local T = r.T
-   if not (T.real or T.whole) or memory.count(a) > MOST * few.LIMIT or may_overlap(r, a) or may_overlap(r, b) then return false end
+   if not (T.real or T.whole) or memory.count(a) > MOST * few.LIMIT or may_overlap(r, a) or may_overlap(r, b) then
+      return false
+   end
    local outer, inner, r_outer, r_step, r_inner = outer_and_inner(r, d)
    local a_outers, _, a_outer, a_step, a_inner = outer_and_inner(a, d)
    local b_outers, _, b_outer, b_step, b_inner = outer_and_inner(b, d)
@@ -32,7 +34,8 @@ function triples.cross(r, a, b, d)
       p[at + 2 * r_step] = round(a1 * b2) - round(a2 * b1)
       at, from, other, i = at + r_inner, from + a_inner, other + b_inner, i + 1
       if i == inner then
-         at, from, other, i = at + r_outer - inner * r_inner, from + a_outer - inner * a_inner, other + b_outer - inner * b_inner, 0
+         at, from, other, i = at + r_outer - inner * r_inner, from + a_outer - inner * a_inner,
+            other + b_outer - inner * b_inner, 0
       end
    end
    return true

@@ -28,7 +28,8 @@ few.log1p = ffi.C.th_log1p
 -- What expressions may call, by name.
 local called = { fmod = ffi.C.th_fmod, pow = ffi.C.th_pow, log1p = few.log1p, tonumber = tonumber }
 for _, name in ipairs{ 'tobit', 'band', 'bor', 'bxor', 'lshift', 'rshift' } do called[name] = bit[name] end
-for _, name in ipairs{ 'abs', 'min', 'max', 'sqrt', 'floor', 'ceil', 'exp', 'log', 'sin', 'cos', 'tan', 'asin', 'acos', 'atan', 'atan2', 'sinh', 'cosh',
+for _, name in ipairs{ 'abs', 'min', 'max', 'sqrt', 'floor', 'ceil', 'exp', 'log', 'sin', 'cos', 'tan', 'asin', 'acos',
+   'atan', 'atan2', 'sinh', 'cosh',
    'tanh' } do
    called[name] = math[name]
 end
@@ -192,12 +193,15 @@ function few.in_one_piece(t, which, n)
    return together(t.T, which, first_element(t), steps1, true)
 end
 
--- Whether each of r's elements has memory of its own: each loop steps over all that lies along those with smaller steps.
+-- Whether each of r's elements has memory of its own: each loop steps over all that lies along those with smaller
+-- steps.
 local function reach(loop, other) -- of what lies along another loop, if that is inside this one
    local step = steps1[other]
    return step <= steps1[loop] and (turns[other] - 1) * step or 0
 end
-local function is_outside(loop, other, third) return turns[loop] == 1 or steps1[loop] > reach(loop, other) + reach(loop, third) end
+local function is_outside(loop, other, third)
+   return turns[loop] == 1 or steps1[loop] > reach(loop, other) + reach(loop, third)
+end
 local function have_own_memory() return is_outside(1, 2, 3) and is_outside(2, 1, 3) and is_outside(3, 1, 2) end
 
 -- Whether all three lie in rows.
@@ -261,11 +265,13 @@ local function rounded(text, T)
 end
 
 local LOOPS = [[
-   local called, cast, first_element, in_rows, are_turned, together, scatter, have_own_memory, few, plan_all, is_contiguous, turns, steps1, steps2, steps3 = ...
+   local called, cast, first_element, in_rows, are_turned, together, scatter, have_own_memory, few, plan_all,
+      is_contiguous, turns, steps1, steps2, steps3 = ...
    CALLS
    return function(r, t, s, v, n, read_x, read_y, result, may_be_many, in_one_piece)
       local p, q, u = first_element(r), first_element(t), first_element(s)
-      if is_contiguous(r) and (t == r or is_contiguous(t)) and (s == t or is_contiguous(s)) or WRITES and are_turned(r, t, s) then
+      if is_contiguous(r) and (t == r or is_contiguous(t)) and (s == t or is_contiguous(s)) or WRITES
+         and are_turned(r, t, s) then
          if in_one_piece and in_one_piece(t.T, p, q, u, n, v, result) then return true, result end
          for i = 0, n - 1 do
             local a, b, c = i, i, i
@@ -306,20 +312,22 @@ local LOOPS = [[
    end
 ]]
 
--- A function(r, t, s, v, n, read_x, read_y, result, may_be_many) of records with n elements each: runs `body` for each element,
--- which is p[a] of r, X of t and Y of s; v and w: numbers. Gives whether it could, and result. may_be_many: also where
--- elements of more than LIMIT lie apart. in_one_piece: nil, or what may compute the same of elements that lie one after
--- the other, and gives whether it has.
--- For each key of types on its own: traces are for one type of memory, and where others come along LuaJIT soon gives up.
+-- A function(r, t, s, v, n, read_x, read_y, result, may_be_many) of records with n elements each: runs `body` for each
+-- element, which is p[a] of r, X of t and Y of s; v and w: numbers. Gives whether it could, and result. may_be_many:
+-- also where elements of more than LIMIT lie apart. in_one_piece: nil, or what may compute the same of elements that
+-- lie one after the other, and gives whether it has. For each key of types on its own: traces are for one type of
+-- memory, and where others come along LuaJIT soon gives up.
 local function loops(body, keys)
    body = body:gsub('%f[%w]X%f[%W]', 'read_x(q, b)'):gsub('%f[%w]Y%f[%W]', 'read_y(u, c)')
    local writes = body:find('%f[%w]p%f[%W]') ~= nil
    local parts = { BODY = body, READS = tostring(body:find('read_[xy]%(p') ~= nil), WRITES = tostring(writes),
-      CALLS = calls_of(body), OWN_MEMORY = writes and 'have_own_memory()' or 'true', BRANCHES = tostring(body:find ' and ' ~= nil), ROWS = ROWS }
+      CALLS = calls_of(body), OWN_MEMORY = writes and 'have_own_memory()' or 'true',
+         BRANCHES = tostring(body:find ' and ' ~= nil), ROWS = ROWS }
    local text = LOOPS:gsub('%u[%u_]+%u', parts)
    local loops_of = compiled.for_each(keys, function(key)
       local T = types[key % 16]
-      return compiled.from_text(rounded(text, T), 'torch.luajit.elementwise')(called, T.cast, first_element, in_rows, are_turned, together, scatter, have_own_memory,
+      return compiled.from_text(rounded(text, T), 'torch.luajit.elementwise')(called, T.cast, first_element, in_rows,
+         are_turned, together, scatter, have_own_memory,
          few, plan_all, is_contiguous, turns, steps1, steps2, steps3)
    end)
    return function(r, t, s, ...) return loops_of(key_of(r.T, t.T, s.T))(r, t, s, ...) end
@@ -330,8 +338,8 @@ local function read_whole(p, i) return p[i] + 0LL end
 local function whole(v) return v and v + 0LL end
 few.read_whole = read_whole
 
--- The same loop over tensors in one piece whose elements are all finite, which may be read as they are: four at a time. An
--- expression's function(p, q, u, n, v, w), for each size on its own: traces are for one type of memory.
+-- The same loop over tensors in one piece whose elements are all finite, which may be read as they are: four at a time.
+-- An expression's function(p, q, u, n, v, w), for each size on its own: traces are for one type of memory.
 local FEWEST_PLAIN = 512 -- elements; to find fewer finite costs as much as it saves
 local PLAIN = [[
    local called, cast = ...
@@ -354,8 +362,11 @@ local function plain_elements(expression, n, read)
    for k = 0, n - 1 do
       targets[k + 1] = ('p[i + %d]'):format(k)
       values[k + 1] = expression:gsub('%f[%w][XYP]%f[%W]', { X = 'x' .. k, Y = 'y' .. k, P = 'r' .. k })
-      for name, place in pairs{ X = 'x%d = READ(q[i + %d])', Y = 'y%d = READ(u[i + %d])', P = 'r%d = READ(p[i + %d])' } do
-         if expression:find('%f[%w]' .. name .. '%f[%W]') then lines[#lines + 1] = 'local ' .. place:gsub('READ', read):format(k, k) end
+      for name, place in pairs{ X = 'x%d = READ(q[i + %d])', Y = 'y%d = READ(u[i + %d])',
+         P = 'r%d = READ(p[i + %d])' } do
+         if expression:find('%f[%w]' .. name .. '%f[%W]') then
+            lines[#lines + 1] = 'local ' .. place:gsub('READ', read):format(k, k)
+         end
       end
    end
    lines[#lines + 1] = table.concat(targets, ', ') .. ' = ' .. table.concat(values, ', ')
@@ -378,8 +389,9 @@ end
 function few.are_finite() return false end
 function few.reads_plainly() return false end
 
--- expression of X, Y, the numbers v and w and P, what r holds -> function(r, t, s, v, n, w): the elements of r become it, in
--- the order they lie in memory or that of their indices. Gives false, with nothing done, where that is for Python.
+-- expression of X, Y, the numbers v and w and P, what r holds -> function(r, t, s, v, n, w): the elements of r become
+-- it, in the order they lie in memory or that of their indices. Gives false, with nothing done, where that is for
+-- Python.
 -- for_whole: also for whole numbers; most: how often LIMIT real numbers may be (2), or 'LIMIT_OF_FUNCTIONS', or
 -- 'SAME_BITS' (2, and more before PyTorch is loaded, which gives the same bits); plain: what is the same of finite
 -- elements, and one of those or of v and w where they are whole numbers, without branches.
@@ -388,7 +400,8 @@ function few.pointwise(expression, for_whole, most, plain)
    local for_functions, same_bits = most == 'LIMIT_OF_FUNCTIONS', most == 'SAME_BITS'
    local reads_t, reads_s = expression:find('%f[%w]X%f[%W]') ~= nil, expression:find('%f[%w]Y%f[%W]') ~= nil
    local reads_r = expression:find('%f[%w]P%f[%W]') ~= nil
-   local loops_of = (reads_t or reads_s) and not for_functions and plain_loops(plain or expression, for_whole and plain and types.codes_of_numbers or types.codes_of_reals)
+   local loops_of = (reads_t or reads_s) and not for_functions
+      and plain_loops(plain or expression, for_whole and plain and types.codes_of_numbers or types.codes_of_reals)
    expression = expression:gsub('%f[%w]w%f[%W]', 'result'):gsub('%f[%w]P%f[%W]', 'read_x(p, a)')
    local run = loops('p[a] = ' .. expression, keys_of.computed)
    local function compute_plainly(T, p, q, u, n, v, w)
@@ -405,16 +418,19 @@ function few.pointwise(expression, for_whole, most, plain)
    return function(r, t, s, v, n, w)
       if t.T ~= r.T or s.T ~= r.T or may_overlap(r, t) or may_overlap(r, s) then return false end
       if r.T.real then
-         local fits = n <= (for_functions and few.LIMIT_OF_FUNCTIONS or times * few.LIMIT) or same_bits and fits_for_now(n)
+         local fits = n <= (for_functions and few.LIMIT_OF_FUNCTIONS or times * few.LIMIT) or same_bits
+            and fits_for_now(n)
          local in_parts = not for_functions and few.LIMIT > 0 and n <= ROWS and not is_contiguous(r)
-         return (fits or in_parts) and run(r, t, s, v, n, t.T.get, s.T.get, w, same_bits and fits, loops_of and n >= FEWEST_PLAIN and compute_plainly)
+         return (fits or in_parts) and run(r, t, s, v, n, t.T.get, s.T.get, w, same_bits and fits, loops_of
+            and n >= FEWEST_PLAIN and compute_plainly)
       end
       if not (for_whole and r.T.whole and fits_for_now(n)) then return false end
       return run(r, t, s, whole(v), n, read_whole, read_whole, whole(w), true, plain and compute_whole_plainly)
    end
 end
 
--- Functions that are C's, as Torch7's are, for very few elements (PyTorch's may differ in the last bit), and PyTorch's for
+-- Functions that are C's, as Torch7's are, for very few elements (PyTorch's may differ in the last bit), and PyTorch's
+-- for
 -- more: function(r, t, t, nil, n) for each name, as few.pointwise makes them.
 few.functions = {}
 
@@ -456,7 +472,8 @@ function few.fill_where(r, m, v, n)
    return small_whole(r, n) and fill(r, m, m, whole(v), n, read_byte, read_whole)
 end
 
--- statement that updates `result` from X and Y, and perhaps v -> function(t, s, start, v): the result over all elements, or nil.
+-- statement that updates `result` from X and Y, and perhaps v -> function(t, s, start, v): the result over all
+-- elements, or nil.
 -- for_whole: also for whole numbers, or 'IN_64_BITS', where these are computed with as C does; for_many: also for many
 -- real numbers, either 'FLOATS', which Torch7, too, adds up as doubles, in their order, 'REALS', which are, too, or
 -- 'SAME_BITS': before PyTorch is loaded, which gives the same.
@@ -578,7 +595,9 @@ function few.copy(r, t, n)
    if R.real and (T.real or T.whole and not (T.size == 8 and R.size == 4)) then
       return copy_loops(r, t, t, nil, n, T.get, nil, nil, true)
    end
-   if is_contiguous(r) and is_contiguous(t) and truncation.convert(R, T, first_element(r), first_element(t), n) then return true end
+   if is_contiguous(r) and is_contiguous(t) and truncation.convert(R, T, first_element(r), first_element(t), n) then
+      return true
+   end
    if R.whole and T.real then
       return set_loops(r, t, t, nil, n, T.get, nil, R.set, true)
    end
@@ -628,7 +647,8 @@ function few.fill(r, v, n)
    return fill_loops(r, r, r, v, n)
 end
 
--- The index p[k], which was found to be one of 1 (or `first`) to last before: the memory that is written may be its own.
+-- The index p[k], which was found to be one of 1 (or `first`) to last before: the memory that is written may be its
+-- own.
 function few.place(p, k, last, first)
    local at = tonumber(p[k])
    if at >= (first or 1) and at <= last then return at end
@@ -685,8 +705,8 @@ function few.product(r, beta, t, alpha, a, b)
    return true
 end
 
--- The same of each matrix in batches, where that is worth it (blas.batched_product is for more): Python's way is dear, but its
--- arithmetic is cheaper.
+-- The same of each matrix in batches, where that is worth it (blas.batched_product is for more): Python's way is dear,
+-- but its arithmetic is cheaper.
 local WORK = 2 ^ 11 -- multiplications that cost about as much as the way; an element of the result costs four
 
 local function first_matrix(batch)
@@ -695,7 +715,9 @@ end
 
 function few.batched_product(r, beta, t, alpha, a, b)
    local n, rows, inner, columns = a[1], a[3], a[5], b[5]
-   if n * rows * columns * (inner + 4) > WORK or rows * inner * columns > few.LIMIT or not (r.T.real or r.T.whole) then return false end
+   if n * rows * columns * (inner + 4) > WORK or rows * inner * columns > few.LIMIT or not (r.T.real or r.T.whole) then
+      return false
+   end
    local p, s, q, u = first_matrix(r), first_matrix(t), first_matrix(a), first_matrix(b)
    for _ = 1, n do
       few.product(p, beta, s, alpha, q, u)

@@ -36,7 +36,9 @@ local function search(row, wanted, n, k, half)
    return search(row, wanted, n, k + 1, half) -- no loop: LuaJIT does not compile one as a part of what calls it
 end
 local FIRST, SECOND = ffi.abi 'le' and 0 or 1, ffi.abi 'le' and 1 or 0
-local function of_double(p, to, q, at, n) return search(cast(words, q) + 2 * at, cast(words, p) + 2 * to, n, 0, SECOND) end
+local function of_double(p, to, q, at, n)
+   return search(cast(words, q) + 2 * at, cast(words, p) + 2 * to, n, 0, SECOND)
+end
 local function of_long(p, to, q, at, n) return search(cast(words, q) + 2 * at, cast(words, p) + 2 * to, n, 0, FIRST) end
 
 local of_real, of_whole = { [4] = of_word, [8] = of_double }, { [1] = of_byte, [4] = of_word, [8] = of_long }

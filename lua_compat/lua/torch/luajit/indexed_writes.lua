@@ -1,5 +1,5 @@
--- Few elements written at the indices of a dimension, computed here: what is written, the kernels say. Each gives false, with
--- nothing done, where that is for Python.
+-- Few elements written at the indices of a dimension, computed here: what is written, the kernels say. Each gives
+-- false, with nothing done, where that is for Python.
 local types = require 'torch.core.types'
 local memory = require 'torch.core.memory'
 local is_apart = require('torch.core.overlap').is_apart
@@ -23,7 +23,8 @@ local function around(r, d)
    return outer, inner, outer_step, step, inner_step
 end
 
--- Whether few elements of r are written at the indices, which are in range, or as many as PyTorch is not to be loaded for.
+-- Whether few elements of r are written at the indices, which are in range, or as many as PyTorch is not to be loaded
+-- for.
 local function are_few(r, d, index)
    if not r.T.here or few.LIMIT == 0 or index.nd ~= 1 or index.T.host ~= types.Long then return false end
    local n = of_slices(r, d, index[1])
@@ -68,9 +69,11 @@ local function write(r, d, index, s, of_slice, get)
    local outer, inner, outer_step, step, inner_step = around(r, d)
    local s_outers, s_inners, s_outer, s_step, s_inner = around(s, d)
    if not outer or s_outers ~= outer or s_inners ~= inner then return false end
-   local p, q, where, where_step, last = first_element(r), first_element(s), first_element(index), index[2], r[2 * d - 1]
+   local p, q, where, where_step, last = first_element(r), first_element(s), first_element(index), index[2],
+      r[2 * d - 1]
    for k = 0, n - 1 do
-      of_slice(p, q, (place(where, k * where_step, last) - 1) * step, k * s_step, outer, inner, outer_step, inner_step, s_outer, s_inner, get)
+      of_slice(p, q, (place(where, k * where_step, last) - 1) * step, k * s_step, outer, inner, outer_step, inner_step,
+         s_outer, s_inner, get)
    end
    return true
 end

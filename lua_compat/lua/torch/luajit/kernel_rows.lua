@@ -25,7 +25,11 @@ function taps.add(sums, p, n, w, at, step, weights)
       add_three(sums, p + k, n, w, at + k * step, step)
       k = k + 3
    end
-   if weights - k == 2 then add_two(sums, p + k, n, w, at + k * step, step) elseif weights - k == 1 then add_one(sums, p + k, n, w, at + k * step) end
+   if weights - k == 2 then
+      add_two(sums, p + k, n, w, at + k * step, step)
+   elseif weights - k == 1 then
+      add_one(sums, p + k, n, w, at + k * step)
+   end
 end
 
 -- r[at], and on to as many as there are weights in a row, become larger by the product of the n numbers at g and those

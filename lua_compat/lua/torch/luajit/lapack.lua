@@ -14,12 +14,14 @@ local in_lua = require('torch.core.kernels').in_lua
 local room = require 'torch.core.scratch'()
 
 local min, max = math.min, math.max
-local count, is_contiguous, first_element, resize = memory.count, memory.is_contiguous, memory.first_element, memory.resize
+local count, is_contiguous, first_element, resize = memory.count, memory.is_contiguous, memory.first_element,
+   memory.resize
 
 local MOST = 2 ^ 14 -- elements of a matrix; beside the arithmetic of larger ones the way does not count
 
 -- What the routines take: c, a letter, and v, a pointer.
-local TAKEN = { getrf = 'vvvvvv', getrs = 'cvvvvvvvv', potrf = 'cvvvv', potrs = 'cvvvvvvv', potri = 'cvvvv', syevd = 'ccvvvvvvvvv',
+local TAKEN = { getrf = 'vvvvvv', getrs = 'cvvvvvvvv', potrf = 'cvvvv', potrs = 'cvvvvvvv', potri = 'cvvvv',
+   syevd = 'ccvvvvvvvvv',
    gesdd = 'cvvvvvvvvvvvvv', geqrf = 'vvvvvvvv', orgqr = 'vvvvvvvvv' }
 
 local found -- by the name of the type; false where the library lacks one
@@ -30,7 +32,8 @@ local function find()
       local letter, ctype = unpack(row)
       local routines = {}
       for routine, taken in pairs(TAKEN) do
-         local declaration = 'void %s(' .. taken:gsub('.', { c = 'const char *, ', v = 'const void *, ' }):sub(1, -3) .. ')'
+         local declaration = 'void %s(' .. taken:gsub('.', { c = 'const char *, ', v = 'const void *, ' }):sub(1, -3)
+            .. ')'
          routines[routine] = routines and library.routine(letter .. routine .. '_', declaration, ctype)
          if not routines[routine] then
             routines = false
@@ -200,7 +203,8 @@ function in_lua.symeig(values, vectors, a, job, uplo)
    local asked, count_of_whole = query[T.host.name], ffi.new('int32_t[2]')
    routines.syevd(job, uplo, order, p, order, found_values, asked, whole(2, -1), count_of_whole, whole(3, -1), info)
    local work, size = room_for_work(T, 2)
-   routines.syevd(job, uplo, order, p, order, found_values, work, size, indices('whole work', count_of_whole[0]), whole(3, count_of_whole[0]), info)
+   routines.syevd(job, uplo, order, p, order, found_values, work, size, indices('whole work', count_of_whole[0]),
+      whole(3, count_of_whole[0]), info)
    if info[0] ~= 0 then return false end
    if job ~= 'V' then ffi.fill(p, n * n * T.size) end
    write_vector(values, found_values, n)
@@ -214,9 +218,12 @@ function in_lua.svd(u, s, v, a, job)
    local T, p, rows, columns = a.T, columns_of(a, 'a')
    local fewer = min(rows, columns)
    local left_columns, right_rows = job == 'A' and rows or fewer, job == 'A' and columns or fewer
-   local values, left, right = numbers(T, 'values', fewer), numbers(T, 'left', rows * left_columns), numbers(T, 'right', right_rows * columns)
-   local m, n, right_step, whole_work = whole(1, rows), whole(2, columns), whole(3, right_rows), indices('whole work', 8 * fewer)
-   routines.gesdd(job, m, n, p, m, values, left, m, right, right_step, query[T.host.name], whole(4, -1), whole_work, info)
+   local values, left, right = numbers(T, 'values', fewer), numbers(T, 'left', rows * left_columns),
+      numbers(T, 'right', right_rows * columns)
+   local m, n, right_step, whole_work = whole(1, rows), whole(2, columns), whole(3, right_rows),
+      indices('whole work', 8 * fewer)
+   routines.gesdd(job, m, n, p, m, values, left, m, right, right_step, query[T.host.name], whole(4, -1), whole_work,
+      info)
    local work, size = room_for_work(T, 4)
    routines.gesdd(job, m, n, p, m, values, left, m, right, right_step, work, size, whole_work, info)
    if info[0] ~= 0 then return false end

@@ -10,7 +10,8 @@ local compiled = require 'torch.core.templates'
 local room = require 'torch.core.scratch'()
 
 local count, is_contiguous, first_element = memory.count, memory.is_contiguous, memory.first_element
-local in_one_piece, to_be_written, put_back, is_dense, are_turned = few.in_one_piece, few.to_be_written, few.put_back, few.is_dense, few.are_turned
+local in_one_piece, to_be_written, put_back, is_dense, are_turned = few.in_one_piece, few.to_be_written, few.put_back,
+   few.is_dense, few.are_turned
 local band, bor, tobit, cast = bit.band, bit.bor, bit.tobit, ffi.cast
 
 local masks = {}
@@ -119,7 +120,10 @@ end
 function masks.fill(r, mask, number)
    local T, n = r.T, count(r)
    local size = T.size
-   if not (T.here and n > 0 and are_few(n) and mask.T.host == types.Byte and is_apart(r, mask)) or not (T.real or T.whole) then return false end
+   if not (T.here and n > 0 and are_few(n) and mask.T.host == types.Byte and is_apart(r, mask))
+      or not (T.real or T.whole) then
+      return false
+   end
    local ones, p, moved = first_element(mask), first_element(r), false
    if not are_turned(r, mask, mask) then
       ones = in_one_piece(mask, 2, n)

@@ -17,7 +17,8 @@ local MOST = 2 ^ 15 -- elements
 -- By type: how the memory is seen, and bits of which some are ones where an element is not zero. (A zero of real
 -- numbers may have a sign.)
 local BITS = {
-   Byte = { 'uint8_t *', 'q[i]' }, Char = { 'int8_t *', 'q[i]' }, Short = { 'int16_t *', 'q[i]' }, Int = { 'int32_t *', 'q[i]' },
+   Byte = { 'uint8_t *', 'q[i]' }, Char = { 'int8_t *', 'q[i]' }, Short = { 'int16_t *', 'q[i]' },
+      Int = { 'int32_t *', 'q[i]' },
    Long = { 'int32_t *', 'bor(q[2 * i], q[2 * i + 1])' }, Float = { 'int32_t *', 'lshift(q[i], 1)' },
    Double = { 'int32_t *', 'bor(q[2 * i], lshift(q[2 * i + 1], 1))' },
 }
@@ -39,10 +40,12 @@ local LIST = [[
 ]]
 local list_of = compiled.for_each(names, function(name)
    local pointer, element = unpack(BITS[name])
-   return compiled.from_text(LIST:gsub('ELEMENT', element), 'torch.luajit.nonzero')(bit.bor, bit.lshift, bit.rshift, bit.tobit, cast, ffi.typeof(pointer))
+   return compiled.from_text(LIST:gsub('ELEMENT', element), 'torch.luajit.nonzero')(bit.bor, bit.lshift, bit.rshift,
+      bit.tobit, cast, ffi.typeof(pointer))
 end)
 
--- The positions, from 1, of the elements at n places: in a vector, in a matrix of so many columns, or in what else t is.
+-- The positions, from 1, of the elements at n places: in a vector, in a matrix of so many columns, or in what else t
+-- is.
 local function write_one(p, list, n)
    for k = 0, n - 1 do p[k] = list[k] + 1 end
 end
@@ -68,7 +71,9 @@ end
 -- l = a row for each element of t that is not zero, its positions; false, with nothing done, where that is for Python.
 function nonzero.find(l, t)
    local n, name = count(t), t.T.host.name
-   if t.nd == 0 or few.LIMIT == 0 or not t.T.here or not (n <= MOST or few.fits_for_now(n)) or not BITS[name] then return false end
+   if t.nd == 0 or few.LIMIT == 0 or not t.T.here or not (n <= MOST or few.fits_for_now(n)) or not BITS[name] then
+      return false
+   end
    if l.T.host ~= types.Long or not l.T.here or not is_apart(l, t) then return false end
    local q = few.in_one_piece(t, 1, n)
    if not q then return false end

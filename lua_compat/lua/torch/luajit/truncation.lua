@@ -59,7 +59,8 @@ local loops_of = compiled.for_each(keys, function(key)
    local text = LOOPS:gsub('SIZE(%b())', T.real and of_real or of_whole):gsub('%u%u%u+', {
       STEP = T.size / 4, BOUND = bound, READ = T.real and '' or 'tonumber',
    })
-   return compiled.from_text(text, 'torch.luajit.truncation')(ffi.typeof('int32_t*'), ffi.cast, bit.band, bit.bxor, bit.arshift, math.max, tonumber)
+   return compiled.from_text(text, 'torch.luajit.truncation')(ffi.typeof('int32_t*'), ffi.cast, bit.band, bit.bxor,
+      bit.arshift, math.max, tonumber)
 end)
 
 local truncation = {}

@@ -10,7 +10,8 @@ vectors.MOST = 2 ^ 14
 
 local DECLARATION = 'void %s(int64_t n, const REAL *x, REAL *y, int64_t mode)'
 local MODE = 0x140102LL -- as PyTorch calls them: full precision, denormal numbers, no errors
-local NAMES = { exp = 'Exp', log = 'Ln', sin = 'Sin', cos = 'Cos', tan = 'Tan', asin = 'Asin', acos = 'Acos', atan = 'Atan', tanh = 'Tanh' }
+local NAMES = { exp = 'Exp', log = 'Ln', sin = 'Sin', cos = 'Cos', tan = 'Tan', asin = 'Asin', acos = 'Acos',
+   atan = 'Atan', tanh = 'Tanh' }
 
 local routines -- by type and function, found when the first is called
 local function find()

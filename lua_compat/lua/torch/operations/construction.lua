@@ -13,7 +13,8 @@ local overloads = require 'torch.tensor.overloads'
 local python = require('th.python').functions
 
 local records = memory.records
-local handle, resize, resize_as, count, first_element = memory.handle, memory.resize, memory.resize_as, memory.count, memory.first_element
+local handle, resize, resize_as, count, first_element = memory.handle, memory.resize, memory.resize_as, memory.count,
+   memory.first_element
 local into = pointwise.into
 local offsets = require('torch.operations.elements').offsets
 local define, define_plain, floating = overloads.define, overloads.define_plain, overloads.floating
@@ -38,7 +39,8 @@ local function sized_result(T, result, ...)
       ud = result
       sizes, nd = tensors.read_all_sizes(1, ...)
    elseif are_sizes(result, ...) then
-      sizes, nd = tensors.read_all_sizes(1, result, ...) -- first: a trace that goes on behind what makes a tensor has no `...`
+      -- first: a trace that goes on behind what makes a tensor has no `...`
+      sizes, nd = tensors.read_all_sizes(1, result, ...)
       ud, r = memory.new_tensor(T)
    else
       return nil
@@ -142,7 +144,9 @@ local function powers_of_ten(r, from, to, n)
 end
 local function spaced(fill)
    return function(r, from, to, n)
-      if not (n > 1 or (n == 1 and from == to)) then errors.argument(3, 'invalid number of points', 'THTensorMath.c') end
+      if not (n > 1 or (n == 1 and from == to)) then
+         errors.argument(3, 'invalid number of points', 'THTensorMath.c')
+      end
       if count(r) ~= n then resize(r, 1, { n }) end
       into(r, fill, from, to, n)
    end
@@ -195,7 +199,9 @@ define('cross', { 'r T T i=0', function(r, a, b, d)
       for k = a.nd, 1, -1 do
          if a[2 * k - 1] == 3 then d = k end
       end
-      if d == 0 then errors.raise(('no dimension of size 3 in a: %s'):format(pointwise.size_text(a)), 'THTensorMath.c') end
+      if d == 0 then
+         errors.raise(('no dimension of size 3 in a: %s'):format(pointwise.size_text(a)), 'THTensorMath.c')
+      end
    end
    if d > a.nd then errors.argument(3, ('dimension %d out of range'):format(d), 'THTensorMath.c') end
    if a[2 * d - 1] ~= 3 then errors.argument(3, ('dimension %d does not have size 3'):format(d), 'THTensorMath.c') end
@@ -265,7 +271,8 @@ define('cat', {
    end,
 })
 
--- Writes t as many times to r as `times` says, where Lua can: both are seen as the times and the size of each dimension in turn.
+-- Writes t as many times to r as `times` says, where Lua can: both are seen as the times and the size of each dimension
+-- in turn.
 local function repeat_in_lua(r, t, times, nd)
    local of_r, of_t, skipped = memory.copy_view(r), memory.copy_view(t), nd - t.nd
    of_r.nd, of_t.nd = 2 * nd, 2 * nd
@@ -302,7 +309,9 @@ local function repeat_tensor(result, tensor, ...)
             or "bad argument #2 to 'unfold' (out of range at THTensor.c:504)")
       end
    end
-   if count(t) > 0 and not repeat_in_lua(r, t, times, nd) then python.repeat_tensor(handle(r), handle(t), unpack(times, 1, nd)) end
+   if count(t) > 0 and not repeat_in_lua(r, t, times, nd) then
+      python.repeat_tensor(handle(r), handle(t), unpack(times, 1, nd))
+   end
    return result
 end
 

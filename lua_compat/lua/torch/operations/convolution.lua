@@ -12,11 +12,13 @@ for name, spec in pairs{ conv2 = { 2, true }, xcorr2 = { 2, false }, conv3 = { 3
    local function compute(r, x, k, mode)
       local full, shape = mode == 'F', k.nd - dims
       if shape > 0 and k[2 * shape - 1] ~= x[1] then
-         errors.argument(2, shape == 1 and 'invalid number of input/kernel planes' or 'invalid number of input planes', 'THTensorConv.c')
+         errors.argument(2, shape == 1 and 'invalid number of input/kernel planes' or 'invalid number of input planes',
+            'THTensorConv.c')
       end
       for d = 0, dims - 1 do
          if not full and x[2 * (x.nd - d) - 1] < k[2 * (k.nd - d) - 1] then
-            errors.argument(2, ('conv%dD%s : Input image is smaller than kernel'):format(dims, SHAPES[shape]), 'THTensorConv.c')
+            errors.argument(2, ('conv%dD%s : Input image is smaller than kernel'):format(dims, SHAPES[shape]),
+               'THTensorConv.c')
          end
       end
       run(r, x, k, dims, full, flipped)

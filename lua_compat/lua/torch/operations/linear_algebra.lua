@@ -56,9 +56,12 @@ local function fit_mm(a, b)
 end
 local function fit_ger(a, b) return 2, a[1], b[1] end
 local function fit_bmm(a, b)
-   if a[1] ~= b[1] then errors.argument(2, ('equal number of batches expected, got %d, %d'):format(a[1], b[1]), 'THTensorMath.c') end
+   if a[1] ~= b[1] then
+      errors.argument(2, ('equal number of batches expected, got %d, %d'):format(a[1], b[1]), 'THTensorMath.c')
+   end
    if a[5] ~= b[3] then
-      errors.argument(2, ('wrong matrix size, batch1: %dx%d, batch2: %dx%d'):format(a[3], a[5], b[3], b[5]), 'THTensorMath.c')
+      errors.argument(2, ('wrong matrix size, batch1: %dx%d, batch2: %dx%d'):format(a[3], a[5], b[3], b[5]),
+         'THTensorMath.c')
    end
    return 3, a[1], a[3], b[5]
 end
@@ -114,7 +117,9 @@ define('match', { 'R T T n=1', function(r, a, b, gain)
    end
    a, b = beside(r, a), beside(r, b)
    resize(r, 2, { a[1], b[1] })
-   if not matrices.squared_distances(r, a, b, gain) then python.squared_distances(handle(r), handle(a), handle(b), gain) end
+   if not matrices.squared_distances(r, a, b, gain) then
+      python.squared_distances(handle(r), handle(a), handle(b), gain)
+   end
 end })
 
 -- r = beta * t + alpha * product of a and b
@@ -123,7 +128,10 @@ local function sum_with_product(name, fit)
    local function multiply(q, r, beta, t, alpha, a, b)
       if t == r then t = q end
       if a.nd < 3 and (blas.product(q, beta, t, alpha, a, b) or few.product(q, beta, t, alpha, a, b)) then return end
-      if a.nd == 3 and (blas.batched_product(q, beta, t, alpha, a, b) or t.nd == 3 and few.batched_product(q, beta, t, alpha, a, b)) then return end
+      if a.nd == 3 and (blas.batched_product(q, beta, t, alpha, a, b) or t.nd == 3
+         and few.batched_product(q, beta, t, alpha, a, b)) then
+         return
+      end
       python[name](handle(q), beta, handle(t), alpha, handle(a), handle(b))
    end
    return function(r, beta, t, alpha, a, b)

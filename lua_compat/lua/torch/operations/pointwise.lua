@@ -72,7 +72,9 @@ local function truncated(x) return ('max(floor(%s), min(0, ceil(%s)))'):format(x
 
 -- Computations: a kernel, and perhaps the same as an expression of the elements (torch/few.lua).
 local function never() return false end
-local function in_lua(expression, for_whole, plain) return expression and few.pointwise(expression, for_whole, 'SAME_BITS', plain) or never end
+local function in_lua(expression, for_whole, plain)
+   return expression and few.pointwise(expression, for_whole, 'SAME_BITS', plain) or never
+end
 
 -- r = f(t, s); expression: or what computes it
 local function with_tensor(kernel, expression, names, plain)
@@ -88,14 +90,14 @@ local function with_tensor(kernel, expression, names, plain)
    end
 end
 
--- BLAS computes with several elements at once. What it is called for here it rounds as LuaJIT does: it adds products of which one
--- factor is 1 or -1.
+-- BLAS computes with several elements at once. What it is called for here it rounds as LuaJIT does: it adds products of
+-- which one factor is 1 or -1.
 local FEWEST_BY_BLAS = 256 -- elements
 local MOST_ADDED = 2 ^ 16  -- for more, several threads are faster
 local MOST_SCALED = blas.MOST_ONES -- in a room
 
--- The routines for r and t, and perhaps s, of n elements, where they are for BLAS; r then holds what t does. Few elements are so
--- only where the library is worth loading.
+-- The routines for r and t, and perhaps s, of n elements, where they are for BLAS; r then holds what t does. Few
+-- elements are so only where the library is worth loading.
 local function begin_by_blas(r, t, s, n)
    if n < FEWEST_BY_BLAS or few.LIMIT == 0 or t.T ~= r.T or s and s.T ~= r.T then return nil end
    if n > MOST_ADDED and not library.saves_pytorch(n) then return nil end
@@ -109,8 +111,8 @@ local function room_for(T, n) return ffi.cast(T.pointer, room(T.name, n * T.size
 
 -- r = t + v * s
 local function add_by_blas(r, t, v, s, n)
-   -- Of so many elements PyTorch rounds each product with its sum, as BLAS does on most processors (MKL's not on AMD's); LuaJIT
-   -- does so of floats. BLAS leaves out what is multiplied by 0, NaNs or not.
+   -- Of so many elements PyTorch rounds each product with its sum, as BLAS does on most processors (MKL's not on
+   -- AMD's); LuaJIT does so of floats. BLAS leaves out what is multiplied by 0, NaNs or not.
    local plain = v == 1 or v == -1 or n > MOST_SCALED
    if v == 0 or not plain and r.T.size < 8 then return false end
    local routine = begin_by_blas(r, t, s, n)
@@ -152,7 +154,9 @@ local function with_scalar(kernel, expression, by_blas, plain)
    return function(r, t, v)
       resize_as(r, t)
       local n = count(t)
-      if n > 0 and not by_blas(r, t, v, n) and not compute(r, t, t, v, n) then write(in_python, r, shaped_like(r, t), nil, v) end
+      if n > 0 and not by_blas(r, t, v, n) and not compute(r, t, t, v, n) then
+         write(in_python, r, shaped_like(r, t), nil, v)
+      end
    end
 end
 
@@ -197,7 +201,8 @@ function pointwise.copy_of(t)
    return new
 end
 
--- write_all(q, ...) for r, or where elements of r share memory a copy of it: what r becomes when it is written in one go.
+-- write_all(q, ...) for r, or where elements of r share memory a copy of it: what r becomes when it is written in one
+-- go.
 function pointwise.into(r, write_all, a, b, c, d, e, f) return through_copy(write_all, copy, r, a, b, c, d, e, f) end
 
 local function fill_in_python(r, _, _, v) python.fill(handle(r), v) end
@@ -284,7 +289,8 @@ define('remainder', { 'R t n', dividing(pointwise.remainder) })
 
 -- With the sign of what is divided: C's, which is exact. Of whole numbers Python computes it.
 local function rest_of(expression) return few.pointwise(expression, false, 'SAME_BITS') end
-local rest, rest_of_each = dividing(with_scalar('fmod', rest_of 'fmod(X, v)')), with_tensor('cfmod', rest_of 'fmod(X, Y)')
+local rest, rest_of_each = dividing(with_scalar('fmod', rest_of 'fmod(X, v)')),
+   with_tensor('cfmod', rest_of 'fmod(X, Y)')
 for _, name in ipairs{ 'fmod', 'mod' } do
    define(name, { 'R t n', rest })
    define('c' .. name, { 'R t T', rest_of_each })
@@ -301,7 +307,8 @@ local function of_shifts(expression) -- v: the count, or the bits that counts ha
    return function(r, t, s, v, n)
       local size = r.T.size
       local counted = size == 8 and 63 or 31
-      return compute(r, t, s, v and v % (counted + 1) or counted, n, size == 8 and -1LL or bit.lshift(1LL, 8 * size) - 1)
+      return compute(r, t, s, v and v % (counted + 1) or counted, n, size == 8 and -1LL
+         or bit.lshift(1LL, 8 * size) - 1)
    end
 end
 -- Real numbers are multiplied with or divided by a power of two; those of whole counts are exact.
@@ -316,7 +323,8 @@ for name, row in pairs{ lshift = { 'X', 'X * v' }, rshift = { 'band(X, w)', 'X /
 end
 for name, lines in pairs{ ['and'] = { 794, 1075 }, ['or'] = { 817, 1100 }, xor = { 840, 1125 } } do
    local function define_bits(full, arguments, with, other, line)
-      define(full, { arguments, for_bits(full, 'THTensorMath.c:' .. line, with(full, of_bits(('b%s(X, %s)'):format(name, other)))) })
+      define(full, { arguments, for_bits(full, 'THTensorMath.c:' .. line,
+         with(full, of_bits(('b%s(X, %s)'):format(name, other)))) })
    end
    define_bits('bit' .. name, 'R t n', with_scalar, 'v', lines[1])
    define_bits('cbit' .. name, 'R t T', with_tensor, 'Y', lines[2])
@@ -329,17 +337,22 @@ local clamp_oddly = few.pointwise(CLAMPED, true, 'SAME_BITS')
 define('clamp', { 'R t n n', function(r, t, low, high)
    resize_as(r, t)
    local n = count(t)
-   if n > 0 and not (low <= high and clamp_few or clamp_oddly)(r, t, t, low, n, high) then write(clamp_in_python, r, shaped_like(r, t), nil, low, high) end
+   if n > 0 and not (low <= high and clamp_few or clamp_oddly)(r, t, t, low, n, high) then
+      write(clamp_in_python, r, shaped_like(r, t), nil, low, high)
+   end
 end })
 
--- For more than MOST_OF_THREE PyTorch is faster, and its bits are others, but for quotients of doubles: the size alone decides.
+-- For more than MOST_OF_THREE PyTorch is faster, and its bits are others, but for quotients of doubles: the size alone
+-- decides.
 local MOST_OF_THREE = 128 -- times few.LIMIT elements
 local products = few.pointwise('P + ROUND(ROUND(v * X) * Y)', true, MOST_OF_THREE)
-local quotients, quotients_of_doubles = few.pointwise('P + ROUND(ROUND(v * X) / Y)', true, MOST_OF_THREE), few.pointwise('P + v * X / Y', false, 'SAME_BITS')
+local quotients, quotients_of_doubles = few.pointwise('P + ROUND(ROUND(v * X) / Y)', true, MOST_OF_THREE),
+   few.pointwise('P + v * X / Y', false, 'SAME_BITS')
 
 -- Of whole numbers of up to 32 bits C computes the product with 32 bits. It has no more than 53 where v is small.
 local LARGEST_FACTOR = 2 ^ 20
-local quotients_of_small = few.pointwise('P + tobit(v * X) / Y', true, MOST_OF_THREE, 'P + ' .. truncated 'tobit(v * X) / Y')
+local quotients_of_small = few.pointwise('P + tobit(v * X) / Y', true, MOST_OF_THREE, 'P + '
+   .. truncated 'tobit(v * X) / Y')
 
 local count_zeros = few.reduction('if X == 0 then result = result + 1 end', true)
 local function add_quotients(r, a, b, v, n)
@@ -413,7 +426,8 @@ local function unary(kernel)
 end
 
 local scalar_functions = {
-   round = function(x) return x % 1 == 0.5 and (x >= 0 and math.floor(x) + 1 or math.ceil(x) - 1) or math.floor(x + 0.5) end,
+   round = function(x) return x % 1 == 0.5 and (x >= 0 and math.floor(x) + 1 or math.ceil(x) - 1)
+      or math.floor(x + 0.5) end,
    trunc = function(x) return x >= 0 and math.floor(x) or math.ceil(x) end,
    frac = function(x) return x - (x >= 0 and math.floor(x) or math.ceil(x)) end,
    rsqrt = function(x) return 1 / math.sqrt(x) end,
@@ -474,7 +488,8 @@ define('pow', { 'R t n', pow_scalar, 'R n t', scalar_pow, 's s', math.pow }, ove
 -- Comparisons
 
 for name, relation in pairs{ lt = '<', gt = '>', le = '<=', ge = '>=', eq = '==', ne = '~=' } do
-   local compute_value, compute_other = few.comparison(('X %s v'):format(relation)), few.comparison(('X %s Y'):format(relation))
+   local compute_value, compute_other = few.comparison(('X %s v'):format(relation)),
+      few.comparison(('X %s Y'):format(relation))
    local function value_in_python(r, t, _, v) python.compare_value(handle(r), handle(t), v, name) end
    local function other_in_python(r, t, s) python.compare(handle(r), handle(t), handle(s), name) end
    local function with_value(r, t, v)

@@ -36,7 +36,9 @@ local function drawn_here(T) return T.real or T.whole end
 
 local NAMES = 'local generator, tobit, min, max = ...\n'
    .. 'local word, unit, normal = generator.word, generator.unit, generator.normal\n'
-local function evaluated(text) return compiled.from_text(NAMES .. text, 'torch.operations.random')(generator, bit.tobit, math.min, math.max) end
+local function evaluated(text)
+   return compiled.from_text(NAMES .. text, 'torch.operations.random')(generator, bit.tobit, math.min, math.max)
+end
 
 -- function(g, a, b): one draw
 function single(value) return evaluated(('return function(g, a, b) return %s end'):format(value)) end
@@ -112,7 +114,8 @@ local function new_generator()
 end
 
 function random.install(torch)
-   local mt = class.newmetatable('torch.Generator', nil, new_generator, nil, new_generator, nil, debug.getmetatable(proto))
+   local mt = class.newmetatable('torch.Generator', nil, new_generator, nil, new_generator, nil,
+      debug.getmetatable(proto))
    -- Written as the bytes of its state.
    function mt:write(file) file:writeByte(torch.getRNGState(self):storage()) end
    function mt:read(file) torch.setRNGState(self, torch.ByteTensor(file:readByte(generator.STATE_BYTES))) end

@@ -17,7 +17,8 @@ local pointwise = require 'torch.operations.pointwise'
 local python = require('th.python').functions
 
 local shaped_like, copy, into = pointwise.shaped_like, pointwise.copy, pointwise.into
-local handle, resize, resize_plain, resize_as, count = memory.handle, memory.resize, memory.resize_plain, memory.resize_as, memory.count
+local handle, resize, resize_plain, resize_as, count = memory.handle, memory.resize, memory.resize_plain,
+   memory.resize_as, memory.count
 local define, floating = overloads.define, overloads.floating
 
 local function check_dimension(t, d, what, where, position)
@@ -38,7 +39,11 @@ local function reduction(kernel, what, where, position)
    local in_lua = along[kernel]
    local function compute(r, t, d, option)
       if in_lua and in_lua(r, nil, t, d, option) then return end
-      if option == nil then python[kernel](handle(r), handle(t), d) else python[kernel](handle(r), handle(t), d, option) end
+      if option == nil then
+         python[kernel](handle(r), handle(t), d)
+      else
+         python[kernel](handle(r), handle(t), d, option)
+      end
    end
    return function(r, t, d, option)
       check_dimension(t, d, what or 'dimension %d out of range', where, position)
@@ -65,7 +70,8 @@ local function sum_all(t) return add_up_all(t) or sum_of_many(t) end
 
 define('sum', { 'T', sum_all, 'r T i', reduction('sum', nil, 'THTensorMath.c:1713') })
 local multiply_all, product_of_many = few.reduction('result = result * X', 'IN_64_BITS', 'REALS'), of_all('prod_all', 1)
-define('prod', { 'T', function(t) return multiply_all(t, t, 1) or product_of_many(t) end, 'r T i', reduction('prod', nil, 'THTensorMath.c:1798') })
+define('prod', { 'T', function(t) return multiply_all(t, t, 1) or product_of_many(t) end, 'r T i',
+   reduction('prod', nil, 'THTensorMath.c:1798') })
 local mean_of_many = of_all('mean_all', nil, 'empty Tensor')
 local function mean_all(t)
    local sum = add_up_all(t)
@@ -89,7 +95,8 @@ for _, name in ipairs{ 'std', 'var' } do
    }, floating)
 end
 local add_up_squares = few.reduction('local x = X result = result + x * x', false, 'FLOATS')
-local add_up_absolutes, count_others = few.reduction('result = result + abs(X)'), few.reduction('if X ~= 0 then result = result + 1 end')
+local add_up_absolutes, count_others = few.reduction('result = result + abs(X)'),
+   few.reduction('if X ~= 0 then result = result + 1 end')
 local norm_of_many = of_all('norm_all', 0)
 -- A power that sums of powers are the root of; Torch7's results for others are Python's.
 local function is_power(p) return p ~= 0 and p - p == 0 end
@@ -198,7 +205,8 @@ end
 
 for name, row in pairs{ max = { '>', -math.huge }, min = { '<', math.huge } } do
    local relation, start = unpack(row)
-   local extreme = few.reduction(('local x = X if x %s result or x ~= x then result = x end'):format(relation), true, 'SAME_BITS')
+   local extreme = few.reduction(('local x = X if x %s result or x ~= x then result = x end'):format(relation), true,
+      'SAME_BITS')
    local of_many = of_all(name .. '_all', nil, (name == 'std' or name == 'var') and 'empty Tensor' or nil)
    local of_plain = along[name .. '_of_all']
    define(name, {
@@ -241,7 +249,9 @@ end })
 define('kthvalue', { 'r l T m i=nil', function(r, l, t, k, d)
    d = d or t.nd
    check_dimension(t, d, 'dimension out of range', 'THTensorMath.c:2504', 3)
-   if not (k > 0 and k <= t[2 * d - 1]) then errors.argument(2, 'selected index out of range', 'THTensorMath.c:2505') end
+   if not (k > 0 and k <= t[2 * d - 1]) then
+      errors.argument(2, 'selected index out of range', 'THTensorMath.c:2505')
+   end
    kthvalue(r, l, t, d, 1, k)
 end })
 define('sort', { 'r l T i=nil B=false', function(r, l, t, d, descending)
@@ -262,7 +272,9 @@ end })
 define('topk', { 'r l T m=1 i=nil B=false B=false', function(r, l, t, k, d, largest, sorted)
    d = d or t.nd
    check_dimension(t, d, 'dim not in range', 'THTensorMath.c:2567', 3)
-   if not (k > 0 and k <= t[2 * d - 1]) then errors.argument(2, 'k not in range for dimension', 'THTensorMath.c:2570') end
+   if not (k > 0 and k <= t[2 * d - 1]) then
+      errors.argument(2, 'k not in range for dimension', 'THTensorMath.c:2570')
+   end
    topk(r, l, t, d, k, k, largest, sorted)
 end })
 

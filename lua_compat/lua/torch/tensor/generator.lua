@@ -1,7 +1,7 @@
 -- Torch7's random generator, MT19937 (Matsumoto and Nishimura, 1998), and the distributions: one number at a time.
 -- nets/torch7/random.py has the same for whole arrays, in Python.
--- A generator's record: tag; words and position (the state); seed; x and rho of the normal number that waits (they come in
--- pairs), or nil; pair: the one that waits in the package randomkit.
+-- A generator's record: tag; words and position (the state); seed; x and rho of the normal number that waits (they come
+-- in pairs), or nil; pair: the one that waits in the package randomkit.
 local ffi = require 'ffi'
 local bit = require 'bit'
 

@@ -68,7 +68,8 @@ local function in_parts(write, r, t, s, v, w)
 end
 
 -- What follows is on the way of almost every operation. A closure made there would end LuaJIT's traces, so a function
--- that writes gets its values as arguments, of which there are so many as any has: traces do not begin where `...` stands.
+-- that writes gets its values as arguments, of which there are so many as any has: traces do not begin where `...`
+-- stands.
 
 -- write(r, t, s, v, w), which writes to r, for records of the same sizes (or nil); t and s may be r itself.
 function overlapping.write(write, r, t, s, v, w)

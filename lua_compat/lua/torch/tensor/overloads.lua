@@ -148,13 +148,15 @@ local function branch(parameters, given, T, variant)
       lines[#lines + 1] = '      ' .. call
       lines[#lines + 1] = '      return ' .. table.concat(results, ', ')
    else
-      lines[#lines + 1] = ('      return (%s)'):format(call) -- no tail call: the chunk's name tells errors.lua who calls
+      -- no tail call: the chunk's name tells errors.lua who calls
+      lines[#lines + 1] = ('      return (%s)'):format(call)
    end
    lines[#lines + 1] = '   end'
    return key, test, table.concat(lines, '\n')
 end
 
-local c_names = { Byte = 'unsigned char', Char = 'char', Short = 'short', Int = 'int', Long = 'long', Half = 'half', Float = 'float',
+local c_names = { Byte = 'unsigned char', Char = 'char', Short = 'short', Int = 'int', Long = 'long', Half = 'half',
+   Float = 'float',
    Double = 'double' }
 
 local function described(p, T, method)
@@ -199,8 +201,8 @@ function overloads.refuse(expected, method, ...)
    error(text, 0)
 end
 
--- The same for a function that makes a result if none is given: the result, told with a `*`, is optional in `usage`, while a
--- method has its own.
+-- The same for a function that makes a result if none is given: the result, told with a `*`, is optional in `usage`,
+-- while a method has its own.
 function overloads.refuse_result(usage, method, ...)
    overloads.refuse(method and usage or usage:gsub('%*%S*', '[%0]', 1), method, ...)
 end
@@ -277,7 +279,8 @@ local function build(name, variants, T, method, shown)
       if arguments then return f(unpack(arguments, 1, select('#', ...))) end
       return usage_error(shown, T, method, ...)
    end
-   f = compiled.from_text(source, (method and 'torch:' or 'torch.') .. name)(records, memory.tag, kinds, memory.new_tensor, types, T,
+   f = compiled.from_text(source, (method and 'torch:' or 'torch.') .. name)(records, memory.tag, kinds,
+      memory.new_tensor, types, T,
       T.cast, whole, starts, overloads.default_generator, usage, type, select, unpack(implementations))
    return f
 end
@@ -313,8 +316,9 @@ local function shown_of_method(function_variants, method_variants)
    return shown
 end
 
--- Functions that are built when they are first called. There are thousands, which Lua's collector goes through whenever a script
--- asks for that: each is one closure over its number, what `build` wants lies in lists, and declarations stay texts until then.
+-- Functions that are built when they are first called. There are thousands, which Lua's collector goes through whenever
+-- a script asks for that: each is one closure over its number, what `build` wants lies in lists, and declarations stay
+-- texts until then.
 -- methods: the declaration of a method, false for a function of torch.
 local built, names, of_types, declarations, methods = {}, {}, {}, {}, {}
 

@@ -10,7 +10,8 @@ local overloads = require 'torch.tensor.overloads'
 local records = memory.records
 local push_tensor, copy_view = memory.push_tensor, memory.copy_view
 local resize, resize_as, set_storage = memory.resize, memory.resize_as, memory.set_storage
-local count, is_contiguous, same_size, is_storage = memory.count, memory.is_contiguous, memory.same_size, memory.is_storage
+local count, is_contiguous, same_size, is_storage = memory.count, memory.is_contiguous, memory.same_size,
+   memory.is_storage
 local tonumber, type, select = tonumber, type, select
 
 local Long = types.Long
@@ -68,7 +69,8 @@ local function read_sizes(position, first, second, ...)
    return values, n
 end
 
--- The same for functions that take any number of sizes: a tensor's constructor and resize read no more than the first 8.
+-- The same for functions that take any number of sizes: a tensor's constructor and resize read no more than the first
+-- 8.
 local function read_all_sizes(position, ...)
    local n = select('#', ...)
    if n <= MOST_SIZES then return read_sizes(position, ...) end

@@ -17,7 +17,10 @@ local places = ffi.new('int32_t[?]', MOST_CONNECTIONS) -- of each connection: th
 
 -- The last input plane that is connected by a table in one piece; nil where that is for Python.
 local function most_connected(table)
-   if table.nd ~= 2 or table[3] ~= 2 or table[1] > MOST_CONNECTIONS or not table.T.real or not plain(table, table.T) then return nil end
+   if table.nd ~= 2 or table[3] ~= 2 or table[1] > MOST_CONNECTIONS or not table.T.real
+      or not plain(table, table.T) then
+      return nil
+   end
    local get, p, most = table.T.get, table.S.p + table.off, 1
    for k = 0, table[1] - 1 do
       local from = get(p, 2 * k)
@@ -50,14 +53,19 @@ end
 -- where there are none.
 local function planes_of(x, inputs, weight, bias)
    local T, planes = weight.T, x[2 * x.nd - 5]
-   if few.LIMIT == 0 or not inputs or x.nd ~= 3 and x.nd ~= 4 or planes < inputs or not T.real or not plain(weight, T) then return nil end
+   if few.LIMIT == 0 or not inputs or x.nd ~= 3 and x.nd ~= 4 or planes < inputs or not T.real
+      or not plain(weight, T) then
+      return nil
+   end
    return planes * bias[1] * weight[3] * weight[5] <= MOST and planes or nil
 end
 
 -- The weight of a plain convolution, and the routines; nil where it is for Python. multiplied: by the zeros between
 -- planes that are not connected, so that it must be finite
 local function densified(multiplied, x, weight, bias, table, full, is_filled)
-   if weight.nd ~= 3 or bias.nd ~= 1 or weight[1] ~= table[1] or not blas.reads_plainly(multiplied, true) then return nil end
+   if weight.nd ~= 3 or bias.nd ~= 1 or weight[1] ~= table[1] or not blas.reads_plainly(multiplied, true) then
+      return nil
+   end
    local T, outputs = weight.T, bias[1]
    local routine = blas.of_rows(T)
    local connected = routine and most_connected(table)
@@ -84,10 +92,12 @@ function in_lua.mapped_convolution_grad_input(grad, x, grad_output, weight, bias
    return dense and in_lua.convolution_grad_input(grad, x, grad_output, dense, bias, kind(full), dw, dh, 0, 0) or false
 end
 
-function in_lua.mapped_convolution_grad_parameters(grad_weight, grad_bias, x, grad_output, weight, bias, table, dw, dh, full, scale)
+function in_lua.mapped_convolution_grad_parameters(grad_weight, grad_bias, x, grad_output, weight, bias, table, dw, dh,
+   full, scale)
    local dense, routine = densified(x, x, weight, bias, table, full)
    if not dense or not memory.same_size(weight, grad_weight) or not plain(grad_weight, weight.T) then return false end
-   if not in_lua.convolution_grad_parameters(dense, grad_bias, x, grad_output, dense, bias, scale, kind(full), dw, dh, 0, 0) then
+   if not in_lua.convolution_grad_parameters(dense, grad_bias, x, grad_output, dense, bias, scale, kind(full), dw, dh,
+      0, 0) then
       return false
    end
    local taps = weight[3] * weight[5]

@@ -35,10 +35,13 @@ end
 -- The job of a layer of images
 local function of_images(x, planes, results, kw, kh, dw, dh, pw, ph)
    local nd = x.nd
-   if nd ~= 3 and nd ~= 4 or x[2 * nd - 5] ~= planes or not numbers.are_whole(results, kw, kh, dw, dh, pw, ph) then return nil end
+   if nd ~= 3 and nd ~= 4 or x[2 * nd - 5] ~= planes or not numbers.are_whole(results, kw, kh, dw, dh, pw, ph) then
+      return nil
+   end
    if kw < 1 or kh < 1 or dw < 1 or dh < 1 or pw < 0 or ph < 0 then return nil end
    local height, width = x[2 * nd - 3], x[2 * nd - 1]
-   local t = job{ samples = nd == 4 and x[1] or 1, planes = planes, results = results, height = height, width = width, kw = kw, kh = kh,
+   local t = job{ samples = nd == 4 and x[1] or 1, planes = planes, results = results, height = height, width = width,
+      kw = kw, kh = kh,
       dw = dw, dh = dh, pw = pw, ph = ph, of_plane = height * width, of_row = width, of_column = 1 }
    if not t then return nil end
    t.to_result, t.to_row, t.to_column = t.rows * t.columns, t.columns, 1
@@ -54,7 +57,8 @@ local function of_sequences(x, features, kw, dw, features_first)
    if nd ~= 2 and nd ~= 3 or not numbers.are_whole(kw, dw) or kw < 1 or dw < 1 then return nil end
    local frames = x[2 * nd - (features_first and 1 or 3)]
    if x[2 * nd - (features_first and 3 or 1)] ~= features then return nil end
-   local t = job{ samples = nd == 3 and x[1] or 1, planes = features, results = 1, height = 1, width = frames, kw = kw, kh = 1, dw = dw, dh = 1,
+   local t = job{ samples = nd == 3 and x[1] or 1, planes = features, results = 1, height = 1, width = frames, kw = kw,
+      kh = 1, dw = dw, dh = 1,
       pw = 0, ph = 0, of_sample = features * frames, of_plane = features_first and frames or 1, of_row = 0,
       of_column = features_first and 1 or features }
    if not t then return nil end
@@ -113,14 +117,17 @@ local function forward(t, out, x, weight, bias)
       for plane = 0, t.planes - 1 do
          local laid = lay(t, p, sample * t.of_sample + plane * t.of_plane)
          for result = 0, t.results - 1 do
-            local of_bias, of_weight = b and b[plane * t.b_plane + result * t.b_result] or 0, plane * t.w_plane + result * t.w_result
+            local of_bias, of_weight = b and b[plane * t.b_plane + result * t.b_result] or 0,
+               plane * t.w_plane + result * t.w_result
             fill(sums, 8 * t.starts)
             for y = 0, t.kh - 1 do
                taps.add(sums, laid + y * t.wide, t.starts, w, of_weight + y * t.kw * t.w_element, t.w_element, t.kw)
             end
             local to = sample * t.to_sample + plane * t.to_plane + result * t.to_result
             for y = 0, t.rows - 1 do
-               for z = 0, t.columns - 1 do r[to + y * t.to_row + z * t.to_column] = sums[y * t.dh * t.wide + z * t.dw] + of_bias end
+               for z = 0, t.columns - 1 do
+                  r[to + y * t.to_row + z * t.to_column] = sums[y * t.dh * t.wide + z * t.dw] + of_bias
+               end
             end
          end
       end
@@ -138,7 +145,9 @@ local function fits(t, x, grad_output)
 end
 
 local function grad_input(t, gradient, x, grad_output, weight)
-   if not t or gradient.T ~= x.T or not fits(t, x, grad_output) or not is_apart(gradient, x, grad_output, weight) then return false end
+   if not t or gradient.T ~= x.T or not fits(t, x, grad_output) or not is_apart(gradient, x, grad_output, weight) then
+      return false
+   end
    local w = parameters(x, weight)
    local g = w and numbers.of('gradients', grad_output, MOST_ELEMENTS)
    if not g then return false end
@@ -169,10 +178,14 @@ end
 local function add_number(p, at, number, scale, get) p[at] = get(p, at) + scale * number end
 
 local function grad_parameters(t, grad_weight, grad_bias, x, grad_output, weight, scale)
-   if not t or not fits(t, x, grad_output) or grad_weight.T ~= x.T or grad_bias and grad_bias.T ~= x.T then return false end
+   if not t or not fits(t, x, grad_output) or grad_weight.T ~= x.T or grad_bias and grad_bias.T ~= x.T then
+      return false
+   end
    if not same_size(grad_weight, weight) or grad_bias and count(grad_bias) ~= t.planes * t.results then return false end
    if not is_contiguous(grad_weight) or grad_bias and not is_contiguous(grad_bias) then return false end
-   if not is_apart(grad_weight, x, grad_output, grad_bias) or grad_bias and not is_apart(grad_bias, x, grad_output) then return false end
+   if not is_apart(grad_weight, x, grad_output, grad_bias) or grad_bias and not is_apart(grad_bias, x, grad_output) then
+      return false
+   end
    local p = numbers.of('first', x, MOST_ELEMENTS)
    local g = p and numbers.of('gradients', grad_output, MOST_ELEMENTS)
    if not g then return false end
@@ -186,7 +199,9 @@ local function grad_parameters(t, grad_weight, grad_bias, x, grad_output, weight
          for result = 0, t.results - 1 do
             local gradients = lay_gradients(t, g, sample * t.to_sample + plane * t.to_plane + result * t.to_result)
             local at = plane * t.results + result
-            for y = 0, t.kh - 1 do taps.multiply(of_weight, at * elements + y * t.kw, gradients, laid + y * t.wide, t.starts, t.kw) end
+            for y = 0, t.kh - 1 do
+               taps.multiply(of_weight, at * elements + y * t.kw, gradients, laid + y * t.wide, t.starts, t.kw)
+            end
             of_bias[at] = of_bias[at] + numbers.sum(gradients, t.starts)
          end
       end
@@ -198,7 +213,9 @@ local function grad_parameters(t, grad_weight, grad_bias, x, grad_output, weight
          if t.w_element == 0 then
             add_number(q, plane * t.w_plane, numbers.sum(of_weight + at * elements, elements), scale, get)
          else
-            for k = 0, elements - 1 do add_number(q, plane * t.w_plane + result * t.w_result + k, of_weight[at * elements + k], scale, get) end
+            for k = 0, elements - 1 do
+               add_number(q, plane * t.w_plane + result * t.w_result + k, of_weight[at * elements + k], scale, get)
+            end
          end
          if u then add_number(u, plane * t.b_plane + result * t.b_result, of_bias[at], scale, get) end
       end
@@ -210,7 +227,9 @@ end
 local jobs = {}
 
 local function with_steps(t, w_plane, w_result, w_element, b_plane, b_result)
-   if t then t.w_plane, t.w_result, t.w_element, t.b_plane, t.b_result = w_plane, w_result, w_element, b_plane, b_result end
+   if t then
+      t.w_plane, t.w_result, t.w_element, t.b_plane, t.b_result = w_plane, w_result, w_element, b_plane, b_result
+   end
    return t
 end
 
@@ -230,7 +249,9 @@ function jobs.temporal_subsampling(x, weight, bias, kw, dw)
 end
 
 for name, job_of in pairs(jobs) do
-   in_lua[name] = function(out, x, weight, bias, ...) return forward(job_of(x, weight, bias, ...), out, x, weight, bias) end
+   in_lua[name] = function(out, x, weight, bias, ...)
+      return forward(job_of(x, weight, bias, ...), out, x, weight, bias)
+   end
    in_lua[name .. '_grad_input'] = function(gradient, x, grad_output, weight, bias, ...)
       return grad_input(job_of(x, weight, bias, ...), gradient, x, grad_output, weight)
    end

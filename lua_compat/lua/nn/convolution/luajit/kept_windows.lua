@@ -13,8 +13,8 @@ local kept = {}
 
 local MOST = 2 ^ 22 -- bytes of all windows of a layer
 
--- They live as long as the layer's weight does: with what stands for that outside Lua. (As values of weak keys they would
--- outlive the layer by a cycle of the collector.)
+-- They live as long as the layer's weight does: with what stands for that outside Lua. (As values of weak keys they
+-- would outlive the layer by a cycle of the collector.)
 local of_layer = setmetatable({}, { __mode = 'kv' })
 
 -- What the windows depend on, beside the input.
@@ -46,7 +46,9 @@ end
 -- The windows of a layer's input at x, if they are kept: a record with `columns`, in which is_filled is true.
 function kept.find(layer, x)
    local found = of_layer[layer]
-   if not found or not has_same_windows(found, g) or C.th_memcmp(found.input, x, bytes_of_input()) ~= 0 then return nil end
+   if not found or not has_same_windows(found, g) or C.th_memcmp(found.input, x, bytes_of_input()) ~= 0 then
+      return nil
+   end
    return found
 end
 

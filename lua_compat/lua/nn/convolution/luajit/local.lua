@@ -18,16 +18,22 @@ local MOST = 2 ^ 17 -- multiplications
 local function prepare(x, weight, bias, kw, kh, dw, dh, pw, ph)
    local nd = x.nd
    if nd ~= 3 and nd ~= 4 or weight.T ~= x.T or not x.T.real or not is_contiguous(weight) then return nil end
-   if not numbers.are_whole(kw, kh, dw, dh, pw, ph) or kw < 1 or kh < 1 or dw < 1 or dh < 1 or pw < 0 or ph < 0 then return nil end
+   if not numbers.are_whole(kw, kh, dw, dh, pw, ph) or kw < 1 or kh < 1 or dw < 1 or dh < 1 or pw < 0 or ph < 0 then
+      return nil
+   end
    if bias and (bias.T ~= x.T or not is_contiguous(bias)) then return nil end
-   local t = { samples = nd == 4 and x[1] or 1, inputs = x[2 * nd - 5], height = x[2 * nd - 3], width = x[2 * nd - 1], kw = kw, kh = kh, dw = dw,
+   local t = { samples = nd == 4 and x[1] or 1, inputs = x[2 * nd - 5], height = x[2 * nd - 3], width = x[2 * nd - 1],
+      kw = kw, kh = kh, dw = dw,
       dh = dh, pw = pw, ph = ph }
    t.high, t.wide = t.height + 2 * ph, t.width + 2 * pw
    t.rows, t.columns = floor((t.high - kh) / dh) + 1, floor((t.wide - kw) / dw) + 1
    if t.high < kh or t.wide < kw then return nil end
    t.places, t.elements = t.rows * t.columns, t.inputs * kw * kh
    t.outputs = count(weight) / (t.places * t.elements)
-   if t.outputs % 1 ~= 0 or t.outputs < 1 or t.samples * count(weight) > MOST or bias and count(bias) ~= t.outputs * t.places then return nil end
+   if t.outputs % 1 ~= 0 or t.outputs < 1 or t.samples * count(weight) > MOST or bias
+      and count(bias) ~= t.outputs * t.places then
+      return nil
+   end
    t.sizes = nd == 4 and { x[1], t.outputs, t.rows, t.columns } or { t.outputs, t.rows, t.columns }
    local distances, k = room('distances', t.elements), 0
    for plane = 0, t.inputs - 1 do
@@ -46,7 +52,8 @@ local function lay(t, p, sample)
    fill(laid, 8 * n)
    for row = 0, t.inputs * t.height - 1 do
       local plane = floor(row / t.height)
-      local to, from = (plane * t.high + row - plane * t.height + t.ph) * t.wide + t.pw, (sample * t.inputs * t.height + row) * t.width
+      local to, from = (plane * t.high + row - plane * t.height + t.ph) * t.wide + t.pw,
+         (sample * t.inputs * t.height + row) * t.width
       for k = 0, t.width - 1 do laid[to + k] = p[from + k] end
    end
    return laid
@@ -54,7 +61,8 @@ end
 local function pick(t, laid, r, sample)
    for row = 0, t.inputs * t.height - 1 do
       local plane = floor(row / t.height)
-      local from, to = (plane * t.high + row - plane * t.height + t.ph) * t.wide + t.pw, (sample * t.inputs * t.height + row) * t.width
+      local from, to = (plane * t.high + row - plane * t.height + t.ph) * t.wide + t.pw,
+         (sample * t.inputs * t.height + row) * t.width
       for k = 0, t.width - 1 do r[to + k] = laid[from + k] end
    end
 end
@@ -99,12 +107,15 @@ end
 
 function in_lua.local_convolution_grad_input(gradient, x, grad_output, weight, bias, ...)
    local t, distances = prepare(x, weight, bias, ...)
-   if not t or gradient.T ~= x.T or not fits(t, x, grad_output) or not is_apart(gradient, x, grad_output, weight) then return false end
+   if not t or gradient.T ~= x.T or not fits(t, x, grad_output) or not is_apart(gradient, x, grad_output, weight) then
+      return false
+   end
    local g, w = numbers.of('gradients', grad_output), numbers.seen('weights', weight, MOST)
    if not g or not w then return false end
    resize_as(gradient, x)
    if not is_contiguous(gradient) then return false end
-   local r, n, outputs, places, extent = gradient.S.p + gradient.off, t.elements, t.outputs, t.places, t.inputs * t.high * t.wide
+   local r, n, outputs, places, extent = gradient.S.p + gradient.off, t.elements, t.outputs, t.places,
+      t.inputs * t.high * t.wide
    local laid = room('laid', extent)
    for sample = 0, t.samples - 1 do
       fill(laid, 8 * extent)
@@ -125,11 +136,17 @@ end
 
 function in_lua.local_convolution_grad_parameters(grad_weight, grad_bias, x, grad_output, weight, bias, scale, ...)
    local t, distances = prepare(x, weight, bias, ...)
-   if not t or not fits(t, x, grad_output) or grad_weight.T ~= x.T or not is_contiguous(grad_weight) or count(grad_weight) ~= count(weight) then
+   if not t or not fits(t, x, grad_output) or grad_weight.T ~= x.T or not is_contiguous(grad_weight)
+      or count(grad_weight) ~= count(weight) then
       return false
    end
-   if grad_bias and (grad_bias.T ~= x.T or not is_contiguous(grad_bias) or count(grad_bias) ~= t.outputs * t.places) then return false end
-   if not is_apart(grad_weight, x, grad_output, grad_bias) or grad_bias and not is_apart(grad_bias, x, grad_output) then return false end
+   if grad_bias and (grad_bias.T ~= x.T or not is_contiguous(grad_bias)
+      or count(grad_bias) ~= t.outputs * t.places) then
+      return false
+   end
+   if not is_apart(grad_weight, x, grad_output, grad_bias) or grad_bias and not is_apart(grad_bias, x, grad_output) then
+      return false
+   end
    local p, g = numbers.of('first', x), numbers.of('gradients', grad_output)
    if not p or not g then return false end
    local q, get, n, outputs, places = grad_weight.S.p + grad_weight.off, x.T.get, t.elements, t.outputs, t.places

@@ -1,4 +1,5 @@
--- Convolutions of small images and volumes, computed here: windows as rows (nn/convolution/luajit/windows.lua) and the BLAS.
+-- Convolutions of small images and volumes, computed here: windows as rows (nn/convolution/luajit/windows.lua) and the
+-- BLAS.
 local math = require('th.own').math
 local ffi = require 'ffi'
 local memory = require 'torch.core.memory'
@@ -18,17 +19,20 @@ local g = windows.geometry
 
 local convolution = {}
 
--- Up to so many multiplications, and bytes of an image and of its windows, Python's way to the engine's kernels costs more. Of
--- floats whose planes come in blocks of 16, oneDNN convolves faster than by products of matrices.
+-- Up to so many multiplications, and bytes of an image and of its windows, Python's way to the engine's kernels costs
+-- more. Of floats whose planes come in blocks of 16, oneDNN convolves faster than by products of matrices.
 convolution.MOST_WORK, convolution.MOST_WORK_OF_BLOCKS = 2 ^ 26, 2 ^ 23
 convolution.MOST_BYTES = 2 ^ 22
 
 local function is_count(n) return n >= 1 and n % 1 == 0 end
 local function is_border(n) return n >= 0 and n % 1 == 0 end
 
-local function windows_along(size, span, step, border, dilation) return floor((size + 2 * border - (span - 1) * dilation - 1) / step) + 1 end
+local function windows_along(size, span, step, border, dilation)
+   return floor((size + 2 * border - (span - 1) * dilation - 1) / step) + 1
+end
 
--- Whether x is a batch, or one image or volume, for such a weight, which has four or five dimensions; or two, of an image.
+-- Whether x is a batch, or one image or volume, for such a weight, which has four or five dimensions; or two, of an
+-- image.
 local function fits(x, weight)
    local nd = weight.nd == 5 and 5 or 4
    return x.nd == nd or x.nd == nd - 1
@@ -43,13 +47,19 @@ end
 
 local function axes_of(weight) return weight.nd == 5 and 3 or 2 end
 
--- Sets the geometry of a convolution from `image` to `result` (records, either of which may be still without elements), whose
--- sizes are given, as the numbers of the layer are set; gives the routines, or nil where it is for Python.
+-- Sets the geometry of a convolution from `image` to `result` (records, either of which may be still without elements),
+-- whose sizes are given, as the numbers of the layer are set; gives the routines, or nil where it is for Python.
 local function prepare(weight, outputs, images, planes, time, height, width, frames, rows, columns)
    local T = weight.T
    if few.LIMIT == 0 or not T.real then return nil end
-   if not (is_count(g.kt) and is_count(g.kh) and is_count(g.kw) and is_count(g.dt) and is_count(g.dh) and is_count(g.dw)) then return nil end
-   if not (is_count(g.lt) and is_count(g.lh) and is_count(g.lw) and is_border(g.pt) and is_border(g.ph) and is_border(g.pw)) then return nil end
+   if not (is_count(g.kt) and is_count(g.kh) and is_count(g.kw) and is_count(g.dt) and is_count(g.dh)
+      and is_count(g.dw)) then
+      return nil
+   end
+   if not (is_count(g.lt) and is_count(g.lh) and is_count(g.lw) and is_border(g.pt) and is_border(g.ph)
+      and is_border(g.pw)) then
+      return nil
+   end
    if time < 1 or height < 1 or width < 1 or frames < 1 or rows < 1 or columns < 1 then return nil end
    if count(weight) ~= outputs * planes * g.kt * g.kh * g.kw or not plain(weight, T) then return nil end
    if frames ~= windows_along(time, g.kt, g.dt, g.pt, g.lt) or rows ~= windows_along(height, g.kh, g.dh, g.ph, g.lh)
@@ -62,22 +72,26 @@ local function prepare(weight, outputs, images, planes, time, height, width, fra
    -- With what lies between rows of windows, and in borders.
    local numbers, most = g.length * g.run, convolution.MOST_BYTES / T.size
    local in_blocks = T.size == 4 and planes % 16 == 0 and outputs % 16 == 0 and g.taps > 1
-   if images * outputs * numbers > (in_blocks and convolution.MOST_WORK_OF_BLOCKS or convolution.MOST_WORK) then return nil end
+   if images * outputs * numbers > (in_blocks and convolution.MOST_WORK_OF_BLOCKS or convolution.MOST_WORK) then
+      return nil
+   end
    if numbers > most or outputs * g.run > most or g.image > most then return nil end
    return routine
 end
 
 -- Whether a kernel covers its image, of which then nothing has to be moved; and whether it has one element.
 local function covers()
-   return g.windows == 1 and g.pt == 0 and g.ph == 0 and g.pw == 0 and g.kt == g.time and g.kh == g.height and g.kw == g.width
+   return g.windows == 1 and g.pt == 0 and g.ph == 0 and g.pw == 0 and g.kt == g.time and g.kh == g.height
+      and g.kw == g.width
 end
 local function is_pointwise() return g.taps == 1 and g.in_place end
 
--- The windows of n images of x after `first`, as rows. place: where those of all images lie (nn/convolution/luajit/kept_windows.lua), if not
--- in a room that others use, too.
+-- The windows of n images of x after `first`, as rows. place: where those of all images lie
+-- (nn/convolution/luajit/kept_windows.lua), if not in a room that others use, too.
 local function unfold(x, first, n, place)
    local size = g.size
-   local columns = place and place.columns + first * g.length * g.windows * size or room('columns', n * g.length * g.windows * size)
+   local columns = place and place.columns + first * g.length * g.windows * size
+      or room('columns', n * g.length * g.windows * size)
    if place and place.is_filled then return columns end
    windows.unfold(x + first * g.planes * g.pixels * size, n, columns)
    return columns
@@ -106,7 +120,8 @@ local function forward(routine, out, x, weight, bias, outputs, layer)
       if bias then
          for i = 0, g.images - 1 do ffi.copy(out + i * outputs * size, bias, outputs * size) end
       end
-      blas.multiply(routine, out, outputs, bias and 1 or 0, 1, x, 'n', length, weight, 't', length, g.images, length, outputs)
+      blas.multiply(routine, out, outputs, bias and 1 or 0, 1, x, 'n', length, weight, 't', length, g.images, length,
+         outputs)
    elseif is_pointwise() then
       if bias then windows.begin(out, g.images * outputs, pixels, bias, outputs) end
       for i = 0, g.images - 1 do
@@ -136,7 +151,8 @@ local function backward(routine, image, gradient, weight, start, outputs)
       if start then windows.begin(image, g.images * g.planes, g.pixels, start, g.planes) end
    end
    if covers() then
-      blas.multiply(routine, image, length, beta, 1, gradient, 'n', outputs, weight, 'n', length, g.images, outputs, length)
+      blas.multiply(routine, image, length, beta, 1, gradient, 'n', outputs, weight, 'n', length, g.images, outputs,
+         length)
    elseif is_pointwise() then
       for i = 0, g.images - 1 do
          blas.multiply(routine, image + i * length * pixels * size, pixels, beta, 1, weight, 't', length,
@@ -158,7 +174,8 @@ end
 local function accumulate(routine, grad_weight, x, gradient, scale, outputs, layer)
    local size, length, pixels = g.size, g.length, g.windows
    if covers() then
-      blas.multiply(routine, grad_weight, length, 1, scale, gradient, 't', outputs, x, 'n', length, outputs, g.images, length)
+      blas.multiply(routine, grad_weight, length, 1, scale, gradient, 't', outputs, x, 'n', length, outputs, g.images,
+         length)
    elseif is_pointwise() then
       for i = 0, g.images - 1 do
          blas.multiply(routine, grad_weight, length, 1, scale, gradient + i * outputs * pixels * size, 'n', pixels,
@@ -174,7 +191,8 @@ end
 local function accumulate_bias(T, routine, grad_bias, gradient, scale, images, planes, pixels)
    local of_ones = ones(T, pixels)
    for i = 0, images - 1 do
-      blas.add_sums(routine, grad_bias, scale, gradient + i * planes * pixels * T.size, planes, pixels, pixels, 1, of_ones)
+      blas.add_sums(routine, grad_bias, scale, gradient + i * planes * pixels * T.size, planes, pixels, pixels, 1,
+         of_ones)
    end
 end
 
@@ -186,7 +204,8 @@ end
 -- Whether t has the sizes of a batch, or of one image or volume, and its memory is not r's.
 local function is_sized(t, nd, axes, images, planes, time, height, width)
    local last = 2 * nd - 1
-   return t.nd == nd and (nd == axes + 1 or t[1] == images) and t[last - 2 * axes] == planes and (axes == 2 or t[last - 4] == time)
+   return t.nd == nd and (nd == axes + 1 or t[1] == images) and t[last - 2 * axes] == planes
+      and (axes == 2 or t[last - 4] == time)
       and t[last - 2] == height and t[last] == width
 end
 
@@ -203,7 +222,8 @@ local function windows_of(time, height, width)
       windows_along(width, g.kw, g.dw, g.pw, g.lw)
 end
 
--- The phases of a plain convolution. weight: outputs x everything else; layer: of nn/convolution/luajit/kept_windows.lua, or nil
+-- The phases of a plain convolution. weight: outputs x everything else; layer: of
+-- nn/convolution/luajit/kept_windows.lua, or nil
 local function plain_output(out, x, weight, bias, layer)
    local T, axes = weight.T, axes_of(weight)
    if not fits(x, weight) or not plain(x, T) or out.T ~= T or not is_apart(out, x, weight, bias) then return false end
@@ -224,7 +244,9 @@ local function plain_grad_input(grad, x, grad_output, weight)
    local outputs, frames, rows, columns = weight[1], windows_of(time, height, width)
    if not is_sized(grad_output, x.nd, axes, images, outputs, frames, rows, columns) then return false end
    local routine = prepare(weight, outputs, images, planes, time, height, width, frames, rows, columns)
-   if not routine or not harmless(routine, weight) or not begin(grad, x, axes, planes, time, height, width) then return false end
+   if not routine or not harmless(routine, weight) or not begin(grad, x, axes, planes, time, height, width) then
+      return false
+   end
    backward(routine, bytes_at(grad), bytes_at(grad_output), bytes_at(weight), nil, outputs)
    return true
 end
@@ -232,10 +254,15 @@ end
 local function plain_grad_weight(grad_weight, grad_bias, x, grad_output, scale, layer)
    local T, axes = grad_weight.T, axes_of(grad_weight)
    if not fits(x, grad_weight) or not plain(x, T) or not plain(grad_output, T) then return false end
-   if not is_apart(grad_weight, x, grad_output) or grad_bias and not is_apart(grad_bias, x, grad_output) then return false end
+   if not is_apart(grad_weight, x, grad_output) or grad_bias and not is_apart(grad_bias, x, grad_output) then
+      return false
+   end
    local images, planes, time, height, width = sizes_of(x, axes)
    local outputs, frames, rows, columns = grad_weight[1], windows_of(time, height, width)
-   if not is_sized(grad_output, x.nd, axes, images, outputs, frames, rows, columns) or not is_bias(grad_bias, T, outputs) then return false end
+   if not is_sized(grad_output, x.nd, axes, images, outputs, frames, rows, columns)
+      or not is_bias(grad_bias, T, outputs) then
+      return false
+   end
    local routine = prepare(grad_weight, outputs, images, planes, time, height, width, frames, rows, columns)
    if not routine then return false end
    local gradient = bytes_at(grad_output)
@@ -259,7 +286,9 @@ local function transposed_output(out, x, weight, bias, at, ah, aw)
    local planes, time, height, width = weight[3], grown_of(frames, rows, columns, at, ah, aw)
    if weight[1] ~= inputs or not is_bias(bias, T, planes) then return false end
    local routine = prepare(weight, inputs, images, planes, time, height, width, frames, rows, columns)
-   if not routine or not harmless(routine, weight) or not begin(out, x, axes, planes, time, height, width) then return false end
+   if not routine or not harmless(routine, weight) or not begin(out, x, axes, planes, time, height, width) then
+      return false
+   end
    backward(routine, bytes_at(out), bytes_at(x), bytes_at(weight), bias and bytes_at(bias), inputs)
    return true
 end
@@ -270,7 +299,9 @@ local function transposed_grad_input(grad, x, grad_output, weight, at, ah, aw)
    if not is_apart(grad, x, grad_output, weight) then return false end
    local images, inputs, frames, rows, columns = sizes_of(x, axes)
    local planes, time, height, width = weight[3], grown_of(frames, rows, columns, at, ah, aw)
-   if weight[1] ~= inputs or not is_sized(grad_output, x.nd, axes, images, planes, time, height, width) then return false end
+   if weight[1] ~= inputs or not is_sized(grad_output, x.nd, axes, images, planes, time, height, width) then
+      return false
+   end
    local routine = prepare(weight, inputs, images, planes, time, height, width, frames, rows, columns)
    if not routine or not begin(grad, x, axes, inputs, frames, rows, columns) then return false end
    forward(routine, bytes_at(grad), bytes_at(grad_output), bytes_at(weight), nil, inputs)
@@ -280,10 +311,14 @@ end
 local function transposed_grad_parameters(grad_weight, grad_bias, x, grad_output, at, ah, aw, scale)
    local T, axes = grad_weight.T, axes_of(grad_weight)
    if not fits(x, grad_weight) or not plain(x, T) or not plain(grad_output, T) then return false end
-   if not is_apart(grad_weight, x, grad_output) or grad_bias and not is_apart(grad_bias, x, grad_output) then return false end
+   if not is_apart(grad_weight, x, grad_output) or grad_bias and not is_apart(grad_bias, x, grad_output) then
+      return false
+   end
    local images, inputs, frames, rows, columns = sizes_of(x, axes)
    local planes, time, height, width = grad_weight[3], grown_of(frames, rows, columns, at, ah, aw)
-   if grad_weight[1] ~= inputs or not is_sized(grad_output, x.nd, axes, images, planes, time, height, width) then return false end
+   if grad_weight[1] ~= inputs or not is_sized(grad_output, x.nd, axes, images, planes, time, height, width) then
+      return false
+   end
    if not is_bias(grad_bias, T, planes) then return false end
    local routine = prepare(grad_weight, inputs, images, planes, time, height, width, frames, rows, columns)
    if not routine then return false end
@@ -316,8 +351,9 @@ function in_lua.spatial_convolution_grad_weight(grad_weight, grad_bias, x, grad_
    return plain_grad_weight(grad_weight, grad_bias, in_one_piece(x), in_one_piece(grad_output), scale, kept.take())
 end
 
--- Sets the numbers of a layer of images or volumes with such a weight: steps, borders and what else there may be, its dilation or
--- what a transposed one adds at the end, which is given, as time, height and width. Nil where it is for Python.
+-- Sets the numbers of a layer of images or volumes with such a weight: steps, borders and what else there may be, its
+-- dilation or what a transposed one adds at the end, which is given, as time, height and width. Nil where it is for
+-- Python.
 local function set_layer(weight, kind, a, b, c, d, e, f, h, i, j, more)
    local is_transposed = kind == 'transposed'
    local at, ah, aw
@@ -355,7 +391,9 @@ function in_lua.convolution_grad_parameters(grad_weight, grad_bias, x, grad_outp
    local at, ah, aw = set_layer(weight, kind, ...)
    if not at or not memory.same_size(weight, grad_weight) then return false end
    x, grad_output = in_one_piece(x), in_one_piece(grad_output)
-   if kind == 'transposed' then return transposed_grad_parameters(grad_weight, grad_bias, x, grad_output, at, ah, aw, scale) end
+   if kind == 'transposed' then
+      return transposed_grad_parameters(grad_weight, grad_bias, x, grad_output, at, ah, aw, scale)
+   end
    return plain_grad_weight(grad_weight, grad_bias, x, grad_output, scale, layer)
 end
 

@@ -29,7 +29,9 @@ local function prepare(x, weight, span, step)
 end
 
 -- Whether the windows lie in sequences of so many frames as rows one after the other.
-local function are_rows(windows, span, step, frames) return windows * span == frames and (windows == 1 or span == step) end
+local function are_rows(windows, span, step, frames)
+   return windows * span == frames and (windows == 1 or span == step)
+end
 
 -- The windows of x as rows: they may be x itself.
 local function rows_of(x, windows, span, step)
@@ -58,14 +60,17 @@ local function output(out, x, weight, bias, span, step)
    local windows, routine = prepare(x, weight, span, step)
    if not windows or not plain(x, T) or out.T ~= T or not is_apart(out, x, weight, bias) then return false end
    local outputs = weight[1]
-   if bias and not (plain(bias, T) and bias.nd == 1 and bias[1] == outputs) or not begin(out, x, windows, outputs) then return false end
+   if bias and not (plain(bias, T) and bias.nd == 1 and bias[1] == outputs) or not begin(out, x, windows, outputs) then
+      return false
+   end
    local length, n = weight[3], sizes(x) * windows
    local p = bytes_at(out)
    if bias then
       local from, bytes = bytes_at(bias), outputs * T.size
       for k = 0, n - 1 do copy(p + k * bytes, from, bytes) end
    end
-   blas.multiply(routine, p, outputs, bias and 1 or 0, 1, rows_of(x, windows, span, step), 'n', length, bytes_at(weight), 't', length,
+   blas.multiply(routine, p, outputs, bias and 1 or 0, 1, rows_of(x, windows, span, step), 'n', length,
+      bytes_at(weight), 't', length,
       n, length, outputs)
    return true
 end
@@ -73,7 +78,9 @@ end
 local function grad_input(grad, x, grad_output, weight, _, span, step)
    local T = weight.T
    local windows, routine = prepare(x, weight, span, step)
-   if not windows or grad.T ~= T or not plain(grad_output, T) or not is_apart(grad, x, grad_output, weight) then return false end
+   if not windows or grad.T ~= T or not plain(grad_output, T) or not is_apart(grad, x, grad_output, weight) then
+      return false
+   end
    local outputs, length = weight[1], weight[3]
    local sequences, frames, features = sizes(x)
    if not is_sized(grad_output, x, windows, outputs) or not begin(grad, x, frames, features) then return false end
@@ -81,7 +88,8 @@ local function grad_input(grad, x, grad_output, weight, _, span, step)
    local p = bytes_at(grad)
    local whole = are_rows(windows, span, step, frames)
    local rows = whole and p or room('columns', n * length * size)
-   blas.multiply(routine, rows, length, 0, 1, bytes_at(grad_output), 'n', outputs, bytes_at(weight), 'n', length, n, outputs, length)
+   blas.multiply(routine, rows, length, 0, 1, bytes_at(grad_output), 'n', outputs, bytes_at(weight), 'n', length, n,
+      outputs, length)
    if whole then return true end
    fill(p, count(grad) * size)
    local bytes, hop = length * size, step * features * size
@@ -98,14 +106,18 @@ end
 local function grad_parameters(grad_weight, grad_bias, x, grad_output, _, _, scale, span, step)
    local T = grad_weight.T
    local windows, routine = prepare(x, grad_weight, span, step)
-   if not windows or not plain(x, T) or not plain(grad_output, T) or not is_apart(grad_weight, x, grad_output) then return false end
+   if not windows or not plain(x, T) or not plain(grad_output, T) or not is_apart(grad_weight, x, grad_output) then
+      return false
+   end
    local outputs, length = grad_weight[1], grad_weight[3]
    if not is_sized(grad_output, x, windows, outputs) then return false end
-   if grad_bias and not (plain(grad_bias, T) and grad_bias.nd == 1 and grad_bias[1] == outputs and is_apart(grad_bias, x, grad_output)) then
+   if grad_bias and not (plain(grad_bias, T) and grad_bias.nd == 1 and grad_bias[1] == outputs
+      and is_apart(grad_bias, x, grad_output)) then
       return false
    end
    local n, gradient = sizes(x) * windows, bytes_at(grad_output)
-   blas.multiply(routine, bytes_at(grad_weight), length, 1, scale, gradient, 't', outputs, rows_of(x, windows, span, step), 'n', length,
+   blas.multiply(routine, bytes_at(grad_weight), length, 1, scale, gradient, 't', outputs,
+      rows_of(x, windows, span, step), 'n', length,
       outputs, n, length)
    if grad_bias then
       blas.add_sums(routine, bytes_at(grad_bias), scale, gradient, outputs, 1, n, outputs, rooms.ones(T, n))

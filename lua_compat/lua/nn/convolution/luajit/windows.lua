@@ -58,7 +58,8 @@ local function phases_of(span, step, dilation) return (dilation > 1 or span > st
 local function find_phases()
    g.pixels, g.windows, g.taps = g.time * g.height * g.width, g.frames * g.rows * g.columns, g.kt * g.kh * g.kw
    g.length = g.planes * g.taps
-   g.phase_frames, g.phase_rows, g.phase_columns = phases_of(g.kt, g.dt, g.lt), phases_of(g.kh, g.dh, g.lh), phases_of(g.kw, g.dw, g.lw)
+   g.phase_frames, g.phase_rows, g.phase_columns = phases_of(g.kt, g.dt, g.lt), phases_of(g.kh, g.dh, g.lh),
+      phases_of(g.kw, g.dw, g.lw)
    g.deep = floor((g.time + 2 * g.pt - 1) / g.dt) + 1
    g.high, g.wide = floor((g.height + 2 * g.ph - 1) / g.dh) + 1, floor((g.width + 2 * g.pw - 1) / g.dw) + 1
    local phase = g.deep * g.high * g.wide
@@ -114,12 +115,14 @@ end
 
 -- Two functions of a text that moves numbers between two places, there and back, by what stands for MOVE in each.
 local function both_ways(text, there, back)
-   local function way(move) return compiled.from_text('local copy = ...\n' .. text:gsub('MOVE', move), 'nn.convolution.luajit.windows')(copy) end
+   local function way(move)
+      return compiled.from_text('local copy = ...\n' .. text:gsub('MOVE', move), 'nn.convolution.luajit.windows')(copy)
+   end
    return way(there), way(back)
 end
 
--- n planes between `image`, as they lie, and `phases`, laid out. LuaJIT enters a loop anew each time: all planes are one loop.
--- (Pointers that a loop changes are objects: offsets are not.)
+-- n planes between `image`, as they lie, and `phases`, laid out. LuaJIT enters a loop anew each time: all planes are
+-- one loop. (Pointers that a loop changes are objects: offsets are not.)
 local rows_inward, rows_outward = both_ways([[
    return function(phases, image, n, units, places, plane, bytes, size)
       local k, base, at = 0, 0, 0
@@ -130,7 +133,8 @@ local rows_inward, rows_outward = both_ways([[
          if k == units then k, base = 0, base + plane end
       end
    end
-]], 'copy(phases + (base + place * size), image + at, bytes)', 'copy(image + at, phases + (base + place * size), bytes)')
+]], 'copy(phases + (base + place * size), image + at, bytes)',
+   'copy(image + at, phases + (base + place * size), bytes)')
 
 -- The same of pixels, as whole numbers of their size (LuaJIT takes some NaNs for something else).
 local PIXELS = [[
@@ -173,11 +177,13 @@ local function move(phases, p, n, is_inward)
    find_layout()
    local size, units, places = g.size, layout.units, layout.places
    if g.dw == 1 then
-      return (is_inward and rows_inward or rows_outward)(phases, p, n * g.planes, units, places, g.plane * size, g.width * size, size)
+      return (is_inward and rows_inward or rows_outward)(phases, p, n * g.planes, units, places, g.plane * size,
+         g.width * size, size)
    end
    make(size)
    local pointer = pointers[size]
-   return (is_inward and inward or outward)[size](cast(pointer, phases), cast(pointer, p), n * g.planes, units, places, g.plane)
+   return (is_inward and inward or outward)[size](cast(pointer, phases), cast(pointer, p), n * g.planes, units, places,
+      g.plane)
 end
 
 -- n images at p, laid out: where they lie.
@@ -237,10 +243,12 @@ local copying_of = lengths.of([[
 function windows.unfold(p, n, columns)
    local phases, units, row = laid_out(p, n), find_rows(n)
    local of_image = g.windows * g.size
-   copying_of(row)(columns, phases, n, g.planes, units, froms, tos, g.plane * g.size, g.taps * n * of_image, of_image, row)
+   copying_of(row)(columns, phases, n, g.planes, units, froms, tos, g.plane * g.size, g.taps * n * of_image, of_image,
+      row)
 end
 
--- The sums of such rows in each pixel: the n images at p become them, plus in each plane its number of `start`, if given.
+-- The sums of such rows in each pixel: the n images at p become them, plus in each plane its number of `start`, if
+-- given.
 function windows.fold(routine, columns, p, n, start)
    local size, run, count, plane = g.size, g.run, g.taps, g.plane * g.size
    local bytes, row = run * size, n * run * size
@@ -316,7 +324,10 @@ function windows.spread(p, planes, n)
       fill(spread, planes * n * bytes)
    end
    local behind = n * bytes - frames * (rows * wide + gap_of_frame) -- to the next plane
-   for i = 0, n - 1 do spread_rows(spread + i * bytes, p + i * planes * g.windows * size, planes, row, wide, frames, rows, gap_of_frame, behind) end
+   for i = 0, n - 1 do
+      spread_rows(spread + i * bytes, p + i * planes * g.windows * size, planes, row, wide, frames, rows, gap_of_frame,
+         behind)
+   end
    return spread
 end
 

@@ -23,7 +23,8 @@ local add_up = {
 local differentiate = { -- v: what each element counts
    mse = few.pointwise('2 * v * (X - Y)', false, MOST),
    absolute = few.pointwise('X >= Y and v or -v', false, MOST, ('v * (1 - 2 * %s)'):format(few.gate 'Y - X')),
-   smooth_l1 = few.pointwise('X - Y < -1 and -v or X - Y > 1 and v or v * (X - Y)', false, MOST, 'v * min(1, max(-1, X - Y))'),
+   smooth_l1 = few.pointwise('X - Y < -1 and -v or X - Y > 1 and v or v * (X - Y)', false, MOST,
+      'v * min(1, max(-1, X - Y))'),
    kl_divergence = few.pointwise('Y > 0 and v * -Y or 0', false, MOST, 'v * -max(Y, 0) + 0'),
 }
 
@@ -88,7 +89,9 @@ end
 local function elementwise_loss_gradient(gradient, x, target, name, average)
    if name == 'soft_margin' then return logistic.soft_margin_gradient(gradient, x, target, average) end
    local f, n = differentiate[name], count(x)
-   if not f or gradient.T ~= x.T or not x.T.real or n == 0 or n > MOST * few.LIMIT or not same_size(x, target) then return false end
+   if not f or gradient.T ~= x.T or not x.T.real or n == 0 or n > MOST * few.LIMIT or not same_size(x, target) then
+      return false
+   end
    if not is_apart(gradient, x, target) then return false end
    resize_as(gradient, x)
    return f(gradient, x, target, average and 1 / n or 1, n)

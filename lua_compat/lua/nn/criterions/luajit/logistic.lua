@@ -5,7 +5,8 @@ local is_apart = require('torch.core.overlap').is_apart
 local kernels = require 'torch.core.kernels'
 local numbers = require 'nn.shared.luajit.as_doubles'
 
-local count, same_size, resize_as, is_contiguous, max, min = memory.count, memory.same_size, memory.resize_as, memory.is_contiguous, math.max, math.min
+local count, same_size, resize_as, is_contiguous, max, min = memory.count, memory.same_size, memory.resize_as,
+   memory.is_contiguous, math.max, math.min
 local of, soften, squash, sum, write = numbers.of, numbers.soften, numbers.squash, numbers.sum, numbers.write
 
 local LINEAR = 20 -- from there on log(1 + exp(x)) counts as x
@@ -25,8 +26,8 @@ local function scale(p, n, factor)
    end
 end
 
--- Multiplies the n numbers at p, a value for each element of x, by weights: nil, or one for each element or for each of the last
--- dimension. Gives whether it could.
+-- Multiplies the n numbers at p, a value for each element of x, by weights: nil, or one for each element or for each of
+-- the last dimension. Gives whether it could.
 function logistic.weigh(p, n, x, weights)
    if not weights then return true end
    local columns = x[2 * x.nd - 1]
@@ -91,7 +92,7 @@ end
 
 -- log(1 + exp(-x * y))
 function logistic.soft_margin(x, y, average)
-   local z, w = disagreements(x, y)
+   local z = disagreements(x, y)
    if not z then return false end
    local n = count(x)
    soften(z, n, LINEAR)

@@ -6,7 +6,8 @@ local kernels = require 'torch.core.kernels'
 local classes = require 'nn.criterions.luajit.multi_class'
 local logistic = require 'nn.criterions.luajit.logistic'
 
-local count, same_size, resize_as, is_contiguous, first_element = memory.count, memory.same_size, memory.resize_as, memory.is_contiguous, memory.first_element
+local count, same_size, resize_as, is_contiguous, first_element = memory.count, memory.same_size, memory.resize_as,
+   memory.is_contiguous, memory.first_element
 
 -- Sums over the elements X of the input and Y of the target; v: the margin
 local sums = {
@@ -22,10 +23,12 @@ local slopes = {
    hinge_embedding = few.pointwise('w * ((Y == -1 and 0 or 1) - (Y ~= 1 and v - X >= 0 and 1 or 0))'),
 }
 
--- Whether input and target are few numbers of one type and of the same sizes, none of them a NaN; weights are for Python.
+-- Whether input and target are few numbers of one type and of the same sizes, none of them a NaN; weights are for
+-- Python.
 local function are_plain(x, target, weights)
    local n = count(x)
-   return not weights and n > 0 and few.small(x, n) and target.T == x.T and same_size(x, target) and few.reads_plainly(x, target)
+   return not weights and n > 0 and few.small(x, n) and target.T == x.T and same_size(x, target)
+      and few.reads_plainly(x, target)
 end
 
 -- A loss's number, such as its margin, is one of the input's type, as in Torch7.
@@ -39,13 +42,16 @@ function kernels.in_lua.loss(x, target, weights, name, average, margin, ...)
    return true, average and sum / count(x) or sum
 end
 
-local gradients_of_classes = { multi_margin = classes.multi_margin_gradient, multi_label_margin = classes.multi_label_margin_gradient }
+local gradients_of_classes = { multi_margin = classes.multi_margin_gradient,
+   multi_label_margin = classes.multi_label_margin_gradient }
 
 function kernels.in_lua.loss_gradient(gradient, x, target, weights, name, average, margin, ...)
    local of_classes = gradients_of_classes[name]
    if of_classes then return of_classes(gradient, x, target, weights, average, margin, ...) end
    local slope = slopes[name]
-   if not slope or gradient.T ~= x.T or not are_plain(x, target, weights) or not is_apart(gradient, x, target) then return false end
+   if not slope or gradient.T ~= x.T or not are_plain(x, target, weights) or not is_apart(gradient, x, target) then
+      return false
+   end
    resize_as(gradient, x)
    local n = count(x)
    return slope(gradient, x, target, rounded(x.T, margin), n, average and 1 / n or 1)
@@ -54,7 +60,9 @@ end
 local slope_of_cross_entropy = few.pointwise('v * (X - Y) / ((1 - X + 1e-12) * (X + 1e-12))')
 function kernels.in_lua.binary_cross_entropy_gradient(gradient, x, target, weights, average)
    local n = count(x)
-   if n == 0 or not few.small(x, n) or gradient.T ~= x.T or target.T ~= x.T or not same_size(x, target) then return false end
+   if n == 0 or not few.small(x, n) or gradient.T ~= x.T or target.T ~= x.T or not same_size(x, target) then
+      return false
+   end
    if not is_apart(gradient, x, target, weights) then return false end
    resize_as(gradient, x)
    return slope_of_cross_entropy(gradient, x, target, average and 1 / n or 1, n)

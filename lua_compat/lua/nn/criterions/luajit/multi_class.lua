@@ -5,7 +5,8 @@ local memory = require 'torch.core.memory'
 local is_apart = require('torch.core.overlap').is_apart
 local numbers = require 'nn.shared.luajit.as_doubles'
 
-local count, is_contiguous, same_size, resize_as, max, min = memory.count, memory.is_contiguous, memory.same_size, memory.resize_as, math.max, math.min
+local count, is_contiguous, same_size, resize_as, max, min = memory.count, memory.is_contiguous, memory.same_size,
+   memory.resize_as, math.max, math.min
 local INFINITE = math.huge
 
 local classes = {}

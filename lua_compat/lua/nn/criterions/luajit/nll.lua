@@ -21,21 +21,31 @@ local room = new_room()
 -- Rows and classes of log probabilities x, where weights and classes fit and all is in order; nil otherwise.
 local function rows_and_classes(total, x, target, weights, ignored)
    local T = x.T
-   if x.nd < 1 or x.nd > 2 or not few.small(x, x.nd == 2 and x[1] or 1) or total.T ~= T or total.nd ~= 1 or total[1] ~= 1 then return nil end
+   if x.nd < 1 or x.nd > 2 or not few.small(x, x.nd == 2 and x[1] or 1) or total.T ~= T or total.nd ~= 1
+      or total[1] ~= 1 then
+      return nil
+   end
    local rows, classes = x.nd == 2 and x[1] or 1, x.nd == 2 and x[3] or x[1]
    if weights and not (weights.T == T and weights.nd == 1 and weights[1] == classes) then return nil end
    if target.nd ~= 1 or not all_within(target, rows, classes, ignored) then return nil end
    return rows, classes
 end
 
-local function weight_of(weights, class) return weights and weights.T.get(weights.S.p, weights.off + (class - 1) * weights[2]) or 1 end
+local function weight_of(weights, class)
+   return weights and weights.T.get(weights.S.p, weights.off + (class - 1) * weights[2]) or 1
+end
 
 -- Of log probabilities of the pixels of images, images x height x width x classes, in whatever order they lie, what
 -- each class counts; nil where that is for Python.
 local function weights_for_pixels(total, x, target, weights)
    local T, all = x.T, x[1] * x[3] * x[5]
-   if not T.real or all > MOST * few.LIMIT or x[4] ~= x[5] * x[6] or total.T ~= T or total.nd ~= 1 or total[1] ~= 1 then return nil end
-   if target.nd ~= 3 or count(target) ~= all or target.T.host ~= types.Long or not target.T.here or not is_contiguous(target) then return nil end
+   if not T.real or all > MOST * few.LIMIT or x[4] ~= x[5] * x[6] or total.T ~= T or total.nd ~= 1 or total[1] ~= 1 then
+      return nil
+   end
+   if target.nd ~= 3 or count(target) ~= all or target.T.host ~= types.Long or not target.T.here
+      or not is_contiguous(target) then
+      return nil
+   end
    return numbers.weights(weights, T, x[7])
 end
 
@@ -121,7 +131,10 @@ end
 -- The gradient's elements lie without gaps, whichever way round their dimensions are.
 local function class_nll_gradient_of_pixels(gradient, x, target, weights, total, average, ignored)
    local slopes = weights_for_pixels(total, x, target, weights)
-   if not slopes or gradient.T ~= x.T or not is_apart(gradient, x, total, weights) or not is_apart(gradient, target) then return false end
+   if not slopes or gradient.T ~= x.T or not is_apart(gradient, x, total, weights)
+      or not is_apart(gradient, target) then
+      return false
+   end
    resize_as(gradient, x)
    local classes, n = x[7], count(x)
    if gradient[4] ~= gradient[5] * gradient[6] or last_offset(gradient) - gradient.off ~= n - 1 then

@@ -31,7 +31,9 @@ local function lookup_grad_weight(weight, index, gradient, padding, scale, by_fr
    local T = weight.T
    if weight.nd ~= 2 or index.nd ~= 1 or gradient.T ~= T or not T.real then return false end
    local n, columns = index[1], weight[3]
-   if n * columns > MOST * few.LIMIT or count(gradient) ~= n * columns or not is_apart(weight, gradient) then return false end
+   if n * columns > MOST * few.LIMIT or count(gradient) ~= n * columns or not is_apart(weight, gradient) then
+      return false
+   end
    if not (is_contiguous(gradient) and is_contiguous(weight)) then return false end
    padding = padding >= 0 and math.floor(padding) or math.ceil(padding)
    if not all_within(index, n, weight[1], not by_frequency and padding) then return false end
@@ -73,7 +75,9 @@ local function lookup_renorm(weight, index, maximum, p)
    local T = weight.T
    if weight.nd ~= 2 or index.nd ~= 1 or not T.real or not T.here or not (p > 0 and p < math.huge) then return false end
    local n, columns = index[1], weight[3]
-   if n * columns > MOST * few.LIMIT or not is_contiguous(weight) or not all_within(index, n, weight[1]) then return false end
+   if n * columns > MOST * few.LIMIT or not is_contiguous(weight) or not all_within(index, n, weight[1]) then
+      return false
+   end
    local q, places, step, get = first_element(weight), first_element(index), index[2], T.get
    local left = occurrences(places, step, n, weight[1])
    for k = 0, n - 1 do

@@ -7,7 +7,8 @@ local blas = require 'torch.luajit.blas'
 local kernels = require 'torch.core.kernels'
 local rooms = require 'nn.shared.luajit.scratch'
 
-local count, is_contiguous, same_size, resize_as = memory.count, memory.is_contiguous, memory.same_size, memory.resize_as
+local count, is_contiguous, same_size, resize_as = memory.count, memory.is_contiguous, memory.same_size,
+   memory.resize_as
 local floor, sqrt = math.floor, math.sqrt
 local plain, is_apart, bytes_at = rooms.plain, apart.is_apart, rooms.bytes_at
 
@@ -31,13 +32,15 @@ local function prepare(x)
    return routine and blas.all_finite(routine, T, n, bytes_at(x)) and routine
 end
 
--- The elements of a plane: of each example, neighbours (first, first + 1 ...), or one by one, if it has only one in each.
+-- The elements of a plane: of each example, neighbours (first, first + 1 ...), or one by one, if it has only one in
+-- each.
 local function runs(examples, planes, pixels)
    if pixels == 1 then return 1, examples, planes, 0 end -- so many runs of so many, steps within, steps between runs
    return examples, pixels, 1, planes * pixels
 end
 
--- The sum over a plane. Two sums, of neighbouring halves, do not wait for each other; LuaJIT wants whole numbers to count by.
+-- The sum over a plane. Two sums, of neighbouring halves, do not wait for each other; LuaJIT wants whole numbers to
+-- count by.
 local function sum(q, first, several, n, step, between)
    local a, b, half = 0, 0, floor(n / 2) * step
    for _ = 1, several do
@@ -66,7 +69,9 @@ end
 local function products(u, q, first, several, n, step, between, mean)
    local a, b, half = 0, 0, floor(n / 2) * step
    for _ = 1, several do
-      for at = first, first + half - 1, step do a, b = a + u[at] * (q[at] - mean), b + u[at + half] * (q[at + half] - mean) end
+      for at = first, first + half - 1, step do
+         a, b = a + u[at] * (q[at] - mean), b + u[at + half] * (q[at + half] - mean)
+      end
       if n % 2 == 1 then a = a + u[first + 2 * half] * (q[first + 2 * half] - mean) end
       first = first + between
    end
@@ -97,7 +102,9 @@ local function normalize(out, x, weight, bias, running_mean, running_var, save_m
       if not is_vector(t, T, planes) then return false end
    end
    if weight and not is_vector(weight, T, planes) or bias and not is_vector(bias, T, planes) then return false end
-   if out.T ~= T or not is_apart(out, x, weight, bias) or not is_apart(out, running_mean, running_var) then return false end
+   if out.T ~= T or not is_apart(out, x, weight, bias) or not is_apart(out, running_mean, running_var) then
+      return false
+   end
    if train and not is_apart(out, save_mean, save_std) then return false end
    local total = examples * pixels
    if train and total < 2 then return false end
@@ -124,9 +131,12 @@ local function normalize(out, x, weight, bias, running_mean, running_var, save_m
    return true
 end
 
-local function gradients(grad_input, grad_weight, grad_bias, x, grad_output, weight, running_mean, running_var, save_mean, save_std, train,
+local function gradients(grad_input, grad_weight, grad_bias, x, grad_output, weight, running_mean, running_var,
+   save_mean, save_std, train,
                          scale, eps)
-   if not prepare(x) or not same_size(x, grad_output) or grad_output.T ~= x.T or not prepare(grad_output) then return false end
+   if not prepare(x) or not same_size(x, grad_output) or grad_output.T ~= x.T or not prepare(grad_output) then
+      return false
+   end
    local T, examples, planes, pixels = x.T, sizes(x)
    for _, t in ipairs{ running_mean, running_var, save_mean, save_std } do
       if not is_vector(t, T, planes) then return false end
@@ -136,8 +146,13 @@ local function gradients(grad_input, grad_weight, grad_bias, x, grad_output, wei
       if t and not (is_vector(t, T, planes) and is_apart(t, x, grad_output)) then return false end
    end
    if grad_input then
-      if not plain(grad_input, T) or not same_size(grad_input, x) or not is_apart(grad_input, x, grad_output, weight) then return false end
-      if not is_apart(grad_input, running_mean, running_var) or not is_apart(grad_input, save_mean, save_std) then return false end
+      if not plain(grad_input, T) or not same_size(grad_input, x)
+         or not is_apart(grad_input, x, grad_output, weight) then
+         return false
+      end
+      if not is_apart(grad_input, running_mean, running_var) or not is_apart(grad_input, save_mean, save_std) then
+         return false
+      end
    end
    for k = 1, 2 do
       local t = k == 1 and grad_weight or k == 2 and grad_bias
@@ -161,7 +176,8 @@ local function gradients(grad_input, grad_weight, grad_bias, x, grad_output, wei
          local factor = weight and inverse * number(weight, c) or inverse
          if train then
             local slope = of_products * inverse * inverse / total
-            combine(p, u, q, first, several, n, step, between, factor, -slope * factor, (mean * slope - of_output / total) * factor)
+            combine(p, u, q, first, several, n, step, between, factor, -slope * factor,
+               (mean * slope - of_output / total) * factor)
          else
             scale_and_shift(p, u, first, several, n, step, between, factor, 0)
          end

@@ -74,9 +74,13 @@ local function pad_planes(kind, size, p, q, planes, height, width, l, r, t, b)
    local first = p + l * size -- what is not in the border's columns
    copying(first + t * padded, q, planes, height, padded, (t + b) * padded, row, 0, row)
    if not source then return end
-   for y = -t, -1 do copying(first + (t + y) * padded, first + (t + source(y, height)) * padded, planes, 1, 0, plane_bytes, 0, plane_bytes, row) end
+   for y = -t, -1 do
+      copying(first + (t + y) * padded, first + (t + source(y, height)) * padded, planes, 1, 0, plane_bytes, 0,
+         plane_bytes, row)
+   end
    for y = height, height + b - 1 do
-      copying(first + (t + y) * padded, first + (t + source(y, height)) * padded, planes, 1, 0, plane_bytes, 0, plane_bytes, row)
+      copying(first + (t + y) * padded, first + (t + source(y, height)) * padded, planes, 1, 0, plane_bytes, 0,
+         plane_bytes, row)
    end
    local cells = cast(CELLS[size], p)
    for c = -l, -1 do copy_column(cells, l + c, l + source(c, width), planes * high, wide) end
@@ -120,12 +124,16 @@ local function add_planes(kind, T, routine, p, q, planes, height, width, l, r, t
    copying(narrow, q + l * size, planes, high, row, 0, padded, 0, row)
    local sums, gradients = cast(T.pointer, narrow), cast(T.pointer, q)
    for c = 0, l - 1 do add_column(sums, source(c - l, width), width, gradients, c, wide, planes * high, T.get) end
-   for c = l + width, wide - 1 do add_column(sums, source(c - l, width), width, gradients, c, wide, planes * high, T.get) end
+   for c = l + width, wide - 1 do
+      add_column(sums, source(c - l, width), width, gradients, c, wide, planes * high, T.get)
+   end
    for plane = 0, planes - 1 do
       local of_rows, of_image = narrow + plane * high * row, p + plane * height * row
       copy(of_image, of_rows + t * row, height * row)
       for y = 0, t - 1 do blas.add(routine, width, of_rows + y * row, of_image + source(y - t, height) * row) end
-      for y = t + height, high - 1 do blas.add(routine, width, of_rows + y * row, of_image + source(y - t, height) * row) end
+      for y = t + height, high - 1 do
+         blas.add(routine, width, of_rows + y * row, of_image + source(y - t, height) * row)
+      end
    end
 end
 

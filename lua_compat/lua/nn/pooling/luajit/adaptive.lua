@@ -97,14 +97,16 @@ local LOOPS = [[
 local function over_windows(body, is_plain)
    return compiled.for_each(types.codes_of_reals, function(code)
       local text = LOOPS:gsub('GROUP(%d)', function(together)
-         local begin = 'local EACH(first@) = EACH((plane + @) * pixels) local EACH(k@) = EACH((plane + @) * windows + w)\n'
+         local begin =
+            'local EACH(first@) = EACH((plane + @) * pixels) local EACH(k@) = EACH((plane + @) * windows + w)\n'
          return compiled.written_out((begin .. body):gsub('ALSO(%b())', function(text)
             local all = {}
             for plane = 0, together - 1 do all[plane + 1] = text:sub(2, -2):gsub('@', plane) end
             return table.concat(all, '\n')
          end), together)
       end)
-      return compiled.from_text(compiled.reading(text, is_plain), 'nn.pooling.luajit.adaptive')(types[code].get, types[code].cast, max)
+      return compiled.from_text(compiled.reading(text, is_plain), 'nn.pooling.luajit.adaptive')(types[code].get,
+         types[code].cast, max)
    end)
 end
 
@@ -144,7 +146,10 @@ local function sizes_of_both(out)
 end
 
 function in_lua.adaptive_max_pooling(out, indices, x, n, m)
-   if out.T ~= x.T or indices.T.host ~= types.Long or not indices.T.here or not is_apart(out, x, indices) or not is_apart(indices, x) then return false end
+   if out.T ~= x.T or indices.T.host ~= types.Long or not indices.T.here or not is_apart(out, x, indices)
+      or not is_apart(indices, x) then
+      return false
+   end
    local g, planes = windows_of(x, n, m, place_of_maximum)
    if not g then return false end
    x = rooms.in_one_piece(x)
@@ -162,7 +167,8 @@ end
 -- Whether gradients are for the images, and to be written.
 local function fit(gradient, x, grad_output)
    local nd = x.nd
-   if gradient.T ~= x.T or grad_output.T ~= x.T or grad_output.nd ~= nd or x[1] ~= grad_output[1] or nd == 4 and x[3] ~= grad_output[3] then
+   if gradient.T ~= x.T or grad_output.T ~= x.T or grad_output.nd ~= nd or x[1] ~= grad_output[1] or nd == 4
+      and x[3] ~= grad_output[3] then
       return false
    end
    return is_apart(gradient, x, grad_output) and count(x) > 0
@@ -202,7 +208,10 @@ end)
 function in_lua.adaptive_max_pooling_grad_input(gradient, x, grad_output, indices)
    local nd = x.nd
    if nd ~= 3 and nd ~= 4 or not fit(gradient, x, grad_output) or not is_apart(gradient, indices) then return false end
-   if indices.T.host ~= types.Long or not indices.T.here or indices.nd ~= nd + 1 or indices[1] ~= 2 or not is_contiguous(indices) then return false end
+   if indices.T.host ~= types.Long or not indices.T.here or indices.nd ~= nd + 1 or indices[1] ~= 2
+      or not is_contiguous(indices) then
+      return false
+   end
    for d = 1, nd do
       if indices[2 * d + 1] ~= grad_output[2 * d - 1] then return false end
    end

@@ -64,7 +64,8 @@ local ADD = [[
 local function adding(plain)
    return compiled.for_each(types.codes_of_reals, function(code)
       local text = compiled.reading(ADD, plain)
-      return compiled.from_text(text, 'nn.pooling.luajit.gradients')(bit.band, bit.bor, bit.bnot, bit.arshift, bit.tobit,
+      return compiled.from_text(text, 'nn.pooling.luajit.gradients')(bit.band, bit.bor, bit.bnot, bit.arshift,
+         bit.tobit,
          types[code].get)
    end)
 end
@@ -73,7 +74,9 @@ local add_plainly, add_one_by_one = adding(true), adding(false)
 -- Whether the gradients are as many as planes of `axes` dimensions have, which then lie in x and in grad_output alike.
 local function has_planes(gradient, x, grad_output, indices, axes)
    local nd = x.nd
-   if nd ~= axes + 1 and nd ~= axes + 2 or grad_output.nd ~= nd or not plain(gradient, x, grad_output, indices) then return false end
+   if nd ~= axes + 1 and nd ~= axes + 2 or grad_output.nd ~= nd or not plain(gradient, x, grad_output, indices) then
+      return false
+   end
    for d = 1, 2 * (nd - axes) - 1, 2 do
       if x[d] ~= grad_output[d] then return false end
    end
@@ -94,14 +97,17 @@ local function of_images(gradient, x, grad_output, indices, kw, kh, dw, dh, pw, 
    if not has_planes(gradient, x, grad_output, indices, 2) then return false end
    local last, round = 2 * x.nd - 1, by_ceil and ceil or floor
    return fits(grad_output[last - 2], x[last - 2], kh, dh, ph, lh or 1, round)
-      and fits(grad_output[last], x[last], kw, dw, pw, lw or 1, round) and add_to_planes(gradient, x, grad_output, indices, 2)
+      and fits(grad_output[last], x[last], kw, dw, pw, lw or 1, round)
+         and add_to_planes(gradient, x, grad_output, indices, 2)
 end
 
 local function of_volumes(gradient, x, grad_output, indices, by_ceil, kt, kw, kh, dt, dw, dh, pt, pw, ph, lt, lw, lh)
    if not has_planes(gradient, x, grad_output, indices, 3) then return false end
    local last, round = 2 * x.nd - 1, by_ceil and ceil or floor
-   return fits(grad_output[last - 4], x[last - 4], kt, dt, pt, lt, round) and fits(grad_output[last - 2], x[last - 2], kh, dh, ph, lh, round)
-      and fits(grad_output[last], x[last], kw, dw, pw, lw, round) and add_to_planes(gradient, x, grad_output, indices, 3)
+   return fits(grad_output[last - 4], x[last - 4], kt, dt, pt, lt, round)
+      and fits(grad_output[last - 2], x[last - 2], kh, dh, ph, lh, round)
+      and fits(grad_output[last], x[last], kw, dw, pw, lw, round)
+         and add_to_planes(gradient, x, grad_output, indices, 3)
 end
 
 -- Windows at random places.
@@ -112,7 +118,9 @@ end
 -- Places count from 0 within each window.
 local function of_sequences(gradient, x, grad_output, indices, span, step)
    local nd = x.nd
-   if (nd ~= 2 and nd ~= 3) or grad_output.nd ~= nd or not plain(gradient, x, grad_output, indices) then return false end
+   if (nd ~= 2 and nd ~= 3) or grad_output.nd ~= nd or not plain(gradient, x, grad_output, indices) then
+      return false
+   end
    local frames, features, windows = x[2 * nd - 3], x[2 * nd - 1], grad_output[2 * nd - 3]
    if grad_output[2 * nd - 1] ~= features or (windows - 1) * step + span > frames then return false end
    if span < 1 or step < 1 or nd == 3 and x[1] ~= grad_output[1] then return false end
@@ -175,7 +183,10 @@ local function put(out, x, indices, axes, pixels, rows, columns, frames)
    local windows, all, n = counts(x, axes, pixels)
    if n == 0 or all > MOST * few.LIMIT or n > MOST * few.LIMIT then return false end
    local q, places, get = x.S.p + x.off, indices.S.p + indices.off, x.T.get
-   if not all_within(places, n, pixels) or not begin_planes(out, x, axes, rows, columns, frames) or not few.zero(out, all) then return false end
+   if not all_within(places, n, pixels) or not begin_planes(out, x, axes, rows, columns, frames)
+      or not few.zero(out, all) then
+      return false
+   end
    local p, first, left = out.S.p + out.off, -1, windows
    for k = 0, n - 1 do
       if left == 0 then first, left = first + pixels, windows end
@@ -188,8 +199,12 @@ end
 local function take(grad, x, indices, axes, pixels, rows, columns, frames, grad_output)
    local windows, all, n = counts(x, axes, pixels)
    local nd, last = x.nd, 2 * x.nd - 1
-   if n == 0 or n > MOST * few.LIMIT or grad_output.T ~= x.T or grad_output.nd ~= nd or not is_contiguous(grad_output) then return false end
-   if count(grad_output) ~= all or grad_output[last] ~= columns or grad_output[last - 2] ~= rows or axes == 3 and grad_output[last - 4] ~= frames
+   if n == 0 or n > MOST * few.LIMIT or grad_output.T ~= x.T or grad_output.nd ~= nd
+      or not is_contiguous(grad_output) then
+      return false
+   end
+   if count(grad_output) ~= all or grad_output[last] ~= columns or grad_output[last - 2] ~= rows or axes == 3
+      and grad_output[last - 4] ~= frames
       or not is_apart(grad, grad_output) then
       return false
    end

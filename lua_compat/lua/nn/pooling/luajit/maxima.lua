@@ -1,7 +1,8 @@
 -- Max-pooling of few images and volumes, computed here, of numbers all of which are finite.
 --
--- LuaJIT enters a loop anew each time, which costs as much as small windows: all windows of all planes are one loop, and the
--- numbers that a small window sees are written out in it. Which of them is the greatest is random, and a processor guesses
+-- LuaJIT enters a loop anew each time, which costs as much as small windows: all windows of all planes are one loop,
+-- and the numbers that a small window sees are written out in it. Which of them is the greatest is random, and a
+-- processor guesses
 -- branches: the first place is the greatest of the negative ones, where a difference to the maximum makes one infinite.
 local math = require('th.own').math
 local ffi = require 'ffi'
@@ -28,14 +29,14 @@ local MOST_TAPS = 1024
 local offsets = ffi.new('int32_t[?]', 2 * MOST_TAPS)
 maxima.MOST_WINDOWS, maxima.MOST_TAPS = MOST_WINDOWS, MOST_TAPS
 
--- Where each window begins: in the memory that is read, and in its plane of the image, from 1. (LuaJIT computes with whole
--- numbers from memory as such, with others that it cannot tell from fractions as with those.)
+-- Where each window begins: in the memory that is read, and in its plane of the image, from 1. (LuaJIT computes with
+-- whole numbers from memory as such, with others that it cannot tell from fractions as with those.)
 function maxima.new_begins() return ffi.new('int32_t[?]', MOST_WINDOWS) end
 local begins, places_of_begins = maxima.new_begins(), maxima.new_begins()
 maxima.begins, maxima.places_of_begins = begins, places_of_begins
 
--- One dimension of what is pooled: its size, how many windows there are, the step from one to the next, the border before it, how
--- many numbers a window sees, their distance, and the size with the border.
+-- One dimension of what is pooled: its size, how many windows there are, the step from one to the next, the border
+-- before it, how many numbers a window sees, their distance, and the size with the border.
 local function axis() return { size = 1, count = 1, step = 1, border = 0, span = 1, dilation = 1, reach = 1 } end
 local time, row, column = axis(), axis(), axis()
 local all_axes = { time, row, column }
@@ -52,7 +53,8 @@ local function lay_out(planes)
    local first = 1 - (time.border * row.size + row.border) * width - column.border
    for t = 0, time.count - 1 do
       for r = 0, row.count - 1 do
-         local at, place = (t * time.step * row.reach + r * row.step) * wide, first + (t * time.step * row.size + r * row.step) * width
+         local at, place = (t * time.step * row.reach + r * row.step) * wide,
+            first + (t * time.step * row.size + r * row.step) * width
          for c = 0, column.count - 1 do
             begins[k], places_of_begins[k] = at + c * column.step, place + c * column.step
             k = k + 1
@@ -133,7 +135,8 @@ local function loop_for(taps, T)
    local key = taps or 0
    loops[T] = loops[T] or {}
    loops[T][key] = loops[T][key]
-      or compiled.from_text(LOOP:gsub('BODY', body_of(taps)), 'nn.pooling.luajit.maxima')(math.max, math.min, bit.tobit, begins, places_of_begins, offsets)
+      or compiled.from_text(LOOP:gsub('BODY', body_of(taps)), 'nn.pooling.luajit.maxima')(math.max, math.min, bit.tobit,
+         begins, places_of_begins, offsets)
    return loops[T][key]
 end
 
@@ -195,7 +198,10 @@ end
 -- Whether x, of planes of `axes` dimensions, and the results are for LuaJIT.
 function maxima.are_for_lua(out, places, x, axes)
    local T, n = x.T, count(x)
-   if few.LIMIT == 0 or x.nd ~= axes + 1 and x.nd ~= axes + 2 or n == 0 or n > MOST or not plain(x, T) or not T.real then return false end
+   if few.LIMIT == 0 or x.nd ~= axes + 1 and x.nd ~= axes + 2 or n == 0 or n > MOST or not plain(x, T)
+      or not T.real then
+      return false
+   end
    return out.T == T and places.T.host == types.Long and is_apart(out, x, places)
 end
 
@@ -210,7 +216,9 @@ local function pool(out, places, x, axes)
    local q = x.S.p + x.off
    local bordered = false
    for _, axis in ipairs(all_axes) do bordered = bordered or axis.border > 0 or axis.reach > axis.size end
-   for _, axis in ipairs(all_axes) do axis.reach = bordered and max(axis.reach, axis.size + axis.border) or axis.size end
+   for _, axis in ipairs(all_axes) do
+      axis.reach = bordered and max(axis.reach, axis.size + axis.border) or axis.size
+   end
    if bordered then q = with_border(x.T, q, planes) end
    maxima.set_taps()
    lay_out(planes)
@@ -221,7 +229,8 @@ local function of_images(out, places, x, kw, kh, dw, dh, pw, ph, by_ceil, lw, lh
    if not maxima.are_for_lua(out, places, x, 2) then return false end
    local nd = x.nd
    maxima.one_frame()
-   return set(row, x[2 * nd - 3], kh, dh, ph, lh or 1, by_ceil) and set(column, x[2 * nd - 1], kw, dw, pw, lw or 1, by_ceil)
+   return set(row, x[2 * nd - 3], kh, dh, ph, lh or 1, by_ceil)
+      and set(column, x[2 * nd - 1], kw, dw, pw, lw or 1, by_ceil)
       and pool(out, places, x, 2)
 end
 

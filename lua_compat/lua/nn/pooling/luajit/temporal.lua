@@ -13,7 +13,10 @@ local sizes, windows_of = sequences_of.sizes, sequences_of.windows
 local function maxima(out, places, x, span, step)
    local T = x.T
    local windows = windows_of(x, span, step)
-   if not windows or not T.real or out.T ~= T or places.T.host ~= types.Long or not plain(x, T) or not is_apart(out, x) then return false end
+   if not windows or not T.real or out.T ~= T or places.T.host ~= types.Long or not plain(x, T)
+      or not is_apart(out, x) then
+      return false
+   end
    local sequences, frames, features = sizes(x)
    if sequences * windows * span * features > 4 * few.LIMIT then return false end
    if not begin(out, x, windows, features) or not begin(places, x, windows, features) then return false end

@@ -49,7 +49,12 @@ local take = by_type [[
    end
 ]]
 local give = by_type 'return function(q, p, n, factor) for k = 0, n - 1 do q[k] = p[k] * factor end end'
-local add = by_type 'local get = ... return function(q, p, n, factor) for k = 0, n - 1 do q[k] = get(q, k) + factor * p[k] end end'
+local add = by_type [[
+   local get = ...
+   return function(q, p, n, factor)
+      for k = 0, n - 1 do q[k] = get(q, k) + factor * p[k] end
+   end
+]]
 
 -- Room for n doubles, by name.
 function numbers.room(name, n) return cast(doubles, room(name, 8 * n)) end
@@ -87,7 +92,8 @@ end
 
 -- Whether a parameter's gradients, from x and grad_output, can be added to `gradient` where it is.
 function numbers.takes(gradient, parameter, x, grad_output)
-   return gradient.T == x.T and memory.same_size(gradient, parameter) and is_contiguous(gradient) and is_apart(gradient, x, grad_output, parameter)
+   return gradient.T == x.T and memory.same_size(gradient, parameter) and is_contiguous(gradient)
+      and is_apart(gradient, x, grad_output, parameter)
 end
 
 -- Adds factor times the numbers at p to t, in one piece.

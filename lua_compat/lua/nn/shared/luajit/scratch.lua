@@ -25,8 +25,8 @@ function rooms.bytes_at(t) return cast('char *', t.S.p + t.off) end
 -- Whether a tensor has elements, of type T and in one piece.
 function rooms.plain(t, T) return t.T == T and t.S and t.nd > 0 and is_contiguous(t) end
 
--- Gives r the sizes of x, images or sequences, with other rows and columns, and planes where those are given; whether its
--- elements then lie in one piece.
+-- Gives r the sizes of x, images or sequences, with other rows and columns, and planes where those are given; whether
+-- its elements then lie in one piece.
 function rooms.begin(r, x, rows, columns, planes)
    local nd = x.nd
    if nd == 2 then
@@ -34,7 +34,8 @@ function rooms.begin(r, x, rows, columns, planes)
    else
       local first, second = x[1], x[3]
       if planes and nd == 3 then first = planes elseif planes then second = planes end
-      if r.nd ~= nd or r[1] ~= first or nd == 4 and r[3] ~= second or r[2 * nd - 3] ~= rows or r[2 * nd - 1] ~= columns then
+      if r.nd ~= nd or r[1] ~= first or nd == 4 and r[3] ~= second or r[2 * nd - 3] ~= rows
+         or r[2 * nd - 1] ~= columns then
          resize(r, nd, nd == 4 and { first, second, rows, columns } or { first, rows, columns })
       end
    end
@@ -53,7 +54,8 @@ function rooms.begin_volumes(r, x, rows, columns, planes, frames)
    return is_contiguous(r)
 end
 
--- t, or a copy of it in one piece where it has few elements and does not lie so: what a layer computes has the same bits then.
+-- t, or a copy of it in one piece where it has few elements and does not lie so: what a layer computes has the same
+-- bits then.
 local MOST_COPIED = 2 ^ 16 -- elements
 function rooms.in_one_piece(t)
    if is_contiguous(t) or not t.T.real or memory.count(t) > MOST_COPIED then return t end

@@ -109,7 +109,8 @@ function window_sums.sums(done)
 end
 
 -- The windows at hand: there is one geometry at a time. Images have a time of one.
---    planes: of an image; all: of all images; time, height, width: of one; high, wide: with its border, as far as windows see; frames, rows,
+-- planes: of an image; all: of all images; time, height, width: of one; high, wide: with its border, as far as windows
+-- see; frames, rows,
 --    columns: of windows
 --    kt, kh, kw: a window; dt, dh, dw: steps; ph, pw: the border; taps: elements of a window
 local g = {}
@@ -192,7 +193,8 @@ local function of_whole_numbers(n) return ffi.new('int32_t[?]', n) end
 local begins, channels, offsets, room_for_windows, room_for_taps =
    of_whole_numbers(1), of_whole_numbers(1), of_whole_numbers(1), 1, 1
 local known = {}
-local lie_so, take_geometry, forget_geometry = fields{ 'all', 'planes', 'time', 'high', 'wide', 'frames', 'rows', 'columns',
+local lie_so, take_geometry, forget_geometry = fields{ 'all', 'planes', 'time', 'high', 'wide', 'frames', 'rows',
+   'columns',
    'kt', 'kh', 'kw', 'dt', 'dh', 'dw' }
 
 local function find_offsets()
@@ -250,7 +252,8 @@ function window_sums.elements(x)
    return ffi.cast(x.T.pointer, laid)
 end
 
--- Where the elements of t, in one piece, which become zero, may be added to; window_sums.write gives t what has been added there.
+-- Where the elements of t, in one piece, which become zero, may be added to; window_sums.write gives t what has been
+-- added there.
 function window_sums.zeros(t)
    local bytes = g.all * g.time * g.high * g.wide * t.T.size
    local p = has_border() and room('laid', bytes) or bytes_at(t)
@@ -261,7 +264,8 @@ function window_sums.write(t, p)
    if has_border() then copy_planes(ffi.cast('char *', p), bytes_at(t), t.T.size, false) end
 end
 
--- Runs a loop; read, also_read: the tensors, the second may be nil, whose elements decide whether all may be read as they are.
+-- Runs a loop; read, also_read: the tensors, the second may be nil, whose elements decide whether all may be read as
+-- they are.
 function window_sums.run(loop, read, also_read, p, q, u, a, b, v)
    find_places()
    local plain = few.reads_plainly(read, read) and (not also_read or few.reads_plainly(also_read, also_read))

@@ -7,7 +7,8 @@ local compiled = require 'torch.core.templates'
 local kernels = require 'torch.core.kernels'
 local numbers = require 'nn.shared.luajit.as_doubles'
 
-local count, is_contiguous, first_element, resize, resize_as = memory.count, memory.is_contiguous, memory.first_element, memory.resize, memory.resize_as
+local count, is_contiguous, first_element, resize, resize_as = memory.count, memory.is_contiguous, memory.first_element,
+   memory.resize, memory.resize_as
 local sqrt, in_lua, room, seen = math.sqrt, kernels.in_lua, numbers.room, numbers.seen
 
 local MOST = 2 ^ 17 -- differences
@@ -51,7 +52,9 @@ end
 
 -- s becomes the squared distances; r becomes what it is and more: the differences times s, for each input, and for each
 -- element of w; u those of the elements of c.
-local function begin_with_slopes(go_on) return of_columns{ BEGIN = 'local EACH(a@) = EACH(s[j + @])', GO_ON = go_on, FINISH = '' } end
+local function begin_with_slopes(go_on)
+   return of_columns{ BEGIN = 'local EACH(a@) = EACH(s[j + @])', GO_ON = go_on, FINISH = '' }
+end
 local function measuring(difference)
    return of_columns{
       BEGIN = 'local EACH(a@) = EACH(0)',
@@ -103,7 +106,10 @@ end
 
 function in_lua.euclidean_grad_input(gradient, x, slopes, weight, scales)
    local rows, inputs, outputs, p, w, c = begin(x, weight, scales)
-   if not rows or gradient.T ~= x.T or slopes.T ~= x.T or count(slopes) ~= rows * outputs or not is_apart(gradient, x, slopes, weight) then return false end
+   if not rows or gradient.T ~= x.T or slopes.T ~= x.T or count(slopes) ~= rows * outputs
+      or not is_apart(gradient, x, slopes, weight) then
+      return false
+   end
    if scales and not is_apart(gradient, scales) then return false end
    local s = seen('slopes', slopes)
    if not s then return false end
@@ -116,9 +122,15 @@ end
 
 function in_lua.euclidean_grad_parameters(grad_weight, grad_scales, x, slopes, weight, scales, scale)
    local rows, inputs, outputs, p, w, c = begin(x, weight, scales)
-   if not rows or slopes.T ~= x.T or count(slopes) ~= rows * outputs or not numbers.takes(grad_weight, weight, x, slopes) then return false end
+   if not rows or slopes.T ~= x.T or count(slopes) ~= rows * outputs
+      or not numbers.takes(grad_weight, weight, x, slopes) then
+      return false
+   end
    if (not scales) ~= (not grad_scales) then return false end
-   if scales and not (numbers.takes(grad_scales, scales, x, slopes) and is_apart(grad_scales, grad_weight, weight) and is_apart(grad_weight, scales)) then return false end
+   if scales and not (numbers.takes(grad_scales, scales, x, slopes) and is_apart(grad_scales, grad_weight, weight)
+      and is_apart(grad_weight, scales)) then
+      return false
+   end
    local s = seen('slopes', slopes)
    if not s then return false end
    local sums, add_row = zeros('sums', inputs * outputs), c and add_for_scaled_weights or add_for_weights

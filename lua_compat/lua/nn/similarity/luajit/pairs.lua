@@ -6,7 +6,8 @@ local kernels = require 'torch.core.kernels'
 local numbers = require 'nn.shared.luajit.as_doubles'
 local of_sum = require('torch.luajit.norms').of_sum
 
-local count, is_contiguous, same_size, resize, resize_as = memory.count, memory.is_contiguous, memory.same_size, memory.resize, memory.resize_as
+local count, is_contiguous, same_size, resize, resize_as = memory.count, memory.is_contiguous, memory.same_size,
+   memory.resize, memory.resize_as
 local sqrt, max, abs, huge = math.sqrt, math.max, math.abs, math.huge
 local of, seen = numbers.of, numbers.seen
 local in_lua = kernels.in_lua
@@ -119,16 +120,20 @@ end
 local function write_both(grad_a, grad_b, a, p, q)
    resize_as(grad_a, a)
    resize_as(grad_b, a)
-   return is_contiguous(grad_a) and is_contiguous(grad_b) and numbers.write(grad_a, p, 1) and numbers.write(grad_b, q, 1)
+   return is_contiguous(grad_a) and is_contiguous(grad_b) and numbers.write(grad_a, p, 1)
+      and numbers.write(grad_b, q, 1)
 end
 
 local function may_write(grad_a, grad_b, a, b, y)
-   return grad_a.T == a.T and grad_b.T == a.T and is_apart(grad_a, a, b, y) and is_apart(grad_b, a, b, y) and is_apart(grad_a, grad_b)
+   return grad_a.T == a.T and grad_b.T == a.T and is_apart(grad_a, a, b, y) and is_apart(grad_b, a, b, y)
+      and is_apart(grad_a, grad_b)
 end
 
 local function slopes(grad_a, grad_b, a, b, gradient, f, power)
    local rows, columns = rows_and_columns(a)
-   if gradient.T ~= a.T or count(gradient) ~= rows or not may_write(grad_a, grad_b, a, b, gradient) then return false end
+   if gradient.T ~= a.T or count(gradient) ~= rows or not may_write(grad_a, grad_b, a, b, gradient) then
+      return false
+   end
    local p, q = both(a, b, of)
    local g = q and of('gradient', gradient)
    if not g then return false end
@@ -139,7 +144,9 @@ end
 for _, name in ipairs{ 'dot_product', 'cosine_distance' } do
    local f, f_slope = value[name], slope[name]
    in_lua[name] = function(out, a, b) return values(out, a, b, f) end
-   in_lua[name .. '_gradients'] = function(grad_a, grad_b, a, b, gradient) return slopes(grad_a, grad_b, a, b, gradient, f_slope) end
+   in_lua[name .. '_gradients'] = function(grad_a, grad_b, a, b, gradient)
+      return slopes(grad_a, grad_b, a, b, gradient, f_slope)
+   end
 end
 
 local function is_power(p) return p > 0 and p < huge end
@@ -153,6 +160,7 @@ function in_lua.pairwise_distance_gradients(grad_a, grad_b, a, b, gradient, p)
 end
 
 return {
-   both = both, rows_and_columns = rows_and_columns, raised = raised, dot = dot, may_write = may_write, write_both = write_both,
+   both = both, rows_and_columns = rows_and_columns, raised = raised, dot = dot, may_write = may_write,
+      write_both = write_both,
    cosine = value.cosine_distance, cosine_slope = slope.cosine_distance
 }

@@ -21,7 +21,9 @@ local function is_vector(t, T, n) return plain(t, T) and t.nd == 1 and (not n or
 -- The columns of a weight of which rows are added in LuaJIT; nil where that is for Python.
 local function columns_of(weight, outputs)
    local T = weight.T
-   if few.LIMIT == 0 or not T.real or not T.here or weight.nd ~= 2 or not plain(weight, T) or weight[3] ~= outputs then return nil end
+   if few.LIMIT == 0 or not T.real or not T.here or weight.nd ~= 2 or not plain(weight, T) or weight[3] ~= outputs then
+      return nil
+   end
    if outputs >= WIDE and not blas.of_rows(T) then return nil end
    return outputs
 end
@@ -39,7 +41,9 @@ local function are_within(t, first, last)
 end
 
 -- Whether keys, with an offset, are rows of a weight, from 0.
-local function are_rows(keys, offset, weight) return offset % 1 == 0 and are_within(keys, -offset, weight[1] - 1 - offset) end
+local function are_rows(keys, offset, weight)
+   return offset % 1 == 0 and are_within(keys, -offset, weight[1] - 1 - offset)
+end
 
 -- Whether the vector says how many keys each of some examples has, n together.
 local function are_sizes(sizes, n)
@@ -57,7 +61,8 @@ local function add_row(T, columns, from, to, factor) blas.add(blas.of_rows(T), c
 -- is what is between the brackets, once for each column, with @ for the column.
 local function written_out(text)
    local function of_columns(columns)
-      return compiled.from_text(compiled.written_out(text, columns):gsub('COLUMNS', columns), 'nn.sparse.luajit.index_linear')()
+      return compiled.from_text(compiled.written_out(text, columns):gsub('COLUMNS', columns),
+         'nn.sparse.luajit.index_linear')()
    end
    local all = {}
    for columns = 1, WIDE - 1 do all[columns] = columns end
@@ -144,14 +149,17 @@ end
 
 function in_lua.index_linear_grad_parameters(grad_weight, grad_bias, values, sizes, grad_output, weight, scale)
    local T, n, columns = weight.T, count(values), columns_of(weight, count(grad_bias))
-   if not columns or not is_vector(values, T) or not is_vector(grad_bias, T) or not are_sizes(sizes, n) then return false end
+   if not columns or not is_vector(values, T) or not is_vector(grad_bias, T) or not are_sizes(sizes, n) then
+      return false
+   end
    local examples = sizes[1]
    if not plain(grad_output, T) or count(grad_output) ~= examples * columns or grad_weight.T ~= T then return false end
    if not (is_apart(grad_weight, values, sizes, grad_output) and is_apart(grad_weight, grad_bias)) then return false end
    if not is_apart(grad_bias, values, sizes, grad_output) then return false end
    memory.resize(grad_weight, 2, { n, columns })
    if not plain(grad_weight, T) then return false end
-   local p, q, u, s = grad_weight.S.p + grad_weight.off, grad_output.S.p + grad_output.off, values.S.p + values.off, sizes.S.p + sizes.off
+   local p, q, u, s = grad_weight.S.p + grad_weight.off, grad_output.S.p + grad_output.off, values.S.p + values.off,
+      sizes.S.p + sizes.off
    add_sums(T, grad_bias.S.p + grad_bias.off, q, examples, columns, scale)
    for e = 0, examples - 1 do
       local of_example = tonumber(s[e])
@@ -184,22 +192,32 @@ end
 
 function in_lua.index_linear_update_parameters(grad_weight, grad_bias, weight, bias, keys, offset, decay, rate)
    local T, n, columns = weight.T, count(keys), columns_of(weight, count(bias))
-   if not columns or decay ~= 0 or not is_vector(bias, T) or not is_vector(grad_bias, T, columns) or not plain(grad_weight, T) then return false end
+   if not columns or decay ~= 0 or not is_vector(bias, T) or not is_vector(grad_bias, T, columns)
+      or not plain(grad_weight, T) then
+      return false
+   end
    if grad_weight.nd ~= 2 or grad_weight[1] ~= n or grad_weight[3] ~= columns then return false end
    if not are_rows(keys, offset, weight) or not is_apart(weight, grad_weight, bias, keys) then return false end
    if not is_apart(weight, grad_bias) or not is_apart(bias, grad_weight, grad_bias, keys) then return false end
    add_sums(T, bias.S.p + bias.off, grad_bias.S.p + grad_bias.off, 1, columns, -rate)
-   add_rows(T, weight.S.p + weight.off, grad_weight.S.p + grad_weight.off, columns, nil, keys.S.p + keys.off, offset, n, columns, -rate)
+   add_rows(T, weight.S.p + weight.off, grad_weight.S.p + grad_weight.off, columns, nil, keys.S.p + keys.off, offset, n,
+      columns, -rate)
    return true
 end
 
 function in_lua.index_linear_update(keys, offset, values, sizes, grad_output, weight, bias, decay, rate)
    local T, n, columns = weight.T, count(keys), columns_of(weight, count(bias))
-   if not columns or decay ~= 0 or not is_vector(bias, T) or not is_vector(values, T, n) or not plain(grad_output, T) then return false end
+   if not columns or decay ~= 0 or not is_vector(bias, T) or not is_vector(values, T, n)
+      or not plain(grad_output, T) then
+      return false
+   end
    if not are_rows(keys, offset, weight) or not are_sizes(sizes, n) then return false end
    local examples = sizes[1]
    if count(grad_output) ~= examples * columns or not is_apart(weight, values, keys, sizes) then return false end
-   if not is_apart(weight, grad_output, bias) or not (is_apart(bias, values, keys, sizes) and is_apart(bias, grad_output)) then return false end
+   if not is_apart(weight, grad_output, bias) or not (is_apart(bias, values, keys, sizes)
+      and is_apart(bias, grad_output)) then
+      return false
+   end
    local p, q, u = weight.S.p + weight.off, grad_output.S.p + grad_output.off, values.S.p + values.off
    local at, s = keys.S.p + keys.off, sizes.S.p + sizes.off
    add_sums(T, bias.S.p + bias.off, q, examples, columns, -rate)

@@ -24,7 +24,8 @@ local function are_there(q, get, groups, n, group, step, number, listed, batch, 
       for k = 0, n - 1 do
          local at = g * group + k * step
          local row, column = listed == 1 and get(q, at) or g + 1, get(q, at + listed * number)
-         local fits = row >= 1 and row <= batch and row % 1 == 0 and column >= 1 and column <= columns and column % 1 == 0
+         local fits = row >= 1 and row <= batch and row % 1 == 0 and column >= 1 and column <= columns
+            and column % 1 == 0
          if not fits and get(q, at + (listed + 1) * number) ~= 0 then return false end
       end
    end
@@ -33,7 +34,9 @@ end
 
 function kernels.in_lua.sparse_linear(out, list, batch, weight, bias)
    local T = weight.T
-   if not T.real or out.T ~= T or list.T ~= T or bias.T ~= T or weight.nd ~= 2 or bias.nd ~= 1 or batch < 1 then return false end
+   if not T.real or out.T ~= T or list.T ~= T or bias.T ~= T or weight.nd ~= 2 or bias.nd ~= 1 or batch < 1 then
+      return false
+   end
    local outputs, columns = weight[1], weight[3]
    local groups, n, group, step, number, listed = layout(list, batch)
    if not groups or bias[1] ~= outputs or (groups * n + batch) * outputs > MOST * few.LIMIT then return false end
@@ -59,7 +62,8 @@ function kernels.in_lua.sparse_linear(out, list, batch, weight, bias)
 end
 
 -- Adds the entries' parts of gradients to those of the weight, each entry's after another's.
-local function add_entries(w, weight_row, weight_column, u, output_row, output_column, q, get, cast, groups, n, group, step, number, listed, outputs, scale)
+local function add_entries(w, weight_row, weight_column, u, output_row, output_column, q, get, cast, groups, n, group,
+   step, number, listed, outputs, scale)
    for g = 0, groups - 1 do
       for k = 0, n - 1 do
          local at = g * group + k * step
@@ -78,15 +82,25 @@ end
 
 function kernels.in_lua.sparse_linear_grad_parameters(grad_weight, grad_bias, list, grad_output, weight, decay, scale)
    local T = weight.T
-   if not T.real or grad_weight.T ~= T or grad_bias.T ~= T or list.T ~= T or grad_output.T ~= T or decay ~= 0 then return false end
-   if weight.nd ~= 2 or grad_output.nd ~= 2 or grad_bias.nd ~= 1 or not memory.same_size(grad_weight, weight) then return false end
+   if not T.real or grad_weight.T ~= T or grad_bias.T ~= T or list.T ~= T or grad_output.T ~= T or decay ~= 0 then
+      return false
+   end
+   if weight.nd ~= 2 or grad_output.nd ~= 2 or grad_bias.nd ~= 1 or not memory.same_size(grad_weight, weight) then
+      return false
+   end
    local batch, outputs, columns = grad_output[1], weight[1], weight[3]
    local groups, n, group, step, number, listed = layout(list, batch)
-   if not groups or grad_output[3] ~= outputs or grad_bias[1] ~= outputs or (groups * n + batch) * outputs > MOST * few.LIMIT then return false end
-   if not (is_apart(grad_weight, list, grad_output, grad_bias) and is_apart(grad_bias, list, grad_output)) then return false end
+   if not groups or grad_output[3] ~= outputs or grad_bias[1] ~= outputs
+      or (groups * n + batch) * outputs > MOST * few.LIMIT then
+      return false
+   end
+   if not (is_apart(grad_weight, list, grad_output, grad_bias) and is_apart(grad_bias, list, grad_output)) then
+      return false
+   end
    local get, cast, q, u = T.get, T.cast, first_element(list), first_element(grad_output)
    if not are_there(q, get, groups, n, group, step, number, listed, batch, columns) then return false end
-   add_entries(first_element(grad_weight), grad_weight[2], grad_weight[4], u, grad_output[2], grad_output[4], q, get, cast, groups, n, group, step, number,
+   add_entries(first_element(grad_weight), grad_weight[2], grad_weight[4], u, grad_output[2], grad_output[4], q, get,
+      cast, groups, n, group, step, number,
       listed, outputs, scale)
    local b = first_element(grad_bias)
    for j = 0, outputs - 1 do
@@ -125,7 +139,10 @@ end
 
 function kernels.in_lua.sparse_linear_columns(columns, list, weight)
    local groups, n, group, step, number, listed = layout(list, list.nd == 3 and list[1] or 0)
-   if not groups or columns.T.host ~= types.Long or not columns.T.here or not list.T.real or not list.T.here or weight.nd ~= 2 then return false end
+   if not groups or columns.T.host ~= types.Long or not columns.T.here or not list.T.real or not list.T.here
+      or weight.nd ~= 2 then
+      return false
+   end
    local entries, of_weight = groups * n, weight[3]
    if entries == 0 or entries > MOST * few.LIMIT or of_weight > MOST_COLUMNS or few.LIMIT == 0 then return false end
    local q, get = first_element(list), list.T.get

@@ -4,7 +4,8 @@ local is_apart = require('torch.core.overlap').is_apart
 local kernels = require 'torch.core.kernels'
 local numbers = require 'nn.shared.luajit.as_doubles'
 
-local count, is_contiguous, first_element, resize, resize_as = memory.count, memory.is_contiguous, memory.first_element, memory.resize, memory.resize_as
+local count, is_contiguous, first_element, resize, resize_as = memory.count, memory.is_contiguous, memory.first_element,
+   memory.resize, memory.resize_as
 local in_lua, room = kernels.in_lua, numbers.room
 
 -- How many neighbouring elements of x, in one piece, are a half of dimension d; nil where there are no halves.
@@ -46,7 +47,10 @@ end
 
 function in_lua.gated_linear_unit_gradient(gradient, x, grad_output, d)
    local half = half_of(x, d)
-   if not half or gradient.T ~= x.T or grad_output.T ~= x.T or grad_output.nd ~= x.nd or not is_apart(gradient, x, grad_output) then return false end
+   if not half or gradient.T ~= x.T or grad_output.T ~= x.T or grad_output.nd ~= x.nd
+      or not is_apart(gradient, x, grad_output) then
+      return false
+   end
    for k = 1, x.nd do
       if grad_output[2 * k - 1] * (k == d and 2 or 1) ~= x[2 * k - 1] then return false end
    end

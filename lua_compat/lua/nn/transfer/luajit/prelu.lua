@@ -8,7 +8,8 @@ local kernels = require 'torch.core.kernels'
 local numbers = require 'nn.shared.luajit.as_doubles'
 local leaky = require('nn.transfer.luajit.rectifiers').leaky
 
-local count, is_contiguous, same_size, resize_as, max, min = memory.count, memory.is_contiguous, memory.same_size, memory.resize_as, math.max, math.min
+local count, is_contiguous, same_size, resize_as, max, min = memory.count, memory.is_contiguous, memory.same_size,
+   memory.resize_as, math.max, math.min
 local of, seen, room, place_for = numbers.of, numbers.seen, numbers.room, numbers.place_for
 local in_lua = kernels.in_lua
 
@@ -32,7 +33,10 @@ end
 -- With one weight: r = s where x is above zero, else times it.
 local function with_one_weight(r, x, s, weight)
    local T, n = x.T, count(x)
-   if weight.T ~= T or not T.real or count(weight) ~= 1 or n == 0 or n > numbers.MOST or few.LIMIT == 0 or not same_size(x, s) then return false end
+   if weight.T ~= T or not T.real or count(weight) ~= 1 or n == 0 or n > numbers.MOST or few.LIMIT == 0
+      or not same_size(x, s) then
+      return false
+   end
    resize_as(r, x)
    return leaky(r, x, s, T.get(weight.S.p, weight.off), n)
 end

@@ -6,7 +6,8 @@ local apart = require 'torch.core.overlap'
 local few = require 'torch.luajit.elementwise'
 local compiled = require 'torch.core.templates'
 
-local count, first_element, is_contiguous, may_overlap = memory.count, memory.first_element, memory.is_contiguous, apart.may_overlap
+local count, first_element, is_contiguous, may_overlap = memory.count, memory.first_element, memory.is_contiguous,
+   apart.may_overlap
 local unit = require('torch.tensor.generator').unit
 local band, bor, bnot, arshift, cast = bit.band, bit.bor, bit.bnot, bit.arshift, ffi.cast
 
@@ -14,8 +15,8 @@ local rectifiers = {}
 
 local words, long_words = ffi.typeof('int32_t *'), ffi.typeof('int64_t *')
 
--- A number's bits are a negative whole number where it is negative, or a NaN with that sign. All bits where it is not above
--- zero, none where it is, or a NaN.
+-- A number's bits are a negative whole number where it is negative, or a NaN with that sign. All bits where it is not
+-- above zero, none where it is, or a NaN.
 local NANS, LONG_NANS = 2 ^ 23 - 1, 2LL ^ 52 - 1 -- how many there are below 0
 local function not_above(b) return arshift(bor(band(b, b + NANS), band(bnot(b), b - 1)), 31) end
 local function long_not_above(b) return arshift(bor(band(b, b + LONG_NANS), band(bnot(b), b - 1LL)), 63) end
@@ -48,7 +49,8 @@ local choose_long_in_place = in_fours(function(p, u, q, k) p[k] = band(u[k], bno
 -- p = u where q is above zero, else (for a NaN, too) slope * u.
 local factors = ffi.new('double[2]', 1)
 local scale = in_fours(function(p, u, q, k, get) p[k] = get(u, k) * factors[band(not_positive(q[k]), 1)] end)
-local scale_long = in_fours(function(p, u, q, k, get) p[k] = get(u, k) * factors[tonumber(band(long_not_positive(q[k]), 1LL))] end)
+local scale_long = in_fours(function(p, u, q, k, get) p[k] = get(u, k)
+   * factors[tonumber(band(long_not_positive(q[k]), 1LL))] end)
 
 -- Whether r, t and s, of one type, can be computed with in the order in which they lie.
 local function in_order(r, t, s)
@@ -81,7 +83,11 @@ function rectifiers.leaky(r, t, s, v, n)
    if not in_order(r, t, s) then return leaky(r, t, s, v, n) end
    local p, q, u = pointers(r, t, s)
    factors[1] = v
-   if r.T.size == 4 then scale(p, u, cast(words, q), n, r.T.get) else scale_long(p, u, cast(long_words, q), n, r.T.get) end
+   if r.T.size == 4 then
+      scale(p, u, cast(words, q), n, r.T.get)
+   else
+      scale_long(p, u, cast(long_words, q), n, r.T.get)
+   end
    return true
 end
 

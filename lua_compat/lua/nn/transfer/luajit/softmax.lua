@@ -11,7 +11,8 @@ local compiled = require 'torch.core.templates'
 local blas = require 'torch.luajit.blas'
 local soft_planes = require 'nn.transfer.luajit.softmax_of_images'
 
-local count, is_contiguous, same_size, resize_as = memory.count, memory.is_contiguous, memory.same_size, memory.resize_as
+local count, is_contiguous, same_size, resize_as = memory.count, memory.is_contiguous, memory.same_size,
+   memory.resize_as
 local is_apart = overlap.is_apart
 local exp, log, max, reads_plainly = math.exp, math.log, math.max, blas.reads_plainly
 
@@ -22,7 +23,8 @@ local function rows_of(t)
    return t[1], t[3], t[2], t[4]
 end
 
-local MOST_OF_SOFT = 2 ^ 13 -- elements of logarithms and of gradients of doubles; of others PyTorch is faster at as many
+-- elements of logarithms and of gradients of doubles; of others PyTorch is faster at as many
+local MOST_OF_SOFT = 2 ^ 13
 local SOFT = { softmax = 1, log_softmax = 1, softmin = -1 } -- the factor of the scores
 
 -- Whether Lua computes them, with two tensors of x's sizes: rows of a result of their own.
@@ -45,8 +47,8 @@ local function exponentiate(n)
    end
 end
 
--- The same of rows x classes finite numbers at q, one row after the other, four rows at a time: their sums do not wait for each
--- other. (q is not p.)
+-- The same of rows x classes finite numbers at q, one row after the other, four rows at a time: their sums do not wait
+-- for each other. (q is not p.)
 local function soft_rows(p, q, rows, classes, factor, of_logarithms)
    local e = exponentials
    local whole, last = rows - rows % 4, rows * classes - 1
@@ -143,7 +145,9 @@ local function class_softmax(out, x, name)
    if not is_contiguous(out) then return false end
    local rows, classes, row, column = rows_of(x)
    local p, q, get, factor = out.S.p + out.off, x.S.p + x.off, x.T.get, SOFT[name]
-   if is_contiguous(x) and reads_plainly(x) then return soft_rows(p, q, rows, classes, factor, name == 'log_softmax') end
+   if is_contiguous(x) and reads_plainly(x) then
+      return soft_rows(p, q, rows, classes, factor, name == 'log_softmax')
+   end
    for i = 0, rows - 1 do
       local greatest = factor * get(q, i * row)
       for j = 1, classes - 1 do
@@ -176,7 +180,8 @@ local function class_softmax_gradient(gradient, y, grad_output, name)
    if not is_contiguous(gradient) then return false end
    local rows, classes, row, column = rows_of(y)
    local _, _, grad_row, grad_column = rows_of(grad_output)
-   local p, q, u, get, factor = gradient.S.p + gradient.off, y.S.p + y.off, grad_output.S.p + grad_output.off, y.T.get, SOFT[name]
+   local p, q, u, get, factor = gradient.S.p + gradient.off, y.S.p + y.off, grad_output.S.p + grad_output.off, y.T.get,
+      SOFT[name]
    if is_contiguous(y) and is_contiguous(grad_output) and reads_plainly(y) and reads_plainly(grad_output) then
       if name == 'log_softmax' then
          for k = 0, rows * classes - 1 do exponentials[k] = q[k] end

@@ -8,8 +8,10 @@ local compiled = require 'torch.core.templates'
 local is_apart = require('torch.core.overlap').is_apart
 local numbers = require 'nn.shared.luajit.as_doubles'
 
-local count, is_contiguous, first_element, same_size, resize_as = memory.count, memory.is_contiguous, memory.first_element, memory.same_size, memory.resize_as
-local max, exponentiate, take_logarithms, room, reads_plainly = math.max, numbers.exponentiate, numbers.take_logarithms, numbers.room, few.reads_plainly
+local count, is_contiguous, first_element, same_size, resize_as = memory.count, memory.is_contiguous,
+   memory.first_element, memory.same_size, memory.resize_as
+local max, exponentiate, take_logarithms, room, reads_plainly = math.max, numbers.exponentiate, numbers.take_logarithms,
+   numbers.room, few.reads_plainly
 
 local soft_planes = {}
 
@@ -18,8 +20,13 @@ local MOST = 2 ^ 13 -- elements
 -- Whether r may be computed from x and y, finite numbers in one piece.
 local function fit(r, x, y)
    local nd = x.nd
-   if (nd ~= 3 and nd ~= 4) or not x.T.real or r.T ~= x.T or y.T ~= x.T or few.LIMIT == 0 or count(x) > MOST then return false end
-   if not (is_contiguous(x) and (x == y or same_size(x, y) and is_contiguous(y)) and is_apart(r, x, y) and reads_plainly(x, y)) then return false end
+   if (nd ~= 3 and nd ~= 4) or not x.T.real or r.T ~= x.T or y.T ~= x.T or few.LIMIT == 0 or count(x) > MOST then
+      return false
+   end
+   if not (is_contiguous(x) and (x == y or same_size(x, y) and is_contiguous(y)) and is_apart(r, x, y)
+      and reads_plainly(x, y)) then
+      return false
+   end
    resize_as(r, x)
    return is_contiguous(r)
 end
@@ -66,10 +73,12 @@ local function for_planes(target, expression)
    return compiled.from_text(LOOP:gsub('%u%u%u+', parts), 'nn.transfer.luajit.softmax_of_images')(max)
 end
 
-local find_greatest, subtract_greatest = for_planes('s[j]', 'max(s[j], factor * q[k])'), for_planes('p[k]', 'factor * q[k] - s[j]')
+local find_greatest, subtract_greatest = for_planes('s[j]', 'max(s[j], factor * q[k])'),
+   for_planes('p[k]', 'factor * q[k] - s[j]')
 local add_up, add_up_products = for_planes('s[j]', 's[j] + q[k]'), for_planes('s[j]', 's[j] + q[k] * u[k]')
 local subtract, scale = for_planes('p[k]', 'p[k] - s[j]'), for_planes('p[k]', 'q[k] * s[j]')
-local subtract_share, subtract_sum = for_planes('p[k]', 'u[k] - q[k] * s[j]'), for_planes('p[k]', 'factor * q[k] * (u[k] - s[j])')
+local subtract_share, subtract_sum = for_planes('p[k]', 'u[k] - q[k] * s[j]'),
+   for_planes('p[k]', 'factor * q[k] * (u[k] - s[j])')
 
 local function set_to_zero(s, pixels) ffi.fill(s, 8 * pixels) end
 
@@ -105,7 +114,8 @@ end
 function soft_planes.gradient(gradient, y, grad_output, factor, of_logarithms)
    if not fit(gradient, y, grad_output) then return false end
    local pixels, of_image, n = sizes_of(y)
-   local p, q, u, e, s = first_element(gradient), first_element(y), first_element(grad_output), room('exponentials', n), room('pixels', pixels)
+   local p, q, u, e, s = first_element(gradient), first_element(y), first_element(grad_output), room('exponentials', n),
+      room('pixels', pixels)
    if of_logarithms then
       for k = 0, n - 1 do e[k] = q[k] end
       exponentiate(e, n)

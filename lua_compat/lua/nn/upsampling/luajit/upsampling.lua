@@ -70,7 +70,8 @@ end
 -- Axes of the images at hand, from 0: elements of the smaller and of the larger ones.
 local smaller, larger = {}, {}
 
--- Sets them to the last axes of x and the given sizes; how many axes and planes there are; nil where that is for Python.
+-- Sets them to the last axes of x and the given sizes; how many axes and planes there are; nil where that is for
+-- Python.
 local function set_axes(kind, x, ...)
    local axes, first, planes, of_larger = select('#', ...), x.nd - select('#', ...), 1, 1
    if few.LIMIT == 0 or not x.T.real or not x.T.here or axes < 2 or axes > 3 or first < 1 then return nil end
@@ -119,7 +120,8 @@ local function enlarge(kind, out, x, ...)
       local rows, rest = along(axis, axes, planes)
       local n, size = smaller[axis] * rest, larger[axis] * rest
       local to = axis == axes - 1 and bytes_at(out) or room('enlarged' .. axis, rows * size * T.size)
-      blas.multiply(routine, to, size, 0, 1, from, 'n', n, matrix(kind, T, smaller[axis], larger[axis], rest), 't', n, rows, n, size)
+      blas.multiply(routine, to, size, 0, 1, from, 'n', n, matrix(kind, T, smaller[axis], larger[axis], rest), 't', n,
+         rows, n, size)
       from = to
    end
    return true
@@ -129,7 +131,10 @@ local function enlarge_gradient(kind, grad, x, grad_output, ...)
    local T = x.T
    local axes, planes = set_axes(kind, x, ...)
    local routine = axes and blas.of_rows(T)
-   if not routine or not plain(grad_output, T) or grad.T ~= T or grad_output.nd ~= x.nd or not is_apart(grad, x, grad_output) then return false end
+   if not routine or not plain(grad_output, T) or grad.T ~= T or grad_output.nd ~= x.nd
+      or not is_apart(grad, x, grad_output) then
+      return false
+   end
    for d = 1, x.nd do
       local axis = d - 1 - (x.nd - axes)
       if grad_output[2 * d - 1] ~= (axis < 0 and x[2 * d - 1] or larger[axis]) then return false end
@@ -140,7 +145,8 @@ local function enlarge_gradient(kind, grad, x, grad_output, ...)
       local rows, rest = along(axis, axes, planes)
       local n, size = smaller[axis] * rest, larger[axis] * rest
       local to = axis == 0 and bytes_at(grad) or room('reduced' .. axis, rows * n * T.size)
-      blas.multiply(routine, to, n, 0, 1, from, 'n', size, matrix(kind, T, smaller[axis], larger[axis], rest), 'n', n, rows, size, n)
+      blas.multiply(routine, to, n, 0, 1, from, 'n', size, matrix(kind, T, smaller[axis], larger[axis], rest), 'n', n,
+         rows, size, n)
       from = to
    end
    return true
@@ -160,20 +166,35 @@ local function set_windows(t, x, height, width)
 end
 
 local function repeated(out, x, height, width, depth)
-   if depth or out.T ~= x.T or x.nd ~= 3 and x.nd ~= 4 or not (height >= 1 and width >= 1) or memory.count(x) * height * width == 0 then return false end
+   if depth or out.T ~= x.T or x.nd ~= 3 and x.nd ~= 4 or not (height >= 1 and width >= 1)
+      or memory.count(x) * height * width == 0 then
+      return false
+   end
    x = rooms.in_one_piece(x)
-   if not memory.is_contiguous(x) or not is_apart(out, x) or not rooms.begin(out, x, height, width) then return false end
-   return set_windows(out, x, height, width) and window_sums.run(repeat_elements, x, nil, memory.first_element(out), memory.first_element(x))
+   if not memory.is_contiguous(x) or not is_apart(out, x) or not rooms.begin(out, x, height, width) then
+      return false
+   end
+   return set_windows(out, x, height, width) and window_sums.run(repeat_elements, x, nil, memory.first_element(out),
+      memory.first_element(x))
 end
 
 local function summed(grad, x, grad_output, height, width, depth)
    local nd = x.nd
-   if depth or grad.T ~= x.T or grad_output.T ~= x.T or nd ~= 3 and nd ~= 4 or grad_output.nd ~= nd then return false end
-   if grad_output[2 * nd - 3] ~= height or grad_output[2 * nd - 1] ~= width or not set_windows(grad_output, x, height, width) then return false end
+   if depth or grad.T ~= x.T or grad_output.T ~= x.T or nd ~= 3 and nd ~= 4 or grad_output.nd ~= nd then
+      return false
+   end
+   if grad_output[2 * nd - 3] ~= height or grad_output[2 * nd - 1] ~= width
+      or not set_windows(grad_output, x, height, width) then
+      return false
+   end
    grad_output = rooms.in_one_piece(grad_output)
-   if not window_sums.are_results(x, grad_output) or not memory.is_contiguous(grad_output) or not is_apart(grad, grad_output) then return false end
+   if not window_sums.are_results(x, grad_output) or not memory.is_contiguous(grad_output)
+      or not is_apart(grad, grad_output) then
+      return false
+   end
    memory.resize_as(grad, x)
-   return memory.is_contiguous(grad) and window_sums.run(add_up, grad_output, nil, memory.first_element(grad), memory.first_element(grad_output))
+   return memory.is_contiguous(grad) and window_sums.run(add_up, grad_output, nil, memory.first_element(grad),
+      memory.first_element(grad_output))
 end
 
 function in_lua.upsample_linear(...) return enlarge('linear', ...) end

@@ -24,7 +24,8 @@ local SOURCE = [[
    local MOST_EXACT = 2 ^ 53 -- whole numbers beyond are no doubles
    local CROWDED = 4 -- a number that comes to a bucket is a step for each that is there
 
-   -- Whether n whole numbers, so many to each that their range has, can be all different, and are so where they are random.
+   -- Whether n whole numbers, so many to each that their range has, can be all different, and are so where they are
+   -- random.
    local function may_differ(scale, n) return scale <= 1 and (scale > 1 / 2 or scale * n < 4) end
 
    -- v: the numbers of `rows` rows of n, one after the other, times `sign`, from q, where they lie `step` apart; lows,
@@ -45,7 +46,8 @@ local SOURCE = [[
             whole[row] = 0
             if high - low < widest and check == 0 and odd == 0 and are_exact then
                lows[row], scales[row], whole[row], of_whole = low, 0, 1, of_whole + 1
-            elseif check == 0 and scale > 0 and scale < 1 / 0 and (not IS_WHOLE or are_exact and may_differ(scale, n)) then
+            elseif check == 0 and scale > 0 and scale < 1 / 0
+               and (not IS_WHOLE or are_exact and may_differ(scale, n)) then
                lows[row], scales[row], for_buckets = low, scale, for_buckets + 1
             else
                lows[row], scales[row] = 0, 0
@@ -58,8 +60,8 @@ local SOURCE = [[
       return for_buckets, of_whole
    end
 
-   -- place: the bucket of each number, counted through all rows; ends: how many each bucket has. A row with crowded ones gets a
-   -- scale of 0.
+   -- place: the bucket of each number, counted through all rows; ends: how many each bucket has. A row with crowded
+   -- ones gets a scale of 0.
    local function count(place, ends, v, lows, scales, rows, n)
       local row, k, low, scale, first, crowd = 0, 0, lows[0], scales[0], 0, 0
       for i = 0, rows * n - 1 do
@@ -95,7 +97,8 @@ local SOURCE = [[
       end
    end
 
-   -- Puts rows that are nearly in order in order; those with equal numbers get a scale of 0, as others have that are left out.
+   -- Puts rows that are nearly in order in order; those with equal numbers get a scale of 0, as others have that are
+   -- left out.
    local function insert(w, p, scales, rows, n)
       local row, k, start, last = 0, 1, 0, scales[0] > 0 and w[0] or -1 / 0
       for i = 1, rows * n - 1 do
@@ -182,7 +185,8 @@ local SOURCE = [[
    -- Writes `some` numbers of each row from `first` on, as below, of what was collected. Rows in which one of them is
    -- there twice, or that have more than MOST_COLLECTED, get a scale of 0.
    local MOST_COLLECTED = 128
-   local function choose(r, set, r_starts, r_step, l, l_starts, l_step, w, p, counts, bounds, scales, rows, first, some, sign)
+   local function choose(r, set, r_starts, r_step, l, l_starts, l_step, w, p, counts, bounds, scales, rows, first, some,
+      sign)
       local start = 0
       for row = 0, rows - 1 do
          local stop = counts[row] - 1
@@ -208,11 +212,14 @@ local SOURCE = [[
       end
    end
 
-   return { gather = gather, count = count, spread = spread, insert = insert, write = write, bound = bound, collect = collect, choose = choose }
+   return { gather = gather, count = count, spread = spread, insert = insert, write = write, bound = bound,
+      collect = collect, choose = choose }
 ]]
 
 local of_type = compiled.for_each(types, function(T)
-   return compiled.from_text(SOURCE:gsub('IS_WHOLE', tostring(T.whole)):gsub('ODD', T.whole and '' or 'odd = odd + (x - floor(x))'), 'torch.luajit.sorting.buckets')(min, max, floor, bit.tobit, bit.bor, bit.arshift)
+   return compiled.from_text(SOURCE:gsub('IS_WHOLE', tostring(T.whole)):gsub('ODD', T.whole and ''
+      or 'odd = odd + (x - floor(x))'), 'torch.luajit.sorting.buckets')(min, max, floor, bit.tobit, bit.bor,
+         bit.arshift)
 end)
 
 local numbers, words = rows_of.array(ffi.typeof 'double'), rows_of.array(ffi.typeof 'int32_t')
@@ -227,13 +234,16 @@ end
 local MOST_CHOSEN = 64
 
 -- The rows of t, as many as given, as below: rows with a scale of 0 are left, but for those that are whole.
-local function order_rows(r, l, t, d, sign, first, some, all_differ, is_sort, t_starts, r_starts, l_starts, rows, scales, whole)
+local function order_rows(r, l, t, d, sign, first, some, all_differ, is_sort, t_starts, r_starts, l_starts, rows,
+   scales, whole)
    local T, n = t.T, t[2 * d - 1]
    local loops, size = of_type(T), rows * n
-   local v, w, lows, place, ends, p = numbers('v', size), numbers('w', size), numbers('lows', rows + 1), words('place', size),
+   local v, w, lows, place, ends, p = numbers('v', size), numbers('w', size), numbers('lows', rows + 1),
+      words('place', size),
       words('ends', size), words('p', size)
    local widest = is_sort and n <= repeated.MOST and repeated.WIDTH * n or 0
-   local for_buckets, of_whole = loops.gather(v, lows, scales, whole, t.S.p, T.get, t_starts, t[2 * d], rows, n, sign, widest)
+   local for_buckets, of_whole = loops.gather(v, lows, scales, whole, t.S.p, T.get, t_starts, t[2 * d], rows, n, sign,
+      widest)
    if of_whole > 0 then
       repeated.sort(T, r.S.p, r_starts, r[2 * d], l.S.p, l_starts, l[2 * d], v, lows, whole, rows, n, sign)
    end
@@ -244,7 +254,8 @@ local function order_rows(r, l, t, d, sign, first, some, all_differ, is_sort, t_
       local bounds, counts = words('bounds', 3 * rows + 2), words('counts', rows)
       loops.bound(bounds, ends, scales, rows, n, first, first + some - 1)
       loops.collect(w, p, counts, v, place, bounds, rows, n)
-      loops.choose(r.S.p, T.set, r_starts, r[2 * d], l.S.p, l_starts, l[2 * d], w, p, counts, bounds, scales, rows, first, some, sign)
+      loops.choose(r.S.p, T.set, r_starts, r[2 * d], l.S.p, l_starts, l[2 * d], w, p, counts, bounds, scales, rows,
+         first, some, sign)
    else
       loops.spread(w, p, v, place, ends, rows, n)
       loops.insert(w, p, scales, rows, n)
@@ -258,14 +269,16 @@ end
 -- numbers of a small range.
 -- t_starts, r_starts, l_starts: the offsets of the rows (rows.lua). otherwise(r, l, t, d, offset in t, in r, in l,
 -- some, order, a, b, c): called for each row that is not for buckets.
-function buckets.order(r, l, t, d, descending, first, some, all_differ, is_sort, t_starts, r_starts, l_starts, otherwise, order, a, b, c)
+function buckets.order(r, l, t, d, descending, first, some, all_differ, is_sort, t_starts, r_starts, l_starts,
+   otherwise, order, a, b, c)
    local n, sign = t[2 * d - 1], descending and -1 or 1
    local all = memory.count(t) / n
    local together = min(all, max(1, floor(TOGETHER / n)))
    local scales, whole = numbers('scales', together + 1), words('whole', together + 1)
    for done = 0, all - 1, together do
       local rows = min(together, all - done)
-      order_rows(r, l, t, d, sign, first, some, all_differ, is_sort, t_starts + done, r_starts + done, l_starts + done, rows, scales, whole)
+      order_rows(r, l, t, d, sign, first, some, all_differ, is_sort, t_starts + done, r_starts + done, l_starts + done,
+         rows, scales, whole)
       for row = done, done + rows - 1 do
          if scales[row - done] == 0 and whole[row - done] == 0 then
             otherwise(r, l, t, d, t_starts[row], r_starts[row], l_starts[row], some, order, a, b, c)

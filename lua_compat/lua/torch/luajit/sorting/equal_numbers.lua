@@ -43,7 +43,8 @@ local function list(c, first, last, low, high)
    return not_below, not_above
 end
 
--- Exchanges the next of the one list, from the start, with the next of the other, from the end, until they meet: how many.
+-- Exchanges the next of the one list, from the start, with the next of the other, from the end, until they meet: how
+-- many.
 local function exchange_pairs(c, not_below, not_above)
    local k, most = 0, min(not_below, not_above)
    while k < most do
@@ -68,7 +69,8 @@ local function split(c, first, last)
    local up = pairs_exchanged < not_below and above[pairs_exchanged] or last
    local down = pairs_exchanged < not_above and below[not_above - 1 - pairs_exchanged] or second
    if pairs_exchanged > 0 then
-      -- The search stops at what has been exchanged, too: at the last pair, or, if that was one element, at the one before.
+      -- The search stops at what has been exchanged, too: at the last pair, or, if that was one element, at the one
+      -- before.
       local before, behind = above[pairs_exchanged - 1], below[not_above - pairs_exchanged]
       if before == behind then
          before = pairs_exchanged > 1 and above[pairs_exchanged - 2] or second
@@ -116,7 +118,8 @@ local function pack(c, v, lows, whole, rows, n)
    end
 end
 
--- places: where the numbers of each distance, less than `width`, begin in their row, once all are counted in front of them.
+-- places: where the numbers of each distance, less than `width`, begin in their row, once all are counted in front of
+-- them.
 local function find_places(places, c, rows, n, width)
    ffi.fill(places, 4 * rows * (width + 1))
    local k, first = 0, 1

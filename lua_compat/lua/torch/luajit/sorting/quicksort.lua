@@ -98,7 +98,8 @@ local SOURCE = [[
 local function algorithms(relation)
    return compiled.from_text(SOURCE:gsub('PRECEDES', relation), 'torch.luajit.sorting.quicksort')(bit.rshift)
 end
-local of_type = compiled.for_each(types, function() return { ascending = algorithms '<', descending = algorithms '>' } end)
+local of_type = compiled.for_each(types, function() return { ascending = algorithms '<',
+   descending = algorithms '>' } end)
 
 local function read(p, i) return p[i] end
 
@@ -166,14 +167,15 @@ local function descending(algorithm, v, p, n)
    return 0
 end
 
--- The same where the results are `count` elements of the sorted rows, from the place `first` (from 0) on. Rows that share memory
--- are ordered in turn. all_differ: that holds only for rows in which all numbers do.
+-- The same where the results are `count` elements of the sorted rows, from the place `first` (from 0) on. Rows that
+-- share memory are ordered in turn. all_differ: that holds only for rows in which all numbers do.
 local function sorted_rows(r, l, t, d, falling, first, count, all_differ, order, a, b, c)
    if not buckets.fit(t, d) or kind(r) or kind(l) or t ~= r and not is_apart(t, r, l) then
       return each_row(r, l, t, d, count, order, a, b, c)
    end
    local _, t_starts, r_starts, l_starts = starts_of(r, l, t, d)
-   buckets.order(r, l, t, d, falling, first, count, all_differ, order == ascending or order == descending, t_starts, r_starts, l_starts, order_row, order, a, b, c)
+   buckets.order(r, l, t, d, falling, first, count, all_differ, order == ascending or order == descending, t_starts,
+      r_starts, l_starts, order_row, order, a, b, c)
 end
 
 -- What follows gives r, the elements, and l, their positions, of each row of t along dimension d.
@@ -222,7 +224,8 @@ local function find_most_frequent(algorithm, v, p, n)
    return place
 end
 
--- The most frequent element, the smallest of several, at the end of its run in the sorted row: the first where all differ.
+-- The most frequent element, the smallest of several, at the end of its run in the sorted row: the first where all
+-- differ.
 function ordering.mode(r, l, t, d) sorted_rows(r, l, t, d, false, 0, 1, true, find_most_frequent) end
 
 return ordering
