@@ -6,12 +6,12 @@ import io
 import json
 import os
 import sys
-import tempfile
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
 from convnet_benchmarks.errors import UserError
+from lua_compat.whole_file import Unfinished
 
 SCHEMA = "convnet-benchmarks/1"
 
@@ -19,17 +19,16 @@ SCHEMA = "convnet-benchmarks/1"
 class OutputFile:
     """A file to be written at the end of a run, opened for writing at its start.
 
-    An unwritable place is so reported before the measuring, not after it. The content goes to a temporary
-    file beside the target and takes its name when it is complete; a device or pipe is written directly, and
-    so is the file that stdout or stderr goes to. A link stays: what it points to is written. Raises UserError
-    that names ``option`` and the path.
+    An unwritable place is so reported before the measuring, not after it. The content goes to a file
+    that gets the target's name when it is complete; a device or pipe is written directly, and so is the file
+    that stdout or stderr goes to. A link stays: what it points to is written. Raises UserError that names
+    ``option`` and the path.
     """
 
     def __init__(self, option: str, path: str) -> None:
         self._option = option
         self._path = path
-        self._target = path
-        self._temporary: str | None = None
+        self._unfinished: Unfinished | None = None
         try:
             if not path or os.path.isdir(path):
                 raise OSError(0, "not the name of a file")
@@ -40,9 +39,8 @@ class OutputFile:
             elif _is_device(path):
                 handle = os.open(path, os.O_WRONLY)
             else:
-                self._target = os.path.realpath(path)
-                folder, name = os.path.split(self._target)
-                handle, self._temporary = tempfile.mkstemp(prefix=f".{name}.", dir=folder)
+                self._unfinished = Unfinished(os.path.realpath(path))
+                handle = os.dup(self._unfinished.descriptor)
             self._stream = os.fdopen(handle, "w", encoding="utf-8")
         except OSError as error:
             raise self._unwritable(error) from None
@@ -55,13 +53,11 @@ class OutputFile:
                 sys.stderr.flush()
             self._stream.writelines([text] if isinstance(text, str) else text)
             self._stream.flush()
-            if self._temporary is not None:
+            if self._unfinished is not None:
                 os.fsync(self._stream.fileno())
-                os.chmod(self._temporary, 0o666 & ~_umask())
             self._stream.close()
-            if self._temporary is not None:
-                os.replace(self._temporary, self._target)
-                self._temporary = None
+            if self._unfinished is not None:
+                self._unfinished.keep()
         except OSError as error:
             self.discard()
             raise self._unwritable(error) from None
@@ -76,9 +72,8 @@ class OutputFile:
         """Leaves nothing behind of what was not completed."""
         with contextlib.suppress(OSError):  # what could not be flushed is thrown away with the file
             self._stream.close()
-        if self._temporary is not None:
-            os.unlink(self._temporary)
-            self._temporary = None
+        if self._unfinished is not None:
+            self._unfinished.discard()
 
     def _unwritable(self, error: OSError) -> UserError:
         return UserError(f"option {self._option}: cannot write '{self._path}': {error.strerror}")
@@ -116,12 +111,6 @@ def _own_stream(path: str) -> int | None:
             if os.path.samestat(os.stat(path), os.fstat(number)):
                 return number
     return None
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def as_json(content: dict[str, Any]) -> str:

@@ -10,13 +10,14 @@ from functools import cached_property
 from typing import Any
 
 from lua_compat.kernels import find_kernel, is_harmless, kernel_modules, sandboxed_kernels
-from lua_compat.kernels.strings import to_lua
+from lua_compat.kernels.strings import from_lua, to_lua
 from lua_compat.kernels.system import new_seed
 from lua_compat.runtime import pytorch
 from lua_compat.runtime.cuda import Cuda
 from lua_compat.runtime.pytorch import PyTorch
 from lua_compat.runtime.threads import Crew, NewState
 from lua_compat.runtime.trusted_files import TrustedFiles
+from lua_compat.whole_file import Saves
 
 Function = Callable[..., Any]
 
@@ -47,6 +48,7 @@ class Functions:
         self._pytorch, self._sandboxed, self._notes = side, sandboxed, notes
         self._artist = crew.artist
         self._for_threads = crew.functions(lambda: side.handles, new_state)
+        saves = Saves()
         self._light: dict[str, Function] = {
             "exit": crew.exit_from_thread if in_thread else _exit,
             "message": _message,
@@ -59,6 +61,8 @@ class Functions:
             "set_num_threads": side.set_num_threads,
             **Cuda(side.place, notes, gpus).functions(),
             "note_written": trusted.note_written,
+            "save_begin": _save_begin(saves),
+            "save_end": saves.end,
             "why_no_functions": trusted.why_not,
             **self._for_threads,
             **self._artist.functions(),
@@ -147,6 +151,10 @@ class Functions:
             "raise_kept": handles.raise_kept,
             "signature": signature,
         }
+
+
+def _save_begin(saves: Saves) -> Function:
+    return lambda path: saves.begin(from_lua(path))
 
 
 def _exit(code: int) -> None:

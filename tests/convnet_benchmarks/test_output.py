@@ -11,6 +11,7 @@ import pytest
 
 from convnet_benchmarks.errors import UserError
 from convnet_benchmarks.output import SCHEMA, OutputFile, as_csv, as_json, check_distinct
+from tests.helpers.commands import run_python
 
 
 def test_a_written_file_replaces_the_old_one(tmp_path: Path) -> None:
@@ -100,3 +101,12 @@ def test_json_has_the_schema_and_refuses_what_json_cannot_say() -> None:
 
 def test_csv() -> None:
     assert as_csv(("a", "b"), [(1, "x,y")]) == 'a,b\n1,"x,y"\n'
+
+
+@pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="files have names from the start here")
+def test_a_run_that_is_ended_leaves_nothing_behind(tmp_path: Path) -> None:
+    program = "from convnet_benchmarks.output import OutputFile\nimport os, signal, sys\n"
+    program += f"file = OutputFile('--json', {str(tmp_path / 'result.json')!r})\n"
+    for number in ("SIGTERM", "SIGKILL"):
+        run_python("-c", f"{program}os.kill(os.getpid(), signal.{number})")
+        assert list(tmp_path.iterdir()) == []

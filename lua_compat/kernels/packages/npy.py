@@ -10,6 +10,7 @@ from lua_compat.kernels.arrays import array_of
 from lua_compat.kernels.results import Out
 from lua_compat.kernels.strings import from_lua, to_lua
 from lua_compat.numpy_files import NumpyFileError, load_numpy, names_in_npz
+from lua_compat.whole_file import replaced_when_whole
 
 __all__ = ["npy_kind", "npy_names", "npy_read", "npy_write"]
 
@@ -70,5 +71,5 @@ def npy_write(path: str, t: Tensor, append: bool) -> None:
                 )
             )
         array = np.concatenate([before, array])
-    with open(path, "wb") as file:
+    with replaced_when_whole(path) as whole, open(whole, "wb") as file:
         np.save(file, array, allow_pickle=False)

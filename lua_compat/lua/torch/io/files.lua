@@ -56,9 +56,10 @@ function DiskStream:seek(position) return C.fseek(self.file, position, SEEK_SET)
 function DiskStream:seek_end() return C.fseek(self.file, 0, SEEK_END) == 0 end
 function DiskStream:position() return tonumber(C.ftell(self.file)) end
 function DiskStream:flush() C.fflush(self.file) end
+-- Whether what had been kept back could be written, too; nothing is said of programs, whose end closing waits for.
 function DiskStream:close()
    ffi.gc(self.file, nil)
-   self.closing(self.file)
+   return self.closing(self.file) == 0 or self.closing ~= C.fclose
 end
 function DiskStream:unbuffered() C.setvbuf(self.file, nil, UNBUFFERED, 0) end
 
@@ -121,7 +122,7 @@ function MemoryStream:seek_end()
 end
 function MemoryStream:position() return self.at end
 function MemoryStream:flush() end
-function MemoryStream:close() end
+function MemoryStream:close() return true end
 
 -- What all files do
 
@@ -182,8 +183,9 @@ end
 function File:position() return opened(self).stream:position() + 1 end
 function File:close()
    local state = opened(self)
-   state.stream:close()
+   local is_written = state.stream:close() or not state.writable
    state.stream = nil
+   if not is_written then failed(state, 'write error: the end of the file could not be written') end
    return self
 end
 
@@ -466,7 +468,7 @@ local DiskFile = kind('torch.DiskFile', function(name, mode, quiet)
       errors.raise(('cannot open <%s> in mode %s%s '):format(name, readable and 'r' or ' ', writable and 'w' or ''),
          'THDiskFile.c:673')
    end
-   if writable then python.note_written(name) end
+   if writable and not name:find('^/proc/self/fd/') then python.note_written(name) end
    return new_file(disk_proto, { stream = stream, name = name, readable = readable, writable = writable,
       quiet = quiet or false })
 end, disk_proto)

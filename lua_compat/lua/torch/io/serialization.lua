@@ -6,6 +6,8 @@ local class = require 'torch.core.class'
 local files = require 'torch.io.files'
 local tensors = require 'torch.tensor.tensor'
 local named_functions = require 'torch.core.named_functions'
+local python = require('th.python').functions
+local pcall = pcall
 
 local File, read_bytes, write_bytes = files.methods, files.read_bytes, files.write_bytes
 local why_no_functions = files.why_no_functions
@@ -346,11 +348,18 @@ end
 function torch.save(filename, object, mode, referenced)
    check_mode(mode, { binary = true, ascii = true }, '"binary" or "ascii" (or nil)')
    referenced = check_referenced(referenced)
-   local file = torch.DiskFile(filename, 'w')
-   file[mode or 'binary'](file)
-   file:referenced(referenced)
-   file:writeObject(object)
-   file:close()
+   -- Written beside the file, which it replaces when it is whole; nil: into the file itself (a device, say).
+   local beside = type(filename) == 'string' and python.save_begin(filename) or nil
+   local ok, problem = pcall(function()
+      local file = torch.DiskFile(beside or filename, 'w')
+      file[mode or 'binary'](file)
+      file:referenced(referenced)
+      file:writeObject(object)
+      file:close()
+   end)
+   if beside then python.save_end(beside, ok) end
+   if not ok then error(problem, 0) end
+   if beside then python.note_written(filename) end
 end
 
 -- mode: 'b32' and 'b64' are binary files from machines with such longs.
