@@ -179,3 +179,34 @@ def test_coroutines_within_coroutines_come_to_an_end(tmp_path: Path) -> None:
         for k = 1, 20000 do assert(numbers() == k) end
         """,
     )
+
+
+def test_every_kernel_refuses_what_is_no_number_before_it_runs(tmp_path: Path) -> None:
+    rows = ", ".join(f"{name} = '{kernel_signature(kernel)}'" for name, kernel in all_kernels().items())
+    run_lua(
+        tmp_path,
+        f"""
+        local called, tried = 0, 0
+        local function call() called = called + 1 return 1 end
+        local metatable = {{}}
+        for name in ('add sub mul div mod pow unm index len lt le eq call tostring concat'):gmatch('%S+') do
+           metatable['__' .. name] = call
+        end
+        local x = torch.ones(1)
+        local plain = {{ t = x, o = x, i = 1, d = 1, n = 1, b = true, s = 'x', I = 1, D = 1, S = 'x',
+           ['*'] = x, ['#'] = 1, ['+'] = 1, ['$'] = 'x' }}
+        for name, letters in pairs{{ {rows} }} do
+           for place = 1, #letters do
+              local values = {{}}
+              for k = 1, #letters do values[k] = plain[letters:sub(k, k)] end
+              values[place] = setmetatable({{}}, metatable)
+              local kernel = require('torch.core.kernels').of_tensors[name]
+              local ok, problem = pcall(kernel, unpack(values, 1, #letters))
+              local told = problem:find('cannot convert') or problem:find('expected, got table')
+              assert(not ok and told, name .. ': ' .. problem)
+              tried = tried + 1
+           end
+        end
+        assert(called == 0 and tried > 1000)
+        """,
+    )

@@ -390,7 +390,7 @@ ATTEMPTS: dict[str, tuple[str, str]] = {
     "a layer's number that calls back": (
         "local m, x = nn.SpatialCrossMapLRN(3), torch.rand(3, 6, 6)\n"
         "m.k = setmetatable({}, { __add = function() collectgarbage() return 1 end }) m:forward(x)",
-        "cannot convert 'table' to 'double'",
+        "number expected, got table",
     ),
     "noise that is smaller than the input": (
         "local m, x, real = nn.RReLU(), torch.ones(100), torch.ones(1)\n"

@@ -11,7 +11,7 @@ local compiled = require 'torch.core.templates'
 local class = require 'torch.core.class'
 local shared = require 'th.python'
 
-local select, type, error, tobit, max = select, type, error, bit.tobit, math.max
+local select, type, error, tobit = select, type, error, bit.tobit
 local functions, records = shared.functions, memory.records
 
 -- Kernels that Lua computes itself where that is faster: functions of the same arguments, tensors as records, that give
@@ -113,18 +113,18 @@ local function build(name, trusted)
    local letters = signatures[name] or functions.signature(name)
    local more = in_lua[name] and MORE[letters:sub(-1)]
    if not more then return from_letters(name, letters, trusted) end
-   local fixed, of_more = #letters - 1, {}
-   local function make(n)
-      if n > MOST_MORE then error(('%s: at most %d arguments'):format(name, fixed + MOST_MORE), 0) end
-      of_more[n] = from_letters(name, letters:sub(1, -2) .. more:rep(n), trusted)
-      return of_more[n]
+   local fixed, of_count = #letters - 1, {}
+   local function make(count)
+      if count > fixed + MOST_MORE then error(('%s: at most %d arguments'):format(name, fixed + MOST_MORE), 0) end
+      of_count[count] = from_letters(name, letters:sub(1, -2) .. more:rep(count - fixed), trusted)
+      return of_count[count]
    end
    compiled.on_first_use(function()
-      for n = 0, MOST_MORE do make(n) end
+      for count = 0, fixed + MOST_MORE do make(count) end
    end)
    return function(...)
-      local n = max(0, select('#', ...) - fixed)
-      return (of_more[n] or make(n))(...)
+      local count = select('#', ...)
+      return (of_count[count] or make(count))(...)
    end
 end
 
