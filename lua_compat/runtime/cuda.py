@@ -8,6 +8,7 @@ import ctypes
 import os
 import sys
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from itertools import count
 from typing import Any
 
@@ -52,6 +53,7 @@ class Cuda:
             self._gpu = torch.cuda
             # Torch7's convolutions were float32's; PyTorch's round to TF32 unless told.
             torch.backends.cudnn.allow_tf32 = False
+        self._cells: dict[int, tuple[Any, int, int]] = {}
         self._device = 1
         self._stood_in = {1}  # devices that the CPU has been announced for
         self._stream = 0
@@ -93,37 +95,48 @@ class Cuda:
 
     def read(self, code: int, address: int) -> float:
         """Returns the element of type ``code`` at an address of the device, as a number."""
-        import torch
-
-        from lua_compat.kernels.element_types import dtype_of
-
-        cell = torch.empty(1, dtype=dtype_of(int(code)))
-        self._move(cell.data_ptr(), int(address), cell.element_size(), _DEVICE_TO_HOST)
+        cell, place, size = self._cell(int(code))
+        self._move(place, int(address), size, _DEVICE_TO_HOST)
         return cell.item()
 
     def write(self, code: int, address: int, value: float) -> None:
-        import torch
+        cell, place, size = self._cell(int(code))
+        cell.fill_(value)
+        self._move(int(address), place, size, _HOST_TO_DEVICE)
 
-        from lua_compat.kernels.element_types import dtype_of
+    def _cell(self, code: int) -> tuple[Any, int, int]:
+        """Returns main memory for an element of a type: a tensor, its address and its size in bytes."""
+        if code not in self._cells:
+            import torch
 
-        cell = torch.tensor([value], dtype=dtype_of(int(code)))
-        self._move(int(address), cell.data_ptr(), cell.element_size(), _HOST_TO_DEVICE)
+            from lua_compat.kernels.element_types import dtype_of
+
+            cell = torch.zeros((), dtype=dtype_of(code))
+            self._cells[code] = cell, cell.data_ptr(), cell.element_size()
+        return self._cells[code]
 
     def _move(self, to: int, source: int, count: int, kind: int) -> None:
+        """Copies bytes when what is under way on the current stream is done, as cutorch does."""
         if self._place is None:
             raise RuntimeError("no CUDA tensors in this Lua state")
         if not self._gpu:
             ctypes.memmove(to, source, count)
             return
-        import torch
-
-        self._gpu.synchronize()  # what is under way may still write there
-        runtime = ctypes.CDLL(f"libcudart.so.{str(torch.version.cuda).split('.')[0]}")
-        status = runtime.cudaMemcpy(
-            ctypes.c_void_p(to), ctypes.c_void_p(source), ctypes.c_size_t(count), ctypes.c_int(kind)
-        )
+        if self._stream != 0:  # the copy waits for the default stream by itself
+            self._gpu.current_stream().synchronize()
+        status = self._copy(to, source, count, kind)
         if status != 0:
             raise RuntimeError(f"cuda runtime error ({status}) while one element was copied")
+
+    @cached_property
+    def _copy(self) -> Callable[[int, int, int, int], int]:
+        """Returns cudaMemcpy of the CUDA runtime that PyTorch uses."""
+        import torch
+
+        copy = ctypes.CDLL(f"libcudart.so.{str(torch.version.cuda).split('.')[0]}").cudaMemcpy
+        copy.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+        found: Callable[[int, int, int, int], int] = copy
+        return found
 
     # Devices
 

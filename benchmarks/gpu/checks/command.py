@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 
-def run(measure: Callable[[bool], Iterator[dict[str, Any]]], *choices: str) -> None:
+def run(measure: Callable[..., Iterator[dict[str, Any]]], *choices: str) -> None:
     """Calls ``measure`` (with whether sizes are to be small), writes what it yields, and exits.
 
     It yields the whole result again whenever that has grown, so that a check that is cut off leaves what it

@@ -90,13 +90,16 @@ def _tensors(results: Any) -> list[torch.Tensor]:
     return [one for one in results if isinstance(one, torch.Tensor)]
 
 
+def _memory_copy(to: int, source: int, count: int, kind: int) -> int:
+    ctypes.memmove(to, source, count)
+    return 0
+
+
 class _Runtime:
     """The one function of libcudart that is called directly."""
 
-    @staticmethod
-    def cudaMemcpy(to: Any, source: Any, count: Any, kind: Any) -> int:
-        ctypes.memmove(to, source, count.value)
-        return 0
+    def __init__(self) -> None:
+        self.cudaMemcpy = _memory_copy
 
 
 class Device:
