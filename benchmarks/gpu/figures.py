@@ -60,11 +60,25 @@ def _measured(result: Any, machine: dict[str, Any]) -> list[dict[str, Any]]:
         except UserError:  # a study that was cut off before its first figure
             return []
     device = machine["result"]["device"]
+    free = _issuing(lines[0])
     return [
         {name: value for name, value in asdict(one).items() if value not in (None, "")}
+        | ({"value": free[one.phase]} if one.phase in free else {})
         for one in found
         if one.device == device
     ]
+
+
+def _issuing(document: Any) -> dict[str, float]:
+    """Returns the printed times of a legacy script's free loops by phase: the host's, for issuing the work.
+    The events that a pass is timed by lie where the device does it.
+    """
+    lines = document.get("lines", {}) if isinstance(document, dict) else {}
+    return {
+        label.replace(":", "").replace("()", ""): value
+        for label, value in lines.items()
+        if label.startswith("free ")
+    }
 
 
 def read(path: Path) -> dict[str, Any]:

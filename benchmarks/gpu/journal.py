@@ -11,8 +11,8 @@ OK, FAILED, TIMED_OUT, SKIPPED, NOT_STARTED = "ok", "failed", "timed out", "skip
 _LONGEST, _WIDEST = 11_000, 160
 # What test suites say at their end.
 _OUTCOME = re.compile(
-    r"Completed \d+ asserts|\[(ERROR|FAIL)\]$|\b\d+ passed|^(FAILED|ERROR) |; losses differ by|TOTAL:|\[100%\]"
-    r"|^ModelType"
+    r"Completed \d+ asserts|\[(ERROR|FAIL)\]$|\b\d+ passed|^(FAILED|ERROR) |; losses differ by|TOTAL:"
+    r"|^ModelType|\[100%\]"
 )
 _COLORS = re.compile(r"\x1b\[[0-9;]*m")
 STATUSES = (OK, FAILED, TIMED_OUT, SKIPPED, NOT_STARTED)

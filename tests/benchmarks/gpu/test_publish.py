@@ -64,6 +64,17 @@ def test_figures_are_those_of_the_gpu(out: Path) -> None:
         assert expected in text, expected
 
 
+def test_a_free_loop_has_the_host_s_time(tmp_path: Path, out: Path) -> None:
+    """The one that is printed; the events of its passes lie where the device does the work."""
+    document = on(DEVICE)
+    document["phases"]["free :updateOutput():"] = document["phases"][":updateOutput():"]
+    document["lines"]["free :updateOutput():"] = 0.001
+    journal.append(out, record("first", "lines", {"lines": {"benchmark.py --cuda": document}}))
+    found = {(one["step"], one["phase"]): one["value"] for one in figures.collect(out)["figures"]}
+    assert found["benchmark.py --cuda", "free updateOutput"] == 0.001
+    assert found["benchmark.py --cuda", "updateOutput"] > 0.001
+
+
 def test_journals_without_a_machine_are_refused(tmp_path: Path) -> None:
     journal.append(tmp_path, record("2", "benchmark.py", None, "failed"))
     with pytest.raises(UserError, match="run part 1"):
