@@ -233,10 +233,12 @@ end
 for _, name in ipairs{ 'VolumetricMaxPooling', 'VolumetricAveragePooling' } do on_top(name) end
 
 -- The rest are nn's layers under other names
-for _, name in ipairs{ 'BatchNormalization', 'SpatialBatchNormalization', 'VolumetricBatchNormalization', 'ReLU',
-   'SpatialSoftMax', 'SpatialLogSoftMax' } do
-   if nn[name] then on_top(name) end
-end
+for _, name in ipairs{ 'ReLU', 'SpatialSoftMax', 'SpatialLogSoftMax' } do on_top(name) end
+
+require 'cudnn.normalization'(function(self, input)
+   check_input(self, input)
+   follow_switches()
+end)
 
 -- A class of cudnn that is nn's of some name on another view of input and gradients: those of view(t).
 local function on_view(name, nn_name, view)

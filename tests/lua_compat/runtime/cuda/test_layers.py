@@ -271,3 +271,28 @@ def test_layers_of_other_packages_run_where_their_tensors_lie(runtime: Runtime) 
         both(function() return nn.BilinearSamplerBHWD() end,
            { images:transpose(2, 4):contiguous(), torch.rand(2, 4, 4, 2):mul(2):add(-1) })
     """)
+
+
+def test_cudnns_batch_normalization_is_not_nns(runtime: Runtime, capfd: pytest.CaptureFixture[str]) -> None:
+    code = """
+        local m = cudnn.SpatialBatchNormalization(2):cuda()
+        m.weight:fill(1)
+        local x = torch.CudaTensor(1, 2, 3, 3):copy(torch.range(1, 18))
+        -- a batch of one has statistics of its own
+        print(math.abs(m:forward(x)[1][1]:mean()) < 1e-6, m.running_mean[1])
+        -- nn gives the same of that image twice
+        local plain = nn.SpatialBatchNormalization(2):cuda()
+        plain.weight:fill(1)
+        local g = torch.CudaTensor(1, 2, 3, 3):normal()
+        m:zeroGradParameters() plain:zeroGradParameters()
+        plain:forward(torch.cat(x, x, 1))
+        local gradient = plain:backward(torch.cat(x, x, 1), torch.cat(g, g, 1))
+        print((m:backward(x, g)[1] - gradient[1]):abs():max() < 1e-6)
+        print((m.gradWeight * 2 - plain.gradWeight):abs():max() < 1e-4)
+        print(torch.isTypeOf(m, 'cudnn.BatchNormalization'), torch.isTypeOf(m, 'nn.BatchNormalization'))
+        print((pcall(cudnn.SpatialBatchNormalization, 2, 1e-3, 0.1, false)))
+        m:evaluate()
+        m:forward(x)
+        print((pcall(m.backward, m, x, x)), (pcall(m.forward, m, x[1])))
+    """
+    assert printed(runtime, capfd, code) == ("true\t0.5\ntrue\ntrue\ntrue\tfalse\nfalse\nfalse\tfalse\n")
