@@ -38,12 +38,17 @@ local function out_of_range(index, size)
    return python.out_of_range(handle(index), size)
 end
 
-local function check_range(index, size, where)
-   if out_of_range(index, size) then errors.raise('index out of range', where) end
+-- Of a matrix whose rows lie one after the other Torch7 checks all indices first, else each where it selects.
+local function check_range(index, s, d)
+   if not out_of_range(index, s[2 * d - 1]) then return end
+   if d == 1 and memory.is_contiguous(s) then errors.raise('index out of range', 'THTensorMath.c:277') end
+   errors.argument(s.nd > 1 and 3 or 2, 'out of range', 'THTensor.c:458')
 end
 
 -- Where elements are written Torch7 finds out when it selects a slice, or sets an element of a vector.
 local function check_places(index, r, d)
+   if r.nd == 0 then errors.argument(1, 'tensor must have one dimension', 'THTensor.c:860') end
+   if d > r.nd then errors.argument(2, 'out of range', 'THTensor.c:457') end
    if out_of_range(index, r[2 * d - 1]) then
       errors.argument(r.nd > 1 and 3 or 2, 'out of range', 'THTensor.c:458')
    end
@@ -61,9 +66,21 @@ end
 -- What r and other tensors have at one index of dimension d.
 local function slice(r, d, index)
    local view = memory.temporary_view(r)
-   view.off = r.off + (index - 1) * r[2 * d]
-   view[2 * d - 1] = 1
+   if r.nd > 1 then
+      tensors.select_dimension(view, d, index - 1)
+   else
+      view.off, view[1] = r.off + (index - 1) * r[2], 1
+   end
    return view
+end
+
+-- Whether s has the sizes of r, but for dimension d.
+local function fits(s, r, d)
+   if s.nd ~= r.nd then return false end
+   for k = 1, r.nd do
+      if k ~= d and s[2 * k - 1] ~= r[2 * k - 1] then return false end
+   end
+   return true
 end
 
 -- write(slice of r at each index in turn, place of the index): for an r of which elements share memory.
@@ -125,7 +142,7 @@ local function install(T)
       d = integer(d, n - 1)
       local i = check_long(index, n)
       check_index(i, s, d, 'THTensorMath.c:252')
-      check_range(i, s[2 * d - 1], 'THTensorMath.c:277')
+      check_range(i, s, d)
       local sizes = tensors.sizes_of(s)
       sizes[d] = count(i)
       if not is_apart(r, s) then s = copy_of(s) end
@@ -147,7 +164,9 @@ local function install(T)
             errors.argument(4, 'Number of indices should be equal to source:size(dim)', 'THTensorMath.c:318')
          end
          check_places(i, r, d)
-         if overlapping.kind(r) then
+         if r.nd == 1 and s.nd ~= 1 then errors.argument(1, 'tensor must have one dimension', 'THTensor.c:867') end
+         if r.nd > 1 and s.nd == 1 then errors.argument(1, 'cannot select on a vector', 'THTensor.c:456') end
+         if overlapping.kind(r) or not fits(s, r, d) then
             each_slice(r, d, i, function(q, place) write(q, slice(s, d, place)) end)
          elseif not in_lua(r, d, i, s) then
             python[kernel](handle(r), d, handle(i), handle(s))
