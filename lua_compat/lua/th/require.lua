@@ -133,4 +133,5 @@ local function last_loader(name)
    error(text, 3) -- 1: this function, 2: require
 end
 
+package.loaders[#package.loaders + 1] = plain_require 'th.submodules'
 package.loaders[#package.loaders + 1] = last_loader

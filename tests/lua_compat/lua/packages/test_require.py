@@ -58,3 +58,28 @@ def test_a_folder_named_torch_beside_the_script_is_not_torch(tmp_path: Path) -> 
     (tmp_path / "torch" / "init.lua").write_text("require 'torch'\nerror('not this one')\n")
     result = run_th("-e", "require 'torch' print(torch.ones(2):sum())", cwd=tmp_path)
     assert (result.returncode, result.stdout) == (0, "2\n"), result.stderr
+
+
+def test_the_files_of_torch7s_packages_can_be_required(tmp_path: Path) -> None:
+    """With the values that they give in Torch7."""
+    run_lua(
+        tmp_path,
+        """
+        assert(require 'nn.Linear' == true and nn.Linear(2, 3))
+        assert(require 'nn.CrossEntropyCriterion' == nn.CrossEntropyCriterion)
+        assert(require 'sys.fpath' == sys.fpath)
+        local names = [[
+           xlua.Profiler xlua.OptionParser optim.Logger optim.ConfusionMatrix optim.adam torch.Tester
+           torch.TestSuite torch.CmdLine torch.File torch.Tensor torch.FFInterface graph.Node graph.Edge
+           nngraph.nest nngraph.JustTable nngraph.ModuleFromCriterion tds.cdefs nnx.Balance csvigo.File
+           hdf5.file hdf5.datasetOptions dok.inline ]]
+        for name in names:gmatch('%S+') do
+           assert(require(name) == true, name)
+        end
+        local tds = require 'tds'
+        assert(require 'tds.hash' == tds.Hash and require 'tds.vec' == tds.Vec and require 'tds.env' == tds)
+        assert(require 'nngraph.simple_print' == nngraph.simple_print)
+        assert(require('nngraph.utils').istable{} and not require('nngraph.utils').istable(1))
+        assert(not pcall(require, 'nn.NoSuchLayer') and not pcall(require, 'optim.no_such_file'))
+        """,
+    )
