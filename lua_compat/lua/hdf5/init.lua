@@ -60,6 +60,8 @@ end
 
 function DataSet:all() return read(self) end
 
+local function is_whole(n) return type(n) == 'number' and n % 1 == 0 end
+
 -- A block: {first, last} (both included), or one index, for each dimension.
 function DataSet:partial(...)
    local bounds, n = {}, select('#', ...)
@@ -67,9 +69,15 @@ function DataSet:partial(...)
       error(('HDF5DataSet:partial() - dimension mismatch. Expected %d but %d were given.'):format(
          #self:dataspaceSize(), n), 2)
    end
-   for i, range in ipairs{ ... } do
+   for i = 1, n do
+      local range = (select(i, ...))
       if type(range) == 'number' then range = { range, range } end
-      bounds[2 * i - 1], bounds[2 * i] = range[1], range[2]
+      if type(range) ~= 'table' then range = {} end
+      local first, last = range[1], range[2]
+      if not (is_whole(first) and is_whole(last)) then
+         error(('HDF5DataSet:partial() - range %d: a whole number, or two in a table, { first, last }, expected'):format(i), 2)
+      end
+      bounds[2 * i - 1], bounds[2 * i] = first, last
    end
    return read(self, unpack(bounds))
 end

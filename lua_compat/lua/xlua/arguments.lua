@@ -106,7 +106,7 @@ local function collect(arguments, name, description, ...)
       end
       values[i], values[p.arg] = value, value
    end
-   return values, unpack(values, 1, #parameters)
+   return values, unpack(values, 1, MOST) -- as many values as Torch7 returns, whose scripts may count them
 end
 
 -- A function's arguments, given in order or as one table by name: a table of them, then each in order. Prints the

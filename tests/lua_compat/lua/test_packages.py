@@ -545,3 +545,37 @@ def test_cjson_reads_hexadecimal_numbers_and_names_what_it_finds(tmp_path: Path)
         end
         """,
     )
+
+
+def test_values_are_as_many_and_times_as_fine_as_in_torch7(tmp_path: Path) -> None:
+    code = """
+        local arguments = { { arg = 'a', type = 'number' }, { arg = 'b', type = 'string', default = 'z' } }
+        assert(select('#', xlua.unpack({ 1 }, 'f', 'd', unpack(arguments))) == 65)
+        local _, a, b = xlua.unpack({ 1 }, 'f', 'd', unpack(arguments))
+        assert(a == 1 and b == 'z')
+        local timer, fine = torch.Timer(), false
+        for _ = 1, 200 do
+            for i = 1, 1e5 do math.sin(i) end
+            local hundredths = timer:time().user * 100
+            fine = fine or math.abs(hundredths - math.floor(hundredths + 0.5)) > 1e-4
+        end
+        assert(fine)
+    """
+    run_lua(tmp_path, code)
+
+
+def test_a_block_of_a_dataset_has_whole_bounds(tmp_path: Path) -> None:
+    pytest.importorskip("h5py")
+    code = f"""
+        require 'hdf5'
+        local f = hdf5.open({str(tmp_path / "x.h5")!r}, 'w')
+        f:write('v', torch.range(1, 10))
+        f:close()
+        local v = hdf5.open({str(tmp_path / "x.h5")!r}, 'r'):read('v')
+        for _, range in ipairs{{ {{ 1.5, 2 }}, {{ 2 }}, 0 / 0, {{ 9.5, 10 }}, 'x', {{}} }} do
+            local ok, problem = pcall(v.partial, v, range)
+            assert(not ok and problem:find('range 1: a whole number, or two in a table', 1, true), problem)
+        end
+        assert(v:partial{{ 2, 4 }}:sum() == 9 and v:partial(3):sum() == 3)
+    """
+    run_lua(tmp_path, code)
