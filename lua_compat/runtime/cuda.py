@@ -182,10 +182,13 @@ class Cuda:
         return (found.name, total, free, found.major, found.minor, processors, warp, threads, clock, 0)
 
     def memory(self, index: float | None = None) -> tuple[int, int]:
-        """Returns free and total bytes of a device."""
+        """Returns free and total bytes of a device; as in cutorch, what the allocator keeps unused is
+        free."""
         number = self._checked(index)
         if self._gpu:
-            return self._gpu.mem_get_info(number - 1)
+            place = number - 1
+            free, total = self._gpu.mem_get_info(place)
+            return free + self._gpu.memory_reserved(place) - self._gpu.memory_allocated(place), total
         page = os.sysconf("SC_PAGE_SIZE")
         return os.sysconf("SC_AVPHYS_PAGES") * page, os.sysconf("SC_PHYS_PAGES") * page
 
