@@ -161,3 +161,78 @@ end
 
 def test_what_is_not_a_number_is_compared_as_in_torch7(tmp_path: Path) -> None:
     run_lua(tmp_path, f"require 'nn'\n{NOT_NUMBERS}")
+
+
+MIXED = """
+local words = "bad argument #3 to 'v' (cannot convert 'struct TH%sTensor *' to 'struct TH%sTensor *')"
+local function refused(f, ...)
+   local ok, problem = pcall(f)
+   assert(not ok and problem:find(words:format(...), 1, true), tostring(problem))
+end
+for _, rows in ipairs{ 2, 4000 } do
+   local floats, doubles = torch.rand(rows, 5):float(), torch.rand(rows, 5)
+   for _, name in ipairs{ 'Tanh', 'ReLU', 'Sigmoid', 'HardTanh', 'LogSoftMax', 'PReLU', 'Square' } do
+      local m = nn[name]():float()
+      refused(function() m:forward(doubles) end, 'Float', 'Double')
+      m:forward(floats)
+      refused(function() m:backward(floats, doubles) end, 'Double', 'Float')
+   end
+   for _, name in ipairs{ 'MSE', 'Abs', 'SmoothL1', 'BCE', 'Margin', 'SoftMargin' } do
+      local criterion = nn[name .. 'Criterion']():float()
+      refused(function() criterion:forward(floats, doubles) end, 'Double', 'Float')
+      refused(function() criterion:forward(doubles, floats) end, 'Float', 'Double')
+   end
+   local image = torch.rand(rows, 5):view(1, 1, rows, 5)
+   refused(function() nn.SpatialConvolution(1, 2, 2, 2):float():forward(image) end, 'Float', 'Double')
+   refused(function() nn.SpatialAveragePooling(2, 2):float():forward(image) end, 'Float', 'Double')
+   assert(torch.type(nn.SpatialZeroPadding(1, 1):float():forward(image)) == 'torch.FloatTensor')
+   -- classes may be of any type
+   local classes = torch.ones(rows)
+   assert(nn.ClassNLLCriterion():float():forward(floats, classes) ~= 0)
+   assert(nn.MultiMarginCriterion():float():forward(floats, classes) ~= 0)
+end
+local ok, problem = pcall(function() return nn.PReLU(1):forward(torch.randn(2, 5, 3)) end)
+assert(not ok and problem:find('Wrong number of input planes. Expected 1 but got 5', 1, true), problem)
+"""
+
+
+def test_layers_refuse_numbers_of_another_type(tmp_path: Path) -> None:
+    run_lua(tmp_path, f"require 'nn'\n{MIXED}")
+
+
+SLICES = """
+local function is(values, t)
+   assert(table.concat(t:view(-1):totable(), ' ') == values, table.concat(t:view(-1):totable(), ' '))
+end
+local at, source = torch.LongTensor{ 1, 3 }, torch.range(1, 12)
+for _, name in ipairs{ 'indexCopy', 'indexAdd' } do
+   for _, sizes in ipairs{ { 2, 6 }, { 2, 3, 2 }, { 2, 2, 3 } } do
+      local t = torch.zeros(4, 2, 3)
+      t[name](t, 1, at, source:view(unpack(sizes)))
+      is('1 2 3 4 5 6 0 0 0 0 0 0 7 8 9 10 11 12 0 0 0 0 0 0', t)
+   end
+   local t = torch.zeros(4, 2, 1)
+   t[name](t, 2, torch.LongTensor{ 2 }, torch.range(1, 4):view(4, 1))
+   is('0 1 0 2 0 3 0 4', t)
+   local function raises(words, t, ...)
+      local arguments = { ... }
+      local ok, problem = pcall(function()
+         t[name](t, unpack(arguments))
+         return t
+      end)
+      assert(not ok and problem:find(words, 1, true), problem)
+   end
+   raises('[2 x 3] and src [3] to have the same number of elements, but got 6', torch.zeros(4, 2, 3), 1, at,
+      torch.range(1, 6):view(2, 3))
+   raises('tensor must have one dimension', torch.zeros(4), 1, at, torch.zeros(2, 2))
+   raises('cannot select on a vector', torch.zeros(4, 2), 1, at, torch.zeros(2))
+   raises('Number of indices should be equal to', torch.zeros(4, 2), 1, at, torch.zeros(3, 2))
+   raises('out of range', torch.zeros(2, 2), 1, at, torch.zeros(2, 2))
+end
+local ok, problem = pcall(function() return torch.zeros(4, 3):index(2, torch.LongTensor{ 1, 9 }) end)
+assert(not ok and problem:find('bad argument #3', 1, true) and problem:find('out of range', 1, true), problem)
+"""
+
+
+def test_slices_of_as_many_elements_are_taken_whatever_their_shape(tmp_path: Path) -> None:
+    run_lua(tmp_path, SLICES)

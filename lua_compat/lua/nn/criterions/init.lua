@@ -1,7 +1,7 @@
 -- Losses of an output and a target.
 for _, part in ipairs{ 'nll', 'elementwise', 'margins', 'cosine_embedding' } do require('nn.criterions.luajit.' .. part) end
 local math = require('th.own').math
-local kernel = require('torch.core.kernels').of_tensors
+local kernel = require('torch.core.kernels').of_layers
 local whole_numbers = require 'nn.shared.whole_numbers'
 local Criterion = torch.getmetatable('nn.Criterion')
 
@@ -183,6 +183,9 @@ local function number_or_tensor(_, target, input)
    if type(target) == 'number' then return input.new{ target } end
    return target
 end
+local function in_its_type(_, target, input)
+   return type(target) == 'number' and input.new{ target } or target:typeAs(input)
+end
 local function one_dimensional(weights)
    assert(weights == nil or weights:dim() == 1, 'weights input should be 1-D Tensor')
    return weights
@@ -190,13 +193,13 @@ end
 
 loss('MarginCriterion', 'margin', function(self, margin) self.margin = margin or 1 end, margin_of)
 loss('HingeEmbeddingCriterion', 'hinge_embedding', function(self, margin) self.margin = margin or 1 end, margin_of,
-   number_or_tensor)
+   in_its_type)
 loss('MultiMarginCriterion', 'multi_margin', function(self, p, weights, margin)
    assert(p == nil or p == 1 or p == 2, 'only p=1 and p=2 supported')
    self.p, self.margin = p or 1, margin or 1
    self.weights = one_dimensional(weights)
-end, function(self) return self.p, self.margin end, number_or_tensor)
-loss('MultiLabelMarginCriterion', 'multi_label_margin', function(self) self.isTarget = torch.Tensor() end)
+end, function(self) return self.p, self.margin end, in_its_type)
+loss('MultiLabelMarginCriterion', 'multi_label_margin', function(self) self.isTarget = torch.Tensor() end, nil, in_its_type)
 local MultiLabelSoftMargin = loss('MultiLabelSoftMarginCriterion', 'multi_label_soft_margin',
    function(self, weights, sizeAverage)
    self.sizeAverage = sizeAverage == nil or sizeAverage
@@ -237,7 +240,7 @@ function SpatialClassNLL:__init(weights, sizeAverage)
    self.ignoreIndex = nil
 end
 SpatialClassNLL.__len = ClassNLL.__len
-local function classes_of_pixels(self, input, target)
+local function in_its_type_pixels(self, input, target)
    target = class_target(self, input, target)
    if target:dim() ~= 3 then
       error(('only batches of spatial targets supported (3D tensors) but got targets of dimension: %d'):format(target:dim()), 0)
@@ -254,11 +257,11 @@ local function classes_of_pixels(self, input, target)
    return target
 end
 function SpatialClassNLL:updateOutput(input, target)
-   local classes = classes_of_pixels(self, input, target)
+   local classes = in_its_type_pixels(self, input, target)
    return nll_output(self, pixels_last(input), classes)
 end
 function SpatialClassNLL:updateGradInput(input, target)
-   local classes = classes_of_pixels(self, input, target)
+   local classes = in_its_type_pixels(self, input, target)
    nll_gradient(self, pixels_last(self.gradInput:resizeAs(input)), pixels_last(input), classes)
    return self.gradInput
 end

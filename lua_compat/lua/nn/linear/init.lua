@@ -1,7 +1,7 @@
 -- Products with a matrix of parameters.
 require 'nn.linear.luajit.lookup'
 local math = require('th.own').math
-local kernel = require('torch.core.kernels').of_tensors
+local kernel = require('torch.core.kernels').of_layers
 local whole_numbers = require 'nn.shared.whole_numbers'
 
 local Linear, Module = torch.class('nn.Linear', 'nn.Module')

@@ -1,7 +1,7 @@
 -- Normalization over the batch, over planes, over the neighbourhood in an image, and of vectors.
 for _, part in ipairs{ 'batch', 'cross_map', 'vectors' } do require('nn.normalization.luajit.' .. part) end
 local math = require('th.own').math
-local kernel = require('torch.core.kernels').of_tensors
+local kernel = require('torch.core.kernels').of_layers
 local layer = require 'nn.shared.layer'
 local Module = torch.getmetatable('nn.Module')
 

@@ -3,9 +3,11 @@
 --    parent its parent class, by default nn.Module
 --    init   function(self, ...): sets the fields from the constructor's arguments
 --    f      the kernel's name, or what gives it for a module and its input; arguments(self, input) are its numbers
+--    any_type  of layer.plain: whether it takes inputs of other types than its own
 --    text   function(self): what is printed after the type name
 local math = require('th.own').math
-local kernel = require('torch.core.kernels').of_tensors
+local kernels = require 'torch.core.kernels'
+local kernel = kernels.of_layers
 local kept = require 'nn.convolution.luajit.kept_windows'
 local Module = torch.getmetatable('nn.Module')
 
@@ -29,7 +31,7 @@ end
 -- A layer without parameters
 function layer.plain(row)
    local class = class_of(row)
-   local arguments, f = row.arguments or none, chosen(row.f)
+   local arguments, f, kernel = row.arguments or none, chosen(row.f), row.any_type and kernels.of_tensors or kernel
    function class:__init(...)
       Module.__init(self)
       if row.init then row.init(self, ...) end

@@ -7,7 +7,7 @@
 --    init: more fields that Torch7's module has
 for _, part in ipairs{ 'elementwise', 'prelu', 'gated_linear', 'softmax' } do require('nn.transfer.luajit.' .. part) end
 local math = require('th.own').math
-local kernel = require('torch.core.kernels').of_tensors
+local kernel = require('torch.core.kernels').of_layers
 local layer = require 'nn.shared.layer'
 local overloads = require 'torch.tensor.overloads'
 local rectifiers = require 'nn.transfer.luajit.rectifiers'
@@ -170,6 +170,12 @@ layer.plain{ name = 'GatedLinearUnit', f = 'gated_linear_unit', init = function(
 -- f(x) = x for x > 0, else weight * x
 layer.with_parameters{ name = 'PReLU', f = 'prelu', start = 0.25,
    init = function(self, planes) self.nOutputPlane = planes or 0 end,
+   arguments = function(self, input)
+      local planes = input:size(input:dim() > 1 and 2 or 1)
+      if self.nOutputPlane > 0 and planes ~= self.nOutputPlane then
+         error(('Wrong number of input planes. Expected %d but got %d.'):format(self.nOutputPlane, planes), 0)
+      end
+   end,
    weight = function(self) return math.max(self.nOutputPlane, 1) end }
 
 -- f(x) = x for x > 0, else x times a number drawn between lower and upper (their mean when evaluating)

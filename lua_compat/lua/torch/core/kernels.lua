@@ -4,6 +4,7 @@
 --
 -- Whichever of the two computes, it gets what the kernel's signature says: tensors, and plain numbers, booleans and texts
 -- (torch/core/arguments.lua). They are looked at once, here; no function of a script runs from then until the kernel has ended.
+-- kernels.of_layers is of_tensors for nn, whose tensors, but for those of whole numbers, are of one type.
 local memory = require 'torch.core.memory'
 local arguments = require 'torch.core.arguments'
 local signatures = require 'torch.core.signatures'
@@ -43,6 +44,15 @@ local function refuse_tensor(value)
    if value then error(('tensor expected, got %s'):format(class.typename(value) or type(value)), 0) end
 end
 
+-- Raises, as Torch7 does when it calls C, where one of the others, which may be nil, holds other real numbers than the first.
+-- (On a device cunn takes some of other types.)
+local function check_type(first, other, ...)
+   if other and other.T ~= first.T and other.T.real and first.T.real and other.T.here and first.T.here then
+      error(("bad argument #3 to 'v' (cannot convert 'struct TH%sTensor *' to 'struct TH%sTensor *')"):format(other.T.name, first.T.name), 0)
+   end
+   if select('#', ...) > 0 then return check_type(first, ...) end
+end
+
 -- By the letter of an argument: whether a value is not yet what the kernel takes, and what makes it that.
 local CHECKS = {
    i = "type(A) ~= 'number' or tobit(A) ~= A", d = "type(A) ~= 'number'", n = "type(A) ~= 'number'", b = "type(A) ~= 'boolean'",
@@ -62,10 +72,24 @@ local function converted(convert, n, first, ...)
    if n > 0 then return convert(first), converted(convert, n - 1, ...) end
 end
 
-local USED = 'functions, records, memory, arguments, type, select, tobit, refuse_tensor, relay, in_lua, converted, handles'
+local USED = 'functions, records, memory, arguments, type, select, tobit, refuse_tensor, check_type, relay, in_lua, converted, handles'
 
--- The function for arguments of these letters. trusted: tensors are given as records
-local function from_letters(name, letters, trusted)
+-- Code that looks whether the tensors of these letters are of one type: that of the first that is read.
+local function check_of_types(letters)
+   local first = letters:find 't'
+   local conditions, others = {}, {}
+   for k = 1, #letters do
+      if k ~= first and letters:find('^[ot]', k) then
+         others[#others + 1] = 'r' .. k
+         conditions[#conditions + 1] = ('r%d and r%d.T ~= r%d.T'):format(k, k, first or k)
+      end
+   end
+   if not first or #others == 0 then return end
+   return ('   if r%d and (%s) then check_type(r%d, %s) end'):format(first, table.concat(conditions, ' or '), first, table.concat(others, ', '))
+end
+
+-- The function for arguments of these letters. trusted: tensors are given as records; one_type: they are of one type
+local function from_letters(name, letters, trusted, one_type)
    local parameters, lines, passed, given, outs = {}, {}, {}, {}, {}
    for k = 1, #letters do
       local letter, a, r = letters:sub(k, k), 'a' .. k, 'r' .. k
@@ -89,6 +113,7 @@ local function from_letters(name, letters, trusted)
          given[k], passed[k] = a, a
       end
    end
+   if one_type then lines[#lines + 1] = check_of_types(letters) end
    local call = ('functions[%q](%s)'):format(name, table.concat(passed, ', '))
    if #outs > 0 then call = ('relay({ %s }, %s)'):format(table.concat(outs, ', '), call) end
    if in_lua[name] then
@@ -103,20 +128,20 @@ local function from_letters(name, letters, trusted)
       return memory.handle(r), handles(...)
    end
    return compiled.from_text(source, 'kernel ' .. name)(functions, records, memory, arguments, type, select, tobit,
-      refuse_tensor, relay, in_lua[name], converted, handles)
+      refuse_tensor, check_type, relay, in_lua[name], converted, handles)
 end
 
 local MOST_MORE = 16
 
 -- One that Lua computes has a function for each number of further arguments: LuaJIT gives up a recursion.
-local function build(name, trusted)
+local function build(name, trusted, one_type)
    local letters = signatures[name] or functions.signature(name)
    local more = in_lua[name] and MORE[letters:sub(-1)]
-   if not more then return from_letters(name, letters, trusted) end
+   if not more then return from_letters(name, letters, trusted, one_type) end
    local fixed, of_count = #letters - 1, {}
    local function make(count)
       if count > fixed + MOST_MORE then error(('%s: at most %d arguments'):format(name, fixed + MOST_MORE), 0) end
-      of_count[count] = from_letters(name, letters:sub(1, -2) .. more:rep(count - fixed), trusted)
+      of_count[count] = from_letters(name, letters:sub(1, -2) .. more:rep(count - fixed), trusted, one_type)
       return of_count[count]
    end
    compiled.on_first_use(function()
@@ -129,19 +154,19 @@ local function build(name, trusted)
 end
 
 -- A kernel's function is built when it is first called. Gives a function that does so, and one that has it built.
-local function way_to(name, trusted)
+local function way_to(name, trusted, one_type)
    local built
    local function make()
-      built = build(name, trusted)
+      built = build(name, trusted, one_type)
       return built
    end
    return function(...) return (built or make())(...) end, make
 end
 
-local function on_demand(trusted)
+local function on_demand(trusted, one_type)
    local make = {}
    local adaptors = setmetatable({}, { __index = function(self, name)
-      self[name], make[name] = way_to(name, trusted)
+      self[name], make[name] = way_to(name, trusted, one_type)
       return self[name]
    end })
    compiled.on_first_use(function()
@@ -155,5 +180,6 @@ end
 return {
    of_records = on_demand(true),
    of_tensors = on_demand(false),
+   of_layers = on_demand(false, true),
    in_lua = in_lua,
 }
